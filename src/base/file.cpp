@@ -1,0 +1,106 @@
+#include "base/file.h"
+
+#include <cerrno>
+#include <cstring>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace redline {
+
+static std::string reason() { return std::strerror(errno); }
+
+Result<File> File::open(const std::string& path) {
+    const int handle = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (handle < 0) return error("cannot open {}: {}", path, reason());
+    File file(handle, path, 0);
+    struct stat info = {};
+    if (::fstat(handle, &info) != 0) return error("cannot stat {}: {}", path, reason());
+    if (S_ISDIR(info.st_mode)) return error("{} is a folder, not a file", path);
+    if (!S_ISREG(info.st_mode)) return error("{} is not a regular file", path);
+    file.size_ = uint64_t(info.st_size);
+    return file;
+}
+
+File::File(File&& other) noexcept
+    : handle_(std::exchange(other.handle_, -1)), path_(std::move(other.path_)), size_(other.size_) {}
+
+File& File::operator=(File&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    std::swap(path_, other.path_);
+    std::swap(size_, other.size_);
+    return *this;
+}
+
+File::~File() {
+    if (handle_ >= 0) ::close(handle_);
+}
+
+Status File::read(uint64_t offset, std::span<std::byte> out) const {
+    while (!out.empty()) {
+        const ssize_t got = ::pread(handle_, out.data(), out.size(), off_t(offset));
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return error("cannot read {} at byte {}: {}", path_, offset, reason());
+        if (got == 0) return error("{} ends at byte {}, {} more bytes were expected", path_, offset, out.size());
+        offset += uint64_t(got);
+        out = out.subspan(size_t(got));
+    }
+    return {};
+}
+
+void File::will_read(uint64_t offset, uint64_t bytes) const {
+    ::posix_fadvise(handle_, off_t(offset), off_t(bytes), POSIX_FADV_WILLNEED);
+}
+
+void File::forget(uint64_t offset, uint64_t bytes) const {
+    ::posix_fadvise(handle_, off_t(offset), off_t(bytes), POSIX_FADV_DONTNEED);
+}
+
+Result<std::string> read_text_file(const std::string& path, uint64_t limit) {
+    const File file = RL_TRY(File::open(path));
+    if (file.size() > limit) return error("{} has {} bytes, more than the {} accepted here", path, file.size(), limit);
+    std::string text(file.size(), '\0');
+    RL_TRY(file.read(0, std::as_writable_bytes(std::span(text))));
+    return text;
+}
+
+Result<AtomicWriter> AtomicWriter::create(const std::string& path) {
+    std::string partial = path + ".partXXXXXX";
+    const int handle = ::mkstemp(partial.data());
+    if (handle < 0) return error("cannot create {}: {}", partial, reason());
+    ::fchmod(handle, 0644);
+    return AtomicWriter(handle, path, std::move(partial));
+}
+
+AtomicWriter::AtomicWriter(AtomicWriter&& other) noexcept
+    : handle_(std::exchange(other.handle_, -1)),
+      path_(std::move(other.path_)),
+      partial_(std::exchange(other.partial_, {})) {}
+
+AtomicWriter::~AtomicWriter() {
+    if (handle_ >= 0) ::close(handle_);
+    if (!partial_.empty()) ::unlink(partial_.c_str());
+}
+
+Status AtomicWriter::write(std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+        const ssize_t put = ::write(handle_, bytes.data(), bytes.size());
+        if (put < 0 && errno == EINTR) continue;
+        if (put < 0) return error("cannot write {}: {}", path_, reason());
+        bytes = bytes.subspan(size_t(put));
+    }
+    return {};
+}
+
+Status AtomicWriter::commit() {
+    if (::fsync(handle_) != 0) return error("cannot write {}: {}", path_, reason());
+    const int closed = ::close(std::exchange(handle_, -1));
+    if (closed != 0) return error("cannot write {}: {}", path_, reason());
+    if (::rename(partial_.c_str(), path_.c_str()) != 0)
+        return error("cannot rename {} to {}: {}", partial_, path_, reason());
+    partial_.clear();
+    return {};
+}
+
+}  // namespace redline

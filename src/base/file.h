@@ -1,0 +1,58 @@
+// An open file read by position, and an atomic writer. No state is shared: a File can be read by several threads.
+#pragma once
+
+#include "base/result.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace redline {
+
+class File {
+public:
+    static Result<File> open(const std::string& path);
+    File(File&& other) noexcept;
+    File& operator=(File&& other) noexcept;
+    ~File();
+
+    const std::string& path() const { return path_; }
+    uint64_t size() const { return size_; }
+    // Fills `out` from `offset`; a short file (it may have shrunk since open) is an error.
+    Status read(uint64_t offset, std::span<std::byte> out) const;
+    // Tells the kernel that the range is about to be read, or will not be needed again.
+    void will_read(uint64_t offset, uint64_t bytes) const;
+    void forget(uint64_t offset, uint64_t bytes) const;
+
+private:
+    File(int handle, std::string path, uint64_t size) : handle_(handle), path_(std::move(path)), size_(size) {}
+
+    int handle_ = -1;
+    std::string path_;
+    uint64_t size_ = 0;
+};
+
+// Whole small files (prompts, templates): refuses above `limit` bytes.
+Result<std::string> read_text_file(const std::string& path, uint64_t limit = uint64_t(1) << 30);
+
+// Writes beside the target and renames over it on commit(), so that readers see the old or the new file, never half.
+class AtomicWriter {
+public:
+    static Result<AtomicWriter> create(const std::string& path);
+    AtomicWriter(AtomicWriter&& other) noexcept;
+    ~AtomicWriter();  // without commit(): removes the partial file
+
+    Status write(std::span<const std::byte> bytes);
+    Status commit();
+
+private:
+    AtomicWriter(int handle, std::string path, std::string partial)
+        : handle_(handle), path_(std::move(path)), partial_(std::move(partial)) {}
+
+    int handle_ = -1;
+    std::string path_;
+    std::string partial_;
+};
+
+}  // namespace redline

@@ -1,0 +1,46 @@
+// A tensor format: what its blocks are and how they decode. One header per format in this folder; the build
+// generates the table from the folder, so adding a format is adding a file.
+#pragma once
+
+#include "base/half.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace redline {
+
+struct Format {
+    std::string_view name;  // as the ecosystem writes it: "Q4_K"
+    uint32_t gguf_id;
+    uint32_t block;        // elements per block; a block never straddles rows
+    uint32_t block_bytes;
+    // Decodes `count` elements (a multiple of `block`) starting at a block boundary.
+    void (*decode)(const std::byte* blocks, float* out, size_t count);
+
+    // Bytes of one row of `cols` elements; cols must be a multiple of `block`.
+    uint64_t row_bytes(uint64_t cols) const { return cols / block * block_bytes; }
+};
+
+// Null when the id or name is not one that this program can decode.
+const Format* find_format(uint32_t gguf_id);
+const Format* find_format(std::string_view name);
+std::span<const Format* const> all_formats();
+// For messages: "IQ2_XXS (type 16)", "the removed type Q4_2 (4)", "the unknown type 99".
+std::string describe_type(uint32_t gguf_id);
+
+// A format header defines `struct NAME` (its file stem) in redline::formats with: name, gguf_id, block, Block, and
+// decode(block, i) giving element i. This builds the descriptor from it.
+template <typename F>
+constexpr Format describe_format() {
+    return Format{F::name, F::gguf_id, F::block, sizeof(typename F::Block),
+                  [](const std::byte* blocks, float* out, size_t count) {
+                      const auto* block = reinterpret_cast<const typename F::Block*>(blocks);
+                      for (size_t i = 0; i < count; i += F::block, ++block)
+                          for (uint32_t j = 0; j < F::block; ++j) out[i + j] = F::decode(*block, j);
+                  }};
+}
+
+}  // namespace redline

@@ -1,0 +1,74 @@
+// Chooses the next token from logits: llama.cpp's chain, names and defaults. Greedy is exact (lowest id wins a tie);
+// a fixed seed gives the same choices on every machine.
+#pragma once
+
+#include "base/result.h"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace redline {
+
+struct SamplerOptions {
+    uint32_t seed = 0xFFFFFFFFu;  // 0xFFFFFFFF: take a random one (Sampler::seed() tells which)
+    float temperature = 0.8f;     // <= 0: greedy
+    float dynatemp_range = 0.0f;
+    float dynatemp_exponent = 1.0f;
+    int32_t top_k = 40;
+    float top_p = 0.95f;
+    float min_p = 0.05f;
+    float typical_p = 1.0f;
+    float top_n_sigma = -1.0f;
+    float xtc_probability = 0.0f;
+    float xtc_threshold = 0.1f;
+    int32_t min_keep = 0;
+    int32_t repeat_last_n = 64;  // -1: the whole context
+    float repeat_penalty = 1.0f;
+    float frequency_penalty = 0.0f;
+    float presence_penalty = 0.0f;
+    float dry_multiplier = 0.0f;
+    float dry_base = 1.75f;
+    int32_t dry_allowed_length = 2;
+    int32_t dry_penalty_last_n = -1;
+    std::vector<std::string> dry_sequence_breakers = {"\n", ":", "\"", "*"};
+    int32_t mirostat = 0;  // 0 off, 1, 2
+    float mirostat_tau = 5.0f;
+    float mirostat_eta = 0.1f;
+    std::vector<std::pair<int32_t, float>> logit_bias;
+    // Order of the chain by llama.cpp's names, separated by ';'.
+    std::string samplers = "penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature";
+};
+
+// What the sampler must know of the vocabulary, so that it does not depend on the tokenizer.
+struct SamplerVocabulary {
+    int32_t size = 0;
+    int32_t context = 0;                             // tokens, for -1 windows
+    std::vector<std::vector<int32_t>> dry_breakers;  // see make_dry_breakers
+};
+
+class Sampler {
+public:
+    // An unknown sampler name or an option out of range is an error that says what is accepted.
+    static Result<Sampler> create(const SamplerOptions& options, SamplerVocabulary vocabulary);
+    Sampler(Sampler&&) noexcept;
+    Sampler& operator=(Sampler&&) noexcept;
+    ~Sampler();
+
+    uint32_t seed() const;
+    bool greedy() const;  // no choice depends on chance, and the argmax of unmodified logits is the answer
+    // The next token; an error when no candidate has a finite logit. Does not record it.
+    Result<int32_t> sample(std::span<const float> logits);
+    void accept(int32_t token);  // records a prompt or generated token for the penalties
+    void reset();                // forgets the history and starts the random sequence again
+
+private:
+    struct State;
+    explicit Sampler(std::unique_ptr<State> state);
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace redline
