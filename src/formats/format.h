@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,24 +16,38 @@ namespace redline {
 struct Format {
     std::string_view name;  // as the ecosystem writes it: "Q4_K"
     uint32_t gguf_id;
-    uint32_t block;        // elements per block; a block never straddles rows
+    uint32_t block;  // elements per block; a block never straddles rows
     uint32_t block_bytes;
-    // Decodes `count` elements (a multiple of `block`) starting at a block boundary.
+    // Decodes `count` elements (a multiple of `block`) starting at a block boundary; `blocks` is aligned to 4
+    // bytes, or is a later row of such a buffer.
     void (*decode)(const std::byte* blocks, float* out, size_t count);
 
     // Bytes of one row of `cols` elements; cols must be a multiple of `block`.
     uint64_t row_bytes(uint64_t cols) const { return cols / block * block_bytes; }
 };
 
+// The size of a tensor type, whether or not this program can decode it.
+struct TypeSize {
+    std::string_view name;
+    uint32_t block;  // elements per block
+    uint32_t block_bytes;
+};
+// Nothing for the ids that GGUF has removed and for those unknown here.
+std::optional<TypeSize> find_type(uint32_t gguf_id);
+
+// The first id of the range in which ik_llama.cpp keeps types of its own.
+constexpr uint32_t kFirstIkType = 97;
+
 // Null when the id or name is not one that this program can decode.
 const Format* find_format(uint32_t gguf_id);
 const Format* find_format(std::string_view name);
 std::span<const Format* const> all_formats();
-// For messages: "IQ2_XXS (type 16)", "the removed type Q4_2 (4)", "the unknown type 99".
+// For messages: "IQ2_XXS (type 16)", "the removed type Q4_2 (4)", "the ik_llama.cpp type 137", "the unknown
+// type 50".
 std::string describe_type(uint32_t gguf_id);
 
-// A format header defines `struct NAME` (its file stem) in redline::formats with: name, gguf_id, block, Block, and
-// decode(block, i) giving element i. This builds the descriptor from it.
+// A format header defines `struct NAME` (its file stem) in redline::formats with: name, gguf_id, block,
+// Block, and decode(block, i) giving element i. This builds the descriptor from it.
 template <typename F>
 constexpr Format describe_format() {
     return Format{F::name, F::gguf_id, F::block, sizeof(typename F::Block),

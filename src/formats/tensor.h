@@ -27,11 +27,12 @@ struct Tensor {
     uint64_t bytes() const { return row_bytes() * shape.rows * shape.count; }
 };
 
-// Where a backend reads weights from, by position: never a pointer into a mapped file (drivers stall on such pages).
+// Where a backend gets weights from, by position: never a pointer into a mapped file (drivers stall on
+// those).
 class ByteSource {
 public:
     virtual ~ByteSource() = default;
-    // Fills `out` with the bytes of `tensor` (an index into the list given to Backend::load) from `offset` on.
+    // Fills `out` with bytes of `tensor` (an index into the list given to Backend::load) from `offset` on.
     virtual Status read(size_t tensor, uint64_t offset, std::span<std::byte> out) = 0;
 };
 

@@ -1,10 +1,11 @@
-// The key-value part of a GGUF file. Files in the wild use any integer width for a key, so readers ask for what they
-// need and get it if the value fits; a value of another kind is an error that names the key.
+// The key-value part of a GGUF file. Files in the wild use any integer width for a key, so readers ask for
+// what they need and get it if the value fits; a value of another kind is an error that names the key.
 #pragma once
 
 #include "base/result.h"
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,7 +20,8 @@ struct MetadataValue {
     using Floats = std::vector<float>;
     using Bools = std::vector<bool>;
     using Strings = std::vector<std::string>;
-    // u64 values above INT64_MAX are kept as uint64_t; f64 scalars as double.
+    // u64 values above INT64_MAX are kept as uint64_t (in arrays they are an error); f32 and f64 scalars as
+    // double.
     std::variant<int64_t, uint64_t, double, bool, std::string, Integers, Floats, Bools, Strings> value;
     uint32_t gguf_type = 0;     // value type id in the file
     uint32_t element_type = 0;  // of arrays
@@ -34,7 +36,9 @@ public:
     // In file order.
     std::span<const std::pair<std::string, MetadataValue>> entries() const { return entries_; }
 
-    // Absent key: the required form is an error, the form with a default yields it. Wrong kind or range: an error.
+    // Absent key: the required form is an error, the form with a default yields it. Wrong kind or range: an
+    // error. An integer must not be negative; a real may be stored as an integer and must be finite as a
+    // float.
     Result<uint64_t> integer(std::string_view key) const;
     Result<uint64_t> integer(std::string_view key, uint64_t otherwise) const;
     Result<float> real(std::string_view key) const;
@@ -42,8 +46,10 @@ public:
     Result<bool> boolean(std::string_view key, bool otherwise) const;
     Result<std::string> text(std::string_view key) const;
     Result<std::string> text(std::string_view key, std::string otherwise) const;
-    // A scalar is repeated `count` times; an array must have `count` entries. Absent: `otherwise` repeated, or an error.
-    Result<std::vector<uint64_t>> integers(std::string_view key, size_t count, std::optional<uint64_t> otherwise) const;
+    // A scalar is repeated `count` times; an array must have `count` entries (of bools: 0 and 1). Absent:
+    // `otherwise` repeated, or an error.
+    Result<std::vector<uint64_t>> integers(std::string_view key, size_t count,
+                                           std::optional<uint64_t> otherwise) const;
 
     // Whole arrays; null when absent or of another kind.
     const std::vector<std::string>* strings(std::string_view key) const;
@@ -52,7 +58,7 @@ public:
 
 private:
     std::vector<std::pair<std::string, MetadataValue>> entries_;
-    std::vector<uint32_t> sorted_;  // indices into entries_, ordered by key
+    std::map<std::string, uint32_t, std::less<>> by_key_;  // indices into entries_
 };
 
 }  // namespace redline

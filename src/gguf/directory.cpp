@@ -1,0 +1,127 @@
+#include "gguf/header.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace redline {
+
+namespace {
+
+constexpr uint64_t kMaxTensorName = 63;
+constexpr uint32_t kMaxDims = 4;
+
+Error type_error(const Cursor& in, uint32_t type) {
+    const std::string described = describe_type(type);
+    if (type >= kFirstIkType)
+        return in.fail(
+            "has {}: types from {} on are written by ik_llama.cpp only, use a file made by llama.cpp",
+            described, kFirstIkType);
+    if (type >= 31 && type <= 33)
+        return in.fail("has {}, which was a Q4_0 repacked for one processor: use a plain Q4_0 file",
+                       described);
+    if (type >= 36 && type <= 38)
+        return in.fail("has {}, which was an IQ4_NL repacked for one processor: use a plain IQ4_NL file",
+                       described);
+    return in.fail("has {}: use a file made by a current llama.cpp, in a type that README.md lists",
+                   described);
+}
+
+// Fills dims and shape. The product of all dimensions is below 2^63.
+Status read_dims(Cursor& in, GgufTensor& out) {
+    const uint32_t count = RL_TRY(in.number<uint32_t>());
+    if (count == 0 || count > kMaxDims)
+        return in.fail("has {} dimensions, 1 to {} are accepted", count, kMaxDims);
+    int64_t elements = 1;
+    for (uint32_t i = 0; i < count; ++i) {
+        const int64_t size = RL_TRY(in.number<int64_t>());
+        if (size < 1) return in.fail("has the size {} in dimension {}, at least 1 is expected", size, i);
+        if (__builtin_mul_overflow(elements, size, &elements))
+            return in.fail("has more than 2^63 elements (dimension {} is {})", i, size);
+        out.dims.push_back(uint64_t(size));
+    }
+    const auto dim = [&](size_t i) { return i < out.dims.size() ? out.dims[i] : 1; };
+    out.tensor.shape = Shape{dim(2) * dim(3), dim(1), dim(0)};
+    return {};
+}
+
+Status size_tensor(const Cursor& in, GgufTensor& out) {
+    const auto type = find_type(out.type);
+    if (!type) return type_error(in, out.type);
+    out.tensor.format = find_format(out.type);
+    const Shape& shape = out.tensor.shape;
+    if (shape.cols % type->block != 0)
+        return in.fail("has rows of {} elements, not a multiple of the {} in a block of {}", shape.cols,
+                       type->block, type->name);
+    if (__builtin_mul_overflow(shape.cols / type->block, uint64_t(type->block_bytes), &out.bytes) ||
+        __builtin_mul_overflow(out.bytes, shape.rows, &out.bytes) ||
+        __builtin_mul_overflow(out.bytes, shape.count, &out.bytes))
+        return in.fail("has more than 2^64 bytes");
+    return {};
+}
+
+Result<GgufTensor> read_tensor(Cursor& in) {
+    GgufTensor out;
+    out.tensor.name = RL_TRY(in.string(kMaxTensorName));
+    RL_TRY(check_name(in, out.tensor.name));
+    in.set_context(fmt::format("tensor {}", out.tensor.name));
+    RL_TRY(read_dims(in, out));
+    out.type = RL_TRY(in.number<uint32_t>());
+    out.offset = RL_TRY(in.number<uint64_t>());
+    RL_TRY(size_tensor(in, out));
+    return out;
+}
+
+Status check_extent(Cursor& in, const GgufTensor& tensor, uint64_t data_bytes, uint64_t alignment) {
+    in.set_context(fmt::format("tensor {}", tensor.tensor.name));
+    if (tensor.offset % alignment != 0)
+        return in.fail("is at offset {}, not a multiple of the alignment {}", tensor.offset, alignment);
+    if (tensor.offset > data_bytes || tensor.bytes > data_bytes - tensor.offset)
+        return in.fail(
+            "takes {} bytes at offset {} of the data but the file has {}: it is cut short (an incomplete "
+            "download?) or "
+            "damaged",
+            tensor.bytes, tensor.offset, data_bytes);
+    return {};
+}
+
+// Gaps are fine. Tensors within the file and apart from each other cannot have a sum of sizes that wraps.
+Status check_apart(Cursor& in, const std::vector<GgufTensor>& tensors) {
+    std::vector<uint32_t> order(tensors.size());
+    std::iota(order.begin(), order.end(), 0u);
+    std::sort(order.begin(), order.end(),
+              [&](uint32_t a, uint32_t b) { return tensors[a].offset < tensors[b].offset; });
+    for (size_t i = 1; i < order.size(); ++i) {
+        const GgufTensor& before = tensors[order[i - 1]];
+        const GgufTensor& after = tensors[order[i]];
+        if (after.offset - before.offset >= before.bytes) continue;
+        in.set_context(fmt::format("tensors {} and {}", before.tensor.name, after.tensor.name));
+        return in.fail("overlap: the file is damaged");
+    }
+    return {};
+}
+
+}  // namespace
+
+Result<std::vector<GgufTensor>> read_directory(Cursor& in, uint64_t tensors) {
+    std::vector<GgufTensor> directory;
+    for (uint64_t i = 0; i < tensors; ++i) {
+        in.set_context(fmt::format("tensor {} of {}", i + 1, tensors));
+        directory.push_back(RL_TRY(read_tensor(in)));
+    }
+    return directory;
+}
+
+Status place_tensors(Cursor& in, std::vector<GgufTensor>& tensors, uint64_t alignment) {
+    if (tensors.empty()) return {};  // then the file may end without padding
+    const uint64_t data_start = (in.position() + alignment - 1) / alignment * alignment;
+    if (data_start > in.file_size())
+        return in.fail("ends at byte {}, before its data at byte {}: the file is cut short", in.file_size(),
+                       data_start);
+    for (const GgufTensor& tensor : tensors)
+        RL_TRY(check_extent(in, tensor, in.file_size() - data_start, alignment));
+    RL_TRY(check_apart(in, tensors));
+    for (GgufTensor& tensor : tensors) tensor.offset += data_start;
+    return {};
+}
+
+}  // namespace redline

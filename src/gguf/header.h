@@ -1,0 +1,28 @@
+// The header of one GGUF file (version 2 or 3, little-endian): counts, metadata, tensor directory, in this
+// order. Internal to this folder; the reader for everyone is gguf.h.
+#pragma once
+
+#include "gguf/cursor.h"
+#include "gguf/gguf.h"
+
+namespace redline {
+
+struct GgufHeader {
+    uint32_t version = 0;
+    uint64_t alignment = 32;
+    Metadata metadata;
+    std::vector<GgufTensor> tensors;  // in file order, each within the file and apart from the others
+};
+
+Result<GgufHeader> read_header(Cursor& in);
+
+// The parts of read_header.
+Status check_is_gguf(Cursor& in);  // takes nothing; says what the file is instead
+Result<Metadata> read_metadata(Cursor& in, uint64_t keys);
+Result<std::vector<GgufTensor>> read_directory(Cursor& in, uint64_t tensors);
+// Turns the offsets of the directory, which count from the start of the data, into offsets in the file.
+Status place_tensors(Cursor& in, std::vector<GgufTensor>& tensors, uint64_t alignment);
+// Printable ASCII, so that messages can quote it, and not empty.
+Status check_name(const Cursor& in, std::string_view name);
+
+}  // namespace redline
