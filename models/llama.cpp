@@ -1,0 +1,68 @@
+// Llama 1 to 3.x, Mistral, TinyLlama, SmolLM and their kin, dense or with experts (Mixtral): pre-norm, rope on
+// neighbouring pairs (the converter has permuted q and k for it), SwiGLU.
+#include "run/arch.h"
+
+namespace redline::archs {
+
+static Result<Config> config(const ModelFile& file) {
+    Config c = RL_TRY(common_config(file));
+    const std::vector<float> factors = RL_TRY(file.floats("rope_freqs.weight", c.heads.head_dim / 2));
+    c.rope = RL_TRY(common_rope(file, c, false, factors));
+    return c;
+}
+
+static void weights(const Config& c, WeightList& w) {
+    w.global_matrix("token_embd", c.vocab, c.dim);
+    w.global_vector("output_norm", c.dim);
+    w.global_matrix("output", c.vocab, c.dim, "token_embd");
+    w.vector("attn_norm", c.dim);
+    w.matrix("attn_q", c.q_dim(), c.dim);
+    w.matrix("attn_k", c.kv_dim(), c.dim);
+    w.matrix("attn_v", c.kv_dim(), c.dim);
+    w.matrix("attn_output", c.dim, c.q_dim());
+    w.optional_vector("attn_q.bias", c.q_dim());
+    w.optional_vector("attn_k.bias", c.kv_dim());
+    w.optional_vector("attn_v.bias", c.kv_dim());
+    w.optional_vector("attn_output.bias", c.dim);
+    w.vector("ffn_norm", c.dim);
+    if (c.experts > 0) {
+        w.matrix("ffn_gate_inp", c.experts, c.dim);
+        w.experts("ffn_gate_exps", c.experts, c.expert_ffn_dim, c.dim);
+        w.experts("ffn_up_exps", c.experts, c.expert_ffn_dim, c.dim);
+        w.experts("ffn_down_exps", c.experts, c.dim, c.expert_ffn_dim);
+    } else {
+        w.matrix("ffn_gate", c.ffn_dim, c.dim);
+        w.matrix("ffn_up", c.ffn_dim, c.dim);
+        w.matrix("ffn_down", c.dim, c.ffn_dim);
+    }
+    w.ignore("rope_freqs.weight");
+    for (uint32_t i = 0; i < c.layers; ++i) w.ignore(fmt::format("blk.{}.attn_rot_embd.weight", i));
+}
+
+static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
+    const uint32_t rope = p.add_rope(c.rope);
+    const Slot x = p.embed(w["token_embd"]);
+    for (const LayerWeights& l : w.layers()) {
+        const auto [q, k, v] = p.group(x,
+                                       {{{l["attn_q"], l["attn_q.bias"]},
+                                         {l["attn_k"], l["attn_k.bias"]},
+                                         {l["attn_v"], l["attn_v.bias"]}}},
+                                       {l["attn_norm"], c.eps});
+        p.rope_store(q, k, v, c.heads, rope);
+        p.linear_add(x, p.attention(q, c.heads, c.attention_scale()), l["attn_output"], l["attn_output.bias"]);
+        const Norm norm{l["ffn_norm"], c.eps};
+        if (c.experts > 0) {
+            const Slot h = p.rms_norm(x, norm);
+            const auto routing = p.route(h, l["ffn_gate_inp"], c.experts_used, Gating::softmax, true);
+            p.experts_add(x, h, routing, l["ffn_gate_exps"], l["ffn_up_exps"], l["ffn_down_exps"], Act::silu);
+        } else {
+            p.linear_add(x, p.gated(x, l["ffn_gate"], l["ffn_up"], Act::silu, norm), l["ffn_down"]);
+        }
+        p.next_layer();
+    }
+    p.logits(x, w["output"], {w["output_norm"], c.eps});
+}
+
+extern const Arch llama = {{"llama"}, config, weights, build};
+
+}  // namespace redline::archs

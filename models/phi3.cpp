@@ -1,0 +1,54 @@
+// Phi-3, Phi-3.5, Phi-4 and Phi-4-mini: q/k/v fused in one tensor, gate and up in another, half-split rope over part
+// of a head, and longrope factors that depend on the context in use.
+#include "run/arch.h"
+
+namespace redline::archs {
+
+static Result<Config> config(const ModelFile& file) {
+    Config c = RL_TRY(common_config(file));
+    const uint64_t pairs =
+        RL_TRY(file.meta().integer(file.key("rope.dimension_count"), c.heads.head_dim)) / 2;
+    const uint64_t original =
+        RL_TRY(file.meta().integer(file.key("rope.scaling.original_context_length"), c.train_context));
+    const bool is_long = file.context > original;
+    const std::vector<float> factors =
+        RL_TRY(file.floats(is_long ? "rope_factors_long.weight" : "rope_factors_short.weight", pairs));
+    c.rope = RL_TRY(common_rope(file, c, true, factors));
+    return c;
+}
+
+static void weights(const Config& c, WeightList& w) {
+    const uint64_t qkv_rows = c.q_dim() + 2 * c.kv_dim();
+    w.global_matrix("token_embd", c.vocab, c.dim);
+    w.global_vector("output_norm", c.dim);
+    w.global_matrix("output", c.vocab, c.dim, "token_embd");
+    w.vector("attn_norm", c.dim);
+    w.rows_of("attn_q", "attn_qkv", qkv_rows, 0, c.q_dim(), c.dim);
+    w.rows_of("attn_k", "attn_qkv", qkv_rows, c.q_dim(), c.kv_dim(), c.dim);
+    w.rows_of("attn_v", "attn_qkv", qkv_rows, c.q_dim() + c.kv_dim(), c.kv_dim(), c.dim);
+    w.matrix("attn_output", c.dim, c.q_dim());
+    w.vector("ffn_norm", c.dim);
+    w.rows_of("ffn_gate", "ffn_up", 2 * uint64_t(c.ffn_dim), 0, c.ffn_dim, c.dim);
+    w.rows_of("ffn_up", "ffn_up", 2 * uint64_t(c.ffn_dim), c.ffn_dim, c.ffn_dim, c.dim);
+    w.matrix("ffn_down", c.dim, c.ffn_dim);
+    w.ignore("rope_factors_long.weight");
+    w.ignore("rope_factors_short.weight");
+}
+
+static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
+    const uint32_t rope = p.add_rope(c.rope);
+    const Slot x = p.embed(w["token_embd"]);
+    for (const LayerWeights& l : w.layers()) {
+        const auto [q, k, v] =
+            p.group(x, {{{l["attn_q"]}, {l["attn_k"]}, {l["attn_v"]}}}, {l["attn_norm"], c.eps});
+        p.rope_store(q, k, v, c.heads, rope);
+        p.linear_add(x, p.attention(q, c.heads, c.attention_scale()), l["attn_output"]);
+        p.linear_add(x, p.gated(x, l["ffn_gate"], l["ffn_up"], Act::silu, {l["ffn_norm"], c.eps}), l["ffn_down"]);
+        p.next_layer();
+    }
+    p.logits(x, w["output"], {w["output_norm"], c.eps});
+}
+
+extern const Arch phi3 = {{"phi3"}, config, weights, build};
+
+}  // namespace redline::archs

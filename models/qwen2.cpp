@@ -1,0 +1,49 @@
+// Qwen2 and Qwen2.5, and distillations into them: as llama with biases on q, k and v, rope on half-split pairs.
+#include "run/arch.h"
+
+namespace redline::archs {
+
+static Result<Config> config(const ModelFile& file) {
+    Config c = RL_TRY(common_config(file));
+    c.rope = RL_TRY(common_rope(file, c, true, {}));
+    return c;
+}
+
+static void weights(const Config& c, WeightList& w) {
+    w.global_matrix("token_embd", c.vocab, c.dim);
+    w.global_vector("output_norm", c.dim);
+    w.global_matrix("output", c.vocab, c.dim, "token_embd");
+    w.vector("attn_norm", c.dim);
+    w.matrix("attn_q", c.q_dim(), c.dim);
+    w.matrix("attn_k", c.kv_dim(), c.dim);
+    w.matrix("attn_v", c.kv_dim(), c.dim);
+    w.matrix("attn_output", c.dim, c.q_dim());
+    w.vector("attn_q.bias", c.q_dim());
+    w.vector("attn_k.bias", c.kv_dim());
+    w.vector("attn_v.bias", c.kv_dim());
+    w.vector("ffn_norm", c.dim);
+    w.matrix("ffn_gate", c.ffn_dim, c.dim);
+    w.matrix("ffn_up", c.ffn_dim, c.dim);
+    w.matrix("ffn_down", c.dim, c.ffn_dim);
+}
+
+static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
+    const uint32_t rope = p.add_rope(c.rope);
+    const Slot x = p.embed(w["token_embd"]);
+    for (const LayerWeights& l : w.layers()) {
+        const auto [q, k, v] = p.group(x,
+                                       {{{l["attn_q"], l["attn_q.bias"]},
+                                         {l["attn_k"], l["attn_k.bias"]},
+                                         {l["attn_v"], l["attn_v.bias"]}}},
+                                       {l["attn_norm"], c.eps});
+        p.rope_store(q, k, v, c.heads, rope);
+        p.linear_add(x, p.attention(q, c.heads, c.attention_scale()), l["attn_output"]);
+        p.linear_add(x, p.gated(x, l["ffn_gate"], l["ffn_up"], Act::silu, {l["ffn_norm"], c.eps}), l["ffn_down"]);
+        p.next_layer();
+    }
+    p.logits(x, w["output"], {w["output_norm"], c.eps});
+}
+
+extern const Arch qwen2 = {{"qwen2"}, config, weights, build};
+
+}  // namespace redline::archs

@@ -1,0 +1,50 @@
+// Qwen3 with experts (30B-A3B, 235B-A22B, Coder): qwen3's attention; every layer routes each token to the best
+// experts by softmax over all of them, renormalised.
+#include "run/arch.h"
+
+namespace redline::archs {
+
+static Result<Config> config(const ModelFile& file) {
+    Config c = RL_TRY(common_config(file));
+    if (c.experts == 0) return error("{}: qwen3moe.expert_count is missing or zero", file.gguf.path());
+    c.rope = RL_TRY(common_rope(file, c, true, {}));
+    return c;
+}
+
+static void weights(const Config& c, WeightList& w) {
+    w.global_matrix("token_embd", c.vocab, c.dim);
+    w.global_vector("output_norm", c.dim);
+    w.global_matrix("output", c.vocab, c.dim, "token_embd");
+    w.vector("attn_norm", c.dim);
+    w.matrix("attn_q", c.q_dim(), c.dim);
+    w.matrix("attn_k", c.kv_dim(), c.dim);
+    w.matrix("attn_v", c.kv_dim(), c.dim);
+    w.vector("attn_q_norm", c.heads.head_dim);
+    w.vector("attn_k_norm", c.heads.head_dim);
+    w.matrix("attn_output", c.dim, c.q_dim());
+    w.vector("ffn_norm", c.dim);
+    w.matrix("ffn_gate_inp", c.experts, c.dim);
+    w.experts("ffn_gate_exps", c.experts, c.expert_ffn_dim, c.dim);
+    w.experts("ffn_up_exps", c.experts, c.expert_ffn_dim, c.dim);
+    w.experts("ffn_down_exps", c.experts, c.dim, c.expert_ffn_dim);
+}
+
+static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
+    const uint32_t rope = p.add_rope(c.rope);
+    const Slot x = p.embed(w["token_embd"]);
+    for (const LayerWeights& l : w.layers()) {
+        const auto [q, k, v] =
+            p.group(x, {{{l["attn_q"]}, {l["attn_k"]}, {l["attn_v"]}}}, {l["attn_norm"], c.eps});
+        p.rope_store(q, k, v, c.heads, rope, {l["attn_q_norm"], c.eps}, {l["attn_k_norm"], c.eps});
+        p.linear_add(x, p.attention(q, c.heads, c.attention_scale()), l["attn_output"]);
+        const Slot h = p.rms_norm(x, {l["ffn_norm"], c.eps});
+        const auto routing = p.route(h, l["ffn_gate_inp"], c.experts_used, Gating::softmax, true);
+        p.experts_add(x, h, routing, l["ffn_gate_exps"], l["ffn_up_exps"], l["ffn_down_exps"], Act::silu);
+        p.next_layer();
+    }
+    p.logits(x, w["output"], {w["output_norm"], c.eps});
+}
+
+extern const Arch qwen3moe = {{"qwen3moe"}, config, weights, build};
+
+}  // namespace redline::archs

@@ -1,0 +1,34 @@
+// What a command of the program is. Commands are the only code that prints: text and reports to stdout, everything
+// else to stderr. Exit codes: 0 done, 1 the work could not be done, 2 the command line was wrong, 130 interrupted.
+#pragma once
+
+#include "base/result.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redline::cli {
+
+enum ExitCode : int { kDone = 0, kFailed = 1, kUsage = 2, kInterrupted = 130 };
+
+struct Command {
+    std::string_view name;
+    std::string_view summary;  // one line for `redline --help`
+    // `arguments` are those after the command's name. Handles its own --help.
+    int (*run)(const std::vector<std::string>& arguments);
+};
+
+extern const Command run_command;
+extern const Command chat_command;
+extern const Command bench_command;
+extern const Command info_command;
+extern const Command eval_command;
+extern const Command tokenize_command;
+
+// "redline: MESSAGE" to stderr, in red on a terminal; returns `code`.
+int fail(const Error& problem, int code = kFailed);
+// "redline: note: MESSAGE" to stderr.
+void note(std::string_view message);
+
+}  // namespace redline::cli

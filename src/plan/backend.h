@@ -1,0 +1,121 @@
+// The boundary between what a model is and what a device does. A backend offers kernels for ops; asking for one is
+// the support test. Lifetimes nest: Backend, then WeightStore and CacheStore, then Executable.
+#pragma once
+
+#include "plan/plan.h"
+
+#include <atomic>
+#include <functional>
+#include <memory>
+
+namespace redline {
+
+struct DeviceInfo {
+    std::string name;            // "AMD Ryzen 7 7840U"
+    std::string detail;          // "avx512, 8 threads"
+    bool unified = false;        // host and device share the same memory
+    uint64_t memory_budget = 0;  // bytes we may plan to use, measured at open
+    uint32_t wave = 1;           // lanes per subgroup the kernels are built for
+};
+
+// What a kernel's results may be held to: see tests/support/tolerance.h.
+enum class Precision : uint8_t { exact, f32, bf16_activations, int8_activations };
+
+// One op matched to one device. Holds no addresses yet.
+class Kernel {
+public:
+    virtual ~Kernel() = default;
+    virtual Precision precision(uint64_t rows) const = 0;
+};
+
+
+// A plan whose every op has a kernel; made by lower().
+struct BoundPlan {
+    Plan plan;  // steps in the order of `kernels`
+    std::vector<std::unique_ptr<Kernel>> kernels;
+};
+
+struct StepParams {
+    std::span<const int32_t> tokens;             // one row each, at most plan.max_rows
+    uint64_t position = 0;                       // of the first row in the cache
+    uint32_t first_output = 0;                   // rows [first_output, rows) have an output
+    const std::atomic<bool>* cancel = nullptr;   // when it turns true the step ends early with an error
+
+    uint64_t kv_len() const { return position + tokens.size(); }
+    uint32_t outputs() const { return uint32_t(tokens.size()) - first_output; }
+};
+
+struct TraceStep {
+    const Step* step = nullptr;
+    double seconds = 0.0;
+    Cost cost;
+    // The slots that the step wrote, (rows, width) each; valid during the callback.
+    std::vector<std::span<const float>> written;
+};
+using TraceSink = std::function<void(const TraceStep&)>;
+
+class WeightStore {
+public:
+    virtual ~WeightStore() = default;
+    virtual uint64_t bytes() const = 0;
+};
+
+class CacheStore {
+public:
+    virtual ~CacheStore() = default;
+    virtual const CacheShape& shape() const = 0;
+    virtual uint64_t bytes() const = 0;
+    // One token of all kv heads of a layer, as stored: per head key then value. `out` has token_bytes * kv_heads.
+    virtual Status read(uint32_t layer, uint64_t position, std::span<std::byte> out) = 0;
+    virtual Status write(uint32_t layer, uint64_t position, std::span<const std::byte> in) = 0;
+};
+
+class Executable {
+public:
+    virtual ~Executable() = default;
+    // Returns when output() can be read.
+    virtual Status run(const StepParams& params) = 0;
+    virtual Status run_traced(const StepParams& params, const TraceSink& sink) = 0;
+    // (outputs of the last run, width of the plan's output slot).
+    virtual std::span<const float> output() const = 0;
+};
+
+enum class Record : uint8_t { replay, direct };
+
+using Progress = std::function<void(uint64_t done, uint64_t total)>;
+
+class Backend {
+public:
+    virtual ~Backend() = default;
+    virtual const DeviceInfo& device() const = 0;
+    virtual Result<std::unique_ptr<WeightStore>> load(std::span<const WeightInfo> weights, ByteSource& source,
+                                                      const Progress& progress) = 0;
+    virtual Result<std::unique_ptr<CacheStore>> make_cache(const CacheShape& shape) = 0;
+    // Null: please decompose. Null for a core op is an error of lower().
+    virtual std::unique_ptr<Kernel> kernel_for(const Op& op, const Plan& plan) = 0;
+    virtual Result<std::unique_ptr<Executable>> record(BoundPlan plan, WeightStore& weights, CacheStore& cache,
+                                                       Record mode) = 0;
+    // Bytes per second of plain reading with this device's settings: the peak that shares are given of. Measured on
+    // first use; takes about a second.
+    virtual double measure_read_bandwidth() = 0;
+};
+
+struct BackendOptions {
+    uint32_t threads = 0;  // CPU: 0 means one per physical core
+    std::string level;     // CPU: highest instruction-set level to use; empty means the machine's
+};
+
+struct BackendEntry {
+    std::string_view name;
+    int preference;  // higher first
+    Result<std::unique_ptr<Backend>> (*open)(const BackendOptions& options);
+};
+
+std::span<const BackendEntry* const> all_backends();
+// An unknown name is an error that lists the known ones.
+Result<std::unique_ptr<Backend>> open_backend(std::string_view name, const BackendOptions& options);
+
+// Matches each op to a kernel, decomposing what the backend refuses; `fuse` false decomposes everything it can.
+Result<BoundPlan> lower(const Plan& plan, Backend& backend, bool fuse = true);
+
+}  // namespace redline

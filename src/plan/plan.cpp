@@ -1,0 +1,303 @@
+#include "plan/plan.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace redline {
+
+std::string_view cache_type_name(CacheType type) { return type == CacheType::f16 ? "f16" : "q8_0"; }
+
+uint64_t CacheShape::token_bytes() const {
+    const uint64_t elements = 2 * uint64_t(head_dim);
+    return type == CacheType::f16 ? elements * 2 : elements / 32 * 34;
+}
+
+PlanBuilder::PlanBuilder(std::vector<WeightInfo> weights, CacheShape cache, uint32_t max_rows, uint32_t max_outputs) {
+    plan_.weights = std::move(weights);
+    plan_.cache = cache;
+    plan_.max_rows = max_rows;
+    plan_.max_outputs = max_outputs;
+}
+
+uint32_t PlanBuilder::add_rope(RopeSpec spec) {
+    plan_.ropes.push_back(std::move(spec));
+    return uint32_t(plan_.ropes.size() - 1);
+}
+
+Slot PlanBuilder::slot(uint32_t width, bool of_outputs) {
+    plan_.slots.push_back({width, of_outputs, 0});
+    return {int32_t(plan_.slots.size() - 1)};
+}
+
+static uint32_t rows_of(const Plan& plan, Weight w) {
+    return w ? uint32_t(plan.weight(w).tensor.shape.rows) : 0;
+}
+
+Slot PlanBuilder::embed(Weight table, float scale) {
+    const Slot y = slot(table ? uint32_t(plan_.weight(table).tensor.shape.cols) : 0);
+    append(Embed{table, y, scale});
+    return y;
+}
+
+Slot PlanBuilder::rms_norm(Slot x, Norm norm) {
+    const SlotInfo info = plan_.slot(x);
+    const Slot y = slot(info.width, info.of_outputs);
+    append(RmsNorm{x, norm, info.width, y});
+    return y;
+}
+
+Slot PlanBuilder::linear(Slot x, Weight w, Norm norm, Weight bias) {
+    const Slot y = slot(rows_of(plan_, w), plan_.slot(x).of_outputs);
+    append(Linear{x, w, y, norm, bias, false});
+    return y;
+}
+
+void PlanBuilder::linear_add(Slot into, Slot x, Weight w, Weight bias) {
+    append(Linear{x, w, into, {}, bias, true});
+}
+
+std::array<Slot, 3> PlanBuilder::group(Slot x, std::array<Matrix, 3> parts, Norm norm) {
+    LinearGroup op{x, {}, 3, norm};
+    std::array<Slot, 3> slots;
+    for (size_t i = 0; i < parts.size(); ++i) {
+        slots[i] = slot(rows_of(plan_, parts[i].w));
+        op.parts[i] = {parts[i].w, parts[i].bias, slots[i]};
+    }
+    append(op);
+    return slots;
+}
+
+void PlanBuilder::rope_store(Slot q, Slot k, Slot v, HeadShape shape, uint32_t rope, Norm q_norm, Norm k_norm) {
+    append(RopeStore{q, k, v, layer_, shape, rope, q_norm, k_norm});
+}
+
+Slot PlanBuilder::attention(Slot q, HeadShape shape, float scale, float softcap, uint32_t window) {
+    const Slot y = slot(shape.heads * shape.head_dim);
+    append(Attention{q, y, layer_, shape, scale, softcap, window, {}});
+    return y;
+}
+
+Slot PlanBuilder::gated(Slot x, Weight gate, Weight up, Act act, Norm norm) {
+    const Slot y = slot(rows_of(plan_, gate));
+    append(Gated{x, gate, up, y, act, norm});
+    return y;
+}
+
+PlanBuilder::Routing PlanBuilder::route(Slot x, Weight w, uint32_t used, Gating gating, bool normalise, float scale) {
+    const Routing routing{slot(used), slot(used), used};
+    append(Route{x, w, routing.ids, routing.scales, used, gating, normalise, scale, {}});
+    return routing;
+}
+
+void PlanBuilder::experts_add(Slot into, Slot x, const Routing& routing, Weight gate, Weight up, Weight down, Act act) {
+    const Slot hidden = slot(rows_of(plan_, gate) * routing.used);
+    append(ExpertGated{x, gate, up, routing.ids, hidden, routing.used, act});
+    append(ExpertLinear{hidden, down, routing.ids, into, routing.used, true, routing.scales});
+}
+
+void PlanBuilder::logits(Slot x, Weight w, Norm norm) {
+    const Slot selected = slot(plan_.slot(x).width, true);
+    append(SelectRows{x, selected});
+    plan_.output = linear(selected, w, norm);
+}
+
+void PlanBuilder::output(Slot x) {
+    if (plan_.slot(x).of_outputs) {
+        plan_.output = x;
+        return;
+    }
+    plan_.output = slot(plan_.slot(x).width, true);
+    append(SelectRows{x, plan_.output});
+}
+
+Result<Plan> PlanBuilder::finish() && {
+    if (!plan_.output) return error("the plan has no output");
+    for (const Step& step : plan_.steps) {
+        Status fits = check(step.op, plan_);
+        if (!fits) return error("layer {}: {}", step.layer, fits.error().message);
+    }
+    assign_arena(plan_);
+    return std::move(plan_);
+}
+
+// ---- decomposition ----
+
+static bool decompose_linear(const Linear& o, PlanBuilder& out) {
+    if (o.norm) {
+        Linear rest = o;
+        const SlotInfo x = out.plan().slot(o.x);
+        rest.x = out.slot(x.width, x.of_outputs);
+        rest.norm = {};
+        out.append(RmsNorm{o.x, o.norm, x.width, rest.x});
+        out.append(rest);
+        return true;
+    }
+    if (o.accumulate) {
+        Linear rest = o;
+        const SlotInfo y = out.plan().slot(o.y);
+        rest.y = out.slot(y.width, y.of_outputs);
+        rest.accumulate = false;
+        out.append(rest);
+        out.append(Add{rest.y, o.y});
+        return true;
+    }
+    if (o.bias) {
+        Linear rest = o;
+        rest.bias = {};
+        out.append(rest);
+        out.append(AddBias{o.y, o.bias});
+        return true;
+    }
+    return false;
+}
+
+static bool decompose_group(const LinearGroup& o, PlanBuilder& out) {
+    Slot x = o.x;
+    if (o.norm) {
+        x = out.slot(out.plan().slot(o.x).width);
+        out.append(RmsNorm{o.x, o.norm, out.plan().slot(o.x).width, x});
+    }
+    for (uint32_t i = 0; i < o.count; ++i)
+        out.append(Linear{x, o.parts[i].w, o.parts[i].y, {}, o.parts[i].bias, false});
+    return true;
+}
+
+static bool decompose_gated(const Gated& o, PlanBuilder& out) {
+    const uint32_t width = out.plan().slot(o.y).width;
+    const Slot gate = out.slot(width), up = out.slot(width);
+    Slot x = o.x;
+    if (o.norm) {
+        x = out.slot(out.plan().slot(o.x).width);
+        out.append(RmsNorm{o.x, o.norm, out.plan().slot(o.x).width, x});
+    }
+    out.append(Linear{x, o.gate, gate});
+    out.append(Linear{x, o.up, up});
+    out.append(ActMul{gate, up, o.y, o.act});
+    return true;
+}
+
+static bool decompose_rope_store(const RopeStore& o, PlanBuilder& out) {
+    const HeadShape& s = o.shape;
+    if (o.q_norm) out.append(RmsNorm{o.q, o.q_norm, s.head_dim, o.q});
+    if (o.k_norm) out.append(RmsNorm{o.k, o.k_norm, s.head_dim, o.k});
+    out.append(Rope{o.q, s.heads, s.head_dim, o.rope});
+    out.append(Rope{o.k, s.kv_heads, s.head_dim, o.rope});
+    out.append(KvStore{o.k, o.v, o.layer, s});
+    return true;
+}
+
+static bool decompose_expert_gated(const ExpertGated& o, PlanBuilder& out) {
+    const uint32_t width = out.plan().slot(o.y).width;
+    const Slot gate = out.slot(width), up = out.slot(width);
+    out.append(ExpertLinear{o.x, o.gate, o.ids, gate, o.used, false, {}});
+    out.append(ExpertLinear{o.x, o.up, o.ids, up, o.used, false, {}});
+    out.append(ActMul{gate, up, o.y, o.act});
+    return true;
+}
+
+bool decompose(const Op& op, PlanBuilder& out) {
+    if (const auto* o = std::get_if<Linear>(&op)) return decompose_linear(*o, out);
+    if (const auto* o = std::get_if<LinearGroup>(&op)) return decompose_group(*o, out);
+    if (const auto* o = std::get_if<Gated>(&op)) return decompose_gated(*o, out);
+    if (const auto* o = std::get_if<RopeStore>(&op)) return decompose_rope_store(*o, out);
+    if (const auto* o = std::get_if<ExpertGated>(&op)) return decompose_expert_gated(*o, out);
+    return false;
+}
+
+// ---- arena ----
+
+namespace {
+
+constexpr uint64_t kSlotAlign = 256;
+
+struct Life {
+    size_t first = std::numeric_limits<size_t>::max();
+    size_t last = 0;
+    uint64_t bytes = 0;
+    uint32_t slot = 0;
+
+    bool overlaps(const Life& other) const { return first <= other.last && other.first <= last; }
+};
+
+std::vector<Life> lifetimes(const Plan& plan) {
+    std::vector<Life> lives(plan.slots.size());
+    for (size_t i = 0; i < lives.size(); ++i) {
+        lives[i].slot = uint32_t(i);
+        lives[i].bytes = (plan.slot_bytes({int32_t(i)}) + kSlotAlign - 1) / kSlotAlign * kSlotAlign;
+    }
+    for (size_t step = 0; step < plan.steps.size(); ++step) {
+        const Access used = access(plan.steps[step].op);
+        for (const auto* list : {&used.reads, &used.writes})
+            for (const Slot s : *list) {
+                Life& life = lives[size_t(s.index)];
+                life.first = std::min(life.first, step);
+                life.last = std::max(life.last, step);
+            }
+    }
+    if (plan.output) lives[size_t(plan.output.index)].last = plan.steps.size();
+    return lives;
+}
+
+// Memory ranges that steps since the last barrier have read or written.
+struct Hazards {
+    struct Range {
+        uint64_t begin, end;
+    };
+    std::vector<Range> read, written;
+    bool cache_read = false, cache_written = false;
+
+    static bool meets(const std::vector<Range>& ranges, Range r) {
+        return std::any_of(ranges.begin(), ranges.end(),
+                           [&](Range other) { return r.begin < other.end && other.begin < r.end; });
+    }
+};
+
+}  // namespace
+
+static void set_barriers(Plan& plan) {
+    Hazards since;
+    for (Step& step : plan.steps) {
+        const Access used = access(step.op);
+        const auto range = [&](Slot s) {
+            return Hazards::Range{plan.slot(s).offset, plan.slot(s).offset + plan.slot_bytes(s)};
+        };
+        bool wait = (used.reads_cache && since.cache_written) ||
+                    (used.writes_cache && (since.cache_read || since.cache_written));
+        for (const Slot s : used.reads) wait |= Hazards::meets(since.written, range(s));
+        for (const Slot s : used.writes)
+            wait |= Hazards::meets(since.written, range(s)) || Hazards::meets(since.read, range(s));
+        step.barrier = wait;
+        if (wait) since = {};
+        for (const Slot s : used.reads) since.read.push_back(range(s));
+        for (const Slot s : used.writes) since.written.push_back(range(s));
+        since.cache_read |= used.reads_cache;
+        since.cache_written |= used.writes_cache;
+    }
+}
+
+void assign_arena(Plan& plan, bool reuse) {
+    std::vector<Life> lives = lifetimes(plan);
+    // Big slots first, each at the lowest offset that no slot alive at the same time occupies.
+    std::stable_sort(lives.begin(), lives.end(), [](const Life& a, const Life& b) { return a.bytes > b.bytes; });
+    std::vector<const Life*> placed;
+    plan.arena_bytes = 0;
+    for (const Life& life : lives) {
+        if (life.first == std::numeric_limits<size_t>::max()) continue;
+        uint64_t offset = reuse ? 0 : plan.arena_bytes;
+        std::sort(placed.begin(), placed.end(), [&](const Life* a, const Life* b) {
+            return plan.slots[a->slot].offset < plan.slots[b->slot].offset;
+        });
+        for (const Life* other : placed) {
+            const uint64_t begin = plan.slots[other->slot].offset;
+            if (!reuse || !life.overlaps(*other)) continue;
+            if (offset + life.bytes <= begin) break;
+            offset = std::max(offset, begin + other->bytes);
+        }
+        plan.slots[life.slot].offset = offset;
+        plan.arena_bytes = std::max(plan.arena_bytes, offset + life.bytes);
+        placed.push_back(&life);
+    }
+    set_barriers(plan);
+}
+
+}  // namespace redline

@@ -1,0 +1,114 @@
+// A model's step as a flat list of ops with symbolic buffers, recorded once and never changed. What varies per token
+// travels in StepParams. PlanBuilder is what model files write; lower() matches a plan to a backend.
+#pragma once
+
+#include "plan/ops.h"
+
+#include <initializer_list>
+#include <span>
+#include <string>
+
+namespace redline {
+
+// A weight as the plan sees it. A matrix may be a range of rows of a file tensor (fused q/k/v).
+enum class WeightRole : uint8_t { matrix, vector };
+struct WeightInfo {
+    Tensor tensor;  // shape of the logical weight
+    WeightRole role = WeightRole::matrix;
+};
+
+struct SlotInfo {
+    uint32_t width = 0;       // elements per row
+    bool of_outputs = false;  // one row per wanted output instead of per token
+    uint64_t offset = 0;      // into the arena, in bytes; set by assign_arena
+};
+
+struct Step {
+    Op op;
+    uint32_t layer = 0;
+    bool barrier = false;  // must wait for the steps before it; set by assign_arena
+};
+
+enum class CacheType : uint8_t { f16, q8_0 };
+std::string_view cache_type_name(CacheType type);
+
+struct CacheShape {
+    uint32_t layers = 0;
+    uint32_t kv_heads = 0;
+    uint32_t head_dim = 0;
+    uint64_t capacity = 0;  // tokens
+    CacheType type = CacheType::f16;
+
+    uint64_t token_bytes() const;  // of one token in one layer and kv head: key and value
+    uint64_t bytes() const { return token_bytes() * kv_heads * layers * capacity; }
+};
+
+struct Plan {
+    std::vector<Step> steps;
+    std::vector<SlotInfo> slots;
+    std::vector<RopeSpec> ropes;
+    std::vector<WeightInfo> weights;
+    CacheShape cache;
+    uint32_t max_rows = 1;     // tokens per step
+    uint32_t max_outputs = 1;  // rows of output per step
+    Slot output;               // (outputs, width): read by the host after a step
+    uint64_t arena_bytes = 0;
+
+    const WeightInfo& weight(Weight w) const { return weights[size_t(w.index)]; }
+    const SlotInfo& slot(Slot s) const { return slots[size_t(s.index)]; }
+    uint64_t slot_bytes(Slot s) const {
+        return uint64_t(slot(s).width) * 4 * (slot(s).of_outputs ? max_outputs : max_rows);
+    }
+};
+
+// Verbs of a model file. Each appends one op and returns the slot it writes.
+class PlanBuilder {
+public:
+    PlanBuilder(std::vector<WeightInfo> weights, CacheShape cache, uint32_t max_rows, uint32_t max_outputs);
+
+    uint32_t add_rope(RopeSpec spec);
+    void next_layer() { ++layer_; }
+    Slot slot(uint32_t width, bool of_outputs = false);
+
+    Slot embed(Weight table, float scale = 1.0f);
+    Slot rms_norm(Slot x, Norm norm);
+    Slot linear(Slot x, Weight w, Norm norm = {}, Weight bias = {});
+    void linear_add(Slot into, Slot x, Weight w, Weight bias = {});
+    struct Matrix {
+        Weight w;
+        Weight bias = {};
+    };
+    std::array<Slot, 3> group(Slot x, std::array<Matrix, 3> parts, Norm norm);
+    void rope_store(Slot q, Slot k, Slot v, HeadShape shape, uint32_t rope, Norm q_norm = {}, Norm k_norm = {});
+    Slot attention(Slot q, HeadShape shape, float scale, float softcap = 0.0f, uint32_t window = 0);
+    Slot gated(Slot x, Weight gate, Weight up, Act act, Norm norm = {});
+    struct Routing {
+        Slot ids;
+        Slot scales;
+        uint32_t used = 0;
+    };
+    Routing route(Slot x, Weight w, uint32_t used, Gating gating, bool normalise, float scale = 1.0f);
+    void experts_add(Slot into, Slot x, const Routing& routing, Weight gate, Weight up, Weight down, Act act);
+    // The head: norm and product of the rows whose output is wanted.
+    void logits(Slot x, Weight w, Norm norm);
+    // Makes a slot the plan's output as it is (tests).
+    void output(Slot x);
+    void append(Op op) { plan_.steps.push_back({std::move(op), layer_, false}); }
+
+    // Checks every op; an error here is a mistake of a model file or a shape that the file should not have had.
+    Result<Plan> finish() &&;
+    const Plan& plan() const { return plan_; }
+
+private:
+    uint32_t layer_ = 0;
+    Plan plan_;
+};
+
+// Replaces an op by simpler ones, peeling one fusion at a time; false when the op is a core op as it stands.
+bool decompose(const Op& op, PlanBuilder& out);
+
+// Sets slot offsets (slots that are not alive together share memory, unless `reuse` is false), the arena size and the
+// barrier flags.
+void assign_arena(Plan& plan, bool reuse = true);
+
+}  // namespace redline

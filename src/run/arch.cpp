@@ -1,0 +1,277 @@
+#include "run/arch.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace redline {
+
+float Config::attention_scale() const { return 1.0f / std::sqrt(float(heads.head_dim)); }
+
+Result<std::vector<float>> ModelFile::floats(const std::string& name, uint64_t expected) const {
+    const GgufTensor* found = gguf.find(name);
+    if (!found) return std::vector<float>();
+    const Tensor& tensor = found->tensor;
+    if (!tensor.format) return error("{}: tensor {} has {}", gguf.path(), name, describe_type(found->type));
+    if (tensor.shape.elements() != expected)
+        return error("{}: tensor {} has {} elements, {} expected", gguf.path(), name, tensor.shape.elements(),
+                     expected);
+    std::vector<std::byte> bytes(tensor.bytes());
+    RL_TRY(gguf.read(*found, 0, bytes));
+    std::vector<float> out(expected);
+    tensor.format->decode(bytes.data(), out.data(), expected);
+    for (const float value : out)
+        if (!std::isfinite(value) || value <= 0.0f)
+            return error("{}: tensor {} holds {}, positive numbers expected", gguf.path(), name, value);
+    return out;
+}
+
+// A required or defaulted count with bounds.
+static Result<uint32_t> count(const ModelFile& file, std::string_view rest, std::optional<uint64_t> otherwise,
+                              uint64_t low, uint64_t high) {
+    const std::string key = file.key(rest);
+    const uint64_t value = otherwise ? RL_TRY(file.meta().integer(key, *otherwise)) : RL_TRY(file.meta().integer(key));
+    if (value < low || value > high)
+        return error("{}: {} is {}, {} to {} expected", file.gguf.path(), key, value, low, high);
+    return uint32_t(value);
+}
+
+// A key that may be an array with one entry per layer, of which this program takes only uniform ones.
+static Result<uint32_t> uniform(const ModelFile& file, std::string_view rest, uint32_t layers,
+                                std::optional<uint64_t> otherwise, uint64_t low, uint64_t high) {
+    const std::string key = file.key(rest);
+    const std::vector<uint64_t> values = RL_TRY(file.meta().integers(key, layers, otherwise));
+    if (std::any_of(values.begin(), values.end(), [&](uint64_t v) { return v != values[0]; }))
+        return error("{}: {} differs between layers, which architecture {} does not allow here", file.gguf.path(), key,
+                     file.arch);
+    if (values[0] < low || values[0] > high)
+        return error("{}: {} is {}, {} to {} expected", file.gguf.path(), key, values[0], low, high);
+    return uint32_t(values[0]);
+}
+
+static Result<Config> checked_config(const ModelFile& file) {
+    const Metadata& meta = file.meta();
+    Config c;
+    c.layers = RL_TRY(count(file, "block_count", {}, 1, 1024));
+    c.dim = RL_TRY(count(file, "embedding_length", {}, 1, 1u << 20));
+    c.train_context = RL_TRY(count(file, "context_length", {}, 1, 1u << 30));
+    c.ffn_dim = RL_TRY(uniform(file, "feed_forward_length", c.layers, 0, 0, 1u << 24));
+    c.heads.heads = RL_TRY(uniform(file, "attention.head_count", c.layers, {}, 1, 65536));
+    c.heads.kv_heads = RL_TRY(uniform(file, "attention.head_count_kv", c.layers, c.heads.heads, 1, 65536));
+    if (c.heads.heads % c.heads.kv_heads != 0)
+        return error("{}: {} heads are not a multiple of {} kv heads", file.gguf.path(), c.heads.heads,
+                     c.heads.kv_heads);
+    c.heads.head_dim =
+        RL_TRY(count(file, "attention.key_length", c.dim / c.heads.heads, 1, 4096));
+    const uint32_t value_length = RL_TRY(count(file, "attention.value_length", c.heads.head_dim, 1, 4096));
+    if (value_length != c.heads.head_dim)
+        return error("{}: value heads of {} beside key heads of {} are not supported", file.gguf.path(), value_length,
+                     c.heads.head_dim);
+    c.eps = RL_TRY(meta.real(file.key("attention.layer_norm_rms_epsilon")));
+    if (!(c.eps > 0.0f && c.eps < 1.0f))
+        return error("{}: {} is {}, between 0 and 1 expected", file.gguf.path(),
+                     file.key("attention.layer_norm_rms_epsilon"), c.eps);
+    c.experts = RL_TRY(count(file, "expert_count", 0, 0, 1024));
+    if (c.experts > 0) {
+        c.experts_used = RL_TRY(count(file, "expert_used_count", {}, 1, c.experts));
+        c.expert_ffn_dim = RL_TRY(count(file, "expert_feed_forward_length", c.ffn_dim, 1, 1u << 24));
+    } else if (c.ffn_dim == 0) {
+        return error("{}: {} is missing or zero", file.gguf.path(), file.key("feed_forward_length"));
+    }
+    const GgufTensor* table = file.gguf.find("token_embd.weight");
+    if (!table) return error("{}: tensor token_embd.weight is missing", file.gguf.path());
+    if (table->tensor.shape.rows > (1u << 24) || table->dims.size() > 2)
+        return error("{}: tensor token_embd.weight has an impossible shape", file.gguf.path());
+    c.vocab = uint32_t(table->tensor.shape.rows);
+    return c;
+}
+
+Result<Config> common_config(const ModelFile& file) {
+    Result<Config> config = checked_config(file);
+    // Metadata's own errors name the key, not the file.
+    if (!config && config.error().message.find(file.gguf.path()) == std::string::npos)
+        return error("{}: {}", file.gguf.path(), config.error().message);
+    return config;
+}
+
+namespace {
+
+struct Yarn {
+    double factor, extrapolation, beta_fast, beta_slow, original_context;
+};
+
+// The share of interpolation of pair i (arXiv 2309.00071, section 3.2).
+double yarn_ramp(const Yarn& y, double base, uint32_t dims, uint32_t i) {
+    const auto correction = [&](double beta) {
+        return dims * std::log(y.original_context / (beta * 2.0 * std::numbers::pi)) / (2.0 * std::log(base));
+    };
+    const double low = std::max(0.0, std::floor(correction(y.beta_fast)));
+    const double high = std::min(dims - 1.0, std::ceil(correction(y.beta_slow)));
+    return 1.0 - std::clamp((i - low) / std::max(0.001, high - low), 0.0, 1.0);
+}
+
+}  // namespace
+
+Result<RopeSpec> common_rope(const ModelFile& file, const Config& config, bool half_split,
+                             std::span<const float> factors) {
+    const Metadata& meta = file.meta();
+    const uint32_t dims = RL_TRY(count(file, "rope.dimension_count", config.heads.head_dim, 2, config.heads.head_dim));
+    if (dims % 2 != 0) return error("{}: rope.dimension_count {} is odd", file.gguf.path(), dims);
+    const double base = RL_TRY(meta.real(file.key("rope.freq_base"), 10000.0f));
+    if (!(std::isfinite(base) && base > 1.0))
+        return error("{}: {} is {}, more than 1 expected", file.gguf.path(), file.key("rope.freq_base"), base);
+    std::string type = RL_TRY(meta.text(file.key("rope.scaling.type"), "linear"));
+    double factor = RL_TRY(meta.real(file.key("rope.scaling.factor"), 0.0f));
+    if (factor == 0.0) factor = RL_TRY(meta.real(file.key("rope.scale_linear"), 0.0f));
+    if (factor == 0.0) factor = 1.0;
+    if (!(std::isfinite(factor) && factor > 0.0))
+        return error("{}: rope scaling factor {} must be positive", file.gguf.path(), factor);
+    const double attention_factor = RL_TRY(meta.real(file.key("rope.scaling.attn_factor"), 1.0f));
+    if (type != "none" && type != "linear" && type != "yarn" && type != "longrope")
+        return error("{}: rope scaling type {} is not known; none, linear, yarn and longrope are", file.gguf.path(),
+                     type);
+
+    RopeSpec rope{half_split, {}, attention_factor};
+    Yarn yarn{factor, 1.0, 32.0, 1.0, 0.0};
+    if (type == "yarn") {
+        yarn.beta_fast = RL_TRY(meta.real(file.key("rope.scaling.yarn_beta_fast"), 32.0f));
+        yarn.beta_slow = RL_TRY(meta.real(file.key("rope.scaling.yarn_beta_slow"), 1.0f));
+        const uint64_t original =
+            RL_TRY(meta.integer(file.key("rope.scaling.original_context_length"), config.train_context));
+        yarn.original_context = double(original);
+        rope.magnitude *= 1.0 + 0.1 * std::log(factor);
+    }
+    for (uint32_t i = 0; i < dims / 2; ++i) {
+        const double plain = std::pow(base, -2.0 * i / dims) / (factors.empty() ? 1.0 : double(factors[i]));
+        double frequency = plain;
+        if (type == "linear") frequency = plain / factor;
+        if (type == "yarn") {
+            const double share = yarn_ramp(yarn, base, dims, i) * yarn.extrapolation;
+            frequency = plain / factor * (1.0 - share) + plain * share;
+        }
+        rope.inverse_frequency.push_back(frequency);
+    }
+    return rope;
+}
+
+// ---- weight lists ----
+
+void WeightList::each_layer(const WeightSpec& spec) {
+    for (uint32_t i = 0; i < layers_; ++i) {
+        WeightSpec one = spec;
+        one.layer = int32_t(i);
+        specs_.push_back(std::move(one));
+    }
+}
+
+// "attn_q" stands for "attn_q.weight"; a name with a suffix is taken as it is.
+static std::string tensor_name(const std::string& name, int32_t layer) {
+    const std::string full = name.find('.') == std::string::npos ? name + ".weight" : name;
+    return layer < 0 ? full : fmt::format("blk.{}.{}", layer, full);
+}
+
+void WeightList::global_matrix(std::string name, uint64_t rows, uint64_t cols, std::string otherwise) {
+    specs_.push_back({name, name, std::move(otherwise), -1, {1, rows, cols}, WeightRole::matrix, false, 0, 0});
+}
+void WeightList::global_vector(std::string name, uint64_t size) {
+    specs_.push_back({name, name, {}, -1, {1, 1, size}, WeightRole::vector, false, 0, 0});
+}
+void WeightList::matrix(std::string name, uint64_t rows, uint64_t cols) {
+    each_layer({name, name, {}, -1, {1, rows, cols}, WeightRole::matrix, false, 0, 0});
+}
+void WeightList::experts(std::string name, uint64_t count, uint64_t rows, uint64_t cols) {
+    each_layer({name, name, {}, -1, {count, rows, cols}, WeightRole::matrix, false, 0, 0});
+}
+void WeightList::vector(std::string name, uint64_t size) {
+    each_layer({name, name, {}, -1, {1, 1, size}, WeightRole::vector, false, 0, 0});
+}
+void WeightList::optional_vector(std::string name, uint64_t size) {
+    each_layer({name, name, {}, -1, {1, 1, size}, WeightRole::vector, true, 0, 0});
+}
+void WeightList::rows_of(std::string name, std::string source, uint64_t source_rows, uint64_t first, uint64_t rows,
+                         uint64_t cols) {
+    each_layer({std::move(name), std::move(source), {}, -1, {1, rows, cols}, WeightRole::matrix, false, first,
+                source_rows});
+}
+
+Weight LayerWeights::operator[](std::string_view name) const {
+    const auto found = by_name_.find(name);
+    RL_CHECK(found != by_name_.end(), "the model file asks for weight {}, which it never listed", name);
+    return found->second;
+}
+
+void WeightSet::set(const WeightSpec& spec, Weight w) {
+    (spec.layer < 0 ? global_ : layers_[size_t(spec.layer)]).set(spec.name, w);
+}
+
+// ---- resolution ----
+
+static Status check_weight(const Gguf& gguf, const WeightSpec& spec, const GgufTensor& found) {
+    const Tensor& tensor = found.tensor;
+    Shape want = spec.shape;
+    if (spec.source_rows != 0) want.rows = spec.source_rows;
+    const bool fits = spec.role == WeightRole::vector ? tensor.shape.elements() == want.cols : tensor.shape == want;
+    if (!fits)
+        return error("{}: tensor {} is ({}, {}, {}), ({}, {}, {}) expected", gguf.path(), tensor.name,
+                     tensor.shape.count, tensor.shape.rows, tensor.shape.cols, want.count, want.rows, want.cols);
+    if (!tensor.format)
+        return error("{}: tensor {} has {}, which redline cannot decode", gguf.path(), tensor.name,
+                     describe_type(found.type));
+    return {};
+}
+
+static Status check_leftovers(const Gguf& gguf, const WeightList& list, const std::vector<bool>& used) {
+    for (size_t i = 0; i < used.size(); ++i) {
+        const std::string& name = gguf.tensors()[i].tensor.name;
+        const auto& ignored = list.ignored();
+        if (used[i] || std::find(ignored.begin(), ignored.end(), name) != ignored.end()) continue;
+        return error("{}: tensor {} is not part of this architecture", gguf.path(), name);
+    }
+    return {};
+}
+
+Result<ResolvedWeights> resolve_weights(const Gguf& gguf, const Config& config, const WeightList& list) {
+    ResolvedWeights out{{}, {}, WeightSet(config.layers)};
+    std::vector<bool> used(gguf.tensors().size());
+    std::map<std::pair<uint32_t, uint64_t>, Weight> placed;  // (tensor, first byte): a tied weight is one weight
+    for (const WeightSpec& spec : list.specs()) {
+        const std::string name = tensor_name(spec.source, spec.layer);
+        const GgufTensor* found = gguf.find(name);
+        if (!found && !spec.otherwise.empty()) found = gguf.find(tensor_name(spec.otherwise, spec.layer));
+        if (!found && spec.optional) {
+            out.set.set(spec, {});
+            continue;
+        }
+        if (!found && spec.shape.count > 1 && gguf.find(tensor_name(spec.source.substr(0, spec.source.rfind("_exps")) +
+                                                                        ".0.weight", spec.layer)))
+            return error("{}: stores its experts one by one (a conversion of early 2024); convert the model again",
+                         gguf.path());
+        if (!found) return error("{}: tensor {} is missing", gguf.path(), name);
+        RL_TRY(check_weight(gguf, spec, *found));
+        const uint32_t index = uint32_t(found - gguf.tensors().data());
+        used[index] = true;
+        const uint64_t first_byte = spec.first_row * found->tensor.row_bytes();
+        const auto [slot, fresh] = placed.try_emplace({index, first_byte}, Weight{int32_t(out.weights.size())});
+        if (fresh) {
+            Tensor tensor = found->tensor;
+            tensor.shape = spec.shape;
+            out.weights.push_back({std::move(tensor), spec.role});
+            out.sources.push_back({index, first_byte});
+        }
+        out.set.set(spec, slot->second);
+    }
+    RL_TRY(check_leftovers(gguf, list, used));
+    return out;
+}
+
+Result<const Arch*> find_arch(const std::string& name) {
+    std::string known;
+    for (const Arch* arch : all_archs())
+        for (const std::string& one : arch->names) {
+            if (one == name) return arch;
+            known += (known.empty() ? "" : ", ") + one;
+        }
+    return error("architecture {} is not supported; these are: {}", name, known);
+}
+
+}  // namespace redline

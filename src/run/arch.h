@@ -1,0 +1,134 @@
+// What a model file (models/NAME.cpp) says of its architecture: how to read its configuration, which weights it has,
+// and its forward pass as a plan. The file's stem is the name of its Arch constant; the build finds it by itself.
+#pragma once
+
+#include "gguf/gguf.h"
+#include "plan/plan.h"
+
+#include <map>
+
+namespace redline {
+
+struct Config {
+    uint32_t vocab = 0;  // rows of the embedding
+    uint32_t dim = 0;
+    uint32_t layers = 0;
+    uint32_t ffn_dim = 0;
+    uint32_t experts = 0;       // 0: dense
+    uint32_t experts_used = 0;
+    uint32_t expert_ffn_dim = 0;
+    HeadShape heads;
+    float eps = 0.0f;
+    uint64_t train_context = 0;
+    RopeSpec rope;
+
+    uint32_t q_dim() const { return heads.heads * heads.head_dim; }
+    uint32_t kv_dim() const { return heads.kv_heads * heads.head_dim; }
+    float attention_scale() const;  // 1 / sqrt(head_dim)
+};
+
+// The file that a configuration is read from, and the context that it is read for (longrope depends on it).
+struct ModelFile {
+    const Gguf& gguf;
+    std::string arch;
+    uint64_t context = 0;
+
+    std::string key(std::string_view rest) const { return arch + "." + std::string(rest); }
+    const Metadata& meta() const { return gguf.metadata(); }
+    // A whole small tensor as floats (rope factors); empty when the file has none of this name.
+    Result<std::vector<float>> floats(const std::string& name, uint64_t expected) const;
+};
+
+// Dimensions, heads, eps and experts from "<arch>.*", with every value checked for sanity.
+Result<Config> common_config(const ModelFile& file);
+// Rope of the file: base, dimensions, linear and yarn scaling, and `factors` (one per pair, may be empty).
+Result<RopeSpec> common_rope(const ModelFile& file, const Config& config, bool half_split,
+                             std::span<const float> factors);
+
+// A weight that an architecture expects. Names are the file's, without "blk.N." and with ".weight" implied.
+struct WeightSpec {
+    std::string name;       // by which build() asks for it
+    std::string source;     // tensor in the file
+    std::string otherwise;  // taken when the file has no `source` (tied output); empty: none
+    int32_t layer = -1;     // -1: global
+    Shape shape;
+    WeightRole role = WeightRole::matrix;
+    bool optional = false;
+    uint64_t first_row = 0;    // of the file tensor, for fused tensors
+    uint64_t source_rows = 0;  // rows that the file tensor must have; 0: shape.rows
+};
+
+class WeightList {
+public:
+    WeightList(const Config& config) : layers_(config.layers) {}
+
+    void global_matrix(std::string name, uint64_t rows, uint64_t cols, std::string otherwise = {});
+    void global_vector(std::string name, uint64_t size);
+    void matrix(std::string name, uint64_t rows, uint64_t cols);
+    void experts(std::string name, uint64_t count, uint64_t rows, uint64_t cols);
+    void vector(std::string name, uint64_t size);
+    void optional_vector(std::string name, uint64_t size);
+    // Rows [first, first + rows) of the fused tensor `source`, which has `source_rows` in all.
+    void rows_of(std::string name, std::string source, uint64_t source_rows, uint64_t first, uint64_t rows,
+                 uint64_t cols);
+    // Tensors that the file may have and this program does not need, or has read already (exact names).
+    void ignore(std::string tensor) { ignored_.push_back(std::move(tensor)); }
+
+    const std::vector<WeightSpec>& specs() const { return specs_; }
+    const std::vector<std::string>& ignored() const { return ignored_; }
+
+private:
+    void each_layer(const WeightSpec& spec);
+
+    uint32_t layers_;
+    std::vector<WeightSpec> specs_;
+    std::vector<std::string> ignored_;
+};
+
+// The weights of a loaded model by name; an optional one that the file lacks is a null Weight.
+class LayerWeights {
+public:
+    void set(const std::string& name, Weight w) { by_name_[name] = w; }
+    Weight operator[](std::string_view name) const;
+
+private:
+    std::map<std::string, Weight, std::less<>> by_name_;
+};
+
+class WeightSet {
+public:
+    explicit WeightSet(uint32_t layers) : layers_(layers) {}
+    Weight operator[](std::string_view name) const { return global_[name]; }
+    std::span<const LayerWeights> layers() const { return layers_; }
+    void set(const WeightSpec& spec, Weight w);
+
+private:
+    LayerWeights global_;
+    std::vector<LayerWeights> layers_;
+};
+
+struct Arch {
+    std::vector<std::string> names;  // values of general.architecture
+    Result<Config> (*config)(const ModelFile& file);
+    void (*weights)(const Config& config, WeightList& list);
+    void (*build)(const Config& config, const WeightSet& weights, PlanBuilder& plan);
+};
+
+std::span<const Arch* const> all_archs();
+// An error that lists what is supported when the architecture is not.
+Result<const Arch*> find_arch(const std::string& name);
+
+// The weights of `specs` found in the file: every expected tensor must be there with its shape and a format that can
+// be decoded, and no tensor may be left over.
+struct ResolvedWeights {
+    std::vector<WeightInfo> weights;
+    struct Source {
+        uint32_t tensor = 0;      // index in Gguf::tensors()
+        uint64_t first_byte = 0;  // within the tensor
+    };
+    std::vector<Source> sources;  // one per weight
+    WeightSet set;
+};
+Result<ResolvedWeights> resolve_weights(const Gguf& gguf, const Config& config, const WeightList& list);
+
+}  // namespace redline

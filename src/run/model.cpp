@@ -1,0 +1,105 @@
+#include "run/model.h"
+
+#include "base/hash.h"
+#include "memory/budget.h"
+
+namespace redline {
+
+namespace {
+
+// Gives the backend the bytes of logical weights, which may be row ranges of file tensors.
+class GgufSource : public ByteSource {
+public:
+    GgufSource(const Gguf& gguf, const ResolvedWeights& resolved) : gguf_(gguf), resolved_(resolved) {}
+
+    Status read(size_t tensor, uint64_t offset, std::span<std::byte> out) override {
+        const auto& source = resolved_.sources[tensor];
+        return gguf_.read(gguf_.tensors()[source.tensor], source.first_byte + offset, out);
+    }
+
+private:
+    const Gguf& gguf_;
+    const ResolvedWeights& resolved_;
+};
+
+Status check_kind(const Gguf& gguf) {
+    const std::string kind = RL_TRY(gguf.metadata().text("general.type", "model"));
+    if (kind == "model") return {};
+    return error("{} is of type {}, not a language model{}", gguf.path(), kind,
+                 kind == "adapter"  ? "; an adapter goes with the model it was made for"
+                 : kind == "mmproj" ? "; it is the vision or audio part of one"
+                                    : "");
+}
+
+uint64_t fingerprint_of(const Gguf& gguf) {
+    Hash64 hash;
+    hash.add(gguf.file_bytes());
+    for (const auto& [key, value] : gguf.metadata().entries()) hash.add(key);
+    for (const GgufTensor& t : gguf.tensors()) {
+        hash.add(t.tensor.name);
+        hash.add(uint64_t(t.type));
+        hash.add(t.offset);
+        for (const uint64_t dim : t.dims) hash.add(dim);
+    }
+    return hash.value();
+}
+
+}  // namespace
+
+Result<Model> Model::inspect(const std::string& path, uint64_t context) {
+    Model model;
+    model.gguf_ = std::make_unique<Gguf>(RL_TRY(Gguf::open(path)));
+    const Gguf& gguf = *model.gguf_;
+    RL_TRY(check_kind(gguf));
+    const Result<std::string> name = gguf.metadata().text("general.architecture");
+    if (!name) return error("{}: {}", path, name.error().message);
+    Result<const Arch*> arch = find_arch(name.value());
+    if (!arch) return error("{}: {}", path, arch.error().message);
+    model.arch_ = arch.value();
+    if (gguf.tensors().empty()) return error("{} holds a vocabulary only, no weights", path);
+    model.config_ = RL_TRY(model.arch_->config({gguf, name.value(), context}));
+    WeightList list(model.config_);
+    model.arch_->weights(model.config_, list);
+    model.resolved_ = std::make_unique<ResolvedWeights>(RL_TRY(resolve_weights(gguf, model.config_, list)));
+    Result<Tokenizer> tokenizer = Tokenizer::create(gguf.metadata());
+    if (!tokenizer) return error("{}: {}", path, tokenizer.error().message);
+    model.tokenizer_ = std::make_unique<Tokenizer>(std::move(tokenizer).value());
+    model.fingerprint_ = fingerprint_of(gguf);
+    return model;
+}
+
+Result<Model> Model::load(const std::string& path, Backend& backend, const LoadOptions& options) {
+    Model model = RL_TRY(inspect(path, options.context));
+    model.backend_ = &backend;
+    const uint64_t budget = backend.device().memory_budget;
+    if (model.weight_bytes() > budget)
+        return error("{} needs {} for its weights alone; {} offers {}. A smaller quantization or model would fit",
+                     path, format_bytes(model.weight_bytes()), backend.device().name, format_bytes(budget));
+    GgufSource source(*model.gguf_, *model.resolved_);
+    model.weights_ = RL_TRY(backend.load(model.resolved_->weights, source, options.progress));
+    return model;
+}
+
+uint64_t Model::weight_bytes() const {
+    uint64_t sum = 0;
+    for (const WeightInfo& info : resolved_->weights) sum += info.tensor.bytes();
+    return sum;
+}
+
+uint32_t Model::usable_vocab() const {
+    return uint32_t(std::min<uint64_t>(config_.vocab, tokenizer_->size()));
+}
+
+CacheShape Model::cache_shape(uint64_t capacity, CacheType type) const {
+    return {config_.layers, config_.heads.kv_heads, config_.heads.head_dim, capacity, type};
+}
+
+Result<Plan> Model::plan(uint32_t max_rows, uint32_t max_outputs, const CacheShape& cache) const {
+    PlanBuilder builder(resolved_->weights, cache, max_rows, max_outputs);
+    arch_->build(config_, resolved_->set, builder);
+    Result<Plan> plan = std::move(builder).finish();
+    if (!plan) return error("{}: {}", gguf_->path(), plan.error().message);
+    return plan;
+}
+
+}  // namespace redline

@@ -1,0 +1,57 @@
+// A loaded model: its file, configuration, tokenizer, and weights placed on a backend.
+#pragma once
+
+#include "plan/backend.h"
+#include "run/arch.h"
+#include "text/tokenizer.h"
+
+namespace redline {
+
+struct LoadOptions {
+    uint64_t context = 0;  // the largest that sessions will use (longrope depends on it); 0: the model's own
+    Progress progress;     // bytes of weights placed
+};
+
+// What a model needs of a device, before anything is loaded.
+struct MemoryNeed {
+    uint64_t weights = 0;
+    uint64_t cache = 0;
+    uint64_t scratch = 0;
+    uint64_t total() const { return weights + cache + scratch; }
+};
+
+class Model {
+public:
+    static Result<Model> load(const std::string& path, Backend& backend, const LoadOptions& options);
+    // Everything but the weights: for `info`, tokenize and tests. plan() works; weights() does not.
+    static Result<Model> inspect(const std::string& path, uint64_t context = 0);
+
+    const Gguf& gguf() const { return *gguf_; }
+    const Arch& arch() const { return *arch_; }
+    const Config& config() const { return config_; }
+    const Tokenizer& tokenizer() const { return *tokenizer_; }
+    Backend& backend() const { return *backend_; }
+    WeightStore& weights() const { return *weights_; }
+    uint64_t weight_bytes() const;  // as in the file, of the weights that the plan uses
+    // Ids below this exist both in the tokenizer and in the embedding.
+    uint32_t usable_vocab() const;
+    // Identifies the model's content for saved caches: a hash of its metadata and tensor directory.
+    uint64_t fingerprint() const { return fingerprint_; }
+
+    CacheShape cache_shape(uint64_t capacity, CacheType type) const;
+    Result<Plan> plan(uint32_t max_rows, uint32_t max_outputs, const CacheShape& cache) const;
+
+private:
+    Model() = default;
+
+    std::unique_ptr<Gguf> gguf_;
+    const Arch* arch_ = nullptr;
+    Config config_;
+    std::unique_ptr<Tokenizer> tokenizer_;
+    std::unique_ptr<ResolvedWeights> resolved_;
+    Backend* backend_ = nullptr;
+    std::unique_ptr<WeightStore> weights_;
+    uint64_t fingerprint_ = 0;
+};
+
+}  // namespace redline

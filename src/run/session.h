@@ -1,0 +1,68 @@
+// A conversation: the key-value cache, the tokens that it holds, and executables for one row and for many.
+#pragma once
+
+#include "run/model.h"
+
+namespace redline {
+
+struct SessionOptions {
+    uint64_t context = 4096;  // tokens that the cache holds
+    uint32_t batch = 512;     // tokens per step when many are fed
+    uint32_t outputs = 1;     // rows of logits that one step can return (feed_all)
+    CacheType cache = CacheType::f16;
+    Record record = Record::replay;
+    bool fuse = true;
+};
+
+class Session {
+public:
+    // Errors name what does not fit: weights, cache and scratch beside what the device offers.
+    static Result<Session> create(const Model& model, const SessionOptions& options);
+
+    const Model& model() const { return *model_; }
+    uint64_t context() const { return options_.context; }
+    uint64_t position() const { return tokens_.size(); }
+    const std::vector<Token>& tokens() const { return tokens_; }
+    const MemoryNeed& memory() const { return memory_; }
+
+    // Reads tokens in chunks of the batch size; afterwards logits() are those of the last one. More tokens than the
+    // context has room for: an error, and nothing is read. Cancelled: an error; the chunks already read stay.
+    Status feed(std::span<const Token> tokens, const std::atomic<bool>* cancel = nullptr);
+    // As feed, and gives the logits of every token: sink(index of the first row, logits (rows, vocab)).
+    using LogitsSink = std::function<void(size_t first, std::span<const float> logits)>;
+    Status feed_all(std::span<const Token> tokens, const LogitsSink& sink, const std::atomic<bool>* cancel = nullptr);
+    // (vocab rows of the model); of ids below Model::usable_vocab() only.
+    std::span<const float> logits() const { return logits_; }
+
+    // Forgets all but the first `count` tokens.
+    void truncate(uint64_t count);
+    // Makes room: keeps the first `keep` tokens, forgets the next `discard`, and reads the rest again, so that what
+    // follows is exactly what a shorter conversation would have given.
+    Status shift(uint64_t keep, uint64_t discard, const std::atomic<bool>* cancel = nullptr);
+
+    // The cache and its tokens in a file, written whole or not at all; restore() refuses a file of another model,
+    // cache type or layout, a damaged one, or one with more tokens than the context.
+    Status save(const std::string& path) const;
+    Status restore(const std::string& path);
+
+    // Runs one step with tracing (bench, taps).
+    Status feed_traced(std::span<const Token> tokens, const TraceSink& sink);
+
+private:
+    Session() = default;
+    Result<Executable*> executable(uint32_t rows);
+    Status step(std::span<const Token> tokens, uint32_t first_output, const std::atomic<bool>* cancel,
+                const TraceSink* trace);
+    Status check_room(std::span<const Token> tokens) const;
+
+    const Model* model_ = nullptr;
+    SessionOptions options_;
+    MemoryNeed memory_;
+    std::unique_ptr<CacheStore> cache_;
+    std::unique_ptr<Executable> single_;  // one row
+    std::unique_ptr<Executable> many_;    // options_.batch rows
+    std::vector<Token> tokens_;
+    std::span<const float> logits_;
+};
+
+}  // namespace redline
