@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""Writes tests/golden/formats/*.bin: raw blocks and what they decode to, by the gguf package (pip install gguf), an
+implementation independent of ours. Each file: u32 blocks, u32 elements per block, u32 bytes per block, the blocks,
+the elements as binary32; all little-endian. The same seed gives the same files."""
+
+import pathlib
+import sys
+
+import gguf
+import numpy as np
+from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType as Type
+
+OUT = pathlib.Path(__file__).resolve().parent.parent / "tests" / "golden" / "formats"
+RANDOM_BLOCKS = 12
+
+# Offsets of the half-precision fields in a block: random bytes there are mostly huge scales, so they are set.
+HALVES = {
+    "F16": [0], "BF16": [], "F32": [],
+    "Q4_0": [0], "Q4_1": [0, 2], "Q5_0": [0], "Q5_1": [0, 2], "Q8_0": [0],
+    "Q2_K": [80, 82], "Q3_K": [108], "Q4_K": [0, 2], "Q5_K": [0, 2], "Q6_K": [208],
+    "IQ4_NL": [0], "IQ4_XS": [0], "MXFP4": [],
+}
+
+# Zero, negative zero, the smallest and largest subnormals, the smallest normal, one, negative, the largest, infinities,
+# a NaN: as bits.
+ODD_HALVES = [0x0000, 0x8000, 0x0001, 0x8001, 0x03FF, 0x0400, 0x3C00, 0xBC00, 0x7BFF, 0xFBFF, 0x7C00, 0xFC00, 0x7E00]
+
+
+def floats(name, rng):
+    """Blocks of one element: every kind of value, and random bits."""
+    if name == "F32":
+        odd = [0, 1 << 31, 1, 0x807FFFFF, 0x00800000, 0x3F800000, 0x7F7FFFFF, 0x7F800000, 0xFF800000, 0x7FC00000]
+        random = rng.integers(0, 1 << 32, 256, dtype=np.uint32)
+        return np.concatenate([np.array(odd, np.uint32), random]).view(np.uint8).reshape(-1, 4)
+    # All of them: 65536 halves would be 400 kB in the files, so every 16th and all the edges.
+    values = np.concatenate([np.arange(0, 1 << 16, 16), np.array(ODD_HALVES), np.arange(0x3F0, 0x410)])
+    return values.astype(np.uint16).view(np.uint8).reshape(-1, 2)
+
+
+def quants(name, block_bytes, rng):
+    """Blocks of quants: random ones under plausible scales, then adversarial ones."""
+    blocks = list(rng.integers(0, 256, (RANDOM_BLOCKS, block_bytes), dtype=np.uint8))
+    for block in blocks:
+        for at in HALVES[name]:
+            block[at : at + 2] = np.frombuffer(np.float16(rng.normal(0, 0.1)).tobytes(), np.uint8)
+    fills = [np.full(block_bytes, byte, np.uint8) for byte in (0x00, 0xFF, 0x0F, 0xF0, 0x80, 0x7F)]
+    blocks += fills
+    for bits in ODD_HALVES if HALVES[name] else []:
+        block = rng.integers(0, 256, block_bytes, dtype=np.uint8)
+        for place, at in enumerate(HALVES[name]):
+            # A minimum of another kind than the scale, so that infinity - infinity is not all there is.
+            value = bits if place == 0 else ODD_HALVES[(ODD_HALVES.index(bits) * 5 + 3) % len(ODD_HALVES)]
+            block[at : at + 2] = np.frombuffer(np.uint16(value).tobytes(), np.uint8)
+        blocks.append(block)
+    if name == "MXFP4":
+        for exponent in (0, 1, 2, 3, 126, 127, 128, 252, 253, 254):
+            block = rng.integers(0, 256, block_bytes, dtype=np.uint8)
+            block[0] = exponent
+            blocks.append(block)
+    return np.stack(blocks)
+
+
+def main():
+    OUT.mkdir(parents=True, exist_ok=True)
+    total = 0
+    for name in HALVES:
+        kind = Type[name]
+        per_block, block_bytes = GGML_QUANT_SIZES[kind]
+        rng = np.random.default_rng(int(kind) + 1)
+        blocks = floats(name, rng) if per_block == 1 else quants(name, block_bytes, rng)
+        with np.errstate(all="ignore"):
+            decoded = gguf.dequantize(blocks, kind) if name != "F16" else blocks.view(np.float16).astype(np.float32)
+        decoded = np.ascontiguousarray(decoded, np.float32)
+        assert decoded.size == blocks.shape[0] * per_block
+        head = np.array([blocks.shape[0], per_block, block_bytes], np.uint32).tobytes()
+        data = head + blocks.tobytes() + decoded.tobytes()
+        (OUT / f"{name.lower()}.bin").write_bytes(data)
+        total += len(data)
+    print(f"{len(HALVES)} files, {total} bytes in {OUT}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
