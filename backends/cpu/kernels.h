@@ -119,6 +119,9 @@ struct VectorKernels {
     void (*rope)(float* head, const float* cosines, const float* sines, size_t pairs, bool half_split);
 };
 
+// Reads `count` words as fast as one thread can; the sum keeps the reads alive.
+uint64_t read_words(const uint64_t* words, size_t count);
+
 const AttentionKernels& attention_kernels(Isa isa);
 const VectorKernels& vector_kernels(Isa isa);
 

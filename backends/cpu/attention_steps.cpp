@@ -1,0 +1,189 @@
+// Rope, KvStore, RopeStore and Attention.
+#include "executable.h"
+
+#include <algorithm>
+
+namespace redline::cpu {
+
+namespace {
+
+void rotate_head(const RunView& view, float* head, uint32_t rope, uint64_t row) {
+    const RopeSpec& spec = view.plan.ropes[rope];
+    const size_t pairs = spec.inverse_frequency.size();
+    const float* table = view.rope_row(rope, uint32_t(row));
+    vector_kernels(view.isa).rope(head, table, table + pairs, pairs, spec.half_split);
+}
+
+class RopeKernel : public CpuKernel {
+public:
+    explicit RopeKernel(const Rope& op) : op_(op) {}
+    void run(const RunView& view, const Worker& worker, uint32_t) const override {
+        const auto mine = worker.share(uint64_t(view.rows()) * op_.heads);
+        for (uint64_t i = mine.begin; i < mine.end; ++i)
+            rotate_head(view, view.floats(op_.x) + i * op_.head_dim, op_.rope, i / op_.heads);
+    }
+
+private:
+    Rope op_;
+};
+
+class KvStoreKernel : public CpuKernel {
+public:
+    explicit KvStoreKernel(const KvStore& op) : op_(op) {}
+    void run(const RunView& view, const Worker& worker, uint32_t) const override {
+        const auto mine = worker.share(uint64_t(view.rows()) * op_.shape.kv_heads);
+        for (uint64_t i = mine.begin; i < mine.end; ++i) {
+            const uint64_t row = i / op_.shape.kv_heads;
+            attention_kernels(view.isa).kv_store(view.cache.head(op_.layer, uint32_t(i % op_.shape.kv_heads)),
+                                                 view.params.position + row,
+                                                 view.floats(op_.k) + i * op_.shape.head_dim,
+                                                 view.floats(op_.v) + i * op_.shape.head_dim);
+        }
+    }
+
+private:
+    KvStore op_;
+};
+
+class RopeStoreKernel : public CpuKernel {
+public:
+    explicit RopeStoreKernel(const RopeStore& op) : op_(op) {}
+
+    // Units are the heads of all rows: first those of q, then those of k with their v.
+    void run(const RunView& view, const Worker& worker, uint32_t) const override {
+        const HeadShape& s = op_.shape;
+        const uint64_t queries = uint64_t(view.rows()) * s.heads;
+        const auto mine = worker.share(queries + uint64_t(view.rows()) * s.kv_heads);
+        for (uint64_t i = mine.begin; i < mine.end; ++i) {
+            if (i < queries)
+                turn(view, view.floats(op_.q) + i * s.head_dim, op_.q_norm, i / s.heads);
+            else
+                store(view, i - queries);
+        }
+    }
+
+private:
+    void turn(const RunView& view, float* head, const Norm& norm, uint64_t row) const {
+        if (norm)
+            vector_kernels(view.isa).rms_norm(head, view.vector(norm.gain), norm.eps, op_.shape.head_dim, head);
+        rotate_head(view, head, op_.rope, row);
+    }
+
+    void store(const RunView& view, uint64_t i) const {
+        const HeadShape& s = op_.shape;
+        const uint64_t row = i / s.kv_heads;
+        float* key = view.floats(op_.k) + i * s.head_dim;
+        turn(view, key, op_.k_norm, row);
+        attention_kernels(view.isa).kv_store(view.cache.head(op_.layer, uint32_t(i % s.kv_heads)),
+                                             view.params.position + row, key, view.floats(op_.v) + i * s.head_dim);
+    }
+
+    RopeStore op_;
+};
+
+class AttentionKernel : public CpuKernel {
+public:
+    explicit AttentionKernel(const Attention& op) : op_(op) {}
+
+    uint64_t shared_scratch(const Plan&, uint32_t) const override {
+        return uint64_t(kFewRows) * op_.shape.heads * kMaxParts * (op_.shape.head_dim + 2) * sizeof(float);
+    }
+    uint64_t thread_scratch(const Plan& plan) const override {
+        const uint32_t group = op_.shape.heads / op_.shape.kv_heads;
+        return attend_scratch_bytes(std::min(plan.max_rows, kBlockRows), group, op_.shape.head_dim);
+    }
+
+    void run(const RunView& view, const Worker& worker, uint32_t step) const override {
+        if (view.rows() <= kFewRows)
+            run_split(view, worker, step);
+        else
+            run_blocks(view, worker, step);
+    }
+
+private:
+    static constexpr uint32_t kFewRows = 4;     // up to this many rows the keys are split, above it the rows
+    static constexpr uint32_t kBlockRows = 32;  // rows of one unit of work
+    static constexpr uint32_t kMaxParts = 64;
+    static constexpr uint64_t kPartKeys = 256;  // keys worth a part of their own
+
+    // The work of one kv head for rows [row, row + rows).
+    Attend attend(const RunView& view, const Worker& worker, uint32_t kv_head, uint32_t row, uint32_t rows) const {
+        const uint32_t group = op_.shape.heads / op_.shape.kv_heads;
+        const size_t stride = size_t(op_.shape.heads) * op_.shape.head_dim;
+        const size_t at = row * stride + size_t(kv_head) * group * op_.shape.head_dim;
+        Attend work;
+        work.q = view.floats(op_.q) + at;
+        work.q_stride = stride;
+        work.rows = rows;
+        work.group = group;
+        work.kv = view.cache.head(op_.layer, kv_head);
+        work.first_position = view.params.position + row;
+        work.key_end = work.first_position + rows;
+        if (op_.window > 0 && work.first_position + 1 > op_.window)
+            work.key_begin = work.first_position + 1 - op_.window;
+        work.scale = op_.scale;
+        work.softcap = op_.softcap;
+        work.window = op_.window;
+        if (op_.sinks) work.sinks = view.vector(op_.sinks) + size_t(kv_head) * group;
+        work.out = view.floats(op_.y) + at;
+        work.out_stride = stride;
+        work.scratch = view.scratch(worker);
+        return work;
+    }
+
+    // Many rows: units are (kv head, block of rows), those with the most keys first.
+    void run_blocks(const RunView& view, const Worker& worker, uint32_t step) const {
+        const uint32_t blocks = (view.rows() + kBlockRows - 1) / kBlockRows;
+        const uint32_t units = blocks * op_.shape.kv_heads;
+        for (uint32_t i = claim(view, step, 0); i < units; i = claim(view, step, 0)) {
+            const uint32_t block = blocks - 1 - i / op_.shape.kv_heads;
+            const uint32_t row = block * kBlockRows;
+            const uint32_t rows = std::min(kBlockRows, view.rows() - row);
+            attention_kernels(view.isa).attend(attend(view, worker, i % op_.shape.kv_heads, row, rows));
+        }
+    }
+
+    // Few rows: units are (kv head, part of the keys); partial results are merged afterwards.
+    void run_split(const RunView& view, const Worker& worker, uint32_t step) const {
+        const uint32_t kv_heads = op_.shape.kv_heads;
+        const Attend whole = attend(view, worker, 0, 0, view.rows());
+        const uint64_t keys = whole.key_end - whole.key_begin;
+        const uint64_t wanted = std::min<uint64_t>(kMaxParts, (keys + kPartKeys - 1) / kPartKeys);
+        const uint64_t per_part = (keys + wanted - 1) / wanted;
+        const uint32_t parts = uint32_t((keys + per_part - 1) / per_part);
+        const size_t part_floats = size_t(whole.rows) * whole.group * (op_.shape.head_dim + 2);
+        auto* partials = reinterpret_cast<float*>(view.shared_scratch);
+        for (uint32_t i = claim(view, step, 0); i < parts * kv_heads; i = claim(view, step, 0)) {
+            const uint32_t kv_head = i / parts, part = i % parts;
+            Attend work = attend(view, worker, kv_head, 0, view.rows());
+            if (parts > 1) {
+                work.key_begin = whole.key_begin + part * per_part;
+                work.key_end = std::min(work.key_begin + per_part, whole.key_end);
+                work.out = nullptr;
+                work.sinks = nullptr;  // counted once, when the parts are merged
+                work.partial = partials + size_t(i) * part_floats;
+            }
+            attention_kernels(view.isa).attend(work);
+        }
+        if (parts <= 1) return;
+        worker.barrier();
+        const auto mine = worker.share(kv_heads);
+        for (uint64_t h = mine.begin; h < mine.end; ++h)
+            attention_kernels(view.isa).combine(partials + h * parts * part_floats, parts, part_floats,
+                                                attend(view, worker, uint32_t(h), 0, view.rows()));
+    }
+
+    Attention op_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan&, Isa) {
+    if (const auto* o = std::get_if<Rope>(&op)) return std::make_unique<RopeKernel>(*o);
+    if (const auto* o = std::get_if<KvStore>(&op)) return std::make_unique<KvStoreKernel>(*o);
+    if (const auto* o = std::get_if<RopeStore>(&op)) return std::make_unique<RopeStoreKernel>(*o);
+    if (const auto* o = std::get_if<Attention>(&op)) return std::make_unique<AttentionKernel>(*o);
+    return nullptr;
+}
+
+}  // namespace redline::cpu

@@ -1,0 +1,227 @@
+// The CPU as a backend: opens a thread team, repacks weights as it reads them, and hands out kernels.
+#include "executable.h"
+#include "memory/budget.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <mutex>
+
+namespace redline {
+
+namespace cpu {
+
+namespace {
+
+constexpr uint64_t kLine = 64;
+constexpr uint64_t kReadChunk = uint64_t(2) << 20;  // bytes read and repacked at a time, per thread
+
+uint64_t aligned(uint64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
+
+// A piece of loading: some panels of one expert of one weight, or a whole vector.
+struct LoadItem {
+    uint32_t weight;
+    uint64_t expert;
+    uint64_t first_panel;
+    uint64_t panels;  // 0: a vector
+};
+
+PlacedWeight shape_of(const Tensor& tensor) {
+    PlacedWeight placed;
+    placed.matrix = {tensor.format, tensor.shape.rows, tensor.shape.cols, nullptr};
+    placed.expert_bytes = aligned(placed.matrix.bytes());
+    return placed;
+}
+
+std::vector<LoadItem> load_items(std::span<const WeightInfo> weights) {
+    std::vector<LoadItem> items;
+    for (uint32_t i = 0; i < weights.size(); ++i) {
+        const Tensor& tensor = weights[i].tensor;
+        if (weights[i].role == WeightRole::vector) {
+            items.push_back({i, 0, 0, 0});
+            continue;
+        }
+        const PackedMatrix m = shape_of(tensor).matrix;
+        const uint64_t step = std::max<uint64_t>(1, kReadChunk / std::max<uint64_t>(1, m.panel_bytes()));
+        for (uint64_t e = 0; e < tensor.shape.count; ++e)
+            for (uint64_t p = 0; p < m.panels(); p += step)
+                items.push_back({i, e, p, std::min(step, m.panels() - p)});
+    }
+    return items;
+}
+
+Status load_vector(const Tensor& tensor, uint32_t index, ByteSource& source, std::vector<std::byte>& buffer,
+                   const float* placed) {
+    buffer.resize(tensor.bytes());
+    RL_TRY(source.read(index, 0, buffer));
+    tensor.format->decode(buffer.data(), const_cast<float*>(placed), tensor.shape.elements());
+    return {};
+}
+
+Status load_panels(const Tensor& tensor, const LoadItem& item, ByteSource& source, std::vector<std::byte>& buffer,
+                   const PlacedWeight& placed) {
+    const uint64_t row_bytes = tensor.row_bytes();
+    const uint64_t first = item.first_panel * kPanelRows;
+    const uint64_t rows = std::min(item.panels * kPanelRows, tensor.shape.rows - first);
+    buffer.resize(rows * row_bytes);
+    RL_TRY(source.read(item.weight, (item.expert * tensor.shape.rows + first) * row_bytes, buffer));
+    const PackedMatrix m = placed.expert(item.expert);
+    for (uint64_t p = 0; p < item.panels; ++p) {
+        const uint64_t in_panel = std::min<uint64_t>(kPanelRows, rows - p * kPanelRows);
+        pack_panel(*tensor.format, buffer.data() + p * kPanelRows * row_bytes, in_panel, tensor.shape.cols,
+                   const_cast<std::byte*>(m.data) + (item.first_panel + p) * m.panel_bytes());
+    }
+    return {};
+}
+
+}  // namespace
+
+class CpuBackend : public Backend {
+public:
+    CpuBackend(uint32_t threads, Isa isa) : team_(threads), isa_(isa) {
+        info_.name = cpu_model_name();
+        info_.detail = fmt::format("{}, {} thread{}", isa_name(isa), threads, threads == 1 ? "" : "s");
+        info_.unified = true;
+        info_.memory_budget = host_memory().budget();
+    }
+
+    const DeviceInfo& device() const override { return info_; }
+
+    Result<std::unique_ptr<WeightStore>> load(std::span<const WeightInfo> weights, ByteSource& source,
+                                              const Progress& progress) override {
+        std::vector<PlacedWeight> placed;
+        uint64_t total = 0;
+        for (const WeightInfo& info : weights) {
+            placed.push_back(shape_of(info.tensor));
+            total += info.role == WeightRole::vector ? aligned(info.tensor.shape.elements() * 4)
+                                                     : placed.back().expert_bytes * info.tensor.shape.count;
+        }
+        Region region = RL_TRY(Region::allocate(total, "weights"));
+        uint64_t offset = 0;
+        for (size_t i = 0; i < weights.size(); ++i) {
+            if (weights[i].role == WeightRole::vector) {
+                placed[i].vector = reinterpret_cast<const float*>(region.data() + offset);
+                offset += aligned(weights[i].tensor.shape.elements() * 4);
+            } else {
+                placed[i].matrix.data = region.data() + offset;
+                offset += placed[i].expert_bytes * weights[i].tensor.shape.count;
+            }
+        }
+        RL_TRY(read_all(weights, source, progress, placed));
+        return std::unique_ptr<WeightStore>(std::make_unique<CpuWeights>(std::move(region), std::move(placed)));
+    }
+
+    Result<std::unique_ptr<CacheStore>> make_cache(const CacheShape& shape) override {
+        const uint64_t head = kv_head_bytes(cache_format(shape.type), shape.head_dim, shape.capacity);
+        Region region = RL_TRY(Region::allocate(head * shape.kv_heads * shape.layers, "the key-value cache"));
+        return std::unique_ptr<CacheStore>(std::make_unique<CpuCache>(shape, std::move(region)));
+    }
+
+    std::unique_ptr<Kernel> kernel_for(const Op& op, const Plan& plan) override {
+        for (const auto make : {make_product_kernel, make_attention_kernel, make_expert_kernel, make_vector_kernel})
+            if (std::unique_ptr<Kernel> kernel = make(op, plan, isa_)) return kernel;
+        return nullptr;
+    }
+
+    // Replay or direct is the same here: the steps are walked.
+    Result<std::unique_ptr<Executable>> record(BoundPlan plan, WeightStore& weights, CacheStore& cache,
+                                               Record) override {
+        return CpuExecutable::create(std::move(plan), static_cast<const CpuWeights&>(weights),
+                                     static_cast<const CpuCache&>(cache), team_, isa_);
+    }
+
+    double measure_read_bandwidth() override;
+
+private:
+    // Every thread reads and repacks the next piece until all are done; the first error ends it.
+    Status read_all(std::span<const WeightInfo> weights, ByteSource& source, const Progress& progress,
+                    const std::vector<PlacedWeight>& placed) {
+        const std::vector<LoadItem> items = load_items(weights);
+        uint64_t total = 0;
+        for (const WeightInfo& info : weights) total += info.tensor.bytes();
+        std::atomic<size_t> next{0};
+        std::atomic<uint64_t> done{0};
+        std::mutex first_error;
+        Status status;
+        team_.run([&](const Worker& worker) {
+            std::vector<std::byte> buffer;
+            for (size_t i = next.fetch_add(1); i < items.size(); i = next.fetch_add(1)) {
+                const LoadItem& item = items[i];
+                const Tensor& tensor = weights[item.weight].tensor;
+                Status one = item.panels == 0
+                                 ? load_vector(tensor, item.weight, source, buffer, placed[item.weight].vector)
+                                 : load_panels(tensor, item, source, buffer, placed[item.weight]);
+                if (!one) {
+                    const std::lock_guard lock(first_error);
+                    if (status) status = error("tensor {}: {}", tensor.name, one.error().message);
+                    next.store(items.size());
+                    return;
+                }
+                done.fetch_add(buffer.size());
+                if (worker.index == 0 && progress) progress(done.load(), total);
+            }
+        });
+        if (status && progress) progress(total, total);
+        return status;
+    }
+
+    Team team_;
+    Isa isa_;
+    DeviceInfo info_;
+    double bandwidth_ = 0.0;
+};
+
+double CpuBackend::measure_read_bandwidth() {
+    if (bandwidth_ > 0.0) return bandwidth_;
+    const uint64_t bytes = std::min<uint64_t>(uint64_t(1) << 30, host_memory().budget() / 2);
+    Result<Region> region = Region::allocate(bytes, "the bandwidth measurement");
+    if (!region || bytes < (1u << 24)) return 0.0;
+    const uint64_t words = bytes / sizeof(uint64_t);
+    auto* data = reinterpret_cast<uint64_t*>(region.value().data());
+    team_.run([&](const Worker& worker) {
+        const auto mine = worker.share(words);
+        for (uint64_t i = mine.begin; i < mine.end; ++i) data[i] = i;
+    });
+    std::atomic<uint64_t> sink{0};
+    for (int pass = 0; pass < 6; ++pass) {
+        const auto begin = std::chrono::steady_clock::now();
+        team_.run([&](const Worker& worker) {
+            const auto mine = worker.share(words);
+            sink.fetch_add(read_words(data + mine.begin, mine.end - mine.begin));
+        });
+        const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+        bandwidth_ = std::max(bandwidth_, double(bytes) / took.count());
+    }
+    return bandwidth_;
+}
+
+}  // namespace cpu
+
+static Result<std::unique_ptr<Backend>> open_cpu(const BackendOptions& options) {
+    cpu::Isa isa = cpu::best_isa();
+    if (!options.level.empty()) {
+        const cpu::Isa* wanted = nullptr;
+        std::string known;
+        for (const cpu::Isa& level : cpu::kIsaLevels) {
+            if (options.level == cpu::isa_name(level)) wanted = &level;
+            known += fmt::format("{}{}", known.empty() ? "" : ", ", cpu::isa_name(level));
+        }
+        if (!wanted) return error("no CPU level is called {}; these are: {}", options.level, known);
+        if (*wanted > isa) return error("this CPU does not have level {}; its best is {}", options.level, cpu::isa_name(isa));
+        isa = *wanted;
+    }
+    constexpr uint32_t kMostThreads = 1024;
+    if (options.threads > kMostThreads)
+        return error("{} threads were asked for; 1 to {} can be had", options.threads, kMostThreads);
+    const uint32_t threads = options.threads > 0 ? options.threads : cpu::default_threads();
+    try {
+        return std::unique_ptr<Backend>(std::make_unique<cpu::CpuBackend>(threads, isa));
+    } catch (const std::exception& failure) {  // the system refused a thread
+        return error("cannot start {} threads: {}", threads, failure.what());
+    }
+}
+
+extern const BackendEntry cpu_backend;
+const BackendEntry cpu_backend = {"cpu", 0, open_cpu};
+
+}  // namespace redline

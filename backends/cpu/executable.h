@@ -1,0 +1,127 @@
+// A plan bound to CPU memory: the steps, the arena, and what kernels see while a step runs.
+#pragma once
+
+#include "kernels.h"
+#include "plan/backend.h"
+#include "region.h"
+#include "threads.h"
+
+namespace redline::cpu {
+
+// A weight as placed: a packed matrix (one per expert, expert_bytes apart) or a vector of floats.
+struct PlacedWeight {
+    PackedMatrix matrix;  // expert 0
+    uint64_t expert_bytes = 0;
+    const float* vector = nullptr;
+
+    PackedMatrix expert(uint64_t e) const {
+        PackedMatrix m = matrix;
+        m.data += e * expert_bytes;
+        return m;
+    }
+};
+
+class CpuWeights : public WeightStore {
+public:
+    CpuWeights(Region region, std::vector<PlacedWeight> placed)
+        : region_(std::move(region)), placed_(std::move(placed)) {}
+    uint64_t bytes() const override { return region_.size(); }
+    const PlacedWeight& operator[](Weight w) const { return placed_[size_t(w.index)]; }
+
+private:
+    Region region_;
+    std::vector<PlacedWeight> placed_;
+};
+
+class CpuCache : public CacheStore {
+public:
+    CpuCache(const CacheShape& shape, Region region) : shape_(shape), region_(std::move(region)) {}
+    const CacheShape& shape() const override { return shape_; }
+    uint64_t bytes() const override { return region_.size(); }
+    Status read(uint32_t layer, uint64_t position, std::span<std::byte> out) override;
+    Status write(uint32_t layer, uint64_t position, std::span<const std::byte> in) override;
+    KvHead head(uint32_t layer, uint32_t kv_head) const;
+
+private:
+    CacheShape shape_;
+    Region region_;
+};
+
+CacheFormat cache_format(CacheType type);
+
+// What the kernels of one run share.
+struct RunView {
+    const Plan& plan;
+    const CpuWeights& weights;
+    const CpuCache& cache;
+    Isa isa;
+    StepParams params;
+    std::byte* arena = nullptr;
+    std::byte* shared_scratch = nullptr;
+    std::byte* thread_scratch = nullptr;  // thread_scratch_bytes per worker
+    uint64_t thread_scratch_bytes = 0;
+    const float* rope_tables = nullptr;  // see rope_table()
+    std::atomic<uint32_t>* counters = nullptr;
+
+    uint32_t rows() const { return uint32_t(params.tokens.size()); }
+    uint32_t rows_of(Slot s) const { return plan.slot(s).of_outputs ? params.outputs() : rows(); }
+    uint32_t width(Slot s) const { return plan.slot(s).width; }
+    float* floats(Slot s) const { return reinterpret_cast<float*>(arena + plan.slot(s).offset); }
+    int32_t* ids(Slot s) const { return reinterpret_cast<int32_t*>(arena + plan.slot(s).offset); }
+    const float* vector(Weight w) const { return w ? weights[w].vector : nullptr; }
+    std::byte* scratch(const Worker& worker) const {
+        return thread_scratch + worker.index * thread_scratch_bytes;
+    }
+    // Cosines of a row's pairs, followed by its sines.
+    const float* rope_row(uint32_t rope, uint32_t row) const;
+};
+
+// Work claimed in order by whichever thread is free. Each step has kPhases counters, zero when it starts.
+constexpr uint32_t kPhases = 2;
+inline uint32_t claim(const RunView& view, uint32_t step, uint32_t phase) {
+    return view.counters[step * kPhases + phase].fetch_add(1, std::memory_order_relaxed);
+}
+
+// An op on the CPU. run() is called by every worker; steps are separated by barriers.
+class CpuKernel : public Kernel {
+public:
+    virtual void run(const RunView& view, const Worker& worker, uint32_t step) const = 0;
+    // Upper bounds for a plan, in bytes.
+    virtual uint64_t shared_scratch(const Plan& plan, uint32_t workers) const;
+    virtual uint64_t thread_scratch(const Plan& plan) const;
+    Precision precision(uint64_t) const override { return Precision::f32; }
+};
+
+std::unique_ptr<Kernel> make_product_kernel(const Op& op, const Plan& plan, Isa isa);
+std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan& plan, Isa isa);
+std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, Isa isa);
+std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, Isa isa);
+
+class CpuExecutable : public Executable {
+public:
+    static Result<std::unique_ptr<Executable>> create(BoundPlan bound, const CpuWeights& weights,
+                                                      const CpuCache& cache, Team& team, Isa isa);
+    Status run(const StepParams& params) override;
+    Status run_traced(const StepParams& params, const TraceSink& sink) override;
+    std::span<const float> output() const override;
+
+private:
+    CpuExecutable(BoundPlan bound, const CpuWeights& weights, const CpuCache& cache, Team& team, Isa isa);
+    RunView prepare(const StepParams& params);
+    void fill_rope(const RunView& view, const Worker& worker) const;
+
+    BoundPlan bound_;
+    const CpuWeights& weights_;
+    const CpuCache& cache_;
+    Team& team_;
+    Isa isa_;
+    Region arena_;
+    Region scratch_;
+    uint64_t shared_bytes_ = 0;
+    uint64_t thread_bytes_ = 0;
+    std::vector<float> rope_;
+    std::unique_ptr<std::atomic<uint32_t>[]> counters_;
+    uint32_t outputs_ = 0;
+};
+
+}  // namespace redline::cpu

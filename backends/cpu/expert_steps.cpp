@@ -1,0 +1,291 @@
+// Mixture of experts: Route picks experts per row; ExpertLinear and ExpertGated run the picked ones. Rows are sorted
+// by expert, so that an expert's weights are read once however many rows picked it.
+#include "executable.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace redline::cpu {
+
+namespace {
+
+uint64_t aligned(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+uint64_t activation_bytes(Isa isa, const Format& format, size_t cols, size_t max_rows) {
+    const uint64_t few = linear_kernel(isa, format, 1).activation_bytes(cols);
+    return std::max<uint64_t>(few, linear_kernel(isa, format, max_rows).activation_bytes(cols));
+}
+
+Precision precision_of(const LinearKernel& kernel) {
+    if (kernel.activations == Activations::int8_block32) return Precision::int8_activations;
+    return kernel.activations == Activations::bf16 ? Precision::bf16_activations : Precision::f32;
+}
+
+// ---- Route ----
+
+class RouteKernel : public CpuKernel {
+public:
+    RouteKernel(const Route& op, Isa isa, const Plan& plan)
+        : op_(op), isa_(isa), format_(plan.weight(op.w).tensor.format) {}
+
+    Precision precision(uint64_t) const override { return precision_of(linear_kernel(isa_, *format_, 1)); }
+
+    // Logits of all rows, then prepared activations of all rows.
+    uint64_t shared_scratch(const Plan& plan, uint32_t) const override {
+        return aligned(experts(plan) * 4 * plan.max_rows) +
+               activation_bytes(isa_, *format_, plan.slot(op_.x).width, 1) * plan.max_rows;
+    }
+    uint64_t thread_scratch(const Plan& plan) const override { return experts(plan) * 4; }
+
+    void run(const RunView& view, const Worker& worker, uint32_t step) const override {
+        const uint32_t rows = view.rows();
+        const size_t cols = view.width(op_.x), count = experts(view.plan);
+        // The choice must not depend on how many rows are routed together: always the few-rows kernel.
+        const LinearKernel& kernel = linear_kernel(view.isa, *format_, 1);
+        const size_t stride = kernel.activation_bytes(cols);
+        auto* logits = reinterpret_cast<float*>(view.shared_scratch);
+        std::byte* prepared = view.shared_scratch + aligned(count * 4 * view.plan.max_rows);
+
+        const auto mine = worker.share(rows);
+        for (uint64_t t = mine.begin; t < mine.end; ++t)
+            kernel.prepare(view.floats(op_.x) + t * cols, cols, prepared + t * stride);
+        worker.barrier();
+        const PackedMatrix& w = view.weights[op_.w].matrix;
+        for (uint64_t p = claim(view, step, 0); p < w.panels(); p = claim(view, step, 0))
+            for (uint32_t t = 0; t < rows; t += kFew)
+                kernel.multiply(w, p, p + 1, prepared + t * stride, stride, std::min(kFew, rows - t),
+                                logits + t * count, count, false);
+        worker.barrier();
+        auto* chances = reinterpret_cast<float*>(view.scratch(worker));
+        for (uint64_t t = mine.begin; t < mine.end; ++t)
+            choose(view, logits + t * count, count, chances, view.ids(op_.ids) + t * op_.used,
+                   view.floats(op_.scales) + t * op_.used);
+    }
+
+private:
+    static constexpr uint32_t kFew = 4;
+
+    size_t experts(const Plan& plan) const { return plan.weight(op_.w).tensor.shape.rows; }
+
+    void choose(const RunView& view, const float* logits, size_t count, float* chances, int32_t* ids,
+                float* scales) const {
+        const float* bias = view.vector(op_.selection_bias);
+        probabilities(logits, count, chances);
+        for (uint32_t k = 0; k < op_.used; ++k) {
+            int32_t best = -1;
+            float best_score = 0.0f;
+            for (size_t e = 0; e < count; ++e) {
+                if (std::find(ids, ids + k, int32_t(e)) != ids + k) continue;
+                const float score = chances[e] + (bias ? bias[e] : 0.0f);
+                if (best >= 0 && !(score > best_score)) continue;
+                best = int32_t(e);
+                best_score = score;
+            }
+            ids[k] = best;
+            scales[k] = chances[size_t(best)];
+        }
+        weigh(scales);
+    }
+
+    void probabilities(const float* logits, size_t count, float* chances) const {
+        if (op_.gating == Gating::sigmoid) {
+            for (size_t e = 0; e < count; ++e) chances[e] = 1.0f / (1.0f + std::exp(-logits[e]));
+            return;
+        }
+        std::copy(logits, logits + count, chances);
+        if (op_.gating == Gating::softmax) softmax(chances, count);
+    }
+
+    static void softmax(float* values, size_t count) {
+        const float top = *std::max_element(values, values + count);
+        double sum = 0.0;
+        for (size_t i = 0; i < count; ++i) sum += values[i] = std::exp(values[i] - top);
+        for (size_t i = 0; i < count; ++i) values[i] = float(values[i] / sum);
+    }
+
+    void weigh(float* scales) const {
+        if (op_.gating == Gating::softmax_of_selected) softmax(scales, op_.used);
+        if (op_.normalise) {
+            float sum = 0.0f;
+            for (uint32_t k = 0; k < op_.used; ++k) sum += scales[k];
+            for (uint32_t k = 0; k < op_.used; ++k) scales[k] /= std::max(sum, 6.103515625e-5f);
+        }
+        for (uint32_t k = 0; k < op_.used; ++k) scales[k] *= op_.scale;
+    }
+
+    Route op_;
+    Isa isa_;
+    const Format* format_;
+};
+
+// ---- experts ----
+
+// The (row, place) pairs of a step in the order of their experts: those of expert e are [first[e], first[e + 1]).
+struct Assignment {
+    std::vector<uint32_t> first;
+    std::vector<uint32_t> entries;  // row * used + place
+};
+
+// Every worker sorts for itself: a few thousand small integers cost less than a wait. An id that is no expert (the
+// router saw NaN) counts as expert 0, whose NaN scale carries the trouble on.
+const Assignment& assign(const int32_t* ids, uint32_t rows, uint32_t used, uint64_t experts) {
+    static thread_local Assignment a;
+    a.first.assign(experts + 1, 0);
+    a.entries.resize(size_t(rows) * used);
+    const auto expert = [&](size_t i) { return uint64_t(ids[i]) < experts ? uint64_t(ids[i]) : 0; };
+    for (size_t i = 0; i < a.entries.size(); ++i) ++a.first[expert(i) + 1];
+    for (uint64_t e = 0; e < experts; ++e) a.first[e + 1] += a.first[e];
+    static thread_local std::vector<uint32_t> next;
+    next.assign(a.first.begin(), a.first.end() - 1);
+    for (size_t i = 0; i < a.entries.size(); ++i) a.entries[next[expert(i)]++] = uint32_t(i);
+    return a;
+}
+
+// What ExpertLinear and ExpertGated share: activations prepared in the order of the experts.
+class ExpertKernel : public CpuKernel {
+public:
+    ExpertKernel(Slot x, Weight w, Slot ids, uint32_t used, bool per_expert, Isa isa, const Plan& plan)
+        : x_(x), ids_(ids), used_(used), per_expert_(per_expert), isa_(isa), format_(plan.weight(w).tensor.format),
+          shape_(plan.weight(w).tensor.shape) {}
+
+    Precision precision(uint64_t rows) const override {
+        // Few rows per expert use the few-rows kernel; the looser of the two is what can be promised.
+        const Precision many = precision_of(linear_kernel(isa_, *format_, rows));
+        return many == Precision::f32 ? precision_of(linear_kernel(isa_, *format_, 1)) : many;
+    }
+
+    uint64_t shared_scratch(const Plan& plan, uint32_t) const override {
+        return activation_bytes(isa_, *format_, shape_.cols, plan.max_rows) * plan.max_rows * used_;
+    }
+    uint64_t thread_scratch(const Plan& plan) const override {
+        return uint64_t(plan.max_rows) * used_ * kChunk * kPanelRows * 4 * 2;
+    }
+
+protected:
+    static constexpr uint64_t kChunk = 2;  // panels per unit of work
+
+    // Rows of one expert prepared for its kernel; entries of a are rows of the result.
+    struct Batch {
+        const LinearKernel* kernel;
+        const std::byte* x;
+        size_t stride;
+        uint32_t rows;
+        const uint32_t* entries;
+    };
+
+    const Assignment& prepare(const RunView& view, const Worker& worker) const {
+        const Assignment& a = assign(view.ids(ids_), view.rows(), used_, shape_.count);
+        for (uint64_t e = 0, at = 0; e < shape_.count; ++e) {
+            const Batch b = batch(view, a, e);
+            for (uint32_t i = 0; i < b.rows; ++i, ++at) {
+                if (at % worker.count != worker.index) continue;
+                const size_t source = per_expert_ ? b.entries[i] : b.entries[i] / used_;
+                b.kernel->prepare(view.floats(x_) + source * shape_.cols, shape_.cols,
+                                  const_cast<std::byte*>(b.x) + i * b.stride);
+            }
+        }
+        worker.barrier();
+        return a;
+    }
+
+    Batch batch(const RunView& view, const Assignment& a, uint64_t e) const {
+        const uint32_t rows = a.first[e + 1] - a.first[e];
+        const LinearKernel& kernel = linear_kernel(view.isa, *format_, std::max(1u, rows));
+        const size_t slot = activation_bytes(view.isa, *format_, shape_.cols, view.plan.max_rows);
+        return {&kernel, view.shared_scratch + a.first[e] * slot, kernel.activation_bytes(shape_.cols), rows,
+                a.entries.data() + a.first[e]};
+    }
+
+    Slot x_;
+    Slot ids_;
+    uint32_t used_;
+    bool per_expert_;
+    Isa isa_;
+    const Format* format_;
+    Shape shape_;
+};
+
+// Units are chunks of output rows, each over all experts: then a worker owns its columns of y and may add to them.
+class ExpertLinearKernel : public ExpertKernel {
+public:
+    ExpertLinearKernel(const ExpertLinear& op, Isa isa, const Plan& plan)
+        : ExpertKernel(op.x, op.w, op.ids, op.used, op.per_expert, isa, plan), op_(op) {}
+
+    void run(const RunView& view, const Worker& worker, uint32_t step) const override {
+        const Assignment& a = prepare(view, worker);
+        const PlacedWeight& w = view.weights[op_.w];
+        auto* out = reinterpret_cast<float*>(view.scratch(worker));
+        constexpr size_t kStride = kChunk * kPanelRows;
+        for (uint64_t p = claim(view, step, 0) * kChunk; p < w.matrix.panels(); p = claim(view, step, 0) * kChunk) {
+            const uint64_t end = std::min(p + kChunk, w.matrix.panels());
+            const uint64_t first = p * kPanelRows, last = std::min(end * kPanelRows, shape_.rows);
+            for (uint64_t e = 0; e < shape_.count; ++e) {
+                const Batch b = batch(view, a, e);
+                if (b.rows == 0) continue;
+                b.kernel->multiply(w.expert(e), p, end, b.x, b.stride, b.rows, out - first, kStride, false);
+                for (uint32_t i = 0; i < b.rows; ++i) put(view, b.entries[i], out + i * kStride, first, last);
+            }
+        }
+    }
+
+private:
+    void put(const RunView& view, uint32_t entry, const float* values, uint64_t first, uint64_t last) const {
+        if (op_.scales) {
+            const uint32_t row = entry / used_;
+            vector_kernels(view.isa).add_scaled(view.floats(op_.y) + row * shape_.rows + first, values,
+                                                view.floats(op_.scales)[entry], last - first);
+        } else {
+            std::memcpy(view.floats(op_.y) + entry * shape_.rows + first, values, (last - first) * sizeof(float));
+        }
+    }
+
+    ExpertLinear op_;
+};
+
+class ExpertGatedKernel : public ExpertKernel {
+public:
+    ExpertGatedKernel(const ExpertGated& op, Isa isa, const Plan& plan)
+        : ExpertKernel(op.x, op.gate, op.ids, op.used, false, isa, plan), op_(op) {}
+
+    void run(const RunView& view, const Worker& worker, uint32_t step) const override {
+        const Assignment& a = prepare(view, worker);
+        const PlacedWeight& gate_w = view.weights[op_.gate];
+        const PlacedWeight& up_w = view.weights[op_.up];
+        constexpr size_t kStride = kChunk * kPanelRows;
+        auto* gate = reinterpret_cast<float*>(view.scratch(worker));
+        float* up = gate + size_t(view.plan.max_rows) * used_ * kStride;
+        for (uint64_t p = claim(view, step, 0) * kChunk; p < gate_w.matrix.panels();
+             p = claim(view, step, 0) * kChunk) {
+            const uint64_t end = std::min(p + kChunk, gate_w.matrix.panels());
+            const uint64_t first = p * kPanelRows, last = std::min(end * kPanelRows, shape_.rows);
+            for (uint64_t e = 0; e < shape_.count; ++e) {
+                const Batch b = batch(view, a, e);
+                if (b.rows == 0) continue;
+                b.kernel->multiply(gate_w.expert(e), p, end, b.x, b.stride, b.rows, gate - first, kStride, false);
+                b.kernel->multiply(up_w.expert(e), p, end, b.x, b.stride, b.rows, up - first, kStride, false);
+                for (uint32_t i = 0; i < b.rows; ++i)
+                    vector_kernels(view.isa).act_mul(Activation(op_.act), gate + i * kStride, up + i * kStride,
+                                                     last - first,
+                                                     view.floats(op_.y) + b.entries[i] * shape_.rows + first);
+            }
+        }
+    }
+
+private:
+    ExpertGated op_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, Isa isa) {
+    if (const auto* o = std::get_if<Route>(&op)) return std::make_unique<RouteKernel>(*o, isa, plan);
+    if (const auto* o = std::get_if<ExpertLinear>(&op)) return std::make_unique<ExpertLinearKernel>(*o, isa, plan);
+    if (const auto* o = std::get_if<ExpertGated>(&op)) {
+        if (plan.weight(o->gate).tensor.format != plan.weight(o->up).tensor.format) return nullptr;
+        return std::make_unique<ExpertGatedKernel>(*o, isa, plan);
+    }
+    return nullptr;
+}
+
+}  // namespace redline::cpu

@@ -1,0 +1,245 @@
+// Linear, LinearGroup and Gated: products of one set of activations with one to three matrices.
+#include "executable.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace redline::cpu {
+
+namespace {
+
+constexpr uint64_t kLine = 64;
+
+uint64_t aligned(uint64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
+
+Precision precision_of(const LinearKernel& kernel) {
+    switch (kernel.activations) {
+        case Activations::f32: return Precision::f32;
+        case Activations::bf16: return Precision::bf16_activations;
+        case Activations::int8_block32: return Precision::int8_activations;
+    }
+    return Precision::f32;
+}
+
+// Prepared activations at most, over few rows and many (kernels may prepare them differently).
+uint64_t activation_bytes(Isa isa, const Format& format, size_t cols, size_t max_rows) {
+    const uint64_t few = linear_kernel(isa, format, 1).activation_bytes(cols);
+    return std::max<uint64_t>(few, linear_kernel(isa, format, max_rows).activation_bytes(cols));
+}
+
+// Normalises rows (when a norm is given) and prepares them for `kernel`. Row t goes to out + t * stride.
+void prepare_rows(const RunView& view, const LinearKernel& kernel, const float* x, size_t cols, const Norm& norm,
+                  uint64_t begin, uint64_t end, float* normed, std::byte* out, size_t stride) {
+    for (uint64_t t = begin; t < end; ++t) {
+        const float* row = x + t * cols;
+        if (norm) {
+            vector_kernels(view.isa).rms_norm(row, view.vector(norm.gain), norm.eps, cols, normed);
+            row = normed;
+        }
+        kernel.prepare(row, cols, out + t * stride);
+    }
+}
+
+// Panels per claimed chunk: about 128 KiB of weights when few rows make bandwidth the limit; for many rows enough
+// arithmetic per chunk, while leaving every worker several chunks.
+uint64_t chunk_panels(const PackedMatrix& w, uint32_t rows, uint32_t workers) {
+    const uint64_t wanted = rows <= 8 ? std::max<uint64_t>(1, (128u << 10) / w.panel_bytes()) : 8;
+    const uint64_t fair = std::max<uint64_t>(1, w.panels() / (uint64_t(workers) * 4));
+    return std::min(wanted, fair);
+}
+
+// One op's product(s): parts of equal input, each with its own matrix and destination.
+class ProductKernel : public CpuKernel {
+public:
+    struct Part {
+        Weight w;
+        Weight bias;
+        Slot y;
+    };
+
+    ProductKernel(Slot x, Norm norm, std::vector<Part> parts, bool accumulate, Isa isa, const Plan& plan)
+        : x_(x), norm_(norm), parts_(std::move(parts)), accumulate_(accumulate), isa_(isa) {
+        for (const Part& part : parts_) formats_.push_back(plan.weight(part.w).tensor.format);
+    }
+
+    Precision precision(uint64_t rows) const override {
+        return precision_of(linear_kernel(isa_, *formats_[0], rows));
+    }
+
+    uint64_t shared_scratch(const Plan& plan, uint32_t) const override {
+        return plan.max_rows == 1 ? 0 : prepared_bytes(plan) * rows_at_most(plan);
+    }
+    uint64_t thread_scratch(const Plan& plan) const override {
+        return aligned(uint64_t(plan.slot(x_).width) * 4) + prepared_bytes(plan);
+    }
+
+    void run(const RunView& view, const Worker& worker, uint32_t step) const override {
+        const uint32_t rows = view.rows_of(parts_[0].y);
+        const size_t cols = view.width(x_);
+        auto* normed = reinterpret_cast<float*>(view.scratch(worker));
+        std::byte* own = view.scratch(worker) + aligned(cols * 4);
+
+        // A single row is prepared by every worker for itself, which is cheaper than waiting for one of them.
+        std::byte* const base = rows == 1 ? own : view.shared_scratch;
+        std::byte* at = base;
+        std::vector<Prepared>& prepared = prepared_for_thread();
+        prepared.clear();
+        for (const Format* format : formats_) {
+            const LinearKernel& kernel = linear_kernel(view.isa, *format, rows);
+            if (find(prepared, kernel)) continue;
+            const size_t stride = kernel.activation_bytes(cols);
+            const auto mine = rows == 1 ? Worker::Range{0, 1} : worker.share(rows);
+            prepare_rows(view, kernel, view.floats(x_), cols, norm_, mine.begin, mine.end, normed, at, stride);
+            prepared.push_back({kernel.prepare, at, stride});
+            at += stride * rows;
+        }
+        if (rows > 1) worker.barrier();
+        multiply_parts(view, worker, step, rows, prepared);
+    }
+
+private:
+    struct Prepared {
+        void (*by)(const float*, size_t, std::byte*);
+        const std::byte* rows;
+        size_t stride;
+    };
+
+    static std::vector<Prepared>& prepared_for_thread() {
+        static thread_local std::vector<Prepared> list;
+        return list;
+    }
+    static const Prepared* find(const std::vector<Prepared>& list, const LinearKernel& kernel) {
+        for (const Prepared& p : list)
+            if (p.by == kernel.prepare) return &p;
+        return nullptr;
+    }
+
+    uint64_t rows_at_most(const Plan& plan) const {
+        return plan.slot(parts_[0].y).of_outputs ? plan.max_outputs : plan.max_rows;
+    }
+    // Of one row, in every way that the parts' formats want it.
+    uint64_t prepared_bytes(const Plan& plan) const {
+        uint64_t sum = 0;
+        for (const Format* format : formats_)
+            sum += activation_bytes(isa_, *format, plan.slot(x_).width, plan.max_rows);
+        return sum;
+    }
+
+    void multiply_parts(const RunView& view, const Worker& worker, uint32_t step, uint32_t rows,
+                        const std::vector<Prepared>& prepared) const {
+        // Chunks are numbered through all parts, so that no worker idles between them.
+        uint64_t next = claim(view, step, 0), first = 0;
+        for (size_t i = 0; i < parts_.size(); ++i) {
+            const Part& part = parts_[i];
+            const PackedMatrix& w = view.weights[part.w].matrix;
+            const LinearKernel& kernel = linear_kernel(view.isa, *formats_[i], rows);
+            const Prepared& x = *find(prepared, kernel);
+            const uint64_t size = chunk_panels(w, rows, worker.count);
+            const uint64_t chunks = (w.panels() + size - 1) / size;
+            for (; next < first + chunks; next = claim(view, step, 0)) {
+                const uint64_t begin = (next - first) * size, end = std::min(begin + size, w.panels());
+                float* y = view.floats(part.y);
+                kernel.multiply(w, begin, end, x.rows, x.stride, rows, y, w.rows, accumulate_);
+                if (part.bias) add_bias(view, part, begin * kPanelRows, std::min(end * kPanelRows, w.rows), rows);
+            }
+            first += chunks;
+        }
+    }
+
+    static void add_bias(const RunView& view, const Part& part, uint64_t begin, uint64_t end, uint32_t rows) {
+        const float* bias = view.vector(part.bias);
+        const size_t width = view.width(part.y);
+        for (uint32_t t = 0; t < rows; ++t)
+            vector_kernels(view.isa).add(view.floats(part.y) + t * width + begin, bias + begin, end - begin);
+    }
+
+    Slot x_;
+    Norm norm_;
+    std::vector<Part> parts_;
+    bool accumulate_;
+    Isa isa_;
+    std::vector<const Format*> formats_;
+};
+
+// y = act(gate x) * (up x), a chunk of panels at a time so that the gate's part is still in cache for the product.
+class GatedKernel : public CpuKernel {
+public:
+    GatedKernel(const Gated& op, Isa isa, const Plan& plan)
+        : op_(op), isa_(isa), format_(plan.weight(op.gate).tensor.format) {}
+
+    Precision precision(uint64_t rows) const override { return precision_of(linear_kernel(isa_, *format_, rows)); }
+
+    uint64_t shared_scratch(const Plan& plan, uint32_t) const override {
+        if (plan.max_rows == 1) return 0;
+        return activation_bytes(isa_, *format_, plan.slot(op_.x).width, plan.max_rows) * plan.max_rows;
+    }
+    uint64_t thread_scratch(const Plan& plan) const override {
+        const uint64_t cols = plan.slot(op_.x).width;
+        return aligned(cols * 4) + activation_bytes(isa_, *format_, cols, plan.max_rows) + up_bytes(plan);
+    }
+
+    void run(const RunView& view, const Worker& worker, uint32_t step) const override {
+        const uint32_t rows = view.rows();
+        const size_t cols = view.width(op_.x);
+        const LinearKernel& kernel = linear_kernel(view.isa, *format_, rows);
+        const size_t stride = kernel.activation_bytes(cols);
+        std::byte* at = view.scratch(worker);
+        auto* normed = reinterpret_cast<float*>(at);
+        std::byte* own = at + aligned(cols * 4);
+        auto* up = reinterpret_cast<float*>(own + activation_bytes(view.isa, *format_, cols, view.plan.max_rows));
+
+        std::byte* prepared = rows == 1 ? own : view.shared_scratch;
+        const auto mine = rows == 1 ? Worker::Range{0, 1} : worker.share(rows);
+        prepare_rows(view, kernel, view.floats(op_.x), cols, op_.norm, mine.begin, mine.end, normed, prepared, stride);
+        if (rows > 1) worker.barrier();
+
+        const PackedMatrix& gate_w = view.weights[op_.gate].matrix;
+        const PackedMatrix& up_w = view.weights[op_.up].matrix;
+        const uint64_t size = std::min<uint64_t>(kMaxChunk, chunk_panels(gate_w, rows, worker.count));
+        const size_t width = view.width(op_.y);
+        const size_t up_stride = size * kPanelRows;
+        for (uint64_t begin = claim(view, step, 0) * size; begin < gate_w.panels();
+             begin = claim(view, step, 0) * size) {
+            const uint64_t end = std::min(begin + size, gate_w.panels());
+            float* y = view.floats(op_.y);
+            kernel.multiply(gate_w, begin, end, prepared, stride, rows, y, width, false);
+            // `up` holds this chunk only: shift the base so that row numbers stay those of the matrix.
+            kernel.multiply(up_w, begin, end, prepared, stride, rows, up - begin * kPanelRows, up_stride, false);
+            const uint64_t first = begin * kPanelRows, last = std::min<uint64_t>(end * kPanelRows, gate_w.rows);
+            const auto act = Activation(op_.act);
+            for (uint32_t t = 0; t < rows; ++t)
+                vector_kernels(view.isa).act_mul(act, y + t * width + first, up + t * up_stride, last - first,
+                                                 y + t * width + first);
+        }
+    }
+
+private:
+    static constexpr uint64_t kMaxChunk = 16;  // panels
+
+    static uint64_t up_bytes(const Plan& plan) { return uint64_t(plan.max_rows) * kMaxChunk * kPanelRows * 4; }
+
+    Gated op_;
+    Isa isa_;
+    const Format* format_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_product_kernel(const Op& op, const Plan& plan, Isa isa) {
+    if (const auto* o = std::get_if<Linear>(&op))
+        return std::make_unique<ProductKernel>(
+            o->x, o->norm, std::vector<ProductKernel::Part>{{o->w, o->bias, o->y}}, o->accumulate, isa, plan);
+    if (const auto* o = std::get_if<LinearGroup>(&op)) {
+        std::vector<ProductKernel::Part> parts;
+        for (uint32_t i = 0; i < o->count; ++i) parts.push_back({o->parts[i].w, o->parts[i].bias, o->parts[i].y});
+        return std::make_unique<ProductKernel>(o->x, o->norm, std::move(parts), false, isa, plan);
+    }
+    if (const auto* o = std::get_if<Gated>(&op)) {
+        // Both halves share their prepared activations, so they must be of one format; else they are decomposed.
+        if (plan.weight(o->gate).tensor.format != plan.weight(o->up).tensor.format) return nullptr;
+        return std::make_unique<GatedKernel>(*o, isa, plan);
+    }
+    return nullptr;
+}
+
+}  // namespace redline::cpu

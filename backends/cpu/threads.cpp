@@ -1,0 +1,130 @@
+#include "threads.h"
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+#include <string>
+
+#include <sched.h>
+
+namespace redline::cpu {
+
+namespace {
+
+// About 50 us of spinning on current cores before a thread gives up its slice.
+constexpr int kSpins = 4000;
+constexpr int kBarrierSpins = 20000;
+
+inline void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#else
+    std::this_thread::yield();
+#endif
+}
+
+}  // namespace
+
+Team::Team(uint32_t count) : count_(std::max(1u, count)) {
+    try {
+        for (uint32_t i = 1; i < count_; ++i) threads_.emplace_back([this, i] { serve(i); });
+    } catch (...) {  // the system refused one: end those that run, and let the caller tell
+        stop();
+        throw;
+    }
+}
+
+Team::~Team() { stop(); }
+
+void Team::stop() {
+    stopping_.store(true, std::memory_order_relaxed);
+    generation_.fetch_add(1, std::memory_order_release);
+    generation_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+}
+
+void Team::run(const std::function<void(const Worker&)>& work) {
+    if (count_ == 1) {
+        work(Worker{this, 0, 1});
+        return;
+    }
+    work_ = &work;
+    busy_.store(count_ - 1, std::memory_order_relaxed);
+    generation_.fetch_add(1, std::memory_order_release);
+    generation_.notify_all();
+    work(Worker{this, 0, count_});
+    for (int spins = 0; busy_.load(std::memory_order_acquire) != 0; ++spins) {
+        relax();
+        if (spins > kBarrierSpins) std::this_thread::yield();
+    }
+}
+
+void Team::serve(uint32_t index) {
+    uint32_t seen = 0;
+    for (;;) {
+        uint32_t now = generation_.load(std::memory_order_acquire);
+        for (int spins = 0; now == seen && spins < kSpins; ++spins) {
+            relax();
+            now = generation_.load(std::memory_order_acquire);
+        }
+        if (now == seen) {
+            generation_.wait(seen, std::memory_order_acquire);
+            continue;
+        }
+        seen = now;
+        if (stopping_.load(std::memory_order_relaxed)) return;
+        (*work_)(Worker{this, index, count_});
+        busy_.fetch_sub(1, std::memory_order_release);
+    }
+}
+
+void Team::barrier() {
+    const uint32_t phase = phase_.load(std::memory_order_acquire);
+    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == count_) {
+        arrived_.store(0, std::memory_order_relaxed);
+        phase_.store(phase + 1, std::memory_order_release);
+        return;
+    }
+    for (int spins = 0; phase_.load(std::memory_order_acquire) == phase; ++spins) {
+        relax();
+        if (spins > kBarrierSpins) std::this_thread::yield();
+    }
+}
+
+uint32_t online_cpus() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) > 0) return uint32_t(CPU_COUNT(&set));
+    return std::max(1u, std::thread::hardware_concurrency());
+}
+
+uint32_t default_threads() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof(set), &set) != 0) return online_cpus();
+    std::set<std::string> cores;
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+        if (!CPU_ISSET(cpu, &set)) continue;
+        std::ifstream in("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list");
+        std::string siblings;
+        if (!(in >> siblings)) siblings = std::to_string(cpu);
+        cores.insert(siblings);
+    }
+    return std::max(1u, uint32_t(cores.size()));
+}
+
+const char* cpu_model_name() {
+    static const std::string name = [] {
+        std::ifstream in("/proc/cpuinfo");
+        std::string line;
+        while (std::getline(in, line))
+            if (line.rfind("model name", 0) == 0) {
+                const size_t colon = line.find(": ");
+                if (colon != std::string::npos) return line.substr(colon + 2);
+            }
+        return std::string("CPU");
+    }();
+    return name.c_str();
+}
+
+}  // namespace redline::cpu

@@ -1,0 +1,69 @@
+// A team of threads that runs one function at a time on all of them, with a barrier and claimed work inside. Between
+// runs the threads spin for a moment, since the next token is usually near, and then sleep.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace redline::cpu {
+
+class Team;
+
+// A thread's place in the team during a run.
+struct Worker {
+    Team* team = nullptr;
+    uint32_t index = 0;
+    uint32_t count = 1;
+
+    // Returns when every worker has come here; what they wrote before is visible after.
+    void barrier() const;
+    // This worker's even share of [0, items).
+    struct Range {
+        uint64_t begin, end;
+    };
+    Range share(uint64_t items) const { return {items * index / count, items * (index + 1) / count}; }
+};
+
+class Team {
+public:
+    explicit Team(uint32_t count);
+    ~Team();
+    Team(const Team&) = delete;
+    Team& operator=(const Team&) = delete;
+
+    uint32_t size() const { return count_; }
+    // Calls work(worker) once on every thread, the calling one included, and returns when all are done.
+    void run(const std::function<void(const Worker&)>& work);
+
+private:
+    friend struct Worker;
+    void serve(uint32_t index);
+    void stop();
+    void barrier();
+
+    const uint32_t count_;
+    const std::function<void(const Worker&)>* work_ = nullptr;
+    std::vector<std::thread> threads_;
+    alignas(64) std::atomic<uint32_t> generation_{0};  // counts runs
+    alignas(64) std::atomic<uint32_t> busy_{0};
+    alignas(64) std::atomic<uint32_t> arrived_{0};
+    alignas(64) std::atomic<uint32_t> phase_{0};
+    std::atomic<bool> stopping_{false};
+};
+
+inline void Worker::barrier() const {
+    if (count > 1) team->barrier();
+}
+
+// Threads worth using by default: one per physical core that this process may run on.
+uint32_t default_threads();
+uint32_t online_cpus();
+// "AMD Ryzen 7 7840U", from the machine; never empty.
+const char* cpu_model_name();
+
+}  // namespace redline::cpu
