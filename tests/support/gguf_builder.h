@@ -91,7 +91,7 @@ public:
         Bytes bytes;
         append(bytes, value_type<T>());
         append(bytes, uint64_t(values.size()));
-        for (const T value : values) {
+        for (const auto& value : values) {
             if constexpr (std::is_arithmetic_v<T>)
                 append(bytes, value);
             else
