@@ -1,0 +1,344 @@
+#include "reference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+
+namespace redline {
+
+namespace {
+
+// Half a unit in the last place of binary32, as a relative error. Sums of n terms in any sensible order stay within
+// a few sqrt(n) of it; kernels sum in short chains, so this holds for adversarial data too.
+constexpr double kUnit = 0x1p-24;
+double sum_unit(size_t n) { return (4.0 * std::sqrt(double(n)) + 8.0) * kUnit; }
+
+constexpr double kTiny = 1e-30;
+constexpr size_t kActivationBlock = 32;
+
+double act(Act kind, double x) {
+    if (kind == Act::silu) return x / (1.0 + std::exp(-x));
+    return 0.5 * x * (1.0 + std::tanh(std::sqrt(2.0 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
+}
+// |act'| is nowhere larger.
+constexpr double kActSlope = 1.13;
+
+}  // namespace
+
+Plan expand(const Plan& plan) {
+    PlanBuilder out(plan.weights, plan.cache, plan.max_rows, plan.max_outputs);
+    for (const SlotInfo& info : plan.slots) out.slot(info.width, info.of_outputs);
+    for (const RopeSpec& rope : plan.ropes) out.add_rope(rope);
+    std::vector<Step> pending(plan.steps.rbegin(), plan.steps.rend());
+    std::vector<Step> placed;
+    while (!pending.empty()) {
+        const Step step = pending.back();
+        pending.pop_back();
+        const size_t before = out.plan().steps.size();
+        if (!decompose(step.op, out)) {
+            placed.push_back(step);
+            continue;
+        }
+        for (size_t i = out.plan().steps.size(); i > before; --i) pending.push_back(out.plan().steps[i - 1]);
+    }
+    Plan expanded = out.plan();
+    expanded.steps = std::move(placed);
+    expanded.output = plan.output;
+    return expanded;
+}
+
+Reference::Reference(const Plan& plan, std::vector<std::vector<float>> weights)
+    : plan_(expand(plan)), weights_(std::move(weights)), slots_(plan_.slots.size()), keys_(plan.cache.layers),
+      values_(plan.cache.layers) {
+    for (uint32_t layer = 0; layer < plan.cache.layers; ++layer) {
+        const size_t size = plan.cache.capacity * plan.cache.kv_heads * plan.cache.head_dim;
+        keys_[layer].resize(size);
+        values_[layer].resize(size);
+    }
+}
+
+void Reference::run(const StepParams& params, Precision precision) {
+    params_ = params;
+    precision_ = precision;
+    for (const Step& step : plan_.steps) std::visit([this](const auto& op) { eval(op); }, step.op);
+}
+
+size_t Reference::rows_of(Slot s) const {
+    return plan_.slot(s).of_outputs ? params_.outputs() : params_.tokens.size();
+}
+
+std::vector<Bounded>& Reference::target(Slot s) {
+    std::vector<Bounded>& out = slots_[size_t(s.index)];
+    out.resize(rows_of(s) * width(s));
+    return out;
+}
+
+Bounded Reference::dot(const float* w, const Bounded* x, size_t cols) const {
+    double sum = 0.0, magnitude = 0.0, inherited = 0.0, rounding = 0.0;
+    for (size_t begin = 0; begin < cols; begin += kActivationBlock) {
+        const size_t end = std::min(begin + kActivationBlock, cols);
+        double block_max = 0.0, block_weight = 0.0;
+        for (size_t i = begin; i < end; ++i) {
+            sum += w[i] * x[i].value;
+            magnitude += std::abs(w[i] * x[i].value);
+            inherited += std::abs(w[i]) * x[i].error;
+            block_max = std::max(block_max, std::abs(x[i].value) + x[i].error);
+            block_weight += std::abs(double(w[i]));
+        }
+        // Half a step of the block's 127 levels per term.
+        rounding += block_weight * block_max / 254.0 * (1.0 + 1e-5);
+    }
+    double error = inherited + sum_unit(cols) * magnitude + kTiny;
+    // In int8 kernels terms are weights times rounded activations, so the sum's own magnitude grows with them.
+    if (precision_ == Precision::int8_activations) error += rounding + sum_unit(cols) * rounding;
+    if (precision_ == Precision::bf16_activations) error += 0x1p-8 * (1.0 + 0x1p-8) * magnitude;
+    return {sum, error};
+}
+
+void Reference::eval(const Embed& op) {
+    const auto& table = weights_[size_t(op.table.index)];
+    const size_t cols = width(op.y);
+    auto& y = target(op.y);
+    for (size_t t = 0; t < params_.tokens.size(); ++t)
+        for (size_t i = 0; i < cols; ++i) {
+            const double v = double(table[size_t(params_.tokens[t]) * cols + i]) * op.scale;
+            y[t * cols + i] = {v, op.scale == 1.0f ? 0.0 : std::abs(v) * kUnit};
+        }
+}
+
+void Reference::eval(const RmsNorm& op) {
+    const std::vector<Bounded> x = slots_[size_t(op.x.index)];
+    const std::vector<float>* gain = op.norm.gain ? &weights_[size_t(op.norm.gain.index)] : nullptr;
+    auto& y = target(op.y);
+    for (size_t begin = 0; begin < x.size(); begin += op.width) {
+        double squares = 0.0, spread = 0.0;
+        for (size_t i = 0; i < op.width; ++i) {
+            squares += x[begin + i].value * x[begin + i].value;
+            spread += std::abs(x[begin + i].value) * x[begin + i].error + 0.5 * std::pow(x[begin + i].error, 2);
+        }
+        const double scale = 1.0 / std::sqrt(squares / op.width + op.norm.eps);
+        // d(1/sqrt(m)) = 0.5 m^-1.5 dm with dm = 2 spread / n, besides the sum's own rounding.
+        const double scale_error = scale * scale * scale * spread / op.width + scale * sum_unit(op.width);
+        for (size_t i = 0; i < op.width; ++i) {
+            const double g = gain ? double((*gain)[i]) : 1.0;
+            const Bounded& in = x[begin + i];
+            const double v = in.value * scale * g;
+            y[begin + i] = {v, std::abs(g) * (scale * in.error + (std::abs(in.value) + in.error) * scale_error) +
+                                   4 * kUnit * std::abs(v) + kTiny};
+        }
+    }
+}
+
+void Reference::eval(const Linear& op) {
+    const Shape& shape = plan_.weight(op.w).tensor.shape;
+    const std::vector<float>& w = weights_[size_t(op.w.index)];
+    const std::vector<Bounded>& x = slots_[size_t(op.x.index)];
+    auto& y = target(op.y);
+    for (size_t t = 0; t < rows_of(op.y); ++t)
+        for (size_t r = 0; r < shape.rows; ++r)
+            y[t * shape.rows + r] = dot(w.data() + r * shape.cols, x.data() + t * shape.cols, shape.cols);
+}
+
+static Bounded plus(const Bounded& a, const Bounded& b) {
+    const double v = a.value + b.value;
+    return {v, a.error + b.error + kUnit * (std::abs(v) + a.error + b.error)};
+}
+
+void Reference::eval(const AddBias& op) {
+    auto& y = slots_[size_t(op.y.index)];
+    const std::vector<float>& bias = weights_[size_t(op.bias.index)];
+    for (size_t i = 0; i < y.size(); ++i) y[i] = plus(y[i], {double(bias[i % bias.size()]), 0.0});
+}
+
+void Reference::eval(const Add& op) {
+    auto& y = slots_[size_t(op.y.index)];
+    const auto& x = slots_[size_t(op.x.index)];
+    for (size_t i = 0; i < y.size(); ++i) y[i] = plus(y[i], x[i]);
+}
+
+void Reference::eval(const ActMul& op) {
+    const std::vector<Bounded> gate = slots_[size_t(op.gate.index)], up = slots_[size_t(op.up.index)];
+    auto& y = target(op.y);
+    for (size_t i = 0; i < y.size(); ++i) {
+        const double a = act(op.act, gate[i].value);
+        // The activation's own arithmetic: a few units of its input, since it is at most the input in size.
+        const double a_error = kActSlope * gate[i].error + 8 * kUnit * std::abs(gate[i].value);
+        const double v = a * up[i].value;
+        y[i] = {v, a_error * (std::abs(up[i].value) + up[i].error) + std::abs(a) * up[i].error +
+                       2 * kUnit * std::abs(v) + kTiny};
+    }
+}
+
+void Reference::eval(const Rope& op) {
+    auto& x = slots_[size_t(op.x.index)];
+    const RopeSpec& rope = plan_.ropes[op.rope];
+    const size_t pairs = rope.inverse_frequency.size();
+    for (size_t begin = 0; begin < x.size(); begin += op.head_dim) {
+        const size_t row = begin / (size_t(op.heads) * op.head_dim);
+        for (size_t i = 0; i < pairs; ++i) {
+            Bounded& a = x[begin + (rope.half_split ? i : 2 * i)];
+            Bounded& b = x[begin + (rope.half_split ? i + pairs : 2 * i + 1)];
+            const double angle = double(params_.position + row) * rope.inverse_frequency[i];
+            const double c = std::cos(angle) * rope.magnitude, s = std::sin(angle) * rope.magnitude;
+            const double size = (std::abs(a.value) + std::abs(b.value)) * std::abs(rope.magnitude);
+            const Bounded turned_a{a.value * c - b.value * s,
+                                   std::abs(c) * a.error + std::abs(s) * b.error + 4 * kUnit * size};
+            const Bounded turned_b{a.value * s + b.value * c,
+                                   std::abs(s) * a.error + std::abs(c) * b.error + 4 * kUnit * size};
+            a = turned_a;
+            b = turned_b;
+        }
+    }
+}
+
+// A value after its trip through the cache's format.
+Bounded Reference::cached(const Bounded& x, double block_max) const {
+    const double size = std::abs(x.value) + x.error;
+    if (plan_.cache.type == CacheType::f16) return {x.value, x.error + size * 0x1p-11 + 0x1p-25};
+    return {x.value, x.error + block_max * (1.0 / 254.0 + 0x1p-10)};
+}
+
+void Reference::eval(const KvStore& op) {
+    const size_t row_size = size_t(op.shape.kv_heads) * op.shape.head_dim;
+    for (const bool is_key : {true, false}) {
+        const auto& x = slots_[size_t((is_key ? op.k : op.v).index)];
+        auto& cache = (is_key ? keys_ : values_)[op.layer];
+        for (size_t i = 0; i < x.size(); ++i) {
+            const size_t block = i / 32 * 32, end = std::min(block + 32, x.size());
+            double block_max = 0.0;
+            for (size_t j = block; j < end; ++j) block_max = std::max(block_max, std::abs(x[j].value) + x[j].error);
+            cache[params_.position * row_size + i] = cached(x[i], block_max);
+        }
+    }
+}
+
+void Reference::attend(const Attention& op, size_t row, uint32_t head, Bounded* out) const {
+    const uint32_t d = op.shape.head_dim, kv_head = head / (op.shape.heads / op.shape.kv_heads);
+    const size_t row_size = size_t(op.shape.kv_heads) * d;
+    const Bounded* q = slots_[size_t(op.q.index)].data() + (row * op.shape.heads + head) * d;
+    const size_t position = params_.position + row;
+    const size_t first = op.window > 0 && position + 1 > op.window ? position + 1 - op.window : 0;
+    std::vector<double> scores;
+    double score_error = 0.0;
+    for (size_t p = first; p <= position; ++p) {
+        const Bounded* k = keys_[op.layer].data() + p * row_size + size_t(kv_head) * d;
+        double sum = 0.0, error = 0.0, magnitude = 0.0;
+        for (uint32_t i = 0; i < d; ++i) {
+            sum += q[i].value * k[i].value;
+            magnitude += std::abs(q[i].value * k[i].value);
+            error += std::abs(q[i].value) * k[i].error + (std::abs(k[i].value) + k[i].error) * q[i].error;
+        }
+        double score = sum * op.scale;
+        if (op.softcap > 0.0f) score = op.softcap * std::tanh(score / op.softcap);
+        scores.push_back(score);
+        score_error = std::max(score_error, (error + (sum_unit(d) + 4 * kUnit) * magnitude) * std::abs(op.scale));
+    }
+    double top = *std::max_element(scores.begin(), scores.end());
+    const double sink = op.sinks ? double(weights_[size_t(op.sinks.index)][head]) : -INFINITY;
+    top = std::max(top, sink);
+    double total = std::exp(sink - top);
+    for (double& s : scores) total += s = std::exp(s - top);
+    // Every probability may be off by this factor: both its own score and the total move.
+    const double factor = std::expm1(2.0 * score_error + 16 * kUnit) + sum_unit(scores.size());
+    for (uint32_t i = 0; i < d; ++i) {
+        double sum = 0.0, error = 0.0, magnitude = 0.0;
+        for (size_t j = 0; j < scores.size(); ++j) {
+            const Bounded& v = values_[op.layer][(first + j) * row_size + size_t(kv_head) * d + i];
+            const double p = scores[j] / total;
+            sum += p * v.value;
+            magnitude += p * std::abs(v.value);
+            error += p * v.error;
+        }
+        out[i] = {sum, error * (1.0 + factor) + factor * magnitude + kTiny};
+    }
+}
+
+void Reference::eval(const Attention& op) {
+    auto& y = target(op.y);
+    for (size_t row = 0; row < params_.tokens.size(); ++row)
+        for (uint32_t head = 0; head < op.shape.heads; ++head)
+            attend(op, row, head, y.data() + (row * op.shape.heads + head) * op.shape.head_dim);
+}
+
+void Reference::eval(const Route& op) {
+    const Shape& shape = plan_.weight(op.w).tensor.shape;
+    const std::vector<float>& w = weights_[size_t(op.w.index)];
+    const std::vector<Bounded>& x = slots_[size_t(op.x.index)];
+    auto& ids = target(op.ids);
+    auto& scales = target(op.scales);
+    for (size_t t = 0; t < params_.tokens.size(); ++t) {
+        std::vector<double> logits(shape.rows), chances(shape.rows);
+        double logit_error = 0.0;
+        for (size_t e = 0; e < shape.rows; ++e) {
+            const Bounded z = dot(w.data() + e * shape.cols, x.data() + t * shape.cols, shape.cols);
+            logits[e] = z.value;
+            logit_error = std::max(logit_error, z.error);
+        }
+        const double top = *std::max_element(logits.begin(), logits.end());
+        double total = 0.0;
+        for (const double z : logits) total += std::exp(z - top);
+        for (size_t e = 0; e < shape.rows; ++e) {
+            if (op.gating == Gating::softmax) chances[e] = std::exp(logits[e] - top) / total;
+            if (op.gating == Gating::sigmoid) chances[e] = 1.0 / (1.0 + std::exp(-logits[e]));
+            if (op.gating == Gating::softmax_of_selected) chances[e] = logits[e];
+        }
+        const auto score = [&](size_t e) {
+            return chances[e] + (op.selection_bias ? weights_[size_t(op.selection_bias.index)][e] : 0.0f);
+        };
+        std::vector<size_t> order(shape.rows);
+        std::iota(order.begin(), order.end(), size_t(0));
+        std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return score(a) > score(b); });
+        double sum = 0.0;
+        std::vector<double> chosen(op.used);
+        for (uint32_t k = 0; k < op.used; ++k) chosen[k] = chances[order[k]];
+        if (op.gating == Gating::softmax_of_selected) {
+            double selected = 0.0;
+            for (const double z : chosen) selected += std::exp(z - chosen[0]);
+            const double first = chosen[0];
+            for (double& z : chosen) z = std::exp(z - first) / selected;
+        }
+        for (const double p : chosen) sum += p;
+        for (uint32_t k = 0; k < op.used; ++k) {
+            const double share = op.normalise ? chosen[k] / std::max(sum, 6.103515625e-5) : chosen[k];
+            ids[t * op.used + k] = {double(order[k]), 0.0};
+            scales[t * op.used + k] = {share * op.scale, std::abs(share * op.scale) * (std::expm1(4.0 * logit_error) +
+                                                                                     32 * kUnit)};
+        }
+    }
+}
+
+void Reference::eval(const ExpertLinear& op) {
+    const Shape& shape = plan_.weight(op.w).tensor.shape;
+    const std::vector<float>& w = weights_[size_t(op.w.index)];
+    const std::vector<Bounded> x = slots_[size_t(op.x.index)];
+    const auto& ids = slots_[size_t(op.ids.index)];
+    auto& y = target(op.y);
+    for (size_t t = 0; t < params_.tokens.size(); ++t)
+        for (uint32_t k = 0; k < op.used; ++k) {
+            const size_t entry = t * op.used + k;
+            const float* expert = w.data() + size_t(ids[entry].value) * shape.rows * shape.cols;
+            const Bounded* in = x.data() + (op.per_expert ? entry : t) * shape.cols;
+            for (size_t r = 0; r < shape.rows; ++r) {
+                const Bounded one = dot(expert + r * shape.cols, in, shape.cols);
+                if (!op.scales) {
+                    y[entry * shape.rows + r] = one;
+                    continue;
+                }
+                const Bounded& s = slots_[size_t(op.scales.index)][entry];
+                const Bounded part{one.value * s.value, std::abs(s.value) * one.error +
+                                                            s.error * (std::abs(one.value) + one.error) +
+                                                            kUnit * std::abs(one.value * s.value)};
+                y[t * shape.rows + r] = plus(y[t * shape.rows + r], part);
+            }
+        }
+}
+
+void Reference::eval(const SelectRows& op) {
+    const std::vector<Bounded> x = slots_[size_t(op.x.index)];
+    auto& y = target(op.y);
+    const size_t from = params_.first_output * width(op.x);
+    std::copy(x.begin() + int64_t(from), x.end(), y.begin());
+}
+
+}  // namespace redline

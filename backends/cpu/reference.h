@@ -1,0 +1,63 @@
+// The oracle: plans evaluated in double, one op after another, never optimised. Beside every value it carries a bound
+// on the error that 32-bit arithmetic with the declared precision may make, computed from the data by running error
+// analysis, so that tests need no guessed tolerance.
+#pragma once
+
+#include "plan/backend.h"
+
+namespace redline {
+
+struct Bounded {
+    double value = 0.0;
+    double error = 0.0;  // |got - value| of a correct kernel is at most this
+};
+
+class Reference {
+public:
+    // `weights[i]` is weight i of the plan decoded to floats, experts and rows slowest first.
+    Reference(const Plan& plan, std::vector<std::vector<float>> weights);
+
+    // Evaluates a step. `precision` is what the products under test declare. Fused ops are decomposed.
+    void run(const StepParams& params, Precision precision);
+    // (rows, width) of the last step; ids are in `value`.
+    std::span<const Bounded> slot(Slot s) const { return slots_[size_t(s.index)]; }
+    std::span<const Bounded> output() const { return slot(plan_.output); }
+
+private:
+    void eval(const Embed& op);
+    void eval(const RmsNorm& op);
+    void eval(const Linear& op);
+    void eval(const AddBias& op);
+    void eval(const Add& op);
+    void eval(const ActMul& op);
+    void eval(const Rope& op);
+    void eval(const KvStore& op);
+    void eval(const Attention& op);
+    void eval(const Route& op);
+    void eval(const ExpertLinear& op);
+    void eval(const SelectRows& op);
+    template <typename Fused>
+    void eval(const Fused&) {
+        RL_CHECK(false, "a fused op reached the reference");
+    }
+
+    size_t rows_of(Slot s) const;
+    size_t width(Slot s) const { return plan_.slot(s).width; }
+    std::vector<Bounded>& target(Slot s);
+    // w[row] . x with its bound, for one row of `cols` weights.
+    Bounded dot(const float* w, const Bounded* x, size_t cols) const;
+    Bounded cached(const Bounded& x, double block_max) const;
+    void attend(const Attention& op, size_t row, uint32_t head, Bounded* out) const;
+
+    Plan plan_;  // core ops only
+    std::vector<std::vector<float>> weights_;
+    std::vector<std::vector<Bounded>> slots_;
+    std::vector<std::vector<Bounded>> keys_, values_;  // per layer: (capacity, kv_heads * head_dim)
+    StepParams params_;
+    Precision precision_ = Precision::f32;
+};
+
+// The plan with every op decomposed as far as it goes.
+Plan expand(const Plan& plan);
+
+}  // namespace redline
