@@ -1,0 +1,296 @@
+// Attention with a running softmax, over the Vec of the including level: tile by tile of keys, scores,
+// exponentials and weighted sums of values in f32, never more than kTile scores per query at once. Queries
+// are taken in blocks that share the conversion of the cache to floats; a few queries (decoding) read a half
+// cache directly.
+#pragma once
+
+#include "simd/attention_tiles.h"
+
+namespace redline::cpu {
+namespace {
+
+constexpr size_t kBlockQueries = 128;
+constexpr size_t kQueries = Vec::kQueries;
+
+struct KeyRange {
+    uint64_t begin;
+    uint64_t end;
+};
+
+// The keys that a row sees; none when begin >= end. Both ends grow with the row.
+inline KeyRange visible_keys(const Attend& work, uint32_t row) {
+    const uint64_t position = work.first_position + row;
+    KeyRange range{work.key_begin, position < work.key_end ? position + 1 : work.key_end};
+    if (work.window > 0 && position >= work.window && position - work.window + 1 > range.begin)
+        range.begin = position - work.window + 1;
+    return range;
+}
+
+// A stretch of a tile, counted from its first key; empty when lo >= hi.
+struct Span {
+    size_t lo;
+    size_t hi;
+    bool operator==(const Span&) const = default;
+};
+
+struct Tile {
+    uint64_t first;  // key, a multiple of 16
+    size_t keys;     // up to kTile
+    Span seen;       // by any query
+    bool uniform;    // every query sees just these
+
+    Span clip(KeyRange range) const {
+        const uint64_t lo = range.begin > first ? range.begin - first : 0;
+        const uint64_t hi = range.end > first ? range.end - first : 0;
+        return {static_cast<size_t>(lo < keys ? lo : keys), static_cast<size_t>(hi < keys ? hi : keys)};
+    }
+};
+
+// Rows whose queries are worked on together.
+inline uint32_t block_rows(uint32_t rows, uint32_t group) {
+    const uint32_t most = group < kBlockQueries ? static_cast<uint32_t>(kBlockQueries / group) : 1;
+    return rows < most ? rows : most;
+}
+
+// One block's working memory, in floats.
+struct Scratch {
+    float* q;         // chunks of kQueries queries, each [dim][query], scaled
+    float* scores;    // (queries, kTile)
+    float* sums;      // (queries, width)
+    float* rescale;   // (queries)
+    Softmax* states;  // (queries)
+    float* panel;     // a piece of the cache as floats: [piece][step][16]
+
+    static size_t floats(size_t queries, size_t dims) {
+        const size_t panel = dims > kTile ? dims : kTile;
+        return queries * (dims + kTile + round_up(dims, kPiece) + 3) + kPanelKeys * round_up(panel, kPiece);
+    }
+    Scratch(std::byte* memory, size_t queries, size_t dims) {
+        panel = reinterpret_cast<float*>(memory);
+        const size_t panel_dims = dims > kTile ? dims : kTile;
+        scores = panel + kPanelKeys * round_up(panel_dims, kPiece);
+        sums = scores + queries * kTile;
+        q = sums + queries * round_up(dims, kPiece);
+        rescale = q + queries * dims;
+        states = reinterpret_cast<Softmax*>(rescale + queries);
+    }
+};
+
+class Block {
+public:
+    Block(const Attend& work, uint32_t first_row, uint32_t rows)
+        : work_(work),
+          cache_(work.kv),
+          first_row_(first_row),
+          queries_(size_t{rows} * work.group),
+          dims_(work.kv.head_dim),
+          width_(round_up(dims_, kPiece)),
+          scratch_(work.scratch, queries_, dims_) {}
+
+    void run() {
+        load_queries();
+        const uint32_t last_row = row_of(queries_ - 1);
+        const KeyRange seen{visible_keys(work_, first_row_).begin, visible_keys(work_, last_row).end};
+        for (uint64_t key = seen.begin / kKeyBlock * kKeyBlock; key < seen.end; key += kTile) {
+            Tile tile{key, static_cast<size_t>(seen.end - key < kTile ? seen.end - key : kTile), {}, false};
+            tile.seen = tile.clip(seen);
+            tile.uniform =
+                tile.clip(visible_keys(work_, first_row_)) == tile.clip(visible_keys(work_, last_row));
+            add_tile(tile);
+        }
+        for (size_t i = 0; i < queries_; ++i) finish(i);
+    }
+
+private:
+    uint32_t row_of(size_t query) const { return first_row_ + static_cast<uint32_t>(query / work_.group); }
+    size_t chunk_queries(size_t begin) const { return smaller(kQueries, queries_ - begin); }
+    Span seen_by(const Tile& tile, size_t query) const {
+        return tile.clip(visible_keys(work_, row_of(query)));
+    }
+    // What any query of a chunk sees.
+    Span seen_by_chunk(const Tile& tile, size_t begin) const {
+        if (tile.uniform) return tile.seen;
+        return {seen_by(tile, begin).lo, seen_by(tile, begin + chunk_queries(begin) - 1).hi};
+    }
+    // Few queries read halfs as they are; a tile that they see differently goes through the panel, where
+    // values that some must not see can be checked.
+    bool direct(const Tile& tile) const {
+        return work_.kv.format == CacheFormat::f16 && queries_ <= kQueries && tile.uniform &&
+               dims_ % kPiece == 0;
+    }
+
+    void load_queries();
+    void add_tile(const Tile& tile);
+    void score_tile(const Tile& tile);
+    void sum_tile(const Tile& tile);
+    void sum_panel(const Tile& tile, size_t dim, size_t panel_dims);
+    void finish(size_t query) const;
+    void write_out(size_t query, float scale, float* out) const;
+
+    const Attend& work_;
+    KvLayout cache_;
+    uint32_t first_row_;
+    size_t queries_;
+    size_t dims_;
+    size_t width_;
+    Scratch scratch_;
+};
+
+inline void Block::load_queries() {
+    for (size_t begin = 0; begin < queries_; begin += kQueries) {
+        const size_t count = chunk_queries(begin);
+        for (size_t m = 0; m < count; ++m) {
+            const size_t query = begin + m;
+            const float* q = work_.q + row_of(query) * work_.q_stride + query % work_.group * dims_;
+            float* packed = scratch_.q + begin * dims_ + m;
+            for (size_t i = 0; i < dims_; ++i) packed[i * count] = q[i] * work_.scale;
+        }
+    }
+    for (size_t i = 0; i < queries_ * width_; ++i) scratch_.sums[i] = 0.0f;
+    for (size_t i = 0; i < queries_; ++i) scratch_.states[i] = Softmax{};
+}
+
+inline void Block::add_tile(const Tile& tile) {
+    score_tile(tile);
+    for (size_t begin = 0; begin < queries_; begin += kQueries) {
+        const Span seen = seen_by_chunk(tile, begin);
+        if (seen.lo >= seen.hi) continue;
+        for (size_t i = begin; i < begin + chunk_queries(begin); ++i) {
+            const Span own = seen_by(tile, i);
+            scratch_.rescale[i] = softmax_row(scratch_.scores + i * kTile, seen.lo, seen.hi, own.lo, own.hi,
+                                              work_.softcap, scratch_.states[i]);
+        }
+    }
+    sum_tile(tile);
+}
+
+inline void Block::score_tile(const Tile& tile) {
+    const uint64_t block = tile.first / kKeyBlock;
+    if (direct(tile)) {
+        const uint16_t* keys = cache_.half_keys() + block * dims_ * kPiece;
+        const size_t blocks = round_up(tile.keys, kPiece) / kPiece;
+        with_count<kQueries>(queries_, [&]<int M>(Count<M>) {
+            score_keys<HalfElement, M>(scratch_.q, keys, dims_, blocks, scratch_.scores);
+        });
+        return;
+    }
+    for (size_t key = 0; key < tile.keys; key += kPanelKeys) {
+        if (tile.seen.lo >= key + kPanelKeys) continue;
+        const size_t keys = smaller(kPanelKeys, round_up(tile.keys - key, kPiece));
+        convert_keys(cache_, work_.kv.format, block + key / kPiece, keys / kPiece, scratch_.panel);
+        for (size_t begin = 0; begin < queries_; begin += kQueries) {
+            const Span seen = seen_by_chunk(tile, begin);
+            if (seen.lo >= seen.hi || seen.lo >= key + keys || seen.hi <= key) continue;
+            with_count<kQueries>(chunk_queries(begin), [&]<int M>(Count<M>) {
+                score_keys<FloatElement, M>(scratch_.q + begin * dims_, scratch_.panel, dims_, keys / kPiece,
+                                            scratch_.scores + begin * kTile + key);
+            });
+        }
+    }
+}
+
+inline void Block::sum_tile(const Tile& tile) {
+    const size_t keys = tile.seen.hi - tile.seen.lo;
+    const uint64_t token = tile.first + tile.seen.lo;
+    if (direct(tile)) {
+        with_count<kQueries>(queries_, [&]<int M>(Count<M>) {
+            sum_values<HalfElement, M>(scratch_.scores + tile.seen.lo, cache_.half_values() + token * dims_,
+                                       kPiece, dims_, keys, scratch_.rescale, scratch_.sums, width_, dims_);
+        });
+        return;
+    }
+    for (size_t dim = 0; dim < width_; dim += kPanelDims) {
+        convert_values(cache_, work_.kv.format, token, keys, dim, scratch_.panel);
+        sum_panel(tile, dim, smaller(kPanelDims, width_ - dim));
+    }
+}
+
+// A query's probability of a key that it does not see is 0, but 0 times a value that is not finite is NaN: if
+// the panel holds one, each query is summed over just its own keys.
+inline void Block::sum_panel(const Tile& tile, size_t dim, size_t panel_dims) {
+    constexpr size_t kPieceFloats = kTile * kPiece;
+    bool exact = !tile.uniform;
+    for (size_t piece = 0; exact && piece < panel_dims / kPiece; ++piece)
+        exact = all_finite(scratch_.panel + piece * kPieceFloats, (tile.seen.hi - tile.seen.lo) * kPiece);
+    const bool by_chunks = tile.uniform || exact;
+    const size_t step = by_chunks ? kQueries : 1;
+    for (size_t begin = 0; begin < queries_; begin += step) {
+        const Span seen = by_chunks ? seen_by_chunk(tile, begin) : seen_by(tile, begin);
+        if (seen.lo >= seen.hi) continue;
+        with_count<kQueries>(by_chunks ? chunk_queries(begin) : 1, [&]<int M>(Count<M>) {
+            sum_values<FloatElement, M>(scratch_.scores + begin * kTile + seen.lo,
+                                        scratch_.panel + (seen.lo - tile.seen.lo) * kPiece, kPieceFloats,
+                                        kPiece, seen.hi - seen.lo, scratch_.rescale + begin,
+                                        scratch_.sums + begin * width_ + dim, width_, panel_dims);
+        });
+    }
+}
+
+inline void Block::write_out(size_t query, float scale, float* out) const {
+    const float* sums = scratch_.sums + query * width_;
+    for (size_t i = 0; i < dims_; ++i) out[i] = sums[i] * scale;
+}
+
+// A factor for sums and the divisor that go with one maximum, when a sink joins: 0 where nothing was seen.
+inline float final_scale(float maximum, float total, const float* sink) {
+    const float top = sink != nullptr && *sink > maximum ? *sink : maximum;
+    const float base = exponent_base(top);
+    const float shrink = exp1(maximum - base);
+    const float divisor = total * shrink + (sink != nullptr ? exp1(*sink - base) : 0.0f);
+    return divisor == 0.0f ? 0.0f : shrink / divisor;
+}
+
+inline void Block::finish(size_t query) const {
+    const Softmax& state = scratch_.states[query];
+    const size_t row = row_of(query);
+    const size_t head = query % work_.group;
+    if (work_.partial != nullptr) {
+        float* part = work_.partial + (row * work_.group + head) * (dims_ + 2);
+        write_out(query, 1.0f, part);
+        part[dims_] = state.maximum;
+        part[dims_ + 1] = state.total;
+    }
+    if (work_.out != nullptr) {
+        const float* sink = work_.sinks != nullptr ? work_.sinks + head : nullptr;
+        write_out(query, final_scale(state.maximum, state.total, sink),
+                  work_.out + row * work_.out_stride + head * dims_);
+    }
+}
+
+inline void attend(const Attend& work) {
+    if (work.rows == 0 || work.group == 0) return;
+    const uint32_t step = block_rows(work.rows, work.group);
+    for (uint32_t row = 0; row < work.rows; row += step)
+        Block(work, row, work.rows - row < step ? work.rows - row : step).run();
+}
+
+inline void combine_head(const float* part, size_t parts, size_t part_stride, size_t dims, const float* sink,
+                         float* out) {
+    float maximum = -kInfinity;
+    for (size_t i = 0; i < parts; ++i)
+        if (part[i * part_stride + dims] > maximum) maximum = part[i * part_stride + dims];
+    const float base = exponent_base(maximum);
+    float total = 0.0f;
+    for (size_t i = 0; i < dims; ++i) out[i] = 0.0f;
+    for (size_t i = 0; i < parts; ++i) {
+        const float* sums = part + i * part_stride;
+        if (sums[dims + 1] == 0.0f) continue;  // saw no key
+        const float weight = exp1(sums[dims] - base);
+        total += weight * sums[dims + 1];
+        for (size_t j = 0; j < dims; ++j) out[j] += weight * sums[j];
+    }
+    const float scale = final_scale(maximum, total, sink);
+    for (size_t i = 0; i < dims; ++i) out[i] *= scale;
+}
+
+inline void combine(const float* partials, size_t parts, size_t part_stride, const Attend& work) {
+    const size_t dims = work.kv.head_dim;
+    for (size_t row = 0; row < work.rows; ++row)
+        for (size_t head = 0; head < work.group; ++head)
+            combine_head(partials + (row * work.group + head) * (dims + 2), parts, part_stride, dims,
+                         work.sinks != nullptr ? work.sinks + head : nullptr,
+                         work.out + row * work.out_stride + head * dims);
+}
+
+}  // namespace
+}  // namespace redline::cpu

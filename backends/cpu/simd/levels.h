@@ -1,0 +1,13 @@
+// The tables that the files of this folder define, each compiled for its level.
+#pragma once
+
+#include "kernels.h"
+
+namespace redline::cpu {
+
+extern const AttentionKernels kAttentionAvx2;
+extern const AttentionKernels kAttentionAvx512;
+extern const VectorKernels kVectorAvx2;
+extern const VectorKernels kVectorAvx512;
+
+}  // namespace redline::cpu
