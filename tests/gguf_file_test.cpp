@@ -164,7 +164,7 @@ TEST_CASE("gguf: a broken set of parts is refused with what is wrong") {
     CHECK(write(good) == "");
     SUBCASE("a missing part") {
         std::filesystem::remove(folder / part_name(3, 3));
-        CHECK(contains(refusal_to_open(first), "part 3 of 3 of the model is missing"));
+        CHECK(contains(refusal_to_open(first), "part 3 of 3 of the model is needed too"));
         CHECK(contains(refusal_to_open(first), part_name(3, 3)));
     }
     SUBCASE("another part than the first") {

@@ -16,14 +16,15 @@ Error type_error(const Cursor& in, uint32_t type) {
         return in.fail(
             "has {}: types from {} on are written by ik_llama.cpp only, use a file made by llama.cpp",
             described, kFirstIkType);
-    if (type >= 31 && type <= 33)
-        return in.fail("has {}, which was a Q4_0 repacked for one processor: use a plain Q4_0 file",
-                       described);
-    if (type >= 36 && type <= 38)
-        return in.fail("has {}, which was an IQ4_NL repacked for one processor: use a plain IQ4_NL file",
-                       described);
-    return in.fail("has {}: use a file made by a current llama.cpp, in a type that README.md lists",
-                   described);
+    if (type > 42)
+        return in.fail(
+            "has {}, newer than this program: use another quantization of the model, such as Q4_K_M",
+            described);
+    if (type >= 36)
+        return in.fail("has {}, which was laid out for one processor: use an IQ4_NL file", described);
+    if (type >= 31)
+        return in.fail("has {}, which was laid out for one processor: use a Q4_0 file", described);
+    return in.fail("has {}: use another quantization of the model, such as Q4_K_M", described);
 }
 
 // Fills dims and shape. The product of all dimensions is below 2^63.

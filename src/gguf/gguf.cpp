@@ -121,7 +121,7 @@ Status Gguf::open_siblings() {
     for (uint64_t i = 1; i < first.count; ++i) {
         auto opened = File::open(split_path(*prefix, i, first.count));
         if (!opened)
-            return error("part {} of {} of the model is missing: {}", i + 1, first.count,
+            return error("part {} of {} of the model is needed too: {}", i + 1, first.count,
                          opened.error().message);
         files_.push_back(std::move(*opened));
         Cursor in(files_.back());
