@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <string>
 #include <vector>
 
 using namespace redline::cpu;
@@ -48,7 +49,7 @@ TEST_CASE("rms_norm: relative error stays near one rounding per operation up to 
         for (const size_t n : kSizes)
             for (const float spread : {1e-15f, 1.0f, 1e15f})
                 for (const bool with_gain : {true, false}) {
-                    INFO(isa_name(isa), " n ", n, " spread ", spread);
+                    INFO(std::string(isa_name(isa)), " n ", n, " spread ", spread);
                     Guarded<float> x(n), gain(n), y(n);
                     fill(x, random, spread);
                     fill(gain, random);
@@ -105,7 +106,7 @@ TEST_CASE("act_mul: silu and gelu hold a few units in the last place over the wh
                     std::abs(double(y[i]) - want) / (units * kUnit * std::abs(want) + 1e-37);
                 worst = std::isnan(fraction) ? double(kInf) : std::max(worst, fraction);
             }
-            INFO(isa_name(isa), act == Activation::silu ? " silu" : " gelu");
+            INFO(std::string(isa_name(isa)), std::string(act == Activation::silu ? " silu" : " gelu"));
             CHECK(worst <= 1);
         }
 }
@@ -115,7 +116,7 @@ TEST_CASE("act_mul: every length, in place on either input, NaN stays where it i
     for (const Isa isa : levels())
         for (const Activation act : {Activation::silu, Activation::gelu_tanh})
             for (const size_t n : kSizes) {
-                INFO(isa_name(isa), " n ", n);
+                INFO(std::string(isa_name(isa)), " n ", n);
                 Guarded<float> gate(n), up(n), y(n);
                 fill(gate, random);
                 fill(up, random);
@@ -137,7 +138,7 @@ TEST_CASE("add and add_scaled: one rounding, every length, infinities and NaN as
     std::mt19937 random(3);
     for (const Isa isa : levels())
         for (const size_t n : kSizes) {
-            INFO(isa_name(isa), " n ", n);
+            INFO(std::string(isa_name(isa)), " n ", n);
             Guarded<float> a(n), x(n), y(n);
             fill(a, random);
             fill(x, random, 100.0f);
@@ -164,7 +165,7 @@ TEST_CASE("rope: both pairings, any count of pairs, the rest of the head untouch
         for (const size_t pairs :
              {1u, 2u, 3u, 4u, 5u, 8u, 9u, 13u, 16u, 17u, 20u, 31u, 32u, 40u, 48u, 64u, 127u, 128u, 256u})
             for (const bool half_split : {false, true}) {
-                INFO(isa_name(isa), " pairs ", pairs, " half split ", half_split);
+                INFO(std::string(isa_name(isa)), " pairs ", pairs, " half split ", half_split);
                 for (const size_t rest : {size_t{0}, size_t{6}}) {
                     Guarded<float> head(2 * pairs + rest), before(2 * pairs + rest), c(pairs), s(pairs);
                     fill(head, random);

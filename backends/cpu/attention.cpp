@@ -68,7 +68,12 @@ size_t attend_scratch_bytes(uint32_t rows, uint32_t group, uint32_t head_dim) {
 }
 
 const AttentionKernels& attention_kernels(Isa isa) {
+#if defined(__x86_64__)
+    if (isa >= Isa::avx512) return kAttentionAvx512;
+    if (isa == Isa::avx2) return kAttentionAvx2;
+#else
     (void)isa;
+#endif
     return kAttentionPortable;
 }
 

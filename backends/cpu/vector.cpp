@@ -11,7 +11,12 @@ constexpr VectorKernels kVectorPortable{rms_norm, act_mul, add, add_scaled, rope
 }  // namespace
 
 const VectorKernels& vector_kernels(Isa isa) {
+#if defined(__x86_64__)
+    if (isa >= Isa::avx512) return kVectorAvx512;
+    if (isa == Isa::avx2) return kVectorAvx2;
+#else
     (void)isa;
+#endif
     return kVectorPortable;
 }
 

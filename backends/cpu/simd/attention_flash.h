@@ -90,7 +90,8 @@ public:
     void run() {
         load_queries();
         const uint32_t last_row = row_of(queries_ - 1);
-        const KeyRange seen{visible_keys(work_, first_row_).begin, visible_keys(work_, last_row).end};
+        KeyRange seen{visible_keys(work_, first_row_).begin, visible_keys(work_, last_row).end};
+        if (seen.begin >= seen.end) seen = {0, 0};
         for (uint64_t key = seen.begin / kKeyBlock * kKeyBlock; key < seen.end; key += kTile) {
             Tile tile{key, static_cast<size_t>(seen.end - key < kTile ? seen.end - key : kTile), {}, false};
             tile.seen = tile.clip(seen);
