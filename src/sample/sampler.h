@@ -1,8 +1,9 @@
-// Chooses the next token from logits: llama.cpp's chain, names and defaults. Greedy is exact (lowest id wins a tie);
-// a fixed seed gives the same choices on every machine.
+// Chooses the next token from logits: llama.cpp's chain, names and defaults. Greedy is exact (lowest id wins
+// a tie); a fixed seed gives the same choices on every machine.
 #pragma once
 
 #include "base/result.h"
+#include "sample/dry.h"
 
 #include <cstdint>
 #include <memory>
@@ -15,39 +16,40 @@ namespace redline {
 
 struct SamplerOptions {
     uint32_t seed = 0xFFFFFFFFu;  // 0xFFFFFFFF: take a random one (Sampler::seed() tells which)
-    float temperature = 0.8f;     // <= 0: greedy
-    float dynatemp_range = 0.0f;
+    float temperature = 0.8f;     // <= 0: greedy, wherever and whether the chain names it
+    float dynatemp_range = 0.0f;  // temperature +- range, by entropy; 0: off
     float dynatemp_exponent = 1.0f;
-    int32_t top_k = 40;
-    float top_p = 0.95f;
-    float min_p = 0.05f;
-    float typical_p = 1.0f;
-    float top_n_sigma = -1.0f;
-    float xtc_probability = 0.0f;
-    float xtc_threshold = 0.1f;
+    int32_t top_k = 40;            // <= 0: off
+    float top_p = 0.95f;           // 1: off
+    float min_p = 0.05f;           // 0: off
+    float typical_p = 1.0f;        // 1: off
+    float top_n_sigma = -1.0f;     // <= 0: off
+    float xtc_probability = 0.0f;  // 0: off
+    float xtc_threshold = 0.1f;    // > 0.5: off
     int32_t min_keep = 0;
-    int32_t repeat_last_n = 64;  // -1: the whole context
-    float repeat_penalty = 1.0f;
+    int32_t repeat_last_n = 64;   // -1: the whole context, 0: off
+    float repeat_penalty = 1.0f;  // 1: off
     float frequency_penalty = 0.0f;
     float presence_penalty = 0.0f;
-    float dry_multiplier = 0.0f;
-    float dry_base = 1.75f;
+    float dry_multiplier = 0.0f;  // 0: off
+    float dry_base = 1.75f;       // < 1: off
     int32_t dry_allowed_length = 2;
-    int32_t dry_penalty_last_n = -1;
+    int32_t dry_penalty_last_n = -1;  // -1: the whole context, 0: off
+    // For the caller, who makes SamplerVocabulary::dry_breakers of them.
     std::vector<std::string> dry_sequence_breakers = {"\n", ":", "\"", "*"};
-    int32_t mirostat = 0;  // 0 off, 1, 2
-    float mirostat_tau = 5.0f;
+    int32_t mirostat = 0;       // 0 off, 1, 2: after the bias only temperature and mirostat are applied
+    float mirostat_tau = 5.0f;  // bits
     float mirostat_eta = 0.1f;
-    std::vector<std::pair<int32_t, float>> logit_bias;
-    // Order of the chain by llama.cpp's names, separated by ';'.
+    std::vector<std::pair<int32_t, float>> logit_bias;  // added; -inf forbids the token
+    // Order of the chain: names separated by ';', or one letter each ("edskypmxt").
     std::string samplers = "penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature";
 };
 
 // What the sampler must know of the vocabulary, so that it does not depend on the tokenizer.
 struct SamplerVocabulary {
     int32_t size = 0;
-    int32_t context = 0;                             // tokens, for -1 windows
-    std::vector<std::vector<int32_t>> dry_breakers;  // see make_dry_breakers
+    int32_t context = 0;                   // tokens, for windows of -1
+    std::vector<DryBreaker> dry_breakers;  // see make_dry_breakers; needed only for dry_multiplier > 0
 };
 
 class Sampler {
@@ -60,10 +62,13 @@ public:
 
     uint32_t seed() const;
     bool greedy() const;  // no choice depends on chance, and the argmax of unmodified logits is the answer
-    // The next token; an error when no candidate has a finite logit. Does not record it.
+    // The next token; an error when a logit is NaN or +inf, or all are -inf. Does not record it, so that a
+    // token that a grammar refuses can be masked and drawn again.
     Result<int32_t> sample(std::span<const float> logits);
-    void accept(int32_t token);  // records a prompt or generated token for the penalties
-    void reset();                // forgets the history and starts the random sequence again
+    // Records a prompt or generated token for the penalties; mirostat learns when it is the token just
+    // sampled.
+    void accept(int32_t token);
+    void reset();  // forgets the history and starts the random sequence again
 
 private:
     struct State;

@@ -1,0 +1,254 @@
+#include "sample/sampler.h"
+
+#include "sample/arithmetic.h"
+#include "sample/candidates.h"
+#include "sample/chain.h"
+#include "sample/history.h"
+#include "sample/mirostat.h"
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <functional>
+#include <limits>
+#include <map>
+#include <new>
+#include <random>
+
+namespace redline {
+namespace {
+
+constexpr uint32_t kRandomSeed = 0xFFFFFFFFu;
+
+Result<uint32_t> choose_seed(uint32_t wanted) {
+    if (wanted != kRandomSeed) return wanted;
+    try {
+        std::random_device device;
+        return uint32_t(device()) & 0x7FFFFFFFu;  // so that asking for it again gives the same run
+    } catch (const std::exception& problem) {
+        return error("the system gives no random seed ({}); name one", problem.what());
+    }
+}
+
+size_t window_tokens(int32_t wanted, int32_t context) {
+    const int32_t most = std::max(context, 0);
+    return size_t(wanted < 0 ? most : most > 0 ? std::min(wanted, most) : wanted);
+}
+
+}  // namespace
+
+struct Sampler::State {
+    State(const SamplerOptions& given, int32_t size, uint32_t first_seed)
+        : options(given),
+          vocabulary_size(size),
+          seed(first_seed),
+          mirostat{given.mirostat, double(given.mirostat_tau), double(given.mirostat_eta)} {}
+
+    const SamplerOptions options;
+    const int32_t vocabulary_size;
+    const uint32_t seed;
+    std::vector<Step> chain;  // the active steps; with mirostat on: temperature at most
+    std::vector<std::pair<int32_t, double>> bias;
+    bool plain_argmax = false;
+    Candidates candidates;
+    TokenCounts counts;
+    DryHistory dry;
+    std::mt19937 draw_random;
+    std::mt19937 xtc_random;
+    Mirostat mirostat;
+    Candidates::Drawn last = {-1, 1.0};  // for mirostat, until accepted
+
+    Status prepare(SamplerVocabulary vocabulary);
+    void restart();
+    void apply(Step step);
+    void add_bias();
+    void penalise();
+    void penalise_repetition();
+    void apply_temperature();
+    Result<int32_t> choose();
+
+    bool has(Step step) const { return std::find(chain.begin(), chain.end(), step) != chain.end(); }
+    bool cold() const { return options.temperature <= 0.0f; }
+};
+
+Status Sampler::State::prepare(SamplerVocabulary vocabulary) {
+    for (const Step step : RL_TRY(parse_chain(options.samplers)))
+        if (active(step, options) && options.mirostat == 0) chain.push_back(step);
+    if (options.mirostat != 0 && active(Step::temperature, options)) chain.push_back(Step::temperature);
+
+    std::map<int32_t, double> sums;
+    for (const auto& [id, value] : options.logit_bias) sums[id] += double(value);
+    bias.assign(sums.begin(), sums.end());
+    // Typical sampling and xtc can drop the best token; the other truncations cannot.
+    plain_argmax = cold() && bias.empty() && !has(Step::penalties) && !has(Step::dry) &&
+                   !has(Step::typical_p) && !has(Step::xtc);
+    const int32_t context = vocabulary.context;
+    try {
+        RL_TRY(candidates.reserve(size_t(vocabulary_size)));
+        if (has(Step::penalties)) {
+            if (options.repeat_last_n < 0 && context <= 0)
+                return error("repeat_last_n is -1 without a context");
+            counts = TokenCounts(window_tokens(options.repeat_last_n, context), size_t(vocabulary_size));
+        }
+        if (has(Step::dry)) {
+            if (options.dry_penalty_last_n < 0 && context <= 0)
+                return error("dry_penalty_last_n is -1 without a context");
+            std::sort(vocabulary.dry_breakers.begin(), vocabulary.dry_breakers.end());
+            dry = DryHistory(window_tokens(options.dry_penalty_last_n, context),
+                             std::move(vocabulary.dry_breakers));
+        }
+    } catch (const std::bad_alloc&) {
+        return error("not enough memory for the sampler's history of {} tokens", std::max(context, 0));
+    }
+    restart();
+    return {};
+}
+
+void Sampler::State::restart() {
+    counts.clear();
+    dry.clear();
+    // Two generators, so that turning xtc on does not shift the final draws. Not from the same seed: each
+    // takes one number per token, and the draw would depend on whether xtc acted.
+    draw_random.seed(seed);
+    xtc_random.seed(seed ^ 0x9E3779B9u);
+    mirostat.mu = 2 * mirostat.tau;
+    last = {-1, 1.0};
+}
+
+void Sampler::State::add_bias() {
+    const std::span<float> logits = candidates.editable();
+    constexpr double kMost = std::numeric_limits<float>::max();
+    for (const auto& [id, value] : bias) {
+        float& logit = logits[size_t(id)];
+        const double sum = double(logit) + value;
+        logit = sum < -kMost ? -std::numeric_limits<float>::infinity() : float(std::min(sum, kMost));
+    }
+}
+
+void Sampler::State::penalise() {
+    const double repeat = double(options.repeat_penalty);
+    const double frequency = double(options.frequency_penalty);
+    const double presence = double(options.presence_penalty);
+    candidates.change(counts.distinct(), std::identity(), [&](int32_t id, double logit) {
+        const int32_t count = counts.count(id);
+        if (count == 0) return logit;
+        return (logit <= 0 ? logit * repeat : logit / repeat) - (count * frequency + presence);
+    });
+}
+
+void Sampler::State::penalise_repetition() {
+    const std::span<const DryMatch> matches = dry.matches(options.dry_allowed_length);
+    const double base = double(options.dry_base);
+    // Beyond this power of the base the penalty would overflow a float.
+    const double most = base > 1.000001 ? 88.7228391 / std::log(base) : std::numeric_limits<double>::max();
+    candidates.change(matches, &DryMatch::token, [&](int32_t id, double logit) {
+        const auto before = [](const DryMatch& m, int32_t token) { return m.token < token; };
+        const auto match = std::lower_bound(matches.begin(), matches.end(), id, before);
+        if (match == matches.end() || match->token != id) return logit;
+        const double excess = match->length - options.dry_allowed_length;
+        return logit - double(options.dry_multiplier) * std::pow(base, std::min(excess, most));
+    });
+}
+
+void Sampler::State::apply_temperature() {
+    if (cold()) return candidates.keep_top_k(1);
+    double temperature = double(options.temperature);
+    if (options.dynatemp_range > 0.0f && options.mirostat == 0) {
+        const size_t count = candidates.list().size();
+        if (count < 2) return;
+        const double range = double(options.dynatemp_range);
+        const double low = std::max(0.0, temperature - range);
+        const double evenness = std::max(0.0, candidates.entropy() / std::log(double(count)));
+        temperature =
+            low + (temperature + range - low) * std::pow(evenness, double(options.dynatemp_exponent));
+        if (temperature <= 0.0) return candidates.keep_top_k(1);
+    }
+    candidates.scale(temperature);
+}
+
+void Sampler::State::apply(Step step) {
+    const size_t min_keep = size_t(options.min_keep);
+    switch (step) {
+        case Step::penalties:
+            return penalise();
+        case Step::dry:
+            return penalise_repetition();
+        case Step::top_n_sigma:
+            return candidates.keep_top_n_sigma(double(options.top_n_sigma), min_keep);
+        case Step::top_k:
+            return candidates.keep_top_k(std::max(size_t(options.top_k), min_keep));
+        case Step::typical_p:
+            return candidates.keep_typical(double(options.typical_p), min_keep);
+        case Step::top_p:
+            return candidates.keep_top_p(double(options.top_p), min_keep);
+        case Step::min_p:
+            return candidates.keep_min_p(double(options.min_p), min_keep);
+        case Step::xtc:
+            if (uniform(xtc_random) < double(options.xtc_probability))
+                candidates.drop_top_choices(double(options.xtc_threshold), min_keep);
+            return;
+        case Step::temperature:
+            return apply_temperature();
+    }
+}
+
+Result<int32_t> Sampler::State::choose() {
+    if (!bias.empty()) add_bias();
+    for (const Step step : chain) apply(step);
+    if (cold()) {
+        last = {candidates.best(), 1.0};
+    } else if (!candidates.list().empty()) {
+        // A single candidate costs no random number.
+        const double u = candidates.list().size() > 1 ? uniform(draw_random) : 0.0;
+        last = options.mirostat != 0 ? mirostat.choose(candidates, size_t(vocabulary_size), u)
+                                     : candidates.draw(u);
+    } else {
+        last = {-1, 1.0};
+    }
+    if (last.id < 0) return error("no token may be chosen: all {} logits are -inf", vocabulary_size);
+    return last.id;
+}
+
+Sampler::Sampler(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Sampler::Sampler(Sampler&&) noexcept = default;
+Sampler& Sampler::operator=(Sampler&&) noexcept = default;
+Sampler::~Sampler() = default;
+
+Result<Sampler> Sampler::create(const SamplerOptions& options, SamplerVocabulary vocabulary) {
+    RL_TRY(check_options(options, vocabulary));
+    const uint32_t seed = RL_TRY(choose_seed(options.seed));
+    auto state = std::make_unique<State>(options, vocabulary.size, seed);
+    RL_TRY(state->prepare(std::move(vocabulary)));
+    return Sampler(std::move(state));
+}
+
+uint32_t Sampler::seed() const {
+    return state_->seed;
+}
+
+bool Sampler::greedy() const {
+    return state_->plain_argmax;
+}
+
+Result<int32_t> Sampler::sample(std::span<const float> logits) {
+    if (logits.size() != size_t(state_->vocabulary_size))
+        return error("the sampler was made for a vocabulary of {} and got {} logits", state_->vocabulary_size,
+                     logits.size());
+    RL_TRY(state_->candidates.begin(logits));
+    return state_->choose();
+}
+
+void Sampler::accept(int32_t token) {
+    const bool known = token >= 0 && token < state_->vocabulary_size;
+    state_->counts.push(known ? token : -1);
+    state_->dry.push(known ? token : -1);
+    if (state_->options.mirostat != 0 && token == state_->last.id)
+        state_->mirostat.learn(state_->last.probability);
+    state_->last.id = -1;
+}
+
+void Sampler::reset() {
+    state_->restart();
+}
+
+}  // namespace redline
