@@ -368,7 +368,7 @@ def copy_vocabulary(writer, path):
 def write_model(path, name, shape, mix, pure, seed, vocab_from, threads):
     writer = gguf.GGUFWriter(path, shape.arch)
     if vocab_from:
-        shape = replace(shape, vocab=max(shape.vocab, copy_vocabulary(writer, vocab_from)))
+        shape = replace(shape, vocab=copy_vocabulary(writer, vocab_from))
     else:
         synthetic_vocab.add_to(writer, shape.vocab_kind, shape.vocab, shape.pre)
     add_metadata(writer, shape, name, mix)

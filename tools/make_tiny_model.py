@@ -1,0 +1,350 @@
+#!/usr/bin/env python3
+"""Write tiny random models, one per architecture, and the logits that transformers computes for them.
+
+The weights are made here from a seed, in the layout of the published checkpoints, then used twice: written as
+GGUF (with the converter's permutations, stackings and derived tensors) and put into the model of Hugging Face
+transformers. So the logits check the whole way from the file's conventions to the last matrix.
+
+Needs numpy and gguf; for --logits also torch and transformers 5.
+
+examples:
+  make_tiny_model.py --logits -o tests/golden/models      the checked-in set: models, tokens.txt, logits as .npy
+  make_tiny_model.py --kquant -o /tmp/tiny                sizes that every quantized type divides; models only
+  make_tiny_model.py --kquant --only qwen3 qwen2 -o /tmp/tiny
+"""
+
+import argparse
+import dataclasses
+import math
+import os
+import sys
+from dataclasses import dataclass
+
+import gguf
+import numpy as np
+
+import synthetic_vocab
+
+LAYERS = 2
+VOCAB = 317
+TOKENS = 37
+
+
+@dataclass(frozen=True)
+class Tiny:
+    arch: str  # general.architecture
+    hf: str  # prefix of the transformers classes
+    dim: int = 64
+    ffn: int = 96
+    heads: int = 4
+    kv_heads: int = 2
+    head_dim: int = 16
+    rope_base: float = 10000.0
+    eps: float = 1e-5
+    context: int = 256
+    vocab_kind: str = "spm"
+    pre: str = ""
+    tied: bool = False
+    qkv_bias: bool = False
+    qk_norm: bool = False
+    fused: bool = False  # attn_qkv, and gate and up in ffn_up
+    experts: int = 0
+    experts_used: int = 0
+    rotary: float = 1.0  # share of the head that rotates
+    llama3: dict = dataclasses.field(default_factory=dict)
+    original_context: int = 0  # longrope
+
+    @property
+    def rope_dims(self):
+        return int(self.head_dim * self.rotary)
+
+
+PHI = dict(arch="phi3", hf="Phi3", heads=2, kv_heads=1, head_dim=32, fused=True, rotary=0.75, tied=True,
+           vocab_kind="bpe", pre="gpt-4o")
+MODELS = {
+    # The original context is short, so that all three ranges of the scaling matter within the test.
+    "llama3": Tiny("llama", "Llama", rope_base=500000.0, vocab_kind="bpe", pre="llama-bpe",
+                   llama3=dict(factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+                               original_max_position_embeddings=64)),
+    "llama-tied": Tiny("llama", "Llama", heads=8, head_dim=8, tied=True),
+    "mistral-nemo": Tiny("llama", "Mistral", heads=2, kv_heads=1, head_dim=24, ffn=100, rope_base=1e6,
+                         vocab_kind="bpe", pre="tekken"),
+    "mixtral": Tiny("llama", "Mixtral", dim=32, ffn=32, heads=2, kv_heads=1, experts=5, experts_used=2),
+    "qwen2": Tiny("qwen2", "Qwen2", eps=1e-6, rope_base=1e6, vocab_kind="bpe", pre="qwen2", qkv_bias=True),
+    "qwen3": Tiny("qwen3", "Qwen3", heads=3, kv_heads=1, head_dim=32, eps=1e-6, rope_base=1e6,
+                  vocab_kind="bpe", pre="qwen2", qk_norm=True, tied=True),
+    "qwen3moe": Tiny("qwen3moe", "Qwen3Moe", dim=32, head_dim=24, ffn=32, eps=1e-6, rope_base=1e6,
+                     vocab_kind="bpe", pre="qwen2", qk_norm=True, experts=6, experts_used=3),
+    "phi4-mini-short": Tiny(**PHI, context=4096, original_context=1024),
+    "phi4-mini-long": Tiny(**PHI, context=256, original_context=24),
+}
+
+
+def for_kquants(tiny):
+    """The same architecture with rows that are whole numbers of every quantized block (256 elements)."""
+    square = tiny.heads * tiny.head_dim == tiny.dim
+    heads, head_dim = (tiny.heads, 256 // tiny.heads) if square else (4, 128)
+    ffn = 256 if tiny.experts else 512
+    return dataclasses.replace(tiny, dim=256, ffn=ffn, heads=heads, head_dim=head_dim)
+
+
+class Weights:
+    """The checkpoint: tensors by their Hugging Face names, linear layers as (outputs, inputs)."""
+
+    def __init__(self, tiny, seed):
+        self.rng = np.random.default_rng(seed)
+        self.tensors = {}
+        self.matrix("model.embed_tokens", (VOCAB, tiny.dim), math.sqrt(tiny.dim) * (0.25 if tiny.tied else 1))
+        self.gain("model.norm", tiny.dim)
+        if not tiny.tied:
+            self.matrix("lm_head", (VOCAB, tiny.dim), 2)
+        for layer in range(LAYERS):
+            self.add_layer(tiny, f"model.layers.{layer}")
+
+    def matrix(self, name, shape, scale=1.0):
+        """Gaussian, `scale` times what keeps the variance of its input."""
+        values = self.rng.standard_normal(shape) * scale / math.sqrt(shape[-1])
+        self.tensors[name + ".weight"] = values.astype(np.float32)
+
+    def gain(self, name, size):
+        self.tensors[name + ".weight"] = (1 + 0.25 * self.rng.standard_normal(size)).astype(np.float32)
+
+    def add_layer(self, tiny, prefix):
+        attention = prefix + ".self_attn."
+        rows = {"q_proj": tiny.heads * tiny.head_dim, "k_proj": tiny.kv_heads * tiny.head_dim}
+        rows["v_proj"] = rows["k_proj"]
+        self.gain(prefix + ".input_layernorm", tiny.dim)
+        self.gain(prefix + ".post_attention_layernorm", tiny.dim)
+        for name, size in rows.items():
+            # Queries and keys are large enough to make attention pick; values to make the choice matter.
+            self.matrix(attention + name, (size, tiny.dim), 1.4)
+            if tiny.qkv_bias:
+                bias = self.rng.standard_normal(size) * (3 if name == "k_proj" else 1)
+                self.tensors[attention + name + ".bias"] = bias.astype(np.float32)
+        self.matrix(attention + "o_proj", (tiny.dim, rows["q_proj"]), 1.4)
+        if tiny.qk_norm:
+            self.gain(attention + "q_norm", tiny.head_dim)
+            self.gain(attention + "k_norm", tiny.head_dim)
+        if tiny.experts:
+            self.matrix(prefix + ".mlp.gate", (tiny.experts, tiny.dim), 2)
+        for expert in range(tiny.experts or 1):
+            mlp = f"{prefix}.mlp.experts.{expert}." if tiny.experts else prefix + ".mlp."
+            self.matrix(mlp + "gate_proj", (tiny.ffn, tiny.dim), 1.5)
+            self.matrix(mlp + "up_proj", (tiny.ffn, tiny.dim), 1.5)
+            self.matrix(mlp + "down_proj", (tiny.dim, tiny.ffn), 1.5)
+
+    def __getitem__(self, name):
+        return self.tensors[name]
+
+
+def pair_order(matrix, heads):
+    """Reorders each head's rows from halves (x_i, x_{i+d/2}) to the adjacent pairs that arch "llama" rotates."""
+    return matrix.reshape(heads, 2, -1, matrix.shape[-1]).swapaxes(1, 2).reshape(matrix.shape)
+
+
+def llama3_factors(tiny):
+    """Divisors of the rotary frequencies, as Llama 3.1's reference code scales them."""
+    p = tiny.llama3
+    original = p["original_max_position_embeddings"]
+    factors = []
+    for i in range(0, tiny.head_dim, 2):
+        wavelength = 2 * math.pi * tiny.rope_base ** (i / tiny.head_dim)
+        low, high = p["low_freq_factor"], p["high_freq_factor"]
+        smooth = min(1.0, max(0.0, (original / wavelength - low) / (high - low)))
+        factors.append(1 / ((1 - smooth) / p["factor"] + smooth))
+    return np.array(factors, dtype=np.float32)
+
+
+def longrope_factors(tiny):
+    """Made-up (short, long) divisors: as in the published files, near 1 for short and growing for long."""
+    i = np.arange(tiny.rope_dims // 2)
+    return (1 + 0.05 * i).astype(np.float32), (1.1 * 1.35 ** i).astype(np.float32)
+
+
+def attention_factor(tiny):
+    scale = tiny.context / tiny.original_context
+    return math.sqrt(1 + math.log(scale) / math.log(tiny.original_context))
+
+
+def gguf_tensors(tiny, weights):
+    """(name, values) of the GGUF file."""
+    yield "token_embd.weight", weights["model.embed_tokens.weight"]
+    yield "output_norm.weight", weights["model.norm.weight"]
+    if not tiny.tied:
+        yield "output.weight", weights["lm_head.weight"]
+    if tiny.llama3:
+        yield "rope_freqs.weight", llama3_factors(tiny)
+    if tiny.original_context:
+        short, long = longrope_factors(tiny)
+        yield "rope_factors_long.weight", long
+        yield "rope_factors_short.weight", short
+    for layer in range(LAYERS):
+        for name, values in layer_tensors(tiny, weights, f"model.layers.{layer}."):
+            yield f"blk.{layer}.{name}", values
+
+
+def layer_tensors(tiny, weights, prefix):
+    attention = prefix + "self_attn."
+    yield "attn_norm.weight", weights[prefix + "input_layernorm.weight"]
+    yield "ffn_norm.weight", weights[prefix + "post_attention_layernorm.weight"]
+    yield "attn_output.weight", weights[attention + "o_proj.weight"]
+    parts = {name: weights[f"{attention}{name}_proj.weight"] for name in "qkv"}
+    if tiny.arch == "llama":
+        parts["q"] = pair_order(parts["q"], tiny.heads)
+        parts["k"] = pair_order(parts["k"], tiny.kv_heads)
+    if tiny.fused:
+        yield "attn_qkv.weight", np.concatenate(list(parts.values()))
+    else:
+        for name, values in parts.items():
+            yield f"attn_{name}.weight", values
+            if tiny.qkv_bias:
+                yield f"attn_{name}.bias", weights[f"{attention}{name}_proj.bias"]
+    if tiny.qk_norm:
+        yield "attn_q_norm.weight", weights[attention + "q_norm.weight"]
+        yield "attn_k_norm.weight", weights[attention + "k_norm.weight"]
+    mlp = prefix + "mlp."
+    if tiny.experts:
+        yield "ffn_gate_inp.weight", weights[mlp + "gate.weight"]
+        for name in ("gate", "up", "down"):
+            experts = [weights[f"{mlp}experts.{e}.{name}_proj.weight"] for e in range(tiny.experts)]
+            yield f"ffn_{name}_exps.weight", np.stack(experts)
+        return
+    gate, up = weights[mlp + "gate_proj.weight"], weights[mlp + "up_proj.weight"]
+    if tiny.fused:
+        yield "ffn_up.weight", np.concatenate([gate, up])
+    else:
+        yield "ffn_gate.weight", gate
+        yield "ffn_up.weight", up
+    yield "ffn_down.weight", weights[mlp + "down_proj.weight"]
+
+
+def write_gguf(path, name, tiny, weights):
+    writer = gguf.GGUFWriter(path, tiny.arch)
+    writer.add_name(f"tiny random {name}")
+    writer.add_file_type(0)
+    writer.add_block_count(LAYERS)
+    writer.add_context_length(tiny.context)
+    writer.add_embedding_length(tiny.dim)
+    writer.add_feed_forward_length(tiny.ffn)
+    writer.add_head_count(tiny.heads)
+    writer.add_head_count_kv(tiny.kv_heads)
+    writer.add_layer_norm_rms_eps(tiny.eps)
+    writer.add_rope_freq_base(tiny.rope_base)
+    writer.add_rope_dimension_count(tiny.rope_dims)
+    writer.add_vocab_size(VOCAB)
+    if tiny.heads * tiny.head_dim != tiny.dim:
+        writer.add_key_length(tiny.head_dim)
+        writer.add_value_length(tiny.head_dim)
+    if tiny.experts:
+        writer.add_expert_count(tiny.experts)
+        writer.add_expert_used_count(tiny.experts_used)
+        if tiny.arch != "llama":
+            writer.add_expert_feed_forward_length(tiny.ffn)
+    if tiny.original_context:
+        writer.add_rope_scaling_orig_ctx_len(tiny.original_context)
+        writer.add_rope_scaling_attn_factors(attention_factor(tiny))
+    synthetic_vocab.add_to(writer, tiny.vocab_kind, VOCAB, tiny.pre)
+    for tensor, values in gguf_tensors(tiny, weights):
+        writer.add_tensor(tensor, np.ascontiguousarray(values))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def hf_config(tiny, transformers):
+    settings = dict(
+        vocab_size=VOCAB, hidden_size=tiny.dim, intermediate_size=tiny.ffn, num_hidden_layers=LAYERS,
+        num_attention_heads=tiny.heads, num_key_value_heads=tiny.kv_heads, head_dim=tiny.head_dim,
+        rms_norm_eps=tiny.eps, max_position_embeddings=tiny.context, rope_theta=tiny.rope_base,
+        tie_word_embeddings=tiny.tied, sliding_window=None, attn_implementation="eager",
+        bos_token_id=None, eos_token_id=None, pad_token_id=None)
+    if tiny.hf == "Mixtral":
+        settings.update(num_local_experts=tiny.experts, num_experts_per_tok=tiny.experts_used)
+    if tiny.hf == "Qwen3Moe":
+        settings.update(num_experts=tiny.experts, num_experts_per_tok=tiny.experts_used, norm_topk_prob=True,
+                        moe_intermediate_size=tiny.ffn)
+    if tiny.llama3:
+        settings["rope_scaling"] = dict(tiny.llama3, rope_type="llama3")
+    if tiny.original_context:
+        short, long = longrope_factors(tiny)
+        settings.update(partial_rotary_factor=tiny.rotary,
+                        original_max_position_embeddings=tiny.original_context,
+                        rope_scaling=dict(rope_type="longrope", short_factor=short.tolist(),
+                                          long_factor=long.tolist()))
+    return getattr(transformers, tiny.hf + "Config")(**settings)
+
+
+def hf_tensors(tiny, weights):
+    """The checkpoint's tensors by the names of transformers' modules, fused where those are."""
+    found = dict(weights.tensors)
+    found["lm_head.weight"] = weights.tensors.get("lm_head.weight", weights["model.embed_tokens.weight"])
+    for layer in range(LAYERS):
+        prefix = f"model.layers.{layer}."
+        if tiny.fused:
+            parts = [weights[f"{prefix}self_attn.{name}_proj.weight"] for name in "qkv"]
+            found[prefix + "self_attn.qkv_proj.weight"] = np.concatenate(parts)
+            halves = [weights[f"{prefix}mlp.{name}_proj.weight"] for name in ("gate", "up")]
+            found[prefix + "mlp.gate_up_proj.weight"] = np.concatenate(halves)
+        if tiny.experts:
+            experts = [[weights[f"{prefix}mlp.experts.{e}.{name}_proj.weight"] for e in range(tiny.experts)]
+                       for name in ("gate", "up", "down")]
+            gate, up, down = map(np.stack, experts)
+            found[prefix + "mlp.experts.gate_up_proj"] = np.concatenate([gate, up], axis=1)
+            found[prefix + "mlp.experts.down_proj"] = down
+    return found
+
+
+def hf_logits(tiny, weights, tokens):
+    """Logits (tokens, vocabulary) of the transformers model, computed in float32 on the CPU."""
+    import torch
+    import transformers
+
+    model = getattr(transformers, tiny.hf + "ForCausalLM")(hf_config(tiny, transformers)).float().eval()
+    found = hf_tensors(tiny, weights)
+    state = model.state_dict()
+    for name, parameter in state.items():
+        if name not in found or found[name].shape != tuple(parameter.shape):
+            sys.exit(f"{tiny.hf}: no tensor {name} of shape {tuple(parameter.shape)}; "
+                     f"transformers {transformers.__version__} names or shapes it in a way not known here")
+        parameter.copy_(torch.from_numpy(found[name]))
+    with torch.no_grad():
+        return model(torch.tensor([tokens])).logits[0].float().numpy()
+
+
+def test_tokens(seed):
+    """The fixed input: random tokens, control tokens included."""
+    return np.random.default_rng(seed).integers(0, VOCAB, TOKENS).tolist()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-o", "--output", required=True, metavar="FOLDER", help="made when it does not exist")
+    parser.add_argument("--only", nargs="+", choices=MODELS, metavar="MODEL", help=f"of {', '.join(MODELS)}")
+    parser.add_argument("--logits", action="store_true", help="also write tokens.txt and MODEL.npy")
+    parser.add_argument("--kquant", action="store_true", help="rows that every quantized type divides")
+    parser.add_argument("--seed", type=int, default=20)
+    options = parser.parse_args()
+    os.makedirs(options.output, exist_ok=True)
+    tokens = test_tokens(options.seed)
+    if options.logits:
+        with open(os.path.join(options.output, "tokens.txt"), "w", encoding="ascii") as out:
+            print(*tokens, file=out)
+    for index, (name, tiny) in enumerate(MODELS.items()):
+        if options.only and name not in options.only:
+            continue
+        tiny = for_kquants(tiny) if options.kquant else tiny
+        weights = Weights(tiny, [options.seed, index])
+        path = os.path.join(options.output, name + ".gguf")
+        write_gguf(path, name, tiny, weights)
+        line = f"{path}: {os.path.getsize(path) / 1e3:.0f} kB"
+        if options.logits:
+            logits = hf_logits(tiny, weights, tokens)
+            np.save(os.path.join(options.output, name + ".npy"), logits)
+            line += f", logits {logits.std():.2f} around {logits.mean():.2f}"
+        print(line)
+
+
+if __name__ == "__main__":
+    main()
