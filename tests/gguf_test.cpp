@@ -59,6 +59,9 @@ TEST_CASE("gguf: a file without tensors may end right after its metadata") {
     builder.add("tokenizer.ggml.model", std::string("gpt2"));
     CHECK(refusal(builder) == "");
     CHECK(refusal(GgufBuilder()) == "");
+    // Bytes past the end of the file as claimed are not its header.
+    const Bytes bytes = builder.bytes();
+    CHECK_FALSE(Gguf::parse(bytes, bytes.size() - 1, "model.gguf").ok());
 }
 
 TEST_CASE("gguf: the last tensor needs no padding, and gaps between tensors are fine") {
