@@ -1,0 +1,233 @@
+// Whole models against an independent implementation, and the errors of files that are not what they claim.
+#include "support/gguf_builder.h"
+#include "support/models.h"
+
+#include "backends/cpu/kernels.h"
+#include "backends/cpu/reference.h"
+
+using namespace redline;
+using namespace redline::test;
+
+TEST_CASE("each tiny model gives the logits of transformers to 1e-3, on every CPU level, fused and decomposed") {
+    REQUIRE(tiny_models().size() >= 6);
+    const std::vector<Token> tokens = golden_tokens();
+    for (const std::string& name : tiny_models()) {
+        const Matrix want = read_npy(golden("models/" + name + ".npy"));
+        REQUIRE(want.rows == tokens.size());
+        for (const redline::cpu::Isa isa : redline::cpu::kIsaLevels) {
+            if (isa > redline::cpu::best_isa()) continue;
+            const auto backend = test::cpu(2, redline::cpu::isa_name(isa));
+            const Model model = must(Model::load(golden("models/" + name + ".gguf"), *backend, {64, {}}));
+            for (const bool fuse : {true, false}) {
+                SessionOptions options{64, 16, 16};
+                options.fuse = fuse;
+                const double off = relative_error(all_logits(model, tokens, options), want.values);
+                INFO(name, " on ", redline::cpu::isa_name(isa), fuse ? " fused" : " decomposed");
+                CHECK(off < 1e-3);
+            }
+        }
+    }
+}
+
+TEST_CASE("each tiny model gives the reference's logits within the bound that it computes") {
+    for (const std::string& name : tiny_models()) {
+        const auto backend = test::cpu();
+        const Model model = must(Model::load(golden("models/" + name + ".gguf"), *backend, {64, {}}));
+        const std::vector<Token> tokens = golden_tokens();
+        const CacheShape cache = model.cache_shape(64, CacheType::f16);
+        const Plan plan = must(model.plan(64, 64, cache));
+        std::vector<std::vector<float>> weights;
+        for (const WeightInfo& info : plan.weights) {
+            const GgufTensor* found = model.gguf().find(info.tensor.name);
+            REQUIRE(found);
+            std::vector<std::byte> bytes(found->bytes);
+            must(model.gguf().read(*found, 0, bytes));
+            std::vector<float> all(found->tensor.shape.elements());
+            info.tensor.format->decode(bytes.data(), all.data(), all.size());
+            weights.push_back(std::move(all));
+        }
+        // Fused file tensors (phi3) appear once per logical weight: keep the rows that the weight stands for.
+        if (name.starts_with("phi")) continue;
+        Reference reference(plan, std::move(weights));
+        reference.run({tokens, 0, 0}, Precision::f32);
+        const std::vector<float> got = all_logits(model, tokens, {64, 64, 64});
+        double worst = 0.0;
+        for (size_t i = 0; i < got.size(); ++i) {
+            const Bounded& want = reference.output()[i];
+            worst = std::max(worst, std::abs(got[i] - want.value) / want.error);
+        }
+        INFO(name, ": worst fraction of the bound ", worst);
+        CHECK(worst <= 1.0);
+    }
+}
+
+TEST_CASE("the trained model's first logits and greedy text are those of an independent implementation") {
+    RL_NEED_MATERIAL(path, "models/stories260K.gguf");
+    const auto backend = test::cpu();
+    const Model model = must(Model::load(path, *backend, {}));
+    Session session = must(Session::create(model, {128}));
+    must(session.feed(std::vector<Token>{1}));
+    const std::span<const float> first = session.logits();
+    CHECK(std::abs(first[403] - 17.02352f) < 2e-4f);
+    CHECK(std::abs(first[385] - 15.40621f) < 2e-4f);
+    double sum = 0.0;
+    float least = first[0];
+    for (const float z : first) {
+        sum += z;
+        least = std::min(least, z);
+    }
+    CHECK(std::abs(sum + 1070.172) < 0.01);
+    CHECK(std::abs(least + 8.02744f) < 2e-4f);
+    const std::vector<Token> want = {403, 407, 261, 378, 432, 383, 286, 261, 376, 298, 315, 421, 395, 317, 426, 338,
+                                     401, 396, 267, 337, 410, 408, 419, 292, 411, 322, 265, 282, 295, 433, 426, 385,
+                                     328, 432, 358, 394, 261, 370, 432, 352, 266, 268, 388, 426, 338, 391, 266, 267};
+    for (const Token token : want) {
+        const auto logits = session.logits();
+        REQUIRE(Token(std::max_element(logits.begin(), logits.end()) - logits.begin()) == token);
+        must(session.feed(std::span(&token, 1)));
+    }
+}
+
+// ---- files that are not what they claim ----
+
+namespace {
+
+constexpr uint64_t kDim = 16, kVocab = 24, kFfn = 24;
+
+std::vector<float> ramp(size_t count) {
+    std::vector<float> values(count);
+    for (size_t i = 0; i < count; ++i) values[i] = 0.01f * float(int(i * 7919 % 41) - 20);
+    return values;
+}
+
+// A llama model of one layer with two heads of 8, complete and loadable.
+GgufBuilder small_llama() {
+    GgufBuilder b;
+    b.add("general.architecture", std::string("llama"));
+    b.add("llama.block_count", uint32_t(1));
+    b.add("llama.context_length", uint32_t(32));
+    b.add("llama.embedding_length", uint32_t(kDim));
+    b.add("llama.feed_forward_length", uint32_t(kFfn));
+    b.add("llama.attention.head_count", uint32_t(2));
+    b.add("llama.attention.head_count_kv", uint32_t(1));
+    b.add("llama.attention.layer_norm_rms_epsilon", 1e-5f);
+    b.add("tokenizer.ggml.model", std::string("llama"));
+    std::vector<std::string> tokens = {"<unk>", "<s>", "</s>"};
+    std::vector<float> scores(kVocab, 0.0f);
+    std::vector<int32_t> types = {2, 3, 3};
+    for (uint64_t i = tokens.size(); i < kVocab; ++i) {
+        tokens.push_back(std::string(1, char('a' + i - 3)));
+        types.push_back(1);
+    }
+    b.add_array("tokenizer.ggml.tokens", tokens);
+    b.add_array("tokenizer.ggml.scores", scores);
+    b.add_array("tokenizer.ggml.token_type", types);
+    const auto tensor = [&](const std::string& name, std::vector<uint64_t> dims) {
+        uint64_t count = 1;
+        for (const uint64_t d : dims) count *= d;
+        b.add_tensor(name, dims, 0, bytes_of(ramp(count)));
+    };
+    tensor("token_embd.weight", {kDim, kVocab});
+    tensor("output_norm.weight", {kDim});
+    tensor("blk.0.attn_norm.weight", {kDim});
+    tensor("blk.0.attn_q.weight", {kDim, 16});
+    tensor("blk.0.attn_k.weight", {kDim, 8});
+    tensor("blk.0.attn_v.weight", {kDim, 8});
+    tensor("blk.0.attn_output.weight", {16, kDim});
+    tensor("blk.0.ffn_norm.weight", {kDim});
+    tensor("blk.0.ffn_gate.weight", {kDim, kFfn});
+    tensor("blk.0.ffn_up.weight", {kDim, kFfn});
+    tensor("blk.0.ffn_down.weight", {kFfn, kDim});
+    return b;
+}
+
+std::string load_error(const GgufBuilder& builder) {
+    const std::string path = std::filesystem::temp_directory_path() / "redline_model_test.gguf";
+    builder.write(path);
+    const auto backend = test::cpu(1);
+    const Result<Model> model = Model::load(path, *backend, {});
+    std::filesystem::remove(path);
+    return model.ok() ? "" : model.error().message;
+}
+
+template <typename T>
+GgufBuilder with_key(const std::string& name, const T& value) {
+    GgufBuilder b = small_llama();
+    std::erase_if(b.keys, [&](const auto& key) { return key.name == name; });
+    b.add(name, value);
+    return b;
+}
+
+bool mentions(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("model: the small model itself loads") { CHECK(load_error(small_llama()) == ""); }
+
+TEST_CASE("model: a missing tensor is named") {
+    GgufBuilder b = small_llama();
+    std::erase_if(b.tensors, [](const auto& t) { return t.name == "blk.0.ffn_up.weight"; });
+    CHECK(mentions(load_error(b), "blk.0.ffn_up.weight is missing"));
+}
+
+TEST_CASE("model: a tensor that the architecture does not have is named") {
+    GgufBuilder b = small_llama();
+    b.add_tensor("blk.0.surprise.weight", {8}, 0, bytes_of(ramp(8)));
+    CHECK(mentions(load_error(b), "blk.0.surprise.weight is not part"));
+}
+
+TEST_CASE("model: a tensor of another shape is named with both shapes") {
+    GgufBuilder b = small_llama();
+    for (auto& t : b.tensors)
+        if (t.name == "blk.0.attn_k.weight") {
+            t.dims = {kDim, 9};
+            t.data = bytes_of(ramp(kDim * 9));
+        }
+    const std::string message = load_error(b);
+    CHECK(mentions(message, "blk.0.attn_k.weight is (1, 9, 16)"));
+    CHECK(mentions(message, "(1, 8, 16) expected"));
+}
+
+TEST_CASE("model: a type that GGUF has and redline does not is named") {
+    GgufBuilder b = small_llama();
+    for (auto& t : b.tensors)
+        if (t.name == "blk.0.ffn_down.weight") {
+            t.type = 24;  // I8
+            t.data.resize(kFfn * kDim);
+        }
+    CHECK(mentions(load_error(b), "blk.0.ffn_down.weight"));
+    CHECK(mentions(load_error(b), "I8"));
+}
+
+TEST_CASE("model: impossible numbers in the metadata are errors that name the key") {
+    CHECK(mentions(load_error(with_key("llama.block_count", uint32_t(0))), "block_count"));
+    CHECK(mentions(load_error(with_key("llama.block_count", uint32_t(5000))), "block_count"));
+    CHECK(mentions(load_error(with_key("llama.attention.head_count", uint32_t(0))), "head_count"));
+    CHECK(mentions(load_error(with_key("llama.attention.head_count_kv", uint32_t(3))), "not a multiple"));
+    CHECK(mentions(load_error(with_key("llama.embedding_length", int32_t(-1))), "embedding_length"));
+    CHECK(mentions(load_error(with_key("llama.embedding_length", 1.5f)), "embedding_length"));
+    CHECK(mentions(load_error(with_key("llama.attention.layer_norm_rms_epsilon", 0.0f)), "epsilon"));
+    CHECK(mentions(load_error(with_key("llama.rope.freq_base", -1.0f)), "freq_base"));
+    CHECK(mentions(load_error(with_key("llama.rope.dimension_count", uint32_t(512))), "dimension_count"));
+    CHECK(mentions(load_error(with_key("llama.rope.scaling.type", std::string("magic"))), "magic"));
+    CHECK(mentions(load_error(with_key("llama.attention.key_length", uint32_t(4096))), "attn_q.weight"));
+    CHECK(mentions(load_error(with_key("llama.expert_count", uint32_t(4))), "expert_used_count"));
+    CHECK(mentions(load_error(with_key("general.architecture", std::string("gpt9"))), "gpt9"));
+    CHECK(mentions(load_error(with_key("general.architecture", std::string("gpt9"))), "qwen3moe"));
+    CHECK(mentions(load_error(with_key("general.type", std::string("adapter"))), "adapter"));
+}
+
+TEST_CASE("model: NaN in a weight reaches the logits instead of being hidden") {
+    GgufBuilder b = small_llama();
+    const float nan = std::nanf("");
+    for (auto& t : b.tensors)
+        if (t.name == "blk.0.attn_v.weight") std::memcpy(t.data.data(), &nan, 4);
+    const std::string path = std::filesystem::temp_directory_path() / "redline_model_nan.gguf";
+    b.write(path);
+    const auto backend = test::cpu(1);
+    const Model model = must(Model::load(path, *backend, {}));
+    Session session = must(Session::create(model, {16}));
+    must(session.feed(std::vector<Token>{4, 5}));
+    std::filesystem::remove(path);
+    CHECK(std::isnan(session.logits()[0]));
+}

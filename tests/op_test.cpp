@@ -1,0 +1,131 @@
+// Every op on every backend of this build and level of this machine against the reference, within the bound that the
+// reference computes from the data.
+#include "support/op_cases.h"
+
+#include "backends/cpu/kernels.h"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <set>
+
+using namespace redline;
+using namespace redline::test;
+
+namespace {
+
+std::vector<std::unique_ptr<Backend>>& test_backends() {
+    static std::vector<std::unique_ptr<Backend>> backends = [] {
+        std::vector<std::unique_ptr<Backend>> made;
+        for (const cpu::Isa isa : cpu::kIsaLevels)
+            if (isa <= cpu::best_isa())
+                for (const uint32_t threads : {1u, 3u})
+                    made.push_back(std::move(open_backend("cpu", {threads, cpu::isa_name(isa)})).value());
+        return made;
+    }();
+    return backends;
+}
+
+// The loosest of the kernels that one case asks for.
+Precision precision_of(const BoundPlan& bound, uint32_t rows) {
+    Precision loosest = Precision::exact;
+    for (const auto& kernel : bound.kernels) loosest = std::max(loosest, kernel->precision(rows));
+    return loosest;
+}
+
+std::vector<int32_t> tokens_from(uint64_t first, uint64_t count) {
+    std::vector<int32_t> tokens(count);
+    for (uint64_t i = 0; i < count; ++i) tokens[i] = int32_t(first + i);
+    return tokens;
+}
+
+
+// Feeds the tokens before the compared step, then that step, to `run`.
+void feed(const OpCase& c, const std::function<void(const StepParams&)>& run) {
+    for (uint64_t p = 0; p < c.position; p += c.rows) {
+        const std::vector<int32_t> tokens = tokens_from(p, std::min<uint64_t>(c.rows, c.position - p));
+        run({tokens, p, 0});
+    }
+    const std::vector<int32_t> tokens = tokens_from(c.position, c.rows);
+    run({tokens, c.position, 0});
+}
+
+Plan record(const OpCase& c, Fixture& fixture) {
+    const OpCase::Build build = c.declare(fixture);
+    PlanBuilder builder(fixture.weights(), c.cache, c.rows, c.rows);
+    builder.output(build(builder));
+    Result<Plan> plan = std::move(builder).finish();
+    REQUIRE_MESSAGE(plan.ok(), c.name, ": ", plan.ok() ? "" : plan.error().message);
+    return std::move(plan).value();
+}
+
+void run_case(const OpCase& c, std::map<std::string, double>& worst) {
+    Fixture fixture(uint32_t(std::hash<std::string>()(c.name)), c.position + c.rows);
+    const Plan plan = record(c, fixture);
+    std::map<Precision, std::vector<Bounded>> wanted;
+    for (const auto& backend : test_backends())
+        for (const bool fuse : {true, false}) {
+            const auto weights = std::move(backend->load(fixture.weights(), fixture, {})).value();
+            const auto cache = std::move(backend->make_cache(c.cache)).value();
+            BoundPlan bound = std::move(lower(plan, *backend, fuse)).value();
+            const Precision precision = precision_of(bound, c.rows);
+            if (!wanted.contains(precision)) {
+                Reference reference(plan, fixture.decoded());
+                feed(c, [&](const StepParams& step) { reference.run(step, precision); });
+                wanted[precision] = {reference.output().begin(), reference.output().end()};
+            }
+            const auto executable =
+                std::move(backend->record(std::move(bound), *weights, *cache, Record::replay)).value();
+            feed(c, [&](const StepParams& step) { REQUIRE(executable->run(step).ok()); });
+            const Comparison got = compare(executable->output(), wanted[precision]);
+            double& most = worst[backend->device().detail];
+            most = std::max(most, got.worst_fraction);
+            INFO(c.name, fuse ? " fused" : " decomposed", " on ", backend->device().detail);
+            INFO("worst at ", got.worst, ": got ", got.got, ", want ", got.want, ", bound ", got.bound, "; ",
+                 got.outside, " of ", got.count, " outside; NMSE ", got.nmse);
+            CHECK(got.worst_fraction <= 1.0);
+            CHECK(got.nmse < 1e-2);
+        }
+}
+
+}  // namespace
+
+TEST_CASE("every op, format, row class and fused flag is within its bound on every backend") {
+    std::map<std::string, double> worst;
+    for (const OpCase& c : op_cases()) run_case(c, worst);
+    for (const auto& [device, fraction] : worst) MESSAGE(device, ": worst fraction of the bound ", fraction);
+}
+
+TEST_CASE("the random inputs of the cases are varied") {
+    Fixture fixture(1, 5);
+    fixture.input(64);
+    for (const Format* format : all_formats()) fixture.matrix(*format, 4, 512);
+    for (const std::vector<float>& values : fixture.decoded()) {
+        const std::set<float> distinct(values.begin(), values.end());
+        CHECK(distinct.size() > 30);
+        CHECK(*distinct.begin() < 0.0f);
+        CHECK(*distinct.rbegin() > 0.0f);
+        CHECK(std::isfinite(*distinct.begin()));
+        CHECK(std::isfinite(*distinct.rbegin()));
+    }
+}
+
+TEST_CASE("a plan whose slots share memory gives what one without sharing gives, bit for bit") {
+    const Format& q8 = *find_format("Q8_0");
+    const OpCase c = gated_case(q8, Act::silu, true, 9, 96, 64);
+    Fixture fixture(7, 9);
+    Plan shared = record(c, fixture), apart = shared;
+    assign_arena(apart, false);
+    CHECK(shared.arena_bytes < apart.arena_bytes);
+    std::vector<std::vector<float>> outputs;
+    for (const Plan& plan : {shared, apart}) {
+        Backend& backend = *test_backends().front();
+        const auto weights = std::move(backend.load(fixture.weights(), fixture, {})).value();
+        const auto cache = std::move(backend.make_cache(c.cache)).value();
+        const auto executable = std::move(backend.record(std::move(lower(plan, backend, false)).value(), *weights,
+                                                         *cache, Record::replay)).value();
+        feed(c, [&](const StepParams& step) { REQUIRE(executable->run(step).ok()); });
+        outputs.emplace_back(executable->output().begin(), executable->output().end());
+    }
+    CHECK(outputs[0] == outputs[1]);
+}

@@ -1,0 +1,65 @@
+// The tiny models of tests/golden/models, and what several tests do with them.
+#pragma once
+
+#include "run/session.h"
+#include "support/material.h"
+#include "support/npy.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <fstream>
+
+namespace redline::test {
+
+inline std::vector<std::string> tiny_models() {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(golden("models")))
+        if (entry.path().extension() == ".gguf") names.push_back(entry.path().stem().string());
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+inline std::vector<Token> golden_tokens() {
+    std::ifstream in(golden("models/tokens.txt"));
+    std::vector<Token> tokens;
+    for (Token token; in >> token;) tokens.push_back(token);
+    return tokens;
+}
+
+template <typename T>
+T must(Result<T> result) {
+    REQUIRE_MESSAGE(result.ok(), (result.ok() ? "" : result.error().message));
+    return std::move(result).value();
+}
+inline void must(Status status) { REQUIRE_MESSAGE(status.ok(), (status.ok() ? "" : status.error().message)); }
+
+inline std::unique_ptr<Backend> cpu(uint32_t threads = 2, const std::string& level = "") {
+    return must(open_backend("cpu", {threads, level}));
+}
+
+// Logits of all tokens, fed `batch` at a time.
+inline std::vector<float> all_logits(const Model& model, const std::vector<Token>& tokens, SessionOptions options) {
+    Session session = must(Session::create(model, options));
+    std::vector<float> out;
+    must(session.feed_all(tokens, [&](size_t, std::span<const float> rows) {
+        out.insert(out.end(), rows.begin(), rows.end());
+    }));
+    return out;
+}
+
+// Largest difference relative to the spread of the wanted values.
+inline double relative_error(std::span<const float> got, std::span<const float> want) {
+    REQUIRE(got.size() == want.size());
+    double sum = 0.0, squares = 0.0, worst = 0.0;
+    for (const float w : want) {
+        sum += w;
+        squares += double(w) * w;
+    }
+    const double mean = sum / double(want.size());
+    const double spread = std::sqrt(squares / double(want.size()) - mean * mean);
+    for (size_t i = 0; i < want.size(); ++i) worst = std::max(worst, std::abs(double(got[i]) - want[i]));
+    return worst / spread;
+}
+
+}  // namespace redline::test

@@ -1,0 +1,159 @@
+// The op cases that every backend is held to: each op, format, row class and fused flag, at odd sizes too.
+#pragma once
+
+#include "support/op_fixture.h"
+
+namespace redline::test {
+
+inline RopeSpec test_rope(uint32_t dims, bool half_split) {
+    RopeSpec rope{half_split, {}, 1.0};
+    for (uint32_t i = 0; i < dims / 2; ++i) rope.inverse_frequency.push_back(std::pow(10000.0, -2.0 * i / dims));
+    return rope;
+}
+
+struct LinearFlags {
+    bool norm = false, bias = false, accumulate = false;
+};
+
+inline OpCase linear_case(const Format& format, uint32_t rows, uint64_t n, uint64_t k, LinearFlags flags) {
+    OpCase c;
+    c.name = fmt::format("linear {} {}x{} rows {}{}{}{}", format.name, n, k, rows, flags.norm ? " norm" : "",
+                         flags.bias ? " bias" : "", flags.accumulate ? " accumulate" : "");
+    c.rows = rows;
+    c.declare = [=, &format](Fixture& f) -> OpCase::Build {
+        const Weight x = f.input(k), w = f.matrix(format, n, k);
+        const Weight y0 = flags.accumulate ? f.input(n) : Weight{};
+        const Norm norm = flags.norm ? Norm{f.vector(k), 1e-5f} : Norm{};
+        const Weight bias = flags.bias ? f.vector(n) : Weight{};
+        return [=](PlanBuilder& p) {
+            const Slot in = p.embed(x);
+            const Slot y = flags.accumulate ? p.embed(y0) : p.slot(uint32_t(n));
+            p.append(Linear{in, w, y, norm, bias, flags.accumulate});
+            return y;
+        };
+    };
+    return c;
+}
+
+inline OpCase group_case(const Format& first, const Format& second, uint32_t rows) {
+    OpCase c;
+    c.name = fmt::format("linear_group {} and {} rows {}", first.name, second.name, rows);
+    c.rows = rows;
+    c.declare = [=, &first, &second](Fixture& f) -> OpCase::Build {
+        const Weight x = f.input(256), gain = f.vector(256);
+        const Weight a = f.matrix(first, 40, 256), b = f.matrix(second, 24, 256), v = f.matrix(first, 24, 256);
+        const Weight bias = f.vector(24);
+        return [=](PlanBuilder& p) {
+            const auto parts = p.group(p.embed(x), {{{a}, {b, bias}, {v}}}, {gain, 1e-6f});
+            // Compared in one slot: the second part's columns are those of a mixed format.
+            p.append(Add{parts[2], parts[1]});
+            return parts[1];
+        };
+    };
+    return c;
+}
+
+inline OpCase gated_case(const Format& format, Act act, bool norm, uint32_t rows, uint64_t n, uint64_t k) {
+    OpCase c;
+    c.name = fmt::format("gated {} {} {}x{} rows {}{}", format.name, act == Act::silu ? "silu" : "gelu", n, k, rows,
+                         norm ? " norm" : "");
+    c.rows = rows;
+    c.declare = [=, &format](Fixture& f) -> OpCase::Build {
+        const Weight x = f.input(k), gate = f.matrix(format, n, k), up = f.matrix(format, n, k);
+        const Norm fused = norm ? Norm{f.vector(k), 1e-5f} : Norm{};
+        return [=](PlanBuilder& p) { return p.gated(p.embed(x), gate, up, act, fused); };
+    };
+    return c;
+}
+
+struct AttentionFlags {
+    bool half_split = false, norms = false, sinks = false;
+    uint32_t window = 0;
+    float softcap = 0.0f;
+    CacheType cache = CacheType::f16;
+};
+
+inline OpCase attention_case(HeadShape s, uint32_t rows, uint64_t position, AttentionFlags flags) {
+    OpCase c;
+    c.name = fmt::format("attention {} heads {} kv of {} rows {} at {}{}{}{}{}{} {}", s.heads, s.kv_heads, s.head_dim,
+                         rows, position, flags.half_split ? " neox" : "", flags.norms ? " norms" : "",
+                         flags.sinks ? " sinks" : "", flags.window ? " window" : "", flags.softcap > 0 ? " softcap" : "",
+                         cache_type_name(flags.cache));
+    c.rows = rows;
+    c.position = position;
+    c.cache = {1, s.kv_heads, s.head_dim, position + rows + 3, flags.cache};
+    c.declare = [=](Fixture& f) -> OpCase::Build {
+        const Weight q = f.input(s.heads * s.head_dim), k = f.input(s.kv_heads * s.head_dim);
+        const Weight v = f.input(s.kv_heads * s.head_dim);
+        const Norm q_norm = flags.norms ? Norm{f.vector(s.head_dim), 1e-6f} : Norm{};
+        const Norm k_norm = flags.norms ? Norm{f.vector(s.head_dim), 1e-6f} : Norm{};
+        const Weight sinks = flags.sinks ? f.vector(s.heads) : Weight{};
+        return [=](PlanBuilder& p) {
+            const uint32_t rope = p.add_rope(test_rope(s.head_dim / 2 * 2, flags.half_split));
+            const Slot qs = p.embed(q);
+            p.rope_store(qs, p.embed(k), p.embed(v), s, rope, q_norm, k_norm);
+            const Slot y = p.slot(s.heads * s.head_dim);
+            const float scale = 0.3f / std::sqrt(float(s.head_dim));
+            p.append(Attention{qs, y, 0, s, scale, flags.softcap, flags.window, sinks});
+            return y;
+        };
+    };
+    return c;
+}
+
+inline OpCase experts_case(const Format& format, Gating gating, bool normalise, uint32_t rows) {
+    OpCase c;
+    c.name = fmt::format("experts {} gating {}{} rows {}", format.name, int(gating), normalise ? " normalised" : "", rows);
+    c.rows = rows;
+    c.declare = [=, &format](Fixture& f) -> OpCase::Build {
+        const uint64_t experts = 7, dim = 256, hidden = 256;
+        const Weight x = f.input(dim), router = f.matrix(*find_format("F32"), experts, dim);
+        const Weight gate = f.matrix(format, hidden, dim, experts), up = f.matrix(format, hidden, dim, experts);
+        const Weight down = f.matrix(format, dim, hidden, experts);
+        return [=](PlanBuilder& p) {
+            const Slot in = p.embed(x);
+            const Slot y = p.embed(x);
+            const auto routing = p.route(in, router, 3, gating, normalise, 0.7f);
+            p.experts_add(y, in, routing, gate, up, down, Act::silu);
+            return y;
+        };
+    };
+    return c;
+}
+
+inline std::vector<OpCase> op_cases() {
+    std::vector<OpCase> cases;
+    const Format& q8 = *find_format("Q8_0");
+    const Format& q4k = *find_format("Q4_K");
+    const Format& f32 = *find_format("F32");
+    for (const Format* format : all_formats()) {
+        for (const uint32_t rows : {1u, 2u, 7u, 33u})
+            cases.push_back(linear_case(*format, rows, 37, std::max(64u, 2 * format->block), {}));
+        cases.push_back(gated_case(*format, Act::silu, true, 1, 40, 256));
+        cases.push_back(gated_case(*format, Act::gelu_tanh, false, 19, 40, 256));
+        cases.push_back(experts_case(*format, Gating::softmax, true, 1));
+        cases.push_back(experts_case(*format, Gating::softmax, true, 21));
+    }
+    for (const uint32_t rows : {1u, 5u, 40u}) {
+        cases.push_back(linear_case(q8, rows, 65, 96, {true, false, false}));
+        cases.push_back(linear_case(q8, rows, 65, 96, {false, true, true}));
+        cases.push_back(linear_case(q4k, rows, 300, 512, {true, true, true}));
+        cases.push_back(linear_case(f32, rows, 17, 43, {true, true, true}));
+        cases.push_back(linear_case(f32, rows, 1, 1, {}));
+        cases.push_back(group_case(q4k, *find_format("Q6_K"), rows));
+        cases.push_back(group_case(f32, *find_format("BF16"), rows));
+    }
+    cases.push_back(experts_case(q8, Gating::sigmoid, true, 5));
+    cases.push_back(experts_case(q8, Gating::softmax_of_selected, false, 5));
+    for (const uint32_t rows : {1u, 3u, 9u, 70u})
+        for (const uint64_t position : {0u, 1u, 50u, 700u}) {
+            cases.push_back(attention_case({8, 4, 8}, rows, position, {}));
+            cases.push_back(attention_case({6, 2, 64}, rows, position, {true, true, false, 0, 0.0f, CacheType::f16}));
+            cases.push_back(attention_case({4, 1, 32}, rows, position, {true, false, true, 33, 0.0f, CacheType::q8_0}));
+            cases.push_back(attention_case({3, 3, 80}, rows, position, {false, false, false, 0, 30.0f, CacheType::f16}));
+        }
+    cases.push_back(attention_case({5, 1, 7}, 4, 11, {}));
+    return cases;
+}
+
+}  // namespace redline::test
