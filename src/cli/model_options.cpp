@@ -1,0 +1,140 @@
+#include "cli/model_options.h"
+
+#include "cli/terminal.h"
+#include "memory/budget.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace redline::cli {
+
+void add_model_options(Options& options, ModelOptions& target) {
+    options.group("model");
+    options.text("-m --model", "FILE", "model in GGUF form; of a split model the first part", target.model);
+    options.number("-c --ctx-size",
+                   fmt::format("tokens of context; 0: as many as the model was trained for (default: {}, "
+                               "or the model's own if that is less)",
+                               kDefaultContext),
+                   target.context, 0, kMostContext);
+    options.number("-t --threads", "threads; 0: one per physical core", target.threads, 0, kMostThreads);
+    options.number("-b --batch-size", "tokens read at a time", target.batch, 1, 1 << 16);
+    add_cache_options(options, [&target](const std::string& name) -> Status {
+        target.cache = RL_TRY(parse_cache_type(name));
+        return {};
+    });
+    add_device_options(options, target);
+}
+
+void add_device_options(Options& options, ModelOptions& target) {
+    options.text("--device", "NAME", fmt::format("where to run (default: {})", device_name("")),
+                 target.device);
+    options.choice("--cpu-level", {"portable", "avx2", "avx512", "amx"},
+                   "highest CPU instruction set to use (default: the machine's)", [&target](size_t index) {
+                       constexpr const char* kNames[] = {"portable", "avx2", "avx512", "amx"};
+                       target.level = kNames[index];
+                   });
+    options.flag("--no-fuse", "run every operation on its own, to compare", target.fuse, false);
+}
+
+void add_voice_options(Options& options) {
+    options.group("general");
+    options.flag("-v --verbose", "say more on standard error", voice().verbose);
+    options.flag("-q --quiet", "say nothing but errors on standard error", voice().quiet);
+    options.flag("--no-color --no-colour", "no colours; the environment variable NO_COLOR does the same",
+                 voice().colour, false);
+}
+
+Result<CacheType> parse_cache_type(const std::string& name) {
+    if (name == "f16") return CacheType::f16;
+    if (name == "q8_0") return CacheType::q8_0;
+    return error("takes f16 or q8_0, not \"{}\"", name);
+}
+
+void add_cache_options(Options& options, std::function<Status(const std::string&)> take) {
+    auto first = std::make_shared<std::string>();
+    const auto same = [first, take = std::move(take)](const std::string& name) -> Status {
+        if (!first->empty() && *first != name)
+            return error("is {} where the other is {}: keys and values have one type here", name, *first);
+        *first = name;
+        return take(name);
+    };
+    options.each("-ctk --cache-type-k", "f16|q8_0", "type of the key-value cache (default: f16)", same);
+    options.each("-ctv --cache-type-v --cache-type", "f16|q8_0", "the same; one type serves both", same);
+}
+
+Status check_model_given(const std::string& path) {
+    if (!path.empty()) return {};
+    return error("no model: name a GGUF file with -m FILE; redline --help tells how to begin");
+}
+
+std::string device_name(const std::string& wanted) {
+    if (!wanted.empty()) return wanted;
+    const BackendEntry* best = nullptr;
+    for (const BackendEntry* entry : all_backends())
+        if (!best || entry->preference > best->preference) best = entry;
+    return best ? std::string(best->name) : "";
+}
+
+Result<LoadedModel> load_model(const ModelOptions& options) {
+    RL_TRY(check_model_given(options.model));
+    LoadedModel loaded;
+    loaded.device = device_name(options.device);
+    loaded.cache = options.cache;
+    const auto start = std::chrono::steady_clock::now();
+    loaded.backend = RL_TRY(open_backend(loaded.device, {options.threads, options.level}));
+    ProgressLine progress("loading");
+    LoadOptions load;
+    load.context = options.context < 0 ? kDefaultContext : uint64_t(options.context);
+    load.progress = [&](uint64_t done, uint64_t total) { progress.update(done, total); };
+    loaded.model = std::make_unique<Model>(RL_TRY(Model::load(options.model, *loaded.backend, load)));
+    loaded.load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    for (const std::string& warning : loaded.model->tokenizer().warnings()) note(warning);
+    return loaded;
+}
+
+uint64_t choose_context(const ModelOptions& options, const Config& config) {
+    if (options.context == 0) return config.train_context;
+    if (options.context < 0) return std::min(kDefaultContext, config.train_context);
+    if (uint64_t(options.context) > config.train_context)
+        note(fmt::format(
+            "the model was trained for {} tokens of context; beyond them, of the {} asked for, its "
+            "text may turn to nonsense",
+            config.train_context, options.context));
+    return uint64_t(options.context);
+}
+
+Result<Session> open_session(const LoadedModel& loaded, const ModelOptions& options, uint64_t context,
+                             uint32_t outputs) {
+    SessionOptions session;
+    session.context = context;
+    session.batch = options.batch;
+    session.outputs = outputs;
+    session.cache = options.cache;
+    session.fuse = options.fuse;
+    return Session::create(*loaded.model, session);
+}
+
+void say_plan(const LoadedModel& loaded, const Session& session) {
+    const uint32_t layers = loaded.model->config().layers;
+    const DeviceInfo& device = loaded.backend->device();
+    say(fmt::format("plan: {}/{} layers on {} ({}, {}), KV cache {} {} tokens {}, 0 ops elsewhere", layers,
+                    layers, loaded.device, device.name, device.detail, cache_type_name(loaded.cache),
+                    session.context(), format_bytes(session.memory().cache)));
+    const MemoryNeed& need = session.memory();
+    say_detail(fmt::format("memory: weights {}, cache {}, scratch {}, of {} that {} offers",
+                           format_bytes(need.weights), format_bytes(need.cache), format_bytes(need.scratch),
+                           format_bytes(device.memory_budget), loaded.device));
+}
+
+Cost step_cost(const Plan& plan, const StepShape& shape) {
+    Cost sum;
+    for (const Step& step : plan.steps) {
+        const Cost one = cost(step.op, plan, shape);
+        sum.weight_bytes += one.weight_bytes;
+        sum.cache_bytes += one.cache_bytes;
+        sum.flops += one.flops;
+    }
+    return sum;
+}
+
+}  // namespace redline::cli

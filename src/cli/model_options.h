@@ -1,0 +1,61 @@
+// Options that every command with a model has, and what they lead to: an open device, a loaded model, a
+// session.
+#pragma once
+
+#include "cli/options.h"
+#include "run/session.h"
+
+#include <memory>
+
+namespace redline::cli {
+
+struct ModelOptions {
+    std::string model;
+    int64_t context = -1;  // -1: kDefaultContext, at most the model's own; 0: the model's own
+    uint32_t threads = 0;  // 0: one per physical core
+    uint32_t batch = 512;
+    std::string device;  // empty: the preferred one
+    std::string level;
+    CacheType cache = CacheType::f16;
+    bool fuse = true;
+};
+constexpr uint64_t kDefaultContext = 4096;
+constexpr int64_t kMostContext = int64_t(1) << 32;
+constexpr int64_t kMostThreads = 1024;
+
+// -m, -c, -t, -b, the cache type, and the two groups below.
+void add_model_options(Options& options, ModelOptions& target);
+// --device, --cpu-level, --no-fuse.
+void add_device_options(Options& options, ModelOptions& target);
+// -v, -q, --no-color.
+void add_voice_options(Options& options);
+// -ctk, -ctv: one type for both, since the cache stores key and value side by side.
+void add_cache_options(Options& options, std::function<Status(const std::string&)> take);
+Result<CacheType> parse_cache_type(const std::string& name);
+
+// Says how to name a model when none was.
+Status check_model_given(const std::string& path);
+
+struct LoadedModel {
+    std::string device;  // name of the backend
+    std::unique_ptr<Backend> backend;
+    std::unique_ptr<Model> model;  // borrows the backend
+    CacheType cache = CacheType::f16;
+    double load_seconds = 0.0;
+};
+// Opens the device and loads the model, with progress on a terminal and the tokenizer's warnings.
+Result<LoadedModel> load_model(const ModelOptions& options);
+// The name of the backend wanted, or of the preferred one.
+std::string device_name(const std::string& wanted);
+
+// The context that the options ask for; says when it is more than the model was trained for.
+uint64_t choose_context(const ModelOptions& options, const Config& config);
+Result<Session> open_session(const LoadedModel& loaded, const ModelOptions& options, uint64_t context,
+                             uint32_t outputs = 1);
+// "plan: 22/22 layers on cpu (...), KV cache f16 4096 tokens 88.0 MiB, 0 ops elsewhere"
+void say_plan(const LoadedModel& loaded, const Session& session);
+
+// What one step reads and computes.
+Cost step_cost(const Plan& plan, const StepShape& shape);
+
+}  // namespace redline::cli

@@ -1,0 +1,262 @@
+#include "cli/options.h"
+
+#include "cli/command.h"
+#include "cli/terminal.h"
+
+// The parser without std::regex, which overflows the stack on long arguments.
+#define CXXOPTS_NO_REGEX true
+#include <cxxopts.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace redline::cli {
+
+Result<int64_t> parse_integer(std::string_view text, int64_t low, int64_t high) {
+    int64_t value = 0;
+    const std::string_view digits = text.starts_with('+') ? text.substr(1) : text;
+    const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    const bool whole = end == digits.data() + digits.size() && !digits.empty();
+    if (whole && code == std::errc() && value >= low && value <= high) return value;
+    const bool number = whole && (code == std::errc() || code == std::errc::result_out_of_range);
+    if (high == std::numeric_limits<int64_t>::max() && (number || low > std::numeric_limits<int64_t>::min()))
+        return error("takes a whole number of {} or more, not \"{}\"", low, text);
+    return error("takes a whole number from {} to {}, not \"{}\"", low, high, text);
+}
+
+Result<double> parse_real(std::string_view text) {
+    double value = 0.0;
+    const std::string_view digits = text.starts_with('+') ? text.substr(1) : text;
+    const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (end != digits.data() + digits.size() || digits.empty() || code != std::errc() || std::isnan(value))
+        return error("takes a number, not \"{}\"", text);
+    return value;
+}
+
+std::string nearest_name(std::string_view wanted, const std::vector<std::string>& names) {
+    std::string best;
+    size_t least = wanted.size() / 3 + 2;  // more edits than this is another word
+    for (const std::string& name : names) {
+        // Levenshtein distance, one row at a time.
+        std::vector<size_t> row(name.size() + 1);
+        for (size_t j = 0; j <= name.size(); ++j) row[j] = j;
+        for (size_t i = 1; i <= wanted.size(); ++i) {
+            size_t corner = row[0];
+            row[0] = i;
+            for (size_t j = 1; j <= name.size(); ++j) {
+                const size_t replaced = corner + (wanted[i - 1] == name[j - 1] ? 0 : 1);
+                corner = row[j];
+                row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+            }
+        }
+        if (row.back() >= least) continue;
+        least = row.back();
+        best = name;
+    }
+    return best;
+}
+
+// The parts between blanks.
+static std::vector<std::string> split_words(std::string_view text) {
+    std::vector<std::string> parts;
+    while (!text.empty()) {
+        const size_t end = std::min(text.find(' '), text.size());
+        if (end > 0) parts.emplace_back(text.substr(0, end));
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return parts;
+}
+
+Options::Options(std::string_view command, std::string_view summary, std::vector<std::string> usage)
+    : command_(command), summary_(summary), usage_(std::move(usage)) {}
+
+std::string Options::with_default(std::string help, const std::string& value) {
+    if (help.find("default") == std::string::npos) help += fmt::format(" (default: {})", value);
+    return help;
+}
+
+void Options::each(std::string_view names, std::string value, std::string help, Take take) {
+    options_.push_back({split_words(names), std::move(value), std::move(help), group_, std::move(take)});
+}
+
+void Options::flag(std::string_view names, std::string help, bool& target, bool value) {
+    flag(names, std::move(help), [&target, value] { target = value; });
+}
+
+void Options::flag(std::string_view names, std::string help, std::function<void()> set) {
+    each(names, "", std::move(help), [set = std::move(set)](const std::string&) -> Status {
+        set();
+        return {};
+    });
+}
+
+void Options::text(std::string_view names, std::string value, std::string help, std::string& target) {
+    each(names, std::move(value), std::move(help), [&target](const std::string& given) -> Status {
+        target = given;
+        return {};
+    });
+}
+
+void Options::choice(std::string_view names, std::vector<std::string> values, std::string help,
+                     std::function<void(size_t)> choose) {
+    std::string shown = fmt::format("{}", fmt::join(values, "|"));
+    each(names, shown, std::move(help),
+         [values = std::move(values), choose = std::move(choose)](const std::string& given) -> Status {
+             const auto found = std::find(values.begin(), values.end(), given);
+             if (found == values.end()) return error("takes {}, not \"{}\"", fmt::join(values, ", "), given);
+             choose(size_t(found - values.begin()));
+             return {};
+         });
+}
+
+void Options::number(std::string_view names, std::string help, float& target) {
+    each(names, "N", with_default(std::move(help), fmt::format("{:g}", target)),
+         [&target](const std::string& text) -> Status {
+             target = float(RL_TRY(parse_real(text)));
+             if (!std::isfinite(target)) return error("takes a finite number, not \"{}\"", text);
+             return {};
+         });
+}
+
+const Options::Option* Options::find(std::string_view name) const {
+    for (const Option& option : options_)
+        if (std::find(option.names.begin(), option.names.end(), name) != option.names.end()) return &option;
+    return nullptr;
+}
+
+Error Options::unknown(const std::string& argument) const {
+    const std::string name = argument.substr(0, argument.find('='));
+    if (!name.starts_with("-"))
+        return error("\"{}\" is not an option, and nothing else is expected there", argument);
+    std::vector<std::string> known = {"--help"};
+    for (const Option& option : options_)
+        for (const std::string& one : option.names)
+            if (one.starts_with("--")) known.push_back(one);
+    const std::string dashed = "--" + name.substr(name.find_first_not_of('-'));
+    const std::string hint =
+        name.find_first_not_of('-') == std::string::npos ? "" : nearest_name(dashed, known);
+    if (hint.empty()) return error("unknown option {}; redline {} --help lists them", name, command_);
+    return error("unknown option {}; did you mean {}?", name, hint);
+}
+
+// Every known option becomes its long name, with its value as the next argument: cxxopts has no words behind
+// a single dash (-ctk, -sys) and takes no number glued to a letter (-n-1).
+std::vector<std::string> Options::rewrite(const std::vector<std::string>& arguments) const {
+    std::vector<std::string> out;
+    for (size_t i = 0; i < arguments.size(); ++i) {
+        const std::string& argument = arguments[i];
+        const bool single = argument.size() > 1 && argument[0] == '-' && argument[1] != '-';
+        const size_t equals = std::min(argument.find('='), argument.size());
+        size_t value_at = equals + 1;
+        const Option* option = find(argument.substr(0, equals));
+        if (!option && single) option = find("-" + argument.substr(0, equals));  // -temp for --temp
+        if (!option && single && argument.find_first_not_of("+-.0123456789e", 2) == std::string::npos) {
+            option = find(argument.substr(0, 2));
+            value_at = 2;
+        }
+        out.push_back(option ? option->name() : argument);
+        if (!option) continue;
+        if (value_at <= argument.size())
+            out.push_back(argument.substr(value_at));
+        else if (!option->value.empty() && i + 1 < arguments.size())
+            out.push_back(arguments[++i]);
+    }
+    return out;
+}
+
+std::string Options::Option::shown_name() const {
+    return names.size() == 1 ? name() : names.front() + "/" + name();
+}
+
+Status Options::apply(const std::vector<std::string>& arguments) {
+    cxxopts::Options parser("redline");
+    parser.allow_unrecognised_options();
+    for (const Option& option : options_) {
+        const std::string name = option.name().substr(2);
+        if (option.value.empty())
+            parser.add_options()(name, "");
+        else
+            parser.add_options()(name, "", cxxopts::value<std::string>());
+    }
+    const std::vector<std::string> rewritten = rewrite(arguments);
+    std::vector<const char*> pointers = {"redline"};
+    for (const std::string& argument : rewritten) pointers.push_back(argument.c_str());
+    try {
+        const cxxopts::ParseResult result = parser.parse(int(pointers.size()), pointers.data());
+        if (!result.unmatched().empty()) return unknown(result.unmatched().front());
+        for (const cxxopts::KeyValue& pair : result.arguments()) {
+            const Option* option = find("--" + pair.key());
+            given_.insert(option->name());
+            const Status taken = option->take(pair.value());
+            if (!taken) return error("{} {}", option->shown_name(), taken.error().message);
+        }
+    } catch (const cxxopts::exceptions::missing_argument&) {
+        return error("{} needs a value", find(rewritten.back())->shown_name());
+    } catch (const std::exception& problem) {
+        return error("{}", problem.what());
+    }
+    return {};
+}
+
+std::optional<int> Options::parse(const std::vector<std::string>& arguments) {
+    bool wanted = false;
+    const std::string saved = std::exchange(group_, "general");
+    flag("-h --help", "print this and exit", wanted);
+    group_ = saved;
+    const Status parsed = apply(arguments);
+    if (wanted) {
+        Output out;
+        out.write(help());
+        return out.finish();
+    }
+    if (!parsed) return fail(parsed.error(), kUsage);
+    return {};
+}
+
+// Words of `text` in lines of at most `width`, each after the first behind `indent` blanks.
+static std::string wrapped(std::string_view text, size_t indent, size_t width) {
+    std::string out;
+    size_t column = 0;
+    for (const std::string& word : split_words(text)) {
+        if (column > 0 && column + 1 + word.size() > width) {
+            out += "\n" + std::string(indent, ' ');
+            column = 0;
+        } else if (column > 0) {
+            out += ' ';
+            ++column;
+        }
+        out += word;
+        column += word.size();
+    }
+    return out;
+}
+
+std::string Options::help() const {
+    constexpr size_t kIndent = 34;
+    constexpr size_t kWidth = 100 - kIndent;
+    std::string out = fmt::format("redline {}: {}\n\n", command_, summary_);
+    for (size_t i = 0; i < usage_.size(); ++i)
+        out += fmt::format("{}redline {}\n", i == 0 ? "usage: " : "       ", usage_[i]);
+    std::vector<std::string> groups;
+    for (const Option& option : options_)
+        if (std::find(groups.begin(), groups.end(), option.group) == groups.end())
+            groups.push_back(option.group);
+    for (const std::string& title : groups) {
+        out += fmt::format("\n{}\n", title);
+        for (const Option& option : options_) {
+            if (option.group != title) continue;
+            std::string left = fmt::format("  {}", fmt::join(option.names, ", "));
+            if (!option.value.empty()) left += " " + option.value;
+            left += left.size() + 2 > kIndent ? "\n" + std::string(kIndent, ' ')
+                                              : std::string(kIndent - left.size(), ' ');
+            out += left + wrapped(option.help, kIndent, kWidth) + "\n";
+        }
+    }
+    if (!examples_.empty()) out += "\nexamples\n";
+    for (const std::string& line : examples_) out += "  " + line + "\n";
+    for (const std::string& text : remarks_) out += "\n" + wrapped(text, 0, 100) + "\n";
+    return out;
+}
+
+}  // namespace redline::cli

@@ -1,0 +1,91 @@
+// The options of a command: declared once with their targets, parsed by cxxopts, and shown by --help. A value
+// that is wrong is an error that names the option and what it takes; an unknown option gets the nearest known
+// one as a hint.
+#pragma once
+
+#include "base/result.h"
+
+#include <concepts>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redline::cli {
+
+// Whole text as a number, or an error that says what it is instead.
+Result<int64_t> parse_integer(std::string_view text, int64_t low, int64_t high);
+Result<double> parse_real(std::string_view text);
+
+class Options {
+public:
+    // `usage` is one line each, without "redline".
+    Options(std::string_view command, std::string_view summary, std::vector<std::string> usage);
+
+    // What follows is listed under this title.
+    void group(std::string title) { group_ = std::move(title); }
+    // At the end of the help.
+    void example(std::string line) { examples_.push_back(std::move(line)); }
+    void remark(std::string text) { remarks_.push_back(std::move(text)); }
+
+    // `names` as the user writes them, separated by blanks: "-n --predict --n-predict". The last long one
+    // stands for the option in given() and in messages.
+    void flag(std::string_view names, std::string help, bool& target, bool value = true);
+    void flag(std::string_view names, std::string help, std::function<void()> set);
+    void text(std::string_view names, std::string value, std::string help, std::string& target);
+    // Anything else that takes a value; called once per appearance, in order.
+    using Take = std::function<Status(const std::string&)>;
+    void each(std::string_view names, std::string value, std::string help, Take take);
+    void choice(std::string_view names, std::vector<std::string> values, std::string help,
+                std::function<void(size_t)> choose);
+    // A whole number; its present value is shown as the default unless the help speaks of one.
+    template <std::integral T>
+    void number(std::string_view names, std::string help, T& target, int64_t low, int64_t high) {
+        each(names, "N", with_default(std::move(help), fmt::format("{}", target)),
+             [&target, low, high](const std::string& text) -> Status {
+                 target = T(RL_TRY(parse_integer(text, low, high)));
+                 return {};
+             });
+    }
+    void number(std::string_view names, std::string help, float& target);
+
+    bool given(std::string_view name) const { return given_.count(std::string(name)) > 0; }
+
+    // Takes the arguments. An exit code when the command ends here: --help was shown, or an error said.
+    std::optional<int> parse(const std::vector<std::string>& arguments);
+    std::string help() const;
+
+private:
+    struct Option {
+        std::vector<std::string> names;  // with their dashes
+        std::string value;               // empty: a flag
+        std::string help;
+        std::string group;
+        Take take;
+        const std::string& name() const { return names.back(); }
+        std::string shown_name() const;  // "-n/--n-predict"
+    };
+
+    static std::string with_default(std::string help, const std::string& value);
+    const Option* find(std::string_view name) const;
+    std::vector<std::string> rewrite(const std::vector<std::string>& arguments) const;
+    Status apply(const std::vector<std::string>& arguments);
+    Error unknown(const std::string& argument) const;
+
+    std::string command_;
+    std::string summary_;
+    std::vector<std::string> usage_;
+    std::vector<std::string> examples_;
+    std::vector<std::string> remarks_;
+    std::string group_ = "options";
+    std::vector<Option> options_;
+    std::set<std::string> given_;
+};
+
+// Of `names` the one that is nearest to `wanted` by edits; empty when none is near.
+std::string nearest_name(std::string_view wanted, const std::vector<std::string>& names);
+
+}  // namespace redline::cli

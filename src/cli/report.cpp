@@ -1,0 +1,101 @@
+#include "cli/report.h"
+
+#include "cli/terminal.h"
+#include "memory/budget.h"
+#include "text/unicode.h"
+
+#include <nlohmann/json.hpp>
+
+namespace redline::cli {
+
+static double per_second(uint64_t count, double seconds) {
+    return seconds > 0.0 ? double(count) / seconds : 0.0;
+}
+
+std::string to_text(const Json& value, bool pretty) {
+    return value.dump(pretty ? 2 : -1, ' ', false, Json::error_handler_t::replace);
+}
+
+DecodeSpeed decode_speed(const LoadedModel& loaded, const Session& session, const Generation& generation) {
+    DecodeSpeed speed;
+    speed.tokens_per_second = per_second(generation.steps, generation.decode_seconds);
+    const Result<Plan> plan =
+        loaded.model->plan(1, 1, loaded.model->cache_shape(session.context(), loaded.cache));
+    if (!plan || generation.steps == 0) return speed;
+    const uint64_t mean_context = generation.context_sum / generation.steps;
+    const Cost one = step_cost(plan.value(), {1, 1, mean_context});
+    speed.gb_per_second = double(one.weight_bytes + one.cache_bytes) * speed.tokens_per_second * 1e-9;
+    speed.share_of_file = double(one.weight_bytes) / double(loaded.model->gguf().file_bytes());
+    return speed;
+}
+
+void say_statistics(const LoadedModel& loaded, const Session& session, const PromptResult& prompt,
+                    const Generation& generation) {
+    const uint64_t read = prompt.tokens - prompt.reused;
+    std::string line = fmt::format("prompt: {} token{} in {:.3f} s ({:.1f} tok/s)", read,
+                                   read == 1 ? "" : "s", prompt.seconds, per_second(read, prompt.seconds));
+    if (prompt.reused > 0) line += fmt::format(", {} more from the cache", prompt.reused);
+    if (generation.first_token_seconds > 0.0)
+        line += fmt::format(", first token after {:.1f} ms",
+                            1000.0 * (prompt.seconds + generation.first_token_seconds));
+    say(line);
+    const DecodeSpeed speed = decode_speed(loaded, session, generation);
+    line =
+        fmt::format("decode: {} token{}", generation.tokens.size(), generation.tokens.size() == 1 ? "" : "s");
+    if (generation.steps > 0)
+        line += fmt::format(" in {:.3f} s ({:.2f} tok/s, {:.2f} GB/s; each reads {:.0f} % of the file)",
+                            generation.decode_seconds, speed.tokens_per_second, speed.gb_per_second,
+                            100.0 * speed.share_of_file);
+    say(line);
+    say(fmt::format("load: {} in {:.2f} s; peak memory {}", format_bytes(loaded.model->gguf().file_bytes()),
+                    loaded.load_seconds, format_bytes(peak_resident())));
+}
+
+std::string explain_stop(const Generation& generation, uint64_t context) {
+    switch (generation.reason) {
+        case StopReason::context_full:
+            return fmt::format(
+                "the text ends here because the context of {} tokens is full; a larger one (-c N) "
+                "goes on",
+                context);
+        case StopReason::cancelled:
+            return "interrupted";
+        default:
+            return "";
+    }
+}
+
+Json timings_json(const LoadedModel& loaded, const Session& session, const PromptResult& prompt,
+                  const Generation& generation) {
+    const uint64_t read = prompt.tokens - prompt.reused;
+    const DecodeSpeed speed = decode_speed(loaded, session, generation);
+    return {{"load_ms", loaded.load_seconds * 1e3},
+            {"prompt_n", read},
+            {"prompt_ms", prompt.seconds * 1e3},
+            {"prompt_per_second", per_second(read, prompt.seconds)},
+            {"first_token_ms", generation.first_token_seconds > 0.0
+                                   ? Json((prompt.seconds + generation.first_token_seconds) * 1e3)
+                                   : Json(nullptr)},
+            {"predicted_n", generation.steps},
+            {"predicted_ms", generation.decode_seconds * 1e3},
+            {"predicted_per_second", speed.tokens_per_second},
+            {"gb_per_s", speed.gb_per_second},
+            {"share_of_file", speed.share_of_file}};
+}
+
+Json model_json(const LoadedModel& loaded) {
+    const Gguf& gguf = loaded.model->gguf();
+    const Result<std::string> name = gguf.metadata().text("general.name", "");
+    const Result<std::string> arch = gguf.metadata().text("general.architecture", "");
+    return {{"path", gguf.path()},
+            {"name", name ? name.value() : ""},
+            {"architecture", arch ? arch.value() : ""},
+            {"file_bytes", gguf.file_bytes()}};
+}
+
+Json device_json(const LoadedModel& loaded) {
+    const DeviceInfo& device = loaded.backend->device();
+    return {{"backend", loaded.device}, {"name", device.name}, {"detail", device.detail}};
+}
+
+}  // namespace redline::cli

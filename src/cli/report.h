@@ -1,0 +1,35 @@
+// What a run did, for people (standard error) and for programs (JSON).
+#pragma once
+
+#include "cli/model_options.h"
+#include "run/generate.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace redline::cli {
+
+using Json = nlohmann::ordered_json;
+
+// A value as text; what is no UTF-8 in it becomes U+FFFD.
+std::string to_text(const Json& value, bool pretty = true);
+
+// How fast the tokens of a generation came, and how many bytes that took from memory.
+struct DecodeSpeed {
+    double tokens_per_second = 0.0;
+    double gb_per_second = 0.0;
+    double share_of_file = 0.0;  // of the file's bytes, read for each token
+};
+DecodeSpeed decode_speed(const LoadedModel& loaded, const Session& session, const Generation& generation);
+
+// The statistics as a few lines.
+void say_statistics(const LoadedModel& loaded, const Session& session, const PromptResult& prompt,
+                    const Generation& generation);
+// The line that says why the text ended there; empty where that needs no word.
+std::string explain_stop(const Generation& generation, uint64_t context);
+
+Json timings_json(const LoadedModel& loaded, const Session& session, const PromptResult& prompt,
+                  const Generation& generation);
+Json model_json(const LoadedModel& loaded);
+Json device_json(const LoadedModel& loaded);
+
+}  // namespace redline::cli

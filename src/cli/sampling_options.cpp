@@ -1,0 +1,178 @@
+#include "cli/sampling_options.h"
+
+#include "cli/terminal.h"
+
+#include <charconv>
+#include <cmath>
+
+namespace redline::cli {
+
+static Status add_bias(SamplerOptions& target, const std::string& text) {
+    const size_t sign = text.find_first_of("+-", 1);
+    if (sign == std::string::npos)
+        return error("takes ID+BIAS or ID-BIAS, for example 15043+1, not \"{}\"", text);
+    const Result<int64_t> id = parse_integer(text.substr(0, sign), 0, std::numeric_limits<int32_t>::max());
+    const Result<double> bias = parse_real(text.substr(sign));
+    if (!id || !bias || bias.value() == HUGE_VAL)
+        return error("takes ID+BIAS or ID-BIAS, for example 15043+1 or 15043-inf, not \"{}\"", text);
+    target.logit_bias.emplace_back(int32_t(id.value()), float(bias.value()));
+    return {};
+}
+
+static void add_truncations(Options& options, SamplerOptions& s) {
+    constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+    options.number("--temp --temperature", "temperature; 0: always the likeliest token", s.temperature);
+    options.number("--top-k", "keep the N likeliest; 0: all", s.top_k, -1, kMost);
+    options.number("--top-p", "keep the likeliest with this much probability together; 1: all", s.top_p);
+    options.number("--min-p", "keep those of at least this share of the likeliest's probability; 0: all",
+                   s.min_p);
+    options.number("--typical-p --typical", "keep the locally typical, up to this probability; 1: all",
+                   s.typical_p);
+    options.number("--top-n-sigma --top-nsigma",
+                   "keep those within N standard deviations of the best; -1: all", s.top_n_sigma);
+    options.number("--xtc-probability", "chance of dropping the likeliest; 0: never", s.xtc_probability);
+    options.number("--xtc-threshold", "probability from which xtc drops; above 0.5: never", s.xtc_threshold);
+    options.number("--dynatemp-range", "temperature varies by this much, with the entropy; 0: off",
+                   s.dynatemp_range);
+    options.number("--dynatemp-exp", "exponent of that", s.dynatemp_exponent);
+    options.number("--mirostat", "1 or 2: Mirostat in place of the truncations; 0: off", s.mirostat, 0, 2);
+    options.number("--mirostat-lr", "Mirostat's learning rate", s.mirostat_eta);
+    options.number("--mirostat-ent", "Mirostat's target entropy, in bits", s.mirostat_tau);
+}
+
+static void add_penalties(Options& options, SamplerOptions& s) {
+    constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+    options.number("--repeat-last-n", "tokens that the penalties look back; -1: the context", s.repeat_last_n,
+                   -1, kMost);
+    options.number("--repeat-penalty", "divide the logits of tokens seen by this; 1: off", s.repeat_penalty);
+    options.number("--presence-penalty", "subtract this from tokens seen", s.presence_penalty);
+    options.number("--frequency-penalty", "subtract this from tokens seen, each time", s.frequency_penalty);
+    options.number("--dry-multiplier", "strength of DRY, the penalty on repeated sequences; 0: off",
+                   s.dry_multiplier);
+    options.number("--dry-base", "growth of that penalty with the length", s.dry_base);
+    options.number("--dry-allowed-length", "repetitions up to this length go free", s.dry_allowed_length, 0,
+                   kMost);
+    options.number("--dry-penalty-last-n", "tokens that DRY looks back; -1: the context",
+                   s.dry_penalty_last_n, -1, kMost);
+    auto fresh = std::make_shared<bool>(true);
+    options.each(
+        "--dry-sequence-breaker", "TEXT",
+        "text that ends a repetition, in place of the built-in ones; may be given again; \"none\": no such "
+        "text (default: newline, colon, double quote, star)",
+        [&s, fresh](const std::string& text) -> Status {
+            if (*fresh) s.dry_sequence_breakers.clear();
+            *fresh = false;
+            if (text != "none") s.dry_sequence_breakers.push_back(unescape(text));
+            return {};
+        });
+}
+
+void add_sampling_options(Options& options, SamplingOptions& target) {
+    SamplerOptions& s = target.sampler;
+    options.group("sampling");
+    options.each("-s --seed", "N", "random seed; -1: a new one each time (default: -1)",
+                 [&s](const std::string& text) -> Status {
+                     s.seed = uint32_t(RL_TRY(parse_integer(text, -1, std::numeric_limits<uint32_t>::max())));
+                     return {};
+                 });
+    add_truncations(options, s);
+    add_penalties(options, s);
+    options.each("-l --logit-bias", "ID(+|-)BIAS", "make a token likelier or less likely; -inf forbids it",
+                 [&s](const std::string& text) { return add_bias(s, text); });
+    options.flag("--ignore-eos", "do not let the model end the text", target.ignore_eos);
+    options.text("--sampler-seq --samplers", "LIST",
+                 fmt::format("order of the samplers, by name or by letter (default: {})", s.samplers),
+                 s.samplers);
+}
+
+namespace {
+
+class FileDefaults {
+public:
+    FileDefaults(const Options& options, const Metadata& metadata) : options_(options), metadata_(metadata) {}
+
+    Status real(std::string_view key, std::string_view option, float& target) {
+        const std::string name = wanted(key, option);
+        if (name.empty()) return {};
+        target = RL_TRY(metadata_.real(name, target));
+        return said(key, fmt::format("{:g}", target));
+    }
+    Status integer(std::string_view key, std::string_view option, int32_t& target) {
+        const std::string name = wanted(key, option);
+        if (name.empty()) return {};
+        const auto* value = std::get_if<int64_t>(&metadata_.find(name)->value);
+        if (!value || *value < -1 || *value > std::numeric_limits<int32_t>::max())
+            return error("key {} does not hold a whole number of -1 or more", name);
+        target = int32_t(*value);
+        return said(key, fmt::format("{}", target));
+    }
+    Status text(std::string_view key, std::string_view option, std::string& target) {
+        const std::string name = wanted(key, option);
+        if (name.empty()) return {};
+        target = RL_TRY(metadata_.text(name, target));
+        return said(key, target);
+    }
+    const std::string& list() const { return list_; }
+
+private:
+    std::string wanted(std::string_view key, std::string_view option) const {
+        const std::string name = fmt::format("general.sampling.{}", key);
+        return options_.given(option) || !metadata_.has(name) ? "" : name;
+    }
+    Status said(std::string_view key, const std::string& value) {
+        list_ += fmt::format(" {} {}", key, value);
+        return {};
+    }
+
+    const Options& options_;
+    const Metadata& metadata_;
+    std::string list_;
+};
+
+}  // namespace
+
+Status take_file_defaults(const Options& options, const Metadata& metadata, SamplerOptions& target) {
+    FileDefaults file(options, metadata);
+    RL_TRY(file.text("sequence", "--samplers", target.samplers));
+    RL_TRY(file.integer("top_k", "--top-k", target.top_k));
+    RL_TRY(file.real("top_p", "--top-p", target.top_p));
+    RL_TRY(file.real("min_p", "--min-p", target.min_p));
+    RL_TRY(file.real("xtc_probability", "--xtc-probability", target.xtc_probability));
+    RL_TRY(file.real("xtc_threshold", "--xtc-threshold", target.xtc_threshold));
+    RL_TRY(file.real("temp", "--temperature", target.temperature));
+    RL_TRY(file.integer("penalty_last_n", "--repeat-last-n", target.repeat_last_n));
+    RL_TRY(file.real("penalty_repeat", "--repeat-penalty", target.repeat_penalty));
+    RL_TRY(file.integer("mirostat", "--mirostat", target.mirostat));
+    RL_TRY(file.real("mirostat_tau", "--mirostat-ent", target.mirostat_tau));
+    RL_TRY(file.real("mirostat_eta", "--mirostat-lr", target.mirostat_eta));
+    if (!file.list().empty()) say_detail(fmt::format("sampling defaults of the file:{}", file.list()));
+    return {};
+}
+
+std::string unescape(std::string_view text) {
+    std::string out;
+    for (size_t i = 0; i < text.size(); ++i) {
+        if (text[i] != '\\' || i + 1 == text.size()) {
+            out += text[i];
+            continue;
+        }
+        constexpr std::string_view kLetters = "nrt'\"\\";
+        constexpr std::string_view kMeanings = "\n\r\t'\"\\";
+        const size_t found = kLetters.find(text[i + 1]);
+        unsigned code = 0;
+        const char* digits = text.data() + i + 2;
+        if (found != std::string_view::npos) {
+            out += kMeanings[found];
+            i += 1;
+        } else if (text[i + 1] == 'x' && i + 3 < text.size() &&
+                   std::from_chars(digits, digits + 2, code, 16).ptr == digits + 2) {
+            out += char(code);
+            i += 3;
+        } else {
+            out += text[i];
+        }
+    }
+    return out;
+}
+
+}  // namespace redline::cli

@@ -1,0 +1,26 @@
+// The sampling options of run and chat, under llama.cpp's names and defaults. What the user leaves open is
+// taken from the file's general.sampling.* keys.
+#pragma once
+
+#include "cli/options.h"
+#include "gguf/metadata.h"
+#include "sample/sampler.h"
+
+#include <map>
+
+namespace redline::cli {
+
+struct SamplingOptions {
+    SamplerOptions sampler;
+    bool ignore_eos = false;
+};
+
+void add_sampling_options(Options& options, SamplingOptions& target);
+// Applies the file's recommended values where the user gave none; they are listed with -v. A value of another
+// kind is an error that names the key.
+Status take_file_defaults(const Options& options, const Metadata& metadata, SamplerOptions& target);
+
+// \n \r \t \' \" \\ and \xHH; any other backslash stays.
+std::string unescape(std::string_view text);
+
+}  // namespace redline::cli

@@ -1,0 +1,144 @@
+#include "cli/terminal.h"
+
+#include "text/unicode.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include <poll.h>
+#include <unistd.h>
+
+namespace redline::cli {
+
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler writes it");
+static std::atomic<bool> interrupted = false;
+static std::atomic<bool> insistent = false;
+
+Voice& voice() {
+    static Voice the_voice;
+    return the_voice;
+}
+
+bool is_terminal(int handle) {
+    return ::isatty(handle) == 1;
+}
+
+// Writes all of it; the errno of what went wrong, else 0.
+static int write_all(int handle, std::string_view text) {
+    while (!text.empty()) {
+        const ssize_t put = ::write(handle, text.data(), text.size());
+        if (put >= 0) {
+            text.remove_prefix(size_t(put));
+        } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+            struct pollfd ready = {handle, POLLOUT, 0};
+            ::poll(&ready, 1, -1);
+        } else if (errno != EINTR) {
+            return errno;
+        }
+    }
+    return 0;
+}
+
+// Nobody can be told when standard error itself cannot be written.
+void show(std::string_view text) {
+    write_all(STDERR_FILENO, text);
+}
+
+static void write_error(const std::string& line) {
+    show(line + "\n");
+}
+
+std::string for_terminal(std::string_view text) {
+    std::string out;
+    for (const char c : text) {
+        const auto code = static_cast<unsigned char>(c);
+        if ((code >= 0x20 && code != 0x7F) || c == '\n' || c == '\t')
+            out += c;
+        else  // U+2400 and on: pictures of the control characters; U+2421 is that of delete
+            append_utf8(out, code == 0x7F ? char32_t(0x2421) : char32_t(0x2400 + code));
+    }
+    return out;
+}
+
+void say(std::string_view line) {
+    if (!voice().quiet) write_error(std::string(line));
+}
+
+void say_detail(std::string_view line) {
+    if (voice().verbose) write_error(std::string(line));
+}
+
+int fail(const Error& problem, int code) {
+    const bool red = voice().colour;
+    write_error(fmt::format("{}redline: {}{}", red ? "\x1b[31m" : "", printable(problem.message),
+                            red ? "\x1b[0m" : ""));
+    return code;
+}
+
+void note(std::string_view message) {
+    say(fmt::format("redline: note: {}", printable(message)));
+}
+
+bool Output::write(std::string_view text) {
+    if (fault_ == 0) fault_ = write_all(STDOUT_FILENO, text);
+    return open();
+}
+
+int Output::finish(int code) const {
+    if (open() || fault_ == EPIPE) return code;
+    return fail(error("cannot write standard output: {}", std::strerror(fault_)));
+}
+
+static void on_interrupt(int signal) {
+    if (insistent && interrupted) {
+        std::signal(signal, SIG_DFL);
+        std::raise(signal);
+    }
+    interrupted = true;
+}
+
+Interrupts::Interrupts(bool insist) {
+    interrupted = false;
+    insistent = insist;
+    struct sigaction action = {};
+    action.sa_handler = on_interrupt;
+    ::sigaction(SIGINT, &action, nullptr);  // without SA_RESTART: a read of the keyboard ends
+}
+
+Interrupts::~Interrupts() {
+    std::signal(SIGINT, SIG_DFL);
+}
+
+const std::atomic<bool>* Interrupts::flag() const {
+    return &interrupted;
+}
+bool Interrupts::raised() const {
+    return interrupted;
+}
+void Interrupts::clear() {
+    interrupted = false;
+}
+
+ProgressLine::ProgressLine(std::string what)
+    : what_(std::move(what)), enabled_(!voice().quiet && is_terminal(STDERR_FILENO)) {}
+
+ProgressLine::~ProgressLine() {
+    if (shown_) write_all(STDERR_FILENO, "\r\x1b[K");
+}
+
+void ProgressLine::update(uint64_t done, uint64_t total) {
+    const Clock::time_point now = Clock::now();
+    if (!enabled_ || total == 0 || now - last_ < std::chrono::milliseconds(100)) return;
+    last_ = now;
+    shown_ = true;
+    const double seconds = std::chrono::duration<double>(now - start_).count();
+    const double gb = double(done) * 1e-9;
+    write_all(STDERR_FILENO,
+              fmt::format("\r\x1b[K{}  {} %  {:.2f} of {:.2f} GB  {:.2f} GB/s", what_, done * 100 / total, gb,
+                          double(total) * 1e-9, gb / std::max(seconds, 1e-3)));
+}
+
+}  // namespace redline::cli

@@ -1,0 +1,76 @@
+// What the commands share of the terminal: standard output with its faults, messages and colours, progress,
+// Ctrl-C.
+#pragma once
+
+#include "cli/command.h"
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace redline::cli {
+
+// How much is said on standard error, and how. Set once, by the options.
+struct Voice {
+    bool quiet = false;    // errors only
+    bool verbose = false;  // details of interest to the curious
+    bool colour = false;
+};
+Voice& voice();
+
+// One line to standard error, unless quiet; details only when verbose.
+void say(std::string_view line);
+void say_detail(std::string_view line);
+// Text to standard error as it is.
+void show(std::string_view text);
+bool is_terminal(int handle);
+// Control characters but line ends and tabs become visible signs, so that a model cannot steer the terminal.
+std::string for_terminal(std::string_view text);
+
+// Standard output, unbuffered. A reader that went away (EPIPE) is no error; a full disk is.
+class Output {
+public:
+    // False when nothing more can be written.
+    bool write(std::string_view text);
+    bool open() const { return fault_ == 0; }
+    // The exit code of a command that would end with `code`: 1 when the output could not be written, which is
+    // said.
+    int finish(int code = kDone) const;
+
+private:
+    int fault_ = 0;  // errno
+};
+
+// While one of these lives, Ctrl-C sets a flag instead of ending the program. With `insist`, a second one,
+// before the flag is cleared, ends it as usual.
+class Interrupts {
+public:
+    explicit Interrupts(bool insist);
+    ~Interrupts();
+    Interrupts(const Interrupts&) = delete;
+    Interrupts& operator=(const Interrupts&) = delete;
+
+    const std::atomic<bool>* flag() const;
+    bool raised() const;
+    void clear();
+};
+
+// "loading MODEL  45 %  1.2 of 2.7 GB  1.9 GB/s" on one line of a terminal; silent elsewhere.
+class ProgressLine {
+public:
+    explicit ProgressLine(std::string what);
+    ~ProgressLine();
+    void update(uint64_t done, uint64_t total);
+
+private:
+    using Clock = std::chrono::steady_clock;
+    std::string what_;
+    bool enabled_;
+    bool shown_ = false;
+    Clock::time_point start_ = Clock::now();
+    Clock::time_point last_ = {};
+};
+
+}  // namespace redline::cli

@@ -1,0 +1,88 @@
+// The program: finds the command and hands it the rest of the line.
+#include "cli/command.h"
+#include "cli/options.h"
+#include "cli/terminal.h"
+#include "cli/version.h"
+#include "plan/backend.h"
+#include "run/arch.h"
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <new>
+
+#include <unistd.h>
+
+namespace redline::cli {
+
+static const Command* const kCommands[] = {&run_command, &chat_command};
+
+static std::string overview() {
+    std::string out =
+        "redline runs language models in GGUF form on this machine.\n\nusage: redline COMMAND [options]\n\n";
+    for (const Command* command : kCommands)
+        out += fmt::format("  {:<10}{}\n", command->name, command->summary);
+    out +=
+        "\n  redline COMMAND --help    the options of a command\n"
+        "  redline --version         version, compiler and devices\n"
+        "\nto begin\n"
+        "  get a model file (NAME.gguf, for example a Q4_K_M quantization of a small instruct model), then\n"
+        "  redline chat -m NAME.gguf\n"
+        "  redline run -m NAME.gguf -p \"Once upon a time\" -n 100\n"
+        "  redline info -m NAME.gguf    says what is in a file and whether it fits here\n";
+    std::string archs;
+    for (const Arch* arch : all_archs())
+        for (const std::string& name : arch->names) archs += (archs.empty() ? "" : ", ") + name;
+    return out + "\narchitectures: " + archs + "\n";
+}
+
+static std::string version_text() {
+    std::string devices;
+    for (const BackendEntry* entry : all_backends())
+        devices += fmt::format("{}{}", devices.empty() ? "" : ", ", entry->name);
+    return fmt::format("redline {} ({})\nbuilt with {}\ndevices: {}\n", version(), commit(), compiler(),
+                       devices);
+}
+
+static int print(const std::string& text) {
+    Output out;
+    out.write(text);
+    return out.finish();
+}
+
+static Error unknown_command(const std::string& name) {
+    std::vector<std::string> known;
+    for (const Command* command : kCommands) known.emplace_back(command->name);
+    const std::string hint = nearest_name(name, known);
+    if (!hint.empty()) return error("\"{}\" is not a command; did you mean {}?", name, hint);
+    return error("\"{}\" is not a command; these are: {}", name, fmt::join(known, ", "));
+}
+
+static int dispatch(const std::vector<std::string>& arguments) {
+    if (arguments.empty()) {
+        print(overview());
+        return kUsage;
+    }
+    const std::string& name = arguments.front();
+    if (name == "-h" || name == "--help" || name == "help") return print(overview());
+    if (name == "--version" || name == "version") return print(version_text());
+    for (const Command* command : kCommands)
+        if (command->name == name) return command->run({arguments.begin() + 1, arguments.end()});
+    return fail(unknown_command(name), kUsage);
+}
+
+}  // namespace redline::cli
+
+int main(int argc, char** argv) {
+    using namespace redline;
+    std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away shows as EPIPE
+    const char* no_color = std::getenv("NO_COLOR");
+    cli::voice().colour = cli::is_terminal(STDERR_FILENO) && !(no_color && *no_color);
+    try {
+        return cli::dispatch({argv + std::min(argc, 1), argv + argc});
+    } catch (const std::bad_alloc&) {
+        return cli::fail(error("not enough memory"));
+    } catch (const std::exception& problem) {
+        return cli::fail(error("{}", problem.what()));
+    }
+}

@@ -1,0 +1,210 @@
+#include "run/generate.h"
+
+#include "text/text_stream.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+namespace redline {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+bool is_set(const std::atomic<bool>* flag) {
+    return flag && flag->load(std::memory_order_relaxed);
+}
+
+int32_t window(uint64_t context) {
+    return int32_t(std::min<uint64_t>(context, uint64_t(std::numeric_limits<int32_t>::max())));
+}
+
+// Text on its way from tokens to the sink.
+class TextOut {
+public:
+    TextOut(const std::vector<std::string>& stops, const TextSink& sink) : matcher_(stops), sink_(sink) {}
+
+    void push(const std::string& piece) { give(matcher_.push(characters_.push(piece))); }
+    void finish() {
+        give(matcher_.push(characters_.finish()));
+        if (!matcher_.matched()) give(matcher_.finish());
+    }
+    bool closed() const { return closed_; }
+    const StopMatcher& matcher() const { return matcher_; }
+    std::string take() { return std::move(text_); }
+
+private:
+    void give(const std::string& text) {
+        if (text.empty() || closed_) return;
+        text_ += text;
+        closed_ = sink_ && !sink_(text);
+    }
+
+    TextStream characters_;
+    StopMatcher matcher_;
+    const TextSink& sink_;
+    std::string text_;
+    bool closed_ = false;
+};
+
+class Loop {
+public:
+    Loop(Session& session, Sampler& sampler, const GenerateOptions& options, const TextSink& sink,
+         const std::atomic<bool>* cancel)
+        : session_(session),
+          sampler_(sampler),
+          options_(options),
+          cancel_(cancel),
+          text_(options.stops, sink) {}
+
+    Result<Generation> run() {
+        std::optional<StopReason> reason = before_token();
+        while (!reason) {
+            reason = RL_TRY(sample());
+            if (!reason) reason = before_token();
+            if (!reason) reason = RL_TRY(read());
+        }
+        if (out_.first_token_seconds > 0.0) out_.decode_seconds = since(first_) - shift_seconds_;
+        text_.finish();
+        out_.reason = text_.matcher().matched() ? StopReason::stop_string : *reason;
+        out_.stop = text_.matcher().match();
+        out_.text = text_.take();
+        return std::move(out_);
+    }
+
+private:
+    using Reason = std::optional<StopReason>;
+
+    Reason before_token() const {
+        if (is_set(cancel_)) return StopReason::cancelled;
+        if (options_.max_tokens >= 0 && out_.tokens.size() >= uint64_t(options_.max_tokens))
+            return StopReason::max_tokens;
+        return {};
+    }
+
+    // Chooses a token and puts it out.
+    Result<Reason> sample() {
+        const size_t usable = session_.model().usable_vocab();
+        RL_CHECK(session_.logits().size() >= usable, "generate needs the logits of a prompt");
+        token_ = RL_TRY(sampler_.sample(session_.logits().first(usable)));
+        sampler_.accept(token_);
+        if (out_.tokens.empty()) {
+            first_ = Clock::now();
+            out_.first_token_seconds = since(start_);
+        }
+        const Tokenizer& tokenizer = session_.model().tokenizer();
+        if (tokenizer.is_end_of_generation(token_)) return Reason(StopReason::end_of_generation);
+        out_.tokens.push_back(token_);
+        text_.push(tokenizer.piece(token_, options_.show_special));
+        if (text_.matcher().matched()) return Reason(StopReason::stop_string);
+        if (text_.closed()) return Reason(StopReason::sink_closed);
+        return Reason();
+    }
+
+    // Reads it, so that the next can be chosen.
+    Result<Reason> read() {
+        Status done;
+        if (session_.position() >= session_.context()) {
+            if (options_.when_full == WhenFull::stop) return Reason(StopReason::context_full);
+            done = shift();
+        }
+        if (done) done = session_.feed({&token_, 1}, cancel_);
+        if (!done && is_set(cancel_)) return Reason(StopReason::cancelled);
+        if (!done) return done.error();
+        out_.steps++;
+        out_.context_sum += session_.position();
+        return Reason();
+    }
+
+    // Forgets the older half of what is not kept.
+    Status shift() {
+        const auto start = Clock::now();
+        const uint64_t position = session_.position();
+        const uint64_t bos = session_.model().tokenizer().adds_bos() ? 1 : 0;
+        const uint64_t keep = std::min(std::max(options_.keep, bos), position - 1);
+        const Status done = session_.shift(keep, std::max<uint64_t>(1, (position - keep) / 2), cancel_);
+        shift_seconds_ += since(start);
+        out_.shifts++;
+        return done;
+    }
+
+    Session& session_;
+    Sampler& sampler_;
+    const GenerateOptions& options_;
+    const std::atomic<bool>* cancel_;
+    TextOut text_;
+    Generation out_;
+    Token token_ = kNoToken;
+    const Clock::time_point start_ = Clock::now();
+    Clock::time_point first_;  // when the first token was there
+    double shift_seconds_ = 0.0;
+};
+
+}  // namespace
+
+std::string_view stop_reason_name(StopReason reason) {
+    switch (reason) {
+        case StopReason::end_of_generation:
+            return "end_of_generation";
+        case StopReason::max_tokens:
+            return "max_tokens";
+        case StopReason::stop_string:
+            return "stop_string";
+        case StopReason::context_full:
+            return "context_full";
+        case StopReason::cancelled:
+            return "cancelled";
+        case StopReason::sink_closed:
+            return "sink_closed";
+    }
+    return "";
+}
+
+Result<Sampler> make_sampler(const Model& model, SamplerOptions options, bool ignore_eos, uint64_t context) {
+    const Tokenizer& tokenizer = model.tokenizer();
+    const int32_t usable = int32_t(model.usable_vocab());
+    if (ignore_eos)
+        for (const Token token : tokenizer.end_of_generation())
+            if (token >= 0 && token < usable)
+                options.logit_bias.emplace_back(token, -std::numeric_limits<float>::infinity());
+    SamplerVocabulary vocabulary{usable, window(context), {}};
+    if (options.dry_multiplier > 0.0f)
+        vocabulary.dry_breakers = RL_TRY(make_dry_breakers(
+            options.dry_sequence_breakers, usable, [&](int32_t id) { return tokenizer.piece(id); },
+            [&](std::string_view text) { return tokenizer.encode(text, {.add_special = false}); }));
+    return Sampler::create(options, std::move(vocabulary));
+}
+
+Result<PromptResult> read_prompt(Session& session, Sampler& sampler, std::span<const Token> prompt,
+                                 const std::atomic<bool>* cancel) {
+    if (prompt.empty()) return error("the prompt is empty and the model has no token to begin a text with");
+    if (prompt.size() > session.context())
+        return error("the prompt has {} tokens, the context holds {}; choose a larger one with -c",
+                     prompt.size(), session.context());
+    const std::vector<Token>& held = session.tokens();
+    const auto differs = std::mismatch(held.begin(), held.end(), prompt.begin(), prompt.end()).first;
+    PromptResult result;
+    result.tokens = prompt.size();
+    // At least one token is read, for its logits.
+    result.reused = std::min<uint64_t>(uint64_t(differs - held.begin()), prompt.size() - 1);
+    session.truncate(result.reused);
+    for (const Token token : prompt) sampler.accept(token);
+    const auto start = Clock::now();
+    const Status read = session.feed(prompt.subspan(size_t(result.reused)), cancel);
+    result.seconds = since(start);
+    result.cancelled = is_set(cancel);
+    if (!read && !result.cancelled) return read.error();
+    return result;
+}
+
+Result<Generation> generate(Session& session, Sampler& sampler, const GenerateOptions& options,
+                            const TextSink& sink, const std::atomic<bool>* cancel) {
+    return Loop(session, sampler, options, sink, cancel).run();
+}
+
+}  // namespace redline

@@ -1,0 +1,18 @@
+# Writes OUTPUT, a header that says which source was built; run at every build, touches the file only on a change.
+find_program(git git)
+set(commit "unknown")
+if(git)
+  execute_process(COMMAND ${git} -C ${SOURCE} describe --always --dirty --exclude=* --abbrev=10
+                  OUTPUT_VARIABLE described OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
+  if(NOT failed)
+    set(commit ${described})
+  endif()
+endif()
+set(text "// Written by the build.\n#pragma once\n\n#define RL_VERSION \"${VERSION}\"\n#define RL_COMMIT \"${commit}\"\n")
+set(old "")
+if(EXISTS ${OUTPUT})
+  file(READ ${OUTPUT} old)
+endif()
+if(NOT old STREQUAL text)
+  file(WRITE ${OUTPUT} "${text}")
+endif()
