@@ -1,0 +1,100 @@
+// Which instruction-set level this machine, its operating system and this build have.
+#include "kernels.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+#endif
+
+namespace redline::cpu {
+
+const char* isa_name(Isa isa) {
+    switch (isa) {
+        case Isa::portable:
+            return "portable";
+        case Isa::avx2:
+            return "avx2";
+        case Isa::avx512:
+            return "avx512";
+        case Isa::amx:
+            return "amx";
+    }
+    return "unknown";
+}
+
+#if defined(__x86_64__)
+
+namespace {
+
+struct Leaf {
+    uint32_t eax = 0, ebx = 0, ecx = 0, edx = 0;
+};
+
+Leaf cpuid(uint32_t leaf, uint32_t subleaf) {
+    Leaf out;
+    if (!__get_cpuid_count(leaf, subleaf, &out.eax, &out.ebx, &out.ecx, &out.edx)) return {};
+    return out;
+}
+
+bool has(uint32_t word, std::initializer_list<int> bits) {
+    for (const int bit : bits)
+        if (!((word >> bit) & 1u)) return false;
+    return true;
+}
+
+// The register states that the operating system saves: XCR0. By its opcode, for this file is compiled for any
+// x86-64.
+uint64_t saved_states() {
+    uint32_t low = 0, high = 0;
+    __asm__ volatile(".byte 0x0f, 0x01, 0xd0" : "=a"(low), "=d"(high) : "c"(0));
+    return uint64_t(high) << 32 | low;
+}
+
+// Linux hands out the tile registers on request only, to the whole process.
+bool request_tiles() {
+#if defined(__linux__) && defined(SYS_arch_prctl)
+    constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+    constexpr long kTileData = 18;               // XFEATURE_XTILEDATA
+    return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+#else
+    return false;
+#endif
+}
+
+Isa detect() {
+    constexpr uint64_t kYmm = 0x6;        // XMM, YMM
+    constexpr uint64_t kZmm = 0xE6;       // and opmask, ZMM low and high
+    constexpr uint64_t kTiles = 0x60000;  // TILECFG, TILEDATA
+    const Leaf one = cpuid(1, 0);
+    const Leaf seven = cpuid(7, 0);
+    const Leaf seven_one = cpuid(7, 1);
+    if (!has(one.ecx, {27})) return Isa::portable;  // OSXSAVE
+    const uint64_t states = saved_states();
+    const bool avx2 = has(one.ecx, {12, 28, 29}) && has(seven.ebx, {5, 8});  // FMA AVX F16C, AVX2 BMI2
+    if (!avx2 || (states & kYmm) != kYmm) return Isa::portable;
+    const bool avx512 = has(seven.ebx, {16, 17, 30, 31}) && has(seven.ecx, {11});  // F DQ BW VL, VNNI
+    if (!avx512 || (states & kZmm) != kZmm) return Isa::avx2;
+    const bool amx = has(seven.edx, {22, 24}) && has(seven_one.eax, {5});  // AMX-BF16 AMX-TILE, AVX512-BF16
+    if (!amx || (states & kTiles) != kTiles || !request_tiles()) return Isa::avx512;
+    return Isa::amx;
+}
+
+}  // namespace
+
+Isa best_isa() {
+    static const Isa isa = detect();
+    return isa;
+}
+
+#else
+
+Isa best_isa() {
+    return Isa::portable;
+}
+
+#endif
+
+}  // namespace redline::cpu

@@ -1,0 +1,20 @@
+// The choice of a matrix kernel: the highest level that has one.
+#include "linear.h"
+
+#include "base/result.h"
+
+namespace redline::cpu {
+
+const LinearKernel& linear_kernel(Isa isa, const Format& format, size_t x_rows) {
+    const uint32_t id = format.gguf_id;
+    const LinearKernel* kernel = nullptr;
+#if defined(__x86_64__)
+    if (isa >= Isa::avx512) kernel = linear_kernel_avx512(id);
+#endif
+    (void)isa, (void)x_rows;
+    if (!kernel) kernel = linear_kernel_portable(id);
+    RL_CHECK(kernel, "no matrix kernel for {}", format.name);
+    return *kernel;
+}
+
+}  // namespace redline::cpu

@@ -1,0 +1,44 @@
+// Inside the CPU matrix kernels: how a panel and a prepared activation row lie in memory, and the tables of
+// the instruction-set levels. What callers need is in kernels.h.
+#pragma once
+
+#include "kernels.h"
+
+#include <span>
+
+namespace redline::cpu {
+
+// A panel is a sequence of panel blocks: 16 file blocks, one of each row, over the same columns. Inside, each
+// field of the file block is interleaved over the 16 rows in elements of `lane` bytes: (elements, 16 rows,
+// lane bytes). So 64 bytes of codes hold 4 file bytes of each row, which is the operand of a four-way byte
+// dot product (and of a matrix tile), and 16 scales of one kind are neighbours.
+struct PanelField {
+    uint16_t offset;  // in the file block
+    uint16_t bytes;
+    uint8_t lane;       // 1, 2 or 4
+    bool bits = false;  // one 32-bit word: bit e of it moves to bit e / 4 of byte e % 4 (see spread_bits)
+};
+
+// The fields in panel order. Empty for a format that has no fast kernel: its panels hold the rows one after
+// another.
+std::span<const PanelField> panel_fields(uint32_t gguf_id);
+
+// 32 activations as the int8 kernels read them: one cache line. x[i] is about scale * q[i].
+struct Int8Block {
+    int8_t q[32];
+    float scale;       // NaN when one of the 32 was not finite, so that it reaches every result
+    float sum;         // scale * sum of q, for formats with a minimum per 32 columns
+    int32_t neg32;     // -128 * sum of q: takes the bias off codes that are stored as 128 + value
+    int32_t neg16[2];  // the same for each half
+    float sum16[2];    // scale * sum of each half
+    int32_t unused;
+};
+static_assert(sizeof(Int8Block) == 64);
+
+// The kernels of one level, or null when the level has none of its own for this format and number of rows.
+const LinearKernel* linear_kernel_portable(uint32_t gguf_id);  // never null
+const LinearKernel* linear_kernel_avx2(uint32_t gguf_id);
+const LinearKernel* linear_kernel_avx512(uint32_t gguf_id);
+const LinearKernel* linear_kernel_amx(uint32_t gguf_id, size_t x_rows);
+
+}  // namespace redline::cpu

@@ -1,0 +1,126 @@
+// The vector family of AVX-512 with VNNI: 16 rows are one register.
+#pragma once
+
+#include "linear_common.h"
+
+#include <immintrin.h>
+
+// GCC 12 sees its own _mm512_undefined_ps() as a variable read before it is set.
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+
+namespace redline::cpu {
+namespace {
+
+struct Avx512 {
+    using Bytes = __m512i;
+    using Floats = __m512;
+    using Quad = __m512i;  // 4 activations, repeated
+    static constexpr bool kBiased = true;
+    static constexpr size_t kStreams = 4;     // panels read side by side: see multiply_vec
+    static constexpr size_t kTilePanels = 2;  // of weights, and rows of activations, in registers at once:
+    static constexpr size_t kTileRows = 4, kFloatTileRows = 8;
+
+    RL_ALWAYS_INLINE static Bytes load(const void* p) { return _mm512_loadu_si512(p); }
+    RL_ALWAYS_INLINE static void store(uint8_t* p, Bytes v) { _mm512_storeu_si512(p, v); }
+    RL_ALWAYS_INLINE static void prefetch(const uint8_t* p) {
+        _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0);
+    }
+
+    template <int kBy>
+    RL_ALWAYS_INLINE static Bytes shift_left(Bytes v) {
+        if constexpr (kBy > 0)
+            return _mm512_slli_epi16(v, kBy);
+        else if constexpr (kBy < 0)
+            return _mm512_srli_epi16(v, -kBy);
+        else
+            return v;
+    }
+    template <int kTo, int kWidth>
+    RL_ALWAYS_INLINE static Bytes mask() {
+        return _mm512_set1_epi8(char(((1 << kWidth) - 1) << kTo));
+    }
+    // Moves a field of every byte from bit kFrom to bit kTo and clears the rest; insert ors it into `base`.
+    template <int kFrom, int kTo, int kWidth>
+    RL_ALWAYS_INLINE static Bytes place(Bytes v) {
+        return _mm512_and_si512(shift_left<kTo - kFrom>(v), mask<kTo, kWidth>());
+    }
+    template <int kFrom, int kTo, int kWidth>
+    RL_ALWAYS_INLINE static Bytes insert(Bytes base, Bytes v) {
+        constexpr int kOrAnd = 0xF8;  // a | (b & c)
+        return _mm512_ternarylogic_epi32(base, shift_left<kTo - kFrom>(v), mask<kTo, kWidth>(), kOrAnd);
+    }
+    RL_ALWAYS_INLINE static Bytes signs(Bytes v) { return _mm512_xor_si512(v, _mm512_set1_epi8(-128)); }
+    RL_ALWAYS_INLINE static Bytes table(const int8_t* values) {
+        return signs(_mm512_broadcast_i32x4(_mm_load_si128(reinterpret_cast<const __m128i*>(values))));
+    }
+    RL_ALWAYS_INLINE static Bytes lookup(Bytes table, Bytes nibbles) {
+        return _mm512_shuffle_epi8(table, nibbles);
+    }
+
+    RL_ALWAYS_INLINE static Floats zero() { return _mm512_setzero_ps(); }
+    RL_ALWAYS_INLINE static Floats splat(float v) { return _mm512_set1_ps(v); }
+    RL_ALWAYS_INLINE static Floats add(Floats a, Floats b) { return _mm512_add_ps(a, b); }
+    RL_ALWAYS_INLINE static Floats mul(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
+    RL_ALWAYS_INLINE static Floats fma(Floats a, Floats b, Floats c) { return _mm512_fmadd_ps(a, b, c); }
+    RL_ALWAYS_INLINE static Floats floats(const float* p) { return _mm512_loadu_ps(p); }
+    RL_ALWAYS_INLINE static Floats halfs(const uint8_t* p) {
+        return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+    }
+    RL_ALWAYS_INLINE static Floats bfloats(const uint8_t* p) {
+        const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+        return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(words), 16));
+    }
+    RL_ALWAYS_INLINE static __m128i bytes16(const uint8_t* p) {
+        return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+    }
+    RL_ALWAYS_INLINE static Floats u8s(const uint8_t* p) {
+        return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes16(p)));
+    }
+    RL_ALWAYS_INLINE static Floats i8s(const uint8_t* p) {
+        return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes16(p)));
+    }
+    template <int kFrom, int kTo, int kWidth>
+    RL_ALWAYS_INLINE static Floats u8_field(const uint8_t* p) {
+        const __m512i field = _mm512_and_si512(_mm512_srli_epi32(_mm512_cvtepu8_epi32(bytes16(p)), kFrom),
+                                               _mm512_set1_epi32((1 << kWidth) - 1));
+        return _mm512_cvtepi32_ps(_mm512_slli_epi32(field, kTo));
+    }
+    // 2^(e - 128), subnormal for e of 0 and 1.
+    RL_ALWAYS_INLINE static Floats half_powers(const uint8_t* p) {
+        const __m512i e = _mm512_cvtepu8_epi32(bytes16(p)), one = _mm512_set1_epi32(1);
+        const __m512i normal = _mm512_slli_epi32(_mm512_sub_epi32(e, one), 23);
+        const __m512i subnormal = _mm512_sllv_epi32(_mm512_set1_epi32(0x00200000), e);
+        return _mm512_castsi512_ps(_mm512_mask_mov_epi32(normal, _mm512_cmple_epu32_mask(e, one), subnormal));
+    }
+    RL_ALWAYS_INLINE static Floats load_rows(const float* p, unsigned count) {
+        return _mm512_maskz_loadu_ps(__mmask16((1u << count) - 1), p);
+    }
+    RL_ALWAYS_INLINE static void store_rows(float* p, unsigned count, Floats v) {
+        _mm512_mask_storeu_ps(p, __mmask16((1u << count) - 1), v);
+    }
+
+    RL_ALWAYS_INLINE static Quad quad(const int8_t* p) {
+        int32_t four;
+        __builtin_memcpy(&four, p, 4);
+        return _mm512_set1_epi32(four);
+    }
+
+    // The dot products of one group of columns. Biased codes start at minus the bias's share.
+    template <class F>
+    struct Sum {
+        __m512i sum;
+
+        RL_ALWAYS_INLINE void start(const int32_t& negative) {
+            sum = F::kOffset || F::kSigned ? _mm512_set1_epi32(negative) : _mm512_setzero_si512();
+        }
+        template <int>
+        RL_ALWAYS_INLINE void add(Bytes codes, Quad x) {
+            sum = _mm512_dpbusd_epi32(sum, codes, x);
+        }
+        RL_ALWAYS_INLINE Floats value() const { return _mm512_cvtepi32_ps(sum); }
+    };
+};
+
+}  // namespace
+}  // namespace redline::cpu

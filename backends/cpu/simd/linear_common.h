@@ -1,0 +1,49 @@
+// What the matrix kernels of every level share. Only for files that are compiled for one level: everything
+// here has internal linkage and is inlined, for a function with AVX-512 code that the linker also used for
+// other files would crash an older CPU. For the same reason nothing of the standard library is called.
+#pragma once
+
+#include "linear.h"
+
+#define RL_ALWAYS_INLINE __attribute__((always_inline))
+
+namespace redline::cpu {
+namespace {
+
+template <int kValue>
+struct Index {
+    constexpr RL_ALWAYS_INLINE operator int() const { return kValue; }
+};
+
+template <int kBegin, int kEnd, class Body>
+RL_ALWAYS_INLINE inline void unroll(Body&& body) {
+    if constexpr (kBegin < kEnd) {
+        body(Index<kBegin>{});
+        unroll<kBegin + 1, kEnd>(body);
+    }
+}
+
+RL_ALWAYS_INLINE inline size_t smaller(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+// The sizes of a packed matrix, as numbers.
+struct PanelView {
+    const uint8_t* data;
+    size_t panel_bytes;
+    size_t blocks;  // along the columns
+    size_t rows;
+
+    RL_ALWAYS_INLINE explicit PanelView(const PackedMatrix& w)
+        : data(reinterpret_cast<const uint8_t*>(w.data)),
+          panel_bytes(kPanelRows * (w.cols / w.format->block * w.format->block_bytes)),
+          blocks(w.cols / w.format->block),
+          rows(w.rows) {}
+    RL_ALWAYS_INLINE const uint8_t* panel(size_t p) const { return data + p * panel_bytes; }
+    RL_ALWAYS_INLINE unsigned rows_in(size_t p) const {
+        return unsigned(smaller(kPanelRows, rows - p * kPanelRows));
+    }
+};
+
+}  // namespace
+}  // namespace redline::cpu

@@ -1,0 +1,155 @@
+// The products of F32, F16 and BF16 weights with f32 activations, over a vector family V. All arithmetic is
+// f32.
+#pragma once
+
+#include "linear_activations.h"
+
+namespace redline::cpu {
+namespace {
+
+template <class V>
+struct F32 {
+    static constexpr uint32_t kId = 0;
+    static constexpr size_t kColumnBytes = 64;
+    RL_ALWAYS_INLINE static typename V::Floats column(const uint8_t* p) {
+        return V::floats(reinterpret_cast<const float*>(p));
+    }
+};
+
+template <class V>
+struct F16 {
+    static constexpr uint32_t kId = 1;
+    static constexpr size_t kColumnBytes = 32;
+    RL_ALWAYS_INLINE static typename V::Floats column(const uint8_t* p) { return V::halfs(p); }
+};
+
+template <class V>
+struct BF16 {
+    static constexpr uint32_t kId = 30;
+    static constexpr size_t kColumnBytes = 32;
+    RL_ALWAYS_INLINE static typename V::Floats column(const uint8_t* p) { return V::bfloats(p); }
+};
+
+// One activation row, kStreams panels side by side for the sake of memory bandwidth (see linear_int8.h). Four
+// sums per row, taken in turn, keep rounding errors apart.
+template <class V, class F, size_t kStreams>
+inline void float_streams(const PanelView& w, size_t p, size_t panel_end, const float* x, float* y,
+                          bool accumulate) {
+    constexpr size_t kAhead = 2048, kStep = 1024 / F::kColumnBytes;
+    const uint8_t* at[kStreams];
+    typename V::Floats total[kStreams][4];
+    for (size_t i = 0; i < kStreams; ++i) {
+        at[i] = w.panel(p + i);
+        for (size_t c = 0; c < 4; ++c) total[i][c] = V::zero();
+    }
+    const size_t jump = p + 2 * kStreams <= panel_end ? (kStreams - 1) * w.panel_bytes : 0;
+    const uint8_t* const first_end = at[0] + w.panel_bytes;
+    size_t c = 0;
+    for (; c + kStep <= w.blocks; c += kStep) {
+        const size_t ahead = kAhead + (at[0] + kAhead >= first_end ? jump : 0);
+        for (size_t i = 0; i < kStreams; ++i) {
+            unroll<0, 16>([&](auto line) RL_ALWAYS_INLINE { V::prefetch(at[i] + ahead + 64 * line); });
+            for (size_t k = 0; k < kStep; k += 4)
+                unroll<0, 4>([&](auto a) RL_ALWAYS_INLINE {
+                    total[i][a] = V::fma(F::column(at[i] + (k + a) * F::kColumnBytes), V::splat(x[c + k + a]),
+                                         total[i][a]);
+                });
+            at[i] += kStep * F::kColumnBytes;
+        }
+    }
+    for (size_t i = 0; i < kStreams; ++i) {
+        for (size_t k = c; k < w.blocks; ++k, at[i] += F::kColumnBytes)
+            total[i][0] = V::fma(F::column(at[i]), V::splat(x[k]), total[i][0]);
+        const unsigned rows = w.rows_in(p + i);
+        float* out = y + (p + i) * kPanelRows;
+        auto sum = V::add(V::add(total[i][0], total[i][1]), V::add(total[i][2], total[i][3]));
+        if (accumulate) sum = V::add(sum, V::load_rows(out, rows));
+        V::store_rows(out, rows, sum);
+    }
+}
+
+// kPanels x kRows of results over `cols` columns.
+template <class V, class F, size_t kPanels, size_t kRows>
+inline void float_tile(const uint8_t* w, size_t panel_bytes, size_t cols, const float* x, size_t x_stride,
+                       float* y, size_t y_stride, const unsigned* rows, bool accumulate) {
+    typename V::Floats total[kPanels][kRows];
+    for (size_t p = 0; p < kPanels; ++p)
+        for (size_t t = 0; t < kRows; ++t) total[p][t] = V::zero();
+    for (size_t c = 0; c < cols; ++c, w += F::kColumnBytes, ++x) {
+        typename V::Floats column[kPanels];
+        for (size_t p = 0; p < kPanels; ++p) column[p] = F::column(w + p * panel_bytes);
+        unroll<0, kRows>([&](auto t) RL_ALWAYS_INLINE {
+            const auto splat = V::splat(x[t * x_stride]);
+            for (size_t p = 0; p < kPanels; ++p) total[p][t] = V::fma(column[p], splat, total[p][t]);
+        });
+    }
+    for (size_t p = 0; p < kPanels; ++p)
+        for (size_t t = 0; t < kRows; ++t) {
+            float* out = y + t * y_stride + p * kPanelRows;
+            if (accumulate) total[p][t] = V::add(total[p][t], V::load_rows(out, rows[p]));
+            V::store_rows(out, rows[p], total[p][t]);
+        }
+}
+
+template <class V, class F, size_t kPanels>
+inline void float_sweep(const uint8_t* w, size_t panel_bytes, size_t cols, const float* x, size_t x_stride,
+                        size_t x_rows, float* y, size_t y_stride, const unsigned* rows, bool accumulate) {
+    constexpr size_t kRows = V::kFloatTileRows;
+    size_t t = 0;
+    for (; t + kRows <= x_rows; t += kRows)
+        float_tile<V, F, kPanels, kRows>(w, panel_bytes, cols, x + t * x_stride, x_stride, y + t * y_stride,
+                                         y_stride, rows, accumulate);
+    unroll<1, int(kRows)>([&](auto left) {
+        if (x_rows - t == size_t(left))
+            float_tile<V, F, kPanels, size_t(left)>(w, panel_bytes, cols, x + t * x_stride, x_stride,
+                                                    y + t * y_stride, y_stride, rows, accumulate);
+    });
+}
+
+// Two and more activation rows: cuts of 256 columns of some panels stay in the first-level cache for all
+// rows.
+template <class V, class F>
+inline void float_mat(const PanelView& w, size_t panel_begin, size_t panel_end, const float* x,
+                      size_t x_stride, size_t x_rows, float* y, size_t y_stride, bool accumulate) {
+    constexpr size_t kCut = 256;
+    for (size_t p = panel_begin; p < panel_end; p += V::kTilePanels) {
+        const size_t panels = smaller(V::kTilePanels, panel_end - p);
+        unsigned rows[V::kTilePanels];
+        for (size_t i = 0; i < panels; ++i) rows[i] = w.rows_in(p + i);
+        for (size_t c = 0; c < w.blocks; c += kCut) {
+            const size_t cols = smaller(kCut, w.blocks - c);
+            const uint8_t* at = w.panel(p) + c * F::kColumnBytes;
+            float* out = y + p * kPanelRows;
+            const bool add = accumulate || c > 0;
+            if (panels == V::kTilePanels)
+                float_sweep<V, F, V::kTilePanels>(at, w.panel_bytes, cols, x + c, x_stride, x_rows, out,
+                                                  y_stride, rows, add);
+            else
+                for (size_t i = 0; i < panels; ++i)
+                    float_sweep<V, F, 1>(at + i * w.panel_bytes, w.panel_bytes, cols, x + c, x_stride, x_rows,
+                                         out + i * kPanelRows, y_stride, rows + i, add);
+        }
+    }
+}
+
+template <class V, class F>
+struct FloatProduct {
+    static void multiply(const PackedMatrix& w, uint64_t panel_begin, uint64_t panel_end, const std::byte* x,
+                         size_t x_stride, size_t x_rows, float* y, size_t y_stride, bool accumulate) {
+        const PanelView view(w);
+        const auto* rows = reinterpret_cast<const float*>(x);
+        if (x_rows > 1) {
+            float_mat<V, F>(view, panel_begin, panel_end, rows, x_stride / sizeof(float), x_rows, y, y_stride,
+                            accumulate);
+            return;
+        }
+        size_t p = panel_begin;
+        for (; p + V::kStreams <= panel_end; p += V::kStreams)
+            float_streams<V, F, V::kStreams>(view, p, panel_end, rows, y, accumulate);
+        for (; p < panel_end; ++p) float_streams<V, F, 1>(view, p, panel_end, rows, y, accumulate);
+    }
+    static constexpr LinearKernel kernel = {Activations::f32, f32_bytes, prepare_f32, multiply};
+};
+
+}  // namespace
+}  // namespace redline::cpu

@@ -1,0 +1,233 @@
+// The products of quantized weights with int8 activations, over a vector family V and a format descriptor F
+// (see linear_formats.h). Integer dot products per group of columns, scaled and summed in f32.
+#pragma once
+
+#include "linear_activations.h"
+#include "linear_formats.h"
+
+namespace redline::cpu {
+namespace {
+
+// Adds the scaled dot products of 32 columns: `sums` holds one per group, w and m that many scales and
+// addends.
+template <class V, class F, class Sum>
+RL_ALWAYS_INLINE inline typename V::Floats add_scaled(typename V::Floats total, const Sum* sums,
+                                                      const typename V::Floats* w,
+                                                      const typename V::Floats* m, const Int8Block& x) {
+    if constexpr (F::kGroup == 32) {
+        total = V::fma(sums[0].value(), V::mul(w[0], V::splat(x.scale)), total);
+        if constexpr (F::kMins) total = V::fma(m[0], V::splat(x.sum), total);
+    } else {
+        const auto scaled = V::fma(sums[1].value(), w[1], V::mul(sums[0].value(), w[0]));
+        total = V::fma(scaled, V::splat(x.scale), total);
+        if constexpr (F::kMins) {
+            total = V::fma(m[0], V::splat(x.sum16[0]), total);
+            total = V::fma(m[1], V::splat(x.sum16[1]), total);
+        }
+    }
+    return total;
+}
+
+// Adds the product of one panel block with the activations x[0 .. kBlock / 32).
+template <class V, class F>
+RL_ALWAYS_INLINE inline typename V::Floats add_block(typename V::Floats total, const uint8_t* block,
+                                                     const Int8Block* x) {
+    constexpr int kParts = 32 / F::kGroup, kWide = F::kSection / 32;
+    typename V::Floats w[F::kGroups], m[F::kMins ? F::kGroups : 1];
+    F::scales(block, w, m);
+    unroll<0, F::kBlock / F::kSection>([&](auto s) RL_ALWAYS_INLINE {
+        typename V::template Sum<F> sums[kWide * kParts];
+        const Int8Block* xs = x + s * kWide;
+        unroll<0, kWide>([&](auto k) RL_ALWAYS_INLINE {
+            if constexpr (kParts == 1) {
+                sums[k].start(xs[k].neg32);
+            } else {
+                sums[2 * k].start(xs[k].neg16[0]);
+                sums[2 * k + 1].start(xs[k].neg16[1]);
+            }
+        });
+        F::template codes<s>(block, [&](auto k, auto j, auto v) RL_ALWAYS_INLINE {
+            constexpr int kPart = kParts == 1 ? 0 : j / 4;
+            sums[k * kParts + kPart].template add<j % (F::kGroup / 4)>(v, V::quad(xs[k].q + 4 * j));
+        });
+        unroll<0, kWide>([&](auto k) RL_ALWAYS_INLINE {
+            constexpr int kAt = (s * kWide + k) * kParts;
+            total = add_scaled<V, F>(total, sums + k * kParts, w + kAt, m + (F::kMins ? kAt : 0), xs[k]);
+        });
+    });
+    return total;
+}
+
+// One activation row. A single sequential stream gets half of a core's memory bandwidth (9 of 19 GB/s on
+// Sapphire Rapids), so kStreams panels are read side by side, each with a prefetch 2 KB ahead that continues
+// in the panel that this stream will read next.
+template <class V, class F, size_t kStreams>
+inline void multiply_streams(const PanelView& w, size_t p, size_t panel_end, const Int8Block* x, float* y,
+                             bool accumulate) {
+    constexpr size_t kAhead = 2048;
+    const uint8_t* at[kStreams];
+    typename V::Floats total[kStreams];
+    for (size_t i = 0; i < kStreams; ++i) {
+        at[i] = w.panel(p + i);
+        total[i] = V::zero();
+    }
+    const size_t jump = p + 2 * kStreams <= panel_end ? (kStreams - 1) * w.panel_bytes : 0;
+    const uint8_t* const first_end = at[0] + w.panel_bytes;
+    for (size_t b = 0; b < w.blocks; ++b, x += F::kBlock / 32) {
+        const size_t ahead = kAhead + (at[0] + kAhead >= first_end ? jump : 0);
+        for (size_t i = 0; i < kStreams; ++i) {
+            for (size_t line = 0; line < F::kBytes; line += 64) V::prefetch(at[i] + ahead + line);
+            total[i] = add_block<V, F>(total[i], at[i], x);
+            at[i] += F::kBytes;
+        }
+    }
+    for (size_t i = 0; i < kStreams; ++i) {
+        const unsigned rows = w.rows_in(p + i);
+        float* out = y + (p + i) * kPanelRows;
+        if (accumulate) total[i] = V::add(total[i], V::load_rows(out, rows));
+        V::store_rows(out, rows, total[i]);
+    }
+}
+
+template <class V, class F>
+inline void multiply_vec(const PanelView& w, size_t panel_begin, size_t panel_end, const Int8Block* x,
+                         float* y, bool accumulate) {
+    size_t p = panel_begin;
+    for (; p + V::kStreams <= panel_end; p += V::kStreams)
+        multiply_streams<V, F, V::kStreams>(w, p, panel_end, x, y, accumulate);
+    for (; p < panel_end; ++p) multiply_streams<V, F, 1>(w, p, panel_end, x, y, accumulate);
+}
+
+// Some columns of a panel, ready for many activation rows: bytes for the dot product, and f32 scales.
+template <class V, class F>
+struct alignas(64) Unpacked {
+    static constexpr int kBlocks = F::kBlock >= 256 ? 1 : 256 / F::kBlock;
+    static constexpr int kGroups = kBlocks * F::kGroups;
+    uint8_t codes[kBlocks * F::kBlock / 4][64];
+    typename V::Floats w[kGroups];
+    typename V::Floats m[F::kMins ? kGroups : 1];
+
+    RL_ALWAYS_INLINE void fill(const uint8_t* block, size_t blocks) {
+        for (size_t b = 0; b < blocks; ++b, block += F::kBytes) {
+            F::scales(block, w + b * F::kGroups, m + (F::kMins ? b * F::kGroups : 0));
+            unroll<0, F::kBlock / F::kSection>([&](auto s) RL_ALWAYS_INLINE {
+                uint8_t(*out)[64] = codes + (b * F::kBlock + s * F::kSection) / 4;
+                F::template codes<s>(
+                    block, [&](auto k, auto j, auto v) RL_ALWAYS_INLINE { V::store(out[8 * k + j], v); });
+            });
+        }
+    }
+};
+
+// kPanels x kRows of results over the columns in `w`.
+template <class V, class F, size_t kPanels, size_t kRows>
+inline void multiply_tile(const Unpacked<V, F>* w, size_t groups32, const Int8Block* x, size_t x_stride,
+                          float* y, size_t y_stride, const unsigned* rows, bool accumulate) {
+    constexpr int kParts = 32 / F::kGroup;
+    typename V::Floats total[kPanels][kRows];
+    for (size_t p = 0; p < kPanels; ++p)
+        for (size_t t = 0; t < kRows; ++t) total[p][t] = V::zero();
+    for (size_t g = 0; g < groups32; ++g, ++x) {
+        typename V::template Sum<F> sums[kPanels][kRows][kParts];
+        unroll<0, kParts>([&](auto part) RL_ALWAYS_INLINE {
+            unroll<0, kRows>([&](auto t) RL_ALWAYS_INLINE {
+                const Int8Block& xt = x[t * x_stride];
+                unroll<0, kPanels>([&](auto p) RL_ALWAYS_INLINE {
+                    sums[p][t][part].start(kParts == 1 ? xt.neg32 : xt.neg16[part]);
+                });
+            });
+            unroll<0, F::kGroup / 4>([&](auto j) RL_ALWAYS_INLINE {
+                constexpr int kAt = part * (F::kGroup / 4) + j;
+                typename V::Bytes v[kPanels];
+                for (size_t p = 0; p < kPanels; ++p) v[p] = V::load(w[p].codes[8 * g + kAt]);
+                unroll<0, kRows>([&](auto t) RL_ALWAYS_INLINE {
+                    const auto quad = V::quad(x[t * x_stride].q + 4 * kAt);
+                    unroll<0, kPanels>(
+                        [&](auto p) RL_ALWAYS_INLINE { sums[p][t][part].template add<j>(v[p], quad); });
+                });
+            });
+        });
+        for (size_t p = 0; p < kPanels; ++p)
+            for (size_t t = 0; t < kRows; ++t)
+                total[p][t] = add_scaled<V, F>(total[p][t], sums[p][t], w[p].w + g * kParts,
+                                               w[p].m + (F::kMins ? g * kParts : 0), x[t * x_stride]);
+    }
+    for (size_t p = 0; p < kPanels; ++p)
+        for (size_t t = 0; t < kRows; ++t) {
+            float* out = y + t * y_stride + p * kPanelRows;
+            if (accumulate) total[p][t] = V::add(total[p][t], V::load_rows(out, rows[p]));
+            V::store_rows(out, rows[p], total[p][t]);
+        }
+}
+
+// All activation rows against the columns in `w`, kTileRows at a time.
+template <class V, class F, size_t kPanels>
+inline void sweep_rows(const Unpacked<V, F>* w, size_t groups32, const Int8Block* x, size_t x_stride,
+                       size_t x_rows, float* y, size_t y_stride, const unsigned* rows, bool accumulate) {
+    constexpr size_t kRows = V::kTileRows;
+    size_t t = 0;
+    for (; t + kRows <= x_rows; t += kRows)
+        multiply_tile<V, F, kPanels, kRows>(w, groups32, x + t * x_stride, x_stride, y + t * y_stride,
+                                            y_stride, rows, accumulate);
+    unroll<1, int(kRows)>([&](auto left) {
+        if (x_rows - t == size_t(left))
+            multiply_tile<V, F, kPanels, size_t(left)>(w, groups32, x + t * x_stride, x_stride,
+                                                       y + t * y_stride, y_stride, rows, accumulate);
+    });
+}
+
+// Two and more activation rows: each panel is unpacked once, a few columns at a time into the first-level
+// cache, and meets all rows there. The columns are cut so that the activations of a cut stay in the
+// second-level cache.
+template <class V, class F>
+inline void multiply_mat(const PanelView& w, size_t panel_begin, size_t panel_end, const Int8Block* x,
+                         size_t x_stride, size_t x_rows, float* y, size_t y_stride, bool accumulate) {
+    using Columns = Unpacked<V, F>;
+    constexpr size_t kCacheBytes = size_t(1) << 20;
+    constexpr size_t kStep = Columns::kBlocks;  // blocks
+    constexpr size_t kRowBytes = kStep * F::kBlock / 32 * sizeof(Int8Block);
+    const size_t steps = kCacheBytes / (kRowBytes * x_rows);
+    const size_t cut = kStep * (steps > 0 ? steps : 1);
+    Columns columns[V::kTilePanels];
+    for (size_t begin = 0; begin < w.blocks; begin += cut) {
+        const size_t end = smaller(begin + cut, w.blocks);
+        for (size_t p = panel_begin; p < panel_end; p += V::kTilePanels) {
+            const size_t panels = smaller(V::kTilePanels, panel_end - p);
+            unsigned rows[V::kTilePanels];
+            for (size_t i = 0; i < panels; ++i) rows[i] = w.rows_in(p + i);
+            for (size_t b = begin; b < end; b += kStep) {
+                const size_t count = smaller(kStep, end - b);
+                for (size_t i = 0; i < panels; ++i) columns[i].fill(w.panel(p + i) + b * F::kBytes, count);
+                const size_t groups32 = count * F::kBlock / 32;
+                const Int8Block* xb = x + b * F::kBlock / 32;
+                float* out = y + p * kPanelRows;
+                const bool add = accumulate || b > 0;
+                if (panels == V::kTilePanels)
+                    sweep_rows<V, F, V::kTilePanels>(columns, groups32, xb, x_stride, x_rows, out, y_stride,
+                                                     rows, add);
+                else
+                    for (size_t i = 0; i < panels; ++i)
+                        sweep_rows<V, F, 1>(columns + i, groups32, xb, x_stride, x_rows, out + i * kPanelRows,
+                                            y_stride, rows + i, add);
+            }
+        }
+    }
+}
+
+template <class V, class F>
+struct Int8Product {
+    static void multiply(const PackedMatrix& w, uint64_t panel_begin, uint64_t panel_end, const std::byte* x,
+                         size_t x_stride, size_t x_rows, float* y, size_t y_stride, bool accumulate) {
+        const PanelView view(w);
+        const auto* blocks = reinterpret_cast<const Int8Block*>(x);
+        if (x_rows == 1)
+            multiply_vec<V, F>(view, panel_begin, panel_end, blocks, y, accumulate);
+        else
+            multiply_mat<V, F>(view, panel_begin, panel_end, blocks, x_stride / sizeof(Int8Block), x_rows, y,
+                               y_stride, accumulate);
+    }
+    static constexpr LinearKernel kernel = {Activations::int8_block32, int8_bytes, prepare_int8, multiply};
+};
+
+}  // namespace
+}  // namespace redline::cpu

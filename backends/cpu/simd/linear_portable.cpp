@@ -1,0 +1,183 @@
+// Matrix kernels of the portable level: plain loops over lanes, which compilers turn into the vectors that
+// every CPU of the target has. Also the one kernel for formats that have no panel layout of their own.
+//
+// The operations are functions of their own: inlined into the unrolled kernels they make half an hour of
+// compilation.
+#include "linear_table.h"
+
+namespace redline::cpu {
+
+namespace {
+
+#define RL_OUT_OF_LINE __attribute__((noinline))
+
+struct Portable {
+    struct Bytes {
+        uint8_t b[64];
+    };
+    struct Floats {
+        float f[16];
+    };
+    struct Quad {
+        int16_t x[4];
+    };
+    static constexpr bool kBiased = false;
+    static constexpr size_t kStreams = 1, kTilePanels = 1, kTileRows = 2, kFloatTileRows = 2;
+
+    static void prefetch(const uint8_t*) {}
+    RL_OUT_OF_LINE static Bytes load(const void* p) {
+        Bytes out;
+        __builtin_memcpy(out.b, p, 64);
+        return out;
+    }
+    static void store(uint8_t* p, const Bytes& v) { __builtin_memcpy(p, v.b, 64); }
+
+    template <int kFrom, int kTo, int kWidth>
+    RL_OUT_OF_LINE static Bytes place(const Bytes& v) {
+        constexpr uint8_t kMask = (1 << kWidth) - 1;
+        Bytes out;
+        for (int i = 0; i < 64; ++i) out.b[i] = uint8_t(((v.b[i] >> kFrom) & kMask) << kTo);
+        return out;
+    }
+    template <int kFrom, int kTo, int kWidth>
+    RL_OUT_OF_LINE static Bytes insert(const Bytes& base, const Bytes& v) {
+        Bytes out = place<kFrom, kTo, kWidth>(v);
+        for (int i = 0; i < 64; ++i) out.b[i] |= base.b[i];
+        return out;
+    }
+    RL_OUT_OF_LINE static Bytes signs(const Bytes& v) { return v; }
+    static const int8_t* table(const int8_t* values) { return values; }
+    RL_OUT_OF_LINE static Bytes lookup(const int8_t* table, const Bytes& nibbles) {
+        Bytes out;
+        for (int i = 0; i < 64; ++i) out.b[i] = uint8_t(table[nibbles.b[i]]);
+        return out;
+    }
+
+    RL_OUT_OF_LINE static Floats zero() { return {}; }
+    RL_OUT_OF_LINE static Floats splat(float v) {
+        Floats out;
+        for (float& f : out.f) f = v;
+        return out;
+    }
+    RL_OUT_OF_LINE static Floats add(const Floats& a, const Floats& b) {
+        Floats out;
+        for (int i = 0; i < 16; ++i) out.f[i] = a.f[i] + b.f[i];
+        return out;
+    }
+    RL_OUT_OF_LINE static Floats mul(const Floats& a, const Floats& b) {
+        Floats out;
+        for (int i = 0; i < 16; ++i) out.f[i] = a.f[i] * b.f[i];
+        return out;
+    }
+    RL_OUT_OF_LINE static Floats fma(const Floats& a, const Floats& b, const Floats& c) {
+        Floats out;
+        for (int i = 0; i < 16; ++i) out.f[i] = a.f[i] * b.f[i] + c.f[i];
+        return out;
+    }
+    RL_OUT_OF_LINE static Floats floats(const float* p) {
+        Floats out;
+        __builtin_memcpy(out.f, p, sizeof out.f);
+        return out;
+    }
+    RL_OUT_OF_LINE static Floats halfs(const uint8_t* p) {
+        uint16_t h[16];
+        __builtin_memcpy(h, p, sizeof h);
+        Floats out;
+        for (int i = 0; i < 16; ++i) out.f[i] = half_to_float(h[i]);
+        return out;
+    }
+    RL_OUT_OF_LINE static Floats bfloats(const uint8_t* p) {
+        uint16_t h[16];
+        __builtin_memcpy(h, p, sizeof h);
+        Floats out;
+        for (int i = 0; i < 16; ++i) out.f[i] = bfloat_to_float(h[i]);
+        return out;
+    }
+    RL_OUT_OF_LINE static Floats u8s(const uint8_t* p) { return u8_field<0, 0, 8>(p); }
+    RL_OUT_OF_LINE static Floats i8s(const uint8_t* p) {
+        Floats out;
+        for (int i = 0; i < 16; ++i) out.f[i] = float(int8_t(p[i]));
+        return out;
+    }
+    template <int kFrom, int kTo, int kWidth>
+    RL_OUT_OF_LINE static Floats u8_field(const uint8_t* p) {
+        Floats out;
+        for (int i = 0; i < 16; ++i) out.f[i] = float(((p[i] >> kFrom) & ((1 << kWidth) - 1)) << kTo);
+        return out;
+    }
+    RL_OUT_OF_LINE static Floats half_powers(const uint8_t* p) {
+        Floats out;
+        for (int i = 0; i < 16; ++i)
+            out.f[i] = bits_to_float(p[i] < 2 ? 0x00200000u << p[i] : uint32_t(p[i] - 1) << 23);
+        return out;
+    }
+    RL_OUT_OF_LINE static Floats load_rows(const float* p, unsigned count) {
+        Floats out = {};
+        for (unsigned i = 0; i < count; ++i) out.f[i] = p[i];
+        return out;
+    }
+    static void store_rows(float* p, unsigned count, const Floats& v) {
+        for (unsigned i = 0; i < count; ++i) p[i] = v.f[i];
+    }
+    static Quad quad(const int8_t* p) { return {{p[0], p[1], p[2], p[3]}}; }
+
+    template <class F>
+    struct Sum {
+        int32_t sum[16];
+
+        RL_OUT_OF_LINE void start(const int32_t& negative) {
+            constexpr int kBiasShift = 8 - F::kBits;  // negative is for a bias of 128
+            for (int32_t& s : sum) s = F::kOffset ? negative >> kBiasShift : 0;
+        }
+        template <int>
+        RL_OUT_OF_LINE void add(const Bytes& codes, const Quad& x) {
+            for (int r = 0; r < 16; ++r)
+                for (int i = 0; i < 4; ++i) {
+                    const uint8_t code = codes.b[4 * r + i];
+                    sum[r] += (F::kSigned ? int16_t(int8_t(code)) : int16_t(code)) * x.x[i];
+                }
+        }
+        RL_OUT_OF_LINE Floats value() const {
+            Floats out;
+            for (int i = 0; i < 16; ++i) out.f[i] = float(sum[i]);
+            return out;
+        }
+    };
+};
+
+// Any format: its panels hold the rows as in the file. Decodes a few columns at a time and multiplies in f32.
+void multiply_any(const PackedMatrix& w, uint64_t panel_begin, uint64_t panel_end, const std::byte* x,
+                  size_t x_stride, size_t x_rows, float* y, size_t y_stride, bool accumulate) {
+    constexpr size_t kCut = 256;  // no block is longer
+    float weights[kCut];
+    const uint64_t row_end = smaller(panel_end * kPanelRows, w.rows);
+    for (uint64_t r = panel_begin * kPanelRows; r < row_end; ++r) {
+        const std::byte* row = w.data + r * w.format->row_bytes(w.cols);
+        for (size_t c = 0; c < w.cols; c += kCut) {
+            const size_t cols = smaller(kCut, w.cols - c);
+            w.format->decode(row + w.format->row_bytes(c), weights, cols);
+            for (size_t t = 0; t < x_rows; ++t) {
+                const auto* xt = reinterpret_cast<const float*>(x + t * x_stride) + c;
+                float sum[8] = {};
+                for (size_t i = 0; i + 8 <= cols; i += 8)
+                    for (size_t lane = 0; lane < 8; ++lane) sum[lane] += weights[i + lane] * xt[i + lane];
+                for (size_t i = cols / 8 * 8; i < cols; ++i) sum[0] += weights[i] * xt[i];
+                const float total =
+                    (sum[0] + sum[4] + (sum[1] + sum[5])) + (sum[2] + sum[6] + (sum[3] + sum[7]));
+                float& out = y[t * y_stride + r];
+                out = accumulate || c > 0 ? out + total : total;
+            }
+        }
+    }
+}
+
+constexpr LinearKernel kAnyFormat = {Activations::f32, f32_bytes, prepare_f32, multiply_any};
+
+}  // namespace
+
+const LinearKernel* linear_kernel_portable(uint32_t gguf_id) {
+    if (panel_fields(gguf_id).empty()) return &kAnyFormat;
+    return find_linear_kernel<Portable>(gguf_id);
+}
+
+}  // namespace redline::cpu

@@ -1,0 +1,37 @@
+// The table of a level: one kernel per format, over the level's vector family.
+#pragma once
+
+#include "linear_float.h"
+#include "linear_int8.h"
+
+namespace redline::cpu {
+namespace {
+
+template <class... Entries>
+RL_ALWAYS_INLINE inline const LinearKernel* find_kernel(uint32_t gguf_id) {
+    const LinearKernel* found = nullptr;
+    ((Entries::kId == gguf_id ? void(found = &Entries::kernel) : void()), ...);
+    return found;
+}
+
+template <class V, class F>
+struct Int8Entry : Int8Product<V, F> {
+    static constexpr uint32_t kId = F::kId;
+};
+template <class V, class F>
+struct FloatEntry : FloatProduct<V, F> {
+    static constexpr uint32_t kId = F::kId;
+};
+
+template <class V>
+RL_ALWAYS_INLINE inline const LinearKernel* find_linear_kernel(uint32_t gguf_id) {
+    return find_kernel<
+        FloatEntry<V, F32<V>>, FloatEntry<V, F16<V>>, FloatEntry<V, BF16<V>>, Int8Entry<V, Q4_0<V>>,
+        Int8Entry<V, Q4_1<V>>, Int8Entry<V, Q5_0<V>>, Int8Entry<V, Q5_1<V>>, Int8Entry<V, Q8_0<V>>,
+        Int8Entry<V, Q2_K<V>>, Int8Entry<V, Q3_K<V>>, Int8Entry<V, Q4_K<V>>, Int8Entry<V, Q5_K<V>>,
+        Int8Entry<V, Q6_K<V>>, Int8Entry<V, IQ4_NL<V>>, Int8Entry<V, IQ4_XS<V>>, Int8Entry<V, MXFP4<V>>>(
+        gguf_id);
+}
+
+}  // namespace
+}  // namespace redline::cpu

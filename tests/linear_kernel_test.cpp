@@ -1,0 +1,417 @@
+// Every level's matrix kernels against a double-precision product of the decoded weights, within bounds
+// computed from the data. Packed weights and prepared activations end at an inaccessible page; results are
+// fenced by canaries.
+#include "backends/cpu/kernels.h"
+#include "support/guarded.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <random>
+#include <vector>
+
+using namespace redline;
+using namespace redline::cpu;
+using redline::test::Guarded;
+
+namespace {
+
+// Where a block's halves lie and, for formats with a minimum, its codes.
+struct FormatCase {
+    uint32_t id;
+    int scale = -1, minimum = -1;
+    uint32_t codes_begin = 0, codes_end = 0;
+};
+constexpr FormatCase kFormats[] = {
+    {0},
+    {1},
+    {30},
+    {2, 0},
+    {3, 0, 2, 4, 20},
+    {6, 0},
+    {7, 0, 2, 4, 24},
+    {8, 0},
+    {10, 80, 82, 16, 80},
+    {11, 108},
+    {12, 0, 2, 16, 144},
+    {13, 0, 2, 16, 176},
+    {14, 208},
+    {20, 0},
+    {23, 0},
+    {39},
+};
+
+enum class Weights { random, zero_scale, ones, zeros, alternating, subnormal_scale, large_scale, count };
+enum class Inputs { random, full_scale, alternating, spikes, wide, subnormal, zero, constant, count };
+
+std::vector<Isa> levels() {
+    std::vector<Isa> out;
+    for (const Isa isa : kIsaLevels)
+        if (isa <= best_isa()) out.push_back(isa);
+    return out;
+}
+
+const Format& format_of(const FormatCase& c) {
+    const Format* format = find_format(c.id);
+    REQUIRE(format != nullptr);
+    return *format;
+}
+
+void set_half(std::byte* at, float value) {
+    const uint16_t half = float_to_half(value);
+    std::memcpy(at, &half, 2);
+}
+
+void fill_floats(const Format& format, Weights kind, std::mt19937& random, std::byte* out, size_t count) {
+    std::normal_distribution<float> normal(0.0f, 0.05f);
+    for (size_t i = 0; i < count; ++i, out += format.block_bytes) {
+        float value = normal(random);
+        if (kind == Weights::zero_scale || kind == Weights::zeros) value = 0.0f;
+        if (kind == Weights::ones) value = 1.0f;
+        if (kind == Weights::alternating) value = i % 2 ? 3.0f : -3.0f;
+        if (kind == Weights::subnormal_scale) value *= format.gguf_id == 1 ? 1e-6f : 1e-38f;
+        if (kind == Weights::large_scale) value *= 1e5f;
+        if (format.gguf_id == 0)
+            std::memcpy(out, &value, 4);
+        else if (format.gguf_id == 1)
+            set_half(out, value);
+        else {
+            const uint16_t bits = float_to_bfloat(value);
+            std::memcpy(out, &bits, 2);
+        }
+    }
+}
+
+void fill_blocks(const FormatCase& c, Weights kind, std::mt19937& random, std::byte* out, size_t blocks) {
+    const Format& format = format_of(c);
+    if (format.block == 1) return fill_floats(format, kind, random, out, blocks);
+    std::uniform_real_distribution<float> scale(-0.02f, 0.02f);
+    for (size_t b = 0; b < blocks; ++b, out += format.block_bytes) {
+        for (uint32_t i = 0; i < format.block_bytes; ++i) {
+            uint32_t byte = uint32_t(random());
+            if (kind == Weights::ones) byte = 0xFF;
+            if (kind == Weights::zeros) byte = 0;
+            if (kind == Weights::alternating) byte = i % 2 ? 0x80 : 0x7F;
+            out[i] = std::byte(byte);
+        }
+        float d = scale(random), m = scale(random);
+        if (kind == Weights::zero_scale) d = m = 0.0f;
+        if (kind == Weights::subnormal_scale) d = m = 0x1p-24f;
+        if (kind == Weights::large_scale) d = 60000.0f, m = -60000.0f;
+        if (c.scale >= 0) set_half(out + c.scale, d);
+        if (c.minimum >= 0) set_half(out + c.minimum, m);
+        if (c.id == 39) {  // a power of two instead of a half; 0 and 1 are subnormal
+            uint32_t exponent = 118 + uint32_t(random() % 8);
+            if (kind == Weights::subnormal_scale) exponent = uint32_t(random() % 3);
+            if (kind == Weights::large_scale) exponent = 180;
+            out[0] = std::byte(exponent);
+        }
+    }
+}
+
+void fill_inputs(Inputs kind, std::mt19937& random, float* x, size_t cols) {
+    std::normal_distribution<float> normal(0.0f, 1.0f);
+    for (size_t i = 0; i < cols; ++i) {
+        float value = normal(random);
+        if (kind == Inputs::full_scale) value = random() % 2 ? 1.5f : -1.5f;
+        if (kind == Inputs::alternating) value = i % 2 ? 2.0f : -2.0f;
+        if (kind == Inputs::spikes && i % 29 == 3) value *= 1000.0f;
+        if (kind == Inputs::wide) value *= std::exp2(float(int(random() % 80) - 40));
+        if (kind == Inputs::subnormal) value *= 1e-39f;
+        if (kind == Inputs::zero) value = 0.0f;
+        if (kind == Inputs::constant) value = 0.7f;
+        x[i] = value;
+    }
+}
+
+// For one result: the exact value and what its error is measured against.
+struct Want {
+    double value = 0.0;
+    double magnitude = 0.0;  // sum |w| |x|
+    double expanded = 0.0;   // the same where w = scale * code + minimum counts as both parts
+    double step = 0.0;       // sum |w| (half an int8 step of x's block of 32)
+    double weights = 0.0;    // sum |w|
+    double inputs = 0.0;     // sum |x|
+};
+
+struct Problem {
+    const FormatCase* format_case;
+    const Format* format;
+    size_t rows, cols, x_rows;
+    std::vector<std::byte> file;        // (rows, row_bytes)
+    std::vector<float> weights, parts;  // (rows, cols); parts: |scale * code| + |minimum| at most
+    std::vector<float> x;               // (x_rows, cols)
+    std::vector<Want> want;             // (x_rows, rows)
+};
+
+// The largest of |scale * code| + |minimum| that each element's group allows, from the decoder itself.
+void expand(const FormatCase& c, const Format& format, const std::byte* row, size_t cols, float* parts) {
+    format.decode(row, parts, cols);
+    if (c.minimum < 0) {
+        for (size_t i = 0; i < cols; ++i) parts[i] = std::abs(parts[i]);
+        return;
+    }
+    std::vector<std::byte> low(row, row + format.row_bytes(cols)), high = low;
+    for (size_t b = 0; b < low.size(); b += format.block_bytes)
+        for (uint32_t i = c.codes_begin; i < c.codes_end; ++i) {
+            low[b + i] = std::byte(0);
+            high[b + i] = std::byte(0xFF);
+        }
+    std::vector<float> top(cols);
+    format.decode(low.data(), parts, cols);
+    format.decode(high.data(), top.data(), cols);
+    for (size_t i = 0; i < cols; ++i) parts[i] = std::abs(parts[i]) + std::abs(top[i] - parts[i]);
+}
+
+Problem make_problem(const FormatCase& c, size_t rows, size_t cols, size_t x_rows, uint32_t seed, int kinds) {
+    std::mt19937 random(seed);
+    Problem p{&c, &format_of(c), rows, cols, x_rows, {}, {}, {}, {}, {}};
+    const size_t row_bytes = p.format->row_bytes(cols);
+    p.file.resize(rows * row_bytes);
+    p.weights.resize(rows * cols);
+    p.parts.resize(rows * cols);
+    for (size_t r = 0; r < rows; ++r) {
+        // Mostly random rows, so that an odd row among them shows when rows are mixed up.
+        const auto kind = r % 3 ? Weights::random : Weights((r / 3 + size_t(kinds)) % size_t(Weights::count));
+        fill_blocks(c, kind, random, p.file.data() + r * row_bytes, cols / p.format->block);
+        p.format->decode(p.file.data() + r * row_bytes, p.weights.data() + r * cols, cols);
+        expand(c, *p.format, p.file.data() + r * row_bytes, cols, p.parts.data() + r * cols);
+    }
+    p.x.resize(x_rows * cols);
+    for (size_t t = 0; t < x_rows; ++t)
+        fill_inputs(Inputs((t + size_t(kinds)) % size_t(Inputs::count)), random, p.x.data() + t * cols, cols);
+    p.want.resize(x_rows * rows);
+    std::vector<double> step(cols);
+    for (size_t t = 0; t < x_rows; ++t) {
+        const float* x = p.x.data() + t * cols;
+        for (size_t i = 0; i < cols; i += 32) {
+            float largest = 0.0f;
+            for (size_t j = i; j < std::min(cols, i + 32); ++j) largest = std::max(largest, std::abs(x[j]));
+            for (size_t j = i; j < std::min(cols, i + 32); ++j) step[j] = double(largest) / 254.0;
+        }
+        for (size_t r = 0; r < rows; ++r) {
+            Want& want = p.want[t * rows + r];
+            for (size_t i = 0; i < cols; ++i) {
+                const double w = p.weights[r * cols + i];
+                want.value += w * x[i];
+                want.magnitude += std::abs(w * x[i]);
+                want.expanded += double(p.parts[r * cols + i]) * (std::abs(double(x[i])) + step[i]);
+                want.step += std::abs(w) * step[i];
+                want.weights += std::abs(w);
+                want.inputs += std::abs(double(x[i]));
+            }
+        }
+    }
+    return p;
+}
+
+double bound(const Want& want, size_t cols, Activations activations) {
+    const double rounding = 4.0 * std::sqrt(double(cols)) * 0x1p-24;
+    // Below these, a product, a scale or an operand may have become zero.
+    const double smallest = (want.weights + want.inputs + double(cols)) * 0x1p-126;
+    switch (activations) {
+        case Activations::f32:
+            return rounding * want.magnitude + smallest;
+        case Activations::bf16:
+            return rounding * want.expanded + 0x1p-8 * want.magnitude + smallest;
+        case Activations::int8_block32:
+            return rounding * want.expanded + want.step * (1.0 + 0x1p-20) + want.weights * 0x1p-110 +
+                   smallest;
+    }
+    return 0.0;
+}
+
+PackedMatrix pack(const Format& format, const std::byte* file, size_t rows, size_t cols, std::byte* out) {
+    PackedMatrix matrix{&format, rows, cols, out};
+    for (size_t r = 0; r < rows; r += kPanelRows)
+        pack_panel(format, file + r * format.row_bytes(cols), std::min(kPanelRows, rows - r), cols,
+                   out + r / kPanelRows * matrix.panel_bytes());
+    return matrix;
+}
+
+size_t packed_bytes(const Format& format, size_t rows, size_t cols) {
+    return PackedMatrix{&format, rows, cols, nullptr}.bytes();
+}
+
+struct Outcome {
+    double worst = 0.0;  // largest share of a bound that an error used
+    std::string where;   // of the first result beyond its bound
+    bool canaries = true;
+    Activations activations = Activations::f32;
+};
+
+// Multiplies the first `rows` rows by the first `x_rows` activation rows, in two calls that share out the
+// panels.
+Outcome run(const Problem& p, Isa isa, size_t rows, size_t x_rows, bool accumulate) {
+    Outcome outcome;
+    Guarded<std::byte> data(packed_bytes(*p.format, rows, p.cols));
+    const PackedMatrix matrix = pack(*p.format, p.file.data(), rows, p.cols, data.data());
+    const LinearKernel& kernel = linear_kernel(isa, *p.format, x_rows);
+    outcome.activations = kernel.activations;
+    const size_t x_stride = kernel.activation_bytes(p.cols);
+    Guarded<std::byte> x(x_rows * x_stride);
+    for (size_t t = 0; t < x_rows; ++t)
+        kernel.prepare(p.x.data() + t * p.cols, p.cols, x.data() + t * x_stride);
+    constexpr float kCanary = -12345.0f, kBefore = 0.25f;
+    const size_t gap = 3, y_stride = rows + gap;
+    Guarded<float> y(x_rows * y_stride - gap);
+    std::fill(y.begin(), y.end(), kCanary);
+    if (accumulate)
+        for (size_t t = 0; t < x_rows; ++t) std::fill_n(y.data() + t * y_stride, rows, kBefore);
+    const size_t middle = matrix.panels() / 2;
+    kernel.multiply(matrix, 0, middle, x.data(), x_stride, x_rows, y.data(), y_stride, accumulate);
+    kernel.multiply(matrix, middle, matrix.panels(), x.data(), x_stride, x_rows, y.data(), y_stride,
+                    accumulate);
+    outcome.canaries = data.intact() && x.intact() && y.intact();
+    for (size_t t = 0; t < x_rows; ++t)
+        for (size_t r = 0; r < y_stride && t * y_stride + r < y.size(); ++r) {
+            const float got = y[t * y_stride + r];
+            if (r >= rows) {
+                outcome.canaries &= got == kCanary;
+                continue;
+            }
+            const Want& want = p.want[t * p.rows + r];
+            if (want.magnitude > 1e36) continue;
+            double limit = bound(want, p.cols, kernel.activations);
+            const double value = want.value + (accumulate ? double(kBefore) : 0.0);
+            if (accumulate) limit += 0x1p-22 * (std::abs(value) + double(kBefore) + want.magnitude);
+            const double fraction = std::abs(double(got) - value) / limit;
+            if (!(fraction <= 1.0) && outcome.where.empty())
+                outcome.where =
+                    fmt::format("row {} of x row {}: got {}, want {}, bound {}", r, t, got, value, limit);
+            outcome.worst = std::isnan(fraction) ? HUGE_VAL : std::max(outcome.worst, fraction);
+        }
+    return outcome;
+}
+
+std::vector<size_t> columns_of(const Format& format) {
+    if (format.block == 1) return {1, 7, 172, 300, 1030};
+    if (format.block == 32) return {32, 96, 288, 832};
+    return {256, 512, 1280};
+}
+
+using Worst = std::map<std::pair<Isa, Activations>, double>;
+
+void check(const Problem& p, size_t rows, size_t x_rows, bool accumulate, Worst& worst) {
+    for (const Isa isa : levels()) {
+        const Outcome outcome = run(p, isa, rows, x_rows, accumulate);
+        INFO(fmt::format("{} {} {}x{} times {} rows", isa_name(isa), p.format->name, rows, p.cols, x_rows));
+        INFO(outcome.where);
+        CHECK(outcome.worst <= 1.0);
+        CHECK(outcome.canaries);
+        double& level = worst[{isa, outcome.activations}];
+        level = std::max(level, outcome.worst);
+    }
+}
+
+void report(const Worst& worst) {
+    constexpr const char* names[] = {"f32", "bf16", "int8"};
+    for (const auto& [key, fraction] : worst)
+        MESSAGE(fmt::format("{}, {} activations: worst fraction of the bound {:.3f}", isa_name(key.first),
+                            names[int(key.second)], fraction));
+}
+
+}  // namespace
+
+TEST_CASE("linear: a packed panel gives back every row bit for bit") {
+    for (const Format* format : all_formats()) {
+        const auto known = std::find_if(std::begin(kFormats), std::end(kFormats),
+                                        [&](const FormatCase& c) { return c.id == format->gguf_id; });
+        const FormatCase c = known != std::end(kFormats) ? *known : FormatCase{format->gguf_id};
+        for (const size_t cols : {size_t(format->block), size_t(format->block) * 9})
+            for (const size_t rows : {1, 15, 16, 17, 37}) {
+                std::mt19937 random(1);
+                const size_t row_bytes = format->row_bytes(cols);
+                Guarded<std::byte> file(rows * row_bytes);
+                fill_blocks(c, Weights::random, random, file.data(), rows * cols / format->block);
+                Guarded<std::byte> data(packed_bytes(*format, rows, cols));
+                const PackedMatrix matrix = pack(*format, file.data(), rows, cols, data.data());
+                std::vector<float> want(cols);
+                size_t different = 0;
+                for (size_t r = 0; r < rows; ++r) {
+                    Guarded<float> got(cols);
+                    unpack_row(matrix, r, got.data());
+                    format->decode(file.data() + r * row_bytes, want.data(), cols);
+                    different += std::memcmp(got.data(), want.data(), cols * sizeof(float)) != 0;
+                    different += !got.intact();
+                }
+                INFO(fmt::format("{} {}x{}", format->name, rows, cols));
+                CHECK(different == 0);
+                CHECK(data.intact());
+            }
+    }
+}
+
+TEST_CASE("linear: every level, format and number of rows is within its bound") {
+    Worst worst;
+    int kinds = 0;
+    for (const FormatCase& c : kFormats)
+        for (const size_t cols : columns_of(format_of(c))) {
+            const Problem p = make_problem(c, 37, cols, 64, uint32_t(7 + cols), kinds++);
+            int shape = 0;
+            for (const size_t x_rows : {1, 2, 3, 5, 8, 16, 17, 33, 64})
+                for (const size_t rows : {1, 15, 16, 17, 37})
+                    if (rows == 37 || (shape + kinds) % 3 == 0)
+                        check(p, rows, x_rows, shape++ % 4 == 3, worst);
+        }
+    report(worst);
+}
+
+TEST_CASE("linear: every kind of weights meets every kind of inputs") {
+    Worst worst;
+    for (const FormatCase& c : kFormats)
+        for (int kinds = 0; kinds < 8; ++kinds) {
+            const size_t cols = format_of(c).block == 1 ? 172 : 768;
+            const Problem p = make_problem(c, 22, cols, 16, uint32_t(kinds), kinds);
+            for (const size_t x_rows : {1, 4, 16}) check(p, 22, x_rows, false, worst);
+        }
+    report(worst);
+}
+
+TEST_CASE("linear: many panels, and more activations than the caches hold") {
+    Worst worst;
+    for (const uint32_t id : {0u, 30u, 8u, 12u, 14u}) {
+        const auto c = std::find_if(std::begin(kFormats), std::end(kFormats),
+                                    [&](const FormatCase& each) { return each.id == id; });
+        check(make_problem(*c, 16 * 19 + 5, 1024, 1, 3, 0), 16 * 19 + 5, 1, false, worst);
+        check(make_problem(*c, 35, 1280, 530, 4, 0), 35, 530, true, worst);
+    }
+    report(worst);
+}
+
+TEST_CASE("linear: what is not finite in the activations reaches every result of its row and no other") {
+    for (const FormatCase& c : kFormats)
+        for (const float bad : {HUGE_VALF, -HUGE_VALF, std::nanf("")})
+            for (const size_t x_rows : {1, 3, 40}) {
+                const size_t cols = format_of(c).block == 1 ? 100 : 512;
+                Problem p = make_problem(c, 19, cols, x_rows, 5, 0);
+                const size_t bad_row = x_rows / 2;
+                p.x[bad_row * cols + cols - 3] = bad;
+                for (const Isa isa : levels()) {
+                    Guarded<std::byte> data(packed_bytes(*p.format, p.rows, cols));
+                    const PackedMatrix matrix = pack(*p.format, p.file.data(), p.rows, cols, data.data());
+                    const LinearKernel& kernel = linear_kernel(isa, *p.format, x_rows);
+                    const size_t stride = kernel.activation_bytes(cols);
+                    std::vector<std::byte> x(x_rows * stride);
+                    for (size_t t = 0; t < x_rows; ++t)
+                        kernel.prepare(p.x.data() + t * cols, cols, x.data() + t * stride);
+                    std::vector<float> y(x_rows * p.rows);
+                    kernel.multiply(matrix, 0, matrix.panels(), x.data(), stride, x_rows, y.data(), p.rows,
+                                    false);
+                    size_t wrong = 0;
+                    for (size_t t = 0; t < x_rows; ++t)
+                        for (size_t r = 0; r < p.rows; ++r)
+                            wrong += std::isfinite(y[t * p.rows + r]) == (t == bad_row);
+                    INFO(fmt::format("{} {} {} rows, {}", isa_name(isa), p.format->name, x_rows, bad));
+                    CHECK(wrong == 0);
+                }
+            }
+}
+
+TEST_CASE("linear: a level that exists has a name, and the highest is found") {
+    CHECK(std::string(isa_name(Isa::portable)) == "portable");
+    MESSAGE(fmt::format("this machine: {}", isa_name(best_isa())));
+}
