@@ -19,8 +19,9 @@ using Bytes = std::vector<std::byte>;
 template <typename T>
 void append(Bytes& out, const T& number) {
     static_assert(std::is_arithmetic_v<T>);
-    const auto* bytes = reinterpret_cast<const std::byte*>(&number);
-    out.insert(out.end(), bytes, bytes + sizeof(T));
+    const size_t at = out.size();
+    out.resize(at + sizeof(T));
+    std::memcpy(out.data() + at, &number, sizeof(T));
 }
 
 inline void append_string(Bytes& out, std::string_view text) {
