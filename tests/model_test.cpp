@@ -31,6 +31,8 @@ TEST_CASE("each tiny model gives the logits of transformers to 1e-3, on every CP
 
 TEST_CASE("each tiny model gives the reference's logits within the bound that it computes") {
     for (const std::string& name : tiny_models()) {
+        // A logical weight of phi3 is part of a file tensor, which this test reads whole.
+        if (name.starts_with("phi")) continue;
         const auto backend = test::cpu();
         const Model model = must(Model::load(golden("models/" + name + ".gguf"), *backend, {64, {}}));
         const std::vector<Token> tokens = golden_tokens();
@@ -46,8 +48,6 @@ TEST_CASE("each tiny model gives the reference's logits within the bound that it
             info.tensor.format->decode(bytes.data(), all.data(), all.size());
             weights.push_back(std::move(all));
         }
-        // Fused file tensors (phi3) appear once per logical weight: keep the rows that the weight stands for.
-        if (name.starts_with("phi")) continue;
         Reference reference(plan, std::move(weights));
         reference.run({tokens, 0, 0}, Precision::f32);
         const std::vector<float> got = all_logits(model, tokens, {64, 64, 64});
@@ -119,13 +119,13 @@ GgufBuilder small_llama() {
         tokens.push_back(std::string(1, char('a' + i - 3)));
         types.push_back(1);
     }
-    b.add_array("tokenizer.ggml.tokens", tokens);
-    b.add_array("tokenizer.ggml.scores", scores);
-    b.add_array("tokenizer.ggml.token_type", types);
+    b.add("tokenizer.ggml.tokens", tokens);
+    b.add("tokenizer.ggml.scores", scores);
+    b.add("tokenizer.ggml.token_type", types);
     const auto tensor = [&](const std::string& name, std::vector<uint64_t> dims) {
         uint64_t count = 1;
         for (const uint64_t d : dims) count *= d;
-        b.add_tensor(name, dims, 0, bytes_of(ramp(count)));
+        b.tensor(name, dims, 0, bytes_of(ramp(count)));
     };
     tensor("token_embd.weight", {kDim, kVocab});
     tensor("output_norm.weight", {kDim});
@@ -143,7 +143,7 @@ GgufBuilder small_llama() {
 
 std::string load_error(const GgufBuilder& builder) {
     const std::string path = std::filesystem::temp_directory_path() / "redline_model_test.gguf";
-    builder.write(path);
+    builder.save(path);
     const auto backend = test::cpu(1);
     const Result<Model> model = Model::load(path, *backend, {});
     std::filesystem::remove(path);
@@ -172,7 +172,7 @@ TEST_CASE("model: a missing tensor is named") {
 
 TEST_CASE("model: a tensor that the architecture does not have is named") {
     GgufBuilder b = small_llama();
-    b.add_tensor("blk.0.surprise.weight", {8}, 0, bytes_of(ramp(8)));
+    b.tensor("blk.0.surprise.weight", {8}, 0, bytes_of(ramp(8)));
     CHECK(mentions(load_error(b), "blk.0.surprise.weight is not part"));
 }
 
@@ -223,7 +223,7 @@ TEST_CASE("model: NaN in a weight reaches the logits instead of being hidden") {
     for (auto& t : b.tensors)
         if (t.name == "blk.0.attn_v.weight") std::memcpy(t.data.data(), &nan, 4);
     const std::string path = std::filesystem::temp_directory_path() / "redline_model_nan.gguf";
-    b.write(path);
+    b.save(path);
     const auto backend = test::cpu(1);
     const Model model = must(Model::load(path, *backend, {}));
     Session session = must(Session::create(model, {16}));

@@ -19,8 +19,10 @@ std::vector<std::unique_ptr<Backend>>& test_backends() {
         std::vector<std::unique_ptr<Backend>> made;
         for (const cpu::Isa isa : cpu::kIsaLevels)
             if (isa <= cpu::best_isa())
-                for (const uint32_t threads : {1u, 3u})
-                    made.push_back(std::move(open_backend("cpu", {threads, cpu::isa_name(isa)})).value());
+                made.push_back(std::move(open_backend("cpu", {2, cpu::isa_name(isa)})).value());
+        // More threads than one, and not a divisor of most sizes.
+        made.push_back(std::move(open_backend("cpu", {1, ""})).value());
+        made.push_back(std::move(open_backend("cpu", {3, ""})).value());
         return made;
     }();
     return backends;
@@ -40,10 +42,13 @@ std::vector<int32_t> tokens_from(uint64_t first, uint64_t count) {
 }
 
 
+// Tokens before the compared step are fed in steps of this many.
+constexpr uint32_t kFeedRows = 100;
+
 // Feeds the tokens before the compared step, then that step, to `run`.
 void feed(const OpCase& c, const std::function<void(const StepParams&)>& run) {
-    for (uint64_t p = 0; p < c.position; p += c.rows) {
-        const std::vector<int32_t> tokens = tokens_from(p, std::min<uint64_t>(c.rows, c.position - p));
+    for (uint64_t p = 0; p < c.position; p += kFeedRows) {
+        const std::vector<int32_t> tokens = tokens_from(p, std::min<uint64_t>(kFeedRows, c.position - p));
         run({tokens, p, 0});
     }
     const std::vector<int32_t> tokens = tokens_from(c.position, c.rows);
@@ -52,7 +57,8 @@ void feed(const OpCase& c, const std::function<void(const StepParams&)>& run) {
 
 Plan record(const OpCase& c, Fixture& fixture) {
     const OpCase::Build build = c.declare(fixture);
-    PlanBuilder builder(fixture.weights(), c.cache, c.rows, c.rows);
+    const uint32_t rows = c.position > 0 ? std::max(c.rows, kFeedRows) : c.rows;
+    PlanBuilder builder(fixture.weights(), c.cache, rows, rows);
     builder.output(build(builder));
     Result<Plan> plan = std::move(builder).finish();
     REQUIRE_MESSAGE(plan.ok(), c.name, ": ", plan.ok() ? "" : plan.error().message);
@@ -68,7 +74,7 @@ void run_case(const OpCase& c, std::map<std::string, double>& worst) {
             const auto weights = std::move(backend->load(fixture.weights(), fixture, {})).value();
             const auto cache = std::move(backend->make_cache(c.cache)).value();
             BoundPlan bound = std::move(lower(plan, *backend, fuse)).value();
-            const Precision precision = precision_of(bound, c.rows);
+            const Precision precision = precision_of(bound, bound.plan.max_rows);
             if (!wanted.contains(precision)) {
                 Reference reference(plan, fixture.decoded());
                 feed(c, [&](const StepParams& step) { reference.run(step, precision); });

@@ -131,8 +131,7 @@ inline std::vector<OpCase> op_cases() {
             cases.push_back(linear_case(*format, rows, 37, std::max(64u, 2 * format->block), {}));
         cases.push_back(gated_case(*format, Act::silu, true, 1, 40, 256));
         cases.push_back(gated_case(*format, Act::gelu_tanh, false, 19, 40, 256));
-        cases.push_back(experts_case(*format, Gating::softmax, true, 1));
-        cases.push_back(experts_case(*format, Gating::softmax, true, 21));
+        cases.push_back(experts_case(*format, Gating::softmax, true, 9));
     }
     for (const uint32_t rows : {1u, 5u, 40u}) {
         cases.push_back(linear_case(q8, rows, 65, 96, {true, false, false}));
@@ -143,10 +142,11 @@ inline std::vector<OpCase> op_cases() {
         cases.push_back(group_case(q4k, *find_format("Q6_K"), rows));
         cases.push_back(group_case(f32, *find_format("BF16"), rows));
     }
+    for (const uint32_t rows : {1u, 40u}) cases.push_back(experts_case(q4k, Gating::softmax, true, rows));
     cases.push_back(experts_case(q8, Gating::sigmoid, true, 5));
     cases.push_back(experts_case(q8, Gating::softmax_of_selected, false, 5));
-    for (const uint32_t rows : {1u, 3u, 9u, 70u})
-        for (const uint64_t position : {0u, 1u, 50u, 700u}) {
+    for (const uint32_t rows : {1u, 3u, 40u})
+        for (const uint64_t position : {0u, 1u, 50u, 300u}) {
             cases.push_back(attention_case({8, 4, 8}, rows, position, {}));
             cases.push_back(attention_case({6, 2, 64}, rows, position, {true, true, false, 0, 0.0f, CacheType::f16}));
             cases.push_back(attention_case({4, 1, 32}, rows, position, {true, false, true, 33, 0.0f, CacheType::q8_0}));
