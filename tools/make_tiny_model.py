@@ -8,8 +8,8 @@ transformers. So the logits check the whole way from the file's conventions to t
 Needs numpy and gguf; for --logits also torch and transformers 5.
 
 examples:
-  make_tiny_model.py --logits -o tests/golden/models      the checked-in set: models, tokens.txt, logits as .npy
-  make_tiny_model.py --kquant -o /tmp/tiny                sizes that every quantized type divides; models only
+  make_tiny_model.py --logits -o tests/golden/models    the checked-in set: models, tokens.txt, logits as .npy
+  make_tiny_model.py --kquant -o /tmp/tiny              sizes that every quantized type divides; models only
   make_tiny_model.py --kquant --only qwen3 qwen2 -o /tmp/tiny
 """
 
@@ -28,6 +28,7 @@ import synthetic_vocab
 LAYERS = 2
 VOCAB = 317
 TOKENS = 37
+SEED = 20
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,7 @@ class Tiny:
     rotary: float = 1.0  # share of the head that rotates
     llama3: dict = dataclasses.field(default_factory=dict)
     original_context: int = 0  # longrope
+    calm: bool = False  # weak branches, so that small errors (of quantized activations) stay small
 
     @property
     def rope_dims(self):
@@ -85,7 +87,7 @@ def for_kquants(tiny):
     square = tiny.heads * tiny.head_dim == tiny.dim
     heads, head_dim = (tiny.heads, 256 // tiny.heads) if square else (4, 128)
     ffn = 256 if tiny.experts else 512
-    return dataclasses.replace(tiny, dim=256, ffn=ffn, heads=heads, head_dim=head_dim)
+    return dataclasses.replace(tiny, dim=256, ffn=ffn, heads=heads, head_dim=head_dim, calm=True)
 
 
 class Weights:
@@ -113,15 +115,16 @@ class Weights:
         attention = prefix + ".self_attn."
         rows = {"q_proj": tiny.heads * tiny.head_dim, "k_proj": tiny.kv_heads * tiny.head_dim}
         rows["v_proj"] = rows["k_proj"]
+        # Queries and keys are large enough to make attention pick; values to make the choice matter.
+        pick, branch = (0.7, 0.5) if tiny.calm else (1.4, 1.5)
         self.gain(prefix + ".input_layernorm", tiny.dim)
         self.gain(prefix + ".post_attention_layernorm", tiny.dim)
         for name, size in rows.items():
-            # Queries and keys are large enough to make attention pick; values to make the choice matter.
-            self.matrix(attention + name, (size, tiny.dim), 1.4)
+            self.matrix(attention + name, (size, tiny.dim), pick)
             if tiny.qkv_bias:
                 bias = self.rng.standard_normal(size) * (3 if name == "k_proj" else 1)
                 self.tensors[attention + name + ".bias"] = bias.astype(np.float32)
-        self.matrix(attention + "o_proj", (tiny.dim, rows["q_proj"]), 1.4)
+        self.matrix(attention + "o_proj", (tiny.dim, rows["q_proj"]), pick)
         if tiny.qk_norm:
             self.gain(attention + "q_norm", tiny.head_dim)
             self.gain(attention + "k_norm", tiny.head_dim)
@@ -131,14 +134,14 @@ class Weights:
             mlp = f"{prefix}.mlp.experts.{expert}." if tiny.experts else prefix + ".mlp."
             self.matrix(mlp + "gate_proj", (tiny.ffn, tiny.dim), 1.5)
             self.matrix(mlp + "up_proj", (tiny.ffn, tiny.dim), 1.5)
-            self.matrix(mlp + "down_proj", (tiny.dim, tiny.ffn), 1.5)
+            self.matrix(mlp + "down_proj", (tiny.dim, tiny.ffn), branch)
 
     def __getitem__(self, name):
         return self.tensors[name]
 
 
 def pair_order(matrix, heads):
-    """Reorders each head's rows from halves (x_i, x_{i+d/2}) to the adjacent pairs that arch "llama" rotates."""
+    """Reorders each head's rows from halves (x_i, x_{i+d/2}) to the adjacent pairs of arch "llama"."""
     return matrix.reshape(heads, 2, -1, matrix.shape[-1]).swapaxes(1, 2).reshape(matrix.shape)
 
 
@@ -324,7 +327,7 @@ def main():
     parser.add_argument("--only", nargs="+", choices=MODELS, metavar="MODEL", help=f"of {', '.join(MODELS)}")
     parser.add_argument("--logits", action="store_true", help="also write tokens.txt and MODEL.npy")
     parser.add_argument("--kquant", action="store_true", help="rows that every quantized type divides")
-    parser.add_argument("--seed", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=SEED)
     options = parser.parse_args()
     os.makedirs(options.output, exist_ok=True)
     tokens = test_tokens(options.seed)

@@ -1,7 +1,7 @@
 """Made-up vocabularies of any size that every GGUF runner accepts. Shared by the make_*_model.py tools.
 
-Both kinds are complete in bytes, so any text can be tokenized, and deterministic, so a model made twice is the
-same. SPM: <unk> <s> </s>, 256 byte tokens, then pieces. BPE: 256 byte tokens, merges, three control tokens.
+Both kinds are complete in bytes, so any text can be tokenized, and deterministic, so a model made twice is
+the same. SPM: <unk> <s> </s>, 256 byte tokens, then pieces. BPE: 256 byte tokens, merges, 3 control tokens.
 """
 
 import itertools
