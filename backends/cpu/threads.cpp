@@ -11,9 +11,9 @@ namespace redline::cpu {
 
 namespace {
 
-// About 50 us of spinning on current cores before a thread gives up its slice.
-constexpr int kSpins = 4000;
-constexpr int kBarrierSpins = 20000;
+// A pause takes 10 to 70 ns, so this is some 10 to 100 us of spinning before a thread gives up its slice: longer than
+// a barrier's usual wait, short enough where more threads run than there are cores.
+constexpr int kSpins = 1500;
 
 inline void relax() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -55,7 +55,7 @@ void Team::run(const std::function<void(const Worker&)>& work) {
     work(Worker{this, 0, count_});
     for (int spins = 0; busy_.load(std::memory_order_acquire) != 0; ++spins) {
         relax();
-        if (spins > kBarrierSpins) std::this_thread::yield();
+        if (spins > kSpins) std::this_thread::yield();
     }
 }
 
@@ -87,7 +87,7 @@ void Team::barrier() {
     }
     for (int spins = 0; phase_.load(std::memory_order_acquire) == phase; ++spins) {
         relax();
-        if (spins > kBarrierSpins) std::this_thread::yield();
+        if (spins > kSpins) std::this_thread::yield();
     }
 }
 
