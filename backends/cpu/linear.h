@@ -12,11 +12,14 @@ namespace redline::cpu {
 // field of the file block is interleaved over the 16 rows in elements of `lane` bytes: (elements, 16 rows,
 // lane bytes). So 64 bytes of codes hold 4 file bytes of each row, which is the operand of a four-way byte
 // dot product (and of a matrix tile), and 16 scales of one kind are neighbours.
+// Where a format's codes would cost the kernels too many shifts, their bits are regrouped within the row
+// first.
+enum class Regroup : uint8_t { none, bits, q6 };
 struct PanelField {
     uint16_t offset;  // in the file block
     uint16_t bytes;
-    uint8_t lane;       // 1, 2 or 4
-    bool bits = false;  // one 32-bit word: bit e of it moves to bit e / 4 of byte e % 4 (see spread_bits)
+    uint8_t lane;  // 1, 2 or 4
+    Regroup regroup = Regroup::none;
 };
 
 // The fields in panel order. Empty for a format that has no fast kernel: its panels hold the rows one after

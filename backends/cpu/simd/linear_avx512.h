@@ -16,7 +16,7 @@ struct Avx512 {
     using Bytes = __m512i;
     using Floats = __m512;
     using Quad = __m512i;  // 4 activations, repeated
-    static constexpr bool kBiased = true;
+    static constexpr bool kBiased = true, kInPlace = true;
     static constexpr size_t kStreams = 4;     // panels read side by side: see multiply_vec
     static constexpr size_t kTilePanels = 2;  // of weights, and rows of activations, in registers at once:
     static constexpr size_t kTileRows = 4, kFloatTileRows = 8;

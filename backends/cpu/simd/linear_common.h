@@ -23,6 +23,15 @@ RL_ALWAYS_INLINE inline void unroll(Body&& body) {
     }
 }
 
+// A pointer of unknown origin: loads through it are not moved out of a loop. Hoisted, the activations of a
+// block would be spilled, and each broadcast of one from a register costs a vector instruction that memory
+// does not.
+template <class T>
+RL_ALWAYS_INLINE inline T* opaque(T* pointer) {
+    asm("" : "+r"(pointer));
+    return pointer;
+}
+
 RL_ALWAYS_INLINE inline size_t smaller(size_t a, size_t b) {
     return a < b ? a : b;
 }

@@ -8,78 +8,81 @@
 namespace redline::cpu {
 namespace {
 
-// Adds the scaled dot products of 32 columns: `sums` holds one per group, w and m that many scales and
-// addends.
-template <class V, class F, class Sum>
-RL_ALWAYS_INLINE inline typename V::Floats add_scaled(typename V::Floats total, const Sum* sums,
-                                                      const typename V::Floats* w,
-                                                      const typename V::Floats* m, const Int8Block& x) {
-    if constexpr (F::kGroup == 32) {
-        total = V::fma(sums[0].value(), V::mul(w[0], V::splat(x.scale)), total);
-        if constexpr (F::kMins) total = V::fma(m[0], V::splat(x.sum), total);
-    } else {
-        const auto scaled = V::fma(sums[1].value(), w[1], V::mul(sums[0].value(), w[0]));
-        total = V::fma(scaled, V::splat(x.scale), total);
-        if constexpr (F::kMins) {
-            total = V::fma(m[0], V::splat(x.sum16[0]), total);
-            total = V::fma(m[1], V::splat(x.sum16[1]), total);
-        }
-    }
-    return total;
-}
+// Running sums per panel block: one per factor of the format, which multiplies it at the end; the last one
+// takes the minima. A format without factors adds straight to the result.
+template <class F>
+constexpr int kTotals = F::Scales::kFactors > 0 ? F::Scales::kFactors : 1;
 
-// Adds the product of one panel block with the activations x[0 .. kBlock / 32).
-template <class V, class F>
-RL_ALWAYS_INLINE inline typename V::Floats add_block(typename V::Floats total, const uint8_t* block,
-                                                     const Int8Block* x) {
+// The dot products of one section of a panel block with the activations x[0 .. kSection / 32), scaled and
+// added to totals[kTotals]. Fetches a section's worth of bytes at `ahead` on the way: a line now and then,
+// for a burst of prefetches would keep the loads waiting.
+template <class V, class F, int s>
+RL_ALWAYS_INLINE inline void add_section(const uint8_t* block, const typename F::Scales& scales,
+                                         const Int8Block* x, const uint8_t* ahead,
+                                         typename V::Floats* totals) {
     constexpr int kParts = 32 / F::kGroup, kWide = F::kSection / 32;
-    typename V::Floats w[F::kGroups], m[F::kMins ? F::kGroups : 1];
-    F::scales(block, w, m);
-    unroll<0, F::kBlock / F::kSection>([&](auto s) RL_ALWAYS_INLINE {
-        typename V::template Sum<F> sums[kWide * kParts];
-        const Int8Block* xs = x + s * kWide;
-        unroll<0, kWide>([&](auto k) RL_ALWAYS_INLINE {
-            if constexpr (kParts == 1) {
-                sums[k].start(xs[k].neg32);
-            } else {
-                sums[2 * k].start(xs[k].neg16[0]);
-                sums[2 * k + 1].start(xs[k].neg16[1]);
-            }
-        });
-        F::template codes<s>(block, [&](auto k, auto j, auto v) RL_ALWAYS_INLINE {
-            constexpr int kPart = kParts == 1 ? 0 : j / 4;
-            sums[k * kParts + kPart].template add<j % (F::kGroup / 4)>(v, V::quad(xs[k].q + 4 * j));
-        });
-        unroll<0, kWide>([&](auto k) RL_ALWAYS_INLINE {
-            constexpr int kAt = (s * kWide + k) * kParts;
-            total = add_scaled<V, F>(total, sums + k * kParts, w + kAt, m + (F::kMins ? kAt : 0), xs[k]);
-        });
+    typename V::template Sum<F> sums[kWide * kParts];
+    unroll<0, kWide * kParts>([&](auto i) RL_ALWAYS_INLINE {
+        const Int8Block& xi = x[i / kParts];
+        sums[i].start(kParts == 1 ? xi.neg32 : xi.neg16[i % kParts]);
     });
-    return total;
+    F::template codes<s>(block, [&](auto k, auto j, auto v) RL_ALWAYS_INLINE {
+        constexpr int kStep = s * (F::kSection / 4) + k * 8 + j, kSteps = F::kBlock / 4;
+        constexpr int kLines = (F::kBytes + 63) / 64;
+        unroll<kStep * kLines / kSteps, (kStep + 1) * kLines / kSteps>(
+            [&](auto line) RL_ALWAYS_INLINE { V::prefetch(ahead + 64 * line); });
+        constexpr int kPart = kParts == 1 ? 0 : j / 4;
+        sums[k * kParts + kPart].template add<j % (F::kGroup / 4)>(v, V::quad(x[k].q + 4 * j));
+    });
+    unroll<0, kWide>([&](auto k) RL_ALWAYS_INLINE {
+        constexpr int g = (s * kWide + k) * kParts;
+        typename V::Floats& total = totals[F::kFactor(g)];
+        const auto* sum = sums + k * kParts;
+        auto scaled = V::mul(sum[0].value(), scales.template scale<g>());
+        if constexpr (kParts == 2) scaled = V::fma(sum[1].value(), scales.template scale<g + 1>(), scaled);
+        total = V::fma(scaled, V::splat(x[k].scale), total);
+        if constexpr (F::kMins) {
+            typename V::Floats& minima = totals[kTotals<F> - 1];
+            unroll<0, kParts>([&](auto part) RL_ALWAYS_INLINE {
+                const float& share = kParts == 1 ? x[k].sum : x[k].sum16[part];
+                minima = V::fma(scales.template minimum<g + part>(), V::splat(share), minima);
+            });
+        }
+    });
 }
 
 // One activation row. A single sequential stream gets half of a core's memory bandwidth (9 of 19 GB/s on
-// Sapphire Rapids), so kStreams panels are read side by side, each with a prefetch 2 KB ahead that continues
-// in the panel that this stream will read next.
+// Sapphire Rapids), so kStreams panels are read side by side, a section of each in turn. The prefetch
+// continues in the panel that this stream will read next.
 template <class V, class F, size_t kStreams>
 inline void multiply_streams(const PanelView& w, size_t p, size_t panel_end, const Int8Block* x, float* y,
                              bool accumulate) {
-    constexpr size_t kAhead = 2048;
-    const uint8_t* at[kStreams];
+    constexpr size_t kAhead = 4096;
+    constexpr int kFactors = F::Scales::kFactors;
+    const uint8_t* at = w.panel(p);
     typename V::Floats total[kStreams];
-    for (size_t i = 0; i < kStreams; ++i) {
-        at[i] = w.panel(p + i);
-        total[i] = V::zero();
-    }
+    for (size_t i = 0; i < kStreams; ++i) total[i] = V::zero();
     const size_t jump = p + 2 * kStreams <= panel_end ? (kStreams - 1) * w.panel_bytes : 0;
-    const uint8_t* const first_end = at[0] + w.panel_bytes;
-    for (size_t b = 0; b < w.blocks; ++b, x += F::kBlock / 32) {
-        const size_t ahead = kAhead + (at[0] + kAhead >= first_end ? jump : 0);
+    const uint8_t* const first_end = at + w.panel_bytes;
+    for (size_t b = 0; b < w.blocks; ++b, at += F::kBytes, x += F::kBlock / 32) {
+        const size_t ahead = kAhead + (at + kAhead >= first_end ? jump : 0);
+        typename F::Scales scales[kStreams];
+        typename V::Floats totals[kStreams][kTotals<F>];
         for (size_t i = 0; i < kStreams; ++i) {
-            for (size_t line = 0; line < F::kBytes; line += 64) V::prefetch(at[i] + ahead + line);
-            total[i] = add_block<V, F>(total[i], at[i], x);
-            at[i] += F::kBytes;
+            scales[i].read(at + i * w.panel_bytes);
+            for (auto& each : totals[i]) each = V::zero();
         }
+        unroll<0, F::kBlock / F::kSection>([&](auto s) RL_ALWAYS_INLINE {
+            for (size_t i = 0; i < kStreams; ++i) {
+                const uint8_t* block = at + i * w.panel_bytes;
+                add_section<V, F, s>(block, scales[i], opaque(x + s * (F::kSection / 32)),
+                                     opaque(block + ahead), kFactors > 0 ? totals[i] : total + i);
+            }
+        });
+        for (size_t i = 0; i < kStreams; ++i)
+            unroll<0, kFactors>([&](auto f) RL_ALWAYS_INLINE {
+                total[i] = V::fma(totals[i][f], scales[i].template factor<f>(), total[i]);
+            });
     }
     for (size_t i = 0; i < kStreams; ++i) {
         const unsigned rows = w.rows_in(p + i);
@@ -109,7 +112,7 @@ struct alignas(64) Unpacked {
 
     RL_ALWAYS_INLINE void fill(const uint8_t* block, size_t blocks) {
         for (size_t b = 0; b < blocks; ++b, block += F::kBytes) {
-            F::scales(block, w + b * F::kGroups, m + (F::kMins ? b * F::kGroups : 0));
+            fill_scales(block, w + b * F::kGroups, m + (F::kMins ? b * F::kGroups : 0));
             unroll<0, F::kBlock / F::kSection>([&](auto s) RL_ALWAYS_INLINE {
                 uint8_t(*out)[64] = codes + (b * F::kBlock + s * F::kSection) / 4;
                 F::template codes<s>(
@@ -117,7 +120,44 @@ struct alignas(64) Unpacked {
             });
         }
     }
+
+    RL_ALWAYS_INLINE static void fill_scales(const uint8_t* block, typename V::Floats* w,
+                                             typename V::Floats* m) {
+        constexpr int kFactors = F::Scales::kFactors;
+        typename F::Scales scales;
+        scales.read(block);
+        typename V::Floats factors[kTotals<F>];
+        unroll<0, kFactors>([&](auto f) RL_ALWAYS_INLINE { factors[f] = scales.template factor<f>(); });
+        unroll<0, F::kGroups>([&](auto g) RL_ALWAYS_INLINE {
+            w[g] = scales.template scale<g>();
+            if constexpr (kFactors > 0) w[g] = V::mul(w[g], factors[F::kFactor(g)]);
+            if constexpr (F::kMins) {
+                m[g] = scales.template minimum<g>();
+                if constexpr (kFactors > 0) m[g] = V::mul(m[g], factors[kFactors - 1]);
+            }
+        });
+    }
 };
+
+// Adds the scaled dot products of 32 columns: `sums` holds one per group, w and m that many scales and
+// minima.
+template <class V, class F, class Sum>
+RL_ALWAYS_INLINE inline typename V::Floats add_scaled(typename V::Floats total, const Sum* sums,
+                                                      const typename V::Floats* w,
+                                                      const typename V::Floats* m, const Int8Block& x) {
+    if constexpr (F::kGroup == 32) {
+        total = V::fma(sums[0].value(), V::mul(w[0], V::splat(x.scale)), total);
+        if constexpr (F::kMins) total = V::fma(m[0], V::splat(x.sum), total);
+    } else {
+        const auto scaled = V::fma(sums[1].value(), w[1], V::mul(sums[0].value(), w[0]));
+        total = V::fma(scaled, V::splat(x.scale), total);
+        if constexpr (F::kMins) {
+            total = V::fma(m[0], V::splat(x.sum16[0]), total);
+            total = V::fma(m[1], V::splat(x.sum16[1]), total);
+        }
+    }
+    return total;
+}
 
 // kPanels x kRows of results over the columns in `w`.
 template <class V, class F, size_t kPanels, size_t kRows>
