@@ -98,6 +98,12 @@ void append_utf8(std::string& out, char32_t code) {
     }
 }
 
+bool is_white_space(char32_t code) {
+    return code == ' ' || (code >= 0x09 && code <= 0x0D) || (code >= 0x1C && code <= 0x1F) || code == 0x85 ||
+           code == 0xA0 || code == 0x1680 || (code >= 0x2000 && code <= 0x200A) || code == 0x2028 ||
+           code == 0x2029 || code == 0x202F || code == 0x205F || code == 0x3000;
+}
+
 std::string printable(std::string_view text) {
     std::string out;
     for (size_t at = 0; at < text.size();) {

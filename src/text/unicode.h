@@ -29,6 +29,8 @@ bool is_valid_utf8(std::string_view text);
 std::string to_valid_utf8(std::string_view text);
 // Appends the UTF-8 form of a code point below 0x110000.
 void append_utf8(std::string& out, char32_t code);
+// What Python's str.strip removes, and so Jinja's trim: Unicode white space and U+001C to U+001F.
+bool is_white_space(char32_t code);
 
 // For terminals and messages: valid UTF-8 in which control characters, line ends and the characters that
 // reorder text are written as escapes (\n, \x1b, \u202e).
