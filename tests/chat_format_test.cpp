@@ -178,7 +178,7 @@ TEST_CASE("chat format: what is not known is an error that names the known ones,
     const Result<ChatFormat> base = ChatFormat::detect(Metadata(), make(small_bpe()));
     REQUIRE_FALSE(base.ok());
     CHECK(mentions(base.error().message, "no chat template"));
-    CHECK(mentions(base.error().message, "chosen by name"));
+    CHECK(mentions(base.error().message, "known formats are chatml"));
     const Result<ChatFormat> named = ChatFormat::named("chatmel");
     REQUIRE_FALSE(named.ok());
     CHECK(mentions(named.error().message, "\"chatmel\"; known are chatml"));

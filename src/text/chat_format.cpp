@@ -227,16 +227,13 @@ Result<ChatFormat> ChatFormat::detect(const Metadata& metadata, const Tokenizer&
                                     marker));
             return format;
         }
-        return error(
-            "the model's chat template is of no built-in format; known are {}: one of them can be chosen "
-            "by name",
-            known_formats());
+        return error("the model's chat template is of no built-in format; known are {}", known_formats());
     }
     for (const ChatStyle& style : chat_styles())
         if (matches_vocabulary(style, tokenizer)) return ChatFormat(&style, "the vocabulary");
     return error(
         "the model has no chat template, and its vocabulary no turn markers that are known: it may be no "
-        "chat model; a format can be chosen by name: {}",
+        "chat model; known formats are {}",
         known_formats());
 }
 

@@ -1,0 +1,134 @@
+// redline tokenize: the tokens of a text, one per line. Reads no weights.
+#include "base/file.h"
+#include "cli/model_options.h"
+#include "cli/prompt.h"
+#include "cli/report.h"
+#include "cli/terminal.h"
+#include "gguf/gguf.h"
+#include "text/tokenizer.h"
+#include "text/unicode.h"
+
+#include <nlohmann/json.hpp>
+
+#include <unistd.h>
+
+namespace redline::cli {
+
+namespace {
+
+struct TokenizeCommand {
+    std::string model;
+    std::vector<std::string> texts;  // what was given as TEXT or -p
+    std::string file;
+    bool add_special = true;
+    bool parse_special = false;
+    bool ids_only = false;
+    bool json = false;
+};
+
+Options declare(TokenizeCommand& command) {
+    Options options("tokenize", "show the tokens of a text",
+                    {"tokenize -m MODEL TEXT", "tokenize -m MODEL -f FILE   (- is standard input)"});
+    options.group("what");
+    options.text("-m --model", "FILE", "model file (GGUF); its vocabulary is enough", command.model);
+    options.each("-p --prompt", "TEXT", "the text, for one that begins with a dash",
+                 [&](const std::string& text) {
+                     command.texts.push_back(text);
+                     return Status();
+                 });
+    options.text("-f --file", "FILE", "a file with the text, taken to the last byte; - is standard input",
+                 command.file);
+    options.flag("--no-bos", "without the tokens that the model wants around a text (BOS, EOS)",
+                 command.add_special, false);
+    options.flag("--parse-special", "control tokens written in the text become control tokens",
+                 command.parse_special);
+    options.group("output");
+    options.flag("--ids", "the ids only, on one line", command.ids_only);
+    options.flag("--json", "one JSON object with ids and pieces", command.json);
+    add_voice_options(options);
+    options.example("redline tokenize -m model.gguf \"Hello world\"");
+    options.example("redline tokenize -m model.gguf --ids -f prompt.txt | wc -w");
+    return options;
+}
+
+// Takes the words that belong to no option out of the arguments; after "--" all do.
+std::vector<std::string> take_texts(std::vector<std::string> arguments, std::vector<std::string>& texts) {
+    std::vector<std::string> rest;
+    for (size_t i = 0; i < arguments.size(); ++i) {
+        const std::string& argument = arguments[i];
+        if (argument == "--") {
+            texts.insert(texts.end(), arguments.begin() + std::ptrdiff_t(i) + 1, arguments.end());
+            break;
+        }
+        const bool option = argument.size() > 1 && argument[0] == '-';
+        (option ? rest : texts).push_back(argument);
+        const bool takes_value = argument == "-m" || argument == "--model" || argument == "-p" ||
+                                 argument == "--prompt" || argument == "-f" || argument == "--file";
+        if (takes_value && i + 1 < arguments.size()) rest.push_back(arguments[++i]);
+    }
+    return rest;
+}
+
+Status check_usage(const TokenizeCommand& command) {
+    RL_TRY(check_model_given(command.model));
+    if (command.ids_only && command.json) return error("--ids and --json exclude each other");
+    if (command.texts.size() > 1)
+        return error("there are {} texts; put quotes around one", command.texts.size());
+    if (!command.texts.empty() && !command.file.empty())
+        return error("there are a text and a file; give one of them");
+    if (command.texts.empty() && command.file.empty() && is_terminal(STDIN_FILENO))
+        return error("no text was given; -f - reads it from standard input");
+    return {};
+}
+
+Result<std::string> gather_text(const TokenizeCommand& command) {
+    if (!command.texts.empty()) return command.texts.front();
+    if (command.file.empty() || command.file == "-") return read_standard_input();
+    return read_text_file(command.file);
+}
+
+Result<Tokenizer> open_tokenizer(const std::string& path) {
+    const Gguf gguf = RL_TRY(Gguf::open(path));
+    Result<Tokenizer> tokenizer = Tokenizer::create(gguf.metadata());
+    if (!tokenizer) return error("{}: {}", path, tokenizer.error().message);
+    for (const std::string& warning : tokenizer.value().warnings()) note(warning);
+    return tokenizer;
+}
+
+std::string as_json(const Tokenizer& tokenizer, const std::vector<Token>& tokens) {
+    Json pieces = Json::array();
+    for (const Token token : tokens) pieces.push_back(to_valid_utf8(tokenizer.piece(token, true)));
+    return to_text(Json{{"ids", tokens}, {"pieces", std::move(pieces)}}, false) + "\n";
+}
+
+std::string as_lines(const Tokenizer& tokenizer, const std::vector<Token>& tokens, bool ids_only) {
+    if (ids_only) return fmt::format("{}\n", fmt::join(tokens, " "));
+    std::string out;
+    for (const Token token : tokens)
+        out += fmt::format("{:>7}  \"{}\"\n", token, printable(tokenizer.piece(token, true)));
+    return out;
+}
+
+int run(const std::vector<std::string>& arguments) {
+    TokenizeCommand command;
+    Options options = declare(command);
+    const std::vector<std::string> rest = take_texts(arguments, command.texts);
+    if (const std::optional<int> code = options.parse(rest)) return *code;
+    if (const Status usage = check_usage(command); !usage) return fail(usage.error(), kUsage);
+    const Result<std::string> text = gather_text(command);
+    if (!text) return fail(text.error());
+    const Result<Tokenizer> tokenizer = open_tokenizer(command.model);
+    if (!tokenizer) return fail(tokenizer.error());
+    const std::vector<Token> tokens =
+        tokenizer.value().encode(text.value(), {command.add_special, command.parse_special});
+    Output out;
+    out.write(command.json ? as_json(tokenizer.value(), tokens)
+                           : as_lines(tokenizer.value(), tokens, command.ids_only));
+    return out.finish();
+}
+
+}  // namespace
+
+extern const Command tokenize_command = {"tokenize", "show the tokens of a text", run};
+
+}  // namespace redline::cli
