@@ -53,9 +53,9 @@ std::string literal_between(std::string_view source, std::string_view before, st
         const size_t end = source.find(after, begin);
         if (end == source.npos) return {};
         const std::string_view text = source.substr(begin, end - begin);
-        if (!text.empty() && !contains(text, "' ") && !contains(text, "'\n") && !contains(text, "{{") &&
-            text.front() != '\'')
-            return std::string(text);
+        const auto has = [&](std::string_view part) { return contains(text, part); };
+        const bool literal = !has("' ") && !has("'\n") && !has("{{") && !has("{%") && !has("%}");
+        if (!text.empty() && text.front() != '\'' && literal) return std::string(text);
     }
     return {};
 }

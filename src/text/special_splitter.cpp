@@ -21,7 +21,7 @@ SpecialSplitter::SpecialSplitter(const Vocabulary& vocabulary, const std::vector
             continue;
         // Of tokens with the same text the vocabulary finds one; the others cannot be written.
         if (vocabulary.find(vocabulary.text(token)) != token) continue;
-        const bool swallow = std::find(swallows.begin(), swallows.end(), token) != swallows.end();
+        const bool swallow = std::binary_search(swallows.begin(), swallows.end(), token);
         specials_.push_back({vocabulary.text(token), token, type == TokenType::user_defined, swallow});
     }
     std::sort(specials_.begin(), specials_.end(),

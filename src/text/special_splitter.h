@@ -22,7 +22,7 @@ struct TextRange {
 
 class SpecialSplitter {
 public:
-    // `swallows` holds for tokens that take the white space on their right with them.
+    // The tokens of `swallows` (ascending) take the white space on their right with them.
     SpecialSplitter() = default;
     SpecialSplitter(const Vocabulary& vocabulary, const std::vector<Token>& swallows);
 
