@@ -10,6 +10,7 @@ const LinearKernel& linear_kernel(Isa isa, const Format& format, size_t x_rows) 
     const LinearKernel* kernel = nullptr;
 #if defined(__x86_64__)
     if (isa >= Isa::avx512) kernel = linear_kernel_avx512(id);
+    if (!kernel && isa >= Isa::avx2) kernel = linear_kernel_avx2(id);
 #endif
     (void)isa, (void)x_rows;
     if (!kernel) kernel = linear_kernel_portable(id);
