@@ -211,10 +211,10 @@ def speed(programs, options):
         if not os.path.exists(model):
             raise Problem(f"{model}: no such file")
     programs.redline(), programs.peer("llama-bench")
-    threads = options.threads or os.cpu_count()
+    threads, load = options.threads or os.cpu_count(), os.getloadavg()[0]
     bandwidth = options.bandwidth or measured_bandwidth(threads)
     record = {"date": datetime.datetime.now().isoformat(timespec="seconds"), "cpu": cpu_name(),
-              "threads": threads, "load_before": os.getloadavg()[0], "bandwidth_gbs": bandwidth,
+              "threads": threads, "load_before": load, "bandwidth_gbs": bandwidth,
               "runs": [], "starts": []}
     rows, start_rows = [], []
     for model in options.model:
@@ -232,13 +232,16 @@ def speed(programs, options):
 
 def speed_table(record, rows, start_rows, options):
     shown = f"{record['bandwidth_gbs']:.1f} GB/s measured" if record["bandwidth_gbs"] else "not measured"
+    # Our own runs raise the load to the number of threads by the end; before, only others can have.
+    busy = record["load_before"] > 0.5 * record["threads"]
     peer = next((f"{run['build_commit']} {run['build_number']}" for run in record["runs"]
                  if run["engine"] == "peer" and "build_number" in run), "unknown build")
     return "\n".join([
         f"{record['cpu']}, {record['threads']} threads, {record['date'][:10]}; llama.cpp {peer}; "
         f"read bandwidth {shown}; load average {record['load_before']:.1f} before, "
         f"{record['load_after']:.1f} after. "
-        f"{options.rounds} rounds, redline and peer in turn, {options.repetitions} samples each.", "",
+        f"{options.rounds} rounds, redline and peer in turn, {options.repetitions} samples each."
+        + (" **Other work was running: not to be quoted.**" if busy else ""), "",
         "| model | test | redline tok/s: median (best) | peer | ratio of medians (range of rounds) | "
         "share of bandwidth, redline / peer |",
         "|---|---|---:|---:|---:|---:|", *rows, "",
@@ -357,12 +360,13 @@ def gaps(ours, theirs):
 
 
 def divergence(ours, theirs):
-    """Divergence of `ours` from `theirs`, in nats, at the median position."""
+    """Divergence of `ours` from `theirs` in nats: at the median position, and the mean."""
     import numpy as np
 
     # The peer writes log-probabilities down to 16 below the best only.
     ours = np.maximum(ours, theirs.min(-1, keepdims=True))
-    return float(np.median((np.exp(theirs) * (theirs - ours)).sum(-1)))
+    nats = (np.exp(theirs) * (theirs - ours)).sum(-1)
+    return float(np.median(nats)), float(nats.mean())
 
 
 def top1(programs, options):
@@ -422,8 +426,9 @@ def verdict(result, options):
     """One cell of the table; bold when it is a failure."""
     if "agree" not in result:
         return "refused" if "refused" in result else "**error**"
-    # A divergence of D comes from errors of about sqrt(2 D) in each logit. Allow 4 deviations.
-    limit = max(options.gap, 8 * max(0, result["theirs"]) ** 0.5)
+    # A divergence of D comes from errors of about sqrt(2 D) in each logit. Allow 5 deviations.
+    (ours, _), (theirs, mean) = result["ours"], result["theirs"]
+    limit = max(options.gap, 10 * max(0, mean) ** 0.5)
     far = int((result["flips"] > limit).sum())
     near = result["positions"] - result["agree"] - far
     # Of experts that are nearly tied, rounding picks one or the other; what follows then differs visibly.
@@ -431,9 +436,9 @@ def verdict(result, options):
     text = str(result["agree"]) + (f" +{near}" if near else "")
     if far:
         text += f" +{far} far" if far <= excused else f" **+{far} far**"
-    apart = f"{result['ours']:.0e}/{result['theirs']:.0e}"
+    apart = f"{ours:.0e}/{theirs:.0e}"
     # The peer's file of log-probabilities is itself good to about 1e-5 nats.
-    return f"{text} ({apart})" if result["ours"] <= 2 * result["theirs"] + 2e-5 else f"{text} (**{apart}**)"
+    return f"{text} ({apart})" if ours <= 2 * theirs + 2e-5 else f"{text} (**{apart}**)"
 
 
 def top1_table(results, names, options):
@@ -444,7 +449,7 @@ def top1_table(results, names, options):
         lines.append(f"| {kind} | " + " | ".join(cells) + " |")
     lines += ["", f"Of {positions} positions: those where both have the same best token; +n: n more where "
               "they differ by a small gap, by the peer or by its result with the same weights as floats: at "
-              f"most {options.gap} in log-probability, or 4 deviations of the peer's own error; far: where "
+              f"most {options.gap} in log-probability, or 5 deviations of the peer's own error; far: where "
               "it is wider. In brackets: median divergence of redline / of the peer from that float result, "
               "in nats. Bold: far in more positions than near ties of experts explain (2 %), or redline more "
               "than twice as far off as the peer.", ""]
