@@ -22,6 +22,13 @@ void visit_token(const KvHead& head, uint64_t position, bool values, Visit visit
     const auto bytes = [visit](void* p, size_t count) {
         for (size_t i = 0; i < count; ++i) visit(static_cast<std::byte*>(p)[i]);
     };
+    if (head.format == CacheFormat::f32) {
+        for (uint64_t i = 0; i < layout.dims; ++i)
+            bytes(values ? layout.float_values() + layout.value_index(position, i)
+                         : layout.float_keys() + layout.key_index(position, i),
+                  sizeof(float));
+        return;
+    }
     if (head.format == CacheFormat::f16) {
         for (uint64_t i = 0; i < layout.dims; ++i)
             bytes(values ? layout.half_values() + layout.value_index(position, i)
@@ -42,9 +49,8 @@ void visit_token(const KvHead& head, uint64_t position, bool values, Visit visit
 }  // namespace
 
 size_t kv_token_bytes(CacheFormat format, uint32_t head_dim) {
-    const size_t vector_bytes = format == CacheFormat::f16 ? size_t{head_dim} * sizeof(uint16_t)
-                                                           : size_t{head_dim} / kGroup * (kGroup + 2);
-    return 2 * vector_bytes;
+    if (format == CacheFormat::q8_0) return 2 * (size_t{head_dim} / kGroup * (kGroup + 2));
+    return 2 * size_t{head_dim} * (format == CacheFormat::f32 ? sizeof(float) : sizeof(uint16_t));
 }
 
 uint64_t kv_head_bytes(CacheFormat format, uint32_t head_dim, uint64_t capacity) {
@@ -63,8 +69,8 @@ void kv_import(const KvHead& head, uint64_t position, const std::byte* in) {
 
 size_t attend_scratch_bytes(uint32_t rows, uint32_t group, uint32_t head_dim) {
     if (rows == 0 || group == 0) return 0;
-    const size_t queries = size_t{block_rows(rows, group)} * group;
-    return round_up(Scratch::floats(queries, head_dim) * sizeof(float), 64);
+    const size_t queries = size_t{block_rows(rows, group, head_dim)} * group;
+    return Scratch::floats(queries, head_dim) * sizeof(float) + 64;  // for alignment
 }
 
 const AttentionKernels& attention_kernels(Isa isa) {

@@ -58,14 +58,14 @@ const LinearKernel& linear_kernel(Isa isa, const Format& format, size_t x_rows);
 
 // ---- Attention ----
 
-enum class CacheFormat : uint8_t { f16, q8_0 };
+enum class CacheFormat : uint8_t { f16, q8_0, f32 };
 
 // One key-value head of one layer. Layout private to kv_store/kv_load/attend. q8_0 needs head_dim % 32 == 0.
 struct KvHead {
     CacheFormat format = CacheFormat::f16;
     uint32_t head_dim = 0;
     uint64_t capacity = 0;  // tokens
-    std::byte* data = nullptr;
+    std::byte* data = nullptr;  // best at a multiple of 64
 };
 uint64_t kv_head_bytes(CacheFormat format, uint32_t head_dim, uint64_t capacity);
 
@@ -88,7 +88,7 @@ struct Attend {
     float* out = nullptr;           // as q, out_stride floats per row; null when only `partial` is wanted
     size_t out_stride = 0;
     float* partial = nullptr;       // (rows, group, head_dim + 2): sum of exp * value, max score, sum of exp
-    std::byte* scratch = nullptr;   // attend_scratch_bytes()
+    std::byte* scratch = nullptr;   // attend_scratch_bytes(); needs no alignment
 };
 
 struct AttentionKernels {
@@ -99,7 +99,7 @@ struct AttentionKernels {
     void (*combine)(const float* partials, size_t parts, size_t part_stride, const Attend& work);
 };
 size_t attend_scratch_bytes(uint32_t rows, uint32_t group, uint32_t head_dim);
-// Raw stored bytes of one token: key then value, as head_dim halfs or q8_0 blocks; the same for every level.
+// Raw stored bytes of one token: key then value, as head_dim floats, halfs or q8_0 blocks; the same for every level.
 size_t kv_token_bytes(CacheFormat format, uint32_t head_dim);
 void kv_export(const KvHead& head, uint64_t position, std::byte* out);
 void kv_import(const KvHead& head, uint64_t position, const std::byte* in);

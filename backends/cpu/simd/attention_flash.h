@@ -9,8 +9,9 @@
 namespace redline::cpu {
 namespace {
 
-constexpr size_t kBlockQueries = 128;
-constexpr size_t kQueries = Vec::kQueries;
+// Bounds the queries of a block: their floats should stay in the second-level cache.
+constexpr size_t kBlockQueries = 256;
+constexpr size_t kBlockFloats = kBlockQueries * 3 * 128;
 
 struct KeyRange {
     uint64_t begin;
@@ -38,6 +39,7 @@ struct Tile {
     size_t keys;     // up to kTile
     Span seen;       // by any query
     bool uniform;    // every query sees just these
+    bool last;
 
     Span clip(KeyRange range) const {
         const uint64_t lo = range.begin > first ? range.begin - first : 0;
@@ -46,15 +48,16 @@ struct Tile {
     }
 };
 
-// Rows whose queries are worked on together.
-inline uint32_t block_rows(uint32_t rows, uint32_t group) {
-    const uint32_t most = group < kBlockQueries ? static_cast<uint32_t>(kBlockQueries / group) : 1;
-    return rows < most ? rows : most;
+// Rows whose queries are worked on together: at least one, however many heads it has.
+inline uint32_t block_rows(uint32_t rows, uint32_t group, uint32_t dims) {
+    const size_t queries = smaller(kBlockQueries, kBlockFloats / (kTile + 2 * size_t{dims}));
+    const size_t most = group < queries ? queries / group : 1;
+    return rows < most ? rows : static_cast<uint32_t>(most);
 }
 
 // One block's working memory, in floats.
 struct Scratch {
-    float* q;         // chunks of kQueries queries, each [dim][query], scaled
+    float* q;         // chunks of queries, each [dim][query], scaled
     float* scores;    // (queries, kTile)
     float* sums;      // (queries, width)
     float* rescale;   // (queries)
@@ -66,7 +69,7 @@ struct Scratch {
         return queries * (dims + kTile + round_up(dims, kPiece) + 3) + kPanelKeys * round_up(panel, kPiece);
     }
     Scratch(std::byte* memory, size_t queries, size_t dims) {
-        panel = reinterpret_cast<float*>(memory);
+        panel = reinterpret_cast<float*>((reinterpret_cast<uintptr_t>(memory) + 63) / 64 * 64);
         const size_t panel_dims = dims > kTile ? dims : kTile;
         scores = panel + kPanelKeys * round_up(panel_dims, kPiece);
         sums = scores + queries * kTile;
@@ -78,52 +81,39 @@ struct Scratch {
 
 class Block {
 public:
-    Block(const Attend& work, uint32_t first_row, uint32_t rows)
-        : work_(work),
-          cache_(work.kv),
-          first_row_(first_row),
-          queries_(size_t{rows} * work.group),
-          dims_(work.kv.head_dim),
-          width_(round_up(dims_, kPiece)),
-          scratch_(work.scratch, queries_, dims_) {}
-
-    void run() {
-        load_queries();
-        const uint32_t last_row = row_of(queries_ - 1);
-        KeyRange seen{visible_keys(work_, first_row_).begin, visible_keys(work_, last_row).end};
-        if (seen.begin >= seen.end) seen = {0, 0};
-        for (uint64_t key = seen.begin / kKeyBlock * kKeyBlock; key < seen.end; key += kTile) {
-            Tile tile{key, static_cast<size_t>(seen.end - key < kTile ? seen.end - key : kTile), {}, false};
-            tile.seen = tile.clip(seen);
-            tile.uniform =
-                tile.clip(visible_keys(work_, first_row_)) == tile.clip(visible_keys(work_, last_row));
-            add_tile(tile);
-        }
-        for (size_t i = 0; i < queries_; ++i) finish(i);
-    }
+    Block(const Attend& work, uint32_t first_row, uint32_t rows);
+    void run();
 
 private:
     uint32_t row_of(size_t query) const { return first_row_ + static_cast<uint32_t>(query / work_.group); }
-    size_t chunk_queries(size_t begin) const { return smaller(kQueries, queries_ - begin); }
+    size_t chunk_queries(size_t begin) const { return smaller(chunk_, queries_ - begin); }
     Span seen_by(const Tile& tile, size_t query) const {
-        return tile.clip(visible_keys(work_, row_of(query)));
+        return tile.uniform ? tile.seen : tile.clip(visible_keys(work_, row_of(query)));
     }
     // What any query of a chunk sees.
     Span seen_by_chunk(const Tile& tile, size_t begin) const {
-        if (tile.uniform) return tile.seen;
         return {seen_by(tile, begin).lo, seen_by(tile, begin + chunk_queries(begin) - 1).hi};
     }
-    // Few queries read halfs as they are; a tile that they see differently goes through the panel, where
+    // Few queries read the cache as it is. A tile that they see differently goes through the panel, where
     // values that some must not see can be checked.
     bool direct(const Tile& tile) const {
-        return work_.kv.format == CacheFormat::f16 && queries_ <= kQueries && tile.uniform &&
-               dims_ % kPiece == 0;
+        return queries_ <= Vec::kDirectQueries && tile.uniform && dims_ % kPiece == 0;
+    }
+    Sums sums(size_t query) const {
+        return {scratch_.sums + query * width_, width_, scratch_.rescale + query};
     }
 
     void load_queries();
     void add_tile(const Tile& tile);
     void score_tile(const Tile& tile);
     void sum_tile(const Tile& tile);
+    template <typename Element>
+    void score_direct(const Tile& tile, const typename Element::Type* all_keys,
+                      const typename Element::Type* all_values);
+    template <typename Element>
+    void sum_direct(const Tile& tile, const typename Element::Type* all_keys,
+                    const typename Element::Type* all_values);
+    void sum_direct_group(const Tile& tile, const ValueTile<CachedInt8>& values, size_t group);
     void sum_panel(const Tile& tile, size_t dim, size_t panel_dims);
     void finish(size_t query) const;
     void write_out(size_t query, float scale, float* out) const;
@@ -132,13 +122,42 @@ private:
     KvLayout cache_;
     uint32_t first_row_;
     size_t queries_;
+    size_t chunk_;  // queries that go through the products together
     size_t dims_;
-    size_t width_;
+    size_t width_;  // dims_ rounded up to whole pieces
     Scratch scratch_;
 };
 
+inline Block::Block(const Attend& work, uint32_t first_row, uint32_t rows)
+    : work_(work),
+      cache_(work.kv),
+      first_row_(first_row),
+      queries_(size_t{rows} * work.group),
+      dims_(work.kv.head_dim),
+      width_(round_up(dims_, kPiece)),
+      scratch_(work.scratch, queries_, dims_) {
+    // Even chunks: 4 and 4 queries cost less than 6 and 2.
+    const size_t chunks = (queries_ + Vec::kQueries - 1) / Vec::kQueries;
+    chunk_ = (queries_ + chunks - 1) / chunks;
+}
+
+inline void Block::run() {
+    load_queries();
+    const uint32_t last_row = row_of(queries_ - 1);
+    KeyRange seen{visible_keys(work_, first_row_).begin, visible_keys(work_, last_row).end};
+    if (seen.begin >= seen.end) seen = {0, 0};
+    for (uint64_t key = seen.begin / kKeyBlock * kKeyBlock; key < seen.end; key += kTile) {
+        const uint64_t left = seen.end - key;
+        Tile tile{key, static_cast<size_t>(left < kTile ? left : kTile), {}, false, left <= kTile};
+        tile.seen = tile.clip(seen);
+        tile.uniform = tile.clip(visible_keys(work_, first_row_)) == tile.clip(visible_keys(work_, last_row));
+        add_tile(tile);
+    }
+    for (size_t i = 0; i < queries_; ++i) finish(i);
+}
+
 inline void Block::load_queries() {
-    for (size_t begin = 0; begin < queries_; begin += kQueries) {
+    for (size_t begin = 0; begin < queries_; begin += chunk_) {
         const size_t count = chunk_queries(begin);
         for (size_t m = 0; m < count; ++m) {
             const size_t query = begin + m;
@@ -153,7 +172,7 @@ inline void Block::load_queries() {
 
 inline void Block::add_tile(const Tile& tile) {
     score_tile(tile);
-    for (size_t begin = 0; begin < queries_; begin += kQueries) {
+    for (size_t begin = 0; begin < queries_; begin += chunk_) {
         const Span seen = seen_by_chunk(tile, begin);
         if (seen.lo >= seen.hi) continue;
         for (size_t i = begin; i < begin + chunk_queries(begin); ++i) {
@@ -165,43 +184,97 @@ inline void Block::add_tile(const Tile& tile) {
     sum_tile(tile);
 }
 
-inline void Block::score_tile(const Tile& tile) {
-    const uint64_t block = tile.first / kKeyBlock;
-    if (direct(tile)) {
-        const uint16_t* keys = cache_.half_keys() + block * dims_ * kPiece;
-        const size_t blocks = round_up(tile.keys, kPiece) / kPiece;
-        with_count<kQueries>(queries_, [&]<int M>(Count<M>) {
-            score_keys<HalfElement, M>(scratch_.q, keys, dims_, blocks, scratch_.scores);
+template <typename Element>
+inline void Block::score_direct(const Tile& tile, const typename Element::Type* all_keys,
+                                const typename Element::Type* all_values) {
+    const uint16_t* scales =
+        Element::kScaled ? cache_.key_scales() + cache_.scale_index(tile.first, 0) : nullptr;
+    const KeyTile<Element> keys{all_keys + tile.first * dims_, scales, dims_,
+                                reinterpret_cast<const std::byte*>(all_values + tile.first * dims_)};
+    for (size_t begin = 0; begin < queries_; begin += chunk_)
+        with_count<Vec::kQueries>(chunk_queries(begin), [&]<int M>(Count<M>) {
+            score_keys<Element, M>(scratch_.q + begin * dims_, keys, 0, round_up(tile.keys, kPiece),
+                                   scratch_.scores + begin * kTile);
         });
-        return;
+}
+
+inline void Block::score_tile(const Tile& tile) {
+    if (direct(tile)) {
+        switch (work_.kv.format) {
+            case CacheFormat::f32:
+                return score_direct<CachedFloat>(tile, cache_.float_keys(), cache_.float_values());
+            case CacheFormat::f16:
+                return score_direct<CachedHalf>(tile, cache_.half_keys(), cache_.half_values());
+            case CacheFormat::q8_0:
+                return score_direct<ScaledInt8>(tile, cache_.int8_keys(), cache_.int8_values());
+        }
     }
     for (size_t key = 0; key < tile.keys; key += kPanelKeys) {
         if (tile.seen.lo >= key + kPanelKeys) continue;
         const size_t keys = smaller(kPanelKeys, round_up(tile.keys - key, kPiece));
-        convert_keys(cache_, work_.kv.format, block + key / kPiece, keys / kPiece, scratch_.panel);
-        for (size_t begin = 0; begin < queries_; begin += kQueries) {
+        convert_keys(cache_, work_.kv.format, (tile.first + key) / kKeyBlock, keys / kPiece, scratch_.panel);
+        const KeyTile<PanelFloat> panel{scratch_.panel, nullptr, dims_, nullptr};
+        for (size_t begin = 0; begin < queries_; begin += chunk_) {
             const Span seen = seen_by_chunk(tile, begin);
             if (seen.lo >= seen.hi || seen.lo >= key + keys || seen.hi <= key) continue;
-            with_count<kQueries>(chunk_queries(begin), [&]<int M>(Count<M>) {
-                score_keys<FloatElement, M>(scratch_.q + begin * dims_, scratch_.panel, dims_, keys / kPiece,
-                                            scratch_.scores + begin * kTile + key);
+            with_count<Vec::kQueries>(chunk_queries(begin), [&]<int M>(Count<M>) {
+                score_keys<PanelFloat, M>(scratch_.q + begin * dims_, panel, 0, keys,
+                                          scratch_.scores + begin * kTile + key);
             });
         }
     }
 }
 
-inline void Block::sum_tile(const Tile& tile) {
-    const size_t keys = tile.seen.hi - tile.seen.lo;
-    const uint64_t token = tile.first + tile.seen.lo;
-    if (direct(tile)) {
-        with_count<kQueries>(queries_, [&]<int M>(Count<M>) {
-            sum_values<HalfElement, M>(scratch_.scores + tile.seen.lo, cache_.half_values() + token * dims_,
-                                       kPiece, dims_, keys, scratch_.rescale, scratch_.sums, width_, dims_);
+template <typename Element>
+inline void Block::sum_direct(const Tile& tile, const typename Element::Type* all_keys,
+                              const typename Element::Type* all_values) {
+    // The next tile's keys are fetched meanwhile; after the last there is nothing to fetch, and these are
+    // cached.
+    const auto* next = all_keys + (tile.last ? tile.first : tile.first + kTile) * dims_;
+    const ValueTile<Element> values{all_values + (tile.first + tile.seen.lo) * dims_, kPiece, dims_,
+                                    tile.seen.hi - tile.seen.lo, reinterpret_cast<const std::byte*>(next)};
+    if constexpr (sizeof(typename Element::Type) == 1) {
+        for (size_t group = 0; group < cache_.groups; ++group) sum_direct_group(tile, values, group);
+    } else {
+        for (size_t begin = 0; begin < queries_; begin += chunk_)
+            with_count<Vec::kQueries>(chunk_queries(begin), [&]<int M>(Count<M>) {
+                sum_values<Element, M>(scratch_.scores + begin * kTile + tile.seen.lo, values, 0, dims_,
+                                       sums(begin));
+            });
+    }
+}
+
+// One q8_0 group of dimensions: the scales of its values go into the probabilities.
+inline void Block::sum_direct_group(const Tile& tile, const ValueTile<CachedInt8>& values, size_t group) {
+    float scales[kTile];
+    load_value_scales(cache_, tile.first, tile.keys, group, scales);
+    for (size_t begin = 0; begin < queries_; begin += chunk_) {
+        const size_t count = chunk_queries(begin);
+        for (size_t m = 0; m < count; ++m)
+            for (size_t i = 0; i < tile.keys; i += kLanes)
+                (Vec::load(scratch_.scores + (begin + m) * kTile + i) * Vec::load(scales + i))
+                    .store(scratch_.panel + m * kTile + i);
+        with_count<Vec::kQueries>(count, [&]<int M>(Count<M>) {
+            sum_values<CachedInt8, M>(scratch_.panel + tile.seen.lo, values, group * kGroup,
+                                      (group + 1) * kGroup, sums(begin));
         });
-        return;
+    }
+}
+
+inline void Block::sum_tile(const Tile& tile) {
+    if (direct(tile)) {
+        switch (work_.kv.format) {
+            case CacheFormat::f32:
+                return sum_direct<CachedFloat>(tile, cache_.float_keys(), cache_.float_values());
+            case CacheFormat::f16:
+                return sum_direct<CachedHalf>(tile, cache_.half_keys(), cache_.half_values());
+            case CacheFormat::q8_0:
+                return sum_direct<CachedInt8>(tile, cache_.int8_keys(), cache_.int8_values());
+        }
     }
     for (size_t dim = 0; dim < width_; dim += kPanelDims) {
-        convert_values(cache_, work_.kv.format, token, keys, dim, scratch_.panel);
+        convert_values(cache_, work_.kv.format, tile.first + tile.seen.lo, tile.seen.hi - tile.seen.lo, dim,
+                       scratch_.panel);
         sum_panel(tile, dim, smaller(kPanelDims, width_ - dim));
     }
 }
@@ -210,29 +283,29 @@ inline void Block::sum_tile(const Tile& tile) {
 // the panel holds one, each query is summed over just its own keys.
 inline void Block::sum_panel(const Tile& tile, size_t dim, size_t panel_dims) {
     constexpr size_t kPieceFloats = kTile * kPiece;
-    bool exact = !tile.uniform;
-    for (size_t piece = 0; exact && piece < panel_dims / kPiece; ++piece)
-        exact = all_finite(scratch_.panel + piece * kPieceFloats, (tile.seen.hi - tile.seen.lo) * kPiece);
-    const bool by_chunks = tile.uniform || exact;
-    const size_t step = by_chunks ? kQueries : 1;
-    for (size_t begin = 0; begin < queries_; begin += step) {
+    bool by_chunks = true;
+    for (size_t piece = 0; !tile.uniform && piece < panel_dims / kPiece; ++piece)
+        by_chunks = by_chunks &&
+                    all_finite(scratch_.panel + piece * kPieceFloats, (tile.seen.hi - tile.seen.lo) * kPiece);
+    for (size_t begin = 0; begin < queries_; begin += by_chunks ? chunk_ : 1) {
         const Span seen = by_chunks ? seen_by_chunk(tile, begin) : seen_by(tile, begin);
         if (seen.lo >= seen.hi) continue;
-        with_count<kQueries>(by_chunks ? chunk_queries(begin) : 1, [&]<int M>(Count<M>) {
-            sum_values<FloatElement, M>(scratch_.scores + begin * kTile + seen.lo,
-                                        scratch_.panel + (seen.lo - tile.seen.lo) * kPiece, kPieceFloats,
-                                        kPiece, seen.hi - seen.lo, scratch_.rescale + begin,
-                                        scratch_.sums + begin * width_ + dim, width_, panel_dims);
+        const ValueTile<PanelFloat> panel{scratch_.panel + (seen.lo - tile.seen.lo) * kPiece, kPieceFloats,
+                                          kPiece, seen.hi - seen.lo, nullptr};
+        Sums to = sums(begin);
+        to.rows += dim;
+        with_count<Vec::kQueries>(by_chunks ? chunk_queries(begin) : 1, [&]<int M>(Count<M>) {
+            sum_values<PanelFloat, M>(scratch_.scores + begin * kTile + seen.lo, panel, 0, panel_dims, to);
         });
     }
 }
 
 inline void Block::write_out(size_t query, float scale, float* out) const {
-    const float* sums = scratch_.sums + query * width_;
-    for (size_t i = 0; i < dims_; ++i) out[i] = sums[i] * scale;
+    const float* from = scratch_.sums + query * width_;
+    for (size_t i = 0; i < dims_; ++i) out[i] = from[i] * scale;
 }
 
-// A factor for sums and the divisor that go with one maximum, when a sink joins: 0 where nothing was seen.
+// What the sums of one query are multiplied with at the end, when a sink joins: 0 where nothing was seen.
 inline float final_scale(float maximum, float total, const float* sink) {
     const float top = sink != nullptr && *sink > maximum ? *sink : maximum;
     const float base = exponent_base(top);
@@ -260,7 +333,7 @@ inline void Block::finish(size_t query) const {
 
 inline void attend(const Attend& work) {
     if (work.rows == 0 || work.group == 0) return;
-    const uint32_t step = block_rows(work.rows, work.group);
+    const uint32_t step = block_rows(work.rows, work.group, work.kv.head_dim);
     for (uint32_t row = 0; row < work.rows; row += step)
         Block(work, row, work.rows - row < step ? work.rows - row : step).run();
 }
@@ -274,11 +347,11 @@ inline void combine_head(const float* part, size_t parts, size_t part_stride, si
     float total = 0.0f;
     for (size_t i = 0; i < dims; ++i) out[i] = 0.0f;
     for (size_t i = 0; i < parts; ++i) {
-        const float* sums = part + i * part_stride;
-        if (sums[dims + 1] == 0.0f) continue;  // saw no key
-        const float weight = exp1(sums[dims] - base);
-        total += weight * sums[dims + 1];
-        for (size_t j = 0; j < dims; ++j) out[j] += weight * sums[j];
+        const float* from = part + i * part_stride;
+        if (from[dims + 1] == 0.0f) continue;  // saw no key
+        const float weight = exp1(from[dims] - base);
+        total += weight * from[dims + 1];
+        for (size_t j = 0; j < dims; ++j) out[j] += weight * from[j];
     }
     const float scale = final_scale(maximum, total, sink);
     for (size_t i = 0; i < dims; ++i) out[i] *= scale;

@@ -1,8 +1,7 @@
 // Where the elements of a KvHead lie. Keys stand in blocks of 16 tokens, [block][dimension][token of the
 // block], so that a vector lane is a key; values stand [token][dimension], so that a lane is a dimension.
-//   f16:  keys, values, as halfs
-//   q8_0: keys, values, as int8; then the scales (halfs) of keys and of values, each [block][group][token of
-//   the
+//   f16:  keys, values, as halfs; f32 likewise, as floats
+//   q8_0: keys, values, as int8; then the scales (halfs) of keys and of values, each [block][group][token of the
 //         block], a group being 32 dimensions of one token
 #pragma once
 
@@ -39,6 +38,8 @@ struct KvLayout {
         return token / kKeyBlock * kKeyBlock * groups + group * kKeyBlock + token % kKeyBlock;
     }
 
+    float* float_keys() const { return reinterpret_cast<float*>(data); }
+    float* float_values() const { return float_keys() + tokens * dims; }
     uint16_t* half_keys() const { return reinterpret_cast<uint16_t*>(data); }
     uint16_t* half_values() const { return half_keys() + tokens * dims; }
     int8_t* int8_keys() const { return reinterpret_cast<int8_t*>(data); }

@@ -74,9 +74,21 @@ inline void store_q8_0(const KvHead& head, uint64_t position, const float* key, 
     }
 }
 
+inline void store_f32(const KvHead& head, uint64_t position, const float* key, const float* value) {
+    const KvLayout layout(head);
+    float* keys = layout.float_keys() + layout.key_index(position, 0);
+    float* values = layout.float_values() + layout.value_index(position, 0);
+    for (uint32_t i = 0; i < head.head_dim; ++i) {
+        keys[i * kKeyBlock] = key[i];
+        values[i] = value[i];
+    }
+}
+
 inline void kv_store(const KvHead& head, uint64_t position, const float* key, const float* value) {
     if (head.format == CacheFormat::q8_0)
         store_q8_0(head, position, key, value);
+    else if (head.format == CacheFormat::f32)
+        store_f32(head, position, key, value);
     else
         store_f16(head, position, key, value);
 }

@@ -12,7 +12,8 @@ namespace {
 struct Vec {
     static constexpr int kLanes = 8;
     static constexpr int kQueries = 6;
-    static constexpr int kColumns = 2;
+    static constexpr int kDirectQueries = 12;
+    static constexpr int kAccumulators = 12;
 
     __m256 v;
 

@@ -16,7 +16,8 @@ namespace {
 struct Vec {
     static constexpr int kLanes = 16;
     static constexpr int kQueries = 8;
-    static constexpr int kColumns = 2;
+    static constexpr int kDirectQueries = 16;
+    static constexpr int kAccumulators = 16;
 
     __m512 v;
 

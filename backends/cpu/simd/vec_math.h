@@ -6,10 +6,9 @@ namespace redline::cpu {
 namespace {
 
 // e^x within 2 ulp: 2^n * e^r with |r| <= ln 2 / 2, e^r = 1 + r + r^2 p(r) (within 0.03 ulp). 0 from -105
-// down and for -infinity, infinity from 88.73 up; NaN stays NaN.
-inline Vec exp(Vec x) {
-    // The limits come first: when x is NaN, min and max give their second operand.
-    x = Vec::max(Vec::set1(-105.0f), Vec::min(Vec::set1(90.0f), x));
+// down and for -infinity; NaN stays NaN. For arguments up to 90.
+inline Vec exp_of_bounded(Vec x) {
+    x = Vec::max(Vec::set1(-105.0f), x);     // the second operand stays when it is NaN
     const Vec magic = Vec::set1(0x1.8p23f);  // adding it rounds to a whole number
     const Vec n = Vec::fma(x, Vec::set1(1.44269502f), magic) - magic;
     // The high part of ln 2 has 14 bits, so its product with n is exact.
@@ -21,6 +20,11 @@ inline Vec exp(Vec x) {
     p = Vec::fma(p, r, Vec::set1(0.166665196f));
     p = Vec::fma(p, r, Vec::set1(0.49999994f));
     return Vec::scale_by_power(Vec::fma(p, r * r, r) + Vec::set1(1.0f), n);
+}
+
+// The same for any argument; infinity from 88.73 up.
+inline Vec exp(Vec x) {
+    return exp_of_bounded(Vec::min(Vec::set1(90.0f), x));
 }
 
 // tanh x within 4 ulp: an odd polynomial up to 0.63 (within 0.04 ulp), 1 - 2 / (e^2x + 1) beyond.

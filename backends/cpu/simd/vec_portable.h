@@ -19,9 +19,10 @@ struct Vec {
     using Halfs = uint16_t __attribute__((vector_size(8)));
     using Bytes = int8_t __attribute__((vector_size(4)));
     static constexpr int kLanes = 4;
-    // Queries whose scores are kept in registers at once, and vectors of keys (or of dimensions) beside them.
+    // Queries worked on at once, and vectors of sums that are kept in registers for them.
     static constexpr int kQueries = 4;
-    static constexpr int kColumns = 2;
+    static constexpr int kDirectQueries = 4;
+    static constexpr int kAccumulators = 8;
 
     Floats v;
 
