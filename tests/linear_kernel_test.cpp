@@ -216,7 +216,8 @@ double bound(const Want& want, size_t cols, Activations activations) {
         case Activations::f32:
             return rounding * want.magnitude + smallest;
         case Activations::bf16:
-            return rounding * want.expanded + 0x1p-8 * want.magnitude + smallest;
+            // Weights and activations are each rounded by up to half a unit of 8 bits.
+            return rounding * want.expanded + 0x1p-7 * (1.0 + 0x1p-8) * want.magnitude + smallest;
         case Activations::int8_block32:
             return rounding * want.expanded + want.step * (1.0 + 0x1p-20) + want.weights * 0x1p-110 +
                    smallest;

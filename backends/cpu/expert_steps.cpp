@@ -150,9 +150,9 @@ public:
           shape_(plan.weight(w).tensor.shape) {}
 
     Precision precision(uint64_t rows) const override {
-        // Few rows per expert use the few-rows kernel; the looser of the two is what can be promised.
-        const Precision many = precision_of(linear_kernel(isa_, *format_, rows));
-        return many == Precision::f32 ? precision_of(linear_kernel(isa_, *format_, 1)) : many;
+        // Experts with few rows use the few-rows kernel; the looser of the two is what can be promised.
+        return std::max(precision_of(linear_kernel(isa_, *format_, rows)),
+                        precision_of(linear_kernel(isa_, *format_, 1)));
     }
 
     uint64_t shared_scratch(const Plan& plan, uint32_t) const override {

@@ -9,7 +9,8 @@ const LinearKernel& linear_kernel(Isa isa, const Format& format, size_t x_rows) 
     const uint32_t id = format.gguf_id;
     const LinearKernel* kernel = nullptr;
 #if defined(__x86_64__)
-    if (isa >= Isa::avx512) kernel = linear_kernel_avx512(id);
+    if (isa >= Isa::amx) kernel = linear_kernel_amx(id, x_rows);
+    if (!kernel && isa >= Isa::avx512) kernel = linear_kernel_avx512(id);
     if (!kernel && isa >= Isa::avx2) kernel = linear_kernel_avx2(id);
 #endif
     (void)isa, (void)x_rows;

@@ -92,7 +92,8 @@ Bounded Reference::dot(const float* w, const Bounded* x, size_t cols) const {
     double error = inherited + sum_unit(cols) * magnitude + kTiny;
     // In int8 kernels terms are weights times rounded activations, so the sum's own magnitude grows with them.
     if (precision_ == Precision::int8_activations) error += rounding + sum_unit(cols) * rounding;
-    if (precision_ == Precision::bf16_activations) error += 0x1p-8 * (1.0 + 0x1p-8) * magnitude;
+    // Weights and activations are each rounded by up to half a unit of 8 bits.
+    if (precision_ == Precision::bf16_activations) error += 0x1p-7 * (1.0 + 0x1p-8) * magnitude;
     return {sum, error};
 }
 
@@ -195,6 +196,7 @@ void Reference::eval(const Rope& op) {
 // A value after its trip through the cache's format.
 Bounded Reference::cached(const Bounded& x, double block_max) const {
     const double size = std::abs(x.value) + x.error;
+    if (plan_.cache.type == CacheType::f32) return x;
     if (plan_.cache.type == CacheType::f16) return {x.value, x.error + size * 0x1p-11 + 0x1p-25};
     return {x.value, x.error + block_max * (1.0 / 254.0 + 0x1p-10)};
 }

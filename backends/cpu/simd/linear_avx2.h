@@ -122,11 +122,13 @@ struct Avx2 {
 
     // All ones in the lanes below `count` of the 8 from `first` on.
     RL_ALWAYS_INLINE static __m256i lanes_below(unsigned count, int first) {
-        const __m256i lane = _mm256_add_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32(first));
+        const __m256i lane =
+            _mm256_add_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32(first));
         return _mm256_cmpgt_epi32(_mm256_set1_epi32(int(count)), lane);
     }
     RL_ALWAYS_INLINE static Floats load_rows(const float* p, unsigned count) {
-        return {{_mm256_maskload_ps(p, lanes_below(count, 0)), _mm256_maskload_ps(p + 8, lanes_below(count, 8))}};
+        return {
+            {_mm256_maskload_ps(p, lanes_below(count, 0)), _mm256_maskload_ps(p + 8, lanes_below(count, 8))}};
     }
     RL_ALWAYS_INLINE static void store_rows(float* p, unsigned count, const Floats& v) {
         _mm256_maskstore_ps(p, lanes_below(count, 0), v.v[0]);
@@ -139,12 +141,16 @@ struct Avx2 {
         return _mm256_set1_epi32(four);
     }
 
-    // The dot products of one group of columns. Products of pairs are summed in 16 bits for as many steps as the codes'
-    // size allows (2 * 127 * largest code each, below 2^15 in all), then widened. Signed codes lend their sign to the
-    // activation.
+    // The dot products of one group of columns. Products of pairs are summed in 16 bits for as many steps as
+    // the codes' size allows (2 * 127 * largest code each, below 2^15 in all), then widened. Signed codes
+    // lend their sign to the activation.
     template <class F>
     struct Sum {
-        static constexpr int kMost = F::kSigned ? 1 : F::kBits <= 4 ? 8 : F::kBits == 5 ? 4 : F::kBits == 6 ? 2 : 1;
+        static constexpr int kMost = F::kSigned      ? 1
+                                     : F::kBits <= 4 ? 8
+                                     : F::kBits == 5 ? 4
+                                     : F::kBits == 6 ? 2
+                                                     : 1;
         static constexpr int kRun = kMost < F::kGroup / 4 ? kMost : F::kGroup / 4;
         static_assert(F::kSigned || F::kBits <= 6, "larger codes overflow a 16-bit pair");
         __m256i sum[2];
@@ -158,9 +164,9 @@ struct Avx2 {
         RL_ALWAYS_INLINE void add(const Bytes& codes, Quad x) {
             for (int i = 0; i < 2; ++i) {
                 const __m256i c = codes.v[i];
-                const __m256i products = F::kSigned
-                                             ? _mm256_maddubs_epi16(_mm256_abs_epi8(c), _mm256_sign_epi8(x, c))
-                                             : _mm256_maddubs_epi16(c, x);
+                const __m256i products =
+                    F::kSigned ? _mm256_maddubs_epi16(_mm256_abs_epi8(c), _mm256_sign_epi8(x, c))
+                               : _mm256_maddubs_epi16(c, x);
                 __m256i& pair = pairs[j / kRun][i];
                 pair = j % kRun == 0 ? products : _mm256_add_epi16(pair, products);
                 if constexpr (j % kRun == kRun - 1)
