@@ -20,6 +20,7 @@ TEST_CASE("each tiny model gives the logits of transformers to 1e-3, on every CP
             const Model model = must(Model::load(golden("models/" + name + ".gguf"), *backend, {64, {}}));
             for (const bool fuse : {true, false}) {
                 SessionOptions options{64, 16, 16};
+                options.cache = CacheType::f32;
                 options.fuse = fuse;
                 const double off = relative_error(all_logits(model, tokens, options), want.values);
                 INFO(name, " on ", redline::cpu::isa_name(isa), fuse ? " fused" : " decomposed");
@@ -65,7 +66,9 @@ TEST_CASE("the trained model's first logits and greedy text are those of an inde
     RL_NEED_MATERIAL(path, "models/stories260K.gguf");
     const auto backend = test::cpu();
     const Model model = must(Model::load(path, *backend, {}));
-    Session session = must(Session::create(model, {128}));
+    SessionOptions options{128};
+    options.cache = CacheType::f32;
+    Session session = must(Session::create(model, options));
     must(session.feed(std::vector<Token>{1}));
     const std::span<const float> first = session.logits();
     CHECK(std::abs(first[403] - 17.02352f) < 2e-4f);

@@ -82,6 +82,7 @@ public:
         info_.name = cpu_model_name();
         info_.detail = fmt::format("{}, {} thread{}", isa_name(isa), threads, threads == 1 ? "" : "s");
         info_.unified = true;
+        info_.threads = threads;
         info_.memory_budget = host_memory().budget();
     }
 

@@ -6,7 +6,14 @@
 
 namespace redline::cpu {
 
-CacheFormat cache_format(CacheType type) { return type == CacheType::f16 ? CacheFormat::f16 : CacheFormat::q8_0; }
+CacheFormat cache_format(CacheType type) {
+    switch (type) {
+        case CacheType::f16: return CacheFormat::f16;
+        case CacheType::q8_0: return CacheFormat::q8_0;
+        case CacheType::f32: return CacheFormat::f32;
+    }
+    return CacheFormat::f16;
+}
 
 KvHead CpuCache::head(uint32_t layer, uint32_t kv_head) const {
     const uint64_t bytes = kv_head_bytes(cache_format(shape_.type), shape_.head_dim, shape_.capacity);

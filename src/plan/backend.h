@@ -16,6 +16,7 @@ struct DeviceInfo {
     bool unified = false;        // host and device share the same memory
     uint64_t memory_budget = 0;  // bytes we may plan to use, measured at open
     uint32_t wave = 1;           // lanes per subgroup the kernels are built for
+    uint32_t threads = 0;        // CPU: of the team
 };
 
 // What a kernel's results may be held to: see tests/support/tolerance.h.

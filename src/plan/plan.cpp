@@ -5,11 +5,19 @@
 
 namespace redline {
 
-std::string_view cache_type_name(CacheType type) { return type == CacheType::f16 ? "f16" : "q8_0"; }
+std::string_view cache_type_name(CacheType type) {
+    switch (type) {
+        case CacheType::f16: return "f16";
+        case CacheType::q8_0: return "q8_0";
+        case CacheType::f32: return "f32";
+    }
+    return "";
+}
 
 uint64_t CacheShape::token_bytes() const {
     const uint64_t elements = 2 * uint64_t(head_dim);
-    return type == CacheType::f16 ? elements * 2 : elements / 32 * 34;
+    if (type == CacheType::q8_0) return elements / 32 * 34;
+    return elements * (type == CacheType::f32 ? 4 : 2);
 }
 
 PlanBuilder::PlanBuilder(std::vector<WeightInfo> weights, CacheShape cache, uint32_t max_rows, uint32_t max_outputs) {

@@ -61,7 +61,7 @@ Result<Model> Model::inspect(const std::string& path, uint64_t context) {
     WeightList list(model.config_);
     model.arch_->weights(model.config_, list);
     model.resolved_ = std::make_unique<ResolvedWeights>(RL_TRY(resolve_weights(gguf, model.config_, list)));
-    Result<Tokenizer> tokenizer = Tokenizer::create(gguf.metadata());
+    Result<Tokenizer> tokenizer = Tokenizer::create(gguf.metadata(), model.config_.vocab);
     if (!tokenizer) return error("{}: {}", path, tokenizer.error().message);
     model.tokenizer_ = std::make_unique<Tokenizer>(std::move(tokenizer).value());
     model.fingerprint_ = fingerprint_of(gguf);

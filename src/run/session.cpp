@@ -178,7 +178,7 @@ Status check_header(const CacheHeader& have, const CacheHeader& want, uint64_t f
         return error("{} was saved with another model shape", path);
     if (have.type != want.type)
         return error("{} holds a {} cache; choose that cache type to use it", path,
-                     have.type <= 1 ? cache_type_name(CacheType(have.type)) : "newer");
+                     have.type <= uint32_t(CacheType::f32) ? cache_type_name(CacheType(have.type)) : "newer");
     if (have.tokens > context)
         return error("{} holds {} tokens, the context is {}", path, have.tokens, context);
     const uint64_t expected = sizeof(CacheHeader) + have.tokens * (sizeof(Token) + row_bytes) + sizeof(uint64_t);

@@ -150,6 +150,7 @@ inline std::vector<OpCase> op_cases() {
             cases.push_back(attention_case({8, 4, 8}, rows, position, {}));
             cases.push_back(attention_case({6, 2, 64}, rows, position, {true, true, false, 0, 0.0f, CacheType::f16}));
             cases.push_back(attention_case({4, 1, 32}, rows, position, {true, false, true, 33, 0.0f, CacheType::q8_0}));
+            cases.push_back(attention_case({4, 2, 24}, rows, position, {true, false, true, 0, 0.0f, CacheType::f32}));
             cases.push_back(attention_case({3, 3, 80}, rows, position, {false, false, false, 0, 30.0f, CacheType::f16}));
         }
     cases.push_back(attention_case({5, 1, 7}, 4, 11, {}));
