@@ -11,11 +11,13 @@
 #include <cstdlib>
 #include <new>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 namespace redline::cli {
 
-static const Command* const kCommands[] = {&run_command, &chat_command};
+static const Command* const kCommands[] = {&run_command,  &chat_command, &bench_command,
+                                           &info_command, &eval_command, &tokenize_command};
 
 static std::string overview() {
     std::string out =
@@ -73,8 +75,16 @@ static int dispatch(const std::vector<std::string>& arguments) {
 
 }  // namespace redline::cli
 
+// A standard stream that the caller closed would be given to the next file that is opened. Reading it gives
+// the end, writing it an error.
+static void occupy_standard_streams() {
+    for (int handle = 0; handle <= 2; ++handle)
+        if (::fcntl(handle, F_GETFD) < 0 && ::open("/dev/null", O_RDONLY) < 0) std::abort();
+}
+
 int main(int argc, char** argv) {
     using namespace redline;
+    occupy_standard_streams();
     std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away shows as EPIPE
     const char* no_color = std::getenv("NO_COLOR");
     cli::voice().colour = cli::is_terminal(STDERR_FILENO) && !(no_color && *no_color);

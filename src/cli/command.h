@@ -1,5 +1,6 @@
-// What a command of the program is. Commands are the only code that prints: text and reports to stdout, everything
-// else to stderr. Exit codes: 0 done, 1 the work could not be done, 2 the command line was wrong, 130 interrupted.
+// What a command of the program is. Commands are the only code that prints: text and reports to stdout,
+// everything else to stderr. Exit codes: 0 done, 1 the work could not be done, 2 the command line was wrong,
+// 130 interrupted.
 #pragma once
 
 #include "base/result.h"

@@ -14,7 +14,7 @@ void add_model_options(Options& options, ModelOptions& target) {
     options.number("-c --ctx-size",
                    fmt::format("tokens of context; 0: as many as the model was trained for (default: {}, "
                                "or the model's own if that is less)",
-                               kDefaultContext),
+                               target.default_context),
                    target.context, 0, kMostContext);
     options.number("-t --threads", "threads; 0: one per physical core", target.threads, 0, kMostThreads);
     options.number("-b --batch-size", "tokens read at a time", target.batch, 1, 1 << 16);
@@ -47,7 +47,8 @@ void add_voice_options(Options& options) {
 Result<CacheType> parse_cache_type(const std::string& name) {
     if (name == "f16") return CacheType::f16;
     if (name == "q8_0") return CacheType::q8_0;
-    return error("takes f16 or q8_0, not \"{}\"", name);
+    if (name == "f32") return CacheType::f32;
+    return error("takes f16, q8_0 or f32, not \"{}\"", name);
 }
 
 void add_cache_options(Options& options, std::function<Status(const std::string&)> take) {
@@ -58,8 +59,8 @@ void add_cache_options(Options& options, std::function<Status(const std::string&
         *first = name;
         return take(name);
     };
-    options.each("-ctk --cache-type-k", "f16|q8_0", "type of the key-value cache (default: f16)", same);
-    options.each("-ctv --cache-type-v --cache-type", "f16|q8_0", "the same; one type serves both", same);
+    options.each("-ctk --cache-type-k", "f16|q8_0|f32", "type of the key-value cache (default: f16)", same);
+    options.each("-ctv --cache-type-v --cache-type", "f16|q8_0|f32", "the same; one type serves both", same);
 }
 
 Status check_model_given(const std::string& path) {
@@ -84,7 +85,7 @@ Result<LoadedModel> load_model(const ModelOptions& options) {
     loaded.backend = RL_TRY(open_backend(loaded.device, {options.threads, options.level}));
     ProgressLine progress("loading");
     LoadOptions load;
-    load.context = options.context < 0 ? kDefaultContext : uint64_t(options.context);
+    load.context = options.context < 0 ? options.default_context : uint64_t(options.context);
     load.progress = [&](uint64_t done, uint64_t total) { progress.update(done, total); };
     loaded.model = std::make_unique<Model>(RL_TRY(Model::load(options.model, *loaded.backend, load)));
     loaded.load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -94,7 +95,7 @@ Result<LoadedModel> load_model(const ModelOptions& options) {
 
 uint64_t choose_context(const ModelOptions& options, const Config& config) {
     if (options.context == 0) return config.train_context;
-    if (options.context < 0) return std::min(kDefaultContext, config.train_context);
+    if (options.context < 0) return std::min(options.default_context, config.train_context);
     if (uint64_t(options.context) > config.train_context)
         note(fmt::format(
             "the model was trained for {} tokens of context; beyond them, of the {} asked for, its "

@@ -11,7 +11,8 @@ namespace redline::cli {
 
 struct ModelOptions {
     std::string model;
-    int64_t context = -1;  // -1: kDefaultContext, at most the model's own; 0: the model's own
+    int64_t context = -1;  // -1: the default, at most the model's own; 0: the model's own
+    uint64_t default_context = 4096;
     uint32_t threads = 0;  // 0: one per physical core
     uint32_t batch = 512;
     std::string device;  // empty: the preferred one
@@ -19,7 +20,6 @@ struct ModelOptions {
     CacheType cache = CacheType::f16;
     bool fuse = true;
 };
-constexpr uint64_t kDefaultContext = 4096;
 constexpr int64_t kMostContext = int64_t(1) << 32;
 constexpr int64_t kMostThreads = 1024;
 

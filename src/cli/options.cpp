@@ -34,24 +34,29 @@ Result<double> parse_real(std::string_view text) {
     return value;
 }
 
+// Letters changed, added, left out, or exchanged with their neighbour.
+static size_t edit_distance(std::string_view a, std::string_view b) {
+    std::vector<size_t> before, last, now(b.size() + 1);
+    for (size_t j = 0; j <= b.size(); ++j) now[j] = j;
+    for (size_t i = 1; i <= a.size(); ++i) {
+        before = std::exchange(last, now);
+        now[0] = i;
+        for (size_t j = 1; j <= b.size(); ++j) {
+            now[j] = std::min({last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1), last[j] + 1, now[j - 1] + 1});
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                now[j] = std::min(now[j], before[j - 2] + 1);
+        }
+    }
+    return now.back();
+}
+
 std::string nearest_name(std::string_view wanted, const std::vector<std::string>& names) {
     std::string best;
     size_t least = wanted.size() / 3 + 2;  // more edits than this is another word
     for (const std::string& name : names) {
-        // Levenshtein distance, one row at a time.
-        std::vector<size_t> row(name.size() + 1);
-        for (size_t j = 0; j <= name.size(); ++j) row[j] = j;
-        for (size_t i = 1; i <= wanted.size(); ++i) {
-            size_t corner = row[0];
-            row[0] = i;
-            for (size_t j = 1; j <= name.size(); ++j) {
-                const size_t replaced = corner + (wanted[i - 1] == name[j - 1] ? 0 : 1);
-                corner = row[j];
-                row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-            }
-        }
-        if (row.back() >= least) continue;
-        least = row.back();
+        const size_t edits = edit_distance(wanted, name);
+        if (edits >= least) continue;
+        least = edits;
         best = name;
     }
     return best;

@@ -1,0 +1,302 @@
+#include "cli/bench.h"
+
+#include "base/hash.h"
+#include "cli/model_facts.h"
+#include "cli/terminal.h"
+#include "memory/budget.h"
+
+#include <cmath>
+#include <ctime>
+#include <fstream>
+
+namespace redline::cli {
+
+namespace {
+
+// ---- options ----
+
+Status parse_list(const std::string& text, int64_t low, std::vector<int64_t>& out) {
+    out.clear();
+    for (size_t at = 0; at <= text.size();) {
+        const size_t end = std::min(text.find(',', at), text.size());
+        out.push_back(RL_TRY(parse_integer(text.substr(at, end - at), low, kMostContext)));
+        at = end + 1;
+    }
+    return {};
+}
+
+std::vector<std::string> split_list(const std::string& text) {
+    std::vector<std::string> parts;
+    for (size_t at = 0; at <= text.size();) {
+        const size_t end = std::min(text.find(',', at), text.size());
+        if (end > at) parts.push_back(text.substr(at, end - at));
+        at = end + 1;
+    }
+    return parts;
+}
+
+void add_list(Options& options, std::string_view names, std::string help, int64_t low,
+              std::vector<int64_t>& target) {
+    help += fmt::format(" (default: {})", fmt::join(target, ","));
+    options.each(names, "N[,N...]", std::move(help),
+                 [low, &target](const std::string& text) { return parse_list(text, low, target); });
+}
+
+Options declare(BenchOptions& bench) {
+    Options options("bench", "measure the speed of a model", {"bench -m MODEL[,MODEL...] [options]"});
+    options.group("tests");
+    options.each("-m --model", "FILE[,FILE...]", "models in GGUF form",
+                 [&bench](const std::string& text) -> Status {
+                     for (std::string& name : split_list(text)) bench.models.push_back(std::move(name));
+                     return {};
+                 });
+    add_list(options, "-p --n-prompt", "prompts of so many tokens, read in chunks; 0: none", 0,
+             bench.prompts);
+    add_list(options, "-n --n-gen", "texts of so many tokens, read one by one; 0: none", 0,
+             bench.generations);
+    options.each("-pg --prompt-gen", "P,N", "a prompt and then a text in one test; may be given again",
+                 [&bench](const std::string& text) -> Status {
+                     std::vector<int64_t> both;
+                     if (!parse_list(text, 1, both) || both.size() != 2)
+                         return error("takes two numbers, for example 512,128, not \"{}\"", text);
+                     bench.pairs.emplace_back(both[0], both[1]);
+                     return {};
+                 });
+    add_list(options, "-d --n-depth", "tokens in the cache before the test", 0, bench.depths);
+    add_list(options, "-t --threads", "threads; 0: one per physical core", 0, bench.threads);
+    add_list(options, "-b --batch-size", "tokens read at a time", 1, bench.batches);
+    add_cache_options(options, [&bench](const std::string& text) -> Status {
+        bench.caches.clear();
+        for (const std::string& name : split_list(text))
+            bench.caches.push_back(RL_TRY(parse_cache_type(name)));
+        return {};
+    });
+    options.number("-r --repetitions", "times that each test is run", bench.repetitions, 1, 100000);
+    options.flag("--no-warmup", "do not run each test once before", bench.warmup, false);
+    options.flag("--ops", "time the operations of a step, one by one, instead", bench.ops);
+    options.choice("-o --output", {"md", "json", "csv", "jsonl"}, "form of the report (default: md)",
+                   [&bench](size_t index) { bench.format = BenchFormat(index); });
+    add_device_options(options, bench.common);
+    add_voice_options(options);
+    options.example("redline bench -m model.gguf");
+    options.example("redline bench -m a.gguf,b.gguf -p 512,2048 -n 128 -d 0,4096 -o json > result.json");
+    options.example("redline bench -m model.gguf --ops");
+    options.remark(
+        "A figure is given only when the logits at the end are finite, differ from each other, and are the "
+        "same in all repetitions. GB/s counts the weights and the cache that a test has to read; the peak is "
+        "the read bandwidth measured with the same threads. Tokens are random.");
+    return options;
+}
+
+// ---- one test ----
+
+struct Test {
+    int64_t prompt = 0;
+    int64_t generation = 0;
+};
+
+std::vector<Test> list_tests(const BenchOptions& bench) {
+    std::vector<Test> tests;
+    for (const int64_t prompt : bench.prompts)
+        if (prompt > 0) tests.push_back({prompt, 0});
+    for (const int64_t generation : bench.generations)
+        if (generation > 0) tests.push_back({0, generation});
+    for (const auto& [prompt, generation] : bench.pairs) tests.push_back({prompt, generation});
+    return tests;
+}
+
+// Ids as good as random, the same at every call; the first is BOS where the model wants it.
+std::vector<Token> random_tokens(const Model& model, int64_t count) {
+    std::vector<Token> tokens(static_cast<size_t>(count));
+    uint64_t state = 42;
+    for (Token& token : tokens) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        token = Token((state >> 33) % model.usable_vocab());
+    }
+    if (!tokens.empty() && model.tokenizer().adds_bos()) tokens[0] = model.tokenizer().bos();
+    return tokens;
+}
+
+// What one repetition has to read and compute.
+void add_costs(const Model& model, const CacheShape& cache, BenchRecord& record) {
+    const Result<Plan> plan = model.plan(uint32_t(record.batch), 1, cache);
+    if (!plan) return;
+    int64_t position = record.depth;
+    const auto add = [&](int64_t rows) {
+        position += rows;
+        const Cost one = step_cost(plan.value(), {uint64_t(rows), 1, uint64_t(position)});
+        record.bytes += one.weight_bytes + one.cache_bytes;
+        record.flops += one.flops;
+    };
+    for (int64_t left = record.prompt; left > 0; left -= record.batch) add(std::min(left, record.batch));
+    for (int64_t i = 0; i < record.generation; ++i) add(1);
+}
+
+Result<uint64_t> check_logits(std::span<const float> logits) {
+    bool differ = false;
+    Hash64 hash;
+    for (size_t i = 0; i < logits.size(); ++i) {
+        if (!std::isfinite(logits[i])) return error("logit {} is {}", i, logits[i]);
+        differ |= logits[i] != logits[0];
+    }
+    if (!differ) return error("all {} logits are {}", logits.size(), logits[0]);
+    hash.add(std::as_bytes(logits));
+    return hash.value();
+}
+
+std::string now_utc() {
+    const std::time_t now = std::time(nullptr);
+    std::tm parts = {};
+    gmtime_r(&now, &parts);
+    return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1,
+                       parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
+}
+
+// Runs the test of `record` and fills in its samples; an error when the output is not to be trusted.
+Status run_test(Session& session, const BenchOptions& bench, BenchRecord& record,
+                const std::atomic<bool>* cancel) {
+    const std::vector<Token> all = random_tokens(session.model(), record.depth + record.tokens());
+    const auto tokens = std::span(all).subspan(size_t(record.depth));
+    if (record.depth > 0) RL_TRY(session.feed(std::span(all).first(size_t(record.depth)), cancel));
+    bool hashed = false;
+    for (int i = bench.warmup ? -1 : 0; i < bench.repetitions; ++i) {
+        session.truncate(uint64_t(record.depth));
+        const auto start = std::chrono::steady_clock::now();
+        if (record.prompt > 0) RL_TRY(session.feed(tokens.first(size_t(record.prompt)), cancel));
+        for (int64_t t = record.prompt; t < record.tokens(); ++t)
+            RL_TRY(session.feed(tokens.subspan(size_t(t), 1), cancel));
+        const auto took = std::chrono::steady_clock::now() - start;
+        if (i >= 0)
+            record.samples_ns.push_back(
+                uint64_t(std::chrono::duration_cast<std::chrono::nanoseconds>(took).count()));
+        const Result<uint64_t> hash = check_logits(session.logits());
+        if (!hash)
+            return error("{}: no figure is given, for the output is wrong: {}", record.test_name(),
+                         hash.error().message);
+        if (hashed && hash.value() != record.logits_hash)
+            return error(
+                "{}: no figure is given, for the output is wrong: two repetitions differ (logits hash "
+                "{:016x} "
+                "and {:016x})",
+                record.test_name(), record.logits_hash, hash.value());
+        record.logits_hash = hash.value();
+        hashed = true;
+    }
+    return {};
+}
+
+// ---- all tests ----
+
+// Linux forgets the peak when it is asked to, so that what came before does not count.
+void reset_peak_memory() {
+    std::ofstream("/proc/self/clear_refs") << 5;
+}
+
+class Bench {
+public:
+    explicit Bench(const BenchOptions& options) : options_(options), interrupts_(true) {}
+
+    Result<int> run() {
+        if (!options_.ops) out_.write(report_head(options_.format));
+        const Result<int> code = run_models();
+        if (!options_.ops) out_.write(report_tail(options_.format));
+        if (!code) return fail(code.error());
+        return out_.finish(code.value());
+    }
+
+private:
+    Result<int> run_models() {
+        for (const std::string& path : options_.models)
+            for (const int64_t threads : options_.threads) {
+                ModelOptions model = options_.common;
+                model.model = path;
+                model.threads = uint32_t(threads);
+                if (options_.ops) {
+                    const LoadedModel loaded = RL_TRY(load_model(model));
+                    const int code = RL_TRY(bench_ops(loaded, options_));
+                    if (code != kDone) return code;
+                    continue;
+                }
+                const int code = RL_TRY(run_model(model));
+                if (code != kDone) return code;
+            }
+        return kDone;
+    }
+
+    Result<int> run_model(const ModelOptions& model) {
+        const LoadedModel loaded = RL_TRY(load_model(model));
+        const double bandwidth = loaded.backend->measure_read_bandwidth();
+        for (const int64_t batch : options_.batches)
+            for (const CacheType cache : options_.caches)
+                for (const int64_t depth : options_.depths)
+                    for (const Test& test : list_tests(options_)) {
+                        BenchRecord record = describe(loaded, model);
+                        record.bandwidth = bandwidth;
+                        record.batch = batch;
+                        record.cache = cache;
+                        record.depth = depth;
+                        record.prompt = test.prompt;
+                        record.generation = test.generation;
+                        RL_TRY(measure(loaded, model, record));
+                        if (interrupts_.raised()) return kInterrupted;
+                        if (!out_.write(report_record(options_.format, record, first_))) return kDone;
+                        first_ = false;
+                    }
+        return kDone;
+    }
+
+    BenchRecord describe(const LoadedModel& loaded, const ModelOptions& model) const {
+        const Gguf& gguf = loaded.model->gguf();
+        const DeviceInfo& device = loaded.backend->device();
+        BenchRecord record;
+        record.model_path = model.model;
+        record.model_type = model_type(gguf);
+        record.file_bytes = gguf.file_bytes();
+        record.parameters = parameter_count(gguf);
+        record.load_seconds = loaded.load_seconds;
+        record.backend = loaded.device;
+        record.device = device.name;
+        record.device_detail = device.detail;
+        record.threads = device.threads;
+        return record;
+    }
+
+    Status measure(const LoadedModel& loaded, ModelOptions model, BenchRecord& record) {
+        model.batch = uint32_t(record.batch);
+        model.cache = record.cache;
+        reset_peak_memory();
+        const uint64_t context = uint64_t(record.depth + record.tokens());
+        Session session = RL_TRY(open_session(loaded, model, context));
+        add_costs(*loaded.model, loaded.model->cache_shape(context, record.cache), record);
+        record.time = now_utc();
+        const Status done = run_test(session, options_, record, interrupts_.flag());
+        record.peak_memory = peak_resident();
+        return interrupts_.raised() ? Status() : done;
+    }
+
+    const BenchOptions& options_;
+    Interrupts interrupts_;
+    Output out_;
+    bool first_ = true;
+};
+
+int run(const std::vector<std::string>& arguments) {
+    BenchOptions bench;
+    Options options = declare(bench);
+    if (const std::optional<int> code = options.parse(arguments)) return *code;
+    if (const Status given = check_model_given(bench.models.empty() ? "" : bench.models[0]); !given)
+        return fail(given.error(), kUsage);
+    for (const int64_t threads : bench.threads)
+        if (threads > kMostThreads)
+            return fail(error("-t/--threads takes numbers up to {}, not {}", kMostThreads, threads), kUsage);
+    if (list_tests(bench).empty() && !bench.ops)
+        return fail(error("there is nothing to measure: -p, -n and -pg name no tokens"), kUsage);
+    const Result<int> code = Bench(bench).run();
+    return code ? code.value() : fail(code.error());
+}
+
+}  // namespace
+
+extern const Command bench_command = {"bench", "measure the speed of a model", run};
+
+}  // namespace redline::cli

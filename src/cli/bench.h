@@ -1,0 +1,71 @@
+// redline bench: what is measured, and the record of one measurement. The tests are those of llama-bench, and
+// so are the names in the reports where the meaning is the same.
+#pragma once
+
+#include "cli/model_options.h"
+
+namespace redline::cli {
+
+enum class BenchFormat : uint8_t { md, json, csv, jsonl };
+
+struct BenchOptions {
+    std::vector<std::string> models;
+    std::vector<int64_t> prompts = {512};
+    std::vector<int64_t> generations = {128};
+    std::vector<std::pair<int64_t, int64_t>> pairs;  // prompt, then generation, in one test
+    std::vector<int64_t> depths = {0};
+    std::vector<int64_t> threads = {0};
+    std::vector<int64_t> batches = {512};
+    std::vector<CacheType> caches = {CacheType::f16};
+    int32_t repetitions = 5;
+    bool warmup = true;
+    bool ops = false;
+    BenchFormat format = BenchFormat::md;
+    ModelOptions common;  // device, level, fusing
+};
+
+// One line of the report: a model on a device with settings, and one test.
+struct BenchRecord {
+    std::string model_path;
+    std::string model_type;
+    uint64_t file_bytes = 0;
+    uint64_t parameters = 0;
+    double load_seconds = 0.0;
+    std::string backend;
+    std::string device;
+    std::string device_detail;
+    int64_t threads = 0;  // as asked for; 0: one per physical core
+    int64_t batch = 0;
+    CacheType cache = CacheType::f16;
+    int64_t prompt = 0;      // tokens read in chunks of the batch
+    int64_t generation = 0;  // tokens read one by one
+    int64_t depth = 0;       // tokens in the cache before that
+    std::string time;        // when it began, UTC
+    std::vector<uint64_t> samples_ns;
+    uint64_t bytes = 0;  // read from memory in one repetition
+    uint64_t flops = 0;
+    uint64_t logits_hash = 0;
+    double bandwidth = 0.0;  // bytes per second that the device can read
+    uint64_t peak_memory = 0;
+
+    int64_t tokens() const { return prompt + generation; }
+    std::string test_name() const;  // "pp512 @ d4096"
+    double mean_ns() const;
+    double stddev_ns() const;
+    std::vector<double> samples_ts() const;  // tokens per second
+    double mean_ts() const;
+    double stddev_ts() const;
+    double gb_per_second() const;  // at the mean time
+    double bandwidth_share() const;
+    double gflop_per_second() const;
+};
+
+std::string report_head(BenchFormat format);
+// `first`: no record was reported before.
+std::string report_record(BenchFormat format, const BenchRecord& record, bool first);
+std::string report_tail(BenchFormat format);
+
+// Times every distinct op of the model's plan, for steps of one row and of a whole batch.
+Result<int> bench_ops(const LoadedModel& loaded, const BenchOptions& options);
+
+}  // namespace redline::cli

@@ -1,0 +1,165 @@
+#include "cli/bench.h"
+
+#include "cli/report.h"
+#include "cli/version.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <numeric>
+
+namespace redline::cli {
+
+static double mean(const std::vector<double>& values) {
+    return values.empty() ? 0.0 : std::accumulate(values.begin(), values.end(), 0.0) / double(values.size());
+}
+
+// Of a sample: divided by n - 1.
+static double deviation(const std::vector<double>& values) {
+    if (values.size() < 2) return 0.0;
+    const double center = mean(values);
+    double sum = 0.0;
+    for (const double value : values) sum += (value - center) * (value - center);
+    return std::sqrt(sum / double(values.size() - 1));
+}
+
+std::string BenchRecord::test_name() const {
+    std::string name;
+    if (prompt > 0) name = fmt::format("pp{}", prompt);
+    if (generation > 0) name += fmt::format("{}tg{}", name.empty() ? "" : "+", generation);
+    return depth > 0 ? fmt::format("{} @ d{}", name, depth) : name;
+}
+
+double BenchRecord::mean_ns() const {
+    return mean({samples_ns.begin(), samples_ns.end()});
+}
+double BenchRecord::stddev_ns() const {
+    return deviation({samples_ns.begin(), samples_ns.end()});
+}
+
+std::vector<double> BenchRecord::samples_ts() const {
+    std::vector<double> rates;
+    for (const uint64_t ns : samples_ns)
+        rates.push_back(1e9 * double(tokens()) / double(std::max<uint64_t>(ns, 1)));
+    return rates;
+}
+
+double BenchRecord::mean_ts() const {
+    return mean(samples_ts());
+}
+double BenchRecord::stddev_ts() const {
+    return deviation(samples_ts());
+}
+double BenchRecord::gb_per_second() const {
+    return mean_ns() > 0.0 ? double(bytes) / mean_ns() : 0.0;
+}
+double BenchRecord::bandwidth_share() const {
+    return bandwidth > 0.0 ? gb_per_second() * 1e9 / bandwidth : 0.0;
+}
+double BenchRecord::gflop_per_second() const {
+    return mean_ns() > 0.0 ? double(flops) / mean_ns() : 0.0;
+}
+
+static Json to_json(const BenchRecord& r) {
+    return {{"build_commit", commit()},
+            {"build_version", version()},
+            {"cpu_info", r.device},
+            {"gpu_info", ""},
+            {"backends", r.backend},
+            {"device", r.device},
+            {"device_detail", r.device_detail},
+            {"model_filename", r.model_path},
+            {"model_type", r.model_type},
+            {"model_size", r.file_bytes},
+            {"model_n_params", r.parameters},
+            {"file_bytes", r.file_bytes},
+            {"load_seconds", r.load_seconds},
+            {"n_batch", r.batch},
+            {"n_threads", r.threads},
+            {"type_k", cache_type_name(r.cache)},
+            {"type_v", cache_type_name(r.cache)},
+            {"n_prompt", r.prompt},
+            {"n_gen", r.generation},
+            {"n_depth", r.depth},
+            {"test_time", r.time},
+            {"avg_ns", uint64_t(r.mean_ns())},
+            {"stddev_ns", uint64_t(r.stddev_ns())},
+            {"avg_ts", r.mean_ts()},
+            {"stddev_ts", r.stddev_ts()},
+            {"samples_ns", r.samples_ns},
+            {"samples_ts", r.samples_ts()},
+            {"gb_per_s", r.gb_per_second()},
+            {"bandwidth_gb_per_s", r.bandwidth * 1e-9},
+            {"bandwidth_share", r.bandwidth_share()},
+            {"gflop_per_s", r.gflop_per_second()},
+            {"logits_hash", fmt::format("{:016x}", r.logits_hash)},
+            {"peak_memory", r.peak_memory}};
+}
+
+static std::string csv_field(const Json& value) {
+    std::string text = value.is_string() ? value.get<std::string>() : to_text(value, false);
+    for (size_t at = text.find('"'); at != std::string::npos; at = text.find('"', at + 2))
+        text.insert(at, 1, '"');
+    return "\"" + text + "\"";
+}
+
+static std::string csv_line(const std::vector<std::string>& fields) {
+    return fmt::format("{}\n", fmt::join(fields, ","));
+}
+
+static std::string md_line(const BenchRecord& r) {
+    const std::string rate = fmt::format("{:.2f} ± {:.2f}", r.mean_ts(), r.stddev_ts());
+    return fmt::format(
+        "| {:<30} | {:>8.2f} GiB | {:<8} | {:>7} | {:>5} | {:>16} | {:>20} | {:>7.2f} | {:>5.0f} % | "
+        "{:>8.1f} |\n",
+        r.model_type, double(r.file_bytes) / double(1u << 30), r.backend, r.threads, cache_type_name(r.cache),
+        r.test_name(), rate, r.gb_per_second(), 100.0 * r.bandwidth_share(), r.gflop_per_second());
+}
+
+std::string report_head(BenchFormat format) {
+    switch (format) {
+        case BenchFormat::json:
+            return "[";
+        case BenchFormat::jsonl:
+            return "";
+        case BenchFormat::csv: {
+            std::vector<std::string> names;
+            const Json example = to_json({});  // items() borrows it
+            for (const auto& [key, value] : example.items()) names.push_back(key);
+            return csv_line(names);
+        }
+        case BenchFormat::md:
+            break;
+    }
+    return fmt::format(
+               "| {:<30} | {:>12} | {:<8} | {:>7} | {:>5} | {:>16} | {:>20} | {:>7} | {:>7} | {:>8} |\n",
+               "model", "file", "device", "threads", "cache", "test", "t/s", "GB/s", "of peak", "GFLOP/s") +
+           fmt::format(
+               "| {:-<30} | {:->11}: | {:-<8} | {:->6}: | {:->5} | {:->15}: | {:->19}: | {:->6}: | {:->6}: | "
+               "{:->7}: |\n",
+               "", "", "", "", "", "", "", "", "", "");
+}
+
+std::string report_record(BenchFormat format, const BenchRecord& record, bool first) {
+    switch (format) {
+        case BenchFormat::json:
+            return (first ? "\n" : ",\n") + to_text(to_json(record));
+        case BenchFormat::jsonl:
+            return to_text(to_json(record), false) + "\n";
+        case BenchFormat::csv: {
+            std::vector<std::string> fields;
+            const Json fields_of_record = to_json(record);
+            for (const auto& [key, value] : fields_of_record.items()) fields.push_back(csv_field(value));
+            return csv_line(fields);
+        }
+        case BenchFormat::md:
+            break;
+    }
+    return md_line(record);
+}
+
+std::string report_tail(BenchFormat format) {
+    return format == BenchFormat::json ? "\n]\n" : "";
+}
+
+}  // namespace redline::cli

@@ -1,0 +1,170 @@
+// redline eval: perplexity of a text, or the logits of all its tokens.
+#include "cli/model_options.h"
+#include "cli/npy.h"
+#include "cli/perplexity.h"
+#include "cli/prompt.h"
+#include "cli/report.h"
+#include "cli/terminal.h"
+
+#include <nlohmann/json.hpp>
+
+#include <sstream>
+
+namespace redline::cli {
+
+namespace {
+
+struct EvalOptions {
+    ModelOptions model;
+    PromptSource text;
+    std::string ids;
+    std::string logits;
+    bool json = false;
+};
+
+Options declare(EvalOptions& eval) {
+    Options options("eval", "measure how well a model predicts a text",
+                    {"eval -m MODEL -f TEXT [options]", "eval -m MODEL --ids FILE --logits OUT.npy"});
+    options.group("text");
+    options.text("-f --file", "FILE", "the text; - is standard input", eval.text.file);
+    options.text("--ids", "FILE", "token ids in decimal, apart by white space, in place of a text", eval.ids);
+    options.text(
+        "--logits", "OUT.npy",
+        "write the logits after every token, as float32 (tokens, vocabulary), and score nothing: the tokens, "
+        "up to -c of them, are then one sequence, without chunks",
+        eval.logits);
+    options.flag("--json", "print one JSON object at the end", eval.json);
+    add_model_options(options, eval.model);
+    add_voice_options(options);
+    options.example("redline eval -m model.gguf -f wiki.test.raw");
+    options.example("redline eval -m model.gguf -f wiki.test.raw -c 2048 -ctk q8_0");
+    options.remark(
+        "The value is that of llama-perplexity: chunks of -c tokens, each from an empty cache and with the "
+        "first token replaced by BOS if the model has one, of which the second half is scored. A rest that "
+        "fills no chunk is left out.");
+    return options;
+}
+
+Result<std::vector<Token>> read_ids(const std::string& path) {
+    std::istringstream words(RL_TRY(read_text_file(path)));
+    std::vector<Token> tokens;
+    for (std::string word; words >> word;) {
+        const Result<int64_t> id = parse_integer(word, 0, std::numeric_limits<Token>::max());
+        if (!id) return error("{}: entry {} is \"{}\", not a token id", path, tokens.size() + 1, word);
+        tokens.push_back(Token(id.value()));
+    }
+    if (tokens.empty()) return error("{} holds no token ids", path);
+    return tokens;
+}
+
+Result<std::vector<Token>> read_tokens(const EvalOptions& eval, const Model& model) {
+    if (!eval.ids.empty()) return read_ids(eval.ids);
+    const auto text = RL_TRY(gather_prompt(eval.text));
+    if (!text || text->empty()) return error("there is no text to evaluate");
+    return model.tokenizer().encode(*text);
+}
+
+// Rows of logits per step: they take at most this much memory together.
+uint32_t choose_outputs(const Model& model, uint32_t batch) {
+    constexpr uint64_t kLogitsBytes = uint64_t(64) << 20;
+    return uint32_t(std::clamp<uint64_t>(kLogitsBytes / (uint64_t(model.config().vocab) * 4), 1, batch));
+}
+
+Result<int> write_logits(const EvalOptions& eval, Session& session, std::span<const Token> tokens) {
+    const Interrupts interrupts(true);
+    const uint64_t vocab = session.model().config().vocab;
+    NpyWriter out = RL_TRY(NpyWriter::create(eval.logits, tokens.size(), vocab));
+    Status written;
+    ProgressLine progress("evaluating");
+    const auto sink = [&](size_t first, std::span<const float> logits) {
+        if (written) written = out.write(logits);
+        progress.update((first + logits.size() / vocab) * vocab * 4, tokens.size() * vocab * 4);
+    };
+    const Status read = session.feed_all(tokens, sink, interrupts.flag());
+    if (interrupts.raised()) return fail(error("interrupted; {} is not written", eval.logits), kInterrupted);
+    RL_TRY(read);
+    RL_TRY(written);
+    RL_TRY(out.commit());
+    say(fmt::format("{}: logits of {} tokens, {} each", eval.logits, tokens.size(), vocab));
+    return kDone;
+}
+
+Json describe(const LoadedModel& loaded, const Perplexity& result, uint64_t chunk, double seconds) {
+    const uint64_t read = result.running.size() * (chunk - 1);
+    return {{"perplexity", result.value()},
+            {"uncertainty", result.uncertainty()},
+            {"nll", result.nll / double(result.scored)},
+            {"tokens_scored", result.scored},
+            {"chunks", result.running.size()},
+            {"chunk_tokens", chunk},
+            {"running", result.running},
+            {"seconds", seconds},
+            {"tokens_per_second", seconds > 0.0 ? double(read) / seconds : 0.0},
+            {"cache_type", cache_type_name(loaded.cache)},
+            {"model", model_json(loaded)},
+            {"device", device_json(loaded)}};
+}
+
+Result<int> score(const EvalOptions& eval, const LoadedModel& loaded, Session& session,
+                  std::span<const Token> tokens) {
+    const Interrupts interrupts(true);
+    Output out;
+    const uint64_t chunk = session.context();
+    const auto start = std::chrono::steady_clock::now();
+    const auto done = [&](uint64_t number, double running) {
+        return eval.json || out.write(fmt::format("[{}]{:.4f},", number, running));
+    };
+    const uint64_t chunks = tokens.size() / chunk;
+    if (chunks > 1)
+        say(fmt::format("{} tokens make {} chunks of {}; the last {} are left out", tokens.size(), chunks, chunk,
+                        tokens.size() - chunks * chunk));
+    const Perplexity result = RL_TRY(measure_perplexity(session, tokens, chunk, done, interrupts.flag()));
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (!eval.json && !result.running.empty()) out.write("\n");
+    if (result.cancelled)
+        return fail(error("interrupted after {} chunks", result.running.size()), kInterrupted);
+    if (eval.json)
+        out.write(to_text(describe(loaded, result, chunk, seconds)) + "\n");
+    else
+        out.write(
+            fmt::format("Final estimate: PPL = {:.4f} +/- {:.5f}\n", result.value(), result.uncertainty()));
+    say(fmt::format("{} chunks in {:.2f} s, {:.1f} tok/s", result.running.size(), seconds,
+                    double(result.running.size() * (chunk - 1)) / seconds));
+    return out.finish();
+}
+
+Result<int> evaluate(const EvalOptions& eval) {
+    const LoadedModel loaded = RL_TRY(load_model(eval.model));
+    const Model& model = *loaded.model;
+    std::vector<Token> tokens = RL_TRY(read_tokens(eval, model));
+    uint64_t context = choose_context(eval.model, model.config());
+    if (!eval.logits.empty()) {
+        if (tokens.size() > context)
+            note(fmt::format("only the first {} of {} tokens are evaluated; -c N takes more", context,
+                             tokens.size()));
+        context = std::min<uint64_t>(context, tokens.size());
+        tokens.resize(size_t(context));
+    }
+    Session session =
+        RL_TRY(open_session(loaded, eval.model, context, choose_outputs(model, eval.model.batch)));
+    say_plan(loaded, session);
+    return eval.logits.empty() ? score(eval, loaded, session, tokens) : write_logits(eval, session, tokens);
+}
+
+int run(const std::vector<std::string>& arguments) {
+    EvalOptions eval;
+    eval.model.default_context = 512;
+    Options options = declare(eval);
+    if (const std::optional<int> code = options.parse(arguments)) return *code;
+    if (eval.text.file.empty() == eval.ids.empty())
+        return fail(error("name either a text with -f FILE or token ids with --ids FILE"), kUsage);
+    if (const Status given = check_model_given(eval.model.model); !given) return fail(given.error(), kUsage);
+    const Result<int> code = evaluate(eval);
+    return code ? code.value() : fail(code.error());
+}
+
+}  // namespace
+
+extern const Command eval_command = {"eval", "measure how well a model predicts a text", run};
+
+}  // namespace redline::cli

@@ -1,0 +1,358 @@
+// redline info: what is in a model file, what it needs of this machine, and how it would run.
+#include "cli/model_facts.h"
+#include "cli/model_options.h"
+#include "cli/op_text.h"
+#include "cli/report.h"
+#include "cli/terminal.h"
+#include "memory/budget.h"
+#include "text/chat_format.h"
+#include "text/unicode.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+
+namespace redline::cli {
+
+namespace {
+
+constexpr size_t kShortText = 120;  // bytes of a metadata text that are shown without --all
+constexpr size_t kShortArray = 4;   // elements of an array
+
+struct InfoOptions {
+    ModelOptions model;
+    bool all = false;
+    bool tensors = false;
+    bool plan = false;
+    bool json = false;
+};
+
+Options declare(InfoOptions& info) {
+    Options options("info", "say what is in a model file and whether it fits here",
+                    {"info -m MODEL [options]"});
+    options.group("what");
+    options.flag("--all", "metadata in full length", info.all);
+    options.flag("--tensors", "list the tensors", info.tensors);
+    options.flag("--plan", "list the operations of a step, with their bytes", info.plan);
+    options.flag("--json", "print one JSON object", info.json);
+    add_model_options(options, info.model);
+    add_voice_options(options);
+    options.example("redline info -m model.gguf -c 32768");
+    options.example("redline info -m model.gguf --tensors --json | jq '.tensors[].name'");
+    return options;
+}
+
+std::string shortened(const std::string& text, bool all) {
+    if (all || text.size() <= kShortText) return text;
+    return to_valid_utf8(text.substr(0, kShortText)) + "...";
+}
+
+// A number that was stored as f32 with no more digits than that has: 1e-05, not 9.999999747378752e-06.
+Json real_json(double value) {
+    if (double(float(value)) != value || !std::isfinite(value)) return value;
+    return std::stod(fmt::format("{}", float(value)));
+}
+
+Json value_json(const MetadataValue& value, bool all) {
+    return std::visit(
+        [all](const auto& held) -> Json {
+            using T = std::decay_t<decltype(held)>;
+            if constexpr (std::is_same_v<T, std::string>) {
+                return shortened(held, all);
+            } else if constexpr (std::is_same_v<T, double>) {
+                return real_json(held);
+            } else if constexpr (std::is_arithmetic_v<T>) {
+                return held;
+            } else {
+                Json list = Json::array();
+                const size_t shown = all ? held.size() : std::min(held.size(), kShortArray);
+                for (size_t i = 0; i < shown; ++i)
+                    if constexpr (std::is_same_v<T, MetadataValue::Strings>)
+                        list.push_back(shortened(held[i], all));
+                    else if constexpr (std::is_same_v<T, MetadataValue::Floats>)
+                        list.push_back(real_json(double(held[i])));
+                    else
+                        list.push_back(typename T::value_type(held[i]));
+                if (shown == held.size()) return list;
+                return Json{{"count", held.size()}, {"first", list}};
+            }
+        },
+        value.value);
+}
+
+Json metadata_json(const Gguf& gguf, bool all) {
+    Json keys = Json::object();
+    for (const auto& [key, value] : gguf.metadata().entries()) keys[key] = value_json(value, all);
+    return keys;
+}
+
+Json tensors_json(const Gguf& gguf) {
+    Json list = Json::array();
+    for (const GgufTensor& t : gguf.tensors()) {
+        const auto known = find_type(t.type);
+        list.push_back({{"name", t.tensor.name},
+                        {"dims", t.dims},
+                        {"format", known ? std::string(known->name) : describe_type(t.type)},
+                        {"bytes", t.bytes},
+                        {"file", t.file},
+                        {"offset", t.offset}});
+    }
+    return list;
+}
+
+Json file_json(const Gguf& gguf) {
+    const auto text = [&](std::string_view key) {
+        const Result<std::string> value = gguf.metadata().text(key, "");
+        return value ? value.value() : "";
+    };
+    Json shares = Json::array();
+    for (const FormatShare& share : format_shares(gguf))
+        shares.push_back({{"format", share.format},
+                          {"tensors", share.tensors},
+                          {"bytes", share.bytes},
+                          {"bits_per_weight", 8.0 * double(share.bytes) / double(share.elements)}});
+    return {{"path", gguf.path()},
+            {"gguf_version", gguf.version()},
+            {"files", gguf.file_count()},
+            {"file_bytes", gguf.file_bytes()},
+            {"name", text("general.name")},
+            {"architecture", text("general.architecture")},
+            {"parameters", parameter_count(gguf)},
+            {"formats", shares}};
+}
+
+Json shape_json(const Config& c) {
+    Json shape = {{"layers", c.layers},           {"width", c.dim},
+                  {"heads", c.heads.heads},       {"kv_heads", c.heads.kv_heads},
+                  {"head_dim", c.heads.head_dim}, {"ffn_width", c.ffn_dim},
+                  {"vocabulary", c.vocab},        {"trained_context", c.train_context}};
+    if (c.experts > 0) {
+        shape["experts"] = c.experts;
+        shape["experts_used"] = c.experts_used;
+        shape["expert_ffn_width"] = c.expert_ffn_dim;
+    }
+    return shape;
+}
+
+Json tokenizer_json(const Tokenizer& t) {
+    const auto token = [&](Token id) -> Json {
+        if (id == kNoToken) return nullptr;
+        return {{"id", id}, {"text", std::string(t.raw_text(id))}};
+    };
+    Json ends = Json::array();
+    for (const Token id : t.end_of_generation()) ends.push_back(token(id));
+    return {{"kind", t.description()}, {"tokens", t.size()},       {"bos", token(t.bos())},
+            {"eos", token(t.eos())},   {"adds_bos", t.adds_bos()}, {"end_of_generation", ends},
+            {"warnings", t.warnings()}};
+}
+
+Result<Json> memory_json(const Model& model, const ModelOptions& options, uint64_t context) {
+    const CacheShape shape = model.cache_shape(context, options.cache);
+    const Plan plan = RL_TRY(model.plan(uint32_t(std::min<uint64_t>(options.batch, context)), 1, shape));
+    const MemoryNeed need{model.weight_bytes(), shape.bytes(), plan.arena_bytes};
+    const uint64_t budget = host_memory().budget();
+    const uint64_t fixed = need.weights + need.scratch;
+    const uint64_t per_token = std::max<uint64_t>(1, shape.bytes() / context);
+    return Json{{"context", context},
+                {"cache_type", cache_type_name(options.cache)},
+                {"weights", need.weights},
+                {"cache", need.cache},
+                {"scratch", need.scratch},
+                {"total", need.total()},
+                {"available", budget},
+                {"fits", need.total() <= budget},
+                {"largest_context", budget > fixed ? (budget - fixed) / per_token : 0}};
+}
+
+// The step of one token at the end of the context, as it would be recorded.
+Result<Json> plan_json(const Model& model, const ModelOptions& options, uint64_t context) {
+    const std::unique_ptr<Backend> backend =
+        RL_TRY(open_backend(device_name(options.device), {options.threads, options.level}));
+    const Plan plan = RL_TRY(model.plan(1, 1, model.cache_shape(context, options.cache)));
+    const BoundPlan bound = RL_TRY(lower(plan, *backend, options.fuse));
+    Json steps = Json::array();
+    for (const Step& step : bound.plan.steps) {
+        const Cost one = cost(step.op, bound.plan, {1, 1, context});
+        steps.push_back({{"layer", step.layer},
+                         {"op", describe_op(step.op, bound.plan)},
+                         {"tensors", op_tensors(step.op, bound.plan)},
+                         {"weight_bytes", one.weight_bytes},
+                         {"cache_bytes", one.cache_bytes},
+                         {"flops", one.flops},
+                         {"barrier", step.barrier}});
+    }
+    const Cost sum = step_cost(bound.plan, {1, 1, context});
+    return Json{{"device", device_name(options.device)},
+                {"ops", bound.plan.steps.size()},
+                {"recorded_ops", plan.steps.size()},
+                {"kv_len", context},
+                {"weight_bytes", sum.weight_bytes},
+                {"cache_bytes", sum.cache_bytes},
+                {"flops", sum.flops},
+                {"arena_bytes", bound.plan.arena_bytes},
+                {"steps", steps}};
+}
+
+// All that can be known: of a file that cannot run here, why not.
+Result<Json> gather(const InfoOptions& info) {
+    const Gguf gguf = RL_TRY(Gguf::open(info.model.model));
+    Json all = file_json(gguf);
+    const Result<Model> model = Model::inspect(
+        info.model.model, info.model.context < 0 ? info.model.default_context : uint64_t(info.model.context));
+    if (model) {
+        const Model& m = model.value();
+        const uint64_t context = choose_context(info.model, m.config());
+        all["shape"] = shape_json(m.config());
+        all["tokenizer"] = tokenizer_json(m.tokenizer());
+        const Result<ChatFormat> format = ChatFormat::detect(gguf.metadata(), m.tokenizer());
+        all["chat_format"] = format ? Json(format.value().name()) : Json(nullptr);
+        if (!format) all["chat_problem"] = format.error().message;
+        all["memory"] = RL_TRY(memory_json(m, info.model, context));
+        if (info.plan) all["plan"] = RL_TRY(plan_json(m, info.model, context));
+    }
+    all["runs"] = model.ok();
+    if (!model) all["problem"] = model.error().message;
+    all["metadata"] = metadata_json(gguf, info.all);
+    if (info.tensors) all["tensors"] = tensors_json(gguf);
+    return all;
+}
+
+// ---- as text ----
+
+std::string line(std::string_view title, const std::string& text) {
+    return fmt::format("{:<14}{}\n", title, text);
+}
+std::string shown(const Json& text) {
+    return printable(text.get<std::string>());
+}
+std::string bytes(const Json& count) {
+    return format_bytes(count.get<uint64_t>());
+}
+uint64_t number(const Json& value) {
+    return value.get<uint64_t>();
+}
+
+std::string amount(const Json& count) {
+    return count == 0 ? "-" : bytes(count);
+}
+
+std::string file_text(const Json& all) {
+    std::string out = line(
+        "file", fmt::format("{} ({}, GGUF {}{})", shown(all["path"]), bytes(all["file_bytes"]),
+                            number(all["gguf_version"]),
+                            number(all["files"]) > 1 ? fmt::format(", {} files", number(all["files"])) : ""));
+    if (!shown(all["name"]).empty()) out += line("name", shown(all["name"]));
+    out += line("architecture", shown(all["architecture"]));
+    out += line("parameters", short_count(number(all["parameters"])));
+    std::string title = "formats";
+    for (const Json& share : all["formats"]) {
+        out += line(title, fmt::format("{:<8}{:>5} tensors {:>12}  {:.2f} bits per weight",
+                                       shown(share["format"]), number(share["tensors"]),
+                                       bytes(share["bytes"]), share["bits_per_weight"].get<double>()));
+        title = "";
+    }
+    return out;
+}
+
+std::string token_text(const Json& token) {
+    if (token.is_null()) return "none";
+    return fmt::format("{} \"{}\"", token["id"].get<int64_t>(), shown(token["text"]));
+}
+
+std::string model_text(const Json& all) {
+    const Json& s = all["shape"];
+    std::string shape =
+        fmt::format("{} layers of {}, {} heads of {} ({} for keys and values), ", number(s["layers"]),
+                    number(s["width"]), number(s["heads"]), number(s["head_dim"]), number(s["kv_heads"]));
+    if (s.contains("experts"))
+        shape += fmt::format("{} of {} experts of {}", number(s["experts_used"]), number(s["experts"]),
+                             number(s["expert_ffn_width"]));
+    else
+        shape += fmt::format("feed-forward {}", number(s["ffn_width"]));
+    std::string out = line("shape", shape);
+    out += line("context", fmt::format("trained for {} tokens", number(s["trained_context"])));
+    const Json& t = all["tokenizer"];
+    std::vector<std::string> ends;
+    for (const Json& token : t["end_of_generation"]) ends.push_back(token_text(token));
+    out +=
+        line("tokenizer", fmt::format("{}, {} tokens, BOS {}{}, EOS {}", shown(t["kind"]),
+                                      number(t["tokens"]), token_text(t["bos"]),
+                                      t["adds_bos"].get<bool>() ? "" : " (not added)", token_text(t["eos"])));
+    out += line("", fmt::format("a text ends with {}",
+                                ends.empty() ? "none" : fmt::format("{}", fmt::join(ends, ", "))));
+    for (const Json& warning : t["warnings"]) out += line("", "note: " + shown(warning));
+    out += line("chat format", all["chat_format"].is_null() ? "none: " + shown(all["chat_problem"])
+                                                            : shown(all["chat_format"]));
+    const Json& m = all["memory"];
+    out += line("memory", fmt::format("about {} for a context of {}: weights {}, {} cache {}, scratch {}",
+                                      bytes(m["total"]), number(m["context"]), bytes(m["weights"]),
+                                      shown(m["cache_type"]), bytes(m["cache"]), bytes(m["scratch"])));
+    out += line("", fmt::format("{} {} available here; contexts of up to {} tokens fit",
+                                m["fits"].get<bool>() ? "fits into the" : "does not fit into the",
+                                bytes(m["available"]), number(m["largest_context"])));
+    return out;
+}
+
+std::string plan_text(const Json& p) {
+    std::string out =
+        fmt::format("\nplan of one token at a context of {} on {}: {} ops ({} as the model file has them)\n",
+                    number(p["kv_len"]), shown(p["device"]), number(p["ops"]), number(p["recorded_ops"]));
+    for (const Json& step : p["steps"])
+        out += fmt::format("{:>4} {} {:<58} {:>10} {:>10}  {}\n", number(step["layer"]),
+                           step["barrier"].get<bool>() ? "|" : " ", shown(step["op"]),
+                           amount(step["weight_bytes"]), amount(step["cache_bytes"]), shown(step["tensors"]));
+    return out + fmt::format("reads {} of weights and {} of cache, computes {:.3f} GFLOP; scratch {}\n",
+                             bytes(p["weight_bytes"]), bytes(p["cache_bytes"]),
+                             double(number(p["flops"])) * 1e-9, bytes(p["arena_bytes"]));
+}
+
+std::string metadata_text(const Json& keys) {
+    std::string out = "\nmetadata\n";
+    for (const auto& [key, value] : keys.items()) {
+        std::string text;
+        if (value.is_object())
+            text = fmt::format("{} elements: {}", number(value["count"]), to_text(value["first"], false));
+        else
+            text = to_text(value, false);
+        out += fmt::format("  {} = {}\n", printable(key), printable(text));
+    }
+    return out;
+}
+
+std::string tensors_text(const Json& tensors) {
+    std::string out = "\ntensors\n";
+    for (const Json& t : tensors)
+        out += fmt::format("  {:<40} {:<8} {:>12}  {}\n", shown(t["name"]), shown(t["format"]),
+                           bytes(t["bytes"]), to_text(t["dims"], false));
+    return out;
+}
+
+std::string as_text(const Json& all) {
+    std::string out = file_text(all);
+    if (all["runs"].get<bool>())
+        out += model_text(all);
+    else
+        out += line("cannot run", shown(all["problem"]));
+    out += metadata_text(all["metadata"]);
+    if (all.contains("tensors")) out += tensors_text(all["tensors"]);
+    if (all.contains("plan")) out += plan_text(all["plan"]);
+    return out;
+}
+
+int run(const std::vector<std::string>& arguments) {
+    InfoOptions info;
+    Options options = declare(info);
+    if (const std::optional<int> code = options.parse(arguments)) return *code;
+    if (const Status given = check_model_given(info.model.model); !given) return fail(given.error(), kUsage);
+    const Result<Json> all = gather(info);
+    if (!all) return fail(all.error());
+    Output out;
+    out.write(info.json ? to_text(all.value()) + "\n" : as_text(all.value()));
+    return out.finish();
+}
+
+}  // namespace
+
+extern const Command info_command = {"info", "say what is in a model file and whether it fits here", run};
+
+}  // namespace redline::cli

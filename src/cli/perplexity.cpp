@@ -1,0 +1,73 @@
+#include "cli/perplexity.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace redline::cli {
+
+double Perplexity::value() const {
+    return std::exp(nll / double(scored));
+}
+
+double Perplexity::uncertainty() const {
+    const double mean = nll / double(scored);
+    const double variance = nll_squares / double(scored) - mean * mean;
+    return variance > 0.0 && scored > 1 ? std::sqrt(variance / double(scored - 1)) * value() : 0.0;
+}
+
+double negative_log_likelihood(std::span<const float> logits, Token token) {
+    const float most = *std::max_element(logits.begin(), logits.end());
+    double sum = 0.0;
+    for (const float logit : logits) sum += double(std::exp(logit - most));
+    return std::log(sum) - double(logits[size_t(token)] - most);
+}
+
+static Status score_chunk(Session& session, std::span<const Token> chunk, Perplexity& total,
+                          const std::atomic<bool>* cancel) {
+    const size_t vocab = session.model().config().vocab;
+    const size_t first = chunk.size() / 2;
+    session.truncate(0);
+    RL_TRY(session.feed(chunk.first(first), cancel));
+    Status sound;
+    const auto score = [&](size_t row, std::span<const float> logits) {
+        for (; !logits.empty(); logits = logits.subspan(vocab), ++row) {
+            const double nll = negative_log_likelihood(logits.first(vocab), chunk[first + row + 1]);
+            if (!std::isfinite(nll) && sound)
+                sound = error("the logits after token {} of the chunk are not finite", first + row);
+            total.nll += nll;
+            total.nll_squares += nll * nll;
+            total.scored++;
+        }
+    };
+    // The last token predicts nothing of this chunk.
+    RL_TRY(session.feed_all(chunk.subspan(first, chunk.size() - 1 - first), score, cancel));
+    return sound;
+}
+
+Result<Perplexity> measure_perplexity(Session& session, std::span<const Token> tokens, uint64_t chunk,
+                                      const ChunkDone& done, const std::atomic<bool>* cancel) {
+    if (chunk < 4) return error("chunks of {} tokens are too short to score; 4 are the least", chunk);
+    if (tokens.size() < 2 * chunk)
+        return error(
+            "the text has {} tokens; two chunks of {} are the least that is scored: take a longer text or a "
+            "smaller context",
+            tokens.size(), chunk);
+    const Tokenizer& tokenizer = session.model().tokenizer();
+    Perplexity total;
+    for (uint64_t i = 0; i < tokens.size() / chunk; ++i) {
+        const auto part = tokens.subspan(size_t(i * chunk), size_t(chunk));
+        std::vector<Token> own(part.begin(), part.end());
+        if (tokenizer.adds_bos()) own[0] = tokenizer.bos();
+        const Status scored = score_chunk(session, own, total, cancel);
+        if (cancel && cancel->load()) {
+            total.cancelled = true;
+            return total;
+        }
+        if (!scored) return error("chunk {}: {}", i + 1, scored.error().message);
+        total.running.push_back(total.value());
+        if (!done(i + 1, total.value())) return total;
+    }
+    return total;
+}
+
+}  // namespace redline::cli

@@ -1,0 +1,32 @@
+// Perplexity of a text in chunks, as llama-perplexity defines it, so that values can be compared.
+#pragma once
+
+#include "run/session.h"
+
+namespace redline::cli {
+
+// Every chunk of `chunk` tokens starts with an empty cache; its first token is replaced by BOS when the model
+// adds one. Positions chunk/2 to chunk-2 are scored by the probability that they give to the token after
+// them.
+struct Perplexity {
+    uint64_t scored = 0;  // tokens
+    double nll = 0.0;     // sum over them of -ln p
+    double nll_squares = 0.0;
+    std::vector<double> running;  // after each chunk
+    bool cancelled = false;
+
+    double value() const;
+    double uncertainty() const;  // standard error of value(), as llama-perplexity gives it
+};
+
+// Called after each chunk with its number, from 1; false ends it.
+using ChunkDone = std::function<bool(uint64_t chunk, double running)>;
+
+// A text of fewer than two chunks is an error, and so is a logit that is not finite.
+Result<Perplexity> measure_perplexity(Session& session, std::span<const Token> tokens, uint64_t chunk,
+                                      const ChunkDone& done, const std::atomic<bool>* cancel);
+
+// -ln of the probability that `logits` give to `token`; NaN when they hold one.
+double negative_log_likelihood(std::span<const float> logits, Token token);
+
+}  // namespace redline::cli
