@@ -1,5 +1,5 @@
-// Llama 1 to 3.x, Mistral, TinyLlama, SmolLM and their kin, dense or with experts (Mixtral): pre-norm, rope on
-// neighbouring pairs (the converter has permuted q and k for it), SwiGLU.
+// Llama 1 to 3.x, Mistral, TinyLlama, SmolLM and their kin, dense or with experts (Mixtral): pre-norm, rope
+// on neighbouring pairs (the converter has permuted q and k for it), SwiGLU.
 #include "run/arch.h"
 
 namespace redline::archs {
@@ -49,7 +49,8 @@ static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
                                          {l["attn_v"], l["attn_v.bias"]}}},
                                        {l["attn_norm"], c.eps});
         p.rope_store(q, k, v, c.heads, rope);
-        p.linear_add(x, p.attention(q, c.heads, c.attention_scale()), l["attn_output"], l["attn_output.bias"]);
+        p.linear_add(x, p.attention(q, c.heads, c.attention_scale()), l["attn_output"],
+                     l["attn_output.bias"]);
         const Norm norm{l["ffn_norm"], c.eps};
         if (c.experts > 0) {
             const Slot h = p.rms_norm(x, norm);

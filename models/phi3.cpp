@@ -1,5 +1,5 @@
-// Phi-3, Phi-3.5, Phi-4 and Phi-4-mini: q/k/v fused in one tensor, gate and up in another, half-split rope over part
-// of a head, and longrope factors that depend on the context in use.
+// Phi-3, Phi-3.5, Phi-4 and Phi-4-mini: q/k/v fused in one tensor, gate and up in another, half-split rope
+// over part of a head, and longrope factors that depend on the context in use.
 #include "run/arch.h"
 
 namespace redline::archs {
@@ -43,7 +43,8 @@ static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
             p.group(x, {{{l["attn_q"]}, {l["attn_k"]}, {l["attn_v"]}}}, {l["attn_norm"], c.eps});
         p.rope_store(q, k, v, c.heads, rope);
         p.linear_add(x, p.attention(q, c.heads, c.attention_scale()), l["attn_output"]);
-        p.linear_add(x, p.gated(x, l["ffn_gate"], l["ffn_up"], Act::silu, {l["ffn_norm"], c.eps}), l["ffn_down"]);
+        p.linear_add(x, p.gated(x, l["ffn_gate"], l["ffn_up"], Act::silu, {l["ffn_norm"], c.eps}),
+                     l["ffn_down"]);
         p.next_layer();
     }
     p.logits(x, w["output"], {w["output_norm"], c.eps});

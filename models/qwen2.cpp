@@ -1,4 +1,5 @@
-// Qwen2 and Qwen2.5, and distillations into them: as llama with biases on q, k and v, rope on half-split pairs.
+// Qwen2 and Qwen2.5, and distillations into them: as llama with biases on q, k and v, rope on half-split
+// pairs.
 #include "run/arch.h"
 
 namespace redline::archs {
@@ -38,7 +39,8 @@ static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
                                        {l["attn_norm"], c.eps});
         p.rope_store(q, k, v, c.heads, rope);
         p.linear_add(x, p.attention(q, c.heads, c.attention_scale()), l["attn_output"]);
-        p.linear_add(x, p.gated(x, l["ffn_gate"], l["ffn_up"], Act::silu, {l["ffn_norm"], c.eps}), l["ffn_down"]);
+        p.linear_add(x, p.gated(x, l["ffn_gate"], l["ffn_up"], Act::silu, {l["ffn_norm"], c.eps}),
+                     l["ffn_down"]);
         p.next_layer();
     }
     p.logits(x, w["output"], {w["output_norm"], c.eps});

@@ -34,7 +34,8 @@ static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
             p.group(x, {{{l["attn_q"]}, {l["attn_k"]}, {l["attn_v"]}}}, {l["attn_norm"], c.eps});
         p.rope_store(q, k, v, c.heads, rope, {l["attn_q_norm"], c.eps}, {l["attn_k_norm"], c.eps});
         p.linear_add(x, p.attention(q, c.heads, c.attention_scale()), l["attn_output"]);
-        p.linear_add(x, p.gated(x, l["ffn_gate"], l["ffn_up"], Act::silu, {l["ffn_norm"], c.eps}), l["ffn_down"]);
+        p.linear_add(x, p.gated(x, l["ffn_gate"], l["ffn_up"], Act::silu, {l["ffn_norm"], c.eps}),
+                     l["ffn_down"]);
         p.next_layer();
     }
     p.logits(x, w["output"], {w["output_norm"], c.eps});

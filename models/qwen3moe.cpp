@@ -1,5 +1,5 @@
-// Qwen3 with experts (30B-A3B, 235B-A22B, Coder): qwen3's attention; every layer routes each token to the best
-// experts by softmax over all of them, renormalised.
+// Qwen3 with experts (30B-A3B, 235B-A22B, Coder): qwen3's attention; every layer routes each token to the
+// best experts by softmax over all of them, renormalised.
 #include "run/arch.h"
 
 namespace redline::archs {

@@ -373,12 +373,12 @@ TEST_CASE("run: what is not sound in a model's numbers is an error, not a text")
     chain.gain = std::numeric_limits<float>::quiet_NaN();
     chain.build().save(file("nan.gguf"));
     check_refused({"run", "-m", file("nan.gguf"), "-p", "a", "-q"}, 1, {"logit"});
-    check_refused({"bench", "-m", file("nan.gguf"), "-p", "8", "-n", "0", "-r", "1", "-o", "jsonl", "-q"}, 1,
+    check_refused({"bench", "-m", file("nan.gguf"), "-p", "8", "-n", "0", "-r", "1", "-o", "json", "-q"}, 1,
                   {"no figure", "nan"});
     ChainModel flat;
     flat.next.clear();
     flat.build().save(file("flat.gguf"));
-    check_refused({"bench", "-m", file("flat.gguf"), "-p", "8", "-n", "0", "-r", "1", "-o", "jsonl", "-q"}, 1,
+    check_refused({"bench", "-m", file("flat.gguf"), "-p", "8", "-n", "0", "-r", "1", "-o", "json", "-q"}, 1,
                   {"no figure", "all"});
 }
 

@@ -8,7 +8,8 @@
 using namespace redline;
 using namespace redline::test;
 
-TEST_CASE("each tiny model gives the logits of transformers to 1e-3, on every CPU level, fused and decomposed") {
+TEST_CASE(
+    "each tiny model gives the logits of transformers to 1e-3, on every CPU level, fused and decomposed") {
     REQUIRE(tiny_models().size() >= 6);
     const std::vector<Token> tokens = golden_tokens();
     for (const std::string& name : tiny_models()) {
@@ -81,9 +82,10 @@ TEST_CASE("the trained model's first logits and greedy text are those of an inde
     }
     CHECK(std::abs(sum + 1070.172) < 0.01);
     CHECK(std::abs(least + 8.02744f) < 2e-4f);
-    const std::vector<Token> want = {403, 407, 261, 378, 432, 383, 286, 261, 376, 298, 315, 421, 395, 317, 426, 338,
-                                     401, 396, 267, 337, 410, 408, 419, 292, 411, 322, 265, 282, 295, 433, 426, 385,
-                                     328, 432, 358, 394, 261, 370, 432, 352, 266, 268, 388, 426, 338, 391, 266, 267};
+    const std::vector<Token> want = {403, 407, 261, 378, 432, 383, 286, 261, 376, 298, 315, 421,
+                                     395, 317, 426, 338, 401, 396, 267, 337, 410, 408, 419, 292,
+                                     411, 322, 265, 282, 295, 433, 426, 385, 328, 432, 358, 394,
+                                     261, 370, 432, 352, 266, 268, 388, 426, 338, 391, 266, 267};
     for (const Token token : want) {
         const auto logits = session.logits();
         REQUIRE(Token(std::max_element(logits.begin(), logits.end()) - logits.begin()) == token);
@@ -161,11 +163,15 @@ GgufBuilder with_key(const std::string& name, const T& value) {
     return b;
 }
 
-bool mentions(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+bool mentions(const std::string& text, std::string_view part) {
+    return text.find(part) != std::string::npos;
+}
 
 }  // namespace
 
-TEST_CASE("model: the small model itself loads") { CHECK(load_error(small_llama()) == ""); }
+TEST_CASE("model: the small model itself loads") {
+    CHECK(load_error(small_llama()) == "");
+}
 
 TEST_CASE("model: a missing tensor is named") {
     GgufBuilder b = small_llama();

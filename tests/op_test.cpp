@@ -1,5 +1,5 @@
-// Every op on every backend of this build and level of this machine against the reference, within the bound that the
-// reference computes from the data.
+// Every op on every backend of this build and level of this machine against the reference, within the bound
+// that the reference computes from the data.
 #include "support/op_cases.h"
 
 #include "backends/cpu/kernels.h"
@@ -40,7 +40,6 @@ std::vector<int32_t> tokens_from(uint64_t first, uint64_t count) {
     for (uint64_t i = 0; i < count; ++i) tokens[i] = int32_t(first + i);
     return tokens;
 }
-
 
 // Tokens before the compared step are fed in steps of this many.
 constexpr uint32_t kFeedRows = 100;
@@ -128,8 +127,9 @@ TEST_CASE("a plan whose slots share memory gives what one without sharing gives,
         Backend& backend = *test_backends().front();
         const auto weights = std::move(backend.load(fixture.weights(), fixture, {})).value();
         const auto cache = std::move(backend.make_cache(c.cache)).value();
-        const auto executable = std::move(backend.record(std::move(lower(plan, backend, false)).value(), *weights,
-                                                         *cache, Record::replay)).value();
+        const auto executable = std::move(backend.record(std::move(lower(plan, backend, false)).value(),
+                                                         *weights, *cache, Record::replay))
+                                    .value();
         feed(c, [&](const StepParams& step) { REQUIRE(executable->run(step).ok()); });
         outputs.emplace_back(executable->output().begin(), executable->output().end());
     }

@@ -7,8 +7,12 @@ using namespace redline;
 
 namespace {
 
-WeightInfo matrix(uint64_t rows, uint64_t cols) { return {{"m", find_format("F32"), {1, rows, cols}}, WeightRole::matrix}; }
-WeightInfo vector(uint64_t size) { return {{"v", find_format("F32"), {1, 1, size}}, WeightRole::vector}; }
+WeightInfo matrix(uint64_t rows, uint64_t cols) {
+    return {{"m", find_format("F32"), {1, rows, cols}}, WeightRole::matrix};
+}
+WeightInfo vector(uint64_t size) {
+    return {{"v", find_format("F32"), {1, 1, size}}, WeightRole::vector};
+}
 
 constexpr CacheShape kCache{1, 2, 8, 16, CacheType::f16};
 

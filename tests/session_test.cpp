@@ -13,7 +13,9 @@ std::string temporary(const std::string& name) {
     return std::filesystem::temp_directory_path() / ("redline_session_test_" + name);
 }
 
-std::vector<float> copy(std::span<const float> values) { return {values.begin(), values.end()}; }
+std::vector<float> copy(std::span<const float> values) {
+    return {values.begin(), values.end()};
+}
 
 Model tiny(Backend& backend, const std::string& name) {
     return must(Model::load(golden("models/" + name + ".gguf"), backend, {64, {}}));
@@ -40,7 +42,8 @@ TEST_CASE("session: a prompt in chunks of any size gives the logits of one chunk
     }
 }
 
-TEST_CASE("session: the same tokens give the same logits bit for bit, run after run, whatever the threads do") {
+TEST_CASE(
+    "session: the same tokens give the same logits bit for bit, run after run, whatever the threads do") {
     const auto backend = test::cpu(3);
     const Model model = tiny(*backend, "llama3");
     const std::vector<Token> tokens = golden_tokens();
@@ -164,7 +167,9 @@ TEST_CASE("session: a saved cache restores to the same logits, in both cache typ
     std::filesystem::remove(path);
 }
 
-TEST_CASE("session: a cache file that is damaged, foreign, too long or of another type is refused and harms nothing") {
+TEST_CASE(
+    "session: a cache file that is damaged, foreign, too long or of another type is refused and harms "
+    "nothing") {
     const auto backend = test::cpu();
     const Model model = tiny(*backend, "qwen3"), other_model = tiny(*backend, "qwen2");
     const std::vector<Token> tokens = golden_tokens();
@@ -180,7 +185,8 @@ TEST_CASE("session: a cache file that is damaged, foreign, too long or of anothe
         CHECK_FALSE(target.restore(path).ok());
         CHECK(target.position() == 3);
     };
-    for (const size_t size : {size_t(0), size_t(7), size_t(39), size_t(40), sound.size() / 2, sound.size() - 1})
+    for (const size_t size :
+         {size_t(0), size_t(7), size_t(39), size_t(40), sound.size() / 2, sound.size() - 1})
         refuse(sound.substr(0, size));
     refuse(sound + "x");
     for (size_t at = 0; at < sound.size(); at += 97) {

@@ -19,54 +19,16 @@ import json
 import os
 import platform
 import re
-import shutil
 import statistics
-import struct
 import subprocess
 import sys
 import tempfile
 import time
 
+from peer_programs import PeerServer, Problem, Programs, run
+from peer_top1 import TYPES, top1
+
 HERE = os.path.dirname(os.path.abspath(__file__))
-
-
-class Problem(Exception):
-    """Something the user can act on; printed as one line."""
-
-
-class Programs:
-    """Builds the commands of both sides."""
-
-    def __init__(self, redline, peer):
-        self.redline_path = shutil.which(redline)
-        self.peer_path = peer
-        if peer and not os.path.exists(peer):
-            raise Problem(f"--peer {peer}: no such file or folder")
-
-    def redline(self, *arguments):
-        if not self.redline_path:
-            raise Problem("redline is not in PATH; say where it is with --redline")
-        return [self.redline_path, *map(str, arguments)]
-
-    def peer(self, tool, *arguments):
-        if self.peer_path and os.path.isdir(self.peer_path):
-            command = [os.path.join(self.peer_path, tool)]
-        elif self.peer_path:
-            command = [self.peer_path, tool]
-        else:
-            command = [tool]
-        if not shutil.which(command[0]):
-            raise Problem(f"{command[0]}: not found; say where llama.cpp's tools are with --peer")
-        return command + [str(argument) for argument in arguments]
-
-
-def run(command):
-    """Standard output of a command; a Problem with the end of its errors when it does not exit with 0."""
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
-    if done.returncode != 0:
-        end = done.stderr.decode(errors="replace").strip().splitlines()[-3:]
-        raise Problem(f"{' '.join(command)}\n  exit status {done.returncode}: " + "\n  ".join(end))
-    return done.stdout.decode(errors="replace")
 
 
 def bench(programs, side, model, options):
@@ -265,201 +227,6 @@ def save(table, record, options):
     print(f"wrote {stem}.json and .md", file=sys.stderr)
 
 
-# Our name of a type -> the file mix that, made "pure", consists of it.
-PURE_MIX = {"MXFP4": "MXFP4_MOE", "IQ2_S": "IQ2_M", "Q3_K": "Q3_K_M", "Q4_K": "Q4_K_M", "Q5_K": "Q5_K_M"}
-TYPES = ["F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K",
-         "IQ4_NL", "IQ4_XS", "IQ3_S", "IQ3_XXS", "IQ2_S", "IQ2_XS", "IQ2_XXS", "IQ1_S", "IQ1_M",
-         "TQ1_0", "TQ2_0", "MXFP4", "Q1_0", "Q2_0"]
-NEED_IMPORTANCE = {"IQ3_XXS", "IQ2_S", "IQ2_XS", "IQ2_XXS", "IQ1_S", "IQ1_M"}
-
-
-def sample_text():
-    """About 1000 characters, some of them not ASCII."""
-    words = zip("quick old small red wet".split(), "fox hare train kite house".split(),
-                "sea town bed the park Z\u00fcrich".split())
-    return "\n".join(f"Line {i}: the {a} {b} of {i * 37 % 101} went to {c}, it's {i * i}." for i, (a, b, c) in
-                     enumerate(list(words) * 8))
-
-
-def quantized(programs, source, kind, folder, text):
-    """Makes a file of one type with llama-quantize; without quality in mind."""
-    target = os.path.join(folder, kind + ".gguf")
-    flags = ["--pure"]
-    if kind in NEED_IMPORTANCE:
-        matrix = os.path.join(folder, "importance.gguf")
-        if not os.path.exists(matrix):
-            run(programs.peer("llama-imatrix", "-m", source, "-f", text, "-c", 64, "-o", matrix))
-        # The matrix does not cover the first and last tensor.
-        flags += ["--imatrix", matrix, "--output-tensor-type", "q8_0", "--token-embedding-type", "q8_0"]
-    run(programs.peer("llama-quantize", *flags, source, target, PURE_MIX.get(kind, kind)))
-    return target
-
-
-def peer_logprobs(programs, model, text, options, folder, *flags):
-    """Runs llama-perplexity. Returns the tokens (chunks, context), the first scored position of a chunk and
-    the log-probabilities (chunks, positions, vocabulary) after the positions from there to context - 2."""
-    import numpy as np
-
-    path = os.path.join(folder, "peer.logits")
-    run(programs.peer("llama-perplexity", "-m", model, "-f", text, "-c", options.context, "--chunks",
-                      options.chunks, "--save-all-logits", path, *flags))
-    with open(path, "rb") as file:
-        data = file.read()
-    os.unlink(path)
-    if data[:8] != b"_logits_":
-        raise Problem("llama-perplexity wrote a logits file in another format than is known here")
-    # u32 context, i32 vocabulary, i32 chunks, the chunks' tokens; then per position: scale f32, minimum f32
-    # and 16-bit steps above the minimum, padded to an even number.
-    context, vocab, chunks = struct.unpack_from("<Iii", data, 8)
-    tokens = np.frombuffer(data, "<i4", context * chunks, 20).reshape(chunks, context)
-    first, row = context // 2, 2 * ((vocab + 1) // 2) + 4
-    positions = context - 1 - first
-    packed = np.frombuffer(data, "<u2", chunks * positions * row, 20 + tokens.nbytes)
-    packed = packed.reshape(chunks, positions, row)
-    scale = np.ascontiguousarray(packed[..., :2]).view("<f4")
-    minimum = np.ascontiguousarray(packed[..., 2:4]).view("<f4")
-    return tokens, first, packed[..., 4:4 + vocab] * scale + minimum
-
-
-def redline_logprobs(programs, model, tokens, first, vocab, bos, folder):
-    """Log-probabilities of `redline eval` for the same tokens at the same positions."""
-    import numpy as np
-
-    ids, path = (os.path.join(folder, name) for name in ("ids.txt", "redline.npy"))
-    chunks = []
-    for chunk in tokens.tolist():
-        # Like the peer, start every chunk with the model's first token, if it wants one.
-        chunk[0] = chunk[0] if bos is None else bos
-        with open(ids, "w", encoding="ascii") as out:
-            print(*chunk, file=out)
-        run(programs.redline("eval", "-m", model, "--ids", ids, "-c", len(chunk), "--logits", path))
-        logits = np.load(path)
-        if logits.shape != (len(chunk), vocab):
-            raise Problem(f"redline eval wrote logits of shape {logits.shape}, not {(len(chunk), vocab)}")
-        chunks.append(logits[first:-1])
-    logits = np.stack(chunks).astype(np.float64)
-    logits -= logits.max(-1, keepdims=True)
-    return logits - np.log(np.exp(logits).sum(-1, keepdims=True))
-
-
-def first_token(model):
-    """The token that the tokenizer puts before a text, or None."""
-    import gguf
-
-    fields = gguf.GGUFReader(model).fields
-    adds = fields.get("tokenizer.ggml.add_bos_token")
-    return fields["tokenizer.ggml.bos_token_id"].contents() if adds and adds.contents() else None
-
-
-def gaps(ours, theirs):
-    """How much likelier by `theirs`, in log-probability, its best token is than that of `ours`."""
-    import numpy as np
-
-    mine = np.take_along_axis(theirs, ours.argmax(-1)[..., None], -1)[..., 0]
-    return theirs.max(-1) - mine
-
-
-def divergence(ours, theirs):
-    """Divergence of `ours` from `theirs` in nats: at the median position, and the mean."""
-    import numpy as np
-
-    # The peer writes log-probabilities down to 16 below the best only.
-    ours = np.maximum(ours, theirs.min(-1, keepdims=True))
-    nats = (np.exp(theirs) * (theirs - ours)).sum(-1)
-    return float(np.median(nats)), float(nats.mean())
-
-
-def top1(programs, options):
-    sys.path.insert(0, HERE)
-    import make_tiny_model as tiny
-
-    programs.redline(), programs.peer("llama-quantize")
-    names = options.only or list(tiny.MODELS)
-    unknown = [name for name in names if name not in tiny.MODELS]
-    if unknown:
-        raise Problem(f"no tiny model {unknown[0]}; there are {', '.join(tiny.MODELS)}")
-    results = {}
-    with tempfile.TemporaryDirectory(dir=options.work) as folder:
-        text = options.file
-        if not text:
-            text = os.path.join(folder, "text.txt")
-            with open(text, "w", encoding="utf-8") as out:
-                out.write(sample_text())
-        for index, (name, model) in enumerate(tiny.MODELS.items()):
-            if name not in names:
-                continue
-            source = os.path.join(folder, name + ".gguf")
-            model = tiny.for_kquants(model)
-            tiny.write_gguf(source, name, model, tiny.Weights(model, [tiny.SEED, index]))
-            for kind in options.types:
-                with tempfile.TemporaryDirectory(dir=folder) as place:
-                    result = compare_one(programs, source, kind, place, text, options)
-                results[name, kind] = {**result, "experts": model.experts}
-                print(f"{name} {kind}: {verdict(results[name, kind], options)}", file=sys.stderr)
-    print(top1_table(results, names, options))
-    bad = [key for key, result in results.items() if "**" in verdict(result, options)]
-    if bad:
-        raise Problem("too different: " + ", ".join(" ".join(key) for key in bad))
-
-
-def compare_one(programs, source, kind, folder, text, options):
-    """Compares redline with the peer, and both with the peer's result for the same weights as floats."""
-    import numpy as np
-
-    try:
-        model = quantized(programs, source, kind, folder, text)
-        tokens, first, theirs = peer_logprobs(programs, model, text, options, folder)
-        ours = redline_logprobs(programs, model, tokens, first, theirs.shape[-1], first_token(source), folder)
-        floats = os.path.join(folder, "floats.gguf")
-        run(programs.peer("llama-quantize", "--allow-requantize", model, floats, "F32"))
-        cache = ("-ctk", "f32", "-ctv", "f32", "-fa", "off")
-        exact = peer_logprobs(programs, floats, text, options, folder, *cache)[2]
-        # Where redline parts from the peer, the peer may be the one that is off.
-        return {"positions": ours[..., 0].size, "flips": np.minimum(gaps(ours, theirs), gaps(ours, exact)),
-                "agree": int((ours.argmax(-1) == theirs.argmax(-1)).sum()),
-                "ours": divergence(ours, exact), "theirs": divergence(theirs, exact)}
-    except Problem as problem:
-        return {"refused" if "cannot decode" in str(problem) else "problem": str(problem)}
-
-
-def verdict(result, options):
-    """One cell of the table; bold when it is a failure."""
-    if "agree" not in result:
-        return "refused" if "refused" in result else "**error**"
-    # A divergence of D comes from errors of about sqrt(2 D) in each logit. Allow 5 deviations.
-    (ours, _), (theirs, mean) = result["ours"], result["theirs"]
-    limit = max(options.gap, 10 * max(0, mean) ** 0.5)
-    far = int((result["flips"] > limit).sum())
-    near = result["positions"] - result["agree"] - far
-    # Of experts that are nearly tied, rounding picks one or the other; what follows then differs visibly.
-    excused = result["positions"] // 50 if result["experts"] else 0
-    text = str(result["agree"]) + (f" +{near}" if near else "")
-    if far:
-        text += f" +{far} far" if far <= excused else f" **+{far} far**"
-    apart = f"{ours:.0e}/{theirs:.0e}"
-    # The peer's file of log-probabilities is itself good to about 1e-5 nats.
-    return f"{text} ({apart})" if ours <= 2 * theirs + 2e-5 else f"{text} (**{apart}**)"
-
-
-def top1_table(results, names, options):
-    positions = max((result.get("positions", 0) for result in results.values()), default=0)
-    lines = ["| type | " + " | ".join(names) + " |", "|---|" + "---:|" * len(names)]
-    for kind in options.types:
-        cells = [verdict(results[name, kind], options) for name in names]
-        lines.append(f"| {kind} | " + " | ".join(cells) + " |")
-    lines += ["", f"Of {positions} positions: those where both have the same best token; +n: n more where "
-              "they differ by a small gap, by the peer or by its result with the same weights as floats: at "
-              f"most {options.gap} in log-probability, or 5 deviations of the peer's own error; far: where "
-              "it is wider. In brackets: median divergence of redline / of the peer from that float result, "
-              "in nats. Bold: far in more positions than near ties of experts explain (2 %), or redline more "
-              "than twice as far off as the peer.", ""]
-    refused = sorted({kind for (_, kind), result in results.items() if "refused" in result})
-    lines += [f"redline refuses {', '.join(refused)}."] if refused else []
-    lines += [f"{name} {kind}: {result['problem']}" for (name, kind), result in results.items()
-              if "problem" in result]
-    return "\n".join(lines)
-
-
 def chunk_figures(text):
     return [float(value) for value in re.findall(r"\[\d+\]([0-9.]+)", text)]
 
@@ -468,8 +235,9 @@ def perplexity(programs, options):
     common = ["-m", options.model, "-f", options.file, "-c", options.context]
     threads = ["-t", options.threads] if options.threads else []
     limit = ["--chunks", options.chunks] if options.chunks else []
-    # llama-perplexity's logger can lose the last figure when it exits, so one missing there is no error.
-    theirs = chunk_figures(run(programs.peer("llama-perplexity", *common, *threads, *limit)))
+    # llama-perplexity's logger can lose its last lines when it exits: take the longest of three outputs.
+    command = programs.peer("llama-perplexity", *common, *threads, *limit)
+    theirs = max((chunk_figures(run(command)) for _ in range(3)), key=len)
     ours = chunk_figures(run(programs.redline("eval", *common, *threads)))
     if not ours or not theirs:
         silent = "redline eval" if theirs else "llama-perplexity"
@@ -479,35 +247,32 @@ def perplexity(programs, options):
     for index, (a, b) in enumerate(pairs):
         if index in (0, len(pairs) - 1) or (index + 1) % max(1, len(pairs) // 8) == 0:
             print(f"| {index + 1} | {a:.4f} | {b:.4f} | {a / b - 1:+.2e} |")
-    if not 0 <= len(ours) - len(theirs) <= 1 and not options.chunks:
+    if len(ours) < len(theirs) and not options.chunks:
         raise Problem(f"redline scored {len(ours)} chunks, the peer {len(theirs)}")
     last = abs(pairs[-1][0] / pairs[-1][1] - 1)
     if last > options.tolerance:
         raise Problem(f"the perplexities differ by {last:.2e}, more than --tolerance {options.tolerance}")
 
 
-def token_ids(programs, model, text, folder):
-    path = os.path.join(folder, "text.txt")
-    with open(path, "w", encoding="utf-8") as out:
-        out.write(text)
-    found = run(programs.peer("llama-tokenize", "-m", model, "-f", path, "--ids", "--no-bos"))
-    return json.loads(found[found.index("["):])
-
-
 def greedy(programs, options):
-    common = ["-m", options.model, "-p", options.prompt, "-n", options.generate, "--temp", 0]
-    common += ["-t", options.threads] if options.threads else []
-    theirs = run(programs.peer("llama-completion", *common, "-no-cnv", "--no-display-prompt", "--simple-io"))
-    ours = run(programs.redline("run", *common))
-    # Both may end their output with a line feed that is no token.
-    ours, theirs = (text.rstrip("\n") for text in (ours, theirs))
-    with tempfile.TemporaryDirectory() as folder:
-        a, b = (token_ids(programs, options.model, text, folder) for text in (ours, theirs))
-    same = next((i for i, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))
-    print(f"| prompt | tokens redline / peer | equal from the start |\n|---|---:|---:|\n"
-          f"| {options.prompt!r} | {len(a)} / {len(b)} | {same} |")
-    if a != b:
-        raise Problem(f"after {same} equal tokens\n  redline: {ours!r}\n  peer:    {theirs!r}")
+    threads = ["-t", options.threads] if options.threads else []
+    command = programs.redline("run", "-m", options.model, "-p", options.prompt, "-n", options.generate,
+                               "--temp", 0, "--json", *threads)
+    ours = json.loads(run(command))["token_ids"]
+    with PeerServer(programs, options.model, options.threads) as server:
+        theirs = server.complete(options.prompt, options.generate)
+    same = 0
+    while same < min(len(ours), len(theirs)) and ours[same] == theirs[same][0]:
+        same += 1
+    if same == len(theirs):
+        end = "" if same == len(ours) else "end"
+    else:
+        end = f"{theirs[same][1]:.3f}"
+    print(f"| prompt | tokens redline / peer | equal from the start | peer's lead where they part |\n"
+          f"|---|---:|---:|---:|\n| {options.prompt!r} | {len(ours)} / {len(theirs)} | {same} | {end} |")
+    if end == "end" or end and theirs[same][1] > options.gap:
+        raise Problem(f"different after {same} tokens: redline {ours[same:same + 4]}, "
+                      f"peer {[token for token, _ in theirs[same:same + 4]]}")
 
 
 def parse(arguments):
@@ -551,6 +316,8 @@ def parse(arguments):
     part.add_argument("-p", "--prompt", required=True)
     part.add_argument("-n", "--generate", type=int, default=64)
     part.add_argument("-t", "--threads", type=int)
+    part.add_argument("--gap", type=float, default=0.1, 
+                      help="allowed lead of the peer's token where they part")
     return parser.parse_args(arguments)
 
 

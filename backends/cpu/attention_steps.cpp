@@ -34,10 +34,9 @@ public:
         const auto mine = worker.share(uint64_t(view.rows()) * op_.shape.kv_heads);
         for (uint64_t i = mine.begin; i < mine.end; ++i) {
             const uint64_t row = i / op_.shape.kv_heads;
-            attention_kernels(view.isa).kv_store(view.cache.head(op_.layer, uint32_t(i % op_.shape.kv_heads)),
-                                                 view.params.position + row,
-                                                 view.floats(op_.k) + i * op_.shape.head_dim,
-                                                 view.floats(op_.v) + i * op_.shape.head_dim);
+            attention_kernels(view.isa).kv_store(
+                view.cache.head(op_.layer, uint32_t(i % op_.shape.kv_heads)), view.params.position + row,
+                view.floats(op_.k) + i * op_.shape.head_dim, view.floats(op_.v) + i * op_.shape.head_dim);
         }
     }
 
@@ -65,7 +64,8 @@ public:
 private:
     void turn(const RunView& view, float* head, const Norm& norm, uint64_t row) const {
         if (norm)
-            vector_kernels(view.isa).rms_norm(head, view.vector(norm.gain), norm.eps, op_.shape.head_dim, head);
+            vector_kernels(view.isa).rms_norm(head, view.vector(norm.gain), norm.eps, op_.shape.head_dim,
+                                              head);
         rotate_head(view, head, op_.rope, row);
     }
 
@@ -75,7 +75,8 @@ private:
         float* key = view.floats(op_.k) + i * s.head_dim;
         turn(view, key, op_.k_norm, row);
         attention_kernels(view.isa).kv_store(view.cache.head(op_.layer, uint32_t(i % s.kv_heads)),
-                                             view.params.position + row, key, view.floats(op_.v) + i * s.head_dim);
+                                             view.params.position + row, key,
+                                             view.floats(op_.v) + i * s.head_dim);
     }
 
     RopeStore op_;
@@ -107,7 +108,8 @@ private:
     static constexpr uint64_t kPartKeys = 256;  // keys worth a part of their own
 
     // The work of one kv head for rows [row, row + rows).
-    Attend attend(const RunView& view, const Worker& worker, uint32_t kv_head, uint32_t row, uint32_t rows) const {
+    Attend attend(const RunView& view, const Worker& worker, uint32_t kv_head, uint32_t row,
+                  uint32_t rows) const {
         const uint32_t group = op_.shape.heads / op_.shape.kv_heads;
         const size_t stride = size_t(op_.shape.heads) * op_.shape.head_dim;
         const size_t at = row * stride + size_t(kv_head) * group * op_.shape.head_dim;

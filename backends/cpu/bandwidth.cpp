@@ -1,5 +1,5 @@
-// Plain reading, to know what the memory gives. Four streams per thread with prefetch ahead: one stream alone reaches
-// only about half of the bandwidth (18 of 37 GB/s, two Sapphire Rapids cores, 2026-11-21).
+// Plain reading, to know what the memory gives. Four streams per thread with prefetch ahead: one stream alone
+// reaches only about half of the bandwidth (18 of 37 GB/s, two Sapphire Rapids cores, 2026-11-21).
 #include "kernels.h"
 
 namespace redline::cpu {

@@ -16,7 +16,9 @@ namespace {
 constexpr uint64_t kLine = 64;
 constexpr uint64_t kReadChunk = uint64_t(2) << 20;  // bytes read and repacked at a time, per thread
 
-uint64_t aligned(uint64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
+uint64_t aligned(uint64_t bytes) {
+    return (bytes + kLine - 1) / kLine * kLine;
+}
 
 // A piece of loading: some panels of one expert of one weight, or a whole vector.
 struct LoadItem {
@@ -58,8 +60,8 @@ Status load_vector(const Tensor& tensor, uint32_t index, ByteSource& source, std
     return {};
 }
 
-Status load_panels(const Tensor& tensor, const LoadItem& item, ByteSource& source, std::vector<std::byte>& buffer,
-                   const PlacedWeight& placed) {
+Status load_panels(const Tensor& tensor, const LoadItem& item, ByteSource& source,
+                   std::vector<std::byte>& buffer, const PlacedWeight& placed) {
     const uint64_t row_bytes = tensor.row_bytes();
     const uint64_t first = item.first_panel * kPanelRows;
     const uint64_t rows = std::min(item.panels * kPanelRows, tensor.shape.rows - first);
@@ -109,7 +111,8 @@ public:
             }
         }
         RL_TRY(read_all(weights, source, progress, placed));
-        return std::unique_ptr<WeightStore>(std::make_unique<CpuWeights>(std::move(region), std::move(placed)));
+        return std::unique_ptr<WeightStore>(
+            std::make_unique<CpuWeights>(std::move(region), std::move(placed)));
     }
 
     Result<std::unique_ptr<CacheStore>> make_cache(const CacheShape& shape) override {
@@ -119,7 +122,8 @@ public:
     }
 
     std::unique_ptr<Kernel> kernel_for(const Op& op, const Plan& plan) override {
-        for (const auto make : {make_product_kernel, make_attention_kernel, make_expert_kernel, make_vector_kernel})
+        for (const auto make :
+             {make_product_kernel, make_attention_kernel, make_expert_kernel, make_vector_kernel})
             if (std::unique_ptr<Kernel> kernel = make(op, plan, isa_)) return kernel;
         return nullptr;
     }
@@ -149,9 +153,10 @@ private:
             for (size_t i = next.fetch_add(1); i < items.size(); i = next.fetch_add(1)) {
                 const LoadItem& item = items[i];
                 const Tensor& tensor = weights[item.weight].tensor;
-                Status one = item.panels == 0
-                                 ? load_vector(tensor, item.weight, source, buffer, placed[item.weight].vector)
-                                 : load_panels(tensor, item, source, buffer, placed[item.weight]);
+                Status one =
+                    item.panels == 0
+                        ? load_vector(tensor, item.weight, source, buffer, placed[item.weight].vector)
+                        : load_panels(tensor, item, source, buffer, placed[item.weight]);
                 if (!one) {
                     const std::lock_guard lock(first_error);
                     if (status) status = error("tensor {}: {}", tensor.name, one.error().message);
@@ -208,7 +213,9 @@ static Result<std::unique_ptr<Backend>> open_cpu(const BackendOptions& options) 
             known += fmt::format("{}{}", known.empty() ? "" : ", ", cpu::isa_name(level));
         }
         if (!wanted) return error("no CPU level is called {}; these are: {}", options.level, known);
-        if (*wanted > isa) return error("this CPU does not have level {}; its best is {}", options.level, cpu::isa_name(isa));
+        if (*wanted > isa)
+            return error("this CPU does not have level {}; its best is {}", options.level,
+                         cpu::isa_name(isa));
         isa = *wanted;
     }
     constexpr uint32_t kMostThreads = 1024;

@@ -8,9 +8,12 @@ namespace redline::cpu {
 
 CacheFormat cache_format(CacheType type) {
     switch (type) {
-        case CacheType::f16: return CacheFormat::f16;
-        case CacheType::q8_0: return CacheFormat::q8_0;
-        case CacheType::f32: return CacheFormat::f32;
+        case CacheType::f16:
+            return CacheFormat::f16;
+        case CacheType::q8_0:
+            return CacheFormat::q8_0;
+        case CacheType::f32:
+            return CacheFormat::f32;
     }
     return CacheFormat::f16;
 }
@@ -23,28 +26,37 @@ KvHead CpuCache::head(uint32_t layer, uint32_t kv_head) const {
 
 Status CpuCache::read(uint32_t layer, uint64_t position, std::span<std::byte> out) {
     const size_t bytes = kv_token_bytes(cache_format(shape_.type), shape_.head_dim);
-    RL_CHECK(out.size() == bytes * shape_.kv_heads && position < shape_.capacity, "cache row of {} bytes", out.size());
-    for (uint32_t h = 0; h < shape_.kv_heads; ++h) kv_export(head(layer, h), position, out.data() + h * bytes);
+    RL_CHECK(out.size() == bytes * shape_.kv_heads && position < shape_.capacity, "cache row of {} bytes",
+             out.size());
+    for (uint32_t h = 0; h < shape_.kv_heads; ++h)
+        kv_export(head(layer, h), position, out.data() + h * bytes);
     return {};
 }
 
 Status CpuCache::write(uint32_t layer, uint64_t position, std::span<const std::byte> in) {
     const size_t bytes = kv_token_bytes(cache_format(shape_.type), shape_.head_dim);
-    RL_CHECK(in.size() == bytes * shape_.kv_heads && position < shape_.capacity, "cache row of {} bytes", in.size());
+    RL_CHECK(in.size() == bytes * shape_.kv_heads && position < shape_.capacity, "cache row of {} bytes",
+             in.size());
     for (uint32_t h = 0; h < shape_.kv_heads; ++h) kv_import(head(layer, h), position, in.data() + h * bytes);
     return {};
 }
 
-uint64_t CpuKernel::shared_scratch(const Plan&, uint32_t) const { return 0; }
-uint64_t CpuKernel::thread_scratch(const Plan&) const { return 0; }
+uint64_t CpuKernel::shared_scratch(const Plan&, uint32_t) const {
+    return 0;
+}
+uint64_t CpuKernel::thread_scratch(const Plan&) const {
+    return 0;
+}
 
 const float* RunView::rope_row(uint32_t rope, uint32_t row) const {
     const float* at = rope_tables;
-    for (uint32_t i = 0; i < rope; ++i) at += size_t(plan.max_rows) * 2 * plan.ropes[i].inverse_frequency.size();
+    for (uint32_t i = 0; i < rope; ++i)
+        at += size_t(plan.max_rows) * 2 * plan.ropes[i].inverse_frequency.size();
     return at + size_t(row) * 2 * plan.ropes[rope].inverse_frequency.size();
 }
 
-CpuExecutable::CpuExecutable(BoundPlan bound, const CpuWeights& weights, const CpuCache& cache, Team& team, Isa isa)
+CpuExecutable::CpuExecutable(BoundPlan bound, const CpuWeights& weights, const CpuCache& cache, Team& team,
+                             Isa isa)
     : bound_(std::move(bound)), weights_(weights), cache_(cache), team_(team), isa_(isa) {}
 
 Result<std::unique_ptr<Executable>> CpuExecutable::create(BoundPlan bound, const CpuWeights& weights,
@@ -54,11 +66,13 @@ Result<std::unique_ptr<Executable>> CpuExecutable::create(BoundPlan bound, const
     const auto aligned = [](uint64_t bytes) { return (bytes + 255) / 256 * 256; };
     for (const auto& kernel : made->bound_.kernels) {
         const auto& cpu_kernel = static_cast<const CpuKernel&>(*kernel);
-        made->shared_bytes_ = std::max(made->shared_bytes_, aligned(cpu_kernel.shared_scratch(plan, team.size())));
+        made->shared_bytes_ =
+            std::max(made->shared_bytes_, aligned(cpu_kernel.shared_scratch(plan, team.size())));
         made->thread_bytes_ = std::max(made->thread_bytes_, aligned(cpu_kernel.thread_scratch(plan)));
     }
     made->arena_ = RL_TRY(Region::allocate(plan.arena_bytes, "activations"));
-    made->scratch_ = RL_TRY(Region::allocate(made->shared_bytes_ + made->thread_bytes_ * team.size(), "scratch"));
+    made->scratch_ =
+        RL_TRY(Region::allocate(made->shared_bytes_ + made->thread_bytes_ * team.size(), "scratch"));
     size_t rope_floats = 0;
     for (const RopeSpec& rope : plan.ropes) rope_floats += plan.max_rows * 2 * rope.inverse_frequency.size();
     made->rope_.resize(rope_floats);
@@ -68,8 +82,8 @@ Result<std::unique_ptr<Executable>> CpuExecutable::create(BoundPlan bound, const
 
 RunView CpuExecutable::prepare(const StepParams& params) {
     const Plan& plan = bound_.plan;
-    RL_CHECK(params.tokens.size() >= 1 && params.tokens.size() <= plan.max_rows, "{} rows sent to a plan for {}",
-             params.tokens.size(), plan.max_rows);
+    RL_CHECK(params.tokens.size() >= 1 && params.tokens.size() <= plan.max_rows,
+             "{} rows sent to a plan for {}", params.tokens.size(), plan.max_rows);
     RL_CHECK(params.first_output < params.tokens.size() && params.outputs() <= plan.max_outputs,
              "{} outputs asked of a plan for {}", params.outputs(), plan.max_outputs);
     RL_CHECK(params.kv_len() <= plan.cache.capacity, "position {} is beyond the cache of {}", params.kv_len(),
@@ -105,7 +119,8 @@ void CpuExecutable::fill_rope(const RunView& view, const Worker& worker) const {
 Status CpuExecutable::run(const StepParams& params) {
     const RunView view = prepare(params);
     const auto cancelled = [&] { return params.cancel && params.cancel->load(std::memory_order_relaxed); };
-    // The step before which all leave. Set by one worker ahead of that step's barrier, so that all agree on it.
+    // The step before which all leave. Set by one worker ahead of that step's barrier, so that all agree on
+    // it.
     std::atomic<size_t> stop_at{bound_.kernels.size()};
     team_.run([&](const Worker& worker) {
         fill_rope(view, worker);
@@ -131,7 +146,8 @@ Status CpuExecutable::run_traced(const StepParams& params, const TraceSink& sink
             static_cast<const CpuKernel&>(*bound_.kernels[i]).run(view, worker, i);
         });
         const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-        TraceStep traced{&bound_.plan.steps[i], took.count(), cost(bound_.plan.steps[i].op, bound_.plan, shape), {}};
+        TraceStep traced{
+            &bound_.plan.steps[i], took.count(), cost(bound_.plan.steps[i].op, bound_.plan, shape), {}};
         for (const Slot s : access(bound_.plan.steps[i].op).writes)
             traced.written.push_back({view.floats(s), size_t(view.rows_of(s)) * view.width(s)});
         sink(traced);

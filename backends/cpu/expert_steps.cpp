@@ -1,5 +1,5 @@
-// Mixture of experts: Route picks experts per row; ExpertLinear and ExpertGated run the picked ones. Rows are sorted
-// by expert, so that an expert's weights are read once however many rows picked it.
+// Mixture of experts: Route picks experts per row; ExpertLinear and ExpertGated run the picked ones. Rows are
+// sorted by expert, so that an expert's weights are read once however many rows picked it.
 #include "executable.h"
 
 #include <algorithm>
@@ -10,7 +10,9 @@ namespace redline::cpu {
 
 namespace {
 
-uint64_t aligned(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
+uint64_t aligned(uint64_t bytes) {
+    return (bytes + 63) / 64 * 64;
+}
 
 uint64_t activation_bytes(Isa isa, const Format& format, size_t cols, size_t max_rows) {
     const uint64_t few = linear_kernel(isa, format, 1).activation_bytes(cols);
@@ -121,14 +123,15 @@ private:
 
 // ---- experts ----
 
-// The (row, place) pairs of a step in the order of their experts: those of expert e are [first[e], first[e + 1]).
+// The (row, place) pairs of a step in the order of their experts: those of expert e are [first[e], first[e +
+// 1]).
 struct Assignment {
     std::vector<uint32_t> first;
     std::vector<uint32_t> entries;  // row * used + place
 };
 
-// Every worker sorts for itself: a few thousand small integers cost less than a wait. An id that is no expert (the
-// router saw NaN) counts as expert 0, whose NaN scale carries the trouble on.
+// Every worker sorts for itself: a few thousand small integers cost less than a wait. An id that is no expert
+// (the router saw NaN) counts as expert 0, whose NaN scale carries the trouble on.
 const Assignment& assign(const int32_t* ids, uint32_t rows, uint32_t used, uint64_t experts) {
     static thread_local Assignment a;
     a.first.assign(experts + 1, 0);
@@ -146,7 +149,12 @@ const Assignment& assign(const int32_t* ids, uint32_t rows, uint32_t used, uint6
 class ExpertKernel : public CpuKernel {
 public:
     ExpertKernel(Slot x, Weight w, Slot ids, uint32_t used, bool per_expert, Isa isa, const Plan& plan)
-        : x_(x), ids_(ids), used_(used), per_expert_(per_expert), isa_(isa), format_(plan.weight(w).tensor.format),
+        : x_(x),
+          ids_(ids),
+          used_(used),
+          per_expert_(per_expert),
+          isa_(isa),
+          format_(plan.weight(w).tensor.format),
           shape_(plan.weight(w).tensor.shape) {}
 
     Precision precision(uint64_t rows) const override {
@@ -206,7 +214,8 @@ protected:
     Shape shape_;
 };
 
-// Units are chunks of output rows, each over all experts: then a worker owns its columns of y and may add to them.
+// Units are chunks of output rows, each over all experts: then a worker owns its columns of y and may add to
+// them.
 class ExpertLinearKernel : public ExpertKernel {
 public:
     ExpertLinearKernel(const ExpertLinear& op, Isa isa, const Plan& plan)
@@ -217,7 +226,8 @@ public:
         const PlacedWeight& w = view.weights[op_.w];
         auto* out = reinterpret_cast<float*>(view.scratch(worker));
         constexpr size_t kStride = kChunk * kPanelRows;
-        for (uint64_t p = claim(view, step, 0) * kChunk; p < w.matrix.panels(); p = claim(view, step, 0) * kChunk) {
+        for (uint64_t p = claim(view, step, 0) * kChunk; p < w.matrix.panels();
+             p = claim(view, step, 0) * kChunk) {
             const uint64_t end = std::min(p + kChunk, w.matrix.panels());
             const uint64_t first = p * kPanelRows, last = std::min(end * kPanelRows, shape_.rows);
             for (uint64_t e = 0; e < shape_.count; ++e) {
@@ -236,7 +246,8 @@ private:
             vector_kernels(view.isa).add_scaled(view.floats(op_.y) + row * shape_.rows + first, values,
                                                 view.floats(op_.scales)[entry], last - first);
         } else {
-            std::memcpy(view.floats(op_.y) + entry * shape_.rows + first, values, (last - first) * sizeof(float));
+            std::memcpy(view.floats(op_.y) + entry * shape_.rows + first, values,
+                        (last - first) * sizeof(float));
         }
     }
 
@@ -262,11 +273,12 @@ public:
             for (uint64_t e = 0; e < shape_.count; ++e) {
                 const Batch b = batch(view, a, e);
                 if (b.rows == 0) continue;
-                b.kernel->multiply(gate_w.expert(e), p, end, b.x, b.stride, b.rows, gate - first, kStride, false);
+                b.kernel->multiply(gate_w.expert(e), p, end, b.x, b.stride, b.rows, gate - first, kStride,
+                                   false);
                 b.kernel->multiply(up_w.expert(e), p, end, b.x, b.stride, b.rows, up - first, kStride, false);
                 for (uint32_t i = 0; i < b.rows; ++i)
-                    vector_kernels(view.isa).act_mul(Activation(op_.act), gate + i * kStride, up + i * kStride,
-                                                     last - first,
+                    vector_kernels(view.isa).act_mul(Activation(op_.act), gate + i * kStride,
+                                                     up + i * kStride, last - first,
                                                      view.floats(op_.y) + b.entries[i] * shape_.rows + first);
             }
         }
@@ -280,7 +292,8 @@ private:
 
 std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, Isa isa) {
     if (const auto* o = std::get_if<Route>(&op)) return std::make_unique<RouteKernel>(*o, isa, plan);
-    if (const auto* o = std::get_if<ExpertLinear>(&op)) return std::make_unique<ExpertLinearKernel>(*o, isa, plan);
+    if (const auto* o = std::get_if<ExpertLinear>(&op))
+        return std::make_unique<ExpertLinearKernel>(*o, isa, plan);
     if (const auto* o = std::get_if<ExpertGated>(&op)) {
         if (plan.weight(o->gate).tensor.format != plan.weight(o->up).tensor.format) return nullptr;
         return std::make_unique<ExpertGatedKernel>(*o, isa, plan);

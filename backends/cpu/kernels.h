@@ -1,6 +1,6 @@
-// The CPU's inner kernels: one table of functions per instruction-set level. The portable table fills every slot; each
-// higher level replaces what it does faster. Kernels know no threads, no plan and no model: they work on the range
-// that they are given. Every slot is tested at every level that the machine has.
+// The CPU's inner kernels: one table of functions per instruction-set level. The portable table fills every
+// slot; each higher level replaces what it does faster. Kernels know no threads, no plan and no model: they
+// work on the range that they are given. Every slot is tested at every level that the machine has.
 #pragma once
 
 #include "formats/format.h"
@@ -20,8 +20,8 @@ Isa best_isa();
 
 constexpr size_t kPanelRows = 16;
 
-// A weight matrix repacked for the kernels: panels of 16 rows, each panel contiguous, zero rows filling up the last.
-// One layout for all levels; the same size as in the file but for that filling. Made by pack_panel.
+// A weight matrix repacked for the kernels: panels of 16 rows, each panel contiguous, zero rows filling up
+// the last. One layout for all levels; the same size as in the file but for that filling. Made by pack_panel.
 struct PackedMatrix {
     const Format* format = nullptr;
     uint64_t rows = 0;
@@ -38,7 +38,8 @@ void pack_panel(const Format& format, const std::byte* file_rows, size_t rows, s
 // Decodes one row of a packed matrix to floats, bit for bit as Format::decode does.
 void unpack_row(const PackedMatrix& matrix, uint64_t row, float* out);
 
-// How a product treats its activations, which decides what its result may be held to (tests, Kernel::precision).
+// How a product treats its activations, which decides what its result may be held to (tests,
+// Kernel::precision).
 enum class Activations : uint8_t { f32, bf16, int8_block32 };
 
 struct LinearKernel {
@@ -64,14 +65,14 @@ enum class CacheFormat : uint8_t { f16, q8_0, f32 };
 struct KvHead {
     CacheFormat format = CacheFormat::f16;
     uint32_t head_dim = 0;
-    uint64_t capacity = 0;  // tokens
+    uint64_t capacity = 0;      // tokens
     std::byte* data = nullptr;  // best at a multiple of 64
 };
 uint64_t kv_head_bytes(CacheFormat format, uint32_t head_dim, uint64_t capacity);
 
 // `group` query heads that share one key-value head, for `rows` consecutive tokens. Query (r, h) stands at
-// q + r * q_stride + h * head_dim. Row r (at position first_position + r) sees the keys p in [key_begin, key_end)
-// with p <= its position and, when window > 0, position - p < window.
+// q + r * q_stride + h * head_dim. Row r (at position first_position + r) sees the keys p in [key_begin,
+// key_end) with p <= its position and, when window > 0, position - p < window.
 struct Attend {
     const float* q = nullptr;
     size_t q_stride = 0;
@@ -82,13 +83,14 @@ struct Attend {
     uint64_t key_begin = 0;
     uint64_t key_end = 0;
     float scale = 1.0f;
-    float softcap = 0.0f;           // > 0: c * tanh(score / c)
-    uint64_t window = 0;            // 0: none
-    const float* sinks = nullptr;   // (group), an extra logit per head whose probability is dropped; may be null
-    float* out = nullptr;           // as q, out_stride floats per row; null when only `partial` is wanted
+    float softcap = 0.0f;  // > 0: c * tanh(score / c)
+    uint64_t window = 0;   // 0: none
+    const float* sinks =
+        nullptr;           // (group), an extra logit per head whose probability is dropped; may be null
+    float* out = nullptr;  // as q, out_stride floats per row; null when only `partial` is wanted
     size_t out_stride = 0;
-    float* partial = nullptr;       // (rows, group, head_dim + 2): sum of exp * value, max score, sum of exp
-    std::byte* scratch = nullptr;   // attend_scratch_bytes(); needs no alignment
+    float* partial = nullptr;      // (rows, group, head_dim + 2): sum of exp * value, max score, sum of exp
+    std::byte* scratch = nullptr;  // attend_scratch_bytes(); needs no alignment
 };
 
 struct AttentionKernels {
@@ -99,7 +101,8 @@ struct AttentionKernels {
     void (*combine)(const float* partials, size_t parts, size_t part_stride, const Attend& work);
 };
 size_t attend_scratch_bytes(uint32_t rows, uint32_t group, uint32_t head_dim);
-// Raw stored bytes of one token: key then value, as head_dim floats, halfs or q8_0 blocks; the same for every level.
+// Raw stored bytes of one token: key then value, as head_dim floats, halfs or q8_0 blocks; the same for every
+// level.
 size_t kv_token_bytes(CacheFormat format, uint32_t head_dim);
 void kv_export(const KvHead& head, uint64_t position, std::byte* out);
 void kv_import(const KvHead& head, uint64_t position, const std::byte* in);
@@ -113,9 +116,10 @@ struct VectorKernels {
     void (*rms_norm)(const float* x, const float* gain, float eps, size_t n, float* y);
     // y = act(gate) * up; y may be gate or up.
     void (*act_mul)(Activation act, const float* gate, const float* up, size_t n, float* y);
-    void (*add)(float* y, const float* x, size_t n);                   // y += x
-    void (*add_scaled)(float* y, const float* x, float s, size_t n);   // y += s * x
-    // Rotates the first 2 * pairs elements of a head: pair i is (2i, 2i+1), or (i, i + pairs) when half_split.
+    void (*add)(float* y, const float* x, size_t n);                  // y += x
+    void (*add_scaled)(float* y, const float* x, float s, size_t n);  // y += s * x
+    // Rotates the first 2 * pairs elements of a head: pair i is (2i, 2i+1), or (i, i + pairs) when
+    // half_split.
     void (*rope)(float* head, const float* cosines, const float* sines, size_t pairs, bool half_split);
 };
 

@@ -10,13 +10,18 @@ namespace {
 
 constexpr uint64_t kLine = 64;
 
-uint64_t aligned(uint64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
+uint64_t aligned(uint64_t bytes) {
+    return (bytes + kLine - 1) / kLine * kLine;
+}
 
 Precision precision_of(const LinearKernel& kernel) {
     switch (kernel.activations) {
-        case Activations::f32: return Precision::f32;
-        case Activations::bf16: return Precision::bf16_activations;
-        case Activations::int8_block32: return Precision::int8_activations;
+        case Activations::f32:
+            return Precision::f32;
+        case Activations::bf16:
+            return Precision::bf16_activations;
+        case Activations::int8_block32:
+            return Precision::int8_activations;
     }
     return Precision::f32;
 }
@@ -28,8 +33,9 @@ uint64_t activation_bytes(Isa isa, const Format& format, size_t cols, size_t max
 }
 
 // Normalises rows (when a norm is given) and prepares them for `kernel`. Row t goes to out + t * stride.
-void prepare_rows(const RunView& view, const LinearKernel& kernel, const float* x, size_t cols, const Norm& norm,
-                  uint64_t begin, uint64_t end, float* normed, std::byte* out, size_t stride) {
+void prepare_rows(const RunView& view, const LinearKernel& kernel, const float* x, size_t cols,
+                  const Norm& norm, uint64_t begin, uint64_t end, float* normed, std::byte* out,
+                  size_t stride) {
     for (uint64_t t = begin; t < end; ++t) {
         const float* row = x + t * cols;
         if (norm) {
@@ -40,8 +46,8 @@ void prepare_rows(const RunView& view, const LinearKernel& kernel, const float* 
     }
 }
 
-// Panels per claimed chunk: about 128 KiB of weights when few rows make bandwidth the limit; for many rows enough
-// arithmetic per chunk, while leaving every worker several chunks.
+// Panels per claimed chunk: about 128 KiB of weights when few rows make bandwidth the limit; for many rows
+// enough arithmetic per chunk, while leaving every worker several chunks.
 uint64_t chunk_panels(const PackedMatrix& w, uint32_t rows, uint32_t workers) {
     const uint64_t wanted = rows <= 8 ? std::max<uint64_t>(1, (128u << 10) / w.panel_bytes()) : 8;
     const uint64_t fair = std::max<uint64_t>(1, w.panels() / (uint64_t(workers) * 4));
@@ -89,7 +95,8 @@ public:
             if (find(prepared, kernel)) continue;
             const size_t stride = kernel.activation_bytes(cols);
             const auto mine = rows == 1 ? Worker::Range{0, 1} : worker.share(rows);
-            prepare_rows(view, kernel, view.floats(x_), cols, norm_, mine.begin, mine.end, normed, at, stride);
+            prepare_rows(view, kernel, view.floats(x_), cols, norm_, mine.begin, mine.end, normed, at,
+                         stride);
             prepared.push_back({kernel.prepare, at, stride});
             at += stride * rows;
         }
@@ -140,7 +147,8 @@ private:
                 const uint64_t begin = (next - first) * size, end = std::min(begin + size, w.panels());
                 float* y = view.floats(part.y);
                 kernel.multiply(w, begin, end, x.rows, x.stride, rows, y, w.rows, accumulate_);
-                if (part.bias) add_bias(view, part, begin * kPanelRows, std::min(end * kPanelRows, w.rows), rows);
+                if (part.bias)
+                    add_bias(view, part, begin * kPanelRows, std::min(end * kPanelRows, w.rows), rows);
             }
             first += chunks;
         }
@@ -161,13 +169,16 @@ private:
     std::vector<const Format*> formats_;
 };
 
-// y = act(gate x) * (up x), a chunk of panels at a time so that the gate's part is still in cache for the product.
+// y = act(gate x) * (up x), a chunk of panels at a time so that the gate's part is still in cache for the
+// product.
 class GatedKernel : public CpuKernel {
 public:
     GatedKernel(const Gated& op, Isa isa, const Plan& plan)
         : op_(op), isa_(isa), format_(plan.weight(op.gate).tensor.format) {}
 
-    Precision precision(uint64_t rows) const override { return precision_of(linear_kernel(isa_, *format_, rows)); }
+    Precision precision(uint64_t rows) const override {
+        return precision_of(linear_kernel(isa_, *format_, rows));
+    }
 
     uint64_t shared_scratch(const Plan& plan, uint32_t) const override {
         if (plan.max_rows == 1) return 0;
@@ -186,11 +197,13 @@ public:
         std::byte* at = view.scratch(worker);
         auto* normed = reinterpret_cast<float*>(at);
         std::byte* own = at + aligned(cols * 4);
-        auto* up = reinterpret_cast<float*>(own + activation_bytes(view.isa, *format_, cols, view.plan.max_rows));
+        auto* up =
+            reinterpret_cast<float*>(own + activation_bytes(view.isa, *format_, cols, view.plan.max_rows));
 
         std::byte* prepared = rows == 1 ? own : view.shared_scratch;
         const auto mine = rows == 1 ? Worker::Range{0, 1} : worker.share(rows);
-        prepare_rows(view, kernel, view.floats(op_.x), cols, op_.norm, mine.begin, mine.end, normed, prepared, stride);
+        prepare_rows(view, kernel, view.floats(op_.x), cols, op_.norm, mine.begin, mine.end, normed, prepared,
+                     stride);
         if (rows > 1) worker.barrier();
 
         const PackedMatrix& gate_w = view.weights[op_.gate].matrix;
@@ -204,8 +217,10 @@ public:
             float* y = view.floats(op_.y);
             kernel.multiply(gate_w, begin, end, prepared, stride, rows, y, width, false);
             // `up` holds this chunk only: shift the base so that row numbers stay those of the matrix.
-            kernel.multiply(up_w, begin, end, prepared, stride, rows, up - begin * kPanelRows, up_stride, false);
-            const uint64_t first = begin * kPanelRows, last = std::min<uint64_t>(end * kPanelRows, gate_w.rows);
+            kernel.multiply(up_w, begin, end, prepared, stride, rows, up - begin * kPanelRows, up_stride,
+                            false);
+            const uint64_t first = begin * kPanelRows,
+                           last = std::min<uint64_t>(end * kPanelRows, gate_w.rows);
             const auto act = Activation(op_.act);
             for (uint32_t t = 0; t < rows; ++t)
                 vector_kernels(view.isa).act_mul(act, y + t * width + first, up + t * up_stride, last - first,
@@ -216,7 +231,9 @@ public:
 private:
     static constexpr uint64_t kMaxChunk = 16;  // panels
 
-    static uint64_t up_bytes(const Plan& plan) { return uint64_t(plan.max_rows) * kMaxChunk * kPanelRows * 4; }
+    static uint64_t up_bytes(const Plan& plan) {
+        return uint64_t(plan.max_rows) * kMaxChunk * kPanelRows * 4;
+    }
 
     Gated op_;
     Isa isa_;
@@ -231,11 +248,13 @@ std::unique_ptr<Kernel> make_product_kernel(const Op& op, const Plan& plan, Isa 
             o->x, o->norm, std::vector<ProductKernel::Part>{{o->w, o->bias, o->y}}, o->accumulate, isa, plan);
     if (const auto* o = std::get_if<LinearGroup>(&op)) {
         std::vector<ProductKernel::Part> parts;
-        for (uint32_t i = 0; i < o->count; ++i) parts.push_back({o->parts[i].w, o->parts[i].bias, o->parts[i].y});
+        for (uint32_t i = 0; i < o->count; ++i)
+            parts.push_back({o->parts[i].w, o->parts[i].bias, o->parts[i].y});
         return std::make_unique<ProductKernel>(o->x, o->norm, std::move(parts), false, isa, plan);
     }
     if (const auto* o = std::get_if<Gated>(&op)) {
-        // Both halves share their prepared activations, so they must be of one format; else they are decomposed.
+        // Both halves share their prepared activations, so they must be of one format; else they are
+        // decomposed.
         if (plan.weight(o->gate).tensor.format != plan.weight(o->up).tensor.format) return nullptr;
         return std::make_unique<GatedKernel>(*o, isa, plan);
     }

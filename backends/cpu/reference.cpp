@@ -9,10 +9,12 @@ namespace redline {
 
 namespace {
 
-// Half a unit in the last place of binary32, as a relative error. Sums of n terms in any sensible order stay within
-// a few sqrt(n) of it; kernels sum in short chains, so this holds for adversarial data too.
+// Half a unit in the last place of binary32, as a relative error. Sums of n terms in any sensible order stay
+// within a few sqrt(n) of it; kernels sum in short chains, so this holds for adversarial data too.
 constexpr double kUnit = 0x1p-24;
-double sum_unit(size_t n) { return (4.0 * std::sqrt(double(n)) + 8.0) * kUnit; }
+double sum_unit(size_t n) {
+    return (4.0 * std::sqrt(double(n)) + 8.0) * kUnit;
+}
 
 constexpr double kTiny = 1e-30;
 constexpr size_t kActivationBlock = 32;
@@ -49,7 +51,10 @@ Plan expand(const Plan& plan) {
 }
 
 Reference::Reference(const Plan& plan, std::vector<std::vector<float>> weights)
-    : plan_(expand(plan)), weights_(std::move(weights)), slots_(plan_.slots.size()), keys_(plan.cache.layers),
+    : plan_(expand(plan)),
+      weights_(std::move(weights)),
+      slots_(plan_.slots.size()),
+      keys_(plan.cache.layers),
       values_(plan.cache.layers) {
     for (uint32_t layer = 0; layer < plan.cache.layers; ++layer) {
         const size_t size = plan.cache.capacity * plan.cache.kv_heads * plan.cache.head_dim;
@@ -90,7 +95,8 @@ Bounded Reference::dot(const float* w, const Bounded* x, size_t cols) const {
         rounding += block_weight * block_max / 254.0 * (1.0 + 1e-5);
     }
     double error = inherited + sum_unit(cols) * magnitude + kTiny;
-    // In int8 kernels terms are weights times rounded activations, so the sum's own magnitude grows with them.
+    // In int8 kernels terms are weights times rounded activations, so the sum's own magnitude grows with
+    // them.
     if (precision_ == Precision::int8_activations) error += rounding + sum_unit(cols) * rounding;
     // Weights and activations are each rounded by up to half a unit of 8 bits.
     if (precision_ == Precision::bf16_activations) error += 0x1p-7 * (1.0 + 0x1p-8) * magnitude;
@@ -116,7 +122,8 @@ void Reference::eval(const RmsNorm& op) {
         double squares = 0.0, spread = 0.0;
         for (size_t i = 0; i < op.width; ++i) {
             squares += x[begin + i].value * x[begin + i].value;
-            spread += std::abs(x[begin + i].value) * x[begin + i].error + 0.5 * std::pow(x[begin + i].error, 2);
+            spread +=
+                std::abs(x[begin + i].value) * x[begin + i].error + 0.5 * std::pow(x[begin + i].error, 2);
         }
         const double scale = 1.0 / std::sqrt(squares / op.width + op.norm.eps);
         // d(1/sqrt(m)) = 0.5 m^-1.5 dm with dm = 2 spread / n, besides the sum's own rounding.
@@ -125,8 +132,9 @@ void Reference::eval(const RmsNorm& op) {
             const double g = gain ? double((*gain)[i]) : 1.0;
             const Bounded& in = x[begin + i];
             const double v = in.value * scale * g;
-            y[begin + i] = {v, std::abs(g) * (scale * in.error + (std::abs(in.value) + in.error) * scale_error) +
-                                   4 * kUnit * std::abs(v) + kTiny};
+            y[begin + i] = {v,
+                            std::abs(g) * (scale * in.error + (std::abs(in.value) + in.error) * scale_error) +
+                                4 * kUnit * std::abs(v) + kTiny};
         }
     }
 }
@@ -209,7 +217,8 @@ void Reference::eval(const KvStore& op) {
         for (size_t i = 0; i < x.size(); ++i) {
             const size_t block = i / 32 * 32, end = std::min(block + 32, x.size());
             double block_max = 0.0;
-            for (size_t j = block; j < end; ++j) block_max = std::max(block_max, std::abs(x[j].value) + x[j].error);
+            for (size_t j = block; j < end; ++j)
+                block_max = std::max(block_max, std::abs(x[j].value) + x[j].error);
             cache[params_.position * row_size + i] = cached(x[i], block_max);
         }
     }
@@ -234,7 +243,8 @@ void Reference::attend(const Attention& op, size_t row, uint32_t head, Bounded* 
         double score = sum * op.scale;
         if (op.softcap > 0.0f) score = op.softcap * std::tanh(score / op.softcap);
         scores.push_back(score);
-        score_error = std::max(score_error, (error + (sum_unit(d) + 4 * kUnit) * magnitude) * std::abs(op.scale));
+        score_error =
+            std::max(score_error, (error + (sum_unit(d) + 4 * kUnit) * magnitude) * std::abs(op.scale));
     }
     double top = *std::max_element(scores.begin(), scores.end());
     const double sink = op.sinks ? double(weights_[size_t(op.sinks.index)][head]) : -INFINITY;
@@ -304,8 +314,8 @@ void Reference::eval(const Route& op) {
         for (uint32_t k = 0; k < op.used; ++k) {
             const double share = op.normalise ? chosen[k] / std::max(sum, 6.103515625e-5) : chosen[k];
             ids[t * op.used + k] = {double(order[k]), 0.0};
-            scales[t * op.used + k] = {share * op.scale, std::abs(share * op.scale) * (std::expm1(4.0 * logit_error) +
-                                                                                     32 * kUnit)};
+            scales[t * op.used + k] = {
+                share * op.scale, std::abs(share * op.scale) * (std::expm1(4.0 * logit_error) + 32 * kUnit)};
         }
     }
 }

@@ -1,6 +1,6 @@
-// The oracle: plans evaluated in double, one op after another, never optimised. Beside every value it carries a bound
-// on the error that 32-bit arithmetic with the declared precision may make, computed from the data by running error
-// analysis, so that tests need no guessed tolerance.
+// The oracle: plans evaluated in double, one op after another, never optimised. Beside every value it carries
+// a bound on the error that 32-bit arithmetic with the declared precision may make, computed from the data by
+// running error analysis, so that tests need no guessed tolerance.
 #pragma once
 
 #include "plan/backend.h"

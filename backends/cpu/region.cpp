@@ -19,7 +19,8 @@ Result<Region> Region::allocate(uint64_t bytes, std::string_view purpose) {
     const uint64_t page = bytes >= kHugePage ? kHugePage : 4096;
     if (bytes > UINT64_MAX - page) return error("{} bytes for {} cannot be addressed", bytes, purpose);
     const uint64_t size = (bytes + page - 1) / page * page;
-    void* data = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* data =
+        ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (data == MAP_FAILED)
         return error("cannot allocate {} for {}: {}", format_bytes(size), purpose, std::strerror(errno));
     if (page == kHugePage) ::madvise(data, size, MADV_HUGEPAGE);

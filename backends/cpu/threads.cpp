@@ -11,8 +11,8 @@ namespace redline::cpu {
 
 namespace {
 
-// A pause takes 10 to 70 ns, so this is some 10 to 100 us of spinning before a thread gives up its slice: longer than
-// a barrier's usual wait, short enough where more threads run than there are cores.
+// A pause takes 10 to 70 ns, so this is some 10 to 100 us of spinning before a thread gives up its slice:
+// longer than a barrier's usual wait, short enough where more threads run than there are cores.
 constexpr int kSpins = 1500;
 
 inline void relax() {
@@ -34,7 +34,9 @@ Team::Team(uint32_t count) : count_(std::max(1u, count)) {
     }
 }
 
-Team::~Team() { stop(); }
+Team::~Team() {
+    stop();
+}
 
 void Team::stop() {
     stopping_.store(true, std::memory_order_relaxed);
@@ -105,7 +107,8 @@ uint32_t default_threads() {
     std::set<std::string> cores;
     for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
         if (!CPU_ISSET(cpu, &set)) continue;
-        std::ifstream in("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list");
+        std::ifstream in("/sys/devices/system/cpu/cpu" + std::to_string(cpu) +
+                         "/topology/thread_siblings_list");
         std::string siblings;
         if (!(in >> siblings)) siblings = std::to_string(cpu);
         cores.insert(siblings);

@@ -41,8 +41,8 @@ void rms_norm(const RunView& view, const Worker& worker, const RmsNorm& op) {
     const uint64_t groups = uint64_t(view.rows_of(op.x)) * (view.width(op.x) / op.width);
     const auto mine = worker.share(groups);
     for (uint64_t g = mine.begin; g < mine.end; ++g)
-        vector_kernels(view.isa).rms_norm(view.floats(op.x) + g * op.width, view.vector(op.norm.gain), op.norm.eps,
-                                          op.width, view.floats(op.y) + g * op.width);
+        vector_kernels(view.isa).rms_norm(view.floats(op.x) + g * op.width, view.vector(op.norm.gain),
+                                          op.norm.eps, op.width, view.floats(op.y) + g * op.width);
 }
 
 void select_rows(const RunView& view, const Worker& worker, const SelectRows& op) {
@@ -61,7 +61,8 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan&, Isa) {
     if (const auto* o = std::get_if<RmsNorm>(&op))
         return simple([o = *o](const RunView& v, const Worker& w) { rms_norm(v, w, o); });
     if (const auto* o = std::get_if<SelectRows>(&op))
-        return simple([o = *o](const RunView& v, const Worker& w) { select_rows(v, w, o); }, Precision::exact);
+        return simple([o = *o](const RunView& v, const Worker& w) { select_rows(v, w, o); },
+                      Precision::exact);
     if (const auto* o = std::get_if<AddBias>(&op))
         return simple([o = *o](const RunView& v, const Worker& w) {
             const size_t width = v.width(o.y);
@@ -72,7 +73,8 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan&, Isa) {
     if (const auto* o = std::get_if<Add>(&op))
         return simple([o = *o](const RunView& v, const Worker& w) {
             const auto mine = w.share(uint64_t(v.rows_of(o.y)) * v.width(o.y));
-            vector_kernels(v.isa).add(v.floats(o.y) + mine.begin, v.floats(o.x) + mine.begin, mine.end - mine.begin);
+            vector_kernels(v.isa).add(v.floats(o.y) + mine.begin, v.floats(o.x) + mine.begin,
+                                      mine.end - mine.begin);
         });
     if (const auto* o = std::get_if<ActMul>(&op))
         return simple([o = *o](const RunView& v, const Worker& w) {

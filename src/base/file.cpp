@@ -9,7 +9,9 @@
 
 namespace redline {
 
-static std::string reason() { return std::strerror(errno); }
+static std::string reason() {
+    return std::strerror(errno);
+}
 
 Result<File> File::open(const std::string& path) {
     const int handle = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -42,7 +44,8 @@ Status File::read(uint64_t offset, std::span<std::byte> out) const {
         const ssize_t got = ::pread(handle_, out.data(), out.size(), off_t(offset));
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return error("cannot read {} at byte {}: {}", path_, offset, reason());
-        if (got == 0) return error("{} ends at byte {}, {} more bytes were expected", path_, offset, out.size());
+        if (got == 0)
+            return error("{} ends at byte {}, {} more bytes were expected", path_, offset, out.size());
         offset += uint64_t(got);
         out = out.subspan(size_t(got));
     }
@@ -59,7 +62,8 @@ void File::forget(uint64_t offset, uint64_t bytes) const {
 
 Result<std::string> read_text_file(const std::string& path, uint64_t limit) {
     const File file = RL_TRY(File::open(path));
-    if (file.size() > limit) return error("{} has {} bytes, more than the {} accepted here", path, file.size(), limit);
+    if (file.size() > limit)
+        return error("{} has {} bytes, more than the {} accepted here", path, file.size(), limit);
     std::string text(file.size(), '\0');
     RL_TRY(file.read(0, std::as_writable_bytes(std::span(text))));
     return text;

@@ -1,4 +1,5 @@
-// An open file read by position, and an atomic writer. No state is shared: a File can be read by several threads.
+// An open file read by position, and an atomic writer. No state is shared: a File can be read by several
+// threads.
 #pragma once
 
 #include "base/result.h"
@@ -26,7 +27,8 @@ public:
     void forget(uint64_t offset, uint64_t bytes) const;
 
 private:
-    File(int handle, std::string path, uint64_t size) : handle_(handle), path_(std::move(path)), size_(size) {}
+    File(int handle, std::string path, uint64_t size)
+        : handle_(handle), path_(std::move(path)), size_(size) {}
 
     int handle_ = -1;
     std::string path_;
@@ -36,7 +38,8 @@ private:
 // Whole small files (prompts, templates): refuses above `limit` bytes.
 Result<std::string> read_text_file(const std::string& path, uint64_t limit = uint64_t(1) << 30);
 
-// Writes beside the target and renames over it on commit(), so that readers see the old or the new file, never half.
+// Writes beside the target and renames over it on commit(), so that readers see the old or the new file,
+// never half.
 class AtomicWriter {
 public:
     static Result<AtomicWriter> create(const std::string& path);

@@ -12,8 +12,12 @@
 
 namespace redline {
 
-RL_HD inline float bits_to_float(uint32_t bits) { return __builtin_bit_cast(float, bits); }
-RL_HD inline uint32_t float_to_bits(float value) { return __builtin_bit_cast(uint32_t, value); }
+RL_HD inline float bits_to_float(uint32_t bits) {
+    return __builtin_bit_cast(float, bits);
+}
+RL_HD inline uint32_t float_to_bits(float value) {
+    return __builtin_bit_cast(uint32_t, value);
+}
 
 RL_HD inline float half_to_float(uint16_t half) {
     const uint32_t sign = uint32_t(half & 0x8000u) << 16;
@@ -34,7 +38,8 @@ RL_HD inline uint16_t float_to_half(float value) {
     if (magnitude > 0x7F800000u) return uint16_t(sign | 0x7E00u);
     if (magnitude >= 0x477FF000u) return uint16_t(sign | 0x7C00u);
     if (magnitude < 0x38800000u) {
-        // Below the smallest normal half: adding 0.5 aligns the mantissa so that the sum's low bits are the answer.
+        // Below the smallest normal half: adding 0.5 aligns the mantissa so that the sum's low bits are the
+        // answer.
         const float aligned = bits_to_float(magnitude) + 0.5f;
         return uint16_t(sign | uint16_t(float_to_bits(aligned) - 0x3F000000u));
     }
@@ -42,7 +47,9 @@ RL_HD inline uint16_t float_to_half(float value) {
     return uint16_t(sign | uint16_t((magnitude - 0x38000000u + 0xFFFu + odd) >> 13));
 }
 
-RL_HD inline float bfloat_to_float(uint16_t value) { return bits_to_float(uint32_t(value) << 16); }
+RL_HD inline float bfloat_to_float(uint16_t value) {
+    return bits_to_float(uint32_t(value) << 16);
+}
 
 // Rounds to nearest, ties to even; NaN is made quiet.
 RL_HD inline uint16_t float_to_bfloat(float value) {

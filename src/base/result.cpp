@@ -6,7 +6,8 @@
 namespace redline {
 
 void check_failed(const char* file, int line, const char* condition, const std::string& detail) {
-    std::fprintf(stderr, "redline bug at %s:%d: %s does not hold: %s\n", file, line, condition, detail.c_str());
+    std::fprintf(stderr, "redline bug at %s:%d: %s does not hold: %s\n", file, line, condition,
+                 detail.c_str());
     std::abort();
 }
 

@@ -64,16 +64,16 @@ using Status = Result<void>;
 }  // namespace redline
 
 // Yields the value, or returns the error from the enclosing function.
-#define RL_TRY(expression)                                              \
-    __extension__({                                                     \
-        auto rl_result = (expression);                                  \
+#define RL_TRY(expression)                                                          \
+    __extension__({                                                                 \
+        auto rl_result = (expression);                                              \
         if (!rl_result.ok()) return ::redline::Error(std::move(rl_result.error())); \
-        std::move(rl_result).value();                                   \
+        std::move(rl_result).value();                                               \
     })
 
 // Our own invariants, in release builds too: RL_CHECK(condition, "format", args...).
-#define RL_CHECK(condition, ...)                                                                         \
-    do {                                                                                                 \
-        if (!(condition)) [[unlikely]]                                                                   \
-            ::redline::check_failed(__FILE__, __LINE__, #condition, ::fmt::format(__VA_ARGS__));         \
+#define RL_CHECK(condition, ...)                                                                 \
+    do {                                                                                         \
+        if (!(condition)) [[unlikely]]                                                           \
+            ::redline::check_failed(__FILE__, __LINE__, #condition, ::fmt::format(__VA_ARGS__)); \
     } while (false)

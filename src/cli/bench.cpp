@@ -197,9 +197,8 @@ public:
     explicit Bench(const BenchOptions& options) : options_(options), interrupts_(true) {}
 
     Result<int> run() {
-        if (!options_.ops) out_.write(report_head(options_.format));
         const Result<int> code = run_models();
-        if (!options_.ops) out_.write(report_tail(options_.format));
+        if (!first_) out_.write(report_tail(options_.format));
         if (!code) return fail(code.error());
         return out_.finish(code.value());
     }
@@ -239,6 +238,7 @@ private:
                         record.generation = test.generation;
                         RL_TRY(measure(loaded, model, record));
                         if (interrupts_.raised()) return kInterrupted;
+                        if (first_) out_.write(report_head(options_.format));
                         if (!out_.write(report_record(options_.format, record, first_))) return kDone;
                         first_ = false;
                     }
@@ -277,7 +277,7 @@ private:
     const BenchOptions& options_;
     Interrupts interrupts_;
     Output out_;
-    bool first_ = true;
+    bool first_ = true;  // nothing is reported yet
 };
 
 int run(const std::vector<std::string>& arguments) {

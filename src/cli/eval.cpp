@@ -116,8 +116,8 @@ Result<int> score(const EvalOptions& eval, const LoadedModel& loaded, Session& s
     };
     const uint64_t chunks = tokens.size() / chunk;
     if (chunks > 1)
-        say(fmt::format("{} tokens make {} chunks of {}; the last {} are left out", tokens.size(), chunks, chunk,
-                        tokens.size() - chunks * chunk));
+        say(fmt::format("{} tokens make {} chunks of {}; the last {} are left out", tokens.size(), chunks,
+                        chunk, tokens.size() - chunks * chunk));
     const Perplexity result = RL_TRY(measure_perplexity(session, tokens, chunk, done, interrupts.flag()));
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (!eval.json && !result.running.empty()) out.write("\n");

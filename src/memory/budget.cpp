@@ -35,7 +35,8 @@ static uint64_t number_in(const std::string& path, uint64_t otherwise) {
     return in >> value ? value : otherwise;  // "max" does not parse
 }
 
-// What the control group of this process (version 2, or 1) leaves; page cache that it can drop counts as free.
+// What the control group of this process (version 2, or 1) leaves; page cache that it can drop counts as
+// free.
 static uint64_t group_free() {
     std::ifstream in("/proc/self/cgroup");
     std::string line;

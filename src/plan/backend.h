@@ -1,5 +1,5 @@
-// The boundary between what a model is and what a device does. A backend offers kernels for ops; asking for one is
-// the support test. Lifetimes nest: Backend, then WeightStore and CacheStore, then Executable.
+// The boundary between what a model is and what a device does. A backend offers kernels for ops; asking for
+// one is the support test. Lifetimes nest: Backend, then WeightStore and CacheStore, then Executable.
 #pragma once
 
 #include "plan/plan.h"
@@ -29,7 +29,6 @@ public:
     virtual Precision precision(uint64_t rows) const = 0;
 };
 
-
 // A plan whose every op has a kernel; made by lower().
 struct BoundPlan {
     Plan plan;  // steps in the order of `kernels`
@@ -37,10 +36,10 @@ struct BoundPlan {
 };
 
 struct StepParams {
-    std::span<const int32_t> tokens;             // one row each, at most plan.max_rows
-    uint64_t position = 0;                       // of the first row in the cache
-    uint32_t first_output = 0;                   // rows [first_output, rows) have an output
-    const std::atomic<bool>* cancel = nullptr;   // when it turns true the step ends early with an error
+    std::span<const int32_t> tokens;            // one row each, at most plan.max_rows
+    uint64_t position = 0;                      // of the first row in the cache
+    uint32_t first_output = 0;                  // rows [first_output, rows) have an output
+    const std::atomic<bool>* cancel = nullptr;  // when it turns true the step ends early with an error
 
     uint64_t kv_len() const { return position + tokens.size(); }
     uint32_t outputs() const { return uint32_t(tokens.size()) - first_output; }
@@ -66,7 +65,8 @@ public:
     virtual ~CacheStore() = default;
     virtual const CacheShape& shape() const = 0;
     virtual uint64_t bytes() const = 0;
-    // One token of all kv heads of a layer, as stored: per head key then value. `out` has token_bytes * kv_heads.
+    // One token of all kv heads of a layer, as stored: per head key then value. `out` has token_bytes *
+    // kv_heads.
     virtual Status read(uint32_t layer, uint64_t position, std::span<std::byte> out) = 0;
     virtual Status write(uint32_t layer, uint64_t position, std::span<const std::byte> in) = 0;
 };
@@ -94,10 +94,10 @@ public:
     virtual Result<std::unique_ptr<CacheStore>> make_cache(const CacheShape& shape) = 0;
     // Null: please decompose. Null for a core op is an error of lower().
     virtual std::unique_ptr<Kernel> kernel_for(const Op& op, const Plan& plan) = 0;
-    virtual Result<std::unique_ptr<Executable>> record(BoundPlan plan, WeightStore& weights, CacheStore& cache,
-                                                       Record mode) = 0;
-    // Bytes per second of plain reading with this device's settings: the peak that shares are given of. Measured on
-    // first use; takes about a second.
+    virtual Result<std::unique_ptr<Executable>> record(BoundPlan plan, WeightStore& weights,
+                                                       CacheStore& cache, Record mode) = 0;
+    // Bytes per second of plain reading with this device's settings: the peak that shares are given of.
+    // Measured on first use; takes about a second.
     virtual double measure_read_bandwidth() = 0;
 };
 
@@ -116,7 +116,8 @@ std::span<const BackendEntry* const> all_backends();
 // An unknown name is an error that lists the known ones.
 Result<std::unique_ptr<Backend>> open_backend(std::string_view name, const BackendOptions& options);
 
-// Matches each op to a kernel, decomposing what the backend refuses; `fuse` false decomposes everything it can.
+// Matches each op to a kernel, decomposing what the backend refuses; `fuse` false decomposes everything it
+// can.
 Result<BoundPlan> lower(const Plan& plan, Backend& backend, bool fuse = true);
 
 }  // namespace redline

@@ -5,7 +5,8 @@ namespace redline {
 namespace {
 
 bool is_fused(const Op& op) {
-    if (const auto* linear = std::get_if<Linear>(&op)) return linear->norm || linear->bias || linear->accumulate;
+    if (const auto* linear = std::get_if<Linear>(&op))
+        return linear->norm || linear->bias || linear->accumulate;
     return std::holds_alternative<LinearGroup>(op) || std::holds_alternative<Gated>(op) ||
            std::holds_alternative<RopeStore>(op) || std::holds_alternative<ExpertGated>(op);
 }
@@ -19,7 +20,8 @@ std::string weight_of(const Op& op, const Plan& plan) {
     if (const auto* o = std::get_if<Route>(&op)) w = o->w;
     if (!w) return {};
     const Tensor& tensor = plan.weight(w).tensor;
-    return fmt::format(" of {} ({}, {} x {})", tensor.name, tensor.format->name, tensor.shape.rows, tensor.shape.cols);
+    return fmt::format(" of {} ({}, {} x {})", tensor.name, tensor.format->name, tensor.shape.rows,
+                       tensor.shape.cols);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// The vocabulary of a decoder. Sizes are in elements; `rows` is the number of tokens in a step. Every slot element is
-// 32 bits: a float, or an int32 for expert ids. A core op must be offered by every backend; the others decompose.
+// The vocabulary of a decoder. Sizes are in elements; `rows` is the number of tokens in a step. Every slot
+// element is 32 bits: a float, or an int32 for expert ids. A core op must be offered by every backend; the
+// others decompose.
 #pragma once
 
 #include "base/result.h"
@@ -36,7 +37,8 @@ struct Norm {  // root-mean-square norm; absent when gain is null
     explicit operator bool() const { return bool(gain); }
 };
 
-// Rotary embedding: pair i of a head turns by position * inverse_frequency[i]; cos and sin are times magnitude.
+// Rotary embedding: pair i of a head turns by position * inverse_frequency[i]; cos and sin are times
+// magnitude.
 struct RopeSpec {
     bool half_split = false;  // pairs (i, i + n) as in NEOX; else (2i, 2i + 1)
     std::vector<double> inverse_frequency;
@@ -64,10 +66,10 @@ struct RmsNorm {  // each `width` consecutive elements of a row on their own: th
     Slot y;
 };
 
-struct Linear {  // y (+)= w * norm(x) + bias
-    Slot x;      // (rows, w.cols)
-    Weight w;    // (w.rows, w.cols), any format
-    Slot y;      // (rows, w.rows)
+struct Linear {               // y (+)= w * norm(x) + bias
+    Slot x;                   // (rows, w.cols)
+    Weight w;                 // (w.rows, w.cols), any format
+    Slot y;                   // (rows, w.rows)
     Norm norm = {};           // fused
     Weight bias = {};         // fused: (w.rows)
     bool accumulate = false;  // fused: add into y, for the residual
@@ -112,14 +114,14 @@ struct Attention {  // causal: a row sees the cache up to its own position, at m
     float scale = 0.0f;
     float softcap = 0.0f;  // > 0: c * tanh(score / c)
     uint32_t window = 0;
-    Weight sinks = {};     // (heads): an extra logit per head whose probability is dropped
+    Weight sinks = {};  // (heads): an extra logit per head whose probability is dropped
 };
 
-struct Route {   // the `used` best experts of each row and their weights
+struct Route {  // the `used` best experts of each row and their weights
     Slot x;
-    Weight w;    // (experts, x width)
-    Slot ids;    // (rows, used) int32, best first; ties: the lower id
-    Slot scales; // (rows, used)
+    Weight w;     // (experts, x width)
+    Slot ids;     // (rows, used) int32, best first; ties: the lower id
+    Slot scales;  // (rows, used)
     uint32_t used = 0;
     Gating gating = Gating::softmax;
     bool normalise = true;
@@ -127,14 +129,14 @@ struct Route {   // the `used` best experts of each row and their weights
     Weight selection_bias = {};  // (experts): moves the choice, not the weights
 };
 
-struct ExpertLinear {    // per row and chosen expert e: w[e] * x
-    Slot x;              // (rows, w.cols), or (rows, used * w.cols) when per_expert
-    Weight w;            // (experts, w.rows, w.cols)
-    Slot ids;            // (rows, used)
-    Slot y;              // (rows, used * w.rows); (rows, w.rows) when `scales` is given
+struct ExpertLinear {  // per row and chosen expert e: w[e] * x
+    Slot x;            // (rows, w.cols), or (rows, used * w.cols) when per_expert
+    Weight w;          // (experts, w.rows, w.cols)
+    Slot ids;          // (rows, used)
+    Slot y;            // (rows, used * w.rows); (rows, w.rows) when `scales` is given
     uint32_t used = 0;
     bool per_expert = false;
-    Slot scales = {};    // given: y += sum over experts of scale * (w[e] * x)
+    Slot scales = {};  // given: y += sum over experts of scale * (w[e] * x)
 };
 
 struct SelectRows {  // the rows whose output is wanted, in order
@@ -186,8 +188,8 @@ struct ExpertGated {  // per chosen expert: act(gate[e] * x) * (up[e] * x)
     Act act = Act::silu;
 };
 
-using Op = std::variant<Embed, RmsNorm, Linear, AddBias, Add, ActMul, Rope, KvStore, Attention, Route, ExpertLinear,
-                        SelectRows, LinearGroup, Gated, RopeStore, ExpertGated>;
+using Op = std::variant<Embed, RmsNorm, Linear, AddBias, Add, ActMul, Rope, KvStore, Attention, Route,
+                        ExpertLinear, SelectRows, LinearGroup, Gated, RopeStore, ExpertGated>;
 
 std::string_view op_name(const Op& op);
 

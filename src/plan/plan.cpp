@@ -7,9 +7,12 @@ namespace redline {
 
 std::string_view cache_type_name(CacheType type) {
     switch (type) {
-        case CacheType::f16: return "f16";
-        case CacheType::q8_0: return "q8_0";
-        case CacheType::f32: return "f32";
+        case CacheType::f16:
+            return "f16";
+        case CacheType::q8_0:
+            return "q8_0";
+        case CacheType::f32:
+            return "f32";
     }
     return "";
 }
@@ -20,7 +23,8 @@ uint64_t CacheShape::token_bytes() const {
     return elements * (type == CacheType::f32 ? 4 : 2);
 }
 
-PlanBuilder::PlanBuilder(std::vector<WeightInfo> weights, CacheShape cache, uint32_t max_rows, uint32_t max_outputs) {
+PlanBuilder::PlanBuilder(std::vector<WeightInfo> weights, CacheShape cache, uint32_t max_rows,
+                         uint32_t max_outputs) {
     plan_.weights = std::move(weights);
     plan_.cache = cache;
     plan_.max_rows = max_rows;
@@ -75,7 +79,8 @@ std::array<Slot, 3> PlanBuilder::group(Slot x, std::array<Matrix, 3> parts, Norm
     return slots;
 }
 
-void PlanBuilder::rope_store(Slot q, Slot k, Slot v, HeadShape shape, uint32_t rope, Norm q_norm, Norm k_norm) {
+void PlanBuilder::rope_store(Slot q, Slot k, Slot v, HeadShape shape, uint32_t rope, Norm q_norm,
+                             Norm k_norm) {
     append(RopeStore{q, k, v, layer_, shape, rope, q_norm, k_norm});
 }
 
@@ -91,13 +96,15 @@ Slot PlanBuilder::gated(Slot x, Weight gate, Weight up, Act act, Norm norm) {
     return y;
 }
 
-PlanBuilder::Routing PlanBuilder::route(Slot x, Weight w, uint32_t used, Gating gating, bool normalise, float scale) {
+PlanBuilder::Routing PlanBuilder::route(Slot x, Weight w, uint32_t used, Gating gating, bool normalise,
+                                        float scale) {
     const Routing routing{slot(used), slot(used), used};
     append(Route{x, w, routing.ids, routing.scales, used, gating, normalise, scale, {}});
     return routing;
 }
 
-void PlanBuilder::experts_add(Slot into, Slot x, const Routing& routing, Weight gate, Weight up, Weight down, Act act) {
+void PlanBuilder::experts_add(Slot into, Slot x, const Routing& routing, Weight gate, Weight up, Weight down,
+                              Act act) {
     const Slot hidden = slot(rows_of(plan_, gate) * routing.used);
     append(ExpertGated{x, gate, up, routing.ids, hidden, routing.used, act});
     append(ExpertLinear{hidden, down, routing.ids, into, routing.used, true, routing.scales});
@@ -286,7 +293,8 @@ static void set_barriers(Plan& plan) {
 void assign_arena(Plan& plan, bool reuse) {
     std::vector<Life> lives = lifetimes(plan);
     // Big slots first, each at the lowest offset that no slot alive at the same time occupies.
-    std::stable_sort(lives.begin(), lives.end(), [](const Life& a, const Life& b) { return a.bytes > b.bytes; });
+    std::stable_sort(lives.begin(), lives.end(),
+                     [](const Life& a, const Life& b) { return a.bytes > b.bytes; });
     std::vector<const Life*> placed;
     plan.arena_bytes = 0;
     for (const Life& life : lives) {

@@ -1,5 +1,6 @@
-// A model's step as a flat list of ops with symbolic buffers, recorded once and never changed. What varies per token
-// travels in StepParams. PlanBuilder is what model files write; lower() matches a plan to a backend.
+// A model's step as a flat list of ops with symbolic buffers, recorded once and never changed. What varies
+// per token travels in StepParams. PlanBuilder is what model files write; lower() matches a plan to a
+// backend.
 #pragma once
 
 #include "plan/ops.h"
@@ -79,7 +80,8 @@ public:
         Weight bias = {};
     };
     std::array<Slot, 3> group(Slot x, std::array<Matrix, 3> parts, Norm norm);
-    void rope_store(Slot q, Slot k, Slot v, HeadShape shape, uint32_t rope, Norm q_norm = {}, Norm k_norm = {});
+    void rope_store(Slot q, Slot k, Slot v, HeadShape shape, uint32_t rope, Norm q_norm = {},
+                    Norm k_norm = {});
     Slot attention(Slot q, HeadShape shape, float scale, float softcap = 0.0f, uint32_t window = 0);
     Slot gated(Slot x, Weight gate, Weight up, Act act, Norm norm = {});
     struct Routing {
@@ -95,7 +97,8 @@ public:
     void output(Slot x);
     void append(Op op) { plan_.steps.push_back({std::move(op), layer_, false}); }
 
-    // Checks every op; an error here is a mistake of a model file or a shape that the file should not have had.
+    // Checks every op; an error here is a mistake of a model file or a shape that the file should not have
+    // had.
     Result<Plan> finish() &&;
     const Plan& plan() const { return plan_; }
 
@@ -107,8 +110,8 @@ private:
 // Replaces an op by simpler ones, peeling one fusion at a time; false when the op is a core op as it stands.
 bool decompose(const Op& op, PlanBuilder& out);
 
-// Sets slot offsets (slots that are not alive together share memory, unless `reuse` is false), the arena size and the
-// barrier flags.
+// Sets slot offsets (slots that are not alive together share memory, unless `reuse` is false), the arena size
+// and the barrier flags.
 void assign_arena(Plan& plan, bool reuse = true);
 
 }  // namespace redline

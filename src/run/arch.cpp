@@ -6,7 +6,9 @@
 
 namespace redline {
 
-float Config::attention_scale() const { return 1.0f / std::sqrt(float(heads.head_dim)); }
+float Config::attention_scale() const {
+    return 1.0f / std::sqrt(float(heads.head_dim));
+}
 
 Result<std::vector<float>> ModelFile::floats(const std::string& name, uint64_t expected) const {
     const GgufTensor* found = gguf.find(name);
@@ -30,7 +32,8 @@ Result<std::vector<float>> ModelFile::floats(const std::string& name, uint64_t e
 static Result<uint32_t> count(const ModelFile& file, std::string_view rest, std::optional<uint64_t> otherwise,
                               uint64_t low, uint64_t high) {
     const std::string key = file.key(rest);
-    const uint64_t value = otherwise ? RL_TRY(file.meta().integer(key, *otherwise)) : RL_TRY(file.meta().integer(key));
+    const uint64_t value =
+        otherwise ? RL_TRY(file.meta().integer(key, *otherwise)) : RL_TRY(file.meta().integer(key));
     if (value < low || value > high)
         return error("{}: {} is {}, {} to {} expected", file.gguf.path(), key, value, low, high);
     return uint32_t(value);
@@ -42,8 +45,8 @@ static Result<uint32_t> uniform(const ModelFile& file, std::string_view rest, ui
     const std::string key = file.key(rest);
     const std::vector<uint64_t> values = RL_TRY(file.meta().integers(key, layers, otherwise));
     if (std::any_of(values.begin(), values.end(), [&](uint64_t v) { return v != values[0]; }))
-        return error("{}: {} differs between layers, which architecture {} does not allow here", file.gguf.path(), key,
-                     file.arch);
+        return error("{}: {} differs between layers, which architecture {} does not allow here",
+                     file.gguf.path(), key, file.arch);
     if (values[0] < low || values[0] > high)
         return error("{}: {} is {}, {} to {} expected", file.gguf.path(), key, values[0], low, high);
     return uint32_t(values[0]);
@@ -61,12 +64,11 @@ static Result<Config> checked_config(const ModelFile& file) {
     if (c.heads.heads % c.heads.kv_heads != 0)
         return error("{}: {} heads are not a multiple of {} kv heads", file.gguf.path(), c.heads.heads,
                      c.heads.kv_heads);
-    c.heads.head_dim =
-        RL_TRY(count(file, "attention.key_length", c.dim / c.heads.heads, 1, 4096));
+    c.heads.head_dim = RL_TRY(count(file, "attention.key_length", c.dim / c.heads.heads, 1, 4096));
     const uint32_t value_length = RL_TRY(count(file, "attention.value_length", c.heads.head_dim, 1, 4096));
     if (value_length != c.heads.head_dim)
-        return error("{}: value heads of {} beside key heads of {} are not supported", file.gguf.path(), value_length,
-                     c.heads.head_dim);
+        return error("{}: value heads of {} beside key heads of {} are not supported", file.gguf.path(),
+                     value_length, c.heads.head_dim);
     c.eps = RL_TRY(meta.real(file.key("attention.layer_norm_rms_epsilon")));
     if (!(c.eps > 0.0f && c.eps < 1.0f))
         return error("{}: {} is {}, between 0 and 1 expected", file.gguf.path(),
@@ -115,11 +117,13 @@ double yarn_ramp(const Yarn& y, double base, uint32_t dims, uint32_t i) {
 Result<RopeSpec> common_rope(const ModelFile& file, const Config& config, bool half_split,
                              std::span<const float> factors) {
     const Metadata& meta = file.meta();
-    const uint32_t dims = RL_TRY(count(file, "rope.dimension_count", config.heads.head_dim, 2, config.heads.head_dim));
+    const uint32_t dims =
+        RL_TRY(count(file, "rope.dimension_count", config.heads.head_dim, 2, config.heads.head_dim));
     if (dims % 2 != 0) return error("{}: rope.dimension_count {} is odd", file.gguf.path(), dims);
     const double base = RL_TRY(meta.real(file.key("rope.freq_base"), 10000.0f));
     if (!(std::isfinite(base) && base > 1.0))
-        return error("{}: {} is {}, more than 1 expected", file.gguf.path(), file.key("rope.freq_base"), base);
+        return error("{}: {} is {}, more than 1 expected", file.gguf.path(), file.key("rope.freq_base"),
+                     base);
     std::string type = RL_TRY(meta.text(file.key("rope.scaling.type"), "linear"));
     double factor = RL_TRY(meta.real(file.key("rope.scaling.factor"), 0.0f));
     if (factor == 0.0) factor = RL_TRY(meta.real(file.key("rope.scale_linear"), 0.0f));
@@ -128,8 +132,8 @@ Result<RopeSpec> common_rope(const ModelFile& file, const Config& config, bool h
         return error("{}: rope scaling factor {} must be positive", file.gguf.path(), factor);
     const double attention_factor = RL_TRY(meta.real(file.key("rope.scaling.attn_factor"), 1.0f));
     if (type != "none" && type != "linear" && type != "yarn" && type != "longrope")
-        return error("{}: rope scaling type {} is not known; none, linear, yarn and longrope are", file.gguf.path(),
-                     type);
+        return error("{}: rope scaling type {} is not known; none, linear, yarn and longrope are",
+                     file.gguf.path(), type);
 
     RopeSpec rope{half_split, {}, attention_factor};
     Yarn yarn{factor, 1.0, 32.0, 1.0, 0.0};
@@ -171,7 +175,8 @@ static std::string tensor_name(const std::string& name, int32_t layer) {
 }
 
 void WeightList::global_matrix(std::string name, uint64_t rows, uint64_t cols, std::string otherwise) {
-    specs_.push_back({name, name, std::move(otherwise), -1, {1, rows, cols}, WeightRole::matrix, false, 0, 0});
+    specs_.push_back(
+        {name, name, std::move(otherwise), -1, {1, rows, cols}, WeightRole::matrix, false, 0, 0});
 }
 void WeightList::global_vector(std::string name, uint64_t size) {
     specs_.push_back({name, name, {}, -1, {1, 1, size}, WeightRole::vector, false, 0, 0});
@@ -188,9 +193,16 @@ void WeightList::vector(std::string name, uint64_t size) {
 void WeightList::optional_vector(std::string name, uint64_t size) {
     each_layer({name, name, {}, -1, {1, 1, size}, WeightRole::vector, true, 0, 0});
 }
-void WeightList::rows_of(std::string name, std::string source, uint64_t source_rows, uint64_t first, uint64_t rows,
-                         uint64_t cols) {
-    each_layer({std::move(name), std::move(source), {}, -1, {1, rows, cols}, WeightRole::matrix, false, first,
+void WeightList::rows_of(std::string name, std::string source, uint64_t source_rows, uint64_t first,
+                         uint64_t rows, uint64_t cols) {
+    each_layer({std::move(name),
+                std::move(source),
+                {},
+                -1,
+                {1, rows, cols},
+                WeightRole::matrix,
+                false,
+                first,
                 source_rows});
 }
 
@@ -210,10 +222,12 @@ static Status check_weight(const Gguf& gguf, const WeightSpec& spec, const GgufT
     const Tensor& tensor = found.tensor;
     Shape want = spec.shape;
     if (spec.source_rows != 0) want.rows = spec.source_rows;
-    const bool fits = spec.role == WeightRole::vector ? tensor.shape.elements() == want.cols : tensor.shape == want;
+    const bool fits =
+        spec.role == WeightRole::vector ? tensor.shape.elements() == want.cols : tensor.shape == want;
     if (!fits)
         return error("{}: tensor {} is ({}, {}, {}), ({}, {}, {}) expected", gguf.path(), tensor.name,
-                     tensor.shape.count, tensor.shape.rows, tensor.shape.cols, want.count, want.rows, want.cols);
+                     tensor.shape.count, tensor.shape.rows, tensor.shape.cols, want.count, want.rows,
+                     want.cols);
     if (!tensor.format)
         return error("{}: tensor {} has {}, which redline cannot decode", gguf.path(), tensor.name,
                      describe_type(found.type));
@@ -233,7 +247,8 @@ static Status check_leftovers(const Gguf& gguf, const WeightList& list, const st
 Result<ResolvedWeights> resolve_weights(const Gguf& gguf, const Config& config, const WeightList& list) {
     ResolvedWeights out{{}, {}, WeightSet(config.layers)};
     std::vector<bool> used(gguf.tensors().size());
-    std::map<std::pair<uint32_t, uint64_t>, Weight> placed;  // (tensor, first byte): a tied weight is one weight
+    std::map<std::pair<uint32_t, uint64_t>, Weight>
+        placed;  // (tensor, first byte): a tied weight is one weight
     for (const WeightSpec& spec : list.specs()) {
         const std::string name = tensor_name(spec.source, spec.layer);
         const GgufTensor* found = gguf.find(name);
@@ -242,16 +257,19 @@ Result<ResolvedWeights> resolve_weights(const Gguf& gguf, const Config& config, 
             out.set.set(spec, {});
             continue;
         }
-        if (!found && spec.shape.count > 1 && gguf.find(tensor_name(spec.source.substr(0, spec.source.rfind("_exps")) +
-                                                                        ".0.weight", spec.layer)))
-            return error("{}: stores its experts one by one (a conversion of early 2024); convert the model again",
-                         gguf.path());
+        if (!found && spec.shape.count > 1 &&
+            gguf.find(
+                tensor_name(spec.source.substr(0, spec.source.rfind("_exps")) + ".0.weight", spec.layer)))
+            return error(
+                "{}: stores its experts one by one (a conversion of early 2024); convert the model again",
+                gguf.path());
         if (!found) return error("{}: tensor {} is missing", gguf.path(), name);
         RL_TRY(check_weight(gguf, spec, *found));
         const uint32_t index = uint32_t(found - gguf.tensors().data());
         used[index] = true;
         const uint64_t first_byte = spec.first_row * found->tensor.row_bytes();
-        const auto [slot, fresh] = placed.try_emplace({index, first_byte}, Weight{int32_t(out.weights.size())});
+        const auto [slot, fresh] =
+            placed.try_emplace({index, first_byte}, Weight{int32_t(out.weights.size())});
         if (fresh) {
             Tensor tensor = found->tensor;
             tensor.shape = spec.shape;

@@ -1,5 +1,6 @@
-// What a model file (models/NAME.cpp) says of its architecture: how to read its configuration, which weights it has,
-// and its forward pass as a plan. The file's stem is the name of its Arch constant; the build finds it by itself.
+// What a model file (models/NAME.cpp) says of its architecture: how to read its configuration, which weights
+// it has, and its forward pass as a plan. The file's stem is the name of its Arch constant; the build finds
+// it by itself.
 #pragma once
 
 #include "gguf/gguf.h"
@@ -14,7 +15,7 @@ struct Config {
     uint32_t dim = 0;
     uint32_t layers = 0;
     uint32_t ffn_dim = 0;
-    uint32_t experts = 0;       // 0: dense
+    uint32_t experts = 0;  // 0: dense
     uint32_t experts_used = 0;
     uint32_t expert_ffn_dim = 0;
     HeadShape heads;
@@ -118,8 +119,8 @@ std::span<const Arch* const> all_archs();
 // An error that lists what is supported when the architecture is not.
 Result<const Arch*> find_arch(const std::string& name);
 
-// The weights of `specs` found in the file: every expected tensor must be there with its shape and a format that can
-// be decoded, and no tensor may be left over.
+// The weights of `specs` found in the file: every expected tensor must be there with its shape and a format
+// that can be decoded, and no tensor may be left over.
 struct ResolvedWeights {
     std::vector<WeightInfo> weights;
     struct Source {

@@ -73,8 +73,9 @@ Result<Model> Model::load(const std::string& path, Backend& backend, const LoadO
     model.backend_ = &backend;
     const uint64_t budget = backend.device().memory_budget;
     if (model.weight_bytes() > budget)
-        return error("{} needs {} for its weights alone; {} offers {}. A smaller quantization or model would fit",
-                     path, format_bytes(model.weight_bytes()), backend.device().name, format_bytes(budget));
+        return error(
+            "{} needs {} for its weights alone; {} offers {}. A smaller quantization or model would fit",
+            path, format_bytes(model.weight_bytes()), backend.device().name, format_bytes(budget));
     GgufSource source(*model.gguf_, *model.resolved_);
     model.weights_ = RL_TRY(backend.load(model.resolved_->weights, source, options.progress));
     return model;

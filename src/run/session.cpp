@@ -40,9 +40,10 @@ Result<Session> Session::create(const Model& model, const SessionOptions& option
     const DeviceInfo& device = model.backend().device();
     // The budget was measured before the weights were loaded, so they count.
     if (session.memory_.total() > device.memory_budget)
-        return error("weights need {}, cache {}, scratch {}; {} offers {}: {} fit", format_bytes(session.memory_.weights),
-                     format_bytes(session.memory_.cache), format_bytes(session.memory_.scratch), device.name,
-                     format_bytes(device.memory_budget), smaller_context(session.memory_, shape, device.memory_budget));
+        return error("weights need {}, cache {}, scratch {}; {} offers {}: {} fit",
+                     format_bytes(session.memory_.weights), format_bytes(session.memory_.cache),
+                     format_bytes(session.memory_.scratch), device.name, format_bytes(device.memory_budget),
+                     smaller_context(session.memory_, shape, device.memory_budget));
     session.cache_ = RL_TRY(model.backend().make_cache(shape));
     return session;
 }
@@ -51,8 +52,7 @@ Result<Executable*> Session::executable(uint32_t rows) {
     std::unique_ptr<Executable>& slot = rows == 1 ? single_ : many_;
     if (slot) return slot.get();
     const uint32_t max_rows = rows == 1 ? 1 : options_.batch;
-    const Plan plan =
-        RL_TRY(model_->plan(max_rows, std::min(max_rows, options_.outputs), cache_->shape()));
+    const Plan plan = RL_TRY(model_->plan(max_rows, std::min(max_rows, options_.outputs), cache_->shape()));
     BoundPlan bound = RL_TRY(lower(plan, model_->backend(), options_.fuse));
     slot = RL_TRY(model_->backend().record(std::move(bound), model_->weights(), *cache_, options_.record));
     return slot.get();
@@ -80,7 +80,8 @@ Status Session::check_room(std::span<const Token> tokens) const {
                      context() - position());
     for (const Token token : tokens)
         if (token < 0 || uint32_t(token) >= model_->config().vocab)
-            return error("token id {} is outside the model's vocabulary of {}", token, model_->config().vocab);
+            return error("token id {} is outside the model's vocabulary of {}", token,
+                         model_->config().vocab);
     return {};
 }
 
@@ -94,7 +95,8 @@ Status Session::feed(std::span<const Token> tokens, const std::atomic<bool>* can
     return {};
 }
 
-Status Session::feed_all(std::span<const Token> tokens, const LogitsSink& sink, const std::atomic<bool>* cancel) {
+Status Session::feed_all(std::span<const Token> tokens, const LogitsSink& sink,
+                         const std::atomic<bool>* cancel) {
     RL_TRY(check_room(tokens));
     for (size_t first = 0; first < tokens.size();) {
         const auto chunk = tokens.subspan(first, std::min<size_t>(tokens.size() - first, options_.outputs));
@@ -181,8 +183,10 @@ Status check_header(const CacheHeader& have, const CacheHeader& want, uint64_t f
                      have.type <= uint32_t(CacheType::f32) ? cache_type_name(CacheType(have.type)) : "newer");
     if (have.tokens > context)
         return error("{} holds {} tokens, the context is {}", path, have.tokens, context);
-    const uint64_t expected = sizeof(CacheHeader) + have.tokens * (sizeof(Token) + row_bytes) + sizeof(uint64_t);
-    if (file_size != expected) return error("{} has {} bytes, {} expected: it is damaged", path, file_size, expected);
+    const uint64_t expected =
+        sizeof(CacheHeader) + have.tokens * (sizeof(Token) + row_bytes) + sizeof(uint64_t);
+    if (file_size != expected)
+        return error("{} has {} bytes, {} expected: it is damaged", path, file_size, expected);
     return {};
 }
 
@@ -210,7 +214,8 @@ Status Session::restore(const std::string& path) {
     CacheHeader header;
     RL_TRY(file.read(0, std::as_writable_bytes(std::span(&header, 1))));
     const uint64_t row_bytes = shape.token_bytes() * shape.kv_heads * shape.layers;
-    RL_TRY(check_header(header, header_of(shape, model_->fingerprint(), 0), file.size(), row_bytes, path, context()));
+    RL_TRY(check_header(header, header_of(shape, model_->fingerprint(), 0), file.size(), row_bytes, path,
+                        context()));
 
     // Two passes: nothing of this session changes unless the whole file is sound.
     Hash64 hash;

@@ -25,23 +25,25 @@ public:
     const std::vector<Token>& tokens() const { return tokens_; }
     const MemoryNeed& memory() const { return memory_; }
 
-    // Reads tokens in chunks of the batch size; afterwards logits() are those of the last one. More tokens than the
-    // context has room for: an error, and nothing is read. Cancelled: an error; the chunks already read stay.
+    // Reads tokens in chunks of the batch size; afterwards logits() are those of the last one. More tokens
+    // than the context has room for: an error, and nothing is read. Cancelled: an error; the chunks already
+    // read stay.
     Status feed(std::span<const Token> tokens, const std::atomic<bool>* cancel = nullptr);
     // As feed, and gives the logits of every token: sink(index of the first row, logits (rows, vocab)).
     using LogitsSink = std::function<void(size_t first, std::span<const float> logits)>;
-    Status feed_all(std::span<const Token> tokens, const LogitsSink& sink, const std::atomic<bool>* cancel = nullptr);
+    Status feed_all(std::span<const Token> tokens, const LogitsSink& sink,
+                    const std::atomic<bool>* cancel = nullptr);
     // (vocab rows of the model); of ids below Model::usable_vocab() only.
     std::span<const float> logits() const { return logits_; }
 
     // Forgets all but the first `count` tokens.
     void truncate(uint64_t count);
-    // Makes room: keeps the first `keep` tokens, forgets the next `discard`, and reads the rest again, so that what
-    // follows is exactly what a shorter conversation would have given.
+    // Makes room: keeps the first `keep` tokens, forgets the next `discard`, and reads the rest again, so
+    // that what follows is exactly what a shorter conversation would have given.
     Status shift(uint64_t keep, uint64_t discard, const std::atomic<bool>* cancel = nullptr);
 
-    // The cache and its tokens in a file, written whole or not at all; restore() refuses a file of another model,
-    // cache type or layout, a damaged one, or one with more tokens than the context.
+    // The cache and its tokens in a file, written whole or not at all; restore() refuses a file of another
+    // model, cache type or layout, a damaged one, or one with more tokens than the context.
     Status save(const std::string& path) const;
     Status restore(const std::string& path);
 

@@ -13,15 +13,17 @@ inline std::optional<std::string> material(const std::string& name) {
     return std::nullopt;
 }
 
-inline std::string golden(const std::string& name) { return std::string(RL_TESTS_DIR) + "/golden/" + name; }
+inline std::string golden(const std::string& name) {
+    return std::string(RL_TESTS_DIR) + "/golden/" + name;
+}
 
 }  // namespace redline::test
 
 // Skips the rest of the test case with a message when the material is absent.
-#define RL_NEED_MATERIAL(variable, name)                                            \
-    const auto variable##_found = redline::test::material(name);                    \
-    if (!variable##_found) {                                                        \
-        MESSAGE("skipped: test material " << (name) << " is not there");            \
-        return;                                                                     \
-    }                                                                               \
+#define RL_NEED_MATERIAL(variable, name)                                 \
+    const auto variable##_found = redline::test::material(name);         \
+    if (!variable##_found) {                                             \
+        MESSAGE("skipped: test material " << (name) << " is not there"); \
+        return;                                                          \
+    }                                                                    \
     const std::string variable = *variable##_found

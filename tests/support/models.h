@@ -32,14 +32,17 @@ T must(Result<T> result) {
     REQUIRE_MESSAGE(result.ok(), (result.ok() ? "" : result.error().message));
     return std::move(result).value();
 }
-inline void must(Status status) { REQUIRE_MESSAGE(status.ok(), (status.ok() ? "" : status.error().message)); }
+inline void must(Status status) {
+    REQUIRE_MESSAGE(status.ok(), (status.ok() ? "" : status.error().message));
+}
 
 inline std::unique_ptr<Backend> cpu(uint32_t threads = 2, const std::string& level = "") {
     return must(open_backend("cpu", {threads, level}));
 }
 
 // Logits of all tokens, fed `batch` at a time.
-inline std::vector<float> all_logits(const Model& model, const std::vector<Token>& tokens, SessionOptions options) {
+inline std::vector<float> all_logits(const Model& model, const std::vector<Token>& tokens,
+                                     SessionOptions options) {
     Session session = must(Session::create(model, options));
     std::vector<float> out;
     must(session.feed_all(tokens, [&](size_t, std::span<const float> rows) {

@@ -7,7 +7,8 @@ namespace redline::test {
 
 inline RopeSpec test_rope(uint32_t dims, bool half_split) {
     RopeSpec rope{half_split, {}, 1.0};
-    for (uint32_t i = 0; i < dims / 2; ++i) rope.inverse_frequency.push_back(std::pow(10000.0, -2.0 * i / dims));
+    for (uint32_t i = 0; i < dims / 2; ++i)
+        rope.inverse_frequency.push_back(std::pow(10000.0, -2.0 * i / dims));
     return rope;
 }
 
@@ -41,7 +42,8 @@ inline OpCase group_case(const Format& first, const Format& second, uint32_t row
     c.rows = rows;
     c.declare = [=, &first, &second](Fixture& f) -> OpCase::Build {
         const Weight x = f.input(256), gain = f.vector(256);
-        const Weight a = f.matrix(first, 40, 256), b = f.matrix(second, 24, 256), v = f.matrix(first, 24, 256);
+        const Weight a = f.matrix(first, 40, 256), b = f.matrix(second, 24, 256),
+                     v = f.matrix(first, 24, 256);
         const Weight bias = f.vector(24);
         return [=](PlanBuilder& p) {
             const auto parts = p.group(p.embed(x), {{{a}, {b, bias}, {v}}}, {gain, 1e-6f});
@@ -55,8 +57,8 @@ inline OpCase group_case(const Format& first, const Format& second, uint32_t row
 
 inline OpCase gated_case(const Format& format, Act act, bool norm, uint32_t rows, uint64_t n, uint64_t k) {
     OpCase c;
-    c.name = fmt::format("gated {} {} {}x{} rows {}{}", format.name, act == Act::silu ? "silu" : "gelu", n, k, rows,
-                         norm ? " norm" : "");
+    c.name = fmt::format("gated {} {} {}x{} rows {}{}", format.name, act == Act::silu ? "silu" : "gelu", n, k,
+                         rows, norm ? " norm" : "");
     c.rows = rows;
     c.declare = [=, &format](Fixture& f) -> OpCase::Build {
         const Weight x = f.input(k), gate = f.matrix(format, n, k), up = f.matrix(format, n, k);
@@ -75,10 +77,10 @@ struct AttentionFlags {
 
 inline OpCase attention_case(HeadShape s, uint32_t rows, uint64_t position, AttentionFlags flags) {
     OpCase c;
-    c.name = fmt::format("attention {} heads {} kv of {} rows {} at {}{}{}{}{}{} {}", s.heads, s.kv_heads, s.head_dim,
-                         rows, position, flags.half_split ? " neox" : "", flags.norms ? " norms" : "",
-                         flags.sinks ? " sinks" : "", flags.window ? " window" : "", flags.softcap > 0 ? " softcap" : "",
-                         cache_type_name(flags.cache));
+    c.name = fmt::format(
+        "attention {} heads {} kv of {} rows {} at {}{}{}{}{}{} {}", s.heads, s.kv_heads, s.head_dim, rows,
+        position, flags.half_split ? " neox" : "", flags.norms ? " norms" : "", flags.sinks ? " sinks" : "",
+        flags.window ? " window" : "", flags.softcap > 0 ? " softcap" : "", cache_type_name(flags.cache));
     c.rows = rows;
     c.position = position;
     c.cache = {1, s.kv_heads, s.head_dim, position + rows + 3, flags.cache};
@@ -103,12 +105,14 @@ inline OpCase attention_case(HeadShape s, uint32_t rows, uint64_t position, Atte
 
 inline OpCase experts_case(const Format& format, Gating gating, bool normalise, uint32_t rows) {
     OpCase c;
-    c.name = fmt::format("experts {} gating {}{} rows {}", format.name, int(gating), normalise ? " normalised" : "", rows);
+    c.name = fmt::format("experts {} gating {}{} rows {}", format.name, int(gating),
+                         normalise ? " normalised" : "", rows);
     c.rows = rows;
     c.declare = [=, &format](Fixture& f) -> OpCase::Build {
         const uint64_t experts = 7, dim = 256, hidden = 256;
         const Weight x = f.input(dim), router = f.matrix(*find_format("F32"), experts, dim);
-        const Weight gate = f.matrix(format, hidden, dim, experts), up = f.matrix(format, hidden, dim, experts);
+        const Weight gate = f.matrix(format, hidden, dim, experts),
+                     up = f.matrix(format, hidden, dim, experts);
         const Weight down = f.matrix(format, dim, hidden, experts);
         return [=](PlanBuilder& p) {
             const Slot in = p.embed(x);
@@ -148,10 +152,14 @@ inline std::vector<OpCase> op_cases() {
     for (const uint32_t rows : {1u, 3u, 40u})
         for (const uint64_t position : {0u, 1u, 50u, 300u}) {
             cases.push_back(attention_case({8, 4, 8}, rows, position, {}));
-            cases.push_back(attention_case({6, 2, 64}, rows, position, {true, true, false, 0, 0.0f, CacheType::f16}));
-            cases.push_back(attention_case({4, 1, 32}, rows, position, {true, false, true, 33, 0.0f, CacheType::q8_0}));
-            cases.push_back(attention_case({4, 2, 24}, rows, position, {true, false, true, 0, 0.0f, CacheType::f32}));
-            cases.push_back(attention_case({3, 3, 80}, rows, position, {false, false, false, 0, 30.0f, CacheType::f16}));
+            cases.push_back(
+                attention_case({6, 2, 64}, rows, position, {true, true, false, 0, 0.0f, CacheType::f16}));
+            cases.push_back(
+                attention_case({4, 1, 32}, rows, position, {true, false, true, 33, 0.0f, CacheType::q8_0}));
+            cases.push_back(
+                attention_case({4, 2, 24}, rows, position, {true, false, true, 0, 0.0f, CacheType::f32}));
+            cases.push_back(
+                attention_case({3, 3, 80}, rows, position, {false, false, false, 0, 30.0f, CacheType::f16}));
         }
     cases.push_back(attention_case({5, 1, 7}, 4, 11, {}));
     return cases;

@@ -1,5 +1,5 @@
-// A plan of a few ops on random weights, for holding a backend to the reference. Inputs are embeddings of a float
-// table with one row per token, so that no test needs a way into a plan that programs do not have.
+// A plan of a few ops on random weights, for holding a backend to the reference. Inputs are embeddings of a
+// float table with one row per token, so that no test needs a way into a plan that programs do not have.
 #pragma once
 
 #include "backends/cpu/reference.h"
@@ -63,7 +63,8 @@ private:
     std::vector<std::vector<std::byte>> bytes_;
 };
 
-// A case: `declare` adds weights and returns the function that records the ops and yields the slot to compare.
+// A case: `declare` adds weights and returns the function that records the ops and yields the slot to
+// compare.
 struct OpCase {
     using Build = std::function<Slot(PlanBuilder&)>;
     std::string name;

@@ -1,5 +1,5 @@
-// Random weights in any format: random codes under scales of a sane size, so that products are neither all zero nor
-// out of range. Seeded by the caller.
+// Random weights in any format: random codes under scales of a sane size, so that products are neither all
+// zero nor out of range. Seeded by the caller.
 #pragma once
 
 #include "formats/format.h"

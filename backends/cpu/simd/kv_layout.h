@@ -1,7 +1,8 @@
 // Where the elements of a KvHead lie. Keys stand in blocks of 16 tokens, [block][dimension][token of the
 // block], so that a vector lane is a key; values stand [token][dimension], so that a lane is a dimension.
 //   f16:  keys, values, as halfs; f32 likewise, as floats
-//   q8_0: keys, values, as int8; then the scales (halfs) of keys and of values, each [block][group][token of the
+//   q8_0: keys, values, as int8; then the scales (halfs) of keys and of values, each [block][group][token of
+//   the
 //         block], a group being 32 dimensions of one token
 #pragma once
 
