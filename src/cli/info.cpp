@@ -10,8 +10,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include <cmath>
-
 namespace redline::cli {
 
 namespace {
@@ -45,12 +43,6 @@ Options declare(InfoOptions& info) {
 std::string shortened(const std::string& text, bool all) {
     if (all || text.size() <= kShortText) return text;
     return to_valid_utf8(text.substr(0, kShortText)) + "...";
-}
-
-// A number that was stored as f32 with no more digits than that has: 1e-05, not 9.999999747378752e-06.
-Json real_json(double value) {
-    if (double(float(value)) != value || !std::isfinite(value)) return value;
-    return std::stod(fmt::format("{}", float(value)));
 }
 
 Json value_json(const MetadataValue& value, bool all) {

@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cmath>
+
 namespace redline::cli {
 
 static double per_second(uint64_t count, double seconds) {
@@ -14,6 +16,11 @@ static double per_second(uint64_t count, double seconds) {
 
 std::string to_text(const Json& value, bool pretty) {
     return value.dump(pretty ? 2 : -1, ' ', false, Json::error_handler_t::replace);
+}
+
+Json real_json(double value) {
+    if (double(float(value)) != value || !std::isfinite(value)) return value;
+    return std::stod(fmt::format("{}", float(value)));
 }
 
 DecodeSpeed decode_speed(const LoadedModel& loaded, const Session& session, const Generation& generation) {

@@ -13,6 +13,9 @@ using Json = nlohmann::ordered_json;
 // A value as text; what is no UTF-8 in it becomes U+FFFD.
 std::string to_text(const Json& value, bool pretty = true);
 
+// A number that is or was an f32 with no more digits than that has: 1e-05, not 9.999999747378752e-06.
+Json real_json(double value);
+
 // How fast the tokens of a generation came, and how many bytes that took from memory.
 struct DecodeSpeed {
     double tokens_per_second = 0.0;

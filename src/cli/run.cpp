@@ -164,7 +164,7 @@ Json describe(const RunOptions& run, const LoadedModel& loaded, const Session& s
             {"token_ids", g.tokens},
             {"context_shifts", g.shifts},
             {"seed", sampler.seed()},
-            {"temperature", run.sampling.sampler.temperature},
+            {"temperature", real_json(double(run.sampling.sampler.temperature))},
             {"context", session.context()},
             {"cache_type", cache_type_name(run.model.cache)},
             {"timings", timings_json(loaded, session, a.prompt, g)},
