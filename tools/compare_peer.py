@@ -19,6 +19,7 @@ import json
 import os
 import platform
 import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -93,9 +94,9 @@ def bytes_per_token(model):
 
 
 def measured_bandwidth(threads):
-    """GB/s read by tools/bench/read_bandwidth.cpp, or None where it cannot be built."""
+    """GB/s read by tools/micro/read_bandwidth.cpp, or None where it cannot be built."""
     compiler = shutil.which("c++") or shutil.which("clang++")
-    source = os.path.join(HERE, "bench", "read_bandwidth.cpp")
+    source = os.path.join(HERE, "micro", "read_bandwidth.cpp")
     if not compiler or not os.path.exists(source):
         return None
     with tempfile.TemporaryDirectory() as folder:

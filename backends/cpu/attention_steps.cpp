@@ -133,15 +133,15 @@ private:
         return work;
     }
 
-    // Many rows: units are (kv head, block of rows), those with the most keys first.
+    // Many rows: units are (kv head, block of rows), of a head those with the most keys first.
     void run_blocks(const RunView& view, const Worker& worker, uint32_t step) const {
         const uint32_t blocks = (view.rows() + kBlockRows - 1) / kBlockRows;
-        const uint32_t units = blocks * op_.shape.kv_heads;
-        for (uint32_t i = claim(view, step, 0); i < units; i = claim(view, step, 0)) {
-            const uint32_t block = blocks - 1 - i / op_.shape.kv_heads;
+        Claims claims(view, worker, step, uint64_t(blocks) * op_.shape.kv_heads);
+        for (uint64_t i; claims.next(i);) {
+            const uint32_t head = uint32_t(i / blocks), block = blocks - 1 - uint32_t(i % blocks);
             const uint32_t row = block * kBlockRows;
             const uint32_t rows = std::min(kBlockRows, view.rows() - row);
-            attention_kernels(view.isa).attend(attend(view, worker, i % op_.shape.kv_heads, row, rows));
+            attention_kernels(view.isa).attend(attend(view, worker, head, row, rows));
         }
     }
 
@@ -155,15 +155,16 @@ private:
         const uint32_t parts = uint32_t((keys + per_part - 1) / per_part);
         const size_t part_floats = size_t(whole.rows) * whole.group * (op_.shape.head_dim + 2);
         auto* partials = reinterpret_cast<float*>(view.shared_scratch);
-        for (uint32_t i = claim(view, step, 0); i < parts * kv_heads; i = claim(view, step, 0)) {
-            const uint32_t kv_head = i / parts, part = i % parts;
+        Claims claims(view, worker, step, uint64_t(parts) * kv_heads);
+        for (uint64_t i; claims.next(i);) {
+            const uint32_t kv_head = uint32_t(i / parts), part = uint32_t(i % parts);
             Attend work = attend(view, worker, kv_head, 0, view.rows());
             if (parts > 1) {
                 work.key_begin = whole.key_begin + part * per_part;
                 work.key_end = std::min(work.key_begin + per_part, whole.key_end);
                 work.out = nullptr;
                 work.sinks = nullptr;  // counted once, when the parts are merged
-                work.partial = partials + size_t(i) * part_floats;
+                work.partial = partials + i * part_floats;
             }
             attention_kernels(view.isa).attend(work);
         }

@@ -76,7 +76,7 @@ Result<std::unique_ptr<Executable>> CpuExecutable::create(BoundPlan bound, const
     size_t rope_floats = 0;
     for (const RopeSpec& rope : plan.ropes) rope_floats += plan.max_rows * 2 * rope.inverse_frequency.size();
     made->rope_.resize(rope_floats);
-    made->counters_ = std::make_unique<std::atomic<uint32_t>[]>(plan.steps.size() * kPhases);
+    made->counters_ = std::make_unique<std::atomic<uint32_t>[]>(plan.steps.size() * team.size());
     return std::unique_ptr<Executable>(std::move(made));
 }
 
@@ -88,7 +88,8 @@ RunView CpuExecutable::prepare(const StepParams& params) {
              "{} outputs asked of a plan for {}", params.outputs(), plan.max_outputs);
     RL_CHECK(params.kv_len() <= plan.cache.capacity, "position {} is beyond the cache of {}", params.kv_len(),
              plan.cache.capacity);
-    for (size_t i = 0; i < plan.steps.size() * kPhases; ++i) counters_[i].store(0, std::memory_order_relaxed);
+    for (size_t i = 0; i < plan.steps.size() * team_.size(); ++i)
+        counters_[i].store(0, std::memory_order_relaxed);
     outputs_ = params.outputs();
     RunView view{plan, weights_, cache_, isa_, params};
     view.arena = arena_.data();

@@ -76,11 +76,30 @@ struct RunView {
     const float* rope_row(uint32_t rope, uint32_t row) const;
 };
 
-// Work claimed in order by whichever thread is free. Each step has kPhases counters, zero when it starts.
-constexpr uint32_t kPhases = 2;
-inline uint32_t claim(const RunView& view, uint32_t step, uint32_t phase) {
-    return view.counters[step * kPhases + phase].fetch_add(1, std::memory_order_relaxed);
-}
+// The items of a step, claimed one by one: a worker takes those of its own even share in order, so that what
+// it reads is one stream, and then helps the others. A step has one counter per worker, zero when it starts.
+class Claims {
+public:
+    Claims(const RunView& view, const Worker& worker, uint32_t step, uint64_t items)
+        : worker_(worker), counters_(view.counters + size_t(step) * worker.count), items_(items) {}
+
+    // False when nothing is left.
+    bool next(uint64_t& item) {
+        for (; helped_ < worker_.count; ++helped_) {
+            const uint32_t owner = (worker_.index + helped_) % worker_.count;
+            const Worker::Range share = Worker{nullptr, owner, worker_.count}.share(items_);
+            item = share.begin + counters_[owner].fetch_add(1, std::memory_order_relaxed);
+            if (item < share.end) return true;
+        }
+        return false;
+    }
+
+private:
+    const Worker worker_;
+    std::atomic<uint32_t>* counters_;
+    uint64_t items_;
+    uint32_t helped_ = 0;
+};
 
 // An op on the CPU. run() is called by every worker; steps are separated by barriers.
 class CpuKernel : public Kernel {

@@ -54,7 +54,8 @@ public:
             kernel.prepare(view.floats(op_.x) + t * cols, cols, prepared + t * stride);
         worker.barrier();
         const PackedMatrix& w = view.weights[op_.w].matrix;
-        for (uint64_t p = claim(view, step, 0); p < w.panels(); p = claim(view, step, 0))
+        Claims claims(view, worker, step, w.panels());
+        for (uint64_t p; claims.next(p);)
             for (uint32_t t = 0; t < rows; t += kFew)
                 kernel.multiply(w, p, p + 1, prepared + t * stride, stride, std::min(kFew, rows - t),
                                 logits + t * count, count, false);
@@ -171,7 +172,7 @@ public:
     }
 
 protected:
-    static constexpr uint64_t kChunk = 2;  // panels per unit of work
+    static constexpr uint64_t kChunk = kStreamPanels;  // panels per unit of work
 
     // Rows of one expert prepared for its kernel; entries of a are rows of the result.
     struct Batch {
@@ -226,8 +227,9 @@ public:
         const PlacedWeight& w = view.weights[op_.w];
         auto* out = reinterpret_cast<float*>(view.scratch(worker));
         constexpr size_t kStride = kChunk * kPanelRows;
-        for (uint64_t p = claim(view, step, 0) * kChunk; p < w.matrix.panels();
-             p = claim(view, step, 0) * kChunk) {
+        Claims claims(view, worker, step, (w.matrix.panels() + kChunk - 1) / kChunk);
+        for (uint64_t chunk; claims.next(chunk);) {
+            const uint64_t p = chunk * kChunk;
             const uint64_t end = std::min(p + kChunk, w.matrix.panels());
             const uint64_t first = p * kPanelRows, last = std::min(end * kPanelRows, shape_.rows);
             for (uint64_t e = 0; e < shape_.count; ++e) {
@@ -266,8 +268,9 @@ public:
         constexpr size_t kStride = kChunk * kPanelRows;
         auto* gate = reinterpret_cast<float*>(view.scratch(worker));
         float* up = gate + size_t(view.plan.max_rows) * used_ * kStride;
-        for (uint64_t p = claim(view, step, 0) * kChunk; p < gate_w.matrix.panels();
-             p = claim(view, step, 0) * kChunk) {
+        Claims claims(view, worker, step, (gate_w.matrix.panels() + kChunk - 1) / kChunk);
+        for (uint64_t chunk; claims.next(chunk);) {
+            const uint64_t p = chunk * kChunk;
             const uint64_t end = std::min(p + kChunk, gate_w.matrix.panels());
             const uint64_t first = p * kPanelRows, last = std::min(end * kPanelRows, shape_.rows);
             for (uint64_t e = 0; e < shape_.count; ++e) {

@@ -46,12 +46,14 @@ void prepare_rows(const RunView& view, const LinearKernel& kernel, const float* 
     }
 }
 
-// Panels per claimed chunk: about 128 KiB of weights when few rows make bandwidth the limit; for many rows
-// enough arithmetic per chunk, while leaving every worker several chunks.
-uint64_t chunk_panels(const PackedMatrix& w, uint32_t rows, uint32_t workers) {
-    const uint64_t wanted = rows <= 8 ? std::max<uint64_t>(1, (128u << 10) / w.panel_bytes()) : 8;
-    const uint64_t fair = std::max<uint64_t>(1, w.panels() / (uint64_t(workers) * 4));
-    return std::min(wanted, fair);
+// Panels per claimed chunk, in whole groups that a kernel reads side by side: one for few rows, where
+// bandwidth is the limit and a worker's chunks follow one another; for many rows, enough arithmetic.
+uint64_t chunk_panels(uint32_t rows) {
+    return rows <= 8 ? kStreamPanels : 2 * kStreamPanels;
+}
+
+uint64_t chunks_of(const PackedMatrix& w, uint64_t size) {
+    return (w.panels() + size - 1) / size;
 }
 
 // One op's product(s): parts of equal input, each with its own matrix and destination.
@@ -135,22 +137,21 @@ private:
     void multiply_parts(const RunView& view, const Worker& worker, uint32_t step, uint32_t rows,
                         const std::vector<Prepared>& prepared) const {
         // Chunks are numbered through all parts, so that no worker idles between them.
-        uint64_t next = claim(view, step, 0), first = 0;
-        for (size_t i = 0; i < parts_.size(); ++i) {
+        const uint64_t size = chunk_panels(rows);
+        uint64_t chunks = 0;
+        for (const Part& part : parts_) chunks += chunks_of(view.weights[part.w].matrix, size);
+        Claims claims(view, worker, step, chunks);
+        for (uint64_t chunk; claims.next(chunk);) {
+            size_t i = 0;
+            for (; chunk >= chunks_of(view.weights[parts_[i].w].matrix, size); ++i)
+                chunk -= chunks_of(view.weights[parts_[i].w].matrix, size);
             const Part& part = parts_[i];
             const PackedMatrix& w = view.weights[part.w].matrix;
             const LinearKernel& kernel = linear_kernel(view.isa, *formats_[i], rows);
             const Prepared& x = *find(prepared, kernel);
-            const uint64_t size = chunk_panels(w, rows, worker.count);
-            const uint64_t chunks = (w.panels() + size - 1) / size;
-            for (; next < first + chunks; next = claim(view, step, 0)) {
-                const uint64_t begin = (next - first) * size, end = std::min(begin + size, w.panels());
-                float* y = view.floats(part.y);
-                kernel.multiply(w, begin, end, x.rows, x.stride, rows, y, w.rows, accumulate_);
-                if (part.bias)
-                    add_bias(view, part, begin * kPanelRows, std::min(end * kPanelRows, w.rows), rows);
-            }
-            first += chunks;
+            const uint64_t begin = chunk * size, end = std::min(begin + size, w.panels());
+            kernel.multiply(w, begin, end, x.rows, x.stride, rows, view.floats(part.y), w.rows, accumulate_);
+            if (part.bias) add_bias(view, part, begin * kPanelRows, std::min(end * kPanelRows, w.rows), rows);
         }
     }
 
@@ -208,12 +209,12 @@ public:
 
         const PackedMatrix& gate_w = view.weights[op_.gate].matrix;
         const PackedMatrix& up_w = view.weights[op_.up].matrix;
-        const uint64_t size = std::min<uint64_t>(kMaxChunk, chunk_panels(gate_w, rows, worker.count));
+        const uint64_t size = chunk_panels(rows);
         const size_t width = view.width(op_.y);
         const size_t up_stride = size * kPanelRows;
-        for (uint64_t begin = claim(view, step, 0) * size; begin < gate_w.panels();
-             begin = claim(view, step, 0) * size) {
-            const uint64_t end = std::min(begin + size, gate_w.panels());
+        Claims claims(view, worker, step, chunks_of(gate_w, size));
+        for (uint64_t chunk; claims.next(chunk);) {
+            const uint64_t begin = chunk * size, end = std::min(begin + size, gate_w.panels());
             float* y = view.floats(op_.y);
             kernel.multiply(gate_w, begin, end, prepared, stride, rows, y, width, false);
             // `up` holds this chunk only: shift the base so that row numbers stay those of the matrix.
@@ -229,7 +230,7 @@ public:
     }
 
 private:
-    static constexpr uint64_t kMaxChunk = 16;  // panels
+    static constexpr uint64_t kMaxChunk = 2 * kStreamPanels;
 
     static uint64_t up_bytes(const Plan& plan) {
         return uint64_t(plan.max_rows) * kMaxChunk * kPanelRows * 4;

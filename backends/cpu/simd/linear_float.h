@@ -33,8 +33,7 @@ struct BF16 {
 // One activation row, kStreams panels side by side for the sake of memory bandwidth (see linear_int8.h). Four
 // sums per row, taken in turn, keep rounding errors apart.
 template <class V, class F, size_t kStreams>
-inline void float_streams(const PanelView& w, size_t p, size_t panel_end, const float* x, float* y,
-                          bool accumulate) {
+inline void float_streams(const PanelView& w, size_t p, const float* x, float* y, bool accumulate) {
     constexpr size_t kAhead = 2048, kStep = 1024 / F::kColumnBytes;
     const uint8_t* at[kStreams];
     typename V::Floats total[kStreams][4];
@@ -42,7 +41,7 @@ inline void float_streams(const PanelView& w, size_t p, size_t panel_end, const 
         at[i] = w.panel(p + i);
         for (size_t c = 0; c < 4; ++c) total[i][c] = V::zero();
     }
-    const size_t jump = p + 2 * kStreams <= panel_end ? (kStreams - 1) * w.panel_bytes : 0;
+    const size_t jump = (kStreams - 1) * w.panel_bytes;
     const uint8_t* const first_end = at[0] + w.panel_bytes;
     size_t c = 0;
     for (; c + kStep <= w.blocks; c += kStep) {
@@ -145,8 +144,8 @@ struct FloatProduct {
         }
         size_t p = panel_begin;
         for (; p + V::kStreams <= panel_end; p += V::kStreams)
-            float_streams<V, F, V::kStreams>(view, p, panel_end, rows, y, accumulate);
-        for (; p < panel_end; ++p) float_streams<V, F, 1>(view, p, panel_end, rows, y, accumulate);
+            float_streams<V, F, V::kStreams>(view, p, rows, y, accumulate);
+        for (; p < panel_end; ++p) float_streams<V, F, 1>(view, p, rows, y, accumulate);
     }
     static constexpr LinearKernel kernel = {Activations::f32, f32_bytes, prepare_f32, multiply};
 };

@@ -53,16 +53,15 @@ RL_ALWAYS_INLINE inline void add_section(const uint8_t* block, const typename F:
 
 // One activation row. A single sequential stream gets half of a core's memory bandwidth (9 of 19 GB/s on
 // Sapphire Rapids), so kStreams panels are read side by side, a section of each in turn. The prefetch
-// continues in the panel that this stream will read next.
+// continues in the panel that this stream reads next, perhaps in the next call.
 template <class V, class F, size_t kStreams>
-inline void multiply_streams(const PanelView& w, size_t p, size_t panel_end, const Int8Block* x, float* y,
-                             bool accumulate) {
+inline void multiply_streams(const PanelView& w, size_t p, const Int8Block* x, float* y, bool accumulate) {
     constexpr size_t kAhead = 4096;
     constexpr int kFactors = F::Scales::kFactors;
     const uint8_t* at = w.panel(p);
     typename V::Floats total[kStreams];
     for (size_t i = 0; i < kStreams; ++i) total[i] = V::zero();
-    const size_t jump = p + 2 * kStreams <= panel_end ? (kStreams - 1) * w.panel_bytes : 0;
+    const size_t jump = (kStreams - 1) * w.panel_bytes;
     const uint8_t* const first_end = at + w.panel_bytes;
     for (size_t b = 0; b < w.blocks; ++b, at += F::kBytes, x += F::kBlock / 32) {
         const size_t ahead = kAhead + (at + kAhead >= first_end ? jump : 0);
@@ -97,8 +96,8 @@ inline void multiply_vec(const PanelView& w, size_t panel_begin, size_t panel_en
                          float* y, bool accumulate) {
     size_t p = panel_begin;
     for (; p + V::kStreams <= panel_end; p += V::kStreams)
-        multiply_streams<V, F, V::kStreams>(w, p, panel_end, x, y, accumulate);
-    for (; p < panel_end; ++p) multiply_streams<V, F, 1>(w, p, panel_end, x, y, accumulate);
+        multiply_streams<V, F, V::kStreams>(w, p, x, y, accumulate);
+    for (; p < panel_end; ++p) multiply_streams<V, F, 1>(w, p, x, y, accumulate);
 }
 
 // Some columns of a panel, ready for many activation rows: bytes for the dot product, and f32 scales.
