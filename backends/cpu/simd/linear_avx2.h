@@ -28,6 +28,7 @@ struct Avx2 {
         _mm256_storeu_si256(at, v.v[0]);
         _mm256_storeu_si256(at + 1, v.v[1]);
     }
+    RL_ALWAYS_INLINE static void prefetch(const uint8_t* p, const Bytes&) { prefetch(p); }
     RL_ALWAYS_INLINE static void prefetch(const uint8_t* p) {
         _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0);
     }

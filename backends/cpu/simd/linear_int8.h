@@ -14,8 +14,8 @@ template <class F>
 constexpr int kTotals = F::Scales::kFactors > 0 ? F::Scales::kFactors : 1;
 
 // The dot products of one section of a panel block with the activations x[0 .. kSection / 32), scaled and
-// added to totals[kTotals]. Fetches a section's worth of bytes at `ahead` on the way: a line now and then,
-// for a burst of prefetches would keep the loads waiting.
+// added to totals[kTotals]. Fetches a section's worth of bytes at `ahead` on the way: in order, for the
+// hardware to follow, and a line now and then, for a burst of prefetches would keep the loads waiting.
 template <class V, class F, int s>
 RL_ALWAYS_INLINE inline void add_section(const uint8_t* block, const typename F::Scales& scales,
                                          const Int8Block* x, const uint8_t* ahead,
@@ -27,10 +27,12 @@ RL_ALWAYS_INLINE inline void add_section(const uint8_t* block, const typename F:
         sums[i].start(kParts == 1 ? xi.neg32 : xi.neg16[i % kParts]);
     });
     F::template codes<s>(block, [&](auto k, auto j, auto v) RL_ALWAYS_INLINE {
-        constexpr int kStep = s * (F::kSection / 4) + k * 8 + j, kSteps = F::kBlock / 4;
-        constexpr int kLines = (F::kBytes + 63) / 64;
-        unroll<kStep * kLines / kSteps, (kStep + 1) * kLines / kSteps>(
-            [&](auto line) RL_ALWAYS_INLINE { V::prefetch(ahead + 64 * line); });
+        if constexpr (k == 0) {
+            constexpr int kStep = 8 * s + j, kSteps = 8 * (F::kBlock / F::kSection);
+            constexpr int kLines = (F::kBytes + 63) / 64;
+            unroll<kStep * kLines / kSteps, (kStep + 1) * kLines / kSteps>(
+                [&](auto line) RL_ALWAYS_INLINE { V::prefetch(ahead + 64 * line, v); });
+        }
         constexpr int kPart = kParts == 1 ? 0 : j / 4;
         sums[k * kParts + kPart].template add<j % (F::kGroup / 4)>(v, V::quad(x[k].q + 4 * j));
     });

@@ -25,6 +25,7 @@ struct Portable {
     static constexpr size_t kStreams = 1, kTilePanels = 1, kTileRows = 2, kFloatTileRows = 2;
 
     static void prefetch(const uint8_t*) {}
+    static void prefetch(const uint8_t*, const Bytes&) {}
     RL_OUT_OF_LINE static Bytes load(const void* p) {
         Bytes out;
         __builtin_memcpy(out.b, p, 64);
