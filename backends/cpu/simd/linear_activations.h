@@ -7,13 +7,14 @@
 namespace redline::cpu {
 namespace {
 
-// Any bytes per column that rounds up to whole cache lines.
-RL_ALWAYS_INLINE inline size_t whole_lines(size_t bytes) {
-    return (bytes + 63) / 64 * 64;
+// Whole cache lines, and an odd number of them, so that the rows of a tile do not fall into the same sets of
+// the cache.
+RL_ALWAYS_INLINE inline size_t odd_lines(size_t bytes) {
+    return ((bytes + 63) / 64 | 1) * 64;
 }
 
 [[maybe_unused]] size_t f32_bytes(size_t cols) {
-    return whole_lines(cols * sizeof(float));
+    return odd_lines(cols * sizeof(float));
 }
 
 [[maybe_unused]] void prepare_f32(const float* x, size_t cols, std::byte* out) {
@@ -21,7 +22,7 @@ RL_ALWAYS_INLINE inline size_t whole_lines(size_t bytes) {
 }
 
 [[maybe_unused]] size_t int8_bytes(size_t cols) {
-    return (cols + 31) / 32 * sizeof(Int8Block);
+    return odd_lines((cols + 31) / 32 * sizeof(Int8Block));
 }
 
 RL_ALWAYS_INLINE inline void quantize(const float* x, Int8Block& out) {

@@ -19,7 +19,7 @@ struct Avx512 {
     static constexpr bool kBiased = true, kInPlace = true;
     static constexpr size_t kStreams = 4;     // panels read side by side: see multiply_vec
     static constexpr size_t kTilePanels = 2;  // of weights, and rows of activations, in registers at once:
-    static constexpr size_t kTileRows = 4, kFloatTileRows = 8;
+    static constexpr size_t kTileRows = 6, kFloatTileRows = 8;
 
     // Stays in its place beside `with`: left alone, the compiler would gather prefetches in bursts.
     RL_ALWAYS_INLINE static void prefetch(const uint8_t* p, Bytes& with) {

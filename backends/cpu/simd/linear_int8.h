@@ -173,6 +173,9 @@ inline void multiply_tile(const Unpacked<V, F>* w, size_t groups32, const Int8Bl
         unroll<0, kParts>([&](auto part) RL_ALWAYS_INLINE {
             unroll<0, kRows>([&](auto t) RL_ALWAYS_INLINE {
                 const Int8Block& xt = x[t * x_stride];
+                // The next tile's rows come from the second-level cache meanwhile.
+                if constexpr (part == 0)
+                    V::prefetch(reinterpret_cast<const uint8_t*>(opaque(&xt + kRows * x_stride)));
                 unroll<0, kPanels>([&](auto p) RL_ALWAYS_INLINE {
                     sums[p][t][part].start(kParts == 1 ? xt.neg32 : xt.neg16[part]);
                 });
