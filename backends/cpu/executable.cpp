@@ -48,6 +48,23 @@ uint64_t CpuKernel::thread_scratch(const Plan&) const {
     return 0;
 }
 
+uint64_t most_prepared_bytes(Isa isa, const Format& format, size_t cols, uint64_t max_rows) {
+    const LinearKernel &one = linear_kernel(isa, format, 1), &many = linear_kernel(isa, format, max_rows);
+    return std::max(one.prepared_bytes(cols, max_rows), many.prepared_bytes(cols, max_rows));
+}
+
+Precision precision_of(const LinearKernel& kernel) {
+    switch (kernel.activations) {
+        case Activations::f32:
+            return Precision::f32;
+        case Activations::bf16:
+            return Precision::bf16_activations;
+        case Activations::int8_block32:
+            return Precision::int8_activations;
+    }
+    return Precision::f32;
+}
+
 const float* RunView::rope_row(uint32_t rope, uint32_t row) const {
     const float* at = rope_tables;
     for (uint32_t i = 0; i < rope; ++i)

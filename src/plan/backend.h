@@ -102,14 +102,31 @@ public:
 };
 
 struct BackendOptions {
-    uint32_t threads = 0;  // CPU: 0 means one per physical core
-    std::string level;     // CPU: highest instruction-set level to use; empty means the machine's
+    uint32_t threads = 0;           // CPU: 0 means one per physical core
+    std::string level = {};         // highest level of kernels to use; empty means what the device is good at
+    std::string device = {};        // of several: its number, or part of its name; empty means the best
+    std::string cache_folder = {};  // for compiled kernels between runs; empty: none are kept
+};
+
+// A device that a backend finds, and what there is to know about it.
+struct DeviceListing {
+    struct Fact {
+        std::string name;
+        std::variant<std::string, uint64_t, bool> value;
+    };
+    std::string id;         // as --device takes it: "cpu", "vulkan:1"
+    std::string name;       // "AMD Radeon 8060S (RADV)"
+    bool preferred = true;  // false: a driver that computes on the CPU, taken only when asked for
+    std::string missing;    // what it lacks to be used; empty when it can be
+    std::vector<Fact> facts;
 };
 
 struct BackendEntry {
     std::string_view name;
     int preference;  // higher first
     Result<std::unique_ptr<Backend>> (*open)(const BackendOptions& options);
+    // An error says why there are none.
+    Result<std::vector<DeviceListing>> (*list)();
 };
 
 std::span<const BackendEntry* const> all_backends();

@@ -172,7 +172,7 @@ void multiply_any(const PackedMatrix& w, uint64_t panel_begin, uint64_t panel_en
     }
 }
 
-constexpr LinearKernel kAnyFormat = {Activations::f32, f32_bytes, prepare_f32, multiply_any};
+constexpr LinearKernel kAnyFormat = {Activations::f32, 1, f32_bytes, prepare_f32, multiply_any};
 
 }  // namespace
 

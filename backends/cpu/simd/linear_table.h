@@ -26,10 +26,10 @@ struct FloatEntry : FloatProduct<V, F> {
 template <class V>
 RL_ALWAYS_INLINE inline const LinearKernel* find_linear_kernel(uint32_t gguf_id) {
     return find_kernel<
-        Int8Entry<V, Q4_0<V>>,
-         Int8Entry<V, Q8_0<V>>,
-         Int8Entry<V, Q4_K<V>>, Int8Entry<V, Q5_K<V>>,
-        Int8Entry<V, Q6_K<V>>>(
+        FloatEntry<V, F32<V>>, FloatEntry<V, F16<V>>, FloatEntry<V, BF16<V>>, Int8Entry<V, Q4_0<V>>,
+        Int8Entry<V, Q4_1<V>>, Int8Entry<V, Q5_0<V>>, Int8Entry<V, Q5_1<V>>, Int8Entry<V, Q8_0<V>>,
+        Int8Entry<V, Q2_K<V>>, Int8Entry<V, Q3_K<V>>, Int8Entry<V, Q4_K<V>>, Int8Entry<V, Q5_K<V>>,
+        Int8Entry<V, Q6_K<V>>, Int8Entry<V, IQ4_NL<V>>, Int8Entry<V, IQ4_XS<V>>, Int8Entry<V, MXFP4<V>>>(
         gguf_id);
 }
 
