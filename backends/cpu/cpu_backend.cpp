@@ -230,15 +230,16 @@ static Result<std::unique_ptr<Backend>> open_cpu(const BackendOptions& options) 
 }
 
 static Result<std::vector<DeviceListing>> list_cpu() {
-    DeviceListing cpu{"cpu", cpu::cpu_model_name(), true, "", {}};
     std::string levels;
     for (const cpu::Isa& level : cpu::kIsaLevels)
-        if (level <= cpu::best_isa()) levels += fmt::format("{}{}", levels.empty() ? "" : ", ", cpu::isa_name(level));
-    cpu.facts = {{"levels", levels},
-                 {"threads", uint64_t(cpu::default_threads())},
-                 {"memory", host_memory().total},
-                 {"memory to plan with", host_memory().budget()}};
-    return std::vector<DeviceListing>{cpu};
+        if (level <= cpu::best_isa())
+            levels += fmt::format("{}{}", levels.empty() ? "" : ", ", cpu::isa_name(level));
+    DeviceListing listing{"cpu", cpu::cpu_model_name(), true, "", {}};
+    listing.facts = {{"levels", levels},
+                     {"threads", uint64_t(cpu::default_threads())},
+                     {"memory", host_memory().total},
+                     {"memory to plan with", host_memory().budget()}};
+    return std::vector<DeviceListing>{listing};
 }
 
 extern const BackendEntry cpu_backend;
