@@ -16,8 +16,8 @@
 
 namespace redline::cli {
 
-static const Command* const kCommands[] = {&run_command,  &chat_command, &bench_command,
-                                           &info_command, &eval_command, &tokenize_command};
+static const Command* const kCommands[] = {&run_command,  &chat_command,     &bench_command,  &info_command,
+                                           &eval_command, &tokenize_command, &devices_command};
 
 static std::string overview() {
     std::string out =

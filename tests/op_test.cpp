@@ -1,8 +1,7 @@
 // Every op on every backend of this build and level of this machine against the reference, within the bound
 // that the reference computes from the data.
+#include "support/backends.h"
 #include "support/op_cases.h"
-
-#include "backends/cpu/kernels.h"
 
 #include <doctest/doctest.h>
 
@@ -15,16 +14,7 @@ using namespace redline::test;
 namespace {
 
 std::vector<std::unique_ptr<Backend>>& test_backends() {
-    static std::vector<std::unique_ptr<Backend>> backends = [] {
-        std::vector<std::unique_ptr<Backend>> made;
-        for (const cpu::Isa isa : cpu::kIsaLevels)
-            if (isa <= cpu::best_isa())
-                made.push_back(std::move(open_backend("cpu", {2, cpu::isa_name(isa)})).value());
-        // More threads than one, and not a divisor of most sizes.
-        made.push_back(std::move(open_backend("cpu", {1, ""})).value());
-        made.push_back(std::move(open_backend("cpu", {3, ""})).value());
-        return made;
-    }();
+    static std::vector<std::unique_ptr<Backend>> backends = all_test_backends();
     return backends;
 }
 
@@ -79,8 +69,10 @@ void run_case(const OpCase& c, std::map<std::string, double>& worst) {
                 feed(c, [&](const StepParams& step) { reference.run(step, precision); });
                 wanted[precision] = {reference.output().begin(), reference.output().end()};
             }
-            const auto executable =
-                std::move(backend->record(std::move(bound), *weights, *cache, Record::replay)).value();
+            Result<std::unique_ptr<Executable>> recorded =
+                backend->record(std::move(bound), *weights, *cache, Record::replay);
+            REQUIRE_MESSAGE(recorded.ok(), c.name, ": ", recorded.ok() ? "" : recorded.error().message);
+            const std::unique_ptr<Executable> executable = std::move(recorded).value();
             feed(c, [&](const StepParams& step) { REQUIRE(executable->run(step).ok()); });
             const Comparison got = compare(executable->output(), wanted[precision]);
             double& most = worst[backend->device().detail];

@@ -1,4 +1,5 @@
 // redline info: what is in a model file, what it needs of this machine, and how it would run.
+#include "cli/devices.h"
 #include "cli/model_facts.h"
 #include "cli/model_options.h"
 #include "cli/op_text.h"
@@ -158,8 +159,8 @@ Result<Json> memory_json(const Model& model, const ModelOptions& options, uint64
 
 // The step of one token at the end of the context, as it would be recorded.
 Result<Json> plan_json(const Model& model, const ModelOptions& options, uint64_t context) {
-    const std::unique_ptr<Backend> backend =
-        RL_TRY(open_backend(device_name(options.device), {options.threads, options.level}));
+    const DeviceChoice choice = RL_TRY(choose_device(options.device));
+    const std::unique_ptr<Backend> backend = RL_TRY(open_device(choice, options));
     const Plan plan = RL_TRY(model.plan(1, 1, model.cache_shape(context, options.cache)));
     const BoundPlan bound = RL_TRY(lower(plan, *backend, options.fuse));
     Json steps = Json::array();
@@ -174,7 +175,7 @@ Result<Json> plan_json(const Model& model, const ModelOptions& options, uint64_t
                          {"barrier", step.barrier}});
     }
     const Cost sum = step_cost(bound.plan, {1, 1, context});
-    return Json{{"device", device_name(options.device)},
+    return Json{{"device", choice.backend},
                 {"ops", bound.plan.steps.size()},
                 {"recorded_ops", plan.steps.size()},
                 {"kv_len", context},

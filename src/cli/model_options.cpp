@@ -1,5 +1,6 @@
 #include "cli/model_options.h"
 
+#include "cli/devices.h"
 #include "cli/terminal.h"
 #include "memory/budget.h"
 
@@ -26,12 +27,21 @@ void add_model_options(Options& options, ModelOptions& target) {
 }
 
 void add_device_options(Options& options, ModelOptions& target) {
-    options.text("--device", "NAME", fmt::format("where to run (default: {})", device_name("")),
+    options.text("--device", "NAME",
+                 "where to run: cpu, vulkan, vulkan:1 or part of a device's name; redline devices lists them "
+                 "(default: the best GPU, or cpu when there is none)",
                  target.device);
     options.choice("--cpu-level", {"portable", "avx2", "avx512", "amx"},
                    "highest CPU instruction set to use (default: the machine's)", [&target](size_t index) {
                        constexpr const char* kNames[] = {"portable", "avx2", "avx512", "amx"};
                        target.level = kNames[index];
+                   });
+    options.choice("--vulkan-level", {"plain", "dot", "matrix"},
+                   "highest kind of Vulkan kernels to use: plain arithmetic, int8 dot products, matrix units "
+                   "(default: what the device is good at)",
+                   [&target](size_t index) {
+                       constexpr const char* kNames[] = {"plain", "dot", "matrix"};
+                       target.vulkan_level = kNames[index];
                    });
     options.flag("--no-fuse", "run every operation on its own, to compare", target.fuse, false);
 }
@@ -68,21 +78,15 @@ Status check_model_given(const std::string& path) {
     return error("no model: name a GGUF file with -m FILE; redline --help tells how to begin");
 }
 
-std::string device_name(const std::string& wanted) {
-    if (!wanted.empty()) return wanted;
-    const BackendEntry* best = nullptr;
-    for (const BackendEntry* entry : all_backends())
-        if (!best || entry->preference > best->preference) best = entry;
-    return best ? std::string(best->name) : "";
-}
-
 Result<LoadedModel> load_model(const ModelOptions& options) {
     RL_TRY(check_model_given(options.model));
     LoadedModel loaded;
-    loaded.device = device_name(options.device);
+    const DeviceChoice choice = RL_TRY(choose_device(options.device));
+    loaded.device = choice.backend;
+    loaded.why = choice.why;
     loaded.cache = options.cache;
     const auto start = std::chrono::steady_clock::now();
-    loaded.backend = RL_TRY(open_backend(loaded.device, {options.threads, options.level}));
+    loaded.backend = RL_TRY(open_device(choice, options));
     ProgressLine progress("loading");
     LoadOptions load;
     load.context = options.context < 0 ? options.default_context : uint64_t(options.context);
@@ -121,6 +125,7 @@ void say_plan(const LoadedModel& loaded, const Session& session) {
     say(fmt::format("plan: {}/{} layers on {} ({}, {}), KV cache {} {} tokens {}, 0 ops elsewhere", layers,
                     layers, loaded.device, device.name, device.detail, cache_type_name(loaded.cache),
                     session.context(), format_bytes(session.memory().cache)));
+    if (!loaded.why.empty()) say_detail(fmt::format("{}: {}", loaded.device, loaded.why));
     const MemoryNeed& need = session.memory();
     say_detail(fmt::format("memory: weights {}, cache {}, scratch {}, of {} that {} offers",
                            format_bytes(need.weights), format_bytes(need.cache), format_bytes(need.scratch),

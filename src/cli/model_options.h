@@ -15,8 +15,9 @@ struct ModelOptions {
     uint64_t default_context = 4096;
     uint32_t threads = 0;  // 0: one per physical core
     uint32_t batch = 512;
-    std::string device;  // empty: the preferred one
-    std::string level;
+    std::string device;        // empty: the preferred one
+    std::string level;         // of the CPU's kernels; empty: the machine's
+    std::string vulkan_level;  // of Vulkan's; empty: what the device is good at
     CacheType cache = CacheType::f16;
     bool fuse = true;
 };
@@ -25,7 +26,7 @@ constexpr int64_t kMostThreads = 1024;
 
 // -m, -c, -t, -b, the cache type, and the two groups below.
 void add_model_options(Options& options, ModelOptions& target);
-// --device, --cpu-level, --no-fuse.
+// --device, --cpu-level, --vulkan-level, --no-fuse.
 void add_device_options(Options& options, ModelOptions& target);
 // -v, -q, --no-color.
 void add_voice_options(Options& options);
@@ -38,6 +39,7 @@ Status check_model_given(const std::string& path);
 
 struct LoadedModel {
     std::string device;  // name of the backend
+    std::string why;     // it was chosen; empty when it was asked for
     std::unique_ptr<Backend> backend;
     std::unique_ptr<Model> model;  // borrows the backend
     CacheType cache = CacheType::f16;
@@ -45,8 +47,6 @@ struct LoadedModel {
 };
 // Opens the device and loads the model, with progress on a terminal and the tokenizer's warnings.
 Result<LoadedModel> load_model(const ModelOptions& options);
-// The name of the backend wanted, or of the preferred one.
-std::string device_name(const std::string& wanted);
 
 // The context that the options ask for; says when it is more than the model was trained for.
 uint64_t choose_context(const ModelOptions& options, const Config& config);

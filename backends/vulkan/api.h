@@ -1,0 +1,54 @@
+// Vulkan's declarations, loaded at run time by volk, and how its results become errors.
+#pragma once
+
+#include "base/result.h"
+
+#include <volk.h>
+
+#include <string_view>
+
+namespace redline::vulkan {
+
+std::string_view result_name(VkResult result);
+// An error says what was being done; a lost device also what to try.
+Status checked(VkResult result, std::string_view doing);
+
+// What the headers of Debian 12 do not have yet. Layouts and values are those of the Vulkan registry.
+#ifndef VK_KHR_cooperative_matrix
+enum VkScopeKHR : int32_t { VK_SCOPE_SUBGROUP_KHR = 3 };
+enum VkComponentTypeKHR : int32_t {
+    VK_COMPONENT_TYPE_FLOAT16_KHR = 0,
+    VK_COMPONENT_TYPE_FLOAT32_KHR = 1,
+    VK_COMPONENT_TYPE_SINT8_KHR = 3,
+    VK_COMPONENT_TYPE_SINT32_KHR = 5,
+    VK_COMPONENT_TYPE_UINT8_KHR = 7,
+    VK_COMPONENT_TYPE_UINT32_KHR = 9,
+};
+struct VkPhysicalDeviceCooperativeMatrixFeaturesKHR {
+    VkStructureType sType;
+    void* pNext;
+    VkBool32 cooperativeMatrix;
+    VkBool32 cooperativeMatrixRobustBufferAccess;
+};
+struct VkCooperativeMatrixPropertiesKHR {
+    VkStructureType sType;
+    void* pNext;
+    uint32_t MSize;
+    uint32_t NSize;
+    uint32_t KSize;
+    VkComponentTypeKHR AType;
+    VkComponentTypeKHR BType;
+    VkComponentTypeKHR CType;
+    VkComponentTypeKHR ResultType;
+    VkBool32 saturatingAccumulation;
+    VkScopeKHR scope;
+};
+using PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR =
+    VkResult(VKAPI_PTR*)(VkPhysicalDevice, uint32_t*, VkCooperativeMatrixPropertiesKHR*);
+#define VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME "VK_KHR_cooperative_matrix"
+#endif
+constexpr auto kMatrixFeatures = VkStructureType(1000506000);
+constexpr auto kMatrixProperties = VkStructureType(1000506001);
+constexpr auto kBfloat16 = VkComponentTypeKHR(1000141000);
+
+}  // namespace redline::vulkan

@@ -1,0 +1,193 @@
+// Rope, KvStore, RopeStore and Attention.
+#include "steps.h"
+
+#include <algorithm>
+
+namespace redline::vulkan {
+
+namespace {
+
+constexpr uint32_t kMostHeadDim = 512;
+constexpr uint32_t kMostQueries = 16;
+constexpr uint32_t kMostSplits = 32;
+constexpr uint64_t kKeysPerSplit = 64;  // fewer are not worth a work-group
+
+std::string cache_shader(std::string_view stem, const View& view) {
+    return fmt::format("{}.{}", stem, VulkanCache::snippet(view.plan.cache.type));
+}
+
+class RopeKernel : public VulkanKernel {
+public:
+    explicit RopeKernel(const Rope& op) : op_(op) {}
+    Status record(Recorder& recorder, const View& view) const override {
+        const RopeSpec& rope = view.plan.ropes[op_.rope];
+        const uint32_t pairs = uint32_t(rope.inverse_frequency.size());
+        const args::RopeArgs push = {op_.heads, op_.head_dim, pairs, rope.half_split,
+                                     view.rope_offsets[op_.rope]};
+        if (pairs == 0) return {};
+        return recorder.dispatch({"rope", 3, 1, {kThreads}}, {view.slot(op_.x), view.step, view.step}, push,
+                                 {(uint64_t(view.rows) * op_.heads * pairs + kThreads - 1) / kThreads});
+    }
+
+private:
+    Rope op_;
+};
+
+class KvStoreKernel : public VulkanKernel {
+public:
+    explicit KvStoreKernel(const KvStore& op) : op_(op) {}
+    Status record(Recorder& recorder, const View& view) const override {
+        const args::StoreArgs push = {op_.shape.kv_heads, op_.shape.head_dim,
+                                      uint32_t(view.plan.cache.capacity)};
+        const VulkanCache::Layer& layer = view.cache.layer(op_.layer);
+        return recorder.dispatch({cache_shader("kv_store", view), 5, 1, {kThreads}},
+                                 {view.slot(op_.k), view.slot(op_.v), view.step, layer.keys, layer.values},
+                                 push, {uint64_t(view.rows) * op_.shape.kv_heads});
+    }
+
+private:
+    KvStore op_;
+};
+
+class RopeStoreKernel : public VulkanKernel {
+public:
+    explicit RopeStoreKernel(const RopeStore& op) : op_(op) {}
+    Status record(Recorder& recorder, const View& view) const override {
+        const RopeSpec& rope = view.plan.ropes[op_.rope];
+        const HeadShape& s = op_.shape;
+        args::RopeStoreArgs push = {};
+        push.heads = s.heads;
+        push.kv_heads = s.kv_heads;
+        push.head_dim = s.head_dim;
+        push.capacity = uint32_t(view.plan.cache.capacity);
+        push.pairs = uint32_t(rope.inverse_frequency.size());
+        push.half_split = rope.half_split;
+        push.table = view.rope_offsets[op_.rope];
+        push.q_norm = op_.q_norm ? 1 : 0;
+        push.k_norm = op_.k_norm ? 1 : 0;
+        push.q_eps = op_.q_norm.eps;
+        push.k_eps = op_.k_norm.eps;
+        const VulkanCache::Layer& layer = view.cache.layer(op_.layer);
+        return recorder.dispatch(
+            {cache_shader("rope_store", view), 9, 1, {kThreads, s.head_dim}},
+            {view.slot(op_.q), view.slot(op_.k), view.slot(op_.v), view.step, layer.keys, layer.values,
+             view.step, view.vector(op_.q_norm.gain, view.step), view.vector(op_.k_norm.gain, view.step)},
+            push, {uint64_t(view.rows) * (s.heads + s.kv_heads)});
+    }
+
+private:
+    RopeStore op_;
+};
+
+class AttentionKernel : public VulkanKernel {
+public:
+    AttentionKernel(const Attention& op, const Device& device)
+        : op_(op),
+          hardware_(device.report().hardware()),
+          shared_(device.report().limits.maxComputeSharedMemorySize) {}
+
+    uint64_t scratch(const Plan& plan) const override {
+        uint64_t most = 0;
+        for (uint32_t rows = 1;; rows = std::min(rows * 2, plan.max_rows)) {
+            if (const uint32_t n = splits(plan, rows); n > 1) most = std::max(most, partial_bytes(rows, n));
+            if (rows == plan.max_rows) return most;
+        }
+    }
+
+    Status record(Recorder& recorder, const View& view) const override {
+        const uint32_t splits_here = splits(view.plan, view.rows);
+        const HeadShape& s = op_.shape;
+        Binding partials = view.step;
+        if (splits_here > 1) {
+            recorder.claim_scratch();
+            partials = view.scratch_at(0, partial_bytes(view.rows, splits_here));
+        }
+        // Rows are cut so that no dispatch alone fills a submission, with the cache full.
+        const double per_row = 4.0 * s.heads * s.head_dim * double(view.plan.cache.capacity);
+        const double fit = std::max(1.0, recorder.flops_per_segment() / per_row / kMostQueries);
+        const uint32_t step = uint32_t(std::min(fit, 1e6)) * kMostQueries;
+        for (uint32_t first = 0; first < view.rows; first += step)
+            RL_TRY(record_rows(recorder, view, first, std::min(step, view.rows - first), splits_here,
+                               partials, per_row));
+        if (splits_here == 1) return {};
+        recorder.barrier();
+        return recorder.dispatch({"combine", 4, 1, {kThreads, s.head_dim}},
+                                 {partials, view.slot(op_.y), view.step, view.vector(op_.sinks, view.step)},
+                                 attention_args(view, 0, splits_here), {uint64_t(view.rows) * s.heads});
+    }
+
+private:
+    uint32_t group() const { return op_.shape.heads / op_.shape.kv_heads; }
+
+    // Queries of one work-group: as many as share a kv head, as far as shared memory goes.
+    uint32_t queries(uint32_t rows) const {
+        uint32_t n = 1;
+        while (n < kMostQueries && n < rows * group()) n *= 2;
+        while (n > 1 &&
+               uint64_t(n) * (op_.shape.head_dim + kThreads + 4) * 4 > std::min<uint64_t>(shared_, 32768))
+            n /= 2;
+        return n;
+    }
+
+    // Enough work-groups to fill the device, but no more than the cache has keys for.
+    uint32_t splits(const Plan& plan, uint32_t rows) const {
+        const uint64_t wanted = hardware_ ? 256 : 8;
+        const uint64_t units =
+            uint64_t(op_.shape.kv_heads) * ((rows * group() + queries(rows) - 1) / queries(rows));
+        const uint64_t n = std::min({(wanted + units - 1) / units, uint64_t(kMostSplits),
+                                     (plan.cache.capacity + kKeysPerSplit - 1) / kKeysPerSplit});
+        return uint32_t(std::max<uint64_t>(1, n));
+    }
+
+    uint64_t partial_bytes(uint32_t rows, uint32_t splits) const {
+        return aligned(uint64_t(rows) * op_.shape.heads * splits * (op_.shape.head_dim + 2) * 4);
+    }
+
+    args::AttentionArgs attention_args(const View& view, uint32_t first, uint32_t splits) const {
+        args::AttentionArgs push = {};
+        push.heads = op_.shape.heads;
+        push.kv_heads = op_.shape.kv_heads;
+        push.capacity = uint32_t(view.plan.cache.capacity);
+        push.window = op_.window;
+        push.splits = splits;
+        push.first_row = first;
+        push.has_sinks = op_.sinks ? 1 : 0;
+        push.scale = op_.scale;
+        push.softcap = op_.softcap;
+        return push;
+    }
+
+    Status record_rows(Recorder& recorder, const View& view, uint32_t first, uint32_t rows, uint32_t splits,
+                       Binding partials, double per_row) const {
+        const uint32_t n = queries(view.rows);
+        const VulkanCache::Layer& layer = view.cache.layer(op_.layer);
+        return recorder.dispatch({cache_shader("attention", view), 7, 1, {kThreads, op_.shape.head_dim, n}},
+                                 {view.slot(op_.q), view.slot(op_.y), view.step, layer.keys, layer.values,
+                                  view.vector(op_.sinks, view.step), partials},
+                                 attention_args(view, first, splits),
+                                 {splits, (uint64_t(rows) * group() + n - 1) / n, op_.shape.kv_heads},
+                                 per_row * rows);
+    }
+
+    Attention op_;
+    bool hardware_;
+    uint64_t shared_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan&, const Device& device) {
+    if (const auto* o = std::get_if<Rope>(&op)) return std::make_unique<RopeKernel>(*o);
+    if (const auto* o = std::get_if<KvStore>(&op)) return std::make_unique<KvStoreKernel>(*o);
+    if (const auto* o = std::get_if<RopeStore>(&op)) {
+        if (o->shape.head_dim > kMostHeadDim) return nullptr;
+        return std::make_unique<RopeStoreKernel>(*o);
+    }
+    if (const auto* o = std::get_if<Attention>(&op)) {
+        if (o->shape.head_dim > kMostHeadDim) return nullptr;
+        return std::make_unique<AttentionKernel>(*o, device);
+    }
+    return nullptr;
+}
+
+}  // namespace redline::vulkan

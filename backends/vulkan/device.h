@@ -1,0 +1,119 @@
+// Vulkan devices: what each reports, which one is taken and why, and the opened one.
+#pragma once
+
+#include "api.h"
+
+#include "plan/backend.h"
+
+#include <memory>
+#include <mutex>
+
+namespace redline::vulkan {
+
+struct MatrixShape {
+    uint32_t m, n, k;
+    VkComponentTypeKHR a, b, c, result;
+};
+
+struct Heap {
+    uint64_t size;
+    bool local;
+    uint64_t budget;  // of this process; the size when the driver does not say
+    uint64_t used;
+};
+
+// What a physical device reports.
+struct DeviceReport {
+    VkPhysicalDevice handle = VK_NULL_HANDLE;
+    std::string name;
+    std::string driver;  // "radv, Mesa 26.2.6"
+    std::string uuid;    // of the device and driver, for the pipeline cache
+    VkPhysicalDeviceType type = VK_PHYSICAL_DEVICE_TYPE_OTHER;
+    uint32_t api = 0;
+    uint32_t vendor = 0;
+    VkPhysicalDeviceLimits limits = {};
+    uint64_t max_allocation = 0;
+    std::vector<Heap> heaps;
+    uint32_t queue_family = 0;
+    uint32_t subgroup = 0, min_subgroup = 0, max_subgroup = 0;
+    bool subgroup_control = false;  // a size can be required of a compute pipeline
+    bool full_subgroups = false;
+    bool float16 = false;
+    bool dot = false;              // packed 8-bit dot products
+    bool dot_accelerated = false;  // ... in hardware
+    bool bfloat16 = false;
+    bool budget = false;  // VK_EXT_memory_budget
+    std::vector<MatrixShape> matrices;
+    std::string missing;  // what redline needs and this lacks; empty when usable
+
+    bool usable() const { return missing.empty(); }
+    bool integrated() const {
+        return type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU || type == VK_PHYSICAL_DEVICE_TYPE_CPU;
+    }
+    bool hardware() const { return type != VK_PHYSICAL_DEVICE_TYPE_CPU; }
+};
+
+std::string_view type_name(VkPhysicalDeviceType type);
+std::string_view component_name(VkComponentTypeKHR type);
+
+// One per process while anything uses it: drivers dislike several.
+class Instance {
+public:
+    static Result<std::shared_ptr<Instance>> get();
+    ~Instance();
+    VkInstance handle() const { return handle_; }
+    // In the order of the driver, those that cannot be used included.
+    std::vector<DeviceReport> devices() const;
+
+private:
+    Instance() = default;
+    DeviceReport describe(VkPhysicalDevice device) const;
+    VkInstance handle_ = VK_NULL_HANDLE;
+};
+
+// The device that `wanted` names (a number, or part of a name), or the best one; `why` gets the reason.
+Result<size_t> choose_device(const std::vector<DeviceReport>& devices, const std::string& wanted,
+                             std::string& why);
+
+// Which kernels may be used: everything up to this of what the device has.
+enum class Level : uint8_t { plain, dot, matrix };
+
+// An opened device with its one queue. Waits and submits are the only calls that can find it lost.
+class Device {
+public:
+    static Result<std::unique_ptr<Device>> open(std::shared_ptr<Instance> instance, DeviceReport report,
+                                                Level level, bool forced);
+    ~Device();
+    Device(const Device&) = delete;
+    Device& operator=(const Device&) = delete;
+
+    VkDevice handle() const { return handle_; }
+    const DeviceReport& report() const { return report_; }
+    VkCommandPool pool() const { return pool_; }
+    uint32_t subgroup() const { return report_.subgroup; }
+    bool use_dot() const { return use_dot_; }
+    bool use_matrix() const { return use_matrix_; }
+    VkInstance instance() const;
+
+    Status submit(std::span<const VkCommandBuffer> buffers, VkFence fence);
+    Result<VkFence> make_fence() const;
+    Status wait(VkFence fence, std::string_view doing);
+    // Records commands, runs them and waits.
+    Status run_once(const std::function<void(VkCommandBuffer)>& record, std::string_view doing);
+
+private:
+    Device(std::shared_ptr<Instance> instance, DeviceReport report)
+        : instance_(std::move(instance)), report_(std::move(report)) {}
+
+    std::shared_ptr<Instance> instance_;
+    DeviceReport report_;
+    VkDevice handle_ = VK_NULL_HANDLE;
+    VkQueue queue_ = VK_NULL_HANDLE;
+    VkCommandPool pool_ = VK_NULL_HANDLE;
+    VkFence once_ = VK_NULL_HANDLE;
+    std::mutex queue_mutex_;
+    bool use_dot_ = false;
+    bool use_matrix_ = false;
+};
+
+}  // namespace redline::vulkan

@@ -1,0 +1,274 @@
+#include "executable.h"
+
+#include "args.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstring>
+
+namespace redline::vulkan {
+
+namespace {
+
+// As in shaders/include/step.glsl.
+struct StepHeader {
+    uint32_t rows;
+    uint32_t position;
+    uint32_t first_output;
+    uint32_t outputs;
+    uint32_t unused[60];
+};
+static_assert(sizeof(StepHeader) == 256);
+
+}  // namespace
+
+VulkanExecutable::VulkanExecutable(BoundPlan bound, const VulkanWeights& weights, const VulkanCache& cache,
+                                   Device& device, Pipelines& pipelines, Record mode)
+    : bound_(std::move(bound)),
+      weights_(weights),
+      cache_(cache),
+      device_(device),
+      pipelines_(pipelines),
+      mode_(mode) {}
+
+Result<std::unique_ptr<Executable>> VulkanExecutable::create(BoundPlan bound, const VulkanWeights& weights,
+                                                             const VulkanCache& cache, Device& device,
+                                                             Memory& memory, Pipelines& pipelines,
+                                                             Record mode) {
+    std::unique_ptr<VulkanExecutable> made(
+        new VulkanExecutable(std::move(bound), weights, cache, device, pipelines, mode));
+    RL_TRY(made->allocate(memory));
+    // The largest class now, so that what cannot be recorded shows before the first step.
+    RL_TRY(made->recorded(made->bound_.plan.max_rows));
+    return std::unique_ptr<Executable>(std::move(made));
+}
+
+Status VulkanExecutable::allocate(Memory& memory) {
+    memory_ = &memory;
+    const Plan& plan = bound_.plan;
+    uint64_t scratch = 0;
+    for (const auto& kernel : bound_.kernels)
+        scratch = std::max(scratch, static_cast<const VulkanKernel&>(*kernel).scratch(plan));
+    const uint64_t inputs = input_layout(plan.max_rows).bytes;
+    arena_ = RL_TRY(memory.allocate(plan.arena_bytes, Use::scratch, "activations"));
+    scratch_ = RL_TRY(memory.allocate(scratch, Use::scratch, "scratch"));
+    step_ = RL_TRY(memory.allocate(inputs, Use::scratch, "step inputs"));
+    for (Buffer& buffer : inputs_) buffer = RL_TRY(memory.allocate(inputs, Use::upload, "step inputs"));
+    output_ = RL_TRY(memory.allocate(plan.slot_bytes(plan.output), Use::readback, "results"));
+    for (VkFence& fence : fences_) fence = RL_TRY(device_.make_fence());
+    return {};
+}
+
+VulkanExecutable::~VulkanExecutable() {
+    for (const VkFence fence : fences_)
+        if (fence) vkDestroyFence(device_.handle(), fence, nullptr);
+}
+
+// Kernels differ by how many rows there are, and work-groups without a row cost time: so a few classes.
+uint32_t VulkanExecutable::row_class(uint32_t rows) const {
+    for (const uint32_t most : {1u, 2u, 4u, 8u, 32u, 128u, 512u})
+        if (rows <= most) return std::min(most, bound_.plan.max_rows);
+    return bound_.plan.max_rows;
+}
+
+VulkanExecutable::InputLayout VulkanExecutable::input_layout(uint32_t rows) const {
+    InputLayout layout;
+    layout.ropes = aligned(sizeof(StepHeader) + uint64_t(rows) * 4);
+    uint64_t floats = 0;
+    for (const RopeSpec& rope : bound_.plan.ropes) {
+        layout.rope_offsets.push_back(uint32_t(floats));
+        floats += uint64_t(rows) * 2 * rope.inverse_frequency.size();
+    }
+    layout.bytes = aligned(layout.ropes + std::max<uint64_t>(floats, 4) * 4);
+    return layout;
+}
+
+View VulkanExecutable::view_of(uint32_t rows, const InputLayout& inputs) const {
+    View view{bound_.plan, weights_, cache_};
+    view.rows = rows;
+    view.outputs = std::min(rows, bound_.plan.max_outputs);
+    view.arena = arena_;
+    view.scratch = scratch_;
+    view.step = {step_.handle(), 0, inputs.bytes};
+    for (const uint32_t offset : inputs.rope_offsets)
+        view.rope_offsets.push_back(uint32_t(inputs.ropes / 4) + offset);
+    return view;
+}
+
+Result<Recording> VulkanExecutable::record_copies(const InputLayout& inputs) {
+    Recording recording(device_);
+    for (const Buffer& from : inputs_) {
+        VkCommandBufferAllocateInfo allocate = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
+        allocate.commandPool = device_.pool();
+        allocate.commandBufferCount = 1;
+        VkCommandBuffer commands = VK_NULL_HANDLE;
+        RL_TRY(checked(vkAllocateCommandBuffers(device_.handle(), &allocate, &commands),
+                       "making a command buffer"));
+        recording.segments.push_back(commands);
+        VkCommandBufferBeginInfo begin = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+        RL_TRY(checked(vkBeginCommandBuffer(commands, &begin), "beginning a command buffer"));
+        // The step before may still read what this overwrites.
+        vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT,
+                             0, 0, nullptr, 0, nullptr, 0, nullptr);
+        const VkBufferCopy region = {0, 0, inputs.bytes};
+        vkCmdCopyBuffer(commands, from.handle(), step_.handle(), 1, &region);
+        RL_TRY(checked(vkEndCommandBuffer(commands), "ending a command buffer"));
+    }
+    return recording;
+}
+
+Result<Recording> VulkanExecutable::record_steps(const View& view, bool traced) {
+    Recorder recorder(device_, pipelines_);
+    for (size_t i = 0; i < bound_.kernels.size(); ++i) {
+        recorder.begin_step(bound_.plan.steps[i].barrier);
+        RL_TRY(static_cast<const VulkanKernel&>(*bound_.kernels[i]).record(recorder, view));
+        if (traced) RL_TRY(recorder.cut());
+    }
+    recorder.begin_step(true);
+    RL_TRY(record_output(recorder, view));
+    return std::move(recorder).finish();
+}
+
+Status VulkanExecutable::record_output(Recorder& recorder, const View& view) const {
+    const Slot slot = bound_.plan.output;
+    const args::ElementArgs push = {view.width(slot), RL_ROWS_OUTPUTS, 0};
+    const uint64_t elements = uint64_t(view.width(slot)) * view.outputs;
+    return recorder.dispatch({"copy_out", 3, 1, {256}}, {view.slot(slot), output_, view.step}, push,
+                             {(elements + 255) / 256});
+}
+
+Result<VulkanExecutable::Recorded*> VulkanExecutable::recorded(uint32_t rows) {
+    const uint32_t most = row_class(rows);
+    if (mode_ == Record::direct) recorded_.erase(most);
+    if (const auto found = recorded_.find(most); found != recorded_.end()) return &found->second;
+    const InputLayout inputs = input_layout(most);
+    Recording copies = RL_TRY(record_copies(inputs));
+    Recording steps = RL_TRY(record_steps(view_of(most, inputs), false));
+    return &recorded_.emplace(most, Recorded{inputs, std::move(copies), std::move(steps)}).first->second;
+}
+
+void VulkanExecutable::write_inputs(const StepParams& params, const InputLayout& inputs,
+                                    std::byte* to) const {
+    StepHeader header = {};
+    header.rows = uint32_t(params.tokens.size());
+    header.position = uint32_t(params.position);
+    header.first_output = params.first_output;
+    header.outputs = params.outputs();
+    std::memcpy(to, &header, sizeof(header));
+    std::memcpy(to + sizeof(header), params.tokens.data(), params.tokens.size_bytes());
+    auto* tables = reinterpret_cast<float*>(to + inputs.ropes);
+    for (size_t r = 0; r < bound_.plan.ropes.size(); ++r) {
+        const RopeSpec& rope = bound_.plan.ropes[r];
+        const size_t pairs = rope.inverse_frequency.size();
+        for (size_t row = 0; row < params.tokens.size(); ++row) {
+            float* table = tables + inputs.rope_offsets[r] + row * 2 * pairs;
+            for (size_t i = 0; i < pairs; ++i) {
+                const double angle = double(params.position + row) * rope.inverse_frequency[i];
+                table[i] = float(std::cos(angle) * rope.magnitude);
+                table[pairs + i] = float(std::sin(angle) * rope.magnitude);
+            }
+        }
+    }
+}
+
+Status VulkanExecutable::check_params(const StepParams& params) {
+    const Plan& plan = bound_.plan;
+    RL_CHECK(params.tokens.size() >= 1 && params.tokens.size() <= plan.max_rows,
+             "{} rows sent to a plan for {}", params.tokens.size(), plan.max_rows);
+    RL_CHECK(params.first_output < params.tokens.size() && params.outputs() <= plan.max_outputs,
+             "{} outputs asked of a plan for {}", params.outputs(), plan.max_outputs);
+    RL_CHECK(params.kv_len() <= plan.cache.capacity, "position {} is beyond the cache of {}", params.kv_len(),
+             plan.cache.capacity);
+    outputs_ = params.outputs();
+    return {};
+}
+
+// Short plans go out at once. Long ones one submission after the other, one ahead of the device, so that a
+// step can be cancelled between them and none keeps the device from others for long.
+Status VulkanExecutable::submit_all(std::span<const VkCommandBuffer> buffers,
+                                    const std::atomic<bool>* cancel) {
+    const auto cancelled = [&] { return cancel && cancel->load(std::memory_order_relaxed); };
+    if (cancelled()) return error("interrupted");
+    // The copy of the inputs goes with the first.
+    if (buffers.size() <= 2) {
+        RL_TRY(device_.submit(buffers, fences_[0]));
+        return device_.wait(fences_[0], "running a step");
+    }
+    RL_TRY(device_.submit(buffers.first(2), fences_[0]));
+    size_t in_flight = 1;
+    for (size_t i = 2; i < buffers.size(); ++i, ++in_flight) {
+        if (cancelled()) {
+            RL_TRY(device_.wait(fences_[(in_flight - 1) % kRing], "running a step"));
+            return error("interrupted");
+        }
+        RL_TRY(device_.submit(buffers.subspan(i, 1), fences_[in_flight % kRing]));
+        RL_TRY(device_.wait(fences_[(in_flight - 1) % kRing], "running a step"));
+    }
+    return device_.wait(fences_[(in_flight - 1) % kRing], "running a step");
+}
+
+Status VulkanExecutable::run(const StepParams& params) {
+    RL_TRY(check_params(params));
+    Recorded& commands = *RL_TRY(recorded(uint32_t(params.tokens.size())));
+    const uint64_t slot = turn_++ % kRing;
+    write_inputs(params, commands.inputs, inputs_[slot].mapped());
+    inputs_[slot].flush();
+    std::vector<VkCommandBuffer> buffers = {commands.copies.segments[slot]};
+    buffers.insert(buffers.end(), commands.steps.segments.begin(), commands.steps.segments.end());
+    RL_TRY(submit_all(buffers, params.cancel));
+    output_.invalidate();
+    return {};
+}
+
+Status VulkanExecutable::run_traced(const StepParams& params, const TraceSink& sink) {
+    RL_TRY(check_params(params));
+    const uint32_t most = row_class(uint32_t(params.tokens.size()));
+    const InputLayout inputs = input_layout(most);
+    Recording copies = RL_TRY(record_copies(inputs));
+    const View view = view_of(most, inputs);
+    const Buffer mirror =
+        RL_TRY(memory_->allocate(bound_.plan.arena_bytes, Use::readback, "traced activations"));
+    const StepShape shape{params.tokens.size(), params.outputs(), params.kv_len()};
+    write_inputs(params, inputs, inputs_[0].mapped());
+    inputs_[0].flush();
+    RL_TRY(device_.submit(std::span(copies.segments).first(1), fences_[0]));
+    RL_TRY(device_.wait(fences_[0], "running a step"));
+    for (size_t i = 0; i < bound_.kernels.size(); ++i) {
+        Recorder recorder(device_, pipelines_);
+        RL_TRY(static_cast<const VulkanKernel&>(*bound_.kernels[i]).record(recorder, view));
+        Recording one = RL_TRY(std::move(recorder).finish());
+        const auto begin = std::chrono::steady_clock::now();
+        RL_TRY(device_.submit(one.segments, fences_[0]));
+        RL_TRY(device_.wait(fences_[0], "running a step"));
+        const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+        TraceStep traced{
+            &bound_.plan.steps[i], took.count(), cost(bound_.plan.steps[i].op, bound_.plan, shape), {}};
+        RL_TRY(device_.run_once(
+            [&](VkCommandBuffer commands) {
+                const VkBufferCopy region = {0, 0, bound_.plan.arena_bytes};
+                vkCmdCopyBuffer(commands, arena_.handle(), mirror.handle(), 1, &region);
+            },
+            "reading traced activations"));
+        mirror.invalidate();
+        for (const Slot s : access(bound_.plan.steps[i].op).writes) {
+            const uint64_t rows = bound_.plan.slot(s).of_outputs ? params.outputs() : params.tokens.size();
+            const auto* values = reinterpret_cast<const float*>(mirror.mapped() + bound_.plan.slot(s).offset);
+            traced.written.push_back({values, size_t(rows * view.width(s))});
+        }
+        sink(traced);
+    }
+    Recorder recorder(device_, pipelines_);
+    RL_TRY(record_output(recorder, view));
+    Recording last = RL_TRY(std::move(recorder).finish());
+    RL_TRY(device_.submit(last.segments, fences_[0]));
+    RL_TRY(device_.wait(fences_[0], "running a step"));
+    output_.invalidate();
+    return {};
+}
+
+std::span<const float> VulkanExecutable::output() const {
+    const SlotInfo& slot = bound_.plan.slot(bound_.plan.output);
+    return {reinterpret_cast<const float*>(output_.mapped()), size_t(outputs_) * slot.width};
+}
+
+}  // namespace redline::vulkan

@@ -1,0 +1,116 @@
+// A plan on a Vulkan device: buffers, and command buffers recorded once per class of row counts and replayed.
+#pragma once
+
+#include "cache_store.h"
+#include "recorder.h"
+#include "weights.h"
+
+#include <map>
+
+namespace redline::vulkan {
+
+// What kernels see while they are recorded.
+struct View {
+    const Plan& plan;
+    const VulkanWeights& weights;
+    const VulkanCache& cache;
+    uint32_t rows = 1;     // of the class: at most this many tokens
+    uint32_t outputs = 1;  // likewise
+    Binding arena;
+    Binding scratch;
+    Binding step;              // see shaders/include/step.glsl
+    uint32_t rope_floats = 0;  // where the rope tables begin in `step`, in floats
+    std::vector<uint32_t> rope_offsets;
+
+    uint32_t rows_of(Slot s) const { return plan.slot(s).of_outputs ? outputs : rows; }
+    uint32_t width(Slot s) const { return plan.slot(s).width; }
+    Binding slot(Slot s) const {
+        return {arena.buffer, plan.slot(s).offset,
+                std::max<uint64_t>(16, uint64_t(width(s)) * 4 * rows_of(s))};
+    }
+    // Of `bytes` from `offset` on; both are multiples of 256.
+    Binding scratch_at(uint64_t offset, uint64_t bytes) const {
+        return {scratch.buffer, offset, std::max<uint64_t>(16, bytes)};
+    }
+    const PlacedWeight& weight(Weight w) const { return weights[w]; }
+    // A vector, or `otherwise` where the op has none: kernels are told not to read it.
+    Binding vector(Weight w, Binding otherwise) const {
+        return w ? Binding(weights[w].parts[0].buffer) : otherwise;
+    }
+};
+
+class VulkanKernel : public Kernel {
+public:
+    virtual Status record(Recorder& recorder, const View& view) const = 0;
+    // Of the scratch that kernels share, in bytes.
+    virtual uint64_t scratch(const Plan&) const { return 0; }
+    Precision precision(uint64_t) const override { return Precision::f32; }
+};
+
+std::unique_ptr<Kernel> make_product_kernel(const Op& op, const Plan& plan, const Device& device);
+std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan& plan, const Device& device);
+std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, const Device& device);
+std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const Device& device);
+
+inline uint64_t aligned(uint64_t bytes) {
+    return (bytes + 255) / 256 * 256;
+}
+
+class VulkanExecutable : public Executable {
+public:
+    static Result<std::unique_ptr<Executable>> create(BoundPlan bound, const VulkanWeights& weights,
+                                                      const VulkanCache& cache, Device& device,
+                                                      Memory& memory, Pipelines& pipelines, Record mode);
+    ~VulkanExecutable() override;
+    Status run(const StepParams& params) override;
+    Status run_traced(const StepParams& params, const TraceSink& sink) override;
+    std::span<const float> output() const override;
+
+private:
+    static constexpr uint32_t kRing = 2;  // steps whose inputs the host may have written
+
+    // Where the parts of a step's inputs begin, for a class of rows.
+    struct InputLayout {
+        uint64_t ropes = 0;
+        uint64_t bytes = 0;
+        std::vector<uint32_t> rope_offsets;  // in floats, from `ropes`
+    };
+    struct Recorded {
+        InputLayout inputs;
+        Recording copies;  // one command buffer per slot of the ring
+        Recording steps;
+    };
+
+    VulkanExecutable(BoundPlan bound, const VulkanWeights& weights, const VulkanCache& cache, Device& device,
+                     Pipelines& pipelines, Record mode);
+    Status allocate(Memory& memory);
+    uint32_t row_class(uint32_t rows) const;
+    InputLayout input_layout(uint32_t rows) const;
+    View view_of(uint32_t rows, const InputLayout& inputs) const;
+    Result<Recorded*> recorded(uint32_t rows);
+    Result<Recording> record_copies(const InputLayout& inputs);
+    Result<Recording> record_steps(const View& view, bool traced);
+    Status record_output(Recorder& recorder, const View& view) const;
+    void write_inputs(const StepParams& params, const InputLayout& inputs, std::byte* to) const;
+    Status submit_all(std::span<const VkCommandBuffer> buffers, const std::atomic<bool>* cancel);
+    Status check_params(const StepParams& params);
+
+    BoundPlan bound_;
+    const VulkanWeights& weights_;
+    const VulkanCache& cache_;
+    Device& device_;
+    Pipelines& pipelines_;
+    Record mode_;
+    Buffer arena_;
+    Buffer scratch_;
+    Buffer step_;
+    Buffer inputs_[kRing];
+    Buffer output_;
+    VkFence fences_[kRing] = {};
+    uint64_t turn_ = 0;
+    std::map<uint32_t, Recorded> recorded_;  // by class of rows
+    uint32_t outputs_ = 0;
+    Memory* memory_ = nullptr;  // for traces
+};
+
+}  // namespace redline::vulkan

@@ -1,0 +1,123 @@
+// Mixture of experts: Route picks experts per row; ExpertLinear and ExpertGated run the picked ones.
+#include "steps.h"
+
+#include <algorithm>
+
+namespace redline::vulkan {
+
+namespace {
+
+class RouteKernel : public VulkanKernel {
+public:
+    RouteKernel(const Route& op, const Plan& plan)
+        : op_(op), experts_(uint32_t(plan.weight(op.w).tensor.shape.rows)) {}
+
+    uint64_t scratch(const Plan& plan) const override {
+        return aligned(uint64_t(experts_) * 4 * plan.max_rows);
+    }
+
+    Status record(Recorder& recorder, const View& view) const override {
+        recorder.claim_scratch();
+        const Binding logits = view.scratch_at(0, uint64_t(experts_) * 4 * view.rows);
+        Product product{op_.w, view.slot(op_.x), logits, view.rows};
+        product.stride = experts_;
+        RL_TRY(record_product(recorder, view, product));
+        recorder.barrier();
+        const args::RouteArgs push = {
+            experts_, op_.used, uint32_t(op_.gating), op_.normalise, op_.selection_bias ? 1u : 0u, op_.scale};
+        return recorder.dispatch({"route", 5, 1, {recorder.device().subgroup(), experts_, op_.used}},
+                                 {logits, view.slot(op_.ids), view.slot(op_.scales), view.step,
+                                  view.vector(op_.selection_bias, view.step)},
+                                 push, {view.rows});
+    }
+
+private:
+    Route op_;
+    uint32_t experts_;
+};
+
+args::ExpertArgs expert_args(const PlacedWeight& w, const WeightPart& part, const Shape& shape,
+                             uint32_t used) {
+    args::ExpertArgs push = {};
+    push.rows = uint32_t(shape.rows);
+    push.cols = uint32_t(shape.cols);
+    push.units = w.units(part);
+    push.experts = uint32_t(shape.count);
+    push.used = used;
+    push.first_flat = uint32_t(part.first);
+    push.flat_rows = uint32_t(part.rows);
+    return push;
+}
+
+uint64_t groups_for(uint64_t rows, const Device& device) {
+    const uint64_t per_group = std::max(1u, kThreads / device.subgroup());
+    return (rows + per_group - 1) / per_group;
+}
+
+class ExpertLinearKernel : public VulkanKernel {
+public:
+    explicit ExpertLinearKernel(const ExpertLinear& op) : op_(op) {}
+
+    Status record(Recorder& recorder, const View& view) const override {
+        const PlacedWeight& w = view.weight(op_.w);
+        const Shape& shape = view.plan.weight(op_.w).tensor.shape;
+        for (size_t i = 0; i < w.parts.size(); ++i) {
+            if (i > 0 && op_.scales) recorder.barrier();  // each part adds to the same sums
+            args::ExpertArgs push = expert_args(w, w.parts[i], shape, op_.used);
+            push.per_expert = op_.per_expert;
+            push.weighted = op_.scales ? 1 : 0;
+            const uint64_t entries = uint64_t(view.rows) * (op_.scales ? 1 : op_.used);
+            RL_TRY(recorder.dispatch(
+                {fmt::format("expert_vec.{}", w.layout->name), 6, 1, {kThreads}},
+                {w.parts[i].buffer, view.slot(op_.x), view.slot(op_.y), view.step, view.slot(op_.ids),
+                 op_.scales ? view.slot(op_.scales) : view.step},
+                push, {groups_for(shape.rows, recorder.device()), entries},
+                2.0 * double(view.rows) * op_.used * double(shape.rows) * double(shape.cols)));
+        }
+        return {};
+    }
+
+private:
+    ExpertLinear op_;
+};
+
+class ExpertGatedKernel : public VulkanKernel {
+public:
+    explicit ExpertGatedKernel(const ExpertGated& op) : op_(op) {}
+
+    Status record(Recorder& recorder, const View& view) const override {
+        const PlacedWeight &gate = view.weight(op_.gate), &up = view.weight(op_.up);
+        const Shape& shape = view.plan.weight(op_.gate).tensor.shape;
+        for (size_t i = 0; i < gate.parts.size(); ++i) {
+            args::ExpertArgs push = expert_args(gate, gate.parts[i], shape, op_.used);
+            push.act = uint32_t(op_.act);
+            RL_TRY(recorder.dispatch(
+                {fmt::format("expert_gated_vec.{}", gate.layout->name), 5, 2, {kThreads}},
+                {gate.parts[i].buffer, up.parts[i].buffer, view.slot(op_.x), view.slot(op_.y), view.step,
+                 view.slot(op_.ids)},
+                push, {groups_for(shape.rows, recorder.device()), uint64_t(view.rows) * op_.used},
+                4.0 * double(view.rows) * op_.used * double(shape.rows) * double(shape.cols)));
+        }
+        return {};
+    }
+
+private:
+    ExpertGated op_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, const Device&) {
+    const auto has_layout = [&](Weight w) { return weight_layout(*plan.weight(w).tensor.format) != nullptr; };
+    if (const auto* o = std::get_if<Route>(&op))
+        return has_layout(o->w) ? std::make_unique<RouteKernel>(*o, plan) : nullptr;
+    if (const auto* o = std::get_if<ExpertLinear>(&op))
+        return has_layout(o->w) ? std::make_unique<ExpertLinearKernel>(*o) : nullptr;
+    if (const auto* o = std::get_if<ExpertGated>(&op)) {
+        if (plan.weight(o->gate).tensor.format != plan.weight(o->up).tensor.format) return nullptr;
+        return has_layout(o->gate) ? std::make_unique<ExpertGatedKernel>(*o) : nullptr;
+    }
+    return nullptr;
+}
+
+}  // namespace redline::vulkan

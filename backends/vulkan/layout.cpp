@@ -1,0 +1,203 @@
+#include "layout.h"
+
+#include "formats/iq4_xs.h"
+#include "formats/mxfp4.h"
+#include "formats/q2_k.h"
+#include "formats/q3_k.h"
+#include "formats/q4_0.h"
+#include "formats/q4_1.h"
+#include "formats/q4_k.h"
+#include "formats/q5_0.h"
+#include "formats/q5_1.h"
+#include "formats/q5_k.h"
+#include "formats/q6_k.h"
+#include "formats/q8_0.h"
+
+#include <cstring>
+
+namespace redline::vulkan {
+
+namespace {
+
+using Planes = std::array<std::byte*, 4>;
+
+// Codes of 32 elements into 16 bytes: byte i holds element i below and i + 16 above.
+void put_nibbles(const uint8_t* codes, std::byte* out) {
+    for (int i = 0; i < 16; ++i) out[i] = std::byte((codes[i] & 15) | (codes[i + 16] & 15) << 4);
+}
+
+// Bit v of byte j belongs to element 4v + j.
+void put_bits(const uint8_t* bits, std::byte* out) {
+    uint8_t bytes[4] = {};
+    for (int e = 0; e < 32; ++e) bytes[e % 4] = uint8_t(bytes[e % 4] | (bits[e] & 1) << (e / 4));
+    std::memcpy(out, bytes, 4);
+}
+
+// Bits 2v, 2v + 1 of byte j of word w belong to element 16w + 4v + j.
+void put_pairs(const uint8_t* pairs, std::byte* out) {
+    uint8_t bytes[8] = {};
+    for (int e = 0; e < 32; ++e) {
+        uint8_t& byte = bytes[e / 16 * 4 + e % 4];
+        byte = uint8_t(byte | (pairs[e] & 3) << (e % 16 / 4 * 2));
+    }
+    std::memcpy(out, bytes, 8);
+}
+
+template <typename F, typename Put>
+void for_blocks(const std::byte* file, uint64_t blocks, Put put) {
+    typename F::Block block;
+    for (uint64_t i = 0; i < blocks; ++i) {
+        std::memcpy(&block, file + i * sizeof(block), sizeof(block));
+        put(block, i);
+    }
+}
+
+// Formats of 32 whose nibbles lie as we want them: `scales` bytes before them.
+template <typename F, uint32_t kScales>
+void pack_nibbles(const std::byte* file, uint64_t blocks, const Planes& out) {
+    for (uint64_t i = 0; i < blocks; ++i, file += sizeof(typename F::Block)) {
+        std::memcpy(out[0] + i * 16, file + kScales, 16);
+        std::memcpy(out[1] + i * kScales, file, kScales);
+    }
+}
+
+template <typename F, uint32_t kScales>
+void pack_five(const std::byte* file, uint64_t blocks, const Planes& out) {
+    for_blocks<F>(file, blocks, [&](const typename F::Block& b, uint64_t i) {
+        uint8_t bits[32];
+        for (uint32_t e = 0; e < 32; ++e) bits[e] = uint8_t(b.high[e / 8] >> (e % 8));
+        std::memcpy(out[0] + i * 16, b.q, 16);
+        // Planes go by width: fifth bits (4), then the scale (2), or scale and minimum (4).
+        put_bits(bits, out[1] + i * 4);
+        std::memcpy(out[2] + i * kScales, &b, kScales);
+    });
+}
+
+void pack_q8_0(const std::byte* file, uint64_t blocks, const Planes& out) {
+    for (uint64_t i = 0; i < blocks; ++i, file += 34) {
+        std::memcpy(out[0] + i * 32, file + 2, 32);
+        std::memcpy(out[1] + i * 2, file, 2);
+    }
+}
+
+// The nibbles of 256 elements as Q4_K and Q5_K have them: per 64 elements 32 bytes, low nibbles first.
+void put_k_nibbles(const uint8_t* q, std::byte* out) {
+    for (int u = 0; u < 8; ++u) {
+        const uint8_t* from = q + u / 2 * 32;
+        const int shift = u % 2 * 4;
+        for (int i = 0; i < 16; ++i)
+            out[u * 16 + i] = std::byte(((from[i] >> shift) & 15) | ((from[i + 16] >> shift) & 15) << 4);
+    }
+}
+
+void pack_q4_k(const std::byte* file, uint64_t blocks, const Planes& out) {
+    for_blocks<formats::q4_k>(file, blocks, [&](const formats::q4_k::Block& b, uint64_t i) {
+        put_k_nibbles(b.q, out[0] + i * 128);
+        std::memcpy(out[1] + i * 16, &b, 16);
+    });
+}
+
+void pack_q5_k(const std::byte* file, uint64_t blocks, const Planes& out) {
+    for_blocks<formats::q5_k>(file, blocks, [&](const formats::q5_k::Block& b, uint64_t i) {
+        put_k_nibbles(b.q, out[0] + i * 128);
+        std::memcpy(out[1] + i * 16, &b, 16);
+        for (int u = 0; u < 8; ++u) {
+            uint8_t bits[32];
+            for (int e = 0; e < 32; ++e) bits[e] = uint8_t(b.high[e] >> u);
+            put_bits(bits, out[2] + (i * 8 + uint64_t(u)) * 4);
+        }
+    });
+}
+
+void pack_q6_k(const std::byte* file, uint64_t blocks, const Planes& out) {
+    for_blocks<formats::q6_k>(file, blocks, [&](const formats::q6_k::Block& b, uint64_t i) {
+        for (uint32_t u = 0; u < 8; ++u) {
+            const uint32_t half = u / 4, in_half = u % 4;
+            uint8_t low[32], high[32];
+            for (uint32_t e = 0; e < 32; ++e) {
+                low[e] = uint8_t(b.low[half * 64 + in_half % 2 * 32 + e] >> (in_half / 2 * 4));
+                high[e] = uint8_t(b.high[half * 32 + e] >> (in_half * 2));
+            }
+            put_nibbles(low, out[0] + (i * 8 + u) * 16);
+            put_pairs(high, out[1] + (i * 8 + u) * 8);
+        }
+        std::memcpy(out[2] + i * 16, b.scales, 16);
+        std::memcpy(out[3] + i * 2, &b.scale, 2);
+    });
+}
+
+void put_k_pairs(const uint8_t* q, std::byte* out) {
+    for (int u = 0; u < 8; ++u) {
+        uint8_t pairs[32];
+        for (int e = 0; e < 32; ++e) pairs[e] = uint8_t(q[u / 4 * 32 + e] >> (u % 4 * 2));
+        put_pairs(pairs, out + u * 8);
+    }
+}
+
+void pack_q2_k(const std::byte* file, uint64_t blocks, const Planes& out) {
+    for_blocks<formats::q2_k>(file, blocks, [&](const formats::q2_k::Block& b, uint64_t i) {
+        put_k_pairs(b.q, out[0] + i * 64);
+        std::memcpy(out[1] + i * 16, b.scales, 16);
+        std::memcpy(out[2] + i * 4, &b.scale, 2);
+        std::memcpy(out[2] + i * 4 + 2, &b.minimum, 2);
+    });
+}
+
+void pack_q3_k(const std::byte* file, uint64_t blocks, const Planes& out) {
+    for_blocks<formats::q3_k>(file, blocks, [&](const formats::q3_k::Block& b, uint64_t i) {
+        put_k_pairs(b.q, out[0] + i * 64);
+        for (int u = 0; u < 8; ++u) {
+            uint8_t bits[32];
+            for (int e = 0; e < 32; ++e) bits[e] = uint8_t(b.high[e] >> u);
+            put_bits(bits, out[1] + (i * 8 + uint64_t(u)) * 4);
+        }
+        std::memcpy(out[2] + i * 12, b.scales, 12);
+        std::memcpy(out[3] + i * 2, &b.scale, 2);
+    });
+}
+
+void pack_iq4_xs(const std::byte* file, uint64_t blocks, const Planes& out) {
+    for (uint64_t i = 0; i < blocks; ++i, file += sizeof(formats::iq4_xs::Block)) {
+        std::memcpy(out[0] + i * 128, file + 8, 128);
+        std::memcpy(out[1] + i * 8, file, 8);
+    }
+}
+
+template <uint32_t kBytes>
+void pack_plain(const std::byte* file, uint64_t blocks, const Planes& out) {
+    std::memcpy(out[0], file, blocks * kBytes);
+}
+
+struct Known {
+    uint32_t gguf_id;
+    WeightLayout layout;
+};
+
+constexpr Known kLayouts[] = {
+    {0, {"f32", 1, {4}, pack_plain<4>}},
+    {1, {"f16", 1, {2}, pack_plain<2>}},
+    {30, {"bf16", 1, {2}, pack_plain<2>}},
+    {2, {"q4_0", 2, {16, 2}, pack_nibbles<formats::q4_0, 2>}},
+    {3, {"q4_1", 2, {16, 4}, pack_nibbles<formats::q4_1, 4>}},
+    {6, {"q5_0", 3, {16, 4, 2}, pack_five<formats::q5_0, 2>}},
+    {7, {"q5_1", 3, {16, 4, 4}, pack_five<formats::q5_1, 4>}},
+    {8, {"q8_0", 2, {32, 2}, pack_q8_0}},
+    {10, {"q2_k", 3, {64, 16, 4}, pack_q2_k}},
+    {11, {"q3_k", 4, {64, 32, 12, 2}, pack_q3_k}},
+    {12, {"q4_k", 2, {128, 16}, pack_q4_k}},
+    {13, {"q5_k", 3, {128, 16, 32}, pack_q5_k}},
+    {14, {"q6_k", 4, {128, 64, 16, 2}, pack_q6_k}},
+    {20, {"iq4_nl", 2, {16, 2}, pack_nibbles<formats::iq4_nl, 2>}},
+    {23, {"iq4_xs", 2, {128, 8}, pack_iq4_xs}},
+    {39, {"mxfp4", 2, {16, 1}, pack_nibbles<formats::mxfp4, 1>}},
+};
+
+}  // namespace
+
+const WeightLayout* weight_layout(const Format& format) {
+    for (const Known& known : kLayouts)
+        if (known.gguf_id == format.gguf_id) return &known.layout;
+    return nullptr;
+}
+
+}  // namespace redline::vulkan

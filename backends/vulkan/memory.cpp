@@ -1,0 +1,113 @@
+#include "memory.h"
+
+#include "memory/budget.h"
+#include "vma.h"
+
+namespace redline::vulkan {
+
+Buffer::Buffer(Buffer&& other) noexcept {
+    *this = std::move(other);
+}
+
+Buffer& Buffer::operator=(Buffer&& other) noexcept {
+    std::swap(allocator_, other.allocator_);
+    std::swap(handle_, other.handle_);
+    std::swap(allocation_, other.allocation_);
+    std::swap(size_, other.size_);
+    std::swap(mapped_, other.mapped_);
+    return *this;
+}
+
+Buffer::~Buffer() {
+    if (handle_) vmaDestroyBuffer(allocator_, handle_, allocation_);
+}
+
+void Buffer::flush() const {
+    if (allocation_) vmaFlushAllocation(allocator_, allocation_, 0, VK_WHOLE_SIZE);
+}
+
+void Buffer::invalidate() const {
+    if (allocation_) vmaInvalidateAllocation(allocator_, allocation_, 0, VK_WHOLE_SIZE);
+}
+
+Result<std::unique_ptr<Memory>> Memory::create(Device& device) {
+    std::unique_ptr<Memory> made(new Memory(device));
+    VmaVulkanFunctions functions = {};
+    functions.vkGetInstanceProcAddr = vkGetInstanceProcAddr;
+    functions.vkGetDeviceProcAddr = vkGetDeviceProcAddr;
+    VmaAllocatorCreateInfo create = {};
+    create.physicalDevice = device.report().handle;
+    create.device = device.handle();
+    create.instance = device.instance();
+    create.pVulkanFunctions = &functions;
+    create.vulkanApiVersion = VK_API_VERSION_1_2;
+    if (device.report().budget) create.flags |= VMA_ALLOCATOR_CREATE_EXT_MEMORY_BUDGET_BIT;
+    RL_TRY(checked(vmaCreateAllocator(&create, &made->allocator_), "preparing device memory"));
+    return made;
+}
+
+Memory::~Memory() {
+    if (allocator_) vmaDestroyAllocator(allocator_);
+}
+
+uint64_t Memory::largest_buffer() const {
+    const DeviceReport& report = device_.report();
+    uint64_t least = report.limits.maxStorageBufferRange;
+    if (report.max_allocation > 0) least = std::min(least, report.max_allocation);
+    return least;
+}
+
+uint64_t Memory::allocated() const {
+    VmaTotalStatistics statistics;
+    vmaCalculateStatistics(allocator_, &statistics);
+    return statistics.total.statistics.allocationBytes;
+}
+
+Error Memory::no_room(uint64_t bytes, std::string_view what, VkResult result) const {
+    VmaBudget budgets[VK_MAX_MEMORY_HEAPS] = {};
+    vmaGetHeapBudgets(allocator_, budgets);
+    std::string heaps;
+    for (size_t i = 0; i < device_.report().heaps.size(); ++i)
+        heaps += fmt::format(
+            "{}heap {} ({}) has {} of {} left", i == 0 ? "" : ", ", i,
+            device_.report().heaps[i].local ? "device" : "host",
+            format_bytes(budgets[i].budget > budgets[i].usage ? budgets[i].budget - budgets[i].usage : 0),
+            format_bytes(device_.report().heaps[i].size));
+    return error("cannot allocate {} for {} on {}: {}; {}", format_bytes(bytes), what, device_.report().name,
+                 result_name(result), heaps);
+}
+
+Result<Buffer> Memory::allocate(uint64_t bytes, Use use, std::string_view what) {
+    VkBufferCreateInfo create = {VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
+    create.size = std::max<uint64_t>(bytes, 16);
+    create.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+                   VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+    VmaAllocationCreateInfo place = {};
+    place.usage = VMA_MEMORY_USAGE_AUTO_PREFER_DEVICE;
+    place.flags = VMA_ALLOCATION_CREATE_WITHIN_BUDGET_BIT;
+    if (use == Use::weights && unified())
+        place.flags |= VMA_ALLOCATION_CREATE_HOST_ACCESS_SEQUENTIAL_WRITE_BIT |
+                       VMA_ALLOCATION_CREATE_HOST_ACCESS_ALLOW_TRANSFER_INSTEAD_BIT |
+                       VMA_ALLOCATION_CREATE_MAPPED_BIT;
+    if (use == Use::upload) {
+        place.usage = VMA_MEMORY_USAGE_AUTO_PREFER_HOST;
+        place.flags |=
+            VMA_ALLOCATION_CREATE_HOST_ACCESS_SEQUENTIAL_WRITE_BIT | VMA_ALLOCATION_CREATE_MAPPED_BIT;
+    }
+    if (use == Use::readback) {
+        place.usage = VMA_MEMORY_USAGE_AUTO_PREFER_HOST;
+        place.flags |= VMA_ALLOCATION_CREATE_HOST_ACCESS_RANDOM_BIT | VMA_ALLOCATION_CREATE_MAPPED_BIT;
+    }
+    Buffer buffer;
+    VmaAllocationInfo info = {};
+    VkResult result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
+    if (fail_after.load() < 0 || fail_after.fetch_sub(1) != 0)
+        result = vmaCreateBuffer(allocator_, &create, &place, &buffer.handle_, &buffer.allocation_, &info);
+    if (result != VK_SUCCESS) return no_room(bytes, what, result);
+    buffer.allocator_ = allocator_;
+    buffer.size_ = create.size;
+    buffer.mapped_ = static_cast<std::byte*>(info.pMappedData);
+    return buffer;
+}
+
+}  // namespace redline::vulkan

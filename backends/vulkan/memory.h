@@ -1,0 +1,72 @@
+// Device memory through the Vulkan Memory Allocator: buffers by what they are for. The driver's budget is
+// asked before each allocation, and memory types are tried in order of preference, so that weights spill over
+// heaps.
+#pragma once
+
+#include "device.h"
+
+#include <atomic>
+#include <cstddef>
+#include <span>
+
+struct VmaAllocator_T;
+struct VmaAllocation_T;
+
+namespace redline::vulkan {
+
+// upload and readback are the host's; weights are written by the host where it shares the device's memory.
+enum class Use : uint8_t { weights, cache, scratch, upload, readback };
+
+class Memory;
+
+class Buffer {
+public:
+    Buffer() = default;
+    Buffer(Buffer&& other) noexcept;
+    Buffer& operator=(Buffer&& other) noexcept;
+    ~Buffer();
+
+    VkBuffer handle() const { return handle_; }
+    uint64_t size() const { return size_; }
+    // Null when the host cannot see it.
+    std::byte* mapped() const { return mapped_; }
+    // After the host wrote, before it reads.
+    void flush() const;
+    void invalidate() const;
+
+private:
+    friend class Memory;
+    VmaAllocator_T* allocator_ = nullptr;
+    VkBuffer handle_ = VK_NULL_HANDLE;
+    VmaAllocation_T* allocation_ = nullptr;
+    uint64_t size_ = 0;
+    std::byte* mapped_ = nullptr;
+};
+
+class Memory {
+public:
+    static Result<std::unique_ptr<Memory>> create(Device& device);
+    ~Memory();
+    Memory(const Memory&) = delete;
+    Memory& operator=(const Memory&) = delete;
+
+    // `what` is for the message: "tensor blk.0.ffn_up.weight".
+    Result<Buffer> allocate(uint64_t bytes, Use use, std::string_view what);
+    // Of one buffer that a kernel is to see whole.
+    uint64_t largest_buffer() const;
+    bool unified() const { return device_.report().integrated(); }
+    // Bytes in buffers now, for tests of what a failure leaves behind.
+    uint64_t allocated() const;
+
+    // The allocation after this many more fails, once (tests); negative: none.
+    std::atomic<int64_t> fail_after{-1};
+
+private:
+    explicit Memory(Device& device) : device_(device) {}
+    Error no_room(uint64_t bytes, std::string_view what, VkResult result) const;
+
+    Device& device_;
+    VmaAllocator_T* allocator_ = nullptr;
+};
+
+}  // namespace redline::vulkan

@@ -1,0 +1,59 @@
+// Compute pipelines by shader and specialisation, made when first asked for, kept in a cache file between
+// runs.
+#pragma once
+
+#include "device.h"
+
+#include <map>
+#include <span>
+
+namespace redline::vulkan {
+
+struct Pipeline {
+    std::string name;
+    VkPipeline handle = VK_NULL_HANDLE;
+    VkPipelineLayout layout = VK_NULL_HANDLE;
+    VkDescriptorSetLayout set = VK_NULL_HANDLE;
+    uint32_t matrices = 0;  // buffers at binding 0
+    uint32_t bindings = 0;  // buffers in all
+};
+
+constexpr uint32_t kPushBytes = 64;
+
+struct PipelineSpec {
+    std::string_view shader;
+    uint32_t bindings = 1;            // numbers used, binding 0 counted once
+    uint32_t matrices = 1;            // descriptors of binding 0
+    std::vector<uint32_t> constants;  // specialisation constants 0, 1, ...
+};
+
+class Pipelines {
+public:
+    // `cache_folder` may be empty: nothing is kept.
+    Pipelines(Device& device, const std::string& cache_folder);
+    ~Pipelines();
+    Pipelines(const Pipelines&) = delete;
+    Pipelines& operator=(const Pipelines&) = delete;
+
+    Result<const Pipeline*> get(const PipelineSpec& spec);
+    static bool exists(std::string_view shader);
+    size_t count() const { return made_.size(); }
+
+private:
+    Result<VkPipelineLayout> layout_of(Pipeline& pipeline);
+    void read_cache();
+    void write_cache();
+
+    struct Layout {
+        VkDescriptorSetLayout set;
+        VkPipelineLayout layout;
+    };
+    Device& device_;
+    std::string cache_file_;
+    size_t cached_bytes_ = 0;
+    VkPipelineCache cache_ = VK_NULL_HANDLE;
+    std::map<std::pair<uint32_t, uint32_t>, Layout> layouts_;  // by matrices, bindings
+    std::map<std::string, Pipeline> made_;
+};
+
+}  // namespace redline::vulkan

@@ -1,0 +1,149 @@
+#include "recorder.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace redline::vulkan {
+
+namespace {
+
+constexpr uint32_t kSetsPerPool = 256;
+
+}  // namespace
+
+Recording::~Recording() {
+    if (!device_) return;
+    if (!segments.empty())
+        vkFreeCommandBuffers(device_->handle(), device_->pool(), uint32_t(segments.size()), segments.data());
+    for (const VkDescriptorPool pool : pools) vkDestroyDescriptorPool(device_->handle(), pool, nullptr);
+}
+
+// By kind of device: what slow kernels of slow devices of the kind do in that time.
+double Recorder::flops_per_segment() const {
+    switch (device_.report().type) {
+        case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
+            return 200e9;
+        case VK_PHYSICAL_DEVICE_TYPE_CPU:
+            return 1e9;
+        default:
+            return 40e9;
+    }
+}
+
+Status Recorder::begin() {
+    VkCommandBufferAllocateInfo allocate = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
+    allocate.commandPool = device_.pool();
+    allocate.commandBufferCount = 1;
+    RL_TRY(
+        checked(vkAllocateCommandBuffers(device_.handle(), &allocate, &current_), "making a command buffer"));
+    recording_.segments.push_back(current_);
+    VkCommandBufferBeginInfo create = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+    RL_TRY(checked(vkBeginCommandBuffer(current_, &create), "beginning a command buffer"));
+    flops_ = 0.0;
+    // The copy of the step's inputs, or the buffer before this one.
+    const VkMemoryBarrier before = {VK_STRUCTURE_TYPE_MEMORY_BARRIER, nullptr,
+                                    VK_ACCESS_TRANSFER_WRITE_BIT | VK_ACCESS_SHADER_WRITE_BIT,
+                                    VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT};
+    vkCmdPipelineBarrier(current_, VK_PIPELINE_STAGE_TRANSFER_BIT | VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                         VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &before, 0, nullptr, 0, nullptr);
+    barrier_wanted_ = false;
+    return {};
+}
+
+Status Recorder::cut() {
+    if (!current_) return {};
+    const VkMemoryBarrier after = {VK_STRUCTURE_TYPE_MEMORY_BARRIER, nullptr, VK_ACCESS_SHADER_WRITE_BIT,
+                                   VK_ACCESS_HOST_READ_BIT | VK_ACCESS_TRANSFER_READ_BIT};
+    vkCmdPipelineBarrier(current_, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                         VK_PIPELINE_STAGE_HOST_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 1, &after, 0,
+                         nullptr, 0, nullptr);
+    const VkCommandBuffer done = current_;
+    current_ = VK_NULL_HANDLE;
+    return checked(vkEndCommandBuffer(done), "ending a command buffer");
+}
+
+Result<Recording> Recorder::finish() && {
+    RL_TRY(cut());
+    return std::move(recording_);
+}
+
+Result<VkDescriptorSet> Recorder::make_set(const Pipeline& pipeline, std::span<const Binding> bindings) {
+    VkDescriptorSetAllocateInfo allocate = {VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO};
+    allocate.descriptorSetCount = 1;
+    allocate.pSetLayouts = &pipeline.set;
+    VkDescriptorSet set = VK_NULL_HANDLE;
+    VkResult result = VK_ERROR_OUT_OF_POOL_MEMORY;
+    if (!recording_.pools.empty()) {
+        allocate.descriptorPool = recording_.pools.back();
+        result = vkAllocateDescriptorSets(device_.handle(), &allocate, &set);
+    }
+    if (result != VK_SUCCESS) {
+        const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, kSetsPerPool * 10};
+        VkDescriptorPoolCreateInfo create = {VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO};
+        create.maxSets = kSetsPerPool;
+        create.poolSizeCount = 1;
+        create.pPoolSizes = &size;
+        VkDescriptorPool pool = VK_NULL_HANDLE;
+        RL_TRY(checked(vkCreateDescriptorPool(device_.handle(), &create, nullptr, &pool),
+                       "making a descriptor pool"));
+        recording_.pools.push_back(pool);
+        allocate.descriptorPool = pool;
+        RL_TRY(
+            checked(vkAllocateDescriptorSets(device_.handle(), &allocate, &set), "making a descriptor set"));
+    }
+    std::vector<VkDescriptorBufferInfo> buffers;
+    for (const Binding& b : bindings) buffers.push_back({b.buffer, b.offset, b.bytes});
+    std::vector<VkWriteDescriptorSet> writes;
+    for (uint32_t i = 0; i < bindings.size(); ++i) {
+        VkWriteDescriptorSet write = {VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};
+        write.dstSet = set;
+        write.dstBinding = i < pipeline.matrices ? 0 : i - pipeline.matrices + 1;
+        write.dstArrayElement = i < pipeline.matrices ? i : 0;
+        write.descriptorCount = 1;
+        write.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+        write.pBufferInfo = &buffers[i];
+        writes.push_back(write);
+    }
+    vkUpdateDescriptorSets(device_.handle(), uint32_t(writes.size()), writes.data(), 0, nullptr);
+    return set;
+}
+
+Status Recorder::add(const PipelineSpec& spec, std::span<const Binding> bindings, const void* push,
+                     uint32_t push_bytes, Groups groups, double flops) {
+    const Pipeline& pipeline = *RL_TRY(pipelines_.get(spec));
+    RL_CHECK(bindings.size() == spec.bindings + spec.matrices - 1, "{} buffers for {}", bindings.size(),
+             pipeline.name);
+    const uint64_t range = device_.report().limits.maxStorageBufferRange;
+    for (const Binding& b : bindings)
+        if (b.bytes > range)
+            return error(
+                "{} needs a buffer of {} bytes; {} binds at most {}. A smaller batch, context or number of "
+                "outputs would fit",
+                spec.shader, b.bytes, device_.report().name, range);
+    if (current_ && flops_ > 0.0 && flops_ + flops > flops_per_segment()) RL_TRY(cut());
+    if (!current_) RL_TRY(begin());
+    flops_ += flops;
+    if (barrier_wanted_) {
+        const VkMemoryBarrier all = {VK_STRUCTURE_TYPE_MEMORY_BARRIER, nullptr, VK_ACCESS_SHADER_WRITE_BIT,
+                                     VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT};
+        vkCmdPipelineBarrier(current_, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                             VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &all, 0, nullptr, 0, nullptr);
+        barrier_wanted_ = false;
+    }
+    const VkDescriptorSet set = RL_TRY(make_set(pipeline, bindings));
+    vkCmdBindPipeline(current_, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.handle);
+    vkCmdBindDescriptorSets(current_, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout, 0, 1, &set, 0,
+                            nullptr);
+    std::byte padded[kPushBytes] = {};
+    std::memcpy(padded, push, push_bytes);
+    vkCmdPushConstants(current_, pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, kPushBytes, padded);
+    const uint32_t* most = device_.report().limits.maxComputeWorkGroupCount;
+    if (groups.y > most[1] || groups.z > most[2])
+        return error("{}: {} x {} work-groups are more than {} takes; a smaller batch would fit", spec.shader,
+                     groups.y, groups.z, device_.report().name);
+    vkCmdDispatch(current_, uint32_t(std::min<uint64_t>(groups.x, most[0])), uint32_t(groups.y),
+                  uint32_t(groups.z));
+    return {};
+}
+
+}  // namespace redline::vulkan

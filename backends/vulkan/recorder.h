@@ -1,0 +1,92 @@
+// Records dispatches into command buffers that can be run again and again: descriptor sets, barriers where
+// they are asked for, and a cut wherever the work recorded since the last one would keep the device busy for
+// long.
+#pragma once
+
+#include "memory.h"
+#include "pipelines.h"
+
+namespace redline::vulkan {
+
+struct Binding {
+    VkBuffer buffer = VK_NULL_HANDLE;
+    uint64_t offset = 0;
+    uint64_t bytes = 0;
+
+    Binding() = default;
+    Binding(const Buffer& whole) : buffer(whole.handle()), bytes(whole.size()) {}
+    Binding(VkBuffer handle, uint64_t at, uint64_t size) : buffer(handle), offset(at), bytes(size) {}
+};
+
+struct Groups {
+    uint64_t x = 1, y = 1, z = 1;
+};
+
+// Command buffers to be submitted in order, one after the other.
+class Recording {
+public:
+    explicit Recording(Device& device) : device_(&device) {}
+    Recording(Recording&& other) noexcept { *this = std::move(other); }
+    Recording& operator=(Recording&& other) noexcept {
+        std::swap(device_, other.device_);
+        std::swap(segments, other.segments);
+        std::swap(pools, other.pools);
+        return *this;
+    }
+    ~Recording();
+
+    std::vector<VkCommandBuffer> segments;
+    std::vector<VkDescriptorPool> pools;
+
+private:
+    Device* device_ = nullptr;
+};
+
+class Recorder {
+public:
+    Recorder(Device& device, Pipelines& pipelines)
+        : device_(device), pipelines_(pipelines), recording_(device) {}
+
+    Pipelines& pipelines() { return pipelines_; }
+    Device& device() { return device_; }
+    // A step of the plan begins; `wait`: it waits for all dispatches before.
+    void begin_step(bool wait) {
+        if (!wait) return;
+        barrier();
+        scratch_in_use_ = false;
+    }
+    // Between dispatches of one step.
+    void barrier() { barrier_wanted_ = true; }
+    // This step uses the scratch that kernels share: it waits for a user since the last step that waited.
+    void claim_scratch() {
+        if (scratch_in_use_) barrier();
+        scratch_in_use_ = true;
+    }
+    template <typename Args>
+    Status dispatch(const PipelineSpec& spec, std::initializer_list<Binding> bindings, const Args& args,
+                    Groups groups, double flops = 0.0) {
+        static_assert(sizeof(Args) <= kPushBytes);
+        return add(spec, bindings, &args, sizeof(Args), groups, flops);
+    }
+    // Work that may go into one command buffer, so that it takes no longer than about 100 ms.
+    double flops_per_segment() const;
+    // Ends the present command buffer.
+    Status cut();
+    Result<Recording> finish() &&;
+
+private:
+    Status add(const PipelineSpec& spec, std::span<const Binding> bindings, const void* push,
+               uint32_t push_bytes, Groups groups, double flops);
+    Status begin();
+    Result<VkDescriptorSet> make_set(const Pipeline& pipeline, std::span<const Binding> bindings);
+
+    Device& device_;
+    Pipelines& pipelines_;
+    Recording recording_;
+    VkCommandBuffer current_ = VK_NULL_HANDLE;
+    double flops_ = 0.0;  // in the present command buffer
+    bool barrier_wanted_ = false;
+    bool scratch_in_use_ = false;
+};
+
+}  // namespace redline::vulkan

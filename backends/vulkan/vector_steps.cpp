@@ -1,0 +1,93 @@
+// Embed, RmsNorm, AddBias, Add, ActMul, SelectRows: work per row or per element.
+#include "executable.h"
+#include "steps.h"
+
+namespace redline::vulkan {
+
+namespace {
+
+// Wraps a function record(recorder, view) as a kernel.
+template <typename Write>
+class SimpleKernel : public VulkanKernel {
+public:
+    SimpleKernel(Write write, Precision precision) : write_(std::move(write)), precision_(precision) {}
+    Status record(Recorder& recorder, const View& view) const override { return write_(recorder, view); }
+    Precision precision(uint64_t) const override { return precision_; }
+
+private:
+    Write write_;
+    Precision precision_;
+};
+
+template <typename Write>
+std::unique_ptr<Kernel> simple(Write write, Precision precision = Precision::f32) {
+    return std::make_unique<SimpleKernel<Write>>(std::move(write), precision);
+}
+
+Status record_embed(Recorder& recorder, const View& view, const Embed& op) {
+    const PlacedWeight& table = view.weight(op.table);
+    for (const WeightPart& part : table.parts) {
+        const args::EmbedArgs push = {uint32_t(table.cols), table.units(part), uint32_t(part.first),
+                                      uint32_t(part.rows), op.scale};
+        RL_TRY(recorder.dispatch({fmt::format("embed.{}", table.layout->name), 3, 1, {kThreads}},
+                                 {part.buffer, view.slot(op.y), view.step}, push, {view.rows}));
+    }
+    return {};
+}
+
+args::ElementArgs element_args(const View& view, Slot y, Act act = Act::silu) {
+    return {view.width(y), rows_kind(view.plan, y), uint32_t(act)};
+}
+
+Groups element_groups(const View& view, Slot y) {
+    return {(uint64_t(view.width(y)) * view.rows_of(y) + kThreads - 1) / kThreads};
+}
+
+}  // namespace
+
+Status record_norm(Recorder& recorder, const View& view, Slot x, const Norm& norm, uint32_t width,
+                   Binding y) {
+    const uint32_t groups = view.width(x) / width;
+    const args::NormArgs push = {width, groups, rows_kind(view.plan, x), 1, norm.eps};
+    return recorder.dispatch({"rms_norm", 4, 1, {kThreads}},
+                             {view.slot(x), y, view.vector(norm.gain, view.step), view.step}, push,
+                             {uint64_t(groups) * view.rows_of(x)});
+}
+
+std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const Device&) {
+    if (const auto* o = std::get_if<Embed>(&op)) {
+        if (!weight_layout(*plan.weight(o->table).tensor.format)) return nullptr;
+        return simple([o = *o](Recorder& r, const View& v) { return record_embed(r, v, o); },
+                      Precision::exact);
+    }
+    if (const auto* o = std::get_if<RmsNorm>(&op))
+        return simple([o = *o](Recorder& r, const View& v) {
+            return record_norm(r, v, o.x, o.norm, o.width, v.slot(o.y));
+        });
+    if (const auto* o = std::get_if<SelectRows>(&op))
+        return simple(
+            [o = *o](Recorder& r, const View& v) {
+                return r.dispatch({"select_rows", 3, 1, {kThreads}}, {v.slot(o.x), v.slot(o.y), v.step},
+                                  element_args(v, o.y), element_groups(v, o.y));
+            },
+            Precision::exact);
+    if (const auto* o = std::get_if<AddBias>(&op))
+        return simple([o = *o](Recorder& r, const View& v) {
+            return r.dispatch({"add_bias", 3, 1, {kThreads}}, {v.vector(o.bias, v.step), v.slot(o.y), v.step},
+                              element_args(v, o.y), element_groups(v, o.y));
+        });
+    if (const auto* o = std::get_if<Add>(&op))
+        return simple([o = *o](Recorder& r, const View& v) {
+            return r.dispatch({"add", 3, 1, {kThreads}}, {v.slot(o.x), v.slot(o.y), v.step},
+                              element_args(v, o.y), element_groups(v, o.y));
+        });
+    if (const auto* o = std::get_if<ActMul>(&op))
+        return simple([o = *o](Recorder& r, const View& v) {
+            return r.dispatch({"act_mul", 4, 1, {kThreads}},
+                              {v.slot(o.gate), v.slot(o.up), v.slot(o.y), v.step},
+                              element_args(v, o.y, o.act), element_groups(v, o.y));
+        });
+    return nullptr;
+}
+
+}  // namespace redline::vulkan

@@ -1,0 +1,3 @@
+// volk's own code, from its header.
+#define VOLK_IMPLEMENTATION
+#include <volk.h>

@@ -1,0 +1,190 @@
+// Vulkan as a backend: picks and opens a device, places weights, and hands out kernels.
+#include "executable.h"
+
+#include "memory/budget.h"
+
+#include <chrono>
+
+namespace redline {
+
+namespace vulkan {
+
+namespace {
+
+std::string shapes_of(const DeviceReport& report) {
+    std::string out;
+    for (const MatrixShape& s : report.matrices)
+        out += fmt::format("{}{}x{}x{} {}*{}+{}", out.empty() ? "" : ", ", s.m, s.n, s.k, component_name(s.a),
+                           component_name(s.b), component_name(s.c));
+    return out.empty() ? "none" : out;
+}
+
+// What can be planned with: the heaps that the device calls its own, or all of them where it shares the
+// host's.
+uint64_t budget_of(const DeviceReport& report) {
+    uint64_t sum = 0;
+    for (const Heap& heap : report.heaps)
+        if (heap.local || report.integrated()) sum += heap.budget > heap.used ? heap.budget - heap.used : 0;
+    // Left to the driver and the screen.
+    sum -= std::min(sum, std::max<uint64_t>(sum / 16, uint64_t(128) << 20));
+    return report.integrated() ? std::min(sum, host_memory().budget()) : sum;
+}
+
+}  // namespace
+
+class VulkanBackend : public Backend {
+public:
+    VulkanBackend(std::unique_ptr<Device> device, std::unique_ptr<Memory> memory,
+                  const std::string& cache_folder, const std::string& why)
+        : device_(std::move(device)), memory_(std::move(memory)), pipelines_(*device_, cache_folder) {
+        const DeviceReport& report = device_->report();
+        info_.name = report.name;
+        info_.detail = fmt::format("{}; {}; subgroups of {}{}{}", report.driver, why, device_->subgroup(),
+                                   device_->use_dot() ? ", int8 dot products" : "",
+                                   device_->use_matrix() ? ", matrix units" : "");
+        info_.unified = report.integrated();
+        info_.memory_budget = budget_of(report);
+        info_.wave = device_->subgroup();
+    }
+
+    const DeviceInfo& device() const override { return info_; }
+    Memory& memory() { return *memory_; }
+
+    Result<std::unique_ptr<WeightStore>> load(std::span<const WeightInfo> weights, ByteSource& source,
+                                              const Progress& progress) override {
+        return load_weights(*device_, *memory_, weights, source, progress);
+    }
+
+    Result<std::unique_ptr<CacheStore>> make_cache(const CacheShape& shape) override {
+        return VulkanCache::create(*device_, *memory_, shape);
+    }
+
+    std::unique_ptr<Kernel> kernel_for(const Op& op, const Plan& plan) override {
+        for (const auto make :
+             {make_product_kernel, make_attention_kernel, make_expert_kernel, make_vector_kernel})
+            if (std::unique_ptr<Kernel> kernel = make(op, plan, *device_)) return kernel;
+        return nullptr;
+    }
+
+    Result<std::unique_ptr<Executable>> record(BoundPlan plan, WeightStore& weights, CacheStore& cache,
+                                               Record mode) override {
+        return VulkanExecutable::create(std::move(plan), static_cast<const VulkanWeights&>(weights),
+                                        static_cast<const VulkanCache&>(cache), *device_, *memory_,
+                                        pipelines_, mode);
+    }
+
+    double measure_read_bandwidth() override;
+
+private:
+    std::unique_ptr<Device> device_;
+    std::unique_ptr<Memory> memory_;
+    Pipelines pipelines_;
+    DeviceInfo info_;
+    double bandwidth_ = 0.0;
+};
+
+// A copy within the device's memory: each byte is read and written once.
+double VulkanBackend::measure_read_bandwidth() {
+    if (bandwidth_ > 0.0) return bandwidth_;
+    const uint64_t bytes = std::min<uint64_t>(uint64_t(1) << 29, info_.memory_budget / 4);
+    const Result<Buffer> from = memory_->allocate(bytes, Use::scratch, "the bandwidth measurement");
+    const Result<Buffer> to = memory_->allocate(bytes, Use::scratch, "the bandwidth measurement");
+    if (!from || !to || bytes < (1u << 24)) return 0.0;
+    constexpr int kCopies = 8;
+    for (int pass = 0; pass < 4; ++pass) {
+        const auto begin = std::chrono::steady_clock::now();
+        const Status copied = device_->run_once(
+            [&](VkCommandBuffer commands) {
+                const VkBufferCopy region = {0, 0, bytes};
+                for (int i = 0; i < kCopies; ++i) {
+                    const VkMemoryBarrier wait = {VK_STRUCTURE_TYPE_MEMORY_BARRIER, nullptr,
+                                                  VK_ACCESS_TRANSFER_WRITE_BIT, VK_ACCESS_TRANSFER_WRITE_BIT};
+                    vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
+                                         VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 1, &wait, 0, nullptr, 0, nullptr);
+                    vkCmdCopyBuffer(commands, from.value().handle(), to.value().handle(), 1, &region);
+                }
+            },
+            "measuring bandwidth");
+        if (!copied) return 0.0;
+        const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+        bandwidth_ = std::max(bandwidth_, 2.0 * kCopies * double(bytes) / took.count());
+    }
+    return bandwidth_;
+}
+
+static DeviceListing listing_of(const DeviceReport& report, size_t index) {
+    DeviceListing out{fmt::format("vulkan:{}", index), report.name, report.hardware(), report.missing, {}};
+    const auto yes = [](bool has, const char* used) { return std::string(has ? used : "no"); };
+    out.facts = {{"type", std::string(type_name(report.type))},
+                 {"driver", report.driver},
+                 {"Vulkan", fmt::format("{}.{}.{}", VK_API_VERSION_MAJOR(report.api),
+                                        VK_API_VERSION_MINOR(report.api), VK_API_VERSION_PATCH(report.api))}};
+    for (size_t i = 0; i < report.heaps.size(); ++i) {
+        const Heap& heap = report.heaps[i];
+        out.facts.push_back(
+            {fmt::format("heap {}", i),
+             fmt::format("{} {}, {} free", format_bytes(heap.size),
+                         heap.local ? "of the device" : "of the host",
+                         format_bytes(heap.budget > heap.used ? heap.budget - heap.used : 0))});
+    }
+    const std::vector<DeviceListing::Fact> more = {
+        {"memory to plan with", budget_of(report)},
+        {"subgroups",
+         report.min_subgroup == report.max_subgroup
+             ? fmt::format("{}", report.subgroup)
+             : fmt::format("{} ({} to {})", report.subgroup, report.min_subgroup, report.max_subgroup)},
+        {"subgroup size control", yes(report.subgroup_control, "used")},
+        {"integer dot product", report.dot_accelerated
+                                    ? std::string("accelerated, used")
+                                    : yes(report.dot, "yes, but not accelerated: not used")},
+        {"fp16 arithmetic", yes(report.float16, "yes")},
+        {"bfloat16", yes(report.bfloat16, "yes, not used")},
+        {"matrix shapes", shapes_of(report)},
+        {"memory budget", yes(report.budget, "used")},
+        {"largest buffer", uint64_t(report.limits.maxStorageBufferRange)},
+        {"largest allocation", report.max_allocation},
+        {"shared memory", uint64_t(report.limits.maxComputeSharedMemorySize)},
+        {"work-group", uint64_t(report.limits.maxComputeWorkGroupInvocations)}};
+    out.facts.insert(out.facts.end(), more.begin(), more.end());
+    return out;
+}
+
+}  // namespace vulkan
+
+static Result<vulkan::Level> level_named(const std::string& name, bool& forced) {
+    forced = !name.empty();
+    if (name.empty() || name == "matrix") return vulkan::Level::matrix;
+    if (name == "dot") return vulkan::Level::dot;
+    if (name == "plain") return vulkan::Level::plain;
+    return error("no level of Vulkan kernels is called {}; these are: plain, dot, matrix", name);
+}
+
+static Result<std::unique_ptr<Backend>> open_vulkan(const BackendOptions& options) {
+    bool forced = false;
+    const vulkan::Level level = RL_TRY(level_named(options.level, forced));
+    std::shared_ptr<vulkan::Instance> instance = RL_TRY(vulkan::Instance::get());
+    const std::vector<vulkan::DeviceReport> devices = instance->devices();
+    std::string why;
+    const size_t index = RL_TRY(vulkan::choose_device(devices, options.device, why));
+    auto device = RL_TRY(vulkan::Device::open(instance, devices[index], level, forced));
+    auto memory = RL_TRY(vulkan::Memory::create(*device));
+    return std::unique_ptr<Backend>(std::make_unique<vulkan::VulkanBackend>(
+        std::move(device), std::move(memory), options.cache_folder, why));
+}
+
+static Result<std::vector<DeviceListing>> list_vulkan() {
+    std::shared_ptr<vulkan::Instance> instance = RL_TRY(vulkan::Instance::get());
+    const std::vector<vulkan::DeviceReport> devices = instance->devices();
+    if (devices.empty()) {
+        std::string why;
+        return choose_device(devices, "", why).error();
+    }
+    std::vector<DeviceListing> out;
+    for (size_t i = 0; i < devices.size(); ++i) out.push_back(listing_of(devices[i], i));
+    return out;
+}
+
+extern const BackendEntry vulkan_backend;
+const BackendEntry vulkan_backend = {"vulkan", 10, open_vulkan, list_vulkan};
+
+}  // namespace redline

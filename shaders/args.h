@@ -1,0 +1,124 @@
+// What kernels are told through push constants: one struct per kernel, read by GLSL and C++ alike. All members
+// are 32 bits wide, so both lay them out the same.
+#ifndef RL_SHADER_ARGS
+#define RL_SHADER_ARGS
+#ifdef __cplusplus
+#include <cstdint>
+namespace redline::vulkan::args {
+using uint = uint32_t;
+#endif
+
+// How many rows a slot has in this step.
+#define RL_ROWS_ALL 0
+#define RL_ROWS_OUTPUTS 1
+
+struct EmbedArgs {
+    uint cols;
+    uint units;      // of 32 elements in this part of the table
+    uint first_row;  // of the table in this part
+    uint part_rows;
+    float scale;
+};
+
+struct NormArgs {
+    uint width;   // elements normalised together
+    uint groups;  // of that width per row
+    uint rows_of;
+    uint has_gain;
+    float eps;
+};
+
+struct ElementArgs {
+    uint width;
+    uint rows_of;
+    uint act;
+};
+
+struct RopeArgs {
+    uint heads;
+    uint head_dim;
+    uint pairs;
+    uint half_split;
+    uint table;  // where this rope's rows begin, in floats
+};
+
+struct StoreArgs {
+    uint kv_heads;
+    uint head_dim;
+    uint capacity;
+};
+
+struct RopeStoreArgs {
+    uint heads;
+    uint kv_heads;
+    uint head_dim;
+    uint capacity;
+    uint pairs;
+    uint half_split;
+    uint table;
+    uint q_norm;
+    uint k_norm;
+    float q_eps;
+    float k_eps;
+};
+
+struct AttentionArgs {
+    uint heads;
+    uint kv_heads;
+    uint capacity;
+    uint window;
+    uint splits;
+    uint first_row;  // of the step, for long steps cut into several dispatches
+    uint has_sinks;
+    float scale;
+    float softcap;
+};
+
+struct LinearArgs {
+    uint rows;       // of the weight in this part
+    uint cols;
+    uint units;      // of 32 elements in this part
+    uint first_row;  // of the result that the part's first row gives
+    uint stride;     // elements between rows of the result
+    uint rows_of;
+    uint has_bias;
+    uint accumulate;
+    uint act;
+    uint first_token;
+    uint has_norm;
+    float eps;
+};
+
+struct QuantizeArgs {
+    uint width;
+    uint rows_of;
+    uint has_norm;
+    float eps;
+};
+
+struct RouteArgs {
+    uint experts;
+    uint used;
+    uint gating;
+    uint normalise;
+    uint has_bias;
+    float scale;
+};
+
+struct ExpertArgs {
+    uint rows;  // of one expert
+    uint cols;
+    uint units;
+    uint experts;
+    uint used;
+    uint first_flat;  // row of the first expert's first row in this part, over all experts
+    uint flat_rows;   // rows in this part
+    uint per_expert;
+    uint weighted;
+    uint act;
+};
+
+#ifdef __cplusplus
+}  // namespace redline::vulkan::args
+#endif
+#endif

@@ -1,0 +1,162 @@
+// for each cache
+// Causal attention. A work-group takes QUERIES queries (row, head) that share a kv head, and one of
+// `splits` shares of the keys: x over splits, y over groups of queries, z over kv heads. One key per invocation
+// for the scores, one dimension per invocation for the values; the maximum is kept running over tiles of keys.
+// With one split the result goes to y, else maximum, sum and weighted values go to `partials` for combine.comp.
+#include "types.glsl"
+#extension GL_KHR_shader_subgroup_arithmetic : require
+layout(local_size_x_id = 0) in;
+layout(constant_id = 0) const uint THREADS = 128;
+layout(constant_id = 1) const uint HEAD_DIM = 128;
+layout(constant_id = 2) const uint QUERIES = 4;
+const uint COLUMNS = (HEAD_DIM + THREADS - 1) / THREADS;                 // of one invocation
+const uint KEY_GROUPS = HEAD_DIM < THREADS ? THREADS / HEAD_DIM : 1;     // invocations that share a column
+layout(push_constant) uniform Push { AttentionArgs args; };
+layout(set = 0, binding = 0, std430) readonly buffer Q { float q[]; };
+layout(set = 0, binding = 1, std430) writeonly buffer Y { float y[]; };
+#define STEP_BINDING 2
+#define KEYS_BINDING 3
+#define VALUES_BINDING 4
+#include "step.glsl"
+layout(set = 0, binding = 5, std430) readonly buffer Sinks { float sinks[]; };
+layout(set = 0, binding = 6, std430) writeonly buffer Partials { float partials[]; };
+#include "cache.glsl"
+
+const float kNone = -1.0 / 0.0;
+shared float queries[QUERIES * HEAD_DIM];
+shared float chances[QUERIES * THREADS];
+shared float tops[QUERIES], totals[QUERIES], corrections[QUERIES];
+
+uint heads_per_kv() { return args.heads / args.kv_heads; }
+uint query_row(uint query) { return args.first_row + query / heads_per_kv(); }
+uint query_head(uint query) { return gl_WorkGroupID.z * heads_per_kv() + query % heads_per_kv(); }
+
+void score_tile(uint base, uint end, uint first_query) {
+    const uint tid = gl_LocalInvocationID.x, key = base + tid, token = gl_WorkGroupID.z * args.capacity + key;
+    float scores[QUERIES];
+    [[unroll]] for (uint i = 0; i < QUERIES; ++i) scores[i] = 0.0;
+    if (key < end) {
+        if (HEAD_DIM % 4u == 0u) {
+            for (uint d = 0; d < HEAD_DIM / 4u; ++d) {
+                const vec4 k = key4_at(token, HEAD_DIM, d);
+                [[unroll]] for (uint i = 0; i < QUERIES; ++i) {
+                    const uint at = i * HEAD_DIM + d * 4u;
+                    scores[i] += k.x * queries[at] + k.y * queries[at + 1u] + k.z * queries[at + 2u] + k.w * queries[at + 3u];
+                }
+            }
+        } else {
+            for (uint d = 0; d < HEAD_DIM; ++d) {
+                const float k = key_at(token, HEAD_DIM, d);
+                [[unroll]] for (uint i = 0; i < QUERIES; ++i) scores[i] += k * queries[i * HEAD_DIM + d];
+            }
+        }
+    }
+    [[unroll]] for (uint i = 0; i < QUERIES; ++i) {
+        const uint row = query_row(first_query + i), position = step_position + row;
+        float score = scores[i] * args.scale;
+        if (args.softcap > 0.0) score = args.softcap * tanh(score / args.softcap);
+        const bool seen = key < end && row < step_rows && key <= position &&
+                          (args.window == 0u || key + args.window > position);
+        chances[i * THREADS + tid] = seen ? score : kNone;
+    }
+}
+
+// Turns the tile's scores into weights under the running maximum.
+void weigh_tile() {
+    for (uint i = gl_SubgroupID; i < QUERIES; i += gl_NumSubgroups) {
+        float top = kNone;
+        for (uint t = gl_SubgroupInvocationID; t < THREADS; t += gl_SubgroupSize) top = max(top, chances[i * THREADS + t]);
+        const float before = tops[i], now = max(before, subgroupMax(top));
+        float sum = 0.0;
+        for (uint t = gl_SubgroupInvocationID; t < THREADS; t += gl_SubgroupSize) {
+            const float score = chances[i * THREADS + t];
+            // Nothing seen yet: infinity minus infinity must not become NaN, a NaN score must stay one.
+            const float p = score == kNone ? 0.0 : exp(score - now);
+            chances[i * THREADS + t] = p;
+            sum += p;
+        }
+        sum = subgroupAdd(sum);
+        subgroupBarrier();
+        if (subgroupElect()) {
+            corrections[i] = before == kNone ? 0.0 : exp(before - now);
+            tops[i] = now;
+            totals[i] = totals[i] * corrections[i] + sum;
+        }
+    }
+}
+
+void main() {
+    const uint tid = gl_LocalInvocationID.x, kv_head = gl_WorkGroupID.z, first_query = gl_WorkGroupID.y * QUERIES;
+    if (query_row(first_query) >= step_rows) return;
+#ifdef CACHE_Q8_0
+    cache_tokens = args.kv_heads * args.capacity;
+#endif
+    const uint last_row = min(query_row(first_query + QUERIES - 1u), step_rows - 1u);
+    const uint end = step_position + last_row + 1u, oldest = step_position + query_row(first_query) + 1u;
+    const uint begin = args.window > 0u && oldest > args.window ? oldest - args.window : 0u;
+    const uint share = ((end - begin + args.splits - 1u) / args.splits + 31u) / 32u * 32u;
+    const uint from = min(begin + gl_WorkGroupID.x * share, end), to = min(from + share, end);
+
+    for (uint i = tid; i < QUERIES * HEAD_DIM; i += THREADS) {
+        const uint query = first_query + i / HEAD_DIM, row = query_row(query);
+        queries[i] = row < step_rows ? q[(row * args.heads + query_head(query)) * HEAD_DIM + i % HEAD_DIM] : 0.0;
+    }
+    for (uint i = tid; i < QUERIES; i += THREADS) {
+        tops[i] = kNone;
+        totals[i] = 0.0;
+    }
+    const uint column = tid % (HEAD_DIM < THREADS ? HEAD_DIM : THREADS), key_group = tid / (HEAD_DIM < THREADS ? HEAD_DIM : THREADS);
+    float sums[COLUMNS * QUERIES];
+    [[unroll]] for (uint i = 0; i < COLUMNS * QUERIES; ++i) sums[i] = 0.0;
+    for (uint base = from; base < to; base += THREADS) {
+        barrier();
+        score_tile(base, to, first_query);
+        barrier();
+        weigh_tile();
+        barrier();
+        const uint count = min(THREADS, to - base);
+        [[unroll]] for (uint c = 0; c < COLUMNS; ++c) {
+            const uint d = column + c * THREADS;
+            [[unroll]] for (uint i = 0; i < QUERIES; ++i) sums[c * QUERIES + i] *= corrections[i];
+            if (d >= HEAD_DIM) continue;
+            for (uint j = key_group; j < count && key_group < KEY_GROUPS; j += KEY_GROUPS) {
+                const float v = value_at(kv_head * args.capacity + base + j, HEAD_DIM, d);
+                [[unroll]] for (uint i = 0; i < QUERIES; ++i) sums[c * QUERIES + i] += chances[i * THREADS + j] * v;
+            }
+        }
+    }
+    // Columns shared by several invocations are summed through `chances`, one query after another.
+    barrier();
+    if (KEY_GROUPS > 1u) {
+        [[unroll]] for (uint i = 0; i < QUERIES; ++i) chances[i * THREADS + tid] = sums[i];
+        barrier();
+        if (key_group == 0u)
+            [[unroll]] for (uint i = 0; i < QUERIES; ++i)
+                for (uint g = 1; g < KEY_GROUPS; ++g) sums[i] += chances[i * THREADS + g * HEAD_DIM + column];
+    }
+    if (key_group > 0u) return;
+    [[unroll]] for (uint i = 0; i < QUERIES; ++i) {
+        const uint query = first_query + i, row = query_row(query), head = query_head(query);
+        if (row >= step_rows) continue;
+        float top = tops[i], total = totals[i], factor = 1.0;
+        if (args.splits == 1u && args.has_sinks != 0u) {
+            const float most = max(top, sinks[head]);
+            factor = exp(top - most);
+            total = total * factor + exp(sinks[head] - most);
+        }
+        [[unroll]] for (uint c = 0; c < COLUMNS; ++c) {
+            const uint d = column + c * THREADS;
+            if (d >= HEAD_DIM) continue;
+            if (args.splits == 1u) {
+                y[(row * args.heads + head) * HEAD_DIM + d] = sums[c * QUERIES + i] * factor / total;
+                continue;
+            }
+            const uint at = ((row * args.heads + head) * args.splits + gl_WorkGroupID.x) * (HEAD_DIM + 2u);
+            partials[at + 2u + d] = sums[c * QUERIES + i];
+            if (d == 0u) {
+                partials[at] = top;
+                partials[at + 1u] = total;
+            }
+        }
+    }
+}

@@ -1,0 +1,18 @@
+// As f32, in halfs.
+layout(set = 0, binding = KEYS_BINDING, std430) buffer Keys { uint16_t d[]; } keys;
+layout(set = 0, binding = VALUES_BINDING, std430) buffer Values { uint16_t d[]; } values;
+layout(set = 0, binding = KEYS_BINDING, std430) buffer Keys4 { uvec2 d[]; } keys4;
+float key_at(uint token, uint dims, uint i) { return unpackHalf2x16(uint(keys.d[token * dims + i])).x; }
+float value_at(uint token, uint dims, uint i) { return unpackHalf2x16(uint(values.d[token * dims + i])).x; }
+vec4 key4_at(uint token, uint dims, uint i) {
+    const uvec2 k = keys4.d[token * (dims / 4u) + i];
+    return vec4(unpackHalf2x16(k.x), unpackHalf2x16(k.y));
+}
+#ifdef CACHE_STORES
+#include "half.glsl"
+const uint kStoreGroup = 1;
+void store_group(uint token, uint dims, uint first) {
+    keys.d[token * dims + first] = uint16_t(to_half_bits(new_key(first)));
+    values.d[token * dims + first] = uint16_t(to_half_bits(new_value(first)));
+}
+#endif

@@ -1,0 +1,14 @@
+// Keys, and values, (kv heads, capacity, head size) each.
+layout(set = 0, binding = KEYS_BINDING, std430) buffer Keys { float d[]; } keys;
+layout(set = 0, binding = VALUES_BINDING, std430) buffer Values { float d[]; } values;
+layout(set = 0, binding = KEYS_BINDING, std430) buffer Keys4 { vec4 d[]; } keys4;
+float key_at(uint token, uint dims, uint i) { return keys.d[token * dims + i]; }
+float value_at(uint token, uint dims, uint i) { return values.d[token * dims + i]; }
+vec4 key4_at(uint token, uint dims, uint i) { return keys4.d[token * (dims / 4u) + i]; }
+#ifdef CACHE_STORES
+const uint kStoreGroup = 1;  // elements that one invocation stores
+void store_group(uint token, uint dims, uint first) {
+    keys.d[token * dims + first] = new_key(first);
+    values.d[token * dims + first] = new_value(first);
+}
+#endif

@@ -1,0 +1,17 @@
+// Planes: nibbles (16 bytes per unit), scale (2).
+#define FORMAT_BIAS 8
+void unit_codes(uint m, uint unit, out uint words[8]) {
+    const uvec4 q = w128[m].d[unit];
+    [[unroll]] for (uint k = 0; k < 4; ++k) {
+        words[k] = q[k] & 0x0F0F0F0Fu;
+        words[k + 4] = (q[k] >> 4) & 0x0F0F0F0Fu;
+    }
+}
+uvec2 unit_words(uint m, uint unit, uint k) {
+    const uint q = w32[m].d[unit * 4 + k];
+    return uvec2(q & 0x0F0F0F0Fu, (q >> 4) & 0x0F0F0F0Fu);
+}
+vec4 unit_scales(uint m, uint unit) {
+    const float d = weight_half(m, weight_units * 8 + unit);
+    return vec4(d, 0.0, d, 0.0);
+}

@@ -1,0 +1,28 @@
+// Planes: nibbles (16 bytes per unit), then per 256 elements scale, minimum and the packed scales (16).
+#define FORMAT_BIAS 0
+#define FORMAT_OFFSET
+void unit_codes(uint m, uint unit, out uint words[8]) {
+    const uvec4 q = w128[m].d[unit];
+    [[unroll]] for (uint k = 0; k < 4; ++k) {
+        words[k] = q[k] & 0x0F0F0F0Fu;
+        words[k + 4] = (q[k] >> 4) & 0x0F0F0F0Fu;
+    }
+}
+uvec2 unit_words(uint m, uint unit, uint k) {
+    const uint q = w32[m].d[unit * 4 + k];
+    return uvec2(q & 0x0F0F0F0Fu, (q >> 4) & 0x0F0F0F0Fu);
+}
+// The six-bit scale and minimum of sub-block j of 8, as src/formats/q4_k.h has them.
+vec2 sub_scales(uvec4 header, uint j) {
+    const vec2 d = unpackHalf2x16(header.x);
+    const uint i = j & 3u;
+    const uint low = byte_of(header.y, i), mid = byte_of(header.z, i), top = byte_of(header.w, i);
+    const uint s = j < 4u ? low & 63u : (top & 15u) | (low >> 6) << 4;
+    const uint n = j < 4u ? mid & 63u : (top >> 4) | (mid >> 6) << 4;
+    precise vec2 product = d * vec2(s, n);
+    return product;
+}
+vec4 unit_scales(uint m, uint unit) {
+    const vec2 d = sub_scales(w128[m].d[weight_units + (unit >> 3)], unit & 7u);
+    return vec4(d.x, -d.y, d.x, -d.y);
+}

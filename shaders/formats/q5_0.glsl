@@ -1,0 +1,20 @@
+// Planes: nibbles (16 bytes per unit), fifth bits (4), scale (2).
+#define FORMAT_BIAS 16
+// Bit v of byte j of `high` belongs to element 4v + j.
+uint fifth_bits(uint high, uint v) { return ((high >> v) & 0x01010101u) << 4; }
+void unit_codes(uint m, uint unit, out uint words[8]) {
+    const uvec4 q = w128[m].d[unit];
+    const uint high = w32[m].d[weight_units * 4 + unit];
+    [[unroll]] for (uint k = 0; k < 4; ++k) {
+        words[k] = (q[k] & 0x0F0F0F0Fu) | fifth_bits(high, k);
+        words[k + 4] = ((q[k] >> 4) & 0x0F0F0F0Fu) | fifth_bits(high, k + 4);
+    }
+}
+uvec2 unit_words(uint m, uint unit, uint k) {
+    const uint q = w32[m].d[unit * 4 + k], high = w32[m].d[weight_units * 4 + unit];
+    return uvec2((q & 0x0F0F0F0Fu) | fifth_bits(high, k), ((q >> 4) & 0x0F0F0F0Fu) | fifth_bits(high, k + 4));
+}
+vec4 unit_scales(uint m, uint unit) {
+    const float d = weight_half(m, weight_units * 10 + unit);
+    return vec4(d, 0.0, d, 0.0);
+}

@@ -1,0 +1,20 @@
+#extension GL_EXT_shader_16bit_storage : require
+#extension GL_EXT_shader_8bit_storage : require
+#extension GL_EXT_shader_explicit_arithmetic_types_int8 : require
+#extension GL_EXT_shader_explicit_arithmetic_types_int16 : require
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_arithmetic : require
+#extension GL_EXT_control_flow_attributes : require
+#include "args.h"
+
+// Storage of 16 and 8 bits is all that is required; arithmetic in them is not, so halfs are widened as bits.
+float half_at(uint word, uint which) {
+    return unpackHalf2x16(word)[which];
+}
+int signed_byte(uint word, uint index) {
+    return bitfieldExtract(int(word), int(index) * 8, 8);
+}
+uint byte_of(uint word, uint index) {
+    return bitfieldExtract(word, int(index) * 8, 8);
+}

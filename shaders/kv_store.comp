@@ -1,0 +1,28 @@
+// for each cache
+// cache[head][position] = k, v. A work-group per row and kv head.
+#include "types.glsl"
+layout(local_size_x_id = 0) in;
+layout(push_constant) uniform Push { StoreArgs args; };
+layout(set = 0, binding = 0, std430) readonly buffer K { float k[]; };
+layout(set = 0, binding = 1, std430) readonly buffer V { float v[]; };
+#define STEP_BINDING 2
+#define KEYS_BINDING 3
+#define VALUES_BINDING 4
+#include "step.glsl"
+uint source;
+float new_key(uint i) { return k[source + i]; }
+float new_value(uint i) { return v[source + i]; }
+#define CACHE_STORES
+#include "cache.glsl"
+
+void main() {
+    const uint row = gl_WorkGroupID.x / args.kv_heads, head = gl_WorkGroupID.x % args.kv_heads;
+    if (row >= step_rows) return;
+#ifdef CACHE_Q8_0
+    cache_tokens = args.kv_heads * args.capacity;
+#endif
+    source = gl_WorkGroupID.x * args.head_dim;
+    const uint token = head * args.capacity + step_position + row;
+    for (uint i = gl_LocalInvocationID.x * kStoreGroup; i < args.head_dim; i += gl_WorkGroupSize.x * kStoreGroup)
+        store_group(token, args.head_dim, i);
+}

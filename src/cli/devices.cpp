@@ -1,0 +1,147 @@
+// redline devices: what can compute here, and what each device can do. Also the choice of one.
+#include "cli/devices.h"
+
+#include "cli/report.h"
+#include "cli/terminal.h"
+#include "memory/budget.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace redline::cli {
+
+namespace {
+
+std::vector<const BackendEntry*> by_preference() {
+    std::vector<const BackendEntry*> entries(all_backends().begin(), all_backends().end());
+    std::stable_sort(entries.begin(), entries.end(), [](const BackendEntry* a, const BackendEntry* b) {
+        return a->preference > b->preference;
+    });
+    return entries;
+}
+
+std::string lower_case(std::string text) {
+    for (char& c : text) c = char(std::tolower(static_cast<unsigned char>(c)));
+    return text;
+}
+
+// The first backend with a device that is more than a stand-in computing on the CPU.
+DeviceChoice best_device() {
+    std::string passed;
+    for (const BackendEntry* entry : by_preference()) {
+        const Result<std::vector<DeviceListing>> devices = entry->list();
+        if (devices)
+            for (const DeviceListing& device : devices.value())
+                if (device.missing.empty() && device.preferred)
+                    return {std::string(entry->name), "", passed.empty() ? "the best device" : passed};
+        passed += fmt::format("{}no GPU that {} can use", passed.empty() ? "" : ", ", entry->name);
+    }
+    return {"cpu", "", passed};
+}
+
+// Where compiled kernels are kept; empty when the environment names no home.
+std::string cache_folder() {
+    const char* cache = std::getenv("XDG_CACHE_HOME");
+    if (cache && *cache) return std::string(cache) + "/redline";
+    const char* home = std::getenv("HOME");
+    return home && *home ? std::string(home) + "/.cache/redline" : "";
+}
+
+std::string fact_text(const DeviceListing::Fact& fact) {
+    if (const auto* text = std::get_if<std::string>(&fact.value)) return *text;
+    if (const auto* flag = std::get_if<bool>(&fact.value)) return *flag ? "yes" : "no";
+    const uint64_t number = std::get<uint64_t>(fact.value);
+    return number >= 65536 ? fmt::format("{} ({})", number, format_bytes(number)) : fmt::format("{}", number);
+}
+
+Json fact_json(const DeviceListing::Fact& fact) {
+    return std::visit([](const auto& value) { return Json(value); }, fact.value);
+}
+
+Json listing_json() {
+    Json all = Json::array();
+    for (const BackendEntry* entry : by_preference()) {
+        const Result<std::vector<DeviceListing>> devices = entry->list();
+        Json list = Json::array();
+        if (devices)
+            for (const DeviceListing& device : devices.value()) {
+                Json facts = Json::object();
+                for (const auto& fact : device.facts) facts[fact.name] = fact_json(fact);
+                list.push_back({{"id", device.id},
+                                {"name", device.name},
+                                {"usable", device.missing.empty()},
+                                {"missing", device.missing},
+                                {"facts", facts}});
+            }
+        all.push_back({{"backend", entry->name},
+                       {"devices", list},
+                       {"error", devices ? Json(nullptr) : Json(devices.error().message)}});
+    }
+    const DeviceChoice best = best_device();
+    return {{"backends", all}, {"default", best.backend}, {"why", best.why}};
+}
+
+std::string listing_text() {
+    std::string out;
+    for (const BackendEntry* entry : by_preference()) {
+        const Result<std::vector<DeviceListing>> devices = entry->list();
+        if (!devices) {
+            out += fmt::format("{}: {}\n", entry->name, devices.error().message);
+            continue;
+        }
+        for (const DeviceListing& device : devices.value()) {
+            out += fmt::format(
+                "{}: {}{}\n", device.id, device.name,
+                device.missing.empty() ? "" : fmt::format(" (cannot be used: lacks {})", device.missing));
+            for (const auto& fact : device.facts)
+                out += fmt::format("    {:<24}{}\n", fact.name, fact_text(fact));
+        }
+    }
+    const DeviceChoice best = best_device();
+    return out + fmt::format("\nby default: {} ({})\n", best.backend, best.why);
+}
+
+int run(const std::vector<std::string>& arguments) {
+    bool json = false;
+    Options options("devices", "list what can compute here", {"devices [--json]"});
+    options.flag("--json", "write one JSON object", json);
+    options.remark("--device takes what stands before the colon, as vulkan:0, or part of a name.");
+    if (const std::optional<int> code = options.parse(arguments)) return *code;
+    Output out;
+    out.write(json ? to_text(listing_json(), true) + "\n" : listing_text());
+    return out.finish();
+}
+
+}  // namespace
+
+Result<DeviceChoice> choose_device(const std::string& wanted) {
+    if (wanted.empty()) return best_device();
+    const size_t colon = wanted.find(':');
+    const std::string head = wanted.substr(0, colon);
+    for (const BackendEntry* entry : all_backends())
+        if (entry->name == head)
+            return DeviceChoice{head, colon == std::string::npos ? "" : wanted.substr(colon + 1), ""};
+    std::string known;
+    for (const BackendEntry* entry : by_preference()) {
+        const Result<std::vector<DeviceListing>> devices = entry->list();
+        if (!devices) continue;
+        for (const DeviceListing& device : devices.value()) {
+            if (lower_case(device.name).find(lower_case(wanted)) != std::string::npos)
+                return DeviceChoice{std::string(entry->name), device.id == entry->name ? "" : wanted, ""};
+            known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", device.id, device.name);
+        }
+    }
+    return error("no device is called {}; there are: {}", wanted, known);
+}
+
+Result<std::unique_ptr<Backend>> open_device(const DeviceChoice& choice, const ModelOptions& options) {
+    return open_backend(choice.backend,
+                        {options.threads, choice.backend == "cpu" ? options.level : options.vulkan_level,
+                         choice.device, cache_folder()});
+}
+
+extern const Command devices_command = {"devices", "list what can compute here", run};
+
+}  // namespace redline::cli

@@ -1,0 +1,39 @@
+// The backends that tests hold to the reference: every CPU level of this machine, and Vulkan at each level of
+// its kernels where there is a device.
+#pragma once
+
+#include "backends/cpu/kernels.h"
+#include "plan/backend.h"
+
+#include <doctest/doctest.h>
+
+namespace redline::test {
+
+// A level that the device lacks opens as the one below it, and is left out.
+inline std::vector<std::unique_ptr<Backend>> vulkan_backends() {
+    std::vector<std::unique_ptr<Backend>> made;
+    for (const char* level : {"plain", "dot", "matrix"}) {
+        Result<std::unique_ptr<Backend>> backend = open_backend("vulkan", {0, level});
+        if (!backend) {
+            MESSAGE("Vulkan is not tested: " << backend.error().message);
+            break;
+        }
+        if (made.empty() || made.back()->device().detail != backend.value()->device().detail)
+            made.push_back(std::move(backend).value());
+    }
+    return made;
+}
+
+inline std::vector<std::unique_ptr<Backend>> all_test_backends() {
+    std::vector<std::unique_ptr<Backend>> made;
+    for (const cpu::Isa isa : cpu::kIsaLevels)
+        if (isa <= cpu::best_isa())
+            made.push_back(std::move(open_backend("cpu", {2, cpu::isa_name(isa)})).value());
+    // More threads than one, and not a divisor of most sizes.
+    made.push_back(std::move(open_backend("cpu", {1, ""})).value());
+    made.push_back(std::move(open_backend("cpu", {3, ""})).value());
+    for (std::unique_ptr<Backend>& backend : vulkan_backends()) made.push_back(std::move(backend));
+    return made;
+}
+
+}  // namespace redline::test
