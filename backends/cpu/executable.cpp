@@ -48,11 +48,6 @@ uint64_t CpuKernel::thread_scratch(const Plan&) const {
     return 0;
 }
 
-uint64_t most_prepared_bytes(Isa isa, const Format& format, size_t cols, uint64_t max_rows) {
-    const LinearKernel &one = linear_kernel(isa, format, 1), &many = linear_kernel(isa, format, max_rows);
-    return std::max(one.prepared_bytes(cols, max_rows), many.prepared_bytes(cols, max_rows));
-}
-
 Precision precision_of(const LinearKernel& kernel) {
     switch (kernel.activations) {
         case Activations::f32:

@@ -111,11 +111,6 @@ public:
     Precision precision(uint64_t) const override { return Precision::f32; }
 };
 
-constexpr uint64_t whole_lines(uint64_t bytes) {
-    return (bytes + 63) / 64 * 64;
-}
-// Of up to max_rows prepared rows: the kernels for few rows and for many may prepare differently.
-uint64_t most_prepared_bytes(Isa isa, const Format& format, size_t cols, uint64_t max_rows);
 Precision precision_of(const LinearKernel& kernel);
 
 std::unique_ptr<Kernel> make_product_kernel(const Op& op, const Plan& plan, Isa isa);

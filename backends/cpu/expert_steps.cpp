@@ -10,6 +10,15 @@ namespace redline::cpu {
 
 namespace {
 
+uint64_t aligned(uint64_t bytes) {
+    return (bytes + 63) / 64 * 64;
+}
+
+uint64_t activation_bytes(Isa isa, const Format& format, size_t cols, size_t max_rows) {
+    const uint64_t few = linear_kernel(isa, format, 1).activation_bytes(cols);
+    return std::max<uint64_t>(few, linear_kernel(isa, format, max_rows).activation_bytes(cols));
+}
+
 // ---- Route ----
 
 class RouteKernel : public CpuKernel {
@@ -21,8 +30,8 @@ public:
 
     // Logits of all rows, then prepared activations of all rows.
     uint64_t shared_scratch(const Plan& plan, uint32_t) const override {
-        return whole_lines(experts(plan) * 4 * plan.max_rows) +
-               linear_kernel(isa_, *format_, 1).prepared_bytes(plan.slot(op_.x).width, plan.max_rows);
+        return aligned(experts(plan) * 4 * plan.max_rows) +
+               activation_bytes(isa_, *format_, plan.slot(op_.x).width, 1) * plan.max_rows;
     }
     uint64_t thread_scratch(const Plan& plan) const override { return experts(plan) * 4; }
 
@@ -33,11 +42,11 @@ public:
         const LinearKernel& kernel = linear_kernel(view.isa, *format_, 1);
         const size_t stride = kernel.activation_bytes(cols);
         auto* logits = reinterpret_cast<float*>(view.shared_scratch);
-        std::byte* prepared = view.shared_scratch + whole_lines(count * 4 * view.plan.max_rows);
+        std::byte* prepared = view.shared_scratch + aligned(count * 4 * view.plan.max_rows);
 
         const auto mine = worker.share(rows);
         for (uint64_t t = mine.begin; t < mine.end; ++t)
-            kernel.prepare(view.floats(op_.x) + t * cols, cols, prepared, t);
+            kernel.prepare(view.floats(op_.x) + t * cols, cols, prepared + t * stride);
         worker.barrier();
         const PackedMatrix& w = view.weights[op_.w].matrix;
         Claims claims(view, worker, step, w.panels());
@@ -111,16 +120,15 @@ private:
 // ---- experts ----
 
 // The (row, place) pairs of a step in the order of their experts: those of expert e are [first[e], first[e +
-// 1]), and its prepared activations begin with row place[e].
+// 1]).
 struct Assignment {
     std::vector<uint32_t> first;
-    std::vector<uint32_t> place;
     std::vector<uint32_t> entries;  // row * used + place
 };
 
 // Every worker sorts for itself: a few thousand small integers cost less than a wait. An id that is no expert
 // (the router saw NaN) counts as expert 0, whose NaN scale carries the trouble on.
-Assignment& assign(const int32_t* ids, uint32_t rows, uint32_t used, uint64_t experts) {
+const Assignment& assign(const int32_t* ids, uint32_t rows, uint32_t used, uint64_t experts) {
     static thread_local Assignment a;
     a.first.assign(experts + 1, 0);
     a.entries.resize(size_t(rows) * used);
@@ -152,7 +160,7 @@ public:
     }
 
     uint64_t shared_scratch(const Plan& plan, uint32_t) const override {
-        return slot_bytes(isa_, plan) * places_at_most(plan);
+        return activation_bytes(isa_, *format_, shape_.cols, plan.max_rows) * plan.max_rows * used_;
     }
     uint64_t thread_scratch(const Plan& plan) const override {
         return uint64_t(plan.max_rows) * used_ * kChunk * kPanelRows * 4 * 2;
@@ -171,19 +179,14 @@ protected:
     };
 
     const Assignment& prepare(const RunView& view, const Worker& worker) const {
-        Assignment& a = assign(view.ids(ids_), view.rows(), used_, shape_.count);
-        a.place.assign(shape_.count + 1, 0);
-        for (uint64_t e = 0; e < shape_.count; ++e) {
-            const uint32_t rows = a.first[e + 1] - a.first[e], group = kernel_for(view.isa, rows).row_group;
-            a.place[e + 1] = a.place[e] + (rows + group - 1) / group * group;
-        }
+        const Assignment& a = assign(view.ids(ids_), view.rows(), used_, shape_.count);
         for (uint64_t e = 0, at = 0; e < shape_.count; ++e) {
             const Batch b = batch(view, a, e);
             for (uint32_t i = 0; i < b.rows; ++i, ++at) {
                 if (at % worker.count != worker.index) continue;
                 const size_t source = per_expert_ ? b.entries[i] : b.entries[i] / used_;
                 b.kernel->prepare(view.floats(x_) + source * shape_.cols, shape_.cols,
-                                  const_cast<std::byte*>(b.x), i);
+                                  const_cast<std::byte*>(b.x) + i * b.stride);
             }
         }
         worker.barrier();
@@ -192,24 +195,10 @@ protected:
 
     Batch batch(const RunView& view, const Assignment& a, uint64_t e) const {
         const uint32_t rows = a.first[e + 1] - a.first[e];
-        const LinearKernel& kernel = kernel_for(view.isa, rows);
-        return {&kernel, view.shared_scratch + a.place[e] * slot_bytes(view.isa, view.plan), kernel.activation_bytes(shape_.cols), rows,
+        const LinearKernel& kernel = linear_kernel(view.isa, *format_, std::max(1u, rows));
+        const size_t slot = activation_bytes(view.isa, *format_, shape_.cols, view.plan.max_rows);
+        return {&kernel, view.shared_scratch + a.first[e] * slot, kernel.activation_bytes(shape_.cols), rows,
                 a.entries.data() + a.first[e]};
-    }
-
-    // Of a prepared row, for whichever kernel.
-    size_t slot_bytes(Isa isa, const Plan& plan) const {
-        return std::max(linear_kernel(isa, *format_, 1).activation_bytes(shape_.cols),
-                        kernel_for(isa, plan.max_rows * used_).activation_bytes(shape_.cols));
-    }
-    // Rows of all experts, those that fill up groups included: only experts with whole groups have these.
-    uint64_t places_at_most(const Plan& plan) const {
-        const uint64_t rows = uint64_t(plan.max_rows) * used_;
-        const uint64_t group = kernel_for(isa_, plan.max_rows * used_).row_group;
-        return rows + (group - 1) * std::min<uint64_t>(shape_.count, rows / group);
-    }
-    const LinearKernel& kernel_for(Isa isa, uint32_t rows) const {
-        return linear_kernel(isa, *format_, std::max(1u, rows));
     }
 
     Slot x_;

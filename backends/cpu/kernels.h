@@ -46,20 +46,13 @@ enum class Activations : uint8_t { f32, bf16, int8_block32 };
 
 struct LinearKernel {
     Activations activations;
-    // Prepared activation rows come in groups of so many, which lie mixed; room is needed for whole groups.
-    uint32_t row_group;
-    // Bytes per prepared activation row; a multiple of 64.
+    // Bytes of one prepared activation row; a multiple of 64.
     size_t (*activation_bytes)(size_t cols);
-    // Prepares x as row t of `rows`, which is at a multiple of 64.
-    void (*prepare)(const float* x, size_t cols, std::byte* rows, size_t t);
+    void (*prepare)(const float* x, size_t cols, std::byte* out);
     // y[t * y_stride + r] = (or +=) sum_c w[r][c] x[t][c] for rows r of panels [panel_begin, panel_end), t in
-    // [0, x_rows). x holds prepared rows of x_stride = activation_bytes bytes.
+    // [0, x_rows). x holds prepared rows, x_stride bytes apart.
     void (*multiply)(const PackedMatrix& w, uint64_t panel_begin, uint64_t panel_end, const std::byte* x,
                      size_t x_stride, size_t x_rows, float* y, size_t y_stride, bool accumulate);
-
-    size_t prepared_bytes(size_t cols, size_t rows) const {
-        return activation_bytes(cols) * ((rows + row_group - 1) / row_group * row_group);
-    }
 };
 
 // The kernel for a product of `format` with this many activation rows (few rows: bound by bandwidth; many: by

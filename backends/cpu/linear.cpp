@@ -3,7 +3,23 @@
 
 #include "base/result.h"
 
+#include <memory>
+#include <new>
+
 namespace redline::cpu {
+
+std::byte* kernel_scratch(size_t bytes) {
+    struct Free {
+        void operator()(std::byte* memory) const { ::operator delete(memory, std::align_val_t(64)); }
+    };
+    static thread_local std::unique_ptr<std::byte, Free> memory;
+    static thread_local size_t held = 0;
+    if (held < bytes) {
+        memory.reset(static_cast<std::byte*>(::operator new(bytes, std::align_val_t(64))));
+        held = bytes;
+    }
+    return memory.get();
+}
 
 const LinearKernel& linear_kernel(Isa isa, const Format& format, size_t x_rows) {
     const uint32_t id = format.gguf_id;

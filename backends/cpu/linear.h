@@ -38,6 +38,10 @@ struct Int8Block {
 };
 static_assert(sizeof(Int8Block) == 64);
 
+// Memory of this thread's for the duration of a call, at a multiple of 64. Not thread_local arrays: those of
+// all kernels together would take up the stacks of all threads.
+std::byte* kernel_scratch(size_t bytes);
+
 // The kernels of one level, or null when the level has none of its own for this format and number of rows.
 const LinearKernel* linear_kernel_portable(uint32_t gguf_id);  // never null
 const LinearKernel* linear_kernel_avx2(uint32_t gguf_id);

@@ -8,23 +8,39 @@ namespace redline::cpu {
 
 namespace {
 
-// Normalises rows (when a norm is given) and prepares them for `kernel`.
+constexpr uint64_t kLine = 64;
+
+uint64_t aligned(uint64_t bytes) {
+    return (bytes + kLine - 1) / kLine * kLine;
+}
+
+// Prepared activations at most, over few rows and many (kernels may prepare them differently).
+uint64_t activation_bytes(Isa isa, const Format& format, size_t cols, size_t max_rows) {
+    const uint64_t few = linear_kernel(isa, format, 1).activation_bytes(cols);
+    return std::max<uint64_t>(few, linear_kernel(isa, format, max_rows).activation_bytes(cols));
+}
+
+// Normalises rows (when a norm is given) and prepares them for `kernel`. Row t goes to out + t * stride.
 void prepare_rows(const RunView& view, const LinearKernel& kernel, const float* x, size_t cols,
-                  const Norm& norm, uint64_t begin, uint64_t end, float* normed, std::byte* out) {
+                  const Norm& norm, uint64_t begin, uint64_t end, float* normed, std::byte* out,
+                  size_t stride) {
     for (uint64_t t = begin; t < end; ++t) {
         const float* row = x + t * cols;
         if (norm) {
             vector_kernels(view.isa).rms_norm(row, view.vector(norm.gain), norm.eps, cols, normed);
             row = normed;
         }
-        kernel.prepare(row, cols, out, t);
+        kernel.prepare(row, cols, out + t * stride);
     }
 }
 
 // Panels per claimed chunk, in whole groups that a kernel reads side by side: one for few rows, where
-// bandwidth is the limit and a worker's chunks follow one another; for many rows, enough arithmetic.
-uint64_t chunk_panels(uint32_t rows) {
-    return rows <= 8 ? kStreamPanels : 2 * kStreamPanels;
+// bandwidth is the limit and a worker's chunks follow one another; for many rows as many as share prepared
+// activations in the cache, but several chunks per worker.
+constexpr uint64_t kMaxChunk = 4 * kStreamPanels;
+uint64_t chunk_panels(const PackedMatrix& w, uint32_t rows, uint32_t workers) {
+    if (rows <= 8) return kStreamPanels;
+    return w.panels() >= kMaxChunk * 4 * workers ? kMaxChunk : 2 * kStreamPanels;
 }
 
 uint64_t chunks_of(const PackedMatrix& w, uint64_t size) {
@@ -50,17 +66,17 @@ public:
     }
 
     uint64_t shared_scratch(const Plan& plan, uint32_t) const override {
-        return plan.max_rows == 1 ? 0 : prepared_in_all(plan, rows_at_most(plan));
+        return plan.max_rows == 1 ? 0 : prepared_bytes(plan) * rows_at_most(plan);
     }
     uint64_t thread_scratch(const Plan& plan) const override {
-        return whole_lines(uint64_t(plan.slot(x_).width) * 4) + prepared_in_all(plan, 1);
+        return aligned(uint64_t(plan.slot(x_).width) * 4) + prepared_bytes(plan);
     }
 
     void run(const RunView& view, const Worker& worker, uint32_t step) const override {
         const uint32_t rows = view.rows_of(parts_[0].y);
         const size_t cols = view.width(x_);
         auto* normed = reinterpret_cast<float*>(view.scratch(worker));
-        std::byte* own = view.scratch(worker) + whole_lines(cols * 4);
+        std::byte* own = view.scratch(worker) + aligned(cols * 4);
 
         // A single row is prepared by every worker for itself, which is cheaper than waiting for one of them.
         std::byte* const base = rows == 1 ? own : view.shared_scratch;
@@ -70,10 +86,12 @@ public:
         for (const Format* format : formats_) {
             const LinearKernel& kernel = linear_kernel(view.isa, *format, rows);
             if (find(prepared, kernel)) continue;
+            const size_t stride = kernel.activation_bytes(cols);
             const auto mine = rows == 1 ? Worker::Range{0, 1} : worker.share(rows);
-            prepare_rows(view, kernel, view.floats(x_), cols, norm_, mine.begin, mine.end, normed, at);
-            prepared.push_back({kernel.prepare, at, kernel.activation_bytes(cols)});
-            at += kernel.prepared_bytes(cols, rows);
+            prepare_rows(view, kernel, view.floats(x_), cols, norm_, mine.begin, mine.end, normed, at,
+                         stride);
+            prepared.push_back({kernel.prepare, at, stride});
+            at += stride * rows;
         }
         if (rows > 1) worker.barrier();
         multiply_parts(view, worker, step, rows, prepared);
@@ -81,7 +99,7 @@ public:
 
 private:
     struct Prepared {
-        void (*by)(const float*, size_t, std::byte*, size_t);
+        void (*by)(const float*, size_t, std::byte*);
         const std::byte* rows;
         size_t stride;
     };
@@ -99,18 +117,18 @@ private:
     uint64_t rows_at_most(const Plan& plan) const {
         return plan.slot(parts_[0].y).of_outputs ? plan.max_outputs : plan.max_rows;
     }
-    // In every way that the parts' formats want it.
-    uint64_t prepared_in_all(const Plan& plan, uint64_t rows) const {
+    // Of one row, in every way that the parts' formats want it.
+    uint64_t prepared_bytes(const Plan& plan) const {
         uint64_t sum = 0;
         for (const Format* format : formats_)
-            sum += most_prepared_bytes(isa_, *format, plan.slot(x_).width, rows);
+            sum += activation_bytes(isa_, *format, plan.slot(x_).width, plan.max_rows);
         return sum;
     }
 
     void multiply_parts(const RunView& view, const Worker& worker, uint32_t step, uint32_t rows,
                         const std::vector<Prepared>& prepared) const {
         // Chunks are numbered through all parts, so that no worker idles between them.
-        const uint64_t size = chunk_panels(rows);
+        const uint64_t size = chunk_panels(view.weights[parts_[0].w].matrix, rows, worker.count);
         uint64_t chunks = 0;
         for (const Part& part : parts_) chunks += chunks_of(view.weights[part.w].matrix, size);
         Claims claims(view, worker, step, chunks);
@@ -156,11 +174,11 @@ public:
 
     uint64_t shared_scratch(const Plan& plan, uint32_t) const override {
         if (plan.max_rows == 1) return 0;
-        return most_prepared_bytes(isa_, *format_, plan.slot(op_.x).width, plan.max_rows);
+        return activation_bytes(isa_, *format_, plan.slot(op_.x).width, plan.max_rows) * plan.max_rows;
     }
     uint64_t thread_scratch(const Plan& plan) const override {
         const uint64_t cols = plan.slot(op_.x).width;
-        return whole_lines(cols * 4) + most_prepared_bytes(isa_, *format_, cols, 1) + up_bytes(plan);
+        return aligned(cols * 4) + activation_bytes(isa_, *format_, cols, plan.max_rows) + up_bytes(plan);
     }
 
     void run(const RunView& view, const Worker& worker, uint32_t step) const override {
@@ -170,17 +188,19 @@ public:
         const size_t stride = kernel.activation_bytes(cols);
         std::byte* at = view.scratch(worker);
         auto* normed = reinterpret_cast<float*>(at);
-        std::byte* own = at + whole_lines(cols * 4);
-        auto* up = reinterpret_cast<float*>(own + most_prepared_bytes(view.isa, *format_, cols, 1));
+        std::byte* own = at + aligned(cols * 4);
+        auto* up =
+            reinterpret_cast<float*>(own + activation_bytes(view.isa, *format_, cols, view.plan.max_rows));
 
         std::byte* prepared = rows == 1 ? own : view.shared_scratch;
         const auto mine = rows == 1 ? Worker::Range{0, 1} : worker.share(rows);
-        prepare_rows(view, kernel, view.floats(op_.x), cols, op_.norm, mine.begin, mine.end, normed, prepared);
+        prepare_rows(view, kernel, view.floats(op_.x), cols, op_.norm, mine.begin, mine.end, normed, prepared,
+                     stride);
         if (rows > 1) worker.barrier();
 
         const PackedMatrix& gate_w = view.weights[op_.gate].matrix;
         const PackedMatrix& up_w = view.weights[op_.up].matrix;
-        const uint64_t size = chunk_panels(rows);
+        const uint64_t size = chunk_panels(gate_w, rows, worker.count);
         const size_t width = view.width(op_.y);
         const size_t up_stride = size * kPanelRows;
         Claims claims(view, worker, step, chunks_of(gate_w, size));
@@ -201,8 +221,6 @@ public:
     }
 
 private:
-    static constexpr uint64_t kMaxChunk = 2 * kStreamPanels;
-
     static uint64_t up_bytes(const Plan& plan) {
         return uint64_t(plan.max_rows) * kMaxChunk * kPanelRows * 4;
     }

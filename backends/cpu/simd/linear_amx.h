@@ -13,25 +13,20 @@ namespace {
 constexpr size_t kTile = 16;      // rows of a tile
 constexpr size_t kTileCols = 32;  // columns of weights or activations that a tile holds, as pairs
 constexpr size_t kTileValues = kTile * kTileCols;
-constexpr size_t kTileBytes = 2 * kTileValues;
-constexpr size_t kRowStep = 2 * kTile;  // activation rows of one pass
-constexpr size_t kCutCols =
-    512;  // columns decoded at a time: 32 KiB for two panels, in the first-level cache
+constexpr size_t kCutCols = 256;      // columns decoded at a time
 constexpr size_t kSegmentRows = 512;  // activation rows whose sums are kept at a time
-constexpr size_t kBlockPanels =
-    8;  // panels that share a cut of the activations while it is in the second-level cache
+constexpr size_t kBlockPanels = 16;   // decoded together: 128 KiB, in the second-level cache
 
-// Activations lie as tiles, 16 rows of 32 columns after another: the next tile then follows in memory, which
-// the hardware's prefetch likes (1.75 TFLOP/s per core with row after row instead of tiles: 1.2).
+// An odd number of cache lines, so that the rows of a tile do not fall into the same set of the cache.
 [[maybe_unused]] size_t bf16_bytes(size_t cols) {
-    return (cols * 2 + 63) / 64 * 64;
+    return ((cols * 2 + 63) / 64 | 1) * 64;
 }
 
-[[maybe_unused]] void prepare_bf16(const float* x, size_t cols, std::byte* rows, size_t t) {
-    std::byte* tile_row = rows + t / kTile * kTile * bf16_bytes(cols) + t % kTile * 64;
+[[maybe_unused]] void prepare_bf16(const float* x, size_t cols, std::byte* out) {
+    auto* to = reinterpret_cast<uint16_t*>(out);
     for (size_t i = 0; i < cols; i += 16) {  // quantized formats have multiples of 32
         const __m256bh halves = _mm512_cvtneps_pbh(_mm512_loadu_ps(x + i));
-        __builtin_memcpy(tile_row + i / kTileCols * kTileBytes + i % kTileCols * 2, &halves, sizeof halves);
+        __builtin_memcpy(to + i, &halves, sizeof halves);
     }
 }
 
@@ -103,12 +98,12 @@ RL_ALWAYS_INLINE inline void multiply_tiles(const uint16_t* w, size_t tiles, con
         _tile_loadd(3, lower + kTile, kSumBytes);
     }
     for (size_t k = 0; k < tiles; ++k) {
-        _tile_loadd(4, x + k * kTileBytes, 64);
+        _tile_loadd(4, x + k * 64, x_stride);
         _tile_loadd(6, w + k * kTileValues, 64);
         _tile_dpbf16ps(0, 4, 6);
         _tile_loadd(7, w + kCutCols * kTile + k * kTileValues, 64);
         _tile_dpbf16ps(1, 4, 7);
-        _tile_loadd(5, x + kTile * x_stride + k * kTileBytes, 64);
+        _tile_loadd(5, x + kTile * x_stride + k * 64, x_stride);
         _tile_dpbf16ps(2, 5, 6);
         _tile_dpbf16ps(3, 5, 7);
     }
@@ -118,36 +113,50 @@ RL_ALWAYS_INLINE inline void multiply_tiles(const uint16_t* w, size_t tiles, con
     _tile_stored(3, lower + kTile, kSumBytes);
 }
 
+constexpr size_t kRowStep = 2 * kTile;  // activation rows of one pass
+
+// Where a segment of activation rows is cut into passes of 32. The last pass may overlap the one before, and
+// then has sums of its own, of which only the rows that are new count.
+struct Passes {
+    size_t rows;
+
+    RL_ALWAYS_INLINE size_t count() const { return (rows + kRowStep - 1) / kRowStep; }
+    RL_ALWAYS_INLINE size_t first_row(size_t pass) const { return smaller(pass * kRowStep, rows - kRowStep); }
+    RL_ALWAYS_INLINE size_t sum_of(size_t row) const {
+        const size_t pass = row / kRowStep;
+        return pass * kRowStep + (row - first_row(pass));
+    }
+};
+
 struct AmxScratch {
-    alignas(64) uint16_t weights[2][kCutCols * kTile];
+    alignas(64) uint16_t weights[kBlockPanels][kCutCols * kTile];
     alignas(64) float sums[kBlockPanels / 2][kSegmentRows][kRowStep];
 };
 
-// At most kSegmentRows activation rows times at most kBlockPanels panels. The sums of rows that fill up the
-// last group are not used.
+// 32 to kSegmentRows activation rows times at most kBlockPanels panels.
 template <class F>
 inline void multiply_block(const PanelView& w, size_t panel_begin, size_t panel_end, const std::byte* x,
                            size_t x_stride, size_t x_rows, float* y, size_t y_stride, bool accumulate,
                            AmxScratch& scratch) {
     const size_t cols = w.blocks * F::kBlock;
+    const Passes passes{x_rows};
     for (size_t c = 0; c < cols; c += kCutCols) {
         const size_t cut = smaller(kCutCols, cols - c);
-        for (size_t p = panel_begin; p < panel_end; p += 2) {
-            // An odd last panel meets itself; the second result is not used.
-            const size_t second = p + 1 < panel_end ? p + 1 : p;
-            decode_tiles<F>(w.panel(p) + c / F::kBlock * F::kBytes, cut, scratch.weights[0]);
-            decode_tiles<F>(w.panel(second) + c / F::kBlock * F::kBytes, cut, scratch.weights[1]);
-            float(*sums)[kRowStep] = scratch.sums[(p - panel_begin) / 2];
-            for (size_t t = 0; t < x_rows; t += kRowStep)
-                multiply_tiles(scratch.weights[0], cut / kTileCols,
-                               x + t * x_stride + c / kTileCols * kTileBytes, x_stride, sums[t], c == 0);
-        }
+        for (size_t p = panel_begin; p < panel_end; ++p)
+            decode_tiles<F>(w.panel(p) + c / F::kBlock * F::kBytes, cut, scratch.weights[p - panel_begin]);
+        // The activations of a pass stay in the first-level cache while all panels meet them. An odd last panel
+        // has a stale neighbour, whose result is not used.
+        for (size_t pass = 0; pass < passes.count(); ++pass)
+            for (size_t p = 0; p < panel_end - panel_begin; p += 2)
+                multiply_tiles(scratch.weights[p], cut / kTileCols,
+                               x + passes.first_row(pass) * x_stride + c * 2, x_stride,
+                               scratch.sums[p / 2][pass * kRowStep], c == 0);
     }
     for (size_t p = panel_begin; p < panel_end; ++p) {
         const unsigned rows = w.rows_in(p);
         const size_t side = (p - panel_begin) % 2 * kTile;
         for (size_t t = 0; t < x_rows; ++t) {
-            __m512 sum = _mm512_load_ps(scratch.sums[(p - panel_begin) / 2][t] + side);
+            __m512 sum = _mm512_load_ps(scratch.sums[(p - panel_begin) / 2][passes.sum_of(t)] + side);
             float* out = y + t * y_stride + p * kPanelRows;
             if (accumulate) sum = _mm512_add_ps(sum, Avx512::load_rows(out, rows));
             Avx512::store_rows(out, rows, sum);
@@ -155,25 +164,28 @@ inline void multiply_block(const PanelView& w, size_t panel_begin, size_t panel_
     }
 }
 
-template <class F>
+template <class, class F>
 struct AmxProduct {
     static constexpr uint32_t kId = F::kId;
 
     static void multiply(const PackedMatrix& matrix, uint64_t panel_begin, uint64_t panel_end,
                          const std::byte* x, size_t x_stride, size_t x_rows, float* y, size_t y_stride,
                          bool accumulate) {
-        static thread_local AmxScratch scratch;
+        AmxScratch& scratch = *reinterpret_cast<AmxScratch*>(kernel_scratch(sizeof(AmxScratch)));
         const PanelView w(matrix);
         const TileConfig config;
         _tile_loadconfig(&config);
-        for (size_t t = 0; t < x_rows; t += kSegmentRows)
+        // Even segments, so that none has fewer rows than a pass.
+        const size_t segments = (x_rows + kSegmentRows - 1) / kSegmentRows;
+        for (size_t s = 0; s < segments; ++s) {
+            const size_t begin = x_rows * s / segments, end = x_rows * (s + 1) / segments;
             for (size_t p = panel_begin; p < panel_end; p += kBlockPanels)
-                multiply_block<F>(w, p, smaller(p + kBlockPanels, panel_end), x + t * x_stride, x_stride,
-                                  smaller(kSegmentRows, x_rows - t), y + t * y_stride, y_stride, accumulate,
-                                  scratch);
+                multiply_block<F>(w, p, smaller(p + kBlockPanels, panel_end), x + begin * x_stride, x_stride,
+                                  end - begin, y + begin * y_stride, y_stride, accumulate, scratch);
+        }
         _tile_release();
     }
-    static constexpr LinearKernel kernel = {Activations::bf16, kRowStep, bf16_bytes, prepare_bf16, multiply};
+    static constexpr LinearKernel kernel = {Activations::bf16, bf16_bytes, prepare_bf16, multiply};
 };
 
 }  // namespace

@@ -1,12 +1,19 @@
-// Matrix kernels of the AVX-512 VNNI level.
-#include "linear_avx512.h"
-
-#include "linear_table.h"
+// Matrix kernels of the AVX-512 VNNI level; those of a group of formats are made from linear_group.cpp.in.
+#include "linear.h"
 
 namespace redline::cpu {
 
+const LinearKernel* linear_avx512_float(uint32_t gguf_id);
+const LinearKernel* linear_avx512_plain(uint32_t gguf_id);
+const LinearKernel* linear_avx512_low_k(uint32_t gguf_id);
+const LinearKernel* linear_avx512_high_k(uint32_t gguf_id);
+const LinearKernel* linear_avx512_nonlinear(uint32_t gguf_id);
+
 const LinearKernel* linear_kernel_avx512(uint32_t gguf_id) {
-    return find_linear_kernel<Avx512>(gguf_id);
+    for (const auto find : {linear_avx512_float, linear_avx512_plain, linear_avx512_low_k, linear_avx512_high_k,
+                            linear_avx512_nonlinear})
+        if (const LinearKernel* kernel = find(gguf_id)) return kernel;
+    return nullptr;
 }
 
 }  // namespace redline::cpu

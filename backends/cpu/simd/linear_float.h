@@ -147,7 +147,7 @@ struct FloatProduct {
             float_streams<V, F, V::kStreams>(view, p, rows, y, accumulate);
         for (; p < panel_end; ++p) float_streams<V, F, 1>(view, p, rows, y, accumulate);
     }
-    static constexpr LinearKernel kernel = {Activations::f32, 1, f32_bytes, prepare_f32, multiply};
+    static constexpr LinearKernel kernel = {Activations::f32, f32_bytes, prepare_f32, multiply};
 };
 
 }  // namespace

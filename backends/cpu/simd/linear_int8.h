@@ -270,7 +270,7 @@ struct Int8Product {
             multiply_mat<V, F>(view, panel_begin, panel_end, blocks, x_stride / sizeof(Int8Block), x_rows, y,
                                y_stride, accumulate);
     }
-    static constexpr LinearKernel kernel = {Activations::int8_block32, 1, int8_bytes, prepare_int8, multiply};
+    static constexpr LinearKernel kernel = {Activations::int8_block32, int8_bytes, prepare_int8, multiply};
 };
 
 }  // namespace

@@ -172,13 +172,16 @@ void multiply_any(const PackedMatrix& w, uint64_t panel_begin, uint64_t panel_en
     }
 }
 
-constexpr LinearKernel kAnyFormat = {Activations::f32, 1, f32_bytes, prepare_f32, multiply_any};
+constexpr LinearKernel kAnyFormat = {Activations::f32, f32_bytes, prepare_f32, multiply_any};
 
 }  // namespace
 
 const LinearKernel* linear_kernel_portable(uint32_t gguf_id) {
     if (panel_fields(gguf_id).empty()) return &kAnyFormat;
-    return find_linear_kernel<Portable>(gguf_id);
+    for (const auto find : {find_float<Portable>, find_plain<Portable, Int8Entry>, find_low_k<Portable, Int8Entry>,
+                            find_high_k<Portable, Int8Entry>, find_nonlinear<Portable, Int8Entry>})
+        if (const LinearKernel* kernel = find(gguf_id)) return kernel;
+    return nullptr;
 }
 
 }  // namespace redline::cpu

@@ -23,14 +23,27 @@ struct FloatEntry : FloatProduct<V, F> {
     static constexpr uint32_t kId = F::kId;
 };
 
+// The formats in groups, so that a level's kernels can be compiled side by side (see linear_group.cpp.in).
 template <class V>
-RL_ALWAYS_INLINE inline const LinearKernel* find_linear_kernel(uint32_t gguf_id) {
-    return find_kernel<
-        FloatEntry<V, F32<V>>, FloatEntry<V, F16<V>>, FloatEntry<V, BF16<V>>, Int8Entry<V, Q4_0<V>>,
-        Int8Entry<V, Q4_1<V>>, Int8Entry<V, Q5_0<V>>, Int8Entry<V, Q5_1<V>>, Int8Entry<V, Q8_0<V>>,
-        Int8Entry<V, Q2_K<V>>, Int8Entry<V, Q3_K<V>>, Int8Entry<V, Q4_K<V>>, Int8Entry<V, Q5_K<V>>,
-        Int8Entry<V, Q6_K<V>>, Int8Entry<V, IQ4_NL<V>>, Int8Entry<V, IQ4_XS<V>>, Int8Entry<V, MXFP4<V>>>(
-        gguf_id);
+RL_ALWAYS_INLINE inline const LinearKernel* find_float(uint32_t gguf_id) {
+    return find_kernel<FloatEntry<V, F32<V>>, FloatEntry<V, F16<V>>, FloatEntry<V, BF16<V>>>(gguf_id);
+}
+template <class V, template <class, class> class Entry = Int8Entry>
+RL_ALWAYS_INLINE inline const LinearKernel* find_plain(uint32_t gguf_id) {
+    return find_kernel<Entry<V, Q4_0<V>>, Entry<V, Q4_1<V>>, Entry<V, Q5_0<V>>, Entry<V, Q5_1<V>>,
+                       Entry<V, Q8_0<V>>>(gguf_id);
+}
+template <class V, template <class, class> class Entry = Int8Entry>
+RL_ALWAYS_INLINE inline const LinearKernel* find_low_k(uint32_t gguf_id) {
+    return find_kernel<Entry<V, Q2_K<V>>, Entry<V, Q3_K<V>>>(gguf_id);
+}
+template <class V, template <class, class> class Entry = Int8Entry>
+RL_ALWAYS_INLINE inline const LinearKernel* find_high_k(uint32_t gguf_id) {
+    return find_kernel<Entry<V, Q4_K<V>>, Entry<V, Q5_K<V>>, Entry<V, Q6_K<V>>>(gguf_id);
+}
+template <class V, template <class, class> class Entry = Int8Entry>
+RL_ALWAYS_INLINE inline const LinearKernel* find_nonlinear(uint32_t gguf_id) {
+    return find_kernel<Entry<V, IQ4_NL<V>>, Entry<V, IQ4_XS<V>>, Entry<V, MXFP4<V>>>(gguf_id);
 }
 
 }  // namespace
