@@ -1,30 +1,29 @@
 // Whole models against an independent implementation, and the errors of files that are not what they claim.
+#include "support/backends.h"
 #include "support/gguf_builder.h"
 #include "support/models.h"
 
-#include "backends/cpu/kernels.h"
 #include "backends/cpu/reference.h"
 
 using namespace redline;
 using namespace redline::test;
 
 TEST_CASE(
-    "each tiny model gives the logits of transformers to 1e-3, on every CPU level, fused and decomposed") {
+    "each tiny model gives the logits of transformers to 1e-3, on every backend, fused and decomposed") {
     REQUIRE(tiny_models().size() >= 6);
+    const auto backends = all_test_backends();
     const std::vector<Token> tokens = golden_tokens();
     for (const std::string& name : tiny_models()) {
         const Matrix want = read_npy(golden("models/" + name + ".npy"));
         REQUIRE(want.rows == tokens.size());
-        for (const redline::cpu::Isa isa : redline::cpu::kIsaLevels) {
-            if (isa > redline::cpu::best_isa()) continue;
-            const auto backend = test::cpu(2, redline::cpu::isa_name(isa));
+        for (const auto& backend : backends) {
             const Model model = must(Model::load(golden("models/" + name + ".gguf"), *backend, {64, {}}));
             for (const bool fuse : {true, false}) {
                 SessionOptions options{64, 16, 16};
                 options.cache = CacheType::f32;
                 options.fuse = fuse;
                 const double off = relative_error(all_logits(model, tokens, options), want.values);
-                INFO(name, " on ", redline::cpu::isa_name(isa), fuse ? " fused" : " decomposed");
+                INFO(name, " on ", backend->device().detail, fuse ? " fused" : " decomposed");
                 CHECK(off < 1e-3);
             }
         }
@@ -32,11 +31,12 @@ TEST_CASE(
 }
 
 TEST_CASE("each tiny model gives the reference's logits within the bound that it computes") {
+    std::vector<std::unique_ptr<Backend>> backends = vulkan_backends();
+    backends.push_back(test::cpu());
     for (const std::string& name : tiny_models()) {
         // A logical weight of phi3 is part of a file tensor, which this test reads whole.
         if (name.starts_with("phi")) continue;
-        const auto backend = test::cpu();
-        const Model model = must(Model::load(golden("models/" + name + ".gguf"), *backend, {64, {}}));
+        const Model model = must(Model::inspect(golden("models/" + name + ".gguf"), 64));
         const std::vector<Token> tokens = golden_tokens();
         const CacheShape cache = model.cache_shape(64, CacheType::f16);
         const Plan plan = must(model.plan(64, 64, cache));
@@ -52,14 +52,17 @@ TEST_CASE("each tiny model gives the reference's logits within the bound that it
         }
         Reference reference(plan, std::move(weights));
         reference.run({tokens, 0, 0}, Precision::f32);
-        const std::vector<float> got = all_logits(model, tokens, {64, 64, 64});
-        double worst = 0.0;
-        for (size_t i = 0; i < got.size(); ++i) {
-            const Bounded& want = reference.output()[i];
-            worst = std::max(worst, std::abs(got[i] - want.value) / want.error);
+        for (const auto& backend : backends) {
+            const Model loaded = must(Model::load(golden("models/" + name + ".gguf"), *backend, {64, {}}));
+            const std::vector<float> got = all_logits(loaded, tokens, {64, 64, 64});
+            double worst = 0.0;
+            for (size_t i = 0; i < got.size(); ++i) {
+                const Bounded& want = reference.output()[i];
+                worst = std::max(worst, std::abs(got[i] - want.value) / want.error);
+            }
+            INFO(name, " on ", backend->device().detail, ": worst fraction of the bound ", worst);
+            CHECK(worst <= 1.0);
         }
-        INFO(name, ": worst fraction of the bound ", worst);
-        CHECK(worst <= 1.0);
     }
 }
 

@@ -1,4 +1,5 @@
 // Sessions: chunking, replay, cancelling, shifting, and the cache in a file.
+#include "support/backends.h"
 #include "support/models.h"
 
 #include <fstream>
@@ -8,6 +9,16 @@ using namespace redline;
 using namespace redline::test;
 
 namespace {
+
+// The CPU, with threads that do not divide most sizes, and Vulkan where there is a device.
+std::vector<std::unique_ptr<Backend>>& session_backends() {
+    static std::vector<std::unique_ptr<Backend>> backends = [] {
+        std::vector<std::unique_ptr<Backend>> made = vulkan_backends();
+        made.push_back(test::cpu(3));
+        return made;
+    }();
+    return backends;
+}
 
 std::string temporary(const std::string& name) {
     return std::filesystem::temp_directory_path() / ("redline_session_test_" + name);
@@ -24,19 +35,21 @@ Model tiny(Backend& backend, const std::string& name) {
 }  // namespace
 
 TEST_CASE("session: a prompt in chunks of any size gives the logits of one chunk, and of token by token") {
-    const auto backend = test::cpu();
-    const std::vector<Token> tokens = golden_tokens();
-    for (const std::string& name : tiny_models()) {
-        const Model model = tiny(*backend, name);
-        for (const CacheType type : {CacheType::f32, CacheType::f16}) {
-            // A last bit that differs may round to another half; in floats it stays a last bit.
-            const double bound = type == CacheType::f32 ? 1e-4 : 3e-3;
-            SessionOptions options{64, 64, 64, type};
-            const std::vector<float> whole = all_logits(model, tokens, options);
-            for (const uint32_t batch : {1u, 2u, 5u, 16u, 36u}) {
-                options.batch = options.outputs = batch;
-                INFO(name, " in chunks of ", batch, " with a cache of ", cache_type_name(type));
-                CHECK(relative_error(all_logits(model, tokens, options), whole) < bound);
+    for (const auto& backend : session_backends()) {
+        INFO("on ", backend->device().name);
+        const std::vector<Token> tokens = golden_tokens();
+        for (const std::string& name : tiny_models()) {
+            const Model model = tiny(*backend, name);
+            for (const CacheType type : {CacheType::f32, CacheType::f16}) {
+                // A last bit that differs may round to another half; in floats it stays a last bit.
+                const double bound = type == CacheType::f32 ? 1e-4 : 3e-3;
+                SessionOptions options{64, 64, 64, type};
+                const std::vector<float> whole = all_logits(model, tokens, options);
+                for (const uint32_t batch : {1u, 2u, 5u, 16u, 36u}) {
+                    options.batch = options.outputs = batch;
+                    INFO(name, " in chunks of ", batch, " with a cache of ", cache_type_name(type));
+                    CHECK(relative_error(all_logits(model, tokens, options), whole) < bound);
+                }
             }
         }
     }
@@ -44,192 +57,217 @@ TEST_CASE("session: a prompt in chunks of any size gives the logits of one chunk
 
 TEST_CASE(
     "session: the same tokens give the same logits bit for bit, run after run, whatever the threads do") {
-    const auto backend = test::cpu(3);
-    const Model model = tiny(*backend, "llama3");
-    const std::vector<Token> tokens = golden_tokens();
-    const std::vector<float> first = all_logits(model, tokens, {64, 16, 16});
-    for (int i = 0; i < 20; ++i) CHECK(all_logits(model, tokens, {64, 16, 16}) == first);
+    for (const auto& backend : session_backends()) {
+        INFO("on ", backend->device().name);
+        const Model model = tiny(*backend, "llama3");
+        const std::vector<Token> tokens = golden_tokens();
+        const std::vector<float> first = all_logits(model, tokens, {64, 16, 16});
+        for (int i = 0; i < 20; ++i) CHECK(all_logits(model, tokens, {64, 16, 16}) == first);
+    }
 }
 
 TEST_CASE("session: thousands of single steps with truncation leave no trace in the logits") {
-    const auto backend = test::cpu();
-    const Model model = tiny(*backend, "qwen3");
-    Session session = must(Session::create(model, {64}));
-    const std::vector<Token> tokens = golden_tokens();
-    must(session.feed(tokens));
-    const std::vector<float> want = copy(session.logits());
-    std::mt19937 random(5);
-    for (int i = 0; i < 2000; ++i) {
-        if (session.position() == session.context()) session.truncate(random() % 30);
-        const Token token = Token(random() % model.usable_vocab());
-        must(session.feed(std::span(&token, 1)));
+    for (const auto& backend : session_backends()) {
+        INFO("on ", backend->device().name);
+        const Model model = tiny(*backend, "qwen3");
+        Session session = must(Session::create(model, {64}));
+        const std::vector<Token> tokens = golden_tokens();
+        must(session.feed(tokens));
+        const std::vector<float> want = copy(session.logits());
+        std::mt19937 random(5);
+        for (int i = 0; i < 2000; ++i) {
+            if (session.position() == session.context()) session.truncate(random() % 30);
+            const Token token = Token(random() % model.usable_vocab());
+            must(session.feed(std::span(&token, 1)));
+        }
+        session.truncate(0);
+        must(session.feed(tokens));
+        CHECK(copy(session.logits()) == want);
     }
-    session.truncate(0);
-    must(session.feed(tokens));
-    CHECK(copy(session.logits()) == want);
 }
 
 TEST_CASE("session: a q8_0 cache stays close to an f16 one, and refuses heads that it cannot hold") {
-    const auto backend = test::cpu();
-    const std::vector<Token> tokens = golden_tokens();
-    const Model model = tiny(*backend, "qwen3");
-    SessionOptions q8{64, 16, 16};
-    q8.cache = CacheType::q8_0;
-    const double off = relative_error(all_logits(model, tokens, q8), all_logits(model, tokens, {64, 16, 16}));
-    CHECK(off > 0.0);
-    CHECK(off < 0.1);
-    const Model narrow = tiny(*backend, "llama-tied");
-    const Result<Session> refused = Session::create(narrow, q8);
-    REQUIRE_FALSE(refused.ok());
-    CHECK(refused.error().message.find("use f16") != std::string::npos);
+    for (const auto& backend : session_backends()) {
+        INFO("on ", backend->device().name);
+        const std::vector<Token> tokens = golden_tokens();
+        const Model model = tiny(*backend, "qwen3");
+        SessionOptions q8{64, 16, 16};
+        q8.cache = CacheType::q8_0;
+        const double off =
+            relative_error(all_logits(model, tokens, q8), all_logits(model, tokens, {64, 16, 16}));
+        CHECK(off > 0.0);
+        CHECK(off < 0.1);
+        const Model narrow = tiny(*backend, "llama-tied");
+        const Result<Session> refused = Session::create(narrow, q8);
+        REQUIRE_FALSE(refused.ok());
+        CHECK(refused.error().message.find("use f16") != std::string::npos);
+    }
 }
 
 TEST_CASE("session: more tokens than the context has room for are refused, and nothing is read") {
-    const auto backend = test::cpu();
-    const Model model = tiny(*backend, "qwen2");
-    Session session = must(Session::create(model, {8}));
-    const std::vector<Token> nine(9, 5);
-    CHECK_FALSE(session.feed(nine).ok());
-    CHECK(session.position() == 0);
-    must(session.feed(std::span(nine).first(8)));
-    CHECK_FALSE(session.feed(std::span(nine).first(1)).ok());
-    CHECK(session.position() == 8);
+    for (const auto& backend : session_backends()) {
+        INFO("on ", backend->device().name);
+        const Model model = tiny(*backend, "qwen2");
+        Session session = must(Session::create(model, {8}));
+        const std::vector<Token> nine(9, 5);
+        CHECK_FALSE(session.feed(nine).ok());
+        CHECK(session.position() == 0);
+        must(session.feed(std::span(nine).first(8)));
+        CHECK_FALSE(session.feed(std::span(nine).first(1)).ok());
+        CHECK(session.position() == 8);
+    }
 }
 
 TEST_CASE("session: token ids outside the vocabulary, no tokens and a context of 0 are errors") {
-    const auto backend = test::cpu();
-    const Model model = tiny(*backend, "qwen2");
-    Session session = must(Session::create(model, {8}));
-    CHECK_FALSE(session.feed(std::vector<Token>{-1}).ok());
-    CHECK_FALSE(session.feed(std::vector<Token>{100000}).ok());
-    CHECK_FALSE(session.feed(std::vector<Token>{}).ok());
-    CHECK_FALSE(Session::create(model, {0}).ok());
+    for (const auto& backend : session_backends()) {
+        INFO("on ", backend->device().name);
+        const Model model = tiny(*backend, "qwen2");
+        Session session = must(Session::create(model, {8}));
+        CHECK_FALSE(session.feed(std::vector<Token>{-1}).ok());
+        CHECK_FALSE(session.feed(std::vector<Token>{100000}).ok());
+        CHECK_FALSE(session.feed(std::vector<Token>{}).ok());
+        CHECK_FALSE(Session::create(model, {0}).ok());
+    }
 }
 
 TEST_CASE("session: a context that cannot fit is refused with the numbers and a context that would") {
-    const auto backend = test::cpu();
-    const Model model = tiny(*backend, "llama3");
-    const Result<Session> session = Session::create(model, {uint64_t(1) << 40});
-    REQUIRE_FALSE(session.ok());
-    CHECK(session.error().message.find("cache") != std::string::npos);
-    CHECK(session.error().message.find("a context of") != std::string::npos);
+    for (const auto& backend : session_backends()) {
+        INFO("on ", backend->device().name);
+        const Model model = tiny(*backend, "llama3");
+        const Result<Session> session = Session::create(model, {uint64_t(1) << 40});
+        REQUIRE_FALSE(session.ok());
+        CHECK(session.error().message.find("cache") != std::string::npos);
+        CHECK(session.error().message.find("a context of") != std::string::npos);
+    }
 }
 
 TEST_CASE("session: cancelling ends a step early and the session goes on from where it was") {
-    const auto backend = test::cpu();
-    const Model model = tiny(*backend, "llama3");
-    const std::vector<Token> tokens = golden_tokens();
-    Session session = must(Session::create(model, {64}));
-    std::atomic<bool> cancel{true};
-    CHECK_FALSE(session.feed(tokens, &cancel).ok());
-    CHECK(session.position() == 0);
-    cancel = false;
-    must(session.feed(tokens, &cancel));
-    Session fresh = must(Session::create(model, {64}));
-    must(fresh.feed(tokens));
-    CHECK(copy(session.logits()) == copy(fresh.logits()));
+    for (const auto& backend : session_backends()) {
+        INFO("on ", backend->device().name);
+        const Model model = tiny(*backend, "llama3");
+        const std::vector<Token> tokens = golden_tokens();
+        Session session = must(Session::create(model, {64}));
+        std::atomic<bool> cancel{true};
+        CHECK_FALSE(session.feed(tokens, &cancel).ok());
+        CHECK(session.position() == 0);
+        cancel = false;
+        must(session.feed(tokens, &cancel));
+        Session fresh = must(Session::create(model, {64}));
+        must(fresh.feed(tokens));
+        CHECK(copy(session.logits()) == copy(fresh.logits()));
+    }
 }
 
 TEST_CASE("session: a shift gives what a conversation without the forgotten tokens gives") {
-    const auto backend = test::cpu();
-    const Model model = tiny(*backend, "mixtral");
-    const std::vector<Token> tokens = golden_tokens();
-    Session session = must(Session::create(model, {64}));
-    must(session.feed(tokens));
-    must(session.shift(4, 12));
-    std::vector<Token> left(tokens.begin(), tokens.begin() + 4);
-    left.insert(left.end(), tokens.begin() + 16, tokens.end());
-    CHECK(session.tokens() == left);
-    Session fresh = must(Session::create(model, {64}));
-    must(fresh.feed(left));
-    CHECK(relative_error(session.logits(), fresh.logits()) < 1e-5);
+    for (const auto& backend : session_backends()) {
+        INFO("on ", backend->device().name);
+        const Model model = tiny(*backend, "mixtral");
+        const std::vector<Token> tokens = golden_tokens();
+        Session session = must(Session::create(model, {64}));
+        must(session.feed(tokens));
+        must(session.shift(4, 12));
+        std::vector<Token> left(tokens.begin(), tokens.begin() + 4);
+        left.insert(left.end(), tokens.begin() + 16, tokens.end());
+        CHECK(session.tokens() == left);
+        Session fresh = must(Session::create(model, {64}));
+        must(fresh.feed(left));
+        CHECK(relative_error(session.logits(), fresh.logits()) < 1e-5);
+    }
 }
 
 TEST_CASE("session: a saved cache restores to the same logits, in both cache types") {
-    const auto backend = test::cpu();
-    const Model model = tiny(*backend, "qwen3");
-    const std::vector<Token> tokens = golden_tokens();
-    const std::string path = temporary("cache");
-    for (const CacheType type : {CacheType::f16, CacheType::q8_0, CacheType::f32}) {
-        SessionOptions options{64};
-        options.cache = type;
-        Session session = must(Session::create(model, options));
-        must(session.feed(std::span(tokens).first(30)));
-        must(session.save(path));
-        must(session.feed(std::span(tokens).subspan(30)));
-        options.context = 48;  // another capacity is no obstacle
-        Session other = must(Session::create(model, options));
-        must(other.restore(path));
-        CHECK(other.position() == 30);
-        must(other.feed(std::span(tokens).subspan(30)));
-        CHECK(copy(other.logits()) == copy(session.logits()));
+    for (const auto& backend : session_backends()) {
+        INFO("on ", backend->device().name);
+        const Model model = tiny(*backend, "qwen3");
+        const std::vector<Token> tokens = golden_tokens();
+        const std::string path = temporary("cache");
+        for (const CacheType type : {CacheType::f16, CacheType::q8_0, CacheType::f32}) {
+            SessionOptions options{64};
+            options.cache = type;
+            Session session = must(Session::create(model, options));
+            must(session.feed(std::span(tokens).first(30)));
+            must(session.save(path));
+            must(session.feed(std::span(tokens).subspan(30)));
+            options.context = 48;  // another capacity is no obstacle
+            Session other = must(Session::create(model, options));
+            must(other.restore(path));
+            CHECK(other.position() == 30);
+            must(other.feed(std::span(tokens).subspan(30)));
+            CHECK(copy(other.logits()) == copy(session.logits()));
+        }
+        std::filesystem::remove(path);
     }
-    std::filesystem::remove(path);
 }
 
 TEST_CASE(
     "session: a cache file that is damaged, foreign, too long or of another type is refused and harms "
     "nothing") {
-    const auto backend = test::cpu();
-    const Model model = tiny(*backend, "qwen3"), other_model = tiny(*backend, "qwen2");
-    const std::vector<Token> tokens = golden_tokens();
-    const std::string path = temporary("bad_cache");
-    Session session = must(Session::create(model, {64}));
-    must(session.feed(tokens));
-    must(session.save(path));
-    const std::string sound = must(read_text_file(path));
-    Session target = must(Session::create(model, {64}));
-    must(target.feed(std::span(tokens).first(3)));
-    const auto refuse = [&](const std::string& bytes) {
-        std::ofstream(path, std::ios::binary) << bytes;
-        CHECK_FALSE(target.restore(path).ok());
-        CHECK(target.position() == 3);
-    };
-    for (const size_t size :
-         {size_t(0), size_t(7), size_t(39), size_t(40), sound.size() / 2, sound.size() - 1})
-        refuse(sound.substr(0, size));
-    refuse(sound + "x");
-    for (size_t at = 0; at < sound.size(); at += 97) {
-        std::string broken = sound;
-        broken[at] = char(broken[at] ^ 0x10);
-        refuse(broken);
+    for (const auto& backend : session_backends()) {
+        INFO("on ", backend->device().name);
+        const Model model = tiny(*backend, "qwen3"), other_model = tiny(*backend, "qwen2");
+        const std::vector<Token> tokens = golden_tokens();
+        const std::string path = temporary("bad_cache");
+        Session session = must(Session::create(model, {64}));
+        must(session.feed(tokens));
+        must(session.save(path));
+        const std::string sound = must(read_text_file(path));
+        Session target = must(Session::create(model, {64}));
+        must(target.feed(std::span(tokens).first(3)));
+        const auto refuse = [&](const std::string& bytes) {
+            std::ofstream(path, std::ios::binary) << bytes;
+            CHECK_FALSE(target.restore(path).ok());
+            CHECK(target.position() == 3);
+        };
+        for (const size_t size :
+             {size_t(0), size_t(7), size_t(39), size_t(40), sound.size() / 2, sound.size() - 1})
+            refuse(sound.substr(0, size));
+        refuse(sound + "x");
+        for (size_t at = 0; at < sound.size(); at += 97) {
+            std::string broken = sound;
+            broken[at] = char(broken[at] ^ 0x10);
+            refuse(broken);
+        }
+        std::ofstream(path, std::ios::binary) << sound;
+        Session foreign = must(Session::create(other_model, {64}));
+        CHECK_FALSE(foreign.restore(path).ok());
+        Session small = must(Session::create(model, {16}));
+        CHECK_FALSE(small.restore(path).ok());
+        SessionOptions q8{64};
+        q8.cache = CacheType::q8_0;
+        Session typed = must(Session::create(model, q8));
+        CHECK_FALSE(typed.restore(path).ok());
+        CHECK_FALSE(target.restore(temporary("not_there")).ok());
+        must(target.restore(path));
+        CHECK(target.position() == tokens.size());
+        std::filesystem::remove(path);
     }
-    std::ofstream(path, std::ios::binary) << sound;
-    Session foreign = must(Session::create(other_model, {64}));
-    CHECK_FALSE(foreign.restore(path).ok());
-    Session small = must(Session::create(model, {16}));
-    CHECK_FALSE(small.restore(path).ok());
-    SessionOptions q8{64};
-    q8.cache = CacheType::q8_0;
-    Session typed = must(Session::create(model, q8));
-    CHECK_FALSE(typed.restore(path).ok());
-    CHECK_FALSE(target.restore(temporary("not_there")).ok());
-    must(target.restore(path));
-    CHECK(target.position() == tokens.size());
-    std::filesystem::remove(path);
 }
 
 TEST_CASE("session: saving where nothing can be written is an error and leaves no file behind") {
-    const auto backend = test::cpu();
-    const Model model = tiny(*backend, "qwen3");
-    Session session = must(Session::create(model, {64}));
-    must(session.feed(golden_tokens()));
-    CHECK_FALSE(session.save("/nonexistent/folder/cache").ok());
+    for (const auto& backend : session_backends()) {
+        INFO("on ", backend->device().name);
+        const Model model = tiny(*backend, "qwen3");
+        Session session = must(Session::create(model, {64}));
+        must(session.feed(golden_tokens()));
+        CHECK_FALSE(session.save("/nonexistent/folder/cache").ok());
+    }
 }
 
 TEST_CASE("session: a traced step reports every op with its cost and gives the same logits") {
-    const auto backend = test::cpu();
-    const Model model = tiny(*backend, "llama3");
-    const std::vector<Token> tokens = golden_tokens();
-    Session plain = must(Session::create(model, {64})), traced = must(Session::create(model, {64}));
-    must(plain.feed(tokens));
-    uint64_t weight_bytes = 0;
-    size_t steps = 0;
-    must(traced.feed_traced(tokens, [&](const TraceStep& step) {
-        weight_bytes += step.cost.weight_bytes;
-        ++steps;
-    }));
-    CHECK(copy(traced.logits()) == copy(plain.logits()));
-    CHECK(steps == 2 + 2 * 6 + 1);  // embed, select, six fused ops per layer, the head
-    CHECK(weight_bytes > model.weight_bytes() / 2);
+    for (const auto& backend : session_backends()) {
+        INFO("on ", backend->device().name);
+        const Model model = tiny(*backend, "llama3");
+        const std::vector<Token> tokens = golden_tokens();
+        Session plain = must(Session::create(model, {64})), traced = must(Session::create(model, {64}));
+        must(plain.feed(tokens));
+        uint64_t weight_bytes = 0;
+        size_t steps = 0;
+        must(traced.feed_traced(tokens, [&](const TraceStep& step) {
+            weight_bytes += step.cost.weight_bytes;
+            ++steps;
+        }));
+        CHECK(copy(traced.logits()) == copy(plain.logits()));
+        CHECK(steps == 2 + 2 * 6 + 1);  // embed, select, six fused ops per layer, the head
+        CHECK(weight_bytes > model.weight_bytes() / 2);
+    }
 }
