@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The demo model's training text: conversations, stories, sums and statements, made from the tables beside this file.
 
-The same seed gives the same text. usage: corpus.py [--seed N] [--documents N]    (writes to standard output)
+The same seed gives the same text. usage: corpus.py [--seed N] [--documents N] [--plain]    (writes to standard output)
 """
 
 import argparse
@@ -157,6 +157,10 @@ class Corpus:
             return stories.Teller(self.rng).tell(self.rng.randint(1, 3)) + END
         return self.statements() + END
 
+    def plain_document(self):
+        """A document without chat tokens, for measuring perplexity."""
+        return stories.Teller(self.rng).tell(2) if self.rng.random() < 0.5 else self.statements()
+
     def documents(self, count):
         return [self.document() for _ in range(count)]
 
@@ -165,9 +169,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--documents", type=int, default=10)
+    parser.add_argument("--plain", action="store_true", help="only text without chat tokens")
     args = parser.parse_args()
-    for document in Corpus(args.seed).documents(args.documents):
-        print(document)
+    corpus = Corpus(args.seed)
+    for _ in range(args.documents):
+        print(corpus.plain_document() + "\n" if args.plain else corpus.document())
 
 
 if __name__ == "__main__":
