@@ -19,7 +19,8 @@ Isa best_isa();
 // ---- Matrix times vectors ----
 
 constexpr size_t kPanelRows = 16;
-// With one activation row, kernels read so many panels side by side: hand them multiples, one after the other.
+// With one activation row, kernels read so many panels side by side: hand them multiples, one after the
+// other.
 constexpr size_t kStreamPanels = 4;
 
 // A weight matrix repacked for the kernels: panels of 16 rows, each panel contiguous, zero rows filling up

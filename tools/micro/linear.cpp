@@ -124,7 +124,8 @@ void measure(const Setup& setup, const Format& format, Isa isa, size_t x_rows) {
         x_rows <= 16 && !setup.cached ? std::max<size_t>(2, (size_t(400) << 20) / matrix.bytes()) : 1;
     std::byte* data = allocate(count * matrix.bytes());
     std::mt19937 random(1);
-    // Bytes of 0x20 to 0x3F: as floats, halves and exponents they are small but normal, for subnormals are slow.
+    // Bytes of 0x20 to 0x3F: as floats, halves and exponents they are small but normal, for subnormals are
+    // slow.
     std::vector<std::byte> block_row(kPanelRows * format.row_bytes(cols));
     for (std::byte& byte : block_row) byte = std::byte(0x20 | (random() & 0x1F));
     pack_panel(format, block_row.data(), kPanelRows, cols, data);

@@ -144,24 +144,22 @@ inline void multiply_block(const PanelView& w, size_t panel_begin, size_t panel_
         const size_t cut = smaller(kCutCols, cols - c);
         for (size_t p = panel_begin; p < panel_end; ++p)
             decode_tiles<F>(w.panel(p) + c / F::kBlock * F::kBytes, cut, scratch.weights[p - panel_begin]);
-        // The activations of a pass stay in the first-level cache while all panels meet them. An odd last panel
-        // has a stale neighbour, whose result is not used.
+        // The activations of a pass stay in the first-level cache while all panels meet them. An odd last
+        // panel has a stale neighbour, whose result is not used.
         for (size_t pass = 0; pass < passes.count(); ++pass)
             for (size_t p = 0; p < panel_end - panel_begin; p += 2)
                 multiply_tiles(scratch.weights[p], cut / kTileCols,
                                x + passes.first_row(pass) * x_stride + c * 2, x_stride,
                                scratch.sums[p / 2][pass * kRowStep], c == 0);
     }
-    for (size_t p = panel_begin; p < panel_end; ++p) {
-        const unsigned rows = w.rows_in(p);
-        const size_t side = (p - panel_begin) % 2 * kTile;
-        for (size_t t = 0; t < x_rows; ++t) {
-            __m512 sum = _mm512_load_ps(scratch.sums[(p - panel_begin) / 2][passes.sum_of(t)] + side);
+    for (size_t t = 0; t < x_rows; ++t)
+        for (size_t p = panel_begin; p < panel_end; ++p) {
+            const size_t at = p - panel_begin;
+            __m512 sum = _mm512_load_ps(scratch.sums[at / 2][passes.sum_of(t)] + at % 2 * kTile);
             float* out = y + t * y_stride + p * kPanelRows;
-            if (accumulate) sum = _mm512_add_ps(sum, Avx512::load_rows(out, rows));
-            Avx512::store_rows(out, rows, sum);
+            if (accumulate) sum = _mm512_add_ps(sum, Avx512::load_rows(out, w.rows_in(p)));
+            Avx512::store_rows(out, w.rows_in(p), sum);
         }
-    }
 }
 
 template <class, class F>

@@ -10,8 +10,8 @@ const LinearKernel* linear_avx2_high_k(uint32_t gguf_id);
 const LinearKernel* linear_avx2_nonlinear(uint32_t gguf_id);
 
 const LinearKernel* linear_kernel_avx2(uint32_t gguf_id) {
-    for (const auto find : {linear_avx2_float, linear_avx2_plain, linear_avx2_low_k, linear_avx2_high_k,
-                            linear_avx2_nonlinear})
+    for (const auto find :
+         {linear_avx2_float, linear_avx2_plain, linear_avx2_low_k, linear_avx2_high_k, linear_avx2_nonlinear})
         if (const LinearKernel* kernel = find(gguf_id)) return kernel;
     return nullptr;
 }

@@ -10,8 +10,8 @@ const LinearKernel* linear_avx512_high_k(uint32_t gguf_id);
 const LinearKernel* linear_avx512_nonlinear(uint32_t gguf_id);
 
 const LinearKernel* linear_kernel_avx512(uint32_t gguf_id) {
-    for (const auto find : {linear_avx512_float, linear_avx512_plain, linear_avx512_low_k, linear_avx512_high_k,
-                            linear_avx512_nonlinear})
+    for (const auto find : {linear_avx512_float, linear_avx512_plain, linear_avx512_low_k,
+                            linear_avx512_high_k, linear_avx512_nonlinear})
         if (const LinearKernel* kernel = find(gguf_id)) return kernel;
     return nullptr;
 }

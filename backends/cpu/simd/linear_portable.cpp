@@ -178,8 +178,9 @@ constexpr LinearKernel kAnyFormat = {Activations::f32, f32_bytes, prepare_f32, m
 
 const LinearKernel* linear_kernel_portable(uint32_t gguf_id) {
     if (panel_fields(gguf_id).empty()) return &kAnyFormat;
-    for (const auto find : {find_float<Portable>, find_plain<Portable, Int8Entry>, find_low_k<Portable, Int8Entry>,
-                            find_high_k<Portable, Int8Entry>, find_nonlinear<Portable, Int8Entry>})
+    for (const auto find :
+         {find_float<Portable>, find_plain<Portable, Int8Entry>, find_low_k<Portable, Int8Entry>,
+          find_high_k<Portable, Int8Entry>, find_nonlinear<Portable, Int8Entry>})
         if (const LinearKernel* kernel = find(gguf_id)) return kernel;
     return nullptr;
 }
