@@ -1,7 +1,7 @@
 // Every op on every backend of this build and level of this machine against the reference, within the bound
 // that the reference computes from the data.
 #include "support/backends.h"
-#include "support/op_cases.h"
+#include "support/comparison.h"
 
 #include <doctest/doctest.h>
 

@@ -73,7 +73,8 @@ Options declare(BenchOptions& bench) {
     });
     options.number("-r --repetitions", "times that each test is run", bench.repetitions, 1, 100000);
     options.flag("--no-warmup", "do not run each test once before", bench.warmup, false);
-    options.flag("--ops", "time the operations of a step, one by one, instead", bench.ops);
+    options.flag("--ops", "time operations one by one instead: the model's, or without -m a table of cases",
+                 bench.ops);
     options.choice("-o --output", {"md", "json", "csv", "jsonl"}, "form of the report (default: md)",
                    [&bench](size_t index) { bench.format = BenchFormat(index); });
     add_device_options(options, bench.common);
@@ -81,6 +82,7 @@ Options declare(BenchOptions& bench) {
     options.example("redline bench -m model.gguf");
     options.example("redline bench -m a.gguf,b.gguf -p 512,2048 -n 128 -d 0,4096 -o json > result.json");
     options.example("redline bench -m model.gguf --ops");
+    options.example("redline bench --ops --device vulkan");
     options.remark(
         "A figure is given only when the logits at the end are finite, differ from each other, and are the "
         "same in all repetitions. GB/s counts the weights and the cache that a test has to read; the peak is "
@@ -205,6 +207,11 @@ public:
 
 private:
     Result<int> run_models() {
+        if (options_.models.empty()) {
+            BenchOptions cases = options_;
+            cases.common.threads = uint32_t(options_.threads[0]);
+            return bench_op_cases(cases, interrupts_);
+        }
         for (const std::string& path : options_.models)
             for (const int64_t threads : options_.threads) {
                 ModelOptions model = options_.common;
@@ -284,7 +291,8 @@ int run(const std::vector<std::string>& arguments) {
     BenchOptions bench;
     Options options = declare(bench);
     if (const std::optional<int> code = options.parse(arguments)) return *code;
-    if (const Status given = check_model_given(bench.models.empty() ? "" : bench.models[0]); !given)
+    if (const Status given = check_model_given(bench.models.empty() ? "" : bench.models[0]);
+        !given && !bench.ops)
         return fail(given.error(), kUsage);
     for (const int64_t threads : bench.threads)
         if (threads > kMostThreads)

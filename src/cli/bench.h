@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cli/model_options.h"
+#include "cli/terminal.h"
 
 namespace redline::cli {
 
@@ -67,5 +68,7 @@ std::string report_tail(BenchFormat format);
 
 // Times every distinct op of the model's plan, for steps of one row and of a whole batch.
 Result<int> bench_ops(const LoadedModel& loaded, const BenchOptions& options);
+// Times the op cases, which need no model.
+Result<int> bench_op_cases(const BenchOptions& options, Interrupts& interrupts);
 
 }  // namespace redline::cli

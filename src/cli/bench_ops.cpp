@@ -1,5 +1,7 @@
 #include "cli/bench.h"
 
+#include "cases/speed_cases.h"
+#include "cli/devices.h"
 #include "cli/op_text.h"
 #include "cli/report.h"
 #include "cli/terminal.h"
@@ -8,6 +10,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 namespace redline::cli {
 
@@ -30,40 +33,74 @@ struct StepTimes {
     double seconds = 0.0;
 };
 
-// Steps of `rows` tokens after `depth` others. Each kind of op is given its best time of all repetitions:
-// what another program takes of the machine only ever makes it slower.
-Result<StepTimes> time_step(Session& session, const Plan& plan, uint64_t rows, uint64_t depth,
-                            int repetitions) {
-    const Token token = session.model().tokenizer().adds_bos() ? session.model().tokenizer().bos() : 0;
-    const std::vector<Token> tokens(size_t(std::max(rows, depth)), token);
-    session.truncate(0);
-    if (depth > 0) RL_TRY(session.feed(std::span(tokens).first(size_t(depth))));
+// Runs a step several times. Each kind of op is given its best time of all repetitions: what another program
+// takes of the machine only ever makes it slower.
+Result<StepTimes> time_step(const Plan& plan, uint64_t rows, uint64_t kv_len, int repetitions,
+                            const std::function<Status(const TraceSink&)>& step) {
     std::map<std::string, OpTimes> best;
     for (int i = 0; i <= repetitions; ++i) {
-        session.truncate(depth);
         std::map<std::string, OpTimes> now;
-        const auto sink = [&](const TraceStep& step) {
-            OpTimes& op = now[describe_op(step.step->op, plan)];
+        RL_TRY(step([&](const TraceStep& traced) {
+            OpTimes& op = now[describe_op(traced.step->op, plan)];
             op.count++;
-            op.seconds += step.seconds;
-            op.cost.weight_bytes += step.cost.weight_bytes;
-            op.cost.cache_bytes += step.cost.cache_bytes;
-            op.cost.flops += step.cost.flops;
-        };
-        RL_TRY(session.feed_traced(std::span(tokens).first(size_t(rows)), sink));
+            op.seconds += traced.seconds;
+            op.cost.weight_bytes += traced.cost.weight_bytes;
+            op.cost.cache_bytes += traced.cost.cache_bytes;
+            op.cost.flops += traced.cost.flops;
+        }));
         for (auto& [text, op] : now) {
             op.text = text;
             OpTimes& kept = best[text];
             if (kept.count == 0 || op.seconds < kept.seconds) kept = std::move(op);
         }
     }
-    StepTimes times{rows, depth + rows, {}, 0.0};
+    StepTimes times{rows, kv_len, {}, 0.0};
     for (auto& [text, op] : best) {
         times.seconds += op.seconds;
         times.ops.push_back(std::move(op));
     }
     std::sort(times.ops.begin(), times.ops.end(),
               [](const OpTimes& a, const OpTimes& b) { return a.seconds > b.seconds; });
+    return times;
+}
+
+// Steps of `rows` tokens after `depth` others.
+Result<StepTimes> time_session(Session& session, const Plan& plan, uint64_t rows, uint64_t depth,
+                               int repetitions) {
+    const Token token = session.model().tokenizer().adds_bos() ? session.model().tokenizer().bos() : 0;
+    const std::vector<Token> tokens(size_t(std::max(rows, depth)), token);
+    session.truncate(0);
+    if (depth > 0) RL_TRY(session.feed(std::span(tokens).first(size_t(depth))));
+    return time_step(plan, rows, depth + rows, repetitions, [&](const TraceSink& sink) -> Status {
+        session.truncate(depth);
+        return session.feed_traced(std::span(tokens).first(size_t(rows)), sink);
+    });
+}
+
+// The ops of a case that its step spends most on: embeddings and the like are there to feed them.
+Result<StepTimes> time_case(const OpCase& c, Backend& backend, bool fuse, int repetitions) {
+    Fixture fixture(1, c.rows);
+    const OpCase::Build build = c.declare(fixture);
+    PlanBuilder builder(fixture.weights(), c.cache, c.rows, 1);
+    builder.output(build(builder));
+    const Plan plan = RL_TRY(std::move(builder).finish());
+    const auto weights = RL_TRY(backend.load(fixture.weights(), fixture, {}));
+    const auto cache = RL_TRY(backend.make_cache(c.cache));
+    // Memory that was never written may be cheaper to read than a cache in use.
+    const std::vector<std::byte> entry(c.cache.token_bytes() * c.cache.kv_heads);
+    for (uint32_t layer = 0; layer < c.cache.layers; ++layer)
+        for (uint64_t p = 0; p < c.position; ++p) RL_TRY(cache->write(layer, p, entry));
+    BoundPlan bound = RL_TRY(lower(plan, backend, fuse));
+    const auto executable = RL_TRY(backend.record(std::move(bound), *weights, *cache, Record::direct));
+    std::vector<Token> tokens(c.rows);
+    std::iota(tokens.begin(), tokens.end(), 0);
+    StepTimes times = RL_TRY(
+        time_step(plan, c.rows, c.position + c.rows, repetitions, [&](const TraceSink& sink) -> Status {
+            return executable->run_traced({tokens, c.position, c.rows - 1}, sink);
+        }));
+    std::erase_if(times.ops, [](const OpTimes& op) {
+        return op.text.starts_with("embed") || op.text.starts_with("select");
+    });
     return times;
 }
 
@@ -75,16 +112,24 @@ double gflop_per_second(const OpTimes& op) {
     return op.seconds > 0.0 ? double(op.cost.flops) * 1e-9 / op.seconds : 0.0;
 }
 
+std::string table_head() {
+    return fmt::format("{:>5} {:>10} {:>7} {:>8} {:>8} {:>9}  {}\n", "count", "us", "of all", "GB/s",
+                       "of peak", "GFLOP/s", "op");
+}
+
+std::string table_row(const OpTimes& op, double seconds_of_all, double bandwidth,
+                      std::string_view suffix = "") {
+    return fmt::format("{:>5} {:>10.1f} {:>5.1f} % {:>8.2f} {:>6.0f} % {:>9.1f}  {}{}\n", op.count,
+                       op.seconds * 1e6, 100.0 * op.seconds / seconds_of_all, gb_per_second(op),
+                       bandwidth > 0.0 ? 100e9 * gb_per_second(op) / bandwidth : 0.0, gflop_per_second(op),
+                       op.text, suffix);
+}
+
 std::string as_text(const StepTimes& times, double bandwidth) {
     std::string out = fmt::format("{} row{}, cache of {}: {:.3f} ms in all\n", times.rows,
                                   times.rows == 1 ? "" : "s", times.kv_len, times.seconds * 1e3);
-    out += fmt::format("{:>5} {:>10} {:>7} {:>8} {:>8} {:>9}  {}\n", "count", "us", "of all", "GB/s",
-                       "of peak", "GFLOP/s", "op");
-    for (const OpTimes& op : times.ops)
-        out += fmt::format("{:>5} {:>10.1f} {:>5.1f} % {:>8.2f} {:>6.0f} % {:>9.1f}  {}\n", op.count,
-                           op.seconds * 1e6, 100.0 * op.seconds / times.seconds, gb_per_second(op),
-                           bandwidth > 0.0 ? 100e9 * gb_per_second(op) / bandwidth : 0.0,
-                           gflop_per_second(op), op.text);
+    out += table_head();
+    for (const OpTimes& op : times.ops) out += table_row(op, times.seconds, bandwidth);
     return out + "\n";
 }
 
@@ -122,7 +167,7 @@ Result<int> bench_ops(const LoadedModel& loaded, const BenchOptions& options) {
                               loaded.device, loaded.backend->device().name, loaded.backend->device().detail,
                               bandwidth * 1e-9));
     for (const uint64_t rows : {uint64_t(1), kManyRows}) {
-        const StepTimes times = RL_TRY(time_step(session, plan, rows, depth, options.repetitions));
+        const StepTimes times = RL_TRY(time_session(session, plan, rows, depth, options.repetitions));
         if (options.format == BenchFormat::md)
             out.write(as_text(times, bandwidth));
         else
@@ -133,6 +178,39 @@ Result<int> bench_ops(const LoadedModel& loaded, const BenchOptions& options) {
                                {"device", device_json(loaded)},
                                {"bandwidth_gb_per_s", bandwidth * 1e-9},
                                {"steps", steps}},
+                          options.format == BenchFormat::json) +
+                  "\n");
+    return out.finish();
+}
+
+Result<int> bench_op_cases(const BenchOptions& options, Interrupts& interrupts) {
+    const DeviceChoice choice = RL_TRY(choose_device(options.common.device));
+    const std::unique_ptr<Backend> backend = RL_TRY(open_device(choice, options.common));
+    const double bandwidth = backend->measure_read_bandwidth();
+    Output out;
+    Json cases = Json::array();
+    if (options.format == BenchFormat::md) {
+        out.write(fmt::format("random weights on {} ({}, {}), peak {:.1f} GB/s\n", choice.backend,
+                              backend->device().name, backend->device().detail, bandwidth * 1e-9));
+        out.write(table_head());
+    }
+    for (const OpCase& c : speed_cases()) {
+        const StepTimes times = RL_TRY(time_case(c, *backend, options.common.fuse, options.repetitions));
+        if (interrupts.raised()) return kInterrupted;
+        if (options.format != BenchFormat::md) {
+            cases.push_back(as_json(times, bandwidth));
+            continue;
+        }
+        const std::string suffix = fmt::format("; {} row{}{}", times.rows, times.rows == 1 ? "" : "s",
+                                               c.position > 0 ? fmt::format(" at {}", c.position) : "");
+        for (const OpTimes& op : times.ops)
+            if (!out.write(table_row(op, times.seconds, bandwidth, suffix))) return kDone;
+    }
+    if (options.format != BenchFormat::md)
+        out.write(to_text(Json{{"device", choice.backend},
+                               {"device_name", backend->device().name},
+                               {"bandwidth_gb_per_s", bandwidth * 1e-9},
+                               {"cases", cases}},
                           options.format == BenchFormat::json) +
                   "\n");
     return out.finish();

@@ -1,17 +1,20 @@
-// A plan of a few ops on random weights, for holding a backend to the reference. Inputs are embeddings of a
-// float table with one row per token, so that no test needs a way into a plan that programs do not have.
+// A plan of a few ops on random weights, for holding a backend to the reference and for timing its kernels
+// without a model. Inputs are embeddings of a float table with one row per token, so that no case needs a way
+// into a plan that programs do not have.
 #pragma once
 
-#include "backends/cpu/reference.h"
-#include "support/random_blocks.h"
+#include "cases/random_weights.h"
+#include "plan/plan.h"
 
 #include <functional>
+#include <memory>
 #include <string>
 
-namespace redline::test {
+namespace redline {
 
 class Fixture : public ByteSource {
 public:
+    // `capacity`: rows of the inputs, one per token.
     Fixture(uint32_t seed, uint64_t capacity) : random_(seed), capacity_(capacity) {}
 
     Weight matrix(const Format& format, uint64_t rows, uint64_t cols, uint64_t count = 1) {
@@ -21,6 +24,12 @@ public:
     Weight vector(uint64_t size) {
         const Format& f32 = *find_format("F32");
         return add({"vector", &f32, {1, 1, size}}, WeightRole::vector, random_weights(f32, size, random_));
+    }
+    // Another weight with the content of `w`: as many bytes for a device to read, none more here.
+    Weight copy(Weight w) {
+        weights_.push_back(weights_[size_t(w.index)]);
+        bytes_.push_back(bytes_[size_t(w.index)]);
+        return {int32_t(weights_.size() - 1)};
     }
     // A table whose row t is the input of token t: normal numbers of size 1, each row of another magnitude.
     Weight input(uint64_t width) {
@@ -34,7 +43,7 @@ public:
     }
 
     Status read(size_t tensor, uint64_t offset, std::span<std::byte> out) override {
-        std::memcpy(out.data(), bytes_[tensor].data() + offset, out.size());
+        std::memcpy(out.data(), bytes_[tensor]->data() + offset, out.size());
         return {};
     }
     const std::vector<WeightInfo>& weights() const { return weights_; }
@@ -44,7 +53,7 @@ public:
         for (size_t i = 0; i < weights_.size(); ++i) {
             const Tensor& t = weights_[i].tensor;
             out.emplace_back(t.shape.elements());
-            t.format->decode(bytes_[i].data(), out.back().data(), out.back().size());
+            t.format->decode(bytes_[i]->data(), out.back().data(), out.back().size());
         }
         return out;
     }
@@ -53,14 +62,14 @@ private:
     Weight add(Tensor tensor, WeightRole role, std::vector<std::byte> bytes) {
         tensor.name += std::to_string(weights_.size());
         weights_.push_back({std::move(tensor), role});
-        bytes_.push_back(std::move(bytes));
+        bytes_.push_back(std::make_shared<const std::vector<std::byte>>(std::move(bytes)));
         return {int32_t(weights_.size() - 1)};
     }
 
     std::mt19937 random_;
     uint64_t capacity_;
     std::vector<WeightInfo> weights_;
-    std::vector<std::vector<std::byte>> bytes_;
+    std::vector<std::shared_ptr<const std::vector<std::byte>>> bytes_;
 };
 
 // A case: `declare` adds weights and returns the function that records the ops and yields the slot to
@@ -74,36 +83,4 @@ struct OpCase {
     std::function<Build(Fixture&)> declare;
 };
 
-struct Comparison {
-    double worst_fraction = 0.0;  // of the bound
-    size_t worst = 0;
-    double got = 0.0, want = 0.0, bound = 0.0;
-    double nmse = 0.0;
-    size_t outside = 0, count = 0;
-};
-
-inline Comparison compare(std::span<const float> got, std::span<const Bounded> want) {
-    Comparison c;
-    c.count = want.size();
-    double noise = 0.0, signal = 0.0;
-    for (size_t i = 0; i < want.size(); ++i) {
-        const double off = std::abs(double(got[i]) - want[i].value);
-        // Rounding the result itself to binary32 is always allowed.
-        const double bound = want[i].error + std::abs(want[i].value) * 0x1p-24;
-        const double fraction = off == 0.0 ? 0.0 : off / bound;
-        noise += off * off;
-        signal += want[i].value * want[i].value;
-        if (!(fraction <= 1.0)) ++c.outside;
-        if (fraction > c.worst_fraction || !std::isfinite(fraction)) {
-            c.worst_fraction = std::isfinite(fraction) ? fraction : INFINITY;
-            c.worst = i;
-            c.got = got[i];
-            c.want = want[i].value;
-            c.bound = bound;
-        }
-    }
-    c.nmse = signal > 0.0 ? noise / signal : noise;
-    return c;
-}
-
-}  // namespace redline::test
+}  // namespace redline

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace redline::test {
+namespace redline {
 
 // Byte offsets of the half-precision fields of a block.
 inline std::vector<size_t> half_fields(std::string_view format) {
@@ -48,4 +48,4 @@ inline std::vector<std::byte> random_weights(const Format& format, size_t elemen
     return out;
 }
 
-}  // namespace redline::test
+}  // namespace redline

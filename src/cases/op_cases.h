@@ -1,9 +1,10 @@
-// The op cases that every backend is held to: each op, format, row class and fused flag, at odd sizes too.
+// The op cases: op_cases() is what every backend is held to, each op, format, row class and fused flag, at
+// odd sizes too.
 #pragma once
 
-#include "support/op_fixture.h"
+#include "cases/op_case.h"
 
-namespace redline::test {
+namespace redline {
 
 inline RopeSpec test_rope(uint32_t dims, bool half_split) {
     RopeSpec rope{half_split, {}, 1.0};
@@ -165,4 +166,4 @@ inline std::vector<OpCase> op_cases() {
     return cases;
 }
 
-}  // namespace redline::test
+}  // namespace redline

@@ -1,0 +1,41 @@
+// How far a backend's results are from the reference's.
+#pragma once
+
+#include "backends/cpu/reference.h"
+#include "cases/op_cases.h"
+
+namespace redline::test {
+
+struct Comparison {
+    double worst_fraction = 0.0;  // of the bound
+    size_t worst = 0;
+    double got = 0.0, want = 0.0, bound = 0.0;
+    double nmse = 0.0;
+    size_t outside = 0, count = 0;
+};
+
+inline Comparison compare(std::span<const float> got, std::span<const Bounded> want) {
+    Comparison c;
+    c.count = want.size();
+    double noise = 0.0, signal = 0.0;
+    for (size_t i = 0; i < want.size(); ++i) {
+        const double off = std::abs(double(got[i]) - want[i].value);
+        // Rounding the result itself to binary32 is always allowed.
+        const double bound = want[i].error + std::abs(want[i].value) * 0x1p-24;
+        const double fraction = off == 0.0 ? 0.0 : off / bound;
+        noise += off * off;
+        signal += want[i].value * want[i].value;
+        if (!(fraction <= 1.0)) ++c.outside;
+        if (fraction > c.worst_fraction || !std::isfinite(fraction)) {
+            c.worst_fraction = std::isfinite(fraction) ? fraction : INFINITY;
+            c.worst = i;
+            c.got = got[i];
+            c.want = want[i].value;
+            c.bound = bound;
+        }
+    }
+    c.nmse = signal > 0.0 ? noise / signal : noise;
+    return c;
+}
+
+}  // namespace redline::test
