@@ -25,26 +25,22 @@ struct Affine {
 
 float affine_error(const float* x, const Affine& a) {
     const float inverse = a.scale > 0.0f ? 1.0f / a.scale : 0.0f;
-    float sum = 0.0f;
-    for (int i = 0; i < kSub; ++i) {
+    return sum_of(kSub, [&](int i) {
         const float q = float(level((x[i] + a.minimum) * inverse, 0, 15));
         const float difference = a.scale * q - a.minimum - x[i];
-        sum += difference * difference;
-    }
-    return sum;
+        return difference * difference;
+    });
 }
 
 // The least squares for the levels that `from` gives, within the format's signs.
 Affine refit(const float* x, const Affine& from) {
     const float inverse = from.scale > 0.0f ? 1.0f / from.scale : 0.0f;
-    float q1 = 0.0f, q2 = 0.0f, x1 = 0.0f, qx = 0.0f;
-    for (int i = 0; i < kSub; ++i) {
-        const float q = float(level((x[i] + from.minimum) * inverse, 0, 15));
-        q1 += q;
-        q2 += q * q;
-        x1 += x[i];
-        qx += q * x[i];
-    }
+    float q[kSub];
+    for (int i = 0; i < kSub; ++i) q[i] = float(level((x[i] + from.minimum) * inverse, 0, 15));
+    const float q1 = sum_of(kSub, [&](int i) { return q[i]; });
+    const float q2 = sum_of(kSub, [&](int i) { return q[i] * q[i]; });
+    const float x1 = sum_of(kSub, [&](int i) { return x[i]; });
+    const float qx = sum_of(kSub, [&](int i) { return q[i] * x[i]; });
     const float determinant = float(kSub) * q2 - q1 * q1;
     if (determinant > 0.0f) {
         const Affine fit = {(float(kSub) * qx - x1 * q1) / determinant, (q1 * qx - q2 * x1) / determinant};
