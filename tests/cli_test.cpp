@@ -170,6 +170,7 @@ TEST_CASE("cli: quantize writes a smaller file and says what it lost") {
     check_refused({"quantize", demo, demo, "Q8_0"}, 1, {"the source itself"});
     check_refused({"quantize", file("nowhere.gguf"), out, "Q4_0"}, 1, {"nowhere.gguf"});
     check_refused({"quantize", demo, file("no/folder.gguf"), "Q8_0"}, 1, {"no/folder.gguf"});
+    check_refused({"quantize", demo, "/tmp", "Q8_0", "--overwrite"}, 1, {"/tmp is a folder"});
     const Outcome got = redline_({"quantize", demo, out, "Q4_K_M", "--allow-requantize", "--json"});
     CHECK(got.code == 0);
     CHECK(has(got.err, "bits per weight"));

@@ -255,6 +255,8 @@ TEST_CASE("quantize: never in place, cancelled without a trace, again only when 
     CHECK(!quantize(first, folder / "less.gguf", *find_recipe("Q4_0"), {}).ok());
     must(quantize(first, folder / "less.gguf", *find_recipe("Q4_0"), {.allow_requantize = true}));
     CHECK(!quantize(source, folder / "no/such/folder.gguf", recipe, {}).ok());
+    CHECK(!quantize(source, folder.path.string(), recipe, {}).ok());
+    CHECK(!quantize(source, "/dev/null", recipe, {}).ok());
 }
 
 }  // namespace redline

@@ -70,11 +70,15 @@ std::vector<MetadataEntry> new_metadata(const Metadata& source, const Recipe& re
     return entries;
 }
 
-Status check_not_in_place(const Gguf& source, const std::string& target) {
+// Before any work: a result that could not be put there, or not without harm.
+Status check_target(const Gguf& source, const std::string& target) {
     std::error_code ignored;
     for (size_t i = 0; i < source.file_count(); ++i)
         if (std::filesystem::equivalent(source.file(uint32_t(i)).path(), target, ignored))
             return error("{} is the source itself; name another file for the result", target);
+    if (std::filesystem::is_directory(target, ignored)) return error("{} is a folder, not a file", target);
+    if (std::filesystem::exists(target, ignored) && !std::filesystem::is_regular_file(target, ignored))
+        return error("{} is not a regular file", target);
     return {};
 }
 
@@ -218,7 +222,7 @@ Result<QuantizeReport> quantize(const Gguf& source, const std::string& target, c
     const auto named = [&](Error problem) { return error("{}: {}", source.path(), problem.message); };
     auto jobs = plan_tensors(source, recipe, options.allow_requantize);
     if (!jobs) return named(jobs.error());
-    RL_TRY(check_not_in_place(source, target));
+    RL_TRY(check_target(source, target));
 
     QuantizeReport report;
     std::vector<NewTensor> directory;
