@@ -1,5 +1,6 @@
 // The program: finds the command and hands it the rest of the line.
 #include "cli/command.h"
+#include "cli/demo_model.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
 #include "cli/version.h"
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <new>
 
@@ -16,8 +18,9 @@
 
 namespace redline::cli {
 
-static const Command* const kCommands[] = {&run_command,  &chat_command,     &bench_command,  &info_command,
-                                           &eval_command, &tokenize_command, &devices_command};
+static const Command* const kCommands[] = {&run_command,      &chat_command,   &bench_command,
+                                           &info_command,     &eval_command,   &tokenize_command,
+                                           &quantize_command, &devices_command};
 
 static std::string overview() {
     std::string out =
@@ -28,10 +31,12 @@ static std::string overview() {
         "\n  redline COMMAND --help    the options of a command\n"
         "  redline --version         version, compiler and devices\n"
         "\nto begin\n"
-        "  get a model file (NAME.gguf, for example a Q4_K_M quantization of a small instruct model), then\n"
-        "  redline chat -m NAME.gguf\n"
-        "  redline run -m NAME.gguf -p \"Once upon a time\" -n 100\n"
-        "  redline info -m NAME.gguf    says what is in a file and whether it fits here\n";
+        "  redline chat                  talk with the small demo model that comes with redline\n"
+        "  redline run --chat -p \"What is GGUF?\"    or ask it one question\n"
+        "  redline chat -m NAME.gguf     the same with a model of yours, for example a Q4_K_M file of a "
+        "small\n"
+        "                                instruct model\n"
+        "  redline info -m NAME.gguf     says what is in a file and whether it fits here\n";
     std::string archs;
     for (const Arch* arch : all_archs())
         for (const std::string& name : arch->names) archs += (archs.empty() ? "" : ", ") + name;
@@ -52,6 +57,19 @@ static int print(const std::string& text) {
     return out.finish();
 }
 
+// Without a word: what this is, and on a terminal a chat at the touch of a key.
+static int begin() {
+    print(overview());
+    if (!is_terminal(STDIN_FILENO) || !is_terminal(STDOUT_FILENO) || !find_demo_model().ok()) return kUsage;
+    show("\nEnter begins a chat with the demo model, Ctrl-D leaves: ");
+    for (int letter = std::getchar(); letter != '\n'; letter = std::getchar())
+        if (letter == EOF) {
+            show("\n");
+            return kDone;
+        }
+    return chat_command.run({});
+}
+
 static Error unknown_command(const std::string& name) {
     std::vector<std::string> known;
     for (const Command* command : kCommands) known.emplace_back(command->name);
@@ -61,10 +79,7 @@ static Error unknown_command(const std::string& name) {
 }
 
 static int dispatch(const std::vector<std::string>& arguments) {
-    if (arguments.empty()) {
-        print(overview());
-        return kUsage;
-    }
+    if (arguments.empty()) return begin();
     const std::string& name = arguments.front();
     if (name == "-h" || name == "--help" || name == "help") return print(overview());
     if (name == "--version" || name == "version") return print(version_text());

@@ -116,7 +116,7 @@ TEST_CASE("cli: the overview, the help of every command, and the version") {
     CHECK(version.code == 0);
     CHECK(has(version.out, "built with"));
     CHECK(has(version.out, "cpu"));
-    for (const std::string name : {"run", "chat", "bench", "info", "eval"}) {
+    for (const std::string name : {"run", "chat", "bench", "info", "eval", "quantize"}) {
         INFO(name);
         CHECK(has(help.out, "\n  " + name + " "));
         const Outcome own = redline_({name, "--help"});
@@ -127,6 +127,62 @@ TEST_CASE("cli: the overview, the help of every command, and the version") {
         std::istringstream lines(own.out);
         for (std::string line; std::getline(lines, line);) CHECK_MESSAGE(line.size() <= 110, line);
     }
+}
+
+TEST_CASE("cli: without a model named, the demo model answers") {
+    const Outcome ran = redline_({"run", "--chat", "-p", "What is GGUF?", "--temp", "0"});
+    CHECK(ran.code == 0);
+    CHECK(has(ran.out, "file"));
+    CHECK(has(ran.err, "demo model"));
+    CHECK(has(ran.err, "tok/s"));
+    const Outcome talked = redline_({"chat", "--temp", "0"}, "How much is 2 plus 3?\n");
+    CHECK(talked.code == 0);
+    CHECK(has(talked.out, "5"));
+    const Outcome measured = redline_({"bench", "-p", "8", "-n", "2", "-r", "1"});
+    CHECK(measured.code == 0);
+    CHECK(has(measured.out, "pp8"));
+}
+
+TEST_CASE("cli: an installed program finds the demo model beside it, from any folder") {
+    const std::filesystem::path root = file("installed");
+    std::filesystem::create_directories(root / "bin");
+    std::filesystem::create_directories(root / "share/redline");
+    std::filesystem::copy_file(RL_REDLINE, root / "bin/redline");
+    std::filesystem::create_symlink(root / "bin/redline", file("link"));
+    std::filesystem::copy_file(std::string(RL_SOURCE_DIR) + "/models/demo/redline-demo-q8_0.gguf",
+                               root / "share/redline/redline-demo-q8_0.gguf");
+    for (const std::string& program : {(root / "bin/redline").string(), file("link")}) {
+        Launch what;
+        what.arguments = {program, "run", "-v", "--chat", "-p", "hi", "-n", "2"};
+        const Outcome got = launch(what);
+        CHECK(got.code == 0);
+        CHECK(has(got.err, (root / "share/redline").string()));
+    }
+}
+
+TEST_CASE("cli: quantize writes a smaller file and says what it lost") {
+    const std::string demo = std::string(RL_SOURCE_DIR) + "/models/demo/redline-demo-q8_0.gguf";
+    const std::string out = file("quantized.gguf");
+    check_refused({"quantize"}, 2, {"IN.gguf OUT.gguf TYPE"});
+    check_refused({"quantize", demo, out}, 2, {"IN.gguf OUT.gguf TYPE"});
+    check_refused({"quantize", demo, out, "Q9_0"}, 2, {"Q9_0", "Q4_K_M"});
+    check_refused({"quantize", demo, out, "Q4_0"}, 1, {"Q8_0 already", "--allow-requantize"});
+    check_refused({"quantize", demo, demo, "Q8_0"}, 1, {"the source itself"});
+    check_refused({"quantize", file("nowhere.gguf"), out, "Q4_0"}, 1, {"nowhere.gguf"});
+    check_refused({"quantize", demo, file("no/folder.gguf"), "Q8_0"}, 1, {"no/folder.gguf"});
+    check_refused({"quantize", demo, "/tmp", "Q8_0", "--overwrite"}, 1, {"/tmp is a folder"});
+    const Outcome got = redline_({"quantize", demo, out, "Q4_K_M", "--allow-requantize", "--json"});
+    CHECK(got.code == 0);
+    CHECK(has(got.err, "bits per weight"));
+    const Json report = Json::parse(got.out);
+    CHECK(report["file_bytes"] == std::filesystem::file_size(out));
+    CHECK(report["tensors"][0]["to"] == "Q6_K");
+    CHECK(report["tensors"][0]["rmse"] > 0.0);
+    check_refused({"quantize", demo, out, "Q4_0", "--allow-requantize"}, 1, {"exists", "--overwrite"});
+    const Outcome again = redline_({"quantize", demo, out, "Q8_0", "--overwrite", "-q"});
+    CHECK(again.code == 0);
+    CHECK(again.err.empty());
+    CHECK(redline_({"run", "-m", out, "-p", "a", "-n", "1"}).code == 0);
 }
 
 TEST_CASE("cli: an unknown command or option gets the nearest known one as a hint") {
@@ -164,7 +220,7 @@ TEST_CASE("cli: a bad value names the option, what it takes, and what it got") {
 }
 
 TEST_CASE("cli: a model that is missing, a folder, cut short, or of another kind") {
-    for (const std::string name : {"run", "chat", "bench", "info"}) check_refused({name}, 2, {"-m FILE"});
+    check_refused({"info"}, 2, {"-m FILE"});
     check_refused({"eval", "-f", "x"}, 2, {"-m FILE"});
     check_refused({"run", "-p", "a", "-m", file("nowhere.gguf")}, 1, {"nowhere.gguf", "No such file"});
     check_refused({"run", "-p", "a", "-m", "/"}, 1, {"folder"});

@@ -1,6 +1,7 @@
 #include "cli/bench.h"
 
 #include "base/hash.h"
+#include "cli/demo_model.h"
 #include "cli/model_facts.h"
 #include "cli/terminal.h"
 #include "memory/budget.h"
@@ -43,9 +44,10 @@ void add_list(Options& options, std::string_view names, std::string help, int64_
 }
 
 Options declare(BenchOptions& bench) {
-    Options options("bench", "measure the speed of a model", {"bench -m MODEL[,MODEL...] [options]"});
+    Options options("bench", "measure the speed of a model", {"bench [-m MODEL[,MODEL...]] [options]"});
     options.group("tests");
-    options.each("-m --model", "FILE[,FILE...]", "models in GGUF form",
+    options.each("-m --model", "FILE[,FILE...]",
+                 "models in GGUF form; without: the demo model that comes with redline",
                  [&bench](const std::string& text) -> Status {
                      for (std::string& name : split_list(text)) bench.models.push_back(std::move(name));
                      return {};
@@ -291,9 +293,10 @@ int run(const std::vector<std::string>& arguments) {
     BenchOptions bench;
     Options options = declare(bench);
     if (const std::optional<int> code = options.parse(arguments)) return *code;
-    if (const Status given = check_model_given(bench.models.empty() ? "" : bench.models[0]);
-        !given && !bench.ops)
-        return fail(given.error(), kUsage);
+    if (!bench.ops || !bench.models.empty()) {
+        if (bench.models.empty()) bench.models.emplace_back();
+        if (const Status found = take_demo_model(bench.models[0]); !found) return fail(found.error(), kUsage);
+    }
     for (const int64_t threads : bench.threads)
         if (threads > kMostThreads)
             return fail(error("-t/--threads takes numbers up to {}, not {}", kMostThreads, threads), kUsage);

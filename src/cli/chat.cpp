@@ -1,5 +1,6 @@
 // redline chat: a conversation at the terminal, or one turn per line of a pipe.
 #include "cli/conversation.h"
+#include "cli/demo_model.h"
 #include "cli/line_reader.h"
 #include "cli/model_options.h"
 #include "cli/report.h"
@@ -22,7 +23,7 @@ struct ChatOptions {
 };
 
 Options declare(ChatOptions& chat) {
-    Options options("chat", "talk with an instruct model", {"chat -m MODEL [options]"});
+    Options options("chat", "talk with an instruct model", {"chat [-m MODEL] [options]"});
     GenerateOptions& generate = chat.conversation.generate;
     options.group("conversation");
     options.text("-sys --system-prompt", "TEXT", "what the model is told before the first turn", chat.system);
@@ -214,7 +215,7 @@ int run(const std::vector<std::string>& arguments) {
     if (chat.list_formats) return list_formats();
     if (chat.escapes)
         for (std::string& stop : chat.conversation.generate.stops) stop = unescape(stop);
-    if (const Status given = check_model_given(chat.model.model); !given) return fail(given.error(), kUsage);
+    if (const Status found = take_demo_model(chat.model.model); !found) return fail(found.error(), kUsage);
     const Result<int> code = chat_with(chat, options);
     return code ? code.value() : fail(code.error());
 }

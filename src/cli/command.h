@@ -26,6 +26,7 @@ extern const Command bench_command;
 extern const Command info_command;
 extern const Command eval_command;
 extern const Command tokenize_command;
+extern const Command quantize_command;
 extern const Command devices_command;
 
 // "redline: MESSAGE" to stderr, in red on a terminal; returns `code`.

@@ -1,4 +1,5 @@
 // redline run: one prompt in, one text out.
+#include "cli/demo_model.h"
 #include "cli/model_options.h"
 #include "cli/prompt.h"
 #include "cli/report.h"
@@ -85,13 +86,14 @@ void add_output_options(Options& options, RunOptions& run) {
 
 Options declare(RunOptions& run) {
     Options options("run", "make text from a prompt",
-                    {"run -m MODEL -p TEXT [options]", "run -m MODEL -f FILE [options]",
-                     "run -m MODEL [options] < FILE"});
+                    {"run [-m MODEL] -p TEXT [options]", "run [-m MODEL] -f FILE [options]",
+                     "run [-m MODEL] [options] < FILE"});
     add_prompt_options(options, run);
     add_output_options(options, run);
     add_model_options(options, run.model);
     add_sampling_options(options, run.sampling);
     add_voice_options(options);
+    options.example("redline run --chat -p \"What is GGUF?\"");
     options.example("redline run -m model.gguf -p \"Once upon a time\" -n 200");
     options.example("redline run -m model.gguf --chat -p \"Summarize:\" -f report.txt --temp 0");
     options.example("git diff | redline run -m model.gguf --chat -p \"Write a commit message for this:\"");
@@ -210,7 +212,7 @@ int run(const std::vector<std::string>& arguments) {
     if (!run.system.empty() && !run.chat) return fail(error("-sys/--system-prompt goes with --chat"), kUsage);
     if (run.prompt.escapes)
         for (std::string& stop : run.generate.stops) stop = unescape(stop);
-    if (const Status given = check_model_given(run.model.model); !given) return fail(given.error(), kUsage);
+    if (const Status found = take_demo_model(run.model.model); !found) return fail(found.error(), kUsage);
     const Result<std::optional<std::string>> text = gather_prompt(run.prompt);
     if (!text) return fail(text.error());
     if (!text.value())

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Asks a model the held-out questions, greedily, and has it tell stories. Needs no package beyond Python.
 
-usage: check.py REDLINE [MODEL.gguf] [-o RESULT.md] [--device NAME]
+usage: check.py REDLINE [MODEL.gguf] [-o RESULT.md] [--device NAME]    (no model: the demo model)
 Exit code 0 when at least 32 of the 40 answers carry the expected fact and all stories hold for 200 tokens.
 """
 

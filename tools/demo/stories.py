@@ -25,7 +25,7 @@ OPENINGS = [
     "There once lived {a} {adj} {kind} {place}. {His} name was {n}, and everybody [liked|knew|loved] {him}.",
     "{n} was {a} {adj} {kind} who lived {place}.",
     "Long ago, {place}, there was {a} {adj} {kind} named {n}.",
-    "[One|It was one] {weather} morning [when |]{n}, {a} {adj} {kind}, woke up very early.",
+    "[One {weather} morning,|It was a {weather} morning when] {n}, {a} {adj} {kind}, woke up very early.",
 ]
 HABITS = [
     "Every [day|morning|evening], {n} [went for a walk|sat in front of the door|looked at the sky|sang a little song|played with {his} {thing}].",

@@ -1,0 +1,166 @@
+// redline quantize: a model file again, with its matrices in fewer bits.
+#include "quantize/quantize.h"
+
+#include "cli/model_options.h"
+#include "cli/report.h"
+#include "cli/terminal.h"
+#include "memory/budget.h"
+
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <map>
+#include <thread>
+
+namespace redline::cli {
+
+namespace {
+
+struct QuantizeCommand {
+    std::vector<std::string> words;  // IN, OUT and TYPE
+    uint32_t threads = 0;
+    bool allow_requantize = false;
+    bool overwrite = false;
+    bool json = false;
+};
+
+Options declare(QuantizeCommand& command) {
+    Options options("quantize", "write a model again in fewer bits",
+                    {"quantize IN.gguf OUT.gguf TYPE [options]"});
+    options.group("how");
+    options.number("-t --threads", "threads; 0: one per core", command.threads, 0, kMostThreads);
+    options.flag("--allow-requantize", "take a file that is quantized already, though errors add up",
+                 command.allow_requantize);
+    options.flag("--overwrite", "replace OUT.gguf if it exists", command.overwrite);
+    options.flag("--json", "print a report with the error of each tensor as one JSON object", command.json);
+    add_voice_options(options);
+    options.example("redline quantize model-f16.gguf model-q4_k_m.gguf Q4_K_M");
+    options.example("redline quantize model-bf16.gguf model-q8_0.gguf Q8_0 --json | jq '.tensors[0]'");
+    std::string types;
+    for (const Recipe& recipe : recipes()) types += fmt::format(" {} ({});", recipe.name, recipe.summary);
+    types.back() = '.';
+    options.remark("TYPE is one of:" + types);
+    options.remark(
+        "The source holds F32, F16 or BF16. Vectors and norms stay as they are; rows that do not divide into "
+        "the blocks of a format get Q8_0 or F16. The metadata are kept, and a split model becomes one file. "
+        "OUT "
+        "appears when it is complete; -v lists the tensors.");
+    return options;
+}
+
+// Takes the words that belong to no option out of the arguments.
+std::vector<std::string> take_words(const std::vector<std::string>& arguments,
+                                    std::vector<std::string>& words) {
+    std::vector<std::string> rest;
+    for (size_t i = 0; i < arguments.size(); ++i) {
+        const bool option = arguments[i].size() > 1 && arguments[i][0] == '-';
+        (option ? rest : words).push_back(arguments[i]);
+        if ((arguments[i] == "-t" || arguments[i] == "--threads") && i + 1 < arguments.size())
+            rest.push_back(arguments[++i]);
+    }
+    return rest;
+}
+
+Result<const Recipe*> check_usage(const QuantizeCommand& command) {
+    if (command.words.size() != 3)
+        return error(
+            "quantize takes IN.gguf OUT.gguf TYPE, and {} {} given; redline quantize --help shows how",
+            command.words.size(), command.words.size() == 1 ? "word was" : "words were");
+    std::vector<std::string> names;
+    for (const Recipe& recipe : recipes()) names.emplace_back(recipe.name);
+    const Recipe* recipe = find_recipe(command.words[2]);
+    if (!recipe) return error("the type \"{}\" is not one of {}", command.words[2], fmt::join(names, ", "));
+    return recipe;
+}
+
+Json describe(const QuantizeCommand& command, const Recipe& recipe, const QuantizeReport& report,
+              double seconds) {
+    Json tensors = Json::array();
+    for (const QuantizedTensor& t : report.tensors)
+        tensors.push_back({{"name", t.name},
+                           {"from", t.from},
+                           {"to", t.to},
+                           {"rows", t.shape.rows * t.shape.count},
+                           {"cols", t.shape.cols},
+                           {"bytes_before", t.bytes_before},
+                           {"bytes_after", t.bytes_after},
+                           {"rmse", t.rmse},
+                           {"rms", t.rms}});
+    return {{"source", command.words[0]},
+            {"target", command.words[1]},
+            {"type", recipe.name},
+            {"bytes_before", report.bytes_before},
+            {"bytes_after", report.bytes_after},
+            {"file_bytes", report.file_bytes},
+            {"seconds", seconds},
+            {"tensors", std::move(tensors)}};
+}
+
+void say_report(const std::string& target, const QuantizeReport& report, double seconds) {
+    std::map<std::string_view, size_t> counts;
+    const QuantizedTensor* worst = nullptr;
+    uint64_t elements = 0;
+    const auto relative = [](const QuantizedTensor& t) { return t.rms > 0.0 ? t.rmse / t.rms : 0.0; };
+    for (const QuantizedTensor& t : report.tensors) {
+        say_detail(fmt::format("{:<32} {:>5} -> {:<5} {:>10}  rmse {:.3e} ({:.2f} %)", t.name, t.from, t.to,
+                               format_bytes(t.bytes_after), t.rmse, 100.0 * relative(t)));
+        ++counts[t.to];
+        elements += t.shape.elements();
+        if (!worst || relative(t) > relative(*worst)) worst = &t;
+    }
+    std::string formats;
+    for (const auto& [name, count] : counts)
+        formats += fmt::format("{}{} {}", formats.empty() ? "" : ", ", count, name);
+    say(fmt::format(
+        "{}: {} ({:.2f} bits per weight), tensors: {}, in {:.1f} s", target, format_bytes(report.file_bytes),
+        8.0 * double(report.bytes_after) / double(std::max<uint64_t>(elements, 1)), formats, seconds));
+    if (worst && worst->rmse > 0.0)
+        say(fmt::format("largest error: {:.2f} % of the weights' size, in {}", 100.0 * relative(*worst),
+                        worst->name));
+}
+
+Result<int> quantize_file(const QuantizeCommand& command, const Recipe& recipe) {
+    const std::string& target = command.words[1];
+    const Gguf source = RL_TRY(Gguf::open(command.words[0]));
+    QuantizeOptions options;
+    options.threads =
+        command.threads > 0 ? command.threads : std::max(1u, std::thread::hardware_concurrency());
+    options.allow_requantize = command.allow_requantize;
+    const Interrupts interrupts(true);
+    options.cancel = interrupts.flag();
+    ProgressLine progress("quantizing");
+    options.progress = [&](uint64_t done, uint64_t total) { progress.update(done, total); };
+    if (!command.overwrite && std::filesystem::exists(target)) {
+        std::error_code ignored;
+        if (!std::filesystem::equivalent(command.words[0], target, ignored))
+            return error("{} exists; remove it, name another file or give --overwrite", target);
+    }
+    const auto start = std::chrono::steady_clock::now();
+    const QuantizeReport report = RL_TRY(quantize(source, target, recipe, options));
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (report.cancelled) {
+        note(fmt::format("interrupted; {} was not written", target));
+        return int(kInterrupted);
+    }
+    say_report(target, report, seconds);
+    Output out;
+    if (command.json) out.write(to_text(describe(command, recipe, report, seconds)) + "\n");
+    return out.finish();
+}
+
+int run(const std::vector<std::string>& arguments) {
+    QuantizeCommand command;
+    Options options = declare(command);
+    const std::vector<std::string> rest = take_words(arguments, command.words);
+    if (const std::optional<int> code = options.parse(rest)) return *code;
+    const Result<const Recipe*> recipe = check_usage(command);
+    if (!recipe) return fail(recipe.error(), kUsage);
+    const Result<int> code = quantize_file(command, *recipe.value());
+    return code ? code.value() : fail(code.error());
+}
+
+}  // namespace
+
+extern const Command quantize_command = {"quantize", "write a model again in fewer bits", run};
+
+}  // namespace redline::cli

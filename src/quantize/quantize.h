@@ -1,0 +1,39 @@
+// Writes a model file anew with its matrices in smaller formats. Reads, encodes and writes a few rows at a
+// time, so that memory stays bounded whatever the size of the model.
+#pragma once
+
+#include "base/file.h"
+#include "quantize/recipe.h"
+
+#include <atomic>
+#include <functional>
+
+namespace redline {
+
+struct QuantizeOptions {
+    uint32_t threads = 1;
+    bool allow_requantize = false;                          // sources that are quantized already
+    std::function<void(uint64_t, uint64_t)> progress = {};  // bytes of the source done, and in all
+    const std::atomic<bool>* cancel = nullptr;
+};
+
+struct QuantizedTensor {
+    std::string name;
+    std::string_view from, to;
+    Shape shape;
+    uint64_t bytes_before = 0, bytes_after = 0;
+    double rmse = 0.0;  // of what the new bytes decode to against what the old ones do
+    double rms = 0.0;   // of the old values
+};
+
+struct QuantizeReport {
+    std::vector<QuantizedTensor> tensors;        // in file order, those copied included
+    uint64_t bytes_before = 0, bytes_after = 0;  // of the tensors
+    uint64_t file_bytes = 0;                     // of the new file
+    bool cancelled = false;                      // then there is no new file
+};
+
+Result<QuantizeReport> quantize(const Gguf& source, const std::string& target, const Recipe& recipe,
+                                const QuantizeOptions& options);
+
+}  // namespace redline

@@ -1,0 +1,173 @@
+// The model that comes with the program: that it answers, and that every backend and every quantization of it
+// says the same.
+#include "cli/demo_model.h"
+#include "cli/perplexity.h"
+#include "quantize/quantize.h"
+#include "run/generate.h"
+#include "support/backends.h"
+#include "support/models.h"
+#include "text/chat_format.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <map>
+#include <regex>
+
+namespace redline {
+
+using namespace test;
+
+namespace {
+
+const std::string kSource = RL_SOURCE_DIR;
+
+// Of the F16 file that was quantized, with chunks of 512 tokens.
+constexpr double kPerplexityF16 = 1.42849;
+
+std::string demo() {
+    return must(cli::find_demo_model());
+}
+
+// A token and how far its logit is above the next.
+struct Choice {
+    Token token = 0;
+    float lead = 0.0f;
+};
+constexpr float kEven = 0.5f;
+
+Choice best_of(std::span<const float> logits) {
+    size_t best = 0;
+    float second = -INFINITY;
+    for (size_t i = 1; i < logits.size(); ++i) {
+        if (logits[i] > logits[best]) {
+            second = logits[best];
+            best = i;
+        } else {
+            second = std::max(second, logits[i]);
+        }
+    }
+    return {Token(best), logits[best] - second};
+}
+
+class Demo {
+public:
+    explicit Demo(Backend& backend, const std::string& path = demo())
+        : model_(must(Model::load(path, backend, {}))),
+          format_(must(ChatFormat::detect(model_.gguf().metadata(), model_.tokenizer()))) {}
+
+    std::string answer(const std::string& question, int64_t tokens = 150) {
+        return go(format_.encode(model_.tokenizer(), {{Role::user, question}}), tokens);
+    }
+    std::string go_on(const std::string& text, int64_t tokens) {
+        return go(model_.tokenizer().encode(text, {true, false}), tokens);
+    }
+    // The likeliest tokens of an answer; where `given` has a token, that one is taken in its place.
+    std::vector<Choice> choices(const std::string& question, std::span<const Choice> given, size_t count) {
+        Session session = must(Session::create(model_, {.context = 512}));
+        must(session.feed(format_.encode(model_.tokenizer(), {{Role::user, question}})));
+        std::vector<Choice> out;
+        for (size_t i = 0; i < count; ++i) {
+            out.push_back(best_of(session.logits().first(model_.usable_vocab())));
+            const Token next = i < given.size() ? given[i].token : out.back().token;
+            must(session.feed(std::span(&next, 1)));
+        }
+        return out;
+    }
+    // Of the first `chunks` chunks of the held-out text.
+    double perplexity(uint64_t chunk, uint64_t chunks) {
+        const std::string text = must(read_text_file(kSource + "/models/demo/heldout.txt"));
+        std::vector<Token> tokens = model_.tokenizer().encode(text, {true, false});
+        tokens.resize(std::min<size_t>(tokens.size(), chunk * chunks));
+        Session session = must(Session::create(model_, {.context = chunk, .outputs = uint32_t(chunk)}));
+        return must(cli::measure_perplexity(
+                        session, tokens, chunk, [](uint64_t, double) { return true; }, nullptr))
+            .value();
+    }
+
+private:
+    std::string go(const std::vector<Token>& prompt, int64_t tokens) {
+        Session session = must(Session::create(model_, {.context = 512}));
+        SamplerOptions greedy;
+        greedy.temperature = 0.0f;
+        Sampler sampler = must(make_sampler(model_, greedy, false, 512));
+        must(read_prompt(session, sampler, prompt));
+        GenerateOptions options;
+        options.max_tokens = tokens;
+        return must(generate(session, sampler, options, [](std::string_view) { return true; })).text;
+    }
+
+    Model model_;
+    ChatFormat format_;
+};
+
+}  // namespace
+
+TEST_CASE("demo: at least 32 of 40 held-out questions get an answer with the expected fact") {
+    const auto backend = test::cpu();
+    Demo model(*backend);
+    std::ifstream in(kSource + "/tools/demo/heldout.tsv");
+    int asked = 0;
+    int right = 0;
+    for (std::string line; std::getline(in, line);) {
+        const size_t tab = line.find('\t');
+        if (line.starts_with('#') || tab == line.npos) continue;
+        const std::string said = model.answer(line.substr(0, tab));
+        const bool good = std::regex_search(said, std::regex(line.substr(tab + 1), std::regex::icase));
+        if (!good) MESSAGE(line.substr(0, tab) << " -> " << said);
+        right += good;
+        ++asked;
+    }
+    MESSAGE(right << " of " << asked << " right");
+    CHECK(asked == 40);
+    CHECK(right >= 32);
+}
+
+TEST_CASE("demo: every backend says the same, and predicts as well") {
+    const auto reference = test::cpu();
+    Demo first(*reference);
+    const std::string questions[] = {"how much is 12 + 7?", "Tell me a story about a fox"};
+    // Beginnings that the model knows one end of.
+    std::map<std::string, std::string> known;
+    for (const char* text :
+         {"GGUF is a file format for language models: one file", "A week has seven days: Monday,",
+          "Q4_K_M means: 4 bits per weight,", "The KV cache holds the keys and"})
+        known[text] = first.go_on(text, 8);
+    const double perplexity = first.perplexity(128, 2);
+    std::map<std::string, std::vector<Choice>> expected;
+    for (const std::string& question : questions) expected[question] = first.choices(question, {}, 20);
+    for (const auto& backend : all_test_backends()) {
+        CAPTURE(backend->device().name);
+        CAPTURE(backend->device().detail);
+        Demo other(*backend);
+        for (const auto& [text, end] : known) CHECK(other.go_on(text, 8) == end);
+        for (const auto& [question, wanted] : expected) {
+            const std::vector<Choice> got = other.choices(question, wanted, wanted.size());
+            for (size_t i = 0; i < wanted.size(); ++i) {
+                CAPTURE(question);
+                CAPTURE(i);
+                // The corpus gives several answers to a question, so that some choices are as good as even.
+                CHECK((got[i].token == wanted[i].token || wanted[i].lead < kEven));
+            }
+        }
+        CHECK(other.perplexity(128, 2) == doctest::Approx(perplexity).epsilon(0.01));
+    }
+    CHECK(first.answer(questions[0]).find("19") != std::string::npos);
+}
+
+TEST_CASE("demo: quantization costs less than 1 % of perplexity in Q8_0 and 5 % in Q4_K_M") {
+    const auto backend = test::cpu();
+    const double eight = Demo(*backend).perplexity(512, 1000);
+    CHECK(eight < 1.01 * kPerplexityF16);
+    CHECK(eight > 0.99 * kPerplexityF16);
+    // The F16 file is too large to be kept; eight bits are as good a source for four.
+    const std::string path = (std::filesystem::temp_directory_path() / "redline_demo_q4.gguf").string();
+    const Gguf source = must(Gguf::open(demo()));
+    must(quantize(source, path, *find_recipe("Q4_K_M"), {.threads = 2, .allow_requantize = true}));
+    Demo four(*backend, path);
+    std::filesystem::remove(path);
+    CHECK(four.perplexity(512, 1000) < 1.05 * kPerplexityF16);
+    CHECK(four.answer("What is GGUF?").find("file") != std::string::npos);
+}
+
+}  // namespace redline

@@ -1,0 +1,262 @@
+// The encoders against the decoders and known errors, and the writing of whole files.
+#include "quantize/quantize.h"
+
+#include "gguf/writer.h"
+#include "quantize/encode.h"
+#include "support/gguf_builder.h"
+#include "support/models.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <random>
+#include <sstream>
+
+namespace redline {
+
+using namespace test;
+
+namespace {
+
+constexpr const char* kEncoders[] = {"Q8_0", "Q4_0", "Q4_K", "Q6_K"};
+
+std::vector<float> decoded(const Encoder& encoder, const std::vector<float>& values) {
+    std::vector<std::byte> blocks(encoder.format->row_bytes(values.size()));
+    encoder.encode(values.data(), blocks.data(), values.size());
+    std::vector<float> out(values.size());
+    encoder.format->decode(blocks.data(), out.data(), out.size());
+    return out;
+}
+
+double rmse(const std::vector<float>& a, const std::vector<float>& b) {
+    double sum = 0.0;
+    for (size_t i = 0; i < a.size(); ++i)
+        sum += (double(a[i]) - double(b[i])) * (double(a[i]) - double(b[i]));
+    return std::sqrt(sum / double(a.size()));
+}
+
+std::vector<float> normal(size_t count, uint32_t seed, float size = 1.0f) {
+    std::mt19937 random(seed);
+    std::normal_distribution<float> distribution(0.0f, size);
+    std::vector<float> out(count);
+    for (float& value : out) value = distribution(random);
+    return out;
+}
+
+struct Folder {
+    std::filesystem::path path;
+    Folder() {
+        std::string name = (std::filesystem::temp_directory_path() / "redline_quantize_XXXXXX").string();
+        path = ::mkdtemp(name.data());
+    }
+    ~Folder() { std::filesystem::remove_all(path); }
+    std::string operator/(const std::string& name) const { return path / name; }
+    size_t files() const {
+        return size_t(
+            std::distance(std::filesystem::directory_iterator(path), std::filesystem::directory_iterator()));
+    }
+};
+
+Bytes halves(const std::vector<float>& values) {
+    Bytes out;
+    for (const float value : values) append(out, float_to_half(value));
+    return out;
+}
+
+// A model of eight layers with one matrix of each kind that matters, and a key of each type.
+GgufBuilder small_model() {
+    GgufBuilder b;
+    b.add("general.architecture", std::string("llama")).add("general.file_type", uint32_t(1));
+    b.add("llama.block_count", uint32_t(8))
+        .add("a.bool", true)
+        .add("a.u8", uint8_t(200))
+        .add("a.i8", int8_t(-3));
+    b.add("a.u16", uint16_t(60000)).add("a.i16", int16_t(-300)).add("a.i32", int32_t(-70000));
+    b.add("a.u64", UINT64_MAX).add("a.i64", INT64_MIN).add("a.f32", 0.1f).add("a.f64", 1e-300);
+    b.add("a.texts", std::vector<std::string>{"", "\xE2\x82\xAC", "x"})
+        .add("a.floats", std::vector<float>{1.5f, -2.0f});
+    b.add("a.ints", std::vector<int32_t>{-1, 2}).add("a.bytes", std::vector<uint8_t>{0, 255});
+    b.tensor("token_embd.weight", {256, 6}, 1, halves(normal(256 * 6, 1)));
+    b.tensor_f32("output_norm.weight", {256}, normal(256, 2));
+    for (int layer = 0; layer < 8; ++layer) {
+        const std::string at = "blk." + std::to_string(layer) + ".";
+        b.tensor_f32(at + "attn_v.weight", {256, 3}, normal(256 * 3, 10u + uint32_t(layer)));
+        b.tensor_f32(at + "ffn_up.weight", {256, 3}, normal(256 * 3, 30u + uint32_t(layer)));
+    }
+    b.tensor_f32("blk.0.attn_q.weight", {96, 3}, normal(96 * 3, 50));
+    b.tensor_f32("blk.0.attn_k.weight", {40, 3}, normal(40 * 3, 51));
+    b.tensor_f32("blk.0.ffn_gate_inp.weight", {256, 4}, normal(256 * 4, 52));
+    b.tensor_f32("blk.2.ffn_down_exps.weight", {256, 3, 4}, normal(256 * 12, 53));
+    return b;
+}
+
+std::vector<float> values_of(const Gguf& file, const std::string& name) {
+    const GgufTensor* tensor = file.find(name);
+    REQUIRE(tensor);
+    std::vector<std::byte> bytes(tensor->bytes);
+    must(file.read(*tensor, 0, bytes));
+    std::vector<float> out(tensor->tensor.shape.elements());
+    const uint64_t cols = tensor->tensor.shape.cols;
+    for (uint64_t at = 0; at < out.size(); at += cols)
+        tensor->tensor.format->decode(bytes.data() + at / cols * tensor->tensor.row_bytes(), &out[at], cols);
+    return out;
+}
+
+std::string content(const std::string& path) {
+    std::ostringstream text;
+    text << std::ifstream(path, std::ios::binary).rdbuf();
+    return text.str();
+}
+
+std::string refusal(const GgufBuilder& model, const std::string& type = "Q4_K_M") {
+    const Folder folder;
+    model.save(folder / "in.gguf");
+    const Gguf source = must(Gguf::open(folder / "in.gguf"));
+    const auto result = quantize(source, folder / "out.gguf", *find_recipe(type), {});
+    CHECK(folder.files() == 1);
+    REQUIRE(!result.ok());
+    return result.error().message;
+}
+
+}  // namespace
+
+TEST_CASE("encoders: normal values lose no more than with llama.cpp") {
+    // Root-mean-square errors of llama-quantize 0.7 --pure on 2 M values of the standard normal distribution.
+    const std::pair<const char*, double> peer[] = {
+        {"Q8_0", 0.005346}, {"Q6_K", 0.017702}, {"Q4_0", 0.085836}, {"Q4_K", 0.071282}};
+    for (const auto& [name, error] : peer) {
+        CAPTURE(name);
+        const std::vector<float> values = normal(1 << 18, 7);
+        const double own = rmse(values, decoded(*find_encoder(name), values));
+        CHECK(own <= 1.02 * error);
+        CHECK(own >= 0.8 * error);  // less than possible would be a mistake of this test
+    }
+}
+
+TEST_CASE("encoders: a block is never worse than what the largest value alone would give") {
+    for (const char* name : kEncoders) {
+        CAPTURE(name);
+        const Encoder& encoder = *find_encoder(name);
+        const int steps = std::string(name) == "Q8_0" ? 127 : std::string(name) == "Q6_K" ? 31 : 7;
+        for (uint32_t seed = 0; seed < 50; ++seed) {
+            const std::vector<float> values =
+                normal(256, 100 + seed, std::pow(10.0f, float(seed % 6) - 3.0f));
+            float most = 0.0f;
+            for (const float value : values) most = std::max(most, std::fabs(value));
+            // Rounding to whole steps of the largest value errs by half a step at most.
+            CHECK(rmse(values, decoded(encoder, values)) <= 0.5 * double(most) / steps);
+        }
+    }
+}
+
+TEST_CASE("encoders: odd blocks decode to finite values near them") {
+    std::vector<std::vector<float>> odd(8, std::vector<float>(256, 0.0f));
+    odd[1].assign(256, 1.0f);
+    odd[2].assign(256, -3.5f);
+    odd[3][77] = -1000.0f;
+    for (int i = 0; i < 256; ++i) odd[4][i] = i % 2 ? 1e-30f : -1e-30f;
+    for (int i = 0; i < 256; ++i) odd[5][i] = float(i);
+    for (int i = 0; i < 256; ++i) odd[6][i] = -100.0f - float(i % 7);
+    for (int i = 0; i < 256; ++i) odd[7][i] = i == 3 ? 1.0f : 1e-8f;
+    for (const char* name : kEncoders)
+        for (size_t k = 0; k < odd.size(); ++k) {
+            CAPTURE(name);
+            CAPTURE(k);
+            const std::vector<float> got = decoded(*find_encoder(name), odd[k]);
+            float most = 0.0f;
+            for (const float value : odd[k]) most = std::max(most, std::fabs(value));
+            for (const float value : got) CHECK(std::isfinite(value));
+            // Below 1e-7 a half-precision scale has no digits left.
+            CHECK(rmse(odd[k], got) <= std::max(0.08 * double(most), 1e-7));
+        }
+}
+
+TEST_CASE("quantize: the mix, the metadata, and what is left alone") {
+    const Folder folder;
+    small_model().save(folder / "in.gguf");
+    const Gguf source = must(Gguf::open(folder / "in.gguf"));
+    const QuantizeReport report =
+        must(quantize(source, folder / "out.gguf", *find_recipe("q4_k_m"), {.threads = 3}));
+    const Gguf made = must(Gguf::open(folder / "out.gguf"));
+    CHECK(made.file_bytes() == report.file_bytes);
+    CHECK(must(made.metadata().integer("general.file_type")) == 15);
+    CHECK(must(made.metadata().integer("general.quantization_version")) == 2);
+    for (const auto& [key, value] : source.metadata().entries()) {
+        CAPTURE(key);
+        if (key == "general.file_type") continue;
+        const MetadataValue* kept = made.metadata().find(key);
+        REQUIRE(kept);
+        CHECK(kept->value == value.value);
+        CHECK(kept->gguf_type == value.gguf_type);
+        CHECK(kept->element_type == value.element_type);
+    }
+    const auto format = [&](const std::string& name) { return made.find(name)->tensor.format->name; };
+    CHECK(format("token_embd.weight") == "Q6_K");  // it is the output as well
+    CHECK(format("output_norm.weight") == "F32");
+    CHECK(format("blk.0.ffn_gate_inp.weight") == "F32");
+    CHECK(format("blk.0.attn_q.weight") == "Q8_0");  // rows of 96
+    CHECK(format("blk.0.attn_k.weight") == "F16");   // rows of 40
+    CHECK(format("blk.2.ffn_down_exps.weight") == "Q4_K");
+    for (int layer = 0; layer < 8; ++layer) {
+        const bool more = layer == 0 || layer == 3 || layer == 6 || layer == 7;
+        CHECK(format(fmt::format("blk.{}.attn_v.weight", layer)) == (more ? "Q6_K" : "Q4_K"));
+        CHECK(format(fmt::format("blk.{}.ffn_up.weight", layer)) == "Q4_K");
+    }
+    for (const QuantizedTensor& tensor : report.tensors) {
+        CAPTURE(tensor.name);
+        const double error = rmse(values_of(source, tensor.name), values_of(made, tensor.name));
+        CHECK(error == doctest::Approx(tensor.rmse));
+        CHECK((tensor.from == tensor.to) == (error == 0.0));
+    }
+    must(quantize(source, folder / "one.gguf", *find_recipe("Q4_K_M"), {.threads = 1}));
+    CHECK(content(folder / "one.gguf") == content(folder / "out.gguf"));
+}
+
+TEST_CASE("quantize: sources that it refuses, and no file stays behind") {
+    GgufBuilder twice = small_model();
+    twice.tensor("blk.1.attn_q.weight", {32, 2}, 2, Bytes(36));  // Q4_0
+    CHECK(refusal(twice).find("--allow-requantize") != std::string::npos);
+    GgufBuilder strange = small_model();
+    strange.tensor("blk.1.attn_q.weight", {256, 2}, 16, Bytes(132));  // IQ2_XXS
+    CHECK(refusal(strange).find("IQ2_XXS") != std::string::npos);
+    GgufBuilder broken = small_model();
+    std::vector<float> values = normal(512, 3);
+    values[300] = NAN;
+    broken.tensor_f32("blk.1.attn_q.weight", {256, 2}, values);
+    CHECK(refusal(broken).find("row 1 that is not finite") != std::string::npos);
+    values[300] = 3e38f;
+    GgufBuilder large = small_model();
+    large.tensor_f32("blk.1.attn_q.weight", {256, 2}, values);
+    CHECK(refusal(large, "Q8_0").find("too large for Q8_0") != std::string::npos);
+    GgufBuilder nameless = small_model();
+    nameless.keys.erase(nameless.keys.begin());
+    CHECK(refusal(nameless).find("general.architecture") != std::string::npos);
+}
+
+TEST_CASE("quantize: never in place, cancelled without a trace, again only when told") {
+    const Folder folder;
+    small_model().save(folder / "in.gguf");
+    const Gguf source = must(Gguf::open(folder / "in.gguf"));
+    const Recipe& recipe = *find_recipe("Q8_0");
+    std::filesystem::create_symlink(folder / "in.gguf", folder / "link.gguf");
+    for (const char* name : {"in.gguf", "link.gguf"}) {
+        const auto result = quantize(source, folder / name, recipe, {});
+        REQUIRE(!result.ok());
+        CHECK(result.error().message.find("the source itself") != std::string::npos);
+    }
+    const std::atomic<bool> cancel = true;
+    CHECK(must(quantize(source, folder / "out.gguf", recipe, {.cancel = &cancel})).cancelled);
+    CHECK(folder.files() == 2);
+    must(quantize(source, folder / "out.gguf", recipe, {}));
+    const Gguf first = must(Gguf::open(folder / "out.gguf"));
+    // Already in the format asked for: copied, which is no second quantization.
+    must(quantize(first, folder / "same.gguf", recipe, {}));
+    CHECK(content(folder / "same.gguf") == content(folder / "out.gguf"));
+    CHECK(!quantize(first, folder / "less.gguf", *find_recipe("Q4_0"), {}).ok());
+    must(quantize(first, folder / "less.gguf", *find_recipe("Q4_0"), {.allow_requantize = true}));
+    CHECK(!quantize(source, folder / "no/such/folder.gguf", recipe, {}).ok());
+    CHECK(!quantize(source, folder.path.string(), recipe, {}).ok());
+    CHECK(!quantize(source, "/dev/null", recipe, {}).ok());
+}
+
+}  // namespace redline
