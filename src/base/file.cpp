@@ -14,7 +14,8 @@ static std::string reason() {
 }
 
 Result<File> File::open(const std::string& path) {
-    const int handle = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    // O_NONBLOCK: a named pipe must be refused, not waited for.
+    const int handle = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (handle < 0) return error("cannot open {}: {}", path, reason());
     File file(handle, path, 0);
     struct stat info = {};
@@ -60,12 +61,27 @@ void File::forget(uint64_t offset, uint64_t bytes) const {
     ::posix_fadvise(handle_, off_t(offset), off_t(bytes), POSIX_FADV_DONTNEED);
 }
 
+Result<std::string> read_stream(int handle, const std::string& name, uint64_t limit) {
+    std::string text;
+    char chunk[1 << 16];
+    while (true) {
+        const ssize_t got = ::read(handle, chunk, sizeof(chunk));
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return error("cannot read {}: {}", name, reason());
+        if (got == 0) return text;
+        text.append(chunk, size_t(got));
+        if (text.size() > limit) return error("{} has more than the {} bytes accepted here", name, limit);
+    }
+}
+
 Result<std::string> read_text_file(const std::string& path, uint64_t limit) {
-    const File file = RL_TRY(File::open(path));
-    if (file.size() > limit)
-        return error("{} has {} bytes, more than the {} accepted here", path, file.size(), limit);
-    std::string text(file.size(), '\0');
-    RL_TRY(file.read(0, std::as_writable_bytes(std::span(text))));
+    const int handle = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (handle < 0) return error("cannot open {}: {}", path, reason());
+    struct stat info = {};
+    const bool folder = ::fstat(handle, &info) == 0 && S_ISDIR(info.st_mode);
+    Result<std::string> text = folder ? Result<std::string>(error("{} is a folder, not a file", path))
+                                      : read_stream(handle, path, limit);
+    ::close(handle);
     return text;
 }
 

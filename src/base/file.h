@@ -36,7 +36,10 @@ private:
 };
 
 // Whole small files (prompts, templates): refuses above `limit` bytes.
+// A pipe or device will do.
 Result<std::string> read_text_file(const std::string& path, uint64_t limit = uint64_t(1) << 30);
+// All that comes from an open handle; `name` is for errors.
+Result<std::string> read_stream(int handle, const std::string& name, uint64_t limit);
 
 // Writes beside the target and renames over it on commit(), so that readers see the old or the new file,
 // never half.

@@ -50,6 +50,7 @@ Options declare(BenchOptions& bench) {
                  "models in GGUF form; without: the demo model that comes with redline",
                  [&bench](const std::string& text) -> Status {
                      for (std::string& name : split_list(text)) bench.models.push_back(std::move(name));
+                     if (text.empty()) return error("was given an empty name");
                      return {};
                  });
     add_list(options, "-p --n-prompt", "prompts of so many tokens, read in chunks; 0: none", 0,

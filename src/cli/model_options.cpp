@@ -11,7 +11,13 @@ namespace redline::cli {
 
 void add_model_options(Options& options, ModelOptions& target) {
     options.group("model");
-    options.text("-m --model", "FILE", "model in GGUF form; of a split model the first part", target.model);
+    options.each("-m --model", "FILE", "model in GGUF form; of a split model the first part",
+                 [&target](const std::string& name) -> Status {
+                     // An unset variable of a script must not end up at the demo model.
+                     if (name.empty()) return error("was given an empty name");
+                     target.model = name;
+                     return {};
+                 });
     options.number("-c --ctx-size",
                    fmt::format("tokens of context; 0: as many as the model was trained for (default: {}, "
                                "or the model's own if that is less)",

@@ -4,9 +4,7 @@
 #include "cli/sampling_options.h"
 #include "cli/terminal.h"
 
-#include <cerrno>
-#include <cstring>
-
+#include <fcntl.h>
 #include <unistd.h>
 
 namespace redline::cli {
@@ -14,18 +12,8 @@ namespace redline::cli {
 static constexpr uint64_t kMostText = uint64_t(1) << 30;
 
 Result<std::string> read_standard_input() {
-    std::string text;
-    char chunk[1 << 16];
-    while (true) {
-        const ssize_t got = ::read(STDIN_FILENO, chunk, sizeof(chunk));
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0 && errno == EBADF) return text;
-        if (got < 0) return error("cannot read standard input: {}", std::strerror(errno));
-        if (got == 0) return text;
-        text.append(chunk, size_t(got));
-        if (text.size() > kMostText)
-            return error("standard input has more than the {} bytes accepted here", kMostText);
-    }
+    if (::fcntl(STDIN_FILENO, F_GETFD) < 0) return std::string();  // closed
+    return read_stream(STDIN_FILENO, "standard input", kMostText);
 }
 
 static std::string without_last_line_end(std::string text) {
