@@ -96,6 +96,13 @@ struct QuantizeArgs {
     float eps;
 };
 
+struct HalvesArgs {
+    uint width;
+    uint rows_of;
+    uint has_norm;
+    float eps;
+};
+
 struct RouteArgs {
     uint experts;
     uint used;

@@ -75,8 +75,9 @@ void weigh_tile() {
             chances[i * THREADS + t] = p;
             sum += p;
         }
+        // The sum depends on what every lane read of `tops`, so the write below comes after. No subgroupBarrier: not
+        // all subgroups come here, and lavapipe 26 makes it one of the whole work-group.
         sum = subgroupAdd(sum);
-        subgroupBarrier();
         if (subgroupElect()) {
             corrections[i] = before == kNone ? 0.0 : exp(before - now);
             tops[i] = now;

@@ -47,6 +47,7 @@ struct Features {
             if (!v13) extensions.push_back(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
         }
         if (!report.matrices.empty()) {
+            v12.vulkanMemoryModel = VK_TRUE;  // the kernels for matrices are written in it
             matrix.sType = kMatrixFeatures;
             matrix.cooperativeMatrix = VK_TRUE;
             chain(matrix);

@@ -14,6 +14,7 @@ struct WeightLayout {
     const char* name;  // of the format's snippet: "q4_k"
     uint32_t planes = 1;
     std::array<uint32_t, 4> bytes = {};  // of each plane, per block of the file
+    bool quantized() const { return planes > 1; }
     // Takes `blocks` blocks of the file apart; out[p] is where plane p goes.
     void (*pack)(const std::byte* file, uint64_t blocks, const std::array<std::byte*, 4>& out) = nullptr;
 };

@@ -10,6 +10,9 @@ namespace {
 // Rows of the matrix that a subgroup owns: two share each load of the activations.
 constexpr uint32_t kRowsPerSubgroup = 2;
 constexpr uint32_t kTile = 64;  // of linear_mat, both ways
+// Work-groups of kernels that prepare activations by themselves: more than fill a device only prepare more
+// often.
+constexpr uint64_t kMostOwners = 1024;
 
 uint32_t power_of_two(uint32_t n) {
     uint32_t p = 1;
@@ -17,12 +20,8 @@ uint32_t power_of_two(uint32_t n) {
     return p;
 }
 
-uint64_t groups_for(uint64_t rows, uint32_t per_subgroup, const Device& device) {
-    const uint64_t per_group = uint64_t(per_subgroup) * std::max(1u, kThreads / device.subgroup());
-    return (rows + per_group - 1) / per_group;
-}
-
-args::LinearArgs linear_args(const PlacedWeight& w, const WeightPart& part, const Product& p) {
+args::LinearArgs linear_args(const PlacedWeight& w, const WeightPart& part, const Product& p,
+                             const Norm& norm) {
     args::LinearArgs push = {};
     push.rows = uint32_t(part.rows);
     push.cols = uint32_t(w.cols);
@@ -32,34 +31,83 @@ args::LinearArgs linear_args(const PlacedWeight& w, const WeightPart& part, cons
     push.rows_of = p.rows_kind;
     push.has_bias = p.bias ? 1 : 0;
     push.accumulate = p.accumulate ? 1 : 0;
+    push.has_norm = norm ? 1 : 0;
+    push.eps = norm.eps;
     return push;
 }
 
-Status record_vec(Recorder& recorder, const View& view, const Product& p, const PlacedWeight& w,
-                  const WeightPart& part) {
-    const uint32_t tokens = power_of_two(p.rows);
-    return recorder.dispatch(
-        {fmt::format("linear_vec.{}", w.layout->name), 5, 1, {kThreads, kRowsPerSubgroup, tokens}},
-        {part.buffer, p.x, p.y, view.step, view.vector(p.bias, view.step)}, linear_args(w, part, p),
-        {groups_for(part.rows, kRowsPerSubgroup, recorder.device()), (p.rows + tokens - 1) / tokens});
+struct Tiles {
+    std::string shader;
+    std::vector<uint32_t> constants;
+    uint32_t rows;    // of the weight, per work-group
+    uint32_t tokens;  // likewise
+};
+
+// Tiles of linear_coop: 128 x 128 where shared memory holds them, with subgroups of about 64 x 32.
+Tiles coop_tiles(const Device& device, const PlacedWeight& w, const MatrixShape& shape) {
+    const uint32_t threads = 256, subgroups = threads / device.subgroup();
+    const uint64_t large = (128 + 128) * (64 / 4 + 2) * 8 + uint64_t(subgroups) * shape.m * shape.n * 4;
+    const bool fits = large <= device.report().limits.maxComputeSharedMemorySize && subgroups <= 8;
+    const uint32_t size = fits ? 128 : 64, depth = fits ? 64 : 32;
+    uint32_t across = 1;
+    while (across * across < subgroups && size / (across * 2) >= shape.m) across *= 2;
+    const uint32_t down = subgroups / across;
+    return {fmt::format("linear_coop.{}", w.layout->name),
+            {threads, size, size, depth, shape.m, shape.n, shape.k, across, down},
+            size,
+            size};
 }
 
 // Rows are cut so that no dispatch alone fills a submission.
-Status record_mat(Recorder& recorder, const View& view, const Product& p, const PlacedWeight& w,
-                  const WeightPart& part) {
+Status record_tiles(Recorder& recorder, const View& view, const Product& p, const PlacedWeight& w,
+                    const WeightPart& part, const Tiles& tiles, const Activations& x, bool matrices) {
     const double per_row = 2.0 * double(part.rows) * double(w.cols);
-    const double fit = std::max(1.0, recorder.flops_per_segment() / per_row / kTile);
-    const uint32_t step = uint32_t(std::min(fit, 1e6)) * kTile;
+    const double fit = std::max(1.0, recorder.flops_per_segment() / per_row / tiles.tokens);
+    const uint32_t step = uint32_t(std::min(fit, 1e6)) * tiles.tokens;
+    const Binding bias = view.vector(p.bias, view.step);
     for (uint32_t first = 0; first < p.rows; first += step) {
         const uint32_t rows = std::min(step, p.rows - first);
-        args::LinearArgs push = linear_args(w, part, p);
+        args::LinearArgs push = linear_args(w, part, p, {});
         push.first_token = first;
-        RL_TRY(recorder.dispatch({fmt::format("linear_mat.{}", w.layout->name), 5, 1, {}},
-                                 {part.buffer, p.x, p.y, view.step, view.vector(p.bias, view.step)}, push,
-                                 {(part.rows + kTile - 1) / kTile, (rows + kTile - 1) / kTile},
-                                 per_row * rows));
+        const Groups groups = {(part.rows + tiles.rows - 1) / tiles.rows,
+                               (rows + tiles.tokens - 1) / tiles.tokens};
+        const PipelineSpec spec = {tiles.shader, matrices ? 6u : 5u, 1, tiles.constants};
+        if (matrices)
+            RL_TRY(recorder.dispatch(spec, {part.buffer, x.prepared(), p.y, view.step, bias, x.scales()},
+                                     push, groups, per_row * rows));
+        else
+            RL_TRY(recorder.dispatch(spec, {part.buffer, x.floats(), p.y, view.step, bias}, push, groups,
+                                     per_row * rows));
     }
     return {};
+}
+
+Status record_part(Recorder& recorder, const View& view, const Product& p, const PlacedWeight& w,
+                   const WeightPart& part, const Activations& x, Path path) {
+    if (path == Path::tiles)
+        return record_tiles(recorder, view, p, w, part,
+                            {fmt::format("linear_mat.{}", w.layout->name), {}, kTile, kTile}, x, false);
+    if (path == Path::matrices)
+        return record_tiles(recorder, view, p, w, part,
+                            coop_tiles(recorder.device(), w, *matrix_shape(recorder.device().report())), x,
+                            true);
+    const uint32_t tokens = std::min(kFewRows, power_of_two(p.rows));
+    const Binding bias = view.vector(p.bias, view.step);
+    Groups groups = {vector_groups(part.rows, kRowsPerSubgroup, recorder.device()),
+                     (p.rows + tokens - 1) / tokens};
+    if (path == Path::floats)
+        return recorder.dispatch(
+            {fmt::format("linear_vec.{}", w.layout->name), 5, 1, {kThreads, kRowsPerSubgroup, tokens}},
+            {part.buffer, x.floats(), p.y, view.step, bias}, linear_args(w, part, p, {}), groups);
+    const bool own = path == Path::dot_own;
+    if (own) groups.x = std::min(groups.x, kMostOwners);
+    return recorder.dispatch({fmt::format("linear_dot.{}", w.layout->name),
+                              6,
+                              1,
+                              {kThreads, kRowsPerSubgroup, tokens, own, uint32_t(w.cols)}},
+                             {part.buffer, own ? x.raw() : x.prepared(), p.y, view.step, bias,
+                              view.vector(x.norm().gain, view.step)},
+                             linear_args(w, part, p, own ? x.norm() : Norm{}), groups);
 }
 
 class ProductKernel : public VulkanKernel {
@@ -69,26 +117,34 @@ public:
         Weight bias;
         Slot y;
     };
-    ProductKernel(Slot x, Norm norm, std::vector<Part> parts, bool accumulate)
-        : x_(x), norm_(norm), parts_(std::move(parts)), accumulate_(accumulate) {}
+    ProductKernel(Slot x, Norm norm, std::vector<Part> parts, bool accumulate, const Plan& plan,
+                  const Device& device)
+        : x_(x), norm_(norm), parts_(std::move(parts)), accumulate_(accumulate), device_(device) {
+        for (const Part& part : parts_) tensors_.push_back(plan.weight(part.w).tensor);
+    }
 
-    uint64_t scratch(const Plan& plan) const override { return norm_ ? aligned(plan.slot_bytes(x_)) : 0; }
+    Precision precision(uint64_t rows) const override {
+        Precision loosest = Precision::f32;
+        for (const Tensor& tensor : tensors_)
+            loosest =
+                std::max(loosest, precision_of(path_of(device_, *tensor.format, tensor.shape.cols, rows)));
+        return loosest;
+    }
+    uint64_t scratch(const Plan& plan) const override { return Activations::scratch(plan, x_); }
 
     Status record(Recorder& recorder, const View& view) const override {
-        Binding x = view.slot(x_);
-        if (norm_) {
-            recorder.claim_scratch();
-            x = view.scratch_at(0, x.bytes);
-            RL_TRY(record_norm(recorder, view, x_, norm_, view.width(x_), x));
-            recorder.barrier();
-        }
-        for (const Part& part : parts_) {
-            Product product{part.w, x, view.slot(part.y), view.rows_of(part.y)};
-            product.rows_kind = rows_kind(view.plan, part.y);
-            product.stride = view.width(part.y);
-            product.bias = part.bias;
+        std::vector<Path> paths;
+        for (const Tensor& tensor : tensors_)
+            paths.push_back(path_of(device_, *tensor.format, tensor.shape.cols, view.rows_of(x_)));
+        Activations x(x_, norm_);
+        RL_TRY(x.prepare(recorder, view, paths));
+        for (size_t i = 0; i < parts_.size(); ++i) {
+            Product product{parts_[i].w, view.slot(parts_[i].y), view.rows_of(parts_[i].y)};
+            product.rows_kind = rows_kind(view.plan, parts_[i].y);
+            product.stride = view.width(parts_[i].y);
+            product.bias = parts_[i].bias;
             product.accumulate = accumulate_;
-            RL_TRY(record_product(recorder, view, product));
+            RL_TRY(record_product(recorder, view, product, x, paths[i]));
         }
         return {};
     }
@@ -98,54 +154,73 @@ private:
     Norm norm_;
     std::vector<Part> parts_;
     bool accumulate_;
+    const Device& device_;
+    std::vector<Tensor> tensors_;
 };
 
 class GatedKernel : public VulkanKernel {
 public:
-    explicit GatedKernel(const Gated& op) : op_(op) {}
+    GatedKernel(const Gated& op, const Plan& plan, const Device& device)
+        : op_(op), tensor_(plan.weight(op.gate).tensor), device_(device) {}
 
-    // The normed activations, then the product with `up`.
+    Precision precision(uint64_t rows) const override { return precision_of(path(rows)); }
+
+    // The activations, then the product with `up`.
     uint64_t scratch(const Plan& plan) const override {
-        return aligned(plan.slot_bytes(op_.x)) + aligned(plan.slot_bytes(op_.y));
+        return Activations::scratch(plan, op_.x) + aligned(plan.slot_bytes(op_.y));
     }
 
     Status record(Recorder& recorder, const View& view) const override {
-        Binding x = view.slot(op_.x);
-        recorder.claim_scratch();
-        if (op_.norm) {
-            x = view.scratch_at(0, x.bytes);
-            RL_TRY(record_norm(recorder, view, op_.x, op_.norm, view.width(op_.x), x));
-            recorder.barrier();
-        }
-        return view.rows <= kFewRows ? record_few(recorder, view, x) : record_many(recorder, view, x);
+        const Path way = path(view.rows);
+        Activations x(op_.x, op_.norm);
+        if (way == Path::tiles || way == Path::matrices) recorder.claim_scratch();
+        RL_TRY(x.prepare(recorder, view, std::span(&way, 1)));
+        return view.rows <= kFewRows ? record_few(recorder, view, x, way)
+                                     : record_many(recorder, view, x, way);
     }
 
 private:
-    Status record_few(Recorder& recorder, const View& view, Binding x) const {
+    Path path(uint64_t rows) const { return path_of(device_, *tensor_.format, tensor_.shape.cols, rows); }
+
+    Status record_few(Recorder& recorder, const View& view, const Activations& x, Path way) const {
         const PlacedWeight &gate = view.weight(op_.gate), &up = view.weight(op_.up);
         const uint32_t tokens = power_of_two(view.rows);
-        Product product{op_.gate, x, view.slot(op_.y), view.rows};
+        Product product{op_.gate, view.slot(op_.y), view.rows};
         product.stride = view.width(op_.y);
+        const bool own = way == Path::dot_own;
         for (size_t i = 0; i < gate.parts.size(); ++i) {
-            args::LinearArgs push = linear_args(gate, gate.parts[i], product);
+            args::LinearArgs push = linear_args(gate, gate.parts[i], product, own ? x.norm() : Norm{});
             push.act = uint32_t(op_.act);
-            RL_TRY(recorder.dispatch(
-                {fmt::format("gated_vec.{}", gate.layout->name), 4, 2, {kThreads, 1, tokens}},
-                {gate.parts[i].buffer, up.parts[i].buffer, x, view.slot(op_.y), view.step}, push,
-                {groups_for(gate.parts[i].rows, 1, recorder.device()), (view.rows + tokens - 1) / tokens}));
+            Groups groups = {vector_groups(gate.parts[i].rows, 1, device_),
+                             (view.rows + tokens - 1) / tokens};
+            if (own) groups.x = std::min(groups.x, kMostOwners);
+            if (way == Path::floats)
+                RL_TRY(recorder.dispatch(
+                    {fmt::format("gated_vec.{}", gate.layout->name), 4, 2, {kThreads, 1, tokens}},
+                    {gate.parts[i].buffer, up.parts[i].buffer, x.floats(), product.y, view.step}, push,
+                    groups));
+            else
+                RL_TRY(
+                    recorder.dispatch({fmt::format("gated_dot.{}", gate.layout->name),
+                                       5,
+                                       2,
+                                       {kThreads, 1, tokens, own, uint32_t(gate.cols)}},
+                                      {gate.parts[i].buffer, up.parts[i].buffer, own ? x.raw() : x.prepared(),
+                                       product.y, view.step, view.vector(op_.norm.gain, view.step)},
+                                      push, groups));
         }
         return {};
     }
 
-    Status record_many(Recorder& recorder, const View& view, Binding x) const {
+    Status record_many(Recorder& recorder, const View& view, const Activations& x, Path way) const {
         const Binding y = view.slot(op_.y);
-        const Binding raised = view.scratch_at(aligned(view.plan.slot_bytes(op_.x)), y.bytes);
-        Product product{op_.gate, x, y, view.rows};
+        const Binding raised = view.scratch_at(Activations::scratch(view.plan, op_.x), y.bytes);
+        Product product{op_.gate, y, view.rows};
         product.stride = view.width(op_.y);
-        RL_TRY(record_product(recorder, view, product));
+        RL_TRY(record_product(recorder, view, product, x, way));
         product.w = op_.up;
         product.y = raised;
-        RL_TRY(record_product(recorder, view, product));
+        RL_TRY(record_product(recorder, view, product, x, way));
         recorder.barrier();
         const args::ElementArgs push = {view.width(op_.y), RL_ROWS_ALL, uint32_t(op_.act)};
         return recorder.dispatch({"act_mul", 4, 1, {kThreads}}, {y, raised, y, view.step}, push,
@@ -153,6 +228,8 @@ private:
     }
 
     Gated op_;
+    Tensor tensor_;
+    const Device& device_;
 };
 
 bool has_layout(const Plan& plan, Weight w) {
@@ -161,22 +238,24 @@ bool has_layout(const Plan& plan, Weight w) {
 
 }  // namespace
 
-Status record_product(Recorder& recorder, const View& view, const Product& product) {
+uint64_t vector_groups(uint64_t rows, uint32_t per_subgroup, const Device& device) {
+    const uint64_t per_group = uint64_t(per_subgroup) * std::max(1u, kThreads / device.subgroup());
+    return (rows + per_group - 1) / per_group;
+}
+
+Status record_product(Recorder& recorder, const View& view, const Product& product, const Activations& x,
+                      Path path) {
     const PlacedWeight& w = view.weight(product.w);
-    for (const WeightPart& part : w.parts) {
-        if (product.rows <= kFewRows)
-            RL_TRY(record_vec(recorder, view, product, w, part));
-        else
-            RL_TRY(record_mat(recorder, view, product, w, part));
-    }
+    for (const WeightPart& part : w.parts) RL_TRY(record_part(recorder, view, product, w, part, x, path));
     return {};
 }
 
-std::unique_ptr<Kernel> make_product_kernel(const Op& op, const Plan& plan, const Device&) {
+std::unique_ptr<Kernel> make_product_kernel(const Op& op, const Plan& plan, const Device& device) {
     if (const auto* o = std::get_if<Linear>(&op)) {
         if (!has_layout(plan, o->w)) return nullptr;
-        return std::make_unique<ProductKernel>(
-            o->x, o->norm, std::vector<ProductKernel::Part>{{o->w, o->bias, o->y}}, o->accumulate);
+        return std::make_unique<ProductKernel>(o->x, o->norm,
+                                               std::vector<ProductKernel::Part>{{o->w, o->bias, o->y}},
+                                               o->accumulate, plan, device);
     }
     if (const auto* o = std::get_if<LinearGroup>(&op)) {
         std::vector<ProductKernel::Part> parts;
@@ -184,13 +263,13 @@ std::unique_ptr<Kernel> make_product_kernel(const Op& op, const Plan& plan, cons
             if (!has_layout(plan, o->parts[i].w)) return nullptr;
             parts.push_back({o->parts[i].w, o->parts[i].bias, o->parts[i].y});
         }
-        return std::make_unique<ProductKernel>(o->x, o->norm, std::move(parts), false);
+        return std::make_unique<ProductKernel>(o->x, o->norm, std::move(parts), false, plan, device);
     }
     if (const auto* o = std::get_if<Gated>(&op)) {
         // One kernel reads both, so they must be of one format; else they are decomposed.
         if (plan.weight(o->gate).tensor.format != plan.weight(o->up).tensor.format) return nullptr;
         if (!has_layout(plan, o->gate)) return nullptr;
-        return std::make_unique<GatedKernel>(*o);
+        return std::make_unique<GatedKernel>(*o, plan, device);
     }
     return nullptr;
 }

@@ -18,10 +18,48 @@ inline uint32_t rows_kind(const Plan& plan, Slot s) {
 // y = norm(x) over groups of `width`.
 Status record_norm(Recorder& recorder, const View& view, Slot x, const Norm& norm, uint32_t width, Binding y);
 
+// How a product with a weight is computed.
+enum class Path : uint8_t {
+    floats,        // few rows, activations in f32
+    dot_own,       // one row, quantized to int8 by each work-group itself
+    dot_prepared,  // few rows, quantized to int8 beforehand
+    tiles,         // many rows, in f32
+    matrices,      // many rows, halfs on matrix units
+};
+// `rows` of x; `cols` of the weight.
+Path path_of(const Device& device, const Format& format, uint64_t cols, uint64_t rows);
+Precision precision_of(Path path);
+// The matrix shape that Path::matrices uses; null when the device has none that fits.
+const MatrixShape* matrix_shape(const DeviceReport& report);
+// Whether one row of this many activations, as int8, leaves room in shared memory.
+bool fits_shared(const Device& device, uint64_t cols);
+
+// One set of activations as its products want it: as it is, normed, or prepared in a form of their path's.
+// What is wanted first is recorded first.
+class Activations {
+public:
+    Activations(Slot x, const Norm& norm) : x_(x), norm_(norm) {}
+
+    // Of scratch, from offset 0, for plans of at most plan.max_rows.
+    static uint64_t scratch(const Plan& plan, Slot x);
+    // Records what `paths` need; afterwards the products can be recorded.
+    Status prepare(Recorder& recorder, const View& view, std::span<const Path> paths);
+
+    Binding floats() const { return floats_; }      // normed
+    Binding raw() const { return raw_; }            // for dot_own, which norms by itself
+    Binding prepared() const { return prepared_; }  // dot_prepared, matrices
+    Binding scales() const { return scales_; }      // matrices: per row
+    const Norm& norm() const { return norm_; }
+
+private:
+    Slot x_;
+    Norm norm_;
+    Binding raw_, floats_, prepared_, scales_;
+};
+
 // A product of rows with a weight: y (+)= w * x + bias.
 struct Product {
     Weight w;
-    Binding x;  // (rows, cols) floats
     Binding y;  // (rows, width of y)
     uint32_t rows = 1;
     uint32_t rows_kind = RL_ROWS_ALL;
@@ -29,6 +67,10 @@ struct Product {
     Weight bias = {};
     bool accumulate = false;
 };
-Status record_product(Recorder& recorder, const View& view, const Product& product);
+Status record_product(Recorder& recorder, const View& view, const Product& product, const Activations& x,
+                      Path path);
+
+// Work-groups of kThreads whose subgroups own `per_subgroup` rows each.
+uint64_t vector_groups(uint64_t rows, uint32_t per_subgroup, const Device& device);
 
 }  // namespace redline::vulkan

@@ -1,0 +1,93 @@
+// How products get their activations, and which way a product goes.
+#include "steps.h"
+
+#include <algorithm>
+
+namespace redline::vulkan {
+
+const MatrixShape* matrix_shape(const DeviceReport& report) {
+    const MatrixShape* best = nullptr;
+    for (const MatrixShape& s : report.matrices) {
+        const bool halves = s.a == VK_COMPONENT_TYPE_FLOAT16_KHR && s.b == VK_COMPONENT_TYPE_FLOAT16_KHR &&
+                            s.c == VK_COMPONENT_TYPE_FLOAT32_KHR && s.result == VK_COMPONENT_TYPE_FLOAT32_KHR;
+        // Tiles are cut in multiples of 16 or 8.
+        const bool fits = (s.m == 8 || s.m == 16) && (s.n == 8 || s.n == 16) && (s.k == 8 || s.k == 16);
+        if (halves && fits && (!best || s.m * s.n * s.k > best->m * best->n * best->k)) best = &s;
+    }
+    return best;
+}
+
+bool fits_shared(const Device& device, uint64_t cols) {
+    // Codes and scale of 32 activations are 48 bytes; some is left to sums.
+    return cols / 32 * 48 + 2048 <= device.report().limits.maxComputeSharedMemorySize;
+}
+
+Path path_of(const Device& device, const Format& format, uint64_t cols, uint64_t rows) {
+    const WeightLayout& layout = *weight_layout(format);
+    if (rows > kFewRows) {
+        const bool matrices = device.use_matrix() && matrix_shape(device.report()) && cols % 32 == 0 &&
+                              format.name != "F32" &&
+                              Pipelines::exists(fmt::format("linear_coop.{}", layout.name));
+        return matrices ? Path::matrices : Path::tiles;
+    }
+    if (!device.use_dot() || !layout.quantized()) return Path::floats;
+    return rows == 1 && fits_shared(device, cols) ? Path::dot_own : Path::dot_prepared;
+}
+
+Precision precision_of(Path path) {
+    if (path == Path::dot_own || path == Path::dot_prepared) return Precision::int8_activations;
+    // Halfs round less than the bfloat16 that this is named for.
+    return path == Path::matrices ? Precision::bf16_activations : Precision::f32;
+}
+
+namespace {
+
+uint64_t most_rows(const Plan& plan, Slot x) {
+    return plan.slot(x).of_outputs ? plan.max_outputs : plan.max_rows;
+}
+uint64_t prepared_offset(const Plan& plan, Slot x) {
+    return aligned(plan.slot_bytes(x));
+}
+// Halfs; the 48 bytes per 32 elements of dot kernels are less.
+uint64_t prepared_bytes(const Plan& plan, Slot x) {
+    const uint64_t width = plan.slot(x).width, rows = most_rows(plan, x);
+    return aligned(width * 2 * rows + 256);
+}
+
+}  // namespace
+
+uint64_t Activations::scratch(const Plan& plan, Slot x) {
+    return prepared_offset(plan, x) + prepared_bytes(plan, x) + aligned(most_rows(plan, x) * 4);
+}
+
+Status Activations::prepare(Recorder& recorder, const View& view, std::span<const Path> paths) {
+    const auto wanted = [&](Path path) { return std::find(paths.begin(), paths.end(), path) != paths.end(); };
+    raw_ = floats_ = view.slot(x_);
+    const uint32_t width = view.width(x_), rows = view.rows_of(x_), kind = rows_kind(view.plan, x_);
+    const bool norm_floats = norm_ && (wanted(Path::floats) || wanted(Path::tiles));
+    const bool dot = wanted(Path::dot_prepared), matrices = wanted(Path::matrices);
+    if (!norm_floats && !dot && !matrices) return {};
+    recorder.claim_scratch();
+    if (norm_floats) {
+        floats_ = view.scratch_at(0, raw_.bytes);
+        RL_TRY(record_norm(recorder, view, x_, norm_, width, floats_));
+    }
+    const uint64_t at = prepared_offset(view.plan, x_);
+    prepared_ = view.scratch_at(at, prepared_bytes(view.plan, x_));
+    scales_ = view.scratch_at(at + prepared_bytes(view.plan, x_), uint64_t(rows) * 4);
+    const Binding gain = view.vector(norm_.gain, view.step);
+    if (dot) {
+        const args::QuantizeArgs push = {width, kind, norm_ ? 1u : 0u, norm_.eps};
+        RL_TRY(recorder.dispatch({"quantize", 4, 1, {kThreads}}, {raw_, prepared_, gain, view.step}, push,
+                                 {rows}));
+    }
+    if (matrices) {
+        const args::HalvesArgs push = {width, kind, norm_ ? 1u : 0u, norm_.eps};
+        RL_TRY(recorder.dispatch({"prepare_halves", 5, 1, {kThreads}},
+                                 {raw_, prepared_, scales_, gain, view.step}, push, {rows}));
+    }
+    recorder.barrier();
+    return {};
+}
+
+}  // namespace redline::vulkan
