@@ -6,8 +6,10 @@
 #include <immintrin.h>
 
 // GCC 12 sees its own _mm512_undefined_ps() as a variable read before it is set.
+#ifndef __clang__
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 
 namespace redline::cpu {
 namespace {
@@ -52,7 +54,8 @@ struct Avx512 {
     template <int kFrom, int kTo, int kWidth>
     RL_ALWAYS_INLINE static Bytes insert(Bytes base, Bytes v) {
         constexpr int kOrAnd = 0xF8;  // a | (b & c)
-        return _mm512_ternarylogic_epi32(base, shift_left<kTo - kFrom>(v), mask<kTo, kWidth>(), kOrAnd);
+        const Bytes field = mask<kTo, kWidth>();
+        return _mm512_ternarylogic_epi32(base, shift_left<kTo - kFrom>(v), field, kOrAnd);
     }
     RL_ALWAYS_INLINE static Bytes signs(Bytes v) { return _mm512_xor_si512(v, _mm512_set1_epi8(-128)); }
     RL_ALWAYS_INLINE static Bytes table(const int8_t* values) {

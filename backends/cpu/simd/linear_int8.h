@@ -80,10 +80,11 @@ inline void multiply_streams(const PanelView& w, size_t p, const Int8Block* x, f
                                      opaque(block + ahead), kFactors > 0 ? totals[i] : total + i);
             }
         });
-        for (size_t i = 0; i < kStreams; ++i)
-            unroll<0, kFactors>([&](auto f) RL_ALWAYS_INLINE {
-                total[i] = V::fma(totals[i][f], scales[i].template factor<f>(), total[i]);
-            });
+        if constexpr (kFactors > 0)
+            for (size_t i = 0; i < kStreams; ++i)
+                unroll<0, kFactors>([&](auto f) RL_ALWAYS_INLINE {
+                    total[i] = V::fma(totals[i][f], scales[i].template factor<f>(), total[i]);
+                });
     }
     for (size_t i = 0; i < kStreams; ++i) {
         const unsigned rows = w.rows_in(p + i);
@@ -128,7 +129,8 @@ struct alignas(64) Unpacked {
         typename F::Scales scales;
         scales.read(block);
         typename V::Floats factors[kTotals<F>];
-        unroll<0, kFactors>([&](auto f) RL_ALWAYS_INLINE { factors[f] = scales.template factor<f>(); });
+        if constexpr (kFactors > 0)
+            unroll<0, kFactors>([&](auto f) RL_ALWAYS_INLINE { factors[f] = scales.template factor<f>(); });
         unroll<0, F::kGroups>([&](auto g) RL_ALWAYS_INLINE {
             w[g] = scales.template scale<g>();
             if constexpr (kFactors > 0) w[g] = V::mul(w[g], factors[F::kFactor(g)]);
