@@ -463,17 +463,17 @@ TEST_CASE("sampler: mirostat learns only from the token that was sampled and acc
 }
 
 TEST_CASE("chain: names, letters, blanks and empty parts are accepted") {
-    using enum Step;
-    const std::vector<Step> all = {penalties, dry,   top_n_sigma, top_k,      typical_p,
-                                   top_p,     min_p, xtc,         temperature};
+    using enum SamplerStep;
+    const std::vector<SamplerStep> all = {penalties, dry,   top_n_sigma, top_k,      typical_p,
+                                          top_p,     min_p, xtc,         temperature};
     CHECK(parse_chain(SamplerOptions().samplers).value() == all);
     CHECK(parse_chain("edskypmxt").value() == all);
     CHECK(parse_chain("").value().empty());
-    CHECK(parse_chain(" top_k ; temperature;;").value() == std::vector<Step>{top_k, temperature});
-    CHECK(parse_chain("dry").value() == std::vector<Step>{dry});
-    CHECK(parse_chain("xtc").value() == std::vector<Step>{xtc});
-    CHECK(parse_chain("kt").value() == std::vector<Step>{top_k, temperature});
-    CHECK(parse_chain("typical_p").value() == std::vector<Step>{typical_p});
+    CHECK(parse_chain(" top_k ; temperature;;").value() == std::vector<SamplerStep>{top_k, temperature});
+    CHECK(parse_chain("dry").value() == std::vector<SamplerStep>{dry});
+    CHECK(parse_chain("xtc").value() == std::vector<SamplerStep>{xtc});
+    CHECK(parse_chain("kt").value() == std::vector<SamplerStep>{top_k, temperature});
+    CHECK(parse_chain("typical_p").value() == std::vector<SamplerStep>{typical_p});
 }
 
 TEST_CASE("chain: an unknown or repeated name is an error that lists the known ones") {

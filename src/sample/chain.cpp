@@ -8,21 +8,21 @@ namespace redline {
 namespace {
 
 struct StepName {
-    Step step;
+    SamplerStep step;
     char letter;
     std::string_view name;
 };
 
 constexpr StepName kSteps[] = {
-    {Step::penalties, 'e', "penalties"},
-    {Step::dry, 'd', "dry"},
-    {Step::top_n_sigma, 's', "top_n_sigma"},
-    {Step::top_k, 'k', "top_k"},
-    {Step::typical_p, 'y', "typ_p"},
-    {Step::top_p, 'p', "top_p"},
-    {Step::min_p, 'm', "min_p"},
-    {Step::xtc, 'x', "xtc"},
-    {Step::temperature, 't', "temperature"},
+    {SamplerStep::penalties, 'e', "penalties"},
+    {SamplerStep::dry, 'd', "dry"},
+    {SamplerStep::top_n_sigma, 's', "top_n_sigma"},
+    {SamplerStep::top_k, 'k', "top_k"},
+    {SamplerStep::typical_p, 'y', "typ_p"},
+    {SamplerStep::top_p, 'p', "top_p"},
+    {SamplerStep::min_p, 'm', "min_p"},
+    {SamplerStep::xtc, 'x', "xtc"},
+    {SamplerStep::temperature, 't', "temperature"},
 };
 
 const StepName* find_name(std::string_view name) {
@@ -55,7 +55,7 @@ bool is_letters(std::string_view text) {
     return std::all_of(text.begin(), text.end(), [](char c) { return find_letter(c) != nullptr; });
 }
 
-Status append(std::vector<Step>& chain, const StepName& name) {
+Status append(std::vector<SamplerStep>& chain, const StepName& name) {
     if (std::find(chain.begin(), chain.end(), name.step) != chain.end())
         return error("samplers names {} twice", name.name);
     chain.push_back(name.step);
@@ -99,9 +99,9 @@ Status check_bias(const SamplerOptions& options, int32_t vocabulary_size) {
 
 }  // namespace
 
-Result<std::vector<Step>> parse_chain(std::string_view text) {
+Result<std::vector<SamplerStep>> parse_chain(std::string_view text) {
     text = trim(text);
-    std::vector<Step> chain;
+    std::vector<SamplerStep> chain;
     if (find_name(text) == nullptr && is_letters(text)) {
         for (const char c : text) RL_TRY(append(chain, *find_letter(c)));
         return chain;
@@ -120,26 +120,26 @@ Result<std::vector<Step>> parse_chain(std::string_view text) {
     return chain;
 }
 
-bool active(Step step, const SamplerOptions& o) {
+bool active(SamplerStep step, const SamplerOptions& o) {
     switch (step) {
-        case Step::penalties:
+        case SamplerStep::penalties:
             return o.repeat_last_n != 0 &&
                    (o.repeat_penalty != 1.0f || o.frequency_penalty != 0.0f || o.presence_penalty != 0.0f);
-        case Step::dry:
+        case SamplerStep::dry:
             return o.dry_multiplier > 0.0f && o.dry_base >= 1.0f && o.dry_penalty_last_n != 0;
-        case Step::top_n_sigma:
+        case SamplerStep::top_n_sigma:
             return o.top_n_sigma > 0.0f;
-        case Step::top_k:
+        case SamplerStep::top_k:
             return o.top_k > 0;
-        case Step::typical_p:
+        case SamplerStep::typical_p:
             return o.typical_p < 1.0f;
-        case Step::top_p:
+        case SamplerStep::top_p:
             return o.top_p < 1.0f;
-        case Step::min_p:
+        case SamplerStep::min_p:
             return o.min_p > 0.0f;
-        case Step::xtc:
+        case SamplerStep::xtc:
             return o.xtc_probability > 0.0f && o.xtc_threshold <= 0.5f;
-        case Step::temperature:
+        case SamplerStep::temperature:
             return o.temperature != 1.0f || o.dynatemp_range > 0.0f;
     }
     return false;

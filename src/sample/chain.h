@@ -9,7 +9,7 @@
 
 namespace redline {
 
-enum class Step : uint8_t {
+enum class SamplerStep : uint8_t {
     penalties,
     dry,
     top_n_sigma,
@@ -23,10 +23,10 @@ enum class Step : uint8_t {
 
 // Names separated by ';' (blanks around them do not matter), or one letter per sampler. Empty: the final draw
 // only.
-Result<std::vector<Step>> parse_chain(std::string_view text);
+Result<std::vector<SamplerStep>> parse_chain(std::string_view text);
 
 // Whether the options let this step do anything.
-bool active(Step step, const SamplerOptions& options);
+bool active(SamplerStep step, const SamplerOptions& options);
 
 Status check_options(const SamplerOptions& options, const SamplerVocabulary& vocabulary);
 

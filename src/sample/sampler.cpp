@@ -47,7 +47,7 @@ struct Sampler::State {
     const SamplerOptions options;
     const int32_t vocabulary_size;
     const uint32_t seed;
-    std::vector<Step> chain;  // the active steps; with mirostat on: temperature at most
+    std::vector<SamplerStep> chain;  // the active steps; with mirostat on: temperature at most
     std::vector<std::pair<int32_t, double>> bias;
     bool plain_argmax = false;
     Candidates candidates;
@@ -60,37 +60,38 @@ struct Sampler::State {
 
     Status prepare(SamplerVocabulary vocabulary);
     void restart();
-    void apply(Step step);
+    void apply(SamplerStep step);
     void add_bias();
     void penalise();
     void penalise_repetition();
     void apply_temperature();
     Result<int32_t> choose();
 
-    bool has(Step step) const { return std::find(chain.begin(), chain.end(), step) != chain.end(); }
+    bool has(SamplerStep step) const { return std::find(chain.begin(), chain.end(), step) != chain.end(); }
     bool cold() const { return options.temperature <= 0.0f; }
 };
 
 Status Sampler::State::prepare(SamplerVocabulary vocabulary) {
-    for (const Step step : RL_TRY(parse_chain(options.samplers)))
+    for (const SamplerStep step : RL_TRY(parse_chain(options.samplers)))
         if (active(step, options) && options.mirostat == 0) chain.push_back(step);
-    if (options.mirostat != 0 && active(Step::temperature, options)) chain.push_back(Step::temperature);
+    if (options.mirostat != 0 && active(SamplerStep::temperature, options))
+        chain.push_back(SamplerStep::temperature);
 
     std::map<int32_t, double> sums;
     for (const auto& [id, value] : options.logit_bias) sums[id] += double(value);
     bias.assign(sums.begin(), sums.end());
     // Typical sampling and xtc can drop the best token; the other truncations cannot.
-    plain_argmax = cold() && bias.empty() && !has(Step::penalties) && !has(Step::dry) &&
-                   !has(Step::typical_p) && !has(Step::xtc);
+    plain_argmax = cold() && bias.empty() && !has(SamplerStep::penalties) && !has(SamplerStep::dry) &&
+                   !has(SamplerStep::typical_p) && !has(SamplerStep::xtc);
     const int32_t context = vocabulary.context;
     try {
         RL_TRY(candidates.reserve(size_t(vocabulary_size)));
-        if (has(Step::penalties)) {
+        if (has(SamplerStep::penalties)) {
             if (options.repeat_last_n < 0 && context <= 0)
                 return error("repeat_last_n is -1 without a context");
             counts = TokenCounts(window_tokens(options.repeat_last_n, context), size_t(vocabulary_size));
         }
-        if (has(Step::dry)) {
+        if (has(SamplerStep::dry)) {
             if (options.dry_penalty_last_n < 0 && context <= 0)
                 return error("dry_penalty_last_n is -1 without a context");
             std::sort(vocabulary.dry_breakers.begin(), vocabulary.dry_breakers.end());
@@ -166,35 +167,35 @@ void Sampler::State::apply_temperature() {
     candidates.scale(temperature);
 }
 
-void Sampler::State::apply(Step step) {
+void Sampler::State::apply(SamplerStep step) {
     const size_t min_keep = size_t(options.min_keep);
     switch (step) {
-        case Step::penalties:
+        case SamplerStep::penalties:
             return penalise();
-        case Step::dry:
+        case SamplerStep::dry:
             return penalise_repetition();
-        case Step::top_n_sigma:
+        case SamplerStep::top_n_sigma:
             return candidates.keep_top_n_sigma(double(options.top_n_sigma), min_keep);
-        case Step::top_k:
+        case SamplerStep::top_k:
             return candidates.keep_top_k(std::max(size_t(options.top_k), min_keep));
-        case Step::typical_p:
+        case SamplerStep::typical_p:
             return candidates.keep_typical(double(options.typical_p), min_keep);
-        case Step::top_p:
+        case SamplerStep::top_p:
             return candidates.keep_top_p(double(options.top_p), min_keep);
-        case Step::min_p:
+        case SamplerStep::min_p:
             return candidates.keep_min_p(double(options.min_p), min_keep);
-        case Step::xtc:
+        case SamplerStep::xtc:
             if (uniform(xtc_random) < double(options.xtc_probability))
                 candidates.drop_top_choices(double(options.xtc_threshold), min_keep);
             return;
-        case Step::temperature:
+        case SamplerStep::temperature:
             return apply_temperature();
     }
 }
 
 Result<int32_t> Sampler::State::choose() {
     if (!bias.empty()) add_bias();
-    for (const Step step : chain) apply(step);
+    for (const SamplerStep step : chain) apply(step);
     if (cold()) {
         last = {candidates.best(), 1.0};
     } else if (!candidates.list().empty()) {
