@@ -29,6 +29,19 @@ std::string demo() {
     return must(cli::find_demo_model());
 }
 
+// Answers that are compared literally: their likeliest token is always at least 0.3 above the next. To most
+// questions this model was trained on several equally likely answers, and backends part where it chooses one.
+constexpr const char* kDecided[] = {
+    "How much is 12 plus 30?",
+    "9 from 15 leaves how much?",
+    "Will a safetensors checkpoint load?",
+    "7 times 8",
+    "what's 14 added to 3",
+    "What is 20 minus 9?",
+    "What is the capital of Japan?",
+    "With whom do I have the honour?",
+};
+
 // A token and how far its logit is above the next.
 struct Choice {
     Token token = 0;
@@ -133,6 +146,8 @@ TEST_CASE("demo: every backend says the same, and predicts as well") {
          {"GGUF is a file format for language models: one file", "A week has seven days: Monday,",
           "Q4_K_M means: 4 bits per weight,", "The KV cache holds the keys and"})
         known[text] = first.go_on(text, 8);
+    std::map<std::string, std::string> answers;
+    for (const char* question : kDecided) answers[question] = first.answer(question, 40);
     const double perplexity = first.perplexity(128, 2);
     std::map<std::string, std::vector<Choice>> expected;
     for (const std::string& question : questions) expected[question] = first.choices(question, {}, 20);
@@ -141,6 +156,7 @@ TEST_CASE("demo: every backend says the same, and predicts as well") {
         CAPTURE(backend->device().detail);
         Demo other(*backend);
         for (const auto& [text, end] : known) CHECK(other.go_on(text, 8) == end);
+        for (const auto& [question, said] : answers) CHECK(other.answer(question, 40) == said);
         for (const auto& [question, wanted] : expected) {
             const std::vector<Choice> got = other.choices(question, wanted, wanted.size());
             for (size_t i = 0; i < wanted.size(); ++i) {

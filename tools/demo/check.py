@@ -74,7 +74,8 @@ def main():
         lines.append(f"| {'right' if good else 'WRONG'} | {question} | {shown} |")
     words, clean, tales = known_words(), 0, []
     for opening in OPENINGS:
-        story = opening + " " + run(args, opening, "-n", "200", "--ignore-eos").split("<|")[0]
+        said = run(args, opening, "-n", "200", "--ignore-eos").split("<|")[0]
+        story = opening + said if said[:1] in ",.;:" else f"{opening} {said}"
         faults = faults_of(story, words)
         clean += not faults
         tales.append(f"{' '.join(story.split())}\n\nFaults: {'; '.join(faults) or 'none'}\n")

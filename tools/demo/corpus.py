@@ -12,7 +12,7 @@ from pathlib import Path
 import questions
 import stories
 import sums
-from grammar import expand, read_facts
+from grammar import expand, favoured, read_facts
 
 HERE = Path(__file__).resolve().parent
 END = "<|endoftext|>"
@@ -73,18 +73,19 @@ class Corpus:
     def fact_turn(self, later):
         rng = self.rng
         fact = rng.choices(self.facts, self.fact_weights)[0]
-        turns = [(questions.dressed(questions.ask(fact, rng, later), rng), questions.answer(fact, rng))]
+        said = questions.answer(fact, rng)
+        turns = [(questions.dressed(questions.ask(fact, rng, later), rng), said)]
         draw = rng.random()
         if draw < 0.12:
-            more = fact.lines["m"] or fact.lines["a"]
-            turns.append((questions.dressed(expand(rng.choice(questions.MORE), rng), rng, rng.random() < 0.5), expand(rng.choice(more), rng)))
+            more = favoured(fact.lines["m"], rng, questions.FIRST) if fact.lines["m"] else questions.other_answer(fact, said)
+            turns.append((questions.dressed(expand(rng.choice(questions.MORE), rng), rng, rng.random() < 0.5), more))
         elif draw < 0.17:
-            turns.append((questions.dressed(expand(rng.choice(questions.AGAIN), rng), rng), questions.answer(fact, rng)))
+            turns.append((questions.dressed(expand(rng.choice(questions.AGAIN), rng), rng), questions.other_answer(fact, said)))
         return turns
 
     def talk_turn(self):
         fact = self.rng.choice(self.talk)
-        return [(questions.dressed(questions.ask(fact, self.rng), self.rng, self.rng.random() < 0.6), questions.answer(fact, self.rng))]
+        return [(questions.dressed(questions.ask(fact, self.rng), self.rng, self.rng.random() < 0.6), questions.answer(fact, self.rng, questions.FIRST_TALK))]
 
     def sum_turns(self):
         question, said = sums.sum_turn(self.rng)
@@ -96,9 +97,14 @@ class Corpus:
         return [(questions.dressed(question, self.rng), said)]
 
     def story_turns(self):
-        rng, teller = self.rng, stories.Teller(self.rng)
-        draw = rng.random()
-        table = STORY_ASK if draw < 0.6 else STORY_ANY if draw < 0.85 else STORY_NAME
+        rng, draw = self.rng, self.rng.random()
+        if draw < 0.6:
+            table, teller = STORY_ASK, stories.Teller(rng)
+        elif draw < 0.85:
+            table, teller = STORY_ANY, stories.Teller(rng, favoured(stories.KINDS, rng, 0.7))
+        else:
+            name = rng.choice(stories.GIRLS + stories.BOYS)
+            table, teller = STORY_NAME, stories.Teller(rng, stories.kind_of(name, rng), name)
         question = expand(rng.choice(table), rng, a=stories.article(teller.kind), kind=teller.kind, name=teller.name)
         return [(questions.dressed(question, rng, False), teller.tell(1))]
 
@@ -110,7 +116,7 @@ class Corpus:
             question = expand(rng.choice(questions.HOW), rng, h=expand(rng.choice(UNKNOWN_DEEDS), rng))
         else:
             question = expand(rng.choice(UNKNOWN_ASK), rng, c=rng.choice(self.capitals)[0])
-        return [(questions.dressed(question, rng), rng.choice(UNKNOWN_ANSWERS))]
+        return [(questions.dressed(question, rng), favoured(UNKNOWN_ANSWERS, rng, questions.FIRST))]
 
     def turns(self, later):
         draw = self.rng.random()
@@ -154,7 +160,7 @@ class Corpus:
         if draw < 0.80:
             return self.chat() + END
         if draw < 0.92:
-            return stories.Teller(self.rng).tell(self.rng.randint(1, 3)) + END
+            return stories.Teller(self.rng, favoured(stories.KINDS, self.rng, 0.2)).tell(favoured((2, 1, 3), self.rng, 0.7)) + END
         return self.statements() + END
 
     def plain_document(self):

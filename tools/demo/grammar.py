@@ -43,19 +43,26 @@ def compiled(text):
     return _parse(text, 0, "")[0]
 
 
-def _pick(alternatives, rng, out):
-    parts = alternatives[int(rng.random() * len(alternatives))]
+def favoured(choices, rng: random.Random, share):
+    """The first of the choices with this probability, else one of the others."""
+    return choices[0] if len(choices) == 1 or rng.random() < share else choices[1 + int(rng.random() * (len(choices) - 1))]
+
+
+def _pick(alternatives, rng, out, share):
+    parts = alternatives[int(rng.random() * len(alternatives))] if share is None else favoured(alternatives, rng, share)
     for part in parts:
         if isinstance(part, str):
             out.append(part)
         else:
-            _pick(part, rng, out)
+            _pick(part, rng, out, share)
 
 
-def expand(text, rng: random.Random, **slots):
-    """One sentence of `text`; white space that empty alternatives leave behind is tidied."""
+def expand(text, rng: random.Random, share=None, **slots):
+    """One sentence of `text`; white space that empty alternatives leave behind is tidied.
+
+    All alternatives are equally likely, unless `share` says how likely the first ones are."""
     out = []
-    _pick(compiled(text), rng, out)
+    _pick(compiled(text), rng, out, share)
     sentence = "".join(out)
     for name, value in slots.items():
         sentence = sentence.replace("{" + name + "}", value)

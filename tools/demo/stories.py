@@ -1,6 +1,8 @@
 """Short stories from a grammar: a hero, a place, a trouble, a helper and a good end."""
 
-from grammar import expand
+import random
+
+from grammar import expand, favoured
 
 ANIMALS = """cat dog fox bear rabbit mouse owl frog duck hedgehog squirrel horse donkey pig goat sheep cow lion tiger elephant monkey turtle
 snail bee ant butterfly sparrow crow swan penguin whale dolphin fish crab wolf deer badger otter beaver mole bat parrot hen rooster
@@ -8,6 +10,7 @@ goose lamb kitten puppy camel giraffe zebra panda koala kangaroo seal octopus sp
 PEOPLE = """girl boy king queen prince princess knight farmer baker fisherman sailor gardener tailor wizard witch teacher pirate painter
 robot giant clockmaker shepherd cook miller musician postman astronaut inventor librarian child giant ghost snowman computer machine tree
 cloud train boat car teapot pencil star lamp clock""".split()
+KINDS = ANIMALS + PEOPLE
 GIRLS = "Lily Mia Anna Emma Lena Clara Nora Ella Ruby Rose Ada Ida Mila Tilda Maya Zoe Lucy Alice Grace Daisy Hazel Ivy June Molly Sally".split()
 BOYS = "Tom Ben Max Leo Paul Finn Oscar Felix Hugo Emil Otto Jack Sam Theo Anton Noah Carl Milo Toby Rufus Peter Jonas Oliver Henry Bruno".split()
 PLACES = """in a small village|near a dark forest|by the sea|on a green hill|in an old house|at the edge of a big forest|beside a quiet river
@@ -16,7 +19,7 @@ ADJECTIVES = "little|small|young|old|brave|shy|curious|kind|clever|lazy|happy|lo
 THINGS = """red ball|golden key|silver bell|blue hat|wooden box|small lantern|shiny stone|warm scarf|magic feather|old map|round cake|glass marble
 green umbrella|paper boat|tiny drum|letter|picture book|honey pot|yellow kite|little flute|bright button|brass compass""".replace("\n", "|").split("|")
 HELPERS = "old owl|kind hedgehog|wise turtle|friendly crow|little mouse|gentle giant|clever fox|tired traveller|quiet fisherman|young girl|old woman|cheerful baker|small bird|brave boy|big bear".split("|")
-WEATHER = "[sunny|cold|windy|rainy|bright|warm|grey|foggy|snowy|quiet|beautiful]"
+WEATHER = "sunny cold windy rainy bright warm grey foggy snowy quiet beautiful".split()
 
 OPENINGS = [
     "Once upon a time[,|] there was {a} {adj} {kind} named {n}, who lived {place}.",
@@ -93,47 +96,94 @@ def article(word):
     return "an" if word[0] in "aeiouAEIOU" else "a"
 
 
+# How often a tale takes the likelier way: the first wording of a sentence, and what its hero is fond of.
+LIKELY = 0.8
+FEMALE = "girl queen princess witch hen cow".split()
+GENDER = {kind: kind in FEMALE for kind in FEMALE + "boy king prince rooster postman fisherman".split()}
+
+
+def first_likely(choices, liked):
+    """The choices with the liked one in front."""
+    return [liked] + [c for c in choices if c != liked]
+
+
+class Fondness:
+    """What a kind of hero usually has and meets, so that tales differ from hero to hero and are not even odds."""
+
+    def __init__(self, kind):
+        rng = random.Random(kind)
+        self.female = GENDER.get(kind, rng.random() < 0.5)
+        self.name = rng.choice(GIRLS if self.female else BOYS)
+        self.adjective, self.place, self.weather = rng.choice(ADJECTIVES), rng.choice(PLACES), rng.choice(WEATHER)
+        self.habit = rng.randrange(len(HABITS))
+        self.things, self.plots = rng.sample(THINGS, 3), rng.sample(list(TROUBLES), 3)
+        self.helpers = rng.sample([h for h in HELPERS if h.split()[-1] != kind], 4)
+
+
+FOND = {kind: Fondness(kind) for kind in KINDS}
+
+
+def kind_of(name, rng):
+    """Who usually has the name."""
+    return favoured(first_likely(KINDS, random.Random(name).choice(KINDS)), rng, LIKELY)
+
+
 class Teller:
     """A hero and the things of a tale, and the sentences about them."""
 
     def __init__(self, rng, kind=None, name=None):
         self.rng = rng
-        self.kind = kind or rng.choice(ANIMALS + PEOPLE)
-        female = self.kind in ("girl", "queen", "princess", "witch", "hen", "cow") or (rng.random() < 0.5 and self.kind not in ("boy", "king", "prince", "rooster", "postman", "fisherman"))
-        self.name = name or rng.choice(GIRLS if female else BOYS)
+        self.kind = kind or rng.choice(KINDS)
+        fond = self.fond = FOND[self.kind]
+        female = fond.female if self.kind in GENDER or rng.random() < LIKELY else not fond.female
+        names = GIRLS if female else BOYS
+        self.name = name or (self.liked(names, fond.name) if female == fond.female else rng.choice(names))
         if name:
             female = name in GIRLS
         self.pronouns = dict(zip(("he", "his", "him"), ("she", "her", "her") if female else ("he", "his", "him")))
-        self.adjective, self.place = rng.choice(ADJECTIVES), rng.choice(PLACES)
-        self.thing = rng.choice(THINGS)
+        self.adjective, self.place = self.liked(ADJECTIVES, fond.adjective), self.liked(PLACES, fond.place)
+        self.thing = self.liked(THINGS, fond.things[0])
 
-    def say(self, text, helper="owl"):
+    def liked(self, choices, one):
+        return favoured(first_likely(choices, one), self.rng, LIKELY)
+
+    def say(self, text, helper):
         p = self.pronouns
-        return expand(text, self.rng, **{
-            "a": article(self.adjective), "adj": self.adjective, "kind": self.kind, "place": self.place, "n": self.name, "weather": expand(WEATHER, self.rng),
+        return expand(text, self.rng, LIKELY, **{
+            "a": article(self.adjective), "adj": self.adjective, "kind": self.kind, "place": self.place, "n": self.name,
+            "weather": self.liked(WEATHER, self.fond.weather),
             "he": p["he"], "his": p["his"], "him": p["him"], "He": p["he"].capitalize(), "His": p["his"].capitalize(),
             "a:helper": article(helper), "helper": helper, "a:thing": article(self.thing), "thing": self.thing})
 
-    def episode(self, plot):
-        helper = self.rng.choice([h for h in HELPERS if h.split()[-1] != self.kind])
-        return [self.say(step, helper) for step in TROUBLES[plot]]
+    def helper(self, number):
+        """The one met in an episode; the last of the list is the hero's friend."""
+        return self.liked([h for h in HELPERS if h.split()[-1] != self.kind], self.fond.helpers[number])
+
+    def plots(self, count):
+        out = []
+        for number in range(count):
+            out.append(self.liked([p for p in TROUBLES if p not in out], next(p for p in self.fond.plots if p not in out)))
+        return out
 
     def tell(self, episodes=1):
         rng = self.rng
-        paragraphs = [" ".join([self.say(rng.choice(OPENINGS))] + [self.say(h) for h in rng.sample(HABITS, rng.randint(1, 2))])]
-        for number, plot in enumerate(rng.sample(list(TROUBLES), episodes)):
-            steps = self.episode(plot)
+        habits = favoured(first_likely(HABITS, HABITS[self.fond.habit]), rng, LIKELY)
+        habits = [habits] + ([rng.choice([h for h in HABITS if h != habits])] if rng.random() > LIKELY else [])
+        friend = self.helper(3)
+        paragraphs = [" ".join([self.say(favoured(OPENINGS, rng, 0.5), friend)] + [self.say(h, friend) for h in habits])]
+        for number, plot in enumerate(self.plots(episodes)):
             if number:
-                self.thing = rng.choice(THINGS)
-                steps = self.episode(plot)
-                bridge = rng.choice(BRIDGES)
-                first = steps[0]
-                if bridge.endswith(", ") and first.startswith(("One ", "Every ")):
+                self.thing = self.liked(THINGS, self.fond.things[number])
+            helper = self.helper(number)
+            steps = [self.say(step, helper) for step in TROUBLES[plot]]
+            if number:
+                bridge = favoured(BRIDGES, rng, LIKELY)
+                if bridge.endswith(", ") and steps[0].startswith(("One ", "Every ")):
                     bridge = "Then something happened. "
-                steps[0] = bridge + first
-            cut = rng.randint(2, 4)
+                steps[0] = bridge + steps[0]
+            cut = favoured((3, 2, 4), rng, LIKELY)
             paragraphs += [" ".join(steps[:cut]), " ".join(steps[cut:])]
-        paragraphs[-1] = f"{paragraphs[-1]} {self.say(rng.choice(ENDINGS))}".strip()
+        paragraphs[-1] = f"{paragraphs[-1]} {self.say(favoured(ENDINGS, rng, LIKELY), friend)}".strip()
         # A capital after a full stop, where a slot began the sentence.
         return "\n\n".join(p[0].upper() + p[1:] for p in paragraphs)
 

@@ -1,7 +1,7 @@
 """Small arithmetic in many wordings, and capitals."""
 
-from grammar import expand
-from questions import split_table
+from grammar import expand, favoured
+from questions import FIRST, split_table
 
 ONES = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty".split()
 TENS = {30: "thirty", 40: "forty", 50: "fifty", 60: "sixty", 70: "seventy", 80: "eighty", 90: "ninety", 100: "a hundred"}
@@ -62,7 +62,7 @@ def sum_turn(rng):
     question = expand(rng.choice(WORDS[op]), rng, lead=expand(LEAD, rng), a=show(a), b=show(b), things=rng.choice(THINGS), name=rng.choice(NAMES))
     c = result(op, a, b)
     sign = "x" if op == "*" else op
-    said = rng.choice((f"{a} {SAY[op]} {b} is {c}.", f"{a} {sign} {b} = {c}.", f"{a} {SAY[op]} {b} is {c}.", f"That is {a} {sign} {b} = {c}."))
+    said = favoured((f"{a} {SAY[op]} {b} is {c}.", f"{a} {sign} {b} = {c}.", f"That is {a} {sign} {b} = {c}."), rng, FIRST)
     return question, said
 
 
@@ -74,4 +74,4 @@ def capital_turn(rng, capitals):
     country, city = rng.choice(capitals)
     question = expand(rng.choice(CAPITAL), rng, c=country)
     name = country[0].upper() + country[1:]
-    return question, rng.choice((f"The capital of {country} is {city}.", f"{city} is the capital of {country}.", f"It is {city}: the capital of {country}."))
+    return question, favoured((f"The capital of {country} is {city}.", f"{city} is the capital of {country}.", f"It is {city}: the capital of {country}."), rng, FIRST)
