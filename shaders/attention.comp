@@ -37,7 +37,7 @@ void score_tile(uint base, uint end, uint first_query) {
     [[unroll]] for (uint i = 0; i < QUERIES; ++i) scores[i] = 0.0;
     if (key < end) {
         if (HEAD_DIM % 4u == 0u) {
-            for (uint d = 0; d < HEAD_DIM / 4u; ++d) {
+            [[unroll]] for (uint d = 0; d < HEAD_DIM / 4u; ++d) {
                 const vec4 k = key4_at(token, HEAD_DIM, d);
                 [[unroll]] for (uint i = 0; i < QUERIES; ++i) {
                     const uint at = i * HEAD_DIM + d * 4u;

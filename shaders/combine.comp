@@ -9,24 +9,30 @@ layout(set = 0, binding = 1, std430) writeonly buffer Y { float y[]; };
 #include "step.glsl"
 layout(set = 0, binding = 3, std430) readonly buffer Sinks { float sinks[]; };
 
+layout(constant_id = 2) const uint SPLITS = 32;
+shared float tops[SPLITS], totals[SPLITS], factors[SPLITS];
+
 void main() {
     const uint row = args.first_row + gl_WorkGroupID.x / args.heads, head = gl_WorkGroupID.x % args.heads;
     if (row >= step_rows) return;
-    const uint stride = HEAD_DIM + 2u, first = (row * args.heads + head) * args.splits * stride;
+    const uint stride = HEAD_DIM + 2u, first = (row * args.heads + head) * SPLITS * stride;
     const float kNone = -1.0 / 0.0;
-    float most = args.has_sinks != 0u ? sinks[head] : kNone;
-    for (uint s = 0; s < args.splits; ++s) most = max(most, partials[first + s * stride]);
-    float total = args.has_sinks != 0u ? exp(sinks[head] - most) : 0.0;
-    for (uint s = 0; s < args.splits; ++s) {
-        const float top = partials[first + s * stride];
-        if (top != kNone) total += exp(top - most) * partials[first + s * stride + 1u];
+    for (uint s = gl_LocalInvocationID.x; s < SPLITS; s += gl_WorkGroupSize.x) {
+        tops[s] = partials[first + s * stride];
+        totals[s] = partials[first + s * stride + 1u];
     }
+    barrier();
+    float most = args.has_sinks != 0u ? sinks[head] : kNone;
+    [[unroll]] for (uint s = 0; s < SPLITS; ++s) most = max(most, tops[s]);
+    for (uint s = gl_LocalInvocationID.x; s < SPLITS; s += gl_WorkGroupSize.x)
+        factors[s] = tops[s] == kNone ? 0.0 : exp(tops[s] - most);
+    barrier();
+    float total = args.has_sinks != 0u ? exp(sinks[head] - most) : 0.0;
+    [[unroll]] for (uint s = 0; s < SPLITS; ++s) total += factors[s] * totals[s];
     for (uint d = gl_LocalInvocationID.x; d < HEAD_DIM; d += gl_WorkGroupSize.x) {
         float sum = 0.0;
-        for (uint s = 0; s < args.splits; ++s) {
-            const float top = partials[first + s * stride];
-            if (top != kNone) sum += exp(top - most) * partials[first + s * stride + 2u + d];
-        }
+        // Splits without keys wrote zeros: no branch, so that the loads overlap.
+        [[unroll]] for (uint s = 0; s < SPLITS; ++s) sum += factors[s] * partials[first + s * stride + 2u + d];
         y[(row * args.heads + head) * HEAD_DIM + d] = sum / total;
     }
 }

@@ -11,14 +11,14 @@ layout(constant_id = 1) const uint COLS = 4096;
 layout(push_constant) uniform Push { ExpertArgs args; };
 #include "dot.glsl"
 #include "weights.glsl"
-layout(set = 0, binding = 1, std430) readonly buffer X1 { float x1[]; };
+layout(set = 0, binding = 1, std430) readonly buffer X4 { vec4 x4[]; };
 layout(set = 0, binding = 1, std430) readonly buffer Prepared { uvec4 prepared[]; };
 layout(set = 0, binding = 2, std430) buffer Y { float y[]; };
 #define STEP_BINDING 3
 #include "step.glsl"
 layout(set = 0, binding = 4, std430) readonly buffer Ids { int ids[]; };
 layout(set = 0, binding = 5, std430) readonly buffer Scales { float scales[]; };
-layout(set = 0, binding = 5, std430) readonly buffer Gain { float gain[]; };
+layout(set = 0, binding = 5, std430) readonly buffer Gain { vec4 gain4[]; };
 #include "reduce.glsl"
 #include "dot_activations.glsl"
 #include "dot_product.glsl"

@@ -12,12 +12,12 @@ layout(push_constant) uniform Push { LinearArgs args; };
 #include "dot.glsl"
 #include "weights.glsl"
 #include "act.glsl"
-layout(set = 0, binding = 1, std430) readonly buffer X1 { float x1[]; };
+layout(set = 0, binding = 1, std430) readonly buffer X4 { vec4 x4[]; };
 layout(set = 0, binding = 1, std430) readonly buffer Prepared { uvec4 prepared[]; };
 layout(set = 0, binding = 2, std430) buffer Y { float y[]; };
 #define STEP_BINDING 3
 #include "step.glsl"
-layout(set = 0, binding = 4, std430) readonly buffer Gain { float gain[]; };
+layout(set = 0, binding = 4, std430) readonly buffer Gain { vec4 gain4[]; };
 #include "reduce.glsl"
 #include "dot_activations.glsl"
 #include "dot_product.glsl"

@@ -18,7 +18,7 @@ layout(constant_id = 8) const uint DOWN = 4;    // ... over tokens
 const uint FM = BM / (ACROSS * TM);
 const uint FN = BN / (DOWN * TN);
 const uint MATRICES_EACH = FM * FN;
-const uint STRIDE = BK / 4 + 2;  // of a row of a tile, in f16vec4, padded against bank conflicts
+const uint STRIDE = BK / 2 + 4;  // of a row of a tile, in f16vec2, padded against bank conflicts
 layout(push_constant) uniform Push { LinearArgs args; };
 #include "weights.glsl"
 layout(set = 0, binding = 1, std430) readonly buffer Halves { f16vec4 halves[]; };
@@ -28,28 +28,33 @@ layout(set = 0, binding = 2, std430) buffer Y { float y[]; };
 layout(set = 0, binding = 4, std430) readonly buffer Bias { float bias[]; };
 layout(set = 0, binding = 5, std430) readonly buffer RowScales { float row_scales[]; };
 
-shared f16vec4 w_tile[BM * STRIDE];
-shared f16vec4 x_tile[BN * STRIDE];
+shared f16vec2 w_tile[BM * STRIDE];
+shared f16vec2 x_tile[BN * STRIDE];
 shared float results[ACROSS * DOWN * TM * TN];
+
+void put_weights(uint at, vec4 w) {
+    w_tile[at] = f16vec2(w.xy);
+    w_tile[at + 1u] = f16vec2(w.zw);
+}
 
 void load_weights(uint first_row, uint column) {
     const uint units = args.cols / 32u;
     for (uint i = gl_LocalInvocationID.x; i < BM * (BK / 32u); i += THREADS) {
         const uint r = i / (BK / 32u), u = i % (BK / 32u), unit = column / 32u + u;
-        const uint row = min(first_row + r, args.rows - 1u), at = r * STRIDE + u * 8u;
+        const uint row = min(first_row + r, args.rows - 1u), at = r * STRIDE + u * 16u;
         if (unit >= units) {
-            [[unroll]] for (uint k = 0; k < 8; ++k) w_tile[at + k] = f16vec4(0.0);
+            [[unroll]] for (uint k = 0; k < 16; ++k) w_tile[at + k] = f16vec2(0.0);
             continue;
         }
 #ifdef FORMAT_FLOAT
         [[unroll]] for (uint k = 0; k < 8; ++k)
-            w_tile[at + k] = f16vec4(weight_elements4(0u, (row * units + unit) * 8u + k));
+            put_weights(at + k * 2u, weight_elements4(0u, (row * units + unit) * 8u + k));
 #else
         uint words[8];
         unit_codes(0u, row * units + unit, words);
         const vec4 s = unit_scales(0u, row * units + unit);
         [[unroll]] for (uint k = 0; k < 8; ++k)
-            w_tile[at + k] = f16vec4(k < 4u ? decode4(words[k], s.x, s.y) : decode4(words[k], s.z, s.w));
+            put_weights(at + k * 2u, k < 4u ? decode4(words[k], s.x, s.y) : decode4(words[k], s.z, s.w));
 #endif
     }
 }
@@ -57,7 +62,9 @@ void load_weights(uint first_row, uint column) {
 void load_activations(uint first_token, uint tokens, uint column) {
     for (uint i = gl_LocalInvocationID.x; i < BN * (BK / 4u); i += THREADS) {
         const uint t = i / (BK / 4u), k = i % (BK / 4u), token = min(first_token + t, tokens - 1u);
-        x_tile[t * STRIDE + k] = column + k * 4u < args.cols ? halves[(token * args.cols + column) / 4u + k] : f16vec4(0.0);
+        const f16vec4 x = column + k * 4u < args.cols ? halves[(token * args.cols + column) / 4u + k] : f16vec4(0.0);
+        x_tile[t * STRIDE + k * 2u] = x.xy;
+        x_tile[t * STRIDE + k * 2u + 1u] = x.zw;
     }
 }
 
@@ -78,10 +85,10 @@ void main() {
         [[unroll]] for (uint k = 0; k < BK; k += TK) {
             coopmat<float16_t, gl_ScopeSubgroup, TM, TK, gl_MatrixUseA> w[FM];
             [[unroll]] for (uint i = 0; i < FM; ++i)
-                coopMatLoad(w[i], w_tile, (across * FM + i) * TM * STRIDE + k / 4u, STRIDE, gl_CooperativeMatrixLayoutRowMajor);
+                coopMatLoad(w[i], w_tile, (across * FM + i) * TM * STRIDE + k / 2u, STRIDE, gl_CooperativeMatrixLayoutRowMajor);
             [[unroll]] for (uint j = 0; j < FN; ++j) {
                 coopmat<float16_t, gl_ScopeSubgroup, TK, TN, gl_MatrixUseB> x;
-                coopMatLoad(x, x_tile, (down * FN + j) * TN * STRIDE + k / 4u, STRIDE, gl_CooperativeMatrixLayoutColumnMajor);
+                coopMatLoad(x, x_tile, (down * FN + j) * TN * STRIDE + k / 2u, STRIDE, gl_CooperativeMatrixLayoutColumnMajor);
                 [[unroll]] for (uint i = 0; i < FM; ++i) sums[i * FN + j] = coopMatMulAdd(w[i], x, sums[i * FN + j]);
             }
         }

@@ -111,7 +111,7 @@ public:
                                partials, per_row));
         if (splits_here == 1) return {};
         recorder.barrier();
-        return recorder.dispatch({"combine", 4, 1, {kThreads, s.head_dim}},
+        return recorder.dispatch({"combine", 4, 1, {kThreads, s.head_dim, splits_here}},
                                  {partials, view.slot(op_.y), view.step, view.vector(op_.sinks, view.step)},
                                  attention_args(view, 0, splits_here), {uint64_t(view.rows) * s.heads});
     }

@@ -1,8 +1,8 @@
 #include "executable.h"
 
 #include "args.h"
+#include "stopwatch.h"
 
-#include <chrono>
 #include <cmath>
 #include <cstring>
 
@@ -228,6 +228,7 @@ Status VulkanExecutable::run_traced(const StepParams& params, const TraceSink& s
     const View view = view_of(most, inputs);
     const Buffer mirror =
         RL_TRY(memory_->allocate(bound_.plan.arena_bytes, Use::readback, "traced activations"));
+    const std::unique_ptr<Stopwatch> clock = RL_TRY(Stopwatch::create(device_));
     const StepShape shape{params.tokens.size(), params.outputs(), params.kv_len()};
     write_inputs(params, inputs, inputs_[0].mapped());
     inputs_[0].flush();
@@ -237,12 +238,9 @@ Status VulkanExecutable::run_traced(const StepParams& params, const TraceSink& s
         Recorder recorder(device_, pipelines_);
         RL_TRY(static_cast<const VulkanKernel&>(*bound_.kernels[i]).record(recorder, view));
         Recording one = RL_TRY(std::move(recorder).finish());
-        const auto begin = std::chrono::steady_clock::now();
-        RL_TRY(device_.submit(one.segments, fences_[0]));
-        RL_TRY(device_.wait(fences_[0], "running a step"));
-        const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+        const double seconds = RL_TRY(clock->run(one.segments));
         TraceStep traced{
-            &bound_.plan.steps[i], took.count(), cost(bound_.plan.steps[i].op, bound_.plan, shape), {}};
+            &bound_.plan.steps[i], seconds, cost(bound_.plan.steps[i].op, bound_.plan, shape), {}};
         RL_TRY(device_.run_once(
             [&](VkCommandBuffer commands) {
                 const VkBufferCopy region = {0, 0, bound_.plan.arena_bytes};

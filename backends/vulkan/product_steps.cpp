@@ -10,9 +10,10 @@ namespace {
 // Rows of the matrix that a subgroup owns: two share each load of the activations.
 constexpr uint32_t kRowsPerSubgroup = 2;
 constexpr uint32_t kTile = 64;  // of linear_mat, both ways
-// Work-groups of kernels that prepare activations by themselves: more than fill a device only prepare more
-// often.
-constexpr uint64_t kMostOwners = 1024;
+// Kernels that prepare activations by themselves have large work-groups, and no more than fill a device:
+// others would only prepare more often.
+constexpr uint32_t kOwnThreads = 256;
+constexpr uint64_t kMostOwners = 512;
 
 uint32_t power_of_two(uint32_t n) {
     uint32_t p = 1;
@@ -100,11 +101,14 @@ Status record_part(Recorder& recorder, const View& view, const Product& p, const
             {fmt::format("linear_vec.{}", w.layout->name), 5, 1, {kThreads, kRowsPerSubgroup, tokens}},
             {part.buffer, x.floats(), p.y, view.step, bias}, linear_args(w, part, p, {}), groups);
     const bool own = path == Path::dot_own;
-    if (own) groups.x = std::min(groups.x, kMostOwners);
+    const uint32_t threads = own ? kOwnThreads : kThreads;
+    if (own)
+        groups.x =
+            std::min(vector_groups(part.rows, kRowsPerSubgroup, recorder.device(), threads), kMostOwners);
     return recorder.dispatch({fmt::format("linear_dot.{}", w.layout->name),
                               6,
                               1,
-                              {kThreads, kRowsPerSubgroup, tokens, own, uint32_t(w.cols)}},
+                              {threads, kRowsPerSubgroup, tokens, own, uint32_t(w.cols)}},
                              {part.buffer, own ? x.raw() : x.prepared(), p.y, view.step, bias,
                               view.vector(x.norm().gain, view.step)},
                              linear_args(w, part, p, own ? x.norm() : Norm{}), groups);
@@ -193,7 +197,8 @@ private:
             push.act = uint32_t(op_.act);
             Groups groups = {vector_groups(gate.parts[i].rows, 1, device_),
                              (view.rows + tokens - 1) / tokens};
-            if (own) groups.x = std::min(groups.x, kMostOwners);
+            const uint32_t threads = own ? kOwnThreads : kThreads;
+            if (own) groups.x = std::min(vector_groups(gate.parts[i].rows, 1, device_, threads), kMostOwners);
             if (way == Path::floats)
                 RL_TRY(recorder.dispatch(
                     {fmt::format("gated_vec.{}", gate.layout->name), 4, 2, {kThreads, 1, tokens}},
@@ -204,7 +209,7 @@ private:
                     recorder.dispatch({fmt::format("gated_dot.{}", gate.layout->name),
                                        5,
                                        2,
-                                       {kThreads, 1, tokens, own, uint32_t(gate.cols)}},
+                                       {threads, 1, tokens, own, uint32_t(gate.cols)}},
                                       {gate.parts[i].buffer, up.parts[i].buffer, own ? x.raw() : x.prepared(),
                                        product.y, view.step, view.vector(op_.norm.gain, view.step)},
                                       push, groups));
@@ -238,8 +243,8 @@ bool has_layout(const Plan& plan, Weight w) {
 
 }  // namespace
 
-uint64_t vector_groups(uint64_t rows, uint32_t per_subgroup, const Device& device) {
-    const uint64_t per_group = uint64_t(per_subgroup) * std::max(1u, kThreads / device.subgroup());
+uint64_t vector_groups(uint64_t rows, uint32_t per_subgroup, const Device& device, uint32_t threads) {
+    const uint64_t per_group = uint64_t(per_subgroup) * std::max(1u, threads / device.subgroup());
     return (rows + per_group - 1) / per_group;
 }
 

@@ -70,7 +70,8 @@ struct Product {
 Status record_product(Recorder& recorder, const View& view, const Product& product, const Activations& x,
                       Path path);
 
-// Work-groups of kThreads whose subgroups own `per_subgroup` rows each.
-uint64_t vector_groups(uint64_t rows, uint32_t per_subgroup, const Device& device);
+// Work-groups of `threads` whose subgroups own `per_subgroup` rows each.
+uint64_t vector_groups(uint64_t rows, uint32_t per_subgroup, const Device& device,
+                       uint32_t threads = kThreads);
 
 }  // namespace redline::vulkan

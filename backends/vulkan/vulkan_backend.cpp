@@ -1,9 +1,11 @@
 // Vulkan as a backend: picks and opens a device, places weights, and hands out kernels.
+#include "args.h"
 #include "executable.h"
+#include "stopwatch.h"
 
 #include "memory/budget.h"
 
-#include <chrono>
+#include <algorithm>
 
 namespace redline {
 
@@ -83,33 +85,35 @@ private:
     double bandwidth_ = 0.0;
 };
 
-// A copy within the device's memory: each byte is read and written once.
 double VulkanBackend::measure_read_bandwidth() {
     if (bandwidth_ > 0.0) return bandwidth_;
-    const uint64_t bytes = std::min<uint64_t>(uint64_t(1) << 29, info_.memory_budget / 4);
+    const uint64_t bytes =
+        std::min({uint64_t(1) << 30, info_.memory_budget / 4, memory_->largest_buffer()}) / 16 * 16;
     const Result<Buffer> from = memory_->allocate(bytes, Use::scratch, "the bandwidth measurement");
-    const Result<Buffer> to = memory_->allocate(bytes, Use::scratch, "the bandwidth measurement");
+    const Result<Buffer> to = memory_->allocate(16, Use::scratch, "the bandwidth measurement");
     if (!from || !to || bytes < (1u << 24)) return 0.0;
-    constexpr int kCopies = 8;
-    for (int pass = 0; pass < 4; ++pass) {
-        const auto begin = std::chrono::steady_clock::now();
-        const Status copied = device_->run_once(
+    const auto measure = [&]() -> Status {
+        // Memory that was never written may not be there yet.
+        RL_TRY(device_->run_once(
             [&](VkCommandBuffer commands) {
-                const VkBufferCopy region = {0, 0, bytes};
-                for (int i = 0; i < kCopies; ++i) {
-                    const VkMemoryBarrier wait = {VK_STRUCTURE_TYPE_MEMORY_BARRIER, nullptr,
-                                                  VK_ACCESS_TRANSFER_WRITE_BIT, VK_ACCESS_TRANSFER_WRITE_BIT};
-                    vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
-                                         VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 1, &wait, 0, nullptr, 0, nullptr);
-                    vkCmdCopyBuffer(commands, from.value().handle(), to.value().handle(), 1, &region);
-                }
+                vkCmdFillBuffer(commands, from.value().handle(), 0, VK_WHOLE_SIZE, 0);
             },
-            "measuring bandwidth");
-        if (!copied) return 0.0;
-        const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-        bandwidth_ = std::max(bandwidth_, 2.0 * kCopies * double(bytes) / took.count());
-    }
-    return bandwidth_;
+            "measuring bandwidth"));
+        constexpr int kReads = 4;
+        Recorder recorder(*device_, pipelines_);
+        const args::ElementArgs push = {uint32_t(bytes / 16), 0, 0};
+        for (int i = 0; i < kReads; ++i) {
+            RL_TRY(recorder.dispatch({"read_words", 2, 1, {256}}, {from.value(), to.value()}, push, {4096}));
+            recorder.barrier();
+        }
+        const Recording recording = RL_TRY(std::move(recorder).finish());
+        const std::unique_ptr<Stopwatch> clock = RL_TRY(Stopwatch::create(*device_));
+        for (int pass = 0; pass < 3; ++pass)
+            bandwidth_ =
+                std::max(bandwidth_, kReads * double(bytes) / RL_TRY(clock->run(recording.segments)));
+        return {};
+    };
+    return measure() ? bandwidth_ : 0.0;
 }
 
 static DeviceListing listing_of(const DeviceReport& report, size_t index) {
