@@ -1,11 +1,13 @@
-// The backends that tests hold to the reference: every CPU level of this machine, and Vulkan at each level of
-// its kernels where there is a device.
+// The backends that tests hold to the reference: every CPU level of this machine, and where there is a
+// device, Vulkan at each level of its kernels, and HIP.
 #pragma once
 
 #include "backends/cpu/kernels.h"
 #include "plan/backend.h"
 
 #include <doctest/doctest.h>
+
+#include <cstdlib>
 
 namespace redline::test {
 
@@ -24,8 +26,25 @@ inline std::vector<std::unique_ptr<Backend>> vulkan_backends() {
     return made;
 }
 
+inline std::vector<std::unique_ptr<Backend>> hip_backends() {
+    std::vector<std::unique_ptr<Backend>> made;
+    Result<std::unique_ptr<Backend>> backend = open_backend("hip", {});
+    if (backend)
+        made.push_back(std::move(backend).value());
+    else
+        MESSAGE("HIP is not tested: " << backend.error().message);
+    return made;
+}
+
+// RL_TEST_BACKENDS=vulkan leaves the CPU out, for runs on several Vulkan drivers.
 inline std::vector<std::unique_ptr<Backend>> all_test_backends() {
     std::vector<std::unique_ptr<Backend>> made;
+    const char* only = std::getenv("RL_TEST_BACKENDS");
+    if (only && std::string_view(only) == "vulkan") {
+        made = vulkan_backends();
+        REQUIRE(!made.empty());
+        return made;
+    }
     for (const cpu::Isa isa : cpu::kIsaLevels)
         if (isa <= cpu::best_isa())
             made.push_back(std::move(open_backend("cpu", {2, cpu::isa_name(isa)})).value());
@@ -33,6 +52,7 @@ inline std::vector<std::unique_ptr<Backend>> all_test_backends() {
     made.push_back(std::move(open_backend("cpu", {1, ""})).value());
     made.push_back(std::move(open_backend("cpu", {3, ""})).value());
     for (std::unique_ptr<Backend>& backend : vulkan_backends()) made.push_back(std::move(backend));
+    for (std::unique_ptr<Backend>& backend : hip_backends()) made.push_back(std::move(backend));
     return made;
 }
 

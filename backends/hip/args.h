@@ -1,0 +1,160 @@
+// What kernels are told: one struct per kernel, passed by value, read by host and device code alike.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace redline::hip::args {
+
+// What varies per token: written by the host before each step. The tokens follow, then the rope tables.
+struct Step {
+    uint32_t rows;
+    uint32_t position;  // of the first row
+    uint32_t first_output;
+    uint32_t outputs;
+    uint32_t unused[60];
+};
+static_assert(sizeof(Step) == 256);
+
+// A weight in planes, as backends/vulkan/layout.h lays it out.
+struct Matrix {
+    const uint8_t* data;
+    uint64_t units;  // of 32 elements in the whole weight: where planes begin follows from it
+};
+
+struct EmbedArgs {
+    const Step* step;
+    Matrix table;
+    float* y;
+    uint32_t rows;  // of the table
+    uint32_t cols;
+    float scale;
+};
+
+struct NormArgs {
+    const Step* step;
+    const float* x;
+    float* y;
+    const float* gain;  // null: none
+    uint32_t width;     // elements normalised together
+    uint32_t groups;    // of that width per row
+    uint32_t of_outputs;
+    float eps;
+};
+
+struct ElementArgs {
+    const Step* step;
+    const float* x;
+    const float* z;
+    float* y;
+    uint32_t width;
+    uint32_t of_outputs;
+    uint32_t act;
+};
+
+struct LinearArgs {
+    const Step* step;
+    Matrix w;
+    Matrix up;          // gated kernels only
+    const float* x;     // (tokens, cols)
+    float* y;           // (tokens, rows)
+    const float* bias;  // null: none
+    uint32_t rows;
+    uint32_t cols;
+    uint32_t first_token;  // of the step, for long steps cut into several launches
+    uint32_t of_outputs;
+    uint32_t accumulate;
+    uint32_t act;
+};
+
+struct ExpertArgs {
+    const Step* step;
+    Matrix w;
+    Matrix up;  // gated kernels only
+    const float* x;
+    float* y;
+    const int32_t* ids;
+    const float* scales;  // null: not weighted
+    uint32_t rows;        // of one expert
+    uint32_t cols;
+    uint32_t experts;
+    uint32_t used;
+    uint32_t first_token;
+    uint32_t per_expert;
+    uint32_t act;
+};
+
+struct RouteArgs {
+    const Step* step;
+    const float* logits;
+    const float* bias;  // null: none
+    int32_t* ids;
+    float* scales;
+    uint32_t experts;
+    uint32_t used;
+    uint32_t gating;
+    uint32_t normalise;
+    float scale;
+};
+constexpr uint32_t kMostExperts = 1024;
+constexpr uint32_t kMostUsed = 64;
+
+// One layer's keys and values, (kv heads, capacity, head size) each; q8_0 keeps its scales behind all codes.
+struct Cache {
+    uint8_t* keys;
+    uint8_t* values;
+    uint64_t capacity;
+    uint32_t kv_heads;
+    uint32_t head_dim;
+};
+
+struct RopeArgs {
+    const Step* step;
+    const float* table;  // per row `pairs` cosines, then `pairs` sines
+    float* x;
+    uint32_t heads;
+    uint32_t head_dim;
+    uint32_t pairs;
+    uint32_t half_split;
+};
+
+struct StoreArgs {
+    const Step* step;
+    const float* k;
+    const float* v;
+    Cache cache;
+};
+
+struct RopeStoreArgs {
+    const Step* step;
+    const float* table;
+    float* q;
+    float* k;
+    const float* v;
+    const float* q_gain;  // null: no norm
+    const float* k_gain;
+    Cache cache;
+    uint32_t heads;
+    uint32_t pairs;
+    uint32_t half_split;
+    float q_eps;
+    float k_eps;
+};
+constexpr uint32_t kMostHeadDim = 512;
+
+struct AttentionArgs {
+    const Step* step;
+    const float* q;
+    float* y;
+    const float* sinks;  // null: none
+    float* partials;     // with several splits: per (row, head, split) maximum, sum, weighted values
+    Cache cache;
+    uint32_t heads;
+    uint32_t window;
+    uint32_t splits;
+    uint32_t first_row;  // of the step, for long steps cut into several launches
+    float scale;
+    float softcap;
+};
+
+}  // namespace redline::hip::args

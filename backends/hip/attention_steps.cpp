@@ -1,0 +1,163 @@
+// Rope, KvStore, RopeStore and Attention.
+#include "steps.h"
+
+namespace redline::hip {
+
+namespace {
+
+constexpr uint32_t kMostQueries = 8;
+constexpr uint32_t kMostSplits = 32;
+constexpr uint64_t kKeysPerSplit = 64;  // fewer are not worth a block
+constexpr uint32_t kBlocksPerUnit = 4;  // of attention, for a multiprocessor to have enough to do
+
+std::string cache_module(const View& view) {
+    return fmt::format("cache_{}", cache_type_name(view.plan.cache.type));
+}
+std::string cache_kernel(std::string_view stem, const View& view) {
+    return fmt::format("{}_{}", stem, cache_type_name(view.plan.cache.type));
+}
+
+class RopeKernel : public HipKernel {
+public:
+    explicit RopeKernel(const Rope& op) : op_(op) {}
+    Status launch(Launcher& launcher, const View& view) const override {
+        const RopeSpec& rope = view.plan.ropes[op_.rope];
+        const uint32_t pairs = uint32_t(rope.inverse_frequency.size());
+        if (pairs == 0) return {};
+        const args::RopeArgs args = {view.step,      view.ropes[op_.rope], view.slot(op_.x),
+                                     op_.heads,      op_.head_dim,         pairs,
+                                     rope.half_split};
+        return launcher.launch(
+            "vector", "rope", {blocks_for(uint64_t(view.rows) * op_.heads * pairs, kThreads), 1, 1, kThreads},
+            args);
+    }
+
+private:
+    Rope op_;
+};
+
+class KvStoreKernel : public HipKernel {
+public:
+    explicit KvStoreKernel(const KvStore& op) : op_(op) {}
+    Status launch(Launcher& launcher, const View& view) const override {
+        const args::StoreArgs args = {view.step, view.slot(op_.k), view.slot(op_.v),
+                                      view.cache.layer(op_.layer)};
+        return launcher.launch(cache_module(view), cache_kernel("kv_store", view),
+                               {view.rows * op_.shape.kv_heads, 1, 1, kThreads}, args);
+    }
+
+private:
+    KvStore op_;
+};
+
+class RopeStoreKernel : public HipKernel {
+public:
+    explicit RopeStoreKernel(const RopeStore& op) : op_(op) {}
+    Status launch(Launcher& launcher, const View& view) const override {
+        const RopeSpec& rope = view.plan.ropes[op_.rope];
+        args::RopeStoreArgs args = {};
+        args.step = view.step;
+        args.table = view.ropes[op_.rope];
+        args.q = view.slot(op_.q);
+        args.k = view.slot(op_.k);
+        args.v = view.slot(op_.v);
+        args.q_gain = view.vector(op_.q_norm.gain);
+        args.k_gain = view.vector(op_.k_norm.gain);
+        args.cache = view.cache.layer(op_.layer);
+        args.heads = op_.shape.heads;
+        args.pairs = uint32_t(rope.inverse_frequency.size());
+        args.half_split = rope.half_split;
+        args.q_eps = op_.q_norm.eps;
+        args.k_eps = op_.k_norm.eps;
+        return launcher.launch(cache_module(view), cache_kernel("rope_store", view),
+                               {view.rows * (op_.shape.heads + op_.shape.kv_heads), 1, 1, kThreads}, args);
+    }
+
+private:
+    RopeStore op_;
+};
+
+class AttentionKernel : public HipKernel {
+public:
+    AttentionKernel(const Attention& op, const Device& device)
+        : op_(op), blocks_(std::max(8u, device.report().multiprocessors * kBlocksPerUnit)) {}
+
+    uint64_t scratch(const Plan& plan) const override {
+        uint64_t most = 0;
+        for (uint32_t rows = 1;; rows = std::min(rows * 2, plan.max_rows)) {
+            if (const uint32_t n = splits(plan, rows); n > 1) most = std::max(most, partial_bytes(rows, n));
+            if (rows == plan.max_rows) return most;
+        }
+    }
+
+    Status launch(Launcher& launcher, const View& view) const override {
+        const HeadShape& s = op_.shape;
+        args::AttentionArgs args = {};
+        args.step = view.step;
+        args.q = view.slot(op_.q);
+        args.y = view.slot(op_.y);
+        args.sinks = view.vector(op_.sinks);
+        args.partials = view.scratch_at(0);
+        args.cache = view.cache.layer(op_.layer);
+        args.heads = s.heads;
+        args.window = op_.window;
+        args.splits = splits(view.plan, view.rows);
+        args.scale = op_.scale;
+        args.softcap = op_.softcap;
+        // Rows are cut so that no launch takes long, with the cache full.
+        const double per_row = 4.0 * s.heads * s.head_dim * double(view.plan.cache.capacity);
+        const double fit = std::clamp(Launcher::kFlopsPerLaunch / per_row / kMostQueries, 1.0, 1000.0);
+        const uint32_t step = uint32_t(fit) * kMostQueries, n = queries(view.rows);
+        const std::string kernel = cache_kernel(fmt::format("attention_{}_{}", n, dims()), view);
+        for (uint32_t first = 0; first < view.rows; first += step) {
+            const uint32_t rows = std::min(step, view.rows - first);
+            args.first_row = first;
+            RL_TRY(launcher.launch(cache_module(view), kernel,
+                                   {args.splits, (rows * group() + n - 1) / n, s.kv_heads, kThreads}, args,
+                                   per_row * rows));
+        }
+        if (args.splits == 1) return {};
+        return launcher.launch("vector", "combine", {view.rows * s.heads, 1, 1, kThreads}, args);
+    }
+
+private:
+    uint32_t group() const { return op_.shape.heads / op_.shape.kv_heads; }
+    // The head sizes that kernels are built for are upper bounds.
+    uint32_t dims() const { return op_.shape.head_dim <= 128 ? 128 : op_.shape.head_dim <= 256 ? 256 : 512; }
+    // Queries of one block: as many as share a kv head.
+    uint32_t queries(uint32_t rows) const { return std::min(kMostQueries, power_of_two(rows * group())); }
+
+    // Enough blocks to fill the device, but no more than the cache has keys for.
+    uint32_t splits(const Plan& plan, uint32_t rows) const {
+        const uint32_t n = queries(rows);
+        const uint64_t units = uint64_t(op_.shape.kv_heads) * ((rows * group() + n - 1) / n);
+        const uint64_t most = (plan.cache.capacity + kKeysPerSplit - 1) / kKeysPerSplit;
+        return uint32_t(std::clamp<uint64_t>((blocks_ + units - 1) / units, 1,
+                                             std::min<uint64_t>(kMostSplits, std::max<uint64_t>(most, 1))));
+    }
+
+    uint64_t partial_bytes(uint32_t rows, uint32_t splits) const {
+        return aligned(uint64_t(rows) * op_.shape.heads * splits * (op_.shape.head_dim + 2) * 4);
+    }
+
+    Attention op_;
+    uint32_t blocks_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan&, const Device& device) {
+    if (const auto* o = std::get_if<Rope>(&op)) return std::make_unique<RopeKernel>(*o);
+    if (const auto* o = std::get_if<KvStore>(&op)) return std::make_unique<KvStoreKernel>(*o);
+    if (const auto* o = std::get_if<RopeStore>(&op)) {
+        if (o->shape.head_dim > args::kMostHeadDim) return nullptr;
+        return std::make_unique<RopeStoreKernel>(*o);
+    }
+    if (const auto* o = std::get_if<Attention>(&op)) {
+        if (o->shape.head_dim > args::kMostHeadDim) return nullptr;
+        return std::make_unique<AttentionKernel>(*o, device);
+    }
+    return nullptr;
+}
+
+}  // namespace redline::hip

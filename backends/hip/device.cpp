@@ -1,0 +1,160 @@
+#include "device.h"
+
+#include "memory/budget.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace redline::hip {
+
+namespace {
+
+// hipDeviceProp_t differs between ROCm 5 and 6; its name of the target is a string that begins so in both.
+std::string arch_in(const std::string& properties) {
+    for (const char* prefix : {"gfx", "sm_"}) {
+        const size_t at = properties.find(prefix);
+        if (at != std::string::npos) return properties.c_str() + at;
+    }
+    return "";
+}
+
+// Codes after which the context answers nothing else: a fault, a hang, a reset.
+bool is_loss(Code code) {
+    for (const Code fatal : {46, 214, 220, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721})
+        if (code == fatal) return true;
+    return false;
+}
+
+DeviceReport report_of(const Runtime& runtime, int index) {
+    constexpr size_t kPropertiesRoom = 65536;  // far above any version's size
+    DeviceReport report;
+    report.index = index;
+    char name[256] = {};
+    if (runtime.call.device_name(name, sizeof(name) - 1, index) == kSuccess) report.name = name;
+    std::string properties(kPropertiesRoom, '\0');
+    if (runtime.call.device_properties(properties.data(), index) == kSuccess) {
+        // The name comes first and may itself begin like a target.
+        const size_t skipped = runtime.cuda ? 0 : 256;
+        report.arch = arch_in(properties.substr(skipped));
+    }
+    int value = 0;
+    if (runtime.call.device_attribute(&value, runtime.attributes.multiprocessors, index) == kSuccess)
+        report.multiprocessors = uint32_t(value);
+    value = 0;
+    if (runtime.call.device_attribute(&value, runtime.attributes.integrated, index) == kSuccess)
+        report.integrated = value != 0;
+    report.integrated |= is_apu(report.arch);
+    size_t available = 0, total = 0;
+    if (runtime.call.set_device(index) == kSuccess &&
+        runtime.call.memory_info(&available, &total) == kSuccess) {
+        report.memory_free = available;
+        report.memory_total = total;
+    }
+    const Result<std::string_view> target = choose_target(report.arch, runtime.version, built_targets());
+    if (target)
+        report.target = target.value();
+    else
+        report.missing = target.error().message;
+    return report;
+}
+
+}  // namespace
+
+uint64_t DeviceReport::budget() const {
+    // Left to the runtime and the screen.
+    const uint64_t left = std::max<uint64_t>(memory_total / 32, uint64_t(256) << 20);
+    const uint64_t free = memory_free > left ? memory_free - left : 0;
+    // An APU's memory is the host's, and some runtimes promise more of it than there is.
+    return integrated ? std::min(free, host_memory().budget()) : free;
+}
+
+std::vector<DeviceReport> device_reports(const Runtime& runtime) {
+    int count = 0;
+    std::vector<DeviceReport> reports;
+    if (runtime.call.device_count(&count) != kSuccess) return reports;
+    for (int i = 0; i < count; ++i) reports.push_back(report_of(runtime, i));
+    return reports;
+}
+
+Result<DeviceReport> choose_device(const std::vector<DeviceReport>& devices, const std::string& wanted,
+                                   std::string& why) {
+    std::string known;
+    const DeviceReport* best = nullptr;
+    for (const DeviceReport& device : devices) {
+        known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", device.index, device.name);
+        const bool named = wanted == std::to_string(device.index) ||
+                           (wanted.size() > 1 && device.name.find(wanted) != std::string::npos);
+        if (!wanted.empty() && !named) continue;
+        if (!wanted.empty()) {
+            if (!device.missing.empty()) return error("{} cannot be used: {}", device.name, device.missing);
+            why = "asked for";
+            return device;
+        }
+        const auto rank = [](const DeviceReport& d) { return std::pair(!d.integrated, d.memory_total); };
+        if (device.missing.empty() && (!best || rank(device) > rank(*best))) best = &device;
+    }
+    if (best) {
+        why = devices.size() == 1 ? "the only one" : "the best of " + std::to_string(devices.size());
+        return *best;
+    }
+    if (wanted.empty() && !devices.empty()) return error("{}: {}", devices[0].name, devices[0].missing);
+    return error("no HIP device is called {}; there are: {}", wanted, known);
+}
+
+Result<std::unique_ptr<Device>> Device::open(const Runtime& runtime, DeviceReport report) {
+    std::unique_ptr<Device> made(new Device(runtime, std::move(report)));
+    constexpr unsigned kNonBlocking = 1;
+    RL_TRY(made->use());
+    RL_TRY(made->checked(runtime.call.stream_create(&made->stream_, kNonBlocking), "making a stream"));
+    return made;
+}
+
+Device::~Device() {
+    call().set_device(report_.index);
+    for (const auto& [name, module] : modules_) call().module_unload(module);
+    if (stream_) call().stream_destroy(stream_);
+}
+
+Status Device::use() {
+    RL_TRY(not_lost());
+    return checked(call().set_device(report_.index), "choosing the device");
+}
+
+Status Device::not_lost() {
+    const std::lock_guard lock(lost_mutex_);
+    if (lost_.empty()) return {};
+    return error("{} was lost earlier ({}); open it again", report_.name, lost_);
+}
+
+Status Device::checked(Code code, std::string_view doing) {
+    if (code == kSuccess) return {};
+    const Error failed = runtime_.checked(code, doing).error();
+    RL_TRY(not_lost());
+    if (!is_loss(code)) return failed;
+    const std::lock_guard lock(lost_mutex_);
+    lost_ = failed.message;
+    return error("{} was lost while {}; open it again", report_.name, failed.message);
+}
+
+Result<Function> Device::kernel(const std::string& module, const std::string& name) {
+    if (const auto found = functions_.find(name); found != functions_.end()) return found->second;
+    Module& loaded = modules_[module];
+    if (!loaded) {
+        const CodeObject* object = find_object(report_.target, module);
+        RL_CHECK(object, "no kernels {} for {} are built", module, report_.target);
+        RL_TRY(checked(call().module_load(&loaded, object->bytes.data()),
+                       fmt::format("loading the kernels {} for {}", module, report_.target)));
+    }
+    Function function = nullptr;
+    RL_TRY(checked(call().module_function(&function, loaded, name.c_str()), "finding the kernel " + name));
+    return functions_[name] = function;
+}
+
+Status Device::launch(Function function, const Launch& shape, const void* args) {
+    void* parameters[] = {const_cast<void*>(args)};
+    return checked(call().launch(function, shape.x, shape.y, shape.z, shape.threads, 1, 1, 0, stream_,
+                                 parameters, nullptr),
+                   "launching a kernel");
+}
+
+}  // namespace redline::hip

@@ -1,0 +1,74 @@
+// A device of the runtime: what it reports, and one opened for use with its kernels and stream.
+#pragma once
+
+#include "api.h"
+#include "objects.h"
+
+#include <map>
+#include <mutex>
+#include <vector>
+
+namespace redline::hip {
+
+struct DeviceReport {
+    int index = 0;
+    std::string name;
+    std::string arch;     // as the runtime names it, features and all
+    std::string target;   // whose kernels it runs; empty when there are none
+    std::string missing;  // why it cannot be used; empty when it can
+    bool integrated = false;
+    uint32_t multiprocessors = 0;
+    uint64_t memory_total = 0;
+    uint64_t memory_free = 0;
+    uint32_t wave() const { return target.starts_with("gfx9") ? 64 : 32; }
+    // What can be planned with.
+    uint64_t budget() const;
+};
+
+std::vector<DeviceReport> device_reports(const Runtime& runtime);
+// By number or part of the name; empty: the best that can be used, cards before APUs, then by memory. `why`
+// says why this one.
+Result<DeviceReport> choose_device(const std::vector<DeviceReport>& devices, const std::string& wanted,
+                                   std::string& why);
+
+struct Launch {
+    uint32_t x = 1, y = 1, z = 1;  // blocks
+    uint32_t threads = 128;
+};
+
+class Device {
+public:
+    static Result<std::unique_ptr<Device>> open(const Runtime& runtime, DeviceReport report);
+    ~Device();
+    Device(const Device&) = delete;
+    Device& operator=(const Device&) = delete;
+
+    const DeviceReport& report() const { return report_; }
+    const Functions& call() const { return runtime_.call; }
+    Stream stream() const { return stream_; }
+    // Makes it the calling thread's device: each thread must, before it calls the runtime. An error once it
+    // is lost.
+    Status use();
+    // Turns a code into an error; one after which the device does nothing more is remembered.
+    Status checked(Code code, std::string_view doing);
+    Status synchronize(std::string_view doing) { return checked(call().stream_synchronize(stream_), doing); }
+
+    // Loaded on first use.
+    Result<Function> kernel(const std::string& module, const std::string& name);
+    // `args` is copied before this returns.
+    Status launch(Function function, const Launch& shape, const void* args);
+
+private:
+    Status not_lost();
+    Device(const Runtime& runtime, DeviceReport report) : runtime_(runtime), report_(std::move(report)) {}
+
+    const Runtime& runtime_;
+    DeviceReport report_;
+    Stream stream_ = nullptr;
+    std::map<std::string, Module> modules_;
+    std::map<std::string, Function> functions_;
+    std::mutex lost_mutex_;
+    std::string lost_;  // the error that the device was lost with
+};
+
+}  // namespace redline::hip

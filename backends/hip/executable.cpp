@@ -1,0 +1,223 @@
+#include "executable.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstring>
+
+namespace redline::hip {
+
+HipExecutable::HipExecutable(BoundPlan bound, const HipWeights& weights, const HipCache& cache,
+                             Device& device, Record mode)
+    : bound_(std::move(bound)), weights_(weights), cache_(cache), device_(device), mode_(mode) {}
+
+Result<std::unique_ptr<Executable>> HipExecutable::create(BoundPlan bound, const HipWeights& weights,
+                                                          const HipCache& cache, Device& device,
+                                                          Memory& memory, Record mode) {
+    RL_TRY(device.use());
+    std::unique_ptr<HipExecutable> made(new HipExecutable(std::move(bound), weights, cache, device, mode));
+    RL_TRY(made->allocate(memory));
+    // The kernels of the longest steps now, so that what cannot be loaded shows before the first.
+    const uint32_t rows = made->bound_.plan.max_rows;
+    Launcher loader(device, Launcher::Mode::load);
+    RL_TRY(made->launch_all(loader, made->view_of(rows, made->input_layout(rows))));
+    return std::unique_ptr<Executable>(std::move(made));
+}
+
+Status HipExecutable::allocate(Memory& memory) {
+    constexpr unsigned kNoTiming = 2;
+    memory_ = &memory;
+    const Plan& plan = bound_.plan;
+    uint64_t scratch = 0;
+    for (const auto& kernel : bound_.kernels)
+        scratch = std::max(scratch, static_cast<const HipKernel&>(*kernel).scratch(plan));
+    const uint64_t inputs = input_layout(plan.max_rows).bytes;
+    arena_ = RL_TRY(memory.allocate(plan.arena_bytes, Use::scratch, "activations"));
+    scratch_ = RL_TRY(memory.allocate(scratch, Use::scratch, "scratch"));
+    step_ = RL_TRY(memory.allocate(inputs, Use::scratch, "step inputs"));
+    for (Buffer& buffer : inputs_) buffer = RL_TRY(memory.allocate(inputs, Use::pinned, "step inputs"));
+    output_ = RL_TRY(memory.allocate(plan.slot_bytes(plan.output), Use::pinned, "results"));
+    for (Event& event : sent_)
+        RL_TRY(device_.checked(device_.call().event_create(&event, kNoTiming), "making an event"));
+    return {};
+}
+
+HipExecutable::~HipExecutable() {
+    const Functions& call = device_.call();
+    call.set_device(device_.report().index);
+    call.stream_synchronize(device_.stream());
+    for (const auto& [rows, exec] : graphs_) call.graph_exec_destroy(exec);
+    for (const Event event : sent_)
+        if (event) call.event_destroy(event);
+}
+
+// Kernels differ by how many rows there are, and blocks without a row cost time: so a few classes.
+uint32_t HipExecutable::row_class(uint32_t rows) const {
+    for (const uint32_t most : {1u, 2u, 4u, 8u, 32u, 128u, 512u})
+        if (rows <= most) return std::min(most, bound_.plan.max_rows);
+    return bound_.plan.max_rows;
+}
+
+HipExecutable::InputLayout HipExecutable::input_layout(uint32_t rows) const {
+    InputLayout layout;
+    layout.bytes = aligned(sizeof(args::Step) + uint64_t(rows) * 4);
+    for (const RopeSpec& rope : bound_.plan.ropes) {
+        layout.ropes.push_back(layout.bytes);
+        layout.bytes += aligned(uint64_t(rows) * 2 * rope.inverse_frequency.size() * 4);
+    }
+    return layout;
+}
+
+View HipExecutable::view_of(uint32_t rows, const InputLayout& inputs) const {
+    View view{bound_.plan, weights_, cache_, rows, std::min(rows, bound_.plan.max_outputs), {}, {}, {}, {}};
+    view.arena = arena_.data();
+    view.scratch = scratch_.data();
+    view.step = reinterpret_cast<const args::Step*>(step_.data());
+    for (const uint64_t offset : inputs.ropes)
+        view.ropes.push_back(reinterpret_cast<const float*>(step_.data() + offset));
+    return view;
+}
+
+Status HipExecutable::launch_all(Launcher& launcher, const View& view) const {
+    for (const auto& kernel : bound_.kernels)
+        RL_TRY(static_cast<const HipKernel&>(*kernel).launch(launcher, view));
+    return {};
+}
+
+// The graph of a class, captured on first use and never changed: what varies is in the step's inputs.
+Result<GraphExec> HipExecutable::graph(const View& view) {
+    if (const auto found = graphs_.find(view.rows); found != graphs_.end()) return found->second;
+    constexpr int kThreadLocal = 1;  // other threads may call the runtime meanwhile
+    const Functions& call = device_.call();
+    Launcher loader(device_, Launcher::Mode::load), launcher(device_, Launcher::Mode::capture);
+    RL_TRY(launch_all(loader, view));
+    RL_TRY(device_.checked(call.begin_capture(device_.stream(), kThreadLocal), "beginning a graph"));
+    const Status launched = launch_all(launcher, view);
+    Graph captured = nullptr;
+    const Status ended = device_.checked(call.end_capture(device_.stream(), &captured), "ending a graph");
+    if (!launched || !ended) {
+        if (captured) call.graph_destroy(captured);
+        return launched ? ended.error() : launched.error();
+    }
+    GraphExec exec = nullptr;
+    const Status made = device_.checked(call.graph_instantiate(&exec, captured, 0), "making a graph");
+    call.graph_destroy(captured);
+    RL_TRY(made);
+    return graphs_[view.rows] = exec;
+}
+
+void HipExecutable::write_inputs(const StepParams& params, const InputLayout& inputs, std::byte* to) const {
+    args::Step header = {};
+    header.rows = uint32_t(params.tokens.size());
+    header.position = uint32_t(params.position);
+    header.first_output = params.first_output;
+    header.outputs = params.outputs();
+    std::memcpy(to, &header, sizeof(header));
+    std::memcpy(to + sizeof(header), params.tokens.data(), params.tokens.size_bytes());
+    for (size_t r = 0; r < bound_.plan.ropes.size(); ++r) {
+        const RopeSpec& rope = bound_.plan.ropes[r];
+        const size_t pairs = rope.inverse_frequency.size();
+        auto* table = reinterpret_cast<float*>(to + inputs.ropes[r]);
+        for (size_t row = 0; row < params.tokens.size(); ++row, table += 2 * pairs)
+            for (size_t i = 0; i < pairs; ++i) {
+                const double angle = double(params.position + row) * rope.inverse_frequency[i];
+                table[i] = float(std::cos(angle) * rope.magnitude);
+                table[pairs + i] = float(std::sin(angle) * rope.magnitude);
+            }
+    }
+}
+
+// The ring's slot is written only when the copy that last read it is over.
+Status HipExecutable::send_inputs(const StepParams& params, const InputLayout& inputs) {
+    const uint64_t slot = turn_ % kRing;
+    const Functions& call = device_.call();
+    if (turn_++ >= kRing)
+        RL_TRY(device_.checked(call.event_synchronize(sent_[slot]), "waiting for the last step's inputs"));
+    write_inputs(params, inputs, inputs_[slot].data());
+    RL_TRY(device_.checked(call.copy_in(step_.data(), inputs_[slot].data(), inputs.bytes, device_.stream()),
+                           "sending a step's inputs"));
+    return device_.checked(call.event_record(sent_[slot], device_.stream()), "sending a step's inputs");
+}
+
+void HipExecutable::check_params(const StepParams& params) {
+    const Plan& plan = bound_.plan;
+    RL_CHECK(params.tokens.size() >= 1 && params.tokens.size() <= plan.max_rows,
+             "{} rows sent to a plan for {}", params.tokens.size(), plan.max_rows);
+    RL_CHECK(params.first_output < params.tokens.size() && params.outputs() <= plan.max_outputs,
+             "{} outputs asked of a plan for {}", params.outputs(), plan.max_outputs);
+    RL_CHECK(params.kv_len() <= plan.cache.capacity, "position {} is beyond the cache of {}", params.kv_len(),
+             plan.cache.capacity);
+    outputs_ = params.outputs();
+}
+
+Status HipExecutable::read_output() {
+    const Plan& plan = bound_.plan;
+    const uint64_t bytes = uint64_t(outputs_) * plan.slot(plan.output).width * 4;
+    RL_TRY(
+        device_.checked(device_.call().copy_out(output_.data(), arena_.data() + plan.slot(plan.output).offset,
+                                                bytes, device_.stream()),
+                        "reading the results"));
+    return device_.synchronize("running a step");
+}
+
+Status HipExecutable::run(const StepParams& params) {
+    check_params(params);
+    RL_TRY(device_.use());
+    if (params.cancel && params.cancel->load(std::memory_order_relaxed)) return error("interrupted");
+    const uint32_t rows = row_class(uint32_t(params.tokens.size()));
+    const InputLayout inputs = input_layout(rows);
+    const View view = view_of(rows, inputs);
+    if (mode_ == Record::replay && rows <= kReplayedRows) {
+        const GraphExec exec = RL_TRY(graph(view));
+        RL_TRY(send_inputs(params, inputs));
+        RL_TRY(device_.checked(device_.call().graph_launch(exec, device_.stream()), "running a step"));
+        return read_output();
+    }
+    Launcher launcher(device_, Launcher::Mode::run, params.cancel);
+    RL_TRY(send_inputs(params, inputs));
+    RL_TRY(launch_all(launcher, view));
+    return read_output();
+}
+
+Status HipExecutable::traced_step(const StepParams& params, const View& view, size_t index,
+                                  const Buffer& mirror, const TraceSink& sink) {
+    const Plan& plan = bound_.plan;
+    Launcher launcher(device_, Launcher::Mode::run, params.cancel);
+    const auto begin = std::chrono::steady_clock::now();
+    RL_TRY(static_cast<const HipKernel&>(*bound_.kernels[index]).launch(launcher, view));
+    RL_TRY(device_.synchronize("running a step"));
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    const Op& op = plan.steps[index].op;
+    const StepShape shape{params.tokens.size(), params.outputs(), params.kv_len()};
+    TraceStep traced{&plan.steps[index], took.count(), cost(op, plan, shape), {}};
+    RL_TRY(device_.checked(
+        device_.call().copy_out(mirror.data(), arena_.data(), plan.arena_bytes, device_.stream()),
+        "reading traced activations"));
+    RL_TRY(device_.synchronize("reading traced activations"));
+    for (const Slot s : access(op).writes) {
+        const uint64_t rows = plan.slot(s).of_outputs ? params.outputs() : params.tokens.size();
+        const auto* values = reinterpret_cast<const float*>(mirror.data() + plan.slot(s).offset);
+        traced.written.push_back({values, size_t(rows * view.width(s))});
+    }
+    sink(traced);
+    return {};
+}
+
+Status HipExecutable::run_traced(const StepParams& params, const TraceSink& sink) {
+    check_params(params);
+    RL_TRY(device_.use());
+    const uint32_t rows = row_class(uint32_t(params.tokens.size()));
+    const InputLayout inputs = input_layout(rows);
+    const View view = view_of(rows, inputs);
+    const Buffer mirror =
+        RL_TRY(memory_->allocate(bound_.plan.arena_bytes, Use::pinned, "traced activations"));
+    RL_TRY(send_inputs(params, inputs));
+    for (size_t i = 0; i < bound_.kernels.size(); ++i) RL_TRY(traced_step(params, view, i, mirror, sink));
+    return read_output();
+}
+
+std::span<const float> HipExecutable::output() const {
+    const SlotInfo& slot = bound_.plan.slot(bound_.plan.output);
+    return {reinterpret_cast<const float*>(output_.data()), size_t(outputs_) * slot.width};
+}
+
+}  // namespace redline::hip

@@ -1,0 +1,106 @@
+// A plan on a HIP device: buffers, and for steps of few rows a graph per class of row counts, captured once
+// and replayed. Longer steps are launched directly, and paced.
+#pragma once
+
+#include "cache_store.h"
+#include "launcher.h"
+#include "weights.h"
+
+#include <map>
+
+namespace redline::hip {
+
+// What kernels see while they are launched.
+struct View {
+    const Plan& plan;
+    const HipWeights& weights;
+    const HipCache& cache;
+    uint32_t rows = 1;     // of the class: at most this many tokens
+    uint32_t outputs = 1;  // likewise
+    std::byte* arena = nullptr;
+    std::byte* scratch = nullptr;
+    const args::Step* step = nullptr;
+    std::vector<const float*> ropes;
+
+    uint32_t rows_of(Slot s) const { return plan.slot(s).of_outputs ? outputs : rows; }
+    uint32_t of_outputs(Slot s) const { return plan.slot(s).of_outputs; }
+    uint32_t width(Slot s) const { return plan.slot(s).width; }
+    float* slot(Slot s) const { return reinterpret_cast<float*>(arena + plan.slot(s).offset); }
+    int32_t* ids(Slot s) const { return reinterpret_cast<int32_t*>(arena + plan.slot(s).offset); }
+    float* scratch_at(uint64_t offset) const { return reinterpret_cast<float*>(scratch + offset); }
+    // A vector, or null where the op has none.
+    const float* vector(Weight w) const {
+        return w ? reinterpret_cast<const float*>(weights[w].buffer.data()) : nullptr;
+    }
+};
+
+class HipKernel : public Kernel {
+public:
+    virtual Status launch(Launcher& launcher, const View& view) const = 0;
+    // Of the scratch that kernels share, in bytes.
+    virtual uint64_t scratch(const Plan&) const { return 0; }
+    Precision precision(uint64_t) const override { return Precision::f32; }
+};
+
+std::unique_ptr<Kernel> make_product_kernel(const Op& op, const Plan& plan, const Device& device);
+std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan& plan, const Device& device);
+std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, const Device& device);
+std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const Device& device);
+
+inline uint64_t aligned(uint64_t bytes) {
+    return (bytes + 255) / 256 * 256;
+}
+
+class HipExecutable : public Executable {
+public:
+    static Result<std::unique_ptr<Executable>> create(BoundPlan bound, const HipWeights& weights,
+                                                      const HipCache& cache, Device& device, Memory& memory,
+                                                      Record mode);
+    ~HipExecutable() override;
+    Status run(const StepParams& params) override;
+    Status run_traced(const StepParams& params, const TraceSink& sink) override;
+    std::span<const float> output() const override;
+
+private:
+    static constexpr uint32_t kRing = 2;          // steps whose inputs the host may have written
+    static constexpr uint32_t kReplayedRows = 8;  // steps of so few rows are replayed
+
+    // Where the parts of a step's inputs begin, for a class of rows.
+    struct InputLayout {
+        std::vector<uint64_t> ropes;
+        uint64_t bytes = 0;
+    };
+
+    HipExecutable(BoundPlan bound, const HipWeights& weights, const HipCache& cache, Device& device,
+                  Record mode);
+    Status allocate(Memory& memory);
+    uint32_t row_class(uint32_t rows) const;
+    InputLayout input_layout(uint32_t rows) const;
+    View view_of(uint32_t rows, const InputLayout& inputs) const;
+    Status launch_all(Launcher& launcher, const View& view) const;
+    Result<GraphExec> graph(const View& view);
+    void write_inputs(const StepParams& params, const InputLayout& inputs, std::byte* to) const;
+    Status send_inputs(const StepParams& params, const InputLayout& inputs);
+    Status read_output();
+    Status traced_step(const StepParams& params, const View& view, size_t index, const Buffer& mirror,
+                       const TraceSink& sink);
+    void check_params(const StepParams& params);
+
+    BoundPlan bound_;
+    const HipWeights& weights_;
+    const HipCache& cache_;
+    Device& device_;
+    Memory* memory_ = nullptr;  // for traces
+    Record mode_;
+    Buffer arena_;
+    Buffer scratch_;
+    Buffer step_;
+    Buffer inputs_[kRing];
+    Event sent_[kRing] = {};  // behind the copy from that slot of the ring
+    Buffer output_;
+    uint64_t turn_ = 0;
+    std::map<uint32_t, GraphExec> graphs_;  // by class of rows
+    uint32_t outputs_ = 0;
+};
+
+}  // namespace redline::hip

@@ -1,0 +1,27 @@
+// Planes: nibbles (16 bytes per unit), exponent (1). Codes are twice the E2M1 number under half the scale.
+#pragma once
+
+#include "kernels/unit.h"
+
+namespace redline::hip {
+
+struct mxfp4 : Quantized<true, 0, false> {
+    RL_DEVICE static uint32_t levels(uint32_t nibbles) {
+        return pick_levels(nibbles, 0x03020100u, 0x0C080604u, 0xFDFEFF00u, 0xF4F8FAFCu);
+    }
+    RL_DEVICE static void codes(const Matrix& w, size_t unit, uint32_t (&words)[8]) {
+        const auto q = load<Words4>(w.data, unit);
+        RL_UNROLL
+        for (uint32_t k = 0; k < 4; ++k) {
+            words[k] = levels(q.d[k] & 0x0F0F0F0Fu);
+            words[k + 4] = levels((q.d[k] >> 4) & 0x0F0F0F0Fu);
+        }
+    }
+    RL_DEVICE static UnitScales scales(const Matrix& w, size_t unit) {
+        const uint32_t exponent = w.data[w.units * 16 + unit];
+        const float d = bits_float(exponent < 2 ? 0x00200000u << exponent : (exponent - 1) << 23);
+        return {{d, d}, {0.0f, 0.0f}};
+    }
+};
+
+}  // namespace redline::hip

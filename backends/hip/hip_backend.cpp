@@ -1,0 +1,114 @@
+// HIP as a backend: picks and opens a device, places weights, and hands out kernels.
+#include "executable.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace redline {
+
+namespace hip {
+
+class HipBackend : public Backend {
+public:
+    HipBackend(const Runtime& runtime, std::unique_ptr<Device> device, const std::string& why)
+        : device_(std::move(device)), memory_(*device_) {
+        const DeviceReport& report = device_->report();
+        info_.name = report.name;
+        info_.detail = fmt::format("{}; {} as {}; {}; waves of {}", runtime.version_text(), report.arch,
+                                   report.target, why, report.wave());
+        info_.unified = report.integrated;
+        info_.memory_budget = report.budget();
+        info_.wave = report.wave();
+    }
+
+    const DeviceInfo& device() const override { return info_; }
+
+    Result<std::unique_ptr<WeightStore>> load(std::span<const WeightInfo> weights, ByteSource& source,
+                                              const Progress& progress) override {
+        return load_weights(*device_, memory_, weights, source, progress);
+    }
+
+    Result<std::unique_ptr<CacheStore>> make_cache(const CacheShape& shape) override {
+        return HipCache::create(*device_, memory_, shape);
+    }
+
+    std::unique_ptr<Kernel> kernel_for(const Op& op, const Plan& plan) override {
+        for (const auto make :
+             {make_product_kernel, make_attention_kernel, make_expert_kernel, make_vector_kernel})
+            if (std::unique_ptr<Kernel> kernel = make(op, plan, *device_)) return kernel;
+        return nullptr;
+    }
+
+    Result<std::unique_ptr<Executable>> record(BoundPlan plan, WeightStore& weights, CacheStore& cache,
+                                               Record mode) override {
+        return HipExecutable::create(std::move(plan), static_cast<const HipWeights&>(weights),
+                                     static_cast<const HipCache&>(cache), *device_, memory_, mode);
+    }
+
+    double measure_read_bandwidth() override;
+
+private:
+    std::unique_ptr<Device> device_;
+    Memory memory_;
+    DeviceInfo info_;
+    double bandwidth_ = 0.0;
+};
+
+// A copy within the device's memory: each byte is read and written once.
+double HipBackend::measure_read_bandwidth() {
+    if (bandwidth_ > 0.0 || !device_->use()) return bandwidth_;
+    const uint64_t bytes = std::min<uint64_t>(uint64_t(1) << 29, info_.memory_budget / 4);
+    const Result<Buffer> from = memory_.allocate(bytes, Use::scratch, "the bandwidth measurement");
+    const Result<Buffer> to = memory_.allocate(bytes, Use::scratch, "the bandwidth measurement");
+    if (!from || !to || bytes < (1u << 24)) return 0.0;
+    constexpr int kCopies = 8;
+    for (int pass = 0; pass < 4; ++pass) {
+        const auto begin = std::chrono::steady_clock::now();
+        for (int i = 0; i < kCopies; ++i) {
+            const Code code =
+                device_->call().copy_within(to.value().data(), from.value().data(), bytes, device_->stream());
+            if (!device_->checked(code, "measuring bandwidth")) return 0.0;
+        }
+        if (!device_->synchronize("measuring bandwidth")) return 0.0;
+        const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+        bandwidth_ = std::max(bandwidth_, 2.0 * kCopies * double(bytes) / took.count());
+    }
+    return bandwidth_;
+}
+
+static DeviceListing listing_of(const Runtime& runtime, const DeviceReport& report) {
+    DeviceListing out{fmt::format("hip:{}", report.index), report.name, true, report.missing, {}};
+    out.facts = {{"type", std::string(report.integrated ? "integrated" : "card")},
+                 {"runtime", fmt::format("{} ({})", runtime.version_text(), runtime.library)},
+                 {"target", report.arch},
+                 {"kernels", report.target.empty() ? "none" : report.target},
+                 {"memory", report.memory_total},
+                 {"memory free", report.memory_free},
+                 {"memory to plan with", report.budget()},
+                 {"multiprocessors", uint64_t(report.multiprocessors)},
+                 {"wave", uint64_t(report.wave())}};
+    return out;
+}
+
+}  // namespace hip
+
+static Result<std::unique_ptr<Backend>> open_hip(const BackendOptions& options) {
+    const hip::Runtime& runtime = *RL_TRY(hip::Runtime::get());
+    std::string why;
+    hip::DeviceReport report = RL_TRY(hip::choose_device(hip::device_reports(runtime), options.device, why));
+    auto device = RL_TRY(hip::Device::open(runtime, std::move(report)));
+    return std::unique_ptr<Backend>(std::make_unique<hip::HipBackend>(runtime, std::move(device), why));
+}
+
+static Result<std::vector<DeviceListing>> list_hip() {
+    const hip::Runtime& runtime = *RL_TRY(hip::Runtime::get());
+    std::vector<DeviceListing> out;
+    for (const hip::DeviceReport& report : hip::device_reports(runtime))
+        out.push_back(listing_of(runtime, report));
+    return out;
+}
+
+extern const BackendEntry hip_backend;
+const BackendEntry hip_backend = {"hip", 5, open_hip, list_hip};
+
+}  // namespace redline

@@ -1,0 +1,132 @@
+// Products with a matrix: for a few tokens a wave owns rows of it, for many a block owns a tile.
+#pragma once
+
+#include "kernels/unit.h"
+
+namespace redline::hip {
+
+// y[t][r] (+)= w[r] . x[t] + bias[r]. A wave owns kRows rows; the grid's y is over groups of kTokens tokens.
+template <typename F, int kRows, int kTokens>
+RL_DEVICE void linear_vec(const args::LinearArgs& a) {
+    const uint32_t tokens = rows_in_step(a.step, a.of_outputs);
+    const uint32_t first_token = a.first_token + block_index().y * kTokens;
+    if (first_token >= tokens) return;
+    size_t x_rows[kTokens];
+    RL_UNROLL
+    for (uint32_t t = 0; t < kTokens; ++t) x_rows[t] = lesser(first_token + t, tokens - 1);
+    const uint32_t step = grid_blocks() * kWaves * kRows;
+    for (uint32_t first = (block_index().x * kWaves + wave_index()) * kRows; first < a.rows; first += step) {
+        size_t rows[kRows];
+        RL_UNROLL
+        for (uint32_t r = 0; r < kRows; ++r) rows[r] = lesser(first + r, a.rows - 1);
+        float sums[kRows * kTokens] = {};
+        lane_products<F, kRows, kTokens>(a.w, rows, a.x, x_rows, a.cols, sums);
+        RL_UNROLL
+        for (uint32_t r = 0; r < kRows; ++r) RL_UNROLL
+        for (uint32_t t = 0; t < kTokens; ++t) {
+            float sum = wave_sum(sums[r * kTokens + t]);
+            if (lane_index() != 0 || first + r >= a.rows || first_token + t >= tokens) continue;
+            float& y = a.y[x_rows[t] * a.rows + rows[r]];
+            if (a.bias) sum += a.bias[rows[r]];
+            y = a.accumulate ? y + sum : sum;
+        }
+    }
+}
+
+// y[t][r] = act(w[r] . x[t]) * (up[r] . x[t]); otherwise as linear_vec.
+template <typename F, int kTokens>
+RL_DEVICE void gated_vec(const args::LinearArgs& a) {
+    const uint32_t tokens = rows_in_step(a.step, a.of_outputs);
+    const uint32_t first_token = a.first_token + block_index().y * kTokens;
+    if (first_token >= tokens) return;
+    size_t x_rows[kTokens];
+    RL_UNROLL
+    for (uint32_t t = 0; t < kTokens; ++t) x_rows[t] = lesser(first_token + t, tokens - 1);
+    const uint32_t step = grid_blocks() * kWaves;
+    for (uint32_t row = block_index().x * kWaves + wave_index(); row < a.rows; row += step) {
+        const size_t rows[1] = {row};
+        float gates[kTokens] = {}, ups[kTokens] = {};
+        lane_products<F, 1, kTokens>(a.w, rows, a.x, x_rows, a.cols, gates);
+        lane_products<F, 1, kTokens>(a.up, rows, a.x, x_rows, a.cols, ups);
+        RL_UNROLL
+        for (uint32_t t = 0; t < kTokens; ++t) {
+            const float gate = wave_sum(gates[t]), up = wave_sum(ups[t]);
+            if (lane_index() == 0 && first_token + t < tokens)
+                a.y[x_rows[t] * a.rows + row] = apply_act(a.act, gate) * up;
+        }
+    }
+}
+
+constexpr uint32_t kTile = 64;         // rows and tokens of a block
+constexpr uint32_t kTileStride = 68;   // of a column of kTile, padded against bank conflicts
+constexpr uint32_t kTileColumns = 32;  // a unit
+constexpr uint32_t kTileCells = 256;   // of 4 x 4 results
+constexpr uint32_t kCellsPerThread = kTileCells / kTileThreads;
+
+struct alignas(16) Tiles {  // by column
+    float w[kTileColumns * kTileStride];
+    float x[kTileColumns * kTileStride];
+};
+
+// The unit of one row of the tile, decoded.
+template <typename F>
+RL_DEVICE void load_weight_row(const args::LinearArgs& a, uint32_t row, uint32_t column, float* tile) {
+    if constexpr (F::kFloats) {
+        for (uint32_t c = 0; c < kTileColumns; ++c)
+            tile[c * kTileStride] =
+                column + c < a.cols ? F::element(a.w, size_t(row) * a.cols + column + c) : 0.0f;
+    } else {
+        const size_t unit = (size_t(row) * a.cols + column) / 32;
+        uint32_t words[8];
+        F::codes(a.w, unit, words);
+        const UnitScales s = F::scales(a.w, unit);
+        RL_UNROLL
+        for (uint32_t k = 0; k < 8; ++k) RL_UNROLL
+        for (uint32_t e = 0; e < 4; ++e) tile[(k * 4 + e) * kTileStride] = decoded<F>(words, s, k, e);
+    }
+}
+
+// y[t][r] (+)= w[r] . x[t] + bias[r]: x over tiles of rows, y over tiles of tokens. A cell of 4 x 4 results
+// sums along the columns in order.
+template <typename F>
+RL_DEVICE void linear_tile(const args::LinearArgs& a) {
+    RL_SHARED Tiles tiles;
+    const uint32_t tokens = rows_in_step(a.step, a.of_outputs);
+    const uint32_t first_row = block_index().x * kTile, first_token = a.first_token + block_index().y * kTile;
+    if (first_token >= tokens) return;
+    float sums[kCellsPerThread][4][4] = {};
+    for (uint32_t column = 0; column < a.cols; column += kTileColumns) {
+        sync_block();
+        for (uint32_t r = thread_index(); r < kTile; r += kTileThreads)
+            load_weight_row<F>(a, lesser(first_row + r, a.rows - 1), column, tiles.w + r);
+        for (uint32_t i = thread_index(); i < kTile * kTileColumns; i += kTileThreads) {
+            const uint32_t t = i / kTileColumns, c = i % kTileColumns;
+            const size_t token = lesser(first_token + t, tokens - 1);
+            tiles.x[c * kTileStride + t] = column + c < a.cols ? a.x[token * a.cols + column + c] : 0.0f;
+        }
+        sync_block();
+        for (uint32_t c = 0; c < kTileColumns; ++c) RL_UNROLL
+        for (uint32_t n = 0; n < kCellsPerThread; ++n) {
+            const uint32_t cell = thread_index() + n * kTileThreads;
+            const auto w4 = load<Float4>(tiles.w + c * kTileStride, cell % 16);
+            const auto x4 = load<Float4>(tiles.x + c * kTileStride, cell / 16);
+            RL_UNROLL
+            for (uint32_t j = 0; j < 4; ++j) RL_UNROLL
+            for (uint32_t i = 0; i < 4; ++i) sums[n][j][i] = fused(w4.d[i], x4.d[j], sums[n][j][i]);
+        }
+    }
+    for (uint32_t n = 0; n < kCellsPerThread; ++n) {
+        const uint32_t cell = thread_index() + n * kTileThreads;
+        RL_UNROLL
+        for (uint32_t j = 0; j < 4; ++j) RL_UNROLL
+        for (uint32_t i = 0; i < 4; ++i) {
+            const uint32_t row = first_row + cell % 16 * 4 + i, token = first_token + cell / 16 * 4 + j;
+            if (row >= a.rows || token >= tokens) continue;
+            float& y = a.y[size_t(token) * a.rows + row];
+            const float sum = a.bias ? sums[n][j][i] + a.bias[row] : sums[n][j][i];
+            y = a.accumulate ? y + sum : sum;
+        }
+    }
+}
+
+}  // namespace redline::hip

@@ -1,0 +1,137 @@
+// What a format of backends/hip/formats says about a weight. Quantized: units of 32 elements whose codes are
+// bytes; element i of a unit is scale * (code - bias) + offset with the scale and offset of its half.
+#pragma once
+
+#include "args.h"
+#include "kernels/wave.h"
+
+namespace redline::hip {
+
+using args::Matrix;
+
+struct UnitScales {
+    float scale[2];
+    float offset[2];
+};
+
+// A format adds codes(w, unit, words), word k holding the codes of elements 4k .. 4k + 3, and scales(w,
+// unit).
+template <bool kSignedCodes, int kBiasOfCodes, bool kHasOffset>
+struct Quantized {
+    static constexpr bool kFloats = false;
+    static constexpr bool kSigned = kSignedCodes;
+    static constexpr int kBias = kBiasOfCodes;
+    static constexpr bool kOffset = kHasOffset;
+};
+
+// A format adds value(bits).
+template <typename Format, typename Bits>
+struct Floats {
+    static constexpr bool kFloats = true;
+    struct alignas(sizeof(Bits) * 4) Four {
+        Bits d[4];
+    };
+    RL_DEVICE static float element(const Matrix& w, size_t i) { return Format::value(load<Bits>(w.data, i)); }
+    // Elements 4i .. 4i + 3.
+    RL_DEVICE static Float4 elements(const Matrix& w, size_t i) {
+        const Four four = load<Four>(w.data, i);
+        return {{Format::value(four.d[0]), Format::value(four.d[1]), Format::value(four.d[2]),
+                 Format::value(four.d[3])}};
+    }
+};
+
+RL_DEVICE UnitScales pair_scales(float scale, float offset) {
+    return {{scale, scale}, {offset, offset}};
+}
+
+// The six-bit scale and minimum of sub-block j of 8, as src/formats/q4_k.h has them.
+RL_DEVICE UnitScales k_scales(const Words4& header, uint32_t j) {
+    const uint32_t i = j & 3u;
+    const uint32_t low = byte_of(header.d[1], i), mid = byte_of(header.d[2], i),
+                   top = byte_of(header.d[3], i);
+    const uint32_t s = j < 4 ? low & 63u : (top & 15u) | (low >> 6) << 4;
+    const uint32_t m = j < 4 ? mid & 63u : (top >> 4) | (mid >> 6) << 4;
+    return pair_scales(half_value(uint16_t(header.d[0])) * float(s),
+                       -(half_value(uint16_t(header.d[0] >> 16)) * float(m)));
+}
+
+template <typename F>
+RL_DEVICE float code_value(uint32_t word, uint32_t i) {
+    if constexpr (F::kSigned) return float(signed_byte(word, i));
+    return float(int32_t(byte_of(word, i)) - F::kBias);
+}
+
+// Element i of word k, rounded as the host decodes it.
+template <typename F>
+RL_DEVICE float decoded(const uint32_t (&words)[8], const UnitScales& s, uint32_t k, uint32_t i) {
+    const float scaled = s.scale[k / 4] * code_value<F>(words[k], i);
+    if constexpr (F::kOffset) return scaled + s.offset[k / 4];
+    return scaled;
+}
+
+// sums[r * kTokens + t] += w[rows[r]] . x[x_rows[t]] over this lane's share. Sums in f32, within a lane in
+// order; the caller sums over lanes.
+template <typename F, int kRows, int kTokens>
+RL_DEVICE void lane_products(const Matrix& w, const size_t (&rows)[kRows], const float* x,
+                             const size_t (&x_rows)[kTokens], uint32_t cols, float (&sums)[kRows * kTokens]) {
+    if constexpr (F::kFloats) {
+        if (cols % 4 == 0) {
+            for (uint32_t i = lane_index(); i < cols / 4; i += kWave) {
+                Float4 values[kRows];
+                RL_UNROLL
+                for (int r = 0; r < kRows; ++r) values[r] = F::elements(w, rows[r] * (cols / 4) + i);
+                RL_UNROLL
+                for (int t = 0; t < kTokens; ++t) {
+                    const auto x4 = load<Float4>(x, x_rows[t] * (cols / 4) + i);
+                    RL_UNROLL
+                    for (int r = 0; r < kRows; ++r) RL_UNROLL
+                    for (int e = 0; e < 4; ++e)
+                        sums[r * kTokens + t] = fused(values[r].d[e], x4.d[e], sums[r * kTokens + t]);
+                }
+            }
+            return;
+        }
+        for (uint32_t i = lane_index(); i < cols; i += kWave) RL_UNROLL
+        for (int r = 0; r < kRows; ++r) {
+            const float value = F::element(w, rows[r] * cols + i);
+            RL_UNROLL
+            for (int t = 0; t < kTokens; ++t)
+                sums[r * kTokens + t] = fused(value, x[x_rows[t] * cols + i], sums[r * kTokens + t]);
+        }
+    } else {
+        const size_t units = cols / 32;
+        for (size_t u = lane_index(); u < units; u += kWave) {
+            uint32_t words[kRows][8];
+            UnitScales s[kRows];
+            RL_UNROLL
+            for (int r = 0; r < kRows; ++r) {
+                F::codes(w, rows[r] * units + u, words[r]);
+                s[r] = F::scales(w, rows[r] * units + u);
+            }
+            RL_UNROLL
+            for (uint32_t k = 0; k < 8; ++k) RL_UNROLL
+            for (int t = 0; t < kTokens; ++t) {
+                const auto x4 = load<Float4>(x, (x_rows[t] * units + u) * 8 + k);
+                RL_UNROLL
+                for (int r = 0; r < kRows; ++r) RL_UNROLL
+                for (uint32_t e = 0; e < 4; ++e)
+                    sums[r * kTokens + t] =
+                        fused(decoded<F>(words[r], s[r], k, e), x4.d[e], sums[r * kTokens + t]);
+            }
+        }
+    }
+}
+
+// Act of ops.h.
+RL_DEVICE float apply_act(uint32_t act, float x) {
+    if (act == 0) return x / (1.0f + exp_of(-x));
+    const float inner = 0.7978845608028654f * (x + 0.044715f * x * x * x);
+    const float e = exp_of(-2.0f * __builtin_fabsf(inner)), t = (1.0f - e) / (1.0f + e);
+    return 0.5f * x * (1.0f + (inner < 0.0f ? -t : t));
+}
+
+RL_DEVICE uint32_t rows_in_step(const args::Step* step, uint32_t of_outputs) {
+    return of_outputs ? step->outputs : step->rows;
+}
+
+}  // namespace redline::hip

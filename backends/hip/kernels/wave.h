@@ -1,0 +1,292 @@
+// What differs between the machines that run the kernels, and nothing else: the only file with intrinsics.
+// AMD (clang, no headers of ROCm), NVIDIA (nvcc), and the host, where a block is one thread that is a wave of
+// one lane and barriers are nothing, so that tests can run the kernels as they are.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#if defined(__HIP__)
+#define __host__ __attribute__((host))
+#define __device__ __attribute__((device))
+#define RL_DEVICE __attribute__((device)) inline
+#define RL_SHARED __attribute__((shared))
+#define RL_KERNEL(threads, name, Args)                                                           \
+    extern "C" __attribute__((global, amdgpu_flat_work_group_size(threads, threads))) void name( \
+        const Args args)
+#define RL_UNROLL _Pragma("unroll")
+#elif defined(__CUDACC__)
+#define RL_DEVICE __device__ __forceinline__
+#define RL_SHARED __shared__
+#define RL_KERNEL(threads, name, Args) \
+    extern "C" __global__ void __launch_bounds__(threads) name(const Args args)
+#define RL_UNROLL _Pragma("unroll")
+#else
+#include <cmath>
+#define RL_DEVICE inline
+#define RL_SHARED static thread_local
+#define RL_KERNEL(threads, name, Args)                       \
+    static void name##_body(const Args& args);               \
+    extern "C" const size_t name##_args_size;                \
+    extern "C" const size_t name##_args_size = sizeof(Args); \
+    extern "C" void name(const void* args);                  \
+    extern "C" void name(const void* args) {                 \
+        name##_body(*static_cast<const Args*>(args));        \
+    }                                                        \
+    static void name##_body([[maybe_unused]] const Args& args)
+#define RL_UNROLL
+#endif
+
+namespace redline::hip {
+
+struct Index3 {
+    uint32_t x, y, z;
+};
+struct alignas(8) Words2 {
+    uint32_t d[2];
+};
+struct alignas(16) Words4 {
+    uint32_t d[4];
+};
+struct alignas(16) Float4 {
+    float d[4];
+};
+
+constexpr float kInfinity = __builtin_huge_valf();
+
+#if defined(__HIP__)
+
+#if defined(__GFX9__)
+constexpr uint32_t kWave = 64;
+#else
+constexpr uint32_t kWave = 32;
+#endif
+constexpr uint32_t kThreads = 128;  // of a block, unless a kernel says otherwise
+constexpr uint32_t kTileThreads = 256;
+
+RL_DEVICE uint32_t thread_index() {
+    return __builtin_amdgcn_workitem_id_x();
+}
+RL_DEVICE Index3 block_index() {
+    return {__builtin_amdgcn_workgroup_id_x(), __builtin_amdgcn_workgroup_id_y(),
+            __builtin_amdgcn_workgroup_id_z()};
+}
+// Of the grid along x, in blocks.
+RL_DEVICE uint32_t grid_blocks() {
+    const auto* packet = (const __attribute__((address_space(4))) uint32_t*)__builtin_amdgcn_dispatch_ptr();
+    const uint32_t size = packet[1] & 0xFFFFu, items = packet[3];  // workgroup_size_x, grid_size_x
+    return items / size;
+}
+RL_DEVICE void sync_block() {
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+    __builtin_amdgcn_s_barrier();
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+}
+RL_DEVICE void sync_wave() {
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
+    __builtin_amdgcn_wave_barrier();
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
+}
+
+template <int kControl>
+RL_DEVICE uint32_t dpp(uint32_t value) {
+    return uint32_t(__builtin_amdgcn_update_dpp(0, int(value), kControl, 15, 15, true));
+}
+// The value of the lane whose number differs in this bit. Needs all lanes.
+RL_DEVICE uint32_t across(uint32_t value, uint32_t bit) {
+    const uint32_t lane = thread_index() % kWave;
+    return uint32_t(__builtin_amdgcn_ds_bpermute(int((lane ^ bit) * 4), int(value)));
+}
+RL_DEVICE uint32_t across_rows(uint32_t value) {
+#if defined(__GFX9__)
+    return across(value, 16);
+#else
+    return __builtin_amdgcn_permlanex16(value, value, 0x76543210u, 0xFEDCBA98u, false, true);
+#endif
+}
+// Folds a value over the lanes of a wave, each of which gets the result; all lanes must take part. Within
+// rows of 16 by DPP: pairs, pairs of pairs, then mirrored halves, where all lanes of a quad are equal
+// already.
+template <typename T, typename Fold>
+RL_DEVICE T wave_fold(T value, Fold fold) {
+    const auto with = [&](uint32_t other) { value = fold(value, __builtin_bit_cast(T, other)); };
+    with(dpp<0xB1>(__builtin_bit_cast(uint32_t, value)));
+    with(dpp<0x4E>(__builtin_bit_cast(uint32_t, value)));
+    with(dpp<0x141>(__builtin_bit_cast(uint32_t, value)));
+    with(dpp<0x140>(__builtin_bit_cast(uint32_t, value)));
+    with(across_rows(__builtin_bit_cast(uint32_t, value)));
+    if constexpr (kWave == 64) with(across(__builtin_bit_cast(uint32_t, value), 32));
+    return value;
+}
+
+RL_DEVICE float half_value(uint16_t bits) {
+    return float(__builtin_bit_cast(_Float16, bits));
+}
+RL_DEVICE uint16_t half_bits(float value) {
+    return __builtin_bit_cast(uint16_t, _Float16(value));
+}
+// Byte i is that byte of low:high which byte i of `select` (0 to 7) names.
+RL_DEVICE uint32_t pick_bytes(uint32_t select, uint32_t low, uint32_t high) {
+    return __builtin_amdgcn_perm(high, low, select);
+}
+RL_DEVICE float exp_of(float x) {
+    return __builtin_elementwise_exp(x);
+}
+RL_DEVICE float root_of(float x) {
+    return __builtin_sqrtf(x);
+}
+RL_DEVICE float round_of(float x) {
+    return __builtin_elementwise_roundeven(x);
+}
+
+#elif defined(__CUDACC__)
+
+constexpr uint32_t kWave = 32;
+constexpr uint32_t kThreads = 128;
+constexpr uint32_t kTileThreads = 256;
+
+RL_DEVICE uint32_t thread_index() {
+    return threadIdx.x;
+}
+RL_DEVICE Index3 block_index() {
+    return {blockIdx.x, blockIdx.y, blockIdx.z};
+}
+RL_DEVICE uint32_t grid_blocks() {
+    return gridDim.x;
+}
+RL_DEVICE void sync_block() {
+    __syncthreads();
+}
+RL_DEVICE void sync_wave() {
+    __syncwarp();
+}
+template <typename T, typename Fold>
+RL_DEVICE T wave_fold(T value, Fold fold) {
+    for (int bit = 1; bit < 32; bit *= 2) value = fold(value, __shfl_xor_sync(0xFFFFFFFFu, value, bit));
+    return value;
+}
+RL_DEVICE float half_value(uint16_t bits) {
+    float value;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+    return value;
+}
+RL_DEVICE uint16_t half_bits(float value) {
+    uint16_t bits;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+    return bits;
+}
+RL_DEVICE uint32_t pick_bytes(uint32_t select, uint32_t low, uint32_t high) {
+    const uint32_t pairs = select | select >> 4;  // selectors are nibbles here
+    return __byte_perm(low, high, (pairs & 0xFFu) | (pairs >> 8 & 0xFF00u));
+}
+RL_DEVICE float exp_of(float x) {
+    return expf(x);
+}
+RL_DEVICE float root_of(float x) {
+    return sqrtf(x);
+}
+RL_DEVICE float round_of(float x) {
+    return rintf(x);
+}
+
+#else
+
+constexpr uint32_t kWave = 1;
+constexpr uint32_t kThreads = 1;
+constexpr uint32_t kTileThreads = 1;
+
+// Set by the runtime that runs the kernels.
+extern thread_local Index3 host_block;
+extern thread_local uint32_t host_grid_blocks;
+
+RL_DEVICE uint32_t thread_index() {
+    return 0;
+}
+RL_DEVICE Index3 block_index() {
+    return host_block;
+}
+RL_DEVICE uint32_t grid_blocks() {
+    return host_grid_blocks;
+}
+RL_DEVICE void sync_block() {}
+RL_DEVICE void sync_wave() {}
+template <typename T, typename Fold>
+RL_DEVICE T wave_fold(T value, Fold) {
+    return value;
+}
+RL_DEVICE float half_value(uint16_t bits) {
+    const uint32_t sign = uint32_t(bits & 0x8000u) << 16, exponent = (bits >> 10) & 31u,
+                   mantissa = bits & 1023u;
+    if (exponent == 31) return __builtin_bit_cast(float, sign | 0x7F800000u | mantissa << 13);
+    if (exponent != 0) return __builtin_bit_cast(float, sign | (exponent + 112) << 23 | mantissa << 13);
+    const float magnitude = float(mantissa) * 0x1p-24f;
+    return sign ? -magnitude : magnitude;
+}
+uint16_t half_bits(float value);
+RL_DEVICE uint32_t pick_bytes(uint32_t select, uint32_t low, uint32_t high) {
+    uint32_t out = 0;
+    for (uint32_t i = 0; i < 32; i += 8) {
+        const uint32_t s = (select >> i) & 7u;
+        out |= (((s < 4 ? low : high) >> (s % 4 * 8)) & 255u) << i;
+    }
+    return out;
+}
+RL_DEVICE float exp_of(float x) {
+    return std::exp(x);
+}
+RL_DEVICE float root_of(float x) {
+    return std::sqrt(x);
+}
+RL_DEVICE float round_of(float x) {
+    return std::nearbyint(x);
+}
+
+#endif
+
+constexpr uint32_t kWaves = kThreads / kWave;  // of a block
+
+RL_DEVICE uint32_t lane_index() {
+    return thread_index() % kWave;
+}
+RL_DEVICE uint32_t wave_index() {
+    return thread_index() / kWave;
+}
+RL_DEVICE float larger(float a, float b) {
+    return a > b ? a : b;
+}
+RL_DEVICE uint32_t lesser(uint32_t a, uint32_t b) {
+    return a < b ? a : b;
+}
+RL_DEVICE float wave_sum(float value) {
+    return wave_fold(value, [](float a, float b) { return a + b; });
+}
+RL_DEVICE float wave_max(float value) {
+    return wave_fold(value, [](float a, float b) { return larger(a, b); });
+}
+RL_DEVICE uint32_t wave_min(uint32_t value) {
+    return wave_fold(value, [](uint32_t a, uint32_t b) { return lesser(a, b); });
+}
+// One rounding; nothing else is contracted.
+RL_DEVICE float fused(float a, float b, float c) {
+    return __builtin_fmaf(a, b, c);
+}
+RL_DEVICE float bits_float(uint32_t bits) {
+    return __builtin_bit_cast(float, bits);
+}
+template <typename T>
+RL_DEVICE T load(const void* base, size_t index) {
+    return static_cast<const T*>(base)[index];
+}
+RL_DEVICE int32_t signed_byte(uint32_t word, uint32_t index) {
+    return int32_t(int8_t(word >> (index * 8)));
+}
+RL_DEVICE uint32_t byte_of(uint32_t word, uint32_t index) {
+    return (word >> (index * 8)) & 255u;
+}
+// Byte i of 16 (four words of levels) that byte i of `nibbles` names.
+RL_DEVICE uint32_t pick_levels(uint32_t nibbles, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+    const uint32_t select = nibbles & 0x07070707u, upper = ((nibbles >> 3) & 0x01010101u) * 255u;
+    return (pick_bytes(select, a, b) & ~upper) | (pick_bytes(select, c, d) & upper);
+}
+
+}  // namespace redline::hip

@@ -1,0 +1,37 @@
+#include "launcher.h"
+
+namespace redline::hip {
+
+Launcher::~Launcher() {
+    for (const Event event : events_)
+        if (event) device_.call().event_destroy(event);
+}
+
+Status Launcher::launch_any(const std::string& module, const std::string& kernel, const Launch& shape,
+                            const void* args, double flops) {
+    RL_CHECK(shape.y < 65536 && shape.z < 65536, "{} is launched with a grid of {}x{}x{}", kernel, shape.x,
+             shape.y, shape.z);
+    const Function function = RL_TRY(device_.kernel(module, kernel));
+    if (mode_ == Mode::load) return {};
+    RL_TRY(device_.launch(function, shape, args));
+    ahead_ += flops;
+    if (mode_ == Mode::capture || ahead_ < kFlopsPerLaunch) return {};
+    ahead_ = 0.0;
+    return pace();
+}
+
+// Waits for the event before this one: the device has one slice to do while the host launches the next.
+Status Launcher::pace() {
+    constexpr unsigned kNoTiming = 2;
+    if (cancel_ && cancel_->load(std::memory_order_relaxed)) {
+        RL_TRY(device_.synchronize("running a step"));
+        return error("interrupted");
+    }
+    Event& event = events_[recorded_ % 2];
+    if (!event) RL_TRY(device_.checked(device_.call().event_create(&event, kNoTiming), "making an event"));
+    RL_TRY(device_.checked(device_.call().event_record(event, device_.stream()), "running a step"));
+    if (recorded_++ == 0) return {};
+    return device_.checked(device_.call().event_synchronize(events_[recorded_ % 2]), "running a step");
+}
+
+}  // namespace redline::hip

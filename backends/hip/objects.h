@@ -1,0 +1,33 @@
+// The compiled kernels, embedded by the build: for each target (gfx1100, gfx11-generic, sm_90) one code
+// object per format, per cache type, and one of the rest; and the rule by which a device gets its target.
+#pragma once
+
+#include "base/result.h"
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace redline::hip {
+
+struct CodeObject {
+    std::string_view target;
+    std::string_view name;  // "q4_k", "cache_f16", "vector"
+    std::span<const std::byte> bytes;
+};
+// Written by the build.
+std::span<const CodeObject> all_objects();
+std::vector<std::string_view> built_targets();
+// Null when there is none.
+const CodeObject* find_object(std::string_view target, std::string_view name);
+
+// `arch` as the runtime names it: "gfx90a:sramecc+:xnack-". The target itself, or the generic one of its
+// family, which the runtime takes from ROCm 6.3 on. An error names the card's target and what would work
+// instead.
+Result<std::string_view> choose_target(std::string_view arch, int runtime_version,
+                                       std::span<const std::string_view> targets);
+// Integrated ones, for runtimes that do not say so.
+bool is_apu(std::string_view arch);
+
+}  // namespace redline::hip

@@ -1,0 +1,94 @@
+// Embed, RmsNorm, AddBias, Add, ActMul, SelectRows: work per row or per element.
+#include "steps.h"
+
+namespace redline::hip {
+
+namespace {
+
+// Wraps a function launch(launcher, view) as a kernel.
+template <typename Write>
+class SimpleKernel : public HipKernel {
+public:
+    SimpleKernel(Write write, Precision precision) : write_(std::move(write)), precision_(precision) {}
+    Status launch(Launcher& launcher, const View& view) const override { return write_(launcher, view); }
+    Precision precision(uint64_t) const override { return precision_; }
+
+private:
+    Write write_;
+    Precision precision_;
+};
+
+template <typename Write>
+std::unique_ptr<Kernel> simple(Write write, Precision precision = Precision::f32) {
+    return std::make_unique<SimpleKernel<Write>>(std::move(write), precision);
+}
+
+Status launch_embed(Launcher& launcher, const View& view, const Embed& op) {
+    const Shape& shape = view.plan.weight(op.table).tensor.shape;
+    const std::string module = view.weights[op.table].layout->name;
+    const args::EmbedArgs args = {view.step,
+                                  view.weights[op.table].matrix(),
+                                  view.slot(op.y),
+                                  uint32_t(shape.rows),
+                                  uint32_t(shape.cols),
+                                  op.scale};
+    return launcher.launch(module, "embed_" + module, {view.rows, 1, 1, kThreads}, args);
+}
+
+struct Element {
+    const float* x;
+    const float* z;
+    Slot y;
+    Act act = Act::silu;
+};
+
+Status launch_element(Launcher& launcher, const View& view, const char* kernel, const Element& e) {
+    const args::ElementArgs args = {
+        view.step, e.x, e.z, view.slot(e.y), view.width(e.y), view.of_outputs(e.y), uint32_t(e.act)};
+    return launcher.launch("vector", kernel,
+                           {blocks_for(uint64_t(args.width) * view.rows_of(e.y), kThreads), 1, 1, kThreads},
+                           args);
+}
+
+}  // namespace
+
+Status launch_norm(Launcher& launcher, const View& view, Slot x, const Norm& norm, uint32_t width, float* y) {
+    const uint32_t groups = view.width(x) / width;
+    const args::NormArgs args = {view.step, view.slot(x),       y,       view.vector(norm.gain), width,
+                                 groups,    view.of_outputs(x), norm.eps};
+    return launcher.launch("vector", "rms_norm",
+                           {blocks_for(uint64_t(groups) * view.rows_of(x), 1), 1, 1, kThreads}, args);
+}
+
+std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const Device&) {
+    if (const auto* o = std::get_if<Embed>(&op)) {
+        if (!weight_layout(*plan.weight(o->table).tensor.format)) return nullptr;
+        return simple([o = *o](Launcher& l, const View& v) { return launch_embed(l, v, o); },
+                      Precision::exact);
+    }
+    if (const auto* o = std::get_if<RmsNorm>(&op))
+        return simple([o = *o](Launcher& l, const View& v) {
+            return launch_norm(l, v, o.x, o.norm, o.width, v.slot(o.y));
+        });
+    if (const auto* o = std::get_if<SelectRows>(&op))
+        return simple(
+            [o = *o](Launcher& l, const View& v) {
+                return launch_element(l, v, "select_rows", {v.slot(o.x), nullptr, o.y});
+            },
+            Precision::exact);
+    if (const auto* o = std::get_if<AddBias>(&op))
+        return simple([o = *o](Launcher& l, const View& v) {
+            return launch_element(l, v, "add_bias", {v.vector(o.bias), nullptr, o.y});
+        });
+    if (const auto* o = std::get_if<Add>(&op))
+        return simple([o = *o](Launcher& l, const View& v) {
+            return launch_element(l, v, "add", {v.slot(o.x), nullptr, o.y});
+        });
+    if (const auto* o = std::get_if<ActMul>(&op))
+        return simple([o = *o](Launcher& l, const View& v) {
+            return launch_element(l, v, "act_mul", {v.slot(o.gate), v.slot(o.up), o.y, o.act});
+        });
+    return nullptr;
+}
+
+}  // namespace redline::hip

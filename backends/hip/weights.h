@@ -1,0 +1,38 @@
+// Weights in device memory, taken apart into planes as backends/vulkan/layout.h says, and how they get there.
+#pragma once
+
+#include "args.h"
+#include "memory.h"
+
+#include "backends/vulkan/layout.h"
+#include "plan/backend.h"
+
+namespace redline::hip {
+
+using vulkan::weight_layout;
+using vulkan::WeightLayout;
+
+struct PlacedWeight {
+    const WeightLayout* layout = nullptr;  // null: a vector of floats
+    uint64_t elements = 0;
+    Buffer buffer;
+
+    args::Matrix matrix() const { return {reinterpret_cast<const uint8_t*>(buffer.data()), elements / 32}; }
+};
+
+class HipWeights : public WeightStore {
+public:
+    uint64_t bytes() const override { return bytes_; }
+    const PlacedWeight& operator[](Weight w) const { return placed_[size_t(w.index)]; }
+
+private:
+    friend class WeightLoader;
+    std::vector<PlacedWeight> placed_;
+    uint64_t bytes_ = 0;
+};
+
+Result<std::unique_ptr<WeightStore>> load_weights(Device& device, Memory& memory,
+                                                  std::span<const WeightInfo> weights, ByteSource& source,
+                                                  const Progress& progress);
+
+}  // namespace redline::hip

@@ -1,0 +1,206 @@
+// The host side of the HIP backend on the test double: which kernels a card gets, memory that runs out, a
+// device that is lost, replay.
+#include "backends/hip/device.h"
+#include "backends/hip/memory.h"
+#include "cases/op_cases.h"
+#include "plan/backend.h"
+
+#include <dlfcn.h>
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+
+using namespace redline;
+
+namespace {
+
+// A variable of the double for as long as a test runs.
+class Setting {
+public:
+    Setting(const char* name, const std::string& value) : name_(name) {
+        if (const char* before = std::getenv(name)) before_ = before;
+        ::setenv(name, value.c_str(), 1);
+    }
+    ~Setting() {
+        if (before_)
+            ::setenv(name_, before_->c_str(), 1);
+        else
+            ::unsetenv(name_);
+    }
+
+private:
+    const char* name_;
+    std::optional<std::string> before_;
+};
+
+// Bytes of device memory that the double has given out.
+size_t in_use() {
+    void* library = dlopen("libamdhip64.so.6", RTLD_NOW | RTLD_NOLOAD);
+    REQUIRE(library);
+    return reinterpret_cast<size_t (*)()>(dlsym(library, "rl_hip_double_allocated"))();
+}
+
+// A case recorded on the backend, as op_test does it.
+struct Recorded {
+    Fixture fixture;
+    std::unique_ptr<WeightStore> weights;
+    std::unique_ptr<CacheStore> cache;
+    std::unique_ptr<Executable> executable;
+};
+
+Result<std::unique_ptr<Recorded>> record(Backend& backend, const OpCase& c, Record mode) {
+    std::unique_ptr<Recorded> made(new Recorded{Fixture(7, c.position + c.rows), {}, {}, {}});
+    const OpCase::Build build = c.declare(made->fixture);
+    PlanBuilder builder(made->fixture.weights(), c.cache, c.rows, c.rows);
+    builder.output(build(builder));
+    const Plan plan = RL_TRY(std::move(builder).finish());
+    made->weights = RL_TRY(backend.load(made->fixture.weights(), made->fixture, {}));
+    made->cache = RL_TRY(backend.make_cache(c.cache));
+    BoundPlan bound = RL_TRY(lower(plan, backend));
+    made->executable = RL_TRY(backend.record(std::move(bound), *made->weights, *made->cache, mode));
+    return made;
+}
+
+Result<std::vector<float>> step(Recorded& recorded, uint32_t rows) {
+    std::vector<int32_t> tokens(rows);
+    for (uint32_t i = 0; i < rows; ++i) tokens[i] = int32_t(i);
+    RL_TRY(recorded.executable->run({tokens, 0, 0}));
+    const auto out = recorded.executable->output();
+    return std::vector<float>(out.begin(), out.end());
+}
+
+std::unique_ptr<Backend> open_hip() {
+    return std::move(open_backend("hip", {})).value();
+}
+
+OpCase small_case(uint32_t rows) {
+    return linear_case(*find_format("Q4_K"), rows, 40, 512, {true, true, false});
+}
+
+bool mentions(const Error& error, std::string_view text) {
+    return error.message.find(text) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("a card gets its own kernels, or its family's, or a refusal that names it") {
+    const std::string_view built[] = {"gfx90a", "gfx1030", "gfx1151", "gfx10-3-generic", "gfx11-generic"};
+    const int rocm5 = 50700000, rocm63 = 60300000;
+    const auto chosen = [&](std::string_view arch, int version) {
+        const Result<std::string_view> target = hip::choose_target(arch, version, built);
+        return target ? std::string(target.value()) : target.error().message;
+    };
+    CHECK(chosen("gfx90a:sramecc+:xnack-", rocm5) == "gfx90a");
+    CHECK(chosen("gfx1151", rocm5) == "gfx1151");
+    CHECK(chosen("gfx1030", rocm63) == "gfx1030");
+    for (const char* sibling : {"gfx1031", "gfx1032", "gfx1034", "gfx1035", "gfx1036"})
+        CHECK(chosen(sibling, rocm63) == "gfx10-3-generic");
+    CHECK(chosen("gfx1152", rocm63) == "gfx11-generic");
+    CHECK(chosen("gfx1031", rocm5).find("ROCm 6.3") != std::string::npos);
+    for (const char* refused : {"gfx906", "gfx950", "gfx1201"}) {
+        const std::string why = chosen(refused, rocm63);
+        CHECK(why.find(refused) != std::string::npos);
+        CHECK(why.find("vulkan") != std::string::npos);
+    }
+}
+
+TEST_CASE("every target has every kernel that one of them has") {
+    size_t modules = 0;
+    for (const hip::CodeObject& object : hip::all_objects()) {
+        CHECK(!object.bytes.empty());
+        if (object.target == hip::built_targets()[0]) ++modules;
+        for (const std::string_view target : hip::built_targets())
+            CHECK(hip::find_object(target, object.name));
+    }
+    CHECK(modules == all_formats().size() + 4);  // the caches, and the rest
+}
+
+TEST_CASE("a device without kernels is listed with the reason and refused") {
+    const Setting arch("RL_HIP_DOUBLE_ARCH", "gfx906:sramecc+");
+    const hip::Runtime& runtime = *hip::Runtime::get().value();
+    const auto reports = hip::device_reports(runtime);
+    REQUIRE(reports.size() == 1);
+    CHECK(reports[0].arch == "gfx906:sramecc+");
+    CHECK(reports[0].missing.find("gfx906") != std::string::npos);
+    const Result<std::unique_ptr<Backend>> opened = open_backend("hip", {});
+    REQUIRE(!opened.ok());
+    CHECK(mentions(opened.error(), "gfx906"));
+}
+
+TEST_CASE("replayed, direct and repeated steps give the same, bit for bit") {
+    const std::unique_ptr<Backend> backend = open_hip();
+    for (const uint32_t rows : {1u, 5u, 40u}) {
+        const auto replayed = std::move(record(*backend, small_case(rows), Record::replay)).value();
+        const auto direct = std::move(record(*backend, small_case(rows), Record::direct)).value();
+        const std::vector<float> first = step(*replayed, rows).value();
+        CHECK(first == step(*direct, rows).value());
+        for (int i = 0; i < 5; ++i) CHECK(first == step(*replayed, rows).value());
+    }
+}
+
+TEST_CASE("memory that runs out is an error with numbers, and leaves the device usable") {
+    const std::unique_ptr<Backend> backend = open_hip();
+    const size_t before = in_use();
+    for (int call = 1; call <= 12; ++call) {
+        const Setting fail("RL_HIP_DOUBLE_FAIL", fmt::format("hipMalloc {} 2", call));
+        const auto made = record(*backend, small_case(3), Record::replay);
+        if (made.ok()) break;
+        CHECK(mentions(made.error(), "cannot allocate"));
+        CHECK(mentions(made.error(), "are free"));
+        CHECK(in_use() == before);
+        CHECK(call < 12);
+    }
+    CHECK(step(*record(*backend, small_case(3), Record::replay).value(), 3).ok());
+    CHECK(in_use() == before);
+}
+
+TEST_CASE("on an APU weights go on into host memory when the device's share is full, on a card they do not") {
+    const Setting memory("RL_HIP_DOUBLE_MEMORY", "0");
+    for (const char* apu : {"1", "0"}) {
+        const Setting integrated("RL_HIP_DOUBLE_APU", apu);
+        const hip::Runtime& runtime = *hip::Runtime::get().value();
+        const auto device = std::move(hip::Device::open(runtime, hip::device_reports(runtime)[0])).value();
+        hip::Memory pool(*device);
+        const bool is_apu = *apu == '1' || hip::is_apu(device->report().arch);
+        CHECK(pool.allocate(1 << 20, hip::Use::weights, "a tensor").ok() == is_apu);
+        CHECK(!pool.allocate(1 << 20, hip::Use::scratch, "activations").ok());
+        CHECK(pool.allocated() == 0);
+    }
+}
+
+TEST_CASE("a failure of any call is an error, and a lost device stays lost") {
+    for (const char* function :
+         {"hipModuleLoadData", "hipMemcpyHtoDAsync", "hipHostMalloc", "hipStreamBeginCapture",
+          "hipGraphInstantiateWithFlags", "hipGraphLaunch", "hipMemcpyDtoHAsync"}) {
+        CAPTURE(function);
+        const std::unique_ptr<Backend> backend = open_hip();
+        {
+            const Setting fail("RL_HIP_DOUBLE_FAIL", fmt::format("{} 1 999", function));
+            const auto made = record(*backend, small_case(1), Record::replay);
+            CHECK((!made.ok() || !step(*made.value(), 1).ok()));
+        }
+        CHECK(step(*record(*backend, small_case(1), Record::replay).value(), 1).ok());
+    }
+    const std::unique_ptr<Backend> backend = open_hip();
+    const auto made = std::move(record(*backend, small_case(1), Record::replay)).value();
+    {
+        const Setting fail("RL_HIP_DOUBLE_FAIL", "hipStreamSynchronize 1 719");
+        const Result<std::vector<float>> lost = step(*made, 1);
+        REQUIRE(!lost.ok());
+        CHECK(mentions(lost.error(), "was lost"));
+    }
+    const Result<std::vector<float>> again = step(*made, 1);
+    REQUIRE(!again.ok());
+    CHECK(mentions(again.error(), "open it again"));
+}
+
+TEST_CASE("a step that is cancelled ends with an error and the next one runs") {
+    const std::unique_ptr<Backend> backend = open_hip();
+    const auto made = std::move(record(*backend, small_case(1), Record::replay)).value();
+    const std::atomic<bool> cancel = true;
+    const int32_t token = 0;
+    const Status cancelled = made->executable->run({std::span(&token, 1), 0, 0, &cancel});
+    REQUIRE(!cancelled.ok());
+    CHECK(mentions(cancelled.error(), "interrupted"));
+    CHECK(step(*made, 1).ok());
+}

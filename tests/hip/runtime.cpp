@@ -1,0 +1,352 @@
+// A HIP runtime for tests: the functions that the backend asks for, over host memory. Kernels are a host
+// build of the same sources and run when they are launched, block by block. Code objects are checked as the
+// real loader checks them: for the device's own target or its family's generic one, and for the kernels asked
+// for.
+//   RL_HIP_DOUBLE_ARCH     target of the device, "gfx1151"; gfxhost, whose code objects are empty, when unset
+//   RL_HIP_DOUBLE_APU      1: integrated
+//   RL_HIP_DOUBLE_MEMORY   bytes of the device
+//   RL_HIP_DOUBLE_FAIL     "hipMalloc 3 2": the third call from here on returns 2; once
+#include "kernels/wave.h"
+
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#define RL_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace redline::hip {
+
+thread_local Index3 host_block;
+thread_local uint32_t host_grid_blocks;
+
+// Rounds to nearest, ties to even.
+uint16_t half_bits(float value) {
+    const uint32_t bits = __builtin_bit_cast(uint32_t, value), magnitude = bits & 0x7FFFFFFFu;
+    const uint16_t sign = uint16_t((bits >> 16) & 0x8000u);
+    if (magnitude > 0x7F800000u) return uint16_t(sign | 0x7E00u);
+    if (magnitude >= 0x477FF000u) return uint16_t(sign | 0x7C00u);
+    if (magnitude < 0x38800000u) {
+        const float aligned = __builtin_bit_cast(float, magnitude) + 0.5f;
+        return uint16_t(sign | uint16_t(__builtin_bit_cast(uint32_t, aligned) - 0x3F000000u));
+    }
+    return uint16_t(sign | uint16_t((magnitude - 0x38000000u + 0xFFFu + ((magnitude >> 13) & 1u)) >> 13));
+}
+
+namespace {
+
+constexpr int kInvalidValue = 1, kOutOfMemory = 2, kInvalidImage = 200, kNoBinary = 209, kNotFound = 500;
+constexpr int kCaptureUnsupported = 900;
+
+std::string setting(const char* name, const char* otherwise) {
+    const char* value = std::getenv(name);
+    return value ? value : otherwise;
+}
+
+// Whether this call is the one that is to fail, and how.
+int injected(const char* function) {
+    static std::mutex mutex;
+    static std::string current;
+    static int calls = 0;
+    const std::lock_guard lock(mutex);
+    const std::string wanted = setting("RL_HIP_DOUBLE_FAIL", "");
+    if (wanted != current) {
+        current = wanted;
+        calls = 0;
+    }
+    std::istringstream in(wanted);
+    std::string name;
+    int call = 0, code = 0;
+    if (!(in >> name >> call >> code) || name != function) return 0;
+    return ++calls == call ? code : 0;
+}
+#define RL_MAY_FAIL() \
+    if (const int code = redline::hip::injected(__func__)) return code
+
+struct Function {
+    void (*run)(const void*);
+    size_t args_bytes;
+};
+struct Launch {
+    Function function;
+    uint32_t grid[3];
+    std::vector<std::byte> args;
+};
+struct Module {
+    std::string bytes;  // of the ELF file; empty on gfxhost
+    std::map<std::string, std::unique_ptr<Function>> functions;
+};
+struct Graph {
+    std::vector<Launch> launches;
+};
+struct Stream {
+    Graph* captured = nullptr;
+};
+
+std::mutex allocations_mutex;
+std::map<void*, size_t> allocations;  // of device memory
+size_t allocated = 0;
+
+size_t device_bytes() {
+    return std::stoull(setting("RL_HIP_DOUBLE_MEMORY", "8589934592"));
+}
+
+void run(const Launch& launch) {
+    host_grid_blocks = launch.grid[0];
+    for (uint32_t z = 0; z < launch.grid[2]; ++z)
+        for (uint32_t y = 0; y < launch.grid[1]; ++y)
+            for (uint32_t x = 0; x < launch.grid[0]; ++x) {
+                host_block = {x, y, z};
+                launch.function.run(launch.args.data());
+            }
+}
+
+// What an ELF header's flags call a target, and the generic one that its device takes too.
+struct Machine {
+    const char* arch;
+    uint8_t machine;
+    uint8_t generic;
+};
+constexpr Machine kMachines[] = {
+    {"gfx90a", 0x3f, 0},     {"gfx942", 0x4c, 0x5f},  {"gfx950", 0x4f, 0x5f},  {"gfx1030", 0x36, 0x53},
+    {"gfx1031", 0x37, 0x53}, {"gfx1032", 0x38, 0x53}, {"gfx1033", 0x39, 0x53}, {"gfx1034", 0x3e, 0x53},
+    {"gfx1035", 0x3d, 0x53}, {"gfx1036", 0x45, 0x53}, {"gfx1100", 0x41, 0x54}, {"gfx1101", 0x46, 0x54},
+    {"gfx1102", 0x47, 0x54}, {"gfx1103", 0x44, 0x54}, {"gfx1150", 0x43, 0x54}, {"gfx1151", 0x4a, 0x54},
+    {"gfx1152", 0x55, 0x54}, {"gfx1153", 0x58, 0x54}, {"gfx1200", 0x48, 0x59}, {"gfx1201", 0x4e, 0x59},
+};
+
+int check_image(const char* image, Module& module) {
+    const std::string arch = setting("RL_HIP_DOUBLE_ARCH", "gfxhost");
+    if (arch == "gfxhost") return std::strncmp(image, "redline kernels", 15) == 0 ? 0 : kInvalidImage;
+    if (std::memcmp(image, "\177ELF", 4) != 0) return kInvalidImage;
+    uint32_t flags = 0;
+    uint64_t sections = 0;
+    uint16_t section_bytes = 0, section_count = 0;
+    std::memcpy(&sections, image + 40, 8);
+    std::memcpy(&flags, image + 48, 4);
+    std::memcpy(&section_bytes, image + 58, 2);
+    std::memcpy(&section_count, image + 60, 2);
+    for (const Machine& known : kMachines)
+        if (arch.substr(0, arch.find(':')) == known.arch) {
+            const uint8_t machine = uint8_t(flags);
+            if (machine != known.machine && machine != known.generic) return kNoBinary;
+            // The section headers end the file.
+            module.bytes.assign(image, sections + uint64_t(section_bytes) * section_count);
+            return 0;
+        }
+    return kNoBinary;
+}
+
+void* own_symbol(const std::string& name) {
+    static void* self = [] {
+        Dl_info info = {};
+        dladdr(reinterpret_cast<void*>(&injected), &info);
+        return dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+    }();
+    return dlsym(self, name.c_str());
+}
+
+int copy(void* to, const void* from, size_t bytes) {
+    std::memcpy(to, from, bytes);
+    return 0;
+}
+
+}  // namespace
+}  // namespace redline::hip
+
+using namespace redline::hip;
+
+RL_EXPORT int hipInit(unsigned) {
+    RL_MAY_FAIL();
+    return 0;
+}
+RL_EXPORT int hipRuntimeGetVersion(int* version) {
+    *version = 60342134;
+    return 0;
+}
+RL_EXPORT int hipGetDeviceCount(int* count) {
+    RL_MAY_FAIL();
+    *count = 1;
+    return 0;
+}
+RL_EXPORT int hipSetDevice(int device) {
+    return device == 0 ? 0 : 101;
+}
+RL_EXPORT int hipDeviceGetName(char* name, int bytes, int) {
+    std::strncpy(name, "gfx test double", size_t(bytes));
+    return 0;
+}
+RL_EXPORT int hipDeviceGetAttribute(int* value, int attribute, int) {
+    *value = attribute == 16 ? setting("RL_HIP_DOUBLE_APU", "0") == "1" : attribute == 63 ? 4 : 0;
+    return 0;
+}
+// Where the target's name lies differs between versions of ROCm; the name of the device comes first.
+RL_EXPORT int hipGetDeviceProperties(void* out, int device) {
+    hipDeviceGetName(static_cast<char*>(out), 256, device);
+    std::strcpy(static_cast<char*>(out) + 1160, setting("RL_HIP_DOUBLE_ARCH", "gfxhost").c_str());
+    return 0;
+}
+RL_EXPORT int hipGetLastError() {
+    return 0;
+}
+RL_EXPORT const char* hipGetErrorName(int code) {
+    return code == kOutOfMemory ? "hipErrorOutOfMemory"
+           : code == 719        ? "hipErrorLaunchFailure"
+                                : "hipErrorOfTheDouble";
+}
+RL_EXPORT int hipMemGetInfo(size_t* free, size_t* total) {
+    const std::lock_guard lock(allocations_mutex);
+    *total = device_bytes();
+    *free = *total > allocated ? *total - allocated : 0;
+    return 0;
+}
+RL_EXPORT int hipMalloc(void** out, size_t bytes) {
+    RL_MAY_FAIL();
+    const std::lock_guard lock(allocations_mutex);
+    if (allocated + bytes > device_bytes()) return kOutOfMemory;
+    // Not zero: kernels must not count on it.
+    *out = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+    std::memset(*out, 0xFF, bytes);
+    allocations[*out] = bytes;
+    allocated += bytes;
+    return 0;
+}
+RL_EXPORT int hipFree(void* data) {
+    const std::lock_guard lock(allocations_mutex);
+    const auto found = allocations.find(data);
+    if (found == allocations.end()) return kInvalidValue;
+    allocated -= found->second;
+    allocations.erase(found);
+    std::free(data);
+    return 0;
+}
+RL_EXPORT int hipHostMalloc(void** out, size_t bytes, unsigned) {
+    RL_MAY_FAIL();
+    *out = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+    return 0;
+}
+RL_EXPORT int hipHostFree(void* data) {
+    std::free(data);
+    return 0;
+}
+RL_EXPORT int hipMallocManaged(void** out, size_t bytes, unsigned) {
+    return hipMalloc(out, bytes);
+}
+RL_EXPORT int hipMemcpyHtoDAsync(void* to, const void* from, size_t bytes, Stream*) {
+    RL_MAY_FAIL();
+    return copy(to, from, bytes);
+}
+RL_EXPORT int hipMemcpyDtoHAsync(void* to, const void* from, size_t bytes, Stream*) {
+    RL_MAY_FAIL();
+    return copy(to, from, bytes);
+}
+RL_EXPORT int hipMemcpyDtoDAsync(void* to, const void* from, size_t bytes, Stream*) {
+    return copy(to, from, bytes);
+}
+RL_EXPORT int hipStreamCreateWithFlags(Stream** out, unsigned) {
+    *out = new Stream;
+    return 0;
+}
+RL_EXPORT int hipStreamDestroy(Stream* stream) {
+    delete stream;
+    return 0;
+}
+RL_EXPORT int hipStreamSynchronize(Stream*) {
+    RL_MAY_FAIL();
+    return 0;
+}
+RL_EXPORT int hipEventCreateWithFlags(int** out, unsigned) {
+    *out = new int(0);
+    return 0;
+}
+RL_EXPORT int hipEventDestroy(int* event) {
+    delete event;
+    return 0;
+}
+RL_EXPORT int hipEventRecord(int*, Stream*) {
+    return 0;
+}
+RL_EXPORT int hipEventSynchronize(int*) {
+    return 0;
+}
+RL_EXPORT int hipEventElapsedTime(float* out, int*, int*) {
+    *out = 0.0f;
+    return 0;
+}
+RL_EXPORT int hipModuleLoadData(Module** out, const void* image) {
+    RL_MAY_FAIL();
+    auto module = std::make_unique<Module>();
+    if (const int code = check_image(static_cast<const char*>(image), *module)) return code;
+    *out = module.release();
+    return 0;
+}
+RL_EXPORT int hipModuleUnload(Module* module) {
+    delete module;
+    return 0;
+}
+RL_EXPORT int hipModuleGetFunction(Function** out, Module* module, const char* name) {
+    const std::string kernel = name;
+    const bool there = module->bytes.empty() || module->bytes.find(kernel + ".kd") != std::string::npos;
+    void* run = own_symbol(kernel);
+    const void* bytes = own_symbol(kernel + "_args_size");
+    if (!there || !run || !bytes) return kNotFound;
+    std::unique_ptr<Function>& function = module->functions[kernel];
+    if (!function)
+        function.reset(
+            new Function{reinterpret_cast<void (*)(const void*)>(run), *static_cast<const size_t*>(bytes)});
+    *out = function.get();
+    return 0;
+}
+RL_EXPORT int hipModuleLaunchKernel(Function* function, unsigned x, unsigned y, unsigned z, unsigned,
+                                    unsigned, unsigned, unsigned, Stream* stream, void** parameters, void**) {
+    RL_MAY_FAIL();
+    if (x == 0 || y == 0 || z == 0 || y > 65535 || z > 65535) return kInvalidValue;
+    const auto* args = static_cast<const std::byte*>(parameters[0]);
+    Launch launch{*function, {x, y, z}, {args, args + function->args_bytes}};
+    if (stream->captured)
+        stream->captured->launches.push_back(std::move(launch));
+    else
+        run(launch);
+    return 0;
+}
+RL_EXPORT int hipStreamBeginCapture(Stream* stream, int) {
+    RL_MAY_FAIL();
+    if (stream->captured) return kCaptureUnsupported;
+    stream->captured = new Graph;
+    return 0;
+}
+RL_EXPORT int hipStreamEndCapture(Stream* stream, Graph** out) {
+    *out = std::exchange(stream->captured, nullptr);
+    return *out ? 0 : kCaptureUnsupported;
+}
+RL_EXPORT int hipGraphInstantiateWithFlags(Graph** out, Graph* graph, unsigned long long) {
+    RL_MAY_FAIL();
+    *out = new Graph(*graph);
+    return 0;
+}
+RL_EXPORT int hipGraphLaunch(Graph* graph, Stream*) {
+    RL_MAY_FAIL();
+    for (const Launch& launch : graph->launches) run(launch);
+    return 0;
+}
+RL_EXPORT int hipGraphDestroy(Graph* graph) {
+    delete graph;
+    return 0;
+}
+RL_EXPORT int hipGraphExecDestroy(Graph* graph) {
+    delete graph;
+    return 0;
+}
+// Bytes of device memory in use, and whether it is all given back.
+RL_EXPORT size_t rl_hip_double_allocated() {
+    const std::lock_guard lock(allocations_mutex);
+    return allocated;
+}
