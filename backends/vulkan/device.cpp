@@ -17,6 +17,8 @@ struct Features {
     VkPhysicalDeviceSubgroupSizeControlFeatures control = {
         VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES};
     VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix = {};
+    VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR facts = {
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR};
     std::vector<const char*> extensions;
 
     explicit Features(const DeviceReport& report) {
@@ -52,6 +54,11 @@ struct Features {
             matrix.cooperativeMatrix = VK_TRUE;
             chain(matrix);
             extensions.push_back(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
+        }
+        if (report.pipeline_facts) {
+            facts.pipelineExecutableInfo = VK_TRUE;
+            chain(facts);
+            extensions.push_back(VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
         }
         if (report.budget) extensions.push_back(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
     }

@@ -42,7 +42,8 @@ struct DeviceReport {
     bool dot = false;              // packed 8-bit dot products
     bool dot_accelerated = false;  // ... in hardware
     bool bfloat16 = false;
-    bool budget = false;  // VK_EXT_memory_budget
+    bool budget = false;          // VK_EXT_memory_budget
+    bool pipeline_facts = false;  // VK_KHR_pipeline_executable_properties
     std::vector<MatrixShape> matrices;
     std::string missing;  // what redline needs and this lacks; empty when usable
 

@@ -173,6 +173,9 @@ Result<const Pipeline*> Pipelines::get(const PipelineSpec& spec) {
     if (device_.report().full_subgroups)
         create.stage.flags |= VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
     create.layout = pipeline.layout;
+    if (keep_facts_)
+        create.flags = VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR |
+                       VK_PIPELINE_CREATE_CAPTURE_INTERNAL_REPRESENTATIONS_BIT_KHR;
     const VkResult result =
         vkCreateComputePipelines(device_.handle(), cache_, 1, &create, nullptr, &pipeline.handle);
     vkDestroyShaderModule(device_.handle(), module, nullptr);

@@ -37,7 +37,9 @@ public:
 
     Result<const Pipeline*> get(const PipelineSpec& spec);
     static bool exists(std::string_view shader);
-    size_t count() const { return made_.size(); }
+    // Pipelines made from now on keep what their compiler knows of them, for reports.
+    void keep_facts() { keep_facts_ = true; }
+    const std::map<std::string, Pipeline>& all() const { return made_; }
 
 private:
     Result<VkPipelineLayout> layout_of(Pipeline& pipeline);
@@ -49,6 +51,7 @@ private:
         VkPipelineLayout layout;
     };
     Device& device_;
+    bool keep_facts_ = false;
     std::string cache_file_;
     size_t cached_bytes_ = 0;
     VkPipelineCache cache_ = VK_NULL_HANDLE;

@@ -235,6 +235,7 @@ DeviceReport Instance::describe(VkPhysicalDevice handle) const {
     const bool matrix = has(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
     report.bfloat16 = has("VK_KHR_shader_bfloat16");
     report.budget = has(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+    report.pipeline_facts = has(VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
     read_properties(report, dot, control);
     if (matrix) read_matrices(report, handle_);
     read_features(report, dot, control, matrix);

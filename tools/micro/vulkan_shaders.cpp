@@ -1,0 +1,174 @@
+// What a Vulkan driver makes of every pipeline that the op cases need: registers, spills, shared memory,
+// occupancy, and how often the machine code uses dot products and matrix units. Nothing is run, so stand-in
+// devices will do: tools/vulkan-lab run navi31 build/tools/vulkan_shaders. Exit code 1 when a pipeline
+// spills.
+#include "backends/vulkan/executable.h"
+#include "cases/op_cases.h"
+
+#include <cstdio>
+#include <cstring>
+
+using namespace redline;
+using namespace redline::vulkan;
+
+namespace {
+
+// As much of a backend as lowering and recording want.
+class Compiler : public Backend {
+public:
+    Compiler(Device& device, Memory& memory) : device_(device), memory_(memory), pipelines(device, "") {
+        pipelines.keep_facts();
+        info_.name = device.report().name;
+    }
+    const DeviceInfo& device() const override { return info_; }
+    Result<std::unique_ptr<WeightStore>> load(std::span<const WeightInfo> weights, ByteSource& source,
+                                              const Progress& progress) override {
+        return load_weights(device_, memory_, weights, source, progress);
+    }
+    Result<std::unique_ptr<CacheStore>> make_cache(const CacheShape& shape) override {
+        return VulkanCache::create(device_, memory_, shape);
+    }
+    std::unique_ptr<Kernel> kernel_for(const Op& op, const Plan& plan) override {
+        for (const auto make :
+             {make_product_kernel, make_attention_kernel, make_expert_kernel, make_vector_kernel})
+            if (std::unique_ptr<Kernel> kernel = make(op, plan, device_)) return kernel;
+        return nullptr;
+    }
+    Result<std::unique_ptr<Executable>> record(BoundPlan plan, WeightStore& weights, CacheStore& cache,
+                                               Record mode) override {
+        return VulkanExecutable::create(std::move(plan), static_cast<const VulkanWeights&>(weights),
+                                        static_cast<const VulkanCache&>(cache), device_, memory_, pipelines,
+                                        mode);
+    }
+    double measure_read_bandwidth() override { return 0.0; }
+
+private:
+    Device& device_;
+    Memory& memory_;
+    DeviceInfo info_;
+
+public:
+    Pipelines pipelines;
+};
+
+Status compile(const OpCase& c, Compiler& compiler) {
+    Fixture fixture(1, c.position + c.rows);
+    const OpCase::Build build = c.declare(fixture);
+    PlanBuilder builder(fixture.weights(), c.cache, c.rows, c.rows);
+    builder.output(build(builder));
+    const Plan plan = RL_TRY(std::move(builder).finish());
+    const auto weights = RL_TRY(compiler.load(fixture.weights(), fixture, {}));
+    const auto cache = RL_TRY(compiler.make_cache(c.cache));
+    for (const bool fuse : {true, false})
+        RL_TRY(compiler.record(RL_TRY(lower(plan, compiler, fuse)), *weights, *cache, Record::replay));
+    return {};
+}
+
+// Cases of real sizes, besides the small ones of the tests.
+std::vector<OpCase> all_cases() {
+    std::vector<OpCase> cases = op_cases();
+    for (const Format* format : all_formats())
+        for (const uint32_t rows : {1u, 4u, 64u}) {
+            cases.push_back(linear_case(*format, rows, 1024, 4096, {true, false, false}));
+            cases.push_back(gated_case(*format, Act::silu, true, rows, 1024, 4096));
+        }
+    for (const CacheType type : {CacheType::f16, CacheType::q8_0})
+        for (const uint32_t dims : {64u, 128u, 256u})
+            for (const uint32_t rows : {1u, 64u})
+                cases.push_back(attention_case({32, 8, dims}, rows, 512, {true, true, false, 0, 0.0f, type}));
+    return cases;
+}
+
+size_t count(const std::string& text, const char* word) {
+    size_t n = 0;
+    for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++n;
+    return n;
+}
+
+std::string value_of(const VkPipelineExecutableStatisticKHR& s) {
+    switch (s.format) {
+        case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_INT64_KHR:
+            return fmt::format("{}", s.value.i64);
+        case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_UINT64_KHR:
+            return fmt::format("{}", s.value.u64);
+        case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_FLOAT64_KHR:
+            return fmt::format("{:.1f}", s.value.f64);
+        default:
+            return s.value.b32 ? "yes" : "no";
+    }
+}
+
+std::string machine_code(VkDevice device, const VkPipelineExecutableInfoKHR& info) {
+    uint32_t parts = 0;
+    vkGetPipelineExecutableInternalRepresentationsKHR(device, &info, &parts, nullptr);
+    std::vector<VkPipelineExecutableInternalRepresentationKHR> list(
+        parts, {VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INTERNAL_REPRESENTATION_KHR});
+    vkGetPipelineExecutableInternalRepresentationsKHR(device, &info, &parts, list.data());
+    std::vector<std::string> texts;
+    for (auto& part : list) {
+        texts.emplace_back(part.dataSize, '\0');
+        part.pData = texts.back().data();
+    }
+    vkGetPipelineExecutableInternalRepresentationsKHR(device, &info, &parts, list.data());
+    std::string assembly;
+    for (size_t i = 0; i < list.size(); ++i)
+        if (std::strstr(list[i].name, "ssembly")) assembly += list[i].isText ? texts[i] : "";
+    return assembly;
+}
+
+// One line per pipeline; true when it spills.
+bool print_line(const Device& device, const Pipeline& pipeline) {
+    const VkPipelineExecutableInfoKHR info = {VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR, nullptr,
+                                              pipeline.handle, 0};
+    uint32_t number = 0;
+    vkGetPipelineExecutableStatisticsKHR(device.handle(), &info, &number, nullptr);
+    std::vector<VkPipelineExecutableStatisticKHR> list(number,
+                                                       {VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_STATISTIC_KHR});
+    vkGetPipelineExecutableStatisticsKHR(device.handle(), &info, &number, list.data());
+    std::string line;
+    bool spills = false;
+    for (const auto& s : list) {
+        const std::string name = s.name, value = value_of(s);
+        const bool bad =
+            name.find("pill") != std::string::npos || name == "Scratch size" || name == "Stack Size";
+        spills |= bad && value != "0";
+        const bool shown = bad ? value != "0"
+                               : name == "VGPRs" || name == "SGPRs" || name == "LDS size" ||
+                                     name == "Subgroups per SIMD" || name == "Code size" ||
+                                     name == "Register Count" || name == "Shared Memory Size";
+        if (shown) line += fmt::format("  {} {}", name, value);
+    }
+    const std::string code = machine_code(device.handle(), info);
+    if (const size_t n = count(code, "v_dot4")) line += fmt::format("  v_dot4 x{}", n);
+    if (const size_t n = count(code, "v_wmma")) line += fmt::format("  v_wmma x{}", n);
+    std::printf("%-64s%s%s\n", pipeline.name.c_str(), line.c_str(), spills ? "  SPILLS" : "");
+    return spills;
+}
+
+Result<int> report(const std::string& wanted) {
+    std::shared_ptr<Instance> instance = RL_TRY(Instance::get());
+    const std::vector<DeviceReport> devices = instance->devices();
+    std::string why;
+    const size_t index = RL_TRY(vulkan::choose_device(devices, wanted, why));
+    if (!devices[index].pipeline_facts)
+        return error("{} says nothing about its pipelines", devices[index].name);
+    const auto device = RL_TRY(Device::open(instance, devices[index], Level::matrix, false));
+    const auto memory = RL_TRY(Memory::create(*device));
+    Compiler compiler(*device, *memory);
+    for (const OpCase& c : all_cases())
+        if (const Status made = compile(c, compiler); !made)
+            return error("{}: {}", c.name, made.error().message);
+    std::printf("%s, %s\n", devices[index].name.c_str(), devices[index].driver.c_str());
+    size_t spilling = 0;
+    for (const auto& [name, pipeline] : compiler.pipelines.all()) spilling += print_line(*device, pipeline);
+    std::printf("%zu pipelines, %zu of them spill\n", compiler.pipelines.all().size(), spilling);
+    return spilling > 0 ? 1 : 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const Result<int> code = report(argc > 1 ? argv[1] : "");
+    if (!code) std::fprintf(stderr, "vulkan_shaders: %s\n", code.error().message.c_str());
+    return code ? code.value() : 1;
+}
