@@ -125,7 +125,11 @@ private:
     // The head sizes that kernels are built for are upper bounds.
     uint32_t dims() const { return op_.shape.head_dim <= 128 ? 128 : op_.shape.head_dim <= 256 ? 256 : 512; }
     // Queries of one block: as many as share a kv head.
-    uint32_t queries(uint32_t rows) const { return std::min(kMostQueries, power_of_two(rows * group())); }
+    uint32_t queries(uint32_t rows) const {
+        // Eight of more than 128 dimensions spill scalar registers on gfx9.
+        const uint32_t most = dims() > 128 ? kMostQueries / 2 : kMostQueries;
+        return std::min(most, power_of_two(rows * group()));
+    }
 
     // Enough blocks to fill the device, but no more than the cache has keys for.
     uint32_t splits(const Plan& plan, uint32_t rows) const {

@@ -3,7 +3,7 @@
 #include "memory/budget.h"
 
 #include <algorithm>
-#include <cstring>
+#include <cctype>
 
 namespace redline::hip {
 
@@ -23,6 +23,12 @@ bool is_loss(Code code) {
     for (const Code fatal : {46, 214, 220, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721})
         if (code == fatal) return true;
     return false;
+}
+
+// In either case of letters.
+bool holds(std::string_view name, std::string_view part) {
+    const auto same = [](char a, char b) { return std::tolower(uint8_t(a)) == std::tolower(uint8_t(b)); };
+    return std::search(name.begin(), name.end(), part.begin(), part.end(), same) != name.end();
 }
 
 DeviceReport report_of(const Runtime& runtime, int index) {
@@ -82,8 +88,8 @@ Result<DeviceReport> choose_device(const std::vector<DeviceReport>& devices, con
     const DeviceReport* best = nullptr;
     for (const DeviceReport& device : devices) {
         known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", device.index, device.name);
-        const bool named = wanted == std::to_string(device.index) ||
-                           (wanted.size() > 1 && device.name.find(wanted) != std::string::npos);
+        const bool named =
+            wanted == std::to_string(device.index) || (wanted.size() > 1 && holds(device.name, wanted));
         if (!wanted.empty() && !named) continue;
         if (!wanted.empty()) {
             if (!device.missing.empty()) return error("{} cannot be used: {}", device.name, device.missing);

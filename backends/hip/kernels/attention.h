@@ -70,6 +70,7 @@ struct AttentionShared {
     float queries[kQueries * kDims];
     float chances[kQueries * kKeyTile];
     float tops[kQueries], totals[kQueries], corrections[kQueries];
+    uint32_t begins[kQueries], ends[kQueries];  // keys that a query sees
 };
 
 struct Queries {
@@ -82,7 +83,7 @@ struct Queries {
 };
 
 template <typename C, int kQueries, uint32_t kDims>
-RL_DEVICE void score_tile(const args::AttentionArgs& a, const Queries& which, uint32_t base, uint32_t end,
+RL_DEVICE void score_tile(const args::AttentionArgs& a, uint32_t kv_head, uint32_t base, uint32_t end,
                           AttentionShared<kQueries, kDims>& shared) {
     const Cache& c = a.cache;
     for (uint32_t tile = thread_index(); tile < kKeyTile; tile += kThreads) {
@@ -90,22 +91,20 @@ RL_DEVICE void score_tile(const args::AttentionArgs& a, const Queries& which, ui
         float scores[kQueries] = {};
         if (key < end)
             for (uint32_t d = 0; d < c.head_dim; ++d) {
-                const float k = C::value(c, c.keys, which.kv_head * c.capacity + key, d);
+                const float k = C::value(c, c.keys, kv_head * c.capacity + key, d);
                 RL_UNROLL
                 for (uint32_t i = 0; i < kQueries; ++i)
                     scores[i] = fused(k, shared.queries[i * kDims + d], scores[i]);
             }
         RL_UNROLL
         for (uint32_t i = 0; i < kQueries; ++i) {
-            const uint32_t row = which.row(i), position = a.step->position + row;
             float score = scores[i] * a.scale;
             if (a.softcap > 0.0f) {
                 const float x = score / a.softcap, e = exp_of(-2.0f * __builtin_fabsf(x)),
                             t = (1.0f - e) / (1.0f + e);
                 score = a.softcap * (x < 0.0f ? -t : t);
             }
-            const bool seen = key < end && row < a.step->rows && key <= position &&
-                              (a.window == 0 || key + a.window > position);
+            const bool seen = key < end && key >= shared.begins[i] && key < shared.ends[i];
             shared.chances[i * kKeyTile + tile] = seen ? score : -kInfinity;
         }
     }
@@ -162,25 +161,30 @@ RL_DEVICE void attention(const args::AttentionArgs& a) {
                                 : 0.0f;
     }
     for (uint32_t i = thread_index(); i < kQueries; i += kThreads) {
+        const uint32_t row = which.row(i), seen = a.step->position + row + 1;
+        shared.ends[i] = row < rows ? seen : 0;
+        shared.begins[i] = a.window > 0 && seen > a.window ? seen - a.window : 0;
         shared.tops[i] = -kInfinity;
         shared.totals[i] = 0.0f;
     }
     float sums[kColumns][kQueries] = {};
     for (uint32_t base = from; base < to; base += kKeyTile) {
         sync_block();
-        score_tile<C, kQueries, kDims>(a, which, base, to, shared);
+        score_tile<C, kQueries, kDims>(a, which.kv_head, base, to, shared);
         sync_block();
         weigh_tile<kQueries, kDims>(shared);
         sync_block();
-        const uint32_t count = lesser(kKeyTile, to - base);
         RL_UNROLL
-        for (uint32_t n = 0; n < kColumns; ++n) {
-            const uint32_t d = thread_index() + n * kThreads;
+        for (uint32_t n = 0; n < kColumns; ++n) RL_UNROLL
+        for (uint32_t i = 0; i < kQueries; ++i) sums[n][i] *= shared.corrections[i];
+        const uint32_t count = lesser(kKeyTile, to - base);
+        for (uint32_t j = 0; j < count; ++j) {
+            const size_t at = which.kv_head * c.capacity + base + j;
             RL_UNROLL
-            for (uint32_t i = 0; i < kQueries; ++i) sums[n][i] *= shared.corrections[i];
-            if (d >= dims) continue;
-            for (uint32_t j = 0; j < count; ++j) {
-                const float v = C::value(c, c.values, which.kv_head * c.capacity + base + j, d);
+            for (uint32_t n = 0; n < kColumns; ++n) {
+                if (n * kThreads >= dims) break;
+                // Beyond the last dimension its sum is made again, and not used.
+                const float v = C::value(c, c.values, at, lesser(thread_index() + n * kThreads, dims - 1));
                 RL_UNROLL
                 for (uint32_t i = 0; i < kQueries; ++i)
                     sums[n][i] = fused(shared.chances[i * kKeyTile + j], v, sums[n][i]);
@@ -225,8 +229,7 @@ RL_DEVICE void attention(const args::AttentionArgs& a) {
 #define RL_ATTENTION_KERNELS(cache, dims) \
     RL_ATTENTION_KERNEL(cache, 1, dims)   \
     RL_ATTENTION_KERNEL(cache, 2, dims)   \
-    RL_ATTENTION_KERNEL(cache, 4, dims)   \
-    RL_ATTENTION_KERNEL(cache, 8, dims)
+    RL_ATTENTION_KERNEL(cache, 4, dims)
 #define RL_CACHE_KERNELS(cache)                               \
     namespace redline::hip {                                  \
     RL_KERNEL(128, kv_store_##cache, args::StoreArgs) {       \
@@ -235,6 +238,7 @@ RL_DEVICE void attention(const args::AttentionArgs& a) {
     RL_KERNEL(128, rope_store_##cache, args::RopeStoreArgs) { \
         rope_store<cache_##cache>(args);                      \
     }                                                         \
+    RL_ATTENTION_KERNEL(cache, 8, 128)                        \
     RL_ATTENTION_KERNELS(cache, 128)                          \
     RL_ATTENTION_KERNELS(cache, 256)                          \
     RL_ATTENTION_KERNELS(cache, 512)                          \
