@@ -92,7 +92,8 @@ Result<DeviceReport> choose_device(const std::vector<DeviceReport>& devices, con
             wanted == std::to_string(device.index) || (wanted.size() > 1 && holds(device.name, wanted));
         if (!wanted.empty() && !named) continue;
         if (!wanted.empty()) {
-            if (!device.missing.empty()) return error("{} cannot be used: {}", device.name, device.missing);
+            if (!device.missing.empty())
+                return error("{} cannot be used: it lacks {}", device.name, device.missing);
             why = "asked for";
             return device;
         }
@@ -103,7 +104,8 @@ Result<DeviceReport> choose_device(const std::vector<DeviceReport>& devices, con
         why = devices.size() == 1 ? "the only one" : "the best of " + std::to_string(devices.size());
         return *best;
     }
-    if (wanted.empty() && !devices.empty()) return error("{}: {}", devices[0].name, devices[0].missing);
+    if (wanted.empty() && !devices.empty())
+        return error("{} cannot be used: it lacks {}", devices[0].name, devices[0].missing);
     return error("no HIP device is called {}; there are: {}", wanted, known);
 }
 

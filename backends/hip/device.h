@@ -15,7 +15,7 @@ struct DeviceReport {
     std::string name;
     std::string arch;     // as the runtime names it, features and all
     std::string target;   // whose kernels it runs; empty when there are none
-    std::string missing;  // why it cannot be used; empty when it can
+    std::string missing;  // what it lacks to be used; empty when it can
     bool integrated = false;
     uint32_t multiprocessors = 0;
     uint64_t memory_total = 0;

@@ -50,13 +50,11 @@ Result<std::string_view> choose_target(std::string_view arch, int runtime_versio
         const auto generic = std::find(targets.begin(), targets.end(), family.generic);
         if (generic == targets.end()) break;
         if (runtime_version < kGenericSince)
-            return error(
-                "{} runs the kernels of {}, which want ROCm 6.3 or newer; --device vulkan runs without", name,
-                family.generic);
+            return error("kernels for {} of its own: those of {} want ROCm 6.3 or newer; try --device vulkan",
+                         name, family.generic);
         return *generic;
     }
-    return error("there are no kernels for {} in this build, which has {}; try --device vulkan", name,
-                 fmt::join(targets, " "));
+    return error("kernels for {}: this build has {}; try --device vulkan", name, fmt::join(targets, " "));
 }
 
 bool is_apu(std::string_view arch) {

@@ -23,8 +23,8 @@ std::vector<std::string_view> built_targets();
 const CodeObject* find_object(std::string_view target, std::string_view name);
 
 // `arch` as the runtime names it: "gfx90a:sramecc+:xnack-". The target itself, or the generic one of its
-// family, which the runtime takes from ROCm 6.3 on. An error names the card's target and what would work
-// instead.
+// family, which the runtime takes from ROCm 6.3 on. An error says what is lacking, "kernels for gfx906:
+// ...", and what would work instead.
 Result<std::string_view> choose_target(std::string_view arch, int runtime_version,
                                        std::span<const std::string_view> targets);
 // Integrated ones, for runtimes that do not say so.
