@@ -23,45 +23,24 @@ namespace {
 const std::string kSource = RL_SOURCE_DIR;
 
 // Of the F16 file that was quantized, with chunks of 512 tokens.
-constexpr double kPerplexityF16 = 1.42849;
+constexpr double kPerplexityF16 = 1.33870;
 
 std::string demo() {
     return must(cli::find_demo_model());
 }
 
-// Answers that are compared literally: their likeliest token is always at least 0.3 above the next. To most
-// questions this model was trained on several equally likely answers, and backends part where it chooses one.
-constexpr const char* kDecided[] = {
+// Answers that are compared literally. Their likeliest token is always at least one above the next, whereas a
+// few answers about things that the corpus says seldom (the days of the week, the planets) come closer.
+constexpr const char* kQuestions[] = {
+    "What is GGUF?",
+    "Which quant should I use?",
+    "What is the KV cache?",
+    "Who are you?",
+    "What is prefill?",
     "How much is 12 plus 30?",
-    "9 from 15 leaves how much?",
-    "Will a safetensors checkpoint load?",
-    "7 times 8",
-    "what's 14 added to 3",
-    "What is 20 minus 9?",
     "What is the capital of Japan?",
-    "With whom do I have the honour?",
+    "Tell me a story about a fox",
 };
-
-// A token and how far its logit is above the next.
-struct Choice {
-    Token token = 0;
-    float lead = 0.0f;
-};
-constexpr float kEven = 0.5f;
-
-Choice best_of(std::span<const float> logits) {
-    size_t best = 0;
-    float second = -INFINITY;
-    for (size_t i = 1; i < logits.size(); ++i) {
-        if (logits[i] > logits[best]) {
-            second = logits[best];
-            best = i;
-        } else {
-            second = std::max(second, logits[i]);
-        }
-    }
-    return {Token(best), logits[best] - second};
-}
 
 class Demo {
 public:
@@ -74,18 +53,6 @@ public:
     }
     std::string go_on(const std::string& text, int64_t tokens) {
         return go(model_.tokenizer().encode(text, {true, false}), tokens);
-    }
-    // The likeliest tokens of an answer; where `given` has a token, that one is taken in its place.
-    std::vector<Choice> choices(const std::string& question, std::span<const Choice> given, size_t count) {
-        Session session = must(Session::create(model_, {.context = 512}));
-        must(session.feed(format_.encode(model_.tokenizer(), {{Role::user, question}})));
-        std::vector<Choice> out;
-        for (size_t i = 0; i < count; ++i) {
-            out.push_back(best_of(session.logits().first(model_.usable_vocab())));
-            const Token next = i < given.size() ? given[i].token : out.back().token;
-            must(session.feed(std::span(&next, 1)));
-        }
-        return out;
     }
     // Of the first `chunks` chunks of the held-out text.
     double perplexity(uint64_t chunk, uint64_t chunks) {
@@ -139,7 +106,6 @@ TEST_CASE("demo: at least 32 of 40 held-out questions get an answer with the exp
 TEST_CASE("demo: every backend says the same, and predicts as well") {
     const auto reference = test::cpu();
     Demo first(*reference);
-    const std::string questions[] = {"how much is 12 + 7?", "Tell me a story about a fox"};
     // Beginnings that the model knows one end of.
     std::map<std::string, std::string> known;
     for (const char* text :
@@ -147,28 +113,17 @@ TEST_CASE("demo: every backend says the same, and predicts as well") {
           "Q4_K_M means: 4 bits per weight,", "The KV cache holds the keys and"})
         known[text] = first.go_on(text, 8);
     std::map<std::string, std::string> answers;
-    for (const char* question : kDecided) answers[question] = first.answer(question, 40);
+    for (const char* question : kQuestions) answers[question] = first.answer(question, 40);
     const double perplexity = first.perplexity(128, 2);
-    std::map<std::string, std::vector<Choice>> expected;
-    for (const std::string& question : questions) expected[question] = first.choices(question, {}, 20);
     for (const auto& backend : all_test_backends()) {
         CAPTURE(backend->device().name);
         CAPTURE(backend->device().detail);
         Demo other(*backend);
         for (const auto& [text, end] : known) CHECK(other.go_on(text, 8) == end);
         for (const auto& [question, said] : answers) CHECK(other.answer(question, 40) == said);
-        for (const auto& [question, wanted] : expected) {
-            const std::vector<Choice> got = other.choices(question, wanted, wanted.size());
-            for (size_t i = 0; i < wanted.size(); ++i) {
-                CAPTURE(question);
-                CAPTURE(i);
-                // The corpus gives several answers to a question, so that some choices are as good as even.
-                CHECK((got[i].token == wanted[i].token || wanted[i].lead < kEven));
-            }
-        }
         CHECK(other.perplexity(128, 2) == doctest::Approx(perplexity).epsilon(0.01));
     }
-    CHECK(first.answer(questions[0]).find("19") != std::string::npos);
+    CHECK(first.answer("how much is 12 + 7?").find("19") != std::string::npos);
 }
 
 TEST_CASE("demo: quantization costs less than 1 % of perplexity in Q8_0 and 5 % in Q4_K_M") {
