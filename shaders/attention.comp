@@ -11,6 +11,8 @@ layout(constant_id = 1) const uint HEAD_DIM = 128;
 layout(constant_id = 2) const uint QUERIES = 4;
 const uint COLUMNS = (HEAD_DIM + THREADS - 1) / THREADS;                 // of one invocation
 const uint KEY_GROUPS = HEAD_DIM < THREADS ? THREADS / HEAD_DIM : 1;     // invocations that share a column
+// Of a key, at once: they take long to come, but with many queries they would overflow the instruction cache.
+const uint LOADS = QUERIES <= 4 ? 16 : 4;
 layout(push_constant) uniform Push { AttentionArgs args; };
 layout(set = 0, binding = 0, std430) readonly buffer Q { float q[]; };
 layout(set = 0, binding = 1, std430) writeonly buffer Y { float y[]; };
@@ -37,11 +39,16 @@ void score_tile(uint base, uint end, uint first_query) {
     [[unroll]] for (uint i = 0; i < QUERIES; ++i) scores[i] = 0.0;
     if (key < end) {
         if (HEAD_DIM % 4u == 0u) {
-            [[unroll]] for (uint d = 0; d < HEAD_DIM / 4u; ++d) {
-                const vec4 k = key4_at(token, HEAD_DIM, d);
-                [[unroll]] for (uint i = 0; i < QUERIES; ++i) {
-                    const uint at = i * HEAD_DIM + d * 4u;
-                    scores[i] += k.x * queries[at] + k.y * queries[at + 1u] + k.z * queries[at + 2u] + k.w * queries[at + 3u];
+            for (uint first = 0; first < HEAD_DIM / 4u; first += LOADS) {
+                vec4 k[LOADS];
+                [[unroll]] for (uint e = 0; e < LOADS; ++e) k[e] = key4_at(token, HEAD_DIM, min(first + e, HEAD_DIM / 4u - 1u));
+                [[unroll]] for (uint e = 0; e < LOADS; ++e) {
+                    if (first + e >= HEAD_DIM / 4u) break;
+                    [[unroll]] for (uint i = 0; i < QUERIES; ++i) {
+                        const uint at = i * HEAD_DIM + (first + e) * 4u;
+                        scores[i] += k[e].x * queries[at] + k[e].y * queries[at + 1u] + k[e].z * queries[at + 2u] +
+                                     k[e].w * queries[at + 3u];
+                    }
                 }
             }
         } else {
@@ -120,9 +127,15 @@ void main() {
             const uint d = column + c * THREADS;
             [[unroll]] for (uint i = 0; i < QUERIES; ++i) sums[c * QUERIES + i] *= corrections[i];
             if (d >= HEAD_DIM) continue;
-            for (uint j = key_group; j < count && key_group < KEY_GROUPS; j += KEY_GROUPS) {
-                const float v = value_at(kv_head * args.capacity + base + j, HEAD_DIM, d);
-                [[unroll]] for (uint i = 0; i < QUERIES; ++i) sums[c * QUERIES + i] += chances[i * THREADS + j] * v;
+            for (uint j = key_group; j < count && key_group < KEY_GROUPS; j += KEY_GROUPS * 4u) {
+                float v[4];
+                [[unroll]] for (uint e = 0; e < 4; ++e)
+                    v[e] = value_at(kv_head * args.capacity + base + min(j + e * KEY_GROUPS, count - 1u), HEAD_DIM, d);
+                [[unroll]] for (uint e = 0; e < 4; ++e) {
+                    if (j + e * KEY_GROUPS >= count) break;
+                    [[unroll]] for (uint i = 0; i < QUERIES; ++i)
+                        sums[c * QUERIES + i] += chances[i * THREADS + j + e * KEY_GROUPS] * v[e];
+                }
             }
         }
     }

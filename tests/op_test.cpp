@@ -14,8 +14,9 @@ using namespace redline::test;
 namespace {
 
 std::vector<std::unique_ptr<Backend>>& test_backends() {
-    static std::vector<std::unique_ptr<Backend>> backends = all_test_backends();
-    return backends;
+    // Never destroyed: at exit, drivers and layers may be gone before it.
+    static auto* backends = new std::vector<std::unique_ptr<Backend>>(all_test_backends());
+    return *backends;
 }
 
 // The loosest of the kernels that one case asks for.

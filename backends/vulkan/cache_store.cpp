@@ -15,9 +15,11 @@ Result<std::unique_ptr<CacheStore>> VulkanCache::create(Device& device, Memory& 
             "most {}",
             shape.capacity, bytes, device.report().name, memory.largest_buffer(),
             memory.largest_buffer() / (bytes / shape.capacity));
-    for (uint32_t layer = 0; layer < shape.layers; ++layer)
-        made->layers_.push_back({RL_TRY(memory.allocate(bytes, Use::cache, "the key-value cache")),
-                                 RL_TRY(memory.allocate(bytes, Use::cache, "the key-value cache"))});
+    for (uint32_t layer = 0; layer < shape.layers; ++layer) {
+        Buffer keys = RL_TRY(memory.allocate(bytes, Use::cache, "the key-value cache"));
+        Buffer values = RL_TRY(memory.allocate(bytes, Use::cache, "the key-value cache"));
+        made->layers_.push_back({std::move(keys), std::move(values)});
+    }
     made->transfer_ =
         RL_TRY(memory.allocate(shape.token_bytes() * shape.kv_heads, Use::readback, "cache rows"));
     return std::unique_ptr<CacheStore>(std::move(made));

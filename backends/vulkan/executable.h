@@ -1,9 +1,9 @@
 // A plan on a Vulkan device: buffers, and command buffers recorded once per class of row counts and replayed.
 #pragma once
 
-#include "cache_store.h"
-#include "recorder.h"
-#include "weights.h"
+#include "backends/vulkan/cache_store.h"
+#include "backends/vulkan/recorder.h"
+#include "backends/vulkan/weights.h"
 
 #include <map>
 

@@ -52,7 +52,7 @@ Memory::~Memory() {
 
 uint64_t Memory::largest_buffer() const {
     const DeviceReport& report = device_.report();
-    uint64_t least = report.limits.maxStorageBufferRange;
+    uint64_t least = std::min<uint64_t>(most_per_buffer, report.limits.maxStorageBufferRange);
     if (report.max_allocation > 0) least = std::min(least, report.max_allocation);
     return least;
 }

@@ -3,7 +3,7 @@
 // heaps.
 #pragma once
 
-#include "device.h"
+#include "backends/vulkan/device.h"
 
 #include <atomic>
 #include <cstddef>
@@ -58,8 +58,9 @@ public:
     // Bytes in buffers now, for tests of what a failure leaves behind.
     uint64_t allocated() const;
 
-    // The allocation after this many more fails, once (tests); negative: none.
+    // For tests: the allocation after this many more fails, once (negative: none); and the largest buffer.
     std::atomic<int64_t> fail_after{-1};
+    uint64_t most_per_buffer = UINT64_MAX;
 
 private:
     explicit Memory(Device& device) : device_(device) {}

@@ -2,7 +2,7 @@
 // runs.
 #pragma once
 
-#include "device.h"
+#include "backends/vulkan/device.h"
 
 #include <map>
 #include <span>

@@ -44,17 +44,18 @@ struct Tiles {
     uint32_t tokens;  // likewise
 };
 
-// Tiles of linear_coop: 128 x 128 where shared memory holds them, with subgroups of about 64 x 32.
+// Tiles of linear_coop: 128 x 128 where shared memory holds them. On an H100 (Llama-3.1-8B Q4_K_M, prompt of
+// 512, tok/s): 8 subgroups as 2 x 4 6590, as 4 x 2 6410; a depth of 32 4760; 64 x 64 3730.
 Tiles coop_tiles(const Device& device, const PlacedWeight& w, const MatrixShape& shape) {
     const uint32_t threads = 256, subgroups = threads / device.subgroup();
-    const uint64_t large = (128 + 128) * (64 / 4 + 2) * 8 + uint64_t(subgroups) * shape.m * shape.n * 4;
+    const uint64_t large = (128 + 128) * (64 / 8 + 1) * 16 + uint64_t(subgroups) * shape.m * shape.n * 4;
     const bool fits = large <= device.report().limits.maxComputeSharedMemorySize && subgroups <= 8;
     const uint32_t size = fits ? 128 : 64, depth = fits ? 64 : 32;
     uint32_t across = 1;
-    while (across * across < subgroups && size / (across * 2) >= shape.m) across *= 2;
+    while (across * across * 2 < subgroups) across *= 2;
     const uint32_t down = subgroups / across;
     return {fmt::format("linear_coop.{}", w.layout->name),
-            {threads, size, size, depth, shape.m, shape.n, shape.k, across, down},
+            {threads, size, size, depth, shape.m, shape.n, shape.k, across, down, device.subgroup()},
             size,
             size};
 }

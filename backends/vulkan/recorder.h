@@ -3,8 +3,8 @@
 // long.
 #pragma once
 
-#include "memory.h"
-#include "pipelines.h"
+#include "backends/vulkan/memory.h"
+#include "backends/vulkan/pipelines.h"
 
 namespace redline::vulkan {
 

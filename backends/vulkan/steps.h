@@ -2,7 +2,7 @@
 #pragma once
 
 #include "args.h"
-#include "executable.h"
+#include "backends/vulkan/executable.h"
 
 namespace redline::vulkan {
 

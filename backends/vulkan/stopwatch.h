@@ -1,7 +1,7 @@
 // Times work on the device by its own clock, or by the host's where it has none.
 #pragma once
 
-#include "device.h"
+#include "backends/vulkan/device.h"
 
 #include <span>
 

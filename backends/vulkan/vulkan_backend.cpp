@@ -1,6 +1,6 @@
-// Vulkan as a backend: picks and opens a device, places weights, and hands out kernels.
+#include "backends/vulkan/vulkan_backend.h"
+
 #include "args.h"
-#include "executable.h"
 #include "stopwatch.h"
 
 #include "memory/budget.h"
@@ -34,56 +34,41 @@ uint64_t budget_of(const DeviceReport& report) {
 
 }  // namespace
 
-class VulkanBackend : public Backend {
-public:
-    VulkanBackend(std::unique_ptr<Device> device, std::unique_ptr<Memory> memory,
-                  const std::string& cache_folder, const std::string& why)
-        : device_(std::move(device)), memory_(std::move(memory)), pipelines_(*device_, cache_folder) {
-        const DeviceReport& report = device_->report();
-        info_.name = report.name;
-        info_.detail = fmt::format("{}; {}; subgroups of {}{}{}", report.driver, why, device_->subgroup(),
-                                   device_->use_dot() ? ", int8 dot products" : "",
-                                   device_->use_matrix() ? ", matrix units" : "");
-        info_.unified = report.integrated();
-        info_.memory_budget = budget_of(report);
-        info_.wave = device_->subgroup();
-    }
+VulkanBackend::VulkanBackend(std::unique_ptr<Device> device, std::unique_ptr<Memory> memory,
+                             const std::string& cache_folder, const std::string& why)
+    : device_(std::move(device)), memory_(std::move(memory)), pipelines_(*device_, cache_folder) {
+    const DeviceReport& report = device_->report();
+    info_.name = report.name;
+    info_.detail = fmt::format("{}; {}; subgroups of {}{}{}", report.driver, why, device_->subgroup(),
+                               device_->use_dot() ? ", int8 dot products" : "",
+                               device_->use_matrix() ? ", matrix units" : "");
+    info_.unified = report.integrated();
+    info_.memory_budget = budget_of(report);
+    info_.wave = device_->subgroup();
+}
 
-    const DeviceInfo& device() const override { return info_; }
-    Memory& memory() { return *memory_; }
+Result<std::unique_ptr<WeightStore>> VulkanBackend::load(std::span<const WeightInfo> weights,
+                                                         ByteSource& source, const Progress& progress) {
+    return load_weights(*device_, *memory_, weights, source, progress);
+}
 
-    Result<std::unique_ptr<WeightStore>> load(std::span<const WeightInfo> weights, ByteSource& source,
-                                              const Progress& progress) override {
-        return load_weights(*device_, *memory_, weights, source, progress);
-    }
+Result<std::unique_ptr<CacheStore>> VulkanBackend::make_cache(const CacheShape& shape) {
+    return VulkanCache::create(*device_, *memory_, shape);
+}
 
-    Result<std::unique_ptr<CacheStore>> make_cache(const CacheShape& shape) override {
-        return VulkanCache::create(*device_, *memory_, shape);
-    }
+std::unique_ptr<Kernel> VulkanBackend::kernel_for(const Op& op, const Plan& plan) {
+    for (const auto make :
+         {make_product_kernel, make_attention_kernel, make_expert_kernel, make_vector_kernel})
+        if (std::unique_ptr<Kernel> kernel = make(op, plan, *device_)) return kernel;
+    return nullptr;
+}
 
-    std::unique_ptr<Kernel> kernel_for(const Op& op, const Plan& plan) override {
-        for (const auto make :
-             {make_product_kernel, make_attention_kernel, make_expert_kernel, make_vector_kernel})
-            if (std::unique_ptr<Kernel> kernel = make(op, plan, *device_)) return kernel;
-        return nullptr;
-    }
-
-    Result<std::unique_ptr<Executable>> record(BoundPlan plan, WeightStore& weights, CacheStore& cache,
-                                               Record mode) override {
-        return VulkanExecutable::create(std::move(plan), static_cast<const VulkanWeights&>(weights),
-                                        static_cast<const VulkanCache&>(cache), *device_, *memory_,
-                                        pipelines_, mode);
-    }
-
-    double measure_read_bandwidth() override;
-
-private:
-    std::unique_ptr<Device> device_;
-    std::unique_ptr<Memory> memory_;
-    Pipelines pipelines_;
-    DeviceInfo info_;
-    double bandwidth_ = 0.0;
-};
+Result<std::unique_ptr<Executable>> VulkanBackend::record(BoundPlan plan, WeightStore& weights,
+                                                          CacheStore& cache, Record mode) {
+    return VulkanExecutable::create(std::move(plan), static_cast<const VulkanWeights&>(weights),
+                                    static_cast<const VulkanCache&>(cache), *device_, *memory_, pipelines_,
+                                    mode);
+}
 
 double VulkanBackend::measure_read_bandwidth() {
     if (bandwidth_ > 0.0) return bandwidth_;
@@ -153,27 +138,30 @@ static DeviceListing listing_of(const DeviceReport& report, size_t index) {
     return out;
 }
 
-}  // namespace vulkan
-
-static Result<vulkan::Level> level_named(const std::string& name, bool& forced) {
+static Result<Level> level_named(const std::string& name, bool& forced) {
     forced = !name.empty();
-    if (name.empty() || name == "matrix") return vulkan::Level::matrix;
-    if (name == "dot") return vulkan::Level::dot;
-    if (name == "plain") return vulkan::Level::plain;
+    if (name.empty() || name == "matrix") return Level::matrix;
+    if (name == "dot") return Level::dot;
+    if (name == "plain") return Level::plain;
     return error("no level of Vulkan kernels is called {}; these are: plain, dot, matrix", name);
 }
 
-static Result<std::unique_ptr<Backend>> open_vulkan(const BackendOptions& options) {
+Result<std::unique_ptr<VulkanBackend>> open_vulkan_backend(const BackendOptions& options) {
     bool forced = false;
-    const vulkan::Level level = RL_TRY(level_named(options.level, forced));
-    std::shared_ptr<vulkan::Instance> instance = RL_TRY(vulkan::Instance::get());
-    const std::vector<vulkan::DeviceReport> devices = instance->devices();
+    const Level level = RL_TRY(level_named(options.level, forced));
+    std::shared_ptr<Instance> instance = RL_TRY(Instance::get());
+    const std::vector<DeviceReport> devices = instance->devices();
     std::string why;
-    const size_t index = RL_TRY(vulkan::choose_device(devices, options.device, why));
-    auto device = RL_TRY(vulkan::Device::open(instance, devices[index], level, forced));
-    auto memory = RL_TRY(vulkan::Memory::create(*device));
-    return std::unique_ptr<Backend>(std::make_unique<vulkan::VulkanBackend>(
-        std::move(device), std::move(memory), options.cache_folder, why));
+    const size_t index = RL_TRY(choose_device(devices, options.device, why));
+    auto device = RL_TRY(Device::open(instance, devices[index], level, forced));
+    auto memory = RL_TRY(Memory::create(*device));
+    return std::make_unique<VulkanBackend>(std::move(device), std::move(memory), options.cache_folder, why);
+}
+
+}  // namespace vulkan
+
+static Result<std::unique_ptr<Backend>> open_vulkan(const BackendOptions& options) {
+    return std::unique_ptr<Backend>(RL_TRY(vulkan::open_vulkan_backend(options)));
 }
 
 static Result<std::vector<DeviceListing>> list_vulkan() {

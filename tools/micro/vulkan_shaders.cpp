@@ -2,7 +2,7 @@
 // occupancy, and how often the machine code uses dot products and matrix units. Nothing is run, so stand-in
 // devices will do: tools/vulkan-lab run navi31 build/tools/vulkan_shaders. Exit code 1 when a pipeline
 // spills.
-#include "backends/vulkan/executable.h"
+#include "backends/vulkan/vulkan_backend.h"
 #include "cases/op_cases.h"
 
 #include <cstdio>
@@ -13,54 +13,16 @@ using namespace redline::vulkan;
 
 namespace {
 
-// As much of a backend as lowering and recording want.
-class Compiler : public Backend {
-public:
-    Compiler(Device& device, Memory& memory) : device_(device), memory_(memory), pipelines(device, "") {
-        pipelines.keep_facts();
-        info_.name = device.report().name;
-    }
-    const DeviceInfo& device() const override { return info_; }
-    Result<std::unique_ptr<WeightStore>> load(std::span<const WeightInfo> weights, ByteSource& source,
-                                              const Progress& progress) override {
-        return load_weights(device_, memory_, weights, source, progress);
-    }
-    Result<std::unique_ptr<CacheStore>> make_cache(const CacheShape& shape) override {
-        return VulkanCache::create(device_, memory_, shape);
-    }
-    std::unique_ptr<Kernel> kernel_for(const Op& op, const Plan& plan) override {
-        for (const auto make :
-             {make_product_kernel, make_attention_kernel, make_expert_kernel, make_vector_kernel})
-            if (std::unique_ptr<Kernel> kernel = make(op, plan, device_)) return kernel;
-        return nullptr;
-    }
-    Result<std::unique_ptr<Executable>> record(BoundPlan plan, WeightStore& weights, CacheStore& cache,
-                                               Record mode) override {
-        return VulkanExecutable::create(std::move(plan), static_cast<const VulkanWeights&>(weights),
-                                        static_cast<const VulkanCache&>(cache), device_, memory_, pipelines,
-                                        mode);
-    }
-    double measure_read_bandwidth() override { return 0.0; }
-
-private:
-    Device& device_;
-    Memory& memory_;
-    DeviceInfo info_;
-
-public:
-    Pipelines pipelines;
-};
-
-Status compile(const OpCase& c, Compiler& compiler) {
+Status compile(const OpCase& c, VulkanBackend& backend) {
     Fixture fixture(1, c.position + c.rows);
     const OpCase::Build build = c.declare(fixture);
     PlanBuilder builder(fixture.weights(), c.cache, c.rows, c.rows);
     builder.output(build(builder));
     const Plan plan = RL_TRY(std::move(builder).finish());
-    const auto weights = RL_TRY(compiler.load(fixture.weights(), fixture, {}));
-    const auto cache = RL_TRY(compiler.make_cache(c.cache));
+    const auto weights = RL_TRY(backend.load(fixture.weights(), fixture, {}));
+    const auto cache = RL_TRY(backend.make_cache(c.cache));
     for (const bool fuse : {true, false})
-        RL_TRY(compiler.record(RL_TRY(lower(plan, compiler, fuse)), *weights, *cache, Record::replay));
+        RL_TRY(backend.record(RL_TRY(lower(plan, backend, fuse)), *weights, *cache, Record::replay));
     return {};
 }
 
@@ -146,22 +108,20 @@ bool print_line(const Device& device, const Pipeline& pipeline) {
 }
 
 Result<int> report(const std::string& wanted) {
-    std::shared_ptr<Instance> instance = RL_TRY(Instance::get());
-    const std::vector<DeviceReport> devices = instance->devices();
-    std::string why;
-    const size_t index = RL_TRY(vulkan::choose_device(devices, wanted, why));
-    if (!devices[index].pipeline_facts)
-        return error("{} says nothing about its pipelines", devices[index].name);
-    const auto device = RL_TRY(Device::open(instance, devices[index], Level::matrix, false));
-    const auto memory = RL_TRY(Memory::create(*device));
-    Compiler compiler(*device, *memory);
+    BackendOptions options;
+    options.device = wanted;
+    const std::unique_ptr<VulkanBackend> backend = RL_TRY(open_vulkan_backend(options));
+    const DeviceReport& device = backend->opened().report();
+    if (!device.pipeline_facts) return error("{} says nothing about its pipelines", device.name);
+    backend->pipelines().keep_facts();
     for (const OpCase& c : all_cases())
-        if (const Status made = compile(c, compiler); !made)
+        if (const Status made = compile(c, *backend); !made)
             return error("{}: {}", c.name, made.error().message);
-    std::printf("%s, %s\n", devices[index].name.c_str(), devices[index].driver.c_str());
+    std::printf("%s, %s\n", device.name.c_str(), device.driver.c_str());
     size_t spilling = 0;
-    for (const auto& [name, pipeline] : compiler.pipelines.all()) spilling += print_line(*device, pipeline);
-    std::printf("%zu pipelines, %zu of them spill\n", compiler.pipelines.all().size(), spilling);
+    for (const auto& [name, pipeline] : backend->pipelines().all())
+        spilling += print_line(backend->opened(), pipeline);
+    std::printf("%zu pipelines, %zu of them spill\n", backend->pipelines().all().size(), spilling);
     return spilling > 0 ? 1 : 0;
 }
 

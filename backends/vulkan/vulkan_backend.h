@@ -1,0 +1,37 @@
+// Vulkan as a backend: picks and opens a device, places weights, and hands out kernels.
+#pragma once
+
+#include "backends/vulkan/executable.h"
+
+namespace redline::vulkan {
+
+class VulkanBackend : public Backend {
+public:
+    // `why` the device was chosen, for DeviceInfo::detail.
+    VulkanBackend(std::unique_ptr<Device> device, std::unique_ptr<Memory> memory,
+                  const std::string& cache_folder, const std::string& why);
+
+    const DeviceInfo& device() const override { return info_; }
+    Result<std::unique_ptr<WeightStore>> load(std::span<const WeightInfo> weights, ByteSource& source,
+                                              const Progress& progress) override;
+    Result<std::unique_ptr<CacheStore>> make_cache(const CacheShape& shape) override;
+    std::unique_ptr<Kernel> kernel_for(const Op& op, const Plan& plan) override;
+    Result<std::unique_ptr<Executable>> record(BoundPlan plan, WeightStore& weights, CacheStore& cache,
+                                               Record mode) override;
+    double measure_read_bandwidth() override;
+
+    Memory& memory() { return *memory_; }
+    Pipelines& pipelines() { return pipelines_; }
+    Device& opened() { return *device_; }
+
+private:
+    std::unique_ptr<Device> device_;
+    std::unique_ptr<Memory> memory_;
+    Pipelines pipelines_;
+    DeviceInfo info_;
+    double bandwidth_ = 0.0;
+};
+
+Result<std::unique_ptr<VulkanBackend>> open_vulkan_backend(const BackendOptions& options);
+
+}  // namespace redline::vulkan

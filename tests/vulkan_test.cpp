@@ -1,0 +1,101 @@
+// What only the Vulkan backend has: tensors in parts, failures in the middle, the pipeline cache in a file.
+#ifdef RL_VULKAN
+#include "backends/vulkan/vulkan_backend.h"
+#include "support/comparison.h"
+#include "support/models.h"
+
+#include <filesystem>
+#include <fstream>
+
+using namespace redline;
+using namespace redline::test;
+
+namespace {
+
+std::unique_ptr<vulkan::VulkanBackend> open(const std::string& cache_folder = "") {
+    BackendOptions options;
+    options.cache_folder = cache_folder;
+    Result<std::unique_ptr<vulkan::VulkanBackend>> backend = vulkan::open_vulkan_backend(options);
+    if (backend) return std::move(backend).value();
+    MESSAGE("Vulkan is not tested: " << backend.error().message);
+    return nullptr;
+}
+
+std::vector<float> logits_of(Backend& backend, const std::string& name) {
+    const Model model = must(Model::load(golden("models/" + name + ".gguf"), backend, {64, {}}));
+    return all_logits(model, golden_tokens(), {64, 16, 16});
+}
+
+}  // namespace
+
+TEST_CASE("vulkan: tensors in parts of a few rows give the logits of whole tensors") {
+    const auto backend = open();
+    if (!backend) return;
+    for (const std::string& name : {"llama3", "mixtral", "qwen3moe", "phi4-mini-short"}) {
+        const std::vector<float> whole = logits_of(*backend, name);
+        backend->memory().most_per_buffer = 16384;
+        const std::vector<float> parts = logits_of(*backend, name);
+        // Experts' parts are added in another order; a last bit may round to another half in the cache.
+        CHECK(relative_error(parts, whole) < 1e-3);
+        backend->memory().most_per_buffer = UINT64_MAX;
+    }
+}
+
+TEST_CASE("vulkan: an allocation that fails anywhere is an error with numbers, and leaves nothing behind") {
+    const auto backend = open();
+    if (!backend) return;
+    const std::vector<float> want = logits_of(*backend, "llama3");
+    const uint64_t before = backend->memory().allocated();
+    const auto try_all = [&]() -> Status {
+        const Model model = RL_TRY(Model::load(golden("models/llama3.gguf"), *backend, {64, {}}));
+        Session session = RL_TRY(Session::create(model, {64, 16, 16}));
+        return session.feed(golden_tokens());
+    };
+    int failures = 0;
+    for (int64_t after = 0;; ++after) {
+        backend->memory().fail_after = after;
+        const Status status = try_all();
+        if (status) break;
+        ++failures;
+        CHECK(status.error().message.find("cannot allocate") != std::string::npos);
+        CHECK(status.error().message.find("heap 0") != std::string::npos);
+        CHECK(backend->memory().allocated() == before);
+    }
+    backend->memory().fail_after = -1;
+    CHECK(failures > 10);
+    CHECK(logits_of(*backend, "llama3") == want);
+}
+
+TEST_CASE("vulkan: the pipeline cache is kept, and a damaged one is not believed") {
+    const std::string folder = std::filesystem::temp_directory_path() / "redline_vulkan_test";
+    std::filesystem::remove_all(folder);
+    std::vector<float> want;
+    {
+        const auto backend = open(folder);
+        if (!backend) return;
+        want = logits_of(*backend, "qwen2");
+    }
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+        const std::string path = entry.path();
+        const std::string sound = must(read_text_file(path));
+        CHECK(path.ends_with(".pipelines"));
+        for (const size_t size : {sound.size(), sound.size() / 2, size_t(9), size_t(0)}) {
+            std::string bytes = sound.substr(0, size);
+            if (size == sound.size() && size > 40) bytes[40] = char(bytes[40] ^ 1);
+            std::ofstream(path, std::ios::binary) << bytes;
+            const auto backend = open(folder);
+            CHECK(logits_of(*backend, "qwen2") == want);
+        }
+    }
+    std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("vulkan: a device that is not there is an error that lists those that are") {
+    if (!open()) return;
+    const auto refused = open_backend("vulkan", {0, "", "no such device"});
+    REQUIRE_FALSE(refused.ok());
+    CHECK(refused.error().message.find("vulkan:0") != std::string::npos);
+    CHECK_FALSE(open_backend("vulkan", {0, "", "99"}).ok());
+    CHECK_FALSE(open_backend("vulkan", {0, "fast"}).ok());
+}
+#endif
