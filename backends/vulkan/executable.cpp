@@ -117,12 +117,11 @@ Result<Recording> VulkanExecutable::record_copies(const InputLayout& inputs) {
     return recording;
 }
 
-Result<Recording> VulkanExecutable::record_steps(const View& view, bool traced) {
+Result<Recording> VulkanExecutable::record_steps(const View& view) {
     Recorder recorder(device_, pipelines_);
     for (size_t i = 0; i < bound_.kernels.size(); ++i) {
         recorder.begin_step(bound_.plan.steps[i].barrier);
         RL_TRY(static_cast<const VulkanKernel&>(*bound_.kernels[i]).record(recorder, view));
-        if (traced) RL_TRY(recorder.cut());
     }
     recorder.begin_step(true);
     RL_TRY(record_output(recorder, view));
@@ -143,7 +142,7 @@ Result<VulkanExecutable::Recorded*> VulkanExecutable::recorded(uint32_t rows) {
     if (const auto found = recorded_.find(most); found != recorded_.end()) return &found->second;
     const InputLayout inputs = input_layout(most);
     Recording copies = RL_TRY(record_copies(inputs));
-    Recording steps = RL_TRY(record_steps(view_of(most, inputs), false));
+    Recording steps = RL_TRY(record_steps(view_of(most, inputs)));
     return &recorded_.emplace(most, Recorded{inputs, std::move(copies), std::move(steps)}).first->second;
 }
 

@@ -18,8 +18,7 @@ struct View {
     uint32_t outputs = 1;  // likewise
     Binding arena;
     Binding scratch;
-    Binding step;              // see shaders/include/step.glsl
-    uint32_t rope_floats = 0;  // where the rope tables begin in `step`, in floats
+    Binding step;  // see shaders/include/step.glsl
     std::vector<uint32_t> rope_offsets;
 
     uint32_t rows_of(Slot s) const { return plan.slot(s).of_outputs ? outputs : rows; }
@@ -89,7 +88,7 @@ private:
     View view_of(uint32_t rows, const InputLayout& inputs) const;
     Result<Recorded*> recorded(uint32_t rows);
     Result<Recording> record_copies(const InputLayout& inputs);
-    Result<Recording> record_steps(const View& view, bool traced);
+    Result<Recording> record_steps(const View& view);
     Status record_output(Recorder& recorder, const View& view) const;
     void write_inputs(const StepParams& params, const InputLayout& inputs, std::byte* to) const;
     Status submit_all(std::span<const VkCommandBuffer> buffers, const std::atomic<bool>* cancel);
