@@ -21,8 +21,10 @@ Status compile(const OpCase& c, VulkanBackend& backend) {
     const Plan plan = RL_TRY(std::move(builder).finish());
     const auto weights = RL_TRY(backend.load(fixture.weights(), fixture, {}));
     const auto cache = RL_TRY(backend.make_cache(c.cache));
-    for (const bool fuse : {true, false})
-        RL_TRY(backend.record(RL_TRY(lower(plan, backend, fuse)), *weights, *cache, Record::replay));
+    for (const bool fuse : {true, false}) {
+        BoundPlan bound = RL_TRY(lower(plan, backend, fuse));
+        RL_TRY(backend.record(std::move(bound), *weights, *cache, Record::replay));
+    }
     return {};
 }
 
