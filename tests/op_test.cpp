@@ -14,9 +14,11 @@ using namespace redline::test;
 namespace {
 
 std::vector<std::unique_ptr<Backend>>& test_backends() {
-    // Never destroyed: at exit, drivers and layers may be gone before it.
-    static auto* backends = new std::vector<std::unique_ptr<Backend>>(all_test_backends());
-    return *backends;
+    static auto backends = [] {
+        at_end([] { test_backends().clear(); });
+        return all_test_backends();
+    }();
+    return backends;
 }
 
 // The loosest of the kernels that one case asks for.

@@ -12,13 +12,13 @@ namespace {
 
 // The CPU, with threads that do not divide most sizes, and Vulkan where there is a device.
 std::vector<std::unique_ptr<Backend>>& session_backends() {
-    // Never destroyed: at exit, drivers and layers may be gone before it.
-    static auto* backends = [] {
-        auto* made = new std::vector<std::unique_ptr<Backend>>(vulkan_backends());
-        made->push_back(test::cpu(3));
+    static auto backends = [] {
+        std::vector<std::unique_ptr<Backend>> made = vulkan_backends();
+        made.push_back(test::cpu(3));
+        at_end([] { session_backends().clear(); });
         return made;
     }();
-    return *backends;
+    return backends;
 }
 
 std::string temporary(const std::string& name) {

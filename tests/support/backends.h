@@ -2,6 +2,8 @@
 // device, Vulkan at each level of its kernels, and HIP.
 #pragma once
 
+#include "at_end.h"
+
 #include "backends/cpu/kernels.h"
 #include "plan/backend.h"
 
