@@ -1,10 +1,7 @@
 // The attention kernels of every level against a scalar reference in doubles. The reference reads the cache
 // back through kv_export, so its bounds are about f32 arithmetic alone and not about the rounding of stored
 // keys and values.
-#include "base/half.h"
-
-#include "backends/cpu/kernels.h"
-#include "support/guarded.h"
+#include "support/attention_case.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -17,131 +14,11 @@
 #include <vector>
 
 using namespace redline;
-using namespace redline::cpu;
-using redline::test::Guarded;
+using namespace redline::test;
 
 namespace {
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr double kUnit = 0x1p-24;
-
-std::vector<Isa> levels() {
-    std::vector<Isa> found;
-    for (const Isa isa : kIsaLevels)
-        if (isa <= best_isa()) found.push_back(isa);
-    return found;
-}
-
-constexpr CacheFormat kFormats[] = {CacheFormat::f32, CacheFormat::f16, CacheFormat::q8_0};
-
-std::string format_name(CacheFormat format) {
-    return format == CacheFormat::f32 ? "f32" : format == CacheFormat::f16 ? "f16" : "q8_0";
-}
-
-struct Case {
-    CacheFormat format = CacheFormat::f16;
-    uint32_t dims = 64;
-    uint32_t group = 1;
-    uint32_t rows = 1;
-    uint64_t first_position = 0;
-    uint64_t key_begin = 0;
-    uint64_t key_end = 1;
-    float scale = 0.125f;
-    float softcap = 0.0f;
-    uint64_t window = 0;
-    bool sinks = false;
-    float spread = 1.0f;  // of queries and keys
-
-    uint64_t tokens() const { return std::max(first_position + rows, key_end); }
-    std::string name() const {
-        return fmt::format("{} d{} group {} rows {} at {}, keys {} to {}, scale {} softcap {} window {}{}",
-                           format_name(format), dims, group, rows, first_position, key_begin, key_end, scale,
-                           softcap, window, sinks ? " sinks" : "");
-    }
-};
-
-// Inputs of one case, and a cache of just the tokens of the case: keys [key_begin, key_end) are written, all
-// other slots hold NaN. Every buffer ends at a guard page.
-struct Setup {
-    Case c;
-    Guarded<float> q;
-    Guarded<std::byte> cache;
-    Guarded<float> sinks;
-    KvHead head;
-
-    Setup(const Case& wanted, Isa isa, uint32_t seed)
-        : c(wanted),
-          q(size_t{c.rows} * c.group * c.dims),
-          cache(kv_head_bytes(c.format, c.dims, c.tokens())),
-          sinks(c.group),
-          head{c.format, c.dims, c.tokens(), cache.data()} {
-        std::mt19937 random(seed);
-        std::normal_distribution<float> normal;
-        for (float& x : q) x = c.spread * normal(random);
-        for (float& x : sinks) x = normal(random);
-        Guarded<float> key(c.dims);
-        Guarded<float> value(c.dims);
-        for (uint64_t p = c.key_begin; p < c.key_end; ++p) {
-            for (float& x : key) x = c.spread * normal(random);
-            for (float& x : value) x = normal(random);
-            attention_kernels(isa).kv_store(head, p, key.data(), value.data());
-        }
-    }
-
-    Attend work() const {
-        Attend a;
-        a.q = q.data();
-        a.q_stride = a.out_stride = size_t{c.group} * c.dims;
-        a.rows = c.rows;
-        a.group = c.group;
-        a.kv = head;
-        a.first_position = c.first_position;
-        a.key_begin = c.key_begin;
-        a.key_end = c.key_end;
-        a.scale = c.scale;
-        a.softcap = c.softcap;
-        a.window = c.window;
-        a.sinks = c.sinks ? sinks.data() : nullptr;
-        return a;
-    }
-};
-
-std::vector<float> stored_vector(CacheFormat format, uint32_t dims, const std::byte* raw) {
-    std::vector<float> out(dims);
-    if (format == CacheFormat::f32) {
-        std::memcpy(out.data(), raw, dims * sizeof(float));
-        return out;
-    }
-    if (format == CacheFormat::f16) {
-        for (uint32_t i = 0; i < dims; ++i) {
-            uint16_t half;
-            std::memcpy(&half, raw + 2 * i, 2);
-            out[i] = half_to_float(half);
-        }
-        return out;
-    }
-    for (uint32_t i = 0; i < dims; ++i) {
-        const std::byte* block = raw + i / 32 * 34;
-        uint16_t half;
-        std::memcpy(&half, block, 2);
-        out[i] = half_to_float(half) * static_cast<float>(static_cast<int8_t>(block[2 + i % 32]));
-    }
-    return out;
-}
-
-struct Token {
-    std::vector<float> key;
-    std::vector<float> value;
-};
-
-Token stored_token(const KvHead& head, uint64_t position) {
-    const size_t bytes = kv_token_bytes(head.format, head.head_dim);
-    std::vector<std::byte> raw(bytes);
-    kv_export(head, position, raw.data());
-    return {stored_vector(head.format, head.head_dim, raw.data()),
-            stored_vector(head.format, head.head_dim, raw.data() + bytes / 2)};
-}
 
 struct Expected {
     std::vector<double> out;    // (rows, group, dims)
@@ -153,7 +30,7 @@ struct Expected {
 // that much of its distance to it.
 void expect_query(const Setup& s, const std::vector<Token>& tokens, uint32_t row, uint32_t head, double* out,
                   double* bound) {
-    const Case& c = s.c;
+    const AttentionCase& c = s.c;
     const float* q = s.q.data() + (size_t{row} * c.group + head) * c.dims;
     const uint64_t position = c.first_position + row;
     std::vector<double> score, score_error;
@@ -253,7 +130,7 @@ void attend_in_parts(const Setup& s, Isa isa, size_t parts, float* out) {
     CHECK(scratch.intact());
 }
 
-void check_case(const Case& c, uint32_t seed, double& worst) {
+void check_case(const AttentionCase& c, uint32_t seed, double& worst) {
     INFO(c.name());
     const Expected e = expect(Setup(c, Isa::portable, seed));  // all levels store the same bits
     for (const Isa isa : levels()) {
@@ -273,7 +150,7 @@ void check_case(const Case& c, uint32_t seed, double& worst) {
 }
 
 // A choice of all the odd sizes together, bounded in work.
-std::vector<Case> mixed_cases(CacheFormat format, size_t count) {
+std::vector<AttentionCase> mixed_cases(CacheFormat format, size_t count) {
     const std::vector<uint32_t> dims =
         format == CacheFormat::f16 ? std::vector<uint32_t>{1, 7, 8, 16, 33, 40, 64, 80, 96, 128, 256, 512}
                                    : std::vector<uint32_t>{32, 64, 96, 128, 256, 512};
@@ -282,9 +159,9 @@ std::vector<Case> mixed_cases(CacheFormat format, size_t count) {
     const uint64_t keys[] = {1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 300, 1000};
     std::mt19937 random(7);
     const auto pick = [&random](const auto& from) { return from[random() % std::size(from)]; };
-    std::vector<Case> cases;
+    std::vector<AttentionCase> cases;
     while (cases.size() < count) {
-        Case c;
+        AttentionCase c;
         c.format = format;
         c.dims = dims[cases.size() % dims.size()];
         c.group = pick(groups);
@@ -310,7 +187,7 @@ TEST_CASE("attention: every level is within its bound of a double reference, who
     for (const CacheFormat format : kFormats) {
         double worst = 0;
         uint32_t seed = 1;
-        for (const Case& c : mixed_cases(format, 130)) check_case(c, ++seed, worst);
+        for (const AttentionCase& c : mixed_cases(format, 130)) check_case(c, ++seed, worst);
         MESSAGE(format_name(format) << ": largest fraction of the bound " << worst);
     }
 }
@@ -322,7 +199,7 @@ TEST_CASE("attention: prompts and single tokens of common shapes are within thei
         for (const uint32_t dims : {64u, 96u, 128u, 256u})
             for (const uint32_t group : {1u, 4u, 8u})
                 for (const uint64_t depth : {uint64_t{0}, uint64_t{170}}) {
-                    Case c{.format = format, .dims = dims, .group = group};
+                    AttentionCase c{.format = format, .dims = dims, .group = group};
                     c.scale = 1.0f / std::sqrt(float(dims));
                     c.rows = 24;
                     c.first_position = depth;
@@ -364,7 +241,8 @@ TEST_CASE("attention: equal scores give the mean of the values that are seen") {
     for (const Isa isa : levels())
         for (const uint32_t rows : {1u, 33u}) {
             INFO(std::string(isa_name(isa)), " rows ", rows);
-            const Case c{.dims = 32, .group = 2, .rows = rows, .first_position = 200, .key_end = 200 + rows};
+            const AttentionCase c{
+                .dims = 32, .group = 2, .rows = rows, .first_position = 200, .key_end = 200 + rows};
             Setup s(c, isa, 3);
             std::fill(s.q.begin(), s.q.end(), 0.0f);
             Guarded<float> out(s.q.size());
@@ -385,7 +263,7 @@ TEST_CASE("attention: keys and values that a row must not see do not reach it, w
             for (const uint32_t rows : {2u, 3u, 20u, 40u})
                 for (const uint64_t window : {uint64_t{0}, uint64_t{7}}) {
                     INFO(std::string(isa_name(isa)), " poison ", poison, " rows ", rows, " window ", window);
-                    Case c{
+                    AttentionCase c{
                         .dims = 48, .group = 2, .rows = rows, .first_position = 100, .key_end = 100 + rows};
                     c.window = window;
                     const Setup clean(c, isa, 9);
@@ -430,12 +308,12 @@ TEST_CASE("attention: a row without keys is zero, its part weighs nothing, with 
             for (const bool sinks : {false, true})
                 for (const uint32_t rows : {1u, 20u}) {
                     INFO(std::string(isa_name(isa)), " dims ", dims, " sinks ", sinks, " rows ", rows);
-                    Case c{.dims = dims,
-                           .group = 2,
-                           .rows = rows,
-                           .first_position = 3,
-                           .key_begin = 30,
-                           .key_end = 40};
+                    AttentionCase c{.dims = dims,
+                                    .group = 2,
+                                    .rows = rows,
+                                    .first_position = 3,
+                                    .key_begin = 30,
+                                    .key_end = 40};
                     c.sinks = sinks;
                     Setup s(c, isa, 8);
                     const size_t stride = dims + 2;
@@ -472,7 +350,7 @@ TEST_CASE("attention: a sink of minus infinity is no sink") {
 
 TEST_CASE("attention: strides larger than a row leave the gaps alone") {
     for (const Isa isa : levels()) {
-        const Case c{.dims = 24, .group = 2, .rows = 5, .first_position = 9, .key_end = 14};
+        const AttentionCase c{.dims = 24, .group = 2, .rows = 5, .first_position = 9, .key_end = 14};
         const Setup s(c, isa, 2);
         const Expected e = expect(s);
         Guarded<float> q(5 * 100), out(5 * 80);
@@ -494,96 +372,6 @@ TEST_CASE("attention: strides larger than a row leave the gaps alone") {
     }
 }
 
-TEST_CASE("kv cache: every level stores the same bits") {
-    for (const CacheFormat format : kFormats)
-        for (const uint32_t dims : {32u, 96u, 160u}) {
-            const Case c{.format = format, .dims = dims, .key_end = 37, .spread = 3.0f};
-            const Setup portable(c, Isa::portable, 12);
-            for (const Isa isa : levels()) {
-                INFO(std::string(isa_name(isa)), " dims ", dims);
-                const Setup s(c, isa, 12);
-                CHECK(std::memcmp(s.cache.data(), portable.cache.data(), s.cache.size()) == 0);
-                CHECK(s.cache.intact());
-            }
-        }
-}
-
-TEST_CASE("kv cache: exported tokens come back elsewhere bit for bit, and nothing else changes") {
-    for (const CacheFormat format : kFormats)
-        for (const uint32_t dims : {32u, 64u, 224u}) {
-            const Setup from({.format = format, .dims = dims, .key_end = 50}, Isa::portable, 21);
-            Guarded<std::byte> other(kv_head_bytes(format, dims, 77));
-            const KvHead head{format, dims, 77, other.data()};
-            Guarded<std::byte> raw(kv_token_bytes(format, dims)), again(raw.size());
-            for (uint64_t p = 0; p < 50; ++p) {
-                kv_export(from.head, p, raw.data());
-                kv_import(head, 76 - p, raw.data());
-                kv_export(head, 76 - p, again.data());
-                CHECK(std::memcmp(raw.data(), again.data(), raw.size()) == 0);
-            }
-            kv_export(head, 26, again.data());
-            CHECK(std::all_of(again.begin(), again.end(), [](std::byte b) { return b == std::byte{0xFF}; }));
-            CHECK((raw.intact() && again.intact() && other.intact()));
-        }
-}
-
-TEST_CASE("kv cache: halfs round to nearest even, overflow to infinity and keep NaN") {
-    const float values[] = {1.0f,     0x1.002p0f, 0x1.006p0f, 65519.0f, 65520.0f, -1e9f,
-                            0x1p-25f, 0x1.8p-25f, kNan,       -0.0f,    kInf};
-    constexpr uint32_t kDims = std::size(values);
-    for (const Isa isa : levels()) {
-        Guarded<std::byte> memory(kv_head_bytes(CacheFormat::f16, kDims, 1));
-        const KvHead head{CacheFormat::f16, kDims, 1, memory.data()};
-        attention_kernels(isa).kv_store(head, 0, values, values);
-        const Token token = stored_token(head, 0);
-        for (uint32_t i = 0; i < kDims; ++i) {
-            INFO(std::string(isa_name(isa)), " values[i] ", values[i]);
-            const float want = half_to_float(float_to_half(values[i]));
-            CHECK((std::isnan(want) ? std::isnan(token.key[i]) : token.key[i] == want));
-            CHECK((std::isnan(want) ? std::isnan(token.value[i]) : token.value[i] == want));
-        }
-    }
-}
-
-TEST_CASE("kv cache: q8_0 is within half a step, and says so when it cannot be") {
-    std::mt19937 random(5);
-    std::normal_distribution<float> normal;
-    for (const Isa isa : levels())
-        for (const float size : {1e-9f, 1e-6f, 1e-3f, 1.0f, 1e4f, 8e6f, 1e9f}) {
-            INFO(std::string(isa_name(isa)), " size ", size);
-            Guarded<std::byte> memory(kv_head_bytes(CacheFormat::q8_0, 64, 16));
-            const KvHead head{CacheFormat::q8_0, 64, 16, memory.data()};
-            std::vector<float> x(64);
-            for (float& v : x) v = size * std::clamp(normal(random), -1.0f, 1.0f);
-            attention_kernels(isa).kv_store(head, 3, x.data(), x.data());
-            const Token token = stored_token(head, 3);
-            // Half a step of the scale as stored, whose own rounding costs 2^-11 of the largest, and 2^-25
-            // outright.
-            const double limit = std::min(double(size), 127.0 * 65504);
-            for (size_t i = 0; i < 64; ++i) {
-                const double want = std::clamp(double(x[i]), -limit, limit);
-                const double bound = limit / 254 + limit * 0x1p-11 + 127 * 0x1p-25;
-                CHECK(std::abs(double(token.key[i]) - want) <= bound);
-                CHECK(token.key[i] == token.value[i]);
-            }
-            x[40] = size > 1.0f ? kNan : -kInf;
-            attention_kernels(isa).kv_store(head, 3, x.data(), x.data());
-            const Token bad = stored_token(head, 3);
-            CHECK(std::all_of(bad.key.begin() + 32, bad.key.end(), [](float v) { return std::isnan(v); }));
-            CHECK(std::none_of(bad.key.begin(), bad.key.begin() + 32, [](float v) { return std::isnan(v); }));
-        }
-}
-
-TEST_CASE("kv cache: sizes are exact and do not wrap at two thousand million tokens") {
-    CHECK(kv_token_bytes(CacheFormat::f32, 128) == 1024);
-    CHECK(kv_token_bytes(CacheFormat::f16, 128) == 512);
-    CHECK(kv_token_bytes(CacheFormat::q8_0, 128) == 272);
-    CHECK(kv_head_bytes(CacheFormat::f16, 1, 1) == 64);
-    CHECK(kv_head_bytes(CacheFormat::f16, 128, 4096) == 4096u * 512);
-    CHECK(kv_head_bytes(CacheFormat::q8_0, 512, uint64_t{1} << 31) == (uint64_t{1} << 31) * 1088);
-    CHECK(kv_head_bytes(CacheFormat::f16, 512, (uint64_t{1} << 31) - 1) == (uint64_t{1} << 42));
-}
-
 TEST_CASE("attention: a cache over 4 GiB is addressed with 64 bits") {
     // Reserved, not touched: only the pages of the tokens used come to be.
     const uint64_t capacity = uint64_t{12} << 20;
@@ -597,12 +385,12 @@ TEST_CASE("attention: a cache over 4 GiB is addressed with 64 bits") {
     }
     for (const Isa isa : levels()) {
         INFO(std::string(isa_name(isa)));
-        Case c{.dims = 256,
-               .group = 2,
-               .rows = 3,
-               .first_position = capacity - 3,
-               .key_begin = capacity - 40,
-               .key_end = capacity};
+        AttentionCase c{.dims = 256,
+                        .group = 2,
+                        .rows = 3,
+                        .first_position = capacity - 3,
+                        .key_begin = capacity - 40,
+                        .key_end = capacity};
         c.scale = 0.0625f;
         const Setup small(
             {.dims = 256, .group = 2, .rows = 3, .first_position = 37, .key_end = 40, .scale = 0.0625f}, isa,

@@ -1,0 +1,100 @@
+// The cache of keys and values: what is stored, to the bit, at every level.
+#include "support/attention_case.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+
+using namespace redline;
+using namespace redline::test;
+
+TEST_CASE("kv cache: every level stores the same bits") {
+    for (const CacheFormat format : kFormats)
+        for (const uint32_t dims : {32u, 96u, 160u}) {
+            const AttentionCase c{.format = format, .dims = dims, .key_end = 37, .spread = 3.0f};
+            const Setup portable(c, Isa::portable, 12);
+            for (const Isa isa : levels()) {
+                INFO(std::string(isa_name(isa)), " dims ", dims);
+                const Setup s(c, isa, 12);
+                CHECK(std::memcmp(s.cache.data(), portable.cache.data(), s.cache.size()) == 0);
+                CHECK(s.cache.intact());
+            }
+        }
+}
+
+TEST_CASE("kv cache: exported tokens come back elsewhere bit for bit, and nothing else changes") {
+    for (const CacheFormat format : kFormats)
+        for (const uint32_t dims : {32u, 64u, 224u}) {
+            const Setup from({.format = format, .dims = dims, .key_end = 50}, Isa::portable, 21);
+            Guarded<std::byte> other(kv_head_bytes(format, dims, 77));
+            const KvHead head{format, dims, 77, other.data()};
+            Guarded<std::byte> raw(kv_token_bytes(format, dims)), again(raw.size());
+            for (uint64_t p = 0; p < 50; ++p) {
+                kv_export(from.head, p, raw.data());
+                kv_import(head, 76 - p, raw.data());
+                kv_export(head, 76 - p, again.data());
+                CHECK(std::memcmp(raw.data(), again.data(), raw.size()) == 0);
+            }
+            kv_export(head, 26, again.data());
+            CHECK(std::all_of(again.begin(), again.end(), [](std::byte b) { return b == std::byte{0xFF}; }));
+            CHECK((raw.intact() && again.intact() && other.intact()));
+        }
+}
+
+TEST_CASE("kv cache: halfs round to nearest even, overflow to infinity and keep NaN") {
+    const float values[] = {1.0f,     0x1.002p0f, 0x1.006p0f, 65519.0f, 65520.0f, -1e9f,
+                            0x1p-25f, 0x1.8p-25f, kNan,       -0.0f,    kInf};
+    constexpr uint32_t kDims = std::size(values);
+    for (const Isa isa : levels()) {
+        Guarded<std::byte> memory(kv_head_bytes(CacheFormat::f16, kDims, 1));
+        const KvHead head{CacheFormat::f16, kDims, 1, memory.data()};
+        attention_kernels(isa).kv_store(head, 0, values, values);
+        const Token token = stored_token(head, 0);
+        for (uint32_t i = 0; i < kDims; ++i) {
+            INFO(std::string(isa_name(isa)), " values[i] ", values[i]);
+            const float want = half_to_float(float_to_half(values[i]));
+            CHECK((std::isnan(want) ? std::isnan(token.key[i]) : token.key[i] == want));
+            CHECK((std::isnan(want) ? std::isnan(token.value[i]) : token.value[i] == want));
+        }
+    }
+}
+
+TEST_CASE("kv cache: q8_0 is within half a step, and says so when it cannot be") {
+    std::mt19937 random(5);
+    std::normal_distribution<float> normal;
+    for (const Isa isa : levels())
+        for (const float size : {1e-9f, 1e-6f, 1e-3f, 1.0f, 1e4f, 8e6f, 1e9f}) {
+            INFO(std::string(isa_name(isa)), " size ", size);
+            Guarded<std::byte> memory(kv_head_bytes(CacheFormat::q8_0, 64, 16));
+            const KvHead head{CacheFormat::q8_0, 64, 16, memory.data()};
+            std::vector<float> x(64);
+            for (float& v : x) v = size * std::clamp(normal(random), -1.0f, 1.0f);
+            attention_kernels(isa).kv_store(head, 3, x.data(), x.data());
+            const Token token = stored_token(head, 3);
+            // Half a step of the scale as stored, whose own rounding costs 2^-11 of the largest, and 2^-25
+            // outright.
+            const double limit = std::min(double(size), 127.0 * 65504);
+            for (size_t i = 0; i < 64; ++i) {
+                const double want = std::clamp(double(x[i]), -limit, limit);
+                const double bound = limit / 254 + limit * 0x1p-11 + 127 * 0x1p-25;
+                CHECK(std::abs(double(token.key[i]) - want) <= bound);
+                CHECK(token.key[i] == token.value[i]);
+            }
+            x[40] = size > 1.0f ? kNan : -kInf;
+            attention_kernels(isa).kv_store(head, 3, x.data(), x.data());
+            const Token bad = stored_token(head, 3);
+            CHECK(std::all_of(bad.key.begin() + 32, bad.key.end(), [](float v) { return std::isnan(v); }));
+            CHECK(std::none_of(bad.key.begin(), bad.key.begin() + 32, [](float v) { return std::isnan(v); }));
+        }
+}
+
+TEST_CASE("kv cache: sizes are exact and do not wrap at two thousand million tokens") {
+    CHECK(kv_token_bytes(CacheFormat::f32, 128) == 1024);
+    CHECK(kv_token_bytes(CacheFormat::f16, 128) == 512);
+    CHECK(kv_token_bytes(CacheFormat::q8_0, 128) == 272);
+    CHECK(kv_head_bytes(CacheFormat::f16, 1, 1) == 64);
+    CHECK(kv_head_bytes(CacheFormat::f16, 128, 4096) == 4096u * 512);
+    CHECK(kv_head_bytes(CacheFormat::q8_0, 512, uint64_t{1} << 31) == (uint64_t{1} << 31) * 1088);
+    CHECK(kv_head_bytes(CacheFormat::f16, 512, (uint64_t{1} << 31) - 1) == (uint64_t{1} << 42));
+}

@@ -1,0 +1,106 @@
+// The program under test, models for it, and what its answers are held to.
+#pragma once
+
+#include "support/chain_model.h"
+#include "support/process.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+namespace redline::test {
+
+struct TemporaryFolder {
+    std::filesystem::path path;
+    TemporaryFolder() {
+        std::string name = (std::filesystem::temp_directory_path() / "redline_cli_XXXXXX").string();
+        path = ::mkdtemp(name.data());
+    }
+    ~TemporaryFolder() { std::filesystem::remove_all(path); }
+};
+
+inline std::string file(const std::string& name) {
+    static const TemporaryFolder folder;
+    return folder.path / name;
+}
+
+inline void write_file(const std::string& path, const std::string& text) {
+    std::ofstream(path, std::ios::binary) << text;
+}
+
+inline std::string read_file(const std::string& path) {
+    std::ostringstream text;
+    text << std::ifstream(path, std::ios::binary).rdbuf();
+    return text.str();
+}
+
+// The chain model: "a" is followed by "b", "c", ..., "z", the euro sign, "!", and the end.
+inline std::string chain_model() {
+    static const std::string path = [] {
+        ChainModel().build().save(file("chain.gguf"));
+        return file("chain.gguf");
+    }();
+    return path;
+}
+
+// After "z" comes "a" again, for ever.
+inline std::string ring_model() {
+    static const std::string path = [] {
+        ChainModel chain;
+        chain.next[ChainModel::kLetterA + 25] = ChainModel::kLetterA;
+        chain.build().save(file("ring.gguf"));
+        return file("ring.gguf");
+    }();
+    return path;
+}
+
+inline std::string chat_model() {
+    static const std::string path = [] {
+        ChainModel chain;
+        chain.chat = true;
+        chain.build().save(file("chat.gguf"));
+        return file("chat.gguf");
+    }();
+    return path;
+}
+
+inline Launch command(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), RL_REDLINE);
+    Launch what;
+    what.arguments = std::move(arguments);
+    return what;
+}
+
+inline Outcome redline_(std::vector<std::string> arguments, std::optional<std::string> input = {}) {
+    Launch what = command(std::move(arguments));
+    what.input = std::move(input);
+    return launch(what);
+}
+
+// `run` on the chain model, greedy, on one thread.
+inline std::vector<std::string> greedy(std::vector<std::string> more) {
+    std::vector<std::string> all = {"run", "-m", chain_model(), "--temp", "0", "-t", "1"};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+}
+
+inline bool has(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+// An error is one line on standard error, nothing on standard output, and an exit code.
+inline void check_refused(const std::vector<std::string>& arguments, int code,
+                          const std::vector<std::string>& words) {
+    const Outcome got = redline_(arguments);
+    INFO("redline ", fmt::format("{}", fmt::join(arguments, " ")), "\n", got.err);
+    CHECK(got.code == code);
+    CHECK(got.out.empty());
+    CHECK(got.err.starts_with("redline: "));
+    CHECK(std::count(got.err.begin(), got.err.end(), '\n') == 1);
+    for (const std::string& word : words) CHECK_MESSAGE(has(got.err, word), "expected: ", word);
+}
+
+}  // namespace redline::test
