@@ -66,7 +66,7 @@ Status VulkanCache::read(uint32_t layer, uint64_t position, std::span<std::byte>
                                  &after, 0, nullptr, 0, nullptr);
         },
         "reading the cache"));
-    transfer_.invalidate();
+    RL_TRY(transfer_.invalidate());
     std::memcpy(out.data(), transfer_.mapped(), out.size());
     return {};
 }
@@ -75,7 +75,7 @@ Status VulkanCache::write(uint32_t layer, uint64_t position, std::span<const std
     RL_CHECK(in.size() == shape_.token_bytes() * shape_.kv_heads && position < shape_.capacity,
              "cache row of {} bytes", in.size());
     std::memcpy(transfer_.mapped(), in.data(), in.size());
-    transfer_.flush();
+    RL_TRY(transfer_.flush());
     return device_.run_once(
         [&](VkCommandBuffer commands) {
             for (const Piece& piece : pieces(position)) {

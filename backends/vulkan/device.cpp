@@ -132,8 +132,26 @@ Status Device::submit(std::span<const VkCommandBuffer> buffers, VkFence fence) {
     VkSubmitInfo submit = {VK_STRUCTURE_TYPE_SUBMIT_INFO};
     submit.commandBufferCount = uint32_t(buffers.size());
     submit.pCommandBuffers = buffers.data();
+    VkResult result = VK_SUCCESS;
+    {
+        const std::lock_guard lock(queue_mutex_);
+        // Here and not after the wait, so that a step that ended early leaves nothing to mend.
+        result = vkResetFences(handle_, 1, &fence);
+        if (result == VK_SUCCESS) result = vkQueueSubmit(queue_, 1, &submit, fence);
+    }
+    return settled(result, "handing work to the device");
+}
+
+void Device::settle() {
     const std::lock_guard lock(queue_mutex_);
-    return checked(vkQueueSubmit(queue_, 1, &submit, fence), "handing work to the device");
+    if (vkDeviceWaitIdle(handle_) == VK_ERROR_DEVICE_LOST) lost_ = true;
+}
+
+Status Device::settled(VkResult result, std::string_view doing) {
+    if (result == VK_SUCCESS) return {};
+    if (result == VK_ERROR_DEVICE_LOST) lost_ = true;
+    settle();
+    return checked(result, doing);
 }
 
 Status Device::wait(VkFence fence, std::string_view doing) {
@@ -144,15 +162,13 @@ Status Device::wait(VkFence fence, std::string_view doing) {
         while (std::chrono::steady_clock::now() < until) {
             const VkResult state = vkGetFenceStatus(handle_, fence);
             if (state == VK_NOT_READY) continue;
-            RL_TRY(checked(state, doing));
-            return checked(vkResetFences(handle_, 1, &fence), doing);
+            return settled(state, doing);
         }
     }
     constexpr uint64_t kSlice = 1000000000;
     VkResult result = VK_TIMEOUT;
     while (result == VK_TIMEOUT) result = vkWaitForFences(handle_, 1, &fence, VK_TRUE, kSlice);
-    RL_TRY(checked(result, doing));
-    return checked(vkResetFences(handle_, 1, &fence), doing);
+    return settled(result, doing);
 }
 
 Status Device::run_once(const std::function<void(VkCommandBuffer)>& record, std::string_view doing) {

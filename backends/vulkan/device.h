@@ -5,6 +5,7 @@
 
 #include "plan/backend.h"
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 
@@ -64,11 +65,11 @@ public:
     ~Instance();
     VkInstance handle() const { return handle_; }
     // In the order of the driver, those that cannot be used included.
-    std::vector<DeviceReport> devices() const;
+    Result<std::vector<DeviceReport>> devices() const;
 
 private:
     Instance() = default;
-    DeviceReport describe(VkPhysicalDevice device) const;
+    Result<DeviceReport> describe(VkPhysicalDevice device) const;
     VkInstance handle_ = VK_NULL_HANDLE;
 };
 
@@ -79,7 +80,8 @@ Result<size_t> choose_device(const std::vector<DeviceReport>& devices, const std
 // Which kernels may be used: everything up to this of what the device has.
 enum class Level : uint8_t { plain, dot, matrix };
 
-// An opened device with its one queue. Waits and submits are the only calls that can find it lost.
+// An opened device with its one queue. When a submit or a wait fails nothing is in flight any more, so that
+// what the work used may go.
 class Device {
 public:
     static Result<std::unique_ptr<Device>> open(std::shared_ptr<Instance> instance, DeviceReport report,
@@ -96,9 +98,14 @@ public:
     bool use_matrix() const { return use_matrix_; }
     VkInstance instance() const;
 
+    // The fence may be one that was waited for.
     Status submit(std::span<const VkCommandBuffer> buffers, VkFence fence);
     Result<VkFence> make_fence() const;
     Status wait(VkFence fence, std::string_view doing);
+    // Waits for all that was submitted, whatever becomes of it.
+    void settle();
+    // A lost device does nothing any more: close the backend and open it again.
+    bool lost() const { return lost_; }
     // Records commands, runs them and waits.
     Status run_once(const std::function<void(VkCommandBuffer)>& record, std::string_view doing);
 
@@ -112,7 +119,11 @@ private:
     VkQueue queue_ = VK_NULL_HANDLE;
     VkCommandPool pool_ = VK_NULL_HANDLE;
     VkFence once_ = VK_NULL_HANDLE;
+    // Errors are seen here first.
+    Status settled(VkResult result, std::string_view doing);
+
     std::mutex queue_mutex_;
+    std::atomic<bool> lost_{false};
     bool use_dot_ = false;
     bool use_matrix_ = false;
 };

@@ -211,12 +211,11 @@ Status VulkanExecutable::run(const StepParams& params) {
     Recorded& commands = *RL_TRY(recorded(uint32_t(params.tokens.size())));
     const uint64_t slot = turn_++ % kRing;
     write_inputs(params, commands.inputs, inputs_[slot].mapped());
-    inputs_[slot].flush();
+    RL_TRY(inputs_[slot].flush());
     std::vector<VkCommandBuffer> buffers = {commands.copies.segments[slot]};
     buffers.insert(buffers.end(), commands.steps.segments.begin(), commands.steps.segments.end());
     RL_TRY(submit_all(buffers, params.cancel));
-    output_.invalidate();
-    return {};
+    return output_.invalidate();
 }
 
 Status VulkanExecutable::run_traced(const StepParams& params, const TraceSink& sink) {
@@ -230,7 +229,7 @@ Status VulkanExecutable::run_traced(const StepParams& params, const TraceSink& s
     const std::unique_ptr<Stopwatch> clock = RL_TRY(Stopwatch::create(device_));
     const StepShape shape{params.tokens.size(), params.outputs(), params.kv_len()};
     write_inputs(params, inputs, inputs_[0].mapped());
-    inputs_[0].flush();
+    RL_TRY(inputs_[0].flush());
     RL_TRY(device_.submit(std::span(copies.segments).first(1), fences_[0]));
     RL_TRY(device_.wait(fences_[0], "running a step"));
     for (size_t i = 0; i < bound_.kernels.size(); ++i) {
@@ -246,7 +245,7 @@ Status VulkanExecutable::run_traced(const StepParams& params, const TraceSink& s
                 vkCmdCopyBuffer(commands, arena_.handle(), mirror.handle(), 1, &region);
             },
             "reading traced activations"));
-        mirror.invalidate();
+        RL_TRY(mirror.invalidate());
         for (const Slot s : access(bound_.plan.steps[i].op).writes) {
             const uint64_t rows = bound_.plan.slot(s).of_outputs ? params.outputs() : params.tokens.size();
             const auto* values = reinterpret_cast<const float*>(mirror.mapped() + bound_.plan.slot(s).offset);
@@ -259,8 +258,7 @@ Status VulkanExecutable::run_traced(const StepParams& params, const TraceSink& s
     Recording last = RL_TRY(std::move(recorder).finish());
     RL_TRY(device_.submit(last.segments, fences_[0]));
     RL_TRY(device_.wait(fences_[0], "running a step"));
-    output_.invalidate();
-    return {};
+    return output_.invalidate();
 }
 
 std::span<const float> VulkanExecutable::output() const {

@@ -22,12 +22,15 @@ Buffer::~Buffer() {
     if (handle_) vmaDestroyBuffer(allocator_, handle_, allocation_);
 }
 
-void Buffer::flush() const {
-    if (allocation_) vmaFlushAllocation(allocator_, allocation_, 0, VK_WHOLE_SIZE);
+Status Buffer::flush() const {
+    if (!allocation_) return {};
+    return checked(vmaFlushAllocation(allocator_, allocation_, 0, VK_WHOLE_SIZE), "writing mapped memory");
 }
 
-void Buffer::invalidate() const {
-    if (allocation_) vmaInvalidateAllocation(allocator_, allocation_, 0, VK_WHOLE_SIZE);
+Status Buffer::invalidate() const {
+    if (!allocation_) return {};
+    return checked(vmaInvalidateAllocation(allocator_, allocation_, 0, VK_WHOLE_SIZE),
+                   "reading mapped memory");
 }
 
 Result<std::unique_ptr<Memory>> Memory::create(Device& device) {

@@ -31,8 +31,8 @@ public:
     // Null when the host cannot see it.
     std::byte* mapped() const { return mapped_; }
     // After the host wrote, before it reads.
-    void flush() const;
-    void invalidate() const;
+    Status flush() const;
+    Status invalidate() const;
 
 private:
     friend class Memory;

@@ -77,7 +77,7 @@ Result<VkDescriptorSet> Recorder::make_set(const Pipeline& pipeline, std::span<c
         allocate.descriptorPool = recording_.pools.back();
         result = vkAllocateDescriptorSets(device_.handle(), &allocate, &set);
     }
-    if (result != VK_SUCCESS) {
+    if (result == VK_ERROR_OUT_OF_POOL_MEMORY || result == VK_ERROR_FRAGMENTED_POOL) {
         const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, kSetsPerPool * 10};
         VkDescriptorPoolCreateInfo create = {VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO};
         create.maxSets = kSetsPerPool;
@@ -88,9 +88,9 @@ Result<VkDescriptorSet> Recorder::make_set(const Pipeline& pipeline, std::span<c
                        "making a descriptor pool"));
         recording_.pools.push_back(pool);
         allocate.descriptorPool = pool;
-        RL_TRY(
-            checked(vkAllocateDescriptorSets(device_.handle(), &allocate, &set), "making a descriptor set"));
+        result = vkAllocateDescriptorSets(device_.handle(), &allocate, &set);
     }
+    RL_TRY(checked(result, "making a descriptor set"));
     std::vector<VkDescriptorBufferInfo> buffers;
     for (const Binding& b : bindings) buffers.push_back({b.buffer, b.offset, b.bytes});
     std::vector<VkWriteDescriptorSet> writes;

@@ -78,23 +78,24 @@ Instance::~Instance() {
     if (handle_) vkDestroyInstance(handle_, nullptr);
 }
 
-std::vector<DeviceReport> Instance::devices() const {
+Result<std::vector<DeviceReport>> Instance::devices() const {
     uint32_t count = 0;
-    vkEnumeratePhysicalDevices(handle_, &count, nullptr);
+    RL_TRY(checked(vkEnumeratePhysicalDevices(handle_, &count, nullptr), "listing devices"));
     std::vector<VkPhysicalDevice> handles(count);
-    vkEnumeratePhysicalDevices(handle_, &count, handles.data());
+    RL_TRY(checked(vkEnumeratePhysicalDevices(handle_, &count, handles.data()), "listing devices"));
     std::vector<DeviceReport> out;
-    for (const VkPhysicalDevice handle : handles) out.push_back(describe(handle));
+    for (const VkPhysicalDevice handle : handles) out.push_back(RL_TRY(describe(handle)));
     return out;
 }
 
 namespace {
 
-std::vector<std::string> extensions_of(VkPhysicalDevice device) {
+Result<std::vector<std::string>> extensions_of(VkPhysicalDevice device) {
+    constexpr std::string_view kDoing = "listing a device's extensions";
     uint32_t count = 0;
-    vkEnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr);
+    RL_TRY(checked(vkEnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr), kDoing));
     std::vector<VkExtensionProperties> list(count);
-    vkEnumerateDeviceExtensionProperties(device, nullptr, &count, list.data());
+    RL_TRY(checked(vkEnumerateDeviceExtensionProperties(device, nullptr, &count, list.data()), kDoing));
     std::vector<std::string> names;
     for (const VkExtensionProperties& e : list) names.emplace_back(e.extensionName);
     return names;
@@ -210,7 +211,7 @@ void find_queue(DeviceReport& report) {
 
 }  // namespace
 
-DeviceReport Instance::describe(VkPhysicalDevice handle) const {
+Result<DeviceReport> Instance::describe(VkPhysicalDevice handle) const {
     DeviceReport report;
     report.handle = handle;
     VkPhysicalDeviceProperties basic;
@@ -225,7 +226,7 @@ DeviceReport Instance::describe(VkPhysicalDevice handle) const {
                                      VK_API_VERSION_MINOR(basic.apiVersion));
         return report;
     }
-    const std::vector<std::string> extensions = extensions_of(handle);
+    const std::vector<std::string> extensions = RL_TRY(extensions_of(handle));
     const auto has = [&](std::string_view name) {
         return std::find(extensions.begin(), extensions.end(), name) != extensions.end();
     };

@@ -150,7 +150,7 @@ Result<std::unique_ptr<VulkanBackend>> open_vulkan_backend(const BackendOptions&
     bool forced = false;
     const Level level = RL_TRY(level_named(options.level, forced));
     std::shared_ptr<Instance> instance = RL_TRY(Instance::get());
-    const std::vector<DeviceReport> devices = instance->devices();
+    const std::vector<DeviceReport> devices = RL_TRY(instance->devices());
     std::string why;
     const size_t index = RL_TRY(choose_device(devices, options.device, why));
     auto device = RL_TRY(Device::open(instance, devices[index], level, forced));
@@ -166,7 +166,7 @@ static Result<std::unique_ptr<Backend>> open_vulkan(const BackendOptions& option
 
 static Result<std::vector<DeviceListing>> list_vulkan() {
     std::shared_ptr<vulkan::Instance> instance = RL_TRY(vulkan::Instance::get());
-    const std::vector<vulkan::DeviceReport> devices = instance->devices();
+    const std::vector<vulkan::DeviceReport> devices = RL_TRY(instance->devices());
     if (devices.empty()) {
         std::string why;
         return choose_device(devices, "", why).error();

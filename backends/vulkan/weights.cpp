@@ -130,7 +130,7 @@ Status WeightLoader::prepare(Reader& reader) {
 WeightLoader::~WeightLoader() {
     for (Reader& reader : readers_) {
         for (Staging& staging : reader.staging) {
-            if (staging.busy) vkWaitForFences(device_.handle(), 1, &staging.fence, VK_TRUE, UINT64_MAX);
+            if (staging.busy) device_.settle();
             if (staging.fence) vkDestroyFence(device_.handle(), staging.fence, nullptr);
         }
         if (reader.pool) vkDestroyCommandPool(device_.handle(), reader.pool, nullptr);
@@ -146,7 +146,7 @@ Result<Staging*> WeightLoader::free_staging(Reader& reader) {
 }
 
 Status WeightLoader::copy(Staging& staging, VkBuffer to, std::span<const VkBufferCopy> regions) {
-    staging.buffer.flush();
+    RL_TRY(staging.buffer.flush());
     VkCommandBufferBeginInfo begin = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
     begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
     RL_TRY(checked(vkBeginCommandBuffer(staging.commands, &begin), "copying weights to the device"));
@@ -167,8 +167,7 @@ Status WeightLoader::load_vector(Reader& reader, const LoadItem& item) {
     const auto bytes = std::as_bytes(std::span(values));
     if (part.buffer.mapped()) {
         std::memcpy(part.buffer.mapped(), bytes.data(), bytes.size());
-        part.buffer.flush();
-        return {};
+        return part.buffer.flush();
     }
     for (uint64_t at = 0; at < bytes.size(); at += kChunk) {
         Staging& staging = *RL_TRY(free_staging(reader));
@@ -257,7 +256,7 @@ Result<std::unique_ptr<WeightStore>> WeightLoader::run() {
             }
     for (const PlacedWeight& placed : store_->placed_)
         for (const WeightPart& part : placed.parts)
-            if (part.buffer.mapped()) part.buffer.flush();
+            if (part.buffer.mapped()) RL_TRY(part.buffer.flush());
     if (progress_) progress_(total_, total_);
     return std::unique_ptr<WeightStore>(std::move(store_));
 }

@@ -1,0 +1,184 @@
+// Every Vulkan call may fail: what is said then, what is left behind, and that the next try works.
+#ifdef RL_VULKAN
+#include "backends/vulkan/vulkan_backend.h"
+#include "support/models.h"
+#include "support/vulkan_faults.h"
+
+#include <filesystem>
+
+using namespace redline;
+using namespace redline::test;
+
+namespace {
+
+// Kept open, so that the wrapped functions stay in place; null where there is no Vulkan.
+std::shared_ptr<vulkan::Instance> instance() {
+    static const Result<std::shared_ptr<vulkan::Instance>> one = vulkan::Instance::get();
+    if (!one) {
+        MESSAGE("Vulkan is not tested: " << one.error().message);
+        return nullptr;
+    }
+    wrap_vulkan();
+    return one.value();
+}
+
+constexpr SessionOptions kOptions = {64, 16, 16};
+
+// A tiny model from file to logits, and one token more; closes what it opened.
+Result<std::vector<float>> load_and_run(Backend& backend) {
+    const Model model = RL_TRY(Model::load(golden("models/llama3.gguf"), backend, {64, {}}));
+    Session session = RL_TRY(Session::create(model, kOptions));
+    RL_TRY(session.feed(golden_tokens()));
+    RL_TRY(session.feed(std::vector<Token>{golden_tokens()[0]}));
+    return std::vector<float>(session.logits().begin(), session.logits().end());
+}
+
+BackendOptions with_cache(const std::string& folder) {
+    BackendOptions options;
+    options.cache_folder = folder;
+    return options;
+}
+
+// All of it: the device opened and closed as well.
+Result<std::vector<float>> open_and_run(const std::string& folder) {
+    const auto backend = RL_TRY(vulkan::open_vulkan_backend(with_cache(folder)));
+    return load_and_run(*backend);
+}
+
+// A failure here costs time or memory, no more, or another way is found.
+bool may_fail_quietly(const std::string& call) {
+    for (const char* const one : {"vkCreatePipelineCache", "vkGetPipelineCacheData", "vkDeviceWaitIdle",
+                                  "vkAllocateMemory", "vkMapMemory"})
+        if (call == one) return true;
+    return false;
+}
+
+struct Folder {
+    std::string path = std::filesystem::temp_directory_path() / "redline_vulkan_failure_test";
+    Folder() { std::filesystem::remove_all(path); }
+    ~Folder() { std::filesystem::remove_all(path); }
+};
+
+void check_message(const Error& error, const std::string& call, VkResult result) {
+    CAPTURE(call);
+    CAPTURE(error.message);
+    CHECK(error.message.size() > 20);
+    // The memory allocator has one name for all that went wrong.
+    const bool says = error.message.find(vulkan::result_name(result)) != std::string::npos ||
+                      error.message.find("cannot allocate") != std::string::npos;
+    CHECK(says);
+}
+
+}  // namespace
+
+TEST_CASE("vulkan: a call that fails on an open device is an error, and leaves nothing behind") {
+    if (!instance()) return;
+    auto backend = vulkan::open_vulkan_backend({});
+    if (!backend) return;
+    const std::vector<float> want = must(load_and_run(**backend));
+    const auto alive = faults().alive();
+    const uint64_t allocated = (*backend)->memory().allocated();
+    for (int64_t after = 0;; ++after) {
+        faults().arm("", after, VK_ERROR_OUT_OF_DEVICE_MEMORY, false);
+        const auto got = load_and_run(**backend);
+        const std::string struck = faults().struck();
+        faults().disarm();
+        CAPTURE(after);
+        CAPTURE(struck);
+        if (!got)
+            check_message(got.error(), struck, VK_ERROR_OUT_OF_DEVICE_MEMORY);
+        else {
+            CHECK((struck.empty() || may_fail_quietly(struck)));
+            CHECK(got.value() == want);
+        }
+        CHECK(faults().alive() == alive);
+        CHECK((*backend)->memory().allocated() == allocated);
+        if (struck.empty()) {
+            CHECK(after > 100);
+            break;
+        }
+    }
+    CHECK(must(load_and_run(**backend)) == want);
+}
+
+TEST_CASE("vulkan: each kind of call may fail while a device is opened, used and closed") {
+    if (!instance()) return;
+    const Folder folder;
+    const auto first = open_and_run(folder.path);
+    if (!first) return;
+    faults().forget_calls();
+    const std::vector<float> want = must(open_and_run(folder.path));
+    const auto calls = faults().calls();
+    const auto alive = faults().alive();
+    CHECK(alive.empty());
+    CHECK(calls.size() > 20);
+    for (const auto& [call, count] : calls)
+        for (const int64_t after : {int64_t(0), count / 2, count - 1})
+            for (const bool forever : {false, true}) {
+                if (forever && !may_fail_quietly(call)) continue;  // as the single failure
+                faults().arm(call, after, VK_ERROR_OUT_OF_HOST_MEMORY, forever);
+                const auto got = open_and_run(folder.path);
+                const std::string struck = faults().struck();
+                faults().disarm();
+                CAPTURE(call);
+                CAPTURE(after);
+                CAPTURE(forever);
+                CHECK(struck == call);
+                if (!got)
+                    check_message(got.error(), struck, VK_ERROR_OUT_OF_HOST_MEMORY);
+                else {
+                    CHECK(may_fail_quietly(struck));
+                    CHECK(got.value() == want);
+                }
+                CHECK(faults().alive() == alive);
+            }
+    CHECK(must(open_and_run(folder.path)) == want);
+}
+
+TEST_CASE("vulkan: a device lost anywhere is said to be, and opened again it goes on from where it was") {
+    if (!instance()) return;
+    auto unbroken = vulkan::open_vulkan_backend({});
+    if (!unbroken) return;
+    const std::vector<Token> tokens = golden_tokens();
+    const auto half = std::span(tokens).first(tokens.size() / 2);
+    const auto rest = std::span(tokens).subspan(tokens.size() / 2);
+    const Model sound = must(Model::load(golden("models/llama3.gguf"), **unbroken, {64, {}}));
+    Session want = must(Session::create(sound, kOptions));
+    must(want.feed(half));
+    must(want.feed(rest));
+    const auto alive = faults().alive();
+    int lost = 0;
+    for (int64_t after = 0; lost == after; ++after) {
+        std::vector<Token> read;
+        {
+            const auto backend = must(vulkan::open_vulkan_backend({}));
+            const Model model = must(Model::load(golden("models/llama3.gguf"), *backend, {64, {}}));
+            Session session = must(Session::create(model, kOptions));
+            must(session.feed(half));
+            faults().arm("", after, VK_ERROR_DEVICE_LOST, true);
+            const Status status = session.feed(rest);
+            if (!status) {
+                ++lost;
+                CAPTURE(after);
+                CAPTURE(status.error().message);
+                CHECK(status.error().message.find("device was lost while") != std::string::npos);
+                CHECK(status.error().message.find("--batch-size") != std::string::npos);
+                CHECK(backend->opened().lost());
+                CHECK(session.position() >= half.size());
+                // What is asked of a lost device meanwhile is an error too.
+                CHECK_FALSE(session.feed(rest));
+            }
+            read = session.tokens();
+        }
+        faults().disarm();
+        CHECK(faults().alive() == alive);
+        const auto again = must(vulkan::open_vulkan_backend({}));
+        const Model model = must(Model::load(golden("models/llama3.gguf"), *again, {64, {}}));
+        Session session = must(Session::create(model, kOptions));
+        must(session.feed(read));
+        if (read.size() < tokens.size()) must(session.feed(std::span(tokens).subspan(read.size())));
+        CHECK(relative_error(session.logits(), want.logits()) < 1e-3);
+    }
+    CHECK(lost >= 2);
+}
+#endif
