@@ -4,8 +4,10 @@
 #include "support/comparison.h"
 #include "support/models.h"
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 using namespace redline;
 using namespace redline::test;
@@ -25,6 +27,28 @@ std::vector<float> logits_of(Backend& backend, const std::string& name) {
     const Model model = must(Model::load(golden("models/" + name + ".gguf"), backend, {64, {}}));
     return all_logits(model, golden_tokens(), {64, 16, 16});
 }
+
+// A device that takes `buffer_time` longer for each command buffer, and what is handed to it.
+struct SlowQueue {
+    static inline PFN_vkQueueSubmit real = nullptr;
+    static inline std::chrono::milliseconds buffer_time{0};
+    static inline uint32_t most_buffers = 0, submissions = 0;
+
+    static VkResult VKAPI_CALL submit(VkQueue queue, uint32_t count, const VkSubmitInfo* infos,
+                                      VkFence fence) {
+        most_buffers = std::max(most_buffers, infos->commandBufferCount);
+        ++submissions;
+        std::this_thread::sleep_for(buffer_time * infos->commandBufferCount);
+        return real(queue, count, infos, fence);
+    }
+    explicit SlowQueue(int ms) {
+        buffer_time = std::chrono::milliseconds(ms);
+        real = std::exchange(vkQueueSubmit, submit);
+        forget();
+    }
+    ~SlowQueue() { vkQueueSubmit = real; }
+    static void forget() { most_buffers = submissions = 0; }
+};
 
 }  // namespace
 
@@ -64,6 +88,40 @@ TEST_CASE("vulkan: an allocation that fails anywhere is an error with numbers, a
     backend->memory().fail_after = -1;
     CHECK(failures > 10);
     CHECK(logits_of(*backend, "llama3") == want);
+}
+
+TEST_CASE("vulkan: submissions are as long as the device's measured speed allows") {
+    const auto backend = open();
+    if (!backend) return;
+    const std::vector<float> want = logits_of(*backend, "llama3");
+    // As if the tiny model were large: a command buffer for every few dispatches.
+    backend->opened().pace().rates = {1e9, 1e7};
+    CHECK(logits_of(*backend, "llama3") == want);
+    const Model model = must(Model::load(golden("models/llama3.gguf"), *backend, {64, {}}));
+    const std::vector<Token> tokens(16, golden_tokens()[0]);
+    {
+        // Much faster than assumed: fewer submissions, once that is known.
+        Session session = must(Session::create(model, {64, 16, 1}));
+        const SlowQueue queue(0);
+        must(session.feed(tokens));
+        const uint32_t first = queue.submissions;
+        CHECK(first > 1);
+        queue.forget();
+        must(session.feed(tokens));
+        CHECK(queue.submissions < first);
+    }
+    {
+        // 30 ms for every command buffer: a whole step would take many times as long as a submission may.
+        Session session = must(Session::create(model, {64, 16, 1}));
+        backend->take_longest_submission();
+        const SlowQueue queue(30);
+        for (int step = 0; step < 3; ++step) must(session.feed(tokens));
+        CHECK(queue.most_buffers <= 3);
+        CHECK(queue.submissions > 9);
+        const double longest = backend->take_longest_submission();
+        CHECK(longest > 0.03);
+        CHECK(longest < 0.3);  // 0.1, were nothing else running here
+    }
 }
 
 TEST_CASE("vulkan: the pipeline cache is kept, and a damaged one is not believed") {

@@ -1,7 +1,7 @@
 // Vulkan devices: what each reports, which one is taken and why, and the opened one.
 #pragma once
 
-#include "backends/vulkan/api.h"
+#include "backends/vulkan/pace.h"
 
 #include "plan/backend.h"
 
@@ -97,6 +97,7 @@ public:
     bool use_dot() const { return use_dot_; }
     bool use_matrix() const { return use_matrix_; }
     VkInstance instance() const;
+    Pace& pace() { return pace_; }
 
     // The fence may be one that was waited for.
     Status submit(std::span<const VkCommandBuffer> buffers, VkFence fence);
@@ -111,10 +112,11 @@ public:
 
 private:
     Device(std::shared_ptr<Instance> instance, DeviceReport report)
-        : instance_(std::move(instance)), report_(std::move(report)) {}
+        : instance_(std::move(instance)), report_(std::move(report)), pace_(report_.type) {}
 
     std::shared_ptr<Instance> instance_;
     DeviceReport report_;
+    Pace pace_;
     VkDevice handle_ = VK_NULL_HANDLE;
     VkQueue queue_ = VK_NULL_HANDLE;
     VkCommandPool pool_ = VK_NULL_HANDLE;

@@ -3,6 +3,8 @@
 #include "args.h"
 #include "stopwatch.h"
 
+#include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 
@@ -117,8 +119,8 @@ Result<Recording> VulkanExecutable::record_copies(const InputLayout& inputs) {
     return recording;
 }
 
-Result<Recording> VulkanExecutable::record_steps(const View& view) {
-    Recorder recorder(device_, pipelines_);
+Result<Recording> VulkanExecutable::record_steps(const View& view, double dispatch_seconds) {
+    Recorder recorder(device_, pipelines_, dispatch_seconds);
     for (size_t i = 0; i < bound_.kernels.size(); ++i) {
         recorder.begin_step(bound_.plan.steps[i].barrier);
         RL_TRY(static_cast<const VulkanKernel&>(*bound_.kernels[i]).record(recorder, view));
@@ -138,12 +140,31 @@ Status VulkanExecutable::record_output(Recorder& recorder, const View& view) con
 
 Result<VulkanExecutable::Recorded*> VulkanExecutable::recorded(uint32_t rows) {
     const uint32_t most = row_class(rows);
-    if (mode_ == Record::direct) recorded_.erase(most);
-    if (const auto found = recorded_.find(most); found != recorded_.end()) return &found->second;
+    Meter meter;
+    if (const auto found = recorded_.find(most); found != recorded_.end()) {
+        if (mode_ == Record::replay) return &found->second;
+        meter = found->second.meter;
+        recorded_.erase(found);
+    }
     const InputLayout inputs = input_layout(most);
     Recording copies = RL_TRY(record_copies(inputs));
-    Recording steps = RL_TRY(record_steps(view_of(most, inputs)));
-    return &recorded_.emplace(most, Recorded{inputs, std::move(copies), std::move(steps)}).first->second;
+    Recording steps = RL_TRY(record_steps(view_of(most, inputs), meter.dispatch_seconds()));
+    Recorded made{inputs, std::move(copies), std::move(steps), meter.dispatch_seconds(), meter};
+    return &recorded_.emplace(most, std::move(made)).first->second;
+}
+
+// Records the steps again when the device turned out to be so slow that one command buffer is too long, or so
+// fast that there are needlessly many.
+Status VulkanExecutable::fit_to_pace(Recorded& commands, uint32_t rows) {
+    const double wanted = commands.meter.dispatch_seconds();
+    const std::vector<double>& seconds = commands.steps.seconds;
+    const double longest = *std::max_element(seconds.begin(), seconds.end());
+    const bool slow = wanted < commands.dispatch_seconds / 2 && !commands.meter.fits(longest);
+    const bool fast = wanted > commands.dispatch_seconds * 4 && seconds.size() > 4;
+    if (!slow && !fast) return {};
+    commands.steps = RL_TRY(record_steps(view_of(row_class(rows), commands.inputs), wanted));
+    commands.dispatch_seconds = wanted;
+    return {};
 }
 
 void VulkanExecutable::write_inputs(const StepParams& params, const InputLayout& inputs,
@@ -182,39 +203,61 @@ Status VulkanExecutable::check_params(const StepParams& params) {
     return {};
 }
 
-// Short plans go out at once. Long ones one submission after the other, one ahead of the device, so that a
-// step can be cancelled between them and none keeps the device from others for long.
-Status VulkanExecutable::submit_all(std::span<const VkCommandBuffer> buffers,
+// As many command buffers at once as should take no longer than a submission may, one submission ahead of the
+// device: a step can be cancelled between them, and none keeps the device from others for long.
+Status VulkanExecutable::submit_all(VkCommandBuffer copy, Recorded& commands,
                                     const std::atomic<bool>* cancel) {
-    const auto cancelled = [&] { return cancel && cancel->load(std::memory_order_relaxed); };
-    if (cancelled()) return error("interrupted");
-    // The copy of the inputs goes with the first.
-    if (buffers.size() <= 2) {
-        RL_TRY(device_.submit(buffers, fences_[0]));
-        return device_.wait(fences_[0], "running a step");
-    }
-    RL_TRY(device_.submit(buffers.first(2), fences_[0]));
-    size_t in_flight = 1;
-    for (size_t i = 2; i < buffers.size(); ++i, ++in_flight) {
-        if (cancelled()) {
-            RL_TRY(device_.wait(fences_[(in_flight - 1) % kRing], "running a step"));
+    using Clock = std::chrono::steady_clock;
+    struct Flight {
+        double assumed = 0.0;
+        Clock::time_point begin;
+    };
+    Flight flights[kRing];
+    size_t sent = 0, done = 0;
+    Clock::time_point end;  // of the last submission that is done
+    Meter& meter = commands.meter;
+    const auto land = [&]() -> Status {
+        const Flight& flight = flights[done % kRing];
+        RL_TRY(device_.wait(fences_[done++ % kRing], "running a step"));
+        const Clock::time_point now = Clock::now();
+        const std::chrono::duration<double> took = now - std::max(flight.begin, end);
+        end = now;
+        meter.measured(flight.assumed, took.count());
+        device_.pace().note(took.count());
+        return {};
+    };
+    const std::vector<VkCommandBuffer>& segments = commands.steps.segments;
+    const std::vector<double>& seconds = commands.steps.seconds;
+    std::vector<VkCommandBuffer> group = {copy};
+    for (size_t next = 0; next < segments.size();) {
+        if (sent - done == kRing || (sent > done && !meter.known())) RL_TRY(land());
+        if (cancel && cancel->load(std::memory_order_relaxed)) {
+            while (done < sent) RL_TRY(land());
             return error("interrupted");
         }
-        RL_TRY(device_.submit(buffers.subspan(i, 1), fences_[in_flight % kRing]));
-        RL_TRY(device_.wait(fences_[(in_flight - 1) % kRing], "running a step"));
+        double assumed = 0.0;
+        do {
+            assumed += seconds[next];
+            group.push_back(segments[next++]);
+        } while (next < segments.size() && meter.fits(assumed + seconds[next]));
+        flights[sent % kRing] = {assumed, Clock::now()};
+        RL_TRY(device_.submit(group, fences_[sent++ % kRing]));
+        group.clear();
     }
-    return device_.wait(fences_[(in_flight - 1) % kRing], "running a step");
+    while (done < sent) RL_TRY(land());
+    return {};
 }
 
 Status VulkanExecutable::run(const StepParams& params) {
     RL_TRY(check_params(params));
     Recorded& commands = *RL_TRY(recorded(uint32_t(params.tokens.size())));
+    commands.meter.begin_step({double(params.tokens.size()), double(params.kv_len())});
+    RL_TRY(fit_to_pace(commands, uint32_t(params.tokens.size())));
     const uint64_t slot = turn_++ % kRing;
     write_inputs(params, commands.inputs, inputs_[slot].mapped());
     RL_TRY(inputs_[slot].flush());
-    std::vector<VkCommandBuffer> buffers = {commands.copies.segments[slot]};
-    buffers.insert(buffers.end(), commands.steps.segments.begin(), commands.steps.segments.end());
-    RL_TRY(submit_all(buffers, params.cancel));
+    RL_TRY(submit_all(commands.copies.segments[slot], commands, params.cancel));
+    commands.meter.end_step();
     return output_.invalidate();
 }
 

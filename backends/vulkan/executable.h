@@ -78,6 +78,8 @@ private:
         InputLayout inputs;
         Recording copies;  // one command buffer per slot of the ring
         Recording steps;
+        double dispatch_seconds;  // that the steps were recorded for
+        Meter meter;
     };
 
     VulkanExecutable(BoundPlan bound, const VulkanWeights& weights, const VulkanCache& cache, Device& device,
@@ -87,11 +89,12 @@ private:
     InputLayout input_layout(uint32_t rows) const;
     View view_of(uint32_t rows, const InputLayout& inputs) const;
     Result<Recorded*> recorded(uint32_t rows);
+    Status fit_to_pace(Recorded& commands, uint32_t rows);
     Result<Recording> record_copies(const InputLayout& inputs);
-    Result<Recording> record_steps(const View& view);
+    Result<Recording> record_steps(const View& view, double dispatch_seconds);
     Status record_output(Recorder& recorder, const View& view) const;
     void write_inputs(const StepParams& params, const InputLayout& inputs, std::byte* to) const;
-    Status submit_all(std::span<const VkCommandBuffer> buffers, const std::atomic<bool>* cancel);
+    Status submit_all(VkCommandBuffer copy, Recorded& commands, const std::atomic<bool>* cancel);
     Status check_params(const StepParams& params);
 
     BoundPlan bound_;

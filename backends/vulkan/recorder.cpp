@@ -8,6 +8,9 @@ namespace redline::vulkan {
 namespace {
 
 constexpr uint32_t kSetsPerPool = 256;
+// Of what one dispatch may take, what a command buffer may: cuts cost little, and fewer pieces cannot be made
+// of it later.
+constexpr double kSegment = 0.8;
 
 }  // namespace
 
@@ -16,18 +19,6 @@ Recording::~Recording() {
     if (!segments.empty())
         vkFreeCommandBuffers(device_->handle(), device_->pool(), uint32_t(segments.size()), segments.data());
     for (const VkDescriptorPool pool : pools) vkDestroyDescriptorPool(device_->handle(), pool, nullptr);
-}
-
-// By kind of device: what slow kernels of slow devices of the kind do in that time.
-double Recorder::flops_per_segment() const {
-    switch (device_.report().type) {
-        case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
-            return 200e9;
-        case VK_PHYSICAL_DEVICE_TYPE_CPU:
-            return 1e9;
-        default:
-            return 40e9;
-    }
 }
 
 Status Recorder::begin() {
@@ -39,7 +30,7 @@ Status Recorder::begin() {
     recording_.segments.push_back(current_);
     VkCommandBufferBeginInfo create = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
     RL_TRY(checked(vkBeginCommandBuffer(current_, &create), "beginning a command buffer"));
-    flops_ = 0.0;
+    seconds_ = 0.0;
     // The copy of the step's inputs, or the buffer before this one.
     const VkMemoryBarrier before = {VK_STRUCTURE_TYPE_MEMORY_BARRIER, nullptr,
                                     VK_ACCESS_TRANSFER_WRITE_BIT | VK_ACCESS_SHADER_WRITE_BIT,
@@ -59,6 +50,7 @@ Status Recorder::cut() {
                          nullptr, 0, nullptr);
     const VkCommandBuffer done = current_;
     current_ = VK_NULL_HANDLE;
+    recording_.seconds.push_back(seconds_);
     return checked(vkEndCommandBuffer(done), "ending a command buffer");
 }
 
@@ -114,15 +106,19 @@ Status Recorder::add(const PipelineSpec& spec, std::span<const Binding> bindings
     RL_CHECK(bindings.size() == spec.bindings + spec.matrices - 1, "{} buffers for {}", bindings.size(),
              pipeline.name);
     const uint64_t range = device_.report().limits.maxStorageBufferRange;
-    for (const Binding& b : bindings)
+    double bytes = 0.0;  // at most
+    for (const Binding& b : bindings) {
+        bytes += double(b.bytes);
         if (b.bytes > range)
             return error(
                 "{} needs a buffer of {} bytes; {} binds at most {}. A smaller batch, context or number of "
                 "outputs would fit",
                 spec.shader, b.bytes, device_.report().name, range);
-    if (current_ && flops_ > 0.0 && flops_ + flops > flops_per_segment()) RL_TRY(cut());
+    }
+    const double seconds = device_.pace().assumed(flops, bytes);
+    if (current_ && seconds_ > 0.0 && seconds_ + seconds > kSegment * dispatch_seconds_) RL_TRY(cut());
     if (!current_) RL_TRY(begin());
-    flops_ += flops;
+    seconds_ += seconds;
     if (barrier_wanted_) {
         const VkMemoryBarrier all = {VK_STRUCTURE_TYPE_MEMORY_BARRIER, nullptr, VK_ACCESS_SHADER_WRITE_BIT,
                                      VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT};

@@ -1,6 +1,6 @@
 // Records dispatches into command buffers that can be run again and again: descriptor sets, barriers where
-// they are asked for, and a cut wherever the work recorded since the last one would keep the device busy for
-// long.
+// they are asked for, and a cut wherever the work recorded since the last one could keep the device busy for
+// long. How many of them are handed over at once is decided when they run.
 #pragma once
 
 #include "backends/vulkan/memory.h"
@@ -30,12 +30,14 @@ public:
     Recording& operator=(Recording&& other) noexcept {
         std::swap(device_, other.device_);
         std::swap(segments, other.segments);
+        std::swap(seconds, other.seconds);
         std::swap(pools, other.pools);
         return *this;
     }
     ~Recording();
 
     std::vector<VkCommandBuffer> segments;
+    std::vector<double> seconds;  // of each segment, as assumed (Pace)
     std::vector<VkDescriptorPool> pools;
 
 private:
@@ -44,8 +46,9 @@ private:
 
 class Recorder {
 public:
-    Recorder(Device& device, Pipelines& pipelines)
-        : device_(device), pipelines_(pipelines), recording_(device) {}
+    // `dispatch_seconds` is what one dispatch may take, as assumed.
+    Recorder(Device& device, Pipelines& pipelines, double dispatch_seconds = kFirstDispatchSeconds)
+        : device_(device), pipelines_(pipelines), recording_(device), dispatch_seconds_(dispatch_seconds) {}
 
     Pipelines& pipelines() { return pipelines_; }
     Device& device() { return device_; }
@@ -68,8 +71,8 @@ public:
         static_assert(sizeof(Args) <= kPushBytes);
         return add(spec, bindings, &args, sizeof(Args), groups, flops);
     }
-    // Work that may go into one command buffer, so that it takes no longer than about 100 ms.
-    double flops_per_segment() const;
+    // Work that may go into one dispatch: what takes more is cut where it is recorded.
+    double flops_per_segment() const { return device_.pace().rates.flops * dispatch_seconds_; }
     // Ends the present command buffer.
     Status cut();
     Result<Recording> finish() &&;
@@ -84,7 +87,8 @@ private:
     Pipelines& pipelines_;
     Recording recording_;
     VkCommandBuffer current_ = VK_NULL_HANDLE;
-    double flops_ = 0.0;  // in the present command buffer
+    double dispatch_seconds_;
+    double seconds_ = 0.0;  // of the present command buffer, as assumed
     bool barrier_wanted_ = false;
     bool scratch_in_use_ = false;
 };

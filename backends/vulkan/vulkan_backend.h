@@ -19,6 +19,7 @@ public:
     Result<std::unique_ptr<Executable>> record(BoundPlan plan, WeightStore& weights, CacheStore& cache,
                                                Record mode) override;
     double measure_read_bandwidth() override;
+    double take_longest_submission() override { return device_->pace().take_longest(); }
 
     Memory& memory() { return *memory_; }
     Pipelines& pipelines() { return pipelines_; }

@@ -279,8 +279,10 @@ private:
         Session session = RL_TRY(open_session(loaded, model, context));
         add_costs(*loaded.model, loaded.model->cache_shape(context, record.cache), record);
         record.time = now_utc();
+        loaded.backend->take_longest_submission();
         const Status done = run_test(session, options_, record, interrupts_.flag());
         record.peak_memory = peak_resident();
+        record.longest_submission = loaded.backend->take_longest_submission();
         return interrupts_.raised() ? Status() : done;
     }
 

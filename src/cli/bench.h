@@ -48,6 +48,7 @@ struct BenchRecord {
     uint64_t logits_hash = 0;
     double bandwidth = 0.0;  // bytes per second that the device can read
     uint64_t peak_memory = 0;
+    double longest_submission = 0.0;  // seconds that the device was kept busy at once; 0: unknown
 
     int64_t tokens() const { return prompt + generation; }
     std::string test_name() const;  // "pp512 @ d4096"

@@ -93,7 +93,8 @@ static Json to_json(const BenchRecord& r) {
             {"bandwidth_share", r.bandwidth_share()},
             {"gflop_per_s", r.gflop_per_second()},
             {"logits_hash", fmt::format("{:016x}", r.logits_hash)},
-            {"peak_memory", r.peak_memory}};
+            {"peak_memory", r.peak_memory},
+            {"longest_submission_ms", r.longest_submission * 1e3}};
 }
 
 static std::string csv_field(const Json& value) {
