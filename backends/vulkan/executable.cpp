@@ -159,7 +159,8 @@ Status VulkanExecutable::fit_to_pace(Recorded& commands, uint32_t rows) {
     const double wanted = commands.meter.dispatch_seconds();
     const std::vector<double>& seconds = commands.steps.seconds;
     const double longest = *std::max_element(seconds.begin(), seconds.end());
-    const bool slow = wanted < commands.dispatch_seconds / 2 && !commands.meter.fits(longest);
+    const bool slow =
+        wanted < commands.dispatch_seconds / 2 && longest > wanted && !commands.meter.fits(longest);
     const bool fast = wanted > commands.dispatch_seconds * 4 && seconds.size() > 4;
     if (!slow && !fast) return {};
     commands.steps = RL_TRY(record_steps(view_of(row_class(rows), commands.inputs), wanted));
