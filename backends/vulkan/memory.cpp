@@ -80,6 +80,23 @@ Error Memory::no_room(uint64_t bytes, std::string_view what, VkResult result) co
                  result_name(result), heaps);
 }
 
+// A bit for each memory type whose heap has room within its budget. The allocator itself looks at the budget
+// only when it makes a block for several buffers, or when it is told to make one for this buffer alone.
+uint32_t Memory::types_with_room(uint64_t bytes) {
+    vmaSetCurrentFrameIndex(allocator_, ++asked_);  // the driver is asked anew
+    VmaBudget budgets[VK_MAX_MEMORY_HEAPS] = {};
+    vmaGetHeapBudgets(allocator_, budgets);
+    const VkPhysicalDeviceMemoryProperties* memory = nullptr;
+    vmaGetMemoryProperties(allocator_, &memory);
+    uint32_t types = 0;
+    for (uint32_t i = 0; i < memory->memoryTypeCount; ++i) {
+        const VmaBudget& heap = budgets[memory->memoryTypes[i].heapIndex];
+        const uint64_t unused = heap.statistics.blockBytes - heap.statistics.allocationBytes;
+        if (heap.usage + bytes <= heap.budget + unused) types |= 1u << i;
+    }
+    return types;
+}
+
 Result<Buffer> Memory::allocate(uint64_t bytes, Use use, std::string_view what) {
     VkBufferCreateInfo create = {VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
     create.size = std::max<uint64_t>(bytes, 16);
@@ -103,8 +120,13 @@ Result<Buffer> Memory::allocate(uint64_t bytes, Use use, std::string_view what) 
     }
     Buffer buffer;
     VmaAllocationInfo info = {};
+    // Alone in their memory, these are held to the budget exactly.
+    constexpr uint64_t kLarge = uint64_t(16) << 20;
+    if (bytes >= kLarge) place.flags |= VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT;
+    place.memoryTypeBits = types_with_room(create.size);
     VkResult result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
-    if (fail_after.load() < 0 || fail_after.fetch_sub(1) != 0)
+    const bool refused = fail_after.load() >= 0 && fail_after.fetch_sub(1) == 0;
+    if (place.memoryTypeBits != 0 && !refused)
         result = vmaCreateBuffer(allocator_, &create, &place, &buffer.handle_, &buffer.allocation_, &info);
     if (result != VK_SUCCESS) return no_room(bytes, what, result);
     buffer.allocator_ = allocator_;

@@ -58,16 +58,18 @@ public:
     // Bytes in buffers now, for tests of what a failure leaves behind.
     uint64_t allocated() const;
 
-    // For tests: the allocation after this many more fails, once (negative: none); and the largest buffer.
+    // For tests: the allocation after this many more fails, once (negative: none); the largest buffer.
     std::atomic<int64_t> fail_after{-1};
     uint64_t most_per_buffer = UINT64_MAX;
 
 private:
     explicit Memory(Device& device) : device_(device) {}
     Error no_room(uint64_t bytes, std::string_view what, VkResult result) const;
+    uint32_t types_with_room(uint64_t bytes);
 
     Device& device_;
     VmaAllocator_T* allocator_ = nullptr;
+    std::atomic<uint32_t> asked_{0};  // how often the driver was asked for its budget
 };
 
 }  // namespace redline::vulkan
