@@ -1,6 +1,7 @@
 // What only the Vulkan backend has: tensors in parts, failures in the middle, the pipeline cache in a file.
 #ifdef RL_VULKAN
 #include "backends/vulkan/vulkan_backend.h"
+#include "memory/budget.h"
 #include "support/comparison.h"
 #include "support/models.h"
 
@@ -65,6 +66,14 @@ TEST_CASE("vulkan: tensors in parts of a few rows give the logits of whole tenso
     }
 }
 
+TEST_CASE("vulkan: weights that go through staging give the logits of weights written in place") {
+    const auto backend = open();
+    if (!backend) return;
+    const std::vector<float> want = logits_of(*backend, "phi4-mini-short");
+    backend->memory().always_stage = true;
+    CHECK(logits_of(*backend, "phi4-mini-short") == want);
+}
+
 TEST_CASE("vulkan: an allocation that fails anywhere is an error with numbers, and leaves nothing behind") {
     const auto backend = open();
     if (!backend) return;
@@ -121,6 +130,31 @@ TEST_CASE("vulkan: submissions are as long as the device's measured speed allows
         const double longest = backend->take_longest_submission();
         CHECK(longest > 0.03);
         CHECK(longest < 0.3);  // 0.1, were nothing else running here
+    }
+}
+
+TEST_CASE("vulkan: loading takes little memory beside the weights themselves") {
+    // Rows of a file that is nowhere.
+    struct Zeros : ByteSource {
+        Status read(size_t, uint64_t, std::span<std::byte> out) override {
+            std::fill(out.begin(), out.end(), std::byte(0));
+            return {};
+        }
+    } source;
+    const auto backend = open();
+    if (!backend) return;
+    std::vector<WeightInfo> weights(2);
+    weights[0].tensor = {"matrix", find_format("Q4_K"), {1, 32768, 8192}};
+    weights[1].tensor = {"experts", find_format("Q8_0"), {8, 2048, 4096}};
+    for (const bool staged : {false, true}) {
+        backend->memory().always_stage = staged;
+        std::ofstream("/proc/self/clear_refs") << 5;  // forgets the peak so far
+        const uint64_t before = peak_resident();
+        const auto store = must(backend->load(weights, source, {}));
+        CAPTURE(staged);
+        CHECK(store->bytes() > (uint64_t(200) << 20));
+        // The device's memory is this process's own here.
+        CHECK(peak_resident() < before + store->bytes() + (uint64_t(100) << 20));
     }
 }
 

@@ -54,13 +54,14 @@ public:
     Result<Buffer> allocate(uint64_t bytes, Use use, std::string_view what);
     // Of one buffer that a kernel is to see whole.
     uint64_t largest_buffer() const;
-    bool unified() const { return device_.report().integrated(); }
+    bool unified() const { return device_.report().integrated() && !always_stage; }
     // Bytes in buffers now, for tests of what a failure leaves behind.
     uint64_t allocated() const;
 
     // For tests: the allocation after this many more fails, once (negative: none); the largest buffer.
     std::atomic<int64_t> fail_after{-1};
     uint64_t most_per_buffer = UINT64_MAX;
+    bool always_stage = false;  // weights, as on a device with memory of its own
 
 private:
     explicit Memory(Device& device) : device_(device) {}
