@@ -24,12 +24,13 @@ std::shared_ptr<vulkan::Instance> instance() {
 
 constexpr SessionOptions kOptions = {64, 16, 16};
 
-// A tiny model from file to logits, and one token more; closes what it opened.
-Result<std::vector<float>> load_and_run(Backend& backend) {
+// A tiny model from file to logits, and one token more, which may be traced; closes what it opened.
+Result<std::vector<float>> load_and_run(Backend& backend, bool traced = false) {
     const Model model = RL_TRY(Model::load(golden("models/llama3.gguf"), backend, {64, {}}));
     Session session = RL_TRY(Session::create(model, kOptions));
     RL_TRY(session.feed(golden_tokens()));
-    RL_TRY(session.feed(std::vector<Token>{golden_tokens()[0]}));
+    const std::vector<Token> last = {golden_tokens()[0]};
+    RL_TRY(traced ? session.feed_traced(last, [](const TraceStep&) {}) : session.feed(last));
     return std::vector<float>(session.logits().begin(), session.logits().end());
 }
 
@@ -42,7 +43,7 @@ BackendOptions with_cache(const std::string& folder) {
 // All of it: the device opened and closed as well.
 Result<std::vector<float>> open_and_run(const std::string& folder) {
     const auto backend = RL_TRY(vulkan::open_vulkan_backend(with_cache(folder)));
-    return load_and_run(*backend);
+    return load_and_run(*backend, true);
 }
 
 // A failure here costs time or memory, no more, or another way is found.

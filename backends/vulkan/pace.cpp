@@ -14,7 +14,7 @@ Pace::Rates rates_of(VkPhysicalDeviceType type) {
         case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
             return {2e12, 500e9};
         case VK_PHYSICAL_DEVICE_TYPE_CPU:
-            return {10e9, 5e9};
+            return {2e9, 2e9};
         default:
             return {400e9, 50e9};
     }

@@ -13,7 +13,7 @@ namespace redline::vulkan {
 // Seconds that a submission is planned to take.
 constexpr double kSubmissionSeconds = 0.08;
 // What one dispatch may take while nothing is measured, in assumed seconds.
-constexpr double kFirstDispatchSeconds = 0.0125;
+constexpr double kFirstDispatchSeconds = 0.05;
 
 // Of a device: what is assumed of it, and what its submissions took.
 class Pace {

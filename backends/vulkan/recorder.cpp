@@ -10,7 +10,7 @@ namespace {
 constexpr uint32_t kSetsPerPool = 256;
 // Of what one dispatch may take, what a command buffer may: cuts cost little, and fewer pieces cannot be made
 // of it later.
-constexpr double kSegment = 0.8;
+constexpr double kSegment = 0.2;
 
 }  // namespace
 
