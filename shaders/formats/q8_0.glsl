@@ -15,3 +15,17 @@ vec4 unit_scales(uint m, uint unit) {
     const float d = weight_half(m, weight_units * 16 + unit);
     return vec4(d, 0.0, d, 0.0);
 }
+// The same in two steps: see half_units.glsl.
+#define FORMAT_RAW 9
+void unit_raw(uint m, uint unit, out uint raw[9]) {
+    const uvec4 a = w128[m].d[unit * 2], b = w128[m].d[unit * 2 + 1];
+    [[unroll]] for (uint k = 0; k < 4; ++k) {
+        raw[k] = a[k];
+        raw[k + 4] = b[k];
+    }
+    raw[8] = uint(w16[m].d[weight_units * 16 + unit]);
+}
+void raw_codes(uint raw[9], out uint words[8]) {
+    [[unroll]] for (uint k = 0; k < 8; ++k) words[k] = raw[k];
+}
+vec4 raw_scales(uint unit, uint raw[9]) { return vec4(unpackHalf2x16(raw[8]).x, 0.0, unpackHalf2x16(raw[8]).x, 0.0); }

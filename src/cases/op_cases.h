@@ -22,6 +22,7 @@ inline OpCase linear_case(const Format& format, uint32_t rows, uint64_t n, uint6
     c.name = fmt::format("linear {} {}x{} rows {}{}{}{}", format.name, n, k, rows, flags.norm ? " norm" : "",
                          flags.bias ? " bias" : "", flags.accumulate ? " accumulate" : "");
     c.rows = rows;
+    c.cache.capacity = std::max<uint64_t>(c.cache.capacity, rows);
     c.declare = [=, &format](Fixture& f) -> OpCase::Build {
         const Weight x = f.input(k), w = f.matrix(format, n, k);
         const Weight y0 = flags.accumulate ? f.input(n) : Weight{};
@@ -147,6 +148,9 @@ inline std::vector<OpCase> op_cases() {
         cases.push_back(group_case(q4k, *find_format("Q6_K"), rows));
         cases.push_back(group_case(f32, *find_format("BF16"), rows));
     }
+    // Several tiles of matrix kernels each way, the last ones not full.
+    for (const Format* format : {&q8, find_format("F16")})
+        cases.push_back(linear_case(*format, 150, 300, 352, {true, true, true}));
     for (const uint32_t rows : {1u, 40u}) cases.push_back(experts_case(q4k, Gating::softmax, true, rows));
     cases.push_back(experts_case(q8, Gating::sigmoid, true, 5));
     cases.push_back(experts_case(q8, Gating::softmax_of_selected, false, 5));
@@ -165,6 +169,11 @@ inline std::vector<OpCase> op_cases() {
     cases.push_back(attention_case({5, 1, 7}, 4, 11, {}));
     // So many kv heads that keys are not split on small devices: the running maximum goes over several tiles.
     for (const uint32_t rows : {1u, 20u}) cases.push_back(attention_case({16, 8, 64}, rows, 300, {}));
+    // Several work-groups of matrix kernels, keys shared by many heads or by one, windows that begin between
+    // tiles.
+    cases.push_back(attention_case({8, 2, 128}, 70, 100, {}));
+    cases.push_back(attention_case({8, 1, 64}, 33, 170, {true, false, true, 45, 0.0f, CacheType::f16}));
+    cases.push_back(attention_case({2, 2, 96}, 150, 0, {false, false, false, 0, 0.0f, CacheType::q8_0}));
     return cases;
 }
 
