@@ -13,6 +13,7 @@ const uint COLUMNS = (HEAD_DIM + THREADS - 1) / THREADS;                 // of o
 const uint KEY_GROUPS = HEAD_DIM < THREADS ? THREADS / HEAD_DIM : 1;     // invocations that share a column
 // Of a key, at once: they take long to come, but with many queries they would overflow the instruction cache.
 const uint LOADS = QUERIES <= 4 ? 16 : 4;
+layout(constant_id = 3) const uint VALUE_LOADS = 4;  // likewise, of values
 layout(push_constant) uniform Push { AttentionArgs args; };
 layout(set = 0, binding = 0, std430) readonly buffer Q { float q[]; };
 layout(set = 0, binding = 1, std430) writeonly buffer Y { float y[]; };
@@ -127,11 +128,11 @@ void main() {
             const uint d = column + c * THREADS;
             [[unroll]] for (uint i = 0; i < QUERIES; ++i) sums[c * QUERIES + i] *= corrections[i];
             if (d >= HEAD_DIM) continue;
-            for (uint j = key_group; j < count && key_group < KEY_GROUPS; j += KEY_GROUPS * 4u) {
-                float v[4];
-                [[unroll]] for (uint e = 0; e < 4; ++e)
+            for (uint j = key_group; j < count && key_group < KEY_GROUPS; j += KEY_GROUPS * VALUE_LOADS) {
+                float v[VALUE_LOADS];
+                [[unroll]] for (uint e = 0; e < VALUE_LOADS; ++e)
                     v[e] = value_at(kv_head * args.capacity + base + min(j + e * KEY_GROUPS, count - 1u), HEAD_DIM, d);
-                [[unroll]] for (uint e = 0; e < 4; ++e) {
+                [[unroll]] for (uint e = 0; e < VALUE_LOADS; ++e) {
                     if (j + e * KEY_GROUPS >= count) break;
                     [[unroll]] for (uint i = 0; i < QUERIES; ++i)
                         sums[c * QUERIES + i] += chances[i * THREADS + j + e * KEY_GROUPS] * v[e];

@@ -42,8 +42,10 @@ TEST_CASE("session: a prompt in chunks of any size gives the logits of one chunk
         for (const std::string& name : tiny_models()) {
             const Model model = tiny(*backend, name);
             for (const CacheType type : {CacheType::f32, CacheType::f16}) {
-                // A last bit that differs may round to another half; in floats it stays a last bit.
-                const double bound = type == CacheType::f32 ? 1e-4 : 3e-3;
+                // A last bit that differs may round to another half; in floats it stays a last bit. Matrix
+                // units, for long chunks alone, take queries and weights of keys as halfs besides.
+                const bool halfs = backend->device().detail.find("matrix units") != std::string::npos;
+                const double bound = type == CacheType::f32 ? 1e-4 : halfs ? 2e-2 : 3e-3;
                 SessionOptions options{64, 64, 64, type};
                 const std::vector<float> whole = all_logits(model, tokens, options);
                 for (const uint32_t batch : {1u, 2u, 5u, 16u, 36u}) {

@@ -1,4 +1,4 @@
-// As f32, in halfs.
+// As f32, in halfs. Elements 8i .. 8i + 7 as halfs are for kernels with matrix units.
 layout(set = 0, binding = KEYS_BINDING, std430) buffer Keys { uint16_t d[]; } keys;
 layout(set = 0, binding = VALUES_BINDING, std430) buffer Values { uint16_t d[]; } values;
 layout(set = 0, binding = KEYS_BINDING, std430) buffer Keys4 { uvec2 d[]; } keys4;
@@ -8,6 +8,10 @@ vec4 key4_at(uint token, uint dims, uint i) {
     const uvec2 k = keys4.d[token * (dims / 4u) + i];
     return vec4(unpackHalf2x16(k.x), unpackHalf2x16(k.y));
 }
+layout(set = 0, binding = KEYS_BINDING, std430) buffer Keys8 { uvec4 d[]; } keys8;
+layout(set = 0, binding = VALUES_BINDING, std430) buffer Values8 { uvec4 d[]; } values8;
+uvec4 key_halves8(uint token, uint dims, uint i) { return keys8.d[token * (dims / 8u) + i]; }
+uvec4 value_halves8(uint token, uint dims, uint i) { return values8.d[token * (dims / 8u) + i]; }
 #ifdef CACHE_STORES
 #include "half.glsl"
 const uint kStoreGroup = 1;

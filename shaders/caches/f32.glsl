@@ -5,6 +5,16 @@ layout(set = 0, binding = KEYS_BINDING, std430) buffer Keys4 { vec4 d[]; } keys4
 float key_at(uint token, uint dims, uint i) { return keys.d[token * dims + i]; }
 float value_at(uint token, uint dims, uint i) { return values.d[token * dims + i]; }
 vec4 key4_at(uint token, uint dims, uint i) { return keys4.d[token * (dims / 4u) + i]; }
+uvec4 key_halves8(uint token, uint dims, uint i) {
+    const vec4 a = keys4.d[token * (dims / 4u) + i * 2u], b = keys4.d[token * (dims / 4u) + i * 2u + 1u];
+    return uvec4(packHalf2x16(a.xy), packHalf2x16(a.zw), packHalf2x16(b.xy), packHalf2x16(b.zw));
+}
+uvec4 value_halves8(uint token, uint dims, uint i) {
+    uvec4 v;
+    for (uint e = 0; e < 4; ++e)
+        v[e] = packHalf2x16(vec2(value_at(token, dims, i * 8u + e * 2u), value_at(token, dims, i * 8u + e * 2u + 1u)));
+    return v;
+}
 #ifdef CACHE_STORES
 const uint kStoreGroup = 1;  // elements that one invocation stores
 void store_group(uint token, uint dims, uint first) {

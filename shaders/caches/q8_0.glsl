@@ -18,6 +18,18 @@ vec4 key4_at(uint token, uint dims, uint i) {
     const uint w = keys.d[token * (dims / 4u) + i];
     return d * vec4(signed_byte(w, 0), signed_byte(w, 1), signed_byte(w, 2), signed_byte(w, 3));
 }
+uvec4 halves8(uint a, uint b, float d) {
+    return uvec4(packHalf2x16(d * vec2(signed_byte(a, 0), signed_byte(a, 1))), packHalf2x16(d * vec2(signed_byte(a, 2), signed_byte(a, 3))),
+                 packHalf2x16(d * vec2(signed_byte(b, 0), signed_byte(b, 1))), packHalf2x16(d * vec2(signed_byte(b, 2), signed_byte(b, 3))));
+}
+uvec4 key_halves8(uint token, uint dims, uint i) {
+    const uint at = token * (dims / 4u) + i * 2u;
+    return halves8(keys.d[at], keys.d[at + 1u], unpackHalf2x16(uint(key_scales.d[scale_at(token, dims, i * 8u)])).x);
+}
+uvec4 value_halves8(uint token, uint dims, uint i) {
+    const uint at = token * (dims / 4u) + i * 2u;
+    return halves8(values.d[at], values.d[at + 1u], unpackHalf2x16(uint(value_scales.d[scale_at(token, dims, i * 8u)])).x);
+}
 #ifdef CACHE_STORES
 #include "half.glsl"
 const uint kStoreGroup = 32;
