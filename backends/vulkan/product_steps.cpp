@@ -7,13 +7,25 @@ namespace redline::vulkan {
 
 namespace {
 
-// Rows of the matrix that a subgroup owns: two share each load of the activations.
-constexpr uint32_t kRowsPerSubgroup = 2;
+// Rows of the matrix that a subgroup owns: two share each load of the activations. Plain floats need no
+// decoding and come faster with more subgroups (H100, half of Llama-3.1-8B in F16: 257 tok/s with one row,
+// 241 with two).
+uint32_t rows_per_subgroup(const PlacedWeight& w) {
+    return w.layout->quantized() ? 2 : 1;
+}
 constexpr uint32_t kTile = 64;  // of linear_mat, both ways
 // Kernels that prepare activations by themselves have large work-groups, and no more than fill a device:
-// others would only prepare more often.
-constexpr uint32_t kOwnThreads = 256;
+// others would only prepare more often. On an H100 (Llama-3.1-8B Q4_K_M, tok/s) 512 invocations give 319, 256
+// 297, 1024 288; 396 work-groups at most 312, 264 306.
+constexpr uint32_t kOwnThreads = 512;
 constexpr uint64_t kMostOwners = 512;
+
+// No more subgroups of a work-group than any device allows where their size is required.
+uint32_t own_threads(const Device& device) {
+    const VkPhysicalDeviceLimits& limits = device.report().limits;
+    return std::min({kOwnThreads, 32 * device.subgroup(), limits.maxComputeWorkGroupInvocations,
+                     limits.maxComputeWorkGroupSize[0]});
+}
 
 uint32_t power_of_two(uint32_t n) {
     uint32_t p = 1;
@@ -44,20 +56,36 @@ struct Tiles {
     uint32_t tokens;  // likewise
 };
 
-// Tiles of linear_coop: 128 x 128 where shared memory holds them. On an H100 (Llama-3.1-8B Q4_K_M, prompt of
-// 512, tok/s): 8 subgroups as 2 x 4 6590, as 4 x 2 6410; a depth of 32 4760; 64 x 64 3730.
+// Tiles of linear_coop: large ones where shared memory holds them. On an H100 (Llama-3.1-8B Q4_K_M, a step of
+// 512 rows, ms of all ops): 8 subgroups on 128 x 128 of depth 64 61, 128 x 64 76, 64 x 64 126; before the
+// tile that comes next was read without branches a depth of 32 77, with two tiles in shared memory 77, 4
+// subgroups 84.
 Tiles coop_tiles(const Device& device, const PlacedWeight& w, const MatrixShape& shape) {
-    const uint32_t threads = 256, subgroups = threads / device.subgroup();
-    const uint64_t large = (128 + 128) * (64 / 8 + 1) * 16 + uint64_t(subgroups) * shape.m * shape.n * 4;
-    const bool fits = large <= device.report().limits.maxComputeSharedMemorySize && subgroups <= 8;
-    const uint32_t size = fits ? 128 : 64, depth = fits ? 64 : 32;
-    uint32_t across = 1;
-    while (across * across * 2 < subgroups) across *= 2;
-    const uint32_t down = subgroups / across;
+    struct Cut {
+        uint32_t threads, rows, tokens, depth, across, stages;
+    };
+    const auto shared_bytes = [&](const Cut& c) {
+        return uint64_t(c.stages) * (c.rows + c.tokens) * (c.depth / 8 + 1) * 16 +
+               uint64_t(c.threads / device.subgroup()) * shape.m * shape.n * 4;
+    };
+    const auto fits = [&](const Cut& c) {
+        const uint32_t subgroups = c.threads / device.subgroup();
+        return shared_bytes(c) <= device.report().limits.maxComputeSharedMemorySize &&
+               subgroups >= c.across && c.rows >= c.across * shape.m &&
+               c.tokens >= subgroups / c.across * shape.n && subgroups <= 8;
+    };
+    Cut cut = {256, 128, 128, 64, 2, 1};
+    if (!fits(cut)) {
+        const uint32_t subgroups = 256 / device.subgroup();
+        cut = {256, 64, 64, 32, 1, 1};
+        while (cut.across * cut.across * 2 < subgroups) cut.across *= 2;
+    }
+    const uint32_t down = cut.threads / device.subgroup() / cut.across;
     return {fmt::format("linear_coop.{}", w.layout->name),
-            {threads, size, size, depth, shape.m, shape.n, shape.k, across, down, device.subgroup()},
-            size,
-            size};
+            {cut.threads, cut.rows, cut.tokens, cut.depth, shape.m, shape.n, shape.k, cut.across, down,
+             device.subgroup(), cut.stages},
+            cut.rows,
+            cut.tokens};
 }
 
 // Rows are cut so that no dispatch alone fills a submission.
@@ -95,21 +123,21 @@ Status record_part(Recorder& recorder, const View& view, const Product& p, const
                             true);
     const uint32_t tokens = std::min(kFewRows, power_of_two(p.rows));
     const Binding bias = view.vector(p.bias, view.step);
-    Groups groups = {vector_groups(part.rows, kRowsPerSubgroup, recorder.device()),
+    Groups groups = {vector_groups(part.rows, rows_per_subgroup(w), recorder.device()),
                      (p.rows + tokens - 1) / tokens};
     if (path == Path::floats)
         return recorder.dispatch(
-            {fmt::format("linear_vec.{}", w.layout->name), 5, 1, {kThreads, kRowsPerSubgroup, tokens}},
+            {fmt::format("linear_vec.{}", w.layout->name), 5, 1, {kThreads, rows_per_subgroup(w), tokens}},
             {part.buffer, x.floats(), p.y, view.step, bias}, linear_args(w, part, p, {}), groups);
     const bool own = path == Path::dot_own;
-    const uint32_t threads = own ? kOwnThreads : kThreads;
+    const uint32_t threads = own ? own_threads(recorder.device()) : kThreads;
     if (own)
         groups.x =
-            std::min(vector_groups(part.rows, kRowsPerSubgroup, recorder.device(), threads), kMostOwners);
+            std::min(vector_groups(part.rows, rows_per_subgroup(w), recorder.device(), threads), kMostOwners);
     return recorder.dispatch({fmt::format("linear_dot.{}", w.layout->name),
                               6,
                               1,
-                              {threads, kRowsPerSubgroup, tokens, own, uint32_t(w.cols)}},
+                              {threads, rows_per_subgroup(w), tokens, own, uint32_t(w.cols)}},
                              {part.buffer, own ? x.raw() : x.prepared(), p.y, view.step, bias,
                               view.vector(x.norm().gain, view.step)},
                              linear_args(w, part, p, own ? x.norm() : Norm{}), groups);
@@ -198,7 +226,7 @@ private:
             push.act = uint32_t(op_.act);
             Groups groups = {vector_groups(gate.parts[i].rows, 1, device_),
                              (view.rows + tokens - 1) / tokens};
-            const uint32_t threads = own ? kOwnThreads : kThreads;
+            const uint32_t threads = own ? own_threads(device_) : kThreads;
             if (own) groups.x = std::min(vector_groups(gate.parts[i].rows, 1, device_, threads), kMostOwners);
             if (way == Path::floats)
                 RL_TRY(recorder.dispatch(
