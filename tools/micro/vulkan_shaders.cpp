@@ -1,7 +1,7 @@
 // What a Vulkan driver makes of every pipeline that the op cases need: registers, spills, shared memory,
 // occupancy, and how often the machine code uses dot products and matrix units. Nothing is run, so stand-in
 // devices will do: tools/vulkan-lab run navi31 build/tools/vulkan_shaders. Exit code 1 when a pipeline
-// spills.
+// spills. usage: vulkan_shaders [DEVICE [PART_OF_A_CASE]]
 #include "backends/vulkan/vulkan_backend.h"
 #include "cases/op_cases.h"
 
@@ -109,16 +109,18 @@ bool print_line(const Device& device, const Pipeline& pipeline) {
     return spills;
 }
 
-Result<int> report(const std::string& wanted) {
+Result<int> report(const std::string& wanted, const std::string& cases) {
     BackendOptions options;
     options.device = wanted;
     const std::unique_ptr<VulkanBackend> backend = RL_TRY(open_vulkan_backend(options));
     const DeviceReport& device = backend->opened().report();
     if (!device.pipeline_facts) return error("{} says nothing about its pipelines", device.name);
     backend->pipelines().keep_facts();
-    for (const OpCase& c : all_cases())
+    for (const OpCase& c : all_cases()) {
+        if (c.name.find(cases) == std::string::npos) continue;
         if (const Status made = compile(c, *backend); !made)
             return error("{}: {}", c.name, made.error().message);
+    }
     std::printf("%s, %s\n", device.name.c_str(), device.driver.c_str());
     size_t spilling = 0;
     for (const auto& [name, pipeline] : backend->pipelines().all())
@@ -130,7 +132,7 @@ Result<int> report(const std::string& wanted) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    const Result<int> code = report(argc > 1 ? argv[1] : "");
+    const Result<int> code = report(argc > 1 ? argv[1] : "", argc > 2 ? argv[2] : "");
     if (!code) std::fprintf(stderr, "vulkan_shaders: %s\n", code.error().message.c_str());
     return code ? code.value() : 1;
 }

@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""Measure redline and llama.cpp on a GPU: tokens per second of several models with real shapes and random weights.
+
+Models are made by make_random_model.py while the one before is measured, and removed afterwards unless --keep says
+otherwise. Results are written after each model: DATE-LABEL.json with every sample and DATE-LABEL.md with the table,
+in a folder named after the machine. Rows: """
+
+import argparse
+import concurrent.futures
+import datetime
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+from compare_peer import HERE, bytes_per_token, test_name
+from peer_programs import Problem, Programs, run
+
+# name -> (shape, mix, [(prompt, generated, depth)])
+ROWS = {
+    "8b-q4_k_m": ("llama-3.1-8b", "Q4_K_M", [(512, 128, 0), (4096, 0, 0), (0, 64, 8192)]),
+    "1b-q4_k_m": ("llama-3.2-1b", "Q4_K_M", [(512, 128, 0)]),
+    "7b-q4_0": ("llama-2-7b", "Q4_0", [(512, 128, 0)]),
+    "8b-q8_0": ("llama-3.1-8b", "Q8_0", [(512, 128, 0)]),
+    "8b-f16": ("llama-3.1-8b", "F16", [(512, 128, 0)]),
+    "30b-a3b-q4_k_m": ("qwen3-30b-a3b", "Q4_K_M", [(512, 128, 0)]),
+    "70b-q4_k_m": ("llama-3.1-70b", "Q4_K_M", [(512, 64, 0)]),
+}
+
+
+def make(options, name):
+    """The path of a row's model, made when it is not there."""
+    shape, mix, _ = ROWS[name]
+    path = os.path.join(options.work, f"{name}.gguf")
+    if not os.path.exists(path):
+        run([sys.executable, os.path.join(HERE, "make_random_model.py"), shape, mix, "-o", path + ".part"])
+        os.rename(path + ".part", path)
+    return path
+
+
+def entries(options, programs, side, model, prompt, generate, depth):
+    """What a side's bench command says of one test, or the reason why it says nothing."""
+    common = ["-m", model, "-p", prompt, "-n", generate, "-d", depth, "-r", options.repetitions, "-o", "json"]
+    try:
+        if side == "redline":
+            text = run(programs.redline("bench", *common, "--device", options.device))
+        else:
+            text = run(programs.peer("llama-bench", *common, "-ngl", 99, "-fa", 1))
+        found = json.loads(text)
+        for entry in found:
+            entry.update(engine=side, test=test_name(entry))
+            entry["samples_ts"]
+        return found, None
+    except (Problem, ValueError, KeyError, TypeError) as problem:
+        return [], str(problem)
+
+
+def device_facts(options, programs):
+    """(name, driver) as the driver's own tool or redline says them."""
+    try:
+        query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
+        name, driver = run(query).strip().splitlines()[0].split(", ")
+        return name, f"NVIDIA {driver}"
+    except (OSError, Problem, ValueError):
+        return run(programs.redline("devices")).strip(), "see the device"
+
+
+def cell(samples):
+    return f"{statistics.median(samples):.1f}" if samples else "-"
+
+
+def table(options, facts, done, skipped):
+    lines = [f"# {facts['device']}, {facts['driver']}, {facts['date']}", "",
+             f"Tokens per second, median of {options.repetitions}; random weights with real shapes; redline "
+             f"{facts['redline']} on {options.device}, llama.cpp's Vulkan backend ({facts['peer']}) with flash attention. "
+             "GB/s: weights read per generated token, times redline's tokens per second.", "",
+             "| model | test | redline | llama.cpp | ratio | GB/s |", "|---|---|---:|---:|---:|---:|"]
+    for row in done:
+        samples = {}
+        for entry in row["entries"]:
+            samples.setdefault(entry["test"], {}).setdefault(entry["engine"], []).extend(entry["samples_ts"])
+        for test, sides in samples.items():
+            ours, theirs = sides.get("redline", []), sides.get("peer", [])
+            ratio = f"{statistics.median(ours) / statistics.median(theirs):.2f}" if ours and theirs else ""
+            read = f"{statistics.median(ours) * row['bytes'] / 1e9:.0f}" if ours and test.startswith("tg") else ""
+            lines.append(f"| {row['name']} | {test} | {cell(ours)} | {cell(theirs)} | {ratio} | {read} |")
+    problems = [f"{row['name']}: {problem}" for row in done for problem in row["problems"]] + skipped
+    if problems:
+        lines += ["", "Not measured:", ""] + [f"- {problem}" for problem in problems]
+    for row in done:
+        if row.get("ops"):
+            lines += ["", f"## {row['name']}, operation by operation", "", "```", row["ops"].strip(), "```"]
+    return "\n".join(lines) + "\n"
+
+
+def save(options, facts, done, skipped):
+    folder = os.path.join(options.results, options.machine)
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(folder, f"{facts['date']}-{options.label}")
+    with open(path + ".json", "w", encoding="utf-8") as file:
+        json.dump({**facts, "rows": done, "skipped": skipped}, file, indent=1)
+        file.write("\n")
+    text = table(options, facts, done, skipped)
+    with open(path + ".md", "w", encoding="utf-8") as file:
+        file.write(text)
+    return text
+
+
+def measure(options, programs, name, model):
+    row = {"name": name, "bytes": bytes_per_token(model), "entries": [], "problems": []}
+    for test in ROWS[name][2]:
+        for side in ("redline", "peer") if not options.no_peer else ("redline",):
+            found, problem = entries(options, programs, side, model, *test)
+            row["entries"] += found
+            if problem:
+                row["problems"].append(f"{side} {test}: {problem}")
+    if options.ops and name == options.rows[0]:
+        row["ops"] = run(programs.redline("bench", "-m", model, "--ops", "--device", options.device))
+    return row
+
+
+def figures(options):
+    programs = Programs(options.redline, options.peer)
+    end = time.monotonic() + options.seconds
+    device, driver = device_facts(options, programs)
+    facts = {"device": device, "driver": driver, "date": options.date or datetime.date.today().isoformat(),
+             "redline": run(programs.redline("--version")).splitlines()[0].split(" ")[1],
+             "peer": "not run"}
+    done, skipped, text = [], [], ""
+    with concurrent.futures.ThreadPoolExecutor(1) as maker:
+        coming = {name: maker.submit(make, options, name) for name in options.rows}
+        for name in options.rows:
+            left = end - time.monotonic()
+            try:
+                model = coming[name].result(timeout=max(0.0, left))
+            except concurrent.futures.TimeoutError:
+                skipped += [f"{later}: no time was left" for later in options.rows[options.rows.index(name):]]
+                text = save(options, facts, done, skipped)
+                print(text, flush=True)
+                os._exit(0)  # the model that is being made is not waited for
+            except Problem as problem:
+                skipped.append(f"{name}: {problem}")
+                continue
+            done.append(measure(options, programs, name, model))
+            for entry in done[-1]["entries"]:
+                if entry["engine"] == "peer" and "build_number" in entry:
+                    facts["peer"] = f"build {entry['build_number']}"
+            text = save(options, facts, done, skipped)
+            print(f"{name}: measured", file=sys.stderr, flush=True)
+            if not options.keep:
+                os.remove(model)
+    print(text)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__ + ", ".join(ROWS),
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--redline", default="redline", metavar="PROGRAM")
+    parser.add_argument("--peer", metavar="FOLDER_OR_WRAPPER", help="llama.cpp's tools; default: those in PATH")
+    parser.add_argument("--no-peer", action="store_true", help="measure redline alone")
+    parser.add_argument("--device", default="vulkan", help="redline's device (default: vulkan)")
+    parser.add_argument("--rows", nargs="+", choices=ROWS, metavar="ROW",
+                        default=[name for name in ROWS if not name.startswith("70b")], help="default: all but 70b")
+    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=3600, help="begin no model after so long (default: 3600)")
+    parser.add_argument("--ops", action="store_true", help="time the operations of the first row's model too")
+    parser.add_argument("--work", default=".", metavar="FOLDER", help="for models, up to 20 GB each")
+    parser.add_argument("--keep", action="store_true", help="leave the models there")
+    parser.add_argument("--results", default=os.path.join(HERE, "bench"), metavar="FOLDER")
+    parser.add_argument("--machine", required=True, help="name of the folder for results")
+    parser.add_argument("--label", default="vulkan", help="end of the results' file names")
+    parser.add_argument("--date", help="default: today")
+    options = parser.parse_args()
+    try:
+        figures(options)
+    except Problem as problem:
+        sys.exit(str(problem))
+
+
+if __name__ == "__main__":
+    main()
