@@ -13,7 +13,7 @@ RL_DEVICE void linear_vec(const args::LinearArgs& a) {
     if (first_token >= tokens) return;
     size_t x_rows[kTokens];
     RL_UNROLL
-    for (uint32_t t = 0; t < kTokens; ++t) x_rows[t] = lesser(first_token + t, tokens - 1);
+    for (uint32_t t = 0; t < kTokens; ++t) x_rows[t] = in_each_lane(lesser(first_token + t, tokens - 1));
     const uint32_t step = grid_blocks() * kWaves * kRows;
     for (uint32_t first = (block_index().x * kWaves + wave_index()) * kRows; first < a.rows; first += step) {
         size_t rows[kRows];
@@ -41,7 +41,7 @@ RL_DEVICE void gated_vec(const args::LinearArgs& a) {
     if (first_token >= tokens) return;
     size_t x_rows[kTokens];
     RL_UNROLL
-    for (uint32_t t = 0; t < kTokens; ++t) x_rows[t] = lesser(first_token + t, tokens - 1);
+    for (uint32_t t = 0; t < kTokens; ++t) x_rows[t] = in_each_lane(lesser(first_token + t, tokens - 1));
     const uint32_t step = grid_blocks() * kWaves;
     for (uint32_t row = block_index().x * kWaves + wave_index(); row < a.rows; row += step) {
         const size_t rows[1] = {row};

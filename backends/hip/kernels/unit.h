@@ -109,14 +109,17 @@ RL_DEVICE void lane_products(const Matrix& w, const size_t (&rows)[kRows], const
                 s[r] = F::scales(w, rows[r] * units + u);
             }
             RL_UNROLL
-            for (uint32_t k = 0; k < 8; ++k) RL_UNROLL
-            for (int t = 0; t < kTokens; ++t) {
-                const auto x4 = load<Float4>(x, (x_rows[t] * units + u) * 8 + k);
+            for (uint32_t k = 0; k < 8; ++k) {
                 RL_UNROLL
-                for (int r = 0; r < kRows; ++r) RL_UNROLL
-                for (uint32_t e = 0; e < 4; ++e)
-                    sums[r * kTokens + t] =
-                        fused(decoded<F>(words[r], s[r], k, e), x4.d[e], sums[r * kTokens + t]);
+                for (int t = 0; t < kTokens; ++t) {
+                    const auto x4 = load<Float4>(x, (x_rows[t] * units + u) * 8 + k);
+                    RL_UNROLL
+                    for (int r = 0; r < kRows; ++r) RL_UNROLL
+                    for (uint32_t e = 0; e < 4; ++e)
+                        sums[r * kTokens + t] =
+                            fused(decoded<F>(words[r], s[r], k, e), x4.d[e], sums[r * kTokens + t]);
+                }
+                if constexpr (kWave == 64 && kTokens == 8) keep_order();
             }
         }
     }

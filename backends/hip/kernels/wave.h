@@ -119,6 +119,18 @@ RL_DEVICE T wave_fold(T value, Fold fold) {
     return value;
 }
 
+// A value that all lanes share, kept in a register of each lane: there are few scalar registers.
+RL_DEVICE size_t in_each_lane(size_t value) {
+    uint32_t low = uint32_t(value), high = uint32_t(uint64_t(value) >> 32);
+    asm("" : "+v"(low), "+v"(high));
+    return uint64_t(high) << 32 | low;
+}
+
+// Nothing is moved over this: loads started too early fill the registers.
+RL_DEVICE void keep_order() {
+    __builtin_amdgcn_sched_barrier(0);
+}
+
 RL_DEVICE float half_value(uint16_t bits) {
     return float(__builtin_bit_cast(_Float16, bits));
 }
@@ -245,6 +257,12 @@ RL_DEVICE float round_of(float x) {
 
 constexpr uint32_t kWaves = kThreads / kWave;  // of a block
 
+#if !defined(__HIP__)
+RL_DEVICE size_t in_each_lane(size_t value) {
+    return value;
+}
+RL_DEVICE void keep_order() {}
+#endif
 RL_DEVICE uint32_t lane_index() {
     return thread_index() % kWave;
 }
