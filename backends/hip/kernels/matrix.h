@@ -1,0 +1,210 @@
+// Products of 16 x 16 halfs with sums in f32, as the machine's matrix units do them; besides wave.h the only
+// file with intrinsics. A wave holds a tile together: which elements are a lane's is the machine's affair.
+// Both factors lie in shared memory along the dimension that is summed over, rows `stride` halfs apart and
+// aligned to 16 bytes.
+//   RDNA 3, 4: WMMA; CDNA: MFMA; NVIDIA: mma with tensor cores; RDNA 2 has pairwise dot products alone; on
+//   the host one lane holds all.
+#pragma once
+
+#include "kernels/wave.h"
+
+namespace redline::hip {
+
+constexpr uint32_t kMatrixSize = 16;
+
+#if defined(__HIP__)
+
+using Halfs2 = _Float16 __attribute__((ext_vector_type(2)));
+using Halfs4 = _Float16 __attribute__((ext_vector_type(4)));
+using Halfs8 = _Float16 __attribute__((ext_vector_type(8)));
+using Halfs16 = _Float16 __attribute__((ext_vector_type(16)));
+using Floats4 = float __attribute__((ext_vector_type(4)));
+using Floats8 = float __attribute__((ext_vector_type(8)));
+
+// The low halfs of two words, or the high ones, are one pair: rounded to nearest.
+RL_DEVICE uint32_t half_pair(float low, float high) {
+    const Halfs2 pair = {_Float16(low), _Float16(high)};
+    return __builtin_bit_cast(uint32_t, pair);
+}
+
+#if defined(__GFX9__)
+
+constexpr uint32_t kSumsPerLane = 4;
+struct MatrixTile {
+    Halfs4 d;
+};
+struct MatrixSums {
+    Floats4 d;
+};
+RL_DEVICE MatrixTile load_tile(const uint16_t* tile, uint32_t stride) {
+    const uint32_t lane = lane_index();
+    return {*reinterpret_cast<const Halfs4*>(tile + lane % 16 * stride + lane / 16 * 4)};
+}
+RL_DEVICE void multiply_add(const MatrixTile& a, const MatrixTile& b, MatrixSums& sums) {
+    sums.d = __builtin_amdgcn_mfma_f32_16x16x16f16(a.d, b.d, sums.d, 0, 0, 0);
+}
+RL_DEVICE uint32_t sum_row(uint32_t i) {
+    return lane_index() / 16 * 4 + i;
+}
+
+#elif defined(__GFX12__)
+
+constexpr uint32_t kSumsPerLane = 8;
+struct MatrixTile {
+    Halfs8 d;
+};
+struct MatrixSums {
+    Floats8 d;
+};
+RL_DEVICE MatrixTile load_tile(const uint16_t* tile, uint32_t stride) {
+    const uint32_t lane = lane_index();
+    return {*reinterpret_cast<const Halfs8*>(tile + lane % 16 * stride + lane / 16 * 8)};
+}
+RL_DEVICE void multiply_add(const MatrixTile& a, const MatrixTile& b, MatrixSums& sums) {
+    sums.d = __builtin_amdgcn_wmma_f32_16x16x16_f16_w32_gfx12(a.d, b.d, sums.d);
+}
+RL_DEVICE uint32_t sum_row(uint32_t i) {
+    return lane_index() / 16 * 8 + i;
+}
+
+#elif defined(__GFX11__)
+
+constexpr uint32_t kSumsPerLane = 8;
+// Lanes 16 .. 31 hold what lanes 0 .. 15 do.
+struct MatrixTile {
+    Halfs16 d;
+};
+struct MatrixSums {
+    Floats8 d;
+};
+RL_DEVICE MatrixTile load_tile(const uint16_t* tile, uint32_t stride) {
+    const auto* row = reinterpret_cast<const Halfs8*>(tile + lane_index() % 16 * stride);
+    const Halfs8 low = row[0], high = row[1];
+    return {__builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)};
+}
+RL_DEVICE void multiply_add(const MatrixTile& a, const MatrixTile& b, MatrixSums& sums) {
+    sums.d = __builtin_amdgcn_wmma_f32_16x16x16_f16_w32(a.d, b.d, sums.d);
+}
+RL_DEVICE uint32_t sum_row(uint32_t i) {
+    return i * 2 + lane_index() / 16;
+}
+
+#else
+
+constexpr uint32_t kSumsPerLane = 8;
+// A lane's row of the tile as the second factor. Of the first it needs eight rows, which are read from shared
+// memory as they are used: all of a wave's half read the same.
+struct MatrixTile {
+    const uint16_t* rows;
+    uint32_t stride;
+    Words4 low, high;
+};
+struct MatrixSums {
+    float d[8];
+};
+RL_DEVICE MatrixTile load_tile(const uint16_t* tile, uint32_t stride) {
+    const auto* row = reinterpret_cast<const Words4*>(tile + lane_index() % 16 * stride);
+    return {tile + lane_index() / 16 * 8 * stride, stride, row[0], row[1]};
+}
+RL_DEVICE void multiply_add(const MatrixTile& a, const MatrixTile& b, MatrixSums& sums) {
+    const auto dot = [](uint32_t x, uint32_t y, float sum) {
+        return __builtin_amdgcn_fdot2(__builtin_bit_cast(Halfs2, x), __builtin_bit_cast(Halfs2, y), sum,
+                                      false);
+    };
+    RL_UNROLL
+    for (uint32_t i = 0; i < 8; ++i) {
+        const auto* row = reinterpret_cast<const Words4*>(a.rows + i * a.stride);
+        const Words4 low = row[0], high = row[1];
+        RL_UNROLL
+        for (uint32_t k = 0; k < 4; ++k) sums.d[i] = dot(low.d[k], b.low.d[k], sums.d[i]);
+        RL_UNROLL
+        for (uint32_t k = 0; k < 4; ++k) sums.d[i] = dot(high.d[k], b.high.d[k], sums.d[i]);
+    }
+}
+RL_DEVICE uint32_t sum_row(uint32_t i) {
+    return lane_index() / 16 * 8 + i;
+}
+
+#endif
+
+RL_DEVICE uint32_t sum_column(uint32_t) {
+    return lane_index() % 16;
+}
+
+#elif defined(__CUDACC__)
+
+constexpr uint32_t kSumsPerLane = 8;
+struct MatrixTile {
+    uint32_t d[4];
+};
+struct MatrixSums {
+    float d[8];
+};
+RL_DEVICE uint32_t half_pair(float low, float high) {
+    uint32_t pair;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair;
+}
+RL_DEVICE MatrixTile load_tile(const uint16_t* tile, uint32_t stride) {
+    const uint32_t lane = lane_index();
+    const auto address = uint32_t(__cvta_generic_to_shared(tile + lane % 16 * stride + lane / 16 * 8));
+    MatrixTile out;
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(out.d[0]), "=r"(out.d[1]), "=r"(out.d[2]), "=r"(out.d[3])
+                 : "r"(address)
+                 : "memory");
+    return out;
+}
+RL_DEVICE void multiply_add(const MatrixTile& a, const MatrixTile& b, MatrixSums& sums) {
+    RL_UNROLL
+    for (uint32_t n = 0; n < 2; ++n) {
+        float* s = sums.d + n * 4;
+        asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+            "{%0, %1, %2, %3};"
+            : "+f"(s[0]), "+f"(s[1]), "+f"(s[2]), "+f"(s[3])
+            : "r"(a.d[0]), "r"(a.d[1]), "r"(a.d[2]), "r"(a.d[3]), "r"(b.d[n]), "r"(b.d[n + 2]));
+    }
+}
+RL_DEVICE uint32_t sum_row(uint32_t i) {
+    return lane_index() / 4 + (i & 2u) * 4;
+}
+RL_DEVICE uint32_t sum_column(uint32_t i) {
+    return lane_index() % 4 * 2 + (i & 1u) + (i & 4u) * 2;
+}
+
+#else
+
+constexpr uint32_t kSumsPerLane = 256;
+struct MatrixTile {
+    const uint16_t* tile;
+    uint32_t stride;
+};
+struct MatrixSums {
+    float d[256];
+};
+RL_DEVICE uint32_t half_pair(float low, float high) {
+    return uint32_t(half_bits(low)) | uint32_t(half_bits(high)) << 16;
+}
+RL_DEVICE MatrixTile load_tile(const uint16_t* tile, uint32_t stride) {
+    return {tile, stride};
+}
+RL_DEVICE void multiply_add(const MatrixTile& a, const MatrixTile& b, MatrixSums& sums) {
+    for (uint32_t row = 0; row < 16; ++row)
+        for (uint32_t column = 0; column < 16; ++column)
+            for (uint32_t k = 0; k < 16; ++k)
+                sums.d[row * 16 + column] +=
+                    half_value(a.tile[row * a.stride + k]) * half_value(b.tile[column * b.stride + k]);
+}
+RL_DEVICE uint32_t sum_row(uint32_t i) {
+    return i / 16;
+}
+RL_DEVICE uint32_t sum_column(uint32_t i) {
+    return i % 16;
+}
+
+#endif
+
+// sums(row, column) += the row of a . the row of b: load_tile() of both, multiply_add(); element i of a lane
+// is that of sum_row(i) and sum_column(i).
+
+}  // namespace redline::hip
