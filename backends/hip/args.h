@@ -67,6 +67,61 @@ struct LinearArgs {
     uint32_t act;
 };
 
+// One of the matrices that share their activations.
+struct DotPart {
+    Matrix w;
+    float* y;           // (tokens, rows)
+    const float* bias;  // null: none
+    uint32_t rows;
+};
+
+// Products in int8. The grid's blocks quantize one row by themselves, or several were prepared.
+struct DotArgs {
+    const Step* step;
+    DotPart parts[3];      // of a gated kernel the second is `up`
+    uint32_t begin[3];     // the first row of each among the rows of all; of those not there beyond all
+    uint32_t rows;         // of all
+    const float* x;        // (tokens, cols)
+    const void* prepared;  // (tokens, cols / 32) of kDotUnitBytes
+    const float* gain;     // null: no norm
+    float eps;
+    uint32_t cols;
+    uint32_t first_token;
+    uint32_t of_outputs;
+    uint32_t accumulate;
+    uint32_t act;
+};
+constexpr uint32_t kDotUnitBytes = 48;  // codes of 32 activations, their scale and sums
+
+// Activations for kernels of many or several tokens.
+struct PrepareArgs {
+    const Step* step;
+    const float* x;
+    const float* gain;  // null: no norm
+    void* to;           // units of kDotUnitBytes, or halfs
+    float* row_scales;  // with halfs: what a row of them is to be multiplied by
+    uint32_t cols;
+    uint32_t of_outputs;
+    float eps;
+};
+
+// Products on matrix units.
+struct TileArgs {
+    const Step* step;
+    Matrix w;
+    Matrix up;               // gated kernels only
+    const uint16_t* halves;  // (tokens, cols)
+    const float* row_scales;
+    float* y;           // (tokens, rows)
+    const float* bias;  // null: none
+    uint32_t rows;
+    uint32_t cols;
+    uint32_t first_token;
+    uint32_t of_outputs;
+    uint32_t accumulate;
+    uint32_t act;
+};
+
 struct ExpertArgs {
     const Step* step;
     Matrix w;

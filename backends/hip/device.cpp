@@ -160,8 +160,8 @@ Result<Function> Device::kernel(const std::string& module, const std::string& na
 
 Status Device::launch(Function function, const Launch& shape, const void* args) {
     void* parameters[] = {const_cast<void*>(args)};
-    return checked(call().launch(function, shape.x, shape.y, shape.z, shape.threads, 1, 1, 0, stream_,
-                                 parameters, nullptr),
+    return checked(call().launch(function, shape.x, shape.y, shape.z, shape.threads, 1, 1, shape.shared,
+                                 stream_, parameters, nullptr),
                    "launching a kernel");
 }
 

@@ -21,6 +21,8 @@ struct DeviceReport {
     uint64_t memory_total = 0;
     uint64_t memory_free = 0;
     uint32_t wave() const { return target.starts_with("gfx9") ? 64 : 32; }
+    // Of a block of the kernels in kernels/dot.h: wide blocks prepare their activations less often.
+    uint32_t dot_threads() const { return target.starts_with("sm_") ? 512 : 256; }
     // What can be planned with.
     uint64_t budget() const;
 };
@@ -34,6 +36,7 @@ Result<DeviceReport> choose_device(const std::vector<DeviceReport>& devices, con
 struct Launch {
     uint32_t x = 1, y = 1, z = 1;  // blocks
     uint32_t threads = 128;
+    uint32_t shared = 0;  // bytes of shared memory whose size the launch says
 };
 
 class Device {

@@ -1,116 +1,250 @@
 // Linear, LinearGroup and Gated: products of one set of activations with one to three matrices.
 #include "steps.h"
 
+#include <array>
+
 namespace redline::hip {
 
 namespace {
 
-constexpr uint32_t kRowsPerWave =
-    2;                          // two share each load of the activations; as kernels/format_kernels.h has it
-constexpr uint32_t kTile = 64;  // of linear_tile, both ways
+constexpr uint32_t kRowsPerWave = 2;  // share each load of the activations; as kernels/ has it
+constexpr uint32_t kTile = 64;        // of linear_tile, both ways
 constexpr uint32_t kTileThreads = 256;
+constexpr uint32_t kDotBlocksPerUnit = 2;  // more would only prepare activations more often
 
-Status launch_few(Launcher& launcher, const View& view, const Product& p) {
-    const args::LinearArgs args = linear_args(view, p);
-    const std::string module = view.weights[p.w].layout->name;
-    const uint32_t tokens = power_of_two(p.rows);
+struct Part {
+    Weight w;
+    Weight bias;
+    Slot y;
+};
+
+std::string module_of(const View& view, Weight w) {
+    return view.weights[w].layout->name;
+}
+
+args::LinearArgs linear_args(const View& view, const Part& part, const float* x, bool accumulate) {
+    const Shape& shape = view.plan.weight(part.w).tensor.shape;
+    args::LinearArgs args = {};
+    args.step = view.step;
+    args.w = view.weights[part.w].matrix();
+    args.x = x;
+    args.y = view.slot(part.y);
+    args.bias = view.vector(part.bias);
+    args.rows = uint32_t(shape.rows);
+    args.cols = uint32_t(shape.cols);
+    args.of_outputs = view.of_outputs(part.y);
+    args.accumulate = accumulate;
+    return args;
+}
+
+Status launch_vector(Launcher& launcher, const std::string& module, const args::LinearArgs& args,
+                     uint32_t tokens) {
     return launcher.launch(module, fmt::format("linear_{}_{}", tokens, module),
                            {row_blocks(args.rows, kRowsPerWave, launcher.device()), 1, 1, kThreads}, args);
 }
 
-// Rows are cut so that no launch takes long.
-Status launch_many(Launcher& launcher, const View& view, const Product& p) {
-    args::LinearArgs args = linear_args(view, p);
-    const std::string module = view.weights[p.w].layout->name;
-    const double per_row = 2.0 * double(args.rows) * double(args.cols);
-    const double fit = std::clamp(Launcher::kFlopsPerLaunch / per_row / kTile, 1.0, 1000.0);
-    const uint32_t step = uint32_t(fit) * kTile;
-    for (uint32_t first = 0; first < p.rows; first += step) {
-        const uint32_t rows = std::min(step, p.rows - first);
-        args.first_token = first;
-        RL_TRY(launcher.launch(module, "linear_tile_" + module,
-                               {(args.rows + kTile - 1) / kTile, (rows + kTile - 1) / kTile, 1, kTileThreads},
-                               args, per_row * rows));
-    }
+// Rows are cut so that no launch takes long: cut(first row, rows).
+template <typename Cut>
+Status in_slices(uint32_t rows, double flops_per_row, uint32_t tile, Cut cut) {
+    const double fit = std::clamp(Launcher::kFlopsPerLaunch / flops_per_row / tile, 1.0, 1000.0);
+    const uint32_t step = uint32_t(fit) * tile;
+    for (uint32_t first = 0; first < rows; first += step) RL_TRY(cut(first, std::min(step, rows - first)));
     return {};
+}
+
+Status launch_tiles(Launcher& launcher, const std::string& module, args::LinearArgs args, uint32_t rows) {
+    const double per_row = 2.0 * double(args.rows) * double(args.cols);
+    return in_slices(rows, per_row, kTile, [&](uint32_t first, uint32_t count) {
+        args.first_token = first;
+        return launcher.launch(
+            module, "linear_tile_" + module,
+            {(args.rows + kTile - 1) / kTile, (count + kTile - 1) / kTile, 1, kTileThreads}, args,
+            per_row * count);
+    });
+}
+
+args::TileArgs tile_args(const View& view, const Part& part, const Activations& x) {
+    const args::LinearArgs linear = linear_args(view, part, nullptr, false);
+    args::TileArgs args = {};
+    args.step = view.step;
+    args.w = linear.w;
+    args.halves = static_cast<const uint16_t*>(x.prepared());
+    args.row_scales = x.row_scales();
+    args.y = linear.y;
+    args.bias = linear.bias;
+    args.rows = linear.rows;
+    args.cols = linear.cols;
+    args.of_outputs = linear.of_outputs;
+    return args;
+}
+
+// Tiles of 128 x 128, or of 64 x 64 where those would leave multiprocessors without work.
+Status launch_matrices(Launcher& launcher, const std::string& module, args::TileArgs args, uint32_t rows) {
+    const auto blocks = [](uint64_t n, uint32_t tile) { return uint32_t((n + tile - 1) / tile); };
+    const bool large =
+        blocks(args.rows, 128) * blocks(rows, 128) * 3 >= 2 * launcher.device().report().multiprocessors;
+    const uint32_t tile = args.up.data || large ? 128 : 64, own_rows = args.up.data ? tile / 2 : tile;
+    const std::string kernel =
+        args.up.data ? "gated_matrix_" + module : fmt::format("linear_matrix_{}_{}", tile, module);
+    const double per_row = (args.up.data ? 4.0 : 2.0) * double(args.rows) * double(args.cols);
+    return in_slices(rows, per_row, tile, [&](uint32_t first, uint32_t count) {
+        args.first_token = first;
+        return launcher.launch(module, kernel,
+                               {blocks(count, tile), blocks(args.rows, own_rows), 1, kTileThreads}, args,
+                               per_row * count);
+    });
+}
+
+args::DotArgs dot_args(const View& view, std::span<const Part> parts, const Activations& x, bool accumulate) {
+    constexpr uint32_t kNever = 0xFFFFFFFFu;
+    args::DotArgs args = {};
+    for (size_t i = 0; i < std::size(args.parts); ++i) {
+        args.begin[i] = kNever;
+        if (i >= parts.size()) continue;
+        const args::LinearArgs linear = linear_args(view, parts[i], nullptr, false);
+        args.begin[i] = args.rows;
+        args.parts[i] = {linear.w, linear.y, linear.bias, linear.rows};
+        args.rows += linear.rows;
+        args.cols = linear.cols;
+        args.of_outputs = linear.of_outputs;
+    }
+    args.step = view.step;
+    args.x = x.raw();
+    args.prepared = x.prepared();
+    args.gain = view.vector(x.norm().gain);
+    args.eps = x.norm().eps;
+    args.accumulate = accumulate;
+    return args;
+}
+
+// `kernel`: "linear_dot". All rows of a step of few in one launch.
+Status launch_dots(Launcher& launcher, const std::string& kernel, const std::string& module,
+                   const args::DotArgs& args, uint32_t rows, Path path, uint32_t rows_per_wave) {
+    const Device& device = launcher.device();
+    const bool own = path == Path::dot_own;
+    Launch shape;
+    shape.threads = device.report().dot_threads();
+    shape.x = blocks_for(args.rows, uint64_t(rows_per_wave) * (shape.threads / device.report().wave()));
+    if (own) shape.x = std::min(shape.x, std::max(64u, device.report().multiprocessors * kDotBlocksPerUnit));
+    shape.shared = own ? own_bytes(args.cols) : 0;
+    const std::string tokens = own ? "own" : std::to_string(std::max(2u, power_of_two(rows)));
+    return launcher.launch(module, fmt::format("{}_{}_{}", kernel, tokens, module), shape, args);
 }
 
 class ProductKernel : public HipKernel {
 public:
-    struct Part {
-        Weight w;
-        Weight bias;
-        Slot y;
-    };
-    ProductKernel(Slot x, Norm norm, std::vector<Part> parts, bool accumulate)
-        : x_(x), norm_(norm), parts_(std::move(parts)), accumulate_(accumulate) {}
+    ProductKernel(Slot x, Norm norm, std::vector<Part> parts, bool accumulate, const Plan& plan)
+        : x_(x), norm_(norm), parts_(std::move(parts)), accumulate_(accumulate) {
+        for (const Part& part : parts_) tensors_.push_back(plan.weight(part.w).tensor);
+    }
 
-    uint64_t scratch(const Plan& plan) const override { return norm_ ? aligned(plan.slot_bytes(x_)) : 0; }
+    Precision precision(uint64_t rows) const override {
+        Precision loosest = Precision::f32;
+        for (const Tensor& tensor : tensors_)
+            loosest = std::max(loosest, precision_of(path_of(*tensor.format, tensor.shape.cols, rows)));
+        return loosest;
+    }
+
+    uint64_t scratch(const Plan& plan) const override { return Activations::scratch(plan, x_); }
 
     Status launch(Launcher& launcher, const View& view) const override {
-        const float* x = view.slot(x_);
-        if (norm_) {
-            x = view.scratch_at(0);
-            RL_TRY(launch_norm(launcher, view, x_, norm_, view.width(x_), view.scratch_at(0)));
+        const uint32_t rows = view.rows_of(x_);
+        std::vector<Path> paths;
+        for (const Tensor& tensor : tensors_)
+            paths.push_back(path_of(*tensor.format, tensor.shape.cols, rows));
+        Activations x(x_, norm_);
+        RL_TRY(x.prepare(launcher, view, paths));
+        for (size_t i = 0; i < parts_.size();) {
+            // Matrices of one format share a launch of a dot kernel.
+            size_t end = i + 1;
+            while (end < parts_.size() && tensors_[end].format == tensors_[i].format) ++end;
+            const bool dots = paths[i] == Path::dot_own || paths[i] == Path::dot_prepared;
+            if (!dots) end = i + 1;
+            RL_TRY(launch_parts(launcher, view, x, std::span(parts_).subspan(i, end - i), paths[i], rows));
+            i = end;
         }
-        for (const Part& part : parts_)
-            RL_TRY(launch_product(launcher, view,
-                                  {part.w, x, view.slot(part.y), view.rows_of(part.y),
-                                   view.of_outputs(part.y), part.bias, accumulate_}));
         return {};
     }
 
 private:
+    Status launch_parts(Launcher& launcher, const View& view, const Activations& x,
+                        std::span<const Part> parts, Path path, uint32_t rows) const {
+        const std::string module = module_of(view, parts[0].w);
+        if (path == Path::matrices) {
+            args::TileArgs args = tile_args(view, parts[0], x);
+            args.accumulate = accumulate_;
+            return launch_matrices(launcher, module, args, rows);
+        }
+        if (path == Path::floats || path == Path::tiles) {
+            const args::LinearArgs args = linear_args(view, parts[0], x.floats(), accumulate_);
+            return path == Path::tiles ? launch_tiles(launcher, module, args, rows)
+                                       : launch_vector(launcher, module, args, power_of_two(rows));
+        }
+        return launch_dots(launcher, "linear_dot", module, dot_args(view, parts, x, accumulate_), rows, path,
+                           kRowsPerWave);
+    }
+
     Slot x_;
     Norm norm_;
     std::vector<Part> parts_;
     bool accumulate_;
+    std::vector<Tensor> tensors_;
 };
 
 class GatedKernel : public HipKernel {
 public:
-    explicit GatedKernel(const Gated& op) : op_(op) {}
+    GatedKernel(const Gated& op, const Plan& plan) : op_(op), tensor_(plan.weight(op.gate).tensor) {}
 
-    // The normed activations, then the product with `up`.
+    Precision precision(uint64_t rows) const override { return precision_of(path(rows)); }
+
+    // The activations, then, in f32, the product with `up`.
     uint64_t scratch(const Plan& plan) const override {
-        return aligned(plan.slot_bytes(op_.x)) + aligned(plan.slot_bytes(op_.y));
+        return Activations::scratch(plan, op_.x) + aligned(plan.slot_bytes(op_.y));
     }
 
     Status launch(Launcher& launcher, const View& view) const override {
-        const float* x = view.slot(op_.x);
-        if (op_.norm) {
-            x = view.scratch_at(0);
-            RL_TRY(launch_norm(launcher, view, op_.x, op_.norm, view.width(op_.x), view.scratch_at(0)));
+        const uint32_t rows = view.rows_of(op_.y);
+        const Path way = path(rows);
+        Activations x(op_.x, op_.norm);
+        RL_TRY(x.prepare(launcher, view, std::span(&way, 1)));
+        const std::array<Part, 2> parts = {{{op_.gate, {}, op_.y}, {op_.up, {}, op_.y}}};
+        const std::string module = module_of(view, op_.gate);
+        if (way == Path::floats || way == Path::tiles) return launch_apart(launcher, view, x, parts, way);
+        if (way == Path::matrices) {
+            args::TileArgs args = tile_args(view, parts[0], x);
+            args.up = view.weights[op_.up].matrix();
+            args.act = uint32_t(op_.act);
+            return launch_matrices(launcher, module, args, rows);
         }
-        const Product gate{op_.gate, x, view.slot(op_.y), view.rows_of(op_.y), view.of_outputs(op_.y)};
-        return gate.rows <= kFewRows ? launch_both(launcher, view, gate) : launch_apart(launcher, view, gate);
+        args::DotArgs args = dot_args(view, parts, x, false);
+        args.rows = args.parts[0].rows;
+        args.act = uint32_t(op_.act);
+        return launch_dots(launcher, "gated_dot", module, args, rows, way, 1);
     }
 
 private:
-    Status launch_both(Launcher& launcher, const View& view, const Product& gate) const {
-        args::LinearArgs args = linear_args(view, gate);
-        args.up = view.weights[op_.up].matrix();
-        args.act = uint32_t(op_.act);
-        const std::string module = view.weights[op_.gate].layout->name;
-        return launcher.launch(module, fmt::format("gated_{}_{}", power_of_two(gate.rows), module),
-                               {row_blocks(args.rows, 1, launcher.device()), 1, 1, kThreads}, args);
-    }
+    Path path(uint64_t rows) const { return path_of(*tensor_.format, tensor_.shape.cols, rows); }
 
-    Status launch_apart(Launcher& launcher, const View& view, const Product& gate) const {
-        float* raised = view.scratch_at(aligned(view.plan.slot_bytes(op_.x)));
-        Product up = gate;
-        up.w = op_.up;
-        up.y = raised;
-        RL_TRY(launch_product(launcher, view, gate));
-        RL_TRY(launch_product(launcher, view, up));
-        const args::ElementArgs args = {view.step,         gate.y,          raised,           gate.y,
-                                        view.width(op_.y), gate.of_outputs, uint32_t(op_.act)};
+    Status launch_apart(Launcher& launcher, const View& view, const Activations& x,
+                        std::span<const Part> parts, Path way) const {
+        const uint32_t rows = view.rows_of(op_.y);
+        const std::string module = module_of(view, op_.gate);
+        float* raised = view.scratch_at(Activations::scratch(view.plan, op_.x));
+        for (size_t i = 0; i < parts.size(); ++i) {
+            args::LinearArgs args = linear_args(view, parts[i], x.floats(), false);
+            if (i == 1) args.y = raised;
+            RL_TRY(way == Path::tiles ? launch_tiles(launcher, module, args, rows)
+                                      : launch_vector(launcher, module, args, power_of_two(rows)));
+        }
+        float* y = view.slot(op_.y);
+        const args::ElementArgs args = {
+            view.step, y, raised, y, view.width(op_.y), view.of_outputs(op_.y), uint32_t(op_.act)};
         return launcher.launch("vector", "act_mul",
-                               {blocks_for(uint64_t(args.width) * gate.rows, kThreads), 1, 1, kThreads},
-                               args);
+                               {blocks_for(uint64_t(args.width) * rows, kThreads), 1, 1, kThreads}, args);
     }
 
     Gated op_;
+    Tensor tensor_;
 };
 
 bool has_layout(const Plan& plan, Weight w) {
@@ -119,45 +253,43 @@ bool has_layout(const Plan& plan, Weight w) {
 
 }  // namespace
 
-args::LinearArgs linear_args(const View& view, const Product& p) {
-    const Shape& shape = view.plan.weight(p.w).tensor.shape;
+Status launch_floats(Launcher& launcher, const View& view, Weight w, const float* x, float* y,
+                     uint32_t rows) {
+    const Shape& shape = view.plan.weight(w).tensor.shape;
+    const std::string module = module_of(view, w);
     args::LinearArgs args = {};
     args.step = view.step;
-    args.w = view.weights[p.w].matrix();
-    args.x = p.x;
-    args.y = p.y;
-    args.bias = view.vector(p.bias);
+    args.w = view.weights[w].matrix();
+    args.x = x;
+    args.y = y;
     args.rows = uint32_t(shape.rows);
     args.cols = uint32_t(shape.cols);
-    args.of_outputs = p.of_outputs;
-    args.accumulate = p.accumulate;
-    return args;
-}
-
-Status launch_product(Launcher& launcher, const View& view, const Product& product) {
-    return product.rows <= kFewRows ? launch_few(launcher, view, product)
-                                    : launch_many(launcher, view, product);
+    const uint32_t tokens = rows == 1 ? 1 : kFewRows;
+    return launcher.launch(
+        module, fmt::format("linear_{}_{}", tokens, module),
+        {row_blocks(args.rows, kRowsPerWave, launcher.device()), (rows + tokens - 1) / tokens, 1, kThreads},
+        args, 2.0 * double(args.rows) * double(args.cols) * rows);
 }
 
 std::unique_ptr<Kernel> make_product_kernel(const Op& op, const Plan& plan, const Device&) {
     if (const auto* o = std::get_if<Linear>(&op)) {
         if (!has_layout(plan, o->w)) return nullptr;
-        return std::make_unique<ProductKernel>(
-            o->x, o->norm, std::vector<ProductKernel::Part>{{o->w, o->bias, o->y}}, o->accumulate);
+        return std::make_unique<ProductKernel>(o->x, o->norm, std::vector<Part>{{o->w, o->bias, o->y}},
+                                               o->accumulate, plan);
     }
     if (const auto* o = std::get_if<LinearGroup>(&op)) {
-        std::vector<ProductKernel::Part> parts;
+        std::vector<Part> parts;
         for (uint32_t i = 0; i < o->count; ++i) {
             if (!has_layout(plan, o->parts[i].w)) return nullptr;
             parts.push_back({o->parts[i].w, o->parts[i].bias, o->parts[i].y});
         }
-        return std::make_unique<ProductKernel>(o->x, o->norm, std::move(parts), false);
+        return std::make_unique<ProductKernel>(o->x, o->norm, std::move(parts), false, plan);
     }
     if (const auto* o = std::get_if<Gated>(&op)) {
         // One kernel reads both, so they must be of one format; else they are decomposed.
         if (plan.weight(o->gate).tensor.format != plan.weight(o->up).tensor.format) return nullptr;
         if (!has_layout(plan, o->gate)) return nullptr;
-        return std::make_unique<GatedKernel>(*o);
+        return std::make_unique<GatedKernel>(*o, plan);
     }
     return nullptr;
 }

@@ -32,17 +32,49 @@ inline uint32_t row_blocks(uint64_t rows, uint32_t per_wave, const Device& devic
 // y = norm(x) over groups of `width`.
 Status launch_norm(Launcher& launcher, const View& view, Slot x, const Norm& norm, uint32_t width, float* y);
 
-// A product of rows with a weight: y (+)= w * x + bias.
-struct Product {
-    Weight w;
-    const float* x;  // (rows, cols)
-    float* y;        // (rows, rows of w)
-    uint32_t rows = 1;
-    uint32_t of_outputs = 0;
-    Weight bias = {};
-    bool accumulate = false;
+// How a product with a weight is computed.
+enum class Path : uint8_t {
+    floats,        // few rows, activations in f32
+    dot_own,       // one row, quantized to int8 by each block itself
+    dot_prepared,  // few rows, quantized to int8 beforehand
+    tiles,         // many rows, in f32
+    matrices,      // many rows, halfs on matrix units
 };
-Status launch_product(Launcher& launcher, const View& view, const Product& product);
-args::LinearArgs linear_args(const View& view, const Product& product);
+// `rows` of x; `cols` of the weight.
+Path path_of(const Format& format, uint64_t cols, uint64_t rows);
+Precision precision_of(Path path);
+// Shared memory for this many activations in int8; kMostShared at most.
+inline uint32_t own_bytes(uint64_t activations) {
+    return uint32_t(activations / 32 * args::kDotUnitBytes);
+}
+constexpr uint64_t kMostShared = 46 << 10;  // some of 48 KiB is left to sums
+
+// One set of activations as its products want it: as it is, normed, or prepared in a form of their path's.
+class Activations {
+public:
+    Activations(Slot x, const Norm& norm) : x_(x), norm_(norm) {}
+
+    // Of scratch, from offset 0, for plans of at most plan.max_rows.
+    static uint64_t scratch(const Plan& plan, Slot x);
+    // Launches what `paths` need; afterwards the products can be launched.
+    Status prepare(Launcher& launcher, const View& view, std::span<const Path> paths);
+
+    const float* raw() const { return raw_; }        // for dot_own, which norms by itself
+    const float* floats() const { return floats_; }  // normed
+    const void* prepared() const { return prepared_; }
+    const float* row_scales() const { return row_scales_; }  // matrices: per row
+    const Norm& norm() const { return norm_; }
+
+private:
+    Slot x_;
+    Norm norm_;
+    const float* raw_ = nullptr;
+    const float* floats_ = nullptr;
+    void* prepared_ = nullptr;
+    float* row_scales_ = nullptr;
+};
+
+// A product of rows with a weight in f32, whatever their number: y = w * x.
+Status launch_floats(Launcher& launcher, const View& view, Weight w, const float* x, float* y, uint32_t rows);
 
 }  // namespace redline::hip

@@ -1,16 +1,9 @@
 // Products with the matrices of the experts that the router chose.
 #pragma once
 
-#include "kernels/unit.h"
+#include "kernels/dot.h"
 
 namespace redline::hip {
-
-// The row of all experts' rows that `row` of this entry's expert is. An id that is no expert (the router saw
-// NaN) counts as expert 0, whose NaN scale carries the trouble on.
-RL_DEVICE size_t expert_row(const args::ExpertArgs& a, size_t entry, uint32_t row) {
-    const uint32_t id = uint32_t(a.ids[entry]);
-    return size_t(id < a.experts ? id : 0) * a.rows + row;
-}
 
 template <typename F>
 RL_DEVICE float entry_product(const args::ExpertArgs& a, const Matrix& w, size_t entry, uint32_t row) {

@@ -1,46 +1,72 @@
 // The kernels of one format: a generated source names the format.
 #pragma once
 
+#include "kernels/dot.h"
 #include "kernels/embed.h"
 #include "kernels/experts.h"
 #include "kernels/linear.h"
+#include "kernels/tile.h"
 
-#define RL_FORMAT_KERNELS(format)                             \
-    namespace redline::hip {                                  \
+#define RL_VECTOR_KERNEL(format, tokens)                           \
+    RL_KERNEL(128, linear_##tokens##_##format, args::LinearArgs) { \
+        linear_vec<format, tokens>(args);                          \
+    }
+#define RL_DOT_KERNELS(format, suffix, tokens, own)                         \
+    RL_KERNEL(kDotThreads, linear_dot_##suffix##_##format, args::DotArgs) { \
+        linear_dot<format, 2, tokens, own>(args);                           \
+    }                                                                       \
+    RL_KERNEL(kDotThreads, gated_dot_##suffix##_##format, args::DotArgs) {  \
+        gated_dot<format, tokens, own>(args);                               \
+    }
+
+// What all formats have; sums in f32 of activations in f32.
+#define RL_COMMON_KERNELS(format)                             \
     RL_KERNEL(128, embed_##format, args::EmbedArgs) {         \
         embed<format>(args);                                  \
     }                                                         \
-    RL_KERNEL(128, linear_1_##format, args::LinearArgs) {     \
-        linear_vec<format, 2, 1>(args);                       \
-    }                                                         \
-    RL_KERNEL(128, linear_2_##format, args::LinearArgs) {     \
-        linear_vec<format, 2, 2>(args);                       \
-    }                                                         \
-    RL_KERNEL(128, linear_4_##format, args::LinearArgs) {     \
-        linear_vec<format, 2, 4>(args);                       \
-    }                                                         \
-    RL_KERNEL(128, linear_8_##format, args::LinearArgs) {     \
-        linear_vec<format, 2, 8>(args);                       \
-    }                                                         \
-    RL_KERNEL(256, linear_tile_##format, args::LinearArgs) {  \
-        linear_tile<format>(args);                            \
-    }                                                         \
-    RL_KERNEL(128, gated_1_##format, args::LinearArgs) {      \
-        gated_vec<format, 1>(args);                           \
-    }                                                         \
-    RL_KERNEL(128, gated_2_##format, args::LinearArgs) {      \
-        gated_vec<format, 2>(args);                           \
-    }                                                         \
-    RL_KERNEL(128, gated_4_##format, args::LinearArgs) {      \
-        gated_vec<format, 4>(args);                           \
-    }                                                         \
-    RL_KERNEL(128, gated_8_##format, args::LinearArgs) {      \
-        gated_vec<format, 8>(args);                           \
-    }                                                         \
+    RL_VECTOR_KERNEL(format, 1)                               \
+    RL_VECTOR_KERNEL(format, 8)                               \
     RL_KERNEL(128, expert_##format, args::ExpertArgs) {       \
         expert_vec<format>(args);                             \
     }                                                         \
     RL_KERNEL(128, expert_gated_##format, args::ExpertArgs) { \
         expert_gated_vec<format>(args);                       \
-    }                                                         \
+    }
+
+#define RL_MATRIX_KERNELS(format)                                                  \
+    RL_DENSE_KERNEL(kTileThreads, 2, linear_matrix_128_##format, args::TileArgs) { \
+        linear_matrix<format, 128, 128, false>(args);                              \
+    }                                                                              \
+    RL_DENSE_KERNEL(kTileThreads, 3, linear_matrix_64_##format, args::TileArgs) {  \
+        linear_matrix<format, 64, 64, false>(args);                                \
+    }                                                                              \
+    RL_DENSE_KERNEL(kTileThreads, 2, gated_matrix_##format, args::TileArgs) {      \
+        linear_matrix<format, 128, 128, true>(args);                               \
+    }
+
+#define RL_QUANTIZED_KERNELS(format)                                      \
+    namespace redline::hip {                                              \
+    RL_COMMON_KERNELS(format)                                             \
+    RL_DOT_KERNELS(format, own, 1, true)                                  \
+    RL_DOT_KERNELS(format, 2, 2, false)                                   \
+    RL_DOT_KERNELS(format, 4, 4, false)                                   \
+    RL_DOT_KERNELS(format, 8, 8, false)                                   \
+    RL_MATRIX_KERNELS(format)                                             \
+    RL_KERNEL(kDotThreads, expert_dot_##format, args::ExpertArgs) {       \
+        expert_dot<format>(args);                                         \
+    }                                                                     \
+    RL_KERNEL(kDotThreads, expert_gated_dot_##format, args::ExpertArgs) { \
+        expert_gated_dot<format>(args);                                   \
+    }                                                                     \
+    }
+
+#define RL_FLOAT_KERNELS(format)                             \
+    namespace redline::hip {                                 \
+    RL_COMMON_KERNELS(format)                                \
+    RL_VECTOR_KERNEL(format, 2)                              \
+    RL_VECTOR_KERNEL(format, 4)                              \
+    RL_KERNEL(256, linear_tile_##format, args::LinearArgs) { \
+        linear_tile<format>(args);                           \
+    }                                                        \
+    RL_MATRIX_KERNELS(format)                                \
     }

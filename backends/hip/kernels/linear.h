@@ -1,13 +1,15 @@
-// Products with a matrix: for a few tokens a wave owns rows of it, for many a block owns a tile.
+// Products with a matrix in f32: for a few tokens a wave owns rows of it, for many a block owns a tile.
 #pragma once
 
 #include "kernels/unit.h"
 
 namespace redline::hip {
 
-// y[t][r] (+)= w[r] . x[t] + bias[r]. A wave owns kRows rows; the grid's y is over groups of kTokens tokens.
-template <typename F, int kRows, int kTokens>
+// y[t][r] (+)= w[r] . x[t] + bias[r]. A wave owns two rows, which share each load of the activations; the
+// grid's y is over groups of kTokens tokens.
+template <typename F, int kTokens>
 RL_DEVICE void linear_vec(const args::LinearArgs& a) {
+    constexpr int kRows = 2;
     const uint32_t tokens = rows_in_step(a.step, a.of_outputs);
     const uint32_t first_token = a.first_token + block_index().y * kTokens;
     if (first_token >= tokens) return;
@@ -33,30 +35,6 @@ RL_DEVICE void linear_vec(const args::LinearArgs& a) {
     }
 }
 
-// y[t][r] = act(w[r] . x[t]) * (up[r] . x[t]); otherwise as linear_vec.
-template <typename F, int kTokens>
-RL_DEVICE void gated_vec(const args::LinearArgs& a) {
-    const uint32_t tokens = rows_in_step(a.step, a.of_outputs);
-    const uint32_t first_token = a.first_token + block_index().y * kTokens;
-    if (first_token >= tokens) return;
-    size_t x_rows[kTokens];
-    RL_UNROLL
-    for (uint32_t t = 0; t < kTokens; ++t) x_rows[t] = in_each_lane(lesser(first_token + t, tokens - 1));
-    const uint32_t step = grid_blocks() * kWaves;
-    for (uint32_t row = block_index().x * kWaves + wave_index(); row < a.rows; row += step) {
-        const size_t rows[1] = {row};
-        float gates[kTokens] = {}, ups[kTokens] = {};
-        lane_products<F, 1, kTokens>(a.w, rows, a.x, x_rows, a.cols, gates);
-        lane_products<F, 1, kTokens>(a.up, rows, a.x, x_rows, a.cols, ups);
-        RL_UNROLL
-        for (uint32_t t = 0; t < kTokens; ++t) {
-            const float gate = wave_sum(gates[t]), up = wave_sum(ups[t]);
-            if (lane_index() == 0 && first_token + t < tokens)
-                a.y[x_rows[t] * a.rows + row] = apply_act(a.act, gate) * up;
-        }
-    }
-}
-
 constexpr uint32_t kTile = 64;         // rows and tokens of a block
 constexpr uint32_t kTileStride = 68;   // of a column of kTile, padded against bank conflicts
 constexpr uint32_t kTileColumns = 32;  // a unit
@@ -68,22 +46,12 @@ struct alignas(16) Tiles {  // by column
     float x[kTileColumns * kTileStride];
 };
 
-// The unit of one row of the tile, decoded.
+// 32 columns of one row of the tile.
 template <typename F>
 RL_DEVICE void load_weight_row(const args::LinearArgs& a, uint32_t row, uint32_t column, float* tile) {
-    if constexpr (F::kFloats) {
-        for (uint32_t c = 0; c < kTileColumns; ++c)
-            tile[c * kTileStride] =
-                column + c < a.cols ? F::element(a.w, size_t(row) * a.cols + column + c) : 0.0f;
-    } else {
-        const size_t unit = (size_t(row) * a.cols + column) / 32;
-        uint32_t words[8];
-        F::codes(a.w, unit, words);
-        const UnitScales s = F::scales(a.w, unit);
-        RL_UNROLL
-        for (uint32_t k = 0; k < 8; ++k) RL_UNROLL
-        for (uint32_t e = 0; e < 4; ++e) tile[(k * 4 + e) * kTileStride] = decoded<F>(words, s, k, e);
-    }
+    for (uint32_t c = 0; c < kTileColumns; ++c)
+        tile[c * kTileStride] =
+            column + c < a.cols ? F::element(a.w, size_t(row) * a.cols + column + c) : 0.0f;
 }
 
 // y[t][r] (+)= w[r] . x[t] + bias[r]: x over tiles of rows, y over tiles of tokens. A cell of 4 x 4 results

@@ -1,7 +1,7 @@
 // The kernels that know neither a weight's format nor the cache's type: work per row or per element.
 #include "args.h"
-#include "kernels/reduce.h"
-#include "kernels/unit.h"
+#include "kernels/dot.h"
+#include "kernels/matrix.h"
 
 namespace redline::hip {
 
@@ -25,6 +25,48 @@ RL_KERNEL(128, rms_norm, NormArgs) {
         for (uint32_t i = thread_index(); i < args.width; i += kThreads)
             args.y[group * args.width + i] = x[i] * scale * (args.gain ? args.gain[i] : 1.0f);
     }
+}
+
+// Rows in int8, normed where there is a gain. A block per row.
+RL_KERNEL(128, prepare_dots, PrepareArgs) {
+    RL_SHARED float parts[kWaves];
+    const uint32_t row = block_index().x, units = args.cols / 32;
+    if (row >= rows_in_step(args.step, args.of_outputs)) return;
+    const float* x = args.x + size_t(row) * args.cols;
+    const float scale = args.gain ? norm_scale<kThreads>(x, units, args.eps, parts) : 1.0f;
+    auto* to = static_cast<Words4*>(args.to) + size_t(row) * units * 3;
+    quantize_units<kThreads>(x, args.gain, scale, units, to, to + 1, reinterpret_cast<Float4*>(to + 2), 3);
+}
+
+// Rows as halfs, normed where there is a gain, each times a power of two that keeps it in range: the largest
+// goes to about 2^9, so that sums of small ones keep their bits as well. A block per row.
+RL_KERNEL(128, prepare_halves, PrepareArgs) {
+    RL_SHARED float parts[kWaves];
+    const uint32_t row = block_index().x;
+    if (row >= rows_in_step(args.step, args.of_outputs)) return;
+    const float* x = args.x + size_t(row) * args.cols;
+    float squares = 0.0f, most = 0.0f;
+    for (uint32_t i = thread_index(); i < args.cols / 4; i += kThreads) {
+        const auto v = load<Float4>(x, i);
+        RL_UNROLL
+        for (uint32_t e = 0; e < 4; ++e) {
+            squares = fused(v.d[e], v.d[e], squares);
+            most = larger(__builtin_fabsf(args.gain ? v.d[e] * args.gain[i * 4 + e] : v.d[e]), most);
+        }
+    }
+    float scale = 1.0f;
+    if (args.gain) scale = 1.0f / root_of(block_sum(squares, parts) / float(args.cols) + args.eps);
+    const uint32_t bits = float_bits(block_max(most, parts) * scale), own = (bits >> 23) & 255u,
+                   exponent = own < 40u ? 40u : lesser(own, 215u);
+    const float up = bits_float((254u + 9u - exponent) << 23) * scale;
+    auto* to = static_cast<uint16_t*>(args.to) + size_t(row) * args.cols;
+    for (uint32_t i = thread_index(); i < args.cols / 4; i += kThreads) {
+        auto v = load<Float4>(x, i);
+        RL_UNROLL
+        for (uint32_t e = 0; e < 4; ++e) v.d[e] = v.d[e] * up * (args.gain ? args.gain[i * 4 + e] : 1.0f);
+        reinterpret_cast<Words2*>(to)[i] = {{half_pair(v.d[0], v.d[1]), half_pair(v.d[2], v.d[3])}};
+    }
+    if (thread_index() == 0) args.row_scales[row] = bits_float((exponent - 9u) << 23);
 }
 
 // y += x.

@@ -1,6 +1,9 @@
 // What differs between the machines that run the kernels, and nothing else: the only file with intrinsics.
 // AMD (clang, no headers of ROCm), NVIDIA (nvcc), and the host, where a block is one thread that is a wave of
 // one lane and barriers are nothing, so that tests can run the kernels as they are.
+//   RL_KERNEL(threads, name, Args)                defines a kernel for blocks of `threads`
+//   RL_DENSE_KERNEL(threads, blocks, name, Args)  one of which `blocks` blocks should fit a multiprocessor
+//   RL_SHARED_POOL(name)                          shared memory whose size the launch says
 #pragma once
 
 #include <cstddef>
@@ -14,13 +17,22 @@
 #define RL_KERNEL(threads, name, Args)                                                           \
     extern "C" __attribute__((global, amdgpu_flat_work_group_size(threads, threads))) void name( \
         const Args args)
+#define RL_DENSE_KERNEL(threads, blocks, name, Args) RL_KERNEL(threads, name, Args)
+#define RL_SHARED_POOL(name) extern __attribute__((shared)) Words4 name[]
 #define RL_UNROLL _Pragma("unroll")
+#define RL_PRAGMA(text) _Pragma(#text)
+#define RL_UNROLL_BY(n) RL_PRAGMA(unroll n)
 #elif defined(__CUDACC__)
 #define RL_DEVICE __device__ __forceinline__
 #define RL_SHARED __shared__
 #define RL_KERNEL(threads, name, Args) \
     extern "C" __global__ void __launch_bounds__(threads) name(const Args args)
+#define RL_DENSE_KERNEL(threads, blocks, name, Args) \
+    extern "C" __global__ void __launch_bounds__(threads, blocks) name(const Args args)
+#define RL_SHARED_POOL(name) extern __shared__ Words4 name[]
 #define RL_UNROLL _Pragma("unroll")
+#define RL_PRAGMA(text) _Pragma(#text)
+#define RL_UNROLL_BY(n) RL_PRAGMA(unroll n)
 #else
 #include <cmath>
 #define RL_DEVICE inline
@@ -34,7 +46,10 @@
         name##_body(*static_cast<const Args*>(args));        \
     }                                                        \
     static void name##_body([[maybe_unused]] const Args& args)
+#define RL_DENSE_KERNEL(threads, blocks, name, Args) RL_KERNEL(threads, name, Args)
+#define RL_SHARED_POOL(name) static thread_local Words4 name[kSharedPool]
 #define RL_UNROLL
+#define RL_UNROLL_BY(n)
 #endif
 
 namespace redline::hip {
@@ -53,6 +68,7 @@ struct alignas(16) Float4 {
 };
 
 constexpr float kInfinity = __builtin_huge_valf();
+constexpr uint32_t kSharedPool = 3072;  // of RL_SHARED_POOL at most, in Words4: 48 KiB
 
 #if defined(__HIP__)
 
@@ -63,6 +79,7 @@ constexpr uint32_t kWave = 32;
 #endif
 constexpr uint32_t kThreads = 128;  // of a block, unless a kernel says otherwise
 constexpr uint32_t kTileThreads = 256;
+constexpr uint32_t kDotThreads = 256;  // as DeviceReport::dot_threads() has it
 
 RL_DEVICE uint32_t thread_index() {
     return __builtin_amdgcn_workitem_id_x();
@@ -118,6 +135,26 @@ RL_DEVICE T wave_fold(T value, Fold fold) {
     if constexpr (kWave == 64) with(across(__builtin_bit_cast(uint32_t, value), 32));
     return value;
 }
+// The same over kShare neighbouring lanes.
+constexpr uint32_t kShare = 8;
+template <typename T, typename Fold>
+RL_DEVICE T share_fold(T value, Fold fold) {
+    const auto with = [&](uint32_t other) { value = fold(value, __builtin_bit_cast(T, other)); };
+    with(dpp<0xB1>(__builtin_bit_cast(uint32_t, value)));
+    with(dpp<0x4E>(__builtin_bit_cast(uint32_t, value)));
+    with(dpp<0x141>(__builtin_bit_cast(uint32_t, value)));
+    return value;
+}
+// sum + the four products of signed bytes.
+RL_DEVICE int32_t dot4(uint32_t a, uint32_t b, int32_t sum) {
+#if defined(__GFX11__) || defined(__GFX12__)
+    return __builtin_amdgcn_sudot4(true, int(a), true, int(b), sum, false);
+#else
+    return __builtin_amdgcn_sdot4(int(a), int(b), sum, false);
+#endif
+}
+// Asks for the line at `address` to be brought near; it need not exist.
+RL_DEVICE void prefetch(const void*) {}
 
 // A value that all lanes share, kept in a register of each lane: there are few scalar registers.
 RL_DEVICE size_t in_each_lane(size_t value) {
@@ -156,6 +193,7 @@ RL_DEVICE float round_of(float x) {
 constexpr uint32_t kWave = 32;
 constexpr uint32_t kThreads = 128;
 constexpr uint32_t kTileThreads = 256;
+constexpr uint32_t kDotThreads = 512;
 
 RL_DEVICE uint32_t thread_index() {
     return threadIdx.x;
@@ -176,6 +214,18 @@ template <typename T, typename Fold>
 RL_DEVICE T wave_fold(T value, Fold fold) {
     for (int bit = 1; bit < 32; bit *= 2) value = fold(value, __shfl_xor_sync(0xFFFFFFFFu, value, bit));
     return value;
+}
+constexpr uint32_t kShare = 8;
+template <typename T, typename Fold>
+RL_DEVICE T share_fold(T value, Fold fold) {
+    for (int bit = 1; bit < 8; bit *= 2) value = fold(value, __shfl_xor_sync(0xFFFFFFFFu, value, bit));
+    return value;
+}
+RL_DEVICE int32_t dot4(uint32_t a, uint32_t b, int32_t sum) {
+    return __dp4a(int(a), int(b), sum);
+}
+RL_DEVICE void prefetch(const void* address) {
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(address)));
 }
 RL_DEVICE float half_value(uint16_t bits) {
     float value;
@@ -206,6 +256,7 @@ RL_DEVICE float round_of(float x) {
 constexpr uint32_t kWave = 1;
 constexpr uint32_t kThreads = 1;
 constexpr uint32_t kTileThreads = 1;
+constexpr uint32_t kDotThreads = 1;
 
 // Set by the runtime that runs the kernels.
 extern thread_local Index3 host_block;
@@ -226,6 +277,16 @@ template <typename T, typename Fold>
 RL_DEVICE T wave_fold(T value, Fold) {
     return value;
 }
+constexpr uint32_t kShare = 1;
+template <typename T, typename Fold>
+RL_DEVICE T share_fold(T value, Fold) {
+    return value;
+}
+RL_DEVICE int32_t dot4(uint32_t a, uint32_t b, int32_t sum) {
+    for (uint32_t i = 0; i < 32; i += 8) sum += int32_t(int8_t(a >> i)) * int32_t(int8_t(b >> i));
+    return sum;
+}
+RL_DEVICE void prefetch(const void*) {}
 RL_DEVICE float half_value(uint16_t bits) {
     const uint32_t sign = uint32_t(bits & 0x8000u) << 16, exponent = (bits >> 10) & 31u,
                    mantissa = bits & 1023u;
@@ -290,6 +351,9 @@ RL_DEVICE float fused(float a, float b, float c) {
 }
 RL_DEVICE float bits_float(uint32_t bits) {
     return __builtin_bit_cast(float, bits);
+}
+RL_DEVICE uint32_t float_bits(float value) {
+    return __builtin_bit_cast(uint32_t, value);
 }
 template <typename T>
 RL_DEVICE T load(const void* base, size_t index) {

@@ -1,0 +1,57 @@
+// How products get their activations, and which way a product goes.
+#include "steps.h"
+
+namespace redline::hip {
+
+Path path_of(const Format& format, uint64_t cols, uint64_t rows) {
+    const WeightLayout& layout = *weight_layout(format);
+    if (rows > kFewRows) return cols % 32 == 0 && format.name != "F32" ? Path::matrices : Path::tiles;
+    if (!layout.quantized()) return Path::floats;
+    return rows == 1 && own_bytes(cols) <= kMostShared ? Path::dot_own : Path::dot_prepared;
+}
+
+Precision precision_of(Path path) {
+    if (path == Path::dot_own || path == Path::dot_prepared) return Precision::int8_activations;
+    // Halfs round less than the bfloat16 that this is named for.
+    return path == Path::matrices ? Precision::bf16_activations : Precision::f32;
+}
+
+namespace {
+
+uint64_t most_rows(const Plan& plan, Slot x) {
+    return plan.slot(x).of_outputs ? plan.max_outputs : plan.max_rows;
+}
+// Halfs; units in int8 are less.
+uint64_t prepared_bytes(const Plan& plan, Slot x) {
+    return aligned(uint64_t(plan.slot(x).width) * 2 * most_rows(plan, x));
+}
+
+}  // namespace
+
+uint64_t Activations::scratch(const Plan& plan, Slot x) {
+    return aligned(plan.slot_bytes(x)) + prepared_bytes(plan, x) + aligned(most_rows(plan, x) * 4);
+}
+
+Status Activations::prepare(Launcher& launcher, const View& view, std::span<const Path> paths) {
+    const auto wanted = [&](Path path) { return std::find(paths.begin(), paths.end(), path) != paths.end(); };
+    const uint32_t width = view.width(x_), rows = view.rows_of(x_);
+    raw_ = floats_ = view.slot(x_);
+    if (norm_ && (wanted(Path::floats) || wanted(Path::tiles))) {
+        RL_TRY(launch_norm(launcher, view, x_, norm_, width, view.scratch_at(0)));
+        floats_ = view.scratch_at(0);
+    }
+    const uint64_t at = aligned(view.plan.slot_bytes(x_));
+    prepared_ = view.scratch_at(at);
+    row_scales_ = view.scratch_at(at + prepared_bytes(view.plan, x_));
+    const args::PrepareArgs args = {view.step,   raw_,  view.vector(norm_.gain), prepared_,
+                                    row_scales_, width, view.of_outputs(x_),     norm_.eps};
+    // Both forms take the same place: products of one set of activations differ in format, not in rows.
+    RL_CHECK(!wanted(Path::dot_prepared) || !wanted(Path::matrices), "activations are wanted in two forms");
+    if (wanted(Path::dot_prepared))
+        RL_TRY(launcher.launch("vector", "prepare_dots", {rows, 1, 1, kThreads}, args));
+    if (wanted(Path::matrices))
+        RL_TRY(launcher.launch("vector", "prepare_halves", {rows, 1, 1, kThreads}, args));
+    return {};
+}
+
+}  // namespace redline::hip

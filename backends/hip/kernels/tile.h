@@ -1,0 +1,202 @@
+// Products of many tokens with a matrix, on matrix units: a block computes a tile of results over tiles of 64
+// columns, which lie as halfs in shared memory. Sums in f32. The tile that comes next is read while the
+// present one is multiplied.
+#pragma once
+
+#include "kernels/matrix.h"
+#include "kernels/unit.h"
+
+namespace redline::hip {
+
+constexpr uint32_t kDepth = 64;  // columns of a tile: two units
+constexpr uint32_t kDepthStride =
+    kDepth + 8;  // halfs of a row in shared memory, padded against bank conflicts
+constexpr uint32_t kTileWaves = kTileThreads / kWave;
+constexpr uint32_t kWavesDown = kTileWaves > 1 ? 2 : 1;  // over tokens; the others stand over rows
+constexpr uint32_t kWavesAcross = kTileWaves / kWavesDown;
+
+// One unit of a weight between being read and being decoded.
+template <typename F, bool kFloats = F::kFloats>
+struct UnitAhead {
+    uint32_t words[8];
+    UnitScales s;
+    RL_DEVICE void read(const Matrix& w, size_t unit) {
+        F::codes(w, unit, words);
+        s = F::scales(w, unit);
+    }
+    // Elements 4k .. 4k + 3.
+    RL_DEVICE Words2 halfs(uint32_t k) const {
+        return {{half_pair(decoded<F>(words, s, k, 0), decoded<F>(words, s, k, 1)),
+                 half_pair(decoded<F>(words, s, k, 2), decoded<F>(words, s, k, 3))}};
+    }
+};
+template <typename F>
+struct UnitAhead<F, true> {
+    typename F::Four fours[8];
+    RL_DEVICE void read(const Matrix& w, size_t unit) {
+        RL_UNROLL
+        for (uint32_t k = 0; k < 8; ++k) fours[k] = load<typename F::Four>(w.data, unit * 8 + k);
+    }
+    RL_DEVICE Words2 halfs(uint32_t k) const {
+        const auto value = [&](uint32_t i) { return F::value(fours[k].d[i]); };
+        return {{half_pair(value(0), value(1)), half_pair(value(2), value(3))}};
+    }
+};
+
+// kRows rows of the matrix by kTokens tokens. kGated: every second 16 rows are of `up`, and a wave holds both
+// of a result.
+template <uint32_t kRows, uint32_t kTokens, bool kGated>
+struct TileShape {
+    static constexpr uint32_t kUnits = kRows * 2, kUnitsEach = (kUnits + kTileThreads - 1) / kTileThreads;
+    static constexpr uint32_t kChunks = kTokens * (kDepth / 8),  // of eight activations
+        kChunksEach = (kChunks + kTileThreads - 1) / kTileThreads;
+    static constexpr uint32_t kAcross = kRows / (16 * kWavesAcross), kDown = kTokens / (16 * kWavesDown);
+    static constexpr uint32_t kOwnRows = kGated ? kRows / 2 : kRows;  // of y
+    static_assert(!kGated || kAcross % 2 == 0);
+};
+
+template <typename F, typename S>
+struct TileAhead {
+    UnitAhead<F> w[S::kUnitsEach];
+    Words4 x[S::kChunksEach];
+};
+
+// Where a block stands. Entries are tokens, or with experts the places that chose one.
+struct TilePlace {
+    uint32_t first_row;
+    uint32_t first_entry;
+    uint32_t entries;   // up to the last of this block's matrix
+    size_t matrix_row;  // of the matrix's first row among all experts'
+};
+
+// Without branches around the loads. Past the last column both are whatever is at hand; store_tile() zeroes.
+template <typename F, typename S, bool kGated, typename RowOf>
+RL_DEVICE void read_tile(const args::TileArgs& a, const TilePlace& at, uint32_t column, RowOf x_row,
+                         TileAhead<F, S>& ahead) {
+    const uint32_t units = a.cols / 32;
+    RL_UNROLL
+    for (uint32_t n = 0; n < S::kUnitsEach; ++n) {
+        const uint32_t i = lesser(n * kTileThreads + thread_index(), S::kUnits - 1), r = i / 2;
+        const uint32_t unit = lesser(column / 32 + i % 2, units - 1);
+        const uint32_t within = kGated ? r / 32 * 16 + r % 16 : r;
+        const size_t row = at.matrix_row + lesser(at.first_row + within, a.rows - 1);
+        const bool of_up = kGated && r / 16 % 2 == 1;
+        ahead.w[n].read({of_up ? a.up.data : a.w.data, of_up ? a.up.units : a.w.units}, row * units + unit);
+    }
+    RL_UNROLL
+    for (uint32_t n = 0; n < S::kChunksEach; ++n) {
+        const uint32_t i = lesser(n * kTileThreads + thread_index(), S::kChunks - 1);
+        const uint32_t chunk = lesser(column / 8 + i % (kDepth / 8), a.cols / 8 - 1);
+        const size_t row = x_row(lesser(at.first_entry + i / (kDepth / 8), at.entries - 1));
+        ahead.x[n] = load<Words4>(a.halves, row * (a.cols / 8) + chunk);
+    }
+}
+
+template <typename F, typename S>
+RL_DEVICE void store_tile(const args::TileArgs& a, uint32_t column, const TileAhead<F, S>& ahead,
+                          uint16_t* w_tile, uint16_t* x_tile) {
+    RL_UNROLL
+    for (uint32_t n = 0; n < S::kUnitsEach; ++n) {
+        const uint32_t i = n * kTileThreads + thread_index();
+        if (S::kUnits % kTileThreads != 0 && i >= S::kUnits) break;
+        auto* to = reinterpret_cast<Words4*>(w_tile + i / 2 * kDepthStride + i % 2 * 32);
+        const bool real = column + i % 2 * 32 < a.cols;
+        RL_UNROLL
+        for (uint32_t k = 0; k < 4; ++k) {
+            const Words2 low = ahead.w[n].halfs(2 * k), high = ahead.w[n].halfs(2 * k + 1);
+            to[k] = real ? Words4{{low.d[0], low.d[1], high.d[0], high.d[1]}} : Words4{};
+        }
+    }
+    RL_UNROLL
+    for (uint32_t n = 0; n < S::kChunksEach; ++n) {
+        const uint32_t i = n * kTileThreads + thread_index(), chunk = i % (kDepth / 8);
+        if (S::kChunks % kTileThreads != 0 && i >= S::kChunks) break;
+        auto* to = reinterpret_cast<Words4*>(x_tile + i / (kDepth / 8) * kDepthStride) + chunk;
+        *to = column + chunk * 8 < a.cols ? ahead.x[n] : Words4{};
+    }
+}
+
+// kTight: what is loaded ahead fills the registers already.
+template <typename S, bool kTight>
+RL_DEVICE void multiply_tile(const uint16_t* w_tile, const uint16_t* x_tile, uint32_t across, uint32_t down,
+                             MatrixSums (&sums)[S::kDown][S::kAcross]) {
+    RL_UNROLL
+    for (uint32_t k = 0; k < kDepth; k += 16) {
+        MatrixTile w[S::kAcross];
+        RL_UNROLL
+        for (uint32_t i = 0; i < S::kAcross; ++i)
+            w[i] = load_tile(w_tile + (across * S::kAcross + i) * 16 * kDepthStride + k, kDepthStride);
+        RL_UNROLL
+        for (uint32_t j = 0; j < S::kDown; ++j) {
+            const MatrixTile x =
+                load_tile(x_tile + (down * S::kDown + j) * 16 * kDepthStride + k, kDepthStride);
+            RL_UNROLL
+            for (uint32_t i = 0; i < S::kAcross; ++i) multiply_add(x, w[i], sums[j][i]);
+        }
+        if constexpr (kTight) keep_order();
+    }
+}
+
+// Hands put(entry, row, sum, sum of up) what this lane holds.
+template <typename S, bool kGated, typename Put>
+RL_DEVICE void each_result(const TilePlace& at, uint32_t across, uint32_t down,
+                           const MatrixSums (&sums)[S::kDown][S::kAcross], Put put) {
+    constexpr uint32_t kStep = kGated ? 2 : 1;
+    RL_UNROLL
+    for (uint32_t j = 0; j < S::kDown; ++j) RL_UNROLL
+    for (uint32_t n = 0; n < kSumsPerLane; ++n) {
+        const uint32_t entry = at.first_entry + (down * S::kDown + j) * 16 + sum_row(n);
+        RL_UNROLL
+        for (uint32_t i = 0; i < S::kAcross; i += kStep) {
+            const uint32_t row = at.first_row + (across * S::kAcross + i) / kStep * 16 + sum_column(n);
+            put(entry, row, sums[j][i].d[n], sums[j][i + kStep - 1].d[n]);
+        }
+    }
+}
+
+// The whole of a block's work but for where its activations come from and its results go.
+template <typename F, typename S, bool kGated, typename RowOf, typename Put>
+RL_DEVICE void compute_tile(const args::TileArgs& a, const TilePlace& at, RowOf x_row, Put put) {
+    RL_SHARED Words4 w_words[S::kUnits / 2 * kDepthStride / 8], x_words[S::kChunks / 8 * kDepthStride / 8];
+    auto *w_tile = reinterpret_cast<uint16_t*>(w_words), *x_tile = reinterpret_cast<uint16_t*>(x_words);
+    const uint32_t across = wave_index() % kWavesAcross, down = wave_index() / kWavesAcross;
+    MatrixSums sums[S::kDown][S::kAcross] = {};
+    TileAhead<F, S> ahead;
+    read_tile<F, S, kGated>(a, at, 0, x_row, ahead);
+    for (uint32_t column = 0; column < a.cols; column += kDepth) {
+        sync_block();  // the tile before has been multiplied
+        store_tile<F, S>(a, column, ahead, w_tile, x_tile);
+        sync_block();
+        // After the last it reads that again.
+        read_tile<F, S, kGated>(a, at, column + kDepth < a.cols ? column + kDepth : column, x_row, ahead);
+        multiply_tile<S, F::kFloats>(w_tile, x_tile, across, down, sums);
+    }
+    each_result<S, kGated>(at, across, down, sums, put);
+}
+
+// y[t][r] (+)= w[r] . x[t] + bias[r], or act(w[r] . x[t]) * (up[r] . x[t]): x over tiles of tokens, y over
+// tiles of rows, so that blocks that run together share rows of the matrix.
+template <typename F, uint32_t kRows, uint32_t kTokens, bool kGated>
+RL_DEVICE void linear_matrix(const args::TileArgs& a) {
+    using S = TileShape<kRows, kTokens, kGated>;
+    const uint32_t tokens = rows_in_step(a.step, a.of_outputs);
+    const TilePlace at = {block_index().y * S::kOwnRows, a.first_token + block_index().x * kTokens, tokens,
+                          0};
+    if (at.first_entry >= tokens) return;
+    compute_tile<F, S, kGated>(
+        a, at, [](uint32_t token) { return size_t(token); },
+        [&](uint32_t token, uint32_t row, float sum, float up) {
+            if (row >= a.rows || token >= tokens) return;
+            const float scale = a.row_scales[token];
+            float& y = a.y[size_t(token) * a.rows + row];
+            sum *= scale;
+            if constexpr (kGated) {
+                y = apply_act(a.act, sum) * (up * scale);
+            } else {
+                if (a.bias) sum += a.bias[row];
+                y = a.accumulate ? y + sum : sum;
+            }
+        });
+}
+
+}  // namespace redline::hip
