@@ -202,8 +202,11 @@ struct AttentionArgs {
     const float* q;
     float* y;
     const float* sinks;  // null: none
-    float* partials;     // with several splits: per (row, head, split) maximum, sum, weighted values
+    float* partials;     // with several splits: per (row, head, split) weighted values, then maxima and sums
+    uint32_t*
+        counters;  // zeros: of splits that are done, by what a block works at; blocks leave zeros behind
     Cache cache;
+    uint32_t rows;  // of the class of steps: at most so many
     uint32_t heads;
     uint32_t window;
     uint32_t splits;

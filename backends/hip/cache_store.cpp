@@ -1,5 +1,6 @@
 #include "cache_store.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace redline::hip {
@@ -15,8 +16,14 @@ Result<std::unique_ptr<CacheStore>> HipCache::create(Device& device, Memory& mem
         Buffer values = RL_TRY(memory.allocate(bytes, Use::cache, "the key-value cache"));
         made->layers_.push_back({std::move(keys), std::move(values)});
     }
-    made->transfer_ =
-        RL_TRY(memory.allocate(shape.token_bytes() * shape.kv_heads, Use::pinned, "cache rows"));
+    const uint64_t row_bytes = shape.token_bytes() * shape.kv_heads, counter_bytes = kCounters * 4;
+    made->transfer_ = RL_TRY(memory.allocate(std::max(row_bytes, counter_bytes), Use::pinned, "cache rows"));
+    made->counters_ = RL_TRY(memory.allocate(counter_bytes, Use::scratch, "counters"));
+    std::memset(made->transfer_.data(), 0, counter_bytes);
+    RL_TRY(device.checked(
+        device.call().copy_in(made->counters_.data(), made->transfer_.data(), counter_bytes, device.stream()),
+        "clearing the counters"));
+    RL_TRY(device.synchronize("clearing the counters"));
     return std::unique_ptr<CacheStore>(std::move(made));
 }
 

@@ -20,6 +20,9 @@ public:
     Status write(uint32_t layer, uint64_t position, std::span<const std::byte> in) override;
 
     args::Cache layer(uint32_t index) const;
+    // Zeros, by which blocks of attention count which of them are done; they leave zeros behind.
+    static constexpr uint32_t kCounters = 4096;
+    uint32_t* counters() const { return reinterpret_cast<uint32_t*>(counters_.data()); }
 
 private:
     HipCache(Device& device, const CacheShape& shape) : device_(device), shape_(shape) {}
@@ -39,6 +42,7 @@ private:
     CacheShape shape_;
     std::vector<Layer> layers_;
     Buffer transfer_;  // one token's row, pinned
+    Buffer counters_;
 };
 
 }  // namespace redline::hip

@@ -4,6 +4,7 @@
 
 #include "device.h"
 
+#include <algorithm>
 #include <atomic>
 
 namespace redline::hip {
@@ -28,8 +29,8 @@ public:
     }
     Device& device() { return device_; }
 
-    // What one launch may cost: a tenth of a second on the slowest device meant.
-    static constexpr double kFlopsPerLaunch = 2e10;
+    // What one launch may cost: a tenth of a second if a multiprocessor did no more than 25 GFLOP/s.
+    double flops_per_launch() const { return 2.5e9 * double(std::max(8u, device_.report().multiprocessors)); }
 
 private:
     Status launch_any(const std::string& module, const std::string& kernel, const Launch& shape,

@@ -45,8 +45,8 @@ Status launch_vector(Launcher& launcher, const std::string& module, const args::
 
 // Rows are cut so that no launch takes long: cut(first row, rows).
 template <typename Cut>
-Status in_slices(uint32_t rows, double flops_per_row, uint32_t tile, Cut cut) {
-    const double fit = std::clamp(Launcher::kFlopsPerLaunch / flops_per_row / tile, 1.0, 1000.0);
+Status in_slices(const Launcher& launcher, uint32_t rows, double flops_per_row, uint32_t tile, Cut cut) {
+    const double fit = std::clamp(launcher.flops_per_launch() / flops_per_row / tile, 1.0, 1000.0);
     const uint32_t step = uint32_t(fit) * tile;
     for (uint32_t first = 0; first < rows; first += step) RL_TRY(cut(first, std::min(step, rows - first)));
     return {};
@@ -54,7 +54,7 @@ Status in_slices(uint32_t rows, double flops_per_row, uint32_t tile, Cut cut) {
 
 Status launch_tiles(Launcher& launcher, const std::string& module, args::LinearArgs args, uint32_t rows) {
     const double per_row = 2.0 * double(args.rows) * double(args.cols);
-    return in_slices(rows, per_row, kTile, [&](uint32_t first, uint32_t count) {
+    return in_slices(launcher, rows, per_row, kTile, [&](uint32_t first, uint32_t count) {
         args.first_token = first;
         return launcher.launch(
             module, "linear_tile_" + module,
@@ -87,7 +87,7 @@ Status launch_matrices(Launcher& launcher, const std::string& module, args::Tile
     const std::string kernel =
         args.up.data ? "gated_matrix_" + module : fmt::format("linear_matrix_{}_{}", tile, module);
     const double per_row = (args.up.data ? 4.0 : 2.0) * double(args.rows) * double(args.cols);
-    return in_slices(rows, per_row, tile, [&](uint32_t first, uint32_t count) {
+    return in_slices(launcher, rows, per_row, tile, [&](uint32_t first, uint32_t count) {
         args.first_token = first;
         return launcher.launch(module, kernel,
                                {blocks(count, tile), blocks(args.rows, own_rows), 1, kTileThreads}, args,

@@ -169,6 +169,17 @@ inline std::vector<OpCase> op_cases() {
     cases.push_back(attention_case({5, 1, 7}, 4, 11, {}));
     // So many kv heads that keys are not split on small devices: the running maximum goes over several tiles.
     for (const uint32_t rows : {1u, 20u}) cases.push_back(attention_case({16, 8, 64}, rows, 300, {}));
+    // Few rows with far keys, by how many queries share a kv head; heads whose size is no power of two, and
+    // large ones.
+    for (const uint32_t rows : {1u, 2u, 5u, 8u}) {
+        cases.push_back(attention_case({4, 1, 128}, rows, 303, {}));
+        cases.push_back(
+            attention_case({2, 2, 112}, rows, 205, {false, false, true, 150, 0.0f, CacheType::f16}));
+    }
+    cases.push_back(attention_case({8, 1, 96}, 1, 213, {false, false, true, 0, 20.0f, CacheType::q8_0}));
+    cases.push_back(attention_case({5, 1, 256}, 2, 140, {true, true, false, 0, 0.0f, CacheType::q8_0}));
+    cases.push_back(attention_case({2, 1, 512}, 3, 140, {}));
+    cases.push_back(attention_case({2, 1, 201}, 3, 140, {}));
     // Several work-groups of matrix kernels, keys shared by many heads or by one, windows that begin between
     // tiles.
     cases.push_back(attention_case({8, 2, 128}, 70, 100, {}));

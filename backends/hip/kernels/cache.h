@@ -1,4 +1,4 @@
-// The types of the key-value cache: how an element is read and a head is stored. `at` is head * capacity +
+// The types of the key-value cache: how elements are read and a head is stored. `at` is head * capacity +
 // position.
 #pragma once
 
@@ -9,10 +9,64 @@ namespace redline::hip {
 
 using args::Cache;
 
+// One head's keys or values: less than 4 GiB, so that offsets are words.
+struct HeadRows {
+    const uint8_t* rows;
+    const uint8_t* scales;
+    uint32_t dims;
+};
+
+// Eight elements as they are read: unpack() gives what factor() times are their values.
+struct FloatEight {
+    float d[8];
+};
+RL_DEVICE void unpack(const FloatEight& from, float* to) {
+    RL_UNROLL
+    for (uint32_t e = 0; e < 8; ++e) to[e] = from.d[e];
+}
+RL_DEVICE float factor(const FloatEight&) {
+    return 1.0f;
+}
+
+RL_DEVICE void unpack(const Words4& from, float* to) {
+    RL_UNROLL
+    for (uint32_t e = 0; e < 8; ++e) to[e] = half_value(uint16_t(from.d[e / 2] >> (e % 2 * 16)));
+}
+RL_DEVICE float factor(const Words4&) {
+    return 1.0f;
+}
+
+struct ByteEight {
+    Words2 codes;
+    uint16_t scale;
+};
+// Signed bytes, shifted to be unsigned, as mantissas of numbers from 2^23 on: cheaper than conversions.
+RL_DEVICE void unpack(const ByteEight& from, float* to) {
+    RL_UNROLL
+    for (uint32_t e = 0; e < 8; ++e) {
+        const uint32_t bytes = from.codes.d[e / 4] ^ 0x80808080u;
+        to[e] = bits_float(pick_bytes(0x07060500u | e % 4, bytes, 0x4B000000u)) - 8388736.0f;
+    }
+}
+RL_DEVICE float factor(const ByteEight& from) {
+    return half_value(from.scale);
+}
+
 struct cache_f32 {
+    using Eight = FloatEight;
+    static constexpr bool kWhole = true;   // heads are multiples of eight
     static constexpr uint32_t kGroup = 1;  // elements stored together
-    RL_DEVICE static float value(const Cache& c, const uint8_t* data, size_t at, uint32_t i) {
-        return load<float>(data, at * c.head_dim + i);
+    RL_DEVICE static HeadRows head(const Cache& c, const uint8_t* data, uint32_t head) {
+        return {data + size_t(head) * c.capacity * c.head_dim * 4, nullptr, c.head_dim};
+    }
+    // Of heads whose size is a multiple of eight.
+    RL_DEVICE static Eight eight(const HeadRows& h, uint32_t key, uint32_t i) {
+        const auto* four = reinterpret_cast<const Float4*>(h.rows + (key * h.dims + i) * 4);
+        const Float4 a = four[0], b = four[1];
+        return {a.d[0], a.d[1], a.d[2], a.d[3], b.d[0], b.d[1], b.d[2], b.d[3]};
+    }
+    RL_DEVICE static float value(const HeadRows& h, uint32_t key, uint32_t i) {
+        return load<float>(h.rows, key * h.dims + i);
     }
     template <typename New>
     RL_DEVICE static void store(const Cache& c, uint8_t* data, size_t at, uint32_t i, New value) {
@@ -21,9 +75,17 @@ struct cache_f32 {
 };
 
 struct cache_f16 {
+    using Eight = Words4;
+    static constexpr bool kWhole = true;  // heads are multiples of eight
     static constexpr uint32_t kGroup = 1;
-    RL_DEVICE static float value(const Cache& c, const uint8_t* data, size_t at, uint32_t i) {
-        return half_value(load<uint16_t>(data, at * c.head_dim + i));
+    RL_DEVICE static HeadRows head(const Cache& c, const uint8_t* data, uint32_t head) {
+        return {data + size_t(head) * c.capacity * c.head_dim * 2, nullptr, c.head_dim};
+    }
+    RL_DEVICE static Eight eight(const HeadRows& h, uint32_t key, uint32_t i) {
+        return *reinterpret_cast<const Words4*>(h.rows + (key * h.dims + i) * 2);
+    }
+    RL_DEVICE static float value(const HeadRows& h, uint32_t key, uint32_t i) {
+        return half_value(load<uint16_t>(h.rows, key * h.dims + i));
     }
     template <typename New>
     RL_DEVICE static void store(const Cache& c, uint8_t* data, size_t at, uint32_t i, New value) {
@@ -33,13 +95,21 @@ struct cache_f16 {
 
 // Codes in bytes; behind all of them the scales (halfs) of 32 elements each.
 struct cache_q8_0 {
+    using Eight = ByteEight;
+    static constexpr bool kWhole = true;  // heads are multiples of eight
     static constexpr uint32_t kGroup = 32;
-    RL_DEVICE static size_t scale_index(const Cache& c, size_t at, uint32_t i) {
-        return c.capacity * c.kv_heads * (c.head_dim / 2) + at * (c.head_dim / 32) + i / 32;
+    RL_DEVICE static HeadRows head(const Cache& c, const uint8_t* data, uint32_t head) {
+        const size_t elements = c.capacity * c.head_dim;
+        return {data + head * elements, data + c.kv_heads * elements + head * (elements / 32) * 2,
+                c.head_dim};
     }
-    RL_DEVICE static float value(const Cache& c, const uint8_t* data, size_t at, uint32_t i) {
-        const float d = half_value(load<uint16_t>(data, scale_index(c, at, i)));
-        return d * float(int8_t(data[at * c.head_dim + i]));
+    RL_DEVICE static Eight eight(const HeadRows& h, uint32_t key, uint32_t i) {
+        return {*reinterpret_cast<const Words2*>(h.rows + (key * h.dims + i)),
+                load<uint16_t>(h.scales, key * (h.dims / 32) + i / 32)};
+    }
+    RL_DEVICE static float value(const HeadRows& h, uint32_t key, uint32_t i) {
+        const float d = half_value(load<uint16_t>(h.scales, key * (h.dims / 32) + i / 32));
+        return d * float(int8_t(h.rows[key * h.dims + i]));
     }
     template <typename New>
     RL_DEVICE static void store(const Cache& c, uint8_t* data, size_t at, uint32_t first, New value) {
@@ -47,13 +117,30 @@ struct cache_q8_0 {
         for (uint32_t i = 0; i < 32; ++i) most = larger(most, __builtin_fabsf(value(first + i)));
         const uint16_t bits = half_bits(most / 127.0f);
         const float d = half_value(bits);
-        reinterpret_cast<uint16_t*>(data)[scale_index(c, at, first)] = bits;
+        const size_t scales = c.capacity * c.kv_heads * (c.head_dim / 2);
+        reinterpret_cast<uint16_t*>(data)[scales + at * (c.head_dim / 32) + first / 32] = bits;
         for (uint32_t i = 0; i < 32; ++i) {
             const float code = d > 0.0f ? round_of(value(first + i) / d) : 0.0f;
             data[at * c.head_dim + first + i] = uint8_t(int32_t(code > 127.0f    ? 127.0f
                                                                 : code < -127.0f ? -127.0f
                                                                                  : code));
         }
+    }
+};
+
+// Heads of any size, element by element.
+template <typename C>
+struct any_size {
+    using Eight = FloatEight;
+    static constexpr bool kWhole = false;
+    RL_DEVICE static HeadRows head(const Cache& c, const uint8_t* data, uint32_t head) {
+        return C::head(c, data, head);
+    }
+    RL_DEVICE static Eight eight(const HeadRows& h, uint32_t key, uint32_t i) {
+        Eight out;
+        RL_UNROLL
+        for (uint32_t e = 0; e < 8; ++e) out.d[e] = i + e < h.dims ? C::value(h, key, i + e) : 0.0f;
+        return out;
     }
 };
 

@@ -107,27 +107,6 @@ RL_KERNEL(128, rope, RopeArgs) {
     });
 }
 
-// Merges the partial results of attention's splits. A block per row and head.
-RL_KERNEL(128, combine, AttentionArgs) {
-    const uint32_t row = block_index().x / args.heads, head = block_index().x % args.heads;
-    if (row >= args.step->rows) return;
-    const uint32_t dims = args.cache.head_dim, stride = dims + 2;
-    const float* partials = args.partials + size_t(block_index().x) * args.splits * stride;
-    float most = args.sinks ? args.sinks[head] : -kInfinity;
-    for (uint32_t s = 0; s < args.splits; ++s) most = larger(partials[s * stride], most);
-    float total = args.sinks ? exp_of(args.sinks[head] - most) : 0.0f;
-    for (uint32_t s = 0; s < args.splits; ++s)
-        if (partials[s * stride] != -kInfinity)
-            total = fused(exp_of(partials[s * stride] - most), partials[s * stride + 1], total);
-    for (uint32_t d = thread_index(); d < dims; d += kThreads) {
-        float sum = 0.0f;
-        for (uint32_t s = 0; s < args.splits; ++s)
-            if (partials[s * stride] != -kInfinity)
-                sum = fused(exp_of(partials[s * stride] - most), partials[s * stride + 2 + d], sum);
-        args.y[size_t(block_index().x) * dims + d] = sum / total;
-    }
-}
-
 constexpr uint32_t kSoftmax = 0, kSigmoid = 1, kSoftmaxOfSelected = 2;
 
 struct RouteShared {

@@ -188,6 +188,29 @@ RL_DEVICE float round_of(float x) {
     return __builtin_elementwise_roundeven(x);
 }
 
+// The value of the lane whose number differs in this one bit. Needs all lanes.
+template <uint32_t kBit>
+RL_DEVICE float from_lane_across(float value) {
+    const uint32_t bits = __builtin_bit_cast(uint32_t, value);
+    if constexpr (kBit == 1) return __builtin_bit_cast(float, dpp<0xB1>(bits));
+    if constexpr (kBit == 2) return __builtin_bit_cast(float, dpp<0x4E>(bits));
+    if constexpr (kBit == 32) return __builtin_bit_cast(float, across(bits, 32));
+#if defined(__GFX9__)
+    return __builtin_bit_cast(float, __builtin_amdgcn_ds_swizzle(int(bits), int(kBit << 10 | 0x1Fu)));
+#else
+    if constexpr (kBit == 16) return __builtin_bit_cast(float, across_rows(bits));
+    return __builtin_bit_cast(float, dpp<0x160 + kBit>(bits));
+#endif
+}
+// What the block's threads wrote before, others on the device see once they have passed theirs behind it.
+RL_DEVICE void fence_device() {
+    __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "agent");
+}
+// Adds one; what was there before.
+RL_DEVICE uint32_t count_up(uint32_t* counter) {
+    return __hip_atomic_fetch_add(counter, 1u, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
+
 #elif defined(__CUDACC__)
 
 constexpr uint32_t kWave = 32;
@@ -249,6 +272,16 @@ RL_DEVICE float root_of(float x) {
 }
 RL_DEVICE float round_of(float x) {
     return rintf(x);
+}
+template <uint32_t kBit>
+RL_DEVICE float from_lane_across(float value) {
+    return __shfl_xor_sync(0xFFFFFFFFu, value, int(kBit));
+}
+RL_DEVICE void fence_device() {
+    __threadfence();
+}
+RL_DEVICE uint32_t count_up(uint32_t* counter) {
+    return atomicAdd(counter, 1u);
 }
 
 #else
@@ -312,6 +345,14 @@ RL_DEVICE float root_of(float x) {
 }
 RL_DEVICE float round_of(float x) {
     return std::nearbyint(x);
+}
+template <uint32_t kBit>
+RL_DEVICE float from_lane_across(float value) {
+    return value;
+}
+RL_DEVICE void fence_device() {}
+RL_DEVICE uint32_t count_up(uint32_t* counter) {
+    return (*counter)++;
 }
 
 #endif

@@ -1,0 +1,313 @@
+// Causal attention of few rows, with heads of any size and any type of the cache: in f32. It is bound by
+// reading the cache, so each key and value is read once for all queries of a block, eight elements per lane.
+#pragma once
+
+#include "kernels/attention_parts.h"
+#include "kernels/cache.h"
+
+namespace redline::hip {
+
+constexpr uint32_t kFewThreads = kTileThreads;
+constexpr uint32_t kFewWaves = kFewThreads / kWave;
+constexpr uint32_t kFewSplits = 64;     // at most
+constexpr uint32_t kFewLeastKeys = 64;  // of a split
+
+constexpr uint32_t less_of(uint32_t a, uint32_t b) {
+    return a < b ? a : b;
+}
+constexpr uint32_t more_of(uint32_t a, uint32_t b) {
+    return a < b ? b : a;
+}
+
+// How a wave shares work: kLanes lanes hold a key, each kParts times eight elements of it; kGroups keys are
+// read at a time, kBatch times one after the other.
+template <uint32_t kQueries, uint32_t kDims>
+struct FewShape {
+    static constexpr uint32_t kLanes = less_of(kWave, kDims / 8), kParts = kDims / 8 / kLanes;
+    static constexpr uint32_t kGroups = kWave / kLanes, kBatch = kParts == 2 ? 2 : 4;
+    static constexpr uint32_t kWaveKeys = kGroups * kBatch;
+    // Of the scores of a group's batch, numbered by key, then query, a lane gets kOwn adjacent ones.
+    static constexpr uint32_t kScores = kBatch * kQueries, kOwn = more_of(kScores / kLanes, 1);
+    static constexpr uint32_t kOwnQueries = less_of(kOwn, kQueries), kOwnKeys = kOwn / kOwnQueries;
+    static constexpr uint32_t kKeyLanes = less_of(kBatch / kOwnKeys, kLanes);
+};
+
+template <uint32_t kQueries, uint32_t kDims>
+struct FewShared {
+    using Shape = FewShape<kQueries, kDims>;
+    struct alignas(16) OfWave {
+        float weights[Shape::kGroups * Shape::kScores];
+        float corrections[kQueries];
+    } waves[kFewWaves];
+    alignas(16) float sums[kFewWaves * kQueries * kDims];
+    SoftmaxParts<kQueries, kFewSplits> parts;
+    uint32_t last;
+};
+
+// Adds up kCount values over the lanes that differ in the bits from kBit to below kEnd. Each lane gets its
+// share of the sums, at the front, from the one on that first_sum() says; with more lanes than values several
+// lanes get the same.
+template <uint32_t kCount, uint32_t kBit, uint32_t kEnd>
+RL_DEVICE void spread_sums(float* values) {
+    if constexpr (kBit < kEnd) {
+        constexpr uint32_t kHalf = kCount / 2;
+        if constexpr (kHalf == 0) {
+            values[0] += from_lane_across<kBit>(values[0]);
+            spread_sums<1, kBit * 2, kEnd>(values);
+        } else {
+            const bool upper = (lane_index() & kBit) != 0;
+            RL_UNROLL
+            for (uint32_t i = 0; i < kHalf; ++i) {
+                const float keep = upper ? values[i + kHalf] : values[i],
+                            give = upper ? values[i] : values[i + kHalf];
+                values[i] = keep + from_lane_across<kBit>(give);
+            }
+            spread_sums<kHalf, kBit * 2, kEnd>(values);
+        }
+    }
+}
+template <uint32_t kCount, uint32_t kBit, uint32_t kEnd>
+RL_DEVICE uint32_t first_sum() {
+    if constexpr (kBit < kEnd && kCount > 1)
+        return ((lane_index() & kBit) != 0 ? kCount / 2 : 0) + first_sum<kCount / 2, kBit * 2, kEnd>();
+    else
+        return 0;
+}
+// The same value in all lanes that differ in these bits.
+template <uint32_t kBit, uint32_t kEnd, typename Fold>
+RL_DEVICE float fold_lanes(float value, Fold fold) {
+    if constexpr (kBit < kEnd)
+        return fold_lanes<kBit * 2, kEnd>(fold(value, from_lane_across<kBit>(value)), fold);
+    else
+        return value;
+}
+
+// Every key is read in whole, so the loads need no branches: beyond the range they are those of its last key,
+// and of dimensions beyond the head the last, times zero.
+template <typename C, typename Shape>
+RL_DEVICE void fetch(const HeadRows& head, uint32_t first, uint32_t to,
+                     typename C::Eight (&batch)[Shape::kBatch][Shape::kParts]) {
+    const uint32_t group = lane_index() / Shape::kLanes, lane = lane_index() % Shape::kLanes;
+    const uint32_t last = head.dims > 8 ? head.dims - 8 : 0;
+    RL_UNROLL
+    for (uint32_t j = 0; j < Shape::kBatch; ++j) RL_UNROLL
+    for (uint32_t part = 0; part < Shape::kParts; ++part)
+        batch[j][part] = C::eight(head, lesser(first + j * Shape::kGroups + group, to - 1),
+                                  lesser((part * Shape::kLanes + lane) * 8, C::kWhole ? last : ~0u));
+}
+
+// What a lane keeps: its elements of all queries and of their sums, and of the queries whose scores it gets
+// the running maximum and its keys' share of the total.
+template <uint32_t kQueries, uint32_t kDims>
+struct FewState {
+    using Shape = FewShape<kQueries, kDims>;
+    float queries[Shape::kParts][kQueries][8];
+    float sums[Shape::kParts][kQueries][8];
+    float tops[Shape::kOwnQueries], totals[Shape::kOwnQueries];
+    Seen seen[Shape::kOwnQueries];
+};
+
+// Scores of a batch, turned into weights under the running maximum, which go to the wave's shared memory.
+template <typename C, uint32_t kQueries, uint32_t kDims>
+RL_DEVICE void weigh_batch(
+    const args::AttentionArgs& a, uint32_t first, uint32_t to,
+    const typename C::Eight (&keys)[FewShape<kQueries, kDims>::kBatch][FewShape<kQueries, kDims>::kParts],
+    FewState<kQueries, kDims>& state, typename FewShared<kQueries, kDims>::OfWave& shared) {
+    using S = FewShape<kQueries, kDims>;
+    float scores[S::kScores] = {};
+    RL_UNROLL
+    for (uint32_t j = 0; j < S::kBatch; ++j) RL_UNROLL
+    for (uint32_t part = 0; part < S::kParts; ++part) {
+        float k[8];
+        unpack(keys[j][part], k);
+        RL_UNROLL
+        for (uint32_t i = 0; i < kQueries; ++i) {
+            float dot = k[0] * state.queries[part][i][0];
+            RL_UNROLL
+            for (uint32_t e = 1; e < 8; ++e) dot = fused(k[e], state.queries[part][i][e], dot);
+            scores[j * kQueries + i] = fused(dot, factor(keys[j][part]), scores[j * kQueries + i]);
+        }
+    }
+    spread_sums<S::kScores, 1, S::kLanes>(scores);
+    const uint32_t own = first_sum<S::kScores, 1, S::kLanes>(), group = lane_index() / S::kLanes;
+    const uint32_t own_key = first + own / kQueries * S::kGroups + group;
+    float most[S::kOwnQueries];
+    RL_UNROLL
+    for (uint32_t i = 0; i < S::kOwnQueries; ++i) most[i] = -kInfinity;
+    RL_UNROLL
+    for (uint32_t n = 0; n < S::kOwn; ++n) {
+        const uint32_t i = n % S::kOwnQueries, key = own_key + n / S::kOwnQueries * S::kGroups;
+        float score = scores[n] * a.scale;
+        if (a.softcap > 0.0f) score = capped(score, a.softcap);
+        scores[n] = key < to && key >= state.seen[i].begin && key < state.seen[i].end ? score : -kInfinity;
+        most[i] = larger(scores[n], most[i]);
+    }
+    const auto fold = [](float x, float y) { return larger(x, y); };
+    RL_UNROLL
+    for (uint32_t i = 0; i < S::kOwnQueries; ++i) {
+        most[i] = fold_lanes<S::kLanes, kWave>(fold_lanes<1, S::kKeyLanes>(most[i], fold), fold);
+        const float now = larger(most[i], state.tops[i]), correction = exp_below(state.tops[i], now);
+        state.tops[i] = now;
+        state.totals[i] *= correction;
+        shared.corrections[own % kQueries + i] = correction;
+    }
+    RL_UNROLL
+    for (uint32_t n = 0; n < S::kOwn; ++n) {
+        const uint32_t i = n % S::kOwnQueries;
+        const float weight = exp_below(scores[n], state.tops[i]);
+        state.totals[i] += weight;
+        shared.weights[group * S::kScores + own + n] = weight;
+    }
+}
+
+template <typename C, uint32_t kQueries, uint32_t kDims>
+RL_DEVICE void add_values(
+    const typename C::Eight (&values)[FewShape<kQueries, kDims>::kBatch][FewShape<kQueries, kDims>::kParts],
+    FewState<kQueries, kDims>& state, const typename FewShared<kQueries, kDims>::OfWave& shared) {
+    using S = FewShape<kQueries, kDims>;
+    float least = 1.0f;
+    RL_UNROLL
+    for (uint32_t i = 0; i < kQueries; ++i) least = shared.corrections[i] == 1.0f ? least : 0.0f;
+    if (least == 0.0f) {
+        RL_UNROLL
+        for (uint32_t part = 0; part < S::kParts; ++part) RL_UNROLL
+        for (uint32_t i = 0; i < kQueries; ++i) RL_UNROLL
+        for (uint32_t e = 0; e < 8; ++e) state.sums[part][i][e] *= shared.corrections[i];
+    }
+    const float* weights = shared.weights + lane_index() / S::kLanes * S::kScores;
+    RL_UNROLL
+    for (uint32_t j = 0; j < S::kBatch; ++j) RL_UNROLL
+    for (uint32_t part = 0; part < S::kParts; ++part) {
+        float v[8];
+        unpack(values[j][part], v);
+        RL_UNROLL
+        for (uint32_t i = 0; i < kQueries; ++i) {
+            const float weight = weights[j * kQueries + i] * factor(values[j][part]);
+            RL_UNROLL
+            for (uint32_t e = 0; e < 8; ++e)
+                state.sums[part][i][e] = fused(weight, v[e], state.sums[part][i][e]);
+        }
+    }
+}
+
+template <uint32_t kQueries, uint32_t kDims>
+RL_DEVICE void load_queries(const args::AttentionArgs& a, const Queries& which, uint32_t rows,
+                            uint32_t position, FewState<kQueries, kDims>& state) {
+    using S = FewShape<kQueries, kDims>;
+    const uint32_t lane = lane_index() % S::kLanes, dims = a.cache.head_dim;
+    RL_UNROLL
+    for (uint32_t i = 0; i < kQueries; ++i) {
+        const uint32_t row = lesser(which.row(i), rows - 1);
+        const float* q = a.q + (size_t(row) * a.heads + which.head(i)) * dims;
+        RL_UNROLL
+        for (uint32_t part = 0; part < S::kParts; ++part) RL_UNROLL
+        for (uint32_t e = 0; e < 8; ++e) {
+            const uint32_t d = (part * S::kLanes + lane) * 8 + e;
+            state.queries[part][i][e] = d < dims ? q[d] : 0.0f;
+            state.sums[part][i][e] = 0.0f;
+        }
+    }
+    const uint32_t own = first_sum<S::kScores, 1, S::kLanes>() % kQueries;
+    RL_UNROLL
+    for (uint32_t i = 0; i < S::kOwnQueries; ++i) {
+        state.seen[i] = keys_seen(a, which.row(own + i), rows, position);
+        state.tops[i] = -kInfinity;
+        state.totals[i] = 0.0f;
+    }
+}
+
+// The sums of a wave's groups of lanes come together, and go to shared memory with maximum and total.
+template <uint32_t kQueries, uint32_t kDims>
+RL_DEVICE void leave_sums(FewState<kQueries, kDims>& state, FewShared<kQueries, kDims>& shared) {
+    using S = FewShape<kQueries, kDims>;
+    const auto plus = [](float x, float y) { return x + y; };
+    const uint32_t own = first_sum<S::kScores, 1, S::kLanes>() % kQueries;
+    RL_UNROLL
+    for (uint32_t i = 0; i < S::kOwnQueries; ++i) {
+        const float total =
+            fold_lanes<S::kLanes, kWave>(fold_lanes<1, S::kKeyLanes>(state.totals[i], plus), plus);
+        shared.parts.tops[wave_index() * kQueries + own + i] = state.tops[i];
+        shared.parts.totals[wave_index() * kQueries + own + i] = total;
+    }
+    constexpr uint32_t kSums = S::kParts * kQueries * 8;
+    float* sums = &state.sums[0][0][0];
+    spread_sums<kSums, S::kLanes, kWave>(sums);
+    const uint32_t first = first_sum<kSums, S::kLanes, kWave>();
+    RL_UNROLL
+    for (uint32_t n = 0; n < more_of(kSums / S::kGroups, 1); ++n) {
+        const uint32_t at = first + n, part = at / (kQueries * 8), i = at / 8 % kQueries;
+        const uint32_t d = (part * S::kLanes + lane_index() % S::kLanes) * 8 + at % 8;
+        shared.sums[(wave_index() * kQueries + i) * kDims + d] = sums[n];
+    }
+}
+
+// The waves' sums come together, and with one split they are the result; else they go to `partials`.
+template <uint32_t kQueries, uint32_t kDims>
+RL_DEVICE void merge_waves(const args::AttentionArgs& a, const Queries& which, uint32_t rows, uint32_t used,
+                           FewShared<kQueries, kDims>& shared) {
+    const uint32_t dims = a.cache.head_dim;
+    shared.parts.weigh(kFewWaves, kFewThreads);
+    RL_UNROLL_BY(2)
+    for (uint32_t t = thread_index(); t < kQueries * kDims; t += kFewThreads) {
+        const uint32_t i = t / kDims, d = t % kDims, row = which.row(i), head = which.head(i);
+        if (d >= dims || row >= rows) continue;
+        float sum = 0.0f;
+        RL_UNROLL
+        for (uint32_t w = 0; w < kFewWaves; ++w)
+            sum = fused(shared.parts.factors[w * kQueries + i], shared.sums[(w * kQueries + i) * kDims + d],
+                        sum);
+        const size_t query = size_t(row) * a.heads + head;
+        const float top = shared.parts.top(i, kFewWaves), total = shared.parts.total(i, kFewWaves);
+        if (used == 1) {
+            a.y[query * dims + d] = sum * result_factor(a, head, top, total);
+            continue;
+        }
+        partial_values(a, query, block_index().x)[d] = sum;
+        if (d > 0) continue;
+        float* stats = partial_stats(a, query, block_index().x);
+        stats[0] = top;
+        stats[1] = total;
+    }
+}
+
+// Waves take turns at batches of keys. Several blocks of a multiprocessor hide each other's waiting: to read
+// ahead takes registers that they need.
+template <typename C, uint32_t kQueries, uint32_t kDims>
+RL_DEVICE void attend_keys(const args::AttentionArgs& a, const Queries& which, const KeyRange& keys,
+                           FewState<kQueries, kDims>& state, FewShared<kQueries, kDims>& shared) {
+    using S = FewShape<kQueries, kDims>;
+    constexpr uint32_t kStep = kFewWaves * S::kWaveKeys;
+    const Cache& c = a.cache;
+    const HeadRows key_rows = C::head(c, c.keys, which.kv_head),
+                   value_rows = C::head(c, c.values, which.kv_head);
+    typename FewShared<kQueries, kDims>::OfWave& own = shared.waves[wave_index()];
+    typename C::Eight k[S::kBatch][S::kParts], v[S::kBatch][S::kParts];
+    for (uint32_t first = keys.from + wave_index() * S::kWaveKeys; first < keys.to; first += kStep) {
+        fetch<C, S>(key_rows, first, keys.to, k);
+        fetch<C, S>(value_rows, first, keys.to, v);
+        weigh_batch<C>(a, first, keys.to, k, state, own);
+        sync_wave();
+        add_values<C>(v, state, own);
+        sync_wave();
+    }
+}
+
+template <typename C, uint32_t kQueries, uint32_t kDims>
+RL_DEVICE void attention_few(const args::AttentionArgs& a) {
+    using S = FewShape<kQueries, kDims>;
+    RL_SHARED FewShared<kQueries, kDims> shared;
+    const uint32_t rows = a.step->rows, position = a.step->position;
+    const Queries which = block_queries(a, kQueries);
+    if (which.row(0) >= rows) return;
+    const KeyRange keys = block_keys(a, which, kQueries, rows, position, kFewLeastKeys, S::kWaveKeys);
+    if (block_index().x >= keys.used) return;
+    FewState<kQueries, kDims> state;
+    load_queries(a, which, rows, position, state);
+    attend_keys<C>(a, which, keys, state, shared);
+    leave_sums(state, shared);
+    merge_waves(a, which, rows, keys.used, shared);
+    if (keys.used == 1 || !is_last_split(a, keys.used, shared.last)) return;
+    merge_splits(a, which, rows, keys.used, kFewThreads, shared.parts);
+}
+
+}  // namespace redline::hip

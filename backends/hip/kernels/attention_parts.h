@@ -1,0 +1,145 @@
+// What kernels of attention share: which queries and keys a block works at, the parts that a softmax is made
+// of, and how the results of several blocks come together.
+#pragma once
+
+#include "args.h"
+#include "kernels/wave.h"
+
+namespace redline::hip {
+
+// Queries (row, head) that share a kv head, one after the other: x of the grid over splits of the keys, y
+// over groups of queries, z over kv heads.
+struct Queries {
+    uint32_t group;  // heads that share a kv head
+    uint32_t first;  // of this block
+    uint32_t kv_head;
+    uint32_t first_row;
+    RL_DEVICE uint32_t row(uint32_t i) const { return first_row + (first + i) / group; }
+    RL_DEVICE uint32_t head(uint32_t i) const { return kv_head * group + (first + i) % group; }
+};
+RL_DEVICE Queries block_queries(const args::AttentionArgs& a, uint32_t count) {
+    return {a.heads / a.cache.kv_heads, block_index().y * count, block_index().z, a.first_row};
+}
+
+// Keys [from, to) of a block, and how many splits have any.
+struct KeyRange {
+    uint32_t from, to;
+    uint32_t used;
+};
+// Keys are split by how many there are now. Less than `least` are not worth a block, and two such shares not
+// worth bringing together. Shares are multiples of `unit`.
+RL_DEVICE KeyRange block_keys(const args::AttentionArgs& a, const Queries& which, uint32_t count,
+                              uint32_t rows, uint32_t position, uint32_t least, uint32_t unit) {
+    const uint32_t last_row = lesser(which.row(count - 1), rows - 1), end = position + last_row + 1;
+    const uint32_t oldest = position + which.row(0) + 1;
+    const uint32_t begin = a.window > 0 && oldest > a.window ? oldest - a.window : 0;
+    const uint32_t count_all = end - begin, even = (count_all + a.splits - 1) / a.splits;
+    const uint32_t enough = count_all <= 2 * least ? count_all : even > least ? even : least;
+    const uint32_t share = (enough + unit - 1) / unit * unit;
+    const uint32_t from = lesser(begin + block_index().x * share, end);
+    return {from, lesser(from + share, end), (count_all + share - 1) / share};
+}
+
+// Keys [begin, end) that a query sees.
+struct Seen {
+    uint32_t begin, end;
+};
+RL_DEVICE Seen keys_seen(const args::AttentionArgs& a, uint32_t row, uint32_t rows, uint32_t position) {
+    const uint32_t end = position + row + 1;
+    return {a.window > 0 && end > a.window ? end - a.window : 0, row < rows ? end : 0};
+}
+
+RL_DEVICE float capped(float score, float cap) {
+    const float x = score / cap, e = exp_of(-2.0f * __builtin_fabsf(x)), t = (1.0f - e) / (1.0f + e);
+    return cap * (x < 0.0f ? -t : t);
+}
+
+// Nothing seen yet: infinity minus infinity must not become NaN, a NaN score must stay one.
+RL_DEVICE float exp_below(float x, float top) {
+    return x == -kInfinity ? 0.0f : exp_of(x - top);
+}
+
+// Each part of the keys has a maximum and a sum of weights per query; by `factors` parts are added up.
+template <uint32_t kQueries, uint32_t kMostParts>
+struct SoftmaxParts {
+    float tops[kMostParts * kQueries];
+    float totals[kMostParts * kQueries];
+    float factors[kMostParts * kQueries];
+
+    RL_DEVICE float top(uint32_t query, uint32_t parts) const {
+        float most = -kInfinity;
+        for (uint32_t p = 0; p < parts; ++p) most = larger(tops[p * kQueries + query], most);
+        return most;
+    }
+    RL_DEVICE float total(uint32_t query, uint32_t parts) const {
+        float sum = 0.0f;
+        for (uint32_t p = 0; p < parts; ++p)
+            sum = fused(factors[p * kQueries + query], totals[p * kQueries + query], sum);
+        return sum;
+    }
+    // Maxima and totals are written; afterwards all threads see factors.
+    RL_DEVICE void weigh(uint32_t parts, uint32_t threads) {
+        sync_block();
+        for (uint32_t i = thread_index(); i < parts * kQueries; i += threads)
+            factors[i] = exp_below(tops[i], top(i % kQueries, parts));
+        sync_block();
+    }
+};
+
+// What sums of weighted values are multiplied with to be the result, given their maximum and total.
+RL_DEVICE float result_factor(const args::AttentionArgs& a, uint32_t head, float top, float total) {
+    if (!a.sinks) return 1.0f / total;
+    const float sink = a.sinks[head], most = larger(top, sink), down = exp_below(top, most);
+    return down / fused(total, down, exp_of(sink - most));
+}
+
+// The weighted values of a split; behind those of all splits their maxima and totals.
+RL_DEVICE float* partial_values(const args::AttentionArgs& a, size_t query, uint32_t split) {
+    return a.partials + (query * a.splits + split) * a.cache.head_dim;
+}
+RL_DEVICE float* partial_stats(const args::AttentionArgs& a, size_t query, uint32_t split) {
+    const size_t all = size_t(a.rows) * a.heads * a.splits * a.cache.head_dim;
+    return a.partials + all + (query * a.splits + split) * 2;
+}
+
+// True in the block that is the last of `used` to come here: it sees what the others wrote to `partials`.
+RL_DEVICE bool is_last_split(const args::AttentionArgs& a, uint32_t used, uint32_t& shared_flag) {
+    fence_device();
+    sync_block();
+    if (thread_index() == 0) {
+        uint32_t* counter = a.counters + block_index().y * a.cache.kv_heads + block_index().z;
+        shared_flag = count_up(counter) == used - 1;
+        if (shared_flag) *counter = 0;
+    }
+    sync_block();
+    const bool last = shared_flag != 0;
+    if (last) fence_device();
+    return last;
+}
+
+// Adds up what the splits of a block's queries left in `partials`.
+template <uint32_t kQueries, uint32_t kMostParts>
+RL_DEVICE void merge_splits(const args::AttentionArgs& a, const Queries& which, uint32_t rows, uint32_t used,
+                            uint32_t threads, SoftmaxParts<kQueries, kMostParts>& parts) {
+    const uint32_t dims = a.cache.head_dim;
+    for (uint32_t t = thread_index(); t < used * kQueries; t += threads) {
+        const uint32_t row = lesser(which.row(t % kQueries), rows - 1);
+        const float* stats = partial_stats(a, size_t(row) * a.heads + which.head(t % kQueries), t / kQueries);
+        parts.tops[t] = stats[0];
+        parts.totals[t] = stats[1];
+    }
+    parts.weigh(used, threads);
+    for (uint32_t t = thread_index(); t < kQueries * dims; t += threads) {
+        const uint32_t i = t / dims, d = t % dims, row = which.row(i), head = which.head(i);
+        if (row >= rows) continue;
+        const size_t query = size_t(row) * a.heads + head;
+        const float* values = partial_values(a, query, 0) + d;
+        float sum = 0.0f;
+        RL_UNROLL_BY(8)
+        for (uint32_t s = 0; s < used; ++s)
+            sum = fused(parts.factors[s * kQueries + i], values[size_t(s) * dims], sum);
+        a.y[query * dims + d] = sum * result_factor(a, head, parts.top(i, used), parts.total(i, used));
+    }
+}
+
+}  // namespace redline::hip
