@@ -108,13 +108,10 @@ struct PrepareArgs {
 // Products on matrix units.
 struct TileArgs {
     const Step* step;
-    Matrix w;
-    Matrix up;               // gated kernels only
+    DotPart parts[3];        // of a gated kernel the second is `up`
+    uint32_t begin[3];       // the first tile of rows of each; of those not there beyond all
     const uint16_t* halves;  // (tokens, cols)
     const float* row_scales;
-    float* y;           // (tokens, rows)
-    const float* bias;  // null: none
-    uint32_t rows;
     uint32_t cols;
     uint32_t first_token;
     uint32_t of_outputs;

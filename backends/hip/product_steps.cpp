@@ -63,51 +63,68 @@ Status launch_tiles(Launcher& launcher, const std::string& module, args::LinearA
     });
 }
 
-args::TileArgs tile_args(const View& view, const Part& part, const Activations& x) {
-    const args::LinearArgs linear = linear_args(view, part, nullptr, false);
-    args::TileArgs args = {};
-    args.step = view.step;
-    args.w = linear.w;
-    args.halves = static_cast<const uint16_t*>(x.prepared());
-    args.row_scales = x.row_scales();
-    args.y = linear.y;
-    args.bias = linear.bias;
-    args.rows = linear.rows;
-    args.cols = linear.cols;
-    args.of_outputs = linear.of_outputs;
-    return args;
-}
-
-// Tiles of 128 x 128, or of 64 x 64 where those would leave multiprocessors without work.
-Status launch_matrices(Launcher& launcher, const std::string& module, args::TileArgs args, uint32_t rows) {
-    const auto blocks = [](uint64_t n, uint32_t tile) { return uint32_t((n + tile - 1) / tile); };
-    const bool large =
-        blocks(args.rows, 128) * blocks(rows, 128) * 3 >= 2 * launcher.device().report().multiprocessors;
-    const uint32_t tile = args.up.data || large ? 128 : 64, own_rows = args.up.data ? tile / 2 : tile;
-    const std::string kernel =
-        args.up.data ? "gated_matrix_" + module : fmt::format("linear_matrix_{}_{}", tile, module);
-    const double per_row = (args.up.data ? 4.0 : 2.0) * double(args.rows) * double(args.cols);
-    return in_slices(launcher, rows, per_row, tile, [&](uint32_t first, uint32_t count) {
-        args.first_token = first;
-        return launcher.launch(module, kernel,
-                               {blocks(count, tile), blocks(args.rows, own_rows), 1, kTileThreads}, args,
-                               per_row * count);
-    });
-}
-
-args::DotArgs dot_args(const View& view, std::span<const Part> parts, const Activations& x, bool accumulate) {
+// Fills parts, begin, of_outputs and cols of DotArgs or TileArgs; begin counts in units of `tile` rows.
+// Returns how many of those there are.
+template <typename Args>
+uint32_t set_parts(const View& view, std::span<const Part> parts, uint32_t tile, Args& args) {
     constexpr uint32_t kNever = 0xFFFFFFFFu;
-    args::DotArgs args = {};
+    uint32_t tiles = 0;
     for (size_t i = 0; i < std::size(args.parts); ++i) {
         args.begin[i] = kNever;
         if (i >= parts.size()) continue;
         const args::LinearArgs linear = linear_args(view, parts[i], nullptr, false);
-        args.begin[i] = args.rows;
+        args.begin[i] = tiles;
         args.parts[i] = {linear.w, linear.y, linear.bias, linear.rows};
-        args.rows += linear.rows;
         args.cols = linear.cols;
         args.of_outputs = linear.of_outputs;
+        tiles += (linear.rows + tile - 1) / tile;
     }
+    return tiles;
+}
+
+struct Tiled {
+    std::span<const Part> parts;
+    bool gated = false;  // the second part is `up`
+    Act act = Act::silu;
+    bool accumulate = false;
+};
+
+// Tiles of 128 x 128, or of 64 x 64 where those would leave multiprocessors without work.
+Status launch_matrices(Launcher& launcher, const View& view, const Tiled& p, const Activations& x,
+                       uint32_t rows) {
+    const DeviceReport& report = launcher.device().report();
+    const std::string module = module_of(view, p.parts[0].w);
+    args::TileArgs args = {};
+    args.step = view.step;
+    args.halves = static_cast<const uint16_t*>(x.prepared());
+    args.row_scales = x.row_scales();
+    args.accumulate = p.accumulate;
+    args.act = uint32_t(p.act);
+    uint32_t tile = 128, tiles = set_parts(view, p.parts.first(p.gated ? 1 : p.parts.size()),
+                                           p.gated ? tile / 2 : tile, args);
+    if (p.gated) {
+        const args::LinearArgs up = linear_args(view, p.parts[1], nullptr, false);
+        args.parts[1] = {up.w, up.y, up.bias, up.rows};
+    } else if (uint64_t(tiles) * ((rows + tile - 1) / tile) * 3 < 2 * report.multiprocessors) {
+        tile = 64;
+        tiles = set_parts(view, p.parts, tile, args);
+    }
+    double per_row = 0.0;
+    for (const Part& part : p.parts)
+        per_row += 2.0 * double(view.plan.weight(part.w).tensor.shape.elements());
+    const std::string kernel =
+        p.gated ? "gated_matrix_" + module : fmt::format("linear_matrix_{}_{}", tile, module);
+    return in_slices(launcher, rows, per_row, tile, [&](uint32_t first, uint32_t count) {
+        args.first_token = first;
+        const uint32_t across = (count + tile - 1) / tile;
+        return launcher.launch(module, kernel, {across, tiles, 1, kTileThreads, tile_bytes(report, tile)},
+                               args, per_row * count);
+    });
+}
+
+args::DotArgs dot_args(const View& view, std::span<const Part> parts, const Activations& x, bool accumulate) {
+    args::DotArgs args = {};
+    args.rows = set_parts(view, parts, 1, args);
     args.step = view.step;
     args.x = x.raw();
     args.prepared = x.prepared();
@@ -155,11 +172,10 @@ public:
         Activations x(x_, norm_);
         RL_TRY(x.prepare(launcher, view, paths));
         for (size_t i = 0; i < parts_.size();) {
-            // Matrices of one format share a launch of a dot kernel.
+            // Matrices of one format share a launch, but for those in f32.
+            const bool alone = paths[i] == Path::floats || paths[i] == Path::tiles;
             size_t end = i + 1;
-            while (end < parts_.size() && tensors_[end].format == tensors_[i].format) ++end;
-            const bool dots = paths[i] == Path::dot_own || paths[i] == Path::dot_prepared;
-            if (!dots) end = i + 1;
+            while (!alone && end < parts_.size() && tensors_[end].format == tensors_[i].format) ++end;
             RL_TRY(launch_parts(launcher, view, x, std::span(parts_).subspan(i, end - i), paths[i], rows));
             i = end;
         }
@@ -170,11 +186,8 @@ private:
     Status launch_parts(Launcher& launcher, const View& view, const Activations& x,
                         std::span<const Part> parts, Path path, uint32_t rows) const {
         const std::string module = module_of(view, parts[0].w);
-        if (path == Path::matrices) {
-            args::TileArgs args = tile_args(view, parts[0], x);
-            args.accumulate = accumulate_;
-            return launch_matrices(launcher, module, args, rows);
-        }
+        if (path == Path::matrices)
+            return launch_matrices(launcher, view, {parts, false, Act::silu, accumulate_}, x, rows);
         if (path == Path::floats || path == Path::tiles) {
             const args::LinearArgs args = linear_args(view, parts[0], x.floats(), accumulate_);
             return path == Path::tiles ? launch_tiles(launcher, module, args, rows)
@@ -210,12 +223,7 @@ public:
         const std::array<Part, 2> parts = {{{op_.gate, {}, op_.y}, {op_.up, {}, op_.y}}};
         const std::string module = module_of(view, op_.gate);
         if (way == Path::floats || way == Path::tiles) return launch_apart(launcher, view, x, parts, way);
-        if (way == Path::matrices) {
-            args::TileArgs args = tile_args(view, parts[0], x);
-            args.up = view.weights[op_.up].matrix();
-            args.act = uint32_t(op_.act);
-            return launch_matrices(launcher, module, args, rows);
-        }
+        if (way == Path::matrices) return launch_matrices(launcher, view, {parts, true, op_.act}, x, rows);
         args::DotArgs args = dot_args(view, parts, x, false);
         args.rows = args.parts[0].rows;
         args.act = uint32_t(op_.act);

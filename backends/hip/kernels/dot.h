@@ -32,6 +32,7 @@ RL_DEVICE void quantize_units(const float* x, const float* gain, float scale, ui
                               Words4* high, Float4* meta, uint32_t apart) {
     constexpr uint32_t kEach = 32 / kShare;
     const uint32_t part = thread_index() % kShare;
+    RL_UNROLL_BY(4)
     for (uint32_t base = 0; base < units; base += kBlockThreads / kShare) {
         const uint32_t real = base + thread_index() / kShare, u = lesser(real, units - 1);
         float v[kEach];
@@ -43,7 +44,8 @@ RL_DEVICE void quantize_units(const float* x, const float* gain, float scale, ui
             RL_UNROLL
             for (uint32_t e = 0; e < 4; ++e) v[i * 4 + e] = four.d[e] * scale * by.d[e];
         }
-        const float step = unit_most(v) / 127.0f, inverse = step > 0.0f ? 1.0f / step : 0.0f;
+        const float step = unit_most(v) * (1.0f / 127.0f),
+                    inverse = step > 1e-30f ? fast_inverse(step) : 0.0f;
         int32_t sums[2] = {0, 0};
         RL_UNROLL
         for (uint32_t i = 0; i < kEach / 4; ++i) {
@@ -97,6 +99,7 @@ struct PreparedRows {
 template <uint32_t kBlockThreads>
 RL_DEVICE float norm_scale(const float* x, uint32_t units, float eps, float* parts) {
     float squares = 0.0f;
+    RL_UNROLL_BY(4)
     for (uint32_t i = thread_index(); i < units * 8; i += kBlockThreads) {
         const auto v = load<Float4>(x, i);
         RL_UNROLL
@@ -204,15 +207,16 @@ RL_DEVICE void with_activations(const args::DotArgs& a, uint32_t first, uint32_t
 // y[t][r] (+)= w[r] . x[t] + bias[r] for up to three matrices, whose rows are counted on.
 template <typename F, int kRows, int kTokens, bool kOwn>
 RL_DEVICE void linear_dot(const args::DotArgs& a) {
-    const uint32_t tokens = rows_in_step(a.step, a.of_outputs), units = a.cols / 32;
-    if (a.first_token >= tokens) return;
-    const uint32_t step = grid_blocks() * kDotWaves * kRows;
+    const uint32_t units = a.cols / 32, step = grid_blocks() * kDotWaves * kRows;
     uint32_t first = (block_index().x * kDotWaves + wave_index()) * kRows;
     if constexpr (kOwn)
         for (uint32_t r = first; r < lesser(first + kRows, a.rows); ++r) {
             const uint32_t part = part_of(a, r);
             prefetch_row<F>(part_at(a, part).w, r - begin_of(a, part), units);
         }
+    wait_for_inputs();
+    const uint32_t tokens = rows_in_step(a.step, a.of_outputs);
+    if (a.first_token >= tokens) return;
     with_activations<kTokens, kOwn>(a, a.first_token, tokens, [&](const auto& x) {
         for (; first < a.rows; first += step) {
             Matrix w[kRows];
@@ -242,15 +246,16 @@ RL_DEVICE void linear_dot(const args::DotArgs& a) {
 // y[t][r] = act(w[r] . x[t]) * (up[r] . x[t]); the second matrix is `up`.
 template <typename F, int kTokens, bool kOwn>
 RL_DEVICE void gated_dot(const args::DotArgs& a) {
-    const uint32_t tokens = rows_in_step(a.step, a.of_outputs), units = a.cols / 32;
-    if (a.first_token >= tokens) return;
-    const uint32_t step = grid_blocks() * kDotWaves;
+    const uint32_t units = a.cols / 32, step = grid_blocks() * kDotWaves;
     uint32_t row = block_index().x * kDotWaves + wave_index();
     const Matrix w[2] = {a.parts[0].w, a.parts[1].w};
     if (kOwn && row < a.rows) {
         prefetch_row<F>(w[0], row, units);
         prefetch_row<F>(w[1], row, units);
     }
+    wait_for_inputs();
+    const uint32_t tokens = rows_in_step(a.step, a.of_outputs);
+    if (a.first_token >= tokens) return;
     with_activations<kTokens, kOwn>(a, a.first_token, tokens, [&](const auto& x) {
         for (; row < a.rows; row += step) {
             const size_t own = in_each_lane(row), rows[2] = {own, own};

@@ -11,12 +11,12 @@
     RL_KERNEL(128, linear_##tokens##_##format, args::LinearArgs) { \
         linear_vec<format, tokens>(args);                          \
     }
-#define RL_DOT_KERNELS(format, suffix, tokens, own)                         \
-    RL_KERNEL(kDotThreads, linear_dot_##suffix##_##format, args::DotArgs) { \
-        linear_dot<format, 2, tokens, own>(args);                           \
-    }                                                                       \
-    RL_KERNEL(kDotThreads, gated_dot_##suffix##_##format, args::DotArgs) {  \
-        gated_dot<format, tokens, own>(args);                               \
+#define RL_DOT_KERNELS(format, suffix, tokens, own)                               \
+    RL_EARLY_KERNEL(kDotThreads, linear_dot_##suffix##_##format, args::DotArgs) { \
+        linear_dot<format, 2, tokens, own>(args);                                 \
+    }                                                                             \
+    RL_EARLY_KERNEL(kDotThreads, gated_dot_##suffix##_##format, args::DotArgs) {  \
+        gated_dot<format, tokens, own>(args);                                     \
     }
 
 // What all formats have; sums in f32 of activations in f32.

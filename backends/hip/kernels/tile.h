@@ -61,12 +61,15 @@ struct TileAhead {
     Words4 x[S::kChunksEach];
 };
 
-// Where a block stands. Entries are tokens, or with experts the places that chose one.
+// What a block multiplies. Entries are tokens, or with experts the places that chose one.
 struct TilePlace {
-    uint32_t first_row;
-    uint32_t first_entry;
-    uint32_t entries;   // up to the last of this block's matrix
-    size_t matrix_row;  // of the matrix's first row among all experts'
+    Matrix w;
+    Matrix up;
+    uint32_t rows;         // of the matrix
+    uint32_t first_row;    // of this block
+    uint32_t first_entry;  // likewise
+    uint32_t entries;      // up to the last of this matrix
+    size_t matrix_row;     // where the matrix begins among all experts'
 };
 
 // Without branches around the loads. Past the last column both are whatever is at hand; store_tile() zeroes.
@@ -79,9 +82,10 @@ RL_DEVICE void read_tile(const args::TileArgs& a, const TilePlace& at, uint32_t 
         const uint32_t i = lesser(n * kTileThreads + thread_index(), S::kUnits - 1), r = i / 2;
         const uint32_t unit = lesser(column / 32 + i % 2, units - 1);
         const uint32_t within = kGated ? r / 32 * 16 + r % 16 : r;
-        const size_t row = at.matrix_row + lesser(at.first_row + within, a.rows - 1);
+        const size_t row = at.matrix_row + lesser(at.first_row + within, at.rows - 1);
         const bool of_up = kGated && r / 16 % 2 == 1;
-        ahead.w[n].read({of_up ? a.up.data : a.w.data, of_up ? a.up.units : a.w.units}, row * units + unit);
+        ahead.w[n].read({of_up ? at.up.data : at.w.data, of_up ? at.up.units : at.w.units},
+                        row * units + unit);
     }
     RL_UNROLL
     for (uint32_t n = 0; n < S::kChunksEach; ++n) {
@@ -157,43 +161,59 @@ RL_DEVICE void each_result(const TilePlace& at, uint32_t across, uint32_t down,
 // The whole of a block's work but for where its activations come from and its results go.
 template <typename F, typename S, bool kGated, typename RowOf, typename Put>
 RL_DEVICE void compute_tile(const args::TileArgs& a, const TilePlace& at, RowOf x_row, Put put) {
-    RL_SHARED Words4 w_words[S::kUnits / 2 * kDepthStride / 8], x_words[S::kChunks / 8 * kDepthStride / 8];
-    auto *w_tile = reinterpret_cast<uint16_t*>(w_words), *x_tile = reinterpret_cast<uint16_t*>(x_words);
+    constexpr uint32_t kWords = kDepthStride / 8, kStage = (S::kUnits / 2 + S::kChunks / 8) * kWords;
+    RL_SHARED_POOL(pool);
+    const auto w_tile = [&](uint32_t stage) { return reinterpret_cast<uint16_t*>(pool + stage * kStage); };
+    const auto x_tile = [&](uint32_t stage) {
+        return reinterpret_cast<uint16_t*>(pool + stage * kStage + S::kUnits / 2 * kWords);
+    };
     const uint32_t across = wave_index() % kWavesAcross, down = wave_index() / kWavesAcross;
     MatrixSums sums[S::kDown][S::kAcross] = {};
     TileAhead<F, S> ahead;
     read_tile<F, S, kGated>(a, at, 0, x_row, ahead);
+    // With two stages a tile is stored while the one before it is multiplied, else between two barriers.
+    if constexpr (kTileStages > 1) store_tile<F, S>(a, 0, ahead, w_tile(0), x_tile(0));
+    uint32_t stage = 0;
     for (uint32_t column = 0; column < a.cols; column += kDepth) {
-        sync_block();  // the tile before has been multiplied
-        store_tile<F, S>(a, column, ahead, w_tile, x_tile);
+        const uint32_t next = column + kDepth < a.cols ? column + kDepth : column;
         sync_block();
+        if constexpr (kTileStages == 1) {
+            store_tile<F, S>(a, column, ahead, w_tile(0), x_tile(0));
+            sync_block();
+        }
         // After the last it reads that again.
-        read_tile<F, S, kGated>(a, at, column + kDepth < a.cols ? column + kDepth : column, x_row, ahead);
-        multiply_tile<S, F::kFloats>(w_tile, x_tile, across, down, sums);
+        read_tile<F, S, kGated>(a, at, next, x_row, ahead);
+        multiply_tile<S, F::kFloats || kGated>(w_tile(stage), x_tile(stage), across, down, sums);
+        stage = (stage + 1) % kTileStages;
+        if constexpr (kTileStages > 1) store_tile<F, S>(a, next, ahead, w_tile(stage), x_tile(stage));
     }
     each_result<S, kGated>(at, across, down, sums, put);
 }
 
 // y[t][r] (+)= w[r] . x[t] + bias[r], or act(w[r] . x[t]) * (up[r] . x[t]): x over tiles of tokens, y over
-// tiles of rows, so that blocks that run together share rows of the matrix.
+// tiles of the rows of up to three matrices, so that blocks that run together share rows of a matrix.
 template <typename F, uint32_t kRows, uint32_t kTokens, bool kGated>
 RL_DEVICE void linear_matrix(const args::TileArgs& a) {
     using S = TileShape<kRows, kTokens, kGated>;
-    const uint32_t tokens = rows_in_step(a.step, a.of_outputs);
-    const TilePlace at = {block_index().y * S::kOwnRows, a.first_token + block_index().x * kTokens, tokens,
-                          0};
-    if (at.first_entry >= tokens) return;
+    const uint32_t tokens = rows_in_step(a.step, a.of_outputs), tile = block_index().y;
+    const uint32_t first_token = a.first_token + block_index().x * kTokens;
+    if (first_token >= tokens) return;
+    const uint32_t part = kGated ? 0 : (tile >= a.begin[1] ? 1u : 0u) + (tile >= a.begin[2] ? 1u : 0u);
+    const args::DotPart own = part == 0 ? a.parts[0] : part == 1 ? a.parts[1] : a.parts[2];
+    const uint32_t begin = part == 0 ? 0 : part == 1 ? a.begin[1] : a.begin[2];
+    const TilePlace at = {own.w,       a.parts[1].w, own.rows, (tile - begin) * S::kOwnRows,
+                          first_token, tokens,       0};
     compute_tile<F, S, kGated>(
         a, at, [](uint32_t token) { return size_t(token); },
         [&](uint32_t token, uint32_t row, float sum, float up) {
-            if (row >= a.rows || token >= tokens) return;
+            if (row >= own.rows || token >= tokens) return;
             const float scale = a.row_scales[token];
-            float& y = a.y[size_t(token) * a.rows + row];
+            float& y = own.y[size_t(token) * own.rows + row];
             sum *= scale;
             if constexpr (kGated) {
                 y = apply_act(a.act, sum) * (up * scale);
             } else {
-                if (a.bias) sum += a.bias[row];
+                if (own.bias) sum += own.bias[row];
                 y = a.accumulate ? y + sum : sum;
             }
         });

@@ -3,6 +3,8 @@
 // one lane and barriers are nothing, so that tests can run the kernels as they are.
 //   RL_KERNEL(threads, name, Args)                defines a kernel for blocks of `threads`
 //   RL_DENSE_KERNEL(threads, blocks, name, Args)  one of which `blocks` blocks should fit a multiprocessor
+//   RL_EARLY_KERNEL(threads, name, Args)          one that calls wait_for_inputs() before it touches what
+//                                                 another kernel writes or reads; the others begin with that
 //   RL_SHARED_POOL(name)                          shared memory whose size the launch says
 #pragma once
 
@@ -18,6 +20,7 @@
     extern "C" __attribute__((global, amdgpu_flat_work_group_size(threads, threads))) void name( \
         const Args args)
 #define RL_DENSE_KERNEL(threads, blocks, name, Args) RL_KERNEL(threads, name, Args)
+#define RL_EARLY_KERNEL(threads, name, Args) RL_KERNEL(threads, name, Args)
 #define RL_SHARED_POOL(name) extern __attribute__((shared)) Words4 name[]
 #define RL_UNROLL _Pragma("unroll")
 #define RL_PRAGMA(text) _Pragma(#text)
@@ -25,10 +28,21 @@
 #elif defined(__CUDACC__)
 #define RL_DEVICE __device__ __forceinline__
 #define RL_SHARED __shared__
+#define RL_CUDA_KERNEL(bounds, begin, name, Args)                               \
+    static __device__ __forceinline__ void name##_body(const Args& args);       \
+    extern "C" __global__ void bounds name(const __grid_constant__ Args args) { \
+        begin;                                                                  \
+        name##_body(args);                                                      \
+    }                                                                           \
+    static __device__ __forceinline__ void name##_body(const Args& args)
 #define RL_KERNEL(threads, name, Args) \
-    extern "C" __global__ void __launch_bounds__(threads) name(const Args args)
-#define RL_DENSE_KERNEL(threads, blocks, name, Args) \
-    extern "C" __global__ void __launch_bounds__(threads, blocks) name(const Args args)
+    RL_CUDA_KERNEL(__launch_bounds__(threads), let_next_start(); wait_for_inputs(), name, Args)
+#define RL_DENSE_KERNEL(threads, blocks, name, Args)                             \
+    RL_CUDA_KERNEL(__launch_bounds__(threads RL_COMMA blocks), let_next_start(); \
+                   wait_for_inputs(), name, Args)
+#define RL_EARLY_KERNEL(threads, name, Args) \
+    RL_CUDA_KERNEL(__launch_bounds__(threads), let_next_start(), name, Args)
+#define RL_COMMA ,
 #define RL_SHARED_POOL(name) extern __shared__ Words4 name[]
 #define RL_UNROLL _Pragma("unroll")
 #define RL_PRAGMA(text) _Pragma(#text)
@@ -47,6 +61,7 @@
     }                                                        \
     static void name##_body([[maybe_unused]] const Args& args)
 #define RL_DENSE_KERNEL(threads, blocks, name, Args) RL_KERNEL(threads, name, Args)
+#define RL_EARLY_KERNEL(threads, name, Args) RL_KERNEL(threads, name, Args)
 #define RL_SHARED_POOL(name) static thread_local Words4 name[kSharedPool]
 #define RL_UNROLL
 #define RL_UNROLL_BY(n)
@@ -80,6 +95,7 @@ constexpr uint32_t kWave = 32;
 constexpr uint32_t kThreads = 128;  // of a block, unless a kernel says otherwise
 constexpr uint32_t kTileThreads = 256;
 constexpr uint32_t kDotThreads = 256;  // as DeviceReport::dot_threads() has it
+constexpr uint32_t kTileStages = 1;    // as DeviceReport::tile_stages() has it
 
 RL_DEVICE uint32_t thread_index() {
     return __builtin_amdgcn_workitem_id_x();
@@ -153,8 +169,14 @@ RL_DEVICE int32_t dot4(uint32_t a, uint32_t b, int32_t sum) {
     return __builtin_amdgcn_sdot4(int(a), int(b), sum, false);
 #endif
 }
-// Asks for the line at `address` to be brought near; it need not exist.
+// Asks for the line at `address` to be brought near.
 RL_DEVICE void prefetch(const void*) {}
+// On NVIDIA a kernel may start while the one before it ends: until this returns.
+RL_DEVICE void wait_for_inputs() {}
+// Of at least 1e-30; good to a few units in the last place.
+RL_DEVICE float fast_inverse(float x) {
+    return __builtin_amdgcn_rcpf(x);
+}
 
 // A value that all lanes share, kept in a register of each lane: there are few scalar registers.
 RL_DEVICE size_t in_each_lane(size_t value) {
@@ -217,7 +239,14 @@ constexpr uint32_t kWave = 32;
 constexpr uint32_t kThreads = 128;
 constexpr uint32_t kTileThreads = 256;
 constexpr uint32_t kDotThreads = 512;
+constexpr uint32_t kTileStages = 2;
 
+RL_DEVICE void wait_for_inputs() {
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+}
+RL_DEVICE void let_next_start() {
+    asm volatile("griddepcontrol.launch_dependents;");
+}
 RL_DEVICE uint32_t thread_index() {
     return threadIdx.x;
 }
@@ -249,6 +278,9 @@ RL_DEVICE int32_t dot4(uint32_t a, uint32_t b, int32_t sum) {
 }
 RL_DEVICE void prefetch(const void* address) {
     asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(address)));
+}
+RL_DEVICE float fast_inverse(float x) {
+    return __fdividef(1.0f, x);
 }
 RL_DEVICE float half_value(uint16_t bits) {
     float value;
@@ -290,6 +322,7 @@ constexpr uint32_t kWave = 1;
 constexpr uint32_t kThreads = 1;
 constexpr uint32_t kTileThreads = 1;
 constexpr uint32_t kDotThreads = 1;
+constexpr uint32_t kTileStages = 1;
 
 // Set by the runtime that runs the kernels.
 extern thread_local Index3 host_block;
@@ -320,6 +353,10 @@ RL_DEVICE int32_t dot4(uint32_t a, uint32_t b, int32_t sum) {
     return sum;
 }
 RL_DEVICE void prefetch(const void*) {}
+RL_DEVICE void wait_for_inputs() {}
+RL_DEVICE float fast_inverse(float x) {
+    return 1.0f / x;
+}
 RL_DEVICE float half_value(uint16_t bits) {
     const uint32_t sign = uint32_t(bits & 0x8000u) << 16, exponent = (bits >> 10) & 31u,
                    mantissa = bits & 1023u;
