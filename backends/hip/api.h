@@ -21,44 +21,44 @@ using GraphExec = struct GraphExecHandle*;
 constexpr Code kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNoDevice = 100;
 
 // X(member, HIP's name, CUDA's name or "" where an adapter stands in, parameters)
-#define RL_HIP_FUNCTIONS(X)                                                                            \
-    X(init, "hipInit", "cuInit", (unsigned))                                                           \
-    X(runtime_version, "hipRuntimeGetVersion", "cuDriverGetVersion", (int*))                           \
-    X(device_count, "hipGetDeviceCount", "cuDeviceGetCount", (int*))                                   \
-    X(set_device, "hipSetDevice", "", (int))                                                           \
-    X(device_name, "hipDeviceGetName", "cuDeviceGetName", (char*, int, int))                           \
-    X(device_attribute, "hipDeviceGetAttribute", "cuDeviceGetAttribute", (int*, int, int))             \
-    X(device_properties, "hipGetDeviceProperties", "", (void*, int))                                   \
-    X(last_error, "hipGetLastError", "", ())                                                           \
-    X(memory_info, "hipMemGetInfo", "cuMemGetInfo_v2", (size_t*, size_t*))                             \
-    X(allocate, "hipMalloc", "cuMemAlloc_v2", (void**, size_t))                                        \
-    X(release, "hipFree", "cuMemFree_v2", (void*))                                                     \
-    X(allocate_host, "hipHostMalloc", "cuMemHostAlloc", (void**, size_t, unsigned))                    \
-    X(release_host, "hipHostFree", "cuMemFreeHost", (void*))                                           \
-    X(allocate_managed, "hipMallocManaged", "cuMemAllocManaged", (void**, size_t, unsigned))           \
-    X(copy_in, "hipMemcpyHtoDAsync", "cuMemcpyHtoDAsync_v2", (void*, const void*, size_t, Stream))     \
-    X(copy_out, "hipMemcpyDtoHAsync", "cuMemcpyDtoHAsync_v2", (void*, const void*, size_t, Stream))    \
-    X(copy_within, "hipMemcpyDtoDAsync", "cuMemcpyDtoDAsync_v2", (void*, const void*, size_t, Stream)) \
-    X(stream_create, "hipStreamCreateWithFlags", "cuStreamCreate", (Stream*, unsigned))                \
-    X(stream_destroy, "hipStreamDestroy", "cuStreamDestroy_v2", (Stream))                              \
-    X(stream_synchronize, "hipStreamSynchronize", "cuStreamSynchronize", (Stream))                     \
-    X(event_create, "hipEventCreateWithFlags", "cuEventCreate", (Event*, unsigned))                    \
-    X(event_destroy, "hipEventDestroy", "cuEventDestroy_v2", (Event))                                  \
-    X(event_record, "hipEventRecord", "cuEventRecord", (Event, Stream))                                \
-    X(event_synchronize, "hipEventSynchronize", "cuEventSynchronize", (Event))                         \
-    X(event_elapsed, "hipEventElapsedTime", "cuEventElapsedTime", (float*, Event, Event))              \
-    X(module_load, "hipModuleLoadData", "cuModuleLoadData", (Module*, const void*))                    \
-    X(module_unload, "hipModuleUnload", "cuModuleUnload", (Module))                                    \
-    X(module_function, "hipModuleGetFunction", "", (Function*, Module, const char*))                   \
-    X(launch, "hipModuleLaunchKernel", "",                                                             \
-      (Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream, void**, \
-       void**))                                                                                        \
-    X(begin_capture, "hipStreamBeginCapture", "cuStreamBeginCapture_v2", (Stream, int))                \
-    X(end_capture, "hipStreamEndCapture", "cuStreamEndCapture", (Stream, Graph*))                      \
-    X(graph_instantiate, "hipGraphInstantiateWithFlags", "cuGraphInstantiateWithFlags",                \
-      (GraphExec*, Graph, unsigned long long))                                                         \
-    X(graph_launch, "hipGraphLaunch", "cuGraphLaunch", (GraphExec, Stream))                            \
-    X(graph_destroy, "hipGraphDestroy", "cuGraphDestroy", (Graph))                                     \
+#define RL_HIP_FUNCTIONS(X)                                                                             \
+    X(init, "hipInit", "cuInit", (unsigned))                                                            \
+    X(runtime_version, "hipRuntimeGetVersion", "cuDriverGetVersion", (int*))                            \
+    X(device_count, "hipGetDeviceCount", "cuDeviceGetCount", (int*))                                    \
+    X(set_device, "hipSetDevice", "", (int))                                                            \
+    X(device_name, "hipDeviceGetName", "cuDeviceGetName", (char*, int, int))                            \
+    X(device_attribute, "hipDeviceGetAttribute", "cuDeviceGetAttribute", (int*, int, int))              \
+    X(device_properties, "hipGetDeviceProperties", "", (void*, int))                                    \
+    X(last_error, "hipGetLastError", "", ())                                                            \
+    X(memory_info, "hipMemGetInfo", "cuMemGetInfo_v2", (size_t*, size_t*))                              \
+    X(allocate, "hipMalloc", "cuMemAlloc_v2", (void**, size_t))                                         \
+    X(release, "hipFree", "cuMemFree_v2", (void*))                                                      \
+    X(allocate_host, "hipHostMalloc", "cuMemHostAlloc", (void**, size_t, unsigned))                     \
+    X(release_host, "hipHostFree", "cuMemFreeHost", (void*))                                            \
+    X(allocate_managed, "hipMallocManaged", "cuMemAllocManaged", (void**, size_t, unsigned))            \
+    X(copy_in, "hipMemcpyHtoDAsync", "cuMemcpyHtoDAsync_v2", (void*, const void*, size_t, Stream))      \
+    X(copy_out, "hipMemcpyDtoHAsync", "cuMemcpyDtoHAsync_v2", (void*, const void*, size_t, Stream))     \
+    X(copy_within, "hipMemcpyDtoDAsync", "cuMemcpyDtoDAsync_v2", (void*, const void*, size_t, Stream))  \
+    X(stream_create, "hipStreamCreateWithFlags", "cuStreamCreate", (Stream*, unsigned))                 \
+    X(stream_destroy, "hipStreamDestroy", "cuStreamDestroy_v2", (Stream))                               \
+    X(stream_synchronize, "hipStreamSynchronize", "cuStreamSynchronize", (Stream))                      \
+    X(event_create, "hipEventCreateWithFlags", "cuEventCreate", (Event*, unsigned))                     \
+    X(event_destroy, "hipEventDestroy", "cuEventDestroy_v2", (Event))                                   \
+    X(event_record, "hipEventRecord", "cuEventRecord", (Event, Stream))                                 \
+    X(event_synchronize, "hipEventSynchronize", "cuEventSynchronize", (Event))                          \
+    X(event_elapsed, "hipEventElapsedTime", "cuEventElapsedTime", (float*, Event, Event))               \
+    X(module_load, "hipModuleLoadData", "cuModuleLoadData", (Module*, const void*))                     \
+    X(module_unload, "hipModuleUnload", "cuModuleUnload", (Module))                                     \
+    X(module_function, "hipModuleGetFunction", "cuModuleGetFunction", (Function*, Module, const char*)) \
+    X(launch, "hipModuleLaunchKernel", "cuLaunchKernel",                                                \
+      (Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream, void**,  \
+       void**))                                                                                         \
+    X(begin_capture, "hipStreamBeginCapture", "cuStreamBeginCapture_v2", (Stream, int))                 \
+    X(end_capture, "hipStreamEndCapture", "cuStreamEndCapture", (Stream, Graph*))                       \
+    X(graph_instantiate, "hipGraphInstantiateWithFlags", "cuGraphInstantiateWithFlags",                 \
+      (GraphExec*, Graph, unsigned long long))                                                          \
+    X(graph_launch, "hipGraphLaunch", "cuGraphLaunch", (GraphExec, Stream))                             \
+    X(graph_destroy, "hipGraphDestroy", "cuGraphDestroy", (Graph))                                      \
     X(graph_exec_destroy, "hipGraphExecDestroy", "cuGraphExecDestroy", (GraphExec))
 
 struct Functions {

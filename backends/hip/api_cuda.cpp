@@ -38,41 +38,6 @@ Code device_properties(void* out, int device) {
     return kSuccess;
 }
 
-// As the driver has them.
-struct LaunchAttribute {
-    int id;
-    int unused;
-    int value[16];
-};
-struct LaunchConfig {
-    unsigned grid[3], block[3], shared;
-    Stream stream;
-    LaunchAttribute* attributes;
-    unsigned attribute_count;
-};
-static_assert(sizeof(LaunchAttribute) == 72 && sizeof(LaunchConfig) == 56);
-Code (*launch_extended)(const LaunchConfig*, Function, void**, void**) = nullptr;
-
-// Lets a kernel start while the one before it on the stream ends: all of ours wait for its results themselves
-// (wait_for_inputs() in kernels/wave.h), and some fetch weights meanwhile.
-Code launch(Function function, unsigned x, unsigned y, unsigned z, unsigned threads_x, unsigned threads_y,
-            unsigned threads_z, unsigned shared, Stream stream, void** parameters, void** extra) {
-    constexpr int kProgrammaticSerialization = 6;
-    LaunchAttribute attribute = {kProgrammaticSerialization, 0, {1}};
-    const LaunchConfig config = {{x, y, z}, {threads_x, threads_y, threads_z}, shared, stream, &attribute, 1};
-    return launch_extended(&config, function, parameters, extra);
-}
-
-Code (*get_function)(Function*, Module, const char*) = nullptr;
-Code (*set_function_attribute)(Function, int, int) = nullptr;
-
-// More than 48 KiB of shared memory per block is had on request alone.
-Code module_function(Function* function, Module module, const char* name) {
-    constexpr int kMaxDynamicShared = 8, kTilesBytes = 80 << 10;
-    if (const Code code = get_function(function, module, name); code != kSuccess) return code;
-    return set_function_attribute(*function, kMaxDynamicShared, kTilesBytes);
-}
-
 Code last_error() {
     return kSuccess;
 }
@@ -90,13 +55,10 @@ Status fill_cuda(void* library, Functions& call) {
         return function != nullptr;
     };
     if (!find("cuDevicePrimaryCtxRetain", retain_context) || !find("cuCtxSetCurrent", set_context) ||
-        !find("cuGetErrorName", get_error_name) || !find("cuLaunchKernelEx", launch_extended) ||
-        !find("cuModuleGetFunction", get_function) || !find("cuFuncSetAttribute", set_function_attribute))
+        !find("cuGetErrorName", get_error_name))
         return error("it lacks functions of the CUDA driver");
     get_attribute = call.device_attribute;
     call.set_device = set_device;
-    call.launch = launch;
-    call.module_function = module_function;
     call.device_properties = device_properties;
     call.last_error = last_error;
     call.error_name = error_name;

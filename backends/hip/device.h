@@ -23,8 +23,6 @@ struct DeviceReport {
     uint32_t wave() const { return target.starts_with("gfx9") ? 64 : 32; }
     // Of a block of the kernels in kernels/dot.h: wide blocks prepare their activations less often.
     uint32_t dot_threads() const { return target.starts_with("sm_") ? 512 : 256; }
-    // Tiles that kernels/tile.h keeps in shared memory at a time.
-    uint32_t tile_stages() const { return target.starts_with("sm_") ? 2 : 1; }
     // What can be planned with.
     uint64_t budget() const;
 };

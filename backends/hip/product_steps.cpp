@@ -10,7 +10,7 @@ namespace {
 constexpr uint32_t kRowsPerWave = 2;  // share each load of the activations; as kernels/ has it
 constexpr uint32_t kTile = 64;        // of linear_tile, both ways
 constexpr uint32_t kTileThreads = 256;
-constexpr uint32_t kDotBlocksPerUnit = 2;  // more would only prepare activations more often
+constexpr uint32_t kDotBlocksPerUnit = 4;  // more would only prepare activations more often
 
 struct Part {
     Weight w;
@@ -89,7 +89,7 @@ struct Tiled {
     bool accumulate = false;
 };
 
-// Tiles of 128 x 128, or of 64 x 64 where those would leave multiprocessors without work.
+// Tiles of 128 rows x 128 tokens, or smaller ones where those would leave multiprocessors without work.
 Status launch_matrices(Launcher& launcher, const View& view, const Tiled& p, const Activations& x,
                        uint32_t rows) {
     const DeviceReport& report = launcher.device().report();
@@ -100,25 +100,31 @@ Status launch_matrices(Launcher& launcher, const View& view, const Tiled& p, con
     args.row_scales = x.row_scales();
     args.accumulate = p.accumulate;
     args.act = uint32_t(p.act);
-    uint32_t tile = 128, tiles = set_parts(view, p.parts.first(p.gated ? 1 : p.parts.size()),
-                                           p.gated ? tile / 2 : tile, args);
+    const auto blocks = [](uint64_t n, uint32_t size) { return uint32_t((n + size - 1) / size); };
+    // Rows and tokens of a tile: two blocks fit a multiprocessor.
+    uint32_t high = 128, tokens = 128;
+    uint32_t tiles = set_parts(view, p.parts.first(p.gated ? 1 : p.parts.size()), p.gated ? 64 : high, args);
+    const auto too_few = [&] { return tiles * blocks(rows, tokens) < 2 * report.multiprocessors; };
+    std::string kernel = "linear_matrix_128_";
     if (p.gated) {
+        kernel = "gated_matrix_";
         const args::LinearArgs up = linear_args(view, p.parts[1], nullptr, false);
         args.parts[1] = {up.w, up.y, up.bias, up.rows};
-    } else if (uint64_t(tiles) * ((rows + tile - 1) / tile) * 3 < 2 * report.multiprocessors) {
-        tile = 64;
-        tiles = set_parts(view, p.parts, tile, args);
+    } else if (too_few()) {
+        kernel = "linear_matrix_wide_";
+        tiles = set_parts(view, p.parts, high = 64, args);
+        if (tiles * blocks(rows, tokens) < report.multiprocessors) {
+            kernel = "linear_matrix_64_";
+            tokens = 64;
+        }
     }
     double per_row = 0.0;
     for (const Part& part : p.parts)
         per_row += 2.0 * double(view.plan.weight(part.w).tensor.shape.elements());
-    const std::string kernel =
-        p.gated ? "gated_matrix_" + module : fmt::format("linear_matrix_{}_{}", tile, module);
-    return in_slices(launcher, rows, per_row, tile, [&](uint32_t first, uint32_t count) {
+    return in_slices(launcher, rows, per_row, tokens, [&](uint32_t first, uint32_t count) {
         args.first_token = first;
-        const uint32_t across = (count + tile - 1) / tile;
-        return launcher.launch(module, kernel, {across, tiles, 1, kTileThreads, tile_bytes(report, tile)},
-                               args, per_row * count);
+        return launcher.launch(module, kernel + module, {blocks(count, tokens), tiles, 1, kTileThreads}, args,
+                               per_row * count);
     });
 }
 
@@ -194,7 +200,7 @@ private:
                                        : launch_vector(launcher, module, args, power_of_two(rows));
         }
         return launch_dots(launcher, "linear_dot", module, dot_args(view, parts, x, accumulate_), rows, path,
-                           kRowsPerWave);
+                           path == Path::dot_own ? 1 : kRowsPerWave);
     }
 
     Slot x_;

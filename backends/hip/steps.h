@@ -47,10 +47,6 @@ Precision precision_of(Path path);
 inline uint32_t own_bytes(uint64_t activations) {
     return uint32_t(activations / 32 * args::kDotUnitBytes);
 }
-// Shared memory of kernels/tile.h for tiles of `tile` rows and tokens: 72 halfs of each.
-inline uint32_t tile_bytes(const DeviceReport& report, uint32_t tile) {
-    return report.tile_stages() * 2 * tile * 72 * 2;
-}
 constexpr uint64_t kMostShared = 46 << 10;  // some of 48 KiB is left to sums
 
 // One set of activations as its products want it: as it is, normed, or prepared in a form of their path's.

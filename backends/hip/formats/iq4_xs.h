@@ -21,7 +21,7 @@ struct iq4_xs : Quantized<true, 0, false> {
         const auto header = load<Words2>(w.data, w.units * 2 + unit / 8);
         const uint32_t j = uint32_t(unit % 8);
         const uint32_t low = (header.d[1] >> (j * 4)) & 15u, high = (header.d[0] >> (16 + j * 2)) & 3u;
-        const float d = half_value(uint16_t(header.d[0])) * float(int32_t(low | high << 4) - 32);
+        const float d = half_value(uint16_t(header.d[0])) * small_float(int32_t(low | high << 4) - 32);
         return {{d, d}, {0.0f, 0.0f}};
     }
 };

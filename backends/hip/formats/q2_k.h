@@ -19,8 +19,8 @@ struct q2_k : Quantized<false, 0, true, 8> {
         const uint32_t pair = load<uint16_t>(w.data, w.units * 4 + unit);
         const uint32_t both = load<uint32_t>(w.data, w.units * 2 + w.units / 2 + unit / 8);
         const float d = half_value(uint16_t(both)), m = half_value(uint16_t(both >> 16));
-        return {{d * float(pair & 15u), d * float((pair >> 8) & 15u)},
-                {-(m * float((pair >> 4) & 15u)), -(m * float(pair >> 12))}};
+        return {{d * small_float(int32_t(pair & 15u)), d * small_float(int32_t((pair >> 8) & 15u))},
+                {-(m * small_float(int32_t((pair >> 4) & 15u))), -(m * small_float(int32_t(pair >> 12)))}};
     }
 };
 

@@ -29,7 +29,8 @@ struct q3_k : Quantized<false, 4, false, 8> {
         const uint32_t c = load<uint32_t>(w.data, at + 2);
         // 12 bytes per unit and 12 per 8 units before the scales' scale.
         const float d = half_value(load<uint16_t>(w.data, w.units * 6 + w.units / 8 * 6 + block));
-        return {{d * float(sub_scale(a, b, c, j)), d * float(sub_scale(a, b, c, j + 1))}, {0.0f, 0.0f}};
+        return {{d * small_float(sub_scale(a, b, c, j)), d * small_float(sub_scale(a, b, c, j + 1))},
+                {0.0f, 0.0f}};
     }
 };
 

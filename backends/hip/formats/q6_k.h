@@ -20,7 +20,7 @@ struct q6_k : Quantized<false, 32, false> {
         // 24 bytes per unit, then 2 per unit of scales, then 2 per 8 units.
         const uint32_t pair = load<uint16_t>(w.data, w.units * 12 + unit);
         const float d = half_value(load<uint16_t>(w.data, w.units * 13 + unit / 8));
-        return {{d * float(signed_byte(pair, 0)), d * float(signed_byte(pair, 1))}, {0.0f, 0.0f}};
+        return {{d * small_float(signed_byte(pair, 0)), d * small_float(signed_byte(pair, 1))}, {0.0f, 0.0f}};
     }
 };
 

@@ -65,7 +65,7 @@ RL_DEVICE void quantize_units(const float* x, const float* gain, float scale, ui
         const auto add = [](int32_t a, int32_t b) { return a + b; };
         const int32_t below = share_fold(sums[0], add), above = share_fold(sums[1], add);
         if (part == 0 && real < units)
-            meta[u * apart] = {{step, step * float(below), step * float(above), 0.0f}};
+            meta[u * apart] = {{step, step * small_float(below), step * small_float(above), 0.0f}};
     }
 }
 
@@ -123,15 +123,15 @@ RL_DEVICE OwnRow own_row(const float* x, const float* gain, float eps, uint32_t 
 template <typename F>
 RL_DEVICE float unit_product(const uint32_t (&words)[8], const UnitScales& s, const Words4& low,
                              const Words4& high, const UnitMeta& x) {
-    int32_t a = 0, b = 0;
+    int32_t a = kDotStart, b = kDotStart;
     RL_UNROLL
     for (uint32_t k = 0; k < 4; ++k) {
         a = dot4(words[k], low.d[k], a);
         b = dot4(words[k + 4], high.d[k], b);
     }
     constexpr float kBias = float(F::kBias);
-    float sum = s.scale[0] * fused(x.scale, float(a), -kBias * x.low);
-    sum = fused(s.scale[1], fused(x.scale, float(b), -kBias * x.high), sum);
+    float sum = s.scale[0] * fused(x.scale, dot_value(a), -kBias * x.low);
+    sum = fused(s.scale[1], fused(x.scale, dot_value(b), -kBias * x.high), sum);
     if constexpr (F::kOffset) {
         sum = fused(s.offset[0], x.low, sum);
         sum = fused(s.offset[1], x.high, sum);
@@ -214,7 +214,6 @@ RL_DEVICE void linear_dot(const args::DotArgs& a) {
             const uint32_t part = part_of(a, r);
             prefetch_row<F>(part_at(a, part).w, r - begin_of(a, part), units);
         }
-    wait_for_inputs();
     const uint32_t tokens = rows_in_step(a.step, a.of_outputs);
     if (a.first_token >= tokens) return;
     with_activations<kTokens, kOwn>(a, a.first_token, tokens, [&](const auto& x) {
@@ -253,7 +252,6 @@ RL_DEVICE void gated_dot(const args::DotArgs& a) {
         prefetch_row<F>(w[0], row, units);
         prefetch_row<F>(w[1], row, units);
     }
-    wait_for_inputs();
     const uint32_t tokens = rows_in_step(a.step, a.of_outputs);
     if (a.first_token >= tokens) return;
     with_activations<kTokens, kOwn>(a, a.first_token, tokens, [&](const auto& x) {

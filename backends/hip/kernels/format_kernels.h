@@ -11,12 +11,12 @@
     RL_KERNEL(128, linear_##tokens##_##format, args::LinearArgs) { \
         linear_vec<format, tokens>(args);                          \
     }
-#define RL_DOT_KERNELS(format, suffix, tokens, own)                               \
-    RL_EARLY_KERNEL(kDotThreads, linear_dot_##suffix##_##format, args::DotArgs) { \
-        linear_dot<format, 2, tokens, own>(args);                                 \
-    }                                                                             \
-    RL_EARLY_KERNEL(kDotThreads, gated_dot_##suffix##_##format, args::DotArgs) {  \
-        gated_dot<format, tokens, own>(args);                                     \
+#define RL_DOT_KERNELS(format, suffix, tokens, own)                         \
+    RL_KERNEL(kDotThreads, linear_dot_##suffix##_##format, args::DotArgs) { \
+        linear_dot<format, (own ? 1 : 2), tokens, own>(args);               \
+    }                                                                       \
+    RL_KERNEL(kDotThreads, gated_dot_##suffix##_##format, args::DotArgs) {  \
+        gated_dot<format, tokens, own>(args);                               \
     }
 
 // What all formats have; sums in f32 of activations in f32.
@@ -33,15 +33,18 @@
         expert_gated_vec<format>(args);                       \
     }
 
-#define RL_MATRIX_KERNELS(format)                                                  \
-    RL_DENSE_KERNEL(kTileThreads, 2, linear_matrix_128_##format, args::TileArgs) { \
-        linear_matrix<format, 128, 128, false>(args);                              \
-    }                                                                              \
-    RL_DENSE_KERNEL(kTileThreads, 3, linear_matrix_64_##format, args::TileArgs) {  \
-        linear_matrix<format, 64, 64, false>(args);                                \
-    }                                                                              \
-    RL_DENSE_KERNEL(kTileThreads, 2, gated_matrix_##format, args::TileArgs) {      \
-        linear_matrix<format, 128, 128, true>(args);                               \
+#define RL_MATRIX_KERNELS(format)                                                   \
+    RL_DENSE_KERNEL(kTileThreads, 2, linear_matrix_128_##format, args::TileArgs) {  \
+        linear_matrix<format, 128, 128, false>(args);                               \
+    }                                                                               \
+    RL_DENSE_KERNEL(kTileThreads, 2, linear_matrix_wide_##format, args::TileArgs) { \
+        linear_matrix<format, 64, 128, false>(args);                                \
+    }                                                                               \
+    RL_DENSE_KERNEL(kTileThreads, 3, linear_matrix_64_##format, args::TileArgs) {   \
+        linear_matrix<format, 64, 64, false>(args);                                 \
+    }                                                                               \
+    RL_DENSE_KERNEL(kTileThreads, 2, gated_matrix_##format, args::TileArgs) {       \
+        linear_matrix<format, 128, 128, true>(args);                                \
     }
 
 #define RL_QUANTIZED_KERNELS(format)                                      \

@@ -27,6 +27,19 @@ RL_DEVICE uint32_t half_pair(float low, float high) {
     return __builtin_bit_cast(uint32_t, pair);
 }
 
+// Arithmetic of both halfs of a pair.
+RL_DEVICE uint32_t pair_minus(uint32_t a, uint32_t b) {
+    return __builtin_bit_cast(uint32_t, __builtin_bit_cast(Halfs2, a) - __builtin_bit_cast(Halfs2, b));
+}
+RL_DEVICE uint32_t pair_times(uint32_t a, uint32_t b) {
+    return __builtin_bit_cast(uint32_t, __builtin_bit_cast(Halfs2, a) * __builtin_bit_cast(Halfs2, b));
+}
+RL_DEVICE uint32_t pair_fused(uint32_t a, uint32_t b, uint32_t c) {
+    return __builtin_bit_cast(
+        uint32_t, __builtin_elementwise_fma(__builtin_bit_cast(Halfs2, a), __builtin_bit_cast(Halfs2, b),
+                                            __builtin_bit_cast(Halfs2, c)));
+}
+
 #if defined(__GFX9__)
 
 constexpr uint32_t kSumsPerLane = 4;
@@ -145,6 +158,21 @@ RL_DEVICE uint32_t half_pair(float low, float high) {
     asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
     return pair;
 }
+RL_DEVICE uint32_t pair_minus(uint32_t a, uint32_t b) {
+    uint32_t pair;
+    asm("sub.rn.f16x2 %0, %1, %2;" : "=r"(pair) : "r"(a), "r"(b));
+    return pair;
+}
+RL_DEVICE uint32_t pair_times(uint32_t a, uint32_t b) {
+    uint32_t pair;
+    asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(pair) : "r"(a), "r"(b));
+    return pair;
+}
+RL_DEVICE uint32_t pair_fused(uint32_t a, uint32_t b, uint32_t c) {
+    uint32_t pair;
+    asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(pair) : "r"(a), "r"(b), "r"(c));
+    return pair;
+}
 RL_DEVICE MatrixTile load_tile(const uint16_t* tile, uint32_t stride) {
     const uint32_t lane = lane_index();
     const auto address = uint32_t(__cvta_generic_to_shared(tile + lane % 16 * stride + lane / 16 * 8));
@@ -184,6 +212,22 @@ struct MatrixSums {
 };
 RL_DEVICE uint32_t half_pair(float low, float high) {
     return uint32_t(half_bits(low)) | uint32_t(half_bits(high)) << 16;
+}
+RL_DEVICE float low_half(uint32_t pair) {
+    return half_value(uint16_t(pair));
+}
+RL_DEVICE float high_half(uint32_t pair) {
+    return half_value(uint16_t(pair >> 16));
+}
+RL_DEVICE uint32_t pair_minus(uint32_t a, uint32_t b) {
+    return half_pair(low_half(a) - low_half(b), high_half(a) - high_half(b));
+}
+RL_DEVICE uint32_t pair_times(uint32_t a, uint32_t b) {
+    return half_pair(low_half(a) * low_half(b), high_half(a) * high_half(b));
+}
+RL_DEVICE uint32_t pair_fused(uint32_t a, uint32_t b, uint32_t c) {
+    return half_pair(fused(low_half(a), low_half(b), low_half(c)),
+                     fused(high_half(a), high_half(b), high_half(c)));
 }
 RL_DEVICE MatrixTile load_tile(const uint16_t* tile, uint32_t stride) {
     return {tile, stride};

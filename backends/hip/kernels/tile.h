@@ -24,10 +24,18 @@ struct UnitAhead {
         F::codes(w, unit, words);
         s = F::scales(w, unit);
     }
-    // Elements 4k .. 4k + 3.
+    // Elements 4k, 4k + 2, 4k + 1, 4k + 3: so two bytes of a word become two halfs by one mask. A byte below
+    // the exponent of 1024 is that much above it, exactly.
     RL_DEVICE Words2 halfs(uint32_t k) const {
-        return {{half_pair(decoded<F>(words, s, k, 0), decoded<F>(words, s, k, 1)),
-                 half_pair(decoded<F>(words, s, k, 2), decoded<F>(words, s, k, 3))}};
+        constexpr uint32_t kBase = 0x64006400u, kBytes = 0x00FF00FFu;
+        const uint32_t word = F::kSigned ? words[k] ^ 0x80808080u : words[k];
+        const float above = 1024.0f + (F::kSigned ? 128.0f : float(F::kBias));
+        const uint32_t base = half_pair(above, above), scale = half_pair(s.scale[k / 4], s.scale[k / 4]);
+        const uint32_t even = pair_minus((word & kBytes) | kBase, base),
+                       odd = pair_minus((word >> 8 & kBytes) | kBase, base);
+        if constexpr (!F::kOffset) return {{pair_times(even, scale), pair_times(odd, scale)}};
+        const uint32_t offset = half_pair(s.offset[k / 4], s.offset[k / 4]);
+        return {{pair_fused(even, scale, offset), pair_fused(odd, scale, offset)}};
     }
 };
 template <typename F>
@@ -39,7 +47,7 @@ struct UnitAhead<F, true> {
     }
     RL_DEVICE Words2 halfs(uint32_t k) const {
         const auto value = [&](uint32_t i) { return F::value(fours[k].d[i]); };
-        return {{half_pair(value(0), value(1)), half_pair(value(2), value(3))}};
+        return {{half_pair(value(0), value(2)), half_pair(value(1), value(3))}};
     }
 };
 
@@ -161,31 +169,19 @@ RL_DEVICE void each_result(const TilePlace& at, uint32_t across, uint32_t down,
 // The whole of a block's work but for where its activations come from and its results go.
 template <typename F, typename S, bool kGated, typename RowOf, typename Put>
 RL_DEVICE void compute_tile(const args::TileArgs& a, const TilePlace& at, RowOf x_row, Put put) {
-    constexpr uint32_t kWords = kDepthStride / 8, kStage = (S::kUnits / 2 + S::kChunks / 8) * kWords;
-    RL_SHARED_POOL(pool);
-    const auto w_tile = [&](uint32_t stage) { return reinterpret_cast<uint16_t*>(pool + stage * kStage); };
-    const auto x_tile = [&](uint32_t stage) {
-        return reinterpret_cast<uint16_t*>(pool + stage * kStage + S::kUnits / 2 * kWords);
-    };
+    RL_SHARED Words4 w_words[S::kUnits / 2 * kDepthStride / 8], x_words[S::kChunks / 8 * kDepthStride / 8];
+    auto *w_tile = reinterpret_cast<uint16_t*>(w_words), *x_tile = reinterpret_cast<uint16_t*>(x_words);
     const uint32_t across = wave_index() % kWavesAcross, down = wave_index() / kWavesAcross;
     MatrixSums sums[S::kDown][S::kAcross] = {};
     TileAhead<F, S> ahead;
     read_tile<F, S, kGated>(a, at, 0, x_row, ahead);
-    // With two stages a tile is stored while the one before it is multiplied, else between two barriers.
-    if constexpr (kTileStages > 1) store_tile<F, S>(a, 0, ahead, w_tile(0), x_tile(0));
-    uint32_t stage = 0;
     for (uint32_t column = 0; column < a.cols; column += kDepth) {
-        const uint32_t next = column + kDepth < a.cols ? column + kDepth : column;
+        sync_block();  // the tile before has been multiplied
+        store_tile<F, S>(a, column, ahead, w_tile, x_tile);
         sync_block();
-        if constexpr (kTileStages == 1) {
-            store_tile<F, S>(a, column, ahead, w_tile(0), x_tile(0));
-            sync_block();
-        }
         // After the last it reads that again.
-        read_tile<F, S, kGated>(a, at, next, x_row, ahead);
-        multiply_tile<S, F::kFloats || kGated>(w_tile(stage), x_tile(stage), across, down, sums);
-        stage = (stage + 1) % kTileStages;
-        if constexpr (kTileStages > 1) store_tile<F, S>(a, next, ahead, w_tile(stage), x_tile(stage));
+        read_tile<F, S, kGated>(a, at, column + kDepth < a.cols ? column + kDepth : column, x_row, ahead);
+        multiply_tile<S, F::kFloats || kGated>(w_tile, x_tile, across, down, sums);
     }
     each_result<S, kGated>(at, across, down, sums, put);
 }

@@ -52,14 +52,14 @@ RL_DEVICE UnitScales k_scales(const Words4& header, uint32_t j) {
                    top = byte_of(header.d[3], i);
     const uint32_t s = j < 4 ? low & 63u : (top & 15u) | (low >> 6) << 4;
     const uint32_t m = j < 4 ? mid & 63u : (top >> 4) | (mid >> 6) << 4;
-    return pair_scales(half_value(uint16_t(header.d[0])) * float(s),
-                       -(half_value(uint16_t(header.d[0] >> 16)) * float(m)));
+    return pair_scales(half_value(uint16_t(header.d[0])) * small_float(int32_t(s)),
+                       -(half_value(uint16_t(header.d[0] >> 16)) * small_float(int32_t(m))));
 }
 
 template <typename F>
 RL_DEVICE float code_value(uint32_t word, uint32_t i) {
-    if constexpr (F::kSigned) return float(signed_byte(word, i));
-    return float(int32_t(byte_of(word, i)) - F::kBias);
+    if constexpr (F::kSigned) return small_float(signed_byte(word, i));
+    return small_float(int32_t(byte_of(word, i)) - F::kBias);
 }
 
 // Element i of word k, rounded as the host decodes it.

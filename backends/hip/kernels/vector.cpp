@@ -39,7 +39,8 @@ RL_KERNEL(128, prepare_dots, PrepareArgs) {
 }
 
 // Rows as halfs, normed where there is a gain, each times a power of two that keeps it in range: the largest
-// goes to about 2^9, so that sums of small ones keep their bits as well. A block per row.
+// goes to about 2^9, so that sums of small ones keep their bits as well. Within every four the middle two
+// change places, as in kernels/tile.h. A block per row.
 RL_KERNEL(128, prepare_halves, PrepareArgs) {
     RL_SHARED float parts[kWaves];
     const uint32_t row = block_index().x;
@@ -64,7 +65,7 @@ RL_KERNEL(128, prepare_halves, PrepareArgs) {
         auto v = load<Float4>(x, i);
         RL_UNROLL
         for (uint32_t e = 0; e < 4; ++e) v.d[e] = v.d[e] * up * (args.gain ? args.gain[i * 4 + e] : 1.0f);
-        reinterpret_cast<Words2*>(to)[i] = {{half_pair(v.d[0], v.d[1]), half_pair(v.d[2], v.d[3])}};
+        reinterpret_cast<Words2*>(to)[i] = {{half_pair(v.d[0], v.d[2]), half_pair(v.d[1], v.d[3])}};
     }
     if (thread_index() == 0) args.row_scales[row] = bits_float((exponent - 9u) << 23);
 }

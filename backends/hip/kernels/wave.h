@@ -3,8 +3,6 @@
 // one lane and barriers are nothing, so that tests can run the kernels as they are.
 //   RL_KERNEL(threads, name, Args)                defines a kernel for blocks of `threads`
 //   RL_DENSE_KERNEL(threads, blocks, name, Args)  one of which `blocks` blocks should fit a multiprocessor
-//   RL_EARLY_KERNEL(threads, name, Args)          one that calls wait_for_inputs() before it touches what
-//                                                 another kernel writes or reads; the others begin with that
 //   RL_SHARED_POOL(name)                          shared memory whose size the launch says
 #pragma once
 
@@ -20,7 +18,6 @@
     extern "C" __attribute__((global, amdgpu_flat_work_group_size(threads, threads))) void name( \
         const Args args)
 #define RL_DENSE_KERNEL(threads, blocks, name, Args) RL_KERNEL(threads, name, Args)
-#define RL_EARLY_KERNEL(threads, name, Args) RL_KERNEL(threads, name, Args)
 #define RL_SHARED_POOL(name) extern __attribute__((shared)) Words4 name[]
 #define RL_UNROLL _Pragma("unroll")
 #define RL_PRAGMA(text) _Pragma(#text)
@@ -28,21 +25,10 @@
 #elif defined(__CUDACC__)
 #define RL_DEVICE __device__ __forceinline__
 #define RL_SHARED __shared__
-#define RL_CUDA_KERNEL(bounds, begin, name, Args)                               \
-    static __device__ __forceinline__ void name##_body(const Args& args);       \
-    extern "C" __global__ void bounds name(const __grid_constant__ Args args) { \
-        begin;                                                                  \
-        name##_body(args);                                                      \
-    }                                                                           \
-    static __device__ __forceinline__ void name##_body(const Args& args)
 #define RL_KERNEL(threads, name, Args) \
-    RL_CUDA_KERNEL(__launch_bounds__(threads), let_next_start(); wait_for_inputs(), name, Args)
-#define RL_DENSE_KERNEL(threads, blocks, name, Args)                             \
-    RL_CUDA_KERNEL(__launch_bounds__(threads RL_COMMA blocks), let_next_start(); \
-                   wait_for_inputs(), name, Args)
-#define RL_EARLY_KERNEL(threads, name, Args) \
-    RL_CUDA_KERNEL(__launch_bounds__(threads), let_next_start(), name, Args)
-#define RL_COMMA ,
+    extern "C" __global__ void __launch_bounds__(threads) name(const Args args)
+#define RL_DENSE_KERNEL(threads, blocks, name, Args) \
+    extern "C" __global__ void __launch_bounds__(threads, blocks) name(const Args args)
 #define RL_SHARED_POOL(name) extern __shared__ Words4 name[]
 #define RL_UNROLL _Pragma("unroll")
 #define RL_PRAGMA(text) _Pragma(#text)
@@ -61,7 +47,6 @@
     }                                                        \
     static void name##_body([[maybe_unused]] const Args& args)
 #define RL_DENSE_KERNEL(threads, blocks, name, Args) RL_KERNEL(threads, name, Args)
-#define RL_EARLY_KERNEL(threads, name, Args) RL_KERNEL(threads, name, Args)
 #define RL_SHARED_POOL(name) static thread_local Words4 name[kSharedPool]
 #define RL_UNROLL
 #define RL_UNROLL_BY(n)
@@ -95,7 +80,6 @@ constexpr uint32_t kWave = 32;
 constexpr uint32_t kThreads = 128;  // of a block, unless a kernel says otherwise
 constexpr uint32_t kTileThreads = 256;
 constexpr uint32_t kDotThreads = 256;  // as DeviceReport::dot_threads() has it
-constexpr uint32_t kTileStages = 1;    // as DeviceReport::tile_stages() has it
 
 RL_DEVICE uint32_t thread_index() {
     return __builtin_amdgcn_workitem_id_x();
@@ -169,10 +153,17 @@ RL_DEVICE int32_t dot4(uint32_t a, uint32_t b, int32_t sum) {
     return __builtin_amdgcn_sdot4(int(a), int(b), sum, false);
 #endif
 }
+// Sums of dot4() begin with kDotStart and end with dot_value().
+constexpr int32_t kDotStart = 0;
+RL_DEVICE float dot_value(int32_t sum) {
+    return float(sum);
+}
+// Of less than 2^22 either way.
+RL_DEVICE float small_float(int32_t value) {
+    return float(value);
+}
 // Asks for the line at `address` to be brought near.
 RL_DEVICE void prefetch(const void*) {}
-// On NVIDIA a kernel may start while the one before it ends: until this returns.
-RL_DEVICE void wait_for_inputs() {}
 // Of at least 1e-30; good to a few units in the last place.
 RL_DEVICE float fast_inverse(float x) {
     return __builtin_amdgcn_rcpf(x);
@@ -239,14 +230,7 @@ constexpr uint32_t kWave = 32;
 constexpr uint32_t kThreads = 128;
 constexpr uint32_t kTileThreads = 256;
 constexpr uint32_t kDotThreads = 512;
-constexpr uint32_t kTileStages = 2;
 
-RL_DEVICE void wait_for_inputs() {
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-}
-RL_DEVICE void let_next_start() {
-    asm volatile("griddepcontrol.launch_dependents;");
-}
 RL_DEVICE uint32_t thread_index() {
     return threadIdx.x;
 }
@@ -275,6 +259,15 @@ RL_DEVICE T share_fold(T value, Fold fold) {
 }
 RL_DEVICE int32_t dot4(uint32_t a, uint32_t b, int32_t sum) {
     return __dp4a(int(a), int(b), sum);
+}
+// Integers become floats at a sixteenth of the rate of other arithmetic; in the mantissa of 1.5 * 2^23 they
+// are floats already.
+constexpr int32_t kDotStart = 0x4B400000;
+RL_DEVICE float dot_value(int32_t sum) {
+    return __int_as_float(sum) - 12582912.0f;
+}
+RL_DEVICE float small_float(int32_t value) {
+    return dot_value(kDotStart + value);
 }
 RL_DEVICE void prefetch(const void* address) {
     asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(address)));
@@ -322,7 +315,6 @@ constexpr uint32_t kWave = 1;
 constexpr uint32_t kThreads = 1;
 constexpr uint32_t kTileThreads = 1;
 constexpr uint32_t kDotThreads = 1;
-constexpr uint32_t kTileStages = 1;
 
 // Set by the runtime that runs the kernels.
 extern thread_local Index3 host_block;
@@ -352,8 +344,14 @@ RL_DEVICE int32_t dot4(uint32_t a, uint32_t b, int32_t sum) {
     for (uint32_t i = 0; i < 32; i += 8) sum += int32_t(int8_t(a >> i)) * int32_t(int8_t(b >> i));
     return sum;
 }
+constexpr int32_t kDotStart = 0;
+RL_DEVICE float dot_value(int32_t sum) {
+    return float(sum);
+}
+RL_DEVICE float small_float(int32_t value) {
+    return float(value);
+}
 RL_DEVICE void prefetch(const void*) {}
-RL_DEVICE void wait_for_inputs() {}
 RL_DEVICE float fast_inverse(float x) {
     return 1.0f / x;
 }
