@@ -198,7 +198,8 @@ private:
 
     uint64_t partial_bytes(uint32_t rows, uint32_t splits) const {
         if (splits == 1) return 0;
-        return aligned(uint64_t(rows) * op_.shape.heads * splits * (op_.shape.head_dim + 2) * 4);
+        const uint64_t aligned_dims = (op_.shape.head_dim + 3) / 4 * 4;
+        return aligned(uint64_t(rows) * op_.shape.heads * splits * (aligned_dims + 2) * 4);
     }
 
     Attention op_;

@@ -39,7 +39,7 @@ struct FewShared {
         float weights[Shape::kGroups * Shape::kScores];
         float corrections[kQueries];
     } waves[kFewWaves];
-    alignas(16) float sums[kFewWaves * kQueries * kDims];
+    alignas(16) float sums[more_of(kFewWaves * kQueries * kDims, 4 * kFewThreads)];
     SoftmaxParts<kQueries, kFewSplits> parts;
     uint32_t last;
 };
@@ -307,7 +307,8 @@ RL_DEVICE void attention_few(const args::AttentionArgs& a) {
     leave_sums(state, shared);
     merge_waves(a, which, rows, keys.used, shared);
     if (keys.used == 1 || !is_last_split(a, keys.used, shared.last)) return;
-    merge_splits(a, which, rows, keys.used, kFewThreads, shared.parts);
+    merge_splits(a, which, rows, keys.used, kFewThreads, shared.parts,
+                 reinterpret_cast<Float4*>(shared.sums));
 }
 
 }  // namespace redline::hip

@@ -126,31 +126,39 @@ RL_DEVICE void store_turned(const typename C::Eight (&ahead)[ManyShape<kDims>::k
     }
 }
 
-// A query as halfs, times a power of two that brings its largest element to about 2^4. Returns what undoes
-// it.
+// Four elements of a query in each part of a wave.
 template <uint32_t kDims>
-RL_DEVICE float halve_query(const float* q, uint32_t dims, uint16_t* to) {
-    constexpr uint32_t kFours = (kDims / 4 + kWave - 1) / kWave;
+struct QueryPart {
+    static constexpr uint32_t kFours = (kDims / 4 + kWave - 1) / kWave;
     Float4 four[kFours];
+    RL_DEVICE static uint32_t dimension(uint32_t n) { return (n * kWave + lane_index()) * 4; }
+};
+template <uint32_t kDims>
+RL_DEVICE void load_query(const float* q, uint32_t dims, QueryPart<kDims>& part) {
+    RL_UNROLL
+    for (uint32_t n = 0; n < part.kFours; ++n) {
+        const uint32_t d = part.dimension(n);
+        const Float4 four = load<Float4>(q + lesser(d, dims - 4), 0);
+        RL_UNROLL
+        for (uint32_t e = 0; e < 4; ++e) part.four[n].d[e] = d < dims ? four.d[e] : 0.0f;
+    }
+}
+// Becomes halfs, times a power of two that brings the largest element to about 2^4. Returns what undoes it.
+template <uint32_t kDims>
+RL_DEVICE float halve_query(const QueryPart<kDims>& part, uint16_t* to) {
     float most = 0.0f;
     RL_UNROLL
-    for (uint32_t n = 0; n < kFours; ++n) {
-        const uint32_t d = (n * kWave + lane_index()) * 4;
-        four[n] = {};
-        if (d < dims) four[n] = *reinterpret_cast<const Float4*>(q + d);
-        RL_UNROLL
-        for (uint32_t e = 0; e < 4; ++e) most = larger(__builtin_fabsf(four[n].d[e]), most);
-    }
+    for (uint32_t n = 0; n < part.kFours; ++n) RL_UNROLL
+    for (uint32_t e = 0; e < 4; ++e) most = larger(__builtin_fabsf(part.four[n].d[e]), most);
     const uint32_t bits = __builtin_bit_cast(uint32_t, wave_max(most)) >> 23;
     const uint32_t exponent = bits < 40 ? 40 : lesser(bits, 215);
     const float up = bits_float((258 - exponent) << 23);
     RL_UNROLL
-    for (uint32_t n = 0; n < kFours; ++n) {
-        const uint32_t d = (n * kWave + lane_index()) * 4;
-        if (d >= kDims) continue;
-        const float* x = four[n].d;
-        *reinterpret_cast<Words2*>(to + d) = {half_pair(x[0] * up, x[1] * up),
-                                              half_pair(x[2] * up, x[3] * up)};
+    for (uint32_t n = 0; n < part.kFours; ++n) {
+        const float* x = part.four[n].d;
+        if (part.dimension(n) < kDims)
+            *reinterpret_cast<Words2*>(to + part.dimension(n)) = {half_pair(x[0] * up, x[1] * up),
+                                                                  half_pair(x[2] * up, x[3] * up)};
     }
     return bits_float((exponent - 4) << 23);
 }
@@ -161,14 +169,21 @@ RL_DEVICE void take_queries(const args::AttentionArgs& a, const Queries& which, 
                             uint32_t position, ManyState<kDims> (&states)[kManyTiles],
                             ManyShared<kDims>& shared) {
     using S = ManyShape<kDims>;
+    constexpr uint32_t kAtOnce = 8;  // loads on their way
     const uint32_t dims = a.cache.head_dim, first = wave_index() * kManyTiles * kMatrixSize;
     uint16_t* halfs = shared.halfs + S::kQueriesAt;
-    RL_UNROLL_BY(8)
-    for (uint32_t i = first; i < first + kManyTiles * kMatrixSize; ++i) {
-        const uint32_t row = lesser(which.row(i), rows - 1);
-        const float down = halve_query<kDims>(a.q + (size_t(row) * a.heads + which.head(i)) * dims, dims,
-                                              halfs + i * S::kStride);
-        if (lane_index() == 0) shared.scales[i] = down * a.scale * (a.softcap > 0.0f ? 1.0f : kLog2OfE);
+    for (uint32_t i = first; i < first + kManyTiles * kMatrixSize; i += kAtOnce) {
+        QueryPart<kDims> parts[kAtOnce];
+        RL_UNROLL
+        for (uint32_t n = 0; n < kAtOnce; ++n) {
+            const uint32_t row = lesser(which.row(i + n), rows - 1);
+            load_query(a.q + (size_t(row) * a.heads + which.head(i + n)) * dims, dims, parts[n]);
+        }
+        RL_UNROLL
+        for (uint32_t n = 0; n < kAtOnce; ++n) {
+            const float down = halve_query(parts[n], halfs + (i + n) * S::kStride);
+            shared.scales[i + n] = down * a.scale * (a.softcap > 0.0f ? 1.0f : kLog2OfE);
+        }
     }
     sync_wave();
     RL_UNROLL
@@ -376,7 +391,8 @@ RL_DEVICE void attention_many(const args::AttentionArgs& a) {
         write_sums<kDims>(a, which, rows, range.used, (wave_index() * kManyTiles + t) * kMatrixSize,
                           states[t]);
     if (range.used == 1 || !is_last_split(a, range.used, shared.last)) return;
-    merge_splits(a, which, rows, range.used, kManyThreads, shared.parts);
+    // There are more dimensions than threads: no room is needed.
+    merge_splits(a, which, rows, range.used, kManyThreads, shared.parts, nullptr);
 }
 
 }  // namespace redline::hip
