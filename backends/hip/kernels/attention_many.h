@@ -78,12 +78,13 @@ struct Carried {
 template <uint32_t kDims, bool kTurned>
 RL_DEVICE Carried carried(uint32_t n) {
     constexpr uint32_t kEights = ManyShape<kDims>::kEights, kPairs = kManyKeys / 2;
+    constexpr bool kFull = kManyKeys * kEights == ManyShape<kDims>::kEach * kManyThreads;
     if constexpr (kTurned) {
         const uint32_t i = n / 2 * kManyThreads + thread_index();
-        return {i / 2 % kPairs * 2 + n % 2, i % 2 + i / (2 * kPairs) * 2, i < kPairs * kEights};
+        return {i / 2 % kPairs * 2 + n % 2, i % 2 + i / (2 * kPairs) * 2, kFull || i < kPairs * kEights};
     } else {
         const uint32_t i = n * kManyThreads + thread_index();
-        return {i / kEights, i % kEights, i < kManyKeys * kEights};
+        return {i / kEights, i % kEights, kFull || i < kManyKeys * kEights};
     }
 }
 
@@ -376,7 +377,7 @@ RL_DEVICE void write_sums(const args::AttentionArgs& a, const Queries& which, ui
 template <typename C, uint32_t kDims>
 RL_DEVICE void attention_many(const args::AttentionArgs& a) {
     RL_SHARED ManyShared<kDims> shared;
-    const uint32_t rows = a.step->rows, position = a.step->position;
+    const auto [rows, position] = step_rows(a.step);
     // Those with most keys first: the last blocks to start are the shortest.
     Queries which = block_queries(a, kManyQueries);
     which.first = (a.groups - 1 - block_index().y) * kManyQueries;

@@ -21,6 +21,16 @@ RL_DEVICE Queries block_queries(const args::AttentionArgs& a, uint32_t count) {
     return {a.heads / a.cache.kv_heads, block_index().y * count, block_index().z, a.first_row};
 }
 
+// How many rows a step has and where its first is, in one load.
+struct StepRows {
+    uint32_t rows, position;
+};
+RL_DEVICE StepRows step_rows(const args::Step* step) {
+    static_assert(offsetof(args::Step, position) == 4);
+    const Words2 both = load<Words2>(step, 0);
+    return {both.d[0], both.d[1]};
+}
+
 // Keys [from, to) of a block, and how many splits have any.
 struct KeyRange {
     uint32_t from, to;
@@ -124,13 +134,21 @@ RL_DEVICE bool is_last_split(const args::AttentionArgs& a, uint32_t used, uint32
 template <uint32_t kQueries, uint32_t kMostParts>
 RL_DEVICE Float4 sum_splits(const args::AttentionArgs& a, const SoftmaxParts<kQueries, kMostParts>& parts,
                             uint32_t i, const float* values, uint32_t first, uint32_t step, uint32_t used) {
+    constexpr uint32_t kAtOnce = 8;  // loads on their way, without branches: beyond the end of the last split
     Float4 sums = {};
-    RL_UNROLL_BY(8)
-    for (uint32_t s = first; s < used; s += step) {
-        const Float4 four = load<Float4>(values + size_t(s) * partial_stride(a), 0);
-        const float factor = parts.factors[s * kQueries + i];
+    for (uint32_t s = first; s < used; s += kAtOnce * step) {
+        Float4 fours[kAtOnce];
         RL_UNROLL
-        for (uint32_t e = 0; e < 4; ++e) sums.d[e] = fused(factor, four.d[e], sums.d[e]);
+        for (uint32_t n = 0; n < kAtOnce; ++n)
+            fours[n] = load<Float4>(values + size_t(lesser(s + n * step, used - 1)) * partial_stride(a), 0);
+        RL_UNROLL
+        for (uint32_t n = 0; n < kAtOnce; ++n) {
+            const uint32_t split = s + n * step;
+            const float own = parts.factors[lesser(split, used - 1) * kQueries + i];
+            const float factor = split < used ? own : 0.0f;
+            RL_UNROLL
+            for (uint32_t e = 0; e < 4; ++e) sums.d[e] = fused(factor, fours[n].d[e], sums.d[e]);
+        }
     }
     return sums;
 }
