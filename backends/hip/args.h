@@ -207,6 +207,7 @@ struct AttentionArgs {
     uint32_t heads;
     uint32_t window;
     uint32_t splits;
+    uint32_t groups;     // of queries: blocks along y
     uint32_t first_row;  // of the step, for long steps cut into several launches
     float scale;
     float softcap;

@@ -10,7 +10,12 @@ constexpr uint32_t kMostQueries = 8;
 constexpr uint32_t kFewSplits = 64;
 constexpr uint64_t kFewLeastKeys = 64;
 constexpr uint32_t kFewThreads = 256;
-constexpr uint32_t kFewBlocksPerUnit = 2;  // that fit into a multiprocessor at a time
+constexpr uint32_t kBlocksPerUnit = 2;  // that fit into a multiprocessor at a time
+// As kernels/attention_many.h has them.
+constexpr uint32_t kManyQueries = 64;
+constexpr uint32_t kManySplits = 16;
+constexpr uint64_t kManyLeastKeys = 256;
+constexpr uint32_t kManyWaves = 4;
 
 std::string cache_module(const View& view) {
     return fmt::format("cache_{}", cache_type_name(view.plan.cache.type));
@@ -81,19 +86,29 @@ private:
 
 class AttentionKernel : public HipKernel {
 public:
-    AttentionKernel(const Attention& op, const Device& device)
-        : op_(op), units_(std::max(4u, device.report().multiprocessors)) {}
+    AttentionKernel(const Attention& op, const Plan& plan, const Device& device)
+        : op_(op),
+          wave_(device.report().wave()),
+          units_(std::max(4u, device.report().multiprocessors)),
+          per_launch_(flops_per_launch(device.report())),
+          gain_(device.report().target.starts_with("gfx10") ? 2.0 : 8.0),
+          has_halfs_(plan.cache.type != CacheType::f32) {}
+
+    Precision precision(uint64_t rows) const override {
+        return by_matrices(rows) ? Precision::bf16_activations : Precision::f32;
+    }
 
     uint64_t scratch(const Plan& plan) const override {
         uint64_t most = 0;
         for (uint32_t rows = 1;; rows = std::min(rows * 2, plan.max_rows)) {
-            most = std::max(most, partial_bytes(rows, splits(plan, rows)));
+            most = std::max(most, partial_bytes(rows, shape(plan, rows).splits));
             if (rows == plan.max_rows) return most;
         }
     }
 
     Status launch(Launcher& launcher, const View& view) const override {
         const HeadShape& s = op_.shape;
+        const Shape shape = this->shape(view.plan, view.rows);
         args::AttentionArgs args = {};
         args.step = view.step;
         args.q = view.slot(op_.q);
@@ -105,60 +120,95 @@ public:
         args.rows = view.rows;
         args.heads = s.heads;
         args.window = op_.window;
-        args.splits = splits(view.plan, view.rows);
+        args.splits = shape.splits;
         args.scale = op_.scale;
         args.softcap = op_.softcap;
-        // Rows are cut so that no launch takes long, with the cache full.
-        const double per_row = 4.0 * s.heads * s.head_dim * double(view.plan.cache.capacity);
-        const double fit = std::clamp(launcher.flops_per_launch() / per_row / kMostQueries, 1.0, 1000.0);
-        const uint32_t step = uint32_t(fit) * kMostQueries, n = queries(view.rows);
-        const std::string kernel =
-            cache_kernel(fmt::format("attention_{}_{}_{}", whole_eights() ? "few" : "any", n, dims()), view);
-        for (uint32_t first = 0; first < view.rows; first += step) {
-            const uint32_t rows = std::min(step, view.rows - first), blocks = (rows * group() + n - 1) / n;
+        for (uint32_t first = 0; first < view.rows; first += shape.rows) {
+            const uint32_t rows = std::min(shape.rows, view.rows - first);
             args.first_row = first;
-            RL_CHECK(args.splits == 1 || blocks * s.kv_heads <= HipCache::kCounters,
+            args.groups = blocks(rows, shape.queries);
+            RL_CHECK(args.splits == 1 || args.groups * s.kv_heads <= HipCache::kCounters,
                      "attention of {} rows with {} heads is split", rows, s.heads);
-            RL_TRY(launcher.launch(cache_module(view), kernel, {args.splits, blocks, s.kv_heads, kFewThreads},
-                                   args, per_row * rows));
+            RL_TRY(launcher.launch(cache_module(view), cache_kernel(shape.kernel, view),
+                                   {args.splits, args.groups, s.kv_heads, shape.threads}, args,
+                                   row_cost(view.plan, view.rows) * rows));
         }
         return {};
     }
 
 private:
+    // How attention of so many rows is launched.
+    struct Shape {
+        std::string kernel;
+        uint32_t threads;
+        uint32_t queries;  // of a block
+        uint32_t splits;
+        uint32_t rows;  // of a launch
+    };
+
     uint32_t group() const { return op_.shape.heads / op_.shape.kv_heads; }
     bool whole_eights() const { return op_.shape.head_dim % 8 == 0; }
+    bool by_matrices(uint64_t rows) const {
+        return rows > kFewRows && has_halfs_ && op_.shape.head_dim % 16 == 0 && op_.shape.head_dim <= 128;
+    }
     // The head sizes that kernels are built for are upper bounds.
-    uint32_t dims() const {
+    uint32_t few_dims() const {
         const uint32_t dims = op_.shape.head_dim;
         if (dims <= 64) return 64;
         if (dims <= 128 && whole_eights()) return 128;
         return dims <= 256 ? 256 : 512;
     }
+    uint32_t many_dims() const { return op_.shape.head_dim <= 64 ? 64 : op_.shape.head_dim <= 96 ? 96 : 128; }
     // Queries of one block: as many as share a kv head, and fit into its registers.
-    uint32_t queries(uint32_t rows) const {
-        if (!whole_eights()) return dims() > 256 ? 2 : 4;
-        const uint32_t most = dims() > 256 ? 2 : dims() > 128 ? 4 : kMostQueries;
+    uint32_t few_queries(uint32_t rows) const {
+        if (!whole_eights()) return few_dims() > 256 ? 2 : 4;
+        const uint32_t most = few_dims() > 256 ? 2 : few_dims() > 128 ? 4 : kMostQueries;
         return std::min(most, power_of_two(rows * group()));
     }
+    uint32_t blocks(uint32_t rows, uint32_t queries) const {
+        return uint32_t((uint64_t(rows) * group() + queries - 1) / queries);
+    }
 
-    // Enough blocks to fill the device, but no more than the cache has keys for. Those without keys end at
-    // once.
-    uint32_t splits(const Plan& plan, uint32_t rows) const {
-        const uint32_t n = queries(rows);
-        const uint64_t all = uint64_t(op_.shape.kv_heads) * ((rows * group() + n - 1) / n);
+    // What a row costs with the cache full, in what launches are measured by. Matrix units are faster.
+    double row_cost(const Plan& plan, uint32_t rows) const {
+        const double flops = 4.0 * op_.shape.heads * op_.shape.head_dim * double(plan.cache.capacity);
+        return by_matrices(rows) ? flops / gain_ : flops;
+    }
+
+    Shape shape(const Plan& plan, uint32_t rows) const {
+        const bool many = by_matrices(rows);
+        Shape s;
+        s.kernel = many             ? fmt::format("attention_many_{}", many_dims())
+                   : whole_eights() ? fmt::format("attention_few_{}_{}", few_queries(rows), few_dims())
+                                    : fmt::format("attention_any_{}_{}", few_queries(rows), few_dims());
+        s.threads = many ? kManyWaves * wave_ : kFewThreads;
+        s.queries = many ? kManyQueries : few_queries(rows);
+        // Rows are cut so that no launch takes long, and between blocks.
+        const double fit = per_launch_ / row_cost(plan, rows) / s.queries;
+        s.rows = uint32_t(std::clamp(fit, 1.0, 1000.0)) * s.queries;
+        // Enough blocks to fill the device, but no more than the cache has keys for. Those without keys end
+        // at once.
+        const uint64_t least = many ? kManyLeastKeys : kFewLeastKeys;
         const uint64_t most =
-            std::clamp<uint64_t>((plan.cache.capacity + kFewLeastKeys - 1) / kFewLeastKeys, 1, kFewSplits);
-        return uint32_t(std::clamp<uint64_t>(units_ * kFewBlocksPerUnit / all, 1, most));
+            std::min<uint64_t>(many ? kManySplits : kFewSplits, (plan.cache.capacity + least - 1) / least);
+        const uint64_t all = uint64_t(op_.shape.kv_heads) * blocks(std::min(rows, s.rows), s.queries);
+        s.splits =
+            uint32_t(std::clamp<uint64_t>(units_ * kBlocksPerUnit / all, 1, std::max<uint64_t>(most, 1)));
+        return s;
     }
 
     uint64_t partial_bytes(uint32_t rows, uint32_t splits) const {
         if (splits == 1) return 0;
-        return aligned(uint64_t(rows) * op_.shape.heads * splits * (op_.shape.head_dim + 2) * 4);
+        const uint64_t aligned_dims = (op_.shape.head_dim + 3) / 4 * 4;
+        return aligned(uint64_t(rows) * op_.shape.heads * splits * (aligned_dims + 2) * 4);
     }
 
     Attention op_;
+    uint32_t wave_;
     uint32_t units_;  // multiprocessors
+    double per_launch_;
+    double gain_;     // of matrix units
+    bool has_halfs_;  // keys and values are no more exact than halfs
 };
 
 }  // namespace
@@ -174,7 +224,7 @@ std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan& plan, co
         // Kernels number the bytes of a head's keys with words.
         const bool too_long = plan.cache.capacity * o->shape.head_dim * 4 > UINT32_MAX;
         if (o->shape.head_dim > args::kMostHeadDim || too_long) return nullptr;
-        return std::make_unique<AttentionKernel>(*o, device);
+        return std::make_unique<AttentionKernel>(*o, plan, device);
     }
     return nullptr;
 }

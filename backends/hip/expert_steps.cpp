@@ -49,7 +49,8 @@ Status launch_experts(Launcher& launcher, const View& view, const std::string& m
     const Device& device = launcher.device();
     const uint32_t threads = activations ? device.report().dot_threads() : kThreads;
     const uint32_t blocks = blocks_for(args.rows, threads / device.report().wave());
-    const double fit = std::min(launcher.flops_per_launch() / flops_per_token, double(kMostBlocks / places));
+    const double fit = std::min(flops_per_launch(launcher.device().report()) / flops_per_token,
+                                double(kMostBlocks / places));
     const uint32_t step = std::max(1u, uint32_t(std::min(fit, 1e6)));
     for (uint32_t first = 0; first < view.rows; first += step) {
         const uint32_t tokens = std::min(step, view.rows - first);

@@ -15,7 +15,7 @@ Status Launcher::launch_any(const std::string& module, const std::string& kernel
     if (mode_ == Mode::load) return {};
     RL_TRY(device_.launch(function, shape, args));
     ahead_ += flops;
-    if (mode_ == Mode::capture || ahead_ < flops_per_launch()) return {};
+    if (mode_ == Mode::capture || ahead_ < flops_per_launch(device_.report())) return {};
     ahead_ = 0.0;
     return pace();
 }

@@ -9,6 +9,11 @@
 
 namespace redline::hip {
 
+// What one launch may cost: a tenth of a second if a multiprocessor did no more than 25 GFLOP/s.
+inline double flops_per_launch(const DeviceReport& report) {
+    return 2.5e9 * double(std::max(8u, report.multiprocessors));
+}
+
 class Launcher {
 public:
     // load: only the kernels are loaded, which a stream that is captured must not see. capture: the stream is
@@ -28,9 +33,6 @@ public:
         return launch_any(module, kernel, shape, &args, flops);
     }
     Device& device() { return device_; }
-
-    // What one launch may cost: a tenth of a second if a multiprocessor did no more than 25 GFLOP/s.
-    double flops_per_launch() const { return 2.5e9 * double(std::max(8u, device_.report().multiprocessors)); }
 
 private:
     Status launch_any(const std::string& module, const std::string& kernel, const Launch& shape,

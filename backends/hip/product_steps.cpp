@@ -45,8 +45,9 @@ Status launch_vector(Launcher& launcher, const std::string& module, const args::
 
 // Rows are cut so that no launch takes long: cut(first row, rows).
 template <typename Cut>
-Status in_slices(const Launcher& launcher, uint32_t rows, double flops_per_row, uint32_t tile, Cut cut) {
-    const double fit = std::clamp(launcher.flops_per_launch() / flops_per_row / tile, 1.0, 1000.0);
+Status in_slices(Launcher& launcher, uint32_t rows, double flops_per_row, uint32_t tile, Cut cut) {
+    const double fit =
+        std::clamp(flops_per_launch(launcher.device().report()) / flops_per_row / tile, 1.0, 1000.0);
     const uint32_t step = uint32_t(fit) * tile;
     for (uint32_t first = 0; first < rows; first += step) RL_TRY(cut(first, std::min(step, rows - first)));
     return {};

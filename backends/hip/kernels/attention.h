@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/attention_few.h"
+#include "kernels/attention_many.h"
 #include "kernels/reduce.h"
 
 namespace redline::hip {
@@ -76,6 +77,20 @@ RL_DEVICE void rope_store(const args::RopeStoreArgs& a) {
     RL_FEW_KERNEL(attention_any, any_size<type>, cache, 4, 64)  \
     RL_FEW_KERNEL(attention_any, any_size<type>, cache, 4, 256) \
     RL_FEW_KERNEL(attention_any, any_size<type>, cache, 2, 512)
+#define RL_MANY_KERNEL(cache, dims)                                                 \
+    RL_KERNEL(kManyThreads, attention_many_##dims##_##cache, args::AttentionArgs) { \
+        attention_many<cache_##cache, dims>(args);                                  \
+    }
+// Of the types whose elements are no more exact than halfs.
+#define RL_MANY_KERNELS_f32
+#define RL_MANY_KERNELS_f16 \
+    RL_MANY_KERNEL(f16, 64) \
+    RL_MANY_KERNEL(f16, 96) \
+    RL_MANY_KERNEL(f16, 128)
+#define RL_MANY_KERNELS_q8_0 \
+    RL_MANY_KERNEL(q8_0, 64) \
+    RL_MANY_KERNEL(q8_0, 96) \
+    RL_MANY_KERNEL(q8_0, 128)
 #define RL_CACHE_KERNELS(cache)                                \
     namespace redline::hip {                                   \
     RL_KERNEL(128, kv_store_##cache, args::StoreArgs) {        \
@@ -92,4 +107,5 @@ RL_DEVICE void rope_store(const args::RopeStoreArgs& a) {
     RL_FEW_KERNEL(attention_few, cache_##cache, cache, 1, 512) \
     RL_FEW_KERNEL(attention_few, cache_##cache, cache, 2, 512) \
     RL_ANY_KERNELS(cache_##cache, cache)                       \
+    RL_MANY_KERNELS_##cache                                    \
     }

@@ -39,7 +39,7 @@ struct FewShared {
         float weights[Shape::kGroups * Shape::kScores];
         float corrections[kQueries];
     } waves[kFewWaves];
-    alignas(16) float sums[kFewWaves * kQueries * kDims];
+    alignas(16) float sums[more_of(kFewWaves * kQueries * kDims, 4 * kFewThreads)];
     SoftmaxParts<kQueries, kFewSplits> parts;
     uint32_t last;
 };
@@ -190,7 +190,7 @@ RL_DEVICE void add_values(
     }
 }
 
-template <uint32_t kQueries, uint32_t kDims>
+template <typename C, uint32_t kQueries, uint32_t kDims>
 RL_DEVICE void load_queries(const args::AttentionArgs& a, const Queries& which, uint32_t rows,
                             uint32_t position, FewState<kQueries, kDims>& state) {
     using S = FewShape<kQueries, kDims>;
@@ -198,13 +198,22 @@ RL_DEVICE void load_queries(const args::AttentionArgs& a, const Queries& which, 
     RL_UNROLL
     for (uint32_t i = 0; i < kQueries; ++i) {
         const uint32_t row = lesser(which.row(i), rows - 1);
-        const float* q = a.q + (size_t(row) * a.heads + which.head(i)) * dims;
+        const HeadRows query = {
+            reinterpret_cast<const uint8_t*>(a.q + (size_t(row) * a.heads + which.head(i)) * dims), nullptr,
+            dims};
         RL_UNROLL
-        for (uint32_t part = 0; part < S::kParts; ++part) RL_UNROLL
-        for (uint32_t e = 0; e < 8; ++e) {
-            const uint32_t d = (part * S::kLanes + lane) * 8 + e;
-            state.queries[part][i][e] = d < dims ? q[d] : 0.0f;
-            state.sums[part][i][e] = 0.0f;
+        for (uint32_t part = 0; part < S::kParts; ++part) {
+            const uint32_t d = (part * S::kLanes + lane) * 8;
+            FloatEight eight;
+            if constexpr (C::kWhole)
+                eight = cache_f32::eight(query, 0, lesser(d, dims - 8));
+            else
+                eight = any_size<cache_f32>::eight(query, 0, d);
+            RL_UNROLL
+            for (uint32_t e = 0; e < 8; ++e) {
+                state.queries[part][i][e] = d < dims ? eight.d[e] : 0.0f;
+                state.sums[part][i][e] = 0.0f;
+            }
         }
     }
     const uint32_t own = first_sum<S::kScores, 1, S::kLanes>() % kQueries;
@@ -296,18 +305,19 @@ template <typename C, uint32_t kQueries, uint32_t kDims>
 RL_DEVICE void attention_few(const args::AttentionArgs& a) {
     using S = FewShape<kQueries, kDims>;
     RL_SHARED FewShared<kQueries, kDims> shared;
-    const uint32_t rows = a.step->rows, position = a.step->position;
+    const auto [rows, position] = step_rows(a.step);
     const Queries which = block_queries(a, kQueries);
     if (which.row(0) >= rows) return;
     const KeyRange keys = block_keys(a, which, kQueries, rows, position, kFewLeastKeys, S::kWaveKeys);
     if (block_index().x >= keys.used) return;
     FewState<kQueries, kDims> state;
-    load_queries(a, which, rows, position, state);
+    load_queries<C>(a, which, rows, position, state);
     attend_keys<C>(a, which, keys, state, shared);
     leave_sums(state, shared);
     merge_waves(a, which, rows, keys.used, shared);
     if (keys.used == 1 || !is_last_split(a, keys.used, shared.last)) return;
-    merge_splits(a, which, rows, keys.used, kFewThreads, shared.parts);
+    merge_splits(a, which, rows, keys.used, kFewThreads, shared.parts,
+                 reinterpret_cast<Float4*>(shared.sums));
 }
 
 }  // namespace redline::hip

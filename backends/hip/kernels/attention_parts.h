@@ -21,6 +21,16 @@ RL_DEVICE Queries block_queries(const args::AttentionArgs& a, uint32_t count) {
     return {a.heads / a.cache.kv_heads, block_index().y * count, block_index().z, a.first_row};
 }
 
+// How many rows a step has and where its first is, in one load.
+struct StepRows {
+    uint32_t rows, position;
+};
+RL_DEVICE StepRows step_rows(const args::Step* step) {
+    static_assert(offsetof(args::Step, position) == 4);
+    const Words2 both = load<Words2>(step, 0);
+    return {both.d[0], both.d[1]};
+}
+
 // Keys [from, to) of a block, and how many splits have any.
 struct KeyRange {
     uint32_t from, to;
@@ -93,12 +103,15 @@ RL_DEVICE float result_factor(const args::AttentionArgs& a, uint32_t head, float
     return down / fused(total, down, exp_of(sink - most));
 }
 
-// The weighted values of a split; behind those of all splits their maxima and totals.
+// The weighted values of a split, whole fours; behind those of all splits their maxima and totals.
+RL_DEVICE uint32_t partial_stride(const args::AttentionArgs& a) {
+    return (a.cache.head_dim + 3) / 4 * 4;
+}
 RL_DEVICE float* partial_values(const args::AttentionArgs& a, size_t query, uint32_t split) {
-    return a.partials + (query * a.splits + split) * a.cache.head_dim;
+    return a.partials + (query * a.splits + split) * partial_stride(a);
 }
 RL_DEVICE float* partial_stats(const args::AttentionArgs& a, size_t query, uint32_t split) {
-    const size_t all = size_t(a.rows) * a.heads * a.splits * a.cache.head_dim;
+    const size_t all = size_t(a.rows) * a.heads * a.splits * partial_stride(a);
     return a.partials + all + (query * a.splits + split) * 2;
 }
 
@@ -117,29 +130,68 @@ RL_DEVICE bool is_last_split(const args::AttentionArgs& a, uint32_t used, uint32
     return last;
 }
 
-// Adds up what the splits of a block's queries left in `partials`.
+// Four of a query's dimensions, added up over every step-th split from the first.
+template <uint32_t kQueries, uint32_t kMostParts>
+RL_DEVICE Float4 sum_splits(const args::AttentionArgs& a, const SoftmaxParts<kQueries, kMostParts>& parts,
+                            uint32_t i, const float* values, uint32_t first, uint32_t step, uint32_t used) {
+    constexpr uint32_t kAtOnce = 8;  // loads on their way, without branches: beyond the end of the last split
+    Float4 sums = {};
+    for (uint32_t s = first; s < used; s += kAtOnce * step) {
+        Float4 fours[kAtOnce];
+        RL_UNROLL
+        for (uint32_t n = 0; n < kAtOnce; ++n)
+            fours[n] = load<Float4>(values + size_t(lesser(s + n * step, used - 1)) * partial_stride(a), 0);
+        RL_UNROLL
+        for (uint32_t n = 0; n < kAtOnce; ++n) {
+            const uint32_t split = s + n * step;
+            const float own = parts.factors[lesser(split, used - 1) * kQueries + i];
+            const float factor = split < used ? own : 0.0f;
+            RL_UNROLL
+            for (uint32_t e = 0; e < 4; ++e) sums.d[e] = fused(factor, fours[n].d[e], sums.d[e]);
+        }
+    }
+    return sums;
+}
+
+// Adds up what the splits of a block's queries left in `partials`, four dimensions per thread. Where there
+// are threads to spare, several take turns at the splits; they meet in `room`, which has four floats for
+// each.
 template <uint32_t kQueries, uint32_t kMostParts>
 RL_DEVICE void merge_splits(const args::AttentionArgs& a, const Queries& which, uint32_t rows, uint32_t used,
-                            uint32_t threads, SoftmaxParts<kQueries, kMostParts>& parts) {
-    const uint32_t dims = a.cache.head_dim;
+                            uint32_t threads, SoftmaxParts<kQueries, kMostParts>& parts, Float4* room) {
+    const uint32_t dims = a.cache.head_dim, fours = partial_stride(a) / 4, all = kQueries * fours;
+    const uint32_t turns = all < threads ? threads / all : 1;
+    const auto query = [&](uint32_t i) {
+        return size_t(lesser(which.row(i), rows - 1)) * a.heads + which.head(i);
+    };
     for (uint32_t t = thread_index(); t < used * kQueries; t += threads) {
-        const uint32_t row = lesser(which.row(t % kQueries), rows - 1);
-        const float* stats = partial_stats(a, size_t(row) * a.heads + which.head(t % kQueries), t / kQueries);
+        const float* stats = partial_stats(a, query(t % kQueries), t / kQueries);
         parts.tops[t] = stats[0];
         parts.totals[t] = stats[1];
     }
     parts.weigh(used, threads);
-    for (uint32_t t = thread_index(); t < kQueries * dims; t += threads) {
-        const uint32_t i = t / dims, d = t % dims, row = which.row(i), head = which.head(i);
-        if (row >= rows) continue;
-        const size_t query = size_t(row) * a.heads + head;
-        const float* values = partial_values(a, query, 0) + d;
-        float sum = 0.0f;
-        RL_UNROLL_BY(8)
-        for (uint32_t s = 0; s < used; ++s)
-            sum = fused(parts.factors[s * kQueries + i], values[size_t(s) * dims], sum);
-        a.y[query * dims + d] = sum * result_factor(a, head, parts.top(i, used), parts.total(i, used));
+    const auto sum = [&](uint32_t t) {
+        const uint32_t i = t % all / fours;
+        return sum_splits(a, parts, i, partial_values(a, query(i), 0) + t % fours * 4, t / all, turns, used);
+    };
+    const auto write = [&](uint32_t t, const Float4& sums) {
+        const uint32_t i = t / fours, d = t % fours * 4, head = which.head(i);
+        if (which.row(i) >= rows) return;
+        const float factor = result_factor(a, head, parts.top(i, used), parts.total(i, used));
+        for (uint32_t e = 0; e < 4 && d + e < dims; ++e) a.y[query(i) * dims + d + e] = sums.d[e] * factor;
+    };
+    const uint32_t own = thread_index();
+    if (turns == 1) {
+        for (uint32_t t = own; t < all; t += threads) write(t, sum(t));
+        return;
     }
+    if (own < all * turns) room[own] = sum(own);
+    sync_block();
+    if (own >= all) return;
+    Float4 sums = room[own];
+    for (uint32_t turn = 1; turn < turns; ++turn)
+        for (uint32_t e = 0; e < 4; ++e) sums.d[e] += room[own + turn * all].d[e];
+    write(own, sums);
 }
 
 }  // namespace redline::hip

@@ -59,6 +59,9 @@ RL_DEVICE void multiply_add(const MatrixTile& a, const MatrixTile& b, MatrixSums
 RL_DEVICE uint32_t sum_row(uint32_t i) {
     return lane_index() / 16 * 4 + i;
 }
+RL_DEVICE MatrixTile tile_of_sums(const MatrixSums& s, uint16_t*) {
+    return {Halfs4{_Float16(s.d[0]), _Float16(s.d[1]), _Float16(s.d[2]), _Float16(s.d[3])}};
+}
 
 #elif defined(__GFX12__)
 
@@ -78,6 +81,9 @@ RL_DEVICE void multiply_add(const MatrixTile& a, const MatrixTile& b, MatrixSums
 }
 RL_DEVICE uint32_t sum_row(uint32_t i) {
     return lane_index() / 16 * 8 + i;
+}
+RL_DEVICE MatrixTile tile_of_sums(const MatrixSums& s, uint16_t*) {
+    return {__builtin_convertvector(s.d, Halfs8)};
 }
 
 #elif defined(__GFX11__)
@@ -100,6 +106,19 @@ RL_DEVICE void multiply_add(const MatrixTile& a, const MatrixTile& b, MatrixSums
 }
 RL_DEVICE uint32_t sum_row(uint32_t i) {
     return i * 2 + lane_index() / 16;
+}
+// The other half of the wave has every second row.
+RL_DEVICE MatrixTile tile_of_sums(const MatrixSums& s, uint16_t*) {
+    const bool odd = lane_index() / 16 != 0;
+    uint32_t words[8];
+    RL_UNROLL
+    for (uint32_t i = 0; i < 4; ++i) {
+        const uint32_t own = half_pair(s.d[i * 2], s.d[i * 2 + 1]), other = across_rows(own);
+        const uint32_t even_rows = odd ? other : own, odd_rows = odd ? own : other;
+        words[i * 2] = pick_bytes(0x05040100u, even_rows, odd_rows);
+        words[i * 2 + 1] = pick_bytes(0x07060302u, even_rows, odd_rows);
+    }
+    return __builtin_bit_cast(MatrixTile, words);
 }
 
 #else
@@ -132,10 +151,24 @@ RL_DEVICE void multiply_add(const MatrixTile& a, const MatrixTile& b, MatrixSums
         for (uint32_t k = 0; k < 4; ++k) sums.d[i] = dot(low.d[k], b.low.d[k], sums.d[i]);
         RL_UNROLL
         for (uint32_t k = 0; k < 4; ++k) sums.d[i] = dot(high.d[k], b.high.d[k], sums.d[i]);
+        // Or the compiler reads the rows of all products before the first.
+        if (i % 2 == 1) asm volatile("" : "+v"(sums.d[i - 1]), "+v"(sums.d[i])::"memory");
     }
 }
 RL_DEVICE uint32_t sum_row(uint32_t i) {
     return lane_index() / 16 * 8 + i;
+}
+// As a second factor only.
+RL_DEVICE MatrixTile tile_of_sums(const MatrixSums& s, uint16_t*) {
+    const bool upper = lane_index() / 16 != 0;
+    MatrixTile out = {};
+    RL_UNROLL
+    for (uint32_t i = 0; i < 4; ++i) {
+        const uint32_t own = half_pair(s.d[i * 2], s.d[i * 2 + 1]), other = across_rows(own);
+        out.low.d[i] = upper ? other : own;
+        out.high.d[i] = upper ? own : other;
+    }
+    return out;
 }
 
 #endif
@@ -143,6 +176,29 @@ RL_DEVICE uint32_t sum_row(uint32_t i) {
 RL_DEVICE uint32_t sum_column(uint32_t) {
     return lane_index() % 16;
 }
+
+// The sums are made here, and nothing is read early for what follows: there are few registers.
+RL_DEVICE void settle([[maybe_unused]] MatrixSums& sums) {
+#if defined(__GFX11__) || defined(__GFX12__)
+    asm volatile("" : "+v"(sums.d)::"memory");
+#endif
+}
+
+constexpr bool kLinesAreRows = false, kLoadsAcross = false, kTilesInPlace = false;
+constexpr uint32_t kLines = 1;
+RL_DEVICE uint32_t line_of(uint32_t) {
+    return 0;
+}
+RL_DEVICE uint32_t line_number(uint32_t) {
+    return lane_index() % 16;
+}
+template <typename Fold>
+RL_DEVICE float fold_line(float value, Fold fold) {
+    value = fold(value, from_lane_across<16>(value));
+    if constexpr (kWave == 64) value = fold(value, from_lane_across<32>(value));
+    return value;
+}
+RL_DEVICE MatrixTile load_tile_across(const uint16_t* tile, uint32_t stride);
 
 #elif defined(__CUDACC__)
 
@@ -199,6 +255,37 @@ RL_DEVICE uint32_t sum_row(uint32_t i) {
 RL_DEVICE uint32_t sum_column(uint32_t i) {
     return lane_index() % 4 * 2 + (i & 1u) + (i & 4u) * 2;
 }
+RL_DEVICE MatrixTile tile_of_sums(const MatrixSums& s, uint16_t*) {
+    return {half_pair(s.d[0], s.d[1]), half_pair(s.d[2], s.d[3]), half_pair(s.d[4], s.d[5]),
+            half_pair(s.d[6], s.d[7])};
+}
+
+RL_DEVICE void settle(MatrixSums&) {}
+
+constexpr bool kLinesAreRows = true, kLoadsAcross = true, kTilesInPlace = false;
+constexpr uint32_t kLines = 2;
+RL_DEVICE uint32_t line_of(uint32_t i) {
+    return i / 2 % 2;
+}
+RL_DEVICE uint32_t line_number(uint32_t line) {
+    return lane_index() / 4 + line * 8;
+}
+template <typename Fold>
+RL_DEVICE float fold_line(float value, Fold fold) {
+    value = fold(value, from_lane_across<1>(value));
+    return fold(value, from_lane_across<2>(value));
+}
+// Four blocks of 8 x 8, each turned round: those of a row's first columns are d[0] and d[2].
+RL_DEVICE MatrixTile load_tile_across(const uint16_t* tile, uint32_t stride) {
+    const uint32_t lane = lane_index(), row = lane % 8 + lane / 16 * 8, column = lane / 8 % 2 * 8;
+    const auto address = uint32_t(__cvta_generic_to_shared(tile + row * stride + column));
+    MatrixTile out;
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(out.d[0]), "=r"(out.d[1]), "=r"(out.d[2]), "=r"(out.d[3])
+                 : "r"(address)
+                 : "memory");
+    return out;
+}
 
 #else
 
@@ -245,10 +332,41 @@ RL_DEVICE uint32_t sum_row(uint32_t i) {
 RL_DEVICE uint32_t sum_column(uint32_t i) {
     return i % 16;
 }
+RL_DEVICE MatrixTile tile_of_sums(const MatrixSums& s, uint16_t* room) {
+    for (uint32_t i = 0; i < 256; ++i) room[i % 16 * 16 + i / 16] = half_bits(s.d[i]);
+    return {room, 16};
+}
+
+RL_DEVICE void settle(MatrixSums&) {}
+
+constexpr bool kLinesAreRows = false, kLoadsAcross = false, kTilesInPlace = true;
+constexpr uint32_t kLines = 16;
+RL_DEVICE uint32_t line_of(uint32_t i) {
+    return i % 16;
+}
+RL_DEVICE uint32_t line_number(uint32_t line) {
+    return line;
+}
+template <typename Fold>
+RL_DEVICE float fold_line(float value, Fold) {
+    return value;
+}
+RL_DEVICE MatrixTile load_tile_across(const uint16_t* tile, uint32_t stride);
 
 #endif
 
 // sums(row, column) += the row of a . the row of b: load_tile() of both, multiply_add(); element i of a lane
 // is that of sum_row(i) and sum_column(i).
+//
+// A lane's sums lie in kLines lines, rows or columns: element i in line_of(i), whose number is line_number().
+// fold_line() folds a value over the lanes that share a line. Sums become a factor without memory where lanes
+// hold them: tile_of_sums() is the first factor where lines are rows, else the second, and sums are over what
+// goes along the line. (On the host they take room for 256 halfs.)
+//
+// Where kLoadsAcross, load_tile_across() makes a second factor of a tile that lies with the dimension that is
+// summed over across its rows. Where kTilesInPlace, tiles are not read before they are used.
+RL_DEVICE uint32_t place_in_line(uint32_t i) {
+    return kLinesAreRows ? sum_column(i) : sum_row(i);
+}
 
 }  // namespace redline::hip

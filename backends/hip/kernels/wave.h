@@ -201,6 +201,10 @@ RL_DEVICE float round_of(float x) {
     return __builtin_elementwise_roundeven(x);
 }
 
+// Of the machine: the last bits may differ.
+RL_DEVICE float exp2_of(float x) {
+    return __builtin_amdgcn_exp2f(x);
+}
 // The value of the lane whose number differs in this one bit. Needs all lanes.
 template <uint32_t kBit>
 RL_DEVICE float from_lane_across(float value) {
@@ -298,6 +302,11 @@ RL_DEVICE float root_of(float x) {
 RL_DEVICE float round_of(float x) {
     return rintf(x);
 }
+RL_DEVICE float exp2_of(float x) {
+    float power;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
+    return power;
+}
 template <uint32_t kBit>
 RL_DEVICE float from_lane_across(float value) {
     return __shfl_xor_sync(0xFFFFFFFFu, value, int(kBit));
@@ -380,6 +389,9 @@ RL_DEVICE float root_of(float x) {
 }
 RL_DEVICE float round_of(float x) {
     return std::nearbyint(x);
+}
+RL_DEVICE float exp2_of(float x) {
+    return std::exp2(x);
 }
 template <uint32_t kBit>
 RL_DEVICE float from_lane_across(float value) {
