@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""What the compiler made of the HIP kernels: registers, spills, scratch and shared memory of each kernel.
+"""What the compiler made of the HIP kernels: registers, spills, scratch and shared memory of each kernel, and how many
+dot product and matrix instructions it has.
 
 usage: tools/hip_report.py BUILD [--summary]
-Reads BUILD/hip/TARGET/*.co with llvm-readelf, and exits 1 when a kernel spills a register or uses scratch memory.
+Reads BUILD/hip/TARGET/*.co with llvm-readelf and llvm-objdump, and exits 1 when a kernel spills a register, uses scratch
+memory, or lacks the instructions that it is made for.
 """
 import argparse
 import collections
+import concurrent.futures
 import pathlib
 import re
 import shutil
@@ -24,6 +27,34 @@ FIELDS = {
 }
 # Per SIMD: registers of a lane in a wave, what they are handed out in, and the most waves.
 REGISTERS = {"gfx9": (512, 8, 8), "gfx10": (1024, 8, 16), "gfx11": (1536, 24, 16), "gfx12": (1536, 24, 16)}
+
+# What a kernel of this name is made of, by family of targets.
+MADE_OF = [
+    (re.compile(r"(linear|gated|expert|expert_gated)_dot_"), {"": "v_dot4"}),
+    (re.compile(r"(linear|gated|expert|expert_gated)_matrix_|attention_many_"),
+     {"gfx9": "v_mfma", "gfx10": "v_dot2", "gfx11": "v_wmma", "gfx12": "v_wmma"}),
+]
+COUNTED = ("v_dot4", "v_dot2", "v_wmma", "v_mfma")
+
+
+def made_of(target, kernel):
+    """The instruction that a kernel must have, or None."""
+    for pattern, by_family in MADE_OF:
+        if pattern.match(kernel):
+            return next(name for family, name in by_family.items() if target.startswith(family))
+    return None
+
+
+def instructions(objdump, path):
+    """How often each of COUNTED occurs in each kernel."""
+    text = subprocess.run([objdump, "-d", "--no-show-raw-insn", str(path)], capture_output=True, text=True, check=True).stdout
+    found, current = {}, None
+    for line in text.splitlines():
+        if head := re.match(r"[0-9a-f]+ <(\w+)>:", line):
+            current = found.setdefault(head[1], collections.Counter())
+        elif current is not None and (used := re.match(r"\s+(v_(?:dot4|dot2|wmma|mfma))", line)):
+            current[used[1]] += 1
+    return found
 
 
 def tool(name):
@@ -60,29 +91,34 @@ def main():
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("--summary", action="store_true", help="one line per target, and the kernels at fault")
     options = parser.parse_args()
-    readelf = tool("llvm-readelf")
+    readelf, objdump = tool("llvm-readelf"), tool("llvm-objdump")
     objects = sorted(options.build.glob("hip/gfx*/*.co"))
     if not objects:
         sys.exit(f"{options.build} holds no HIP code objects: build it with RL_HIP=ON")
     bad = []
     totals = collections.defaultdict(lambda: [0, 0, 0])
     if not options.summary:
-        print("target kernel", *FIELDS.values(), "waves", sep="\t")
-    for path in objects:
+        print("target", "kernel", *FIELDS.values(), "waves", *COUNTED, sep="\t")
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        counted = list(pool.map(lambda path: instructions(objdump, path), objects))
+    for path, used in zip(objects, counted):
         target = path.parent.name
         for name, values in kernels(readelf, path).items():
             if not options.summary:
-                print(target, name, *values.values(), occupancy(target, values), sep="\t")
+                print(target, name, *values.values(), occupancy(target, values), *(used[name][i] for i in COUNTED), sep="\t")
             total = totals[target]
             total[0] += 1
             total[1] = max(total[1], values["vgprs"])
             if values["vgpr spills"] or values["sgpr spills"] or values["scratch"]:
-                bad.append(f"{target} {name}: {values}")
+                bad.append(f"spills: {target} {name}: {values}")
+            wanted = made_of(target, name)
+            if wanted and not used[name][wanted]:
+                bad.append(f"no {wanted}: {target} {name}")
         totals[target][2] += path.stat().st_size
     for target, (count, vgprs, size) in totals.items():
         print(f"{target}: {count} kernels, at most {vgprs} vector registers, {size / 1e6:.1f} MB")
     for line in bad:
-        print(f"spills: {line}")
+        print(line)
     return 1 if bad else 0
 
 
