@@ -43,8 +43,8 @@ Status Activations::prepare(Launcher& launcher, const View& view, std::span<cons
     const uint64_t at = aligned(view.plan.slot_bytes(x_));
     prepared_ = view.scratch_at(at);
     row_scales_ = view.scratch_at(at + prepared_bytes(view.plan, x_));
-    const args::PrepareArgs args = {view.step,   raw_,  view.vector(norm_.gain), prepared_,
-                                    row_scales_, width, view.of_outputs(x_),     norm_.eps};
+    const args::PrepareArgs args = {view.step, raw_, view.vector(norm_.gain), prepared_, row_scales_,
+                                    width,     1,    view.of_outputs(x_),     norm_.eps};
     // Both forms take the same place: products of one set of activations differ in format, not in rows.
     RL_CHECK(!wanted(Path::dot_prepared) || !wanted(Path::matrices), "activations are wanted in two forms");
     if (wanted(Path::dot_prepared))

@@ -101,6 +101,7 @@ struct PrepareArgs {
     void* to;           // units of kDotUnitBytes, or halfs
     float* row_scales;  // with halfs: what a row of them is to be multiplied by
     uint32_t cols;
+    uint32_t per_token;  // rows of x that a token has
     uint32_t of_outputs;
     float eps;
 };
@@ -134,6 +135,48 @@ struct ExpertArgs {
     uint32_t first_token;
     uint32_t per_expert;
     uint32_t act;
+};
+
+// The places (token, one of its experts) in the order of their experts.
+struct Groups {
+    int32_t* places;   // (tokens * used): those of expert 0, then those of expert 1, ...
+    uint32_t* begin;   // (experts)
+    uint32_t* counts;  // (experts)
+};
+
+struct GroupArgs {
+    const Step* step;
+    const int32_t* ids;  // (tokens, used)
+    Groups groups;
+    uint32_t experts;
+    uint32_t used;
+};
+
+// Products of the places of each expert with its matrix, on matrix units.
+struct ExpertTileArgs {
+    const Step* step;
+    Matrix w;
+    Matrix up;  // gated kernels only
+    Groups groups;
+    const uint16_t* halves;  // (tokens, cols), or (places, cols)
+    const float* row_scales;
+    float* y;       // (places, rows)
+    uint32_t rows;  // of one expert
+    uint32_t cols;
+    uint32_t used;
+    uint32_t first_row;  // for long steps cut into several launches
+    uint32_t per_expert;
+    uint32_t act;
+};
+
+// y[t] += the sum over places of scales * x[place].
+struct GatherArgs {
+    const Step* step;
+    const float* x;       // (places, width)
+    const float* scales;  // (tokens, used)
+    float* y;             // (tokens, width)
+    uint32_t width;
+    uint32_t used;
 };
 
 struct RouteArgs {

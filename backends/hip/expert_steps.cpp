@@ -76,23 +76,125 @@ args::ExpertArgs expert_args(const View& view, Weight w, Slot x, Slot y, Slot id
     return args;
 }
 
+// Products of many rows with experts, on matrix units: places are brought into the order of their experts, so
+// that each expert's matrix is read once.
+class Grouped {
+public:
+    // `places_of_x`: x has a row per place, not per token.
+    Grouped(const Tensor& w, uint32_t used, bool places_of_x)
+        : tensor_(w),
+          used_(used),
+          per_expert_(places_of_x),
+          possible_(w.shape.cols % 32 == 0 && w.format->name != "F32") {}
+
+    bool takes(uint64_t rows) const { return possible_ && rows > kFewRows; }
+    // The groups, x as halfs, and results per place where `weighted`.
+    uint64_t scratch(const Plan& plan, bool weighted) const {
+        if (!possible_) return 0;
+        const Parts at = parts(plan.max_rows);
+        return at.results + (weighted ? places(plan.max_rows) * tensor_.shape.rows * 4 : 0);
+    }
+    // Where weighted results per place go.
+    float* results(const View& view) const { return view.scratch_at(parts(view.rows).results); }
+
+    // y: (places, rows of one expert).
+    Status launch(Launcher& launcher, const View& view, const args::ExpertArgs& op, float* y) const {
+        const Parts at = parts(view.rows);
+        const auto words = [&](uint64_t offset) {
+            return reinterpret_cast<uint32_t*>(view.scratch_at(offset));
+        };
+        const args::Groups groups = {reinterpret_cast<int32_t*>(words(at.list)), words(at.begin),
+                                     words(at.counts)};
+        RL_TRY(launcher.launch("vector", "group_places", {op.experts, 1, 1, kThreads},
+                               args::GroupArgs{view.step, op.ids, groups, op.experts, used_}));
+        const uint32_t per_token = per_expert_ ? used_ : 1;
+        const args::PrepareArgs prepare = {
+            view.step, op.x, nullptr, view.scratch_at(at.halves), view.scratch_at(at.scales), op.cols,
+            per_token, 0,    0.0f};
+        RL_TRY(launcher.launch("vector", "prepare_halves", {view.rows * per_token, 1, 1, kThreads}, prepare));
+        args::ExpertTileArgs args = {};
+        args.step = view.step;
+        args.w = op.w;
+        args.up = op.up;
+        args.groups = groups;
+        args.halves = reinterpret_cast<const uint16_t*>(prepare.to);
+        args.row_scales = prepare.row_scales;
+        args.y = y;
+        args.rows = op.rows;
+        args.cols = op.cols;
+        args.used = used_;
+        args.per_expert = per_expert_;
+        args.act = op.act;
+        return launch_slices(launcher, view, args);
+    }
+
+private:
+    struct Parts {
+        uint64_t list = 0, begin, counts, halves, scales, results;
+    };
+
+    uint64_t places(uint64_t rows) const { return rows * used_; }
+
+    Parts parts(uint64_t rows) const {
+        const uint64_t x_rows = per_expert_ ? places(rows) : rows;
+        Parts at;
+        at.begin = aligned(places(rows) * 4);
+        at.counts = at.begin + aligned(tensor_.shape.count * 4);
+        at.halves = at.counts + aligned(tensor_.shape.count * 4);
+        at.scales = at.halves + aligned(x_rows * tensor_.shape.cols * 2);
+        at.results = at.scales + aligned(x_rows * 4);
+        return at;
+    }
+
+    // Over ranges of rows, so that no launch takes long.
+    Status launch_slices(Launcher& launcher, const View& view, args::ExpertTileArgs args) const {
+        constexpr uint32_t kTileRows = 64, kTilePlaces = 64;
+        const std::string module = weight_layout(*tensor_.format)->name;
+        const uint32_t experts = uint32_t(tensor_.shape.count);
+        // As many tiles as an expert has twice the mean; blocks go on where there are more.
+        const uint64_t mean = (places(view.rows) + experts - 1) / experts;
+        const uint32_t across = uint32_t(std::min<uint64_t>((2 * mean + kTilePlaces - 1) / kTilePlaces, 64));
+        const double per_row = (args.up.data ? 4.0 : 2.0) * double(places(view.rows)) * double(args.cols);
+        const double fit = std::max(1.0, flops_per_launch(launcher.device().report()) / per_row / kTileRows);
+        const uint32_t step = uint32_t(std::min(fit, 1e4)) * kTileRows;
+        for (uint32_t first = 0; first < args.rows; first += step) {
+            const uint32_t rows = std::min(step, args.rows - first);
+            args.first_row = first;
+            RL_TRY(launcher.launch(
+                module, (args.up.data ? "expert_gated_matrix_" : "expert_matrix_") + module,
+                {across, (rows + kTileRows - 1) / kTileRows, experts, kTileThreads}, args, per_row * rows));
+        }
+        return {};
+    }
+
+    Tensor tensor_;
+    uint32_t used_;
+    bool per_expert_;
+    bool possible_;
+};
+
 class ExpertLinearKernel : public HipKernel {
 public:
-    ExpertLinearKernel(const ExpertLinear& op, const Plan& plan) : op_(op) {
+    ExpertLinearKernel(const ExpertLinear& op, const Plan& plan)
+        : op_(op), grouped_(plan.weight(op.w).tensor, op.used, op.per_expert) {
         const Tensor& tensor = plan.weight(op.w).tensor;
         // Weighted, a block does all places of a token, which have rows of their own or share one.
         const uint64_t rows = op.scales && op.per_expert ? op.used : 1;
         if (by_dots(tensor, tensor.shape.cols * rows)) activations_ = tensor.shape.cols * rows;
     }
 
-    Precision precision(uint64_t) const override {
+    Precision precision(uint64_t rows) const override {
+        if (grouped_.takes(rows)) return Precision::bf16_activations;
         return activations_ ? Precision::int8_activations : Precision::f32;
     }
+
+    uint64_t scratch(const Plan& plan) const override { return grouped_.scratch(plan, bool(op_.scales)); }
 
     Status launch(Launcher& launcher, const View& view) const override {
         args::ExpertArgs args = expert_args(view, op_.w, op_.x, op_.y, op_.ids, op_.used);
         args.per_expert = op_.per_expert;
         args.scales = op_.scales ? view.slot(op_.scales) : nullptr;
+        if (grouped_.takes(view.rows)) return launch_grouped(launcher, view, args);
         const std::string module = view.weights[op_.w].layout->name;
         return launch_experts(launcher, view, module, (activations_ ? "expert_dot_" : "expert_") + module,
                               args, op_.scales ? 1 : op_.used,
@@ -100,25 +202,41 @@ public:
     }
 
 private:
+    Status launch_grouped(Launcher& launcher, const View& view, const args::ExpertArgs& args) const {
+        if (!args.scales) return grouped_.launch(launcher, view, args, args.y);
+        float* results = grouped_.results(view);
+        RL_TRY(grouped_.launch(launcher, view, args, results));
+        const args::GatherArgs gather = {view.step, results, args.scales, args.y, args.rows, op_.used};
+        return launcher.launch("vector", "gather_places",
+                               {blocks_for(uint64_t(args.rows) * view.rows, kThreads), 1, 1, kThreads},
+                               gather);
+    }
+
     ExpertLinear op_;
+    Grouped grouped_;
     uint64_t activations_ = 0;  // that a block quantizes; 0: none
 };
 
 class ExpertGatedKernel : public HipKernel {
 public:
-    ExpertGatedKernel(const ExpertGated& op, const Plan& plan) : op_(op) {
+    ExpertGatedKernel(const ExpertGated& op, const Plan& plan)
+        : op_(op), grouped_(plan.weight(op.gate).tensor, op.used, false) {
         const Tensor& tensor = plan.weight(op.gate).tensor;
         if (by_dots(tensor, tensor.shape.cols)) activations_ = tensor.shape.cols;
     }
 
-    Precision precision(uint64_t) const override {
+    Precision precision(uint64_t rows) const override {
+        if (grouped_.takes(rows)) return Precision::bf16_activations;
         return activations_ ? Precision::int8_activations : Precision::f32;
     }
+
+    uint64_t scratch(const Plan& plan) const override { return grouped_.scratch(plan, false); }
 
     Status launch(Launcher& launcher, const View& view) const override {
         args::ExpertArgs args = expert_args(view, op_.gate, op_.x, op_.y, op_.ids, op_.used);
         args.up = view.weights[op_.up].matrix();
         args.act = uint32_t(op_.act);
+        if (grouped_.takes(view.rows)) return grouped_.launch(launcher, view, args, args.y);
         const std::string module = view.weights[op_.gate].layout->name;
         return launch_experts(launcher, view, module,
                               (activations_ ? "expert_gated_dot_" : "expert_gated_") + module, args, op_.used,
@@ -127,6 +245,7 @@ public:
 
 private:
     ExpertGated op_;
+    Grouped grouped_;
     uint64_t activations_ = 0;  // that a block quantizes; 0: none
 };
 

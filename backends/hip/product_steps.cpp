@@ -7,9 +7,8 @@ namespace redline::hip {
 
 namespace {
 
-constexpr uint32_t kRowsPerWave = 2;  // share each load of the activations; as kernels/ has it
-constexpr uint32_t kTile = 64;        // of linear_tile, both ways
-constexpr uint32_t kTileThreads = 256;
+constexpr uint32_t kRowsPerWave = 2;       // share each load of the activations; as kernels/ has it
+constexpr uint32_t kTile = 64;             // of linear_tile, both ways
 constexpr uint32_t kDotBlocksPerUnit = 4;  // more would only prepare activations more often
 
 struct Part {

@@ -9,6 +9,7 @@ namespace redline::hip {
 
 // Threads of a block, of kernels that have no reason for another number: as kernels/wave.h has it.
 constexpr uint32_t kThreads = 128;
+constexpr uint32_t kTileThreads = 256;  // of those in kernels/tile.h, and of linear_tile
 // Up to this many rows products go by vector, each weight read once for all of them; above it by tiles.
 constexpr uint32_t kFewRows = 8;
 // A grid longer than this gains nothing: its blocks take several rows each.

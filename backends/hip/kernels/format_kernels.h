@@ -47,6 +47,14 @@
         linear_matrix<format, 128, 128, true>(args);                                \
     }
 
+#define RL_EXPERT_MATRIX_KERNELS(format)                                                   \
+    RL_DENSE_KERNEL(kTileThreads, 3, expert_matrix_##format, args::ExpertTileArgs) {       \
+        expert_matrix<format, 64, 64, false>(args);                                        \
+    }                                                                                      \
+    RL_DENSE_KERNEL(kTileThreads, 2, expert_gated_matrix_##format, args::ExpertTileArgs) { \
+        expert_matrix<format, 128, 64, true>(args);                                        \
+    }
+
 #define RL_QUANTIZED_KERNELS(format)                                      \
     namespace redline::hip {                                              \
     RL_COMMON_KERNELS(format)                                             \
@@ -55,6 +63,7 @@
     RL_DOT_KERNELS(format, 4, 4, false)                                   \
     RL_DOT_KERNELS(format, 8, 8, false)                                   \
     RL_MATRIX_KERNELS(format)                                             \
+    RL_EXPERT_MATRIX_KERNELS(format)                                      \
     RL_KERNEL(kDotThreads, expert_dot_##format, args::ExpertArgs) {       \
         expert_dot<format>(args);                                         \
     }                                                                     \
@@ -72,4 +81,5 @@
         linear_tile<format>(args);                           \
     }                                                        \
     RL_MATRIX_KERNELS(format)                                \
+    RL_EXPERT_MATRIX_KERNELS(format)                         \
     }

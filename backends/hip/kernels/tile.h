@@ -81,8 +81,8 @@ struct TilePlace {
 };
 
 // Without branches around the loads. Past the last column both are whatever is at hand; store_tile() zeroes.
-template <typename F, typename S, bool kGated, typename RowOf>
-RL_DEVICE void read_tile(const args::TileArgs& a, const TilePlace& at, uint32_t column, RowOf x_row,
+template <typename F, typename S, bool kGated, typename Args, typename RowOf>
+RL_DEVICE void read_tile(const Args& a, const TilePlace& at, uint32_t column, RowOf x_row,
                          TileAhead<F, S>& ahead) {
     const uint32_t units = a.cols / 32;
     RL_UNROLL
@@ -105,14 +105,14 @@ RL_DEVICE void read_tile(const args::TileArgs& a, const TilePlace& at, uint32_t 
 }
 
 template <typename F, typename S>
-RL_DEVICE void store_tile(const args::TileArgs& a, uint32_t column, const TileAhead<F, S>& ahead,
-                          uint16_t* w_tile, uint16_t* x_tile) {
+RL_DEVICE void store_tile(uint32_t cols, uint32_t column, const TileAhead<F, S>& ahead, uint16_t* w_tile,
+                          uint16_t* x_tile) {
     RL_UNROLL
     for (uint32_t n = 0; n < S::kUnitsEach; ++n) {
         const uint32_t i = n * kTileThreads + thread_index();
         if (S::kUnits % kTileThreads != 0 && i >= S::kUnits) break;
         auto* to = reinterpret_cast<Words4*>(w_tile + i / 2 * kDepthStride + i % 2 * 32);
-        const bool real = column + i % 2 * 32 < a.cols;
+        const bool real = column + i % 2 * 32 < cols;
         RL_UNROLL
         for (uint32_t k = 0; k < 4; ++k) {
             const Words2 low = ahead.w[n].halfs(2 * k), high = ahead.w[n].halfs(2 * k + 1);
@@ -124,7 +124,7 @@ RL_DEVICE void store_tile(const args::TileArgs& a, uint32_t column, const TileAh
         const uint32_t i = n * kTileThreads + thread_index(), chunk = i % (kDepth / 8);
         if (S::kChunks % kTileThreads != 0 && i >= S::kChunks) break;
         auto* to = reinterpret_cast<Words4*>(x_tile + i / (kDepth / 8) * kDepthStride) + chunk;
-        *to = column + chunk * 8 < a.cols ? ahead.x[n] : Words4{};
+        *to = column + chunk * 8 < cols ? ahead.x[n] : Words4{};
     }
 }
 
@@ -167,8 +167,8 @@ RL_DEVICE void each_result(const TilePlace& at, uint32_t across, uint32_t down,
 }
 
 // The whole of a block's work but for where its activations come from and its results go.
-template <typename F, typename S, bool kGated, typename RowOf, typename Put>
-RL_DEVICE void compute_tile(const args::TileArgs& a, const TilePlace& at, RowOf x_row, Put put) {
+template <typename F, typename S, bool kGated, typename Args, typename RowOf, typename Put>
+RL_DEVICE void compute_tile(const Args& a, const TilePlace& at, RowOf x_row, Put put) {
     RL_SHARED Words4 w_words[S::kUnits / 2 * kDepthStride / 8], x_words[S::kChunks / 8 * kDepthStride / 8];
     auto *w_tile = reinterpret_cast<uint16_t*>(w_words), *x_tile = reinterpret_cast<uint16_t*>(x_words);
     const uint32_t across = wave_index() % kWavesAcross, down = wave_index() / kWavesAcross;
@@ -177,7 +177,7 @@ RL_DEVICE void compute_tile(const args::TileArgs& a, const TilePlace& at, RowOf 
     read_tile<F, S, kGated>(a, at, 0, x_row, ahead);
     for (uint32_t column = 0; column < a.cols; column += kDepth) {
         sync_block();  // the tile before has been multiplied
-        store_tile<F, S>(a, column, ahead, w_tile, x_tile);
+        store_tile<F, S>(a.cols, column, ahead, w_tile, x_tile);
         sync_block();
         // After the last it reads that again.
         read_tile<F, S, kGated>(a, at, column + kDepth < a.cols ? column + kDepth : column, x_row, ahead);
@@ -213,6 +213,37 @@ RL_DEVICE void linear_matrix(const args::TileArgs& a) {
                 y = a.accumulate ? y + sum : sum;
             }
         });
+}
+
+// y[place][r] = w[e][r] . x, or act(w[e][r] . x) * (up[e][r] . x): z over experts, y over tiles of rows, x
+// over tiles of an expert's places, which a block takes on when there are more.
+template <typename F, uint32_t kRows, uint32_t kTokens, bool kGated>
+RL_DEVICE void expert_matrix(const args::ExpertTileArgs& a) {
+    using S = TileShape<kRows, kTokens, kGated>;
+    const uint32_t expert = block_index().z, begin = a.groups.begin[expert];
+    const uint32_t end = begin + a.groups.counts[expert], step = grid_blocks() * kTokens;
+    const auto x_row = [&](uint32_t entry) {
+        const auto place = uint32_t(a.groups.places[entry]);
+        return size_t(a.per_expert ? place : place / a.used);
+    };
+    for (uint32_t first = begin + block_index().x * kTokens; first < end; first += step) {
+        const TilePlace at = {a.w,
+                              a.up,
+                              a.rows,
+                              a.first_row + block_index().y * S::kOwnRows,
+                              first,
+                              end,
+                              size_t(expert) * a.rows};
+        compute_tile<F, S, kGated>(a, at, x_row, [&](uint32_t entry, uint32_t row, float sum, float up) {
+            if (row >= a.rows || entry >= end) return;
+            const float scale = a.row_scales[x_row(entry)];
+            float& y = a.y[size_t(a.groups.places[entry]) * a.rows + row];
+            if constexpr (kGated)
+                y = apply_act(a.act, sum * scale) * (up * scale);
+            else
+                y = sum * scale;
+        });
+    }
 }
 
 }  // namespace redline::hip

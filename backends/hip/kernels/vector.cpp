@@ -31,7 +31,7 @@ RL_KERNEL(128, rms_norm, NormArgs) {
 RL_KERNEL(128, prepare_dots, PrepareArgs) {
     RL_SHARED float parts[kWaves];
     const uint32_t row = block_index().x, units = args.cols / 32;
-    if (row >= rows_in_step(args.step, args.of_outputs)) return;
+    if (row >= rows_in_step(args.step, args.of_outputs) * args.per_token) return;
     const float* x = args.x + size_t(row) * args.cols;
     const float scale = args.gain ? norm_scale<kThreads>(x, units, args.eps, parts) : 1.0f;
     auto* to = static_cast<Words4*>(args.to) + size_t(row) * units * 3;
@@ -44,7 +44,7 @@ RL_KERNEL(128, prepare_dots, PrepareArgs) {
 RL_KERNEL(128, prepare_halves, PrepareArgs) {
     RL_SHARED float parts[kWaves];
     const uint32_t row = block_index().x;
-    if (row >= rows_in_step(args.step, args.of_outputs)) return;
+    if (row >= rows_in_step(args.step, args.of_outputs) * args.per_token) return;
     const float* x = args.x + size_t(row) * args.cols;
     float squares = 0.0f, most = 0.0f;
     for (uint32_t i = thread_index(); i < args.cols / 4; i += kThreads) {
@@ -105,6 +105,55 @@ RL_KERNEL(128, rope, RopeArgs) {
         const float cosine = turn[0], sine = turn[args.pairs], x = *first, y = *second;
         *first = x * cosine - y * sine;
         *second = x * sine + y * cosine;
+    });
+}
+
+// Lists an expert's places in their order. A block per expert. An id that is no expert counts as expert 0.
+RL_KERNEL(128, group_places, GroupArgs) {
+    RL_SHARED float parts[kWaves];
+    RL_SHARED uint32_t flags[kThreads];
+    const uint32_t expert = block_index().x, places = args.step->rows * args.used;
+    const auto expert_of = [&](uint32_t place) {
+        const uint32_t id = uint32_t(args.ids[place]);
+        return id < args.experts ? id : 0;
+    };
+    uint32_t before = 0, own = 0;
+    for (uint32_t place = thread_index(); place < places; place += kThreads) {
+        const uint32_t id = expert_of(place);
+        before += id < expert ? 1 : 0;
+        own += id == expert ? 1 : 0;
+    }
+    // Exact: there are fewer than 2^24 places.
+    uint32_t at = uint32_t(block_sum(float(before), parts));
+    const uint32_t count = uint32_t(block_sum(float(own), parts));
+    if (thread_index() == 0) {
+        args.groups.begin[expert] = at;
+        args.groups.counts[expert] = count;
+    }
+    for (uint32_t base = 0; base < places; base += kThreads) {
+        const uint32_t place = base + thread_index();
+        const uint32_t mine = place < places && expert_of(place) == expert ? 1 : 0;
+        flags[thread_index()] = mine;
+        const uint32_t all = uint32_t(block_sum(float(mine), parts));
+        if (mine) {
+            uint32_t rank = 0;
+            for (uint32_t i = 0; i < thread_index(); ++i) rank += flags[i];
+            args.groups.places[at + rank] = int32_t(place);
+        }
+        at += all;
+        sync_block();
+    }
+}
+
+RL_KERNEL(128, gather_places, GatherArgs) {
+    each_element(size_t(args.step->rows) * args.width, [&](size_t i) {
+        const size_t token = i / args.width, column = i % args.width;
+        float sum = 0.0f;
+        for (uint32_t place = 0; place < args.used; ++place) {
+            const size_t row = token * args.used + place;
+            sum = fused(args.scales[row], args.x[row * args.width + column], sum);
+        }
+        args.y[i] += sum;
     });
 }
 
