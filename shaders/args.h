@@ -98,6 +98,7 @@ struct QuantizeArgs {
 
 struct HalvesArgs {
     uint width;
+    uint pieces;  // of that width per row
     uint rows_of;
     uint has_norm;
     float eps;
