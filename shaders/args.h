@@ -126,6 +126,33 @@ struct ExpertArgs {
     uint act;
 };
 
+struct GroupArgs {
+    uint experts;
+    uint used;
+    uint first_expert;  // of this dispatch
+    uint most_tiles;
+};
+
+struct ExpertCoopArgs {
+    uint rows;  // of one expert
+    uint cols;
+    uint units;
+    uint used;
+    uint first_flat;  // row of the first expert's first row in this part, over all experts
+    uint flat_rows;   // rows in this part
+    uint per_expert;
+    uint first_tile;  // of this dispatch
+    uint first_row;   // of an expert: rows first_row .. end_row - 1 of the product go to y
+    uint end_row;
+    uint stride;  // elements between entries of y
+};
+
+struct ExpertSumArgs {
+    uint rows;       // summed by this dispatch
+    uint first_row;  // of y that the first of them goes to
+    uint stride;     // elements between rows of y
+};
+
 #ifdef __cplusplus
 }  // namespace redline::vulkan::args
 #endif
