@@ -8,6 +8,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 #include <thread>
 
 using namespace redline;
@@ -64,6 +65,35 @@ TEST_CASE("vulkan: tensors in parts of a few rows give the logits of whole tenso
         CHECK(relative_error(parts, whole) < 1e-3);
         backend->memory().most_per_buffer = UINT64_MAX;
     }
+}
+
+// What a case of one step gives.
+static std::vector<float> output_of(const OpCase& c, Backend& backend) {
+    Fixture fixture(1, c.rows);
+    const OpCase::Build build = c.declare(fixture);
+    PlanBuilder builder(fixture.weights(), c.cache, c.rows, c.rows);
+    builder.output(build(builder));
+    const Plan plan = must(std::move(builder).finish());
+    const auto weights = must(backend.load(fixture.weights(), fixture, {}));
+    const auto cache = must(backend.make_cache(c.cache));
+    const auto executable =
+        must(backend.record(must(lower(plan, backend, true)), *weights, *cache, Record::replay));
+    std::vector<int32_t> tokens(c.rows);
+    std::iota(tokens.begin(), tokens.end(), 0);
+    must(executable->run({tokens, 0, 0}));
+    return {executable->output().begin(), executable->output().end()};
+}
+
+TEST_CASE("vulkan: many rows of experts give the same from tensors in parts and in small dispatches") {
+    const auto backend = open();
+    if (!backend) return;
+    const OpCase c = many_rows_case(*find_format("Q8_0"), {9, 2, 96, 160}, 150);
+    const std::vector<float> whole = output_of(c, *backend);
+    backend->memory().most_per_buffer = 8192;
+    CHECK(relative_error(output_of(c, *backend), whole) < 1e-5);
+    backend->memory().most_per_buffer = UINT64_MAX;
+    backend->opened().pace().rates = {1e6, 1e6};
+    CHECK(relative_error(output_of(c, *backend), whole) < 1e-5);
 }
 
 TEST_CASE("vulkan: weights that go through staging give the logits of weights written in place") {
