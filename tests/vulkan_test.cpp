@@ -68,8 +68,7 @@ TEST_CASE("vulkan: tensors in parts of a few rows give the logits of whole tenso
 }
 
 // What a case of one step gives.
-static std::vector<float> output_of(const OpCase& c, Backend& backend, bool traced = false) {
-    Fixture fixture(1, c.rows);
+static std::vector<float> output_of(const OpCase& c, Backend& backend, Fixture& fixture, bool traced) {
     const OpCase::Build build = c.declare(fixture);
     PlanBuilder builder(fixture.weights(), c.cache, c.rows, c.rows);
     builder.output(build(builder));
@@ -83,6 +82,42 @@ static std::vector<float> output_of(const OpCase& c, Backend& backend, bool trac
     const StepParams step{tokens, 0, 0};
     must(traced ? executable->run_traced(step, [](const TraceStep&) {}) : executable->run(step));
     return {executable->output().begin(), executable->output().end()};
+}
+
+static std::vector<float> output_of(const OpCase& c, Backend& backend, bool traced = false) {
+    Fixture fixture(1, c.rows);
+    return output_of(c, backend, fixture, traced);
+}
+
+// A NaN in one row of the first weight, the input.
+struct PoisonedFixture : Fixture {
+    uint64_t at;  // in bytes
+    PoisonedFixture(uint64_t rows, uint64_t row, uint64_t width)
+        : Fixture(1, rows), at(row * width * 4 + 20) {}
+    Status read(size_t tensor, uint64_t offset, std::span<std::byte> out) override {
+        RL_TRY(Fixture::read(tensor, offset, out));
+        const float poison = NAN;
+        if (tensor == 0 && offset <= at && at + 4 <= offset + out.size())
+            std::memcpy(&out[at - offset], &poison, 4);
+        return {};
+    }
+};
+
+TEST_CASE("vulkan: a NaN in a row of many that go to experts stays in its row") {
+    const auto backend = open();
+    if (!backend) return;
+    constexpr uint32_t kRows = 70, kBad = 33, kWidth = 96;
+    const OpCase c = many_rows_case(*find_format("Q8_0"), {9, 2, kWidth, 160}, kRows);
+    const std::vector<float> clean = output_of(c, *backend);
+    PoisonedFixture fixture(kRows, kBad, kWidth);
+    const std::vector<float> got = output_of(c, *backend, fixture, false);
+    for (uint32_t row = 0; row < kRows; ++row)
+        for (uint32_t i = row * kWidth; i < (row + 1) * kWidth; ++i) {
+            if (row == kBad)
+                CHECK(std::isnan(got[i]));
+            else
+                CHECK(got[i] == clean[i]);
+        }
 }
 
 TEST_CASE("vulkan: many rows of experts give the same from tensors in parts and in small dispatches") {

@@ -66,8 +66,8 @@ Precision expert_precision(const Device& device, const Tensor& w, uint32_t used,
     return by_dots(device, w) ? Precision::int8_activations : Precision::f32;
 }
 
-// Products of entries that wait to be summed take no more scratch than this, where one tile of rows does not:
-// about what a large cache keeps until they are read.
+// Products of entries that wait to be summed take no more scratch than this, unless those of one tile of rows
+// do: about what a large cache keeps until they are read.
 constexpr uint64_t kPartialBytes = uint64_t(32) << 20;
 constexpr uint64_t kTileRows = 128;
 
