@@ -98,6 +98,7 @@ struct QuantizeArgs {
 
 struct HalvesArgs {
     uint width;
+    uint pieces;  // of that width per row
     uint rows_of;
     uint has_norm;
     float eps;
@@ -123,6 +124,33 @@ struct ExpertArgs {
     uint per_expert;
     uint weighted;
     uint act;
+};
+
+struct GroupArgs {
+    uint experts;
+    uint used;
+    uint first_expert;  // of this dispatch
+    uint most_tiles;
+};
+
+struct ExpertCoopArgs {
+    uint rows;  // of one expert
+    uint cols;
+    uint units;
+    uint used;
+    uint first_flat;  // row of the first expert's first row in this part, over all experts
+    uint flat_rows;   // rows in this part
+    uint per_expert;
+    uint first_tile;  // of this dispatch
+    uint first_row;   // of an expert: rows first_row .. end_row - 1 of the product go to y
+    uint end_row;
+    uint stride;  // elements between entries of y
+};
+
+struct ExpertSumArgs {
+    uint rows;       // summed by this dispatch
+    uint first_row;  // of y that the first of them goes to
+    uint stride;     // elements between rows of y
 };
 
 #ifdef __cplusplus

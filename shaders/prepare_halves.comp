@@ -1,5 +1,6 @@
 // Rows of activations, normed where there is a gain, as halfs for matrix units, each row times a power of two that
-// keeps it in range; `scales` gets its inverse. A work-group per row.
+// keeps it in range; `scales` gets its inverse. A row of several pieces counts as so many rows. A work-group
+// per row.
 #include "types.glsl"
 layout(local_size_x_id = 0) in;
 layout(push_constant) uniform Push { HalvesArgs args; };
@@ -11,9 +12,8 @@ layout(set = 0, binding = 3, std430) readonly buffer Gain { vec4 gain4[]; };
 #include "step.glsl"
 #include "reduce.glsl"
 
-void main() {
-    if (gl_WorkGroupID.x >= rows_in_step(args.rows_of)) return;
-    const uint first = gl_WorkGroupID.x * args.width;
+void prepare(uint row) {
+    const uint first = row * args.width;
     float norm = 1.0, squares = 0.0, most = 0.0;
     for (uint i = gl_LocalInvocationID.x; i < args.width / 4u; i += gl_WorkGroupSize.x) {
         const vec4 v = x4[first / 4u + i], size = abs(args.has_norm != 0u ? v * gain4[i] : v);
@@ -31,5 +31,10 @@ void main() {
         if (args.has_norm != 0u) v *= gain4[i];
         halves[first / 4u + i] = uvec2(packHalf2x16(v.xz), packHalf2x16(v.yw));
     }
-    if (gl_LocalInvocationID.x == 0u) scales[gl_WorkGroupID.x] = down;
+    if (gl_LocalInvocationID.x == 0u) scales[row] = down;
+}
+
+void main() {
+    const uint rows = rows_in_step(args.rows_of) * args.pieces;
+    for (uint row = gl_WorkGroupID.x; row < rows; row += gl_NumWorkGroups.x) prepare(row);
 }

@@ -4,6 +4,9 @@
 #include "support/models.h"
 
 #include "backends/cpu/reference.h"
+#include "quantize/quantize.h"
+
+#include <unistd.h>
 
 using namespace redline;
 using namespace redline::test;
@@ -30,28 +33,33 @@ TEST_CASE(
     }
 }
 
+// All tokens in one step.
+static Reference reference_of(const std::string& path, const std::vector<Token>& tokens) {
+    const Model model = must(Model::inspect(path, 64));
+    const Plan plan = must(model.plan(64, 64, model.cache_shape(64, CacheType::f16)));
+    std::vector<std::vector<float>> weights;
+    for (const WeightInfo& info : plan.weights) {
+        const GgufTensor* found = model.gguf().find(info.tensor.name);
+        REQUIRE(found);
+        std::vector<std::byte> bytes(found->bytes);
+        must(model.gguf().read(*found, 0, bytes));
+        std::vector<float> all(found->tensor.shape.elements());
+        info.tensor.format->decode(bytes.data(), all.data(), all.size());
+        weights.push_back(std::move(all));
+    }
+    Reference reference(plan, std::move(weights));
+    reference.run({tokens, 0, 0}, Precision::f32);
+    return reference;
+}
+
 TEST_CASE("each tiny model gives the reference's logits within the bound that it computes") {
     std::vector<std::unique_ptr<Backend>> backends = vulkan_backends();
     backends.push_back(test::cpu());
     for (const std::string& name : tiny_models()) {
         // A logical weight of phi3 is part of a file tensor, which this test reads whole.
         if (name.starts_with("phi")) continue;
-        const Model model = must(Model::inspect(golden("models/" + name + ".gguf"), 64));
         const std::vector<Token> tokens = golden_tokens();
-        const CacheShape cache = model.cache_shape(64, CacheType::f16);
-        const Plan plan = must(model.plan(64, 64, cache));
-        std::vector<std::vector<float>> weights;
-        for (const WeightInfo& info : plan.weights) {
-            const GgufTensor* found = model.gguf().find(info.tensor.name);
-            REQUIRE(found);
-            std::vector<std::byte> bytes(found->bytes);
-            must(model.gguf().read(*found, 0, bytes));
-            std::vector<float> all(found->tensor.shape.elements());
-            info.tensor.format->decode(bytes.data(), all.data(), all.size());
-            weights.push_back(std::move(all));
-        }
-        Reference reference(plan, std::move(weights));
-        reference.run({tokens, 0, 0}, Precision::f32);
+        const Reference reference = reference_of(golden("models/" + name + ".gguf"), tokens);
         for (const auto& backend : backends) {
             const Model loaded = must(Model::load(golden("models/" + name + ".gguf"), *backend, {64, {}}));
             const std::vector<float> got = all_logits(loaded, tokens, {64, 64, 64});
@@ -64,6 +72,43 @@ TEST_CASE("each tiny model gives the reference's logits within the bound that it
             CHECK(worst <= 1.0);
         }
     }
+}
+
+// Of tokens, each relative to the spread of its logits: a rounded activation may turn one token's choice of
+// experts.
+static double median_error(std::span<const float> got, std::span<const Bounded> want, size_t tokens) {
+    REQUIRE(got.size() == want.size());
+    const size_t width = want.size() / tokens;
+    std::vector<double> errors;
+    for (size_t t = 0; t < tokens; ++t) {
+        std::vector<float> row;
+        for (const Bounded& logit : want.subspan(t * width, width)) row.push_back(float(logit.value));
+        errors.push_back(relative_error(got.subspan(t * width, width), row));
+    }
+    std::nth_element(errors.begin(), errors.begin() + ptrdiff_t(tokens / 2), errors.end());
+    return errors[tokens / 2];
+}
+
+// Kernels for many rows of experts on matrix units want a quantized format.
+TEST_CASE("quantized experts give the reference's logits on every backend, in one step and in several") {
+    const auto backends = all_test_backends();
+    const std::vector<Token> tokens = golden_tokens();
+    const std::string path =
+        (std::filesystem::temp_directory_path() / fmt::format("redline_model_test_{}.gguf", ::getpid()))
+            .string();
+    for (const std::string name : {"mixtral", "qwen3moe"}) {
+        must(quantize(must(Gguf::open(golden("models/" + name + ".gguf"))), path, *find_recipe("Q8_0"), {}));
+        const Reference reference = reference_of(path, tokens);
+        for (const auto& backend : backends)
+            for (const uint32_t batch : {64u, 16u}) {
+                const Model model = must(Model::load(path, *backend, {64, {}}));
+                const double off = median_error(all_logits(model, tokens, {64, batch, batch}),
+                                                reference.output(), tokens.size());
+                INFO(name, " on ", backend->device().detail, " in steps of ", batch);
+                CHECK(off < 0.1);
+            }
+    }
+    std::filesystem::remove(path);
 }
 
 TEST_CASE("the trained model's first logits and greedy text are those of an independent implementation") {

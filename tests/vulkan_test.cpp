@@ -8,6 +8,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 #include <thread>
 
 using namespace redline;
@@ -64,6 +65,71 @@ TEST_CASE("vulkan: tensors in parts of a few rows give the logits of whole tenso
         CHECK(relative_error(parts, whole) < 1e-3);
         backend->memory().most_per_buffer = UINT64_MAX;
     }
+}
+
+// What a case of one step gives.
+static std::vector<float> output_of(const OpCase& c, Backend& backend, Fixture& fixture, bool traced) {
+    const OpCase::Build build = c.declare(fixture);
+    PlanBuilder builder(fixture.weights(), c.cache, c.rows, c.rows);
+    builder.output(build(builder));
+    const Plan plan = must(std::move(builder).finish());
+    const auto weights = must(backend.load(fixture.weights(), fixture, {}));
+    const auto cache = must(backend.make_cache(c.cache));
+    const auto executable =
+        must(backend.record(must(lower(plan, backend, true)), *weights, *cache, Record::replay));
+    std::vector<int32_t> tokens(c.rows);
+    std::iota(tokens.begin(), tokens.end(), 0);
+    const StepParams step{tokens, 0, 0};
+    must(traced ? executable->run_traced(step, [](const TraceStep&) {}) : executable->run(step));
+    return {executable->output().begin(), executable->output().end()};
+}
+
+static std::vector<float> output_of(const OpCase& c, Backend& backend, bool traced = false) {
+    Fixture fixture(1, c.rows);
+    return output_of(c, backend, fixture, traced);
+}
+
+// A NaN in one row of the first weight, the input.
+struct PoisonedFixture : Fixture {
+    uint64_t at;  // in bytes
+    PoisonedFixture(uint64_t rows, uint64_t row, uint64_t width)
+        : Fixture(1, rows), at(row * width * 4 + 20) {}
+    Status read(size_t tensor, uint64_t offset, std::span<std::byte> out) override {
+        RL_TRY(Fixture::read(tensor, offset, out));
+        const float poison = NAN;
+        if (tensor == 0 && offset <= at && at + 4 <= offset + out.size())
+            std::memcpy(&out[at - offset], &poison, 4);
+        return {};
+    }
+};
+
+TEST_CASE("vulkan: a NaN in a row of many that go to experts stays in its row") {
+    const auto backend = open();
+    if (!backend) return;
+    constexpr uint32_t kRows = 70, kBad = 33, kWidth = 96;
+    const OpCase c = many_rows_case(*find_format("Q8_0"), {9, 2, kWidth, 160}, kRows);
+    const std::vector<float> clean = output_of(c, *backend);
+    PoisonedFixture fixture(kRows, kBad, kWidth);
+    const std::vector<float> got = output_of(c, *backend, fixture, false);
+    for (uint32_t row = 0; row < kRows; ++row)
+        for (uint32_t i = row * kWidth; i < (row + 1) * kWidth; ++i) {
+            if (row == kBad)
+                CHECK(std::isnan(got[i]));
+            else
+                CHECK(got[i] == clean[i]);
+        }
+}
+
+TEST_CASE("vulkan: many rows of experts give the same from tensors in parts and in small dispatches") {
+    const auto backend = open();
+    if (!backend) return;
+    const OpCase c = many_rows_case(*find_format("Q8_0"), {9, 2, 96, 160}, 150);
+    const std::vector<float> whole = output_of(c, *backend);
+    backend->memory().most_per_buffer = 8192;
+    CHECK(relative_error(output_of(c, *backend), whole) < 1e-5);
+    backend->memory().most_per_buffer = UINT64_MAX;
+    backend->opened().pace().rates = {1e6, 1e6};
+    CHECK(relative_error(output_of(c, *backend), whole) < 1e-5);
 }
 
 TEST_CASE("vulkan: weights that go through staging give the logits of weights written in place") {
@@ -130,6 +196,26 @@ TEST_CASE("vulkan: submissions are as long as the device's measured speed allows
         // About 0.1; no more is said of a machine where other programs run.
         CHECK(backend->take_longest_submission() > 0.03);
     }
+}
+
+TEST_CASE("vulkan: traced steps and the bandwidth measurement keep to short submissions, too") {
+    const auto backend = open();
+    if (!backend) return;
+    // As if the product were large: a dispatch, and a command buffer, for every few rows.
+    backend->opened().pace().rates = {1e6, 1e6};
+    const OpCase c = linear_case(*find_format("Q8_0"), 1000, 64, 64, {});
+    const std::vector<float> want = output_of(c, *backend);
+    {
+        const SlowQueue queue(30);
+        CHECK(output_of(c, *backend, true) == want);
+        // The clock has a command buffer before and after.
+        CHECK(queue.most_buffers <= 2 + 3);
+        CHECK(queue.submissions > 8);
+    }
+    backend->take_longest_submission();
+    CHECK(backend->measure_read_bandwidth() > 1e8);
+    // 0.08 is aimed at; no more is said of a machine where other programs run.
+    CHECK(backend->take_longest_submission() < 1.0);
 }
 
 TEST_CASE("vulkan: loading takes little memory beside the weights themselves") {

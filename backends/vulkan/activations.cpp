@@ -5,18 +5,6 @@
 
 namespace redline::vulkan {
 
-const MatrixShape* matrix_shape(const DeviceReport& report) {
-    const MatrixShape* best = nullptr;
-    for (const MatrixShape& s : report.matrices) {
-        const bool halves = s.a == VK_COMPONENT_TYPE_FLOAT16_KHR && s.b == VK_COMPONENT_TYPE_FLOAT16_KHR &&
-                            s.c == VK_COMPONENT_TYPE_FLOAT32_KHR && s.result == VK_COMPONENT_TYPE_FLOAT32_KHR;
-        // Tiles are cut in multiples of 16 or 8.
-        const bool fits = (s.m == 8 || s.m == 16) && (s.n == 8 || s.n == 16) && (s.k == 8 || s.k == 16);
-        if (halves && fits && (!best || s.m * s.n * s.k > best->m * best->n * best->k)) best = &s;
-    }
-    return best;
-}
-
 bool fits_shared(const Device& device, uint64_t cols) {
     // Codes and scale of 32 activations are 48 bytes; some is left to sums.
     return cols / 32 * 48 + 2048 <= device.report().limits.maxComputeSharedMemorySize;
@@ -82,7 +70,7 @@ Status Activations::prepare(Recorder& recorder, const View& view, std::span<cons
                                  {rows}));
     }
     if (matrices) {
-        const args::HalvesArgs push = {width, kind, norm_ ? 1u : 0u, norm_.eps};
+        const args::HalvesArgs push = {width, 1, kind, norm_ ? 1u : 0u, norm_.eps};
         RL_TRY(recorder.dispatch({"prepare_halves", 5, 1, {kThreads}},
                                  {raw_, prepared_, scales_, gain, view.step}, push, {rows}));
     }

@@ -1,12 +1,12 @@
 #include "executable.h"
 
 #include "args.h"
-#include "stopwatch.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 namespace redline::vulkan {
 
@@ -236,11 +236,10 @@ Status VulkanExecutable::submit_all(VkCommandBuffer copy, Recorded& commands,
             while (done < sent) RL_TRY(land());
             return error("interrupted");
         }
-        double assumed = 0.0;
-        do {
-            assumed += seconds[next];
-            group.push_back(segments[next++]);
-        } while (next < segments.size() && meter.fits(assumed + seconds[next]));
+        const size_t count = meter.fitting(std::span(seconds).subspan(next));
+        const double assumed = std::accumulate(&seconds[next], &seconds[next] + count, 0.0);
+        group.insert(group.end(), &segments[next], &segments[next] + count);
+        next += count;
         flights[sent % kRing] = {assumed, Clock::now()};
         RL_TRY(device_.submit(group, fences_[sent++ % kRing]));
         group.clear();
@@ -262,6 +261,41 @@ Status VulkanExecutable::run(const StepParams& params) {
     return output_.invalidate();
 }
 
+// One op, in submissions of the length that those of a whole step have; the seconds that the device took.
+Result<double> VulkanExecutable::run_measured(Stopwatch& clock, const Recording& op) {
+    double sum = 0.0;
+    for (size_t next = 0; next < op.segments.size();) {
+        const auto seconds = std::span(op.seconds).subspan(next);
+        const size_t count = traced_.fitting(seconds);
+        const double assumed = std::accumulate(seconds.begin(), seconds.begin() + ptrdiff_t(count), 0.0);
+        const auto begin = std::chrono::steady_clock::now();
+        sum += RL_TRY(clock.run(std::span(op.segments).subspan(next, count)));
+        const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+        // What is over at once says more about submissions than about the work.
+        if (assumed > 1e-3 || took.count() > 1e-2) traced_.measured(assumed, took.count());
+        device_.pace().note(took.count());
+        next += count;
+    }
+    return sum;
+}
+
+// Copies what a slot holds to `mirror`, at the same place.
+Status VulkanExecutable::read_back(Slot slot, uint64_t rows, const Buffer& mirror) {
+    constexpr uint64_t kPiece = uint64_t(64)
+                                << 20;  // a submission each: 1 GB/s would do for a tenth of a second
+    const uint64_t begin = bound_.plan.slot(slot).offset;
+    const uint64_t end = begin + rows * bound_.plan.slot(slot).width * 4;
+    for (uint64_t at = begin; at < end; at += kPiece) {
+        const VkBufferCopy region = {at, at, std::min(kPiece, end - at)};
+        RL_TRY(device_.run_once(
+            [&](VkCommandBuffer commands) {
+                vkCmdCopyBuffer(commands, arena_.handle(), mirror.handle(), 1, &region);
+            },
+            "reading traced activations"));
+    }
+    return {};
+}
+
 Status VulkanExecutable::run_traced(const StepParams& params, const TraceSink& sink) {
     RL_TRY(check_params(params));
     const uint32_t most = row_class(uint32_t(params.tokens.size()));
@@ -272,31 +306,29 @@ Status VulkanExecutable::run_traced(const StepParams& params, const TraceSink& s
         RL_TRY(memory_->allocate(bound_.plan.arena_bytes, Use::readback, "traced activations"));
     const std::unique_ptr<Stopwatch> clock = RL_TRY(Stopwatch::create(device_));
     const StepShape shape{params.tokens.size(), params.outputs(), params.kv_len()};
+    const auto rows_of = [&](Slot s) { return bound_.plan.slot(s).of_outputs ? shape.outputs : shape.rows; };
     write_inputs(params, inputs, inputs_[0].mapped());
     RL_TRY(inputs_[0].flush());
     RL_TRY(device_.submit(std::span(copies.segments).first(1), fences_[0]));
     RL_TRY(device_.wait(fences_[0], "running a step"));
+    traced_.begin_step({double(params.tokens.size()), double(params.kv_len())});
     for (size_t i = 0; i < bound_.kernels.size(); ++i) {
-        Recorder recorder(device_, pipelines_);
+        const Op& op = bound_.plan.steps[i].op;
+        Recorder recorder(device_, pipelines_, traced_.dispatch_seconds());
         RL_TRY(static_cast<const VulkanKernel&>(*bound_.kernels[i]).record(recorder, view));
-        Recording one = RL_TRY(std::move(recorder).finish());
-        const double seconds = RL_TRY(clock->run(one.segments));
-        TraceStep traced{
-            &bound_.plan.steps[i], seconds, cost(bound_.plan.steps[i].op, bound_.plan, shape), {}};
-        RL_TRY(device_.run_once(
-            [&](VkCommandBuffer commands) {
-                const VkBufferCopy region = {0, 0, bound_.plan.arena_bytes};
-                vkCmdCopyBuffer(commands, arena_.handle(), mirror.handle(), 1, &region);
-            },
-            "reading traced activations"));
+        const Recording one = RL_TRY(std::move(recorder).finish());
+        const double seconds = RL_TRY(run_measured(*clock, one));
+        TraceStep traced{&bound_.plan.steps[i], seconds, cost(op, bound_.plan, shape), {}};
+        const std::vector<Slot> written = access(op).writes;
+        for (const Slot s : written) RL_TRY(read_back(s, rows_of(s), mirror));
         RL_TRY(mirror.invalidate());
-        for (const Slot s : access(bound_.plan.steps[i].op).writes) {
-            const uint64_t rows = bound_.plan.slot(s).of_outputs ? params.outputs() : params.tokens.size();
+        for (const Slot s : written) {
             const auto* values = reinterpret_cast<const float*>(mirror.mapped() + bound_.plan.slot(s).offset);
-            traced.written.push_back({values, size_t(rows * view.width(s))});
+            traced.written.push_back({values, size_t(rows_of(s) * view.width(s))});
         }
         sink(traced);
     }
+    traced_.end_step();
     Recorder recorder(device_, pipelines_);
     RL_TRY(record_output(recorder, view));
     Recording last = RL_TRY(std::move(recorder).finish());

@@ -3,6 +3,7 @@
 
 #include "backends/vulkan/cache_store.h"
 #include "backends/vulkan/recorder.h"
+#include "backends/vulkan/stopwatch.h"
 #include "backends/vulkan/weights.h"
 
 #include <map>
@@ -95,6 +96,8 @@ private:
     Status record_output(Recorder& recorder, const View& view) const;
     void write_inputs(const StepParams& params, const InputLayout& inputs, std::byte* to) const;
     Status submit_all(VkCommandBuffer copy, Recorded& commands, const std::atomic<bool>* cancel);
+    Result<double> run_measured(Stopwatch& clock, const Recording& op);
+    Status read_back(Slot slot, uint64_t rows, const Buffer& mirror);
     Status check_params(const StepParams& params);
 
     BoundPlan bound_;
@@ -113,6 +116,7 @@ private:
     std::map<uint32_t, Recorded> recorded_;  // by class of rows
     uint32_t outputs_ = 0;
     Memory* memory_ = nullptr;  // for traces
+    Meter traced_;              // of ops run one by one
 };
 
 }  // namespace redline::vulkan

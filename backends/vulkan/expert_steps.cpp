@@ -1,5 +1,6 @@
-// Mixture of experts: Route picks experts per row; ExpertLinear and ExpertGated run the picked ones.
-#include "steps.h"
+// Mixture of experts: Route picks experts per row; ExpertLinear and ExpertGated run the picked ones, row by
+// row, or, where rows are many, sorted by expert.
+#include "expert_product.h"
 
 #include <algorithm>
 
@@ -54,24 +55,40 @@ args::ExpertArgs expert_args(const PlacedWeight& w, const WeightPart& part, cons
     return push;
 }
 
-// Dot products in int8 for every number of rows: experts' rows come one by one.
+// Dot products in int8 for every number of rows, when experts' rows come one by one.
 bool by_dots(const Device& device, const Tensor& tensor) {
     return device.use_dot() && weight_layout(*tensor.format)->quantized() &&
            fits_shared(device, tensor.shape.cols);
 }
 
+Precision expert_precision(const Device& device, const Tensor& w, uint32_t used, uint64_t rows) {
+    if (ExpertProduct::wanted(device, w, used, rows)) return precision_of(Path::matrices);
+    return by_dots(device, w) ? Precision::int8_activations : Precision::f32;
+}
+
+// Products of entries that wait to be summed take no more scratch than this, unless those of one tile of rows
+// do: about what a large cache keeps until they are read.
+constexpr uint64_t kPartialBytes = uint64_t(32) << 20;
+constexpr uint64_t kTileRows = 128;
+
 class ExpertLinearKernel : public VulkanKernel {
 public:
     ExpertLinearKernel(const ExpertLinear& op, const Plan& plan, const Device& device)
-        : op_(op), dots_(by_dots(device, plan.weight(op.w).tensor)) {}
+        : op_(op), tensor_(plan.weight(op.w).tensor), device_(device) {}
 
-    Precision precision(uint64_t) const override {
-        return dots_ ? Precision::int8_activations : Precision::f32;
+    Precision precision(uint64_t rows) const override {
+        return expert_precision(device_, tensor_, op_.used, rows);
+    }
+    uint64_t scratch(const Plan& plan) const override {
+        if (!ExpertProduct::wanted(device_, tensor_, op_.used, plan.max_rows)) return 0;
+        return product().scratch(plan.max_rows) + (op_.scales ? partial_bytes(plan.max_rows) : 0);
     }
 
     Status record(Recorder& recorder, const View& view) const override {
+        if (ExpertProduct::wanted(device_, tensor_, op_.used, view.rows)) return record_many(recorder, view);
+        const bool dots = by_dots(device_, tensor_);
         const PlacedWeight& w = view.weight(op_.w);
-        const Shape& shape = view.plan.weight(op_.w).tensor.shape;
+        const Shape& shape = tensor_.shape;
         const std::vector<uint32_t> constants = {kThreads, uint32_t(shape.cols)};
         for (size_t i = 0; i < w.parts.size(); ++i) {
             if (i > 0 && op_.scales) recorder.barrier();  // each part adds to the same sums
@@ -80,7 +97,7 @@ public:
             push.weighted = op_.scales ? 1 : 0;
             const uint64_t entries = uint64_t(view.rows) * (op_.scales ? 1 : op_.used);
             RL_TRY(recorder.dispatch(
-                {fmt::format("expert_{}.{}", dots_ ? "dot" : "vec", w.layout->name), 6, 1, constants},
+                {fmt::format("expert_{}.{}", dots ? "dot" : "vec", w.layout->name), 6, 1, constants},
                 {w.parts[i].buffer, view.slot(op_.x), view.slot(op_.y), view.step, view.slot(op_.ids),
                  op_.scales ? view.slot(op_.scales) : view.step},
                 push, {vector_groups(shape.rows, 1, recorder.device()), entries},
@@ -90,29 +107,67 @@ public:
     }
 
 private:
+    ExpertProduct product() const { return {op_.x, op_.ids, op_.used, op_.per_expert, tensor_.shape}; }
+
+    // Rows of the weight whose products are made before they are summed.
+    uint32_t partial_rows(uint64_t rows) const {
+        const uint64_t fit = kPartialBytes / (rows * op_.used * 4) / kTileRows * kTileRows;
+        return uint32_t(std::min(std::max(fit, kTileRows), tensor_.shape.rows));
+    }
+    uint64_t partial_bytes(uint64_t rows) const {
+        const uint64_t column = rows * op_.used * 4;
+        return aligned(std::min(column * tensor_.shape.rows, std::max(kPartialBytes, column * kTileRows)));
+    }
+
+    Status record_many(Recorder& recorder, const View& view) const {
+        ExpertProduct entries = product();
+        RL_TRY(entries.prepare(recorder, view));
+        const uint32_t rows = uint32_t(tensor_.shape.rows), step = partial_rows(view.rows);
+        if (!op_.scales) return entries.record(recorder, view, op_.w, view.slot(op_.y), 0, rows);
+        const Binding partials =
+            view.scratch_at(entries.scratch(view.rows), uint64_t(view.rows) * op_.used * step * 4);
+        for (uint32_t first = 0; first < rows; first += step) {
+            const uint32_t end = std::min(first + step, rows);
+            if (first > 0) recorder.barrier();
+            RL_TRY(entries.record(recorder, view, op_.w, partials, first, end));
+            recorder.barrier();
+            const args::ExpertSumArgs push = {end - first, first, rows};
+            RL_TRY(recorder.dispatch({"expert_sum", 4, 1, {kThreads, op_.used}},
+                                     {partials, view.slot(op_.scales), view.slot(op_.y), view.step}, push,
+                                     {(end - first + kThreads - 1) / kThreads, view.rows}));
+        }
+        return {};
+    }
+
     ExpertLinear op_;
-    bool dots_;
+    Tensor tensor_;
+    const Device& device_;
 };
 
 class ExpertGatedKernel : public VulkanKernel {
 public:
     ExpertGatedKernel(const ExpertGated& op, const Plan& plan, const Device& device)
-        : op_(op), dots_(by_dots(device, plan.weight(op.gate).tensor)) {}
+        : op_(op), tensor_(plan.weight(op.gate).tensor), device_(device) {}
 
-    Precision precision(uint64_t) const override {
-        return dots_ ? Precision::int8_activations : Precision::f32;
+    Precision precision(uint64_t rows) const override {
+        return expert_precision(device_, tensor_, op_.used, rows);
+    }
+    uint64_t scratch(const Plan& plan) const override {
+        if (!ExpertProduct::wanted(device_, tensor_, op_.used, plan.max_rows)) return 0;
+        return product().scratch(plan.max_rows) + aligned(plan.slot_bytes(op_.y));
     }
 
     Status record(Recorder& recorder, const View& view) const override {
+        if (ExpertProduct::wanted(device_, tensor_, op_.used, view.rows)) return record_many(recorder, view);
+        const bool dots = by_dots(device_, tensor_);
         const PlacedWeight &gate = view.weight(op_.gate), &up = view.weight(op_.up);
-        const Shape& shape = view.plan.weight(op_.gate).tensor.shape;
+        const Shape& shape = tensor_.shape;
         const std::vector<uint32_t> constants = {kThreads, uint32_t(shape.cols)};
         for (size_t i = 0; i < gate.parts.size(); ++i) {
             args::ExpertArgs push = expert_args(gate, gate.parts[i], shape, op_.used);
             push.act = uint32_t(op_.act);
             RL_TRY(recorder.dispatch(
-                {fmt::format("expert_gated_{}.{}", dots_ ? "dot" : "vec", gate.layout->name), 5, 2,
-                 constants},
+                {fmt::format("expert_gated_{}.{}", dots ? "dot" : "vec", gate.layout->name), 5, 2, constants},
                 {gate.parts[i].buffer, up.parts[i].buffer, view.slot(op_.x), view.slot(op_.y), view.step,
                  view.slot(op_.ids)},
                 push, {vector_groups(shape.rows, 1, recorder.device()), uint64_t(view.rows) * op_.used},
@@ -122,8 +177,23 @@ public:
     }
 
 private:
+    ExpertProduct product() const { return {op_.x, op_.ids, op_.used, false, tensor_.shape}; }
+
+    Status record_many(Recorder& recorder, const View& view) const {
+        ExpertProduct entries = product();
+        RL_TRY(entries.prepare(recorder, view));
+        const uint32_t rows = uint32_t(tensor_.shape.rows);
+        const Binding y = view.slot(op_.y);
+        const Binding raised = view.scratch_at(entries.scratch(view.rows), y.bytes);
+        RL_TRY(entries.record(recorder, view, op_.gate, y, 0, rows));
+        RL_TRY(entries.record(recorder, view, op_.up, raised, 0, rows));
+        recorder.barrier();
+        return record_act_mul(recorder, view, op_.act, y, raised, op_.y);
+    }
+
     ExpertGated op_;
-    bool dots_;
+    Tensor tensor_;
+    const Device& device_;
 };
 
 }  // namespace

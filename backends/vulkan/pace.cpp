@@ -69,6 +69,13 @@ bool Meter::fits(double assumed) const {
     return predicted(assumed) <= kSubmissionSeconds;
 }
 
+size_t Meter::fitting(std::span<const double> assumed) const {
+    size_t count = 1;
+    for (double sum = assumed[0]; count < assumed.size() && fits(sum + assumed[count]); ++count)
+        sum += assumed[count];
+    return count;
+}
+
 double Meter::dispatch_seconds() const {
     if (ratio_ == 0.0) return kFirstDispatchSeconds;
     const double growth = factor() / ratio_;

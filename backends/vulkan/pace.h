@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 
 namespace redline::vulkan {
 
@@ -54,6 +55,8 @@ public:
     double predicted(double assumed) const;
     // Whether so much may go into one submission.
     bool fits(double assumed) const;
+    // How many of these command buffers may: one at least.
+    size_t fitting(std::span<const double> assumed) const;
     // What one dispatch may take, in assumed seconds, so that it does not fill a submission.
     double dispatch_seconds() const;
 

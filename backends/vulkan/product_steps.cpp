@@ -49,45 +49,6 @@ args::LinearArgs linear_args(const PlacedWeight& w, const WeightPart& part, cons
     return push;
 }
 
-struct Tiles {
-    std::string shader;
-    std::vector<uint32_t> constants;
-    uint32_t rows;    // of the weight, per work-group
-    uint32_t tokens;  // likewise
-};
-
-// Tiles of linear_coop: large ones where shared memory holds them. On an H100 (Llama-3.1-8B Q4_K_M, a step of
-// 512 rows, ms of all ops): 8 subgroups on 128 x 128 of depth 64 61, 128 x 64 76, 64 x 64 126; before the
-// tile that comes next was read without branches a depth of 32 77, with two tiles in shared memory 77, 4
-// subgroups 84.
-Tiles coop_tiles(const Device& device, const PlacedWeight& w, const MatrixShape& shape) {
-    struct Cut {
-        uint32_t threads, rows, tokens, depth, across, stages;
-    };
-    const auto shared_bytes = [&](const Cut& c) {
-        return uint64_t(c.stages) * (c.rows + c.tokens) * (c.depth / 8 + 1) * 16 +
-               uint64_t(c.threads / device.subgroup()) * shape.m * shape.n * 4;
-    };
-    const auto fits = [&](const Cut& c) {
-        const uint32_t subgroups = c.threads / device.subgroup();
-        return shared_bytes(c) <= device.report().limits.maxComputeSharedMemorySize &&
-               subgroups >= c.across && c.rows >= c.across * shape.m &&
-               c.tokens >= subgroups / c.across * shape.n && subgroups <= 8;
-    };
-    Cut cut = {256, 128, 128, 64, 2, 1};
-    if (!fits(cut)) {
-        const uint32_t subgroups = 256 / device.subgroup();
-        cut = {256, 64, 64, 32, 1, 1};
-        while (cut.across * cut.across * 2 < subgroups) cut.across *= 2;
-    }
-    const uint32_t down = cut.threads / device.subgroup() / cut.across;
-    return {fmt::format("linear_coop.{}", w.layout->name),
-            {cut.threads, cut.rows, cut.tokens, cut.depth, shape.m, shape.n, shape.k, cut.across, down,
-             device.subgroup(), cut.stages},
-            cut.rows,
-            cut.tokens};
-}
-
 // Rows are cut so that no dispatch alone fills a submission.
 Status record_tiles(Recorder& recorder, const View& view, const Product& p, const PlacedWeight& w,
                     const WeightPart& part, const Tiles& tiles, const Activations& x, bool matrices) {
@@ -119,7 +80,7 @@ Status record_part(Recorder& recorder, const View& view, const Product& p, const
                             {fmt::format("linear_mat.{}", w.layout->name), {}, kTile, kTile}, x, false);
     if (path == Path::matrices)
         return record_tiles(recorder, view, p, w, part,
-                            coop_tiles(recorder.device(), w, *matrix_shape(recorder.device().report())), x,
+                            coop_tiles(recorder.device(), fmt::format("linear_coop.{}", w.layout->name)), x,
                             true);
     const uint32_t tokens = std::min(kFewRows, power_of_two(p.rows));
     const Binding bias = view.vector(p.bias, view.step);
@@ -256,9 +217,7 @@ private:
         product.y = raised;
         RL_TRY(record_product(recorder, view, product, x, way));
         recorder.barrier();
-        const args::ElementArgs push = {view.width(op_.y), RL_ROWS_ALL, uint32_t(op_.act)};
-        return recorder.dispatch({"act_mul", 4, 1, {kThreads}}, {y, raised, y, view.step}, push,
-                                 {(uint64_t(view.width(op_.y)) * view.rows + kThreads - 1) / kThreads});
+        return record_act_mul(recorder, view, op_.act, y, raised, op_.y);
     }
 
     Gated op_;

@@ -18,6 +18,9 @@ inline uint32_t rows_kind(const Plan& plan, Slot s) {
 // y = norm(x) over groups of `width`.
 Status record_norm(Recorder& recorder, const View& view, Slot x, const Norm& norm, uint32_t width, Binding y);
 
+// y = act(gate) * up; y may be one of them.
+Status record_act_mul(Recorder& recorder, const View& view, Act act, Binding gate, Binding up, Slot y);
+
 // How a product with a weight is computed.
 enum class Path : uint8_t {
     floats,        // few rows, activations in f32
@@ -31,6 +34,15 @@ Path path_of(const Device& device, const Format& format, uint64_t cols, uint64_t
 Precision precision_of(Path path);
 // The matrix shape that Path::matrices uses; null when the device has none that fits.
 const MatrixShape* matrix_shape(const DeviceReport& report);
+// Work-groups of a product over tiles.
+struct Tiles {
+    std::string shader;
+    std::vector<uint32_t> constants;
+    uint32_t rows;    // of the weight, per work-group
+    uint32_t tokens;  // likewise
+};
+// On matrix units, with the constants of shaders/include/coop.glsl. `most_tokens`: 32, 64 or 128.
+Tiles coop_tiles(const Device& device, std::string shader, uint32_t most_tokens = 128);
 // Whether one row of this many activations, as int8, leaves room in shared memory.
 bool fits_shared(const Device& device, uint64_t cols);
 

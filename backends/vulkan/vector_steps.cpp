@@ -54,6 +54,11 @@ Status record_norm(Recorder& recorder, const View& view, Slot x, const Norm& nor
                              {uint64_t(groups) * view.rows_of(x)});
 }
 
+Status record_act_mul(Recorder& recorder, const View& view, Act act, Binding gate, Binding up, Slot y) {
+    return recorder.dispatch({"act_mul", 4, 1, {kThreads}}, {gate, up, view.slot(y), view.step},
+                             element_args(view, y, act), element_groups(view, y));
+}
+
 std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const Device&) {
     if (const auto* o = std::get_if<Embed>(&op)) {
         if (!weight_layout(*plan.weight(o->table).tensor.format)) return nullptr;
@@ -83,9 +88,7 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const
         });
     if (const auto* o = std::get_if<ActMul>(&op))
         return simple([o = *o](Recorder& r, const View& v) {
-            return r.dispatch({"act_mul", 4, 1, {kThreads}},
-                              {v.slot(o.gate), v.slot(o.up), v.slot(o.y), v.step},
-                              element_args(v, o.y, o.act), element_groups(v, o.y));
+            return record_act_mul(r, v, o.act, v.slot(o.gate), v.slot(o.up), o.y);
         });
     return nullptr;
 }

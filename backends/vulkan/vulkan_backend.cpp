@@ -1,7 +1,6 @@
 #include "backends/vulkan/vulkan_backend.h"
 
-#include "args.h"
-#include "stopwatch.h"
+#include "read_bandwidth.h"
 
 #include "memory/budget.h"
 
@@ -72,33 +71,9 @@ Result<std::unique_ptr<Executable>> VulkanBackend::record(BoundPlan plan, Weight
 
 double VulkanBackend::measure_read_bandwidth() {
     if (bandwidth_ > 0.0) return bandwidth_;
-    const uint64_t bytes =
-        std::min({uint64_t(1) << 30, info_.memory_budget / 4, memory_->largest_buffer()}) / 16 * 16;
-    const Result<Buffer> from = memory_->allocate(bytes, Use::scratch, "the bandwidth measurement");
-    const Result<Buffer> to = memory_->allocate(16, Use::scratch, "the bandwidth measurement");
-    if (!from || !to || bytes < (1u << 24)) return 0.0;
-    const auto measure = [&]() -> Status {
-        // Memory that was never written may not be there yet.
-        RL_TRY(device_->run_once(
-            [&](VkCommandBuffer commands) {
-                vkCmdFillBuffer(commands, from.value().handle(), 0, VK_WHOLE_SIZE, 0);
-            },
-            "measuring bandwidth"));
-        constexpr int kReads = 4;
-        Recorder recorder(*device_, pipelines_);
-        const args::ElementArgs push = {uint32_t(bytes / 16), 0, 0};
-        for (int i = 0; i < kReads; ++i) {
-            RL_TRY(recorder.dispatch({"read_words", 2, 1, {256}}, {from.value(), to.value()}, push, {4096}));
-            recorder.barrier();
-        }
-        const Recording recording = RL_TRY(std::move(recorder).finish());
-        const std::unique_ptr<Stopwatch> clock = RL_TRY(Stopwatch::create(*device_));
-        for (int pass = 0; pass < 3; ++pass)
-            bandwidth_ =
-                std::max(bandwidth_, kReads * double(bytes) / RL_TRY(clock->run(recording.segments)));
-        return {};
-    };
-    return measure() ? bandwidth_ : 0.0;
+    const uint64_t most = std::min({uint64_t(1) << 30, info_.memory_budget / 4, memory_->largest_buffer()});
+    const Result<double> measured = read_bandwidth(*device_, *memory_, pipelines_, most);
+    return measured ? bandwidth_ = measured.value() : 0.0;
 }
 
 static DeviceListing listing_of(const DeviceReport& report, size_t index) {

@@ -25,6 +25,11 @@ public:
         const Format& f32 = *find_format("F32");
         return add({"vector", &f32, {1, 1, size}}, WeightRole::vector, random_weights(f32, size, random_));
     }
+    Weight vector(const std::vector<float>& values) {
+        const auto bytes = std::as_bytes(std::span(values));
+        return add({"vector", find_format("F32"), {1, 1, values.size()}}, WeightRole::vector,
+                   {bytes.begin(), bytes.end()});
+    }
     // Another weight with the content of `w`: as many bytes for a device to read, none more here.
     Weight copy(Weight w) {
         weights_.push_back(weights_[size_t(w.index)]);

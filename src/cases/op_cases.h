@@ -127,6 +127,78 @@ inline OpCase experts_case(const Format& format, Gating gating, bool normalise, 
     return c;
 }
 
+struct ExpertShape {
+    uint64_t experts, used, dim, hidden;
+    int favourite = -1;  // an expert that every row picks first
+};
+
+inline OpCase many_rows_case(const Format& format, ExpertShape s, uint32_t rows) {
+    OpCase c;
+    c.name = fmt::format("experts {} {} of {} {}x{} rows {}{}", format.name, s.used, s.experts, s.hidden,
+                         s.dim, rows, s.favourite < 0 ? "" : " one for all");
+    c.rows = rows;
+    c.cache.capacity = std::max<uint64_t>(c.cache.capacity, rows);
+    c.declare = [=, &format](Fixture& f) -> OpCase::Build {
+        const Weight x = f.input(s.dim), router = f.matrix(*find_format("F32"), s.experts, s.dim);
+        const Weight gate = f.matrix(format, s.hidden, s.dim, s.experts),
+                     up = f.matrix(format, s.hidden, s.dim, s.experts);
+        const Weight down = f.matrix(format, s.dim, s.hidden, s.experts);
+        std::vector<float> bias(s.experts, 0.0f);
+        if (s.favourite >= 0) bias[size_t(s.favourite)] = 2.0f;
+        const Weight favour = s.favourite >= 0 ? f.vector(bias) : Weight{};
+        return [=](PlanBuilder& p) {
+            const Slot in = p.embed(x), y = p.embed(x);
+            const uint32_t used = uint32_t(s.used);
+            const PlanBuilder::Routing to{p.slot(used), p.slot(used), used};
+            p.append(Route{in, router, to.ids, to.scales, used, Gating::softmax, true, 0.7f, favour});
+            p.experts_add(y, in, to, gate, up, down, Act::silu);
+            return y;
+        };
+    };
+    return c;
+}
+
+// Rows per token or per entry, results per entry or summed: ways that models do not combine.
+inline OpCase expert_linear_case(const Format& format, uint32_t rows, bool per_expert, bool weighted) {
+    OpCase c;
+    c.name = fmt::format("expert_linear {} rows {}{}{}", format.name, rows, per_expert ? " per expert" : "",
+                         weighted ? " weighted" : "");
+    c.rows = rows;
+    c.cache.capacity = std::max<uint64_t>(c.cache.capacity, rows);
+    c.declare = [=, &format](Fixture& f) -> OpCase::Build {
+        constexpr uint32_t kExperts = 5, kUsed = 3, kCols = 256, kRows = 40;
+        const Weight to_route = f.input(kCols), router = f.matrix(*find_format("F32"), kExperts, kCols);
+        const Weight x = f.input(kCols * (per_expert ? kUsed : 1)), y0 = f.input(kRows);
+        const Weight w = f.matrix(format, kRows, kCols, kExperts);
+        return [=](PlanBuilder& p) {
+            const auto to = p.route(p.embed(to_route), router, kUsed, Gating::softmax, true);
+            const Slot y = weighted ? p.embed(y0) : p.slot(kRows * kUsed);
+            p.append(
+                ExpertLinear{p.embed(x), w, to.ids, y, kUsed, per_expert, weighted ? to.scales : Slot{}});
+            return y;
+        };
+    };
+    return c;
+}
+
+// Experts with no rows, a few and many: what is sorted by expert before it is multiplied.
+inline void add_expert_cases(std::vector<OpCase>& cases) {
+    const Format& q8 = *find_format("Q8_0");
+    const Format& q4k = *find_format("Q4_K");
+    cases.push_back(many_rows_case(q8, {33, 2, 96, 160}, 40));
+    cases.push_back(many_rows_case(q8, {3, 2, 96, 160}, 150));
+    cases.push_back(many_rows_case(q8, {16, 1, 64, 96, 5}, 100));
+    cases.push_back(many_rows_case(q4k, {8, 2, 256, 256, 7}, 70));
+    cases.push_back(many_rows_case(*find_format("F16"), {1, 1, 72, 40}, 65));
+    cases.push_back(many_rows_case(*find_format("F32"), {4, 2, 43, 17}, 33));
+    cases.push_back(many_rows_case(q8, {1024, 64, 32, 32}, 33));
+    for (const bool per_expert : {false, true})
+        for (const bool weighted : {false, true}) {
+            cases.push_back(expert_linear_case(q4k, 21, per_expert, weighted));
+            cases.push_back(expert_linear_case(*find_format("Q5_1"), 65, per_expert, weighted));
+        }
+}
+
 inline std::vector<OpCase> op_cases() {
     std::vector<OpCase> cases;
     const Format& q8 = *find_format("Q8_0");
@@ -154,6 +226,7 @@ inline std::vector<OpCase> op_cases() {
     for (const uint32_t rows : {1u, 40u}) cases.push_back(experts_case(q4k, Gating::softmax, true, rows));
     cases.push_back(experts_case(q8, Gating::sigmoid, true, 5));
     cases.push_back(experts_case(q8, Gating::softmax_of_selected, false, 5));
+    add_expert_cases(cases);
     for (const uint32_t rows : {1u, 3u, 40u})
         for (const uint64_t position : {0u, 1u, 50u, 300u}) {
             cases.push_back(attention_case({8, 4, 8}, rows, position, {}));

@@ -1,7 +1,8 @@
 // What a Vulkan driver makes of every pipeline that the op cases need: registers, spills, shared memory,
 // occupancy, and how often the machine code uses dot products and matrix units. Nothing is run, so stand-in
 // devices will do: tools/vulkan-lab run navi31 build/tools/vulkan_shaders. Exit code 1 when a pipeline
-// spills. usage: vulkan_shaders [DEVICE [PART_OF_A_CASE]]
+// spills, or on AMD lacks the instructions that it is there for. usage: vulkan_shaders [DEVICE
+// [PART_OF_A_CASE]]
 #include "backends/vulkan/vulkan_backend.h"
 #include "cases/op_cases.h"
 
@@ -36,6 +37,10 @@ std::vector<OpCase> all_cases() {
             cases.push_back(linear_case(*format, rows, 1024, 4096, {true, false, false}));
             cases.push_back(gated_case(*format, Act::silu, true, rows, 1024, 4096));
         }
+    // Tiles with room for 64 and 128 entries of an expert; the cases of tests have few.
+    for (const Format* format : all_formats())
+        for (const uint32_t rows : {128u, 256u})
+            cases.push_back(many_rows_case(*format, {4, 2, 256, 256}, rows));
     for (const CacheType type : {CacheType::f16, CacheType::q8_0})
         for (const uint32_t dims : {64u, 128u, 256u})
             for (const uint32_t rows : {1u, 64u})
@@ -80,8 +85,15 @@ std::string machine_code(VkDevice device, const VkPipelineExecutableInfoKHR& inf
     return assembly;
 }
 
-// One line per pipeline; true when it spills.
-bool print_line(const Device& device, const Pipeline& pipeline) {
+struct Faults {
+    bool spills = false;
+    std::string lacks;  // the instruction that the pipeline's name promises
+};
+
+constexpr uint32_t kAmd = 0x1002;
+
+// One line per pipeline.
+Faults print_line(const Device& device, const Pipeline& pipeline) {
     const VkPipelineExecutableInfoKHR info = {VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR, nullptr,
                                               pipeline.handle, 0};
     uint32_t number = 0;
@@ -90,12 +102,12 @@ bool print_line(const Device& device, const Pipeline& pipeline) {
                                                        {VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_STATISTIC_KHR});
     vkGetPipelineExecutableStatisticsKHR(device.handle(), &info, &number, list.data());
     std::string line;
-    bool spills = false;
+    Faults faults;
     for (const auto& s : list) {
         const std::string name = s.name, value = value_of(s);
         const bool bad =
             name.find("pill") != std::string::npos || name == "Scratch size" || name == "Stack Size";
-        spills |= bad && value != "0";
+        faults.spills |= bad && value != "0";
         const bool shown = bad ? value != "0"
                                : name == "VGPRs" || name == "SGPRs" || name == "LDS size" ||
                                      name == "Subgroups per SIMD" || name == "Code size" ||
@@ -103,10 +115,16 @@ bool print_line(const Device& device, const Pipeline& pipeline) {
         if (shown) line += fmt::format("  {} {}", name, value);
     }
     const std::string code = machine_code(device.handle(), info);
-    if (const size_t n = count(code, "v_dot4")) line += fmt::format("  v_dot4 x{}", n);
-    if (const size_t n = count(code, "v_wmma")) line += fmt::format("  v_wmma x{}", n);
-    std::printf("%-64s%s%s\n", pipeline.name.c_str(), line.c_str(), spills ? "  SPILLS" : "");
-    return spills;
+    for (const auto& [kind, instruction] : {std::pair{"_dot.", "v_dot4"}, std::pair{"_coop.", "v_wmma"}}) {
+        const size_t n = count(code, instruction);
+        if (n > 0) line += fmt::format("  {} x{}", instruction, n);
+        const bool wanted = device.report().vendor == kAmd && pipeline.name.find(kind) != std::string::npos;
+        if (wanted && n == 0) faults.lacks = instruction;
+    }
+    if (faults.spills) line += "  SPILLS";
+    if (!faults.lacks.empty()) line += "  LACKS " + faults.lacks;
+    std::printf("%-64s%s\n", pipeline.name.c_str(), line.c_str());
+    return faults;
 }
 
 Result<int> report(const std::string& wanted, const std::string& cases) {
@@ -122,11 +140,15 @@ Result<int> report(const std::string& wanted, const std::string& cases) {
             return error("{}: {}", c.name, made.error().message);
     }
     std::printf("%s, %s\n", device.name.c_str(), device.driver.c_str());
-    size_t spilling = 0;
-    for (const auto& [name, pipeline] : backend->pipelines().all())
-        spilling += print_line(backend->opened(), pipeline);
-    std::printf("%zu pipelines, %zu of them spill\n", backend->pipelines().all().size(), spilling);
-    return spilling > 0 ? 1 : 0;
+    size_t spilling = 0, lacking = 0;
+    for (const auto& [name, pipeline] : backend->pipelines().all()) {
+        const Faults faults = print_line(backend->opened(), pipeline);
+        spilling += faults.spills;
+        lacking += !faults.lacks.empty();
+    }
+    std::printf("%zu pipelines, %zu of them spill, %zu lack their instruction\n",
+                backend->pipelines().all().size(), spilling, lacking);
+    return spilling + lacking > 0 ? 1 : 0;
 }
 
 }  // namespace

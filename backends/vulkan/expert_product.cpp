@@ -1,0 +1,118 @@
+#include "expert_product.h"
+
+#include <algorithm>
+
+namespace redline::vulkan {
+
+namespace {
+
+// Tiles have room for so many entries of one expert, or twice or four times as many.
+constexpr uint32_t kFewestEntries = 32;
+
+// An expert's entries should mostly fit one tile, since each tile decodes the weights anew, but room that is
+// left over is multiplied as well. Entries spread unevenly. By the times of dense tiles (coop_tiles.cpp) the
+// next larger tile pays from 32 and from 128 entries on average; not measured with experts.
+uint32_t entries_of_tile(uint64_t entries, uint64_t experts) {
+    const uint64_t each = entries / experts;
+    if (each < kFewestEntries) return kFewestEntries;
+    return each < 4 * kFewestEntries ? 2 * kFewestEntries : 4 * kFewestEntries;
+}
+
+}  // namespace
+
+// Vector products read a weight per entry, matrices one per expert and tile; with fewer than two entries per
+// expert there is little to win.
+bool ExpertProduct::wanted(const Device& device, const Tensor& w, uint32_t used, uint64_t rows) {
+    return path_of(device, *w.format, w.shape.cols, rows) == Path::matrices &&
+           rows * used >= 2 * w.shape.count;
+}
+
+// As shaders/expert_group.comp counts them: every expert may end in a tile that is not full.
+uint64_t ExpertProduct::most_tiles(uint64_t rows, uint64_t tile_entries) const {
+    return rows * used_ / tile_entries + shape_.count;
+}
+
+ExpertProduct::Layout ExpertProduct::layout(uint64_t rows) const {
+    Layout l = {};
+    l.order = aligned(most_tiles(rows, kFewestEntries) * 16);
+    l.halves = l.order + aligned(rows * used_ * 4);
+    l.scales = l.halves + aligned(x_rows(rows) * shape_.cols * 2);
+    l.bytes = l.scales + aligned(x_rows(rows) * 4);
+    return l;
+}
+
+Status ExpertProduct::record_groups(Recorder& recorder, const View& view) const {
+    const uint32_t experts = uint32_t(shape_.count);
+    const uint32_t threads = std::min(256u, 32 * recorder.device().subgroup());
+    // A work-group looks at all entries, twice; experts are cut so that no dispatch alone fills a submission.
+    const double each = 16.0 * double(view.rows) * used_;
+    const uint32_t step = uint32_t(std::clamp(recorder.flops_per_segment() / each, 1.0, double(experts)));
+    for (uint32_t first = 0; first < experts; first += step) {
+        const uint32_t count = std::min(step, experts - first);
+        const args::GroupArgs push = {experts, used_, first, uint32_t(most_tiles(view.rows, tile_entries_))};
+        RL_TRY(recorder.dispatch({"expert_group", 4, 1, {threads, tile_entries_}},
+                                 {view.slot(ids_), tiles_, order_, view.step}, push, {count}, each * count));
+    }
+    return {};
+}
+
+Status ExpertProduct::prepare(Recorder& recorder, const View& view) {
+    const Layout l = layout(view.rows);
+    const uint64_t rows = x_rows(view.rows);
+    // The cut that the device's shared memory allows has no more room than was asked for.
+    tile_entries_ =
+        coop_tiles(recorder.device(), {}, entries_of_tile(uint64_t(view.rows) * used_, shape_.count)).tokens;
+    tiles_ = view.scratch_at(0, l.order);
+    order_ = view.scratch_at(l.order, l.halves - l.order);
+    halves_ = view.scratch_at(l.halves, l.scales - l.halves);
+    scales_ = view.scratch_at(l.scales, l.bytes - l.scales);
+    recorder.claim_scratch();
+    RL_TRY(record_groups(recorder, view));
+    const args::HalvesArgs push = {uint32_t(shape_.cols), per_expert_ ? used_ : 1, RL_ROWS_ALL, 0, 0.0f};
+    RL_TRY(recorder.dispatch({"prepare_halves", 5, 1, {kThreads}},
+                             {view.slot(x_), halves_, scales_, view.step, view.step}, push, {rows}));
+    recorder.barrier();
+    return {};
+}
+
+// Tiles are cut so that no dispatch alone fills a submission.
+Status ExpertProduct::record_part(Recorder& recorder, const View& view, const PlacedWeight& w,
+                                  const WeightPart& part, Binding y, uint32_t first_row,
+                                  uint32_t end_row) const {
+    const Tiles tiles =
+        coop_tiles(recorder.device(), fmt::format("expert_coop.{}", w.layout->name), tile_entries_);
+    const uint64_t most = most_tiles(view.rows, tiles.tokens);
+    const double per_entry = 2.0 * double(end_row - first_row) * double(w.cols);
+    const double fit = recorder.flops_per_segment() / per_entry / tiles.tokens;
+    const uint64_t step = uint64_t(std::clamp(fit, 1.0, 1e6));
+    args::ExpertCoopArgs push = {};
+    push.rows = uint32_t(shape_.rows);
+    push.cols = uint32_t(w.cols);
+    push.units = w.units(part);
+    push.used = used_;
+    push.first_flat = uint32_t(part.first);
+    push.flat_rows = uint32_t(part.rows);
+    push.per_expert = per_expert_;
+    push.first_row = first_row;
+    push.end_row = end_row;
+    push.stride = end_row - first_row;
+    for (uint64_t first = 0; first < most; first += step) {
+        const uint64_t count = std::min(step, most - first);
+        push.first_tile = uint32_t(first);
+        const uint64_t entries = std::min(count * tiles.tokens, uint64_t(view.rows) * used_);
+        RL_TRY(recorder.dispatch(
+            {tiles.shader, 6, 1, tiles.constants}, {part.buffer, halves_, y, tiles_, order_, scales_}, push,
+            {(end_row - first_row + tiles.rows - 1) / tiles.rows, count}, per_entry * double(entries)));
+    }
+    return {};
+}
+
+Status ExpertProduct::record(Recorder& recorder, const View& view, Weight w, Binding y, uint32_t first_row,
+                             uint32_t end_row) const {
+    const PlacedWeight& placed = view.weight(w);
+    for (const WeightPart& part : placed.parts)
+        RL_TRY(record_part(recorder, view, placed, part, y, first_row, end_row));
+    return {};
+}
+
+}  // namespace redline::vulkan

@@ -1,0 +1,46 @@
+// Products of a step's entries (token, place) with the weights of their experts on matrix units: entries are
+// sorted by expert, and tiles of one expert's entries computed as in a dense product.
+#pragma once
+
+#include "steps.h"
+
+namespace redline::vulkan {
+
+class ExpertProduct {
+public:
+    // `x` has a row per token, or per entry when per_expert; `w`: the shape of the weights to come.
+    ExpertProduct(Slot x, Slot ids, uint32_t used, bool per_expert, const Shape& w)
+        : x_(x), ids_(ids), used_(used), per_expert_(per_expert), shape_(w) {}
+
+    // Whether a step of so many rows goes this way.
+    static bool wanted(const Device& device, const Tensor& w, uint32_t used, uint64_t rows);
+
+    // Of scratch, from offset 0, for at most so many rows.
+    uint64_t scratch(uint64_t rows) const { return layout(rows).bytes; }
+    // Records the sorting and the activations; afterwards the products can be recorded.
+    Status prepare(Recorder& recorder, const View& view);
+    // y[entry][r - first_row] = w[expert][r] . x for rows first_row .. end_row - 1 of the experts.
+    Status record(Recorder& recorder, const View& view, Weight w, Binding y, uint32_t first_row,
+                  uint32_t end_row) const;
+
+private:
+    struct Layout {  // offsets
+        uint64_t order, halves, scales, bytes;
+    };
+    Layout layout(uint64_t rows) const;
+    uint64_t x_rows(uint64_t rows) const { return per_expert_ ? rows * used_ : rows; }
+    uint64_t most_tiles(uint64_t rows, uint64_t tile_entries) const;
+    Status record_groups(Recorder& recorder, const View& view) const;
+    Status record_part(Recorder& recorder, const View& view, const PlacedWeight& w, const WeightPart& part,
+                       Binding y, uint32_t first_row, uint32_t end_row) const;
+
+    Slot x_;
+    Slot ids_;
+    uint32_t used_;
+    bool per_expert_;
+    Shape shape_;
+    uint32_t tile_entries_ = 0;
+    Binding tiles_, order_, halves_, scales_;
+};
+
+}  // namespace redline::vulkan

@@ -1,0 +1,22 @@
+// How a work-group's tile of a product on matrix units is cut: BM rows of a weight by BN tokens, over tiles of BK
+// columns. Subgroups stand ACROSS x DOWN, each with FM x FN matrices of TM x TN. See coop_product.glsl.
+#extension GL_KHR_cooperative_matrix : require
+#extension GL_KHR_memory_scope_semantics : require
+#include "types.glsl"
+layout(local_size_x_id = 0) in;
+layout(constant_id = 0) const uint THREADS = 256;
+layout(constant_id = 1) const uint BM = 64;
+layout(constant_id = 2) const uint BN = 64;
+layout(constant_id = 3) const uint BK = 32;
+layout(constant_id = 4) const uint TM = 8;
+layout(constant_id = 5) const uint TN = 8;
+layout(constant_id = 6) const uint TK = 8;
+layout(constant_id = 7) const uint ACROSS = 8;  // subgroups over rows
+layout(constant_id = 8) const uint DOWN = 4;    // ... over tokens
+layout(constant_id = 9) const uint SUBGROUP = 8;
+const uint FM = BM / (ACROSS * TM);
+const uint FN = BN / (DOWN * TN);
+const uint MATRICES_EACH = FM * FN;
+const uint STRIDE = BK / 8 + 1;  // of a row of a tile, in uvec4 (8 halfs), padded against bank conflicts
+const uint W_UNITS = BM * (BK / 32), X_WORDS = BN * (BK / 8);  // of a tile
+const uint W_EACH = (W_UNITS + THREADS - 1) / THREADS, X_EACH = (X_WORDS + THREADS - 1) / THREADS;
