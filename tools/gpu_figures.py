@@ -20,7 +20,7 @@ from peer_programs import Problem, Programs, run
 
 # name -> (shape, mix, [(prompt, generated, depth)])
 ROWS = {
-    "8b-q4_k_m": ("llama-3.1-8b", "Q4_K_M", [(512, 128, 0), (4096, 0, 0), (0, 64, 8192)]),
+    "8b-q4_k_m": ("llama-3.1-8b", "Q4_K_M", [(512, 128, 0), (4096, 0, 0), (0, 64, 8192), (0, 64, 32768)]),
     "1b-q4_k_m": ("llama-3.2-1b", "Q4_K_M", [(512, 128, 0)]),
     "7b-q4_0": ("llama-2-7b", "Q4_0", [(512, 128, 0)]),
     "8b-q8_0": ("llama-3.1-8b", "Q8_0", [(512, 128, 0)]),
@@ -28,6 +28,8 @@ ROWS = {
     "30b-a3b-q4_k_m": ("qwen3-30b-a3b", "Q4_K_M", [(512, 128, 0)]),
     "70b-q4_k_m": ("llama-3.1-70b", "Q4_K_M", [(512, 64, 0)]),
 }
+
+PEER = "llama.cpp"
 
 
 def make(options, name):
@@ -41,13 +43,14 @@ def make(options, name):
 
 
 def entries(options, programs, side, model, prompt, generate, depth):
-    """What a side's bench command says of one test, or the reason why it says nothing."""
+    """What a side's bench command says of one test, or the reason why it says nothing. Sides: PEER, or a device of
+    redline's."""
     common = ["-m", model, "-p", prompt, "-n", generate, "-d", depth, "-r", options.repetitions, "-o", "json"]
     try:
-        if side == "redline":
-            text = run(programs.redline("bench", *common, "--device", options.device))
-        else:
+        if side == PEER:
             text = run(programs.peer("llama-bench", *common, "-ngl", 99, "-fa", 1))
+        else:
+            text = run(programs.redline("bench", *common, "--device", side))
         found = json.loads(text)
         for entry in found:
             entry.update(engine=side, test=test_name(entry))
@@ -72,26 +75,35 @@ def cell(samples):
 
 
 def table(options, facts, done, skipped):
+    sides = " and ".join(options.device)
+    peer = "" if options.no_peer else f", llama.cpp's Vulkan backend ({facts['peer']}) with flash attention"
+    ratios = [] if options.no_peer else [f"{side} / {PEER}" for side in options.device]
     lines = [f"# {facts['device']}, {facts['driver']}, {facts['date']}", "",
              f"Tokens per second, median of {options.repetitions}; random weights with real shapes; redline "
-             f"{facts['redline']} on {options.device}, llama.cpp's Vulkan backend ({facts['peer']}) with flash attention. "
-             "GB/s: weights read per generated token, times redline's tokens per second.", "",
-             "| model | test | redline | llama.cpp | ratio | GB/s |", "|---|---|---:|---:|---:|---:|"]
+             f"{facts['redline']} on {sides}{peer}. GB/s: weights read per generated token, times tokens per second.", "",
+             "| " + " | ".join(["model", "test", *options.device, *([] if options.no_peer else [PEER]), *ratios,
+                                *(f"{side} GB/s" for side in options.device)]) + " |"]
+    lines.append("|---|---|" + "---:|" * (lines[-1].count("|") - 3))
     for row in done:
         samples = {}
         for entry in row["entries"]:
             samples.setdefault(entry["test"], {}).setdefault(entry["engine"], []).extend(entry["samples_ts"])
-        for test, sides in samples.items():
-            ours, theirs = sides.get("redline", []), sides.get("peer", [])
-            ratio = f"{statistics.median(ours) / statistics.median(theirs):.2f}" if ours and theirs else ""
-            read = f"{statistics.median(ours) * row['bytes'] / 1e9:.0f}" if ours and test.startswith("tg") else ""
-            lines.append(f"| {row['name']} | {test} | {cell(ours)} | {cell(theirs)} | {ratio} | {read} |")
+        for test, found in samples.items():
+            shown = [cell(found.get(side, [])) for side in options.device]
+            theirs = found.get(PEER, [])
+            if not options.no_peer:
+                shown.append(cell(theirs))
+                shown += [f"{statistics.median(found[side]) / statistics.median(theirs):.2f}" if found.get(side) and theirs
+                          else "" for side in options.device]
+            shown += [f"{statistics.median(found[side]) * row['bytes'] / 1e9:.0f}" if found.get(side) and
+                      test.startswith("tg") else "" for side in options.device]
+            lines.append("| " + " | ".join([row["name"], test, *shown]) + " |")
     problems = [f"{row['name']}: {problem}" for row in done for problem in row["problems"]] + skipped
     if problems:
         lines += ["", "Not measured:", ""] + [f"- {problem}" for problem in problems]
     for row in done:
-        if row.get("ops"):
-            lines += ["", f"## {row['name']}, operation by operation", "", "```", row["ops"].strip(), "```"]
+        for text in row.get("ops", []):
+            lines += ["", f"## {row['name']}, operation by operation", "", "```", text.strip(), "```"]
     return "\n".join(lines) + "\n"
 
 
@@ -111,13 +123,13 @@ def save(options, facts, done, skipped):
 def measure(options, programs, name, model):
     row = {"name": name, "bytes": bytes_per_token(model), "entries": [], "problems": []}
     for test in ROWS[name][2]:
-        for side in ("redline", "peer") if not options.no_peer else ("redline",):
+        for side in [*options.device, *([] if options.no_peer else [PEER])]:
             found, problem = entries(options, programs, side, model, *test)
             row["entries"] += found
             if problem:
                 row["problems"].append(f"{side} {test}: {problem}")
     if options.ops and name == options.rows[0]:
-        row["ops"] = run(programs.redline("bench", "-m", model, "--ops", "--device", options.device))
+        row["ops"] = [run(programs.redline("bench", "-m", model, "--ops", "--device", side)) for side in options.device]
     return row
 
 
@@ -145,7 +157,7 @@ def figures(options):
                 continue
             done.append(measure(options, programs, name, model))
             for entry in done[-1]["entries"]:
-                if entry["engine"] == "peer" and "build_number" in entry:
+                if entry["engine"] == PEER and "build_number" in entry:
                     facts["peer"] = f"build {entry['build_number']}"
             text = save(options, facts, done, skipped)
             print(f"{name}: measured", file=sys.stderr, flush=True)
@@ -160,7 +172,7 @@ def main():
     parser.add_argument("--redline", default="redline", metavar="PROGRAM")
     parser.add_argument("--peer", metavar="FOLDER_OR_WRAPPER", help="llama.cpp's tools; default: those in PATH")
     parser.add_argument("--no-peer", action="store_true", help="measure redline alone")
-    parser.add_argument("--device", default="vulkan", help="redline's device (default: vulkan)")
+    parser.add_argument("--device", nargs="+", default=["vulkan"], help="redline's devices (default: vulkan)")
     parser.add_argument("--rows", nargs="+", choices=ROWS, metavar="ROW",
                         default=[name for name in ROWS if not name.startswith("70b")], help="default: all but 70b")
     parser.add_argument("--repetitions", type=int, default=3)
@@ -170,9 +182,10 @@ def main():
     parser.add_argument("--keep", action="store_true", help="leave the models there")
     parser.add_argument("--results", default=os.path.join(HERE, "bench"), metavar="FOLDER")
     parser.add_argument("--machine", required=True, help="name of the folder for results")
-    parser.add_argument("--label", default="vulkan", help="end of the results' file names")
+    parser.add_argument("--label", help="end of the results' file names; default: the devices")
     parser.add_argument("--date", help="default: today")
     options = parser.parse_args()
+    options.label = options.label or "-".join(options.device)
     try:
         figures(options)
     except Problem as problem:
