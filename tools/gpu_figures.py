@@ -142,18 +142,23 @@ def figures(options):
              "peer": "not run"}
     done, skipped, text = [], [], ""
     with concurrent.futures.ThreadPoolExecutor(1) as maker:
-        coming = {name: maker.submit(make, options, name) for name in options.rows}
-        for name in options.rows:
+        # One ahead: all together may be more than the disk holds.
+        coming = maker.submit(make, options, options.rows[0])
+        for index, name in enumerate(options.rows):
             left = end - time.monotonic()
             try:
-                model = coming[name].result(timeout=max(0.0, left))
+                model = coming.result(timeout=max(0.0, left))
             except concurrent.futures.TimeoutError:
-                skipped += [f"{later}: no time was left" for later in options.rows[options.rows.index(name):]]
+                skipped += [f"{later}: no time was left" for later in options.rows[index:]]
                 text = save(options, facts, done, skipped)
                 print(text, flush=True)
                 os._exit(0)  # the model that is being made is not waited for
             except Problem as problem:
                 skipped.append(f"{name}: {problem}")
+                model = None
+            if index + 1 < len(options.rows):
+                coming = maker.submit(make, options, options.rows[index + 1])
+            if not model:
                 continue
             done.append(measure(options, programs, name, model))
             for entry in done[-1]["entries"]:
