@@ -254,8 +254,7 @@ Outcome run(const Problem& p, Isa isa, size_t rows, size_t x_rows, bool accumula
     outcome.activations = kernel.activations;
     const size_t x_stride = kernel.activation_bytes(p.cols);
     Guarded<std::byte> x(x_rows * x_stride);
-    for (size_t t = 0; t < x_rows; ++t)
-        kernel.prepare(p.x.data() + t * p.cols, p.cols, x.data() + t * x_stride);
+    for (size_t t = 0; t < x_rows; ++t) kernel.prepare(p.x.data() + t * p.cols, p.cols, x.data(), t, x_rows);
     constexpr float kCanary = -12345.0f, kBefore = 0.25f;
     const size_t gap = 3, y_stride = rows + gap;
     Guarded<float> y(x_rows * y_stride - gap);
@@ -398,7 +397,7 @@ TEST_CASE("linear: what is not finite in the activations reaches every result of
                     const size_t stride = kernel.activation_bytes(cols);
                     std::vector<std::byte> x(x_rows * stride);
                     for (size_t t = 0; t < x_rows; ++t)
-                        kernel.prepare(p.x.data() + t * cols, cols, x.data() + t * stride);
+                        kernel.prepare(p.x.data() + t * cols, cols, x.data(), t, x_rows);
                     std::vector<float> y(x_rows * p.rows);
                     kernel.multiply(matrix, 0, matrix.panels(), x.data(), stride, x_rows, y.data(), p.rows,
                                     false);

@@ -46,7 +46,8 @@ public:
 
         const auto mine = worker.share(rows);
         for (uint64_t t = mine.begin; t < mine.end; ++t)
-            kernel.prepare(view.floats(op_.x) + t * cols, cols, prepared + t * stride);
+            kernel.prepare(view.floats(op_.x) + t * cols, cols, prepared + t / kFew * kFew * stride, t % kFew,
+                           std::min<uint64_t>(kFew, rows - t / kFew * kFew));
         worker.barrier();
         const PackedMatrix& w = view.weights[op_.w].matrix;
         Claims claims(view, worker, step, w.panels());
@@ -186,7 +187,7 @@ protected:
                 if (at % worker.count != worker.index) continue;
                 const size_t source = per_expert_ ? b.entries[i] : b.entries[i] / used_;
                 b.kernel->prepare(view.floats(x_) + source * shape_.cols, shape_.cols,
-                                  const_cast<std::byte*>(b.x) + i * b.stride);
+                                  const_cast<std::byte*>(b.x), i, b.rows);
             }
         }
         worker.barrier();
