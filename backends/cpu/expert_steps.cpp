@@ -26,7 +26,9 @@ public:
     RouteKernel(const Route& op, Isa isa, const Plan& plan)
         : op_(op), isa_(isa), format_(plan.weight(op.w).tensor.format) {}
 
-    Precision precision(uint64_t) const override { return precision_of(linear_kernel(isa_, *format_, 1)); }
+    Precision precision(uint64_t) const override {
+        return precision_of(linear_kernel(isa_, *format_, 1).activations);
+    }
 
     // Logits of all rows, then prepared activations of all rows.
     uint64_t shared_scratch(const Plan& plan, uint32_t) const override {
@@ -156,8 +158,8 @@ public:
 
     Precision precision(uint64_t rows) const override {
         // Experts with few rows use the few-rows kernel; the looser of the two is what can be promised.
-        return std::max(precision_of(linear_kernel(isa_, *format_, rows)),
-                        precision_of(linear_kernel(isa_, *format_, 1)));
+        return std::max(precision_of(linear_kernel(isa_, *format_, rows).activations),
+                        precision_of(linear_kernel(isa_, *format_, 1).activations));
     }
 
     uint64_t shared_scratch(const Plan& plan, uint32_t) const override {

@@ -103,6 +103,8 @@ struct AttentionKernels {
     void (*attend)(const Attend& work);
     // Merges `parts` partial results (each (rows, group, head_dim + 2), part_stride floats apart) into out.
     void (*combine)(const float* partials, size_t parts, size_t part_stride, const Attend& work);
+    // How attend() treats its operands with so many queries, rows times group.
+    Activations (*activations)(size_t queries, uint32_t head_dim);
 };
 size_t attend_scratch_bytes(uint32_t rows, uint32_t group, uint32_t head_dim);
 // Raw stored bytes of one token: key then value, as head_dim floats, halfs or q8_0 blocks; the same for every

@@ -62,7 +62,7 @@ public:
     }
 
     Precision precision(uint64_t rows) const override {
-        return precision_of(linear_kernel(isa_, *formats_[0], rows));
+        return precision_of(linear_kernel(isa_, *formats_[0], rows).activations);
     }
 
     uint64_t shared_scratch(const Plan& plan, uint32_t) const override {
@@ -168,7 +168,7 @@ public:
         : op_(op), isa_(isa), format_(plan.weight(op.gate).tensor.format) {}
 
     Precision precision(uint64_t rows) const override {
-        return precision_of(linear_kernel(isa_, *format_, rows));
+        return precision_of(linear_kernel(isa_, *format_, rows).activations);
     }
 
     uint64_t shared_scratch(const Plan& plan, uint32_t) const override {
