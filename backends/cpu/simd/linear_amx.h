@@ -32,14 +32,12 @@ RL_ALWAYS_INLINE inline size_t rows_of_pass(size_t pass, size_t rows) {
 }
 
 [[maybe_unused]] void prepare_bf16(const float* x, size_t cols, std::byte* set, size_t row, size_t rows) {
-    const size_t pass = row / kRowStep, step = rows_of_pass(pass, rows) * kTileCols;
-    auto* out = reinterpret_cast<uint16_t*>(set + pass * kRowStep * bf16_bytes(cols));
-    out += row % kRowStep * kTileCols;
-    for (size_t c = 0; c < cols; c += kTileCols, out += step)  // quantized formats have multiples of 32
-        for (size_t i = 0; i < kTileCols; i += 16) {
-            const __m256bh halves = _mm512_cvtneps_pbh(_mm512_loadu_ps(x + c + i));
-            __builtin_memcpy(out + i, &halves, sizeof halves);
-        }
+    const size_t pass = row / kRowStep, step = rows_of_pass(pass, rows) * 64;
+    std::byte* out = set + pass * kRowStep * bf16_bytes(cols) + row % kRowStep * 64;
+    for (size_t c = 0; c < cols; c += kTileCols, out += step) {  // quantized formats have multiples of 32
+        const __m512bh pairs = _mm512_cvtne2ps_pbh(_mm512_loadu_ps(x + c + 16), _mm512_loadu_ps(x + c));
+        __builtin_memcpy(out, &pairs, sizeof pairs);
+    }
 }
 
 // Tiles 0 to 3 hold sums, 4 and 5 activations, 6 and 7 weights; the first of two lower, the second upper
