@@ -352,7 +352,7 @@ TEST_CASE("linear: every level, format and number of rows is within its bound") 
         for (const size_t cols : columns_of(format_of(c))) {
             const Problem p = make_problem(c, 37, cols, 64, uint32_t(7 + cols), kinds++);
             int shape = 0;
-            for (const size_t x_rows : {1, 2, 3, 5, 8, 16, 17, 33, 64})
+            for (const size_t x_rows : {1, 2, 3, 5, 8, 16, 17, 33, 49, 64})
                 for (const size_t rows : {1, 15, 16, 17, 37})
                     if (rows == 37 || (shape + kinds) % 3 == 0)
                         check(p, rows, x_rows, shape++ % 4 == 3, worst);
@@ -377,7 +377,9 @@ TEST_CASE("linear: many panels, and more activations than the caches hold") {
         const auto c = std::find_if(std::begin(kFormats), std::end(kFormats),
                                     [&](const FormatCase& each) { return each.id == id; });
         check(make_problem(*c, 16 * 19 + 5, 1024, 1, 3, 0), 16 * 19 + 5, 1, false, worst);
+        check(make_problem(*c, 16 * 19 + 5, 1280, 48, 5, 0), 16 * 19 + 5, 48, false, worst);
         check(make_problem(*c, 35, 1280, 530, 4, 0), 35, 530, true, worst);
+        check(make_problem(*c, 35, 1280, 530, 4, 0), 35, 530, false, worst);
     }
     report(worst);
 }
