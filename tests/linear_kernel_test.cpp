@@ -254,8 +254,7 @@ Outcome run(const Problem& p, Isa isa, size_t rows, size_t x_rows, bool accumula
     outcome.activations = kernel.activations;
     const size_t x_stride = kernel.activation_bytes(p.cols);
     Guarded<std::byte> x(x_rows * x_stride);
-    for (size_t t = 0; t < x_rows; ++t)
-        kernel.prepare(p.x.data() + t * p.cols, p.cols, x.data() + t * x_stride);
+    for (size_t t = 0; t < x_rows; ++t) kernel.prepare(p.x.data() + t * p.cols, p.cols, x.data(), t, x_rows);
     constexpr float kCanary = -12345.0f, kBefore = 0.25f;
     const size_t gap = 3, y_stride = rows + gap;
     Guarded<float> y(x_rows * y_stride - gap);
@@ -353,7 +352,7 @@ TEST_CASE("linear: every level, format and number of rows is within its bound") 
         for (const size_t cols : columns_of(format_of(c))) {
             const Problem p = make_problem(c, 37, cols, 64, uint32_t(7 + cols), kinds++);
             int shape = 0;
-            for (const size_t x_rows : {1, 2, 3, 5, 8, 16, 17, 33, 64})
+            for (const size_t x_rows : {1, 2, 3, 5, 8, 16, 17, 33, 49, 64})
                 for (const size_t rows : {1, 15, 16, 17, 37})
                     if (rows == 37 || (shape + kinds) % 3 == 0)
                         check(p, rows, x_rows, shape++ % 4 == 3, worst);
@@ -378,7 +377,9 @@ TEST_CASE("linear: many panels, and more activations than the caches hold") {
         const auto c = std::find_if(std::begin(kFormats), std::end(kFormats),
                                     [&](const FormatCase& each) { return each.id == id; });
         check(make_problem(*c, 16 * 19 + 5, 1024, 1, 3, 0), 16 * 19 + 5, 1, false, worst);
+        check(make_problem(*c, 16 * 19 + 5, 1280, 48, 5, 0), 16 * 19 + 5, 48, false, worst);
         check(make_problem(*c, 35, 1280, 530, 4, 0), 35, 530, true, worst);
+        check(make_problem(*c, 35, 1280, 530, 4, 0), 35, 530, false, worst);
     }
     report(worst);
 }
@@ -398,7 +399,7 @@ TEST_CASE("linear: what is not finite in the activations reaches every result of
                     const size_t stride = kernel.activation_bytes(cols);
                     std::vector<std::byte> x(x_rows * stride);
                     for (size_t t = 0; t < x_rows; ++t)
-                        kernel.prepare(p.x.data() + t * cols, cols, x.data() + t * stride);
+                        kernel.prepare(p.x.data() + t * cols, cols, x.data(), t, x_rows);
                     std::vector<float> y(x_rows * p.rows);
                     kernel.multiply(matrix, 0, matrix.panels(), x.data(), stride, x_rows, y.data(), p.rows,
                                     false);

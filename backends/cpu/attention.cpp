@@ -2,6 +2,7 @@
 // bytes).
 #include "simd/vec_portable.h"
 
+#include "simd/attention_amx.h"
 #include "simd/attention_flash.h"
 #include "simd/kv_store.h"
 #include "simd/levels.h"
@@ -12,7 +13,7 @@ namespace redline::cpu {
 
 namespace {
 
-constexpr AttentionKernels kAttentionPortable{kv_store, attend, combine};
+constexpr AttentionKernels kAttentionPortable{kv_store, attend, combine, float_activations};
 
 // The stored bytes of one token's keys or values, one by one, in the order of kv_export: visit(byte in the
 // cache).
@@ -70,12 +71,16 @@ void kv_import(const KvHead& head, uint64_t position, const std::byte* in) {
 size_t attend_scratch_bytes(uint32_t rows, uint32_t group, uint32_t head_dim) {
     if (rows == 0 || group == 0) return 0;
     const size_t queries = size_t{block_rows(rows, group, head_dim)} * group;
-    return Scratch::floats(queries, head_dim) * sizeof(float) + 64;  // for alignment
+    // For any level: they are chosen at run time.
+    const size_t floats = tiles_suit(queries, head_dim) ? TileMemory::floats(queries, head_dim)
+                                                        : Scratch::floats(queries, head_dim);
+    return floats * sizeof(float) + 64;  // for alignment
 }
 
 const AttentionKernels& attention_kernels(Isa isa) {
 #if defined(__x86_64__)
-    if (isa >= Isa::avx512) return kAttentionAvx512;
+    if (isa >= Isa::amx) return kAttentionAmx;
+    if (isa == Isa::avx512) return kAttentionAvx512;
     if (isa == Isa::avx2) return kAttentionAvx2;
 #else
     (void)isa;

@@ -84,14 +84,20 @@ private:
 
 class AttentionKernel : public CpuKernel {
 public:
-    explicit AttentionKernel(const Attention& op) : op_(op) {}
+    AttentionKernel(const Attention& op, Isa isa)
+        : op_(op), isa_(isa), group_(op.shape.heads / op.shape.kv_heads) {}
+
+    Precision precision(uint64_t rows) const override {
+        if (rows <= kFewRows) return Precision::f32;
+        const uint64_t queries = std::min<uint64_t>(rows, block_rows()) * group_;
+        return precision_of(attention_kernels(isa_).activations(queries, op_.shape.head_dim));
+    }
 
     uint64_t shared_scratch(const Plan&, uint32_t) const override {
         return uint64_t(kFewRows) * op_.shape.heads * kMaxParts * (op_.shape.head_dim + 2) * sizeof(float);
     }
     uint64_t thread_scratch(const Plan& plan) const override {
-        const uint32_t group = op_.shape.heads / op_.shape.kv_heads;
-        return attend_scratch_bytes(std::min(plan.max_rows, kBlockRows), group, op_.shape.head_dim);
+        return attend_scratch_bytes(std::min(plan.max_rows, block_rows()), group_, op_.shape.head_dim);
     }
 
     void run(const RunView& view, const Worker& worker, uint32_t step) const override {
@@ -102,22 +108,24 @@ public:
     }
 
 private:
-    static constexpr uint32_t kFewRows = 4;     // up to this many rows the keys are split, above it the rows
-    static constexpr uint32_t kBlockRows = 32;  // rows of one unit of work
+    static constexpr uint32_t kFewRows = 4;  // up to this many rows the keys are split, above it the rows
+    static constexpr uint32_t kBlockQueries = 128;  // of a unit of work, which converts its keys but once
     static constexpr uint32_t kMaxParts = 64;
     static constexpr uint64_t kPartKeys = 256;  // keys worth a part of their own
+
+    // Rows of a unit of work.
+    uint32_t block_rows() const { return std::max(32u, kBlockQueries / group_); }
 
     // The work of one kv head for rows [row, row + rows).
     Attend attend(const RunView& view, const Worker& worker, uint32_t kv_head, uint32_t row,
                   uint32_t rows) const {
-        const uint32_t group = op_.shape.heads / op_.shape.kv_heads;
         const size_t stride = size_t(op_.shape.heads) * op_.shape.head_dim;
-        const size_t at = row * stride + size_t(kv_head) * group * op_.shape.head_dim;
+        const size_t at = row * stride + size_t(kv_head) * group_ * op_.shape.head_dim;
         Attend work;
         work.q = view.floats(op_.q) + at;
         work.q_stride = stride;
         work.rows = rows;
-        work.group = group;
+        work.group = group_;
         work.kv = view.cache.head(op_.layer, kv_head);
         work.first_position = view.params.position + row;
         work.key_end = work.first_position + rows;
@@ -126,7 +134,7 @@ private:
         work.scale = op_.scale;
         work.softcap = op_.softcap;
         work.window = op_.window;
-        if (op_.sinks) work.sinks = view.vector(op_.sinks) + size_t(kv_head) * group;
+        if (op_.sinks) work.sinks = view.vector(op_.sinks) + size_t(kv_head) * group_;
         work.out = view.floats(op_.y) + at;
         work.out_stride = stride;
         work.scratch = view.scratch(worker);
@@ -135,12 +143,12 @@ private:
 
     // Many rows: units are (kv head, block of rows), of a head those with the most keys first.
     void run_blocks(const RunView& view, const Worker& worker, uint32_t step) const {
-        const uint32_t blocks = (view.rows() + kBlockRows - 1) / kBlockRows;
+        const uint32_t blocks = (view.rows() + block_rows() - 1) / block_rows();
         Claims claims(view, worker, step, uint64_t(blocks) * op_.shape.kv_heads);
         for (uint64_t i; claims.next(i);) {
             const uint32_t head = uint32_t(i / blocks), block = blocks - 1 - uint32_t(i % blocks);
-            const uint32_t row = block * kBlockRows;
-            const uint32_t rows = std::min(kBlockRows, view.rows() - row);
+            const uint32_t row = block * block_rows();
+            const uint32_t rows = std::min(block_rows(), view.rows() - row);
             attention_kernels(view.isa).attend(attend(view, worker, head, row, rows));
         }
     }
@@ -177,15 +185,17 @@ private:
     }
 
     Attention op_;
+    Isa isa_;
+    uint32_t group_;  // query heads of a kv head
 };
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan&, Isa) {
+std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan&, Isa isa) {
     if (const auto* o = std::get_if<Rope>(&op)) return std::make_unique<RopeKernel>(*o);
     if (const auto* o = std::get_if<KvStore>(&op)) return std::make_unique<KvStoreKernel>(*o);
     if (const auto* o = std::get_if<RopeStore>(&op)) return std::make_unique<RopeStoreKernel>(*o);
-    if (const auto* o = std::get_if<Attention>(&op)) return std::make_unique<AttentionKernel>(*o);
+    if (const auto* o = std::get_if<Attention>(&op)) return std::make_unique<AttentionKernel>(*o, isa);
     return nullptr;
 }
 

@@ -48,8 +48,8 @@ uint64_t CpuKernel::thread_scratch(const Plan&) const {
     return 0;
 }
 
-Precision precision_of(const LinearKernel& kernel) {
-    switch (kernel.activations) {
+Precision precision_of(Activations activations) {
+    switch (activations) {
         case Activations::f32:
             return Precision::f32;
         case Activations::bf16:

@@ -111,7 +111,7 @@ public:
     Precision precision(uint64_t) const override { return Precision::f32; }
 };
 
-Precision precision_of(const LinearKernel& kernel);
+Precision precision_of(Activations activations);
 
 std::unique_ptr<Kernel> make_product_kernel(const Op& op, const Plan& plan, Isa isa);
 std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan& plan, Isa isa);

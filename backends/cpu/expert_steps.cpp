@@ -26,7 +26,9 @@ public:
     RouteKernel(const Route& op, Isa isa, const Plan& plan)
         : op_(op), isa_(isa), format_(plan.weight(op.w).tensor.format) {}
 
-    Precision precision(uint64_t) const override { return precision_of(linear_kernel(isa_, *format_, 1)); }
+    Precision precision(uint64_t) const override {
+        return precision_of(linear_kernel(isa_, *format_, 1).activations);
+    }
 
     // Logits of all rows, then prepared activations of all rows.
     uint64_t shared_scratch(const Plan& plan, uint32_t) const override {
@@ -46,7 +48,8 @@ public:
 
         const auto mine = worker.share(rows);
         for (uint64_t t = mine.begin; t < mine.end; ++t)
-            kernel.prepare(view.floats(op_.x) + t * cols, cols, prepared + t * stride);
+            kernel.prepare(view.floats(op_.x) + t * cols, cols, prepared + t / kFew * kFew * stride, t % kFew,
+                           std::min<uint64_t>(kFew, rows - t / kFew * kFew));
         worker.barrier();
         const PackedMatrix& w = view.weights[op_.w].matrix;
         Claims claims(view, worker, step, w.panels());
@@ -155,8 +158,8 @@ public:
 
     Precision precision(uint64_t rows) const override {
         // Experts with few rows use the few-rows kernel; the looser of the two is what can be promised.
-        return std::max(precision_of(linear_kernel(isa_, *format_, rows)),
-                        precision_of(linear_kernel(isa_, *format_, 1)));
+        return std::max(precision_of(linear_kernel(isa_, *format_, rows).activations),
+                        precision_of(linear_kernel(isa_, *format_, 1).activations));
     }
 
     uint64_t shared_scratch(const Plan& plan, uint32_t) const override {
@@ -186,7 +189,7 @@ protected:
                 if (at % worker.count != worker.index) continue;
                 const size_t source = per_expert_ ? b.entries[i] : b.entries[i] / used_;
                 b.kernel->prepare(view.floats(x_) + source * shape_.cols, shape_.cols,
-                                  const_cast<std::byte*>(b.x) + i * b.stride);
+                                  const_cast<std::byte*>(b.x), i, b.rows);
             }
         }
         worker.barrier();

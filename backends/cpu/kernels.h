@@ -47,11 +47,12 @@ enum class Activations : uint8_t { f32, bf16, int8_block32 };
 
 struct LinearKernel {
     Activations activations;
-    // Bytes of one prepared activation row; a multiple of 64.
+    // Bytes of one prepared activation row; a multiple of 64. A set of rows takes that many times `rows`; how
+    // the rows share it is the kernel's own matter, and a set is multiplied as a whole.
     size_t (*activation_bytes)(size_t cols);
-    void (*prepare)(const float* x, size_t cols, std::byte* out);
+    void (*prepare)(const float* x, size_t cols, std::byte* set, size_t row, size_t rows);
     // y[t * y_stride + r] = (or +=) sum_c w[r][c] x[t][c] for rows r of panels [panel_begin, panel_end), t in
-    // [0, x_rows). x holds prepared rows, x_stride bytes apart.
+    // [0, x_rows). x is a set of prepared rows, x_stride its activation_bytes.
     void (*multiply)(const PackedMatrix& w, uint64_t panel_begin, uint64_t panel_end, const std::byte* x,
                      size_t x_stride, size_t x_rows, float* y, size_t y_stride, bool accumulate);
 };
@@ -102,6 +103,8 @@ struct AttentionKernels {
     void (*attend)(const Attend& work);
     // Merges `parts` partial results (each (rows, group, head_dim + 2), part_stride floats apart) into out.
     void (*combine)(const float* partials, size_t parts, size_t part_stride, const Attend& work);
+    // How attend() treats its operands with so many queries, rows times group.
+    Activations (*activations)(size_t queries, uint32_t head_dim);
 };
 size_t attend_scratch_bytes(uint32_t rows, uint32_t group, uint32_t head_dim);
 // Raw stored bytes of one token: key then value, as head_dim floats, halfs or q8_0 blocks; the same for every

@@ -20,17 +20,17 @@ uint64_t activation_bytes(Isa isa, const Format& format, size_t cols, size_t max
     return std::max<uint64_t>(few, linear_kernel(isa, format, max_rows).activation_bytes(cols));
 }
 
-// Normalises rows (when a norm is given) and prepares them for `kernel`. Row t goes to out + t * stride.
+// Normalises rows [begin, end) of `rows` (when a norm is given) and prepares them for `kernel`.
 void prepare_rows(const RunView& view, const LinearKernel& kernel, const float* x, size_t cols,
-                  const Norm& norm, uint64_t begin, uint64_t end, float* normed, std::byte* out,
-                  size_t stride) {
+                  const Norm& norm, uint64_t begin, uint64_t end, uint64_t rows, float* normed,
+                  std::byte* set) {
     for (uint64_t t = begin; t < end; ++t) {
         const float* row = x + t * cols;
         if (norm) {
             vector_kernels(view.isa).rms_norm(row, view.vector(norm.gain), norm.eps, cols, normed);
             row = normed;
         }
-        kernel.prepare(row, cols, out + t * stride);
+        kernel.prepare(row, cols, set, t, rows);
     }
 }
 
@@ -62,7 +62,7 @@ public:
     }
 
     Precision precision(uint64_t rows) const override {
-        return precision_of(linear_kernel(isa_, *formats_[0], rows));
+        return precision_of(linear_kernel(isa_, *formats_[0], rows).activations);
     }
 
     uint64_t shared_scratch(const Plan& plan, uint32_t) const override {
@@ -88,8 +88,7 @@ public:
             if (find(prepared, kernel)) continue;
             const size_t stride = kernel.activation_bytes(cols);
             const auto mine = rows == 1 ? Worker::Range{0, 1} : worker.share(rows);
-            prepare_rows(view, kernel, view.floats(x_), cols, norm_, mine.begin, mine.end, normed, at,
-                         stride);
+            prepare_rows(view, kernel, view.floats(x_), cols, norm_, mine.begin, mine.end, rows, normed, at);
             prepared.push_back({kernel.prepare, at, stride});
             at += stride * rows;
         }
@@ -99,7 +98,7 @@ public:
 
 private:
     struct Prepared {
-        void (*by)(const float*, size_t, std::byte*);
+        decltype(LinearKernel::prepare) by;
         const std::byte* rows;
         size_t stride;
     };
@@ -169,7 +168,7 @@ public:
         : op_(op), isa_(isa), format_(plan.weight(op.gate).tensor.format) {}
 
     Precision precision(uint64_t rows) const override {
-        return precision_of(linear_kernel(isa_, *format_, rows));
+        return precision_of(linear_kernel(isa_, *format_, rows).activations);
     }
 
     uint64_t shared_scratch(const Plan& plan, uint32_t) const override {
@@ -194,8 +193,8 @@ public:
 
         std::byte* prepared = rows == 1 ? own : view.shared_scratch;
         const auto mine = rows == 1 ? Worker::Range{0, 1} : worker.share(rows);
-        prepare_rows(view, kernel, view.floats(op_.x), cols, op_.norm, mine.begin, mine.end, normed, prepared,
-                     stride);
+        prepare_rows(view, kernel, view.floats(op_.x), cols, op_.norm, mine.begin, mine.end, rows, normed,
+                     prepared);
         if (rows > 1) worker.barrier();
 
         const PackedMatrix& gate_w = view.weights[op_.gate].matrix;

@@ -26,6 +26,19 @@ double act(Act kind, double x) {
 // |act'| is nowhere larger.
 constexpr double kActSlope = 1.13;
 
+// What rounding the operands of attention's two products adds, relative to the magnitude of the sums. A half
+// is off by up to 2^-11 of itself, a bfloat16 by 2^-8; two of the latter by 2^-16, as much as the product of
+// both lower parts, which is left out.
+struct AttentionRounding {
+    double scores;
+    double values;
+};
+AttentionRounding attention_rounding(Precision precision) {
+    if (precision == Precision::f16_operands) return {0x1p-10, 0x1p-10};
+    if (precision == Precision::bf16_activations) return {3 * 0x1p-16, 0x1p-7 * (1.0 + 0x1p-8)};
+    return {0.0, 0.0};
+}
+
 }  // namespace
 
 Plan expand(const Plan& plan) {
@@ -230,8 +243,7 @@ void Reference::attend(const Attention& op, size_t row, uint32_t head, Bounded* 
     const Bounded* q = slots_[size_t(op.q.index)].data() + (row * op.shape.heads + head) * d;
     const size_t position = params_.position + row;
     const size_t first = op.window > 0 && position + 1 > op.window ? position + 1 - op.window : 0;
-    // Kernels on matrix units round queries, keys, weights of keys and values to halfs.
-    const double halfs = precision_ == Precision::bf16_activations ? 0x1p-10 : 0.0;
+    const double score_rounding = attention_rounding(precision_).scores;
     std::vector<double> scores;
     double score_error = 0.0;
     for (size_t p = first; p <= position; ++p) {
@@ -245,8 +257,8 @@ void Reference::attend(const Attention& op, size_t row, uint32_t head, Bounded* 
         double score = sum * op.scale;
         if (op.softcap > 0.0f) score = op.softcap * std::tanh(score / op.softcap);
         scores.push_back(score);
-        score_error = std::max(score_error,
-                               (error + (sum_unit(d) + 4 * kUnit + halfs) * magnitude) * std::abs(op.scale));
+        score_error = std::max(score_error, (error + (sum_unit(d) + 4 * kUnit + score_rounding) * magnitude) *
+                                                std::abs(op.scale));
     }
     double top = *std::max_element(scores.begin(), scores.end());
     const double sink = op.sinks ? double(weights_[size_t(op.sinks.index)][head]) : -INFINITY;
@@ -254,7 +266,8 @@ void Reference::attend(const Attention& op, size_t row, uint32_t head, Bounded* 
     double total = std::exp(sink - top);
     for (double& s : scores) total += s = std::exp(s - top);
     // Every probability may be off by this factor: both its own score and the total move.
-    const double factor = std::expm1(2.0 * score_error + 16 * kUnit) + sum_unit(scores.size()) + halfs;
+    const double factor = std::expm1(2.0 * score_error + 16 * kUnit) + sum_unit(scores.size()) +
+                          attention_rounding(precision_).values;
     for (uint32_t i = 0; i < d; ++i) {
         double sum = 0.0, error = 0.0, magnitude = 0.0;
         for (size_t j = 0; j < scores.size(); ++j) {

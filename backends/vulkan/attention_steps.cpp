@@ -95,7 +95,7 @@ public:
 
     // Queries and the weights of keys are rounded to halfs where matrix units multiply them.
     Precision precision(uint64_t rows) const override {
-        return by_matrices(rows) ? Precision::bf16_activations : Precision::f32;
+        return by_matrices(rows) ? Precision::f16_operands : Precision::f32;
     }
 
     uint64_t scratch(const Plan& plan) const override {

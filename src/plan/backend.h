@@ -19,8 +19,10 @@ struct DeviceInfo {
     uint32_t threads = 0;        // CPU: of the team
 };
 
-// What a kernel's results may be held to: see tests/support/tolerance.h.
-enum class Precision : uint8_t { exact, f32, bf16_activations, int8_activations };
+// What a kernel's results may be held to, the strictest first; backends/cpu/reference.cpp has the bounds.
+// f16_operands is attention's: queries, keys, values and weights are rounded to halfs. Attention with
+// bf16_activations rounds values and weights only, and takes queries and keys as two numbers each.
+enum class Precision : uint8_t { exact, f32, f16_operands, bf16_activations, int8_activations };
 
 // One op matched to one device. Holds no addresses yet.
 class Kernel {

@@ -41,6 +41,7 @@ public:
             fail("{} {} has {} elements, {} expected", what, info.tensor.name, info.tensor.shape.elements(),
                  width);
     }
+    const Plan& plan() const { return plan_; }
     uint64_t width(Slot s) const { return s ? plan_.slot(s).width : 0; }
     Shape shape(Weight w) const { return w ? plan_.weight(w).tensor.shape : Shape{0, 0, 0}; }
     void that(bool holds, const char* what) {
@@ -74,6 +75,115 @@ void check_heads(Checker& c, const HeadShape& s, const CacheShape& cache, uint32
     c.that(s.kv_heads == 0 || s.heads % s.kv_heads == 0, "heads must be a multiple of kv heads");
     c.that(s.kv_heads == cache.kv_heads && s.head_dim == cache.head_dim, "the cache has other heads");
     c.that(layer < cache.layers, "the cache has fewer layers");
+}
+
+void check_rope(Checker& c, uint32_t rope, uint64_t head_dim) {
+    const auto& ropes = c.plan().ropes;
+    c.that(rope < ropes.size(), "no such rope");
+    c.that(rope >= ropes.size() || ropes[rope].inverse_frequency.size() * 2 <= head_dim,
+           "the rope turns more dimensions than a head has");
+}
+
+void check_op(Checker& c, const Embed& o) {
+    c.slot("y", o.y, c.shape(o.table).cols);
+}
+
+void check_op(Checker& c, const RmsNorm& o) {
+    c.slot("y", o.y, c.width(o.x));
+    c.that(o.width > 0 && c.width(o.x) % o.width == 0, "the row is not a multiple of the norm's width");
+    c.vector("gain", o.norm.gain, o.width);
+}
+
+void check_op(Checker& c, const Linear& o) {
+    c.matrix("w", o.w, c.width(o.y), c.width(o.x));
+    c.vector("gain", o.norm.gain, c.width(o.x));
+    c.vector("bias", o.bias, c.width(o.y));
+}
+
+void check_op(Checker& c, const AddBias& o) {
+    c.vector("bias", o.bias, c.width(o.y));
+}
+
+void check_op(Checker& c, const Add& o) {
+    c.slot("x", o.x, c.width(o.y));
+}
+
+void check_op(Checker& c, const ActMul& o) {
+    c.slot("gate", o.gate, c.width(o.y));
+    c.slot("up", o.up, c.width(o.y));
+}
+
+void check_op(Checker& c, const Rope& o) {
+    c.slot("x", o.x, uint64_t(o.heads) * o.head_dim);
+    check_rope(c, o.rope, o.head_dim);
+}
+
+void check_op(Checker& c, const KvStore& o) {
+    check_heads(c, o.shape, c.plan().cache, o.layer);
+    c.slot("k", o.k, uint64_t(o.shape.kv_heads) * o.shape.head_dim);
+    c.slot("v", o.v, uint64_t(o.shape.kv_heads) * o.shape.head_dim);
+}
+
+void check_op(Checker& c, const Attention& o) {
+    check_heads(c, o.shape, c.plan().cache, o.layer);
+    c.slot("q", o.q, uint64_t(o.shape.heads) * o.shape.head_dim);
+    c.slot("y", o.y, uint64_t(o.shape.heads) * o.shape.head_dim);
+    c.vector("sinks", o.sinks, o.shape.heads);
+}
+
+void check_op(Checker& c, const Route& o) {
+    const Shape w = c.shape(o.w);
+    c.matrix("w", o.w, w.rows, c.width(o.x));
+    c.that(o.used > 0 && o.used <= w.rows, "experts used must be between 1 and the experts there are");
+    c.slot("ids", o.ids, o.used);
+    c.slot("scales", o.scales, o.used);
+    c.vector("selection bias", o.selection_bias, w.rows);
+}
+
+void check_op(Checker& c, const ExpertLinear& o) {
+    const Shape w = c.shape(o.w);
+    c.slot("x", o.x, w.cols * (o.per_expert ? o.used : 1));
+    c.slot("y", o.y, w.rows * (o.scales ? 1 : o.used));
+    c.slot("ids", o.ids, o.used);
+    if (o.scales) c.slot("scales", o.scales, o.used);
+}
+
+void check_op(Checker& c, const SelectRows& o) {
+    c.slot("y", o.y, c.width(o.x));
+    c.that(o.y && c.plan().slot(o.y).of_outputs, "y must be a slot of outputs");
+}
+
+void check_op(Checker& c, const LinearGroup& o) {
+    c.that(o.count >= 1 && o.count <= o.parts.size(), "a group has 1 to 3 parts");
+    c.vector("gain", o.norm.gain, c.width(o.x));
+    for (uint32_t i = 0; i < o.count && i < o.parts.size(); ++i) {
+        c.matrix("w", o.parts[i].w, c.width(o.parts[i].y), c.width(o.x));
+        c.vector("bias", o.parts[i].bias, c.width(o.parts[i].y));
+    }
+}
+
+void check_op(Checker& c, const Gated& o) {
+    c.matrix("gate", o.gate, c.width(o.y), c.width(o.x));
+    c.matrix("up", o.up, c.width(o.y), c.width(o.x));
+    c.vector("gain", o.norm.gain, c.width(o.x));
+}
+
+void check_op(Checker& c, const RopeStore& o) {
+    check_heads(c, o.shape, c.plan().cache, o.layer);
+    c.slot("q", o.q, uint64_t(o.shape.heads) * o.shape.head_dim);
+    c.slot("k", o.k, uint64_t(o.shape.kv_heads) * o.shape.head_dim);
+    c.slot("v", o.v, uint64_t(o.shape.kv_heads) * o.shape.head_dim);
+    c.vector("q norm", o.q_norm.gain, o.shape.head_dim);
+    c.vector("k norm", o.k_norm.gain, o.shape.head_dim);
+    check_rope(c, o.rope, o.shape.head_dim);
+}
+
+void check_op(Checker& c, const ExpertGated& o) {
+    const Shape w = c.shape(o.gate);
+    c.matrix("up", o.up, w.rows, w.cols, w.count);
+    c.slot("x", o.x, w.cols);
+    c.slot("ids", o.ids, o.used);
+    c.slot("y", o.y, w.rows * o.used);
 }
 
 uint64_t matrix_flops(const Shape& w, uint64_t rows) {
@@ -161,97 +271,7 @@ Access access(const Op& op) {
 
 Status check(const Op& op, const Plan& plan) {
     Checker c(plan, op_name(op));
-    std::visit(Overload{
-                   [&](const Embed& o) { c.slot("y", o.y, c.shape(o.table).cols); },
-                   [&](const RmsNorm& o) {
-                       c.slot("y", o.y, c.width(o.x));
-                       c.that(o.width > 0 && c.width(o.x) % o.width == 0,
-                              "the row is not a multiple of the norm's width");
-                       c.vector("gain", o.norm.gain, o.width);
-                   },
-                   [&](const Linear& o) {
-                       c.matrix("w", o.w, c.width(o.y), c.width(o.x));
-                       c.vector("gain", o.norm.gain, c.width(o.x));
-                       c.vector("bias", o.bias, c.width(o.y));
-                   },
-                   [&](const AddBias& o) { c.vector("bias", o.bias, c.width(o.y)); },
-                   [&](const Add& o) { c.slot("x", o.x, c.width(o.y)); },
-                   [&](const ActMul& o) {
-                       c.slot("gate", o.gate, c.width(o.y));
-                       c.slot("up", o.up, c.width(o.y));
-                   },
-                   [&](const Rope& o) {
-                       c.slot("x", o.x, uint64_t(o.heads) * o.head_dim);
-                       c.that(o.rope < plan.ropes.size(), "no such rope");
-                       c.that(o.rope >= plan.ropes.size() ||
-                                  plan.ropes[o.rope].inverse_frequency.size() * 2 <= o.head_dim,
-                              "the rope turns more dimensions than a head has");
-                   },
-                   [&](const KvStore& o) {
-                       check_heads(c, o.shape, plan.cache, o.layer);
-                       c.slot("k", o.k, uint64_t(o.shape.kv_heads) * o.shape.head_dim);
-                       c.slot("v", o.v, uint64_t(o.shape.kv_heads) * o.shape.head_dim);
-                   },
-                   [&](const Attention& o) {
-                       check_heads(c, o.shape, plan.cache, o.layer);
-                       c.slot("q", o.q, uint64_t(o.shape.heads) * o.shape.head_dim);
-                       c.slot("y", o.y, uint64_t(o.shape.heads) * o.shape.head_dim);
-                       c.vector("sinks", o.sinks, o.shape.heads);
-                   },
-                   [&](const Route& o) {
-                       const Shape w = c.shape(o.w);
-                       c.matrix("w", o.w, w.rows, c.width(o.x));
-                       c.that(o.used > 0 && o.used <= w.rows,
-                              "experts used must be between 1 and the experts there are");
-                       c.slot("ids", o.ids, o.used);
-                       c.slot("scales", o.scales, o.used);
-                       c.vector("selection bias", o.selection_bias, w.rows);
-                   },
-                   [&](const ExpertLinear& o) {
-                       const Shape w = c.shape(o.w);
-                       c.slot("x", o.x, w.cols * (o.per_expert ? o.used : 1));
-                       c.slot("y", o.y, w.rows * (o.scales ? 1 : o.used));
-                       c.slot("ids", o.ids, o.used);
-                       if (o.scales) c.slot("scales", o.scales, o.used);
-                   },
-                   [&](const SelectRows& o) {
-                       c.slot("y", o.y, c.width(o.x));
-                       c.that(o.y && plan.slot(o.y).of_outputs, "y must be a slot of outputs");
-                   },
-                   [&](const LinearGroup& o) {
-                       c.that(o.count >= 1 && o.count <= o.parts.size(), "a group has 1 to 3 parts");
-                       c.vector("gain", o.norm.gain, c.width(o.x));
-                       for (uint32_t i = 0; i < o.count && i < o.parts.size(); ++i) {
-                           c.matrix("w", o.parts[i].w, c.width(o.parts[i].y), c.width(o.x));
-                           c.vector("bias", o.parts[i].bias, c.width(o.parts[i].y));
-                       }
-                   },
-                   [&](const Gated& o) {
-                       c.matrix("gate", o.gate, c.width(o.y), c.width(o.x));
-                       c.matrix("up", o.up, c.width(o.y), c.width(o.x));
-                       c.vector("gain", o.norm.gain, c.width(o.x));
-                   },
-                   [&](const RopeStore& o) {
-                       check_heads(c, o.shape, plan.cache, o.layer);
-                       c.slot("q", o.q, uint64_t(o.shape.heads) * o.shape.head_dim);
-                       c.slot("k", o.k, uint64_t(o.shape.kv_heads) * o.shape.head_dim);
-                       c.slot("v", o.v, uint64_t(o.shape.kv_heads) * o.shape.head_dim);
-                       c.vector("q norm", o.q_norm.gain, o.shape.head_dim);
-                       c.vector("k norm", o.k_norm.gain, o.shape.head_dim);
-                       c.that(o.rope < plan.ropes.size(), "no such rope");
-                       c.that(o.rope >= plan.ropes.size() ||
-                                  plan.ropes[o.rope].inverse_frequency.size() * 2 <= o.shape.head_dim,
-                              "the rope turns more dimensions than a head has");
-                   },
-                   [&](const ExpertGated& o) {
-                       const Shape w = c.shape(o.gate);
-                       c.matrix("up", o.up, w.rows, w.cols, w.count);
-                       c.slot("x", o.x, w.cols);
-                       c.slot("ids", o.ids, o.used);
-                       c.slot("y", o.y, w.rows * o.used);
-                   },
-               },
-               op);
+    std::visit([&](const auto& o) { check_op(c, o); }, op);
     return c.status();
 }
 

@@ -137,7 +137,7 @@ void measure(const Setup& setup, const Format& format, Isa isa, size_t x_rows) {
     std::byte* x = allocate(x_rows * stride);
     std::vector<float> row(cols);
     for (float& value : row) value = float(random() % 2001) / 1000.0f - 1.0f;
-    for (size_t t = 0; t < x_rows; ++t) kernel.prepare(row.data(), cols, x + t * stride);
+    for (size_t t = 0; t < x_rows; ++t) kernel.prepare(row.data(), cols, x, t, x_rows);
     auto* y = reinterpret_cast<float*>(allocate(x_rows * setup.rows * sizeof(float)));
 
     const double operations = 2.0 * double(setup.rows) * double(cols) * double(x_rows);
@@ -149,7 +149,7 @@ void measure(const Setup& setup, const Format& format, Isa isa, size_t x_rows) {
         kernel.multiply(w, begin, end, x, stride, x_rows, y, setup.rows, false);
     });
     const double prepare =
-        best_seconds(1, turns, [&](unsigned, int) { kernel.prepare(row.data(), cols, x); });
+        best_seconds(1, turns, [&](unsigned, int) { kernel.prepare(row.data(), cols, x, 0, x_rows); });
     const double bytes = double(matrix.bytes());
     fmt::print(
         "{:8} {:8} {:4} rows  {:9.3f} ms  {:7.2f} GB/s {:4.0f} %  {:8.1f} GOP/s {:4.0f} %  prepare {:.2f} "

@@ -7,6 +7,6 @@
 
 namespace redline::cpu {
 
-constexpr AttentionKernels kAttentionAvx2{kv_store, attend, combine};
+constexpr AttentionKernels kAttentionAvx2{kv_store, attend, combine, float_activations};
 
 }  // namespace redline::cpu

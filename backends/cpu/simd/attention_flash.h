@@ -36,9 +36,9 @@ struct Span {
 
 struct Tile {
     uint64_t first;  // key, a multiple of 16
-    size_t keys;     // up to kTile
-    Span seen;       // by any query
-    bool uniform;    // every query sees just these
+    size_t keys;
+    Span seen;     // by any query
+    bool uniform;  // every query sees just these
     bool last;
 
     Span clip(KeyRange range) const {
@@ -84,12 +84,18 @@ public:
     Block(const Attend& work, uint32_t first_row, uint32_t rows);
     void run();
 
-private:
+protected:
     uint32_t row_of(size_t query) const { return first_row_ + static_cast<uint32_t>(query / work_.group); }
     size_t chunk_queries(size_t begin) const { return smaller(chunk_, queries_ - begin); }
     Span seen_by(const Tile& tile, size_t query) const {
         return tile.uniform ? tile.seen : tile.clip(visible_keys(work_, row_of(query)));
     }
+    // Calls work(Tile) for all keys that any query sees, so many at a time.
+    template <typename Work>
+    void for_each_tile(size_t tile_keys, Work work) const;
+    void finish(size_t query) const;
+
+private:
     // What any query of a chunk sees.
     Span seen_by_chunk(const Tile& tile, size_t begin) const {
         return {seen_by(tile, begin).lo, seen_by(tile, begin + chunk_queries(begin) - 1).hi};
@@ -115,9 +121,9 @@ private:
                     const typename Element::Type* all_values);
     void sum_direct_group(const Tile& tile, const ValueTile<CachedInt8>& values, size_t group);
     void sum_panel(const Tile& tile, size_t dim, size_t panel_dims);
-    void finish(size_t query) const;
     void write_out(size_t query, float scale, float* out) const;
 
+protected:
     const Attend& work_;
     KvLayout cache_;
     uint32_t first_row_;
@@ -141,18 +147,24 @@ inline Block::Block(const Attend& work, uint32_t first_row, uint32_t rows)
     chunk_ = (queries_ + chunks - 1) / chunks;
 }
 
-inline void Block::run() {
-    load_queries();
+template <typename Work>
+inline void Block::for_each_tile(size_t tile_keys, Work work) const {
     const uint32_t last_row = row_of(queries_ - 1);
     KeyRange seen{visible_keys(work_, first_row_).begin, visible_keys(work_, last_row).end};
     if (seen.begin >= seen.end) seen = {0, 0};
-    for (uint64_t key = seen.begin / kKeyBlock * kKeyBlock; key < seen.end; key += kTile) {
+    for (uint64_t key = seen.begin / kKeyBlock * kKeyBlock; key < seen.end; key += tile_keys) {
         const uint64_t left = seen.end - key;
-        Tile tile{key, static_cast<size_t>(left < kTile ? left : kTile), {}, false, left <= kTile};
+        Tile tile{
+            key, static_cast<size_t>(left < tile_keys ? left : tile_keys), {}, false, left <= tile_keys};
         tile.seen = tile.clip(seen);
         tile.uniform = tile.clip(visible_keys(work_, first_row_)) == tile.clip(visible_keys(work_, last_row));
-        add_tile(tile);
+        work(tile);
     }
+}
+
+inline void Block::run() {
+    load_queries();
+    for_each_tile(kTile, [this](const Tile& tile) { add_tile(tile); });
     for (size_t i = 0; i < queries_; ++i) finish(i);
 }
 
@@ -329,6 +341,10 @@ inline void Block::finish(size_t query) const {
         write_out(query, final_scale(state.maximum, state.total, sink),
                   work_.out + row * work_.out_stride + head * dims_);
     }
+}
+
+inline Activations float_activations(size_t, uint32_t) {
+    return Activations::f32;
 }
 
 inline void attend(const Attend& work) {

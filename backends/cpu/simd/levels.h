@@ -7,6 +7,7 @@ namespace redline::cpu {
 
 extern const AttentionKernels kAttentionAvx2;
 extern const AttentionKernels kAttentionAvx512;
+extern const AttentionKernels kAttentionAmx;
 extern const VectorKernels kVectorAvx2;
 extern const VectorKernels kVectorAvx512;
 

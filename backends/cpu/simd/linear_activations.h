@@ -17,8 +17,8 @@ RL_ALWAYS_INLINE inline size_t odd_lines(size_t bytes) {
     return odd_lines(cols * sizeof(float));
 }
 
-[[maybe_unused]] void prepare_f32(const float* x, size_t cols, std::byte* out) {
-    __builtin_memcpy(out, x, cols * sizeof(float));
+[[maybe_unused]] void prepare_f32(const float* x, size_t cols, std::byte* set, size_t row, size_t) {
+    __builtin_memcpy(set + row * f32_bytes(cols), x, cols * sizeof(float));
 }
 
 [[maybe_unused]] size_t int8_bytes(size_t cols) {
@@ -59,8 +59,8 @@ RL_ALWAYS_INLINE inline void quantize(const float* x, Int8Block& out) {
     out.unused = 0;
 }
 
-[[maybe_unused]] void prepare_int8(const float* x, size_t cols, std::byte* out) {
-    auto* block = reinterpret_cast<Int8Block*>(out);
+[[maybe_unused]] void prepare_int8(const float* x, size_t cols, std::byte* set, size_t row, size_t) {
+    auto* block = reinterpret_cast<Int8Block*>(set + row * int8_bytes(cols));
     for (; cols >= 32; cols -= 32, x += 32) quantize(x, *block++);
 }
 

@@ -3,6 +3,7 @@
 
 // GCC 12 takes the undefined operands inside its own AVX-512 intrinsics for ours.
 #if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
 #include <immintrin.h>
