@@ -95,7 +95,7 @@ public:
           has_halfs_(plan.cache.type != CacheType::f32) {}
 
     Precision precision(uint64_t rows) const override {
-        return by_matrices(rows) ? Precision::bf16_activations : Precision::f32;
+        return by_matrices(rows) ? Precision::f16_operands : Precision::f32;
     }
 
     uint64_t scratch(const Plan& plan) const override {
