@@ -15,7 +15,16 @@ constexpr uint32_t kTileWaves = kTileThreads / kWave;
 constexpr uint32_t kWavesDown = kTileWaves > 1 ? 2 : 1;  // over tokens; the others stand over rows
 constexpr uint32_t kWavesAcross = kTileWaves / kWavesDown;
 
-// One unit of a weight between being read and being decoded.
+template <uint32_t kCount>
+struct WordsOf {
+    using Type = Words2;
+};
+template <>
+struct WordsOf<4> {
+    using Type = Words4;
+};
+
+// One unit of a weight between being read and being decoded. In words: arrays of halfs would go to memory.
 template <typename F, bool kFloats = F::kFloats>
 struct UnitAhead {
     uint32_t words[8];
@@ -40,14 +49,25 @@ struct UnitAhead {
 };
 template <typename F>
 struct UnitAhead<F, true> {
-    typename F::Four fours[8];
+    static constexpr uint32_t kWords = sizeof(typename F::Four) / 4;  // of four elements
+    uint32_t raw[8 * kWords];
     RL_DEVICE void read(const Matrix& w, size_t unit) {
+        using Some = typename WordsOf<kWords>::Type;
         RL_UNROLL
-        for (uint32_t k = 0; k < 8; ++k) fours[k] = load<typename F::Four>(w.data, unit * 8 + k);
+        for (uint32_t k = 0; k < 8; ++k) {
+            const auto four = load<Some>(w.data, unit * 8 + k);
+            RL_UNROLL
+            for (uint32_t i = 0; i < kWords; ++i) raw[k * kWords + i] = four.d[i];
+        }
+    }
+    RL_DEVICE float value(uint32_t k, uint32_t i) const {
+        if constexpr (kWords == 4)
+            return F::value(raw[k * 4 + i]);
+        else
+            return F::value(uint16_t(raw[k * 2 + i / 2] >> (i % 2 * 16)));
     }
     RL_DEVICE Words2 halfs(uint32_t k) const {
-        const auto value = [&](uint32_t i) { return F::value(fours[k].d[i]); };
-        return {{half_pair(value(0), value(2)), half_pair(value(1), value(3))}};
+        return {{half_pair(value(k, 0), value(k, 2)), half_pair(value(k, 1), value(k, 3))}};
     }
 };
 
@@ -85,6 +105,9 @@ template <typename F, typename S, bool kGated, typename Args, typename RowOf>
 RL_DEVICE void read_tile(const Args& a, const TilePlace& at, uint32_t column, RowOf x_row,
                          TileAhead<F, S>& ahead) {
     const uint32_t units = a.cols / 32;
+    // With floats a choice between members of `at` would keep it in memory on AMD.
+    [[maybe_unused]] const uint64_t w_at = uint64_t(at.w.data), up_at = uint64_t(at.up.data),
+                                    w_units = at.w.units, up_units = at.up.units;
     RL_UNROLL
     for (uint32_t n = 0; n < S::kUnitsEach; ++n) {
         const uint32_t i = lesser(n * kTileThreads + thread_index(), S::kUnits - 1), r = i / 2;
@@ -92,8 +115,16 @@ RL_DEVICE void read_tile(const Args& a, const TilePlace& at, uint32_t column, Ro
         const uint32_t within = kGated ? r / 32 * 16 + r % 16 : r;
         const size_t row = at.matrix_row + lesser(at.first_row + within, at.rows - 1);
         const bool of_up = kGated && r / 16 % 2 == 1;
-        ahead.w[n].read({of_up ? at.up.data : at.w.data, of_up ? at.up.units : at.w.units},
-                        row * units + unit);
+        if constexpr (F::kFloats && kGated) {
+            const uint64_t up_mask = of_up ? ~uint64_t(0) : 0;
+            const auto choose = [&](uint64_t gate, uint64_t up) { return gate ^ ((gate ^ up) & up_mask); };
+            ahead.w[n].read(
+                {reinterpret_cast<const uint8_t*>(choose(w_at, up_at)), choose(w_units, up_units)},
+                row * units + unit);
+        } else {
+            ahead.w[n].read({of_up ? at.up.data : at.w.data, of_up ? at.up.units : at.w.units},
+                            row * units + unit);
+        }
     }
     RL_UNROLL
     for (uint32_t n = 0; n < S::kChunksEach; ++n) {
@@ -181,7 +212,7 @@ RL_DEVICE void compute_tile(const Args& a, const TilePlace& at, RowOf x_row, Put
         sync_block();
         // After the last it reads that again.
         read_tile<F, S, kGated>(a, at, column + kDepth < a.cols ? column + kDepth : column, x_row, ahead);
-        multiply_tile<S, F::kFloats || kGated>(w_tile, x_tile, across, down, sums);
+        multiply_tile<S, F::kCrowded || kGated>(w_tile, x_tile, across, down, sums);
     }
     each_result<S, kGated>(at, across, down, sums, put);
 }

@@ -22,6 +22,7 @@ struct Quantized {
     static constexpr bool kSigned = kSignedCodes;
     static constexpr int kBias = kBiasOfCodes;
     static constexpr bool kOffset = kHasOffset;
+    static constexpr bool kCrowded = false;         // fills the registers of some targets
     static constexpr uint32_t kCodeBytes = kBytes;  // of a unit in its first plane
 };
 
@@ -29,6 +30,7 @@ struct Quantized {
 template <typename Format, typename Bits>
 struct Floats {
     static constexpr bool kFloats = true;
+    static constexpr bool kCrowded = true;
     struct alignas(sizeof(Bits) * 4) Four {
         Bits d[4];
     };
