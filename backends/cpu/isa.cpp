@@ -77,7 +77,8 @@ Isa detect() {
     if (!avx2 || (states & kYmm) != kYmm) return Isa::portable;
     const bool avx512 = has(seven.ebx, {16, 17, 30, 31}) && has(seven.ecx, {11});  // F DQ BW VL, VNNI
     if (!avx512 || (states & kZmm) != kZmm) return Isa::avx2;
-    const bool amx = has(seven.edx, {22, 24}) && has(seven_one.eax, {5});  // AMX-BF16 AMX-TILE, AVX512-BF16
+    // AMX-BF16 AMX-TILE, AVX512-BF16, AVX512-VBMI
+    const bool amx = has(seven.edx, {22, 24}) && has(seven_one.eax, {5}) && has(seven.ecx, {1});
     if (!amx || (states & kTiles) != kTiles || !request_tiles()) return Isa::avx512;
     return Isa::amx;
 }

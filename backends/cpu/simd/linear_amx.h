@@ -64,24 +64,43 @@ RL_ALWAYS_INLINE inline void load_config(size_t pass_rows) {
     _tile_loadconfig(&config);
 }
 
+// Which bytes of four columns of 16 rows (row by row) make tile rows: for each pair of columns those of rows
+// 0 to 7 and of rows 8 to 15, in the low byte of 32 bits each.
+struct PairBytes {
+    alignas(64) uint8_t at[4][64];
+
+    constexpr PairBytes() : at() {
+        for (int q = 0; q < 4; ++q)
+            for (int lane = 0; lane < 16; ++lane)
+                at[q][4 * lane] = uint8_t((q % 2 * 8 + lane / 2) * 4 + q / 2 * 2 + lane % 2);
+    }
+};
+
+// A factor of each of 16 rows, twice in a row: for rows 0 to 7 and for rows 8 to 15.
+struct RowPairs {
+    __m512 half[2];
+
+    RL_ALWAYS_INLINE explicit RowPairs(__m512 rows) {
+        const __m512i low = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
+        half[0] = _mm512_permutexvar_ps(low, rows);
+        half[1] = _mm512_permutexvar_ps(_mm512_add_epi32(low, _mm512_set1_epi32(8)), rows);
+    }
+};
+
 // Four columns of 16 rows as two vectors of pairs: w * code + base, rounded to bfloat16.
-RL_ALWAYS_INLINE inline void store_pairs(__m512i codes, __m512 w, __m512 base, uint16_t* out) {
-    const __m512i low = _mm512_set1_epi32(0xFF);
-    const __m512i bytes[4] = {
-        _mm512_and_si512(codes, low), _mm512_and_si512(_mm512_srli_epi32(codes, 8), low),
-        _mm512_and_si512(_mm512_srli_epi32(codes, 16), low), _mm512_srli_epi32(codes, 24)};
-    __m512 values[4];
-    for (int i = 0; i < 4; ++i) values[i] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(bytes[i]), w, base);
-    // The conversion of two vectors leaves one after the other; a tile wants their elements in turn.
-    alignas(64) static constexpr uint16_t kInTurn[32] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,
-                                                         21, 6,  22, 7,  23, 8,  24, 9,  25, 10, 26,
-                                                         11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
-    const __m512i order = _mm512_load_si512(kInTurn);
-    for (int i = 0; i < 2; ++i) {
-        const __m512bh both = _mm512_cvtne2ps_pbh(values[2 * i + 1], values[2 * i]);
-        __m512i words;
-        __builtin_memcpy(&words, &both, sizeof words);
-        _mm512_store_si512(out + 32 * i, _mm512_permutexvar_epi16(order, words));
+RL_ALWAYS_INLINE inline void store_pairs(__m512i codes, const RowPairs& w, const RowPairs& base,
+                                         uint16_t* out) {
+    static constexpr PairBytes kBytes;
+    constexpr __mmask64 kLowBytes = 0x1111111111111111;
+    for (int pair = 0; pair < 2; ++pair) {
+        __m512 values[2];
+        for (int i = 0; i < 2; ++i) {
+            const __m512i at = _mm512_load_si512(kBytes.at[2 * pair + i]);
+            const __m512i bytes = _mm512_maskz_permutexvar_epi8(kLowBytes, at, codes);
+            values[i] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(bytes), w.half[i], base.half[i]);
+        }
+        const __m512bh both = _mm512_cvtne2ps_pbh(values[1], values[0]);
+        __builtin_memcpy(out + 32 * pair, &both, sizeof both);
     }
 }
 
@@ -96,9 +115,9 @@ inline void decode_tiles(const uint8_t* block, size_t cols, uint16_t* out) {
         const size_t step = smaller(kStepCols, cols - c);
         unpacked.fill(block + c / F::kBlock * F::kBytes, step / F::kBlock);
         for (size_t g = 0; g < step / F::kGroup; ++g) {
-            const __m512 w = unpacked.w[g];
-            const __m512 base =
-                F::kMins ? unpacked.m[F::kMins ? g : 0] : _mm512_mul_ps(w, _mm512_set1_ps(-128.0f));
+            const RowPairs w(unpacked.w[g]);
+            const RowPairs base(F::kMins ? unpacked.m[F::kMins ? g : 0]
+                                         : _mm512_mul_ps(unpacked.w[g], _mm512_set1_ps(-128.0f)));
             constexpr size_t kQuads = F::kGroup / 4;
             for (size_t j = 0; j < kQuads; ++j) {
                 const size_t col = c + g * F::kGroup + 4 * j;
@@ -127,12 +146,15 @@ struct Ahead {
     const uint8_t* w;    // of two panels: some lines of what is decoded next
     size_t panel_bytes;
     size_t w_lines;
+    const float* sums;  // of the next pair of panels: 256 bytes per step
 
     RL_ALWAYS_INLINE static void line(const void* p) {
         _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T1);
     }
     RL_ALWAYS_INLINE void fetch(size_t step) const {
         for (size_t i = 0; i < 4; ++i) line(x + step * 256 + i * 64);
+        for (size_t i = 0; i < 4; ++i)
+            _mm_prefetch(reinterpret_cast<const char*>(sums + step * 64 + i * 16), _MM_HINT_T0);
         if (step < w_lines) {
             line(w + step * 64);
             line(w + panel_bytes + step * 64);
@@ -164,22 +186,35 @@ RL_ALWAYS_INLINE inline void multiply_tiles(const uint16_t* w, size_t steps, con
         if (kHalves == 2) _tile_loadd(2, from.tile(1, 0), from.stride_bytes());
         if (kHalves == 2) _tile_loadd(3, from.tile(1, 1), from.stride_bytes());
     }
+    // Each operand is loaded as soon as its predecessor was used for the last time, for the tile unit does
+    // not rename its registers. Weights come from the second-level cache, and are not to displace the
+    // activations in the first.
     const std::byte* x = pass.x;
-    for (size_t k = 0; k < steps; ++k, w += 2 * kTileValues, x += pass.step()) {
+    _tile_stream_loadd(6, w, 64);
+    _tile_loadd(4, x, 64);
+    if (kHalves == 2) _tile_loadd(5, x + kTile * 64, 64);
+    _tile_stream_loadd(7, w + kTileValues, 64);
+    for (size_t k = 0; k + 1 < steps; ++k) {
+        w += 2 * kTileValues;
+        x += pass.step();
         ahead.fetch(k);
-        // Weights come from the second-level cache, and are not to displace the activations in the first.
-        _tile_stream_loadd(6, w, 64);
-        _tile_loadd(4, x, 64);
         _tile_dpbf16ps(0, 4, 6);
-        if (kHalves == 2) _tile_loadd(5, x + kTile * 64, 64);
         if (kHalves == 2) _tile_dpbf16ps(2, 5, 6);
-        _tile_stream_loadd(7, w + kTileValues, 64);
+        _tile_stream_loadd(6, w, 64);
         _tile_dpbf16ps(1, 4, 7);
+        _tile_loadd(4, x, 64);
         if (kHalves == 2) _tile_dpbf16ps(3, 5, 7);
+        if (kHalves == 2) _tile_loadd(5, x + kTile * 64, 64);
+        _tile_stream_loadd(7, w + kTileValues, 64);
     }
+    ahead.fetch(steps - 1);
+    _tile_dpbf16ps(0, 4, 6);
+    if (kHalves == 2) _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(1, 4, 7);
+    if (kHalves == 2) _tile_dpbf16ps(3, 5, 7);
     _tile_stored(0, to.tile(0, 0), to.stride_bytes());
-    _tile_stored(1, to.tile(0, 1), to.stride_bytes());
     if (kHalves == 2) _tile_stored(2, to.tile(1, 0), to.stride_bytes());
+    _tile_stored(1, to.tile(0, 1), to.stride_bytes());
     if (kHalves == 2) _tile_stored(3, to.tile(1, 1), to.stride_bytes());
 }
 
@@ -238,6 +273,7 @@ RL_ALWAYS_INLINE inline void multiply_pass(const PanelView& w, const Cut& cut, c
     for (size_t p = cut.panel_begin; p < cut.panel_end; p += 2) {
         const size_t pair = (p - cut.panel_begin) / 2, panels = smaller(2, cut.panel_end - p);
         const Sums own{pass_sums[pair], 2 * kTile};
+        ahead.sums = pass_sums[pair + 1];
         // An odd last panel has a stale neighbour, whose result is not used.
         const bool direct = cut.last && !y.accumulate && panels == 2 && w.rows_in(p + 1) == kPanelRows;
         const Sums from{cut.first ? nullptr : own.at, own.stride};
@@ -273,7 +309,7 @@ inline void multiply_block(const PanelView& w, size_t panel_begin, size_t panel_
             const PassView pass = set.pass(i, c);
             const Ahead ahead{set.x + (i + 1) * set.pass_bytes + c / kTileCols * 64 * kRowStep,
                               w_next + w_lines * (i - pass_begin) / passes * 64, w.panel_bytes,
-                              w_lines / passes + 1};
+                              w_lines / passes + 1, nullptr};
             if (pass.rows < kRowStep) load_config(pass.rows);
             multiply_pass(w, cut, pass, ahead, scratch, scratch.sums[i - pass_begin],
                           {to.y + i * kRowStep * to.stride, to.stride, to.accumulate});
