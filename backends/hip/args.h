@@ -75,21 +75,32 @@ struct DotPart {
     uint32_t rows;
 };
 
-// Products in int8. The grid's blocks quantize one row by themselves, or several were prepared.
+// Where a launch leaves its row of results in int8 for the one that takes it, as kernels/row.h lays it out.
+struct HandOver {
+    void* row;          // null: nowhere
+    const float* gain;  // of the norm of who takes it; null: no norm
+    uint32_t units;     // of the row
+};
+constexpr uint32_t kHandedUnitBytes = 56;
+
+// Products in int8. The grid's blocks take or quantize one row, or several were prepared.
 struct DotArgs {
     const Step* step;
-    DotPart parts[3];      // of a gated kernel the second is `up`
-    uint32_t begin[3];     // the first row of each among the rows of all; of those not there beyond all
-    uint32_t rows;         // of all
-    const float* x;        // (tokens, cols)
-    const void* prepared;  // (tokens, cols / 32) of kDotUnitBytes
-    const float* gain;     // null: no norm
+    DotPart parts[3];   // of a gated kernel the second is `up`
+    uint32_t begin[3];  // the first row of each among the rows of all; of those not there beyond all
+    uint32_t rows;      // of all
+    const float* x;     // (tokens, cols)
+    // (tokens, cols / 32) of kDotUnitBytes, or a row that was left; null: blocks make it.
+    const void* prepared;
+    const float* gain;  // null: no norm
     float eps;
     uint32_t cols;
     uint32_t first_token;
     uint32_t of_outputs;
     uint32_t accumulate;
     uint32_t act;
+    HandOver hand;    // one row only
+    uint32_t second;  // of kernels of two formats: the first row of the second
 };
 constexpr uint32_t kDotUnitBytes = 48;  // codes of 32 activations, their scale and sums
 
@@ -254,6 +265,7 @@ struct AttentionArgs {
     uint32_t first_row;  // of the step, for long steps cut into several launches
     float scale;
     float softcap;
+    HandOver hand;  // one row only
 };
 
 }  // namespace redline::hip::args

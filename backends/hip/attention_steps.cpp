@@ -106,6 +106,8 @@ public:
         }
     }
 
+    bool gives(const Plan&) const override { return op_.shape.head_dim % 32 == 0; }
+
     Status launch(Launcher& launcher, const View& view) const override {
         const HeadShape& s = op_.shape;
         const Shape shape = this->shape(view.plan, view.rows);
@@ -123,6 +125,7 @@ public:
         args.splits = shape.splits;
         args.scale = op_.scale;
         args.softcap = op_.softcap;
+        args.hand = view.hand_over();
         for (uint32_t first = 0; first < view.rows; first += shape.rows) {
             const uint32_t rows = std::min(shape.rows, view.rows - first);
             args.first_row = first;

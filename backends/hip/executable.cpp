@@ -31,6 +31,7 @@ Status HipExecutable::allocate(Memory& memory) {
     for (const auto& kernel : bound_.kernels)
         scratch = std::max(scratch, static_cast<const HipKernel&>(*kernel).scratch(plan));
     const uint64_t inputs = input_layout(plan.max_rows).bytes;
+    RL_TRY(allocate_handed(memory));
     arena_ = RL_TRY(memory.allocate(plan.arena_bytes, Use::scratch, "activations"));
     scratch_ = RL_TRY(memory.allocate(scratch, Use::scratch, "scratch"));
     step_ = RL_TRY(memory.allocate(inputs, Use::scratch, "step inputs"));
@@ -77,9 +78,16 @@ View HipExecutable::view_of(uint32_t rows, const InputLayout& inputs) const {
     return view;
 }
 
+Status HipExecutable::launch_one(Launcher& launcher, const View& view, size_t index) const {
+    const auto& kernel = static_cast<const HipKernel&>(*bound_.kernels[index]);
+    if (view.rows > 1) return kernel.launch(launcher, view);
+    View own = view;
+    own.handing = handing_[index];
+    return kernel.launch(launcher, own);
+}
+
 Status HipExecutable::launch_all(Launcher& launcher, const View& view) const {
-    for (const auto& kernel : bound_.kernels)
-        RL_TRY(static_cast<const HipKernel&>(*kernel).launch(launcher, view));
+    for (size_t i = 0; i < bound_.kernels.size(); ++i) RL_TRY(launch_one(launcher, view, i));
     return {};
 }
 
@@ -183,7 +191,7 @@ Status HipExecutable::traced_step(const StepParams& params, const View& view, si
     const Plan& plan = bound_.plan;
     Launcher launcher(device_, Launcher::Mode::run, params.cancel);
     const auto begin = std::chrono::steady_clock::now();
-    RL_TRY(static_cast<const HipKernel&>(*bound_.kernels[index]).launch(launcher, view));
+    RL_TRY(launch_one(launcher, view, index));
     RL_TRY(device_.synchronize("running a step"));
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     const Op& op = plan.steps[index].op;

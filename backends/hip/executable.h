@@ -7,8 +7,18 @@
 #include "weights.h"
 
 #include <map>
+#include <optional>
 
 namespace redline::hip {
+
+// Of a step of one row: a product takes its activations in int8 as the kernel that computed them left them,
+// instead of quantizing them in each block.
+struct Handing {
+    const std::byte* take = nullptr;
+    std::byte* give = nullptr;
+    Norm norm;           // of who takes what is given
+    uint32_t units = 0;  // that are given
+};
 
 // What kernels see while they are launched.
 struct View {
@@ -21,6 +31,7 @@ struct View {
     std::byte* scratch = nullptr;
     const args::Step* step = nullptr;
     std::vector<const float*> ropes;
+    Handing handing = {};  // of the kernel that is launched
 
     uint32_t rows_of(Slot s) const { return plan.slot(s).of_outputs ? outputs : rows; }
     uint32_t of_outputs(Slot s) const { return plan.slot(s).of_outputs; }
@@ -28,6 +39,8 @@ struct View {
     float* slot(Slot s) const { return reinterpret_cast<float*>(arena + plan.slot(s).offset); }
     int32_t* ids(Slot s) const { return reinterpret_cast<int32_t*>(arena + plan.slot(s).offset); }
     float* scratch_at(uint64_t offset) const { return reinterpret_cast<float*>(scratch + offset); }
+    // Where the kernel leaves its row, if it does.
+    args::HandOver hand_over() const;
     // A vector, or null where the op has none.
     const float* vector(Weight w) const {
         return w ? reinterpret_cast<const float*>(weights[w].buffer.data()) : nullptr;
@@ -37,6 +50,14 @@ struct View {
 class HipKernel : public Kernel {
 public:
     virtual Status launch(Launcher& launcher, const View& view) const = 0;
+    // What of one row it could take.
+    struct Taken {
+        Slot x;
+        Norm norm;
+    };
+    virtual std::optional<Taken> takes(const Plan&) const { return {}; }
+    // Whether it could leave one row of the only slot that it writes.
+    virtual bool gives(const Plan&) const { return false; }
     // Of the scratch that kernels share, in bytes.
     virtual uint64_t scratch(const Plan&) const { return 0; }
     Precision precision(uint64_t) const override { return Precision::f32; }
@@ -74,9 +95,11 @@ private:
     HipExecutable(BoundPlan bound, const HipWeights& weights, const HipCache& cache, Device& device,
                   Record mode);
     Status allocate(Memory& memory);
+    Status allocate_handed(Memory& memory);
     uint32_t row_class(uint32_t rows) const;
     InputLayout input_layout(uint32_t rows) const;
     View view_of(uint32_t rows, const InputLayout& inputs) const;
+    Status launch_one(Launcher& launcher, const View& view, size_t index) const;
     Status launch_all(Launcher& launcher, const View& view) const;
     Result<GraphExec> graph(const View& view);
     void write_inputs(const StepParams& params, const InputLayout& inputs, std::byte* to) const;
@@ -92,6 +115,8 @@ private:
     Device& device_;
     Memory* memory_ = nullptr;  // for traces
     Record mode_;
+    std::vector<Handing> handing_;  // by kernel
+    Buffer handed_;
     Buffer arena_;
     Buffer scratch_;
     Buffer step_;

@@ -7,9 +7,11 @@ namespace redline::hip {
 
 namespace {
 
-constexpr uint32_t kRowsPerWave = 2;       // share each load of the activations; as kernels/ has it
-constexpr uint32_t kTile = 64;             // of linear_tile, both ways
-constexpr uint32_t kDotBlocksPerUnit = 4;  // more would only prepare activations more often
+constexpr uint32_t kRowsPerWave = 2;  // share each load of the activations; as kernels/ has it
+constexpr uint32_t kGroup = 16;       // results of a block at a time; as kernels/dot.h has it
+constexpr uint32_t kTile = 64;        // of linear_tile, both ways
+constexpr uint32_t kDotThreadsPerUnit =
+    1024;  // that fit at a time; more would only take over the row more often
 
 struct Part {
     Weight w;
@@ -128,30 +130,37 @@ Status launch_matrices(Launcher& launcher, const View& view, const Tiled& p, con
     });
 }
 
-args::DotArgs dot_args(const View& view, std::span<const Part> parts, const Activations& x, bool accumulate) {
+args::DotArgs dot_args(const View& view, std::span<const Part> parts, const Activations& x, Path path,
+                       bool accumulate) {
     args::DotArgs args = {};
     args.rows = set_parts(view, parts, 1, args);
     args.step = view.step;
     args.x = x.raw();
-    args.prepared = x.prepared();
+    args.prepared = path == Path::dot_own ? view.handing.take : x.prepared();
+    args.hand = view.hand_over();
     args.gain = view.vector(x.norm().gain);
     args.eps = x.norm().eps;
     args.accumulate = accumulate;
     return args;
 }
 
-// `kernel`: "linear_dot". All rows of a step of few in one launch.
+// `kernel`: "linear_dot"; `other`: "_q6_k" where some matrices are of that format. All rows of a step of few
+// in one launch.
 Status launch_dots(Launcher& launcher, const std::string& kernel, const std::string& module,
-                   const args::DotArgs& args, uint32_t rows, Path path, uint32_t rows_per_wave) {
+                   const args::DotArgs& args, uint32_t rows, Path path, uint32_t rows_per_wave,
+                   const char* other = "") {
     const Device& device = launcher.device();
     const bool own = path == Path::dot_own;
     Launch shape;
     shape.threads = device.report().dot_threads();
-    shape.x = blocks_for(args.rows, uint64_t(rows_per_wave) * (shape.threads / device.report().wave()));
-    if (own) shape.x = std::min(shape.x, std::max(64u, device.report().multiprocessors * kDotBlocksPerUnit));
+    shape.x = blocks_for(args.rows,
+                         own ? kGroup : uint64_t(rows_per_wave) * (shape.threads / device.report().wave()));
+    if (own)
+        shape.x = std::min(
+            shape.x, std::max(64u, device.report().multiprocessors * kDotThreadsPerUnit / shape.threads));
     shape.shared = own ? own_bytes(args.cols) : 0;
     const std::string tokens = own ? "own" : std::to_string(std::max(2u, power_of_two(rows)));
-    return launcher.launch(module, fmt::format("{}_{}_{}", kernel, tokens, module), shape, args);
+    return launcher.launch(module, fmt::format("{}_{}_{}{}", kernel, tokens, module, other), shape, args);
 }
 
 class ProductKernel : public HipKernel {
@@ -170,6 +179,16 @@ public:
 
     uint64_t scratch(const Plan& plan) const override { return Activations::scratch(plan, x_); }
 
+    std::optional<Taken> takes(const Plan&) const override {
+        for (const Tensor& tensor : tensors_)
+            if (path_of(*tensor.format, tensor.shape.cols, 1) != Path::dot_own) return {};
+        return Taken{x_, norm_};
+    }
+    bool gives(const Plan&) const override {
+        const Tensor& tensor = tensors_.front();
+        return tensors_.size() == 1 && path_of(*tensor.format, tensor.shape.cols, 1) == Path::dot_own;
+    }
+
     Status launch(Launcher& launcher, const View& view) const override {
         const uint32_t rows = view.rows_of(x_);
         std::vector<Path> paths;
@@ -177,6 +196,7 @@ public:
             paths.push_back(path_of(*tensor.format, tensor.shape.cols, rows));
         Activations x(x_, norm_);
         RL_TRY(x.prepare(launcher, view, paths));
+        if (paired(rows, paths)) return launch_pair(launcher, view, x);
         for (size_t i = 0; i < parts_.size();) {
             // Matrices of one format share a launch, but for those in f32.
             const bool alone = paths[i] == Path::floats || paths[i] == Path::tiles;
@@ -189,6 +209,22 @@ public:
     }
 
 private:
+    // The last part's format differs, and a kernel knows both: Q6_K beside Q4_K or Q5_K.
+    bool paired(uint32_t rows, std::span<const Path> paths) const {
+        if (rows != 1 || tensors_.size() < 2) return false;
+        for (size_t i = 0; i < tensors_.size(); ++i)
+            if (paths[i] != Path::dot_own || tensors_[i].shape.rows % kGroup != 0) return false;
+        const std::string_view first = tensors_.front().format->name;
+        for (size_t i = 0; i + 1 < tensors_.size(); ++i)
+            if (tensors_[i].format->name != first) return false;
+        return (first == "Q4_K" || first == "Q5_K") && tensors_.back().format->name == "Q6_K";
+    }
+    Status launch_pair(Launcher& launcher, const View& view, const Activations& x) const {
+        args::DotArgs args = dot_args(view, parts_, x, Path::dot_own, accumulate_);
+        args.second = args.begin[parts_.size() - 1];
+        const std::string module = module_of(view, parts_[0].w);
+        return launch_dots(launcher, "linear_dot", module, args, 1, Path::dot_own, kRowsPerWave, "_q6_k");
+    }
     Status launch_parts(Launcher& launcher, const View& view, const Activations& x,
                         std::span<const Part> parts, Path path, uint32_t rows) const {
         const std::string module = module_of(view, parts[0].w);
@@ -199,8 +235,8 @@ private:
             return path == Path::tiles ? launch_tiles(launcher, module, args, rows)
                                        : launch_vector(launcher, module, args, power_of_two(rows));
         }
-        return launch_dots(launcher, "linear_dot", module, dot_args(view, parts, x, accumulate_), rows, path,
-                           path == Path::dot_own ? 1 : kRowsPerWave);
+        return launch_dots(launcher, "linear_dot", module, dot_args(view, parts, x, path, accumulate_), rows,
+                           path, kRowsPerWave);
     }
 
     Slot x_;
@@ -221,6 +257,12 @@ public:
         return Activations::scratch(plan, op_.x) + aligned(plan.slot_bytes(op_.y));
     }
 
+    std::optional<Taken> takes(const Plan&) const override {
+        if (path(1) != Path::dot_own) return {};
+        return Taken{op_.x, op_.norm};
+    }
+    bool gives(const Plan&) const override { return path(1) == Path::dot_own; }
+
     Status launch(Launcher& launcher, const View& view) const override {
         const uint32_t rows = view.rows_of(op_.y);
         const Path way = path(rows);
@@ -230,7 +272,7 @@ public:
         const std::string module = module_of(view, op_.gate);
         if (way == Path::floats || way == Path::tiles) return launch_apart(launcher, view, x, parts, way);
         if (way == Path::matrices) return launch_matrices(launcher, view, {parts, true, op_.act}, x, rows);
-        args::DotArgs args = dot_args(view, parts, x, false);
+        args::DotArgs args = dot_args(view, parts, x, way, false);
         args.rows = args.parts[0].rows;
         args.act = uint32_t(op_.act);
         return launch_dots(launcher, "gated_dot", module, args, rows, way, 1);

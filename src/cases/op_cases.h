@@ -70,6 +70,50 @@ inline OpCase gated_case(const Format& format, Act act, bool norm, uint32_t rows
     return c;
 }
 
+// The products of an attention in a mix of formats: the last differs.
+inline OpCase mixed_group_case(const Format& first, const Format& last, uint32_t rows) {
+    OpCase c;
+    c.name = fmt::format("linear_group {} twice and {} rows {}", first.name, last.name, rows);
+    c.rows = rows;
+    c.declare = [=, &first, &last](Fixture& f) -> OpCase::Build {
+        const Weight x = f.input(512), gain = f.vector(512), bias = f.vector(48);
+        const Weight a = f.matrix(first, 48, 512), b = f.matrix(first, 48, 512), v = f.matrix(last, 48, 512);
+        return [=](PlanBuilder& p) {
+            const auto parts = p.group(p.embed(x), {{{a}, {b}, {v, bias}}}, {gain, 1e-6f});
+            p.append(Add{parts[0], parts[2]});
+            p.append(Add{parts[1], parts[2]});
+            return parts[2];
+        };
+    };
+    return c;
+}
+
+// Products one behind the other as in a layer: backends may hand activations from one to the next in their
+// own form.
+inline OpCase layer_case(const Format& format, uint32_t rows) {
+    OpCase c;
+    c.name = fmt::format("layer {} rows {}", format.name, rows);
+    c.rows = rows;
+    c.declare = [=, &format](Fixture& f) -> OpCase::Build {
+        const Weight x0 = f.input(256), h0 = f.input(512), gain = f.vector(256), next_gain = f.vector(256);
+        const Weight out = f.matrix(format, 256, 512), gate = f.matrix(format, 512, 256),
+                     up = f.matrix(format, 512, 256);
+        const Weight down = f.matrix(format, 256, 512), bias = f.vector(256), q = f.matrix(format, 48, 256),
+                     k = f.matrix(format, 48, 256), v = f.matrix(format, 48, 256);
+        return [=](PlanBuilder& p) {
+            const Slot x = p.embed(x0);
+            p.append(Linear{p.embed(h0), out, x, {}, {}, true});
+            const Slot h = p.gated(x, gate, up, Act::silu, {gain, 1e-5f});
+            p.append(Linear{h, down, x, {}, bias, true});
+            const auto parts = p.group(x, {{{q}, {k}, {v}}}, {next_gain, 1e-5f});
+            p.append(Add{parts[0], parts[1]});
+            p.append(Add{parts[2], parts[1]});
+            return parts[1];
+        };
+    };
+    return c;
+}
+
 struct AttentionFlags {
     bool half_split = false, norms = false, sinks = false;
     uint32_t window = 0;
@@ -99,6 +143,24 @@ inline OpCase attention_case(HeadShape s, uint32_t rows, uint64_t position, Atte
             const Slot y = p.slot(s.heads * s.head_dim);
             const float scale = 0.3f / std::sqrt(float(s.head_dim));
             p.append(Attention{qs, y, 0, s, scale, flags.softcap, flags.window, sinks});
+            return y;
+        };
+    };
+    return c;
+}
+
+// Its results go through a product.
+inline OpCase attention_product_case(HeadShape s, const Format& format, uint64_t position, bool norm) {
+    OpCase c = attention_case(s, 1, position, {});
+    c.name += fmt::format(" into {}{}", format.name, norm ? " norm" : "");
+    c.declare = [=, &format, attention = c.declare](Fixture& f) -> OpCase::Build {
+        const uint32_t width = s.heads * s.head_dim;
+        const OpCase::Build build = attention(f);
+        const Weight w = f.matrix(format, 40, width);
+        const Norm fused = norm ? Norm{f.vector(width), 1e-5f} : Norm{};
+        return [=](PlanBuilder& p) {
+            const Slot y = p.slot(40);
+            p.append(Linear{build(p), w, y, fused});
             return y;
         };
     };
@@ -220,6 +282,17 @@ inline std::vector<OpCase> op_cases() {
         cases.push_back(group_case(q4k, *find_format("Q6_K"), rows));
         cases.push_back(group_case(f32, *find_format("BF16"), rows));
     }
+    for (const uint32_t rows : {1u, 3u}) {
+        cases.push_back(mixed_group_case(q4k, *find_format("Q6_K"), rows));
+        cases.push_back(mixed_group_case(*find_format("Q5_K"), *find_format("Q6_K"), rows));
+        for (const char* name : {"Q4_K", "Q6_K", "Q8_0", "Q4_0", "Q2_K"})
+            cases.push_back(layer_case(*find_format(name), rows));
+    }
+    for (const uint64_t position : {0u, 300u})
+        for (const bool norm : {false, true}) {
+            cases.push_back(attention_product_case({4, 2, 64}, q4k, position, norm));
+            cases.push_back(attention_product_case({12, 1, 32}, q8, position, norm));
+        }
     // Several tiles of matrix kernels each way, the last ones not full.
     for (const Format* format : {&q8, find_format("F16")})
         cases.push_back(linear_case(*format, 150, 300, 352, {true, true, true}));

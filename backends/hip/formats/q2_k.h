@@ -6,7 +6,8 @@
 
 namespace redline::hip {
 
-struct q2_k : Quantized<false, 0, true, 8> {
+struct q2_k : Quantized<false, 0, true> {
+    static constexpr bool kHalves = true;
     RL_DEVICE static void codes(const Matrix& w, size_t unit, uint32_t (&words)[8]) {
         const auto q = load<Words2>(w.data, unit);
         RL_UNROLL

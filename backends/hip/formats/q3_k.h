@@ -6,7 +6,8 @@
 
 namespace redline::hip {
 
-struct q3_k : Quantized<false, 4, false, 8> {
+struct q3_k : Quantized<false, 4, false> {
+    static constexpr bool kHalves = true;
     // Scale j of 16: low four bits in the nibbles of bytes 0..7, high two in the bit pairs of bytes 8..11.
     RL_DEVICE static int32_t sub_scale(uint32_t a, uint32_t b, uint32_t c, uint32_t j) {
         const uint32_t i = j % 8, low = (byte_of(i < 4 ? a : b, i % 4) >> (j / 8 * 4)) & 15u;

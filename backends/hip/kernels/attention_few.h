@@ -4,6 +4,7 @@
 
 #include "kernels/attention_parts.h"
 #include "kernels/cache.h"
+#include "kernels/row.h"
 
 namespace redline::hip {
 
@@ -40,6 +41,7 @@ struct FewShared {
         float corrections[kQueries];
     } waves[kFewWaves];
     alignas(16) float sums[more_of(kFewWaves * kQueries * kDims, 4 * kFewThreads)];
+    alignas(16) float results[kQueries * kDims];
     SoftmaxParts<kQueries, kFewSplits> parts;
     uint32_t last;
 };
@@ -268,7 +270,7 @@ RL_DEVICE void merge_waves(const args::AttentionArgs& a, const Queries& which, u
         const size_t query = size_t(row) * a.heads + head;
         const float top = shared.parts.top(i, kFewWaves), total = shared.parts.total(i, kFewWaves);
         if (used == 1) {
-            a.y[query * dims + d] = sum * result_factor(a, head, top, total);
+            a.y[query * dims + d] = shared.results[i * dims + d] = sum * result_factor(a, head, top, total);
             continue;
         }
         partial_values(a, query, block_index().x)[d] = sum;
@@ -315,9 +317,16 @@ RL_DEVICE void attention_few(const args::AttentionArgs& a) {
     attend_keys<C>(a, which, keys, state, shared);
     leave_sums(state, shared);
     merge_waves(a, which, rows, keys.used, shared);
-    if (keys.used == 1 || !is_last_split(a, keys.used, shared.last)) return;
-    merge_splits(a, which, rows, keys.used, kFewThreads, shared.parts,
-                 reinterpret_cast<Float4*>(shared.sums));
+    if (keys.used > 1) {
+        if (!is_last_split(a, keys.used, shared.last)) return;
+        merge_splits(a, which, rows, keys.used, kFewThreads, shared.parts,
+                     reinterpret_cast<Float4*>(shared.sums), shared.results);
+    }
+    if (!a.hand.row) return;
+    sync_block();
+    const uint32_t heads = lesser(kQueries, which.group - which.first), dims = a.cache.head_dim;
+    leave_halves<kFewThreads>(a.hand, shared.results, which.head(0) * dims / kHalfUnit,
+                              heads * dims / kHalfUnit);
 }
 
 }  // namespace redline::hip

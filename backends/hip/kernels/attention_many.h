@@ -393,7 +393,7 @@ RL_DEVICE void attention_many(const args::AttentionArgs& a) {
                           states[t]);
     if (range.used == 1 || !is_last_split(a, range.used, shared.last)) return;
     // There are more dimensions than threads: no room is needed.
-    merge_splits(a, which, rows, range.used, kManyThreads, shared.parts, nullptr);
+    merge_splits(a, which, rows, range.used, kManyThreads, shared.parts, nullptr, nullptr);
 }
 
 }  // namespace redline::hip

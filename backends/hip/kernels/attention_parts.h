@@ -155,10 +155,11 @@ RL_DEVICE Float4 sum_splits(const args::AttentionArgs& a, const SoftmaxParts<kQu
 
 // Adds up what the splits of a block's queries left in `partials`, four dimensions per thread. Where there
 // are threads to spare, several take turns at the splits; they meet in `room`, which has four floats for
-// each.
+// each. Every query's dimensions go to `results` as well, if there is one.
 template <uint32_t kQueries, uint32_t kMostParts>
 RL_DEVICE void merge_splits(const args::AttentionArgs& a, const Queries& which, uint32_t rows, uint32_t used,
-                            uint32_t threads, SoftmaxParts<kQueries, kMostParts>& parts, Float4* room) {
+                            uint32_t threads, SoftmaxParts<kQueries, kMostParts>& parts, Float4* room,
+                            float* results) {
     const uint32_t dims = a.cache.head_dim, fours = partial_stride(a) / 4, all = kQueries * fours;
     const uint32_t turns = all < threads ? threads / all : 1;
     const auto query = [&](uint32_t i) {
@@ -178,7 +179,10 @@ RL_DEVICE void merge_splits(const args::AttentionArgs& a, const Queries& which, 
         const uint32_t i = t / fours, d = t % fours * 4, head = which.head(i);
         if (which.row(i) >= rows) return;
         const float factor = result_factor(a, head, parts.top(i, used), parts.total(i, used));
-        for (uint32_t e = 0; e < 4 && d + e < dims; ++e) a.y[query(i) * dims + d + e] = sums.d[e] * factor;
+        for (uint32_t e = 0; e < 4 && d + e < dims; ++e) {
+            a.y[query(i) * dims + d + e] = sums.d[e] * factor;
+            if (results) results[i * dims + d + e] = sums.d[e] * factor;
+        }
     };
     const uint32_t own = thread_index();
     if (turns == 1) {

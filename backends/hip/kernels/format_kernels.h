@@ -11,12 +11,12 @@
     RL_KERNEL(128, linear_##tokens##_##format, args::LinearArgs) { \
         linear_vec<format, tokens>(args);                          \
     }
-#define RL_DOT_KERNELS(format, suffix, tokens, own)                         \
-    RL_KERNEL(kDotThreads, linear_dot_##suffix##_##format, args::DotArgs) { \
-        linear_dot<format, (own ? 1 : 2), tokens, own>(args);               \
+#define RL_DOT_KERNELS(format, tokens)                                      \
+    RL_KERNEL(kDotThreads, linear_dot_##tokens##_##format, args::DotArgs) { \
+        linear_dot<format, tokens>(args);                                   \
     }                                                                       \
-    RL_KERNEL(kDotThreads, gated_dot_##suffix##_##format, args::DotArgs) {  \
-        gated_dot<format, tokens, own>(args);                               \
+    RL_KERNEL(kDotThreads, gated_dot_##tokens##_##format, args::DotArgs) {  \
+        gated_dot<format, tokens>(args);                                    \
     }
 
 // What all formats have; sums in f32 of activations in f32.
@@ -55,21 +55,26 @@
         expert_matrix<format, 128, 64, true>(args);                                        \
     }
 
-#define RL_QUANTIZED_KERNELS(format)                                      \
-    namespace redline::hip {                                              \
-    RL_COMMON_KERNELS(format)                                             \
-    RL_DOT_KERNELS(format, own, 1, true)                                  \
-    RL_DOT_KERNELS(format, 2, 2, false)                                   \
-    RL_DOT_KERNELS(format, 4, 4, false)                                   \
-    RL_DOT_KERNELS(format, 8, 8, false)                                   \
-    RL_MATRIX_KERNELS(format)                                             \
-    RL_EXPERT_MATRIX_KERNELS(format)                                      \
-    RL_KERNEL(kDotThreads, expert_dot_##format, args::ExpertArgs) {       \
-        expert_dot<format>(args);                                         \
-    }                                                                     \
-    RL_KERNEL(kDotThreads, expert_gated_dot_##format, args::ExpertArgs) { \
-        expert_gated_dot<format>(args);                                   \
-    }                                                                     \
+#define RL_QUANTIZED_KERNELS(format)                                          \
+    namespace redline::hip {                                                  \
+    RL_COMMON_KERNELS(format)                                                 \
+    RL_DENSE_KERNEL(kDotThreads, 2, linear_dot_own_##format, args::DotArgs) { \
+        each_own_row<format>(args, LinearRows{args});                         \
+    }                                                                         \
+    RL_DENSE_KERNEL(kDotThreads, 2, gated_dot_own_##format, args::DotArgs) {  \
+        each_own_row<format>(args, GatedRows{args});                          \
+    }                                                                         \
+    RL_DOT_KERNELS(format, 2)                                                 \
+    RL_DOT_KERNELS(format, 4)                                                 \
+    RL_DOT_KERNELS(format, 8)                                                 \
+    RL_MATRIX_KERNELS(format)                                                 \
+    RL_EXPERT_MATRIX_KERNELS(format)                                          \
+    RL_KERNEL(kDotThreads, expert_dot_##format, args::ExpertArgs) {           \
+        expert_dot<format>(args);                                             \
+    }                                                                         \
+    RL_KERNEL(kDotThreads, expert_gated_dot_##format, args::ExpertArgs) {     \
+        expert_gated_dot<format>(args);                                       \
+    }                                                                         \
     }
 
 #define RL_FLOAT_KERNELS(format)                             \
@@ -82,4 +87,12 @@
     }                                                        \
     RL_MATRIX_KERNELS(format)                                \
     RL_EXPERT_MATRIX_KERNELS(format)                         \
+    }
+
+// A second format beside the first, as mixes of K formats have it in an attention's products.
+#define RL_PAIR_KERNEL(format, other)                                                   \
+    namespace redline::hip {                                                            \
+    RL_DENSE_KERNEL(kDotThreads, 2, linear_dot_own_##format##_##other, args::DotArgs) { \
+        each_own_row<format, LinearRows, other>(args, LinearRows{args});                \
+    }                                                                                   \
     }

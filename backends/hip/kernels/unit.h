@@ -16,14 +16,14 @@ struct UnitScales {
 
 // A format adds codes(w, unit, words), word k holding the codes of elements 4k .. 4k + 3, and scales(w,
 // unit).
-template <bool kSignedCodes, int kBiasOfCodes, bool kHasOffset, uint32_t kBytes = 16>
+template <bool kSignedCodes, int kBiasOfCodes, bool kHasOffset>
 struct Quantized {
     static constexpr bool kFloats = false;
     static constexpr bool kSigned = kSignedCodes;
     static constexpr int kBias = kBiasOfCodes;
     static constexpr bool kOffset = kHasOffset;
-    static constexpr bool kCrowded = false;         // fills the registers of some targets
-    static constexpr uint32_t kCodeBytes = kBytes;  // of a unit in its first plane
+    static constexpr bool kHalves = false;   // scales differ between the halves of a unit
+    static constexpr bool kCrowded = false;  // fills the registers of some targets
 };
 
 // A format adds value(bits).

@@ -35,7 +35,8 @@ RL_KERNEL(128, prepare_dots, PrepareArgs) {
     const float* x = args.x + size_t(row) * args.cols;
     const float scale = args.gain ? norm_scale<kThreads>(x, units, args.eps, parts) : 1.0f;
     auto* to = static_cast<Words4*>(args.to) + size_t(row) * units * 3;
-    quantize_units<kThreads>(x, args.gain, scale, units, to, to + 1, reinterpret_cast<Float4*>(to + 2), 3);
+    quantize_halves<kThreads>(x, args.gain, scale, 0, 2 * units, to, to + 1,
+                              reinterpret_cast<Float4*>(to + 2), 3);
 }
 
 // Rows as halfs, normed where there is a gain, each times a power of two that keeps it in range: the largest

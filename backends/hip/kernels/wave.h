@@ -136,13 +136,12 @@ RL_DEVICE T wave_fold(T value, Fold fold) {
     return value;
 }
 // The same over kShare neighbouring lanes.
-constexpr uint32_t kShare = 8;
+constexpr uint32_t kShare = 4;
 template <typename T, typename Fold>
 RL_DEVICE T share_fold(T value, Fold fold) {
     const auto with = [&](uint32_t other) { value = fold(value, __builtin_bit_cast(T, other)); };
     with(dpp<0xB1>(__builtin_bit_cast(uint32_t, value)));
     with(dpp<0x4E>(__builtin_bit_cast(uint32_t, value)));
-    with(dpp<0x141>(__builtin_bit_cast(uint32_t, value)));
     return value;
 }
 // sum + the four products of signed bytes.
@@ -163,7 +162,6 @@ RL_DEVICE float small_float(int32_t value) {
     return float(value);
 }
 // Asks for the line at `address` to be brought near.
-RL_DEVICE void prefetch(const void*) {}
 // Of at least 1e-30; good to a few units in the last place.
 RL_DEVICE float fast_inverse(float x) {
     return __builtin_amdgcn_rcpf(x);
@@ -255,10 +253,10 @@ RL_DEVICE T wave_fold(T value, Fold fold) {
     for (int bit = 1; bit < 32; bit *= 2) value = fold(value, __shfl_xor_sync(0xFFFFFFFFu, value, bit));
     return value;
 }
-constexpr uint32_t kShare = 8;
+constexpr uint32_t kShare = 4;
 template <typename T, typename Fold>
 RL_DEVICE T share_fold(T value, Fold fold) {
-    for (int bit = 1; bit < 8; bit *= 2) value = fold(value, __shfl_xor_sync(0xFFFFFFFFu, value, bit));
+    for (int bit = 1; bit < 4; bit *= 2) value = fold(value, __shfl_xor_sync(0xFFFFFFFFu, value, bit));
     return value;
 }
 RL_DEVICE int32_t dot4(uint32_t a, uint32_t b, int32_t sum) {
@@ -272,9 +270,6 @@ RL_DEVICE float dot_value(int32_t sum) {
 }
 RL_DEVICE float small_float(int32_t value) {
     return dot_value(kDotStart + value);
-}
-RL_DEVICE void prefetch(const void* address) {
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(address)));
 }
 RL_DEVICE float fast_inverse(float x) {
     return __fdividef(1.0f, x);
@@ -360,7 +355,6 @@ RL_DEVICE float dot_value(int32_t sum) {
 RL_DEVICE float small_float(int32_t value) {
     return float(value);
 }
-RL_DEVICE void prefetch(const void*) {}
 RL_DEVICE float fast_inverse(float x) {
     return 1.0f / x;
 }
