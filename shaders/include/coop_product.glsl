@@ -2,9 +2,16 @@
 // columns is read while the present one is multiplied. Needs args.cols % 32 == 0. Wants coop.glsl, halves[] and, with
 // rows and tokens counted from the tile's first: weight_row(r), a row in the weight's buffer; x_row(n, t), a row of the
 // activations, asked for word n of this invocation; and put(r, t, sum). All rows must exist, those past the end too.
+// PAIRED: the lower half of the tile's rows are of the first matrix, the upper half of the second, and what comes of
+// rows r and BM / 2 + r goes to put(r, t, sum, other sum).
 shared uvec4 w_tile[BM * STRIDE];
 shared uvec4 x_tile[BN * STRIDE];
 shared float results[ACROSS * DOWN * TM * TN];
+#ifdef PAIRED
+const uint PAIR = 2;
+#else
+const uint PAIR = 1;
+#endif
 
 // What one invocation holds of the tile that comes next.
 struct Ahead {
@@ -18,8 +25,14 @@ void fetch(uint column, out Ahead ahead) {
     const uint units = args.cols / 32u;
     [[unroll]] for (uint n = 0; n < W_EACH; ++n) {
         const uint i = min(n * THREADS + gl_LocalInvocationID.x, W_UNITS - 1u);
-        const uint row = weight_row(i / (BK / 32u));
-        fetch_unit(0u, row * units + min(column / 32u + i % (BK / 32u), units - 1u), ahead.w[n]);
+        const uint unit = weight_row(i / (BK / 32u)) * units + min(column / 32u + i % (BK / 32u), units - 1u);
+#ifdef PAIRED
+        // Alike for all of a subgroup.
+        if (i >= W_UNITS / 2u)
+            fetch_unit(1u, unit, ahead.w[n]);
+        else
+#endif
+            fetch_unit(0u, unit, ahead.w[n]);
     }
     [[unroll]] for (uint n = 0; n < X_EACH; ++n) {
         const uint i = min(n * THREADS + gl_LocalInvocationID.x, X_WORDS - 1u);
@@ -45,6 +58,15 @@ void store(uint column, Ahead ahead) {
     }
 }
 
+// First row in the tile of a subgroup's matrix i.
+uint matrix_row(uint across, uint i) {
+#ifdef PAIRED
+    return i < FM / 2u ? (across * (FM / 2u) + i) * TM : BM / 2u + (across * (FM / 2u) + i - FM / 2u) * TM;
+#else
+    return (across * FM + i) * TM;
+#endif
+}
+
 void tile_product() {
     const uint across = gl_SubgroupID % ACROSS, down = gl_SubgroupID / ACROSS;
     coopmat<float, gl_ScopeSubgroup, TM, TN, gl_MatrixUseAccumulator> sums[MATRICES_EACH];
@@ -60,7 +82,7 @@ void tile_product() {
         [[unroll]] for (uint k = 0; k < BK; k += TK) {
             coopmat<float16_t, gl_ScopeSubgroup, TM, TK, gl_MatrixUseA> w[FM];
             [[unroll]] for (uint i = 0; i < FM; ++i)
-                coopMatLoad(w[i], w_tile, (across * FM + i) * TM * STRIDE + k / 8u, STRIDE,
+                coopMatLoad(w[i], w_tile, matrix_row(across, i) * STRIDE + k / 8u, STRIDE,
                             gl_CooperativeMatrixLayoutRowMajor);
             [[unroll]] for (uint j = 0; j < FN; ++j) {
                 coopmat<float16_t, gl_ScopeSubgroup, TK, TN, gl_MatrixUseB> x;
@@ -77,16 +99,27 @@ void tile_product() {
     // Every loop here has a constant count: were one left as a loop, NVIDIA's compiler would index `sums` by a variable,
     // keep them in memory, and multiply ten times slower.
     const uint own = gl_SubgroupID * TM * TN;
-    [[unroll]] for (uint i = 0; i < FM; ++i)
+    [[unroll]] for (uint i = 0; i < FM / PAIR; ++i)
         [[unroll]] for (uint j = 0; j < FN; ++j) {
-            coopMatStore(sums[i * FN + j], results, own, TM, gl_CooperativeMatrixLayoutColumnMajor);
-            subgroupMemoryBarrierShared();
-            subgroupBarrier();
-            [[unroll]] for (uint n = 0; n < TM * TN / SUBGROUP; ++n) {
-                const uint e = n * SUBGROUP + gl_SubgroupInvocationID;
-                put((across * FM + i) * TM + e % TM, (down * FN + j) * TN + e / TM, results[own + e]);
+            float first[TM * TN / SUBGROUP];
+            [[unroll]] for (uint p = 0; p < PAIR; ++p) {
+                coopMatStore(sums[(i + p * (FM / PAIR)) * FN + j], results, own, TM, gl_CooperativeMatrixLayoutColumnMajor);
+                subgroupMemoryBarrierShared();
+                subgroupBarrier();
+                [[unroll]] for (uint n = 0; n < TM * TN / SUBGROUP; ++n) {
+                    const uint e = n * SUBGROUP + gl_SubgroupInvocationID;
+                    const uint r = matrix_row(across, i) + e % TM, t = (down * FN + j) * TN + e / TM;
+#ifdef PAIRED
+                    if (p == 0u)
+                        first[n] = results[own + e];
+                    else
+                        put(r, t, first[n], results[own + e]);
+#else
+                    put(r, t, results[own + e]);
+#endif
+                }
+                subgroupMemoryBarrierShared();
+                subgroupBarrier();
             }
-            subgroupMemoryBarrierShared();
-            subgroupBarrier();
         }
 }
