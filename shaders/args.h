@@ -72,6 +72,7 @@ struct AttentionArgs {
     uint has_sinks;
     float scale;
     float softcap;
+    uint first_stat;  // attention.comp: element of the partial results behind their sums
 };
 
 struct LinearArgs {
