@@ -89,7 +89,10 @@ public:
         const bool dots = by_dots(device_, tensor_);
         const PlacedWeight& w = view.weight(op_.w);
         const Shape& shape = tensor_.shape;
-        const std::vector<uint32_t> constants = {kThreads, uint32_t(shape.cols)};
+        const uint32_t threads = dots ? own_threads(device_) : kThreads, places = places_at_once();
+        const uint32_t rows_of_x = op_.per_expert ? places : 1;
+        const std::vector<uint32_t> constants = {threads, uint32_t(shape.cols) * rows_of_x, places,
+                                                 uint32_t(shape.cols / 32), device_.subgroup()};
         for (size_t i = 0; i < w.parts.size(); ++i) {
             if (i > 0 && op_.scales) recorder.barrier();  // each part adds to the same sums
             args::ExpertArgs push = expert_args(w, w.parts[i], shape, op_.used);
@@ -100,7 +103,7 @@ public:
                 {fmt::format("expert_{}.{}", dots ? "dot" : "vec", w.layout->name), 6, 1, constants},
                 {w.parts[i].buffer, view.slot(op_.x), view.slot(op_.y), view.step, view.slot(op_.ids),
                  op_.scales ? view.slot(op_.scales) : view.step},
-                push, {vector_groups(shape.rows, 1, recorder.device()), entries},
+                push, {vector_groups(shape.rows, 1, device_, threads), entries},
                 2.0 * double(view.rows) * op_.used * double(shape.rows) * double(shape.cols)));
         }
         return {};
@@ -108,6 +111,15 @@ public:
 
 private:
     ExpertProduct product() const { return {op_.x, op_.ids, op_.used, op_.per_expert, tensor_.shape}; }
+
+    // Experts of a row that expert_dot multiplies and sums at once: as many as their activations find room.
+    uint32_t places_at_once() const {
+        uint32_t places = op_.scales ? op_.used : 1;
+        while (places > 1 && (op_.used % places != 0 ||
+                              (op_.per_expert && !fits_shared(device_, tensor_.shape.cols * places))))
+            --places;
+        return places;
+    }
 
     // Rows of the weight whose products are made before they are summed.
     uint32_t partial_rows(uint64_t rows) const {
@@ -162,7 +174,8 @@ public:
         const bool dots = by_dots(device_, tensor_);
         const PlacedWeight &gate = view.weight(op_.gate), &up = view.weight(op_.up);
         const Shape& shape = tensor_.shape;
-        const std::vector<uint32_t> constants = {kThreads, uint32_t(shape.cols)};
+        const uint32_t threads = dots ? own_threads(device_) : kThreads;
+        const std::vector<uint32_t> constants = {threads, uint32_t(shape.cols), device_.subgroup()};
         for (size_t i = 0; i < gate.parts.size(); ++i) {
             args::ExpertArgs push = expert_args(gate, gate.parts[i], shape, op_.used);
             push.act = uint32_t(op_.act);
@@ -170,7 +183,7 @@ public:
                 {fmt::format("expert_gated_{}.{}", dots ? "dot" : "vec", gate.layout->name), 5, 2, constants},
                 {gate.parts[i].buffer, up.parts[i].buffer, view.slot(op_.x), view.slot(op_.y), view.step,
                  view.slot(op_.ids)},
-                push, {vector_groups(shape.rows, 1, recorder.device()), uint64_t(view.rows) * op_.used},
+                push, {vector_groups(shape.rows, 1, device_, threads), uint64_t(view.rows) * op_.used},
                 4.0 * double(view.rows) * op_.used * double(shape.rows) * double(shape.cols)));
         }
         return {};

@@ -14,18 +14,9 @@ uint32_t rows_per_subgroup(const PlacedWeight& w) {
     return w.layout->quantized() ? 2 : 1;
 }
 constexpr uint32_t kTile = 64;  // of linear_mat, both ways
-// Kernels that prepare activations by themselves have large work-groups, and no more than fill a device:
-// others would only prepare more often. On an H100 (Llama-3.1-8B Q4_K_M, tok/s) 512 invocations give 319, 256
-// 297, 1024 288; 396 work-groups at most 312, 264 306.
-constexpr uint32_t kOwnThreads = 512;
+// No more work-groups that prepare activations by themselves than fill a device. On an H100 (Llama-3.1-8B
+// Q4_K_M, tok/s) 512 give 319, 396 312, 264 306.
 constexpr uint64_t kMostOwners = 512;
-
-// No more subgroups of a work-group than any device allows where their size is required.
-uint32_t own_threads(const Device& device) {
-    const VkPhysicalDeviceLimits& limits = device.report().limits;
-    return std::min({kOwnThreads, 32 * device.subgroup(), limits.maxComputeWorkGroupInvocations,
-                     limits.maxComputeWorkGroupSize[0]});
-}
 
 uint32_t power_of_two(uint32_t n) {
     uint32_t p = 1;
@@ -266,6 +257,13 @@ bool has_layout(const Plan& plan, Weight w) {
 }
 
 }  // namespace
+
+// No more subgroups of a work-group than any device allows where their size is required.
+uint32_t own_threads(const Device& device) {
+    const VkPhysicalDeviceLimits& limits = device.report().limits;
+    return std::min({kOwnThreads, 32 * device.subgroup(), limits.maxComputeWorkGroupInvocations,
+                     limits.maxComputeWorkGroupSize[0]});
+}
 
 uint64_t vector_groups(uint64_t rows, uint32_t per_subgroup, const Device& device, uint32_t threads) {
     const uint64_t per_group = uint64_t(per_subgroup) * std::max(1u, threads / device.subgroup());
