@@ -7,20 +7,20 @@ namespace redline::vulkan {
 
 namespace {
 
-constexpr uint32_t kMostThreads = 256;
-
 struct Cut {
     uint32_t rows, tokens, depth;
+    uint32_t threads;  // at most
 };
 
 uint32_t subgroups_of(const Device& device, const Cut& cut, const MatrixShape& shape) {
-    return std::min(kMostThreads / device.subgroup(), cut.rows / shape.m * (cut.tokens / shape.n));
+    return std::min(cut.threads / device.subgroup(), cut.rows / shape.m * (cut.tokens / shape.n));
 }
 
-// Both tiles in halfs, a result of each subgroup, and what expert_coop keeps of each token.
+// Both tiles in halfs, or a result of each subgroup in their place, and what expert_coop keeps of each token.
 uint64_t shared_bytes(const Device& device, const Cut& cut, const MatrixShape& shape) {
-    return uint64_t(cut.rows + cut.tokens) * (cut.depth / 8 + 1) * 16 +
-           uint64_t(subgroups_of(device, cut, shape)) * shape.m * shape.n * 4 + uint64_t(cut.tokens) * 8;
+    const uint64_t tiles = uint64_t(cut.rows + cut.tokens) * (cut.depth / 8 + 1) * 16,
+                   results = uint64_t(subgroups_of(device, cut, shape)) * shape.m * shape.n * 4;
+    return std::max(tiles, results) + uint64_t(cut.tokens) * 8;
 }
 
 // How many subgroups stand over rows, so that each loads the fewest matrices for its products, and with pairs
@@ -56,10 +56,10 @@ const MatrixShape* matrix_shape(const DeviceReport& report) {
 // was read without branches a depth of 32 77, 4 subgroups 84.
 Tiles coop_tiles(const Device& device, std::string shader, uint32_t most_tokens, bool paired) {
     const MatrixShape& shape = *matrix_shape(device.report());
-    Cut cut = {128, most_tokens, 64};
-    if (kMostThreads / device.subgroup() > 8 ||
+    Cut cut = {128, most_tokens, 64, 256};
+    if (cut.threads / device.subgroup() > 8 ||
         shared_bytes(device, cut, shape) > device.report().limits.maxComputeSharedMemorySize)
-        cut = {64, std::min(64u, most_tokens), 32};
+        cut = {64, std::min(64u, most_tokens), 32, 256};
     uint32_t subgroups = subgroups_of(device, cut, shape), across = 0;
     // Fewer where none would hold both matrices of a pair.
     while ((across = subgroups_across(cut, shape, subgroups, paired)) == 0) subgroups /= 2;

@@ -4,9 +4,10 @@
 // activations, asked for word n of this invocation; and put(r, t, sum). All rows must exist, those past the end too.
 // PAIRED: the lower half of the tile's rows are of the first matrix, the upper half of the second, and what comes of
 // rows r and BM / 2 + r goes to put(r, t, sum, other sum).
-shared uvec4 w_tile[BM * STRIDE];
-shared uvec4 x_tile[BN * STRIDE];
-shared float results[ACROSS * DOWN * TM * TN];
+const uint X_TILE = BM * STRIDE;                      // where the activations' tile begins
+const uint RESULT = TM * TN / 4;                      // of a subgroup's matrix of sums, in uvec4
+const uint TILES = (BM + BN) * STRIDE, RESULTS = ACROSS * DOWN * RESULT;
+shared uvec4 both_tiles[TILES > RESULTS ? TILES : RESULTS];  // both, and at the end results
 #ifdef PAIRED
 const uint PAIR = 2;
 #else
@@ -48,13 +49,13 @@ void store(uint column, Ahead ahead) {
         uvec4 decoded[4];
         unit_halves(weight_row(r) * units + min(column / 32u + u, units - 1u), ahead.w[n], decoded);
         if (W_UNITS % THREADS == 0u || i < W_UNITS)
-            [[unroll]] for (uint k = 0; k < 4; ++k) w_tile[r * STRIDE + u * 4u + k] = decoded[k];
+            [[unroll]] for (uint k = 0; k < 4; ++k) both_tiles[r * STRIDE + u * 4u + k] = decoded[k];
     }
     [[unroll]] for (uint n = 0; n < X_EACH; ++n) {
         const uint i = n * THREADS + gl_LocalInvocationID.x;
         const uint t = i / (BK / 8u), k = i % (BK / 8u);
         if (X_WORDS % THREADS == 0u || i < X_WORDS)
-            x_tile[t * STRIDE + k] = column + k * 8u < args.cols ? ahead.x[n] : uvec4(0u);
+            both_tiles[X_TILE + t * STRIDE + k] = column + k * 8u < args.cols ? ahead.x[n] : uvec4(0u);
     }
 }
 
@@ -82,11 +83,11 @@ void tile_product() {
         [[unroll]] for (uint k = 0; k < BK; k += TK) {
             coopmat<float16_t, gl_ScopeSubgroup, TM, TK, gl_MatrixUseA> w[FM];
             [[unroll]] for (uint i = 0; i < FM; ++i)
-                coopMatLoad(w[i], w_tile, matrix_row(across, i) * STRIDE + k / 8u, STRIDE,
+                coopMatLoad(w[i], both_tiles, matrix_row(across, i) * STRIDE + k / 8u, STRIDE,
                             gl_CooperativeMatrixLayoutRowMajor);
             [[unroll]] for (uint j = 0; j < FN; ++j) {
                 coopmat<float16_t, gl_ScopeSubgroup, TK, TN, gl_MatrixUseB> x;
-                coopMatLoad(x, x_tile, (down * FN + j) * TN * STRIDE + k / 8u, STRIDE,
+                coopMatLoad(x, both_tiles, X_TILE + (down * FN + j) * TN * STRIDE + k / 8u, STRIDE,
                             gl_CooperativeMatrixLayoutColumnMajor);
                 [[unroll]] for (uint i = 0; i < FM; ++i) sums[i * FN + j] = coopMatMulAdd(w[i], x, sums[i * FN + j]);
             }
@@ -98,24 +99,26 @@ void tile_product() {
     }
     // Every loop here has a constant count: were one left as a loop, NVIDIA's compiler would index `sums` by a variable,
     // keep them in memory, and multiply ten times slower.
-    const uint own = gl_SubgroupID * TM * TN;
+    const uint own = gl_SubgroupID * RESULT;
+    barrier();  // the last tiles have been multiplied
     [[unroll]] for (uint i = 0; i < FM / PAIR; ++i)
         [[unroll]] for (uint j = 0; j < FN; ++j) {
             float first[TM * TN / SUBGROUP];
             [[unroll]] for (uint p = 0; p < PAIR; ++p) {
-                coopMatStore(sums[(i + p * (FM / PAIR)) * FN + j], results, own, TM, gl_CooperativeMatrixLayoutColumnMajor);
+                coopMatStore(sums[(i + p * (FM / PAIR)) * FN + j], both_tiles, own, TM / 4u, gl_CooperativeMatrixLayoutColumnMajor);
                 subgroupMemoryBarrierShared();
                 subgroupBarrier();
                 [[unroll]] for (uint n = 0; n < TM * TN / SUBGROUP; ++n) {
                     const uint e = n * SUBGROUP + gl_SubgroupInvocationID;
+                    const float sum = uintBitsToFloat(both_tiles[own + e / 4u][e % 4u]);
                     const uint r = matrix_row(across, i) + e % TM, t = (down * FN + j) * TN + e / TM;
 #ifdef PAIRED
                     if (p == 0u)
-                        first[n] = results[own + e];
+                        first[n] = sum;
                     else
-                        put(r, t, first[n], results[own + e]);
+                        put(r, t, first[n], sum);
 #else
-                    put(r, t, results[own + e]);
+                    put(r, t, sum);
 #endif
                 }
                 subgroupMemoryBarrierShared();
