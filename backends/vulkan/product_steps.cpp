@@ -18,12 +18,6 @@ constexpr uint32_t kTile = 64;  // of linear_mat, both ways
 // Q4_K_M, tok/s) 512 give 319, 396 312, 264 306.
 constexpr uint64_t kMostOwners = 512;
 
-uint32_t power_of_two(uint32_t n) {
-    uint32_t p = 1;
-    while (p < n) p *= 2;
-    return p;
-}
-
 args::LinearArgs linear_args(const PlacedWeight& w, const WeightPart& part, const Product& p,
                              const Norm& norm) {
     args::LinearArgs push = {};
@@ -87,11 +81,15 @@ Status record_part(Recorder& recorder, const View& view, const Product& p, const
     const Binding bias = view.vector(p.bias, view.step);
     Groups groups = {vector_groups(part.rows, rows_per_subgroup(w), recorder.device()),
                      (p.rows + tokens - 1) / tokens};
-    if (path == Path::floats)
-        return recorder.dispatch(
-            {fmt::format("linear_vec.{}", w.layout->name), 5, 1, {kThreads, rows_per_subgroup(w), tokens}},
-            {part.buffer, x.floats(), p.y, view.step, bias}, linear_args(w, part, p, {}), groups);
-    const bool own = path == Path::dot_own;
+    const bool own = path == Path::dot_own || path == Path::floats_own;
+    const Binding gain = view.vector(x.norm().gain, view.step);
+    if (path == Path::floats || path == Path::floats_own)
+        return recorder.dispatch({fmt::format("linear_vec.{}", w.layout->name),
+                                  6,
+                                  1,
+                                  {kThreads, rows_per_subgroup(w), tokens, own && x.norm()}},
+                                 {part.buffer, own ? x.raw() : x.floats(), p.y, view.step, bias, gain},
+                                 linear_args(w, part, p, own ? x.norm() : Norm{}), groups);
     const uint32_t threads = own ? own_threads(recorder.device()) : kThreads;
     if (own)
         groups.x =
@@ -100,8 +98,7 @@ Status record_part(Recorder& recorder, const View& view, const Product& p, const
                               6,
                               1,
                               {threads, rows_per_subgroup(w), tokens, own, uint32_t(w.cols)}},
-                             {part.buffer, own ? x.raw() : x.prepared(), p.y, view.step, bias,
-                              view.vector(x.norm().gain, view.step)},
+                             {part.buffer, own ? x.raw() : x.prepared(), p.y, view.step, bias, gain},
                              linear_args(w, part, p, own ? x.norm() : Norm{}), groups);
 }
 
@@ -184,28 +181,32 @@ private:
         const uint32_t tokens = power_of_two(view.rows);
         Product product{op_.gate, view.slot(op_.y), view.rows};
         product.stride = view.width(op_.y);
-        const bool own = way == Path::dot_own;
+        const bool own = way == Path::dot_own || way == Path::floats_own;
+        const Binding gain = view.vector(op_.norm.gain, view.step);
         for (size_t i = 0; i < gate.parts.size(); ++i) {
             args::LinearArgs push = linear_args(gate, gate.parts[i], product, own ? x.norm() : Norm{});
             push.act = uint32_t(op_.act);
             Groups groups = {vector_groups(gate.parts[i].rows, 1, device_),
                              (view.rows + tokens - 1) / tokens};
-            const uint32_t threads = own ? own_threads(device_) : kThreads;
-            if (own) groups.x = std::min(vector_groups(gate.parts[i].rows, 1, device_, threads), kMostOwners);
-            if (way == Path::floats)
-                RL_TRY(recorder.dispatch(
-                    {fmt::format("gated_vec.{}", gate.layout->name), 4, 2, {kThreads, 1, tokens}},
-                    {gate.parts[i].buffer, up.parts[i].buffer, x.floats(), product.y, view.step}, push,
-                    groups));
+            const uint32_t threads = way == Path::dot_own ? own_threads(device_) : kThreads;
+            if (way == Path::dot_own)
+                groups.x = std::min(vector_groups(gate.parts[i].rows, 1, device_, threads), kMostOwners);
+            if (way == Path::floats || way == Path::floats_own)
+                RL_TRY(recorder.dispatch({fmt::format("gated_vec.{}", gate.layout->name),
+                                          5,
+                                          2,
+                                          {kThreads, 1, tokens, own && op_.norm}},
+                                         {gate.parts[i].buffer, up.parts[i].buffer,
+                                          own ? x.raw() : x.floats(), product.y, view.step, gain},
+                                         push, groups));
             else
-                RL_TRY(
-                    recorder.dispatch({fmt::format("gated_dot.{}", gate.layout->name),
-                                       5,
-                                       2,
-                                       {threads, 1, tokens, own, uint32_t(gate.cols)}},
-                                      {gate.parts[i].buffer, up.parts[i].buffer, own ? x.raw() : x.prepared(),
-                                       product.y, view.step, view.vector(op_.norm.gain, view.step)},
-                                      push, groups));
+                RL_TRY(recorder.dispatch({fmt::format("gated_dot.{}", gate.layout->name),
+                                          5,
+                                          2,
+                                          {threads, 1, tokens, own, uint32_t(gate.cols)}},
+                                         {gate.parts[i].buffer, up.parts[i].buffer,
+                                          own ? x.raw() : x.prepared(), product.y, view.step, gain},
+                                         push, groups));
         }
         return {};
     }
@@ -263,6 +264,12 @@ uint32_t own_threads(const Device& device) {
     const VkPhysicalDeviceLimits& limits = device.report().limits;
     return std::min({kOwnThreads, 32 * device.subgroup(), limits.maxComputeWorkGroupInvocations,
                      limits.maxComputeWorkGroupSize[0]});
+}
+
+uint32_t power_of_two(uint32_t n) {
+    uint32_t p = 1;
+    while (p < n) p *= 2;
+    return p;
 }
 
 uint64_t vector_groups(uint64_t rows, uint32_t per_subgroup, const Device& device, uint32_t threads) {

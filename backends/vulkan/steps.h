@@ -27,6 +27,7 @@ Status record_act_mul(Recorder& recorder, const View& view, Act act, Binding gat
 // How a product with a weight is computed.
 enum class Path : uint8_t {
     floats,        // few rows, activations in f32
+    floats_own,    // the same, weights of plain floats: normed by each subgroup itself
     dot_own,       // one row, quantized to int8 by each work-group itself
     dot_prepared,  // few rows, quantized to int8 beforehand
     tiles,         // many rows, in f32
@@ -64,7 +65,7 @@ public:
     Status prepare(Recorder& recorder, const View& view, std::span<const Path> paths);
 
     Binding floats() const { return floats_; }      // normed
-    Binding raw() const { return raw_; }            // for dot_own, which norms by itself
+    Binding raw() const { return raw_; }            // for dot_own and floats_own, which norm by themselves
     Binding prepared() const { return prepared_; }  // dot_prepared, matrices
     Binding scales() const { return scales_; }      // matrices: per row
     const Norm& norm() const { return norm_; }
@@ -88,6 +89,8 @@ struct Product {
 Status record_product(Recorder& recorder, const View& view, const Product& product, const Activations& x,
                       Path path);
 
+// The first that is not below n.
+uint32_t power_of_two(uint32_t n);
 // kOwnThreads, as far as the device goes.
 uint32_t own_threads(const Device& device);
 // Work-groups of `threads` whose subgroups own `per_subgroup` rows each.
