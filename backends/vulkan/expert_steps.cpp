@@ -19,25 +19,44 @@ public:
 
     Status record(Recorder& recorder, const View& view) const override {
         recorder.claim_scratch();
-        const Binding logits = view.scratch_at(0, uint64_t(experts_) * 4 * view.rows);
-        Product product{op_.w, logits, view.rows};
-        product.stride = experts_;
-        // The choice must not depend on how many rows are routed together: always the kernel of few rows, in
-        // f32.
-        Activations x(op_.x, {});
-        constexpr Path kWay = Path::floats;
-        RL_TRY(x.prepare(recorder, view, std::span(&kWay, 1)));
-        RL_TRY(record_product(recorder, view, product, x, kWay));
-        recorder.barrier();
-        const args::RouteArgs push = {
-            experts_, op_.used, uint32_t(op_.gating), op_.normalise, op_.selection_bias ? 1u : 0u, op_.scale};
-        return recorder.dispatch({"route", 5, 1, {recorder.device().subgroup(), experts_, op_.used}},
-                                 {logits, view.slot(op_.ids), view.slot(op_.scales), view.step,
-                                  view.vector(op_.selection_bias, view.step)},
-                                 push, {view.rows});
+        // The choice must not depend on how many rows are routed together: always the same kernel, in f32.
+        const uint32_t tokens = std::min(kFewRows, power_of_two(view.rows));
+        const uint32_t step = tokens * VulkanCache::kCounters;
+        for (uint32_t first = 0; first < view.rows; first += step) {
+            if (first > 0) recorder.barrier();  // counters are used again
+            RL_TRY(record_rows(recorder, view, first, std::min(step, view.rows - first), tokens));
+        }
+        return {};
     }
 
 private:
+    Status record_rows(Recorder& recorder, const View& view, uint32_t first, uint32_t rows,
+                       uint32_t tokens) const {
+        const PlacedWeight& w = view.weight(op_.w);
+        const uint32_t subgroup = recorder.device().subgroup();
+        args::RouteArgs push = {
+            experts_, op_.used, uint32_t(op_.gating), op_.normalise, op_.selection_bias ? 1u : 0u, op_.scale};
+        push.cols = uint32_t(w.cols);
+        push.first_token = first;
+        for (const WeightPart& part : w.parts)
+            push.groups += uint32_t(vector_groups(part.rows, 1, recorder.device()));
+        for (const WeightPart& part : w.parts) {
+            push.rows = uint32_t(part.rows);
+            push.units = w.units(part);
+            push.first_row = uint32_t(part.first);
+            RL_TRY(recorder.dispatch(
+                {fmt::format("route.{}", w.layout->name),
+                 8,
+                 1,
+                 {kThreads, tokens, experts_, op_.used, subgroup}},
+                {part.buffer, view.slot(op_.x), view.scratch_at(0, uint64_t(experts_) * 4 * view.rows),
+                 view.step, view.slot(op_.ids), view.slot(op_.scales),
+                 view.vector(op_.selection_bias, view.step), view.cache.counters()},
+                push, {vector_groups(part.rows, 1, recorder.device()), (rows + tokens - 1) / tokens}));
+        }
+        return {};
+    }
+
     Route op_;
     uint32_t experts_;
 };
