@@ -66,7 +66,7 @@ Outcome in_process(const cli::Command& what, const std::vector<std::string>& arg
     return outcome;
 }
 
-// How many of its calls can find a lost device.
+// How many of its calls can find a lost device; that depends on the time that they take, a little.
 int64_t calls_of(const cli::Command& what, const std::vector<std::string>& arguments,
                  const std::string& input = {}) {
     faults().lose({INT64_MAX});
@@ -125,11 +125,11 @@ TEST_CASE(
 
 TEST_CASE("run: a Vulkan device that is lost again soon after is an error") {
     if (!vulkan_is_there()) return;
-    const int64_t last = calls_of(cli::run_command, tiny_run()) - 4;
+    const int64_t late = calls_of(cli::run_command, tiny_run()) * 3 / 4;
     const auto alive = faults().alive();
     int again = 0, refused = 0;
     for (int64_t second = 0; again == second; ++second) {
-        faults().lose({last, second});
+        faults().lose({late, second});
         const Outcome got = in_process(cli::run_command, tiny_run());
         faults().disarm();
         CAPTURE(second);
@@ -140,7 +140,7 @@ TEST_CASE("run: a Vulkan device that is lost again soon after is an error") {
         ++again;
         CHECK(got.code == 1);
         CHECK(got.out.empty());
-        CHECK(count(got.err, "device was lost while") == 1);
+        CHECK(has(got.err, "device was lost while"));
         refused += int(count(got.err, "opened again just before"));
     }
     CHECK(again >= 3);
@@ -149,9 +149,9 @@ TEST_CASE("run: a Vulkan device that is lost again soon after is an error") {
 
 TEST_CASE("run: a Vulkan device that cannot be opened again is an error that says both") {
     if (!vulkan_is_there()) return;
-    const int64_t last = calls_of(cli::run_command, tiny_run()) - 4;
+    const int64_t late = calls_of(cli::run_command, tiny_run()) * 3 / 4;
     const auto alive = faults().alive();
-    faults().arm("", last, VK_ERROR_DEVICE_LOST, true);
+    faults().arm("", late, VK_ERROR_DEVICE_LOST, true);
     const Outcome got = in_process(cli::run_command, tiny_run());
     faults().disarm();
     CAPTURE(got.err);
@@ -168,7 +168,7 @@ TEST_CASE("chat: turns go on after a lost Vulkan device") {
     const std::string input = "hello\nagain\nand again\n";
     const int64_t calls = calls_of(cli::chat_command, talk, input);
     const Outcome unbroken = in_process(cli::chat_command, talk, input);
-    for (const int64_t after : {calls - 7, calls - 16}) {
+    for (const int64_t after : {calls / 2, calls * 3 / 4}) {
         faults().lose({after});
         const Outcome got = in_process(cli::chat_command, talk, input);
         faults().disarm();
