@@ -66,15 +66,6 @@ Outcome in_process(const cli::Command& what, const std::vector<std::string>& arg
     return outcome;
 }
 
-// How many of its calls can find a lost device; that depends on the time that they take, a little.
-int64_t calls_of(const cli::Command& what, const std::vector<std::string>& arguments,
-                 const std::string& input = {}) {
-    faults().lose({INT64_MAX});
-    const Outcome got = in_process(what, arguments, input);
-    REQUIRE_MESSAGE(got.code == 0, got.err);
-    return INT64_MAX - faults().left();
-}
-
 // Every token of its text depends on all before.
 std::vector<std::string> tiny_run() {
     return {"-m",           golden("models/llama3.gguf"),
@@ -86,6 +77,20 @@ std::vector<std::string> tiny_run() {
             "-ctk",         "f32",
             "--ignore-eos", "--json",
             "-b",           "4"};
+}
+
+// How many of the calls of tiny_run() can find a lost device. That depends on the time that they take: most
+// when kernels are compiled first.
+int64_t calls_of_run() {
+    int64_t fewest = INT64_MAX;
+    for (int run = 0; run < 2; ++run) {
+        faults().lose({INT64_MAX});
+        const Outcome got = in_process(cli::run_command, tiny_run());
+        REQUIRE_MESSAGE(got.code == 0, got.err);
+        fewest = std::min(fewest, INT64_MAX - faults().left());
+    }
+    faults().disarm();
+    return fewest;
 }
 
 }  // namespace
@@ -125,7 +130,7 @@ TEST_CASE(
 
 TEST_CASE("run: a Vulkan device that is lost again soon after is an error") {
     if (!vulkan_is_there()) return;
-    const int64_t late = calls_of(cli::run_command, tiny_run()) * 3 / 4;
+    const int64_t late = calls_of_run() * 3 / 4;
     const auto alive = faults().alive();
     int again = 0, refused = 0;
     for (int64_t second = 0; again == second; ++second) {
@@ -149,7 +154,7 @@ TEST_CASE("run: a Vulkan device that is lost again soon after is an error") {
 
 TEST_CASE("run: a Vulkan device that cannot be opened again is an error that says both") {
     if (!vulkan_is_there()) return;
-    const int64_t late = calls_of(cli::run_command, tiny_run()) * 3 / 4;
+    const int64_t late = calls_of_run() * 3 / 4;
     const auto alive = faults().alive();
     faults().arm("", late, VK_ERROR_DEVICE_LOST, true);
     const Outcome got = in_process(cli::run_command, tiny_run());
@@ -166,17 +171,25 @@ TEST_CASE("chat: turns go on after a lost Vulkan device") {
     const std::vector<std::string> talk = {"-m",     chat_model(), "--device", "vulkan",
                                            "--temp", "0",          "-n",       "3"};
     const std::string input = "hello\nagain\nand again\n";
-    const int64_t calls = calls_of(cli::chat_command, talk, input);
     const Outcome unbroken = in_process(cli::chat_command, talk, input);
-    for (const int64_t after : {calls / 2, calls * 3 / 4}) {
+    REQUIRE_MESSAGE(unbroken.code == 0, unbroken.err);
+    size_t rescued = 0;
+    std::string struck = "none yet";
+    for (int64_t after = 0; !struck.empty(); after += 3) {
         faults().lose({after});
         const Outcome got = in_process(cli::chat_command, talk, input);
+        struck = faults().struck();
         faults().disarm();
+        CAPTURE(after);
         CAPTURE(got.err);
-        CHECK(got.code == 0);
-        CHECK(got.out == unbroken.out);
-        CHECK(count(got.err, kRescued) == 1);
+        const size_t here = count(got.err, kRescued);
+        CHECK(here <= 1);
+        rescued += here;
+        // Not while the model was loaded.
+        if (got.code != 0) CHECK(rescued == 0);
+        if (got.code == 0) CHECK(got.out == unbroken.out);
     }
+    CHECK(rescued >= 3);
 }
 #endif
 
