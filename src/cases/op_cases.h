@@ -193,8 +193,6 @@ inline void add_expert_cases(std::vector<OpCase>& cases) {
     cases.push_back(many_rows_case(*find_format("F16"), {1, 1, 72, 40}, 65));
     cases.push_back(many_rows_case(*find_format("F32"), {4, 2, 43, 17}, 33));
     cases.push_back(many_rows_case(q8, {1024, 64, 32, 32}, 33));
-    // More rows than a router counts at once.
-    cases.push_back(many_rows_case(q8, {2, 1, 32, 32}, 8200));
     // Few rows, whose experts are summed in one go, as far as there is room for their activations.
     for (const uint32_t rows : {1u, 3u}) cases.push_back(many_rows_case(q8, {12, 8, 96, 160}, rows));
     cases.push_back(many_rows_case(q8, {5, 4, 32, 8192}, 1));
