@@ -72,6 +72,7 @@ struct AttentionArgs {
     uint has_sinks;
     float scale;
     float softcap;
+    uint first_stat;  // attention.comp: element of the partial results behind their sums
 };
 
 struct LinearArgs {
@@ -111,6 +112,12 @@ struct RouteArgs {
     uint normalise;
     uint has_bias;
     float scale;
+    uint rows;  // of the router in this part
+    uint cols;
+    uint units;      // of 32 elements in this part
+    uint first_row;  // of the router that the part's first row is
+    uint first_token;
+    uint groups;  // of work-groups that make a token's logits
 };
 
 struct ExpertArgs {

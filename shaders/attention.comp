@@ -1,8 +1,9 @@
 // for each cache
-// Causal attention. A work-group takes QUERIES queries (row, head) that share a kv head, and one of
+// Causal attention. A work-group takes QUERIES queries (row, head) that share a kv head, and one of up to
 // `splits` shares of the keys: x over splits, y over groups of queries, z over kv heads. One key per invocation
 // for the scores, one dimension per invocation for the values; the maximum is kept running over tiles of keys.
-// With one split the result goes to y, else maximum, sum and weighted values go to `partials` for combine.comp.
+// With one split the result goes to y, else maximum, sum and weighted values go to `partials`, and the work-group
+// that is the last of a query's splits merges them.
 #include "types.glsl"
 #extension GL_KHR_shader_subgroup_arithmetic : require
 layout(local_size_x_id = 0) in;
@@ -13,6 +14,7 @@ const uint COLUMNS = (HEAD_DIM + THREADS - 1) / THREADS;                 // of o
 const uint KEY_GROUPS = HEAD_DIM < THREADS ? THREADS / HEAD_DIM : 1;     // invocations that share a column
 // Of a key, at once: they take long to come, but with many queries they would overflow the instruction cache.
 const uint LOADS = QUERIES <= 4 ? 16 : 4;
+const uint MERGE_LOADS = 8;  // of partial results
 layout(constant_id = 3) const uint VALUE_LOADS = 4;  // likewise, of values
 layout(push_constant) uniform Push { AttentionArgs args; };
 layout(set = 0, binding = 0, std430) readonly buffer Q { float q[]; };
@@ -22,13 +24,20 @@ layout(set = 0, binding = 1, std430) writeonly buffer Y { float y[]; };
 #define VALUES_BINDING 4
 #include "step.glsl"
 layout(set = 0, binding = 5, std430) readonly buffer Sinks { float sinks[]; };
-layout(set = 0, binding = 6, std430) writeonly buffer Partials { float partials[]; };
+layout(set = 0, binding = 6, std430) coherent buffer Partials { float partials[]; };
+layout(set = 0, binding = 6, std430) coherent buffer Partials4 { vec4 partials4[]; };
+// Of work-groups that are done, per group of queries and kv head: zero before and after.
+layout(set = 0, binding = 7, std430) coherent buffer Counters { uint counters[]; };
 #include "cache.glsl"
 
 const float kNone = -1.0 / 0.0;
+const uint LEAST_KEYS = 64;                // of a split: fewer are not worth a work-group
+const uint MOST_SPLITS = THREADS / 2u;     // factors and totals of a query share `chances`
+const uint FOURS = (HEAD_DIM + 3u) / 4u;   // of weighted values
 shared float queries[QUERIES * HEAD_DIM];
 shared float chances[QUERIES * THREADS];
 shared float tops[QUERIES], totals[QUERIES], corrections[QUERIES];
+shared bool is_last;
 
 uint heads_per_kv() { return args.heads / args.kv_heads; }
 uint query_row(uint query) { return args.first_row + query / heads_per_kv(); }
@@ -94,6 +103,72 @@ void weigh_tile() {
     }
 }
 
+uint partial_of(uint query, uint split) {
+    return (query_row(query) * args.heads + query_head(query)) * args.splits + split;
+}
+
+// True in the work-group that comes here last of `used`: it sees what the others wrote to `partials`.
+bool last_of(uint used) {
+    memoryBarrierBuffer();
+    barrier();
+    if (gl_LocalInvocationID.x == 0u) {
+        const uint group = args.first_row * heads_per_kv() / QUERIES + gl_WorkGroupID.y;
+        const uint at = group * args.kv_heads + gl_WorkGroupID.z;
+        is_last = atomicAdd(counters[at], 1u) == used - 1u;
+        if (is_last) counters[at] = 0u;
+        memoryBarrierBuffer();
+    }
+    barrier();
+    memoryBarrierBuffer();
+    return is_last;
+}
+
+// Weights of the splits of each query, by which their sums become the result.
+void weigh_splits(uint first_query, uint used) {
+    for (uint i = gl_SubgroupID; i < QUERIES; i += gl_NumSubgroups) {
+        if (query_row(first_query + i) >= step_rows) continue;
+        float most = args.has_sinks != 0u ? sinks[query_head(first_query + i)] : kNone;
+        const float sink = most;
+        for (uint s = gl_SubgroupInvocationID; s < used; s += gl_SubgroupSize) {
+            const uint stat = args.first_stat + 2u * partial_of(first_query + i, s);
+            chances[i * THREADS + s] = partials[stat];
+            chances[i * THREADS + MOST_SPLITS + s] = partials[stat + 1u];
+            most = max(most, chances[i * THREADS + s]);
+        }
+        most = subgroupMax(most);
+        float total = 0.0;
+        for (uint s = gl_SubgroupInvocationID; s < used; s += gl_SubgroupSize) {
+            const float top = chances[i * THREADS + s], factor = top == kNone ? 0.0 : exp(top - most);
+            chances[i * THREADS + s] = factor;
+            total += factor * chances[i * THREADS + MOST_SPLITS + s];
+        }
+        total = subgroupAdd(total);
+        if (args.has_sinks != 0u) total += exp(sink - most);
+        for (uint s = gl_SubgroupInvocationID; s < used; s += gl_SubgroupSize) chances[i * THREADS + s] /= total;
+    }
+}
+
+void merge_splits(uint first_query, uint used) {
+    weigh_splits(first_query, used);
+    barrier();
+    for (uint t = gl_LocalInvocationID.x; t < QUERIES * FOURS; t += THREADS) {
+        const uint i = t / FOURS, query = first_query + i, row = query_row(query);
+        if (row >= step_rows) continue;
+        const uint first = partial_of(query, 0u) * FOURS + t % FOURS;
+        vec4 sum = vec4(0.0);
+        for (uint base = 0; base < used; base += MERGE_LOADS) {
+            // Without branches, so that the loads overlap.
+            vec4 v[MERGE_LOADS];
+            [[unroll]] for (uint e = 0; e < MERGE_LOADS; ++e) v[e] = partials4[first + min(base + e, used - 1u) * FOURS];
+            [[unroll]] for (uint e = 0; e < MERGE_LOADS; ++e)
+                if (base + e < used) sum += chances[i * THREADS + base + e] * v[e];
+        }
+        const uint at = (row * args.heads + query_head(query)) * HEAD_DIM + t % FOURS * 4u;
+        [[unroll]] for (uint e = 0; e < 4; ++e)
+            if (t % FOURS * 4u + e < HEAD_DIM) y[at + e] = sum[e];
+    }
+}
+
 void main() {
     const uint tid = gl_LocalInvocationID.x, kv_head = gl_WorkGroupID.z, first_query = gl_WorkGroupID.y * QUERIES;
     if (query_row(first_query) >= step_rows) return;
@@ -103,8 +178,12 @@ void main() {
     const uint last_row = min(query_row(first_query + QUERIES - 1u), step_rows - 1u);
     const uint end = step_position + last_row + 1u, oldest = step_position + query_row(first_query) + 1u;
     const uint begin = args.window > 0u && oldest > args.window ? oldest - args.window : 0u;
-    const uint share = ((end - begin + args.splits - 1u) / args.splits + 31u) / 32u * 32u;
-    const uint from = min(begin + gl_WorkGroupID.x * share, end), to = min(from + share, end);
+    // Never more splits than `splits`, and none without keys.
+    const uint wanted = clamp((end - begin + LEAST_KEYS - 1u) / LEAST_KEYS, 1u, args.splits);
+    const uint share = ((end - begin + wanted - 1u) / wanted + 31u) / 32u * 32u;
+    const uint used = (end - begin + share - 1u) / share;
+    if (gl_WorkGroupID.x >= used) return;
+    const uint from = begin + gl_WorkGroupID.x * share, to = min(from + share, end);
 
     for (uint i = tid; i < QUERIES * HEAD_DIM; i += THREADS) {
         const uint query = first_query + i / HEAD_DIM, row = query_row(query);
@@ -149,12 +228,11 @@ void main() {
             [[unroll]] for (uint i = 0; i < QUERIES; ++i)
                 for (uint g = 1; g < KEY_GROUPS; ++g) sums[i] += chances[i * THREADS + g * HEAD_DIM + column];
     }
-    if (key_group > 0u) return;
     [[unroll]] for (uint i = 0; i < QUERIES; ++i) {
         const uint query = first_query + i, row = query_row(query), head = query_head(query);
-        if (row >= step_rows) continue;
+        if (row >= step_rows || key_group > 0u) continue;
         float top = tops[i], total = totals[i], factor = 1.0;
-        if (args.splits == 1u && args.has_sinks != 0u) {
+        if (used == 1u && args.has_sinks != 0u) {
             const float most = max(top, sinks[head]);
             factor = exp(top - most);
             total = total * factor + exp(sinks[head] - most);
@@ -162,16 +240,17 @@ void main() {
         [[unroll]] for (uint c = 0; c < COLUMNS; ++c) {
             const uint d = column + c * THREADS;
             if (d >= HEAD_DIM) continue;
-            if (args.splits == 1u) {
+            if (used == 1u) {
                 y[(row * args.heads + head) * HEAD_DIM + d] = sums[c * QUERIES + i] * factor / total;
                 continue;
             }
-            const uint at = ((row * args.heads + head) * args.splits + gl_WorkGroupID.x) * (HEAD_DIM + 2u);
-            partials[at + 2u + d] = sums[c * QUERIES + i];
+            const uint partial = partial_of(query, gl_WorkGroupID.x);
+            partials[partial * FOURS * 4u + d] = sums[c * QUERIES + i];
             if (d == 0u) {
-                partials[at] = top;
-                partials[at + 1u] = total;
+                partials[args.first_stat + 2u * partial] = top;
+                partials[args.first_stat + 2u * partial + 1u] = total;
             }
         }
     }
+    if (used > 1u && last_of(used)) merge_splits(first_query, used);
 }

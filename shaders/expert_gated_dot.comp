@@ -8,6 +8,10 @@ const uint TOKENS = 1;
 const uint SUMS = 1;
 const bool OWN = true;
 layout(constant_id = 1) const uint COLS = 4096;
+layout(constant_id = 2) const uint SUBGROUP = 32;
+const uint UNITS = COLS / 32;
+const uint TURNS = (UNITS + SUBGROUP - 1) / SUBGROUP;
+const uint AHEAD = TURNS < 2 ? TURNS : 2;  // units of a lane, of each matrix, under way at once
 layout(push_constant) uniform Push { ExpertArgs args; };
 #include "dot.glsl"
 #include "weights.glsl"
@@ -23,6 +27,29 @@ layout(set = 0, binding = 4, std430) readonly buffer Gain { vec4 gain4[]; };
 #include "dot_activations.glsl"
 #include "dot_product.glsl"
 
+// Of this lane: gate and up.
+vec2 lane_sums(uint flat_row) {
+    vec2 sums = vec2(0.0);
+    for (uint base = gl_SubgroupInvocationID; base < UNITS; base += AHEAD * SUBGROUP) {
+        uint words[AHEAD * 2][8];
+        vec4 s[AHEAD * 2];
+        [[unroll]] for (uint a = 0; a < AHEAD; ++a) {
+            const uint at = flat_row * UNITS + min(base + a * SUBGROUP, UNITS - 1u);
+            unit_codes(0u, at, words[a * 2u]);
+            unit_codes(1u, at, words[a * 2u + 1u]);
+            s[a * 2u] = unit_scales(0u, at);
+            s[a * 2u + 1u] = unit_scales(1u, at);
+        }
+        [[unroll]] for (uint a = 0; a < AHEAD; ++a) {
+            const uint u = base + a * SUBGROUP;
+            if (u >= UNITS) continue;
+            sums.x += unit_product(words[a * 2u], s[a * 2u], x_low(0u, u), x_high(0u, u), x_meta(0u, u));
+            sums.y += unit_product(words[a * 2u + 1u], s[a * 2u + 1u], x_low(0u, u), x_high(0u, u), x_meta(0u, u));
+        }
+    }
+    return sums;
+}
+
 void main() {
     weight_units = args.units;
     const uint entry = gl_WorkGroupID.y;
@@ -31,14 +58,9 @@ void main() {
     const uint expert = uint(ids[entry]) < args.experts ? uint(ids[entry]) : 0u;
     const uint step = gl_NumWorkGroups.x * gl_NumSubgroups;
     for (uint row = gl_WorkGroupID.x * gl_NumSubgroups + gl_SubgroupID; row < args.rows; row += step) {
-        uint rows[1];
-        float gates[1], ups[1];
-        rows[0] = expert * args.rows + row - args.first_flat;
-        if (rows[0] >= args.flat_rows) continue;
-        gates[0] = ups[0] = 0.0;
-        lane_products(0u, rows, COLS, gates);
-        lane_products(1u, rows, COLS, ups);
-        const float gate = subgroupAdd(gates[0]), up = subgroupAdd(ups[0]);
-        if (subgroupElect()) y[entry * args.rows + row] = apply_act(args.act, gate) * up;
+        const uint flat_row = expert * args.rows + row - args.first_flat;
+        if (flat_row >= args.flat_rows) continue;
+        const vec2 sums = subgroupAdd(lane_sums(flat_row));
+        if (subgroupElect()) y[entry * args.rows + row] = apply_act(args.act, sums.x) * sums.y;
     }
 }

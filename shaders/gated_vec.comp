@@ -5,6 +5,7 @@
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint ROWS = 1;
 layout(constant_id = 2) const uint TOKENS = 1;
+layout(constant_id = 3) const bool NORMED = false;
 const uint SUMS = ROWS * TOKENS;
 layout(push_constant) uniform Push { LinearArgs args; };
 #include "weights.glsl"
@@ -14,6 +15,9 @@ layout(set = 0, binding = 1, std430) readonly buffer X1 { float x1[]; };
 layout(set = 0, binding = 2, std430) buffer Y { float y[]; };
 #define STEP_BINDING 3
 #include "step.glsl"
+layout(set = 0, binding = 4, std430) readonly buffer Gain4 { vec4 gain4[]; };
+layout(set = 0, binding = 4, std430) readonly buffer Gain1 { float gain1[]; };
+#define CAN_NORM
 #include "vec_product.glsl"
 
 void main() {
@@ -32,11 +36,15 @@ void main() {
             rows[r] = min(first + r, args.rows - 1u);
             [[unroll]] for (uint t = 0; t < TOKENS; ++t) gates[r * TOKENS + t] = ups[r * TOKENS + t] = 0.0;
         }
+        begin_norm();
         lane_products(0u, rows, x_rows, args.cols, gates);
+        float norms[TOKENS];
+        [[unroll]] for (uint t = 0; t < TOKENS; ++t) norms[t] = norm_of(t, args.cols, args.eps);
         lane_products(1u, rows, x_rows, args.cols, ups);
         [[unroll]] for (uint r = 0; r < ROWS; ++r)
             [[unroll]] for (uint t = 0; t < TOKENS; ++t) {
-                const float gate = subgroupAdd(gates[r * TOKENS + t]), up = subgroupAdd(ups[r * TOKENS + t]);
+                const float gate = subgroupAdd(gates[r * TOKENS + t]) * norms[t];
+                const float up = subgroupAdd(ups[r * TOKENS + t]) * norms[t];
                 if (!subgroupElect() || first + r >= args.rows || first_token + t >= tokens) continue;
                 y[x_rows[t] * args.stride + args.first_row + rows[r]] = apply_act(args.act, gate) * up;
             }

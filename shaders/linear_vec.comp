@@ -1,10 +1,11 @@
 // for each format
 // y[t][r] (+)= w[r] . x[t] + bias[r] for a few tokens. A subgroup owns ROWS rows; the grid's y is over groups of
-// TOKENS tokens. Activations in f32.
+// TOKENS tokens. Activations in f32, with NORMED normed here.
 #include "types.glsl"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint ROWS = 2;
 layout(constant_id = 2) const uint TOKENS = 1;
+layout(constant_id = 3) const bool NORMED = false;
 const uint SUMS = ROWS * TOKENS;
 layout(push_constant) uniform Push { LinearArgs args; };
 #include "weights.glsl"
@@ -14,6 +15,9 @@ layout(set = 0, binding = 2, std430) buffer Y { float y[]; };
 #define STEP_BINDING 3
 #include "step.glsl"
 layout(set = 0, binding = 4, std430) readonly buffer Bias { float bias[]; };
+layout(set = 0, binding = 5, std430) readonly buffer Gain4 { vec4 gain4[]; };
+layout(set = 0, binding = 5, std430) readonly buffer Gain1 { float gain1[]; };
+#define CAN_NORM
 #include "vec_product.glsl"
 
 void main() {
@@ -32,10 +36,13 @@ void main() {
             rows[r] = min(first + r, args.rows - 1u);
             [[unroll]] for (uint t = 0; t < TOKENS; ++t) sums[r * TOKENS + t] = 0.0;
         }
+        begin_norm();
         lane_products(0u, rows, x_rows, args.cols, sums);
+        float norms[TOKENS];
+        [[unroll]] for (uint t = 0; t < TOKENS; ++t) norms[t] = norm_of(t, args.cols, args.eps);
         [[unroll]] for (uint r = 0; r < ROWS; ++r)
             [[unroll]] for (uint t = 0; t < TOKENS; ++t) {
-                float sum = subgroupAdd(sums[r * TOKENS + t]);
+                float sum = subgroupAdd(sums[r * TOKENS + t]) * norms[t];
                 if (!subgroupElect() || first + r >= args.rows || first_token + t >= tokens) continue;
                 const uint row = args.first_row + rows[r], at = x_rows[t] * args.stride + row;
                 if (args.has_bias != 0u) sum += bias[row];

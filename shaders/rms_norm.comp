@@ -3,21 +3,40 @@
 layout(local_size_x_id = 0) in;
 layout(push_constant) uniform Push { NormArgs args; };
 layout(set = 0, binding = 0, std430) readonly buffer X { float x[]; };
+layout(set = 0, binding = 0, std430) readonly buffer X4 { vec4 x4[]; };
 layout(set = 0, binding = 1, std430) buffer Y { float y[]; };
+layout(set = 0, binding = 1, std430) buffer Y4 { vec4 y4[]; };
 layout(set = 0, binding = 2, std430) readonly buffer Gain { float gain[]; };
+layout(set = 0, binding = 2, std430) readonly buffer Gain4 { vec4 gain4[]; };
 #define STEP_BINDING 3
 #include "step.glsl"
 #include "reduce.glsl"
 
+float scale_of(float squares) { return 1.0 / sqrt(group_sum(squares) / float(args.width) + args.eps); }
+
+void norm_fours(uint base) {
+    const uint fours = args.width / 4u;
+    float squares = 0.0;
+    for (uint i = gl_LocalInvocationID.x; i < fours; i += gl_WorkGroupSize.x) squares += dot(x4[base + i], x4[base + i]);
+    const float scale = scale_of(squares);
+    for (uint i = gl_LocalInvocationID.x; i < fours; i += gl_WorkGroupSize.x)
+        y4[base + i] = x4[base + i] * scale * (args.has_gain != 0u ? gain4[i] : vec4(1.0));
+}
+
+void norm_singles(uint base) {
+    float squares = 0.0;
+    for (uint i = gl_LocalInvocationID.x; i < args.width; i += gl_WorkGroupSize.x) squares += x[base + i] * x[base + i];
+    const float scale = scale_of(squares);
+    for (uint i = gl_LocalInvocationID.x; i < args.width; i += gl_WorkGroupSize.x)
+        y[base + i] = x[base + i] * scale * (args.has_gain != 0u ? gain[i] : 1.0);
+}
+
 void main() {
     const uint groups = rows_in_step(args.rows_of) * args.groups;
     for (uint group = gl_WorkGroupID.x; group < groups; group += gl_NumWorkGroups.x) {
-        const uint base = group * args.width;
-        float squares = 0.0;
-        for (uint i = gl_LocalInvocationID.x; i < args.width; i += gl_WorkGroupSize.x)
-            squares += x[base + i] * x[base + i];
-        const float scale = 1.0 / sqrt(group_sum(squares) / float(args.width) + args.eps);
-        for (uint i = gl_LocalInvocationID.x; i < args.width; i += gl_WorkGroupSize.x)
-            y[base + i] = x[base + i] * scale * (args.has_gain != 0u ? gain[i] : 1.0);
+        if (args.width % 4u == 0u)
+            norm_fours(group * (args.width / 4u));
+        else
+            norm_singles(group * args.width);
     }
 }

@@ -1,75 +1,57 @@
-// The `used` best experts of each row by its logits, best first, ties to the lower id, and their weights. A
-// work-group per row; one subgroup chooses.
+// for each format
+// The router's logits of a few tokens as linear_vec makes them, in f32, and the choice by them, made by the work-group
+// that is the last to come to it. The grid's y is over groups of TOKENS tokens.
 #include "types.glsl"
-#extension GL_KHR_shader_subgroup_arithmetic : require
 layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const uint EXPERTS = 8;
-layout(constant_id = 2) const uint USED = 2;
+layout(constant_id = 1) const uint TOKENS = 1;
+layout(constant_id = 2) const uint EXPERTS = 8;
+layout(constant_id = 3) const uint USED = 2;
+layout(constant_id = 4) const uint SUBGROUP = 32;
+const uint ROWS = 1;
+const uint SUMS = TOKENS;
 layout(push_constant) uniform Push { RouteArgs args; };
-layout(set = 0, binding = 0, std430) readonly buffer Logits { float logits[]; };
-layout(set = 0, binding = 1, std430) writeonly buffer Ids { int ids[]; };
-layout(set = 0, binding = 2, std430) writeonly buffer Scales { float scales[]; };
+#include "weights.glsl"
+layout(set = 0, binding = 1, std430) readonly buffer X4 { vec4 x4[]; };
+layout(set = 0, binding = 1, std430) readonly buffer X1 { float x1[]; };
+layout(set = 0, binding = 2, std430) coherent buffer Logits { float logits[]; };
 #define STEP_BINDING 3
 #include "step.glsl"
-layout(set = 0, binding = 4, std430) readonly buffer Bias { float bias[]; };
-shared float chances[EXPERTS];
-shared uint taken[EXPERTS];
-shared float chosen[USED];
-
-const uint kSoftmax = 0, kSigmoid = 1, kSoftmaxOfSelected = 2;
+layout(set = 0, binding = 4, std430) writeonly buffer Ids { int ids[]; };
+layout(set = 0, binding = 5, std430) writeonly buffer Scales { float scales[]; };
+layout(set = 0, binding = 6, std430) readonly buffer Bias { float bias[]; };
+// Of work-groups that are done, per group of tokens: zero before and after.
+layout(set = 0, binding = 7, std430) coherent buffer Counters { uint counters[]; };
+#include "vec_product.glsl"
+#include "route.glsl"
+shared bool is_last;
 
 void main() {
-    const uint row = gl_WorkGroupID.x;
-    if (row >= step_rows || gl_SubgroupID > 0) return;
-    const uint lane = gl_SubgroupInvocationID, lanes = gl_SubgroupSize;
-    float top = -1.0 / 0.0;
-    for (uint e = lane; e < EXPERTS; e += lanes) top = max(top, logits[row * EXPERTS + e]);
-    top = subgroupMax(top);
-    float sum = 0.0;
-    for (uint e = lane; e < EXPERTS; e += lanes) {
-        const float z = logits[row * EXPERTS + e];
-        float p = z;
-        if (args.gating == kSoftmax) p = exp(z - top);
-        if (args.gating == kSigmoid) p = 1.0 / (1.0 + exp(-z));
-        sum += p;
-        chances[e] = p;
-        taken[e] = 0u;
-    }
-    sum = subgroupAdd(sum);
-    if (args.gating == kSoftmax)
-        for (uint e = lane; e < EXPERTS; e += lanes) chances[e] /= sum;
-    subgroupMemoryBarrierShared();
-    subgroupBarrier();
-    for (uint place = 0; place < USED; ++place) {
-        float best = -1.0 / 0.0;
-        uint id = EXPERTS;
-        for (uint e = lane; e < EXPERTS; e += lanes) {
-            const float score = chances[e] + (args.has_bias != 0u ? bias[e] : 0.0);
-            if (taken[e] == 0u && (id == EXPERTS || score > best)) {
-                best = score;
-                id = e;
-            }
+    weight_units = args.units;
+    const uint first_token = args.first_token + gl_WorkGroupID.y * TOKENS;
+    if (first_token >= step_rows) return;
+    uint x_rows[TOKENS];
+    [[unroll]] for (uint t = 0; t < TOKENS; ++t) x_rows[t] = min(first_token + t, step_rows - 1u);
+    const uint step = gl_NumWorkGroups.x * gl_NumSubgroups;
+    for (uint row = gl_WorkGroupID.x * gl_NumSubgroups + gl_SubgroupID; row < args.rows; row += step) {
+        uint rows[ROWS];
+        float sums[SUMS];
+        rows[0] = row;
+        [[unroll]] for (uint t = 0; t < TOKENS; ++t) sums[t] = 0.0;
+        lane_products(0u, rows, x_rows, args.cols, sums);
+        [[unroll]] for (uint t = 0; t < TOKENS; ++t) {
+            const float sum = subgroupAdd(sums[t]);
+            if (subgroupElect()) logits[x_rows[t] * EXPERTS + args.first_row + row] = sum;
         }
-        const float most = subgroupMax(id < EXPERTS ? best : -1.0 / 0.0);
-        uint winner = subgroupMin(id < EXPERTS && best == most ? id : EXPERTS);
-        if (winner == EXPERTS) winner = subgroupMin(id);  // NaN everywhere: any that is left
-        if (subgroupElect()) {
-            taken[winner] = 1u;
-            chosen[place] = chances[winner];
-            ids[row * USED + place] = int(winner);
-        }
-        subgroupMemoryBarrierShared();
-        subgroupBarrier();
     }
-    if (!subgroupElect()) return;
-    float total = 0.0;
-    const float first = chosen[0];
-    if (args.gating == kSoftmaxOfSelected) {
-        for (uint i = 0; i < USED; ++i) total += exp(chosen[i] - first);
-        for (uint i = 0; i < USED; ++i) chosen[i] = exp(chosen[i] - first) / total;
+    memoryBarrierBuffer();
+    barrier();
+    if (gl_LocalInvocationID.x == 0u) {
+        is_last = atomicAdd(counters[gl_WorkGroupID.y], 1u) == args.groups - 1u;
+        if (is_last) counters[gl_WorkGroupID.y] = 0u;
+        memoryBarrierBuffer();
     }
-    total = 0.0;
-    for (uint i = 0; i < USED; ++i) total += chosen[i];
-    const float divisor = args.normalise != 0u ? max(total, 6.103515625e-5) : 1.0;
-    for (uint i = 0; i < USED; ++i) scales[row * USED + i] = chosen[i] / divisor * args.scale;
+    barrier();
+    memoryBarrierBuffer();
+    if (!is_last) return;
+    for (uint t = gl_SubgroupID; t < TOKENS && first_token + t < step_rows; t += gl_NumSubgroups) choose(first_token + t);
 }

@@ -5,6 +5,7 @@
 #include "support/vulkan_faults.h"
 
 #include <filesystem>
+#include <sstream>
 
 using namespace redline;
 using namespace redline::test;
@@ -20,6 +21,12 @@ std::shared_ptr<vulkan::Instance> instance() {
     }
     wrap_vulkan();
     return one.value();
+}
+
+std::string read_file(const std::string& path) {
+    std::ostringstream text;
+    text << std::ifstream(path, std::ios::binary).rdbuf();
+    return text.str();
 }
 
 constexpr SessionOptions kOptions = {64, 16, 16};
@@ -109,6 +116,54 @@ TEST_CASE("vulkan: a call that fails on an open device is an error, and leaves n
 
 TEST_CASE("vulkan: a call that fails while weights are staged is an error, and leaves nothing behind") {
     check_every_call(true);
+}
+
+TEST_CASE(
+    "vulkan: a call that fails while a session is saved or restored is an error, and the next try works") {
+    if (!instance()) return;
+    auto backend = vulkan::open_vulkan_backend({});
+    if (!backend) return;
+    const Folder folder;
+    std::filesystem::create_directories(folder.path);
+    const std::string sound = folder.path + "/sound", broken = folder.path + "/broken";
+    const Model model = must(Model::load(golden("models/llama3.gguf"), **backend, {64, {}}));
+    Session session = must(Session::create(model, kOptions));
+    const std::vector<Token> tokens = golden_tokens(), three(tokens.begin(), tokens.begin() + 3);
+    must(session.feed(three));
+    must(session.save(sound));
+    const std::string want = read_file(sound);
+    const auto logits_after = [&] {
+        must(session.feed(std::span(tokens).subspan(3, 1)));
+        const std::vector<float> out(session.logits().begin(), session.logits().end());
+        session.truncate(3);
+        return out;
+    };
+    const std::vector<float> logits = logits_after();
+    const auto alive = faults().alive();
+    const uint64_t allocated = (*backend)->memory().allocated();
+    for (const bool saves : {true, false})
+        for (int64_t after = 0;; ++after) {
+            faults().arm("", after, VK_ERROR_OUT_OF_DEVICE_MEMORY, false);
+            const Status done = saves ? session.save(broken) : session.restore(sound);
+            const std::string struck = faults().struck();
+            faults().disarm();
+            CAPTURE(saves);
+            CAPTURE(after);
+            CAPTURE(struck);
+            CHECK(done.ok() == struck.empty());
+            if (!done) check_message(done.error(), struck, VK_ERROR_OUT_OF_DEVICE_MEMORY);
+            CHECK(std::filesystem::exists(broken) == (!saves || done.ok()));
+            // One that was read in part is as good as none.
+            CHECK(session.position() == (saves || done.ok() ? 3 : 0));
+            CHECK(faults().alive() == alive);
+            CHECK((*backend)->memory().allocated() == allocated);
+            must(saves ? session.save(folder.path + "/again") : session.restore(sound));
+            CHECK(read_file(folder.path + "/again") == want);
+            CHECK(logits_after() == logits);
+            if (!struck.empty()) continue;
+            CHECK(after > 20);
+            break;
+        }
 }
 
 TEST_CASE("vulkan: each kind of call may fail while a device is opened, used and closed") {

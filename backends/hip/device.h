@@ -54,6 +54,7 @@ public:
     Status use();
     // Turns a code into an error; one after which the device does nothing more is remembered.
     Status checked(Code code, std::string_view doing);
+    bool lost() { return !not_lost(); }
     Status synchronize(std::string_view doing) { return checked(call().stream_synchronize(stream_), doing); }
 
     // Loaded on first use.

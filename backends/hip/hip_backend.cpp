@@ -22,6 +22,7 @@ public:
     }
 
     const DeviceInfo& device() const override { return info_; }
+    bool lost() const override { return device_->lost(); }
 
     Result<std::unique_ptr<WeightStore>> load(std::span<const WeightInfo> weights, ByteSource& source,
                                               const Progress& progress) override {

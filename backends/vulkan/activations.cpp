@@ -18,7 +18,8 @@ Path path_of(const Device& device, const Format& format, uint64_t cols, uint64_t
                               Pipelines::exists(fmt::format("linear_coop.{}", layout.name));
         return matrices ? Path::matrices : Path::tiles;
     }
-    if (!device.use_dot() || !layout.quantized()) return Path::floats;
+    if (!layout.quantized()) return Path::floats_own;
+    if (!device.use_dot()) return Path::floats;
     return rows == 1 && fits_shared(device, cols) ? Path::dot_own : Path::dot_prepared;
 }
 

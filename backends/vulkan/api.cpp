@@ -46,7 +46,7 @@ Status checked(VkResult result, std::string_view doing) {
     if (result == VK_ERROR_DEVICE_LOST)
         return error(
             "the Vulkan device was lost while {}: its driver reset it, as it does when work takes too long, "
-            "memory runs out or the driver is at fault. Start again; if it returns, try --batch-size 64, a "
+            "memory runs out or the driver is at fault. If that happens again, try --batch-size 64, a "
             "smaller --ctx-size, or another driver version (the kernel's log says which reason it was)",
             doing);
     const std::string_view name = result_name(result);

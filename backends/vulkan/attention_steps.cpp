@@ -11,7 +11,7 @@ namespace {
 constexpr uint32_t kMostHeadDim = 512;
 constexpr uint32_t kMostQueries = 16;
 constexpr uint32_t kRowsTogether = 64;  // of a step cut into several dispatches: whole work-groups
-constexpr uint32_t kMostSplits = 64;
+constexpr uint32_t kMostSplits = 64;    // kThreads / 2: see attention.comp
 constexpr uint64_t kKeysPerSplit = 64;  // fewer are not worth a work-group
 // Of attention_coop. With larger heads the sums of a subgroup would not fit into registers.
 constexpr uint32_t kKeysPerTile = 32;
@@ -121,7 +121,8 @@ public:
         for (uint32_t first = 0; first < view.rows; first += step)
             RL_TRY(record_rows(recorder, view, first, std::min(step, view.rows - first), splits_here,
                                partials, per_row));
-        if (splits_here == 1) return {};
+        // attention.comp merges its splits by itself.
+        if (splits_here == 1 || !by_matrices(view.rows)) return {};
         recorder.barrier();
         return recorder.dispatch({"combine", 4, 1, {kThreads, s.head_dim, splits_here}},
                                  {partials, view.slot(op_.y), view.step, view.vector(op_.sinks, view.step)},
@@ -183,8 +184,10 @@ private:
     }
 
     uint64_t partial_bytes(uint32_t rows, uint32_t splits) const {
-        return aligned(uint64_t(rows) * op_.shape.heads * splits * (op_.shape.head_dim + 2) * 4);
+        return aligned(uint64_t(rows) * op_.shape.heads * splits * (whole_fours() + 2) * 4);
     }
+
+    uint32_t whole_fours() const { return (op_.shape.head_dim + 3) / 4 * 4; }
 
     args::AttentionArgs attention_args(const View& view, uint32_t first, uint32_t splits) const {
         args::AttentionArgs push = {};
@@ -197,6 +200,7 @@ private:
         push.has_sinks = op_.sinks ? 1 : 0;
         push.scale = op_.scale;
         push.softcap = op_.softcap;
+        push.first_stat = view.rows * op_.shape.heads * splits * whole_fours();
         return push;
     }
 
@@ -212,9 +216,9 @@ private:
             constants = {matrices_->threads, op_.shape.head_dim, kKeysPerTile, shape.m, shape.n, shape.k,
                          matrices_->subgroup};
         }
-        return recorder.dispatch({shader, 7, 1, constants},
+        return recorder.dispatch({shader, 8, 1, constants},
                                  {view.slot(op_.q), view.slot(op_.y), view.step, layer.keys, layer.values,
-                                  view.vector(op_.sinks, view.step), partials},
+                                  view.vector(op_.sinks, view.step), partials, view.cache.counters()},
                                  attention_args(view, first, splits),
                                  {splits, (uint64_t(rows) * group() + n - 1) / n, op_.shape.kv_heads},
                                  per_row * rows);

@@ -22,6 +22,17 @@ Result<std::unique_ptr<CacheStore>> VulkanCache::create(Device& device, Memory& 
     }
     made->transfer_ =
         RL_TRY(memory.allocate(shape.token_bytes() * shape.kv_heads, Use::readback, "cache rows"));
+    made->counters_ = RL_TRY(memory.allocate(kCounters * 4, Use::scratch, "counters"));
+    RL_TRY(device.run_once(
+        [&](VkCommandBuffer commands) {
+            vkCmdFillBuffer(commands, made->counters_.handle(), 0, VK_WHOLE_SIZE, 0);
+            const VkMemoryBarrier after = {VK_STRUCTURE_TYPE_MEMORY_BARRIER, nullptr,
+                                           VK_ACCESS_TRANSFER_WRITE_BIT,
+                                           VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT};
+            vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
+                                 VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &after, 0, nullptr, 0, nullptr);
+        },
+        "clearing counters"));
     return std::unique_ptr<CacheStore>(std::move(made));
 }
 

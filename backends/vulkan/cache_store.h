@@ -21,6 +21,9 @@ public:
         Buffer values;
     };
     const Layer& layer(uint32_t index) const { return layers_[index]; }
+    // By which work-groups of attention find out that they are the last: zeros between steps.
+    static constexpr uint32_t kCounters = 1024;
+    const Buffer& counters() const { return counters_; }
     // Of the snippet in shaders/caches.
     static std::string_view snippet(CacheType type) { return cache_type_name(type); }
 
@@ -39,6 +42,7 @@ private:
     CacheShape shape_;
     std::vector<Layer> layers_;
     Buffer transfer_;  // one token's row
+    Buffer counters_;
 };
 
 }  // namespace redline::vulkan

@@ -50,6 +50,7 @@ struct Features {
         }
         if (!report.matrices.empty()) {
             v12.vulkanMemoryModel = VK_TRUE;  // the kernels for matrices are written in it
+            v12.vulkanMemoryModelDeviceScope = VK_TRUE;
             matrix.sType = kMatrixFeatures;
             matrix.cooperativeMatrix = VK_TRUE;
             chain(matrix);

@@ -19,25 +19,44 @@ public:
 
     Status record(Recorder& recorder, const View& view) const override {
         recorder.claim_scratch();
-        const Binding logits = view.scratch_at(0, uint64_t(experts_) * 4 * view.rows);
-        Product product{op_.w, logits, view.rows};
-        product.stride = experts_;
-        // The choice must not depend on how many rows are routed together: always the kernel of few rows, in
-        // f32.
-        Activations x(op_.x, {});
-        constexpr Path kWay = Path::floats;
-        RL_TRY(x.prepare(recorder, view, std::span(&kWay, 1)));
-        RL_TRY(record_product(recorder, view, product, x, kWay));
-        recorder.barrier();
-        const args::RouteArgs push = {
-            experts_, op_.used, uint32_t(op_.gating), op_.normalise, op_.selection_bias ? 1u : 0u, op_.scale};
-        return recorder.dispatch({"route", 5, 1, {recorder.device().subgroup(), experts_, op_.used}},
-                                 {logits, view.slot(op_.ids), view.slot(op_.scales), view.step,
-                                  view.vector(op_.selection_bias, view.step)},
-                                 push, {view.rows});
+        // The choice must not depend on how many rows are routed together: always the same kernel, in f32.
+        const uint32_t tokens = std::min(kFewRows, power_of_two(view.rows));
+        const uint32_t step = tokens * VulkanCache::kCounters;
+        for (uint32_t first = 0; first < view.rows; first += step) {
+            if (first > 0) recorder.barrier();  // counters are used again
+            RL_TRY(record_rows(recorder, view, first, std::min(step, view.rows - first), tokens));
+        }
+        return {};
     }
 
 private:
+    Status record_rows(Recorder& recorder, const View& view, uint32_t first, uint32_t rows,
+                       uint32_t tokens) const {
+        const PlacedWeight& w = view.weight(op_.w);
+        const uint32_t subgroup = recorder.device().subgroup();
+        args::RouteArgs push = {
+            experts_, op_.used, uint32_t(op_.gating), op_.normalise, op_.selection_bias ? 1u : 0u, op_.scale};
+        push.cols = uint32_t(w.cols);
+        push.first_token = first;
+        for (const WeightPart& part : w.parts)
+            push.groups += uint32_t(vector_groups(part.rows, 1, recorder.device()));
+        for (const WeightPart& part : w.parts) {
+            push.rows = uint32_t(part.rows);
+            push.units = w.units(part);
+            push.first_row = uint32_t(part.first);
+            RL_TRY(recorder.dispatch(
+                {fmt::format("route.{}", w.layout->name),
+                 8,
+                 1,
+                 {kThreads, tokens, experts_, op_.used, subgroup}},
+                {part.buffer, view.slot(op_.x), view.scratch_at(0, uint64_t(experts_) * 4 * view.rows),
+                 view.step, view.slot(op_.ids), view.slot(op_.scales),
+                 view.vector(op_.selection_bias, view.step), view.cache.counters()},
+                push, {vector_groups(part.rows, 1, recorder.device()), (rows + tokens - 1) / tokens}));
+        }
+        return {};
+    }
+
     Route op_;
     uint32_t experts_;
 };
@@ -89,7 +108,10 @@ public:
         const bool dots = by_dots(device_, tensor_);
         const PlacedWeight& w = view.weight(op_.w);
         const Shape& shape = tensor_.shape;
-        const std::vector<uint32_t> constants = {kThreads, uint32_t(shape.cols)};
+        const uint32_t threads = dots ? own_threads(device_) : kThreads, places = places_at_once();
+        const uint32_t rows_of_x = op_.per_expert ? places : 1;
+        const std::vector<uint32_t> constants = {threads, uint32_t(shape.cols) * rows_of_x, places,
+                                                 uint32_t(shape.cols / 32), device_.subgroup()};
         for (size_t i = 0; i < w.parts.size(); ++i) {
             if (i > 0 && op_.scales) recorder.barrier();  // each part adds to the same sums
             args::ExpertArgs push = expert_args(w, w.parts[i], shape, op_.used);
@@ -100,7 +122,7 @@ public:
                 {fmt::format("expert_{}.{}", dots ? "dot" : "vec", w.layout->name), 6, 1, constants},
                 {w.parts[i].buffer, view.slot(op_.x), view.slot(op_.y), view.step, view.slot(op_.ids),
                  op_.scales ? view.slot(op_.scales) : view.step},
-                push, {vector_groups(shape.rows, 1, recorder.device()), entries},
+                push, {vector_groups(shape.rows, 1, device_, threads), entries},
                 2.0 * double(view.rows) * op_.used * double(shape.rows) * double(shape.cols)));
         }
         return {};
@@ -108,6 +130,15 @@ public:
 
 private:
     ExpertProduct product() const { return {op_.x, op_.ids, op_.used, op_.per_expert, tensor_.shape}; }
+
+    // Experts of a row that expert_dot multiplies and sums at once: as many as their activations find room.
+    uint32_t places_at_once() const {
+        uint32_t places = op_.scales ? op_.used : 1;
+        while (places > 1 && (op_.used % places != 0 ||
+                              (op_.per_expert && !fits_shared(device_, tensor_.shape.cols * places))))
+            --places;
+        return places;
+    }
 
     // Rows of the weight whose products are made before they are summed.
     uint32_t partial_rows(uint64_t rows) const {
@@ -162,7 +193,8 @@ public:
         const bool dots = by_dots(device_, tensor_);
         const PlacedWeight &gate = view.weight(op_.gate), &up = view.weight(op_.up);
         const Shape& shape = tensor_.shape;
-        const std::vector<uint32_t> constants = {kThreads, uint32_t(shape.cols)};
+        const uint32_t threads = dots ? own_threads(device_) : kThreads;
+        const std::vector<uint32_t> constants = {threads, uint32_t(shape.cols), device_.subgroup()};
         for (size_t i = 0; i < gate.parts.size(); ++i) {
             args::ExpertArgs push = expert_args(gate, gate.parts[i], shape, op_.used);
             push.act = uint32_t(op_.act);
@@ -170,7 +202,7 @@ public:
                 {fmt::format("expert_gated_{}.{}", dots ? "dot" : "vec", gate.layout->name), 5, 2, constants},
                 {gate.parts[i].buffer, up.parts[i].buffer, view.slot(op_.x), view.slot(op_.y), view.step,
                  view.slot(op_.ids)},
-                push, {vector_groups(shape.rows, 1, recorder.device()), uint64_t(view.rows) * op_.used},
+                push, {vector_groups(shape.rows, 1, device_, threads), uint64_t(view.rows) * op_.used},
                 4.0 * double(view.rows) * op_.used * double(shape.rows) * double(shape.cols)));
         }
         return {};

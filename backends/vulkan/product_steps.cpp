@@ -14,24 +14,9 @@ uint32_t rows_per_subgroup(const PlacedWeight& w) {
     return w.layout->quantized() ? 2 : 1;
 }
 constexpr uint32_t kTile = 64;  // of linear_mat, both ways
-// Kernels that prepare activations by themselves have large work-groups, and no more than fill a device:
-// others would only prepare more often. On an H100 (Llama-3.1-8B Q4_K_M, tok/s) 512 invocations give 319, 256
-// 297, 1024 288; 396 work-groups at most 312, 264 306.
-constexpr uint32_t kOwnThreads = 512;
+// No more work-groups that prepare activations by themselves than fill a device. On an H100 (Llama-3.1-8B
+// Q4_K_M, tok/s) 512 give 319, 396 312, 264 306.
 constexpr uint64_t kMostOwners = 512;
-
-// No more subgroups of a work-group than any device allows where their size is required.
-uint32_t own_threads(const Device& device) {
-    const VkPhysicalDeviceLimits& limits = device.report().limits;
-    return std::min({kOwnThreads, 32 * device.subgroup(), limits.maxComputeWorkGroupInvocations,
-                     limits.maxComputeWorkGroupSize[0]});
-}
-
-uint32_t power_of_two(uint32_t n) {
-    uint32_t p = 1;
-    while (p < n) p *= 2;
-    return p;
-}
 
 args::LinearArgs linear_args(const PlacedWeight& w, const WeightPart& part, const Product& p,
                              const Norm& norm) {
@@ -49,19 +34,29 @@ args::LinearArgs linear_args(const PlacedWeight& w, const WeightPart& part, cons
     return push;
 }
 
-// Rows are cut so that no dispatch alone fills a submission.
+// Matrix units' kernels have the tokens along x.
+Groups tile_groups(const Tiles& tiles, const WeightPart& part, uint32_t tokens, bool matrices) {
+    const uint64_t high = (part.rows + tiles.rows - 1) / tiles.rows,
+                   wide = (tokens + tiles.tokens - 1) / tiles.tokens;
+    return matrices ? Groups{wide, high} : Groups{high, wide};
+}
+
+// Tokens of a dispatch of tiles, so that it alone does not fill a submission.
+uint32_t tokens_at_once(const Recorder& recorder, const Tiles& tiles, double flops_per_token) {
+    const double fit = std::max(1.0, recorder.flops_per_segment() / flops_per_token / tiles.tokens);
+    return uint32_t(std::min(fit, 1e6)) * tiles.tokens;
+}
+
 Status record_tiles(Recorder& recorder, const View& view, const Product& p, const PlacedWeight& w,
                     const WeightPart& part, const Tiles& tiles, const Activations& x, bool matrices) {
     const double per_row = 2.0 * double(part.rows) * double(w.cols);
-    const double fit = std::max(1.0, recorder.flops_per_segment() / per_row / tiles.tokens);
-    const uint32_t step = uint32_t(std::min(fit, 1e6)) * tiles.tokens;
+    const uint32_t step = tokens_at_once(recorder, tiles, per_row);
     const Binding bias = view.vector(p.bias, view.step);
     for (uint32_t first = 0; first < p.rows; first += step) {
         const uint32_t rows = std::min(step, p.rows - first);
         args::LinearArgs push = linear_args(w, part, p, {});
         push.first_token = first;
-        const Groups groups = {(part.rows + tiles.rows - 1) / tiles.rows,
-                               (rows + tiles.tokens - 1) / tiles.tokens};
+        const Groups groups = tile_groups(tiles, part, rows, matrices);
         const PipelineSpec spec = {tiles.shader, matrices ? 6u : 5u, 1, tiles.constants};
         if (matrices)
             RL_TRY(recorder.dispatch(spec, {part.buffer, x.prepared(), p.y, view.step, bias, x.scales()},
@@ -86,11 +81,15 @@ Status record_part(Recorder& recorder, const View& view, const Product& p, const
     const Binding bias = view.vector(p.bias, view.step);
     Groups groups = {vector_groups(part.rows, rows_per_subgroup(w), recorder.device()),
                      (p.rows + tokens - 1) / tokens};
-    if (path == Path::floats)
-        return recorder.dispatch(
-            {fmt::format("linear_vec.{}", w.layout->name), 5, 1, {kThreads, rows_per_subgroup(w), tokens}},
-            {part.buffer, x.floats(), p.y, view.step, bias}, linear_args(w, part, p, {}), groups);
-    const bool own = path == Path::dot_own;
+    const bool own = path == Path::dot_own || path == Path::floats_own;
+    const Binding gain = view.vector(x.norm().gain, view.step);
+    if (path == Path::floats || path == Path::floats_own)
+        return recorder.dispatch({fmt::format("linear_vec.{}", w.layout->name),
+                                  6,
+                                  1,
+                                  {kThreads, rows_per_subgroup(w), tokens, own && x.norm()}},
+                                 {part.buffer, own ? x.raw() : x.floats(), p.y, view.step, bias, gain},
+                                 linear_args(w, part, p, own ? x.norm() : Norm{}), groups);
     const uint32_t threads = own ? own_threads(recorder.device()) : kThreads;
     if (own)
         groups.x =
@@ -99,8 +98,7 @@ Status record_part(Recorder& recorder, const View& view, const Product& p, const
                               6,
                               1,
                               {threads, rows_per_subgroup(w), tokens, own, uint32_t(w.cols)}},
-                             {part.buffer, own ? x.raw() : x.prepared(), p.y, view.step, bias,
-                              view.vector(x.norm().gain, view.step)},
+                             {part.buffer, own ? x.raw() : x.prepared(), p.y, view.step, bias, gain},
                              linear_args(w, part, p, own ? x.norm() : Norm{}), groups);
 }
 
@@ -159,9 +157,10 @@ public:
 
     Precision precision(uint64_t rows) const override { return precision_of(path(rows)); }
 
-    // The activations, then the product with `up`.
+    // The activations, then the product with `up` where it is made apart.
     uint64_t scratch(const Plan& plan) const override {
-        return Activations::scratch(plan, op_.x) + aligned(plan.slot_bytes(op_.y));
+        const bool apart = plan.max_rows > kFewRows && path(plan.max_rows) == Path::tiles;
+        return Activations::scratch(plan, op_.x) + (apart ? aligned(plan.slot_bytes(op_.y)) : 0);
     }
 
     Status record(Recorder& recorder, const View& view) const override {
@@ -169,6 +168,7 @@ public:
         Activations x(op_.x, op_.norm);
         if (way == Path::tiles || way == Path::matrices) recorder.claim_scratch();
         RL_TRY(x.prepare(recorder, view, std::span(&way, 1)));
+        if (way == Path::matrices) return record_matrices(recorder, view, x);
         return view.rows <= kFewRows ? record_few(recorder, view, x, way)
                                      : record_many(recorder, view, x, way);
     }
@@ -181,28 +181,56 @@ private:
         const uint32_t tokens = power_of_two(view.rows);
         Product product{op_.gate, view.slot(op_.y), view.rows};
         product.stride = view.width(op_.y);
-        const bool own = way == Path::dot_own;
+        const bool own = way == Path::dot_own || way == Path::floats_own;
+        const Binding gain = view.vector(op_.norm.gain, view.step);
         for (size_t i = 0; i < gate.parts.size(); ++i) {
             args::LinearArgs push = linear_args(gate, gate.parts[i], product, own ? x.norm() : Norm{});
             push.act = uint32_t(op_.act);
             Groups groups = {vector_groups(gate.parts[i].rows, 1, device_),
                              (view.rows + tokens - 1) / tokens};
-            const uint32_t threads = own ? own_threads(device_) : kThreads;
-            if (own) groups.x = std::min(vector_groups(gate.parts[i].rows, 1, device_, threads), kMostOwners);
-            if (way == Path::floats)
-                RL_TRY(recorder.dispatch(
-                    {fmt::format("gated_vec.{}", gate.layout->name), 4, 2, {kThreads, 1, tokens}},
-                    {gate.parts[i].buffer, up.parts[i].buffer, x.floats(), product.y, view.step}, push,
-                    groups));
+            const uint32_t threads = way == Path::dot_own ? own_threads(device_) : kThreads;
+            if (way == Path::dot_own)
+                groups.x = std::min(vector_groups(gate.parts[i].rows, 1, device_, threads), kMostOwners);
+            if (way == Path::floats || way == Path::floats_own)
+                RL_TRY(recorder.dispatch({fmt::format("gated_vec.{}", gate.layout->name),
+                                          5,
+                                          2,
+                                          {kThreads, 1, tokens, own && op_.norm}},
+                                         {gate.parts[i].buffer, up.parts[i].buffer,
+                                          own ? x.raw() : x.floats(), product.y, view.step, gain},
+                                         push, groups));
             else
-                RL_TRY(
-                    recorder.dispatch({fmt::format("gated_dot.{}", gate.layout->name),
-                                       5,
-                                       2,
-                                       {threads, 1, tokens, own, uint32_t(gate.cols)}},
-                                      {gate.parts[i].buffer, up.parts[i].buffer, own ? x.raw() : x.prepared(),
-                                       product.y, view.step, view.vector(op_.norm.gain, view.step)},
-                                      push, groups));
+                RL_TRY(recorder.dispatch({fmt::format("gated_dot.{}", gate.layout->name),
+                                          5,
+                                          2,
+                                          {threads, 1, tokens, own, uint32_t(gate.cols)}},
+                                         {gate.parts[i].buffer, up.parts[i].buffer,
+                                          own ? x.raw() : x.prepared(), product.y, view.step, gain},
+                                         push, groups));
+        }
+        return {};
+    }
+
+    Status record_matrices(Recorder& recorder, const View& view, const Activations& x) const {
+        const PlacedWeight &gate = view.weight(op_.gate), &up = view.weight(op_.up);
+        const Tiles tiles =
+            coop_tiles(device_, fmt::format("gated_coop.{}", gate.layout->name), kMostTileTokens, true);
+        Product product{op_.gate, view.slot(op_.y), view.rows};
+        product.stride = view.width(op_.y);
+        for (size_t i = 0; i < gate.parts.size(); ++i) {
+            const double per_row = 4.0 * double(gate.parts[i].rows) * double(gate.cols);
+            const uint32_t step = tokens_at_once(recorder, tiles, per_row);
+            for (uint32_t first = 0; first < view.rows; first += step) {
+                const uint32_t rows = std::min(step, view.rows - first);
+                args::LinearArgs push = linear_args(gate, gate.parts[i], product, {});
+                push.act = uint32_t(op_.act);
+                push.first_token = first;
+                RL_TRY(recorder.dispatch({tiles.shader, 5, 2, tiles.constants},
+                                         {gate.parts[i].buffer, up.parts[i].buffer, x.prepared(), product.y,
+                                          view.step, x.scales()},
+                                         push, tile_groups(tiles, gate.parts[i], rows, true),
+                                         per_row * rows));
+            }
         }
         return {};
     }
@@ -230,6 +258,19 @@ bool has_layout(const Plan& plan, Weight w) {
 }
 
 }  // namespace
+
+// No more subgroups of a work-group than any device allows where their size is required.
+uint32_t own_threads(const Device& device) {
+    const VkPhysicalDeviceLimits& limits = device.report().limits;
+    return std::min({kOwnThreads, 32 * device.subgroup(), limits.maxComputeWorkGroupInvocations,
+                     limits.maxComputeWorkGroupSize[0]});
+}
+
+uint32_t power_of_two(uint32_t n) {
+    uint32_t p = 1;
+    while (p < n) p *= 2;
+    return p;
+}
 
 uint64_t vector_groups(uint64_t rows, uint32_t per_subgroup, const Device& device, uint32_t threads) {
     const uint64_t per_group = uint64_t(per_subgroup) * std::max(1u, threads / device.subgroup());

@@ -164,7 +164,8 @@ void read_features(DeviceReport& report, bool has_dot, bool has_control, bool ha
     report.dot_accelerated = report.dot && report.dot_accelerated;
     report.subgroup_control = report.subgroup_control && control.subgroupSizeControl;
     report.full_subgroups = has_control && control.computeFullSubgroups;
-    if (!matrix.cooperativeMatrix || !v12.vulkanMemoryModel) report.matrices.clear();
+    if (!matrix.cooperativeMatrix || !v12.vulkanMemoryModel || !v12.vulkanMemoryModelDeviceScope)
+        report.matrices.clear();
     if (!v11.storageBuffer16BitAccess) report.missing = "16-bit storage (storageBuffer16BitAccess)";
     if (!v12.storageBuffer8BitAccess) report.missing = "8-bit storage (storageBuffer8BitAccess)";
 }

@@ -8,6 +8,9 @@ namespace redline::vulkan {
 
 // Invocations per work-group, of kernels that have no reason for another number.
 constexpr uint32_t kThreads = 128;
+// Of kernels that prepare activations by themselves: small ones would only prepare them more often. On an
+// H100 (Llama-3.1-8B Q4_K_M, tok/s) 512 give 319, 256 297, 1024 288.
+constexpr uint32_t kOwnThreads = 512;
 // Up to this many rows products go by vector, each weight read once for all of them; above it by tiles.
 constexpr uint32_t kFewRows = 8;
 
@@ -24,6 +27,7 @@ Status record_act_mul(Recorder& recorder, const View& view, Act act, Binding gat
 // How a product with a weight is computed.
 enum class Path : uint8_t {
     floats,        // few rows, activations in f32
+    floats_own,    // the same, weights of plain floats: normed by each subgroup itself
     dot_own,       // one row, quantized to int8 by each work-group itself
     dot_prepared,  // few rows, quantized to int8 beforehand
     tiles,         // many rows, in f32
@@ -41,8 +45,11 @@ struct Tiles {
     uint32_t rows;    // of the weight, per work-group
     uint32_t tokens;  // likewise
 };
-// On matrix units, with the constants of shaders/include/coop.glsl. `most_tokens`: 32, 64 or 128.
-Tiles coop_tiles(const Device& device, std::string shader, uint32_t most_tokens = 128);
+// On matrix units, with the constants of shaders/include/coop.glsl. `most_tokens`: 32, 64 or 128. `paired`:
+// half of a tile's rows are of a second matrix, and Tiles::rows counts one of them.
+constexpr uint32_t kMostTileTokens = 128;
+Tiles coop_tiles(const Device& device, std::string shader, uint32_t most_tokens = kMostTileTokens,
+                 bool paired = false);
 // Whether one row of this many activations, as int8, leaves room in shared memory.
 bool fits_shared(const Device& device, uint64_t cols);
 
@@ -58,7 +65,7 @@ public:
     Status prepare(Recorder& recorder, const View& view, std::span<const Path> paths);
 
     Binding floats() const { return floats_; }      // normed
-    Binding raw() const { return raw_; }            // for dot_own, which norms by itself
+    Binding raw() const { return raw_; }            // for dot_own and floats_own, which norm by themselves
     Binding prepared() const { return prepared_; }  // dot_prepared, matrices
     Binding scales() const { return scales_; }      // matrices: per row
     const Norm& norm() const { return norm_; }
@@ -82,6 +89,10 @@ struct Product {
 Status record_product(Recorder& recorder, const View& view, const Product& product, const Activations& x,
                       Path path);
 
+// The first that is not below n.
+uint32_t power_of_two(uint32_t n);
+// kOwnThreads, as far as the device goes.
+uint32_t own_threads(const Device& device);
 // Work-groups of `threads` whose subgroups own `per_subgroup` rows each.
 uint64_t vector_groups(uint64_t rows, uint32_t per_subgroup, const Device& device,
                        uint32_t threads = kThreads);

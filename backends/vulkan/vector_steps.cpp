@@ -49,7 +49,9 @@ Status record_norm(Recorder& recorder, const View& view, Slot x, const Norm& nor
                    Binding y) {
     const uint32_t groups = view.width(x) / width;
     const args::NormArgs push = {width, groups, rows_kind(view.plan, x), 1, norm.eps};
-    return recorder.dispatch({"rms_norm", 4, 1, {kThreads}},
+    // A single row is waited for: the more invocations read it, the sooner it is there.
+    const uint32_t threads = width < 8 * kThreads ? kThreads : own_threads(recorder.device());
+    return recorder.dispatch({"rms_norm", 4, 1, {threads}},
                              {view.slot(x), y, view.vector(norm.gain, view.step), view.step}, push,
                              {uint64_t(groups) * view.rows_of(x)});
 }

@@ -12,6 +12,7 @@ public:
                   const std::string& cache_folder, const std::string& why);
 
     const DeviceInfo& device() const override { return info_; }
+    bool lost() const override { return device_->lost(); }
     Result<std::unique_ptr<WeightStore>> load(std::span<const WeightInfo> weights, ByteSource& source,
                                               const Progress& progress) override;
     Result<std::unique_ptr<CacheStore>> make_cache(const CacheShape& shape) override;

@@ -62,6 +62,7 @@ inline OpCase gated_case(const Format& format, Act act, bool norm, uint32_t rows
     c.name = fmt::format("gated {} {} {}x{} rows {}{}", format.name, act == Act::silu ? "silu" : "gelu", n, k,
                          rows, norm ? " norm" : "");
     c.rows = rows;
+    c.cache.capacity = std::max<uint64_t>(c.cache.capacity, rows);
     c.declare = [=, &format](Fixture& f) -> OpCase::Build {
         const Weight x = f.input(k), gate = f.matrix(format, n, k), up = f.matrix(format, n, k);
         const Norm fused = norm ? Norm{f.vector(k), 1e-5f} : Norm{};
@@ -254,6 +255,10 @@ inline void add_expert_cases(std::vector<OpCase>& cases) {
     cases.push_back(many_rows_case(*find_format("F16"), {1, 1, 72, 40}, 65));
     cases.push_back(many_rows_case(*find_format("F32"), {4, 2, 43, 17}, 33));
     cases.push_back(many_rows_case(q8, {1024, 64, 32, 32}, 33));
+    // Few rows, whose experts are summed in one go, as far as there is room for their activations.
+    for (const uint32_t rows : {1u, 3u}) cases.push_back(many_rows_case(q8, {12, 8, 96, 160}, rows));
+    cases.push_back(many_rows_case(q8, {5, 4, 32, 8192}, 1));
+    cases.push_back(many_rows_case(q8, {3, 2, 32, 24576}, 1));
     for (const bool per_expert : {false, true})
         for (const bool weighted : {false, true}) {
             cases.push_back(expert_linear_case(q4k, 21, per_expert, weighted));
@@ -294,8 +299,14 @@ inline std::vector<OpCase> op_cases() {
             cases.push_back(attention_product_case({12, 1, 32}, q8, position, norm));
         }
     // Several tiles of matrix kernels each way, the last ones not full.
-    for (const Format* format : {&q8, find_format("F16")})
+    for (const Format* format : {&q8, find_format("F16")}) {
         cases.push_back(linear_case(*format, 150, 300, 352, {true, true, true}));
+        cases.push_back(gated_case(*format, Act::silu, true, 150, 300, 352));
+    }
+    // Rows so long that several loads of floats are under way at once.
+    for (const char* name : {"F16", "BF16", "F32"})
+        for (const uint32_t rows : {1u, 2u, 7u})
+            cases.push_back(linear_case(*find_format(name), rows, 19, 1100, {rows == 2, false, false}));
     for (const uint32_t rows : {1u, 40u}) cases.push_back(experts_case(q4k, Gating::softmax, true, rows));
     cases.push_back(experts_case(q8, Gating::sigmoid, true, 5));
     cases.push_back(experts_case(q8, Gating::softmax_of_selected, false, 5));

@@ -4,6 +4,7 @@
 #include "cli/line_reader.h"
 #include "cli/model_options.h"
 #include "cli/report.h"
+#include "cli/rescue.h"
 #include "cli/terminal.h"
 #include "memory/budget.h"
 
@@ -181,7 +182,7 @@ Result<int> chat_with(ChatOptions& chat, const Options& options) {
     // A wrong name is said before the model is loaded.
     std::optional<ChatFormat> format;
     if (!chat.format.empty()) format = RL_TRY(ChatFormat::named(chat.format));
-    const LoadedModel loaded = RL_TRY(load_model(chat.model));
+    LoadedModel loaded = RL_TRY(load_model(chat.model));
     const Model& model = *loaded.model;
     if (!format) {
         Result<ChatFormat> detected = ChatFormat::detect(model.gguf().metadata(), model.tokenizer());
@@ -192,6 +193,7 @@ Result<int> chat_with(ChatOptions& chat, const Options& options) {
     RL_TRY(take_file_defaults(options, model.gguf().metadata(), sampler));
     const uint64_t context = choose_context(chat.model, model.config());
     Session session = RL_TRY(open_session(loaded, chat.model, context));
+    rescue_from_loss(session, loaded, chat.model);
     // Checks the options, and settles a random seed.
     sampler.seed =
         RL_TRY(make_sampler(model, sampler, chat.conversation.sampling.ignore_eos, context)).seed();

@@ -89,6 +89,7 @@ Result<LoadedModel> load_model(const ModelOptions& options) {
     LoadedModel loaded;
     const DeviceChoice choice = RL_TRY(choose_device(options.device));
     loaded.device = choice.backend;
+    loaded.which = choice.device;
     loaded.why = choice.why;
     loaded.cache = options.cache;
     const auto start = std::chrono::steady_clock::now();

@@ -39,6 +39,7 @@ Status check_model_given(const std::string& path);
 
 struct LoadedModel {
     std::string device;  // name of the backend
+    std::string which;   // of the backend's devices; empty: its best
     std::string why;     // it was chosen; empty when it was asked for
     std::unique_ptr<Backend> backend;
     std::unique_ptr<Model> model;  // borrows the backend

@@ -3,6 +3,7 @@
 #include "cli/model_options.h"
 #include "cli/prompt.h"
 #include "cli/report.h"
+#include "cli/rescue.h"
 #include "cli/sampling_options.h"
 #include "cli/terminal.h"
 #include "memory/budget.h"
@@ -176,11 +177,12 @@ Json describe(const RunOptions& run, const LoadedModel& loaded, const Session& s
 }
 
 Result<int> run_prompt(RunOptions& run, const Options& options, const std::string& text) {
-    const LoadedModel loaded = RL_TRY(load_model(run.model));
+    LoadedModel loaded = RL_TRY(load_model(run.model));
     const Model& model = *loaded.model;
     RL_TRY(take_file_defaults(options, model.gguf().metadata(), run.sampling.sampler));
     const uint64_t context = choose_context(run.model, model.config());
     Session session = RL_TRY(open_session(loaded, run.model, context));
+    rescue_from_loss(session, loaded, run.model);
     Sampler sampler = RL_TRY(make_sampler(model, run.sampling.sampler, run.sampling.ignore_eos, context));
     const std::vector<Token> tokens = RL_TRY(encode_prompt(run, model, text));
     say_plan(loaded, session);

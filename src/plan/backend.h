@@ -91,6 +91,9 @@ class Backend {
 public:
     virtual ~Backend() = default;
     virtual const DeviceInfo& device() const = 0;
+    // Nothing works on it any more: to go on, all that was made on it has to go, and it has to be opened
+    // again.
+    virtual bool lost() const { return false; }
     virtual Result<std::unique_ptr<WeightStore>> load(std::span<const WeightInfo> weights, ByteSource& source,
                                                       const Progress& progress) = 0;
     virtual Result<std::unique_ptr<CacheStore>> make_cache(const CacheShape& shape) = 0;

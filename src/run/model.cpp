@@ -70,15 +70,20 @@ Result<Model> Model::inspect(const std::string& path, uint64_t context) {
 
 Result<Model> Model::load(const std::string& path, Backend& backend, const LoadOptions& options) {
     Model model = RL_TRY(inspect(path, options.context));
-    model.backend_ = &backend;
+    RL_TRY(model.place(backend, options.progress));
+    return model;
+}
+
+Status Model::place(Backend& backend, const Progress& progress) {
+    backend_ = &backend;
     const uint64_t budget = backend.device().memory_budget;
-    if (model.weight_bytes() > budget)
+    if (weight_bytes() > budget)
         return error(
             "{} needs {} for its weights alone; {} offers {}. A smaller quantization or model would fit",
-            path, format_bytes(model.weight_bytes()), backend.device().name, format_bytes(budget));
-    GgufSource source(*model.gguf_, *model.resolved_);
-    model.weights_ = RL_TRY(backend.load(model.resolved_->weights, source, options.progress));
-    return model;
+            gguf_->path(), format_bytes(weight_bytes()), backend.device().name, format_bytes(budget));
+    GgufSource source(*gguf_, *resolved_);
+    weights_ = RL_TRY(backend.load(resolved_->weights, source, progress));
+    return {};
 }
 
 uint64_t Model::weight_bytes() const {

@@ -25,6 +25,10 @@ public:
     static Result<Model> load(const std::string& path, Backend& backend, const LoadOptions& options);
     // Everything but the weights: for `info`, tokenize and tests. plan() works; weights() does not.
     static Result<Model> inspect(const std::string& path, uint64_t context = 0);
+    // Puts the weights on a backend, in place of the one before.
+    Status place(Backend& backend, const Progress& progress);
+    // Gives the weights up, so that the backend can go; no session may be open.
+    void unload() { weights_.reset(); }
 
     const Gguf& gguf() const { return *gguf_; }
     const Arch& arch() const { return *arch_; }

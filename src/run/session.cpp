@@ -60,6 +60,45 @@ Result<Executable*> Session::executable(uint32_t rows) {
 
 Status Session::step(std::span<const Token> tokens, uint32_t first_output, const std::atomic<bool>* cancel,
                      const TraceSink* trace) {
+    const Status done = try_step(tokens, first_output, cancel, trace);
+    if (done || !rescue_) return done;
+    if (cache_ && !model_->backend().lost()) return done;
+    RL_TRY(rescue_(*this, done.error()));
+    RL_TRY(read_again(cancel));
+    return try_step(tokens, first_output, cancel, trace);
+}
+
+Status Session::read_again(const std::atomic<bool>* cancel) {
+    const std::vector<Token> all = std::exchange(tokens_, {});
+    for (std::span<const Token> rest = all; !rest.empty();) {
+        const auto chunk = rest.first(std::min<size_t>(rest.size(), options_.batch));
+        RL_TRY(try_step(chunk, uint32_t(chunk.size() - 1), cancel, nullptr));
+        rest = rest.subspan(chunk.size());
+    }
+    return {};
+}
+
+void Session::close() {
+    single_.reset();
+    many_.reset();
+    cache_.reset();
+    logits_ = {};
+}
+
+Status Session::reopen() {
+    close();
+    cache_ = RL_TRY(model_->backend().make_cache(model_->cache_shape(options_.context, options_.cache)));
+    return {};
+}
+
+Status Session::check_open() const {
+    if (cache_) return {};
+    return error("the session lost its device");
+}
+
+Status Session::try_step(std::span<const Token> tokens, uint32_t first_output,
+                         const std::atomic<bool>* cancel, const TraceSink* trace) {
+    RL_TRY(check_open());
     Executable* target = RL_TRY(executable(uint32_t(tokens.size())));
     const StepParams params{tokens, position(), first_output, cancel};
     if (trace)
@@ -193,6 +232,7 @@ Status check_header(const CacheHeader& have, const CacheHeader& want, uint64_t f
 }  // namespace
 
 Status Session::save(const std::string& path) const {
+    RL_TRY(check_open());
     const CacheShape& shape = cache_->shape();
     AtomicWriter file = RL_TRY(AtomicWriter::create(path));
     CheckedWriter out(file);
@@ -209,6 +249,7 @@ Status Session::save(const std::string& path) const {
 }
 
 Status Session::restore(const std::string& path) {
+    RL_TRY(check_open());
     const CacheShape& shape = cache_->shape();
     const File file = RL_TRY(File::open(path));
     CacheHeader header;

@@ -47,6 +47,15 @@ public:
     Status save(const std::string& path) const;
     Status restore(const std::string& path);
 
+    // What is done when a step fails because the device was lost: it closes this session, opens the device
+    // again, places the model there, and reopens. Then the session reads its tokens again and the step is
+    // repeated; a loss meanwhile is an error.
+    using Rescue = std::function<Status(Session&, const Error& loss)>;
+    void set_rescue(Rescue rescue) { rescue_ = std::move(rescue); }
+    // Gives up all that is on the device, and keeps the tokens.
+    void close();
+    Status reopen();
+
     // Runs one step with tracing (bench, taps).
     Status feed_traced(std::span<const Token> tokens, const TraceSink& sink);
 
@@ -55,12 +64,17 @@ private:
     Result<Executable*> executable(uint32_t rows);
     Status step(std::span<const Token> tokens, uint32_t first_output, const std::atomic<bool>* cancel,
                 const TraceSink* trace);
+    Status try_step(std::span<const Token> tokens, uint32_t first_output, const std::atomic<bool>* cancel,
+                    const TraceSink* trace);
+    Status read_again(const std::atomic<bool>* cancel);
     Status check_room(std::span<const Token> tokens) const;
+    Status check_open() const;
 
     const Model* model_ = nullptr;
     SessionOptions options_;
     MemoryNeed memory_;
-    std::unique_ptr<CacheStore> cache_;
+    Rescue rescue_;
+    std::unique_ptr<CacheStore> cache_;   // null: closed
     std::unique_ptr<Executable> single_;  // one row
     std::unique_ptr<Executable> many_;    // options_.batch rows
     std::vector<Token> tokens_;

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace redline::test {
 
@@ -22,12 +23,34 @@ public:
         result_ = result;
         forever_ = forever;
         struck_.clear();
+        losses_ = {};
+    }
+    // The device is lost at the calls of these numbers that can find it, counted anew whenever a device is
+    // opened after a loss; from the last of them on it stays well.
+    void lose(std::vector<int64_t> after) {
+        arm("", after[0], VK_ERROR_DEVICE_LOST, true);
+        const std::lock_guard lock(mutex_);
+        losses_ = std::move(after);
+    }
+    void opened() {
+        const std::lock_guard lock(mutex_);
+        if (losses_.empty() || struck_.empty() || left_ >= 0) return;
+        losses_.erase(losses_.begin());
+        if (losses_.empty())
+            result_ = VK_SUCCESS;
+        else
+            left_ = losses_[0];
     }
     void disarm() { arm("", INT64_MAX, VK_SUCCESS, false); }
     // Of the call that failed first; empty: none was reached.
     std::string struck() {
         const std::lock_guard lock(mutex_);
         return struck_;
+    }
+    // Calls until the one that fails.
+    int64_t left() {
+        const std::lock_guard lock(mutex_);
+        return left_;
     }
     // Calls by name since forget().
     std::map<std::string, int64_t> calls() {
@@ -49,6 +72,10 @@ public:
         const std::lock_guard lock(mutex_);
         ++calls_[name];
         if (!name_.empty() && name != name_) return VK_SUCCESS;
+        // One that is lost for ever cannot be opened again, either.
+        if (result_ == VK_ERROR_DEVICE_LOST && losses_.empty() && !struck_.empty() &&
+            name == "vkCreateDevice")
+            return VK_ERROR_INITIALIZATION_FAILED;
         if (result_ == VK_ERROR_DEVICE_LOST && !can_find_lost(name)) return VK_SUCCESS;
         if (left_-- > 0 || result_ == VK_SUCCESS) return VK_SUCCESS;
         if (struck_.empty()) struck_ = name;
@@ -76,6 +103,7 @@ private:
     VkResult result_ = VK_SUCCESS;
     bool forever_ = false;
     std::string struck_;
+    std::vector<int64_t> losses_;
     std::map<std::string, int64_t> calls_;
     std::map<std::string, int64_t> alive_;
 };
@@ -105,6 +133,7 @@ struct Devices {
         if (result != VK_SUCCESS) return result;
         faults().count("vkCreateDevice", 1);
         current = *out;
+        faults().opened();
         return result;
     }
     static void VKAPI_CALL end(VkDevice device, const VkAllocationCallbacks* allocator) {

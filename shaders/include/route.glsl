@@ -1,0 +1,65 @@
+// The USED best experts of a row by its logits, best first, ties to the lower id, and their weights. A whole subgroup
+// chooses, each invocation among its own experts. Wants EXPERTS, USED, SUBGROUP, logits[], ids[], scales[], bias[] and
+// what RouteArgs has of the choice.
+const uint EACH = (EXPERTS + SUBGROUP - 1) / SUBGROUP;
+const uint kSoftmax = 0, kSigmoid = 1, kSoftmaxOfSelected = 2;
+shared float chosen_all[gl_WorkGroupSize.x / SUBGROUP * USED];  // written and read by one invocation of each subgroup
+
+void choose(uint row) {
+    const uint lane = gl_SubgroupInvocationID;
+    const float kNone = -1.0 / 0.0;
+    float chances[EACH];
+    bool taken[EACH];
+    float top = kNone, sum = 0.0;
+    [[unroll]] for (uint k = 0; k < EACH; ++k) {
+        const uint e = k * SUBGROUP + lane;
+        taken[k] = e >= EXPERTS;
+        chances[k] = e < EXPERTS ? logits[row * EXPERTS + e] : kNone;
+        top = max(top, chances[k]);
+    }
+    top = subgroupMax(top);
+    [[unroll]] for (uint k = 0; k < EACH; ++k) {
+        if (args.gating == kSoftmax) chances[k] = exp(chances[k] - top);
+        if (args.gating == kSigmoid) chances[k] = 1.0 / (1.0 + exp(-chances[k]));
+        if (!taken[k]) sum += chances[k];
+    }
+    sum = subgroupAdd(sum);
+    if (args.gating == kSoftmax)
+        [[unroll]] for (uint k = 0; k < EACH; ++k) chances[k] /= sum;
+    const uint own = gl_SubgroupID * USED;
+    [[dont_unroll]] for (uint place = 0; place < USED; ++place) {
+        float best = kNone, chance = 0.0;
+        uint id = EXPERTS;
+        [[unroll]] for (uint k = 0; k < EACH; ++k) {
+            const uint e = k * SUBGROUP + lane;
+            const float score = chances[k] + (args.has_bias != 0u ? bias[min(e, EXPERTS - 1u)] : 0.0);
+            if (!taken[k] && (id == EXPERTS || score > best)) {
+                best = score;
+                chance = chances[k];
+                id = e;
+            }
+        }
+        const float most = subgroupMax(id < EXPERTS ? best : kNone);
+        uint winner = subgroupMin(id < EXPERTS && best == most ? id : EXPERTS);
+        if (winner == EXPERTS) winner = subgroupMin(id);  // NaN everywhere: any that is left
+        // One invocation has it; a NaN goes on.
+        const float value = subgroupAdd(winner == id ? chance : 0.0);
+        [[unroll]] for (uint k = 0; k < EACH; ++k)
+            if (k * SUBGROUP + lane == winner) taken[k] = true;
+        if (subgroupElect()) {
+            chosen_all[own + place] = value;
+            ids[row * USED + place] = int(winner);
+        }
+    }
+    if (!subgroupElect()) return;
+    float total = 0.0;
+    const float first = chosen_all[own];
+    if (args.gating == kSoftmaxOfSelected) {
+        for (uint i = 0; i < USED; ++i) total += exp(chosen_all[own + i] - first);
+        for (uint i = 0; i < USED; ++i) chosen_all[own + i] = exp(chosen_all[own + i] - first) / total;
+    }
+    total = 0.0;
+    for (uint i = 0; i < USED; ++i) total += chosen_all[own + i];
+    const float divisor = args.normalise != 0u ? max(total, 6.103515625e-5) : 1.0;
+    for (uint i = 0; i < USED; ++i) scales[row * USED + i] = chosen_all[own + i] / divisor * args.scale;
+}

@@ -1,0 +1,47 @@
+#include "cli/rescue.h"
+
+#include "cli/devices.h"
+#include "cli/terminal.h"
+
+#include <chrono>
+#include <memory>
+
+namespace redline::cli {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// What is lost again within this time would be lost for ever.
+constexpr std::chrono::seconds kCalm(5);
+
+Status open_again(Session& session, LoadedModel& loaded, const ModelOptions& options) {
+    session.close();
+    loaded.model->unload();
+    // The old one goes first: both may not fit.
+    loaded.backend.reset();
+    loaded.backend = RL_TRY(open_device({loaded.device, loaded.which, loaded.why}, options));
+    ProgressLine progress("loading");
+    RL_TRY(loaded.model->place(*loaded.backend,
+                               [&](uint64_t done, uint64_t total) { progress.update(done, total); }));
+    return session.reopen();
+}
+
+}  // namespace
+
+void rescue_from_loss(Session& session, LoadedModel& loaded, const ModelOptions& options) {
+    auto last = std::make_shared<std::optional<Clock::time_point>>();
+    session.set_rescue([&loaded, &options, last](Session& lost, const Error& loss) -> Status {
+        if (*last && Clock::now() - **last < kCalm)
+            return error("{}; it had been opened again just before", loss.message);
+        note(fmt::format("{} was lost; it is opened again, and {} tokens are read again", loaded.device,
+                         lost.position()));
+        say_detail(loss.message);
+        const Status opened = open_again(lost, loaded, options);
+        *last = Clock::now();
+        if (!opened) return error("{}; opening it again: {}", loss.message, opened.error().message);
+        return {};
+    });
+}
+
+}  // namespace redline::cli
