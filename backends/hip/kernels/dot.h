@@ -78,7 +78,7 @@ RL_DEVICE void lane_dots(const Matrix (&w)[kRows], const size_t (&rows)[kRows], 
         kTokens == 1 ? 4 / kRows : 1;  // of many tokens there is enough to do meanwhile
     size_t begin[kRows];
     RL_UNROLL
-    for (int r = 0; r < kRows; ++r) begin[r] = rows[r] * units;
+    for (int r = 0; r < kRows; ++r) begin[r] = kTokens == 1 ? rows[r] * units : in_each_lane(rows[r] * units);
     uint32_t u = lane_index();
     if constexpr (kAtOnce > 1) {
         RL_UNROLL_BY(1)
