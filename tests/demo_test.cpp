@@ -10,6 +10,7 @@
 
 #include <doctest/doctest.h>
 
+#include <unistd.h>
 #include <cmath>
 #include <map>
 #include <regex>
@@ -132,7 +133,9 @@ TEST_CASE("demo: quantization costs less than 1 % of perplexity in Q8_0 and 5 % 
     CHECK(eight < 1.01 * kPerplexityF16);
     CHECK(eight > 0.99 * kPerplexityF16);
     // The F16 file is too large to be kept; eight bits are as good a source for four.
-    const std::string path = (std::filesystem::temp_directory_path() / "redline_demo_q4.gguf").string();
+    const std::string path =
+        (std::filesystem::temp_directory_path() / fmt::format("redline_demo_q4_{}.gguf", ::getpid()))
+            .string();
     const Gguf source = must(Gguf::open(demo()));
     must(quantize(source, path, *find_recipe("Q4_K_M"), {.threads = 2, .allow_requantize = true}));
     Demo four(*backend, path);

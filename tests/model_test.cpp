@@ -195,7 +195,8 @@ GgufBuilder small_llama() {
 }
 
 std::string load_error(const GgufBuilder& builder) {
-    const std::string path = std::filesystem::temp_directory_path() / "redline_model_test.gguf";
+    const std::string path =
+        std::filesystem::temp_directory_path() / fmt::format("redline_model_{}.gguf", ::getpid());
     builder.save(path);
     const auto backend = test::cpu(1);
     const Result<Model> model = Model::load(path, *backend, {});
@@ -279,7 +280,8 @@ TEST_CASE("model: NaN in a weight reaches the logits instead of being hidden") {
     const float nan = std::nanf("");
     for (auto& t : b.tensors)
         if (t.name == "blk.0.attn_v.weight") std::memcpy(t.data.data(), &nan, 4);
-    const std::string path = std::filesystem::temp_directory_path() / "redline_model_nan.gguf";
+    const std::string path =
+        std::filesystem::temp_directory_path() / fmt::format("redline_model_nan_{}.gguf", ::getpid());
     b.save(path);
     const auto backend = test::cpu(1);
     const Model model = must(Model::load(path, *backend, {}));

@@ -2,6 +2,7 @@
 #include "support/backends.h"
 #include "support/models.h"
 
+#include <unistd.h>
 #include <fstream>
 #include <random>
 
@@ -22,7 +23,8 @@ std::vector<std::unique_ptr<Backend>>& session_backends() {
 }
 
 std::string temporary(const std::string& name) {
-    return std::filesystem::temp_directory_path() / ("redline_session_test_" + name);
+    return std::filesystem::temp_directory_path() /
+           fmt::format("redline_session_test_{}_{}", ::getpid(), name);
 }
 
 std::vector<float> copy(std::span<const float> values) {
