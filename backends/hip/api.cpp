@@ -32,6 +32,7 @@ Status fill(void* library, Functions& call) {
     RL_HIP_FUNCTIONS(RL_FIND)
 #undef RL_FIND
     if (!lacking.empty()) return error("it has no function {}", lacking);
+    call.launch_early = call.launch;
     if (kCuda) return fill_cuda(library, call);
     call.error_name = reinterpret_cast<const char* (*)(Code)>(find("hipGetErrorName"));
     if (!call.error_name) return error("it has no function hipGetErrorName");

@@ -50,7 +50,7 @@ constexpr Code kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNoDevice = 10
     X(module_load, "hipModuleLoadData", "cuModuleLoadData", (Module*, const void*))                     \
     X(module_unload, "hipModuleUnload", "cuModuleUnload", (Module))                                     \
     X(module_function, "hipModuleGetFunction", "cuModuleGetFunction", (Function*, Module, const char*)) \
-    X(launch, "hipModuleLaunchKernel", "cuLaunchKernel",                                                \
+    X(launch, "hipModuleLaunchKernel", "",                                                              \
       (Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream, void**,  \
        void**))                                                                                         \
     X(begin_capture, "hipStreamBeginCapture", "cuStreamBeginCapture_v2", (Stream, int))                 \
@@ -66,6 +66,7 @@ struct Functions {
     RL_HIP_FUNCTIONS(RL_MEMBER)
 #undef RL_MEMBER
     const char* (*error_name)(Code) = nullptr;
+    decltype(launch) launch_early = nullptr;  // of kernels that wait for the one before by themselves
 };
 
 // Numbers of device attributes. HIP's are those of ROCm 5 to 7, which keep the place of what they drop.

@@ -42,6 +42,50 @@ Code last_error() {
     return kSuccess;
 }
 
+// As the driver has them.
+struct LaunchAttribute {
+    int id;
+    int unused;
+    int value[16];
+};
+struct LaunchConfig {
+    unsigned grid[3], block[3], shared;
+    Stream stream;
+    LaunchAttribute* attributes;
+    unsigned attribute_count;
+};
+static_assert(sizeof(LaunchAttribute) == 72 && sizeof(LaunchConfig) == 56);
+Code (*launch_extended)(const LaunchConfig*, Function, void**, void**) = nullptr;
+Code (*set_function_attribute)(Function, int, int) = nullptr;
+
+// More than 48 KiB of shared memory is had on request alone.
+Code launch_with(unsigned attributes, Function function, const unsigned (&grid)[3],
+                 const unsigned (&block)[3], unsigned shared, Stream stream, void** parameters,
+                 void** extra) {
+    constexpr int kProgrammaticSerialization = 6, kMaxDynamicShared = 8;
+    if (shared > 48 << 10)
+        if (const Code code = set_function_attribute(function, kMaxDynamicShared, int(shared));
+            code != kSuccess)
+            return code;
+    LaunchAttribute attribute = {kProgrammaticSerialization, 0, {1}};
+    const LaunchConfig config = {
+        {grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, shared, stream, &attribute, attributes};
+    return launch_extended(&config, function, parameters, extra);
+}
+Code launch(Function function, unsigned x, unsigned y, unsigned z, unsigned threads_x, unsigned threads_y,
+            unsigned threads_z, unsigned shared, Stream stream, void** parameters, void** extra) {
+    return launch_with(0, function, {x, y, z}, {threads_x, threads_y, threads_z}, shared, stream, parameters,
+                       extra);
+}
+// The kernel starts while the one before it on the stream ends: all of ours wait for its results themselves
+// (wait_for_inputs() in kernels/wave.h), and some fetch weights meanwhile.
+Code launch_early(Function function, unsigned x, unsigned y, unsigned z, unsigned threads_x,
+                  unsigned threads_y, unsigned threads_z, unsigned shared, Stream stream, void** parameters,
+                  void** extra) {
+    return launch_with(1, function, {x, y, z}, {threads_x, threads_y, threads_z}, shared, stream, parameters,
+                       extra);
+}
+
 const char* error_name(Code code) {
     const char* name = nullptr;
     return get_error_name(code, &name) == kSuccess && name ? name : "unknown error";
@@ -55,11 +99,14 @@ Status fill_cuda(void* library, Functions& call) {
         return function != nullptr;
     };
     if (!find("cuDevicePrimaryCtxRetain", retain_context) || !find("cuCtxSetCurrent", set_context) ||
-        !find("cuGetErrorName", get_error_name))
+        !find("cuGetErrorName", get_error_name) || !find("cuLaunchKernelEx", launch_extended) ||
+        !find("cuFuncSetAttribute", set_function_attribute))
         return error("it lacks functions of the CUDA driver");
     get_attribute = call.device_attribute;
     call.set_device = set_device;
     call.device_properties = device_properties;
+    call.launch = launch;
+    call.launch_early = launch_early;
     call.last_error = last_error;
     call.error_name = error_name;
     return {};

@@ -22,6 +22,33 @@ struct Matrix {
     uint64_t units;  // of 32 elements in the whole weight: where planes begin follows from it
 };
 
+// Bytes that the planes of a quantized weight have per eight units.
+struct Planes {
+    uint32_t bytes[4];
+    constexpr uint32_t before(uint32_t plane) const {
+        uint32_t sum = 0;
+        for (uint32_t p = 0; p < plane; ++p) sum += bytes[p];
+        return sum;
+    }
+    constexpr uint32_t all() const { return before(4); }
+};
+
+// How kernels/stream.h copies rows ahead: each wave has a ring of stages, which hold so many units of each of
+// its matrices.
+struct StreamShape {
+    uint32_t units;
+    uint32_t stages;
+    uint32_t stage_bytes;
+};
+constexpr StreamShape stream_shape(uint32_t bytes_per_eight, uint32_t matrices) {
+    constexpr uint32_t kRoom =
+        4736;  // of a wave: two blocks of 16 shall fit a multiprocessor with their rows
+    StreamShape shape = {64, 0, 8 * bytes_per_eight * matrices};
+    if (shape.stage_bytes * 2 > kRoom) shape = {32, 0, 4 * bytes_per_eight * matrices};
+    shape.stages = kRoom / shape.stage_bytes < 4 ? kRoom / shape.stage_bytes : 4;
+    return shape;
+}
+
 struct EmbedArgs {
     const Step* step;
     Matrix table;

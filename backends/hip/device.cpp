@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 
 namespace redline::hip {
 
@@ -65,6 +66,10 @@ DeviceReport report_of(const Runtime& runtime, int index) {
 }
 
 }  // namespace
+
+bool DeviceReport::copies_ahead() const {
+    return target.starts_with("sm_") && std::atoi(target.c_str() + 3) >= 90;
+}
 
 uint64_t DeviceReport::budget() const {
     // Left to the runtime and the screen.
@@ -160,8 +165,9 @@ Result<Function> Device::kernel(const std::string& module, const std::string& na
 
 Status Device::launch(Function function, const Launch& shape, const void* args) {
     void* parameters[] = {const_cast<void*>(args)};
-    return checked(call().launch(function, shape.x, shape.y, shape.z, shape.threads, 1, 1, shape.shared,
-                                 stream_, parameters, nullptr),
+    const auto launch = shape.early ? call().launch_early : call().launch;
+    return checked(launch(function, shape.x, shape.y, shape.z, shape.threads, 1, 1, shape.shared, stream_,
+                          parameters, nullptr),
                    "launching a kernel");
 }
 

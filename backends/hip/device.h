@@ -23,6 +23,8 @@ struct DeviceReport {
     uint32_t wave() const { return target.starts_with("gfx9") ? 64 : 32; }
     // Of a block of the kernels in kernels/dot.h: wide blocks prepare their activations less often.
     uint32_t dot_threads() const { return target.starts_with("sm_") ? 512 : 256; }
+    // Copies to shared memory while a kernel goes on, and starts a launch while the one before it ends.
+    bool copies_ahead() const;
     // What can be planned with.
     uint64_t budget() const;
 };
@@ -37,6 +39,7 @@ struct Launch {
     uint32_t x = 1, y = 1, z = 1;  // blocks
     uint32_t threads = 128;
     uint32_t shared = 0;  // bytes of shared memory whose size the launch says
+    bool early = false;   // may begin while the launch before it ends, where a device knows how
 };
 
 class Device {

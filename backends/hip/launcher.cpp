@@ -13,7 +13,9 @@ Status Launcher::launch_any(const std::string& module, const std::string& kernel
              shape.y, shape.z);
     const Function function = RL_TRY(device_.kernel(module, kernel));
     if (mode_ == Mode::load) return {};
-    RL_TRY(device_.launch(function, shape, args));
+    Launch own = shape;
+    own.early = mode_ == Mode::capture;
+    RL_TRY(device_.launch(function, own, args));
     ahead_ += flops;
     if (mode_ == Mode::capture || ahead_ < flops_per_launch(device_.report())) return {};
     ahead_ = 0.0;

@@ -144,6 +144,34 @@ args::DotArgs dot_args(const View& view, std::span<const Part> parts, const Acti
     return args;
 }
 
+// Bytes of a format's planes per eight units.
+args::Planes planes_of(const View& view, Weight w) {
+    args::Planes planes = {};
+    const uint32_t blocks = 256 / view.plan.weight(w).tensor.format->block;
+    for (uint32_t p = 0; p < 4; ++p) planes.bytes[p] = view.weights[w].layout->bytes[p] * blocks;
+    return planes;
+}
+
+// One row by kernels that copy weights ahead, if the device does and all rows begin at whole copies.
+std::optional<Launch> stream_launch(const View& view, std::span<const Part> parts, bool gated,
+                                    const args::DotArgs& args, const DeviceReport& report) {
+    if (!report.copies_ahead()) return {};
+    uint32_t most = 0;
+    for (const Part& part : parts) {
+        const args::Planes planes = planes_of(view, part.w);
+        for (const uint32_t bytes : planes.bytes)
+            if (args.cols % 256 != 0 || args.cols / 256 * bytes % 16 != 0) return {};
+        most = std::max(most, planes.all());
+    }
+    const args::StreamShape ring = args::stream_shape(most, gated ? 2 : 1);
+    Launch shape;
+    shape.threads = report.dot_threads();
+    shape.shared = own_bytes(args.cols) + shape.threads / report.wave() * ring.stages * ring.stage_bytes;
+    shape.x =
+        std::min(blocks_for(args.rows, kGroup), report.multiprocessors * kDotThreadsPerUnit / shape.threads);
+    return shape;
+}
+
 // `kernel`: "linear_dot"; `other`: "_q6_k" where some matrices are of that format. All rows of a step of few
 // in one launch.
 Status launch_dots(Launcher& launcher, const std::string& kernel, const std::string& module,
@@ -223,6 +251,8 @@ private:
         args::DotArgs args = dot_args(view, parts_, x, Path::dot_own, accumulate_);
         args.second = args.begin[parts_.size() - 1];
         const std::string module = module_of(view, parts_[0].w);
+        if (const auto shape = stream_launch(view, parts_, false, args, launcher.device().report()))
+            return launcher.launch(module, "linear_stream_" + module + "_q6_k", *shape, args);
         return launch_dots(launcher, "linear_dot", module, args, 1, Path::dot_own, kRowsPerWave, "_q6_k");
     }
     Status launch_parts(Launcher& launcher, const View& view, const Activations& x,
@@ -235,8 +265,11 @@ private:
             return path == Path::tiles ? launch_tiles(launcher, module, args, rows)
                                        : launch_vector(launcher, module, args, power_of_two(rows));
         }
-        return launch_dots(launcher, "linear_dot", module, dot_args(view, parts, x, path, accumulate_), rows,
-                           path, kRowsPerWave);
+        args::DotArgs args = dot_args(view, parts, x, path, accumulate_);
+        if (path == Path::dot_own)
+            if (const auto shape = stream_launch(view, parts, false, args, launcher.device().report()))
+                return launcher.launch(module, "linear_stream_" + module, *shape, args);
+        return launch_dots(launcher, "linear_dot", module, args, rows, path, kRowsPerWave);
     }
 
     Slot x_;
@@ -275,6 +308,9 @@ public:
         args::DotArgs args = dot_args(view, parts, x, way, false);
         args.rows = args.parts[0].rows;
         args.act = uint32_t(op_.act);
+        if (way == Path::dot_own)
+            if (const auto shape = stream_launch(view, parts, true, args, launcher.device().report()))
+                return launcher.launch(module, "gated_stream_" + module, *shape, args);
         return launch_dots(launcher, "gated_dot", module, args, rows, way, 1);
     }
 

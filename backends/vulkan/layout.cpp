@@ -90,17 +90,32 @@ void put_k_nibbles(const uint8_t* q, std::byte* out) {
     }
 }
 
+// Scale and minimum of 256 elements, then per 32 of them a byte with six bits of scale under the upper two of
+// the minimum, then a nibble with its lower four: to take a sub-block's out of a register needs few steps.
+template <typename Block>
+void pack_k_header(const Block& b, std::byte* out) {
+    std::memcpy(out, &b, 4);
+    uint32_t nibbles = 0;
+    for (uint32_t j = 0; j < 8; ++j) {
+        const auto scale = uint32_t(formats::q4_k::sub_scale(b.scales, j)),
+                   minimum = uint32_t(formats::q4_k::sub_minimum(b.scales, j));
+        out[4 + j] = std::byte(scale | minimum >> 4 << 6);
+        nibbles |= (minimum & 15) << (4 * j);
+    }
+    std::memcpy(out + 12, &nibbles, 4);
+}
+
 void pack_q4_k(const std::byte* file, uint64_t blocks, const Planes& out) {
     for_blocks<formats::q4_k>(file, blocks, [&](const formats::q4_k::Block& b, uint64_t i) {
         put_k_nibbles(b.q, out[0] + i * 128);
-        std::memcpy(out[1] + i * 16, &b, 16);
+        pack_k_header(b, out[1] + i * 16);
     });
 }
 
 void pack_q5_k(const std::byte* file, uint64_t blocks, const Planes& out) {
     for_blocks<formats::q5_k>(file, blocks, [&](const formats::q5_k::Block& b, uint64_t i) {
         put_k_nibbles(b.q, out[0] + i * 128);
-        std::memcpy(out[1] + i * 16, &b, 16);
+        pack_k_header(b, out[1] + i * 16);
         for (int u = 0; u < 8; ++u) {
             uint8_t bits[32];
             for (int e = 0; e < 32; ++e) bits[e] = uint8_t(b.high[e] >> u);

@@ -16,14 +16,11 @@ uvec2 unit_words(uint m, uint unit, uint k) {
     const uint q = w32[m].d[unit * 4 + k], high = w32[m].d[weight_units * 4 + weight_units / 2 + unit];
     return uvec2((q & 0x0F0F0F0Fu) | fifth_bits(high, k), ((q >> 4) & 0x0F0F0F0Fu) | fifth_bits(high, k + 4));
 }
-// The six-bit scale and minimum of sub-block j of 8, as src/formats/q4_k.h has them.
+// The six-bit scale and minimum of sub-block j of 8, as pack_k_header() in layout.cpp leaves them.
 vec2 sub_scales(uvec4 header, uint j) {
-    const vec2 d = unpackHalf2x16(header.x);
-    const uint i = j & 3u;
-    const uint low = byte_of(header.y, i), mid = byte_of(header.z, i), top = byte_of(header.w, i);
-    const uint s = j < 4u ? low & 63u : (top & 15u) | (low >> 6) << 4;
-    const uint n = j < 4u ? mid & 63u : (top >> 4) | (mid >> 6) << 4;
-    precise vec2 product = d * vec2(s, n);
+    const uint both = (j < 4u ? header.y : header.z) >> (j & 3u) * 8u;
+    const uint n = (header.w >> j * 4u & 15u) | (both >> 2 & 0x30u);
+    precise vec2 product = unpackHalf2x16(header.x) * vec2(both & 63u, n);
     return product;
 }
 vec4 unit_scales(uint m, uint unit) {

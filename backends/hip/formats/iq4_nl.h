@@ -6,6 +6,7 @@
 namespace redline::hip {
 
 struct iq4_nl : Quantized<true, 0, false> {
+    static constexpr args::Planes kPlanes = {{128, 16}};
     RL_DEVICE static uint32_t levels(uint32_t nibbles) {
         return pick_levels(nibbles, 0xBFAD9881u, 0xF6EADDCFu, 0x26190D01u, 0x71594535u);
     }

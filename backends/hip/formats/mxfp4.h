@@ -6,6 +6,7 @@
 namespace redline::hip {
 
 struct mxfp4 : Quantized<true, 0, false> {
+    static constexpr args::Planes kPlanes = {{128, 8}};
     RL_DEVICE static uint32_t levels(uint32_t nibbles) {
         return pick_levels(nibbles, 0x03020100u, 0x0C080604u, 0xFDFEFF00u, 0xF4F8FAFCu);
     }

@@ -7,6 +7,7 @@
 namespace redline::hip {
 
 struct q2_k : Quantized<false, 0, true> {
+    static constexpr args::Planes kPlanes = {{64, 16, 4}};
     static constexpr bool kHalves = true;
     RL_DEVICE static void codes(const Matrix& w, size_t unit, uint32_t (&words)[8]) {
         const auto q = load<Words2>(w.data, unit);

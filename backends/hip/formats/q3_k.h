@@ -7,6 +7,7 @@
 namespace redline::hip {
 
 struct q3_k : Quantized<false, 4, false> {
+    static constexpr args::Planes kPlanes = {{64, 32, 12, 2}};
     static constexpr bool kHalves = true;
     // Scale j of 16: low four bits in the nibbles of bytes 0..7, high two in the bit pairs of bytes 8..11.
     RL_DEVICE static int32_t sub_scale(uint32_t a, uint32_t b, uint32_t c, uint32_t j) {

@@ -6,6 +6,7 @@
 namespace redline::hip {
 
 struct q4_1 : Quantized<false, 0, true> {
+    static constexpr args::Planes kPlanes = {{128, 32}};
     RL_DEVICE static void codes(const Matrix& w, size_t unit, uint32_t (&words)[8]) {
         const auto q = load<Words4>(w.data, unit);
         RL_UNROLL

@@ -6,6 +6,7 @@
 namespace redline::hip {
 
 struct q5_0 : Quantized<false, 16, false> {
+    static constexpr args::Planes kPlanes = {{128, 32, 16}};
     RL_DEVICE static void codes(const Matrix& w, size_t unit, uint32_t (&words)[8]) {
         const uint32_t high = load<uint32_t>(w.data, w.units * 4 + unit);
         const auto q = load<Words4>(w.data, unit);

@@ -7,6 +7,7 @@
 namespace redline::hip {
 
 struct q5_k : Quantized<false, 0, true> {
+    static constexpr args::Planes kPlanes = {{128, 16, 32}};
     static constexpr bool kCrowded = true;
     RL_DEVICE static void codes(const Matrix& w, size_t unit, uint32_t (&words)[8]) {
         const uint32_t high = load<uint32_t>(w.data, w.units * 4 + w.units / 2 + unit);

@@ -7,6 +7,7 @@
 namespace redline::hip {
 
 struct q6_k : Quantized<false, 32, false> {
+    static constexpr args::Planes kPlanes = {{128, 64, 16, 2}};
     static constexpr bool kHalves = true;
     RL_DEVICE static void codes(const Matrix& w, size_t unit, uint32_t (&words)[8]) {
         const auto high = load<Words2>(w.data, w.units * 2 + unit);

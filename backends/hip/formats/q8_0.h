@@ -6,6 +6,7 @@
 namespace redline::hip {
 
 struct q8_0 : Quantized<true, 0, false> {
+    static constexpr args::Planes kPlanes = {{256, 16}};
     RL_DEVICE static void codes(const Matrix& w, size_t unit, uint32_t (&words)[8]) {
         const auto low = load<Words4>(w.data, unit * 2), high = load<Words4>(w.data, unit * 2 + 1);
         RL_UNROLL

@@ -5,6 +5,7 @@
 #include "kernels/embed.h"
 #include "kernels/experts.h"
 #include "kernels/linear.h"
+#include "kernels/stream.h"
 #include "kernels/tile.h"
 
 #define RL_VECTOR_KERNEL(format, tokens)                           \
@@ -55,6 +56,15 @@
         expert_matrix<format, 128, 64, true>(args);                                        \
     }
 
+#ifdef RL_COPIES_AHEAD
+#define RL_STREAM_KERNEL(name, rows, format, other)               \
+    RL_EARLY_KERNEL(kDotThreads, 2, name, args::DotArgs) {        \
+        each_streamed_row<format, rows, other>(args, rows{args}); \
+    }
+#else
+#define RL_STREAM_KERNEL(name, rows, format, other)
+#endif
+
 #define RL_QUANTIZED_KERNELS(format)                                          \
     namespace redline::hip {                                                  \
     RL_COMMON_KERNELS(format)                                                 \
@@ -64,6 +74,8 @@
     RL_DENSE_KERNEL(kDotThreads, 2, gated_dot_own_##format, args::DotArgs) {  \
         each_own_row<format>(args, GatedRows{args});                          \
     }                                                                         \
+    RL_STREAM_KERNEL(linear_stream_##format, LinearRows, format, format)      \
+    RL_STREAM_KERNEL(gated_stream_##format, GatedRows, format, format)        \
     RL_DOT_KERNELS(format, 2)                                                 \
     RL_DOT_KERNELS(format, 4)                                                 \
     RL_DOT_KERNELS(format, 8)                                                 \
@@ -95,4 +107,5 @@
     RL_DENSE_KERNEL(kDotThreads, 2, linear_dot_own_##format##_##other, args::DotArgs) { \
         each_own_row<format, LinearRows, other>(args, LinearRows{args});                \
     }                                                                                   \
+    RL_STREAM_KERNEL(linear_stream_##format##_##other, LinearRows, format, other)       \
     }

@@ -47,15 +47,12 @@ RL_DEVICE UnitScales pair_scales(float scale, float offset) {
     return {{scale, scale}, {offset, offset}};
 }
 
-// The six-bit scale and minimum of sub-block j of 8, as src/formats/q4_k.h has them.
+// The six-bit scale and minimum of sub-block j of 8, as pack_k_header() in layout.cpp leaves them.
 RL_DEVICE UnitScales k_scales(const Words4& header, uint32_t j) {
-    const uint32_t i = j & 3u;
-    const uint32_t low = byte_of(header.d[1], i), mid = byte_of(header.d[2], i),
-                   top = byte_of(header.d[3], i);
-    const uint32_t s = j < 4 ? low & 63u : (top & 15u) | (low >> 6) << 4;
-    const uint32_t m = j < 4 ? mid & 63u : (top >> 4) | (mid >> 6) << 4;
-    return pair_scales(half_value(uint16_t(header.d[0])) * small_float(int32_t(s)),
-                       -(half_value(uint16_t(header.d[0] >> 16)) * small_float(int32_t(m))));
+    const uint32_t both = (j < 4 ? header.d[1] : header.d[2]) >> (j % 4 * 8);
+    const uint32_t minimum = ((header.d[3] >> (j * 4)) & 15u) | ((both >> 2) & 0x30u);
+    return pair_scales(half_value(uint16_t(header.d[0])) * byte_float(both & 63u),
+                       -(half_value(uint16_t(header.d[0] >> 16)) * byte_float(minimum)));
 }
 
 template <typename F>

@@ -3,6 +3,10 @@
 // one lane and barriers are nothing, so that tests can run the kernels as they are.
 //   RL_KERNEL(threads, name, Args)                defines a kernel for blocks of `threads`
 //   RL_DENSE_KERNEL(threads, blocks, name, Args)  one of which `blocks` blocks should fit a multiprocessor
+//   RL_EARLY_KERNEL(threads, blocks, name, Args)  such a one that calls wait_for_inputs() by itself, before
+//   it
+//                                                 touches what other kernels write; the others begin with
+//                                                 that
 //   RL_SHARED_POOL(name)                          shared memory whose size the launch says
 #pragma once
 
@@ -25,10 +29,21 @@
 #elif defined(__CUDACC__)
 #define RL_DEVICE __device__ __forceinline__
 #define RL_SHARED __shared__
+#define RL_COMMA ,
+#define RL_CUDA_KERNEL(bounds, begin, name, Args)                               \
+    static __device__ __forceinline__ void name##_body(const Args& args);       \
+    extern "C" __global__ void bounds name(const __grid_constant__ Args args) { \
+        let_next_start();                                                       \
+        begin;                                                                  \
+        name##_body(args);                                                      \
+    }                                                                           \
+    static __device__ __forceinline__ void name##_body(const Args& args)
 #define RL_KERNEL(threads, name, Args) \
-    extern "C" __global__ void __launch_bounds__(threads) name(const Args args)
+    RL_CUDA_KERNEL(__launch_bounds__(threads), wait_for_inputs(), name, Args)
 #define RL_DENSE_KERNEL(threads, blocks, name, Args) \
-    extern "C" __global__ void __launch_bounds__(threads, blocks) name(const Args args)
+    RL_CUDA_KERNEL(__launch_bounds__(threads RL_COMMA blocks), wait_for_inputs(), name, Args)
+#define RL_EARLY_KERNEL(threads, blocks, name, Args) \
+    RL_CUDA_KERNEL(__launch_bounds__(threads RL_COMMA blocks), , name, Args)
 #define RL_SHARED_POOL(name) extern __shared__ Words4 name[]
 #define RL_UNROLL _Pragma("unroll")
 #define RL_PRAGMA(text) _Pragma(#text)
@@ -161,7 +176,9 @@ RL_DEVICE float dot_value(int32_t sum) {
 RL_DEVICE float small_float(int32_t value) {
     return float(value);
 }
-// Asks for the line at `address` to be brought near.
+RL_DEVICE float byte_float(uint32_t value) {
+    return float(value);
+}
 // Of at least 1e-30; good to a few units in the last place.
 RL_DEVICE float fast_inverse(float x) {
     return __builtin_amdgcn_rcpf(x);
@@ -271,6 +288,9 @@ RL_DEVICE float dot_value(int32_t sum) {
 RL_DEVICE float small_float(int32_t value) {
     return dot_value(kDotStart + value);
 }
+RL_DEVICE float byte_float(uint32_t value) {
+    return dot_value(kDotStart | int32_t(value));
+}
 RL_DEVICE float fast_inverse(float x) {
     return __fdividef(1.0f, x);
 }
@@ -313,6 +333,42 @@ RL_DEVICE uint32_t count_up(uint32_t* counter) {
     return atomicAdd(counter, 1u);
 }
 
+// From compute capability 9.0 on a kernel may start while the one before it ends. What that writes is there
+// when this returns.
+RL_DEVICE void wait_for_inputs() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+RL_DEVICE void let_next_start() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+
+#if __CUDA_ARCH__ >= 900
+#define RL_COPIES_AHEAD  // as DeviceReport::copies_ahead() has it
+// Brings 4, 8 or 16 bytes to shared memory while the lane goes on; both addresses are multiples of that.
+template <uint32_t kBytes>
+RL_DEVICE void copy_ahead(void* to, const void* from) {
+    const uint32_t at = uint32_t(__cvta_generic_to_shared(to));
+    if constexpr (kBytes == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(at), "l"(from), "n"(kBytes)
+                     : "memory");
+}
+// Ends a group of a lane's copies.
+RL_DEVICE void end_copies() {
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+// Until all groups but the last kLeft are there.
+template <uint32_t kLeft>
+RL_DEVICE void wait_for_copies() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(kLeft) : "memory");
+}
+#endif
+
 #else
 
 constexpr uint32_t kWave = 1;
@@ -353,6 +409,9 @@ RL_DEVICE float dot_value(int32_t sum) {
     return float(sum);
 }
 RL_DEVICE float small_float(int32_t value) {
+    return float(value);
+}
+RL_DEVICE float byte_float(uint32_t value) {
     return float(value);
 }
 RL_DEVICE float fast_inverse(float x) {
