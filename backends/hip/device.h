@@ -25,6 +25,13 @@ struct DeviceReport {
     uint32_t dot_threads() const { return target.starts_with("sm_") ? 512 : 256; }
     // Copies to shared memory while a kernel goes on, and starts a launch while the one before it ends.
     bool copies_ahead() const;
+    // Waves multiply tiles together, as kernels/tile.h does then; a kernel for such tiles wants so much
+    // shared memory, in bytes, that its launch says.
+    bool wave_groups() const { return target == "sm_90"; }
+    uint32_t tile_shared(uint32_t rows, uint32_t tokens) const {
+        constexpr uint32_t kTurns = 2, kRowBytes = 144;
+        return wave_groups() ? kTurns * (rows + tokens) * kRowBytes : 0;
+    }
     // What can be planned with.
     uint64_t budget() const;
 };

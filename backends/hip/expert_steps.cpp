@@ -157,12 +157,15 @@ private:
         const double per_row = (args.up.data ? 4.0 : 2.0) * double(places(view.rows)) * double(args.cols);
         const double fit = std::max(1.0, flops_per_launch(launcher.device().report()) / per_row / kTileRows);
         const uint32_t step = uint32_t(std::min(fit, 1e4)) * kTileRows;
+        const uint32_t shared =
+            launcher.device().report().tile_shared(args.up.data ? 2 * kTileRows : kTileRows, kTilePlaces);
         for (uint32_t first = 0; first < args.rows; first += step) {
             const uint32_t rows = std::min(step, args.rows - first);
             args.first_row = first;
-            RL_TRY(launcher.launch(
-                module, (args.up.data ? "expert_gated_matrix_" : "expert_matrix_") + module,
-                {across, (rows + kTileRows - 1) / kTileRows, experts, kTileThreads}, args, per_row * rows));
+            RL_TRY(
+                launcher.launch(module, (args.up.data ? "expert_gated_matrix_" : "expert_matrix_") + module,
+                                {across, (rows + kTileRows - 1) / kTileRows, experts, kTileThreads, shared},
+                                args, per_row * rows));
         }
         return {};
     }

@@ -103,10 +103,12 @@ Status launch_matrices(Launcher& launcher, const View& view, const Tiled& p, con
     args.accumulate = p.accumulate;
     args.act = uint32_t(p.act);
     const auto blocks = [](uint64_t n, uint32_t size) { return uint32_t((n + size - 1) / size); };
-    // Rows and tokens of a tile: two blocks fit a multiprocessor.
+    // Rows and tokens of a tile: two blocks fit a multiprocessor. One keeps groups of waves busy.
     uint32_t high = 128, tokens = 128;
     uint32_t tiles = set_parts(view, p.parts.first(p.gated ? 1 : p.parts.size()), p.gated ? 64 : high, args);
-    const auto too_few = [&] { return tiles * blocks(rows, tokens) < 2 * report.multiprocessors; };
+    const uint32_t enough =
+        report.wave_groups() ? report.multiprocessors * 3 / 4 : 2 * report.multiprocessors;
+    const auto too_few = [&] { return tiles * blocks(rows, tokens) < enough; };
     std::string kernel = "linear_matrix_128_";
     if (p.gated) {
         kernel = "gated_matrix_";
@@ -123,9 +125,11 @@ Status launch_matrices(Launcher& launcher, const View& view, const Tiled& p, con
     double per_row = 0.0;
     for (const Part& part : p.parts)
         per_row += 2.0 * double(view.plan.weight(part.w).tensor.shape.elements());
+    const uint32_t shared = report.tile_shared(high, tokens);
     return in_slices(launcher, rows, per_row, tokens, [&](uint32_t first, uint32_t count) {
         args.first_token = first;
-        return launcher.launch(module, kernel + module, {blocks(count, tokens), tiles, 1, kTileThreads}, args,
+        return launcher.launch(module, kernel + module,
+                               {blocks(count, tokens), tiles, 1, kTileThreads, shared}, args,
                                per_row * count);
     });
 }

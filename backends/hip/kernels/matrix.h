@@ -287,6 +287,74 @@ RL_DEVICE MatrixTile load_tile_across(const uint16_t* tile, uint32_t stride) {
     return out;
 }
 
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#define RL_WAVE_GROUPS  // as DeviceReport::wave_groups() has it
+// From compute capability 9.0 on four waves multiply together, on their own: 64 rows of x in shared memory by
+// 16 rows of w for each of kTiles sums that a lane holds. The factors lie as bricks of 8 rows x 8 halfs,
+// which are kBrick bytes apart along a row and kBricks from eight rows to the next: a bit more than they
+// need, so that neighbours are in different banks.
+constexpr uint32_t kBrick = 144, kBricks = 8 * kBrick;
+RL_DEVICE uint64_t group_factor(const void* first) {
+    const auto address = uint32_t(__cvta_generic_to_shared(first));
+    return uint64_t(address >> 4) | uint64_t(kBrick >> 4) << 16 | uint64_t(kBricks >> 4) << 32;
+}
+// By 16 halfs along the rows.
+constexpr uint64_t kNextFactor = 2 * kBrick >> 4;
+template <uint32_t kTiles>
+RL_DEVICE void multiply_add_group(uint64_t x, uint64_t w, MatrixSums* sums);
+#define RL_SUMS(s)                                                                                    \
+    "+f"(s.d[0]), "+f"(s.d[1]), "+f"(s.d[2]), "+f"(s.d[3]), "+f"(s.d[4]), "+f"(s.d[5]), "+f"(s.d[6]), \
+        "+f"(s.d[7])
+template <>
+RL_DEVICE void multiply_add_group<2>(uint64_t x, uint64_t w, MatrixSums* s) {
+    asm volatile(
+        "{ .reg .pred p; setp.eq.u32 p, 0, 0; wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 {"
+        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
+        "}, %16, %17, p, 1, 1, 0, 0; }"
+        : RL_SUMS(s[0]), RL_SUMS(s[1])
+        : "l"(x), "l"(w));
+}
+template <>
+RL_DEVICE void multiply_add_group<4>(uint64_t x, uint64_t w, MatrixSums* s) {
+    asm volatile(
+        "{ .reg .pred p; setp.eq.u32 p, 0, 0; wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {"
+        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+        "}, %32, %33, p, 1, 1, 0, 0; }"
+        : RL_SUMS(s[0]), RL_SUMS(s[1]), RL_SUMS(s[2]), RL_SUMS(s[3])
+        : "l"(x), "l"(w));
+}
+template <>
+RL_DEVICE void multiply_add_group<8>(uint64_t x, uint64_t w, MatrixSums* s) {
+    asm volatile(
+        "{ .reg .pred p; setp.eq.u32 p, 0, 0; wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {"
+        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+        "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+        "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+        "}, %64, %65, p, 1, 1, 0, 0; }"
+        : RL_SUMS(s[0]), RL_SUMS(s[1]), RL_SUMS(s[2]), RL_SUMS(s[3]), RL_SUMS(s[4]), RL_SUMS(s[5]),
+          RL_SUMS(s[6]), RL_SUMS(s[7])
+        : "l"(x), "l"(w));
+}
+#undef RL_SUMS
+// What lanes have written to shared memory is seen by products once the block is synchronized.
+RL_DEVICE void show_factors() {
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+// Around products that are given together.
+RL_DEVICE void begin_products() {
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+RL_DEVICE void end_products() {
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+// Until those of this wave are done.
+RL_DEVICE void wait_for_products() {
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+}
+#endif
+
 #else
 
 constexpr uint32_t kSumsPerLane = 256;

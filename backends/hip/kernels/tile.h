@@ -12,8 +12,18 @@ constexpr uint32_t kDepth = 64;  // columns of a tile: two units
 constexpr uint32_t kDepthStride =
     kDepth + 8;  // halfs of a row in shared memory, padded against bank conflicts
 constexpr uint32_t kTileWaves = kTileThreads / kWave;
-constexpr uint32_t kWavesDown = kTileWaves > 1 ? 2 : 1;  // over tokens; the others stand over rows
-constexpr uint32_t kWavesAcross = kTileWaves / kWavesDown;
+
+#ifdef RL_WAVE_GROUPS
+constexpr bool kGroups = true;
+static_assert(kBricks == 8 * kDepthStride * 2, "bricks take no more than padded rows");
+#else
+constexpr bool kGroups = false;
+#endif
+// Where eight halfs of a row of a tile are in shared memory, in eights.
+RL_DEVICE uint32_t eight_at(uint32_t row, uint32_t eight) {
+    constexpr uint32_t kEights = kDepthStride / 8;
+    return kGroups ? row / 8 * (kDepth / 8) * kEights + eight * kEights + row % 8 : row * kEights + eight;
+}
 
 template <uint32_t kCount>
 struct WordsOf {
@@ -78,7 +88,14 @@ struct TileShape {
     static constexpr uint32_t kUnits = kRows * 2, kUnitsEach = (kUnits + kTileThreads - 1) / kTileThreads;
     static constexpr uint32_t kChunks = kTokens * (kDepth / 8),  // of eight activations
         kChunksEach = (kChunks + kTileThreads - 1) / kTileThreads;
+    // Waves over tokens, and over rows; then the matrices of sums that each has.
+    static constexpr uint32_t kWavesDown = kGroups          ? kTokens / 16
+                                           : kTileWaves > 1 ? 2
+                                                            : 1,
+                              kWavesAcross = kTileWaves / kWavesDown;
     static constexpr uint32_t kAcross = kRows / (16 * kWavesAcross), kDown = kTokens / (16 * kWavesDown);
+    static constexpr uint32_t kRowEights = kRows * kDepthStride / 8,
+                              kTokenEights = kTokens * kDepthStride / 8;
     static constexpr uint32_t kOwnRows = kGated ? kRows / 2 : kRows;  // of y
     static_assert(!kGated || kAcross % 2 == 0);
 };
@@ -136,33 +153,49 @@ RL_DEVICE void read_tile(const Args& a, const TilePlace& at, uint32_t column, Ro
 }
 
 template <typename F, typename S>
-RL_DEVICE void store_tile(uint32_t cols, uint32_t column, const TileAhead<F, S>& ahead, uint16_t* w_tile,
-                          uint16_t* x_tile) {
+RL_DEVICE void store_tile(uint32_t cols, uint32_t column, const TileAhead<F, S>& ahead, Words4* w_tile,
+                          Words4* x_tile) {
     RL_UNROLL
     for (uint32_t n = 0; n < S::kUnitsEach; ++n) {
         const uint32_t i = n * kTileThreads + thread_index();
         if (S::kUnits % kTileThreads != 0 && i >= S::kUnits) break;
-        auto* to = reinterpret_cast<Words4*>(w_tile + i / 2 * kDepthStride + i % 2 * 32);
+        Words4* to = w_tile + eight_at(i / 2, i % 2 * 4);
         const bool real = column + i % 2 * 32 < cols;
         RL_UNROLL
         for (uint32_t k = 0; k < 4; ++k) {
             const Words2 low = ahead.w[n].halfs(2 * k), high = ahead.w[n].halfs(2 * k + 1);
-            to[k] = real ? Words4{{low.d[0], low.d[1], high.d[0], high.d[1]}} : Words4{};
+            to[eight_at(0, k)] = real ? Words4{{low.d[0], low.d[1], high.d[0], high.d[1]}} : Words4{};
         }
     }
     RL_UNROLL
     for (uint32_t n = 0; n < S::kChunksEach; ++n) {
         const uint32_t i = n * kTileThreads + thread_index(), chunk = i % (kDepth / 8);
         if (S::kChunks % kTileThreads != 0 && i >= S::kChunks) break;
-        auto* to = reinterpret_cast<Words4*>(x_tile + i / (kDepth / 8) * kDepthStride) + chunk;
-        *to = column + chunk * 8 < cols ? ahead.x[n] : Words4{};
+        x_tile[eight_at(i / (kDepth / 8), chunk)] = column + chunk * 8 < cols ? ahead.x[n] : Words4{};
     }
 }
 
+#ifdef RL_WAVE_GROUPS
+// Gives a tile's products to the matrix units and goes on.
+template <typename S>
+RL_DEVICE void start_tile(const Words4* w_tile, const Words4* x_tile, uint32_t across, uint32_t down,
+                          MatrixSums (&sums)[S::kDown][S::kAcross]) {
+    static_assert(S::kDown == 1 && S::kWavesDown % 4 == 0);
+    const uint64_t x = group_factor(x_tile + eight_at(down / 4 * 64, 0)),
+                   w = group_factor(w_tile + eight_at(across * S::kAcross * 16, 0));
+    begin_products();
+    RL_UNROLL
+    for (uint32_t k = 0; k < kDepth / 16; ++k)
+        multiply_add_group<S::kAcross>(x + k * kNextFactor, w + k * kNextFactor, sums[0]);
+    end_products();
+}
+#else
 // kTight: what is loaded ahead fills the registers already.
 template <typename S, bool kTight>
-RL_DEVICE void multiply_tile(const uint16_t* w_tile, const uint16_t* x_tile, uint32_t across, uint32_t down,
+RL_DEVICE void multiply_tile(const Words4* w_words, const Words4* x_words, uint32_t across, uint32_t down,
                              MatrixSums (&sums)[S::kDown][S::kAcross]) {
+    const auto *w_tile = reinterpret_cast<const uint16_t*>(w_words),
+               *x_tile = reinterpret_cast<const uint16_t*>(x_words);
     RL_UNROLL
     for (uint32_t k = 0; k < kDepth; k += 16) {
         MatrixTile w[S::kAcross];
@@ -179,6 +212,7 @@ RL_DEVICE void multiply_tile(const uint16_t* w_tile, const uint16_t* x_tile, uin
         if constexpr (kTight) keep_order();
     }
 }
+#endif
 
 // Hands put(entry, row, sum, sum of up) what this lane holds.
 template <typename S, bool kGated, typename Put>
@@ -197,15 +231,28 @@ RL_DEVICE void each_result(const TilePlace& at, uint32_t across, uint32_t down,
     }
 }
 
-// The whole of a block's work but for where its activations come from and its results go.
-template <typename F, typename S, bool kGated, typename Args, typename RowOf, typename Put>
-RL_DEVICE void compute_tile(const Args& a, const TilePlace& at, RowOf x_row, Put put) {
-    RL_SHARED Words4 w_words[S::kUnits / 2 * kDepthStride / 8], x_words[S::kChunks / 8 * kDepthStride / 8];
-    auto *w_tile = reinterpret_cast<uint16_t*>(w_words), *x_tile = reinterpret_cast<uint16_t*>(x_words);
-    const uint32_t across = wave_index() % kWavesAcross, down = wave_index() / kWavesAcross;
-    MatrixSums sums[S::kDown][S::kAcross] = {};
+// The sums of a block's tile. With groups of waves a tile is multiplied while the next is decoded.
+template <typename F, typename S, bool kGated, typename Args, typename RowOf>
+RL_DEVICE void sum_tile(const Args& a, const TilePlace& at, RowOf x_row, uint32_t across, uint32_t down,
+                        MatrixSums (&sums)[S::kDown][S::kAcross]) {
     TileAhead<F, S> ahead;
     read_tile<F, S, kGated>(a, at, 0, x_row, ahead);
+#ifdef RL_WAVE_GROUPS
+    RL_SHARED_POOL(pool);
+    uint32_t turn = 0;
+    for (uint32_t column = 0; column < a.cols; column += kDepth, turn ^= 1) {
+        Words4 *w_tile = pool + turn * (S::kRowEights + S::kTokenEights), *x_tile = w_tile + S::kRowEights;
+        store_tile<F, S>(a.cols, column, ahead, w_tile, x_tile);
+        show_factors();
+        wait_for_products();
+        sync_block();
+        start_tile<S>(w_tile, x_tile, across, down, sums);
+        read_tile<F, S, kGated>(a, at, column + kDepth < a.cols ? column + kDepth : column, x_row, ahead);
+    }
+    wait_for_products();
+    sync_block();  // before the pool is written for another tile
+#else
+    RL_SHARED Words4 w_tile[S::kRowEights], x_tile[S::kTokenEights];
     for (uint32_t column = 0; column < a.cols; column += kDepth) {
         sync_block();  // the tile before has been multiplied
         store_tile<F, S>(a.cols, column, ahead, w_tile, x_tile);
@@ -214,6 +261,16 @@ RL_DEVICE void compute_tile(const Args& a, const TilePlace& at, RowOf x_row, Put
         read_tile<F, S, kGated>(a, at, column + kDepth < a.cols ? column + kDepth : column, x_row, ahead);
         multiply_tile<S, F::kCrowded || kGated>(w_tile, x_tile, across, down, sums);
     }
+#endif
+}
+
+// The whole of a block's work but for where its activations come from and its results go.
+template <typename F, typename S, bool kGated, typename Args, typename RowOf, typename Put>
+RL_DEVICE void compute_tile(const Args& a, const TilePlace& at, RowOf x_row, Put put) {
+    const uint32_t down = kGroups ? wave_index() % S::kWavesDown : wave_index() / S::kWavesAcross,
+                   across = kGroups ? wave_index() / S::kWavesDown : wave_index() % S::kWavesAcross;
+    MatrixSums sums[S::kDown][S::kAcross] = {};
+    sum_tile<F, S, kGated>(a, at, x_row, across, down, sums);
     each_result<S, kGated>(at, across, down, sums, put);
 }
 
