@@ -63,13 +63,18 @@ public:
     Status launch(Function function, const Launch& shape, const void* args);
 
 private:
+    struct Loaded {
+        std::vector<std::byte> image;  // which a runtime may read for as long as the module is there
+        Module module = nullptr;
+    };
     Status not_lost();
+    Result<Module> module(const std::string& name);
     Device(const Runtime& runtime, DeviceReport report) : runtime_(runtime), report_(std::move(report)) {}
 
     const Runtime& runtime_;
     DeviceReport report_;
     Stream stream_ = nullptr;
-    std::map<std::string, Module> modules_;
+    std::map<std::string, Loaded> modules_;
     std::map<std::string, Function> functions_;
     std::mutex lost_mutex_;
     std::string lost_;  // the error that the device was lost with

@@ -107,12 +107,35 @@ TEST_CASE("a card gets its own kernels, or its family's, or a refusal that names
 TEST_CASE("every target has every kernel that one of them has") {
     size_t modules = 0;
     for (const hip::CodeObject& object : hip::all_objects()) {
-        CHECK(!object.bytes.empty());
+        CHECK(hip::unpack(object).ok());
         if (object.target == hip::built_targets()[0]) ++modules;
         for (const std::string_view target : hip::built_targets())
             CHECK(hip::find_object(target, object.name));
     }
     CHECK(modules == all_formats().size() + 4);  // the caches, and the rest
+}
+
+TEST_CASE("kernels that are damaged in the program are an error that names them, not code to load") {
+    const hip::CodeObject& whole = hip::all_objects()[0];
+    REQUIRE(hip::unpack(whole).ok());
+    const auto why = [&](size_t bytes, size_t broken) {
+        std::vector<std::byte> packed(whole.packed.begin(), whole.packed.end());
+        packed.resize(bytes, std::byte(0));
+        if (broken < bytes) packed[broken] ^= std::byte(0x55);
+        const auto unpacked = hip::unpack({whole.target, whole.name, packed});
+        CAPTURE(bytes);
+        CAPTURE(broken);
+        REQUIRE(!unpacked.ok());
+        CHECK(mentions(unpacked.error(), fmt::format("kernels {} for {}", whole.name, whole.target)));
+        CHECK(mentions(unpacked.error(), "damaged"));
+        return unpacked.error().message;
+    };
+    const size_t all = whole.packed.size();
+    why(0, all);
+    why(all / 2, all);
+    why(all + 7, all);
+    CHECK(why(all, 0).find("not compressed") != std::string::npos);
+    for (const size_t broken : {size_t(4), size_t(5), all / 2, all - 1}) why(all, broken);
 }
 
 TEST_CASE("a device without kernels is listed with the reason and refused") {
