@@ -1,5 +1,6 @@
 // The host side of the HIP backend on the test double: which kernels a card gets, memory that runs out, a
 // device that is lost, replay.
+#include "backends/hip/args.h"
 #include "backends/hip/device.h"
 #include "backends/hip/memory.h"
 #include "cases/op_cases.h"
@@ -33,11 +34,19 @@ private:
     std::optional<std::string> before_;
 };
 
-// Bytes of device memory that the double has given out.
-size_t in_use() {
+template <typename Function>
+Function* of_double(const char* name) {
     void* library = dlopen("libamdhip64.so.6", RTLD_NOW | RTLD_NOLOAD);
     REQUIRE(library);
-    return reinterpret_cast<size_t (*)()>(dlsym(library, "rl_hip_double_allocated"))();
+    return reinterpret_cast<Function*>(dlsym(library, name));
+}
+// Bytes of device memory that the double has given out.
+size_t in_use() {
+    return of_double<size_t()>("rl_hip_double_allocated")();
+}
+// Launches of products in int8 that had this pointer among their arguments.
+size_t dots_with(size_t offset) {
+    return of_double<size_t(size_t, size_t)>("rl_hip_double_launches")(sizeof(hip::args::DotArgs), offset);
 }
 
 // A case recorded on the backend, as op_test does it.
@@ -158,6 +167,22 @@ TEST_CASE("replayed, direct and repeated steps give the same, bit for bit") {
         const std::vector<float> first = step(*replayed, rows).value();
         CHECK(first == step(*direct, rows).value());
         for (int i = 0; i < 5; ++i) CHECK(first == step(*replayed, rows).value());
+    }
+}
+
+TEST_CASE("products of one row take it in int8 from the kernel that computed it, those of several do not") {
+    const std::unique_ptr<Backend> backend = open_hip();
+    for (const uint32_t rows : {1u, 2u}) {
+        CAPTURE(rows);
+        constexpr size_t kGiven = offsetof(hip::args::DotArgs, hand.row),
+                         kTaken = offsetof(hip::args::DotArgs, prepared);
+        const size_t given = dots_with(kGiven), taken = dots_with(kTaken);
+        const auto made =
+            std::move(record(*backend, layer_case(*find_format("Q4_K"), rows), Record::replay)).value();
+        REQUIRE(step(*made, rows).ok());
+        // The first product has an input of its own. Of several rows all are prepared beforehand.
+        CHECK(dots_with(kGiven) - given == (rows == 1 ? 3 : 0));
+        CHECK(dots_with(kTaken) - taken == (rows == 1 ? 3 : 4));
     }
 }
 
