@@ -13,6 +13,21 @@ constexpr uint32_t kTile = 64;        // of linear_tile, both ways
 constexpr uint32_t kDotThreadsPerUnit =
     1024;  // that fit at a time; more would only take over the row more often
 
+// Formats that one kernel knows both of, by the names of their kernels; written by the build, behind an empty
+// one.
+struct Pair {
+    std::string_view first;
+    std::string_view other;
+};
+constexpr Pair kPairs[] = {{}, RL_HIP_PAIRS};
+
+// A kernel of products in int8 of prepared rows, and how many rows of each matrix a wave of it owns.
+struct DotKernel {
+    const char* name;
+    uint32_t rows_per_wave;
+};
+constexpr DotKernel kLinearDot = {"linear_dot", 2}, kGatedDot = {"gated_dot", 1};
+
 struct Part {
     Weight w;
     Weight bias;
@@ -144,23 +159,22 @@ args::DotArgs dot_args(const View& view, std::span<const Part> parts, const Acti
     return args;
 }
 
-// `kernel`: "linear_dot"; `other`: "_q6_k" where some matrices are of that format. All rows of a step of few
-// in one launch.
-Status launch_dots(Launcher& launcher, const std::string& kernel, const std::string& module,
-                   const args::DotArgs& args, uint32_t rows, Path path, uint32_t rows_per_wave,
-                   const char* other = "") {
+// `other`: "_q6_k" where some matrices are of that format. All rows of a step of few in one launch.
+Status launch_dots(Launcher& launcher, const DotKernel& kernel, const std::string& module,
+                   const args::DotArgs& args, uint32_t rows, Path path, const std::string& other = "") {
     const Device& device = launcher.device();
     const bool own = path == Path::dot_own;
     Launch shape;
     shape.threads = device.report().dot_threads();
-    shape.x = blocks_for(args.rows,
-                         own ? kGroup : uint64_t(rows_per_wave) * (shape.threads / device.report().wave()));
+    shape.x =
+        blocks_for(args.rows, own ? kGroup : kernel.rows_per_wave * (shape.threads / device.report().wave()));
     if (own)
         shape.x = std::min(
             shape.x, std::max(64u, device.report().multiprocessors * kDotThreadsPerUnit / shape.threads));
     shape.shared = own ? own_bytes(args.cols) : 0;
     const std::string tokens = own ? "own" : std::to_string(std::max(2u, power_of_two(rows)));
-    return launcher.launch(module, fmt::format("{}_{}_{}{}", kernel, tokens, module, other), shape, args);
+    return launcher.launch(module, fmt::format("{}_{}_{}{}", kernel.name, tokens, module, other), shape,
+                           args);
 }
 
 class ProductKernel : public HipKernel {
@@ -209,21 +223,23 @@ public:
     }
 
 private:
-    // The last part's format differs, and a kernel knows both: Q6_K beside Q4_K or Q5_K.
+    // The last part's format differs, and a kernel knows both.
     bool paired(uint32_t rows, std::span<const Path> paths) const {
         if (rows != 1 || tensors_.size() < 2) return false;
         for (size_t i = 0; i < tensors_.size(); ++i)
             if (paths[i] != Path::dot_own || tensors_[i].shape.rows % kGroup != 0) return false;
-        const std::string_view first = tensors_.front().format->name;
         for (size_t i = 0; i + 1 < tensors_.size(); ++i)
-            if (tensors_[i].format->name != first) return false;
-        return (first == "Q4_K" || first == "Q5_K") && tensors_.back().format->name == "Q6_K";
+            if (tensors_[i].format != tensors_.front().format) return false;
+        const std::string_view first = weight_layout(*tensors_.front().format)->name,
+                               last = weight_layout(*tensors_.back().format)->name;
+        return std::any_of(std::begin(kPairs), std::end(kPairs),
+                           [&](const Pair& pair) { return pair.first == first && pair.other == last; });
     }
     Status launch_pair(Launcher& launcher, const View& view, const Activations& x) const {
         args::DotArgs args = dot_args(view, parts_, x, Path::dot_own, accumulate_);
         args.second = args.begin[parts_.size() - 1];
-        const std::string module = module_of(view, parts_[0].w);
-        return launch_dots(launcher, "linear_dot", module, args, 1, Path::dot_own, kRowsPerWave, "_q6_k");
+        return launch_dots(launcher, kLinearDot, module_of(view, parts_.front().w), args, 1, Path::dot_own,
+                           "_" + module_of(view, parts_.back().w));
     }
     Status launch_parts(Launcher& launcher, const View& view, const Activations& x,
                         std::span<const Part> parts, Path path, uint32_t rows) const {
@@ -235,8 +251,8 @@ private:
             return path == Path::tiles ? launch_tiles(launcher, module, args, rows)
                                        : launch_vector(launcher, module, args, power_of_two(rows));
         }
-        return launch_dots(launcher, "linear_dot", module, dot_args(view, parts, x, path, accumulate_), rows,
-                           path, kRowsPerWave);
+        return launch_dots(launcher, kLinearDot, module, dot_args(view, parts, x, path, accumulate_), rows,
+                           path);
     }
 
     Slot x_;
@@ -275,7 +291,7 @@ public:
         args::DotArgs args = dot_args(view, parts, x, way, false);
         args.rows = args.parts[0].rows;
         args.act = uint32_t(op_.act);
-        return launch_dots(launcher, "gated_dot", module, args, rows, way, 1);
+        return launch_dots(launcher, kGatedDot, module, args, rows, way);
     }
 
 private:
