@@ -186,6 +186,7 @@ TEST_CASE("bench: a record for every test, with llama-bench's names") {
     CHECK(ops.code == 0);
     CHECK(has(ops.out, "512 rows"));
     CHECK(has(ops.out, "attention"));
+    CHECK(has(ops.out, "matrix units not measured"));  // on a CPU
 }
 
 TEST_CASE("eval: the perplexity of a text that the model knows, as can be worked out by hand") {

@@ -21,6 +21,8 @@ struct DeviceReport {
     uint64_t memory_total = 0;
     uint64_t memory_free = 0;
     uint32_t wave() const { return target.starts_with("gfx9") ? 64 : 32; }
+    // gfxhost computes as if it had them.
+    bool matrix_units() const { return !target.starts_with("gfx10"); }
     // Of a block of the kernels in kernels/dot.h: wide blocks prepare their activations less often.
     uint32_t dot_threads() const { return target.starts_with("sm_") ? 512 : 256; }
     // What can be planned with.

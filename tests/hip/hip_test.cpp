@@ -121,7 +121,7 @@ TEST_CASE("every target has every kernel that one of them has") {
         for (const std::string_view target : hip::built_targets())
             CHECK(hip::find_object(target, object.name));
     }
-    CHECK(modules == all_formats().size() + 4);  // the caches, and the rest
+    CHECK(modules == all_formats().size() + 5);  // the caches, the measurement, and the rest
 }
 
 TEST_CASE("kernels that are damaged in the program are an error that names them, not code to load") {
@@ -205,6 +205,16 @@ TEST_CASE("attention reads no keys but those that are there, and gives the same 
             const std::vector<float> next = step(*clean, 1, rows).value();
             for (int i = 0; i < 3; ++i) CHECK(next == step(*dirty, 1, rows).value());
         }
+}
+
+TEST_CASE("the peak of matrix units is measured with products that are checked") {
+    const std::unique_ptr<Backend> backend = open_hip();
+    const std::optional<MatrixPeak> peak = backend->measure_matrix_peak();
+    REQUIRE(peak);
+    const bool has_units = backend->device().detail.find("gfx10") == std::string::npos;
+    CHECK((peak->halfs > 0.0) == has_units);
+    CHECK((peak->bytes > 0.0) == has_units);
+    CHECK(backend->measure_matrix_peak()->halfs == peak->halfs);
 }
 
 TEST_CASE("memory that runs out is an error with numbers, and leaves the device usable") {
