@@ -175,10 +175,18 @@ TEST_CASE("bench: a record for every test, with llama-bench's names") {
     const Outcome table = redline_({"bench", "-m", chain_model(), "-p", "8", "-n", "2", "-r", "1", "-q"});
     CHECK(has(table.out, " pp8 |"));
     CHECK(has(table.out, " tg2 |"));
-    const Outcome ops = redline_({"bench", "-m", chain_model(), "--ops", "-r", "1", "-q"});
+    const Outcome soak = redline_({"bench", "-m", chain_model(), "--soak", "300", "-o", "json", "-q"});
+    REQUIRE_MESSAGE(soak.code == 0, soak.err);
+    const Json compared = Json::parse(soak.out);
+    CHECK(compared["steps"] == 300);
+    CHECK(compared["logits_differ"] == 0);
+    CHECK(compared["replayed_ms"].get<double>() > 0.0);
+    CHECK(compared["text_tokens"].get<uint64_t>() < 300);  // several texts
+    const Outcome ops = redline_({"bench", "-m", chain_model(), "--ops", "-r", "1", "-q", "--device", "cpu"});
     CHECK(ops.code == 0);
     CHECK(has(ops.out, "512 rows"));
     CHECK(has(ops.out, "attention"));
+    CHECK(has(ops.out, "matrix units not measured"));  // on a CPU
 }
 
 TEST_CASE("eval: the perplexity of a text that the model knows, as can be worked out by hand") {

@@ -70,6 +70,29 @@ def device_facts(options, programs):
         return run(programs.redline("devices")).strip(), "see the device"
 
 
+def peaks(programs, sides, model):
+    """Lines that say what the card reaches when nothing else is done, by each side's measure and by PyTorch's."""
+    lines = []
+    for side in sides:
+        said = json.loads(run(programs.redline("bench", "-m", model, "--ops", "-r", 1, "-o", "json", "--device", side)))
+        line = f"{side}: memory {said['bandwidth_gb_per_s']:.0f} GB/s"
+        halfs, octets = said["matrix_f16_tflop_per_s"], said["matrix_int8_top_per_s"]
+        if halfs is None:
+            line += "; matrix units not measured"
+        elif halfs == 0:
+            line += "; no matrix units"
+        else:
+            line += f"; matrix units by {said['matrix_instruction']} {halfs:.0f} TFLOP/s in halfs, {octets:.0f} TOP/s in int8"
+        lines.append(line)
+    try:
+        said = json.loads(run([sys.executable, os.path.join(HERE, "matrix_yardstick.py"), "--json"]))
+        lines.append(f"PyTorch {said['torch']}: " + "; ".join(
+            f"{one['name']} {one['value']:.0f} {one['unit']}" for one in said["yardsticks"]))
+    except Problem as problem:
+        lines.append("not measured by PyTorch: " + str(problem).splitlines()[-1].split(": ", 1)[-1])
+    return lines
+
+
 def cell(samples):
     return f"{statistics.median(samples):.1f}" if samples else "-"
 
@@ -98,6 +121,9 @@ def table(options, facts, done, skipped):
             shown += [f"{statistics.median(found[side]) * row['bytes'] / 1e9:.0f}" if found.get(side) and
                       test.startswith("tg") else "" for side in options.device]
             lines.append("| " + " | ".join([row["name"], test, *shown]) + " |")
+    for row in done:
+        if "peaks" in row:
+            lines += ["", "What the card reaches when nothing else is done:", ""] + [f"- {line}" for line in row["peaks"]]
     problems = [f"{row['name']}: {problem}" for row in done for problem in row["problems"]] + skipped
     if problems:
         lines += ["", "Not measured:", ""] + [f"- {problem}" for problem in problems]
@@ -129,6 +155,7 @@ def measure(options, programs, name, model):
             if problem:
                 row["problems"].append(f"{side} {test}: {problem}")
     if options.ops and name == options.rows[0]:
+        row["peaks"] = peaks(programs, options.device, model)
         row["ops"] = [run(programs.redline("bench", "-m", model, "--ops", "--device", side)) for side in options.device]
     return row
 

@@ -295,4 +295,11 @@ struct AttentionArgs {
     HandOver hand;  // one row only
 };
 
+// Products of matrices that stay in registers, to measure the machine by.
+struct PeakArgs {
+    float* out;  // a number per thread: the mean of its sums
+    uint32_t rounds;
+    uint32_t varied;  // 0: all factors are one; 1: as good as random
+};
+
 }  // namespace redline::hip::args

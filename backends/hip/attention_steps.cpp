@@ -130,8 +130,6 @@ public:
             const uint32_t rows = std::min(shape.rows, view.rows - first);
             args.first_row = first;
             args.groups = blocks(rows, shape.queries);
-            RL_CHECK(args.splits == 1 || args.groups * s.kv_heads <= HipCache::kCounters,
-                     "attention of {} rows with {} heads is split", rows, s.heads);
             RL_TRY(launcher.launch(cache_module(view), cache_kernel(shape.kernel, view),
                                    {args.splits, args.groups, s.kv_heads, shape.threads}, args,
                                    row_cost(view.plan, view.rows) * rows));
@@ -189,12 +187,14 @@ private:
         // Rows are cut so that no launch takes long, and between blocks.
         const double fit = per_launch_ / row_cost(plan, rows) / s.queries;
         s.rows = uint32_t(std::clamp(fit, 1.0, 1000.0)) * s.queries;
-        // Enough blocks to fill the device, but no more than the cache has keys for. Those without keys end
-        // at once.
+        // Enough blocks to fill the device, but no more than the cache has keys for, and none where there are
+        // too few counters for them. Those without keys end at once.
         const uint64_t least = many ? kManyLeastKeys : kFewLeastKeys;
-        const uint64_t most =
-            std::min<uint64_t>(many ? kManySplits : kFewSplits, (plan.cache.capacity + least - 1) / least);
         const uint64_t all = uint64_t(op_.shape.kv_heads) * blocks(std::min(rows, s.rows), s.queries);
+        const uint64_t most = all > HipCache::kCounters
+                                  ? 1
+                                  : std::min<uint64_t>(many ? kManySplits : kFewSplits,
+                                                       (plan.cache.capacity + least - 1) / least);
         s.splits =
             uint32_t(std::clamp<uint64_t>(units_ * kBlocksPerUnit / all, 1, std::max<uint64_t>(most, 1)));
         return s;

@@ -124,7 +124,7 @@ Result<std::unique_ptr<Device>> Device::open(const Runtime& runtime, DeviceRepor
 
 Device::~Device() {
     call().set_device(report_.index);
-    for (const auto& [name, module] : modules_) call().module_unload(module);
+    for (const auto& [name, loaded] : modules_) call().module_unload(loaded.module);
     if (stream_) call().stream_destroy(stream_);
 }
 
@@ -149,15 +149,20 @@ Status Device::checked(Code code, std::string_view doing) {
     return error("{} was lost while {}; open it again", report_.name, failed.message);
 }
 
-Result<Function> Device::kernel(const std::string& module, const std::string& name) {
+Result<Module> Device::module(const std::string& name) {
+    if (const auto found = modules_.find(name); found != modules_.end()) return found->second.module;
+    const CodeObject* object = find_object(report_.target, name);
+    RL_CHECK(object, "no kernels {} for {} are built", name, report_.target);
+    Loaded loaded;
+    loaded.image = RL_TRY(unpack(*object));
+    RL_TRY(checked(call().module_load(&loaded.module, loaded.image.data()),
+                   fmt::format("loading the kernels {} for {}", name, report_.target)));
+    return (modules_[name] = std::move(loaded)).module;
+}
+
+Result<Function> Device::kernel(const std::string& module_name, const std::string& name) {
     if (const auto found = functions_.find(name); found != functions_.end()) return found->second;
-    Module& loaded = modules_[module];
-    if (!loaded) {
-        const CodeObject* object = find_object(report_.target, module);
-        RL_CHECK(object, "no kernels {} for {} are built", module, report_.target);
-        RL_TRY(checked(call().module_load(&loaded, object->bytes.data()),
-                       fmt::format("loading the kernels {} for {}", module, report_.target)));
-    }
+    const Module loaded = RL_TRY(module(module_name));
     Function function = nullptr;
     RL_TRY(checked(call().module_function(&function, loaded, name.c_str()), "finding the kernel " + name));
     return functions_[name] = function;

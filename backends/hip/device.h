@@ -21,6 +21,8 @@ struct DeviceReport {
     uint64_t memory_total = 0;
     uint64_t memory_free = 0;
     uint32_t wave() const { return target.starts_with("gfx9") ? 64 : 32; }
+    // gfxhost computes as if it had them.
+    bool matrix_units() const { return !target.starts_with("gfx10"); }
     // Of a block of the kernels in kernels/dot.h: wide blocks prepare their activations less often.
     uint32_t dot_threads() const { return target.starts_with("sm_") ? 512 : 256; }
     // Copies to shared memory while a kernel goes on, and starts a launch while the one before it ends.
@@ -73,13 +75,18 @@ public:
     Status launch(Function function, const Launch& shape, const void* args);
 
 private:
+    struct Loaded {
+        std::vector<std::byte> image;  // which a runtime may read for as long as the module is there
+        Module module = nullptr;
+    };
     Status not_lost();
+    Result<Module> module(const std::string& name);
     Device(const Runtime& runtime, DeviceReport report) : runtime_(runtime), report_(std::move(report)) {}
 
     const Runtime& runtime_;
     DeviceReport report_;
     Stream stream_ = nullptr;
-    std::map<std::string, Module> modules_;
+    std::map<std::string, Loaded> modules_;
     std::map<std::string, Function> functions_;
     std::mutex lost_mutex_;
     std::string lost_;  // the error that the device was lost with

@@ -1,5 +1,6 @@
 // HIP as a backend: picks and opens a device, places weights, and hands out kernels.
 #include "executable.h"
+#include "peak.h"
 
 #include <algorithm>
 #include <chrono>
@@ -47,12 +48,19 @@ public:
     }
 
     double measure_read_bandwidth() override;
+    std::optional<MatrixPeak> measure_matrix_peak() override {
+        if (!matrix_peak_)
+            if (const Result<MatrixPeak> peak = hip::measure_matrix_peak(*device_, memory_))
+                matrix_peak_ = peak.value();
+        return matrix_peak_;
+    }
 
 private:
     std::unique_ptr<Device> device_;
     Memory memory_;
     DeviceInfo info_;
     double bandwidth_ = 0.0;
+    std::optional<MatrixPeak> matrix_peak_;
 };
 
 // A copy within the device's memory: each byte is read and written once.

@@ -1,6 +1,7 @@
 #include "objects.h"
 
 #include <fmt/ranges.h>
+#include <zstd.h>
 #include <algorithm>
 
 namespace redline::hip {
@@ -38,6 +39,23 @@ const CodeObject* find_object(std::string_view target, std::string_view name) {
     for (const CodeObject& object : all_objects())
         if (object.target == target && object.name == name) return &object;
     return nullptr;
+}
+
+Result<std::vector<std::byte>> unpack(const CodeObject& object) {
+    constexpr uint64_t kMost = uint64_t(1) << 28;  // far above the largest
+    const auto damaged = [&](std::string_view how) {
+        return error("the kernels {} for {} are damaged in this program: {}", object.name, object.target,
+                     how);
+    };
+    const uint64_t bytes = ZSTD_getFrameContentSize(object.packed.data(), object.packed.size());
+    if (bytes == ZSTD_CONTENTSIZE_ERROR) return damaged("they are not compressed by zstd");
+    if (bytes == ZSTD_CONTENTSIZE_UNKNOWN || bytes == 0 || bytes > kMost)
+        return damaged("they do not say how large they are");
+    std::vector<std::byte> out(bytes);
+    const size_t got = ZSTD_decompress(out.data(), out.size(), object.packed.data(), object.packed.size());
+    if (ZSTD_isError(got)) return damaged(ZSTD_getErrorName(got));
+    if (got != bytes) return damaged(fmt::format("{} bytes of {}", got, bytes));
+    return out;
 }
 
 Result<std::string_view> choose_target(std::string_view arch, int runtime_version,

@@ -1,5 +1,6 @@
-// The compiled kernels, embedded by the build: for each target (gfx1100, gfx11-generic, sm_90) one code
-// object per format, per cache type, and one of the rest; and the rule by which a device gets its target.
+// The compiled kernels, embedded by the build, compressed: for each target (gfx1100, gfx11-generic, sm_90)
+// one code object per format, per cache type, and one of the rest; and the rule by which a device gets its
+// target.
 #pragma once
 
 #include "base/result.h"
@@ -13,14 +14,17 @@ namespace redline::hip {
 
 struct CodeObject {
     std::string_view target;
-    std::string_view name;  // "q4_k", "cache_f16", "vector"
-    std::span<const std::byte> bytes;
+    std::string_view name;              // "q4_k", "cache_f16", "vector"
+    std::span<const std::byte> packed;  // a frame of zstd that says its size and has a checksum
 };
 // Written by the build.
 std::span<const CodeObject> all_objects();
 std::vector<std::string_view> built_targets();
 // Null when there is none.
 const CodeObject* find_object(std::string_view target, std::string_view name);
+
+// As the compiler wrote it. An error says which kernels are damaged, and how.
+Result<std::vector<std::byte>> unpack(const CodeObject& object);
 
 // `arch` as the runtime names it: "gfx90a:sramecc+:xnack-". The target itself, or the generic one of its
 // family, which the runtime takes from ROCm 6.3 on. An error says what is lacking, "kernels for gfx906:

@@ -13,6 +13,24 @@ constexpr uint32_t kTile = 64;        // of linear_tile, both ways
 constexpr uint32_t kDotThreadsPerUnit =
     1024;  // that fit at a time; more would only take over the row more often
 
+// Formats that one kernel knows both of, by the names of their kernels; written by the build, behind an empty
+// one.
+struct Pair {
+    std::string_view first;
+    std::string_view other;
+};
+constexpr Pair kPairs[] = {{}, RL_HIP_PAIRS};
+
+// A kernel of products in int8 of prepared rows, and how many rows of each matrix a wave of it owns.
+struct DotKernel {
+    const char* name;
+    const char* streamed;  // its like in kernels/stream.h
+    uint32_t rows_per_wave;
+    uint32_t matrices;  // that each row is of
+};
+constexpr DotKernel kLinearDot = {"linear_dot", "linear_stream", 2, 1},
+                    kGatedDot = {"gated_dot", "gated_stream", 1, 2};
+
 struct Part {
     Weight w;
     Weight bias;
@@ -157,7 +175,7 @@ args::Planes planes_of(const View& view, Weight w) {
 }
 
 // One row by kernels that copy weights ahead, if the device does and all rows begin at whole copies.
-std::optional<Launch> stream_launch(const View& view, std::span<const Part> parts, bool gated,
+std::optional<Launch> stream_launch(const View& view, std::span<const Part> parts, const DotKernel& kernel,
                                     const args::DotArgs& args, const DeviceReport& report) {
     if (!report.copies_ahead()) return {};
     uint32_t most = 0;
@@ -167,7 +185,7 @@ std::optional<Launch> stream_launch(const View& view, std::span<const Part> part
             if (args.cols % 256 != 0 || args.cols / 256 * bytes % 16 != 0) return {};
         most = std::max(most, planes.all());
     }
-    const args::StreamShape ring = args::stream_shape(most, gated ? 2 : 1);
+    const args::StreamShape ring = args::stream_shape(most, kernel.matrices);
     Launch shape;
     shape.threads = report.dot_threads();
     shape.shared = own_bytes(args.cols) + shape.threads / report.wave() * ring.stages * ring.stage_bytes;
@@ -176,23 +194,27 @@ std::optional<Launch> stream_launch(const View& view, std::span<const Part> part
     return shape;
 }
 
-// `kernel`: "linear_dot"; `other`: "_q6_k" where some matrices are of that format. All rows of a step of few
-// in one launch.
-Status launch_dots(Launcher& launcher, const std::string& kernel, const std::string& module,
-                   const args::DotArgs& args, uint32_t rows, Path path, uint32_t rows_per_wave,
-                   const char* other = "") {
+// `other`: "_q6_k" where some matrices are of that format. All rows of a step of few in one launch.
+Status launch_dots(Launcher& launcher, const View& view, const DotKernel& kernel, std::span<const Part> parts,
+                   const args::DotArgs& args, uint32_t rows, Path path, const std::string& other = "") {
+    const std::string module = module_of(view, parts.front().w);
+    if (path == Path::dot_own)
+        if (const auto shape = stream_launch(view, parts, kernel, args, launcher.device().report()))
+            return launcher.launch(module, fmt::format("{}_{}{}", kernel.streamed, module, other), *shape,
+                                   args);
     const Device& device = launcher.device();
     const bool own = path == Path::dot_own;
     Launch shape;
     shape.threads = device.report().dot_threads();
-    shape.x = blocks_for(args.rows,
-                         own ? kGroup : uint64_t(rows_per_wave) * (shape.threads / device.report().wave()));
+    shape.x =
+        blocks_for(args.rows, own ? kGroup : kernel.rows_per_wave * (shape.threads / device.report().wave()));
     if (own)
         shape.x = std::min(
             shape.x, std::max(64u, device.report().multiprocessors * kDotThreadsPerUnit / shape.threads));
     shape.shared = own ? own_bytes(args.cols) : 0;
     const std::string tokens = own ? "own" : std::to_string(std::max(2u, power_of_two(rows)));
-    return launcher.launch(module, fmt::format("{}_{}_{}{}", kernel, tokens, module, other), shape, args);
+    return launcher.launch(module, fmt::format("{}_{}_{}{}", kernel.name, tokens, module, other), shape,
+                           args);
 }
 
 class ProductKernel : public HipKernel {
@@ -241,23 +263,23 @@ public:
     }
 
 private:
-    // The last part's format differs, and a kernel knows both: Q6_K beside Q4_K or Q5_K.
+    // The last part's format differs, and a kernel knows both.
     bool paired(uint32_t rows, std::span<const Path> paths) const {
         if (rows != 1 || tensors_.size() < 2) return false;
         for (size_t i = 0; i < tensors_.size(); ++i)
             if (paths[i] != Path::dot_own || tensors_[i].shape.rows % kGroup != 0) return false;
-        const std::string_view first = tensors_.front().format->name;
         for (size_t i = 0; i + 1 < tensors_.size(); ++i)
-            if (tensors_[i].format->name != first) return false;
-        return (first == "Q4_K" || first == "Q5_K") && tensors_.back().format->name == "Q6_K";
+            if (tensors_[i].format != tensors_.front().format) return false;
+        const std::string_view first = weight_layout(*tensors_.front().format)->name,
+                               last = weight_layout(*tensors_.back().format)->name;
+        return std::any_of(std::begin(kPairs), std::end(kPairs),
+                           [&](const Pair& pair) { return pair.first == first && pair.other == last; });
     }
     Status launch_pair(Launcher& launcher, const View& view, const Activations& x) const {
         args::DotArgs args = dot_args(view, parts_, x, Path::dot_own, accumulate_);
         args.second = args.begin[parts_.size() - 1];
-        const std::string module = module_of(view, parts_[0].w);
-        if (const auto shape = stream_launch(view, parts_, false, args, launcher.device().report()))
-            return launcher.launch(module, "linear_stream_" + module + "_q6_k", *shape, args);
-        return launch_dots(launcher, "linear_dot", module, args, 1, Path::dot_own, kRowsPerWave, "_q6_k");
+        return launch_dots(launcher, view, kLinearDot, parts_, args, 1, Path::dot_own,
+                           "_" + module_of(view, parts_.back().w));
     }
     Status launch_parts(Launcher& launcher, const View& view, const Activations& x,
                         std::span<const Part> parts, Path path, uint32_t rows) const {
@@ -269,11 +291,8 @@ private:
             return path == Path::tiles ? launch_tiles(launcher, module, args, rows)
                                        : launch_vector(launcher, module, args, power_of_two(rows));
         }
-        args::DotArgs args = dot_args(view, parts, x, path, accumulate_);
-        if (path == Path::dot_own)
-            if (const auto shape = stream_launch(view, parts, false, args, launcher.device().report()))
-                return launcher.launch(module, "linear_stream_" + module, *shape, args);
-        return launch_dots(launcher, "linear_dot", module, args, rows, path, kRowsPerWave);
+        return launch_dots(launcher, view, kLinearDot, parts, dot_args(view, parts, x, path, accumulate_),
+                           rows, path);
     }
 
     Slot x_;
@@ -306,16 +325,12 @@ public:
         Activations x(op_.x, op_.norm);
         RL_TRY(x.prepare(launcher, view, std::span(&way, 1)));
         const std::array<Part, 2> parts = {{{op_.gate, {}, op_.y}, {op_.up, {}, op_.y}}};
-        const std::string module = module_of(view, op_.gate);
         if (way == Path::floats || way == Path::tiles) return launch_apart(launcher, view, x, parts, way);
         if (way == Path::matrices) return launch_matrices(launcher, view, {parts, true, op_.act}, x, rows);
         args::DotArgs args = dot_args(view, parts, x, way, false);
         args.rows = args.parts[0].rows;
         args.act = uint32_t(op_.act);
-        if (way == Path::dot_own)
-            if (const auto shape = stream_launch(view, parts, true, args, launcher.device().report()))
-                return launcher.launch(module, "gated_stream_" + module, *shape, args);
-        return launch_dots(launcher, "gated_dot", module, args, rows, way, 1);
+        return launch_dots(launcher, view, kGatedDot, parts, args, rows, way);
     }
 
 private:

@@ -12,6 +12,29 @@
 
 namespace redline::cli {
 
+std::vector<Token> random_tokens(const Model& model, int64_t count) {
+    std::vector<Token> tokens(static_cast<size_t>(count));
+    uint64_t state = 42;
+    for (Token& token : tokens) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        token = Token((state >> 33) % model.usable_vocab());
+    }
+    if (!tokens.empty() && model.tokenizer().adds_bos()) tokens[0] = model.tokenizer().bos();
+    return tokens;
+}
+
+Result<uint64_t> check_logits(std::span<const float> logits) {
+    bool differ = false;
+    Hash64 hash;
+    for (size_t i = 0; i < logits.size(); ++i) {
+        if (!std::isfinite(logits[i])) return error("logit {} is {}", i, logits[i]);
+        differ |= logits[i] != logits[0];
+    }
+    if (!differ) return error("all {} logits are {}", logits.size(), logits[0]);
+    hash.add(std::as_bytes(logits));
+    return hash.value();
+}
+
 namespace {
 
 // ---- options ----
@@ -78,6 +101,10 @@ Options declare(BenchOptions& bench) {
     options.flag("--no-warmup", "do not run each test once before", bench.warmup, false);
     options.flag("--ops", "time operations one by one instead: the model's, or without -m a table of cases",
                  bench.ops);
+    options.number("--soak",
+                   "read so many tokens one by one, once with replayed steps and once with steps that are "
+                   "launched anew, and compare the logits of each; 0: do not",
+                   bench.soak, 0, kMostContext);
     options.choice("-o --output", {"md", "json", "csv", "jsonl"}, "form of the report (default: md)",
                    [&bench](size_t index) { bench.format = BenchFormat(index); });
     add_device_options(options, bench.common);
@@ -86,6 +113,7 @@ Options declare(BenchOptions& bench) {
     options.example("redline bench -m a.gguf,b.gguf -p 512,2048 -n 128 -d 0,4096 -o json > result.json");
     options.example("redline bench -m model.gguf --ops");
     options.example("redline bench --ops --device vulkan");
+    options.example("redline bench -m model.gguf --soak 5000");
     options.remark(
         "A figure is given only when the logits at the end are finite, differ from each other, and are the "
         "same in all repetitions. GB/s counts the weights and the cache that a test has to read; the peak is "
@@ -110,18 +138,6 @@ std::vector<Test> list_tests(const BenchOptions& bench) {
     return tests;
 }
 
-// Ids as good as random, the same at every call; the first is BOS where the model wants it.
-std::vector<Token> random_tokens(const Model& model, int64_t count) {
-    std::vector<Token> tokens(static_cast<size_t>(count));
-    uint64_t state = 42;
-    for (Token& token : tokens) {
-        state = state * 6364136223846793005u + 1442695040888963407u;
-        token = Token((state >> 33) % model.usable_vocab());
-    }
-    if (!tokens.empty() && model.tokenizer().adds_bos()) tokens[0] = model.tokenizer().bos();
-    return tokens;
-}
-
 // What one repetition has to read and compute.
 void add_costs(const Model& model, const CacheShape& cache, BenchRecord& record) {
     const Result<Plan> plan = model.plan(uint32_t(record.batch), 1, cache);
@@ -135,18 +151,6 @@ void add_costs(const Model& model, const CacheShape& cache, BenchRecord& record)
     };
     for (int64_t left = record.prompt; left > 0; left -= record.batch) add(std::min(left, record.batch));
     for (int64_t i = 0; i < record.generation; ++i) add(1);
-}
-
-Result<uint64_t> check_logits(std::span<const float> logits) {
-    bool differ = false;
-    Hash64 hash;
-    for (size_t i = 0; i < logits.size(); ++i) {
-        if (!std::isfinite(logits[i])) return error("logit {} is {}", i, logits[i]);
-        differ |= logits[i] != logits[0];
-    }
-    if (!differ) return error("all {} logits are {}", logits.size(), logits[0]);
-    hash.add(std::as_bytes(logits));
-    return hash.value();
 }
 
 std::string now_utc() {
@@ -223,6 +227,12 @@ private:
                 if (options_.ops) {
                     const LoadedModel loaded = RL_TRY(load_model(model));
                     const int code = RL_TRY(bench_ops(loaded, options_));
+                    if (code != kDone) return code;
+                    continue;
+                }
+                if (options_.soak) {
+                    const LoadedModel loaded = RL_TRY(load_model(model));
+                    const int code = RL_TRY(bench_soak(loaded, options_, interrupts_));
                     if (code != kDone) return code;
                     continue;
                 }
@@ -303,7 +313,7 @@ int run(const std::vector<std::string>& arguments) {
     for (const int64_t threads : bench.threads)
         if (threads > kMostThreads)
             return fail(error("-t/--threads takes numbers up to {}, not {}", kMostThreads, threads), kUsage);
-    if (list_tests(bench).empty() && !bench.ops)
+    if (list_tests(bench).empty() && !bench.ops && !bench.soak)
         return fail(error("there is nothing to measure: -p, -n and -pg name no tokens"), kUsage);
     const Result<int> code = Bench(bench).run();
     return code ? code.value() : fail(code.error());

@@ -21,6 +21,7 @@ struct BenchOptions {
     int32_t repetitions = 5;
     bool warmup = true;
     bool ops = false;
+    uint64_t soak = 0;  // steps
     BenchFormat format = BenchFormat::md;
     ModelOptions common;  // device, level, fusing
 };
@@ -71,5 +72,12 @@ std::string report_tail(BenchFormat format);
 Result<int> bench_ops(const LoadedModel& loaded, const BenchOptions& options);
 // Times the op cases, which need no model.
 Result<int> bench_op_cases(const BenchOptions& options, Interrupts& interrupts);
+// Compares replayed steps with such as are launched one by one.
+Result<int> bench_soak(const LoadedModel& loaded, const BenchOptions& options, Interrupts& interrupts);
+
+// Ids as good as random, the same at every call; the first is BOS where the model wants it.
+std::vector<Token> random_tokens(const Model& model, int64_t count);
+// Their hash; an error when they are not to be trusted.
+Result<uint64_t> check_logits(std::span<const float> logits);
 
 }  // namespace redline::cli

@@ -112,30 +112,63 @@ double gflop_per_second(const OpTimes& op) {
     return op.seconds > 0.0 ? double(op.cost.flops) * 1e-9 / op.seconds : 0.0;
 }
 
+// What shares are given of.
+struct Peaks {
+    double bandwidth = 0.0;
+    std::optional<MatrixPeak> matrix;
+
+    explicit Peaks(Backend& backend)
+        : bandwidth(backend.measure_read_bandwidth()), matrix(backend.measure_matrix_peak()) {}
+
+    double bandwidth_share(const OpTimes& op) const {
+        return bandwidth > 0.0 ? 1e9 * gb_per_second(op) / bandwidth : 0.0;
+    }
+    // Of steps of many rows: those of few multiply without matrix units.
+    std::optional<double> matrix_share(const OpTimes& op, const StepTimes& times) const {
+        if (!matrix || matrix->halfs <= 0.0 || times.rows == 1) return {};
+        return 1e9 * gflop_per_second(op) / matrix->halfs;
+    }
+    std::string text() const {
+        const std::string read = fmt::format("peak {:.1f} GB/s", bandwidth * 1e-9);
+        if (!matrix) return read + ", matrix units not measured";
+        if (matrix->halfs <= 0.0) return read + ", no matrix units";
+        return fmt::format("{}, matrix units by {} {:.1f} TFLOP/s in halfs and {:.1f} TOP/s in int8", read,
+                           matrix->instruction, matrix->halfs * 1e-12, matrix->bytes * 1e-12);
+    }
+    void add_to(Json& report) const {
+        report["bandwidth_gb_per_s"] = bandwidth * 1e-9;
+        report["matrix_instruction"] = matrix ? Json(matrix->instruction) : Json();
+        report["matrix_f16_tflop_per_s"] = matrix ? Json(matrix->halfs * 1e-12) : Json();
+        report["matrix_int8_top_per_s"] = matrix ? Json(matrix->bytes * 1e-12) : Json();
+    }
+};
+
 std::string table_head() {
-    return fmt::format("{:>5} {:>10} {:>7} {:>8} {:>8} {:>9}  {}\n", "count", "us", "of all", "GB/s",
-                       "of peak", "GFLOP/s", "op");
+    return fmt::format("{:>5} {:>10} {:>7} {:>8} {:>8} {:>9} {:>9}  {}\n", "count", "us", "of all", "GB/s",
+                       "of peak", "GFLOP/s", "of matrix", "op");
 }
 
-std::string table_row(const OpTimes& op, double seconds_of_all, double bandwidth,
+std::string table_row(const OpTimes& op, const StepTimes& times, const Peaks& peaks,
                       std::string_view suffix = "") {
-    return fmt::format("{:>5} {:>10.1f} {:>5.1f} % {:>8.2f} {:>6.0f} % {:>9.1f}  {}{}\n", op.count,
-                       op.seconds * 1e6, 100.0 * op.seconds / seconds_of_all, gb_per_second(op),
-                       bandwidth > 0.0 ? 100e9 * gb_per_second(op) / bandwidth : 0.0, gflop_per_second(op),
-                       op.text, suffix);
+    const std::optional<double> matrix = peaks.matrix_share(op, times);
+    return fmt::format("{:>5} {:>10.1f} {:>5.1f} % {:>8.2f} {:>6.0f} % {:>9.1f} {:>9}  {}{}\n", op.count,
+                       op.seconds * 1e6, 100.0 * op.seconds / times.seconds, gb_per_second(op),
+                       100.0 * peaks.bandwidth_share(op), gflop_per_second(op),
+                       matrix ? fmt::format("{:.1f} %", 100.0 * *matrix) : "-", op.text, suffix);
 }
 
-std::string as_text(const StepTimes& times, double bandwidth) {
+std::string as_text(const StepTimes& times, const Peaks& peaks) {
     std::string out = fmt::format("{} row{}, cache of {}: {:.3f} ms in all\n", times.rows,
                                   times.rows == 1 ? "" : "s", times.kv_len, times.seconds * 1e3);
     out += table_head();
-    for (const OpTimes& op : times.ops) out += table_row(op, times.seconds, bandwidth);
+    for (const OpTimes& op : times.ops) out += table_row(op, times, peaks);
     return out + "\n";
 }
 
-Json as_json(const StepTimes& times, double bandwidth) {
+Json as_json(const StepTimes& times, const Peaks& peaks) {
     Json ops = Json::array();
-    for (const OpTimes& op : times.ops)
+    for (const OpTimes& op : times.ops) {
+        const std::optional<double> matrix = peaks.matrix_share(op, times);
         ops.push_back({{"op", op.text},
                        {"count", op.count},
                        {"seconds", op.seconds},
@@ -143,15 +176,17 @@ Json as_json(const StepTimes& times, double bandwidth) {
                        {"cache_bytes", op.cost.cache_bytes},
                        {"flops", op.cost.flops},
                        {"gb_per_s", gb_per_second(op)},
-                       {"bandwidth_share", bandwidth > 0.0 ? 1e9 * gb_per_second(op) / bandwidth : 0.0},
-                       {"gflop_per_s", gflop_per_second(op)}});
+                       {"bandwidth_share", peaks.bandwidth_share(op)},
+                       {"gflop_per_s", gflop_per_second(op)},
+                       {"matrix_share", matrix ? Json(*matrix) : Json()}});
+    }
     return {{"rows", times.rows}, {"kv_len", times.kv_len}, {"seconds", times.seconds}, {"ops", ops}};
 }
 
 }  // namespace
 
 Result<int> bench_ops(const LoadedModel& loaded, const BenchOptions& options) {
-    const double bandwidth = loaded.backend->measure_read_bandwidth();
+    const Peaks peaks(*loaded.backend);
     const uint64_t depth = uint64_t(*std::max_element(options.depths.begin(), options.depths.end()));
     ModelOptions settings = options.common;
     settings.batch = uint32_t(kManyRows);
@@ -163,56 +198,53 @@ Result<int> bench_ops(const LoadedModel& loaded, const BenchOptions& options) {
     Output out;
     Json steps = Json::array();
     if (options.format == BenchFormat::md)
-        out.write(fmt::format("{}: {} on {} ({}), peak {:.1f} GB/s\n\n", loaded.model->gguf().path(),
-                              loaded.device, loaded.backend->device().name, loaded.backend->device().detail,
-                              bandwidth * 1e-9));
+        out.write(fmt::format("{}: {} on {} ({}), {}\n\n", loaded.model->gguf().path(), loaded.device,
+                              loaded.backend->device().name, loaded.backend->device().detail, peaks.text()));
     for (const uint64_t rows : {uint64_t(1), kManyRows}) {
         const StepTimes times = RL_TRY(time_session(session, plan, rows, depth, options.repetitions));
         if (options.format == BenchFormat::md)
-            out.write(as_text(times, bandwidth));
+            out.write(as_text(times, peaks));
         else
-            steps.push_back(as_json(times, bandwidth));
+            steps.push_back(as_json(times, peaks));
     }
-    if (options.format != BenchFormat::md)
-        out.write(to_text(Json{{"model", model_json(loaded)},
-                               {"device", device_json(loaded)},
-                               {"bandwidth_gb_per_s", bandwidth * 1e-9},
-                               {"steps", steps}},
-                          options.format == BenchFormat::json) +
-                  "\n");
+    if (options.format != BenchFormat::md) {
+        Json report = {{"model", model_json(loaded)}, {"device", device_json(loaded)}};
+        peaks.add_to(report);
+        report["steps"] = steps;
+        out.write(to_text(report, options.format == BenchFormat::json) + "\n");
+    }
     return out.finish();
 }
 
 Result<int> bench_op_cases(const BenchOptions& options, Interrupts& interrupts) {
     const DeviceChoice choice = RL_TRY(choose_device(options.common.device));
     const std::unique_ptr<Backend> backend = RL_TRY(open_device(choice, options.common));
-    const double bandwidth = backend->measure_read_bandwidth();
+    const Peaks peaks(*backend);
     Output out;
     Json cases = Json::array();
     if (options.format == BenchFormat::md) {
-        out.write(fmt::format("random weights on {} ({}, {}), peak {:.1f} GB/s\n", choice.backend,
-                              backend->device().name, backend->device().detail, bandwidth * 1e-9));
+        out.write(fmt::format("random weights on {} ({}, {}), {}\n", choice.backend, backend->device().name,
+                              backend->device().detail, peaks.text()));
         out.write(table_head());
     }
     for (const OpCase& c : speed_cases()) {
         const StepTimes times = RL_TRY(time_case(c, *backend, options.common.fuse, options.repetitions));
         if (interrupts.raised()) return kInterrupted;
         if (options.format != BenchFormat::md) {
-            cases.push_back(as_json(times, bandwidth));
+            cases.push_back(as_json(times, peaks));
             continue;
         }
         const std::string suffix = fmt::format("; {} row{}{}", times.rows, times.rows == 1 ? "" : "s",
                                                c.position > 0 ? fmt::format(" at {}", c.position) : "");
         for (const OpTimes& op : times.ops)
-            if (!out.write(table_row(op, times.seconds, bandwidth, suffix))) return kDone;
+            if (!out.write(table_row(op, times, peaks, suffix))) return kDone;
     }
-    if (options.format != BenchFormat::md)
-        out.write(to_text(Json{{"device", choice.backend},
-                               {"device_name", backend->device().name},
-                               {"bandwidth_gb_per_s", bandwidth * 1e-9},
-                               {"cases", cases}},
-                          options.format == BenchFormat::json) +
-                  "\n");
+    if (options.format != BenchFormat::md) {
+        Json report = {{"device", choice.backend}, {"device_name", backend->device().name}};
+        peaks.add_to(report);
+        report["cases"] = cases;
+        out.write(to_text(report, options.format == BenchFormat::json) + "\n");
+    }
     return out.finish();
 }
 

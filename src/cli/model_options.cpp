@@ -123,6 +123,7 @@ Result<Session> open_session(const LoadedModel& loaded, const ModelOptions& opti
     session.outputs = outputs;
     session.cache = options.cache;
     session.fuse = options.fuse;
+    session.record = options.record;
     return Session::create(*loaded.model, session);
 }
 

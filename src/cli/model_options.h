@@ -20,6 +20,7 @@ struct ModelOptions {
     std::string vulkan_level;  // of Vulkan's; empty: what the device is good at
     CacheType cache = CacheType::f16;
     bool fuse = true;
+    Record record = Record::replay;
 };
 constexpr int64_t kMostContext = int64_t(1) << 32;
 constexpr int64_t kMostThreads = 1024;

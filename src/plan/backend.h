@@ -7,6 +7,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 
 namespace redline {
 
@@ -56,6 +57,14 @@ struct TraceStep {
 };
 using TraceSink = std::function<void(const TraceStep&)>;
 
+// Operations per second of a device's matrix units on factors that need not be fetched; a multiply-add is
+// two. 0: the device has no such units.
+struct MatrixPeak {
+    double halfs = 0.0;
+    double bytes = 0.0;
+    std::string_view instruction = {};  // that did it: another may do more
+};
+
 class WeightStore {
 public:
     virtual ~WeightStore() = default;
@@ -104,6 +113,8 @@ public:
     // Bytes per second of plain reading with this device's settings: the peak that shares are given of.
     // Measured on first use; takes about a second.
     virtual double measure_read_bandwidth() = 0;
+    // The same for arithmetic. None: this backend does not measure it.
+    virtual std::optional<MatrixPeak> measure_matrix_peak() { return {}; }
     // Seconds that the longest piece of work handed to the device at once took, since the last call; 0 where
     // there is no such thing.
     virtual double take_longest_submission() { return 0.0; }

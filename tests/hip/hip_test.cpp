@@ -1,5 +1,6 @@
 // The host side of the HIP backend on the test double: which kernels a card gets, memory that runs out, a
 // device that is lost, replay.
+#include "backends/hip/args.h"
 #include "backends/hip/device.h"
 #include "backends/hip/memory.h"
 #include "cases/op_cases.h"
@@ -33,11 +34,19 @@ private:
     std::optional<std::string> before_;
 };
 
-// Bytes of device memory that the double has given out.
-size_t in_use() {
+template <typename Function>
+Function* of_double(const char* name) {
     void* library = dlopen("libamdhip64.so.6", RTLD_NOW | RTLD_NOLOAD);
     REQUIRE(library);
-    return reinterpret_cast<size_t (*)()>(dlsym(library, "rl_hip_double_allocated"))();
+    return reinterpret_cast<Function*>(dlsym(library, name));
+}
+// Bytes of device memory that the double has given out.
+size_t in_use() {
+    return of_double<size_t()>("rl_hip_double_allocated")();
+}
+// Launches of products in int8 that had this pointer among their arguments.
+size_t dots_with(size_t offset) {
+    return of_double<size_t(size_t, size_t)>("rl_hip_double_launches")(sizeof(hip::args::DotArgs), offset);
 }
 
 // A case recorded on the backend, as op_test does it.
@@ -107,12 +116,35 @@ TEST_CASE("a card gets its own kernels, or its family's, or a refusal that names
 TEST_CASE("every target has every kernel that one of them has") {
     size_t modules = 0;
     for (const hip::CodeObject& object : hip::all_objects()) {
-        CHECK(!object.bytes.empty());
+        CHECK(hip::unpack(object).ok());
         if (object.target == hip::built_targets()[0]) ++modules;
         for (const std::string_view target : hip::built_targets())
             CHECK(hip::find_object(target, object.name));
     }
-    CHECK(modules == all_formats().size() + 4);  // the caches, and the rest
+    CHECK(modules == all_formats().size() + 5);  // the caches, the measurement, and the rest
+}
+
+TEST_CASE("kernels that are damaged in the program are an error that names them, not code to load") {
+    const hip::CodeObject& whole = hip::all_objects()[0];
+    REQUIRE(hip::unpack(whole).ok());
+    const auto why = [&](size_t bytes, size_t broken) {
+        std::vector<std::byte> packed(whole.packed.begin(), whole.packed.end());
+        packed.resize(bytes, std::byte(0));
+        if (broken < bytes) packed[broken] ^= std::byte(0x55);
+        const auto unpacked = hip::unpack({whole.target, whole.name, packed});
+        CAPTURE(bytes);
+        CAPTURE(broken);
+        REQUIRE(!unpacked.ok());
+        CHECK(mentions(unpacked.error(), fmt::format("kernels {} for {}", whole.name, whole.target)));
+        CHECK(mentions(unpacked.error(), "damaged"));
+        return unpacked.error().message;
+    };
+    const size_t all = whole.packed.size();
+    why(0, all);
+    why(all / 2, all);
+    why(all + 7, all);
+    CHECK(why(all, 0).find("not compressed") != std::string::npos);
+    for (const size_t broken : {size_t(4), size_t(5), all / 2, all - 1}) why(all, broken);
 }
 
 TEST_CASE("a device without kernels is listed with the reason and refused") {
@@ -138,6 +170,22 @@ TEST_CASE("replayed, direct and repeated steps give the same, bit for bit") {
     }
 }
 
+TEST_CASE("products of one row take it in int8 from the kernel that computed it, those of several do not") {
+    const std::unique_ptr<Backend> backend = open_hip();
+    for (const uint32_t rows : {1u, 2u}) {
+        CAPTURE(rows);
+        constexpr size_t kGiven = offsetof(hip::args::DotArgs, hand.row),
+                         kTaken = offsetof(hip::args::DotArgs, prepared);
+        const size_t given = dots_with(kGiven), taken = dots_with(kTaken);
+        const auto made =
+            std::move(record(*backend, layer_case(*find_format("Q4_K"), rows), Record::replay)).value();
+        REQUIRE(step(*made, rows).ok());
+        // The first product has an input of its own. Of several rows all are prepared beforehand.
+        CHECK(dots_with(kGiven) - given == (rows == 1 ? 3 : 0));
+        CHECK(dots_with(kTaken) - taken == (rows == 1 ? 3 : 4));
+    }
+}
+
 TEST_CASE("attention reads no keys but those that are there, and gives the same each time, bit for bit") {
     const std::unique_ptr<Backend> backend = open_hip();
     for (const CacheType type : {CacheType::f16, CacheType::q8_0, CacheType::f32})
@@ -157,6 +205,16 @@ TEST_CASE("attention reads no keys but those that are there, and gives the same 
             const std::vector<float> next = step(*clean, 1, rows).value();
             for (int i = 0; i < 3; ++i) CHECK(next == step(*dirty, 1, rows).value());
         }
+}
+
+TEST_CASE("the peak of matrix units is measured with products that are checked") {
+    const std::unique_ptr<Backend> backend = open_hip();
+    const std::optional<MatrixPeak> peak = backend->measure_matrix_peak();
+    REQUIRE(peak);
+    const bool has_units = backend->device().detail.find("gfx10") == std::string::npos;
+    CHECK((peak->halfs > 0.0) == has_units);
+    CHECK((peak->bytes > 0.0) == has_units);
+    CHECK(backend->measure_matrix_peak()->halfs == peak->halfs);
 }
 
 TEST_CASE("memory that runs out is an error with numbers, and leaves the device usable") {

@@ -99,7 +99,19 @@ size_t device_bytes() {
     return std::stoull(setting("RL_HIP_DOUBLE_MEMORY", "8589934592"));
 }
 
+// Of arguments, how often a word of them was not zero: by their size and the word's place, since the start.
+std::map<std::pair<size_t, size_t>, size_t> words_launched;
+
+void count_words(const Launch& launch) {
+    for (size_t at = 0; at + 8 <= launch.args.size(); at += 8) {
+        uint64_t word = 0;
+        std::memcpy(&word, launch.args.data() + at, 8);
+        if (word != 0) ++words_launched[{launch.args.size(), at}];
+    }
+}
+
 void run(const Launch& launch) {
+    count_words(launch);
     host_grid_blocks = launch.grid[0];
     for (uint32_t z = 0; z < launch.grid[2]; ++z)
         for (uint32_t y = 0; y < launch.grid[1]; ++y)
@@ -344,6 +356,10 @@ RL_EXPORT int hipGraphDestroy(Graph* graph) {
 RL_EXPORT int hipGraphExecDestroy(Graph* graph) {
     delete graph;
     return 0;
+}
+// Launches that ran whose arguments have that size, and there a word that is not zero: "who was given a row?"
+RL_EXPORT size_t rl_hip_double_launches(size_t args_bytes, size_t word_at) {
+    return words_launched[{args_bytes, word_at}];
 }
 // Bytes of device memory in use, and whether it is all given back.
 RL_EXPORT size_t rl_hip_double_allocated() {

@@ -97,8 +97,13 @@
     RL_KERNEL(256, linear_tile_##format, args::LinearArgs) { \
         linear_tile<format>(args);                           \
     }                                                        \
-    RL_MATRIX_KERNELS(format)                                \
-    RL_EXPERT_MATRIX_KERNELS(format)                         \
+    }
+
+// Of floats that halfs can stand for.
+#define RL_FLOAT_MATRIX_KERNELS(format) \
+    namespace redline::hip {            \
+    RL_MATRIX_KERNELS(format)           \
+    RL_EXPERT_MATRIX_KERNELS(format)    \
     }
 
 // A second format beside the first, as mixes of K formats have it in an attention's products.
