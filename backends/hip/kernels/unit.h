@@ -76,7 +76,7 @@ RL_DEVICE void lane_products(const Matrix& w, const size_t (&rows)[kRows], const
                              const size_t (&x_rows)[kTokens], uint32_t cols, float (&sums)[kRows * kTokens]) {
     if constexpr (F::kFloats) {
         if (cols % 4 == 0) {
-            constexpr uint32_t kAtOnce = kTokens == 1 ? 4 : 1;  // loads on their way
+            [[maybe_unused]] constexpr uint32_t kAtOnce = kTokens == 1 ? 4 : 1;  // loads on their way
             RL_UNROLL_BY(kAtOnce)
             for (uint32_t i = lane_index(); i < cols / 4; i += kWave) {
                 Float4 values[kRows];
