@@ -14,7 +14,7 @@ Status Launcher::launch_any(const std::string& module, const std::string& kernel
     const Function function = RL_TRY(device_.kernel(module, kernel));
     if (mode_ == Mode::load) return {};
     Launch own = shape;
-    own.early = mode_ == Mode::capture;
+    own.early = mode_ == Mode::capture && device_.report().copies_ahead();
     RL_TRY(device_.launch(function, own, args));
     ahead_ += flops;
     if (mode_ == Mode::capture || ahead_ < flops_per_launch(device_.report())) return {};
