@@ -34,19 +34,29 @@ args::LinearArgs linear_args(const PlacedWeight& w, const WeightPart& part, cons
     return push;
 }
 
-// Rows are cut so that no dispatch alone fills a submission.
+// Matrix units' kernels have the tokens along x.
+Groups tile_groups(const Tiles& tiles, const WeightPart& part, uint32_t tokens, bool matrices) {
+    const uint64_t high = (part.rows + tiles.rows - 1) / tiles.rows,
+                   wide = (tokens + tiles.tokens - 1) / tiles.tokens;
+    return matrices ? Groups{wide, high} : Groups{high, wide};
+}
+
+// Tokens of a dispatch of tiles, so that it alone does not fill a submission.
+uint32_t tokens_at_once(const Recorder& recorder, const Tiles& tiles, double flops_per_token) {
+    const double fit = std::max(1.0, recorder.flops_per_segment() / flops_per_token / tiles.tokens);
+    return uint32_t(std::min(fit, 1e6)) * tiles.tokens;
+}
+
 Status record_tiles(Recorder& recorder, const View& view, const Product& p, const PlacedWeight& w,
                     const WeightPart& part, const Tiles& tiles, const Activations& x, bool matrices) {
     const double per_row = 2.0 * double(part.rows) * double(w.cols);
-    const double fit = std::max(1.0, recorder.flops_per_segment() / per_row / tiles.tokens);
-    const uint32_t step = uint32_t(std::min(fit, 1e6)) * tiles.tokens;
+    const uint32_t step = tokens_at_once(recorder, tiles, per_row);
     const Binding bias = view.vector(p.bias, view.step);
     for (uint32_t first = 0; first < p.rows; first += step) {
         const uint32_t rows = std::min(step, p.rows - first);
         args::LinearArgs push = linear_args(w, part, p, {});
         push.first_token = first;
-        const Groups groups = {(part.rows + tiles.rows - 1) / tiles.rows,
-                               (rows + tiles.tokens - 1) / tiles.tokens};
+        const Groups groups = tile_groups(tiles, part, rows, matrices);
         const PipelineSpec spec = {tiles.shader, matrices ? 6u : 5u, 1, tiles.constants};
         if (matrices)
             RL_TRY(recorder.dispatch(spec, {part.buffer, x.prepared(), p.y, view.step, bias, x.scales()},
@@ -147,9 +157,10 @@ public:
 
     Precision precision(uint64_t rows) const override { return precision_of(path(rows)); }
 
-    // The activations, then the product with `up`.
+    // The activations, then the product with `up` where it is made apart.
     uint64_t scratch(const Plan& plan) const override {
-        return Activations::scratch(plan, op_.x) + aligned(plan.slot_bytes(op_.y));
+        const bool apart = plan.max_rows > kFewRows && path(plan.max_rows) == Path::tiles;
+        return Activations::scratch(plan, op_.x) + (apart ? aligned(plan.slot_bytes(op_.y)) : 0);
     }
 
     Status record(Recorder& recorder, const View& view) const override {
@@ -157,6 +168,7 @@ public:
         Activations x(op_.x, op_.norm);
         if (way == Path::tiles || way == Path::matrices) recorder.claim_scratch();
         RL_TRY(x.prepare(recorder, view, std::span(&way, 1)));
+        if (way == Path::matrices) return record_matrices(recorder, view, x);
         return view.rows <= kFewRows ? record_few(recorder, view, x, way)
                                      : record_many(recorder, view, x, way);
     }
@@ -195,6 +207,30 @@ private:
                                          {gate.parts[i].buffer, up.parts[i].buffer,
                                           own ? x.raw() : x.prepared(), product.y, view.step, gain},
                                          push, groups));
+        }
+        return {};
+    }
+
+    Status record_matrices(Recorder& recorder, const View& view, const Activations& x) const {
+        const PlacedWeight &gate = view.weight(op_.gate), &up = view.weight(op_.up);
+        const Tiles tiles =
+            coop_tiles(device_, fmt::format("gated_coop.{}", gate.layout->name), kMostTileTokens, true);
+        Product product{op_.gate, view.slot(op_.y), view.rows};
+        product.stride = view.width(op_.y);
+        for (size_t i = 0; i < gate.parts.size(); ++i) {
+            const double per_row = 4.0 * double(gate.parts[i].rows) * double(gate.cols);
+            const uint32_t step = tokens_at_once(recorder, tiles, per_row);
+            for (uint32_t first = 0; first < view.rows; first += step) {
+                const uint32_t rows = std::min(step, view.rows - first);
+                args::LinearArgs push = linear_args(gate, gate.parts[i], product, {});
+                push.act = uint32_t(op_.act);
+                push.first_token = first;
+                RL_TRY(recorder.dispatch({tiles.shader, 5, 2, tiles.constants},
+                                         {gate.parts[i].buffer, up.parts[i].buffer, x.prepared(), product.y,
+                                          view.step, x.scales()},
+                                         push, tile_groups(tiles, gate.parts[i], rows, true),
+                                         per_row * rows));
+            }
         }
         return {};
     }

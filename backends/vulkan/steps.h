@@ -45,8 +45,11 @@ struct Tiles {
     uint32_t rows;    // of the weight, per work-group
     uint32_t tokens;  // likewise
 };
-// On matrix units, with the constants of shaders/include/coop.glsl. `most_tokens`: 32, 64 or 128.
-Tiles coop_tiles(const Device& device, std::string shader, uint32_t most_tokens = 128);
+// On matrix units, with the constants of shaders/include/coop.glsl. `most_tokens`: 32, 64 or 128. `paired`:
+// half of a tile's rows are of a second matrix, and Tiles::rows counts one of them.
+constexpr uint32_t kMostTileTokens = 128;
+Tiles coop_tiles(const Device& device, std::string shader, uint32_t most_tokens = kMostTileTokens,
+                 bool paired = false);
 // Whether one row of this many activations, as int8, leaves room in shared memory.
 bool fits_shared(const Device& device, uint64_t cols);
 
