@@ -16,6 +16,7 @@ const uint KEY_GROUPS = HEAD_DIM < THREADS ? THREADS / HEAD_DIM : 1;     // invo
 const uint LOADS = QUERIES <= 4 ? 16 : 4;
 const uint MERGE_LOADS = 8;  // of partial results
 layout(constant_id = 3) const uint VALUE_LOADS = 4;  // likewise, of values
+layout(constant_id = 4) const bool HAND = false;     // the result of one row is left in int8, too
 layout(push_constant) uniform Push { AttentionArgs args; };
 layout(set = 0, binding = 0, std430) readonly buffer Q { float q[]; };
 layout(set = 0, binding = 1, std430) writeonly buffer Y { float y[]; };
@@ -28,6 +29,8 @@ layout(set = 0, binding = 6, std430) coherent buffer Partials { float partials[]
 layout(set = 0, binding = 6, std430) coherent buffer Partials4 { vec4 partials4[]; };
 // Of work-groups that are done, per group of queries and kv head: zero before and after.
 layout(set = 0, binding = 7, std430) coherent buffer Counters { uint counters[]; };
+#define HAND_BINDING 8
+layout(set = 0, binding = 9, std430) readonly buffer HandGain4 { vec4 hand_gain4[]; };
 #include "cache.glsl"
 
 const float kNone = -1.0 / 0.0;
@@ -103,6 +106,19 @@ void weigh_tile() {
     }
 }
 
+// In the end `queries` holds the results that are left.
+uint left_at(uint i) { return query_head(gl_WorkGroupID.y * QUERIES + i / FOURS) * FOURS + i % FOURS; }
+vec4 left_values(uint i) {
+    return vec4(queries[i * 4u], queries[i * 4u + 1u], queries[i * 4u + 2u], queries[i * 4u + 3u]);
+}
+vec4 left_gains(uint i) { return args.hand_normed != 0u ? hand_gain4[left_at(i)] : vec4(1.0); }
+#include "leave_row.glsl"
+void leave_queries() {
+    barrier();
+    for (uint i = gl_LocalInvocationID.x; i < QUERIES * FOURS; i += THREADS)
+        if (query_row(gl_WorkGroupID.y * QUERIES + i / FOURS) < step_rows) leave_four(i, left_at(i));
+}
+
 uint partial_of(uint query, uint split) {
     return (query_row(query) * args.heads + query_head(query)) * args.splits + split;
 }
@@ -164,8 +180,11 @@ void merge_splits(uint first_query, uint used) {
                 if (base + e < used) sum += chances[i * THREADS + base + e] * v[e];
         }
         const uint at = (row * args.heads + query_head(query)) * HEAD_DIM + t % FOURS * 4u;
-        [[unroll]] for (uint e = 0; e < 4; ++e)
-            if (t % FOURS * 4u + e < HEAD_DIM) y[at + e] = sum[e];
+        [[unroll]] for (uint e = 0; e < 4; ++e) {
+            if (t % FOURS * 4u + e >= HEAD_DIM) break;
+            y[at + e] = sum[e];
+            if (HAND) queries[t * 4u + e] = sum[e];
+        }
     }
 }
 
@@ -241,7 +260,9 @@ void main() {
             const uint d = column + c * THREADS;
             if (d >= HEAD_DIM) continue;
             if (used == 1u) {
-                y[(row * args.heads + head) * HEAD_DIM + d] = sums[c * QUERIES + i] * factor / total;
+                const float value = sums[c * QUERIES + i] * factor / total;
+                y[(row * args.heads + head) * HEAD_DIM + d] = value;
+                if (HAND) queries[i * HEAD_DIM + d] = value;
                 continue;
             }
             const uint partial = partial_of(query, gl_WorkGroupID.x);
@@ -252,5 +273,9 @@ void main() {
             }
         }
     }
-    if (used > 1u && last_of(used)) merge_splits(first_query, used);
+    if (used > 1u) {
+        if (!last_of(used)) return;
+        merge_splits(first_query, used);
+    }
+    if (HAND) leave_queries();
 }

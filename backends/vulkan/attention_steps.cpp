@@ -98,6 +98,9 @@ public:
         return by_matrices(rows) ? Precision::f16_operands : Precision::f32;
     }
 
+    // Whole halves of units, 16 elements, lie in one head.
+    bool gives(const VulkanWeights&) const override { return op_.shape.head_dim % 16 == 0; }
+
     uint64_t scratch(const Plan& plan) const override {
         uint64_t most = 0;
         for (uint32_t rows = 1;; rows = std::min(rows * 2, plan.max_rows)) {
@@ -201,6 +204,8 @@ private:
         push.scale = op_.scale;
         push.softcap = op_.softcap;
         push.first_stat = view.rows * op_.shape.heads * splits * whole_fours();
+        push.hand_units = view.handing.units;
+        push.hand_normed = view.handing.norm ? 1 : 0;
         return push;
     }
 
@@ -209,19 +214,27 @@ private:
         const uint32_t n = queries(view.rows);
         const VulkanCache::Layer& layer = view.cache.layer(op_.layer);
         std::string shader = cache_shader("attention", view);
-        std::vector<uint32_t> constants = {kThreads, op_.shape.head_dim, n, n <= 4 ? 16u : 4u};
+        const bool gives = view.handing.units != 0;
+        std::vector<uint32_t> constants = {kThreads, op_.shape.head_dim, n, n <= 4 ? 16u : 4u, gives};
         if (by_matrices(view.rows)) {
             const MatrixShape& shape = matrices_->shape;
             shader = cache_shader("attention_coop", view);
             constants = {matrices_->threads, op_.shape.head_dim, kKeysPerTile, shape.m, shape.n, shape.k,
                          matrices_->subgroup};
         }
-        return recorder.dispatch({shader, 8, 1, constants},
-                                 {view.slot(op_.q), view.slot(op_.y), view.step, layer.keys, layer.values,
-                                  view.vector(op_.sinks, view.step), partials, view.cache.counters()},
-                                 attention_args(view, first, splits),
-                                 {splits, (uint64_t(rows) * group() + n - 1) / n, op_.shape.kv_heads},
-                                 per_row * rows);
+        const Groups groups = {splits, (uint64_t(rows) * group() + n - 1) / n, op_.shape.kv_heads};
+        const Binding y = view.slot(op_.y), sinks = view.vector(op_.sinks, view.step);
+        const args::AttentionArgs push = attention_args(view, first, splits);
+        if (by_matrices(view.rows))
+            return recorder.dispatch({shader, 8, 1, constants},
+                                     {view.slot(op_.q), y, view.step, layer.keys, layer.values, sinks,
+                                      partials, view.cache.counters()},
+                                     push, groups, per_row * rows);
+        return recorder.dispatch(
+            {shader, 10, 1, constants},
+            {view.slot(op_.q), y, view.step, layer.keys, layer.values, sinks, partials, view.cache.counters(),
+             gives ? view.handing.give : y, view.vector(view.handing.norm.gain, view.step)},
+            push, groups, per_row * rows);
     }
 
     Attention op_;

@@ -13,10 +13,13 @@ namespace {
 uint32_t rows_per_subgroup(const PlacedWeight& w) {
     return w.layout->quantized() ? 2 : 1;
 }
-constexpr uint32_t kTile = 64;  // of linear_mat, both ways
+constexpr uint32_t kTile = 64;      // of linear_mat, both ways
+constexpr uint32_t kHalfUnit = 16;  // elements that share a scale in int8
 // No more work-groups that prepare activations by themselves than fill a device. On an H100 (Llama-3.1-8B
 // Q4_K_M, tok/s) 512 give 319, 396 312, 264 306.
-constexpr uint64_t kMostOwners = 512;
+uint64_t most_owners(const Device& device) {
+    return device.report().hardware() ? 512 : 4;
+}
 
 args::LinearArgs linear_args(const PlacedWeight& w, const WeightPart& part, const Product& p,
                              const Norm& norm) {
@@ -68,6 +71,34 @@ Status record_tiles(Recorder& recorder, const View& view, const Product& p, cons
     return {};
 }
 
+// One row by int8, linear_own or, with `up`, gated_own.
+Status record_own(Recorder& recorder, const View& view, std::string_view kernel, const Product& p,
+                  const PlacedWeight& w, const WeightPart& part, const WeightPart* up, const Activations& x) {
+    const Device& device = recorder.device();
+    const Handing& handing = view.handing;
+    const bool takes = handing.take.bytes != 0, gives = handing.give.bytes != 0;
+    // One row of the matrix per subgroup, unless that is not enough results for half a unit.
+    const uint32_t threads = own_threads(device), subgroups = threads / device.subgroup(),
+                   rows = subgroups < kHalfUnit && !up ? 2 : 1, group = std::max(kHalfUnit, subgroups * rows);
+    args::LinearArgs push = linear_args(w, part, p, x.norm());
+    push.act = uint32_t(p.act);
+    push.hand_units = handing.units;
+    push.hand_normed = handing.norm ? 1 : 0;
+    const std::string shader = fmt::format("{}.{}", kernel, w.layout->name);
+    const std::vector<uint32_t> constants = {threads,          rows, group, takes, uint32_t(w.cols),
+                                             device.subgroup()};
+    const Binding from = takes ? handing.take : x.raw(), to = gives ? handing.give : p.y;
+    const Binding gain = view.vector(x.norm().gain, view.step),
+                  next_gain = view.vector(handing.norm.gain, view.step);
+    const Groups groups = {std::min((part.rows + group - 1) / group, most_owners(device))};
+    if (up)
+        return recorder.dispatch({shader, 6, 2, constants},
+                                 {part.buffer, up->buffer, from, p.y, gain, to, next_gain}, push, groups);
+    return recorder.dispatch({shader, 7, 1, constants},
+                             {part.buffer, from, p.y, gain, to, next_gain, view.vector(p.bias, view.step)},
+                             push, groups);
+}
+
 Status record_part(Recorder& recorder, const View& view, const Product& p, const PlacedWeight& w,
                    const WeightPart& part, const Activations& x, Path path) {
     if (path == Path::tiles)
@@ -77,28 +108,25 @@ Status record_part(Recorder& recorder, const View& view, const Product& p, const
         return record_tiles(recorder, view, p, w, part,
                             coop_tiles(recorder.device(), fmt::format("linear_coop.{}", w.layout->name)), x,
                             true);
-    const uint32_t tokens = std::min(kFewRows, power_of_two(p.rows));
+    if (path == Path::dot_own) return record_own(recorder, view, "linear_own", p, w, part, nullptr, x);
+    const uint32_t tokens = std::min(kFewRows, power_of_two(p.rows)), per_subgroup = rows_per_subgroup(w);
     const Binding bias = view.vector(p.bias, view.step);
-    Groups groups = {vector_groups(part.rows, rows_per_subgroup(w), recorder.device()),
-                     (p.rows + tokens - 1) / tokens};
-    const bool own = path == Path::dot_own || path == Path::floats_own;
-    const Binding gain = view.vector(x.norm().gain, view.step);
-    if (path == Path::floats || path == Path::floats_own)
-        return recorder.dispatch({fmt::format("linear_vec.{}", w.layout->name),
-                                  6,
+    const Groups groups = {vector_groups(part.rows, per_subgroup, recorder.device()),
+                           (p.rows + tokens - 1) / tokens};
+    if (path == Path::dot_prepared)
+        return recorder.dispatch({fmt::format("linear_dot.{}", w.layout->name),
+                                  5,
                                   1,
-                                  {kThreads, rows_per_subgroup(w), tokens, own && x.norm()}},
-                                 {part.buffer, own ? x.raw() : x.floats(), p.y, view.step, bias, gain},
-                                 linear_args(w, part, p, own ? x.norm() : Norm{}), groups);
-    const uint32_t threads = own ? own_threads(recorder.device()) : kThreads;
-    if (own)
-        groups.x =
-            std::min(vector_groups(part.rows, rows_per_subgroup(w), recorder.device(), threads), kMostOwners);
-    return recorder.dispatch({fmt::format("linear_dot.{}", w.layout->name),
+                                  {kThreads, per_subgroup, tokens, uint32_t(w.cols)}},
+                                 {part.buffer, x.prepared(), p.y, view.step, bias},
+                                 linear_args(w, part, p, {}), groups);
+    const bool own = path == Path::floats_own;
+    const Binding gain = view.vector(x.norm().gain, view.step);
+    return recorder.dispatch({fmt::format("linear_vec.{}", w.layout->name),
                               6,
                               1,
-                              {threads, rows_per_subgroup(w), tokens, own, uint32_t(w.cols)}},
-                             {part.buffer, own ? x.raw() : x.prepared(), p.y, view.step, bias, gain},
+                              {kThreads, per_subgroup, tokens, own && x.norm()}},
+                             {part.buffer, own ? x.raw() : x.floats(), p.y, view.step, bias, gain},
                              linear_args(w, part, p, own ? x.norm() : Norm{}), groups);
 }
 
@@ -123,6 +151,18 @@ public:
         return loosest;
     }
     uint64_t scratch(const Plan& plan) const override { return Activations::scratch(plan, x_); }
+
+    std::optional<Taken> takes(const Plan&) const override {
+        for (const Tensor& tensor : tensors_)
+            if (path_of(device_, *tensor.format, tensor.shape.cols, 1) != Path::dot_own) return {};
+        return Taken{x_, norm_};
+    }
+    // A part of a tensor may end within half a unit.
+    bool gives(const VulkanWeights& weights) const override {
+        const Tensor& tensor = tensors_.front();
+        return parts_.size() == 1 && weights[parts_[0].w].parts.size() == 1 &&
+               path_of(device_, *tensor.format, tensor.shape.cols, 1) == Path::dot_own;
+    }
 
     Status record(Recorder& recorder, const View& view) const override {
         std::vector<Path> paths;
@@ -163,6 +203,14 @@ public:
         return Activations::scratch(plan, op_.x) + (apart ? aligned(plan.slot_bytes(op_.y)) : 0);
     }
 
+    std::optional<Taken> takes(const Plan&) const override {
+        if (path(1) != Path::dot_own) return {};
+        return Taken{op_.x, op_.norm};
+    }
+    bool gives(const VulkanWeights& weights) const override {
+        return path(1) == Path::dot_own && weights[op_.gate].parts.size() == 1;
+    }
+
     Status record(Recorder& recorder, const View& view) const override {
         const Path way = path(view.rows);
         Activations x(op_.x, op_.norm);
@@ -181,32 +229,33 @@ private:
         const uint32_t tokens = power_of_two(view.rows);
         Product product{op_.gate, view.slot(op_.y), view.rows};
         product.stride = view.width(op_.y);
-        const bool own = way == Path::dot_own || way == Path::floats_own;
+        product.act = op_.act;
+        const bool own = way == Path::floats_own;
         const Binding gain = view.vector(op_.norm.gain, view.step);
         for (size_t i = 0; i < gate.parts.size(); ++i) {
-            args::LinearArgs push = linear_args(gate, gate.parts[i], product, own ? x.norm() : Norm{});
+            const WeightPart& part = gate.parts[i];
+            if (way == Path::dot_own) {
+                RL_TRY(record_own(recorder, view, "gated_own", product, gate, part, &up.parts[i], x));
+                continue;
+            }
+            args::LinearArgs push = linear_args(gate, part, product, own ? x.norm() : Norm{});
             push.act = uint32_t(op_.act);
-            Groups groups = {vector_groups(gate.parts[i].rows, 1, device_),
-                             (view.rows + tokens - 1) / tokens};
-            const uint32_t threads = way == Path::dot_own ? own_threads(device_) : kThreads;
-            if (way == Path::dot_own)
-                groups.x = std::min(vector_groups(gate.parts[i].rows, 1, device_, threads), kMostOwners);
-            if (way == Path::floats || way == Path::floats_own)
-                RL_TRY(recorder.dispatch({fmt::format("gated_vec.{}", gate.layout->name),
-                                          5,
-                                          2,
-                                          {kThreads, 1, tokens, own && op_.norm}},
-                                         {gate.parts[i].buffer, up.parts[i].buffer,
-                                          own ? x.raw() : x.floats(), product.y, view.step, gain},
-                                         push, groups));
+            const Groups groups = {vector_groups(part.rows, 1, device_), (view.rows + tokens - 1) / tokens};
+            if (way == Path::dot_prepared)
+                RL_TRY(recorder.dispatch(
+                    {fmt::format("gated_dot.{}", gate.layout->name),
+                     4,
+                     2,
+                     {kThreads, 1, tokens, uint32_t(gate.cols)}},
+                    {part.buffer, up.parts[i].buffer, x.prepared(), product.y, view.step}, push, groups));
             else
-                RL_TRY(recorder.dispatch({fmt::format("gated_dot.{}", gate.layout->name),
-                                          5,
-                                          2,
-                                          {threads, 1, tokens, own, uint32_t(gate.cols)}},
-                                         {gate.parts[i].buffer, up.parts[i].buffer,
-                                          own ? x.raw() : x.prepared(), product.y, view.step, gain},
-                                         push, groups));
+                RL_TRY(recorder.dispatch(
+                    {fmt::format("gated_vec.{}", gate.layout->name),
+                     5,
+                     2,
+                     {kThreads, 1, tokens, own && op_.norm}},
+                    {part.buffer, up.parts[i].buffer, own ? x.raw() : x.floats(), product.y, view.step, gain},
+                    push, groups));
         }
         return {};
     }

@@ -28,7 +28,7 @@ Status record_act_mul(Recorder& recorder, const View& view, Act act, Binding gat
 enum class Path : uint8_t {
     floats,        // few rows, activations in f32
     floats_own,    // the same, weights of plain floats: normed by each subgroup itself
-    dot_own,       // one row, quantized to int8 by each work-group itself
+    dot_own,       // one row, quantized to int8 by each work-group itself, or left in it
     dot_prepared,  // few rows, quantized to int8 beforehand
     tiles,         // many rows, in f32
     matrices,      // many rows, halfs on matrix units
@@ -85,6 +85,7 @@ struct Product {
     uint32_t stride = 0;  // of y
     Weight bias = {};
     bool accumulate = false;
+    Act act = Act::silu;  // of gated products
 };
 Status record_product(Recorder& recorder, const View& view, const Product& product, const Activations& x,
                       Path path);
