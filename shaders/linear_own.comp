@@ -7,6 +7,7 @@ layout(constant_id = 2) const uint GROUP = 16;
 layout(constant_id = 3) const bool TAKE = false;
 layout(constant_id = 4) const uint COLS = 4096;
 layout(constant_id = 5) const uint SUBGROUP = 32;
+layout(constant_id = 6) const uint MOST_AHEAD = 4;
 layout(push_constant) uniform Push { LinearArgs args; };
 #include "dot.glsl"
 #include "weights.glsl"

@@ -1,10 +1,9 @@
 // sums[m * ROWS + r] += w[m][rows[r]] . x over this invocation's share of one token: lanes stride over units, of which
-// AHEAD are read before one is multiplied, without branches between. Wants ROWS, COLS, SUBGROUP, MATRICES, and
-// dot_product.glsl.
+// AHEAD are read before one is multiplied, without branches between. Wants ROWS, COLS, SUBGROUP, MATRICES,
+// MOST_AHEAD and dot_product.glsl.
 const uint UNITS = COLS / 32;
 const uint STREAMS = MATRICES * ROWS;
 const uint TURNS = (UNITS + SUBGROUP - 1) / SUBGROUP, WHOLE_TURNS = UNITS / SUBGROUP;
-const uint MOST_AHEAD = STREAMS < 4 ? 4 / STREAMS : 1;
 const uint AHEAD = TURNS < MOST_AHEAD ? TURNS : MOST_AHEAD;
 const uint REST = TURNS - WHOLE_TURNS / AHEAD * AHEAD;  // turns, of which the last may be without some lanes
 
