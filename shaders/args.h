@@ -73,6 +73,8 @@ struct AttentionArgs {
     float scale;
     float softcap;
     uint first_stat;  // attention.comp: element of the partial results behind their sums
+    uint hand_units;  // as in LinearArgs
+    uint hand_normed;
 };
 
 struct LinearArgs {
@@ -88,6 +90,8 @@ struct LinearArgs {
     uint first_token;
     uint has_norm;
     float eps;
+    uint hand_units;   // of the row that is left for the next dispatch, see leave_row.glsl; 0: none is
+    uint hand_normed;  // it is going to be normed
 };
 
 struct QuantizeArgs {

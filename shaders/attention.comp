@@ -14,7 +14,8 @@ const uint COLUMNS = (HEAD_DIM + THREADS - 1) / THREADS;                 // of o
 const uint KEY_GROUPS = HEAD_DIM < THREADS ? THREADS / HEAD_DIM : 1;     // invocations that share a column
 // Of a key, at once: they take long to come, but with many queries they would overflow the instruction cache.
 const uint LOADS = QUERIES <= 4 ? 16 : 4;
-const uint MERGE_LOADS = 8;  // of partial results
+const uint MERGE_LOADS = 8;       // of partial results
+const uint CHANCES = THREADS;     // room of a query
 layout(constant_id = 3) const uint VALUE_LOADS = 4;  // likewise, of values
 layout(push_constant) uniform Push { AttentionArgs args; };
 layout(set = 0, binding = 0, std430) readonly buffer Q { float q[]; };
@@ -30,20 +31,20 @@ layout(set = 0, binding = 6, std430) coherent buffer Partials4 { vec4 partials4[
 layout(set = 0, binding = 7, std430) coherent buffer Counters { uint counters[]; };
 #include "cache.glsl"
 
-const float kNone = -1.0 / 0.0;
-const uint LEAST_KEYS = 64;                // of a split: fewer are not worth a work-group
-const uint MOST_SPLITS = THREADS / 2u;     // factors and totals of a query share `chances`
-const uint FOURS = (HEAD_DIM + 3u) / 4u;   // of weighted values
+const uint FOURS = (HEAD_DIM + 3u) / 4u;  // of weighted values
 shared float queries[QUERIES * HEAD_DIM];
 shared float chances[QUERIES * THREADS];
 shared float tops[QUERIES], totals[QUERIES], corrections[QUERIES];
-shared bool is_last;
 
-uint heads_per_kv() { return args.heads / args.kv_heads; }
-uint query_row(uint query) { return args.first_row + query / heads_per_kv(); }
-uint query_head(uint query) { return gl_WorkGroupID.z * heads_per_kv() + query % heads_per_kv(); }
+#include "attention_parts.glsl"
+void put_result(uint i, uint four, vec4 value) {
+    const uint at = (query_row(own_query(i)) * args.heads + query_head(own_query(i))) * HEAD_DIM + four * 4u;
+    [[unroll]] for (uint e = 0; e < 4; ++e)
+        if (four * 4u + e < HEAD_DIM) y[at + e] = value[e];
+}
+#include "attention_merge.glsl"
 
-void score_tile(uint base, uint end, uint first_query) {
+void score_tile(uint base, uint end) {
     const uint tid = gl_LocalInvocationID.x, key = base + tid, token = gl_WorkGroupID.z * args.capacity + key;
     float scores[QUERIES];
     [[unroll]] for (uint i = 0; i < QUERIES; ++i) scores[i] = 0.0;
@@ -69,12 +70,9 @@ void score_tile(uint base, uint end, uint first_query) {
         }
     }
     [[unroll]] for (uint i = 0; i < QUERIES; ++i) {
-        const uint row = query_row(first_query + i), position = step_position + row;
         float score = scores[i] * args.scale;
         if (args.softcap > 0.0) score = args.softcap * tanh(score / args.softcap);
-        const bool seen = key < end && row < step_rows && key <= position &&
-                          (args.window == 0u || key + args.window > position);
-        chances[i * THREADS + tid] = seen ? score : kNone;
+        chances[i * THREADS + tid] = key < end && sees(own_query(i), key) ? score : kNone;
     }
 }
 
@@ -100,72 +98,6 @@ void weigh_tile() {
             tops[i] = now;
             totals[i] = totals[i] * corrections[i] + sum;
         }
-    }
-}
-
-uint partial_of(uint query, uint split) {
-    return (query_row(query) * args.heads + query_head(query)) * args.splits + split;
-}
-
-// True in the work-group that comes here last of `used`: it sees what the others wrote to `partials`.
-bool last_of(uint used) {
-    memoryBarrierBuffer();
-    barrier();
-    if (gl_LocalInvocationID.x == 0u) {
-        const uint group = args.first_row * heads_per_kv() / QUERIES + gl_WorkGroupID.y;
-        const uint at = group * args.kv_heads + gl_WorkGroupID.z;
-        is_last = atomicAdd(counters[at], 1u) == used - 1u;
-        if (is_last) counters[at] = 0u;
-        memoryBarrierBuffer();
-    }
-    barrier();
-    memoryBarrierBuffer();
-    return is_last;
-}
-
-// Weights of the splits of each query, by which their sums become the result.
-void weigh_splits(uint first_query, uint used) {
-    for (uint i = gl_SubgroupID; i < QUERIES; i += gl_NumSubgroups) {
-        if (query_row(first_query + i) >= step_rows) continue;
-        float most = args.has_sinks != 0u ? sinks[query_head(first_query + i)] : kNone;
-        const float sink = most;
-        for (uint s = gl_SubgroupInvocationID; s < used; s += gl_SubgroupSize) {
-            const uint stat = args.first_stat + 2u * partial_of(first_query + i, s);
-            chances[i * THREADS + s] = partials[stat];
-            chances[i * THREADS + MOST_SPLITS + s] = partials[stat + 1u];
-            most = max(most, chances[i * THREADS + s]);
-        }
-        most = subgroupMax(most);
-        float total = 0.0;
-        for (uint s = gl_SubgroupInvocationID; s < used; s += gl_SubgroupSize) {
-            const float top = chances[i * THREADS + s], factor = top == kNone ? 0.0 : exp(top - most);
-            chances[i * THREADS + s] = factor;
-            total += factor * chances[i * THREADS + MOST_SPLITS + s];
-        }
-        total = subgroupAdd(total);
-        if (args.has_sinks != 0u) total += exp(sink - most);
-        for (uint s = gl_SubgroupInvocationID; s < used; s += gl_SubgroupSize) chances[i * THREADS + s] /= total;
-    }
-}
-
-void merge_splits(uint first_query, uint used) {
-    weigh_splits(first_query, used);
-    barrier();
-    for (uint t = gl_LocalInvocationID.x; t < QUERIES * FOURS; t += THREADS) {
-        const uint i = t / FOURS, query = first_query + i, row = query_row(query);
-        if (row >= step_rows) continue;
-        const uint first = partial_of(query, 0u) * FOURS + t % FOURS;
-        vec4 sum = vec4(0.0);
-        for (uint base = 0; base < used; base += MERGE_LOADS) {
-            // Without branches, so that the loads overlap.
-            vec4 v[MERGE_LOADS];
-            [[unroll]] for (uint e = 0; e < MERGE_LOADS; ++e) v[e] = partials4[first + min(base + e, used - 1u) * FOURS];
-            [[unroll]] for (uint e = 0; e < MERGE_LOADS; ++e)
-                if (base + e < used) sum += chances[i * THREADS + base + e] * v[e];
-        }
-        const uint at = (row * args.heads + query_head(query)) * HEAD_DIM + t % FOURS * 4u;
-        [[unroll]] for (uint e = 0; e < 4; ++e)
-            if (t % FOURS * 4u + e < HEAD_DIM) y[at + e] = sum[e];
     }
 }
 
@@ -198,7 +130,7 @@ void main() {
     [[unroll]] for (uint i = 0; i < COLUMNS * QUERIES; ++i) sums[i] = 0.0;
     for (uint base = from; base < to; base += THREADS) {
         barrier();
-        score_tile(base, to, first_query);
+        score_tile(base, to);
         barrier();
         weigh_tile();
         barrier();
@@ -229,7 +161,7 @@ void main() {
                 for (uint g = 1; g < KEY_GROUPS; ++g) sums[i] += chances[i * THREADS + g * HEAD_DIM + column];
     }
     [[unroll]] for (uint i = 0; i < QUERIES; ++i) {
-        const uint query = first_query + i, row = query_row(query), head = query_head(query);
+        const uint query = own_query(i), row = query_row(query), head = query_head(query);
         if (row >= step_rows || key_group > 0u) continue;
         float top = tops[i], total = totals[i], factor = 1.0;
         if (used == 1u && args.has_sinks != 0u) {
@@ -252,5 +184,5 @@ void main() {
             }
         }
     }
-    if (used > 1u && last_of(used)) merge_splits(first_query, used);
+    if (used > 1u && last_of(used)) merge_splits(used);
 }

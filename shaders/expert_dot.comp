@@ -4,10 +4,6 @@
 // activations.
 #include "types.glsl"
 layout(local_size_x_id = 0) in;
-const uint ROWS = 1;
-const uint TOKENS = 1;
-const uint SUMS = 1;
-const bool OWN = true;
 layout(constant_id = 1) const uint COLS = 4096;    // activations that a work-group prepares
 layout(constant_id = 2) const uint PLACES = 1;     // multiplied at once
 layout(constant_id = 3) const uint UNITS = 128;    // of a row
@@ -19,7 +15,6 @@ layout(push_constant) uniform Push { ExpertArgs args; };
 #include "dot.glsl"
 #include "weights.glsl"
 layout(set = 0, binding = 1, std430) readonly buffer X4 { vec4 x4[]; };
-layout(set = 0, binding = 1, std430) readonly buffer Prepared { uvec4 prepared[]; };
 layout(set = 0, binding = 2, std430) buffer Y { float y[]; };
 #define STEP_BINDING 3
 #include "step.glsl"
@@ -27,7 +22,7 @@ layout(set = 0, binding = 4, std430) readonly buffer Ids { int ids[]; };
 layout(set = 0, binding = 5, std430) readonly buffer Scales { float scales[]; };
 layout(set = 0, binding = 5, std430) readonly buffer Gain { vec4 gain4[]; };
 #include "reduce.glsl"
-#include "dot_activations.glsl"
+#include "own_activations.glsl"
 #include "dot_product.glsl"
 shared uint first_rows[PLACES];  // of the experts, in this part
 shared float factors[PLACES];

@@ -3,10 +3,6 @@
 #define MATRICES 2
 #include "types.glsl"
 layout(local_size_x_id = 0) in;
-const uint ROWS = 1;
-const uint TOKENS = 1;
-const uint SUMS = 1;
-const bool OWN = true;
 layout(constant_id = 1) const uint COLS = 4096;
 layout(constant_id = 2) const uint SUBGROUP = 32;
 const uint UNITS = COLS / 32;
@@ -17,14 +13,13 @@ layout(push_constant) uniform Push { ExpertArgs args; };
 #include "weights.glsl"
 #include "act.glsl"
 layout(set = 0, binding = 1, std430) readonly buffer X4 { vec4 x4[]; };
-layout(set = 0, binding = 1, std430) readonly buffer Prepared { uvec4 prepared[]; };
 layout(set = 0, binding = 2, std430) buffer Y { float y[]; };
 #define STEP_BINDING 3
 #include "step.glsl"
 layout(set = 0, binding = 4, std430) readonly buffer Ids { int ids[]; };
 layout(set = 0, binding = 4, std430) readonly buffer Gain { vec4 gain4[]; };
 #include "reduce.glsl"
-#include "dot_activations.glsl"
+#include "own_activations.glsl"
 #include "dot_product.glsl"
 
 // Of this lane: gate and up.

@@ -1,5 +1,7 @@
 // for each format, with cooperative matrices
-// y[t][r] (+)= w[r] . x[t] + bias[r] for many tokens, on matrix units; activations come from prepare_halves.comp.
+// y[t][r] (+)= w[r] . x[t] + bias[r] for many tokens, on matrix units; activations come from prepare_halves.comp. The
+// grid's x is over tiles of tokens, so that work-groups that run side by side share rows of the weight; y is over its
+// rows.
 #include "coop.glsl"
 layout(push_constant) uniform Push { LinearArgs args; };
 #include "weights.glsl"
@@ -31,8 +33,8 @@ void put(uint in_tile, uint t_in_tile, float sum) {
 void main() {
     weight_units = args.units;
     tokens = rows_in_step(args.rows_of);
-    first_row = gl_WorkGroupID.x * BM;
-    first_token = args.first_token + gl_WorkGroupID.y * BN;
+    first_row = gl_WorkGroupID.y * BM;
+    first_token = args.first_token + gl_WorkGroupID.x * BN;
     if (first_token >= tokens) return;
     tile_product();
 }

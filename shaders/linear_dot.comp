@@ -1,37 +1,30 @@
 // for each quantized format
-// As linear_vec with activations in int8: with OWN, one token, normed and quantized by each work-group itself.
+// As linear_vec with activations in int8 that quantize.comp prepared.
 #include "types.glsl"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint ROWS = 2;
 layout(constant_id = 2) const uint TOKENS = 1;
-layout(constant_id = 3) const bool OWN = true;
-layout(constant_id = 4) const uint COLS = 4096;
+layout(constant_id = 3) const uint COLS = 4096;
 const uint SUMS = ROWS * TOKENS;
 layout(push_constant) uniform Push { LinearArgs args; };
 #include "dot.glsl"
 #include "weights.glsl"
-layout(set = 0, binding = 1, std430) readonly buffer X4 { vec4 x4[]; };
 layout(set = 0, binding = 1, std430) readonly buffer Prepared { uvec4 prepared[]; };
 layout(set = 0, binding = 2, std430) buffer Y { float y[]; };
 #define STEP_BINDING 3
 #include "step.glsl"
 layout(set = 0, binding = 4, std430) readonly buffer Bias { float bias[]; };
-layout(set = 0, binding = 5, std430) readonly buffer Gain { vec4 gain4[]; };
-#include "reduce.glsl"
-#include "dot_activations.glsl"
+#include "prepared_activations.glsl"
 #include "dot_product.glsl"
+#include "few_products.glsl"
 
 void main() {
     weight_units = args.units;
     const uint tokens = rows_in_step(args.rows_of);
     const uint first_token = gl_WorkGroupID.y * TOKENS;
     if (first_token >= tokens) return;
-    if (OWN) {
-        prepare_own(first_token * COLS, args.has_norm != 0u, args.eps);
-    } else {
-        x_first = first_token;
-        x_last = tokens - 1u;
-    }
+    x_first = first_token;
+    x_last = tokens - 1u;
     const uint step = gl_NumWorkGroups.x * gl_NumSubgroups * ROWS;
     for (uint first = (gl_WorkGroupID.x * gl_NumSubgroups + gl_SubgroupID) * ROWS; first < args.rows; first += step) {
         uint rows[ROWS];

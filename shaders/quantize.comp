@@ -14,11 +14,11 @@ float scale = 1.0;
 float value_of(uint i) {
     return args.has_norm != 0u ? x[first + i] * scale * gain[i] : x[first + i];
 }
-void put_unit(uint u, uvec4 low, uvec4 high, vec3 meta) {
+void put_unit(uint u, uvec4 low, uvec4 high, vec4 meta) {
     const uint at = (first / 32u + u) * 3u;
     prepared[at] = low;
     prepared[at + 1u] = high;
-    prepared[at + 2u] = uvec4(floatBitsToUint(meta), 0u);
+    prepared[at + 2u] = floatBitsToUint(meta);
 }
 #include "quantize.glsl"
 

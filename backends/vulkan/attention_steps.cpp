@@ -16,6 +16,10 @@ constexpr uint64_t kKeysPerSplit = 64;  // fewer are not worth a work-group
 // Of attention_coop. With larger heads the sums of a subgroup would not fit into registers.
 constexpr uint32_t kKeysPerTile = 32;
 constexpr uint32_t kMatrixQueries = 64;
+// Of attention_few.
+constexpr uint32_t kFewThreads = 256;
+constexpr uint32_t kMostFewQueries = 8;
+constexpr uint32_t kMostFewHeadDim = 256;
 constexpr uint32_t kMostMatrixHeadDim = 128;
 
 std::string cache_shader(std::string_view stem, const View& view) {
@@ -91,12 +95,15 @@ public:
         : op_(op),
           matrices_(matrices_fit(op.shape, plan.cache.type, device)),
           hardware_(device.report().hardware()),
+          few_threads_(std::min(own_threads(device), kFewThreads)),
           shared_(device.report().limits.maxComputeSharedMemorySize) {}
 
     // Queries and the weights of keys are rounded to halfs where matrix units multiply them.
     Precision precision(uint64_t rows) const override {
         return by_matrices(rows) ? Precision::f16_operands : Precision::f32;
     }
+
+    bool gives(const VulkanWeights&) const override { return by_few(1); }
 
     uint64_t scratch(const Plan& plan) const override {
         uint64_t most = 0;
@@ -160,22 +167,32 @@ private:
         return cut;
     }
     bool by_matrices(uint64_t rows) const { return matrices_ && rows > kFewRows; }
+    // By attention_few: whole halves of units, 16 elements, lie in one head.
+    bool by_few(uint64_t rows) const {
+        return rows <= kFewRows && op_.shape.head_dim % 16 == 0 && op_.shape.head_dim <= kMostFewHeadDim;
+    }
+    uint64_t few_shared(uint32_t queries) const {
+        const uint64_t fours = op_.shape.head_dim / 4, keys = few_threads_ / 4;
+        return queries * (fours * 16 + keys * 16 + std::max<uint64_t>(128, 2 * keys) * 4 + 12) +
+               std::min(queries, 2u) * few_threads_ * 16 + 16;
+    }
 
     // Queries of one work-group: as many as share a kv head, as far as shared memory goes.
     uint32_t queries(uint32_t rows) const {
         if (by_matrices(rows)) return kMatrixQueries;
+        const uint32_t most = by_few(rows) ? kMostFewQueries : kMostQueries;
+        const uint64_t room = std::min<uint64_t>(shared_, 32768);
         uint32_t n = 1;
-        while (n < kMostQueries && n < rows * group()) n *= 2;
-        while (n > 1 &&
-               uint64_t(n) * (op_.shape.head_dim + kThreads + 4) * 4 > std::min<uint64_t>(shared_, 32768))
-            n /= 2;
+        while (n < most && n < rows * group()) n *= 2;
+        while (n > 1 && by_few(rows) && few_shared(n) > room) n /= 2;
+        while (n > 1 && uint64_t(n) * (op_.shape.head_dim + kThreads + 4) * 4 > room) n /= 2;
         return n;
     }
 
     // Enough work-groups to fill the device, but no more than the cache has keys for.
     uint32_t splits(const Plan& plan, uint32_t rows) const {
-        // On an H100 (Llama-3.1-8B, 8192 tokens in the cache) 512 give 234 tok/s, 256 227, 1024 229.
-        const uint64_t wanted = !hardware_ ? 8 : by_matrices(rows) ? 256 : 512;
+        // On an H100 (Llama-3.1-8B, 8192 tokens in the cache) 256 give 293 tok/s, 512 277.
+        const uint64_t wanted = hardware_ ? 256 : 8;
         const uint64_t units =
             uint64_t(op_.shape.kv_heads) * ((rows * group() + queries(rows) - 1) / queries(rows));
         const uint64_t n = std::min({(wanted + units - 1) / units, uint64_t(kMostSplits),
@@ -201,6 +218,8 @@ private:
         push.scale = op_.scale;
         push.softcap = op_.softcap;
         push.first_stat = view.rows * op_.shape.heads * splits * whole_fours();
+        push.hand_units = view.handing.units;
+        push.hand_normed = view.handing.norm ? 1 : 0;
         return push;
     }
 
@@ -208,6 +227,17 @@ private:
                        Binding partials, double per_row) const {
         const uint32_t n = queries(view.rows);
         const VulkanCache::Layer& layer = view.cache.layer(op_.layer);
+        const Groups groups = {splits, (uint64_t(rows) * group() + n - 1) / n, op_.shape.kv_heads};
+        const Binding q = view.slot(op_.q), y = view.slot(op_.y), sinks = view.vector(op_.sinks, view.step);
+        const args::AttentionArgs push = attention_args(view, first, splits);
+        if (by_few(view.rows)) {
+            const bool gives = view.handing.give.bytes != 0;
+            return recorder.dispatch(
+                {cache_shader("attention_few", view), 10, 1, {few_threads_, op_.shape.head_dim, n, gives}},
+                {q, y, view.step, layer.keys, layer.values, sinks, partials, view.cache.counters(),
+                 gives ? view.handing.give : y, view.vector(view.handing.norm.gain, view.step)},
+                push, groups, per_row * rows);
+        }
         std::string shader = cache_shader("attention", view);
         std::vector<uint32_t> constants = {kThreads, op_.shape.head_dim, n, n <= 4 ? 16u : 4u};
         if (by_matrices(view.rows)) {
@@ -216,17 +246,16 @@ private:
             constants = {matrices_->threads, op_.shape.head_dim, kKeysPerTile, shape.m, shape.n, shape.k,
                          matrices_->subgroup};
         }
-        return recorder.dispatch({shader, 8, 1, constants},
-                                 {view.slot(op_.q), view.slot(op_.y), view.step, layer.keys, layer.values,
-                                  view.vector(op_.sinks, view.step), partials, view.cache.counters()},
-                                 attention_args(view, first, splits),
-                                 {splits, (uint64_t(rows) * group() + n - 1) / n, op_.shape.kv_heads},
-                                 per_row * rows);
+        return recorder.dispatch(
+            {shader, 8, 1, constants},
+            {q, y, view.step, layer.keys, layer.values, sinks, partials, view.cache.counters()}, push, groups,
+            per_row * rows);
     }
 
     Attention op_;
     std::optional<MatrixCut> matrices_;
     bool hardware_;
+    uint32_t few_threads_;
     uint64_t shared_;
 };
 

@@ -54,6 +54,7 @@ Status VulkanExecutable::allocate(Memory& memory) {
     const uint64_t inputs = input_layout(plan.max_rows).bytes;
     arena_ = RL_TRY(memory.allocate(plan.arena_bytes, Use::scratch, "activations"));
     scratch_ = RL_TRY(memory.allocate(scratch, Use::scratch, "scratch"));
+    RL_TRY(allocate_handed(memory));
     step_ = RL_TRY(memory.allocate(inputs, Use::scratch, "step inputs"));
     for (Buffer& buffer : inputs_) buffer = RL_TRY(memory.allocate(inputs, Use::upload, "step inputs"));
     output_ = RL_TRY(memory.allocate(plan.slot_bytes(plan.output), Use::readback, "results"));
@@ -123,7 +124,7 @@ Result<Recording> VulkanExecutable::record_steps(const View& view, double dispat
     Recorder recorder(device_, pipelines_, dispatch_seconds);
     for (size_t i = 0; i < bound_.kernels.size(); ++i) {
         recorder.begin_step(bound_.plan.steps[i].barrier);
-        RL_TRY(static_cast<const VulkanKernel&>(*bound_.kernels[i]).record(recorder, view));
+        RL_TRY(static_cast<const VulkanKernel&>(*bound_.kernels[i]).record(recorder, view_of(view, i)));
     }
     recorder.begin_step(true);
     RL_TRY(record_output(recorder, view));
@@ -315,7 +316,7 @@ Status VulkanExecutable::run_traced(const StepParams& params, const TraceSink& s
     for (size_t i = 0; i < bound_.kernels.size(); ++i) {
         const Op& op = bound_.plan.steps[i].op;
         Recorder recorder(device_, pipelines_, traced_.dispatch_seconds());
-        RL_TRY(static_cast<const VulkanKernel&>(*bound_.kernels[i]).record(recorder, view));
+        RL_TRY(static_cast<const VulkanKernel&>(*bound_.kernels[i]).record(recorder, view_of(view, i)));
         const Recording one = RL_TRY(std::move(recorder).finish());
         const double seconds = RL_TRY(run_measured(*clock, one));
         TraceStep traced{&bound_.plan.steps[i], seconds, cost(op, bound_.plan, shape), {}};

@@ -7,8 +7,17 @@
 #include "backends/vulkan/weights.h"
 
 #include <map>
+#include <optional>
 
 namespace redline::vulkan {
+
+// Of a step of one row: a product takes its activations in int8 as the kernel that computed them left them,
+// instead of quantizing them in each work-group.
+struct Handing {
+    Binding take, give;  // of no bytes: none
+    Norm norm;           // of who takes what is given
+    uint32_t units = 0;  // that are given
+};
 
 // What kernels see while they are recorded.
 struct View {
@@ -21,6 +30,7 @@ struct View {
     Binding scratch;
     Binding step;  // see shaders/include/step.glsl
     std::vector<uint32_t> rope_offsets;
+    Handing handing = {};  // of the kernel that is recorded
 
     uint32_t rows_of(Slot s) const { return plan.slot(s).of_outputs ? outputs : rows; }
     uint32_t width(Slot s) const { return plan.slot(s).width; }
@@ -42,6 +52,14 @@ struct View {
 class VulkanKernel : public Kernel {
 public:
     virtual Status record(Recorder& recorder, const View& view) const = 0;
+    // What of one row it could take.
+    struct Taken {
+        Slot x;
+        Norm norm;
+    };
+    virtual std::optional<Taken> takes(const Plan&) const { return {}; }
+    // Whether it could leave one row of the only slot that it writes.
+    virtual bool gives(const VulkanWeights&) const { return false; }
     // Of the scratch that kernels share, in bytes.
     virtual uint64_t scratch(const Plan&) const { return 0; }
     Precision precision(uint64_t) const override { return Precision::f32; }
@@ -86,6 +104,8 @@ private:
     VulkanExecutable(BoundPlan bound, const VulkanWeights& weights, const VulkanCache& cache, Device& device,
                      Pipelines& pipelines, Record mode);
     Status allocate(Memory& memory);
+    Status allocate_handed(Memory& memory);
+    View view_of(const View& all, size_t step) const;
     uint32_t row_class(uint32_t rows) const;
     InputLayout input_layout(uint32_t rows) const;
     View view_of(uint32_t rows, const InputLayout& inputs) const;
@@ -108,6 +128,8 @@ private:
     Record mode_;
     Buffer arena_;
     Buffer scratch_;
+    Buffer handed_;
+    std::vector<Handing> handing_;  // by step of the plan
     Buffer step_;
     Buffer inputs_[kRing];
     Buffer output_;

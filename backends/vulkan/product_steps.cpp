@@ -13,10 +13,16 @@ namespace {
 uint32_t rows_per_subgroup(const PlacedWeight& w) {
     return w.layout->quantized() ? 2 : 1;
 }
-constexpr uint32_t kTile = 64;  // of linear_mat, both ways
-// No more work-groups that prepare activations by themselves than fill a device. On an H100 (Llama-3.1-8B
-// Q4_K_M, tok/s) 512 give 319, 396 312, 264 306.
-constexpr uint64_t kMostOwners = 512;
+constexpr uint32_t kTile = 64;      // of linear_mat, both ways
+constexpr uint32_t kHalfUnit = 16;  // elements that share a scale in int8
+// Units of a lane, of each matrix, that a kernel of one row reads before it multiplies one.
+constexpr uint32_t kLinearAhead = 4, kGatedAhead = 2;
+
+// No more work-groups that take or prepare activations by themselves than fill a device. On an H100
+// (Llama-3.1-8B Q4_K_M, tok/s) 264 give 367.7, 512 366.0, 1024 362.6.
+uint64_t most_owners(const Device& device) {
+    return device.report().hardware() ? 264 : 4;
+}
 
 args::LinearArgs linear_args(const PlacedWeight& w, const WeightPart& part, const Product& p,
                              const Norm& norm) {
@@ -34,19 +40,29 @@ args::LinearArgs linear_args(const PlacedWeight& w, const WeightPart& part, cons
     return push;
 }
 
-// Rows are cut so that no dispatch alone fills a submission.
+// Matrix units' kernels have the tokens along x.
+Groups tile_groups(const Tiles& tiles, const WeightPart& part, uint32_t tokens, bool matrices) {
+    const uint64_t high = (part.rows + tiles.rows - 1) / tiles.rows,
+                   wide = (tokens + tiles.tokens - 1) / tiles.tokens;
+    return matrices ? Groups{wide, high} : Groups{high, wide};
+}
+
+// Tokens of a dispatch of tiles, so that it alone does not fill a submission.
+uint32_t tokens_at_once(const Recorder& recorder, const Tiles& tiles, double flops_per_token) {
+    const double fit = std::max(1.0, recorder.flops_per_segment() / flops_per_token / tiles.tokens);
+    return uint32_t(std::min(fit, 1e6)) * tiles.tokens;
+}
+
 Status record_tiles(Recorder& recorder, const View& view, const Product& p, const PlacedWeight& w,
                     const WeightPart& part, const Tiles& tiles, const Activations& x, bool matrices) {
     const double per_row = 2.0 * double(part.rows) * double(w.cols);
-    const double fit = std::max(1.0, recorder.flops_per_segment() / per_row / tiles.tokens);
-    const uint32_t step = uint32_t(std::min(fit, 1e6)) * tiles.tokens;
+    const uint32_t step = tokens_at_once(recorder, tiles, per_row);
     const Binding bias = view.vector(p.bias, view.step);
     for (uint32_t first = 0; first < p.rows; first += step) {
         const uint32_t rows = std::min(step, p.rows - first);
         args::LinearArgs push = linear_args(w, part, p, {});
         push.first_token = first;
-        const Groups groups = {(part.rows + tiles.rows - 1) / tiles.rows,
-                               (rows + tiles.tokens - 1) / tiles.tokens};
+        const Groups groups = tile_groups(tiles, part, rows, matrices);
         const PipelineSpec spec = {tiles.shader, matrices ? 6u : 5u, 1, tiles.constants};
         if (matrices)
             RL_TRY(recorder.dispatch(spec, {part.buffer, x.prepared(), p.y, view.step, bias, x.scales()},
@@ -58,6 +74,39 @@ Status record_tiles(Recorder& recorder, const View& view, const Product& p, cons
     return {};
 }
 
+// One row by int8, linear_own or, with `up`, gated_own.
+Status record_own(Recorder& recorder, const View& view, std::string_view kernel, const Product& p,
+                  const PlacedWeight& w, const WeightPart& part, const WeightPart* up, const Activations& x) {
+    const Device& device = recorder.device();
+    const Handing& handing = view.handing;
+    const bool takes = handing.take.bytes != 0, gives = handing.give.bytes != 0;
+    // One row of the matrix per subgroup, unless that is not enough results for half a unit.
+    const uint32_t threads = own_threads(device), subgroups = threads / device.subgroup(),
+                   rows = subgroups < kHalfUnit && !up ? 2 : 1, group = std::max(kHalfUnit, subgroups * rows);
+    args::LinearArgs push = linear_args(w, part, p, x.norm());
+    push.act = uint32_t(p.act);
+    push.hand_units = handing.units;
+    push.hand_normed = handing.norm ? 1 : 0;
+    const std::string shader = fmt::format("{}.{}", kernel, w.layout->name);
+    const std::vector<uint32_t> constants = {threads,
+                                             rows,
+                                             group,
+                                             takes,
+                                             uint32_t(w.cols),
+                                             device.subgroup(),
+                                             up ? kGatedAhead : kLinearAhead / rows};
+    const Binding from = takes ? handing.take : x.raw(), to = gives ? handing.give : p.y;
+    const Binding gain = view.vector(x.norm().gain, view.step),
+                  next_gain = view.vector(handing.norm.gain, view.step);
+    const Groups groups = {std::min((part.rows + group - 1) / group, most_owners(device))};
+    if (up)
+        return recorder.dispatch({shader, 6, 2, constants},
+                                 {part.buffer, up->buffer, from, p.y, gain, to, next_gain}, push, groups);
+    return recorder.dispatch({shader, 7, 1, constants},
+                             {part.buffer, from, p.y, gain, to, next_gain, view.vector(p.bias, view.step)},
+                             push, groups);
+}
+
 Status record_part(Recorder& recorder, const View& view, const Product& p, const PlacedWeight& w,
                    const WeightPart& part, const Activations& x, Path path) {
     if (path == Path::tiles)
@@ -67,28 +116,25 @@ Status record_part(Recorder& recorder, const View& view, const Product& p, const
         return record_tiles(recorder, view, p, w, part,
                             coop_tiles(recorder.device(), fmt::format("linear_coop.{}", w.layout->name)), x,
                             true);
-    const uint32_t tokens = std::min(kFewRows, power_of_two(p.rows));
+    if (path == Path::dot_own) return record_own(recorder, view, "linear_own", p, w, part, nullptr, x);
+    const uint32_t tokens = std::min(kFewRows, power_of_two(p.rows)), per_subgroup = rows_per_subgroup(w);
     const Binding bias = view.vector(p.bias, view.step);
-    Groups groups = {vector_groups(part.rows, rows_per_subgroup(w), recorder.device()),
-                     (p.rows + tokens - 1) / tokens};
-    const bool own = path == Path::dot_own || path == Path::floats_own;
-    const Binding gain = view.vector(x.norm().gain, view.step);
-    if (path == Path::floats || path == Path::floats_own)
-        return recorder.dispatch({fmt::format("linear_vec.{}", w.layout->name),
-                                  6,
+    const Groups groups = {vector_groups(part.rows, per_subgroup, recorder.device()),
+                           (p.rows + tokens - 1) / tokens};
+    if (path == Path::dot_prepared)
+        return recorder.dispatch({fmt::format("linear_dot.{}", w.layout->name),
+                                  5,
                                   1,
-                                  {kThreads, rows_per_subgroup(w), tokens, own && x.norm()}},
-                                 {part.buffer, own ? x.raw() : x.floats(), p.y, view.step, bias, gain},
-                                 linear_args(w, part, p, own ? x.norm() : Norm{}), groups);
-    const uint32_t threads = own ? own_threads(recorder.device()) : kThreads;
-    if (own)
-        groups.x =
-            std::min(vector_groups(part.rows, rows_per_subgroup(w), recorder.device(), threads), kMostOwners);
-    return recorder.dispatch({fmt::format("linear_dot.{}", w.layout->name),
+                                  {kThreads, per_subgroup, tokens, uint32_t(w.cols)}},
+                                 {part.buffer, x.prepared(), p.y, view.step, bias},
+                                 linear_args(w, part, p, {}), groups);
+    const bool own = path == Path::floats_own;
+    const Binding gain = view.vector(x.norm().gain, view.step);
+    return recorder.dispatch({fmt::format("linear_vec.{}", w.layout->name),
                               6,
                               1,
-                              {threads, rows_per_subgroup(w), tokens, own, uint32_t(w.cols)}},
-                             {part.buffer, own ? x.raw() : x.prepared(), p.y, view.step, bias, gain},
+                              {kThreads, per_subgroup, tokens, own && x.norm()}},
+                             {part.buffer, own ? x.raw() : x.floats(), p.y, view.step, bias, gain},
                              linear_args(w, part, p, own ? x.norm() : Norm{}), groups);
 }
 
@@ -113,6 +159,18 @@ public:
         return loosest;
     }
     uint64_t scratch(const Plan& plan) const override { return Activations::scratch(plan, x_); }
+
+    std::optional<Taken> takes(const Plan&) const override {
+        for (const Tensor& tensor : tensors_)
+            if (path_of(device_, *tensor.format, tensor.shape.cols, 1) != Path::dot_own) return {};
+        return Taken{x_, norm_};
+    }
+    // A part of a tensor may end within half a unit.
+    bool gives(const VulkanWeights& weights) const override {
+        const Tensor& tensor = tensors_.front();
+        return parts_.size() == 1 && weights[parts_[0].w].parts.size() == 1 &&
+               path_of(device_, *tensor.format, tensor.shape.cols, 1) == Path::dot_own;
+    }
 
     Status record(Recorder& recorder, const View& view) const override {
         std::vector<Path> paths;
@@ -147,9 +205,18 @@ public:
 
     Precision precision(uint64_t rows) const override { return precision_of(path(rows)); }
 
-    // The activations, then the product with `up`.
+    // The activations, then the product with `up` where it is made apart.
     uint64_t scratch(const Plan& plan) const override {
-        return Activations::scratch(plan, op_.x) + aligned(plan.slot_bytes(op_.y));
+        const bool apart = plan.max_rows > kFewRows && path(plan.max_rows) == Path::tiles;
+        return Activations::scratch(plan, op_.x) + (apart ? aligned(plan.slot_bytes(op_.y)) : 0);
+    }
+
+    std::optional<Taken> takes(const Plan&) const override {
+        if (path(1) != Path::dot_own) return {};
+        return Taken{op_.x, op_.norm};
+    }
+    bool gives(const VulkanWeights& weights) const override {
+        return path(1) == Path::dot_own && weights[op_.gate].parts.size() == 1;
     }
 
     Status record(Recorder& recorder, const View& view) const override {
@@ -157,6 +224,7 @@ public:
         Activations x(op_.x, op_.norm);
         if (way == Path::tiles || way == Path::matrices) recorder.claim_scratch();
         RL_TRY(x.prepare(recorder, view, std::span(&way, 1)));
+        if (way == Path::matrices) return record_matrices(recorder, view, x);
         return view.rows <= kFewRows ? record_few(recorder, view, x, way)
                                      : record_many(recorder, view, x, way);
     }
@@ -169,32 +237,57 @@ private:
         const uint32_t tokens = power_of_two(view.rows);
         Product product{op_.gate, view.slot(op_.y), view.rows};
         product.stride = view.width(op_.y);
-        const bool own = way == Path::dot_own || way == Path::floats_own;
+        product.act = op_.act;
+        const bool own = way == Path::floats_own;
         const Binding gain = view.vector(op_.norm.gain, view.step);
         for (size_t i = 0; i < gate.parts.size(); ++i) {
-            args::LinearArgs push = linear_args(gate, gate.parts[i], product, own ? x.norm() : Norm{});
+            const WeightPart& part = gate.parts[i];
+            if (way == Path::dot_own) {
+                RL_TRY(record_own(recorder, view, "gated_own", product, gate, part, &up.parts[i], x));
+                continue;
+            }
+            args::LinearArgs push = linear_args(gate, part, product, own ? x.norm() : Norm{});
             push.act = uint32_t(op_.act);
-            Groups groups = {vector_groups(gate.parts[i].rows, 1, device_),
-                             (view.rows + tokens - 1) / tokens};
-            const uint32_t threads = way == Path::dot_own ? own_threads(device_) : kThreads;
-            if (way == Path::dot_own)
-                groups.x = std::min(vector_groups(gate.parts[i].rows, 1, device_, threads), kMostOwners);
-            if (way == Path::floats || way == Path::floats_own)
-                RL_TRY(recorder.dispatch({fmt::format("gated_vec.{}", gate.layout->name),
-                                          5,
-                                          2,
-                                          {kThreads, 1, tokens, own && op_.norm}},
-                                         {gate.parts[i].buffer, up.parts[i].buffer,
-                                          own ? x.raw() : x.floats(), product.y, view.step, gain},
-                                         push, groups));
+            const Groups groups = {vector_groups(part.rows, 1, device_), (view.rows + tokens - 1) / tokens};
+            if (way == Path::dot_prepared)
+                RL_TRY(recorder.dispatch(
+                    {fmt::format("gated_dot.{}", gate.layout->name),
+                     4,
+                     2,
+                     {kThreads, 1, tokens, uint32_t(gate.cols)}},
+                    {part.buffer, up.parts[i].buffer, x.prepared(), product.y, view.step}, push, groups));
             else
-                RL_TRY(recorder.dispatch({fmt::format("gated_dot.{}", gate.layout->name),
-                                          5,
-                                          2,
-                                          {threads, 1, tokens, own, uint32_t(gate.cols)}},
-                                         {gate.parts[i].buffer, up.parts[i].buffer,
-                                          own ? x.raw() : x.prepared(), product.y, view.step, gain},
-                                         push, groups));
+                RL_TRY(recorder.dispatch(
+                    {fmt::format("gated_vec.{}", gate.layout->name),
+                     5,
+                     2,
+                     {kThreads, 1, tokens, own && op_.norm}},
+                    {part.buffer, up.parts[i].buffer, own ? x.raw() : x.floats(), product.y, view.step, gain},
+                    push, groups));
+        }
+        return {};
+    }
+
+    Status record_matrices(Recorder& recorder, const View& view, const Activations& x) const {
+        const PlacedWeight &gate = view.weight(op_.gate), &up = view.weight(op_.up);
+        const Tiles tiles =
+            coop_tiles(device_, fmt::format("gated_coop.{}", gate.layout->name), kMostTileTokens, true);
+        Product product{op_.gate, view.slot(op_.y), view.rows};
+        product.stride = view.width(op_.y);
+        for (size_t i = 0; i < gate.parts.size(); ++i) {
+            const double per_row = 4.0 * double(gate.parts[i].rows) * double(gate.cols);
+            const uint32_t step = tokens_at_once(recorder, tiles, per_row);
+            for (uint32_t first = 0; first < view.rows; first += step) {
+                const uint32_t rows = std::min(step, view.rows - first);
+                args::LinearArgs push = linear_args(gate, gate.parts[i], product, {});
+                push.act = uint32_t(op_.act);
+                push.first_token = first;
+                RL_TRY(recorder.dispatch({tiles.shader, 5, 2, tiles.constants},
+                                         {gate.parts[i].buffer, up.parts[i].buffer, x.prepared(), product.y,
+                                          view.step, x.scales()},
+                                         push, tile_groups(tiles, gate.parts[i], rows, true),
+                                         per_row * rows));
+            }
         }
         return {};
     }

@@ -28,7 +28,7 @@ Status record_act_mul(Recorder& recorder, const View& view, Act act, Binding gat
 enum class Path : uint8_t {
     floats,        // few rows, activations in f32
     floats_own,    // the same, weights of plain floats: normed by each subgroup itself
-    dot_own,       // one row, quantized to int8 by each work-group itself
+    dot_own,       // one row, quantized to int8 by each work-group itself, or left in it
     dot_prepared,  // few rows, quantized to int8 beforehand
     tiles,         // many rows, in f32
     matrices,      // many rows, halfs on matrix units
@@ -45,8 +45,11 @@ struct Tiles {
     uint32_t rows;    // of the weight, per work-group
     uint32_t tokens;  // likewise
 };
-// On matrix units, with the constants of shaders/include/coop.glsl. `most_tokens`: 32, 64 or 128.
-Tiles coop_tiles(const Device& device, std::string shader, uint32_t most_tokens = 128);
+// On matrix units, with the constants of shaders/include/coop.glsl. `most_tokens`: 32, 64 or 128. `paired`:
+// half of a tile's rows are of a second matrix, and Tiles::rows counts one of them.
+constexpr uint32_t kMostTileTokens = 128;
+Tiles coop_tiles(const Device& device, std::string shader, uint32_t most_tokens = kMostTileTokens,
+                 bool paired = false);
 // Whether one row of this many activations, as int8, leaves room in shared memory.
 bool fits_shared(const Device& device, uint64_t cols);
 
@@ -82,6 +85,7 @@ struct Product {
     uint32_t stride = 0;  // of y
     Weight bias = {};
     bool accumulate = false;
+    Act act = Act::silu;  // of gated products
 };
 Status record_product(Recorder& recorder, const View& view, const Product& product, const Activations& x,
                       Path path);

@@ -2,11 +2,16 @@
 layout(set = 0, binding = KEYS_BINDING, std430) buffer Keys { uint16_t d[]; } keys;
 layout(set = 0, binding = VALUES_BINDING, std430) buffer Values { uint16_t d[]; } values;
 layout(set = 0, binding = KEYS_BINDING, std430) buffer Keys4 { uvec2 d[]; } keys4;
+layout(set = 0, binding = VALUES_BINDING, std430) buffer Values4 { uvec2 d[]; } values4;
 float key_at(uint token, uint dims, uint i) { return unpackHalf2x16(uint(keys.d[token * dims + i])).x; }
 float value_at(uint token, uint dims, uint i) { return unpackHalf2x16(uint(values.d[token * dims + i])).x; }
 vec4 key4_at(uint token, uint dims, uint i) {
     const uvec2 k = keys4.d[token * (dims / 4u) + i];
     return vec4(unpackHalf2x16(k.x), unpackHalf2x16(k.y));
+}
+vec4 value4_at(uint token, uint dims, uint i) {
+    const uvec2 v = values4.d[token * (dims / 4u) + i];
+    return vec4(unpackHalf2x16(v.x), unpackHalf2x16(v.y));
 }
 layout(set = 0, binding = KEYS_BINDING, std430) buffer Keys8 { uvec4 d[]; } keys8;
 layout(set = 0, binding = VALUES_BINDING, std430) buffer Values8 { uvec4 d[]; } values8;

@@ -2,9 +2,11 @@
 layout(set = 0, binding = KEYS_BINDING, std430) buffer Keys { float d[]; } keys;
 layout(set = 0, binding = VALUES_BINDING, std430) buffer Values { float d[]; } values;
 layout(set = 0, binding = KEYS_BINDING, std430) buffer Keys4 { vec4 d[]; } keys4;
+layout(set = 0, binding = VALUES_BINDING, std430) buffer Values4 { vec4 d[]; } values4;
 float key_at(uint token, uint dims, uint i) { return keys.d[token * dims + i]; }
 float value_at(uint token, uint dims, uint i) { return values.d[token * dims + i]; }
 vec4 key4_at(uint token, uint dims, uint i) { return keys4.d[token * (dims / 4u) + i]; }
+vec4 value4_at(uint token, uint dims, uint i) { return values4.d[token * (dims / 4u) + i]; }
 uvec4 key_halves8(uint token, uint dims, uint i) {
     const vec4 a = keys4.d[token * (dims / 4u) + i * 2u], b = keys4.d[token * (dims / 4u) + i * 2u + 1u];
     return uvec4(packHalf2x16(a.xy), packHalf2x16(a.zw), packHalf2x16(b.xy), packHalf2x16(b.zw));

@@ -18,6 +18,11 @@ vec4 key4_at(uint token, uint dims, uint i) {
     const uint w = keys.d[token * (dims / 4u) + i];
     return d * vec4(signed_byte(w, 0), signed_byte(w, 1), signed_byte(w, 2), signed_byte(w, 3));
 }
+vec4 value4_at(uint token, uint dims, uint i) {
+    const float d = unpackHalf2x16(uint(value_scales.d[scale_at(token, dims, i * 4u)])).x;
+    const uint w = values.d[token * (dims / 4u) + i];
+    return d * vec4(signed_byte(w, 0), signed_byte(w, 1), signed_byte(w, 2), signed_byte(w, 3));
+}
 uvec4 halves8(uint a, uint b, float d) {
     return uvec4(packHalf2x16(d * vec2(signed_byte(a, 0), signed_byte(a, 1))), packHalf2x16(d * vec2(signed_byte(a, 2), signed_byte(a, 3))),
                  packHalf2x16(d * vec2(signed_byte(b, 0), signed_byte(b, 1))), packHalf2x16(d * vec2(signed_byte(b, 2), signed_byte(b, 3))));

@@ -1,40 +1,30 @@
 // As vec_product.glsl, with activations in int8: products of codes are exact, scales are applied per half unit.
-// Wants ROWS, TOKENS, SUMS, and x_low(t, u), x_high(t, u), x_meta(t, u).
+// Wants x_low(t, u), x_high(t, u), x_meta(t, u).
+
+// Added to, the float with the same bits grows by one for one: a sum of codes becomes a float by a subtraction.
+const int DOT_START = 0x4B400000;
+float dot_value(int sum) { return intBitsToFloat(sum) - 12582912.0; }
 
 // Of a unit, with its codes and scales, and the activations'.
-float unit_product(uint words[8], vec4 s, uvec4 low, uvec4 high, vec3 meta) {
-    int a = 0, b = 0;
+float unit_product(uint words[8], vec4 s, uvec4 low, uvec4 high, vec4 meta) {
+    int a = DOT_START, b = DOT_START;
     [[unroll]] for (uint k = 0; k < 4; ++k) {
         a += DOT4(words[k], low[k]);
         b += DOT4(words[k + 4], high[k]);
     }
     const float bias = float(FORMAT_BIAS);
+    const vec2 products = meta.xy * vec2(dot_value(a), dot_value(b));
 #ifdef FORMAT_HALVES
-    float sum = s.x * (meta.x * float(a) - bias * meta.y) + s.z * (meta.x * float(b) - bias * meta.z);
+    float sum = s.x * (products.x - bias * meta.z) + s.z * (products.y - bias * meta.w);
 #ifdef FORMAT_OFFSET
-    sum += s.y * meta.y + s.w * meta.z;
+    sum += s.y * meta.z + s.w * meta.w;
 #endif
 #else
-    float sum = s.x * (meta.x * float(a + b) - bias * (meta.y + meta.z));
+    const float all = meta.z + meta.w;
+    float sum = s.x * (products.x + products.y - bias * all);
 #ifdef FORMAT_OFFSET
-    sum += s.y * (meta.y + meta.z);
+    sum += s.y * all;
 #endif
 #endif
     return sum;
-}
-
-void lane_products(uint m, uint rows[ROWS], uint cols, inout float sums[SUMS]) {
-    const uint units = cols / 32u;
-    for (uint u = gl_SubgroupInvocationID; u < units; u += gl_SubgroupSize) {
-        uint words[ROWS][8];
-        vec4 scales[ROWS];
-        [[unroll]] for (uint r = 0; r < ROWS; ++r) unit_codes(m, rows[r] * units + u, words[r]);
-        [[unroll]] for (uint r = 0; r < ROWS; ++r) scales[r] = unit_scales(m, rows[r] * units + u);
-        [[unroll]] for (uint t = 0; t < TOKENS; ++t) {
-            const uvec4 low = x_low(t, u), high = x_high(t, u);
-            const vec3 meta = x_meta(t, u);
-            [[unroll]] for (uint r = 0; r < ROWS; ++r)
-                sums[r * TOKENS + t] += unit_product(words[r], scales[r], low, high, meta);
-        }
-    }
 }

@@ -1,28 +1,30 @@
-// Activations as int8: per 32 elements a scale and codes that are value / scale. Wants value_of(i), element i of
-// the row, and put_unit(u, low, high, meta): the codes of elements 0..15 and 16..31 of unit u, and in `meta` the
-// scale, and scale * sum of the codes of each half.
-void quantize_unit(uint u) {
-    float values[32];
-    float most = 0.0;
-    [[unroll]] for (uint i = 0; i < 32; ++i) {
-        values[i] = value_of(u * 32u + i);
+// Activations as int8: per 16 elements a scale and codes that are value / scale. Wants value_of(i), element i of the
+// row, and put_unit(u, low, high, meta): the codes of elements 0..15 and 16..31 of unit u, and in `meta` the scale of
+// each half, and what the half's elements sum up to.
+uvec4 quantize_half(uint first, out float scale, out float sum_of_codes) {
+    float values[16];
+    float most = 0.0, sum = 0.0;
+    [[unroll]] for (uint i = 0; i < 16; ++i) {
+        values[i] = value_of(first + i);
         most = max(most, abs(values[i]));
+        sum += values[i];
     }
     // A NaN or an infinity must not vanish in the codes: it goes on in the scale.
-    float sum = 0.0;
-    [[unroll]] for (uint i = 0; i < 32; ++i) sum += values[i];
-    const float scale = isnan(sum) || isinf(sum) ? sum - sum : most / 127.0;
+    scale = isnan(sum) || isinf(sum) ? sum - sum : most / 127.0;
     const float inverse = scale > 0.0 ? 1.0 / scale : 0.0;
-    uint words[8];
-    ivec2 sums = ivec2(0);
-    [[unroll]] for (uint k = 0; k < 8; ++k) {
-        words[k] = 0u;
-        [[unroll]] for (uint i = 0; i < 4; ++i) {
-            const int code = clamp(int(roundEven(values[k * 4u + i] * inverse)), -127, 127);
-            sums[k / 4u] += code;
-            words[k] |= uint(code & 255) << (8u * i);
-        }
+    uvec4 words = uvec4(0u);
+    int codes = 0;
+    [[unroll]] for (uint i = 0; i < 16; ++i) {
+        const int code = clamp(int(roundEven(values[i] * inverse)), -127, 127);
+        codes += code;
+        words[i / 4u] |= uint(code & 255) << (8u * (i & 3u));
     }
-    put_unit(u, uvec4(words[0], words[1], words[2], words[3]), uvec4(words[4], words[5], words[6], words[7]),
-             vec3(scale, scale * float(sums.x), scale * float(sums.y)));
+    sum_of_codes = float(codes);
+    return words;
+}
+void quantize_unit(uint u) {
+    vec2 scales, sums;
+    const uvec4 low = quantize_half(u * 32u, scales.x, sums.x);
+    const uvec4 high = quantize_half(u * 32u + 16u, scales.y, sums.y);
+    put_unit(u, low, high, vec4(scales, scales * sums));
 }

@@ -297,6 +297,8 @@ inline std::vector<OpCase> op_cases() {
         for (const bool norm : {false, true}) {
             cases.push_back(attention_product_case({4, 2, 64}, q4k, position, norm));
             cases.push_back(attention_product_case({12, 1, 32}, q8, position, norm));
+            cases.push_back(attention_product_case({3, 1, 160}, q8, position, norm));
+            cases.push_back(attention_product_case({8, 2, 24}, q8, position, norm));
         }
     // Several tiles of matrix kernels each way, the last ones not full.
     for (const Format* format : {&q8, find_format("F16")}) {

@@ -115,11 +115,12 @@ Faults print_line(const Device& device, const Pipeline& pipeline) {
         if (shown) line += fmt::format("  {} {}", name, value);
     }
     const std::string code = machine_code(device.handle(), info);
-    for (const auto& [kind, instruction] : {std::pair{"_dot.", "v_dot4"}, std::pair{"_coop.", "v_wmma"}}) {
+    const auto is = [&](const char* kind) { return pipeline.name.find(kind) != std::string::npos; };
+    for (const auto& [of_kind, instruction] :
+         {std::pair{is("_dot.") || is("_own."), "v_dot4"}, std::pair{is("_coop."), "v_wmma"}}) {
         const size_t n = count(code, instruction);
         if (n > 0) line += fmt::format("  {} x{}", instruction, n);
-        const bool wanted = device.report().vendor == kAmd && pipeline.name.find(kind) != std::string::npos;
-        if (wanted && n == 0) faults.lacks = instruction;
+        if (device.report().vendor == kAmd && of_kind && n == 0) faults.lacks = instruction;
     }
     if (faults.spills) line += "  SPILLS";
     if (!faults.lacks.empty()) line += "  LACKS " + faults.lacks;

@@ -1,0 +1,176 @@
+// for each cache
+// As attention.comp, for few rows and heads of a multiple of 16: bound by how long the cache takes to come. Four
+// invocations share a key, so that loads are side by side, and a tile's keys and values are all on their way before one is
+// used. The result of one row can be left in int8, too.
+#include "types.glsl"
+layout(local_size_x_id = 0) in;
+layout(constant_id = 0) const uint THREADS = 256;
+layout(constant_id = 1) const uint HEAD_DIM = 128;
+layout(constant_id = 2) const uint QUERIES = 4;
+layout(constant_id = 3) const bool HAND = false;
+const uint FOURS = HEAD_DIM / 4;
+const uint KEYS = THREADS / 4;                              // of a tile
+const uint PIECES = FOURS / 4;                              // fours of a key that an invocation has
+const uint TURNS = THREADS / FOURS;                         // groups of invocations that take turns at values
+const uint VALUES = (KEYS + TURNS - 1) / TURNS;             // of an invocation in a tile
+const uint CHANCES = KEYS < 64 ? 128 : 2 * KEYS;            // room of a query
+const uint SUMMED = QUERIES < 2 ? QUERIES : 2;              // queries whose sums come together at a time
+const uint MERGE_LOADS = 8;                                 // of partial results
+layout(push_constant) uniform Push { AttentionArgs args; };
+layout(set = 0, binding = 0, std430) readonly buffer Q4 { vec4 q4[]; };
+layout(set = 0, binding = 1, std430) writeonly buffer Y4 { vec4 y4[]; };
+#define STEP_BINDING 2
+#define KEYS_BINDING 3
+#define VALUES_BINDING 4
+#include "step.glsl"
+layout(set = 0, binding = 5, std430) readonly buffer Sinks { float sinks[]; };
+layout(set = 0, binding = 6, std430) coherent buffer Partials { float partials[]; };
+layout(set = 0, binding = 6, std430) coherent buffer Partials4 { vec4 partials4[]; };
+// Of work-groups that are done, per group of queries and kv head: zero before and after.
+layout(set = 0, binding = 7, std430) coherent buffer Counters { uint counters[]; };
+#define HAND_BINDING 8
+layout(set = 0, binding = 9, std430) readonly buffer HandGain { vec4 hand_gain4[]; };
+#include "cache.glsl"
+
+shared vec4 queries[QUERIES * FOURS];    // in the end the results
+shared vec4 quarters[QUERIES * KEYS];    // of scores, by the invocations that share a key
+shared float chances[QUERIES * CHANCES]; // of a tile: by key, then query
+shared vec4 summed[SUMMED * THREADS];
+shared float tops[QUERIES], totals[QUERIES], corrections[QUERIES];
+
+#include "attention_parts.glsl"
+uint place_of(uint i, uint four) {
+    return (query_row(own_query(i)) * args.heads + query_head(own_query(i))) * FOURS + four;
+}
+void put_result(uint i, uint four, vec4 value) {
+    y4[place_of(i, four)] = value;
+    if (HAND) queries[i * FOURS + four] = value;
+}
+#include "attention_merge.glsl"
+vec4 left_values(uint i) { return queries[i]; }
+vec4 left_gains(uint i) {
+    return args.hand_normed != 0u ? hand_gain4[place_of(i / FOURS, i % FOURS)] : vec4(1.0);
+}
+#include "leave_row.glsl"
+void leave_queries() {
+    barrier();
+    for (uint i = gl_LocalInvocationID.x; i < QUERIES * FOURS; i += THREADS)
+        if (query_row(own_query(i / FOURS)) < step_rows) leave_four(i, place_of(i / FOURS, i % FOURS));
+}
+
+// Turns the tile's scores into weights under the running maximum.
+void weigh_tile(uint base, uint end) {
+    for (uint i = gl_SubgroupID; i < QUERIES; i += gl_NumSubgroups) {
+        float top = kNone;
+        for (uint t = gl_SubgroupInvocationID; t < KEYS; t += gl_SubgroupSize) {
+            float score = dot(quarters[i * KEYS + t], vec4(1.0)) * args.scale;
+            if (args.softcap > 0.0) score = args.softcap * tanh(score / args.softcap);
+            score = base + t < end && sees(own_query(i), base + t) ? score : kNone;
+            chances[t * QUERIES + i] = score;
+            top = max(top, score);
+        }
+        const float before = tops[i], now = max(before, subgroupMax(top));
+        float sum = 0.0;
+        for (uint t = gl_SubgroupInvocationID; t < KEYS; t += gl_SubgroupSize) {
+            const float score = chances[t * QUERIES + i];
+            // Nothing seen yet: infinity minus infinity must not become NaN, a NaN score must stay one.
+            const float p = score == kNone ? 0.0 : exp(score - now);
+            chances[t * QUERIES + i] = p;
+            sum += p;
+        }
+        // The sum depends on what every lane read of `tops`, so the write below comes after: see attention.comp.
+        sum = subgroupAdd(sum);
+        if (subgroupElect()) {
+            corrections[i] = before == kNone ? 0.0 : exp(before - now);
+            tops[i] = now;
+            totals[i] = totals[i] * corrections[i] + sum;
+        }
+    }
+}
+
+void attend_tile(uint base, uint end, inout vec4 sums[QUERIES]) {
+    const uint tid = gl_LocalInvocationID.x, first = gl_WorkGroupID.z * args.capacity, part = tid % 4u;
+    const uint key = first + min(base + tid / 4u, end - 1u), column = tid % FOURS, turn = tid / FOURS;
+    vec4 k[PIECES], v[VALUES];
+    [[unroll]] for (uint e = 0; e < PIECES; ++e) k[e] = key4_at(key, HEAD_DIM, e * 4u + part);
+    [[unroll]] for (uint e = 0; e < VALUES; ++e)
+        v[e] = value4_at(first + min(base + e * TURNS + turn, end - 1u), HEAD_DIM, column);
+    barrier();  // queries are there, and the tile before is done
+    [[unroll]] for (uint i = 0; i < QUERIES; ++i) {
+        float sum = 0.0;
+        [[unroll]] for (uint e = 0; e < PIECES; ++e) sum += dot(k[e], queries[i * FOURS + e * 4u + part]);
+        quarters[i * KEYS + tid / 4u][part] = sum;
+    }
+    barrier();
+    weigh_tile(base, end);
+    barrier();
+    [[unroll]] for (uint i = 0; i < QUERIES; ++i) sums[i] *= corrections[i];
+    [[unroll]] for (uint e = 0; e < VALUES; ++e) {
+        const uint t = e * TURNS + turn;
+        // Of invocations that have no turn, what they sum up is not used.
+        if (VALUES * TURNS > KEYS && t >= KEYS) continue;
+        [[unroll]] for (uint i = 0; i < QUERIES; ++i) sums[i] += chances[t * QUERIES + i] * v[e];
+    }
+}
+
+// The turns' sums come together: with one split they are the result, else they go to `partials`.
+void put_sums(uint used, vec4 sums[QUERIES]) {
+    const uint tid = gl_LocalInvocationID.x;
+    [[unroll]] for (uint first = 0; first < QUERIES; first += SUMMED) {
+        barrier();
+        [[unroll]] for (uint n = 0; n < SUMMED; ++n) summed[n * THREADS + tid] = sums[first + n];
+        barrier();
+        for (uint t = tid; t < SUMMED * FOURS; t += THREADS) {
+            const uint i = first + t / FOURS, four = t % FOURS;
+            if (query_row(own_query(i)) >= step_rows) continue;
+            vec4 sum = summed[t / FOURS * THREADS + four];
+            [[unroll]] for (uint turn = 1; turn < TURNS; ++turn) sum += summed[t / FOURS * THREADS + turn * FOURS + four];
+            float top = tops[i], total = totals[i], factor = 1.0;
+            if (used > 1u) {
+                const uint partial = partial_of(own_query(i), gl_WorkGroupID.x);
+                partials4[partial * FOURS + four] = sum;
+                if (four > 0u) continue;
+                partials[args.first_stat + 2u * partial] = top;
+                partials[args.first_stat + 2u * partial + 1u] = total;
+                continue;
+            }
+            if (args.has_sinks != 0u) {
+                const float sink = sinks[query_head(own_query(i))], most = max(top, sink);
+                factor = exp(top - most);
+                total = total * factor + exp(sink - most);
+            }
+            put_result(i, four, sum * (factor / total));
+        }
+    }
+}
+
+void main() {
+    const uint tid = gl_LocalInvocationID.x;
+    if (query_row(own_query(0u)) >= step_rows) return;
+#ifdef CACHE_Q8_0
+    cache_tokens = args.kv_heads * args.capacity;
+#endif
+    const uint last_row = min(query_row(own_query(QUERIES - 1u)), step_rows - 1u);
+    const uint end = step_position + last_row + 1u, oldest = step_position + query_row(own_query(0u)) + 1u;
+    const uint begin = args.window > 0u && oldest > args.window ? oldest - args.window : 0u, count = end - begin;
+    // Two splits of the least keys are not worth bringing together.
+    const uint wanted = count <= 2u * LEAST_KEYS ? 1u : min((count + LEAST_KEYS - 1u) / LEAST_KEYS, args.splits);
+    const uint share = ((count + wanted - 1u) / wanted + 31u) / 32u * 32u, used = (count + share - 1u) / share;
+    if (gl_WorkGroupID.x >= used) return;
+    const uint from = begin + gl_WorkGroupID.x * share, to = min(from + share, end);
+    for (uint i = tid; i < QUERIES * FOURS; i += THREADS)
+        queries[i] = query_row(own_query(i / FOURS)) < step_rows ? q4[place_of(i / FOURS, i % FOURS)] : vec4(0.0);
+    for (uint i = tid; i < QUERIES; i += THREADS) {
+        tops[i] = kNone;
+        totals[i] = 0.0;
+    }
+    vec4 sums[QUERIES];
+    [[unroll]] for (uint i = 0; i < QUERIES; ++i) sums[i] = vec4(0.0);
+    for (uint base = from; base < to; base += KEYS) attend_tile(base, to, sums);
+    put_sums(used, sums);
+    if (used > 1u) {
+        if (!last_of(used)) return;
+        merge_splits(used);
+    }
+    if (HAND) leave_queries();
+}
