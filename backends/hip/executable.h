@@ -6,6 +6,8 @@
 #include "launcher.h"
 #include "weights.h"
 
+#include "plan/handing.h"
+
 #include <map>
 #include <optional>
 
@@ -51,11 +53,7 @@ class HipKernel : public Kernel {
 public:
     virtual Status launch(Launcher& launcher, const View& view) const = 0;
     // What of one row it could take.
-    struct Taken {
-        Slot x;
-        Norm norm;
-    };
-    virtual std::optional<Taken> takes(const Plan&) const { return {}; }
+    virtual std::optional<TakenRow> takes(const Plan&) const { return {}; }
     // Whether it could leave one row of the only slot that it writes.
     virtual bool gives(const Plan&) const { return false; }
     // Of the scratch that kernels share, in bytes.

@@ -233,10 +233,10 @@ public:
 
     uint64_t scratch(const Plan& plan) const override { return Activations::scratch(plan, x_); }
 
-    std::optional<Taken> takes(const Plan&) const override {
+    std::optional<TakenRow> takes(const Plan&) const override {
         for (const Tensor& tensor : tensors_)
             if (path_of(*tensor.format, tensor.shape.cols, 1) != Path::dot_own) return {};
-        return Taken{x_, norm_};
+        return TakenRow{x_, norm_};
     }
     bool gives(const Plan&) const override {
         const Tensor& tensor = tensors_.front();
@@ -313,9 +313,9 @@ public:
         return Activations::scratch(plan, op_.x) + aligned(plan.slot_bytes(op_.y));
     }
 
-    std::optional<Taken> takes(const Plan&) const override {
+    std::optional<TakenRow> takes(const Plan&) const override {
         if (path(1) != Path::dot_own) return {};
-        return Taken{op_.x, op_.norm};
+        return TakenRow{op_.x, op_.norm};
     }
     bool gives(const Plan&) const override { return path(1) == Path::dot_own; }
 

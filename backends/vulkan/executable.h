@@ -5,6 +5,7 @@
 #include "backends/vulkan/recorder.h"
 #include "backends/vulkan/stopwatch.h"
 #include "backends/vulkan/weights.h"
+#include "plan/handing.h"
 
 #include <map>
 #include <optional>
@@ -53,11 +54,7 @@ class VulkanKernel : public Kernel {
 public:
     virtual Status record(Recorder& recorder, const View& view) const = 0;
     // What of one row it could take.
-    struct Taken {
-        Slot x;
-        Norm norm;
-    };
-    virtual std::optional<Taken> takes(const Plan&) const { return {}; }
+    virtual std::optional<TakenRow> takes(const Plan&) const { return {}; }
     // Whether it could leave one row of the only slot that it writes.
     virtual bool gives(const VulkanWeights&) const { return false; }
     // Of the scratch that kernels share, in bytes.

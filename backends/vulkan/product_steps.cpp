@@ -160,10 +160,10 @@ public:
     }
     uint64_t scratch(const Plan& plan) const override { return Activations::scratch(plan, x_); }
 
-    std::optional<Taken> takes(const Plan&) const override {
+    std::optional<TakenRow> takes(const Plan&) const override {
         for (const Tensor& tensor : tensors_)
             if (path_of(device_, *tensor.format, tensor.shape.cols, 1) != Path::dot_own) return {};
-        return Taken{x_, norm_};
+        return TakenRow{x_, norm_};
     }
     // A part of a tensor may end within half a unit.
     bool gives(const VulkanWeights& weights) const override {
@@ -211,9 +211,9 @@ public:
         return Activations::scratch(plan, op_.x) + (apart ? aligned(plan.slot_bytes(op_.y)) : 0);
     }
 
-    std::optional<Taken> takes(const Plan&) const override {
+    std::optional<TakenRow> takes(const Plan&) const override {
         if (path(1) != Path::dot_own) return {};
-        return Taken{op_.x, op_.norm};
+        return TakenRow{op_.x, op_.norm};
     }
     bool gives(const VulkanWeights& weights) const override {
         return path(1) == Path::dot_own && weights[op_.gate].parts.size() == 1;
