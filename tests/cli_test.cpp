@@ -182,6 +182,7 @@ TEST_CASE("bench: a record for every test, with llama-bench's names") {
     CHECK(compared["logits_differ"] == 0);
     CHECK(compared["replayed_ms"].get<double>() > 0.0);
     CHECK(compared["text_tokens"].get<uint64_t>() < 300);  // several texts
+    CHECK(redline_({"bench", "-m", chain_model(), "--soak", "3", "--ops"}).code == 2);
     const Outcome ops = redline_({"bench", "-m", chain_model(), "--ops", "-r", "1", "-q", "--device", "cpu"});
     CHECK(ops.code == 0);
     CHECK(has(ops.out, "512 rows"));

@@ -48,10 +48,8 @@ public:
     }
 
     double measure_read_bandwidth() override;
-    std::optional<MatrixPeak> measure_matrix_peak() override {
-        if (!matrix_peak_)
-            if (const Result<MatrixPeak> peak = hip::measure_matrix_peak(*device_, memory_))
-                matrix_peak_ = peak.value();
+    Result<std::optional<MatrixPeak>> measure_matrix_peak() override {
+        if (!matrix_peak_) matrix_peak_ = RL_TRY(hip::measure_matrix_peak(*device_, memory_));
         return matrix_peak_;
     }
 

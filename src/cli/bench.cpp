@@ -313,6 +313,8 @@ int run(const std::vector<std::string>& arguments) {
     for (const int64_t threads : bench.threads)
         if (threads > kMostThreads)
             return fail(error("-t/--threads takes numbers up to {}, not {}", kMostThreads, threads), kUsage);
+    if (bench.ops && bench.soak)
+        return fail(error("--ops and --soak are two kinds of run: give one of them"), kUsage);
     if (list_tests(bench).empty() && !bench.ops && !bench.soak)
         return fail(error("there is nothing to measure: -p, -n and -pg name no tokens"), kUsage);
     const Result<int> code = Bench(bench).run();

@@ -117,8 +117,12 @@ struct Peaks {
     double bandwidth = 0.0;
     std::optional<MatrixPeak> matrix;
 
-    explicit Peaks(Backend& backend)
-        : bandwidth(backend.measure_read_bandwidth()), matrix(backend.measure_matrix_peak()) {}
+    static Result<Peaks> measure(Backend& backend) {
+        Peaks peaks;
+        peaks.bandwidth = backend.measure_read_bandwidth();
+        peaks.matrix = RL_TRY(backend.measure_matrix_peak());
+        return peaks;
+    }
 
     double bandwidth_share(const OpTimes& op) const {
         return bandwidth > 0.0 ? 1e9 * gb_per_second(op) / bandwidth : 0.0;
@@ -186,7 +190,7 @@ Json as_json(const StepTimes& times, const Peaks& peaks) {
 }  // namespace
 
 Result<int> bench_ops(const LoadedModel& loaded, const BenchOptions& options) {
-    const Peaks peaks(*loaded.backend);
+    const Peaks peaks = RL_TRY(Peaks::measure(*loaded.backend));
     const uint64_t depth = uint64_t(*std::max_element(options.depths.begin(), options.depths.end()));
     ModelOptions settings = options.common;
     settings.batch = uint32_t(kManyRows);
@@ -219,7 +223,7 @@ Result<int> bench_ops(const LoadedModel& loaded, const BenchOptions& options) {
 Result<int> bench_op_cases(const BenchOptions& options, Interrupts& interrupts) {
     const DeviceChoice choice = RL_TRY(choose_device(options.common.device));
     const std::unique_ptr<Backend> backend = RL_TRY(open_device(choice, options.common));
-    const Peaks peaks(*backend);
+    const Peaks peaks = RL_TRY(Peaks::measure(*backend));
     Output out;
     Json cases = Json::array();
     if (options.format == BenchFormat::md) {

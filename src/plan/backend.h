@@ -113,8 +113,9 @@ public:
     // Bytes per second of plain reading with this device's settings: the peak that shares are given of.
     // Measured on first use; takes about a second.
     virtual double measure_read_bandwidth() = 0;
-    // The same for arithmetic. None: this backend does not measure it.
-    virtual std::optional<MatrixPeak> measure_matrix_peak() { return {}; }
+    // The same for arithmetic. None: this backend does not measure it. An error when its results are wrong,
+    // or it cannot be done.
+    virtual Result<std::optional<MatrixPeak>> measure_matrix_peak() { return std::optional<MatrixPeak>(); }
     // Seconds that the longest piece of work handed to the device at once took, since the last call; 0 where
     // there is no such thing.
     virtual double take_longest_submission() { return 0.0; }

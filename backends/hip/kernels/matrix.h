@@ -1,7 +1,7 @@
-// Products of 16 x 16 halfs with sums in f32, as the machine's matrix units do them; besides wave.h the only
-// file with intrinsics. A wave holds a tile together: which elements are a lane's is the machine's affair.
-// Both factors lie in shared memory along the dimension that is summed over, rows `stride` halfs apart and
-// aligned to 16 bytes.
+// Products of 16 x 16 halfs with sums in f32, as the machine's matrix units do them; besides wave.h and
+// peak.cpp the only file with intrinsics. A wave holds a tile together: which elements are a lane's is the
+// machine's affair. Both factors lie in shared memory along the dimension that is summed over, rows `stride`
+// halfs apart and aligned to 16 bytes.
 //   RDNA 3, 4: WMMA; CDNA: MFMA; NVIDIA: mma with tensor cores; RDNA 2 has pairwise dot products alone; on
 //   the host one lane holds all.
 #pragma once
