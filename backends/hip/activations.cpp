@@ -6,7 +6,7 @@ namespace redline::hip {
 Path path_of(const Format& format, uint64_t cols, uint64_t rows) {
     const WeightLayout& layout = *weight_layout(format);
     if (rows > kFewRows) return cols % 32 == 0 && format.name != "F32" ? Path::matrices : Path::tiles;
-    if (!layout.quantized()) return Path::floats;
+    if (!layout.quantized()) return rows == 1 && cols % 32 == 0 ? Path::floats_own : Path::floats;
     return rows == 1 && own_bytes(cols) <= kMostShared ? Path::dot_own : Path::dot_prepared;
 }
 

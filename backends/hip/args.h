@@ -42,9 +42,12 @@ struct StreamShape {
 };
 constexpr StreamShape stream_shape(uint32_t bytes_per_eight, uint32_t matrices) {
     constexpr uint32_t kRoom =
-        4736;  // of a wave: two blocks of 16 shall fit a multiprocessor with their rows
-    StreamShape shape = {64, 0, 8 * bytes_per_eight * matrices};
-    if (shape.stage_bytes * 2 > kRoom) shape = {32, 0, 4 * bytes_per_eight * matrices};
+        4736;  // of a wave: two blocks of 16 with their rows shall fit a multiprocessor
+    StreamShape shape = {128, 0, 16 * bytes_per_eight * matrices};
+    do {
+        shape.units /= 2;
+        shape.stage_bytes /= 2;
+    } while (shape.stage_bytes * 2 > kRoom && shape.units > 8);
     shape.stages = kRoom / shape.stage_bytes < 4 ? kRoom / shape.stage_bytes : 4;
     return shape;
 }

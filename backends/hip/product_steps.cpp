@@ -24,12 +24,13 @@ constexpr Pair kPairs[] = {{}, RL_HIP_PAIRS};
 // A kernel of products in int8 of prepared rows, and how many rows of each matrix a wave of it owns.
 struct DotKernel {
     const char* name;
+    const char* floats;    // its like for floats
     const char* streamed;  // its like in kernels/stream.h
     uint32_t rows_per_wave;
     uint32_t matrices;  // that each row is of
 };
-constexpr DotKernel kLinearDot = {"linear_dot", "linear_stream", 2, 1},
-                    kGatedDot = {"gated_dot", "gated_stream", 1, 2};
+constexpr DotKernel kLinearDot = {"linear_dot", "linear", "linear_stream", 2, 1},
+                    kGatedDot = {"gated_dot", "gated", "gated_stream", 1, 2};
 
 struct Part {
     Weight w;
@@ -176,7 +177,7 @@ args::Planes planes_of(const View& view, Weight w) {
 
 // One row by kernels that copy weights ahead, if the device does and all rows begin at whole copies.
 std::optional<Launch> stream_launch(const View& view, std::span<const Part> parts, const DotKernel& kernel,
-                                    const args::DotArgs& args, const DeviceReport& report) {
+                                    const args::DotArgs& args, Path path, const DeviceReport& report) {
     if (!report.copies_ahead()) return {};
     uint32_t most = 0;
     for (const Part& part : parts) {
@@ -188,7 +189,8 @@ std::optional<Launch> stream_launch(const View& view, std::span<const Part> part
     const args::StreamShape ring = args::stream_shape(most, kernel.matrices);
     Launch shape;
     shape.threads = report.dot_threads();
-    shape.shared = own_bytes(args.cols) + shape.threads / report.wave() * ring.stages * ring.stage_bytes;
+    shape.shared = (path == Path::dot_own ? own_bytes(args.cols) : 0) +
+                   shape.threads / report.wave() * ring.stages * ring.stage_bytes;
     shape.x =
         std::min(blocks_for(args.rows, kGroup), report.multiprocessors * kDotThreadsPerUnit / shape.threads);
     return shape;
@@ -198,12 +200,12 @@ std::optional<Launch> stream_launch(const View& view, std::span<const Part> part
 Status launch_dots(Launcher& launcher, const View& view, const DotKernel& kernel, std::span<const Part> parts,
                    const args::DotArgs& args, uint32_t rows, Path path, const std::string& other = "") {
     const std::string module = module_of(view, parts.front().w);
-    if (path == Path::dot_own)
-        if (const auto shape = stream_launch(view, parts, kernel, args, launcher.device().report()))
+    if (path == Path::dot_own || path == Path::floats_own)
+        if (const auto shape = stream_launch(view, parts, kernel, args, path, launcher.device().report()))
             return launcher.launch(module, fmt::format("{}_{}{}", kernel.streamed, module, other), *shape,
                                    args);
     const Device& device = launcher.device();
-    const bool own = path == Path::dot_own;
+    const bool own = path == Path::dot_own || path == Path::floats_own;
     Launch shape;
     shape.threads = device.report().dot_threads();
     shape.x =
@@ -211,10 +213,10 @@ Status launch_dots(Launcher& launcher, const View& view, const DotKernel& kernel
     if (own)
         shape.x = std::min(
             shape.x, std::max(64u, device.report().multiprocessors * kDotThreadsPerUnit / shape.threads));
-    shape.shared = own ? own_bytes(args.cols) : 0;
+    shape.shared = path == Path::dot_own ? own_bytes(args.cols) : 0;
     const std::string tokens = own ? "own" : std::to_string(std::max(2u, power_of_two(rows)));
-    return launcher.launch(module, fmt::format("{}_{}_{}{}", kernel.name, tokens, module, other), shape,
-                           args);
+    const char* name = path == Path::floats_own ? kernel.floats : kernel.name;
+    return launcher.launch(module, fmt::format("{}_{}_{}{}", name, tokens, module, other), shape, args);
 }
 
 class ProductKernel : public HipKernel {

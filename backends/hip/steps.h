@@ -36,6 +36,7 @@ Status launch_norm(Launcher& launcher, const View& view, Slot x, const Norm& nor
 // How a product with a weight is computed.
 enum class Path : uint8_t {
     floats,        // few rows, activations in f32
+    floats_own,    // one row of it, normed by each block itself
     dot_own,       // one row, quantized to int8 by each block itself
     dot_prepared,  // few rows, quantized to int8 beforehand
     tiles,         // many rows, in f32

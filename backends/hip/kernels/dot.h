@@ -202,6 +202,54 @@ struct GatedRows {
     }
 };
 
+// sums[r] += w[r][rows[r]] . (x * gain) over this lane's share, in f32. Some loads are on their way at a
+// time.
+template <typename F, int kRows, bool kGain>
+RL_DEVICE void float_dots(const Matrix (&w)[kRows], const size_t (&rows)[kRows], const float* x,
+                          const float* gain, uint32_t cols, float (&sums)[kRows]) {
+    [[maybe_unused]] constexpr uint32_t kAtOnce = kRows == 1 ? 8 : 4;
+    RL_UNROLL_BY(kAtOnce)
+    for (uint32_t i = lane_index(); i < cols / 4; i += kWave) {
+        Float4 values[kRows];
+        RL_UNROLL
+        for (int r = 0; r < kRows; ++r) values[r] = F::elements(w[r], rows[r] * (cols / 4) + i);
+        auto four = load<Float4>(x, i);
+        if constexpr (kGain) {
+            const auto by = load<Float4>(gain, i);
+            RL_UNROLL
+            for (uint32_t e = 0; e < 4; ++e) four.d[e] *= by.d[e];
+        }
+        RL_UNROLL
+        for (int r = 0; r < kRows; ++r) RL_UNROLL
+        for (uint32_t e = 0; e < 4; ++e) sums[r] = fused(values[r].d[e], four.d[e], sums[r]);
+    }
+}
+
+// As each_own_row() with a format of floats: a block norms the activations as it goes.
+template <typename F, typename Rows>
+RL_DEVICE void each_float_row(const args::DotArgs& a, const Rows& which) {
+    constexpr int kMatrixRows = Rows::kMatrixRows;
+    RL_SHARED float parts[kDotWaves];
+    RL_SHARED Float4 results[kGroup / 4];
+    const float scale = a.gain ? norm_scale<kDotThreads>(a.x, a.cols / 32, a.eps, parts) : 1.0f;
+    for (uint32_t base = block_index().x * kGroup; base < a.rows; base += grid_blocks() * kGroup) {
+        RL_UNROLL_BY(1)
+        for (uint32_t from = wave_index() * Rows::kCount; from < kGroup; from += kDotWaves * Rows::kCount) {
+            if (base + from >= a.rows) break;
+            Matrix w[kMatrixRows];
+            size_t rows[kMatrixRows];
+            which.find(base + from, w, rows);
+            const float before = which.before(base + from);
+            float sums[kMatrixRows] = {};
+            if (a.gain)
+                float_dots<F, kMatrixRows, true>(w, rows, a.x, a.gain, a.cols, sums);
+            else
+                float_dots<F, kMatrixRows, false>(w, rows, a.x, nullptr, a.cols, sums);
+            which.put(base + from, results->d + from, sums, scale, before);
+        }
+    }
+}
+
 // y[t][r] (+)= w[r] . x[t] + bias[r] for up to three matrices, whose rows are counted on.
 template <typename F, int kTokens>
 RL_DEVICE void linear_dot(const args::DotArgs& a) {

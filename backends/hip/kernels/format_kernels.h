@@ -61,8 +61,13 @@
     RL_EARLY_KERNEL(kDotThreads, 2, name, args::DotArgs) {        \
         each_streamed_row<format, rows, other>(args, rows{args}); \
     }
+#define RL_FLOAT_STREAM_KERNEL(name, rows, format)               \
+    RL_EARLY_KERNEL(kDotThreads, 2, name, args::DotArgs) {       \
+        each_streamed_float_row<format, rows>(args, rows{args}); \
+    }
 #else
 #define RL_STREAM_KERNEL(name, rows, format, other)
+#define RL_FLOAT_STREAM_KERNEL(name, rows, format)
 #endif
 
 #define RL_QUANTIZED_KERNELS(format)                                          \
@@ -89,14 +94,22 @@
     }                                                                         \
     }
 
-#define RL_FLOAT_KERNELS(format)                             \
-    namespace redline::hip {                                 \
-    RL_COMMON_KERNELS(format)                                \
-    RL_VECTOR_KERNEL(format, 2)                              \
-    RL_VECTOR_KERNEL(format, 4)                              \
-    RL_KERNEL(256, linear_tile_##format, args::LinearArgs) { \
-        linear_tile<format>(args);                           \
-    }                                                        \
+#define RL_FLOAT_KERNELS(format)                                          \
+    namespace redline::hip {                                              \
+    RL_COMMON_KERNELS(format)                                             \
+    RL_VECTOR_KERNEL(format, 2)                                           \
+    RL_VECTOR_KERNEL(format, 4)                                           \
+    RL_KERNEL(256, linear_tile_##format, args::LinearArgs) {              \
+        linear_tile<format>(args);                                        \
+    }                                                                     \
+    RL_DENSE_KERNEL(kDotThreads, 2, linear_own_##format, args::DotArgs) { \
+        each_float_row<format>(args, LinearRows{args});                   \
+    }                                                                     \
+    RL_DENSE_KERNEL(kDotThreads, 2, gated_own_##format, args::DotArgs) {  \
+        each_float_row<format>(args, GatedRows{args});                    \
+    }                                                                     \
+    RL_FLOAT_STREAM_KERNEL(linear_stream_##format, LinearRows, format)    \
+    RL_FLOAT_STREAM_KERNEL(gated_stream_##format, GatedRows, format)      \
     }
 
 // Of floats that halfs can stand for.

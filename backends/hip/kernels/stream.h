@@ -58,7 +58,7 @@ struct WeightRing {
         RL_UNROLL
         for (uint32_t r = 0; r < kMatrixRows; ++r) {
             each(r, Part<Of, 0>(), from[r][0]);
-            each(r, Part<Of, 1>(), from[r][1]);
+            if constexpr (Part<Of, 1>::kEight > 0) each(r, Part<Of, 1>(), from[r][1]);
             if constexpr (Part<Of, 2>::kEight > 0) each(r, Part<Of, 2>(), from[r][2]);
             if constexpr (Part<Of, 3>::kEight > 0) each(r, Part<Of, 3>(), from[r][3]);
         }
@@ -192,6 +192,43 @@ RL_DEVICE void each_streamed_row(const args::DotArgs& a, const Rows& which) {
         if (!a.hand.row) continue;
         sync_block();
         if (wave == 0) leave_halves<kWave>(a.hand, values, base / kGroup, 1);
+    }
+}
+
+// As each_float_row() in dot.h.
+template <typename F, typename Rows>
+RL_DEVICE void each_streamed_float_row(const args::DotArgs& a, const Rows& which) {
+    using Ring = WeightRing<F, Rows, F>;
+    constexpr int kMatrixRows = Rows::kMatrixRows;
+    constexpr uint32_t kUnits = Ring::kShape.units, kBytes = Ring::kShape.stage_bytes / kMatrixRows;
+    static_assert(kDotWaves * Rows::kCount == kGroup, "a wave has one row of a group");
+    RL_SHARED_POOL(pool);
+    RL_SHARED float parts[kDotWaves];
+    RL_SHARED Float4 results[kGroup / 4];
+    const uint32_t units = a.cols / 32, wave = wave_index();
+    const size_t first_rows[kMatrixRows] = {};
+    Ring ring(a, which,
+              reinterpret_cast<uint8_t*>(pool) + wave * Ring::kShape.stages * Ring::kShape.stage_bytes);
+    wait_for_inputs();
+    const float scale = a.gain ? norm_scale<kDotThreads>(a.x, units, a.eps, parts) : 1.0f;
+    for (uint32_t row = block_index().x * kGroup + wave; row < a.rows; row += grid_blocks() * kGroup) {
+        const float before = which.before(row);
+        float sums[kMatrixRows] = {};
+        RL_UNROLL_BY(1)
+        for (uint32_t first = 0; first < units; first += kUnits) {
+            const uint8_t* stage = ring.wait();
+            Matrix w[kMatrixRows];
+            RL_UNROLL
+            for (int r = 0; r < kMatrixRows; ++r) w[r] = {stage + r * kBytes, kUnits};
+            const uint32_t cols = lesser(kUnits, units - first) * 32;
+            if (a.gain)
+                float_dots<F, kMatrixRows, true>(w, first_rows, a.x + first * 32, a.gain + first * 32, cols,
+                                                 sums);
+            else
+                float_dots<F, kMatrixRows, false>(w, first_rows, a.x + first * 32, nullptr, cols, sums);
+            ring.release();
+        }
+        which.put(row, results->d + wave, sums, scale, before);
     }
 }
 

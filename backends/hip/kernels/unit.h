@@ -31,6 +31,7 @@ template <typename Format, typename Bits>
 struct Floats {
     static constexpr bool kFloats = true;
     static constexpr bool kCrowded = true;
+    static constexpr args::Planes kPlanes = {{sizeof(Bits) * 256}};
     struct alignas(sizeof(Bits) * 4) Four {
         Bits d[4];
     };
