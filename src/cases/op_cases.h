@@ -120,14 +120,16 @@ struct AttentionFlags {
     uint32_t window = 0;
     float softcap = 0.0f;
     CacheType cache = CacheType::f16;
+    bool partial = false;  // half of a head's elements are turned
 };
 
 inline OpCase attention_case(HeadShape s, uint32_t rows, uint64_t position, AttentionFlags flags) {
     OpCase c;
-    c.name = fmt::format(
-        "attention {} heads {} kv of {} rows {} at {}{}{}{}{}{} {}", s.heads, s.kv_heads, s.head_dim, rows,
-        position, flags.half_split ? " neox" : "", flags.norms ? " norms" : "", flags.sinks ? " sinks" : "",
-        flags.window ? " window" : "", flags.softcap > 0 ? " softcap" : "", cache_type_name(flags.cache));
+    c.name = fmt::format("attention {} heads {} kv of {} rows {} at {}{}{}{}{}{}{} {}", s.heads, s.kv_heads,
+                         s.head_dim, rows, position, flags.half_split ? " neox" : "",
+                         flags.norms ? " norms" : "", flags.sinks ? " sinks" : "",
+                         flags.window ? " window" : "", flags.softcap > 0 ? " softcap" : "",
+                         flags.partial ? " partial" : "", cache_type_name(flags.cache));
     c.rows = rows;
     c.position = position;
     c.cache = {1, s.kv_heads, s.head_dim, position + rows + 3, flags.cache};
@@ -138,7 +140,8 @@ inline OpCase attention_case(HeadShape s, uint32_t rows, uint64_t position, Atte
         const Norm k_norm = flags.norms ? Norm{f.vector(s.head_dim), 1e-6f} : Norm{};
         const Weight sinks = flags.sinks ? f.vector(s.heads) : Weight{};
         return [=](PlanBuilder& p) {
-            const uint32_t rope = p.add_rope(test_rope(s.head_dim / 2 * 2, flags.half_split));
+            const uint32_t rope =
+                p.add_rope(test_rope(s.head_dim / (flags.partial ? 4 : 2) * 2, flags.half_split));
             const Slot qs = p.embed(q);
             p.rope_store(qs, p.embed(k), p.embed(v), s, rope, q_norm, k_norm);
             const Slot y = p.slot(s.heads * s.head_dim);
@@ -339,6 +342,13 @@ inline std::vector<OpCase> op_cases() {
     cases.push_back(attention_case({5, 1, 256}, 2, 140, {true, true, false, 0, 0.0f, CacheType::q8_0}));
     cases.push_back(attention_case({2, 1, 512}, 3, 140, {}));
     cases.push_back(attention_case({2, 1, 201}, 3, 140, {}));
+    for (const uint32_t rows : {1u, 3u}) {
+        cases.push_back(
+            attention_case({16, 2, 128}, rows, 333, {true, true, true, 0, 0.0f, CacheType::q8_0, true}));
+        cases.push_back(
+            attention_case({12, 1, 64}, rows, 130, {false, true, false, 70, 0.0f, CacheType::f16, true}));
+        cases.push_back(attention_case({3, 1, 256}, rows, 77, {true, false, false, 0, 0.0f, CacheType::f32}));
+    }
     // Several work-groups of matrix kernels, keys shared by many heads or by one, windows that begin between
     // tiles.
     cases.push_back(attention_case({8, 2, 128}, 70, 100, {}));

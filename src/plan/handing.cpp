@@ -11,6 +11,16 @@ bool writes(const Op& op, Slot slot) {
     return std::find(written.begin(), written.end(), slot) != written.end();
 }
 
+// Whether a step from number `first` on reads what the slot holds before it.
+bool read_later(const Plan& plan, size_t first, Slot slot) {
+    for (size_t i = first; i < plan.steps.size(); ++i) {
+        const std::vector<Slot> read = access(plan.steps[i].op).reads;
+        if (std::find(read.begin(), read.end(), slot) != read.end()) return true;
+        if (writes(plan.steps[i].op, slot)) return false;
+    }
+    return plan.output == slot;
+}
+
 }  // namespace
 
 std::vector<HandedRow> handed_rows(const Plan& plan,
@@ -28,6 +38,14 @@ std::vector<HandedRow> handed_rows(const Plan& plan,
         rows.push_back({from, to, plan.slot(taken->x).width / 32, taken->norm});
     }
     return rows;
+}
+
+const RopeStore* turned_by(const Plan& plan, size_t attention) {
+    const auto* own = std::get_if<Attention>(&plan.steps[attention].op);
+    const auto* before = attention > 0 ? std::get_if<RopeStore>(&plan.steps[attention - 1].op) : nullptr;
+    if (!own || !before || own->q != before->q || own->layer != before->layer) return nullptr;
+    const size_t after = attention + 1;
+    return read_later(plan, after, before->q) || read_later(plan, after, before->k) ? nullptr : before;
 }
 
 }  // namespace redline

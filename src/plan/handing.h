@@ -1,6 +1,7 @@
-// Rows of activations that one kernel leaves in int8 for another, in steps of one row: instead of quantizing
-// them again in each of its groups of threads, a product takes them as the kernel that computed them left
-// them.
+// What kernels of one row do for each other. Rows of activations that one leaves in int8 for another: instead
+// of quantizing them again in each of its groups of threads, a product takes them as the kernel that computed
+// them left them. And the rotation of heads that attention does by itself instead of waiting for a launch of
+// its own.
 #pragma once
 
 #include "plan/plan.h"
@@ -28,5 +29,9 @@ struct HandedRow {
 std::vector<HandedRow> handed_rows(const Plan& plan,
                                    const std::function<std::optional<TakenRow>(size_t)>& takes,
                                    const std::function<bool(size_t)>& gives);
+
+// The RopeStore right before an attention, steps[attention], which that can do by itself: of its layer and
+// queries, and nobody reads q or k afterwards. Null when there is none.
+const RopeStore* turned_by(const Plan& plan, size_t attention);
 
 }  // namespace redline

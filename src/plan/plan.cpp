@@ -1,5 +1,7 @@
 #include "plan/plan.h"
 
+#include "plan/handing.h"
+
 #include <algorithm>
 #include <limits>
 
@@ -234,6 +236,16 @@ struct Life {
     bool overlaps(const Life& other) const { return first <= other.last && other.first <= last; }
 };
 
+// Of a step by its op, and besides what an attention uses that turns its heads by itself.
+Access accessed(const Plan& plan, size_t step) {
+    Access used = access(plan.steps[step].op);
+    if (const RopeStore* turned = turned_by(plan, step)) {
+        used.reads.insert(used.reads.end(), {turned->k, turned->v});
+        used.writes_cache = true;
+    }
+    return used;
+}
+
 std::vector<Life> lifetimes(const Plan& plan) {
     std::vector<Life> lives(plan.slots.size());
     for (size_t i = 0; i < lives.size(); ++i) {
@@ -241,7 +253,7 @@ std::vector<Life> lifetimes(const Plan& plan) {
         lives[i].bytes = (plan.slot_bytes({int32_t(i)}) + kSlotAlign - 1) / kSlotAlign * kSlotAlign;
     }
     for (size_t step = 0; step < plan.steps.size(); ++step) {
-        const Access used = access(plan.steps[step].op);
+        const Access used = accessed(plan, step);
         for (const auto* list : {&used.reads, &used.writes})
             for (const Slot s : *list) {
                 Life& life = lives[size_t(s.index)];
@@ -271,8 +283,8 @@ struct Hazards {
 
 static void set_barriers(Plan& plan) {
     Hazards since;
-    for (Step& step : plan.steps) {
-        const Access used = access(step.op);
+    for (size_t i = 0; i < plan.steps.size(); ++i) {
+        const Access used = accessed(plan, i);
         const auto range = [&](Slot s) {
             return Hazards::Range{plan.slot(s).offset, plan.slot(s).offset + plan.slot_bytes(s)};
         };
@@ -281,7 +293,7 @@ static void set_barriers(Plan& plan) {
         for (const Slot s : used.reads) wait |= Hazards::meets(since.written, range(s));
         for (const Slot s : used.writes)
             wait |= Hazards::meets(since.written, range(s)) || Hazards::meets(since.read, range(s));
-        step.barrier = wait;
+        plan.steps[i].barrier = wait;
         if (wait) since = {};
         for (const Slot s : used.reads) since.read.push_back(range(s));
         for (const Slot s : used.writes) since.written.push_back(range(s));
