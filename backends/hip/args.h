@@ -261,20 +261,25 @@ struct StoreArgs {
     Cache cache;
 };
 
-struct RopeStoreArgs {
-    const Step* step;
-    const float* table;
-    float* q;
-    float* k;
-    const float* v;
+// How heads are normed and turned.
+struct Turn {
+    const float* table;   // per row: cosines, then sines
     const float* q_gain;  // null: no norm
     const float* k_gain;
-    Cache cache;
-    uint32_t heads;
     uint32_t pairs;
     uint32_t half_split;
     float q_eps;
     float k_eps;
+};
+
+struct RopeStoreArgs {
+    const Step* step;
+    float* q;
+    float* k;
+    const float* v;
+    Turn turn;
+    Cache cache;
+    uint32_t heads;
 };
 constexpr uint32_t kMostHeadDim = 512;
 
@@ -296,6 +301,11 @@ struct AttentionArgs {
     float scale;
     float softcap;
     HandOver hand;  // one row only
+    // One row only: its queries are still to be turned, and so is its key, which goes to the cache with its
+    // value.
+    Turn turn;  // table null: all is done
+    const float* k;
+    const float* v;
 };
 
 // Products of matrices that stay in registers, to measure the machine by.

@@ -57,27 +57,33 @@ private:
     KvStore op_;
 };
 
+args::Turn turn_args(const View& view, const RopeStore& op) {
+    const RopeSpec& rope = view.plan.ropes[op.rope];
+    return {view.ropes[op.rope],
+            view.vector(op.q_norm.gain),
+            view.vector(op.k_norm.gain),
+            uint32_t(rope.inverse_frequency.size()),
+            rope.half_split,
+            op.q_norm.eps,
+            op.k_norm.eps};
+}
+
 class RopeStoreKernel : public HipKernel {
 public:
     explicit RopeStoreKernel(const RopeStore& op) : op_(op) {}
     Status launch(Launcher& launcher, const View& view) const override {
-        const RopeSpec& rope = view.plan.ropes[op_.rope];
+        if (view.handing.left) return {};
         args::RopeStoreArgs args = {};
         args.step = view.step;
-        args.table = view.ropes[op_.rope];
         args.q = view.slot(op_.q);
         args.k = view.slot(op_.k);
         args.v = view.slot(op_.v);
-        args.q_gain = view.vector(op_.q_norm.gain);
-        args.k_gain = view.vector(op_.k_norm.gain);
+        args.turn = turn_args(view, op_);
         args.cache = view.cache.layer(op_.layer);
         args.heads = op_.shape.heads;
-        args.pairs = uint32_t(rope.inverse_frequency.size());
-        args.half_split = rope.half_split;
-        args.q_eps = op_.q_norm.eps;
-        args.k_eps = op_.k_norm.eps;
+        const uint64_t heads = uint64_t(view.rows) * (op_.shape.heads + op_.shape.kv_heads);
         return launcher.launch(cache_module(view), cache_kernel("rope_store", view),
-                               {view.rows * (op_.shape.heads + op_.shape.kv_heads), 1, 1, kThreads}, args);
+                               {row_blocks(heads, 1, launcher.device()), 1, 1, kThreads}, args);
     }
 
 private:
@@ -107,6 +113,7 @@ public:
     }
 
     bool gives(const Plan&) const override { return op_.shape.head_dim % 32 == 0; }
+    bool turns() const override { return true; }
 
     Status launch(Launcher& launcher, const View& view) const override {
         const HeadShape& s = op_.shape;
@@ -126,6 +133,11 @@ public:
         args.scale = op_.scale;
         args.softcap = op_.softcap;
         args.hand = view.hand_over();
+        if (const RopeStore* turned = view.handing.turned) {
+            args.turn = turn_args(view, *turned);
+            args.k = view.slot(turned->k);
+            args.v = view.slot(turned->v);
+        }
         for (uint32_t first = 0; first < view.rows; first += shape.rows) {
             const uint32_t rows = std::min(shape.rows, view.rows - first);
             args.first_row = first;

@@ -20,6 +20,9 @@ struct Handing {
     std::byte* give = nullptr;
     Norm norm;           // of who takes what is given
     uint32_t units = 0;  // that are given
+    // Of an attention: the step before, whose work it does. Of that step: its work is done by the next.
+    const RopeStore* turned = nullptr;
+    bool left = false;
 };
 
 // What kernels see while they are launched.
@@ -56,6 +59,8 @@ public:
     virtual std::optional<TakenRow> takes(const Plan&) const { return {}; }
     // Whether it could leave one row of the only slot that it writes.
     virtual bool gives(const Plan&) const { return false; }
+    // Whether it turns one row of heads by itself, as an attention can.
+    virtual bool turns() const { return false; }
     // Of the scratch that kernels share, in bytes.
     virtual uint64_t scratch(const Plan&) const { return 0; }
     Precision precision(uint64_t) const override { return Precision::f32; }

@@ -1,4 +1,4 @@
-// Which kernels leave their row in int8 for which.
+// Which kernels leave their row in int8 for which, and which do the work of the one before.
 #include "executable.h"
 
 namespace redline::hip {
@@ -26,6 +26,10 @@ Status HipExecutable::allocate_handed(Memory& memory) {
         handing_[row.from].give = handed_.data() + at;
         handing_[row.to].take = handed_.data() + at;
         at += aligned(uint64_t(row.units) * args::kHandedUnitBytes);
+    }
+    for (size_t i = 0; i < handing_.size(); ++i) {
+        handing_[i].turned = kernel(i).turns() ? turned_by(bound_.plan, i) : nullptr;
+        if (handing_[i].turned) handing_[i - 1].left = true;
     }
     return {};
 }

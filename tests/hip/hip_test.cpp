@@ -44,9 +44,14 @@ Function* of_double(const char* name) {
 size_t in_use() {
     return of_double<size_t()>("rl_hip_double_allocated")();
 }
-// Launches of products in int8 that had this pointer among their arguments.
+// Launches with such arguments in which this pointer was not null.
+template <typename Args>
+size_t launches_with(size_t offset) {
+    return of_double<size_t(size_t, size_t)>("rl_hip_double_launches")(sizeof(Args), offset);
+}
+// Of products in int8.
 size_t dots_with(size_t offset) {
-    return of_double<size_t(size_t, size_t)>("rl_hip_double_launches")(sizeof(hip::args::DotArgs), offset);
+    return launches_with<hip::args::DotArgs>(offset);
 }
 
 // A case recorded on the backend, as op_test does it.
@@ -184,6 +189,32 @@ TEST_CASE("products of one row take it in int8 from the kernel that computed it,
         CHECK(dots_with(kGiven) - given == (rows == 1 ? 3 : 0));
         CHECK(dots_with(kTaken) - taken == (rows == 1 ? 3 : 4));
     }
+}
+
+TEST_CASE("attention turns one row's heads by itself, where nobody else wants them turned") {
+    const std::unique_ptr<Backend> backend = open_hip();
+    const auto turns = [] {
+        return launches_with<hip::args::RopeStoreArgs>(offsetof(hip::args::RopeStoreArgs, step));
+    };
+    const OpCase plain = attention_case({4, 2, 64}, 1, 0, {});
+    OpCase read_later = plain;
+    read_later.declare = [&](Fixture& f) -> OpCase::Build {
+        return [build = plain.declare(f)](PlanBuilder& p) {
+            const Slot y = build(p);
+            const Slot q = std::get<Attention>(p.plan().steps.back().op).q;
+            p.append(Add{q, y});
+            return y;
+        };
+    };
+    for (const uint32_t rows : {1u, 2u})
+        for (const bool later : {false, true}) {
+            OpCase c = later ? read_later : plain;
+            c.rows = rows;
+            const size_t before = turns();
+            const auto made = std::move(record(*backend, c, Record::replay)).value();
+            REQUIRE(step(*made, rows).ok());
+            CHECK(turns() - before == (rows == 1 && !later ? 0 : 1));
+        }
 }
 
 TEST_CASE("attention reads no keys but those that are there, and gives the same each time, bit for bit") {

@@ -3,7 +3,7 @@
 
 #include "kernels/attention_few.h"
 #include "kernels/attention_many.h"
-#include "kernels/reduce.h"
+#include "kernels/turn.h"
 
 namespace redline::hip {
 
@@ -22,44 +22,29 @@ RL_DEVICE void kv_store(const args::StoreArgs& a) {
     }
 }
 
-// Per-head norms of q and k where given, the rotation of both, and k and v into the cache. A block per row
-// and head: first those of q, then those of k with their v. The slots hold the turned heads afterwards.
+// Per-head norms of q and k where given, the rotation of both, and k and v into the cache. A wave per row and
+// head: first those of q, then those of k with their v. The slots hold the turned heads afterwards.
 template <typename C>
 RL_DEVICE void rope_store(const args::RopeStoreArgs& a) {
-    RL_SHARED float head[args::kMostHeadDim];
-    RL_SHARED float parts[kWaves];
+    RL_SHARED float heads[kWaves][args::kMostHeadDim];
+    float* head = heads[wave_index()];
     const Cache& c = a.cache;
-    const uint32_t all = a.heads + c.kv_heads, row = block_index().x / all, index = block_index().x % all;
-    if (row >= a.step->rows) return;
-    const bool is_key = index >= a.heads;
-    const size_t kv_source = (size_t(row) * c.kv_heads + index - a.heads) * c.head_dim;
-    float* from = is_key ? a.k + kv_source : a.q + (size_t(row) * a.heads + index) * c.head_dim;
-    float squares = 0.0f;
-    for (uint32_t i = thread_index(); i < c.head_dim; i += kThreads) {
-        head[i] = from[i];
-        squares = fused(from[i], from[i], squares);
-    }
-    if (const float* gain = is_key ? a.k_gain : a.q_gain) {
-        const float mean = block_sum(squares, parts) / float(c.head_dim);
-        const float scale = 1.0f / root_of(mean + (is_key ? a.k_eps : a.q_eps));
-        for (uint32_t i = thread_index(); i < c.head_dim; i += kThreads) head[i] = head[i] * scale * gain[i];
-    }
-    sync_block();
-    for (uint32_t pair = thread_index(); pair < a.pairs; pair += kThreads) {
-        const uint32_t first = a.half_split ? pair : 2 * pair,
-                       second = a.half_split ? pair + a.pairs : first + 1;
-        const float* turn = a.table + size_t(row) * 2 * a.pairs + pair;
-        const float cosine = turn[0], sine = turn[a.pairs], x = head[first], y = head[second];
-        head[first] = x * cosine - y * sine;
-        head[second] = x * sine + y * cosine;
-    }
-    sync_block();
-    for (uint32_t i = thread_index(); i < c.head_dim; i += kThreads) from[i] = head[i];
-    if (!is_key) return;
-    const size_t at = (index - a.heads) * c.capacity + a.step->position + row;
-    for (uint32_t i = thread_index() * C::kGroup; i < c.head_dim; i += kThreads * C::kGroup) {
-        C::store(c, c.keys, at, i, [&](uint32_t e) { return head[e]; });
-        C::store(c, c.values, at, i, [&](uint32_t e) { return a.v[kv_source + e]; });
+    const uint32_t all = a.heads + c.kv_heads, end = a.step->rows * all;
+    for (uint32_t i = block_index().x * kWaves + wave_index(); i < end; i += grid_blocks() * kWaves) {
+        const uint32_t row = i / all, index = i % all;
+        const bool is_key = index >= a.heads;
+        const size_t kv = (size_t(row) * c.kv_heads + index - a.heads) * c.head_dim;
+        float* slot = is_key ? a.k + kv : a.q + (size_t(row) * a.heads + index) * c.head_dim;
+        turn_head(a.turn, is_key, row, slot, c.head_dim, head);
+        for (uint32_t e = lane_index(); e < c.head_dim; e += kWave) slot[e] = head[e];
+        if (is_key) {
+            const size_t at = (index - a.heads) * c.capacity + a.step->position + row;
+            store_head<C>(c, c.keys, at, head);
+            sync_wave();
+            copy_head(a.v + kv, c.head_dim, head);
+            store_head<C>(c, c.values, at, head);
+        }
+        sync_wave();
     }
 }
 

@@ -5,6 +5,7 @@
 #include "kernels/attention_parts.h"
 #include "kernels/cache.h"
 #include "kernels/row.h"
+#include "kernels/turn.h"
 
 namespace redline::hip {
 
@@ -40,7 +41,7 @@ struct FewShared {
         float weights[Shape::kGroups * Shape::kScores];
         float corrections[kQueries];
     } waves[kFewWaves];
-    alignas(16) float sums[more_of(kFewWaves * kQueries * kDims, 4 * kFewThreads)];
+    alignas(16) float sums[more_of(more_of(kFewWaves * kQueries, 2) * kDims, 4 * kFewThreads)];
     alignas(16) float results[kQueries * kDims];
     SoftmaxParts<kQueries, kFewSplits> parts;
     uint32_t last;
@@ -192,17 +193,40 @@ RL_DEVICE void add_values(
     }
 }
 
+// One row's queries are turned in shared memory; and where its own position is among the block's keys, its
+// key and value go to the cache first. Blocks that share a kv head all store the same.
+template <typename C, uint32_t kQueries, uint32_t kDims>
+RL_DEVICE void turn_queries(const args::AttentionArgs& a, const Queries& which, const KeyRange& keys,
+                            uint32_t position, FewShared<kQueries, kDims>& shared) {
+    const uint32_t dims = a.cache.head_dim, queries = lesser(kQueries, which.group - which.first);
+    const uint32_t work = queries + (keys.to > position ? 2 : 0);
+    const size_t at = which.kv_head * a.cache.capacity + position, kv = size_t(which.kv_head) * dims;
+    for (uint32_t i = wave_index(); i < work; i += kFewWaves) {
+        if (i < queries) {
+            turn_head(a.turn, false, 0, a.q + size_t(which.head(i)) * dims, dims, shared.results + i * kDims);
+        } else if (i == queries) {
+            turn_head(a.turn, true, 0, a.k + kv, dims, shared.sums);
+            store_head<C>(a.cache, a.cache.keys, at, shared.sums);
+        } else {
+            copy_head(a.v + kv, dims, shared.sums + kDims);
+            store_head<C>(a.cache, a.cache.values, at, shared.sums + kDims);
+        }
+    }
+    sync_block();
+}
+
 template <typename C, uint32_t kQueries, uint32_t kDims>
 RL_DEVICE void load_queries(const args::AttentionArgs& a, const Queries& which, uint32_t rows,
-                            uint32_t position, FewState<kQueries, kDims>& state) {
+                            uint32_t position, const float* turned, FewState<kQueries, kDims>& state) {
     using S = FewShape<kQueries, kDims>;
     const uint32_t lane = lane_index() % S::kLanes, dims = a.cache.head_dim;
     RL_UNROLL
     for (uint32_t i = 0; i < kQueries; ++i) {
         const uint32_t row = lesser(which.row(i), rows - 1);
-        const HeadRows query = {
-            reinterpret_cast<const uint8_t*>(a.q + (size_t(row) * a.heads + which.head(i)) * dims), nullptr,
-            dims};
+        // Beyond the row's last query the last: of those nothing is used.
+        const float* from = turned ? turned + lesser(i, which.group - which.first - 1) * kDims
+                                   : a.q + (size_t(row) * a.heads + which.head(i)) * dims;
+        const HeadRows query = {reinterpret_cast<const uint8_t*>(from), nullptr, dims};
         RL_UNROLL
         for (uint32_t part = 0; part < S::kParts; ++part) {
             const uint32_t d = (part * S::kLanes + lane) * 8;
@@ -313,7 +337,8 @@ RL_DEVICE void attention_few(const args::AttentionArgs& a) {
     const KeyRange keys = block_keys(a, which, kQueries, rows, position, kFewLeastKeys, S::kWaveKeys);
     if (block_index().x >= keys.used) return;
     FewState<kQueries, kDims> state;
-    load_queries<C>(a, which, rows, position, state);
+    if (a.turn.table) turn_queries<C>(args_in_lanes(a), which, keys, position, shared);
+    load_queries<C>(a, which, rows, position, a.turn.table ? shared.results : nullptr, state);
     attend_keys<C>(a, which, keys, state, shared);
     leave_sums(state, shared);
     merge_waves(a, which, rows, keys.used, shared);

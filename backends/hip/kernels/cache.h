@@ -133,6 +133,7 @@ template <typename C>
 struct any_size {
     using Eight = FloatEight;
     static constexpr bool kWhole = false;
+    static constexpr uint32_t kGroup = C::kGroup;
     RL_DEVICE static HeadRows head(const Cache& c, const uint8_t* data, uint32_t head) {
         return C::head(c, data, head);
     }
@@ -141,6 +142,10 @@ struct any_size {
         RL_UNROLL
         for (uint32_t e = 0; e < 8; ++e) out.d[e] = i + e < h.dims ? C::value(h, key, i + e) : 0.0f;
         return out;
+    }
+    template <typename New>
+    RL_DEVICE static void store(const Cache& c, uint8_t* data, size_t at, uint32_t i, New value) {
+        C::store(c, data, at, i, value);
     }
 };
 

@@ -191,6 +191,16 @@ RL_DEVICE size_t in_each_lane(size_t value) {
     return uint64_t(high) << 32 | low;
 }
 
+// The kernel's arguments, read by each lane when they are used: for what would fill the scalar registers.
+template <typename Args>
+RL_DEVICE const Args& args_in_lanes([[maybe_unused]] const Args& args) {
+#if defined(__GFX9__)
+    return *reinterpret_cast<const Args*>(in_each_lane(size_t(__builtin_amdgcn_kernarg_segment_ptr())));
+#else
+    return args;
+#endif
+}
+
 // Nothing is moved over this: loads started too early fill the registers.
 RL_DEVICE void keep_order() {
     __builtin_amdgcn_sched_barrier(0);
@@ -462,6 +472,10 @@ constexpr uint32_t kWaves = kThreads / kWave;  // of a block
 #if !defined(__HIP__)
 RL_DEVICE size_t in_each_lane(size_t value) {
     return value;
+}
+template <typename Args>
+RL_DEVICE const Args& args_in_lanes(const Args& args) {
+    return args;
 }
 RL_DEVICE void keep_order() {}
 #endif
