@@ -98,7 +98,8 @@ public:
           units_(std::max(4u, device.report().multiprocessors)),
           per_launch_(flops_per_launch(device.report())),
           gain_(device.report().target.starts_with("gfx10") ? 2.0 : 8.0),
-          has_halfs_(plan.cache.type != CacheType::f32) {}
+          has_halfs_(plan.cache.type != CacheType::f32),
+          overlaps_(device.report().copies_ahead()) {}
 
     Precision precision(uint64_t rows) const override {
         return by_matrices(rows) ? Precision::f16_operands : Precision::f32;
@@ -113,7 +114,9 @@ public:
     }
 
     bool gives(const Plan&) const override { return op_.shape.head_dim % 32 == 0; }
-    bool turns() const override { return true; }
+    // Not where launches overlap: the launch saved is shorter there than the turning in each block (on an
+    // H100 Llama-3.1-8B generates 437 to 439 tok/s so instead of 440, Qwen3-30B-A3B 300 instead of 313).
+    bool turns() const override { return !overlaps_; }
 
     Status launch(Launcher& launcher, const View& view) const override {
         const HeadShape& s = op_.shape;
@@ -224,6 +227,7 @@ private:
     double per_launch_;
     double gain_;     // of matrix units
     bool has_halfs_;  // keys and values are no more exact than halfs
+    bool overlaps_;   // a launch begins while the one before ends
 };
 
 }  // namespace
