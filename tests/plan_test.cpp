@@ -1,5 +1,6 @@
 // Plans: checks, liveness, hazards, decomposition, cost.
 #include "plan/backend.h"
+#include "plan/handing.h"
 
 #include <doctest/doctest.h>
 
@@ -45,6 +46,32 @@ TEST_CASE("plan: two steps that only read the same slot need no barrier, a reade
     CHECK(plan.steps[1].barrier);
     CHECK_FALSE(plan.steps[2].barrier);
     CHECK(plan.steps[3].barrier);
+}
+
+TEST_CASE("plan: a norm is left to its readers when all can do it and what it norms is still there") {
+    const auto readers = [](const std::function<void(PlanBuilder&, Slot, Slot)>& after, bool all = true) {
+        PlanBuilder p({matrix(10, 8), matrix(8, 8), vector(8)}, kCache, 4, 1);
+        const Slot x = p.embed({0}), h = p.rms_norm(x, {{2}, 1e-5f});
+        p.append(Linear{h, {1}, p.slot(8)});
+        after(p, x, h);
+        p.output(x);
+        const Plan plan = std::move(std::move(p).finish()).value();
+        return norming_readers(plan, 1, [&](size_t i) {
+            return all ? std::holds_alternative<Linear>(plan.steps[i].op) : i == 2;
+        });
+    };
+    using Steps = std::vector<size_t>;
+    const auto read_again = [](PlanBuilder& p, Slot, Slot h) { p.append(Linear{h, {1}, p.slot(8)}); };
+    CHECK(readers([](PlanBuilder&, Slot, Slot) {}) == Steps{2});
+    CHECK(readers(read_again) == Steps{2, 3});
+    CHECK(readers(read_again, false).empty());
+    CHECK(readers([](PlanBuilder& p, Slot x, Slot h) { p.append(Add{h, x}); }).empty());
+    // Read after what it norms has changed, or by nobody but them.
+    CHECK(readers([](PlanBuilder& p, Slot x, Slot h) {
+              p.append(Linear{p.embed({0}), {1}, x});
+              p.append(Linear{h, {1}, p.slot(8)});
+          }).empty());
+    CHECK(readers([](PlanBuilder& p, Slot x, Slot) { p.append(Linear{p.embed({0}), {1}, x}); }).empty());
 }
 
 TEST_CASE("plan: attention waits for the cache to be written") {

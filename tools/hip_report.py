@@ -30,7 +30,7 @@ REGISTERS = {"gfx9": (512, 8, 8), "gfx10": (1024, 8, 16), "gfx11": (1536, 24, 16
 
 # What a kernel of this name is made of, by family of targets.
 MADE_OF = [
-    (re.compile(r"(linear|gated|expert|expert_gated)_dot_"), {"": "v_dot4"}),
+    (re.compile(r"(linear|gated|expert|expert_gated)_dot_|expert_(gated_)?own_"), {"": "v_dot4"}),
     (re.compile(r"(linear|gated|expert|expert_gated)_matrix_|attention_many_|peak_"),
      {"gfx9": "v_mfma", "gfx10": "v_dot2", "gfx11": "v_wmma", "gfx12": "v_wmma"}),
 ]

@@ -113,6 +113,16 @@ struct HandOver {
 };
 constexpr uint32_t kHandedUnitBytes = 56;
 
+// The experts that one row goes to, where a product is with their matrices.
+struct Chosen {
+    const int32_t* ids;   // (used)
+    const float* scales;  // null: not weighted
+    uint32_t experts;
+    uint32_t used;
+    uint32_t rows;      // of one expert
+    uint32_t per_unit;  // 2^31 / units of a row, rounded up
+};
+
 // Products in int8. The grid's blocks take or quantize one row, or several were prepared.
 struct DotArgs {
     const Step* step;
@@ -131,6 +141,7 @@ struct DotArgs {
     uint32_t act;
     HandOver hand;    // one row only
     uint32_t second;  // of kernels of two formats: the first row of the second
+    Chosen chosen;    // of kernels of experts
 };
 constexpr uint32_t kDotUnitBytes = 48;  // codes of 32 activations, their scale and sums
 
@@ -234,6 +245,18 @@ struct RouteArgs {
 };
 constexpr uint32_t kMostExperts = 1024;
 constexpr uint32_t kMostUsed = 64;
+
+// Of one row.
+struct RouteRowArgs {
+    RouteArgs choice;
+    Matrix w;
+    const float* x;
+    const float* gain;  // null: no norm
+    float* logits;      // those of `choice`
+    uint32_t* counter;  // zero: of blocks that are done
+    uint32_t cols;
+    float eps;
+};
 
 // One layer's keys and values, (kv heads, capacity, head size) each; q8_0 keeps its scales behind all codes.
 struct Cache {

@@ -72,7 +72,7 @@ class RopeStoreKernel : public HipKernel {
 public:
     explicit RopeStoreKernel(const RopeStore& op) : op_(op) {}
     Status launch(Launcher& launcher, const View& view) const override {
-        if (view.handing.left) return {};
+        if (view.handing.turned_later) return {};
         args::RopeStoreArgs args = {};
         args.step = view.step;
         args.q = view.slot(op_.q);

@@ -8,16 +8,15 @@ namespace {
 class RouteKernel : public HipKernel {
 public:
     RouteKernel(const Route& op, const Plan& plan)
-        : op_(op), experts_(uint32_t(plan.weight(op.w).tensor.shape.rows)) {}
+        : op_(op), tensor_(plan.weight(op.w).tensor), experts_(uint32_t(tensor_.shape.rows)) {}
 
     uint64_t scratch(const Plan& plan) const override {
         return aligned(uint64_t(experts_) * 4 * plan.max_rows);
     }
+    bool norms(const Plan&) const override { return by_row(); }
 
     Status launch(Launcher& launcher, const View& view) const override {
         float* logits = view.scratch_at(0);
-        // The choice must not depend on how many rows are routed together: always in f32.
-        RL_TRY(launch_floats(launcher, view, op_.w, view.slot(op_.x), logits, view.rows));
         const args::RouteArgs args = {view.step,
                                       logits,
                                       view.vector(op_.selection_bias),
@@ -28,11 +27,36 @@ public:
                                       uint32_t(op_.gating),
                                       op_.normalise,
                                       op_.scale};
+        // The choice must not depend on how many rows are routed together: always in f32.
+        if (view.rows == 1 && by_row()) return launch_row(launcher, view, args, logits);
+        RL_TRY(launch_floats(launcher, view, op_.w, view.slot(op_.x), logits, view.rows));
         return launcher.launch("vector", "route", {view.rows, 1, 1, kThreads}, args);
     }
 
 private:
+    // One row in one launch.
+    bool by_row() const {
+        return !weight_layout(*tensor_.format)->quantized() && tensor_.shape.cols % 32 == 0;
+    }
+    Status launch_row(Launcher& launcher, const View& view, const args::RouteArgs& choice,
+                      float* logits) const {
+        args::RouteRowArgs args = {};
+        args.choice = choice;
+        args.w = view.weights[op_.w].matrix();
+        args.x = view.slot(view.before_norm(op_.x));
+        args.gain = view.vector(view.own_norm().gain);
+        args.eps = view.own_norm().eps;
+        args.logits = logits;
+        args.counter = view.cache.counters();
+        args.cols = uint32_t(tensor_.shape.cols);
+        const std::string module = view.weights[op_.w].layout->name;
+        return launcher.launch(
+            module, "route_row_" + module,
+            {blocks_for(experts_, kThreads / launcher.device().report().wave()), 1, 1, kThreads}, args);
+    }
+
     Route op_;
+    Tensor tensor_;
     uint32_t experts_;
 };
 
@@ -74,6 +98,34 @@ args::ExpertArgs expert_args(const View& view, Weight w, Slot x, Slot y, Slot id
     args.experts = uint32_t(shape.count);
     args.used = used;
     return args;
+}
+
+// Products of one row with the experts that it goes to, as kernels/dot.h has them; `rows`: results.
+args::DotArgs chosen_args(const View& view, const args::ExpertArgs& op, uint32_t rows) {
+    args::DotArgs args = {};
+    args.step = view.step;
+    args.parts[0] = {op.w, op.y, nullptr, rows};
+    args.parts[1] = {op.up, op.y, nullptr, rows};
+    args.rows = rows;
+    args.x = op.x;
+    args.prepared = view.handing.take;
+    args.hand = view.hand_over();
+    args.gain = view.vector(view.own_norm().gain);
+    args.eps = view.own_norm().eps;
+    args.cols = op.cols;
+    args.act = op.act;
+    const uint64_t units = op.cols / 32;
+    args.chosen = {op.ids,  op.scales, op.experts,
+                   op.used, op.rows,   uint32_t(((uint64_t(1) << 31) + units - 1) / units)};
+    return args;
+}
+
+Status launch_chosen(Launcher& launcher, const std::string& module, const std::string& kernel,
+                     const args::DotArgs& args, uint64_t activations) {
+    const DeviceReport& report = launcher.device().report();
+    return launcher.launch(
+        module, kernel + module,
+        {own_blocks(args.rows, report), 1, 1, report.dot_threads(), own_bytes(activations)}, args);
 }
 
 // Products of many rows with experts, on matrix units: places are brought into the order of their experts, so
@@ -186,6 +238,12 @@ public:
         if (by_dots(tensor, tensor.shape.cols * rows)) activations_ = tensor.shape.cols * rows;
     }
 
+    std::optional<TakenRow> takes(const Plan&) const override {
+        if (!sums_one()) return {};
+        return TakenRow{op_.x, {}};
+    }
+    bool gives(const Plan&) const override { return sums_one(); }
+
     Precision precision(uint64_t rows) const override {
         if (grouped_.takes(rows)) return Precision::bf16_activations;
         return activations_ ? Precision::int8_activations : Precision::f32;
@@ -199,12 +257,18 @@ public:
         args.scales = op_.scales ? view.slot(op_.scales) : nullptr;
         if (grouped_.takes(view.rows)) return launch_grouped(launcher, view, args);
         const std::string module = view.weights[op_.w].layout->name;
+        if (view.rows == 1 && sums_one())
+            return launch_chosen(launcher, module, "expert_own_", chosen_args(view, args, args.rows),
+                                 activations_);
         return launch_experts(launcher, view, module, (activations_ ? "expert_dot_" : "expert_") + module,
                               args, op_.scales ? 1 : op_.used,
                               2.0 * op_.used * double(args.rows) * double(args.cols), activations_);
     }
 
 private:
+    // Of one row, all places' products are summed as one long row of int8.
+    bool sums_one() const { return activations_ && op_.scales && op_.per_expert; }
+
     Status launch_grouped(Launcher& launcher, const View& view, const args::ExpertArgs& args) const {
         if (!args.scales) return grouped_.launch(launcher, view, args, args.y);
         float* results = grouped_.results(view);
@@ -228,6 +292,13 @@ public:
         if (by_dots(tensor, tensor.shape.cols)) activations_ = tensor.shape.cols;
     }
 
+    std::optional<TakenRow> takes(const Plan&) const override {
+        if (!activations_) return {};
+        return TakenRow{op_.x, {}};
+    }
+    bool gives(const Plan&) const override { return bool(activations_); }
+    bool norms(const Plan&) const override { return bool(activations_); }
+
     Precision precision(uint64_t rows) const override {
         if (grouped_.takes(rows)) return Precision::bf16_activations;
         return activations_ ? Precision::int8_activations : Precision::f32;
@@ -236,11 +307,15 @@ public:
     uint64_t scratch(const Plan& plan) const override { return grouped_.scratch(plan, false); }
 
     Status launch(Launcher& launcher, const View& view) const override {
-        args::ExpertArgs args = expert_args(view, op_.gate, op_.x, op_.y, op_.ids, op_.used);
+        args::ExpertArgs args =
+            expert_args(view, op_.gate, view.before_norm(op_.x), op_.y, op_.ids, op_.used);
         args.up = view.weights[op_.up].matrix();
         args.act = uint32_t(op_.act);
         if (grouped_.takes(view.rows)) return grouped_.launch(launcher, view, args, args.y);
         const std::string module = view.weights[op_.gate].layout->name;
+        if (view.rows == 1 && activations_)
+            return launch_chosen(launcher, module, "expert_gated_own_",
+                                 chosen_args(view, args, args.rows * op_.used), activations_);
         return launch_experts(launcher, view, module,
                               (activations_ ? "expert_gated_dot_" : "expert_gated_") + module, args, op_.used,
                               4.0 * op_.used * double(args.rows) * double(args.cols), activations_);

@@ -8,10 +8,7 @@ namespace redline::hip {
 namespace {
 
 constexpr uint32_t kRowsPerWave = 2;  // share each load of the activations; as kernels/ has it
-constexpr uint32_t kGroup = 16;       // results of a block at a time; as kernels/dot.h has it
 constexpr uint32_t kTile = 64;        // of linear_tile, both ways
-constexpr uint32_t kDotThreadsPerUnit =
-    1024;  // that fit at a time; more would only take over the row more often
 
 // Formats that one kernel knows both of, by the names of their kernels; written by the build, behind an empty
 // one.
@@ -208,11 +205,8 @@ Status launch_dots(Launcher& launcher, const View& view, const DotKernel& kernel
     const bool own = path == Path::dot_own || path == Path::floats_own;
     Launch shape;
     shape.threads = device.report().dot_threads();
-    shape.x =
-        blocks_for(args.rows, own ? kGroup : kernel.rows_per_wave * (shape.threads / device.report().wave()));
-    if (own)
-        shape.x = std::min(
-            shape.x, std::max(64u, device.report().multiprocessors * kDotThreadsPerUnit / shape.threads));
+    shape.x = own ? own_blocks(args.rows, device.report())
+                  : blocks_for(args.rows, kernel.rows_per_wave * (shape.threads / device.report().wave()));
     shape.shared = path == Path::dot_own ? own_bytes(args.cols) : 0;
     const std::string tokens = own ? "own" : std::to_string(std::max(2u, power_of_two(rows)));
     const char* name = path == Path::floats_own ? kernel.floats : kernel.name;

@@ -25,6 +25,15 @@ inline uint32_t power_of_two(uint32_t n) {
     return p;
 }
 
+// As kernels/dot.h has it: results of a block at a time, where there is one row.
+constexpr uint32_t kGroup = 16;
+// Threads of such blocks that fit a multiprocessor at a time; more would only take over the row more often.
+constexpr uint32_t kDotThreadsPerUnit = 1024;
+inline uint32_t own_blocks(uint64_t rows, const DeviceReport& report) {
+    return std::min(blocks_for(rows, kGroup),
+                    std::max(64u, report.multiprocessors * kDotThreadsPerUnit / report.dot_threads()));
+}
+
 // Blocks for `rows` rows of a matrix of which a wave owns `per_wave` at a time.
 inline uint32_t row_blocks(uint64_t rows, uint32_t per_wave, const Device& device) {
     return blocks_for(rows, uint64_t(per_wave) * (kThreads / device.report().wave()));

@@ -224,6 +224,33 @@ inline OpCase many_rows_case(const Format& format, ExpertShape s, uint32_t rows)
     return c;
 }
 
+// A layer whose second half are experts, then the next layer's products: rows are handed on by several ways.
+// `far`: the experts' row is also read by another.
+inline OpCase experts_layer_case(const Format& format, ExpertShape s, uint32_t rows, bool far = false) {
+    OpCase c;
+    c.name = fmt::format("experts layer {} {} of {} {}x{} rows {}{}", format.name, s.used, s.experts,
+                         s.hidden, s.dim, rows, far ? " and another" : "");
+    c.rows = rows;
+    c.declare = [=, &format](Fixture& f) -> OpCase::Build {
+        const Weight x0 = f.input(s.dim), h0 = f.input(512), gain = f.vector(s.dim),
+                     next_gain = f.vector(s.dim), router = f.matrix(*find_format("F32"), s.experts, s.dim);
+        const Weight out = f.matrix(format, s.dim, 512), next = f.matrix(format, 48, s.dim);
+        const Weight gate = f.matrix(format, s.hidden, s.dim, s.experts),
+                     up = f.matrix(format, s.hidden, s.dim, s.experts);
+        const Weight down = f.matrix(format, s.dim, s.hidden, s.experts);
+        return [=](PlanBuilder& p) {
+            const Slot x = p.embed(x0);
+            p.append(Linear{p.embed(h0), out, x, {}, {}, true});
+            const Slot h = p.rms_norm(x, {gain, 1e-5f});
+            const auto routing = p.route(h, router, uint32_t(s.used), Gating::softmax, true);
+            p.experts_add(x, h, routing, gate, up, down, Act::silu);
+            if (far) p.append(Add{h, x});
+            return p.linear(x, next, {next_gain, 1e-5f});
+        };
+    };
+    return c;
+}
+
 // Rows per token or per entry, results per entry or summed: ways that models do not combine.
 inline OpCase expert_linear_case(const Format& format, uint32_t rows, bool per_expert, bool weighted) {
     OpCase c;
@@ -262,8 +289,19 @@ inline void add_expert_cases(std::vector<OpCase>& cases) {
     for (const uint32_t rows : {1u, 3u}) cases.push_back(many_rows_case(q8, {12, 8, 96, 160}, rows));
     cases.push_back(many_rows_case(q8, {5, 4, 32, 8192}, 1));
     cases.push_back(many_rows_case(q8, {3, 2, 32, 24576}, 1));
+    for (const char* name : {"Q4_K", "Q6_K", "Q8_0", "Q4_0"})
+        for (const uint32_t rows : {1u, 2u})
+            cases.push_back(experts_layer_case(*find_format(name), {16, 8, 256, 256}, rows));
+    cases.push_back(experts_layer_case(q4k, {9, 1, 256, 512}, 1));
+    cases.push_back(experts_layer_case(q8, {5, 3, 96, 160}, 1));
+    cases.push_back(experts_layer_case(q8, {40, 2, 64, 32}, 1));
+    cases.push_back(experts_layer_case(q8, {12, 4, 64, 96}, 1, true));
+    cases.push_back(experts_layer_case(*find_format("F16"), {12, 4, 64, 96}, 1));
+    // A router with more experts than its blocks have threads.
+    cases.push_back(many_rows_case(q8, {300, 64, 32, 32, 299}, 1));
     for (const bool per_expert : {false, true})
         for (const bool weighted : {false, true}) {
+            cases.push_back(expert_linear_case(q4k, 1, per_expert, weighted));
             cases.push_back(expert_linear_case(q4k, 21, per_expert, weighted));
             cases.push_back(expert_linear_case(*find_format("Q5_1"), 65, per_expert, weighted));
         }

@@ -6,16 +6,20 @@ namespace redline {
 
 namespace {
 
+bool holds(const std::vector<Slot>& slots, Slot slot) {
+    return std::find(slots.begin(), slots.end(), slot) != slots.end();
+}
 bool writes(const Op& op, Slot slot) {
-    const std::vector<Slot> written = access(op).writes;
-    return std::find(written.begin(), written.end(), slot) != written.end();
+    return holds(access(op).writes, slot);
+}
+bool reads(const Op& op, Slot slot) {
+    return holds(access(op).reads, slot);
 }
 
 // Whether a step from number `first` on reads what the slot holds before it.
 bool read_later(const Plan& plan, size_t first, Slot slot) {
     for (size_t i = first; i < plan.steps.size(); ++i) {
-        const std::vector<Slot> read = access(plan.steps[i].op).reads;
-        if (std::find(read.begin(), read.end(), slot) != read.end()) return true;
+        if (reads(plan.steps[i].op, slot)) return true;
         if (writes(plan.steps[i].op, slot)) return false;
     }
     return plan.output == slot;
@@ -38,6 +42,24 @@ std::vector<HandedRow> handed_rows(const Plan& plan,
         rows.push_back({from, to, plan.slot(taken->x).width / 32, taken->norm});
     }
     return rows;
+}
+
+std::vector<size_t> norming_readers(const Plan& plan, size_t norm, const std::function<bool(size_t)>& norms) {
+    const auto& own = std::get<RmsNorm>(plan.steps[norm].op);
+    std::vector<size_t> readers;
+    if (own.x == own.y || own.width != plan.slot(own.x).width || plan.output == own.y) return {};
+    bool there = true;  // what is normed
+    for (size_t i = norm + 1; i < plan.steps.size(); ++i) {
+        const Op& op = plan.steps[i].op;
+        if (reads(op, own.y)) {
+            if (!there || !norms(i)) return {};
+            readers.push_back(i);
+        }
+        if (writes(op, own.y)) break;
+        there &= !writes(op, own.x);
+    }
+    // Its memory is only kept for those who read it by their op.
+    return !readers.empty() && read_later(plan, readers.back(), own.x) ? readers : std::vector<size_t>();
 }
 
 const RopeStore* turned_by(const Plan& plan, size_t attention) {

@@ -30,6 +30,10 @@ std::vector<HandedRow> handed_rows(const Plan& plan,
                                    const std::function<std::optional<TakenRow>(size_t)>& takes,
                                    const std::function<bool(size_t)>& gives);
 
+// The steps that read what steps[norm], an RmsNorm, writes, where each of them can norm by itself and what it
+// norms is still there for them; else none. `norms`: whether one can.
+std::vector<size_t> norming_readers(const Plan& plan, size_t norm, const std::function<bool(size_t)>& norms);
+
 // The RopeStore right before an attention, steps[attention], which that can do by itself: of its layer and
 // queries, and nobody reads q or k afterwards. Null when there is none.
 const RopeStore* turned_by(const Plan& plan, size_t attention);

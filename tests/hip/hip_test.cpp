@@ -217,6 +217,31 @@ TEST_CASE("attention turns one row's heads by itself, where nobody else wants th
         }
 }
 
+TEST_CASE("experts of one row take it in int8, and leave theirs so; no launch of its own norms it") {
+    const std::unique_ptr<Backend> backend = open_hip();
+    for (const bool far : {false, true})
+        for (const uint32_t rows : {1u, 2u}) {
+            CAPTURE(rows);
+            CAPTURE(far);
+            constexpr size_t kGiven = offsetof(hip::args::DotArgs, hand.row),
+                             kTaken = offsetof(hip::args::DotArgs, prepared);
+            // Those of an Embed are as long, and have a word there as well: two of them are launched.
+            static_assert(sizeof(hip::args::NormArgs) == sizeof(hip::args::EmbedArgs));
+            const auto norms = [] {
+                return of_double<size_t(size_t, size_t)>("rl_hip_double_launches")(
+                    sizeof(hip::args::NormArgs), offsetof(hip::args::NormArgs, of_outputs));
+            };
+            const size_t given = dots_with(kGiven), taken = dots_with(kTaken), normed = norms();
+            const OpCase c = experts_layer_case(*find_format("Q4_K"), {16, 8, 256, 256}, rows, far);
+            const auto made = std::move(record(*backend, c, Record::replay)).value();
+            REQUIRE(step(*made, rows).ok());
+            // Normed by its launch, the row is quantized by the experts themselves; of another sum's, too.
+            CHECK(dots_with(kGiven) - given == (rows == 2 ? 0 : far ? 1 : 3));
+            CHECK(dots_with(kTaken) - taken == (rows == 2 ? 2 : far ? 1 : 3));
+            if (!far) CHECK(norms() - normed == (rows == 1 ? 2 : 3));
+        }
+}
+
 TEST_CASE("attention reads no keys but those that are there, and gives the same each time, bit for bit") {
     const std::unique_ptr<Backend> backend = open_hip();
     for (const CacheType type : {CacheType::f16, CacheType::q8_0, CacheType::f32})

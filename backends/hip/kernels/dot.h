@@ -114,6 +114,16 @@ RL_DEVICE PreparedRows<kTokens> prepared_rows(const args::DotArgs& a, uint32_t t
     return x;
 }
 
+// sums += the products of the rows from `first` on that `which` finds over this lane's share.
+template <typename F, typename Rows>
+RL_DEVICE void found_dots(const Rows& which, uint32_t first, const OwnRow& x,
+                          float (&sums)[Rows::kMatrixRows]) {
+    Matrix w[Rows::kMatrixRows];
+    size_t rows[Rows::kMatrixRows];
+    which.find(first, w, rows);
+    lane_dots<F, Rows::kMatrixRows, 1>(w, rows, x, which.units(), sums);
+}
+
 // The results of one token, group after group: a wave takes Rows::kCount of them at a time. Groups from row
 // a.second on are of another format.
 template <typename F, typename Rows, typename Second = F>
@@ -123,7 +133,7 @@ RL_DEVICE void each_own_row(const args::DotArgs& a, const Rows& which) {
     RL_SHARED_POOL(pool);
     RL_SHARED float parts[kDotWaves];
     RL_SHARED Float4 results[2][kGroup / 4];
-    const uint32_t units = a.cols / 32;
+    const uint32_t units = which.units();
     float scale = 1.0f;
     const OwnRow x =
         a.prepared ? take_row<kDotThreads>(a.prepared, a.gain != nullptr, a.eps, units, pool, parts, scale)
@@ -134,15 +144,12 @@ RL_DEVICE void each_own_row(const args::DotArgs& a, const Rows& which) {
         RL_UNROLL_BY(1)
         for (uint32_t from = wave_index() * Rows::kCount; from < kGroup; from += kDotWaves * Rows::kCount) {
             if (base + from >= a.rows) break;
-            Matrix w[kMatrixRows];
-            size_t rows[kMatrixRows];
-            which.find(base + from, w, rows);
             const float before = which.before(base + from);
             float sums[kMatrixRows] = {};
             if (kOneFormat || base < a.second)
-                lane_dots<F, kMatrixRows, 1>(w, rows, x, units, sums);
+                which.template add<F>(base + from, x, sums);
             else
-                lane_dots<Second, kMatrixRows, 1>(w, rows, x, units, sums);
+                which.template add<Second>(base + from, x, sums);
             which.put(base + from, values + from, sums, scale, before);
         }
         if (!a.hand.row) continue;
@@ -156,6 +163,11 @@ struct LinearRows {
     static constexpr uint32_t kCount = kDotWaves < kGroup && kWave > 1 ? 2 : 1, kMatrixRows = kCount;
     const args::DotArgs& a;
 
+    RL_DEVICE uint32_t units() const { return a.cols / 32; }
+    template <typename F>
+    RL_DEVICE void add(uint32_t first, const OwnRow& x, float (&sums)[kMatrixRows]) const {
+        found_dots<F>(*this, first, x, sums);
+    }
     RL_DEVICE void find(uint32_t first, Matrix (&w)[kCount], size_t (&rows)[kCount]) const {
         RL_UNROLL
         for (uint32_t r = 0; r < kCount; ++r) {
@@ -190,6 +202,11 @@ struct GatedRows {
     static constexpr uint32_t kCount = 1, kMatrixRows = 2;
     const args::DotArgs& a;
 
+    RL_DEVICE uint32_t units() const { return a.cols / 32; }
+    template <typename F>
+    RL_DEVICE void add(uint32_t first, const OwnRow& x, float (&sums)[kMatrixRows]) const {
+        found_dots<F>(*this, first, x, sums);
+    }
     RL_DEVICE void find(uint32_t row, Matrix (&w)[2], size_t (&rows)[2]) const {
         w[0] = a.parts[0].w;
         w[1] = a.parts[1].w;
@@ -306,10 +323,71 @@ RL_DEVICE void gated_dot(const args::DotArgs& a) {
 
 // The row of all experts' rows that `row` of this entry's expert is. An id that is no expert (the router saw
 // NaN) counts as expert 0, whose NaN scale carries the trouble on.
-RL_DEVICE size_t expert_row(const args::ExpertArgs& a, size_t entry, uint32_t row) {
-    const uint32_t id = uint32_t(a.ids[entry]);
-    return size_t(id < a.experts ? id : 0) * a.rows + row;
+RL_DEVICE size_t expert_row(const int32_t* ids, uint32_t experts, uint32_t rows, size_t entry, uint32_t row) {
+    const uint32_t id = uint32_t(ids[entry]);
+    return size_t(id < experts ? id : 0) * rows + row;
 }
+RL_DEVICE size_t expert_row(const args::ExpertArgs& a, size_t entry, uint32_t row) {
+    return expert_row(a.ids, a.experts, a.rows, entry, row);
+}
+RL_DEVICE size_t expert_row(const args::Chosen& c, uint32_t place, uint32_t row) {
+    return expert_row(c.ids, c.experts, c.rows, place, row);
+}
+
+// As GatedRows of one token's experts, whose rows are counted on.
+struct ExpertGatedRows : GatedRows {
+    RL_DEVICE void find(uint32_t row, Matrix (&w)[2], size_t (&rows)[2]) const {
+        const uint32_t each = a.chosen.rows, counted = lesser(row, a.rows - 1), place = counted / each;
+        w[0] = {a.parts[0].w.data, in_each_lane(a.parts[0].w.units)};
+        w[1] = {a.parts[1].w.data, w[0].units};
+        rows[0] = rows[1] = in_each_lane(expert_row(a.chosen, place, counted - place * each));
+    }
+    template <typename F>
+    RL_DEVICE void add(uint32_t first, const OwnRow& x, float (&sums)[kMatrixRows]) const {
+        found_dots<F>(*this, first, x, sums);
+    }
+};
+
+// y[r] += the sum over places of scale * (w[e][r] . x[place]) of one token: as one long row, so that all of
+// it is on its way together.
+struct ExpertSumRows {
+    static constexpr uint32_t kCount = 1, kMatrixRows = 1;
+    const args::DotArgs& a;
+
+    RL_DEVICE uint32_t units() const { return a.cols / 32 * a.chosen.used; }
+    RL_DEVICE float before(uint32_t row) const { return a.parts[0].y[row]; }
+    RL_DEVICE void put(uint32_t row, float* value, const float (&sums)[1], float, float added) const {
+        const float sum = wave_sum(sums[0]);
+        if (lane_index() == 0) a.parts[0].y[row] = *value = added + sum;
+    }
+    template <typename F>
+    RL_DEVICE void add(uint32_t row, const OwnRow& x, float (&sums)[1]) const {
+        constexpr uint32_t kAtOnce = kWave == 32 ? 6 : 3;
+        const uint32_t each = a.cols / 32, all = units();
+        RL_UNROLL_BY(1)
+        for (uint32_t first = lane_index(); first < all; first += kAtOnce * kWave) {
+            uint32_t words[kAtOnce][8];
+            UnitScales scales[kAtOnce];
+            float share[kAtOnce];
+            RL_UNROLL
+            for (uint32_t n = 0; n < kAtOnce; ++n) {
+                const uint32_t u = lesser(first + n * kWave, all - 1),
+                               place = uint32_t((uint64_t(2 * u) * a.chosen.per_unit) >> 32);
+                const size_t unit = expert_row(a.chosen, place, row) * each + (u - place * each);
+                share[n] = a.chosen.scales[place];
+                F::codes(a.parts[0].w, unit, words[n]);
+                scales[n] = F::scales(a.parts[0].w, unit);
+            }
+            RL_UNROLL
+            for (uint32_t n = 0; n < kAtOnce; ++n) {
+                const uint32_t u = lesser(first + n * kWave, all - 1);
+                const float product = unit_product<F>(words[n], scales[n], x.low_codes(0, u),
+                                                      x.high_codes(0, u), x.unit_meta(0, u));
+                sums[0] = first + n * kWave < all ? fused(share[n], product, sums[0]) : sums[0];
+            }
+        }
+    }
+};
 
 // As expert_vec and expert_gated_vec in experts.h, with the activations of the grid's y quantized by each
 // block: one row, or when weighted the rows of all places, which lie one behind the other.

@@ -5,6 +5,7 @@
 #include "kernels/embed.h"
 #include "kernels/experts.h"
 #include "kernels/linear.h"
+#include "kernels/route.h"
 #include "kernels/stream.h"
 #include "kernels/tile.h"
 
@@ -70,28 +71,34 @@
 #define RL_FLOAT_STREAM_KERNEL(name, rows, format)
 #endif
 
-#define RL_QUANTIZED_KERNELS(format)                                          \
-    namespace redline::hip {                                                  \
-    RL_COMMON_KERNELS(format)                                                 \
-    RL_DENSE_KERNEL(kDotThreads, 2, linear_dot_own_##format, args::DotArgs) { \
-        each_own_row<format>(args, LinearRows{args});                         \
-    }                                                                         \
-    RL_DENSE_KERNEL(kDotThreads, 2, gated_dot_own_##format, args::DotArgs) {  \
-        each_own_row<format>(args, GatedRows{args});                          \
-    }                                                                         \
-    RL_STREAM_KERNEL(linear_stream_##format, LinearRows, format, format)      \
-    RL_STREAM_KERNEL(gated_stream_##format, GatedRows, format, format)        \
-    RL_DOT_KERNELS(format, 2)                                                 \
-    RL_DOT_KERNELS(format, 4)                                                 \
-    RL_DOT_KERNELS(format, 8)                                                 \
-    RL_MATRIX_KERNELS(format)                                                 \
-    RL_EXPERT_MATRIX_KERNELS(format)                                          \
-    RL_KERNEL(kDotThreads, expert_dot_##format, args::ExpertArgs) {           \
-        expert_dot<format>(args);                                             \
-    }                                                                         \
-    RL_KERNEL(kDotThreads, expert_gated_dot_##format, args::ExpertArgs) {     \
-        expert_gated_dot<format>(args);                                       \
-    }                                                                         \
+#define RL_QUANTIZED_KERNELS(format)                                            \
+    namespace redline::hip {                                                    \
+    RL_COMMON_KERNELS(format)                                                   \
+    RL_DENSE_KERNEL(kDotThreads, 2, linear_dot_own_##format, args::DotArgs) {   \
+        each_own_row<format>(args, LinearRows{args});                           \
+    }                                                                           \
+    RL_DENSE_KERNEL(kDotThreads, 2, gated_dot_own_##format, args::DotArgs) {    \
+        each_own_row<format>(args, GatedRows{args});                            \
+    }                                                                           \
+    RL_DENSE_KERNEL(kDotThreads, 1, expert_own_##format, args::DotArgs) {       \
+        each_own_row<format>(args, ExpertSumRows{args});                        \
+    }                                                                           \
+    RL_DENSE_KERNEL(kDotThreads, 2, expert_gated_own_##format, args::DotArgs) { \
+        each_own_row<format>(args, ExpertGatedRows{{args}});                    \
+    }                                                                           \
+    RL_STREAM_KERNEL(linear_stream_##format, LinearRows, format, format)        \
+    RL_STREAM_KERNEL(gated_stream_##format, GatedRows, format, format)          \
+    RL_DOT_KERNELS(format, 2)                                                   \
+    RL_DOT_KERNELS(format, 4)                                                   \
+    RL_DOT_KERNELS(format, 8)                                                   \
+    RL_MATRIX_KERNELS(format)                                                   \
+    RL_EXPERT_MATRIX_KERNELS(format)                                            \
+    RL_KERNEL(kDotThreads, expert_dot_##format, args::ExpertArgs) {             \
+        expert_dot<format>(args);                                               \
+    }                                                                           \
+    RL_KERNEL(kDotThreads, expert_gated_dot_##format, args::ExpertArgs) {       \
+        expert_gated_dot<format>(args);                                         \
+    }                                                                           \
     }
 
 #define RL_FLOAT_KERNELS(format)                                          \
@@ -99,6 +106,9 @@
     RL_COMMON_KERNELS(format)                                             \
     RL_VECTOR_KERNEL(format, 2)                                           \
     RL_VECTOR_KERNEL(format, 4)                                           \
+    RL_EARLY_KERNEL(128, 4, route_row_##format, args::RouteRowArgs) {     \
+        route_row<format>(args);                                          \
+    }                                                                     \
     RL_KERNEL(256, linear_tile_##format, args::LinearArgs) {              \
         linear_tile<format>(args);                                        \
     }                                                                     \

@@ -28,4 +28,19 @@ RL_DEVICE float block_max(float value, float* parts) {
     return most;
 }
 
+// True in the block that is the last of `all` to come here: it sees what the others wrote. `counter` is zero
+// before and after.
+RL_DEVICE bool is_last_block(uint32_t* counter, uint32_t all, uint32_t& shared_flag) {
+    fence_device();
+    sync_block();
+    if (thread_index() == 0) {
+        shared_flag = count_up(counter) == all - 1;
+        if (shared_flag) *counter = 0;
+    }
+    sync_block();
+    const bool last = shared_flag != 0;
+    if (last) fence_device();
+    return last;
+}
+
 }  // namespace redline::hip

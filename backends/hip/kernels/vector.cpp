@@ -2,6 +2,7 @@
 #include "args.h"
 #include "kernels/dot.h"
 #include "kernels/matrix.h"
+#include "kernels/route.h"
 
 namespace redline::hip {
 
@@ -158,78 +159,10 @@ RL_KERNEL(128, gather_places, GatherArgs) {
     });
 }
 
-constexpr uint32_t kSoftmax = 0, kSigmoid = 1, kSoftmaxOfSelected = 2;
-
-struct RouteShared {
-    float chances[kMostExperts];
-    uint32_t taken[kMostExperts];
-    float chosen[kMostUsed];
-};
-
-RL_DEVICE void route_chances(const RouteArgs& a, const float* logits, RouteShared& shared) {
-    float top = -kInfinity;
-    for (uint32_t e = lane_index(); e < a.experts; e += kWave) top = larger(logits[e], top);
-    top = wave_max(top);
-    float sum = 0.0f;
-    for (uint32_t e = lane_index(); e < a.experts; e += kWave) {
-        float p = logits[e];
-        if (a.gating == kSoftmax) p = exp_of(p - top);
-        if (a.gating == kSigmoid) p = 1.0f / (1.0f + exp_of(-p));
-        sum += p;
-        shared.chances[e] = p;
-        shared.taken[e] = 0;
-    }
-    sum = wave_sum(sum);
-    if (a.gating == kSoftmax)
-        for (uint32_t e = lane_index(); e < a.experts; e += kWave) shared.chances[e] /= sum;
-    sync_wave();
-}
-
-// The best expert that is not taken; ties go to the lower id.
-RL_DEVICE uint32_t best_expert(const RouteArgs& a, const RouteShared& shared) {
-    float best = -kInfinity;
-    uint32_t id = a.experts;
-    for (uint32_t e = lane_index(); e < a.experts; e += kWave) {
-        const float score = shared.chances[e] + (a.bias ? a.bias[e] : 0.0f);
-        if (shared.taken[e] == 0 && (id == a.experts || score > best)) {
-            best = score;
-            id = e;
-        }
-    }
-    const float most = wave_max(id < a.experts ? best : -kInfinity);
-    const uint32_t winner = wave_min(id < a.experts && best == most ? id : a.experts);
-    return winner < a.experts ? winner : wave_min(id);  // NaN everywhere: any that is left
-}
-
-// The `used` best experts of each row by its logits, best first, and their weights. A block per row, of which
-// one wave chooses.
+// The `used` best experts of each row by its logits, best first, and their weights. A block per row.
 RL_KERNEL(128, route, RouteArgs) {
-    RL_SHARED RouteShared shared;
     const uint32_t row = block_index().x;
-    if (row >= args.step->rows || wave_index() > 0) return;
-    route_chances(args, args.logits + size_t(row) * args.experts, shared);
-    for (uint32_t place = 0; place < args.used; ++place) {
-        const uint32_t winner = best_expert(args, shared);
-        sync_wave();
-        if (lane_index() == 0) {
-            shared.taken[winner] = 1;
-            shared.chosen[place] = shared.chances[winner];
-            args.ids[size_t(row) * args.used + place] = int32_t(winner);
-        }
-        sync_wave();
-    }
-    if (lane_index() != 0) return;
-    float total = 0.0f;
-    const float first = shared.chosen[0];
-    if (args.gating == kSoftmaxOfSelected) {
-        for (uint32_t i = 0; i < args.used; ++i) total += exp_of(shared.chosen[i] - first);
-        for (uint32_t i = 0; i < args.used; ++i) shared.chosen[i] = exp_of(shared.chosen[i] - first) / total;
-    }
-    total = 0.0f;
-    for (uint32_t i = 0; i < args.used; ++i) total += shared.chosen[i];
-    const float divisor = args.normalise ? larger(total, 6.103515625e-5f) : 1.0f;
-    for (uint32_t i = 0; i < args.used; ++i)
-        args.scales[size_t(row) * args.used + i] = shared.chosen[i] / divisor * args.scale;
+    if (row < args.step->rows) choose_experts(args, row);
 }
 
 }  // namespace redline::hip

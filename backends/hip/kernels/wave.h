@@ -22,6 +22,7 @@
     extern "C" __attribute__((global, amdgpu_flat_work_group_size(threads, threads))) void name( \
         const Args args)
 #define RL_DENSE_KERNEL(threads, blocks, name, Args) RL_KERNEL(threads, name, Args)
+#define RL_EARLY_KERNEL(threads, blocks, name, Args) RL_KERNEL(threads, name, Args)
 #define RL_SHARED_POOL(name) extern __attribute__((shared)) Words4 name[]
 #define RL_UNROLL _Pragma("unroll")
 #define RL_PRAGMA(text) _Pragma(#text)
@@ -62,6 +63,7 @@
     }                                                        \
     static void name##_body([[maybe_unused]] const Args& args)
 #define RL_DENSE_KERNEL(threads, blocks, name, Args) RL_KERNEL(threads, name, Args)
+#define RL_EARLY_KERNEL(threads, blocks, name, Args) RL_KERNEL(threads, name, Args)
 #define RL_SHARED_POOL(name) static thread_local Words4 name[kSharedPool]
 #define RL_UNROLL
 #define RL_UNROLL_BY(n)
@@ -478,6 +480,9 @@ RL_DEVICE const Args& args_in_lanes(const Args& args) {
     return args;
 }
 RL_DEVICE void keep_order() {}
+#endif
+#if !defined(__CUDACC__)
+RL_DEVICE void wait_for_inputs() {}
 #endif
 RL_DEVICE uint32_t lane_index() {
     return thread_index() % kWave;

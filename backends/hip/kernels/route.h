@@ -1,0 +1,133 @@
+// The router: which experts a row goes to, and what each of them counts.
+#pragma once
+
+#include "kernels/row.h"
+#include "kernels/unit.h"
+
+namespace redline::hip {
+
+constexpr uint32_t kSoftmax = 0, kSigmoid = 1, kSoftmaxOfSelected = 2;
+
+struct RouteShared {
+    float chances[args::kMostExperts];
+    alignas(16) float scores[args::kMostExperts];  // what the choice goes by; never NaN
+    float chosen[args::kMostUsed];
+    float parts[kWaves];
+};
+
+// Each thread sees to experts thread_index(), thread_index() + kThreads, ...
+RL_DEVICE void route_chances(const args::RouteArgs& a, const float* logits, RouteShared& shared) {
+    float top = -kInfinity, sum = 0.0f;
+    if (a.gating == kSoftmax) {
+        for (uint32_t e = thread_index(); e < a.experts; e += kThreads) top = larger(logits[e], top);
+        top = block_max(top, shared.parts);
+    }
+    for (uint32_t e = thread_index(); e < a.experts; e += kThreads) {
+        float p = logits[e];
+        if (a.gating == kSoftmax) p = exp_of(p - top);
+        if (a.gating == kSigmoid) p = 1.0f / (1.0f + exp_of(-p));
+        sum += p;
+        shared.chances[e] = p;
+    }
+    if (a.gating == kSoftmax) sum = block_sum(sum, shared.parts);
+    for (uint32_t e = thread_index(); e < a.experts; e += kThreads) {
+        if (a.gating == kSoftmax) shared.chances[e] /= sum;
+        const float score = shared.chances[e] + (a.bias ? a.bias[e] : 0.0f);
+        shared.scores[e] = score == score ? score : -kInfinity;
+    }
+    sync_block();
+}
+
+// How many experts are better; of equal ones the lower id is.
+RL_DEVICE uint32_t rank_of(const args::RouteArgs& a, const RouteShared& shared, uint32_t expert) {
+    const float own = shared.scores[expert];
+    uint32_t rank = 0;
+    RL_UNROLL_BY(4)
+    for (uint32_t e = 0; e < a.experts; ++e) {
+        const float other = shared.scores[e];
+        rank += other > own || (other == own && e < expert) ? 1u : 0u;
+    }
+    return rank;
+}
+
+// The `used` best experts of a row by its logits, best first, and their weights. The whole block chooses.
+RL_DEVICE void choose_experts(const args::RouteArgs& a, size_t row) {
+    RL_SHARED RouteShared shared;
+    route_chances(a, a.logits + row * a.experts, shared);
+    for (uint32_t e = thread_index(); e < a.experts; e += kThreads) {
+        const uint32_t rank = rank_of(a, shared, e);
+        if (rank >= a.used) continue;
+        shared.chosen[rank] = shared.chances[e];
+        a.ids[row * a.used + rank] = int32_t(e);
+    }
+    sync_block();
+    const bool of_selected = a.gating == kSoftmaxOfSelected;
+    const float first = shared.chosen[0];
+    const auto weight = [&](uint32_t place) {
+        return of_selected ? exp_of(shared.chosen[place] - first) : shared.chosen[place];
+    };
+    float total = 0.0f;
+    for (uint32_t i = 0; i < a.used; ++i) total += weight(i);
+    // Those of the selected add up to one already.
+    const float divisor = of_selected ? total : a.normalise ? larger(total, 6.103515625e-5f) : 1.0f;
+    for (uint32_t i = thread_index(); i < a.used; i += kThreads)
+        a.scales[row * a.used + i] = weight(i) / divisor * a.scale;
+}
+
+// The first loads of one row of a router's weight by a lane, ahead of their use.
+template <typename F>
+struct RouterRow {
+    static constexpr uint32_t kAtOnce = 8;
+    const args::RouteRowArgs& a;
+    uint32_t fours = a.cols / 4;
+    Float4 w[kAtOnce] = {};
+
+    RL_DEVICE void fetch(uint32_t expert, uint32_t first) {
+        RL_UNROLL
+        for (uint32_t n = 0; n < kAtOnce; ++n)
+            w[n] = F::elements(a.w, size_t(expert) * fours + lesser(first + n * kWave, fours - 1));
+    }
+    // What was fetched, times the row of activations.
+    RL_DEVICE float product(uint32_t first, float scale, float sum) const {
+        RL_UNROLL
+        for (uint32_t n = 0; n < kAtOnce; ++n) {
+            const uint32_t i = lesser(first + n * kWave, fours - 1);
+            auto x = load<Float4>(a.x, i);
+            if (a.gain) {
+                const auto by = load<Float4>(a.gain, i);
+                RL_UNROLL
+                for (uint32_t e = 0; e < 4; ++e) x.d[e] = x.d[e] * scale * by.d[e];
+            }
+            float more = sum;
+            RL_UNROLL
+            for (uint32_t e = 0; e < 4; ++e) more = fused(w[n].d[e], x.d[e], more);
+            sum = first + n * kWave < fours ? more : sum;
+        }
+        return sum;
+    }
+};
+
+// One row: its logits as linear_vec makes them, a wave per expert, and the choice by them, made by the block
+// that is the last to come to it. Where there is a gain, each block norms the row by itself.
+template <typename F>
+RL_DEVICE void route_row(const args::RouteRowArgs& a) {
+    RL_SHARED float parts[kWaves];
+    RL_SHARED uint32_t flag;
+    const uint32_t own = block_index().x * kWaves + wave_index();
+    RouterRow<F> row = {a};
+    row.fetch(lesser(own, a.choice.experts - 1), lane_index());
+    wait_for_inputs();
+    const float scale = a.gain ? norm_scale<kThreads>(a.x, a.cols / 32, a.eps, parts) : 1.0f;
+    for (uint32_t expert = own; expert < a.choice.experts; expert += grid_blocks() * kWaves) {
+        float sum = 0.0f;
+        for (uint32_t first = lane_index(); first < row.fours; first += row.kAtOnce * kWave) {
+            if (expert != own || first != lane_index()) row.fetch(expert, first);
+            sum = row.product(first, scale, sum);
+        }
+        sum = wave_sum(sum);
+        if (lane_index() == 0) a.logits[expert] = sum;
+    }
+    if (is_last_block(a.counter, grid_blocks(), flag)) choose_experts(a.choice, 0);
+}
+
+}  // namespace redline::hip
