@@ -1,6 +1,8 @@
 // Mixture of experts: Route picks experts per row; ExpertLinear and ExpertGated run the picked ones.
 #include "steps.h"
 
+#include <array>
+
 namespace redline::hip {
 
 namespace {
@@ -313,15 +315,23 @@ public:
         args.act = uint32_t(op_.act);
         if (grouped_.takes(view.rows)) return grouped_.launch(launcher, view, args, args.y);
         const std::string module = view.weights[op_.gate].layout->name;
-        if (view.rows == 1 && activations_)
-            return launch_chosen(launcher, module, "expert_gated_own_",
-                                 chosen_args(view, args, args.rows * op_.used), activations_);
+        if (view.rows == 1 && activations_) return launch_row(launcher, view, module, args);
         return launch_experts(launcher, view, module,
                               (activations_ ? "expert_gated_dot_" : "expert_gated_") + module, args, op_.used,
                               4.0 * op_.used * double(args.rows) * double(args.cols), activations_);
     }
 
 private:
+    Status launch_row(Launcher& launcher, const View& view, const std::string& module,
+                      const args::ExpertArgs& op) const {
+        const args::DotArgs args = chosen_args(view, op, op.rows * op_.used);
+        const std::array<Weight, 2> weights = {op_.gate, op_.up};
+        if (const auto shape =
+                stream_launch(view, weights, 2, args, activations_, launcher.device().report()))
+            return launcher.launch(module, "expert_gated_stream_" + module, *shape, args);
+        return launch_chosen(launcher, module, "expert_gated_own_", args, activations_);
+    }
+
     ExpertGated op_;
     Grouped grouped_;
     uint64_t activations_ = 0;  // that a block quantizes; 0: none

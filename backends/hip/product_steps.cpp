@@ -164,33 +164,10 @@ args::DotArgs dot_args(const View& view, std::span<const Part> parts, const Acti
     return args;
 }
 
-// Bytes of a format's planes per eight units.
-args::Planes planes_of(const View& view, Weight w) {
-    args::Planes planes = {};
-    const uint32_t blocks = 256 / view.plan.weight(w).tensor.format->block;
-    for (uint32_t p = 0; p < 4; ++p) planes.bytes[p] = view.weights[w].layout->bytes[p] * blocks;
-    return planes;
-}
-
-// One row by kernels that copy weights ahead, if the device does and all rows begin at whole copies.
-std::optional<Launch> stream_launch(const View& view, std::span<const Part> parts, const DotKernel& kernel,
-                                    const args::DotArgs& args, Path path, const DeviceReport& report) {
-    if (!report.copies_ahead()) return {};
-    uint32_t most = 0;
-    for (const Part& part : parts) {
-        const args::Planes planes = planes_of(view, part.w);
-        for (const uint32_t bytes : planes.bytes)
-            if (args.cols % 256 != 0 || args.cols / 256 * bytes % 16 != 0) return {};
-        most = std::max(most, planes.all());
-    }
-    const args::StreamShape ring = args::stream_shape(most, kernel.matrices);
-    Launch shape;
-    shape.threads = report.dot_threads();
-    shape.shared = (path == Path::dot_own ? own_bytes(args.cols) : 0) +
-                   shape.threads / report.wave() * ring.stages * ring.stage_bytes;
-    shape.x =
-        std::min(blocks_for(args.rows, kGroup), report.multiprocessors * kDotThreadsPerUnit / shape.threads);
-    return shape;
+std::vector<Weight> weights_of(std::span<const Part> parts) {
+    std::vector<Weight> weights;
+    for (const Part& part : parts) weights.push_back(part.w);
+    return weights;
 }
 
 // `other`: "_q6_k" where some matrices are of that format. All rows of a step of few in one launch.
@@ -198,7 +175,9 @@ Status launch_dots(Launcher& launcher, const View& view, const DotKernel& kernel
                    const args::DotArgs& args, uint32_t rows, Path path, const std::string& other = "") {
     const std::string module = module_of(view, parts.front().w);
     if (path == Path::dot_own || path == Path::floats_own)
-        if (const auto shape = stream_launch(view, parts, kernel, args, path, launcher.device().report()))
+        if (const auto shape =
+                stream_launch(view, weights_of(parts), kernel.matrices, args,
+                              path == Path::dot_own ? args.cols : 0, launcher.device().report()))
             return launcher.launch(module, fmt::format("{}_{}{}", kernel.streamed, module, other), *shape,
                                    args);
     const Device& device = launcher.device();
@@ -358,7 +337,34 @@ bool has_layout(const Plan& plan, Weight w) {
     return weight_layout(*plan.weight(w).tensor.format) != nullptr;
 }
 
+// Bytes of a format's planes per eight units.
+args::Planes planes_of(const View& view, Weight w) {
+    args::Planes planes = {};
+    const uint32_t blocks = 256 / view.plan.weight(w).tensor.format->block;
+    for (uint32_t p = 0; p < 4; ++p) planes.bytes[p] = view.weights[w].layout->bytes[p] * blocks;
+    return planes;
+}
+
 }  // namespace
+
+std::optional<Launch> stream_launch(const View& view, std::span<const Weight> weights, uint32_t matrices,
+                                    const args::DotArgs& args, uint64_t own, const DeviceReport& report) {
+    if (!report.copies_ahead()) return {};
+    uint32_t most = 0;
+    for (const Weight w : weights) {
+        const args::Planes planes = planes_of(view, w);
+        for (const uint32_t bytes : planes.bytes)
+            if (args.cols % 256 != 0 || args.cols / 256 * bytes % 16 != 0) return {};
+        most = std::max(most, planes.all());
+    }
+    const args::StreamShape ring = args::stream_shape(most, matrices);
+    Launch shape;
+    shape.threads = report.dot_threads();
+    shape.shared = own_bytes(own) + shape.threads / report.wave() * ring.stages * ring.stage_bytes;
+    shape.x =
+        std::min(blocks_for(args.rows, kGroup), report.multiprocessors * kDotThreadsPerUnit / shape.threads);
+    return shape;
+}
 
 Status launch_floats(Launcher& launcher, const View& view, Weight w, const float* x, float* y,
                      uint32_t rows) {

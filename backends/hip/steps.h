@@ -85,6 +85,11 @@ private:
     float* row_scales_ = nullptr;
 };
 
+// One row by kernels that copy weights ahead, if the device does and all rows begin at whole copies.
+// `matrices`: that a result is of; `own`: activations in int8 that a block has.
+std::optional<Launch> stream_launch(const View& view, std::span<const Weight> weights, uint32_t matrices,
+                                    const args::DotArgs& args, uint64_t own, const DeviceReport& report);
+
 // A product of rows with a weight in f32, whatever their number: y = w * x.
 Status launch_floats(Launcher& launcher, const View& view, Weight w, const float* x, float* y, uint32_t rows);
 

@@ -161,6 +161,7 @@ RL_DEVICE void each_own_row(const args::DotArgs& a, const Rows& which) {
 // y[r] (+)= w[r] . x + bias[r] of one token, for up to three matrices, whose rows are counted on.
 struct LinearRows {
     static constexpr uint32_t kCount = kDotWaves < kGroup && kWave > 1 ? 2 : 1, kMatrixRows = kCount;
+    static constexpr bool kByInputs = false;  // which rows these are is among the inputs
     const args::DotArgs& a;
 
     RL_DEVICE uint32_t units() const { return a.cols / 32; }
@@ -200,6 +201,7 @@ struct LinearRows {
 // y[r] = act(w[r] . x) * (up[r] . x) of one token; the second matrix is `up`.
 struct GatedRows {
     static constexpr uint32_t kCount = 1, kMatrixRows = 2;
+    static constexpr bool kByInputs = false;
     const args::DotArgs& a;
 
     RL_DEVICE uint32_t units() const { return a.cols / 32; }
@@ -336,6 +338,8 @@ RL_DEVICE size_t expert_row(const args::Chosen& c, uint32_t place, uint32_t row)
 
 // As GatedRows of one token's experts, whose rows are counted on.
 struct ExpertGatedRows : GatedRows {
+    static constexpr bool kByInputs = true;
+
     RL_DEVICE void find(uint32_t row, Matrix (&w)[2], size_t (&rows)[2]) const {
         const uint32_t each = a.chosen.rows, counted = lesser(row, a.rows - 1), place = counted / each;
         w[0] = {a.parts[0].w.data, in_each_lane(a.parts[0].w.units)};

@@ -71,34 +71,35 @@
 #define RL_FLOAT_STREAM_KERNEL(name, rows, format)
 #endif
 
-#define RL_QUANTIZED_KERNELS(format)                                            \
-    namespace redline::hip {                                                    \
-    RL_COMMON_KERNELS(format)                                                   \
-    RL_DENSE_KERNEL(kDotThreads, 2, linear_dot_own_##format, args::DotArgs) {   \
-        each_own_row<format>(args, LinearRows{args});                           \
-    }                                                                           \
-    RL_DENSE_KERNEL(kDotThreads, 2, gated_dot_own_##format, args::DotArgs) {    \
-        each_own_row<format>(args, GatedRows{args});                            \
-    }                                                                           \
-    RL_DENSE_KERNEL(kDotThreads, 1, expert_own_##format, args::DotArgs) {       \
-        each_own_row<format>(args, ExpertSumRows{args});                        \
-    }                                                                           \
-    RL_DENSE_KERNEL(kDotThreads, 2, expert_gated_own_##format, args::DotArgs) { \
-        each_own_row<format>(args, ExpertGatedRows{{args}});                    \
-    }                                                                           \
-    RL_STREAM_KERNEL(linear_stream_##format, LinearRows, format, format)        \
-    RL_STREAM_KERNEL(gated_stream_##format, GatedRows, format, format)          \
-    RL_DOT_KERNELS(format, 2)                                                   \
-    RL_DOT_KERNELS(format, 4)                                                   \
-    RL_DOT_KERNELS(format, 8)                                                   \
-    RL_MATRIX_KERNELS(format)                                                   \
-    RL_EXPERT_MATRIX_KERNELS(format)                                            \
-    RL_KERNEL(kDotThreads, expert_dot_##format, args::ExpertArgs) {             \
-        expert_dot<format>(args);                                               \
-    }                                                                           \
-    RL_KERNEL(kDotThreads, expert_gated_dot_##format, args::ExpertArgs) {       \
-        expert_gated_dot<format>(args);                                         \
-    }                                                                           \
+#define RL_QUANTIZED_KERNELS(format)                                                \
+    namespace redline::hip {                                                        \
+    RL_COMMON_KERNELS(format)                                                       \
+    RL_DENSE_KERNEL(kDotThreads, 2, linear_dot_own_##format, args::DotArgs) {       \
+        each_own_row<format>(args, LinearRows{args});                               \
+    }                                                                               \
+    RL_DENSE_KERNEL(kDotThreads, 2, gated_dot_own_##format, args::DotArgs) {        \
+        each_own_row<format>(args, GatedRows{args});                                \
+    }                                                                               \
+    RL_DENSE_KERNEL(kDotThreads, 1, expert_own_##format, args::DotArgs) {           \
+        each_own_row<format>(args, ExpertSumRows{args});                            \
+    }                                                                               \
+    RL_DENSE_KERNEL(kDotThreads, 2, expert_gated_own_##format, args::DotArgs) {     \
+        each_own_row<format>(args, ExpertGatedRows{{args}});                        \
+    }                                                                               \
+    RL_STREAM_KERNEL(linear_stream_##format, LinearRows, format, format)            \
+    RL_STREAM_KERNEL(gated_stream_##format, GatedRows, format, format)              \
+    RL_STREAM_KERNEL(expert_gated_stream_##format, ExpertGatedRows, format, format) \
+    RL_DOT_KERNELS(format, 2)                                                       \
+    RL_DOT_KERNELS(format, 4)                                                       \
+    RL_DOT_KERNELS(format, 8)                                                       \
+    RL_MATRIX_KERNELS(format)                                                       \
+    RL_EXPERT_MATRIX_KERNELS(format)                                                \
+    RL_KERNEL(kDotThreads, expert_dot_##format, args::ExpertArgs) {                 \
+        expert_dot<format>(args);                                                   \
+    }                                                                               \
+    RL_KERNEL(kDotThreads, expert_gated_dot_##format, args::ExpertArgs) {           \
+        expert_gated_dot<format>(args);                                             \
+    }                                                                               \
     }
 
 #define RL_FLOAT_KERNELS(format)                                          \

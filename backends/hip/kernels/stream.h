@@ -163,10 +163,11 @@ RL_DEVICE void each_streamed_row(const args::DotArgs& a, const Rows& which) {
     RL_SHARED float parts[kDotWaves];
     RL_SHARED Float4 results[2][kGroup / 4];
     const uint32_t units = a.cols / 32, wave = wave_index();
+    if constexpr (Rows::kByInputs) wait_for_inputs();
     Ring ring(
         a, which,
         reinterpret_cast<uint8_t*>(pool + 3 * units) + wave * Ring::kShape.stages * Ring::kShape.stage_bytes);
-    wait_for_inputs();
+    if constexpr (!Rows::kByInputs) wait_for_inputs();
     float scale = 1.0f;
     const OwnRow x =
         a.prepared ? take_row<kDotThreads>(a.prepared, a.gain != nullptr, a.eps, units, pool, parts, scale)
