@@ -90,7 +90,7 @@ Options declare(BenchOptions& bench) {
                  });
     add_list(options, "-d --n-depth", "tokens in the cache before the test", 0, bench.depths);
     add_list(options, "-t --threads", "threads; 0: one per physical core", 0, bench.threads);
-    add_list(options, "-b --batch-size", "tokens read at a time", 1, bench.batches);
+    add_list(options, "-b --batch-size", kBatchHelp, 1, bench.batches);
     add_cache_options(options, [&bench](const std::string& text) -> Status {
         bench.caches.clear();
         for (const std::string& name : split_list(text))
@@ -251,7 +251,7 @@ private:
                     for (const Test& test : list_tests(options_)) {
                         BenchRecord record = describe(loaded, model);
                         record.bandwidth = bandwidth;
-                        record.batch = batch;
+                        record.batch = batch > 0 ? batch : batch_of(model, loaded.backend->device());
                         record.cache = cache;
                         record.depth = depth;
                         record.prompt = test.prompt;

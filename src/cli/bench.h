@@ -16,7 +16,7 @@ struct BenchOptions {
     std::vector<std::pair<int64_t, int64_t>> pairs;  // prompt, then generation, in one test
     std::vector<int64_t> depths = {0};
     std::vector<int64_t> threads = {0};
-    std::vector<int64_t> batches = {512};
+    std::vector<int64_t> batches = {0};  // 0: see batch_of()
     std::vector<CacheType> caches = {CacheType::f16};
     int32_t repetitions = 5;
     bool warmup = true;

@@ -145,8 +145,8 @@ Result<int> evaluate(const EvalOptions& eval) {
         context = std::min<uint64_t>(context, tokens.size());
         tokens.resize(size_t(context));
     }
-    Session session =
-        RL_TRY(open_session(loaded, eval.model, context, choose_outputs(model, eval.model.batch)));
+    const uint32_t batch = batch_of(eval.model, loaded.backend->device());
+    Session session = RL_TRY(open_session(loaded, eval.model, context, choose_outputs(model, batch)));
     say_plan(loaded, session);
     return eval.logits.empty() ? score(eval, loaded, session, tokens) : write_logits(eval, session, tokens);
 }

@@ -141,7 +141,8 @@ Json tokenizer_json(const Tokenizer& t) {
 
 Result<Json> memory_json(const Model& model, const ModelOptions& options, uint64_t context) {
     const CacheShape shape = model.cache_shape(context, options.cache);
-    const Plan plan = RL_TRY(model.plan(uint32_t(std::min<uint64_t>(options.batch, context)), 1, shape));
+    const uint64_t batch = options.batch > 0 ? options.batch : kUsualBatch;
+    const Plan plan = RL_TRY(model.plan(uint32_t(std::min<uint64_t>(batch, context)), 1, shape));
     const MemoryNeed need{model.weight_bytes(), shape.bytes(), plan.arena_bytes};
     const uint64_t budget = host_memory().budget();
     const uint64_t fixed = need.weights + need.scratch;

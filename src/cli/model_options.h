@@ -13,8 +13,8 @@ struct ModelOptions {
     std::string model;
     int64_t context = -1;  // -1: the default, at most the model's own; 0: the model's own
     uint64_t default_context = 4096;
-    uint32_t threads = 0;  // 0: one per physical core
-    uint32_t batch = 512;
+    uint32_t threads = 0;      // 0: one per physical core
+    uint32_t batch = 0;        // 0: see batch_of()
     std::string device;        // empty: the preferred one
     std::string level;         // of the CPU's kernels; empty: the machine's
     std::string vulkan_level;  // of Vulkan's; empty: what the device is good at
@@ -34,6 +34,11 @@ void add_voice_options(Options& options);
 // -ctk, -ctv: one type for both, since the cache stores key and value side by side.
 void add_cache_options(Options& options, std::function<Status(const std::string&)> take);
 Result<CacheType> parse_cache_type(const std::string& name);
+
+// Tokens read at a time, if not told: 512, and on cards with at least 16 GB of their own 1024.
+constexpr uint32_t kUsualBatch = 512;
+constexpr const char* kBatchHelp = "tokens read at a time (default: 512; on cards of 16 GB or more 1024)";
+uint32_t batch_of(const ModelOptions& options, const DeviceInfo& device);
 
 // Says how to name a model when none was.
 Status check_model_given(const std::string& path);
