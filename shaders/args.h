@@ -48,16 +48,18 @@ struct StoreArgs {
     uint capacity;
 };
 
+// How heads are turned, for constants: see turn_head.glsl.
+#define RL_TURN_HEADS 1   // they are
+#define RL_TURN_HALVES 2  // pairs lie half the turned elements apart
+#define RL_TURN_Q_NORM 4
+#define RL_TURN_K_NORM 8
+
 struct RopeStoreArgs {
     uint heads;
     uint kv_heads;
-    uint head_dim;
     uint capacity;
-    uint pairs;
-    uint half_split;
-    uint table;
-    uint q_norm;
-    uint k_norm;
+    uint pairs;  // of a head that are turned
+    uint table;  // where this rope's rows begin, in floats
     float q_eps;
     float k_eps;
 };
@@ -75,6 +77,10 @@ struct AttentionArgs {
     uint first_stat;  // attention.comp: element of the partial results behind their sums
     uint hand_units;  // as in LinearArgs
     uint hand_normed;
+    uint pairs;  // as in RopeStoreArgs, where heads are turned here
+    uint table;
+    float q_eps;
+    float k_eps;
 };
 
 struct LinearArgs {

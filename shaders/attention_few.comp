@@ -1,13 +1,16 @@
 // for each cache
 // As attention.comp, for few rows and heads of a multiple of 16: bound by how long the cache takes to come. Four
 // invocations share a key, so that loads are side by side, and a tile's keys and values are all on their way before one is
-// used. The result of one row can be left in int8, too.
+// used. The result of one row can be left in int8, too; and for one row TURN is rope_store's work: each work-group turns its
+// queries, and those that see the row's own key turn that and do not read it from the cache, where nobody waits for it.
 #include "types.glsl"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint THREADS = 256;
 layout(constant_id = 1) const uint HEAD_DIM = 128;
 layout(constant_id = 2) const uint QUERIES = 4;
 layout(constant_id = 3) const bool HAND = false;
+layout(constant_id = 4) const uint TURN = 0;  // of RL_TURN_*; 0: heads are turned already
+layout(constant_id = 5) const uint SUBGROUP = 32;
 const uint FOURS = HEAD_DIM / 4;
 const uint KEYS = THREADS / 4;                              // of a tile
 const uint PIECES = FOURS / 4;                              // fours of a key that an invocation has
@@ -16,13 +19,16 @@ const uint VALUES = (KEYS + TURNS - 1) / TURNS;             // of an invocation 
 const uint CHANCES = KEYS < 64 ? 128 : 2 * KEYS;            // room of a query
 const uint SUMMED = QUERIES < 2 ? QUERIES : 2;              // queries whose sums come together at a time
 const uint MERGE_LOADS = 8;                                 // of partial results
+const uint HELD = TURN != 0 ? QUERIES + 2 : QUERIES;        // heads in shared memory: the queries, own key, own value
 layout(push_constant) uniform Push { AttentionArgs args; };
+layout(set = 0, binding = 0, std430) readonly buffer Q { float q[]; };
 layout(set = 0, binding = 0, std430) readonly buffer Q4 { vec4 q4[]; };
 layout(set = 0, binding = 1, std430) writeonly buffer Y4 { vec4 y4[]; };
 #define STEP_BINDING 2
 #define KEYS_BINDING 3
 #define VALUES_BINDING 4
 #include "step.glsl"
+layout(set = 0, binding = 2, std430) readonly buffer Table { float table[]; };
 layout(set = 0, binding = 5, std430) readonly buffer Sinks { float sinks[]; };
 layout(set = 0, binding = 6, std430) coherent buffer Partials { float partials[]; };
 layout(set = 0, binding = 6, std430) coherent buffer Partials4 { vec4 partials4[]; };
@@ -30,14 +36,23 @@ layout(set = 0, binding = 6, std430) coherent buffer Partials4 { vec4 partials4[
 layout(set = 0, binding = 7, std430) coherent buffer Counters { uint counters[]; };
 #define HAND_BINDING 8
 layout(set = 0, binding = 9, std430) readonly buffer HandGain { vec4 hand_gain4[]; };
-#include "cache.glsl"
+layout(set = 0, binding = 10, std430) readonly buffer K { float k[]; };
+layout(set = 0, binding = 11, std430) readonly buffer V4 { vec4 v4[]; };
+layout(set = 0, binding = 12, std430) readonly buffer QGain { float q_gain[]; };
+layout(set = 0, binding = 13, std430) readonly buffer KGain { float k_gain[]; };
 
-shared vec4 queries[QUERIES * FOURS];    // in the end the results
+shared vec4 queries[HELD * FOURS];       // in the end the results
 shared vec4 quarters[QUERIES * KEYS];    // of scores, by the invocations that share a key
 shared float chances[QUERIES * CHANCES]; // of a tile: by key, then query
 shared vec4 summed[SUMMED * THREADS];
 shared float tops[QUERIES], totals[QUERIES], corrections[QUERIES];
 
+#define CACHE_KEEPS
+#include "cache.glsl"
+float turn_sum(float value) { return subgroupAdd(value); }
+void put_turned(bool is_key, uint at, float value) { queries[at / 4u][at % 4u] = value; }
+const uint TURN_LANES = SUBGROUP;
+#include "turn_head.glsl"
 #include "attention_parts.glsl"
 uint place_of(uint i, uint four) {
     return (query_row(own_query(i)) * args.heads + query_head(own_query(i))) * FOURS + four;
@@ -58,13 +73,72 @@ void leave_queries() {
         if (query_row(own_query(i / FOURS)) < step_rows) leave_four(i, place_of(i / FOURS, i % FOURS));
 }
 
+// A subgroup each, the queries are turned; where `has_own`, the row's own key, too, and its value comes.
+void turn_heads(bool has_own) {
+    for (uint i = gl_SubgroupID; i < (has_own ? QUERIES + 2u : QUERIES); i += gl_NumSubgroups) {
+        const bool none = i < QUERIES && query_row(own_query(i)) >= step_rows;
+        if (none || i > QUERIES)
+            for (uint four = gl_SubgroupInvocationID; four < FOURS; four += SUBGROUP)
+                queries[i * FOURS + four] = none ? vec4(0.0) : v4[gl_WorkGroupID.z * FOURS + four];
+        else
+            turn_head(i == QUERIES, i == QUERIES ? gl_WorkGroupID.z * HEAD_DIM : place_of(i, 0u) * 4u, i * HEAD_DIM, 0u,
+                      gl_SubgroupInvocationID);
+    }
+}
+
+// The row's own key and value become what the cache holds of them. One work-group of a kv head puts them there.
+void keep_own() {
+    const uint four = gl_LocalInvocationID.x % FOURS, place = QUERIES * FOURS + gl_LocalInvocationID.x;
+    const uint token = gl_WorkGroupID.z * args.capacity + step_position;
+    const bool stores = gl_WorkGroupID.y == 0u;
+    vec4 kept;
+    barrier();
+    if (gl_LocalInvocationID.x < 2u * FOURS) {
+        float most = 0.0;
+        if (kScaled) [[unroll]] for (uint i = 0; i < 8; ++i) {
+            const vec4 near = abs(queries[place - four % 8u + i]);
+            most = max(most, max(max(near.x, near.y), max(near.z, near.w)));
+        }
+        if (gl_LocalInvocationID.x < FOURS)
+            kept = keep_key4(stores, token, HEAD_DIM, four, queries[place], most);
+        else
+            kept = keep_value4(stores, token, HEAD_DIM, four, queries[place], most);
+    }
+    barrier();
+    if (gl_LocalInvocationID.x < 2u * FOURS) queries[place] = kept;
+}
+
+float score_of(float product) {
+    const float score = product * args.scale;
+    return args.softcap > 0.0 ? args.softcap * tanh(score / args.softcap) : score;
+}
+
+// The row's own key is the first that its queries see, before all tiles.
+void attend_own(inout vec4 sums[QUERIES]) {
+    keep_own();
+    barrier();
+    for (uint i = gl_SubgroupID; i < QUERIES; i += gl_NumSubgroups) {
+        float sum = 0.0;
+        for (uint four = gl_SubgroupInvocationID; four < FOURS; four += SUBGROUP)
+            sum += dot(queries[i * FOURS + four], queries[QUERIES * FOURS + four]);
+        const float score = score_of(subgroupAdd(sum));
+        if (subgroupElect()) {
+            tops[i] = score;
+            totals[i] = score == kNone ? 0.0 : 1.0;
+        }
+    }
+    barrier();
+    if (gl_LocalInvocationID.x >= FOURS) return;
+    const vec4 value = queries[(QUERIES + 1u) * FOURS + gl_LocalInvocationID.x];
+    [[unroll]] for (uint i = 0; i < QUERIES; ++i) sums[i] = tops[i] == kNone ? vec4(0.0) : value;
+}
+
 // Turns the tile's scores into weights under the running maximum.
 void weigh_tile(uint base, uint end) {
     for (uint i = gl_SubgroupID; i < QUERIES; i += gl_NumSubgroups) {
         float top = kNone;
         for (uint t = gl_SubgroupInvocationID; t < KEYS; t += gl_SubgroupSize) {
-            float score = dot(quarters[i * KEYS + t], vec4(1.0)) * args.scale;
-            if (args.softcap > 0.0) score = args.softcap * tanh(score / args.softcap);
+            float score = score_of(dot(quarters[i * KEYS + t], vec4(1.0)));
             score = base + t < end && sees(own_query(i), base + t) ? score : kNone;
             chances[t * QUERIES + i] = score;
             top = max(top, score);
@@ -158,7 +232,9 @@ void main() {
     const uint share = ((count + wanted - 1u) / wanted + 31u) / 32u * 32u, used = (count + share - 1u) / share;
     if (gl_WorkGroupID.x >= used) return;
     const uint from = begin + gl_WorkGroupID.x * share, to = min(from + share, end);
-    for (uint i = tid; i < QUERIES * FOURS; i += THREADS)
+    const bool has_own = TURN != 0u && to == end;
+    if (TURN != 0u) turn_heads(has_own);
+    for (uint i = tid; TURN == 0u && i < QUERIES * FOURS; i += THREADS)
         queries[i] = query_row(own_query(i / FOURS)) < step_rows ? q4[place_of(i / FOURS, i % FOURS)] : vec4(0.0);
     for (uint i = tid; i < QUERIES; i += THREADS) {
         tops[i] = kNone;
@@ -166,7 +242,9 @@ void main() {
     }
     vec4 sums[QUERIES];
     [[unroll]] for (uint i = 0; i < QUERIES; ++i) sums[i] = vec4(0.0);
-    for (uint base = from; base < to; base += KEYS) attend_tile(base, to, sums);
+    if (has_own) attend_own(sums);
+    const uint cached = has_own ? to - 1u : to;
+    for (uint base = from; base < cached; base += KEYS) attend_tile(base, cached, sums);
     put_sums(used, sums);
     if (used > 1u) {
         if (!last_of(used)) return;

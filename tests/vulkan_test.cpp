@@ -52,6 +52,22 @@ struct SlowQueue {
     static void forget() { most_buffers = submissions = 0; }
 };
 
+// Counts dispatches as they are recorded.
+struct Dispatches {
+    static inline PFN_vkCmdDispatch real = nullptr;
+    static inline int count = 0;
+
+    static void VKAPI_CALL dispatch(VkCommandBuffer commands, uint32_t x, uint32_t y, uint32_t z) {
+        ++count;
+        real(commands, x, y, z);
+    }
+    Dispatches() {
+        real = std::exchange(vkCmdDispatch, dispatch);
+        count = 0;
+    }
+    ~Dispatches() { vkCmdDispatch = real; }
+};
+
 }  // namespace
 
 TEST_CASE("vulkan: tensors in parts of a few rows give the logits of whole tensors") {
@@ -117,6 +133,72 @@ TEST_CASE("vulkan: a NaN in a row of many that go to experts stays in its row") 
                 CHECK(std::isnan(got[i]));
             else
                 CHECK(got[i] == clean[i]);
+        }
+}
+
+TEST_CASE("vulkan: attention of one row turns its heads by itself, unless they are read afterwards") {
+    const auto backend = open();
+    if (!backend) return;
+    struct Want {
+        uint32_t head_dim, rows;
+        bool keys_read;
+        int dispatches;
+    };
+    // Three inputs, the attention, the choice of rows and the result's copy; RopeStore and an Add are more.
+    for (const auto [head_dim, rows, keys_read, dispatches] :
+         {Want{64, 1, false, 6}, Want{64, 2, false, 7}, Want{8, 1, false, 7}, Want{64, 1, true, 8}}) {
+        const HeadShape s = {2, 2, head_dim};
+        OpCase c;
+        c.rows = rows;
+        c.cache = {1, s.kv_heads, s.head_dim, 16, CacheType::f16};
+        c.declare = [=](Fixture& f) -> OpCase::Build {
+            const uint32_t width = s.heads * s.head_dim;
+            const Weight q = f.input(width), k = f.input(width), v = f.input(width);
+            return [=](PlanBuilder& p) {
+                const Slot queries = p.embed(q), keys = p.embed(k);
+                p.rope_store(queries, keys, p.embed(v), s, p.add_rope(test_rope(s.head_dim, true)), {}, {});
+                const Slot y = p.attention(queries, s, 0.125f);
+                if (keys_read) p.append(Add{y, keys});
+                return y;
+            };
+        };
+        CAPTURE(head_dim);
+        CAPTURE(rows);
+        CAPTURE(keys_read);
+        const Dispatches counted;
+        output_of(c, *backend);
+        CHECK(counted.count == dispatches);
+    }
+}
+
+// What the last of five tokens gives, fed one by one or at once.
+static std::vector<float> fifth_output(const OpCase& c, Backend& backend, bool one_by_one) {
+    Fixture fixture(1, c.rows);
+    const OpCase::Build build = c.declare(fixture);
+    PlanBuilder builder(fixture.weights(), c.cache, c.rows, 1);
+    builder.output(build(builder));
+    const auto weights = must(backend.load(fixture.weights(), fixture, {}));
+    const auto cache = must(backend.make_cache(c.cache));
+    BoundPlan bound = must(lower(must(std::move(builder).finish()), backend, true));
+    const auto executable = must(backend.record(std::move(bound), *weights, *cache, Record::replay));
+    std::vector<int32_t> tokens(c.rows);
+    std::iota(tokens.begin(), tokens.end(), 0);
+    const uint32_t step = one_by_one ? 1 : c.rows;
+    for (uint32_t p = 0; p < c.rows; p += step)
+        must(executable->run({std::span(tokens).subspan(p, step), p, step - 1}));
+    return {executable->output().begin(), executable->output().end()};
+}
+
+TEST_CASE("vulkan: keys that attention stores by itself are those that later steps find") {
+    const auto backend = open();
+    if (!backend) return;
+    for (const CacheType type : {CacheType::f32, CacheType::f16, CacheType::q8_0})
+        // Queries of one kv head in one work-group, and in two.
+        for (const HeadShape shape : {HeadShape{4, 2, 32}, HeadShape{12, 1, 64}}) {
+            const OpCase c = attention_case(shape, 5, 0, {true, true, false, 0, 0.0f, type});
+            CAPTURE(c.name);
+            const std::vector<float> want = fifth_output(c, *backend, false);
+            CHECK(relative_error(fifth_output(c, *backend, true), want) < 1e-3);
         }
 }
 

@@ -59,27 +59,33 @@ private:
     KvStore op_;
 };
 
+// RL_TURN_*, as the kernels that turn heads take them for a constant.
+uint32_t turning(const RopeStore& op, const Plan& plan) {
+    return RL_TURN_HEADS | (plan.ropes[op.rope].half_split ? RL_TURN_HALVES : 0) |
+           (op.q_norm ? RL_TURN_Q_NORM : 0) | (op.k_norm ? RL_TURN_K_NORM : 0);
+}
+
+template <typename Args>
+void set_turning(Args& push, const RopeStore& op, const View& view) {
+    push.pairs = uint32_t(view.plan.ropes[op.rope].inverse_frequency.size());
+    push.table = view.rope_offsets[op.rope];
+    push.q_eps = op.q_norm.eps;
+    push.k_eps = op.k_norm.eps;
+}
+
 class RopeStoreKernel : public VulkanKernel {
 public:
     explicit RopeStoreKernel(const RopeStore& op) : op_(op) {}
     Status record(Recorder& recorder, const View& view) const override {
-        const RopeSpec& rope = view.plan.ropes[op_.rope];
         const HeadShape& s = op_.shape;
         args::RopeStoreArgs push = {};
         push.heads = s.heads;
         push.kv_heads = s.kv_heads;
-        push.head_dim = s.head_dim;
         push.capacity = uint32_t(view.plan.cache.capacity);
-        push.pairs = uint32_t(rope.inverse_frequency.size());
-        push.half_split = rope.half_split;
-        push.table = view.rope_offsets[op_.rope];
-        push.q_norm = op_.q_norm ? 1 : 0;
-        push.k_norm = op_.k_norm ? 1 : 0;
-        push.q_eps = op_.q_norm.eps;
-        push.k_eps = op_.k_norm.eps;
+        set_turning(push, op_, view);
         const VulkanCache::Layer& layer = view.cache.layer(op_.layer);
         return recorder.dispatch(
-            {cache_shader("rope_store", view), 9, 1, {kThreads, s.head_dim}},
+            {cache_shader("rope_store", view), 9, 1, {kThreads, s.head_dim, turning(op_, view.plan)}},
             {view.slot(op_.q), view.slot(op_.k), view.slot(op_.v), view.step, layer.keys, layer.values,
              view.step, view.vector(op_.q_norm.gain, view.step), view.vector(op_.k_norm.gain, view.step)},
             push, {uint64_t(view.rows) * (s.heads + s.kv_heads)});
@@ -96,6 +102,7 @@ public:
           matrices_(matrices_fit(op.shape, plan.cache.type, device)),
           hardware_(device.report().hardware()),
           few_threads_(std::min(own_threads(device), kFewThreads)),
+          subgroup_(device.subgroup()),
           shared_(device.report().limits.maxComputeSharedMemorySize) {}
 
     // Queries and the weights of keys are rounded to halfs where matrix units multiply them.
@@ -104,6 +111,8 @@ public:
     }
 
     bool gives(const VulkanWeights&) const override { return by_few(1); }
+
+    bool turns() const override { return by_few(1); }
 
     uint64_t scratch(const Plan& plan) const override {
         uint64_t most = 0;
@@ -174,7 +183,7 @@ private:
     uint64_t few_shared(uint32_t queries) const {
         const uint64_t fours = op_.shape.head_dim / 4, keys = few_threads_ / 4;
         return queries * (fours * 16 + keys * 16 + std::max<uint64_t>(128, 2 * keys) * 4 + 12) +
-               std::min(queries, 2u) * few_threads_ * 16 + 16;
+               2 * fours * 16 + std::min(queries, 2u) * few_threads_ * 16 + 16;
     }
 
     // Queries of one work-group: as many as share a kv head, as far as shared memory goes.
@@ -220,6 +229,7 @@ private:
         push.first_stat = view.rows * op_.shape.heads * splits * whole_fours();
         push.hand_units = view.handing.units;
         push.hand_normed = view.handing.norm ? 1 : 0;
+        if (view.handing.turns) set_turning(push, *view.handing.turns, view);
         return push;
     }
 
@@ -232,10 +242,18 @@ private:
         const args::AttentionArgs push = attention_args(view, first, splits);
         if (by_few(view.rows)) {
             const bool gives = view.handing.give.bytes != 0;
+            const RopeStore* turned = view.handing.turns;
+            const uint32_t turn = turned ? turning(*turned, view.plan) : 0;
             return recorder.dispatch(
-                {cache_shader("attention_few", view), 10, 1, {few_threads_, op_.shape.head_dim, n, gives}},
+                {cache_shader("attention_few", view),
+                 14,
+                 1,
+                 {few_threads_, op_.shape.head_dim, n, gives, turn, subgroup_}},
                 {q, y, view.step, layer.keys, layer.values, sinks, partials, view.cache.counters(),
-                 gives ? view.handing.give : y, view.vector(view.handing.norm.gain, view.step)},
+                 gives ? view.handing.give : y, view.vector(view.handing.norm.gain, view.step),
+                 turned ? view.slot(turned->k) : q, turned ? view.slot(turned->v) : q,
+                 view.vector(turned ? turned->q_norm.gain : Weight{}, view.step),
+                 view.vector(turned ? turned->k_norm.gain : Weight{}, view.step)},
                 push, groups, per_row * rows);
         }
         std::string shader = cache_shader("attention", view);
@@ -255,7 +273,7 @@ private:
     Attention op_;
     std::optional<MatrixCut> matrices_;
     bool hardware_;
-    uint32_t few_threads_;
+    uint32_t few_threads_, subgroup_;
     uint64_t shared_;
 };
 

@@ -54,7 +54,9 @@ Status VulkanExecutable::allocate(Memory& memory) {
     const uint64_t inputs = input_layout(plan.max_rows).bytes;
     arena_ = RL_TRY(memory.allocate(plan.arena_bytes, Use::scratch, "activations"));
     scratch_ = RL_TRY(memory.allocate(scratch, Use::scratch, "scratch"));
+    handing_.resize(bound_.kernels.size());
     RL_TRY(allocate_handed(memory));
+    find_turned();
     step_ = RL_TRY(memory.allocate(inputs, Use::scratch, "step inputs"));
     for (Buffer& buffer : inputs_) buffer = RL_TRY(memory.allocate(inputs, Use::upload, "step inputs"));
     output_ = RL_TRY(memory.allocate(plan.slot_bytes(plan.output), Use::readback, "results"));
@@ -123,8 +125,11 @@ Result<Recording> VulkanExecutable::record_copies(const InputLayout& inputs) {
 Result<Recording> VulkanExecutable::record_steps(const View& view, double dispatch_seconds) {
     Recorder recorder(device_, pipelines_, dispatch_seconds);
     for (size_t i = 0; i < bound_.kernels.size(); ++i) {
+        const View own = view_of(view, i);
+        // Who does its work reads what it writes, and waits for all before.
+        if (own.handing.done_by_next) continue;
         recorder.begin_step(bound_.plan.steps[i].barrier);
-        RL_TRY(static_cast<const VulkanKernel&>(*bound_.kernels[i]).record(recorder, view_of(view, i)));
+        RL_TRY(static_cast<const VulkanKernel&>(*bound_.kernels[i]).record(recorder, own));
     }
     recorder.begin_step(true);
     RL_TRY(record_output(recorder, view));
@@ -316,11 +321,13 @@ Status VulkanExecutable::run_traced(const StepParams& params, const TraceSink& s
     for (size_t i = 0; i < bound_.kernels.size(); ++i) {
         const Op& op = bound_.plan.steps[i].op;
         Recorder recorder(device_, pipelines_, traced_.dispatch_seconds());
-        RL_TRY(static_cast<const VulkanKernel&>(*bound_.kernels[i]).record(recorder, view_of(view, i)));
+        const View own = view_of(view, i);
+        const bool left_out = own.handing.done_by_next;
+        if (!left_out) RL_TRY(static_cast<const VulkanKernel&>(*bound_.kernels[i]).record(recorder, own));
         const Recording one = RL_TRY(std::move(recorder).finish());
         const double seconds = RL_TRY(run_measured(*clock, one));
         TraceStep traced{&bound_.plan.steps[i], seconds, cost(op, bound_.plan, shape), {}};
-        const std::vector<Slot> written = access(op).writes;
+        const std::vector<Slot> written = left_out ? std::vector<Slot>() : access(op).writes;
         for (const Slot s : written) RL_TRY(read_back(s, rows_of(s), mirror));
         RL_TRY(mirror.invalidate());
         for (const Slot s : written) {

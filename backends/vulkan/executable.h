@@ -13,11 +13,13 @@
 namespace redline::vulkan {
 
 // Of a step of one row: a product takes its activations in int8 as the kernel that computed them left them,
-// instead of quantizing them in each work-group.
+// instead of quantizing them in each work-group; attention turns its heads by itself.
 struct Handing {
-    Binding take, give;  // of no bytes: none
-    Norm norm;           // of who takes what is given
-    uint32_t units = 0;  // that are given
+    Binding take, give;                // of no bytes: none
+    Norm norm;                         // of who takes what is given
+    uint32_t units = 0;                // that are given
+    const RopeStore* turns = nullptr;  // what an attention does besides
+    bool done_by_next = false;         // the kernel behind it does its work: it is not recorded
 };
 
 // What kernels see while they are recorded.
@@ -57,6 +59,8 @@ public:
     virtual std::optional<TakenRow> takes(const Plan&) const { return {}; }
     // Whether it could leave one row of the only slot that it writes.
     virtual bool gives(const VulkanWeights&) const { return false; }
+    // Whether in a step of one row it could do the RopeStore before it by itself.
+    virtual bool turns() const { return false; }
     // Of the scratch that kernels share, in bytes.
     virtual uint64_t scratch(const Plan&) const { return 0; }
     Precision precision(uint64_t) const override { return Precision::f32; }
@@ -102,6 +106,7 @@ private:
                      Pipelines& pipelines, Record mode);
     Status allocate(Memory& memory);
     Status allocate_handed(Memory& memory);
+    void find_turned();
     View view_of(const View& all, size_t step) const;
     uint32_t row_class(uint32_t rows) const;
     InputLayout input_layout(uint32_t rows) const;

@@ -1,4 +1,4 @@
-// Which kernels leave their row in int8 for which.
+// Which kernels leave their row in int8 for which, and which do the work of the one before.
 #include "executable.h"
 
 namespace redline::vulkan {
@@ -12,7 +12,6 @@ Status VulkanExecutable::allocate_handed(Memory& memory) {
     const std::vector<HandedRow> rows = handed_rows(
         bound_.plan, [&](size_t i) { return kernel(i).takes(bound_.plan); },
         [&](size_t i) { return kernel(i).gives(weights_); });
-    handing_.resize(bound_.kernels.size());
     if (rows.empty()) return {};
     uint64_t bytes = 0;
     for (const HandedRow& row : rows) bytes += aligned(row.units * kHandedUnitBytes);
@@ -26,6 +25,15 @@ Status VulkanExecutable::allocate_handed(Memory& memory) {
         at += aligned(row.units * kHandedUnitBytes);
     }
     return {};
+}
+
+void VulkanExecutable::find_turned() {
+    for (size_t i = 0; i < bound_.kernels.size(); ++i) {
+        const RopeStore* turned = turned_by(bound_.plan, i);
+        if (!turned || !static_cast<const VulkanKernel&>(*bound_.kernels[i]).turns()) continue;
+        handing_[i].turns = turned;
+        handing_[i - 1].done_by_next = true;
+    }
 }
 
 // What one step's kernel sees: rows are handed on one at a time only.

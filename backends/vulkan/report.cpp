@@ -243,7 +243,7 @@ Result<DeviceReport> Instance::describe(VkPhysicalDevice handle) const {
     read_features(report, dot, control, matrix);
     read_memory(report);
     find_queue(report);
-    constexpr uint32_t kBindings = 10, kShared = 16384, kThreads = 256;
+    constexpr uint32_t kBindings = 14, kShared = 16384, kThreads = 256;
     if (report.limits.maxPerStageDescriptorStorageBuffers < kBindings)
         report.missing = fmt::format("{} storage buffers per shader (it has {})", kBindings,
                                      report.limits.maxPerStageDescriptorStorageBuffers);

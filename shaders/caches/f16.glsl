@@ -17,11 +17,29 @@ layout(set = 0, binding = KEYS_BINDING, std430) buffer Keys8 { uvec4 d[]; } keys
 layout(set = 0, binding = VALUES_BINDING, std430) buffer Values8 { uvec4 d[]; } values8;
 uvec4 key_halves8(uint token, uint dims, uint i) { return keys8.d[token * (dims / 8u) + i]; }
 uvec4 value_halves8(uint token, uint dims, uint i) { return values8.d[token * (dims / 8u) + i]; }
-#ifdef CACHE_STORES
+#if defined(CACHE_STORES) || defined(CACHE_KEEPS)
 #include "half.glsl"
+#endif
+#ifdef CACHE_STORES
 const uint kStoreGroup = 1;
 void store_group(uint token, uint dims, uint first) {
     keys.d[token * dims + first] = uint16_t(to_half_bits(new_key(first)));
     values.d[token * dims + first] = uint16_t(to_half_bits(new_value(first)));
+}
+#endif
+#ifdef CACHE_KEEPS
+const bool kScaled = false;
+uvec2 halves4(vec4 x) {
+    return uvec2(to_half_bits(x.x) | to_half_bits(x.y) << 16, to_half_bits(x.z) | to_half_bits(x.w) << 16);
+}
+vec4 keep_key4(bool stores, uint token, uint dims, uint i, vec4 key, float most) {
+    const uvec2 k = halves4(key);
+    if (stores) keys4.d[token * (dims / 4u) + i] = k;
+    return vec4(unpackHalf2x16(k.x), unpackHalf2x16(k.y));
+}
+vec4 keep_value4(bool stores, uint token, uint dims, uint i, vec4 value, float most) {
+    const uvec2 v = halves4(value);
+    if (stores) values4.d[token * (dims / 4u) + i] = v;
+    return vec4(unpackHalf2x16(v.x), unpackHalf2x16(v.y));
 }
 #endif

@@ -24,3 +24,16 @@ void store_group(uint token, uint dims, uint first) {
     values.d[token * dims + first] = new_value(first);
 }
 #endif
+#ifdef CACHE_KEEPS
+const bool kScaled = false;
+// Elements 4i .. 4i + 3 as the cache holds them; `stores`: it gets them as well. Where kScaled, `most` is the largest
+// magnitude of the 32 elements that they are of.
+vec4 keep_key4(bool stores, uint token, uint dims, uint i, vec4 key, float most) {
+    if (stores) keys4.d[token * (dims / 4u) + i] = key;
+    return key;
+}
+vec4 keep_value4(bool stores, uint token, uint dims, uint i, vec4 value, float most) {
+    if (stores) values4.d[token * (dims / 4u) + i] = value;
+    return value;
+}
+#endif

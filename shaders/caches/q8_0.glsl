@@ -13,15 +13,18 @@ float value_at(uint token, uint dims, uint i) {
     const float d = unpackHalf2x16(uint(value_scales.d[scale_at(token, dims, i)])).x;
     return d * float(signed_byte(values.d[(token * dims + i) / 4u], i & 3u));
 }
+vec4 decoded4(uint w, float d) {
+    return d * vec4(signed_byte(w, 0), signed_byte(w, 1), signed_byte(w, 2), signed_byte(w, 3));
+}
 vec4 key4_at(uint token, uint dims, uint i) {
     const float d = unpackHalf2x16(uint(key_scales.d[scale_at(token, dims, i * 4u)])).x;
     const uint w = keys.d[token * (dims / 4u) + i];
-    return d * vec4(signed_byte(w, 0), signed_byte(w, 1), signed_byte(w, 2), signed_byte(w, 3));
+    return decoded4(w, d);
 }
 vec4 value4_at(uint token, uint dims, uint i) {
     const float d = unpackHalf2x16(uint(value_scales.d[scale_at(token, dims, i * 4u)])).x;
     const uint w = values.d[token * (dims / 4u) + i];
-    return d * vec4(signed_byte(w, 0), signed_byte(w, 1), signed_byte(w, 2), signed_byte(w, 3));
+    return decoded4(w, d);
 }
 uvec4 halves8(uint a, uint b, float d) {
     return uvec4(packHalf2x16(d * vec2(signed_byte(a, 0), signed_byte(a, 1))), packHalf2x16(d * vec2(signed_byte(a, 2), signed_byte(a, 3))),
@@ -35,31 +38,50 @@ uvec4 value_halves8(uint token, uint dims, uint i) {
     const uint at = token * (dims / 4u) + i * 2u;
     return halves8(values.d[at], values.d[at + 1u], unpackHalf2x16(uint(value_scales.d[scale_at(token, dims, i * 8u)])).x);
 }
-#ifdef CACHE_STORES
+#if defined(CACHE_STORES) || defined(CACHE_KEEPS)
 #include "half.glsl"
-const uint kStoreGroup = 32;
+const bool kScaled = true;
 uint scale_bits(float largest) { return to_half_bits(largest / 127.0); }
 int code_of(float value, float scale) {
     return scale > 0.0 ? clamp(int(roundEven(value / scale)), -127, 127) : 0;
 }
+uint codes4(vec4 x, float d) {
+    return uint(code_of(x.x, d) & 255) | uint(code_of(x.y, d) & 255) << 8 | uint(code_of(x.z, d) & 255) << 16 |
+           uint(code_of(x.w, d) & 255) << 24;
+}
+vec4 keep_key4(bool stores, uint token, uint dims, uint i, vec4 key, float most) {
+    const uint bits = scale_bits(most);
+    const float d = unpackHalf2x16(bits).x;
+    const uint w = codes4(key, d);
+    if (stores) keys.d[token * (dims / 4u) + i] = w;
+    if (stores && (i & 7u) == 0u) key_scales.d[scale_at(token, dims, i * 4u)] = uint16_t(bits);
+    return decoded4(w, d);
+}
+vec4 keep_value4(bool stores, uint token, uint dims, uint i, vec4 value, float most) {
+    const uint bits = scale_bits(most);
+    const float d = unpackHalf2x16(bits).x;
+    const uint w = codes4(value, d);
+    if (stores) values.d[token * (dims / 4u) + i] = w;
+    if (stores && (i & 7u) == 0u) value_scales.d[scale_at(token, dims, i * 4u)] = uint16_t(bits);
+    return decoded4(w, d);
+}
+#endif
+#ifdef CACHE_STORES
+const uint kStoreGroup = 4;
+// Each invocation looks for the largest of all 32 elements: cheaper than one that computes all codes.
 void store_group(uint token, uint dims, uint first) {
+    const uint begin = first & ~31u;
     float most_k = 0.0, most_v = 0.0;
     for (uint i = 0; i < 32; ++i) {
-        most_k = max(most_k, abs(new_key(first + i)));
-        most_v = max(most_v, abs(new_value(first + i)));
+        most_k = max(most_k, abs(new_key(begin + i)));
+        most_v = max(most_v, abs(new_value(begin + i)));
     }
-    const uint bits_k = scale_bits(most_k), bits_v = scale_bits(most_v);
-    const float dk = unpackHalf2x16(bits_k).x, dv = unpackHalf2x16(bits_v).x;
-    key_scales.d[scale_at(token, dims, first)] = uint16_t(bits_k);
-    value_scales.d[scale_at(token, dims, first)] = uint16_t(bits_v);
-    for (uint w = 0; w < 8; ++w) {
-        uint k = 0, v = 0;
-        for (uint i = 0; i < 4; ++i) {
-            k |= uint(code_of(new_key(first + w * 4 + i), dk) & 255) << (8 * i);
-            v |= uint(code_of(new_value(first + w * 4 + i), dv) & 255) << (8 * i);
-        }
-        keys.d[(token * dims + first) / 4u + w] = k;
-        values.d[(token * dims + first) / 4u + w] = v;
+    vec4 key, value;
+    for (uint i = 0; i < 4; ++i) {
+        key[i] = new_key(first + i);
+        value[i] = new_value(first + i);
     }
+    keep_key4(true, token, dims, first / 4u, key, most_k);
+    keep_value4(true, token, dims, first / 4u, value, most_v);
 }
 #endif
