@@ -81,7 +81,7 @@ public:
         args.turn = turn_args(view, op_);
         args.cache = view.cache.layer(op_.layer);
         args.heads = op_.shape.heads;
-        const uint64_t heads = uint64_t(view.rows) * (op_.shape.heads + op_.shape.kv_heads);
+        const uint64_t heads = uint64_t(view.rows) * (op_.shape.heads + 2 * op_.shape.kv_heads);
         return launcher.launch(cache_module(view), cache_kernel("rope_store", view),
                                {row_blocks(heads, 1, launcher.device()), 1, 1, kThreads}, args);
     }

@@ -23,24 +23,27 @@ RL_DEVICE void kv_store(const args::StoreArgs& a) {
 }
 
 // Per-head norms of q and k where given, the rotation of both, and k and v into the cache. A wave per row and
-// head: first those of q, then those of k with their v. The slots hold the turned heads afterwards.
+// head: first those of q, then of k, then of v. The slots hold the turned heads afterwards.
 template <typename C>
 RL_DEVICE void rope_store(const args::RopeStoreArgs& a) {
     RL_SHARED float heads[kWaves][args::kMostHeadDim];
     float* head = heads[wave_index()];
     const Cache& c = a.cache;
-    const uint32_t all = a.heads + c.kv_heads, end = a.step->rows * all;
+    const uint32_t all = a.heads + 2 * c.kv_heads, end = a.step->rows * all;
     for (uint32_t i = block_index().x * kWaves + wave_index(); i < end; i += grid_blocks() * kWaves) {
-        const uint32_t row = i / all, index = i % all;
-        const bool is_key = index >= a.heads;
-        const size_t kv = (size_t(row) * c.kv_heads + index - a.heads) * c.head_dim;
-        float* slot = is_key ? a.k + kv : a.q + (size_t(row) * a.heads + index) * c.head_dim;
-        turn_head(a.turn, is_key, row, slot, c.head_dim, head);
-        for (uint32_t e = lane_index(); e < c.head_dim; e += kWave) slot[e] = head[e];
-        if (is_key) {
-            const size_t at = (index - a.heads) * c.capacity + a.step->position + row;
+        const uint32_t row = i / all, index = i % all, kv_head = (index - a.heads) % c.kv_heads;
+        const size_t kv = (size_t(row) * c.kv_heads + kv_head) * c.head_dim;
+        const size_t at = kv_head * c.capacity + a.step->position + row;
+        if (index < a.heads) {
+            float* slot = a.q + (size_t(row) * a.heads + index) * c.head_dim;
+            turn_head(a.turn, false, row, slot, c.head_dim,
+                      [&](uint32_t e, float value) { slot[e] = value; });
+        } else if (index < a.heads + c.kv_heads) {
+            float* slot = a.k + kv;
+            turn_head(a.turn, true, row, slot, c.head_dim,
+                      [&](uint32_t e, float value) { slot[e] = head[e] = value; });
             store_head<C>(c, c.keys, at, head);
-            sync_wave();
+        } else {
             copy_head(a.v + kv, c.head_dim, head);
             store_head<C>(c, c.values, at, head);
         }

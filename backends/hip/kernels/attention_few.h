@@ -14,6 +14,13 @@ constexpr uint32_t kFewWaves = kFewThreads / kWave;
 constexpr uint32_t kFewSplits = 64;     // at most
 constexpr uint32_t kFewLeastKeys = 64;  // of a split
 
+// Where launches overlap none is asked to turn heads, and to be able to costs 2 us.
+#ifdef RL_COPIES_AHEAD
+constexpr bool kTurns = false;
+#else
+constexpr bool kTurns = true;
+#endif
+
 constexpr uint32_t less_of(uint32_t a, uint32_t b) {
     return a < b ? a : b;
 }
@@ -203,9 +210,11 @@ RL_DEVICE void turn_queries(const args::AttentionArgs& a, const Queries& which, 
     const size_t at = which.kv_head * a.cache.capacity + position, kv = size_t(which.kv_head) * dims;
     for (uint32_t i = wave_index(); i < work; i += kFewWaves) {
         if (i < queries) {
-            turn_head(a.turn, false, 0, a.q + size_t(which.head(i)) * dims, dims, shared.results + i * kDims);
+            turn_head(a.turn, false, 0, a.q + size_t(which.head(i)) * dims, dims,
+                      [&](uint32_t e, float value) { shared.results[i * kDims + e] = value; });
         } else if (i == queries) {
-            turn_head(a.turn, true, 0, a.k + kv, dims, shared.sums);
+            turn_head(a.turn, true, 0, a.k + kv, dims,
+                      [&](uint32_t e, float value) { shared.sums[e] = value; });
             store_head<C>(a.cache, a.cache.keys, at, shared.sums);
         } else {
             copy_head(a.v + kv, dims, shared.sums + kDims);
@@ -337,8 +346,9 @@ RL_DEVICE void attention_few(const args::AttentionArgs& a) {
     const KeyRange keys = block_keys(a, which, kQueries, rows, position, kFewLeastKeys, S::kWaveKeys);
     if (block_index().x >= keys.used) return;
     FewState<kQueries, kDims> state;
-    if (a.turn.table) turn_queries<C>(args_in_lanes(a), which, keys, position, shared);
-    load_queries<C>(a, which, rows, position, a.turn.table ? shared.results : nullptr, state);
+    const bool turns = kTurns && a.turn.table;
+    if (turns) turn_queries<C>(args_in_lanes(a), which, keys, position, shared);
+    load_queries<C>(a, which, rows, position, turns ? shared.results : nullptr, state);
     attend_keys<C>(a, which, keys, state, shared);
     leave_sums(state, shared);
     merge_waves(a, which, rows, keys.used, shared);

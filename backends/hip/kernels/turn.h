@@ -12,29 +12,42 @@ RL_DEVICE void copy_head(const float* from, uint32_t dims, float* head) {
     sync_wave();
 }
 
-// Likewise, normed where there is a gain, and turned by what the table has for the row.
+// Likewise, normed where there is a gain, and turned by what the table has for the row. A lane has whole
+// pairs, so that all its loads are on their way at once; `from` is over when put(element, value) is called.
+template <typename Put>
 RL_DEVICE void turn_head(const args::Turn& turn, bool is_key, uint32_t row, const float* from, uint32_t dims,
-                         float* head) {
-    float squares = 0.0f;
-    for (uint32_t i = lane_index(); i < dims; i += kWave) {
-        const float x = from[i];
-        head[i] = x;
-        squares = fused(x, x, squares);
+                         Put put) {
+    const float* gain = is_key ? turn.k_gain : turn.q_gain;
+    float scale = 1.0f;
+    if (gain) {
+        float squares = 0.0f;
+        for (uint32_t i = lane_index(); i < dims; i += kWave) squares = fused(from[i], from[i], squares);
+        scale = 1.0f / root_of(wave_sum(squares) / float(dims) + (is_key ? turn.k_eps : turn.q_eps));
     }
-    if (const float* gain = is_key ? turn.k_gain : turn.q_gain) {
-        const float mean = wave_sum(squares) / float(dims);
-        const float scale = 1.0f / root_of(mean + (is_key ? turn.k_eps : turn.q_eps));
-        for (uint32_t i = lane_index(); i < dims; i += kWave) head[i] = head[i] * scale * gain[i];
-    }
-    sync_wave();
+    const auto value = [&](uint32_t i) { return gain ? from[i] * scale * gain[i] : from[i]; };
     const float* table = turn.table + size_t(row) * 2 * turn.pairs;
-    for (uint32_t pair = lane_index(); pair < turn.pairs; pair += kWave) {
-        const uint32_t first = turn.half_split ? pair : 2 * pair,
-                       second = turn.half_split ? pair + turn.pairs : first + 1;
-        const float cosine = table[pair], sine = table[turn.pairs + pair], x = head[first], y = head[second];
-        head[first] = x * cosine - y * sine;
-        head[second] = x * sine + y * cosine;
+    const auto first_of = [&](uint32_t pair) { return turn.half_split ? pair : 2 * pair; };
+    const auto second_of = [&](uint32_t pair) { return turn.half_split ? pair + turn.pairs : 2 * pair + 1; };
+    constexpr uint32_t kAtOnce = 2;
+    for (uint32_t base = lane_index(); base < turn.pairs; base += kAtOnce * kWave) {
+        float x[kAtOnce], y[kAtOnce], cosine[kAtOnce], sine[kAtOnce];
+        RL_UNROLL
+        for (uint32_t n = 0; n < kAtOnce; ++n) {
+            const uint32_t pair = lesser(base + n * kWave, turn.pairs - 1);
+            x[n] = value(first_of(pair));
+            y[n] = value(second_of(pair));
+            cosine[n] = table[pair];
+            sine[n] = table[turn.pairs + pair];
+        }
+        RL_UNROLL
+        for (uint32_t n = 0; n < kAtOnce; ++n) {
+            const uint32_t pair = base + n * kWave;
+            if (pair >= turn.pairs) continue;
+            put(first_of(pair), x[n] * cosine[n] - y[n] * sine[n]);
+            put(second_of(pair), x[n] * sine[n] + y[n] * cosine[n]);
+        }
     }
+    for (uint32_t i = 2 * turn.pairs + lane_index(); i < dims; i += kWave) put(i, value(i));
     sync_wave();
 }
 
