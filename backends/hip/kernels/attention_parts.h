@@ -3,7 +3,7 @@
 #pragma once
 
 #include "args.h"
-#include "kernels/wave.h"
+#include "kernels/reduce.h"
 
 namespace redline::hip {
 
@@ -117,17 +117,8 @@ RL_DEVICE float* partial_stats(const args::AttentionArgs& a, size_t query, uint3
 
 // True in the block that is the last of `used` to come here: it sees what the others wrote to `partials`.
 RL_DEVICE bool is_last_split(const args::AttentionArgs& a, uint32_t used, uint32_t& shared_flag) {
-    fence_device();
-    sync_block();
-    if (thread_index() == 0) {
-        uint32_t* counter = a.counters + block_index().y * a.cache.kv_heads + block_index().z;
-        shared_flag = count_up(counter) == used - 1;
-        if (shared_flag) *counter = 0;
-    }
-    sync_block();
-    const bool last = shared_flag != 0;
-    if (last) fence_device();
-    return last;
+    uint32_t* counter = a.counters + block_index().y * a.cache.kv_heads + block_index().z;
+    return is_last_block(counter, used, shared_flag);
 }
 
 // Four of a query's dimensions, added up over every step-th split from the first.
