@@ -93,20 +93,33 @@ def bytes_per_token(model):
     return total
 
 
-def measured_bandwidth(threads):
-    """GB/s read by tools/micro/read_bandwidth.cpp, or None where it cannot be built."""
-    compiler = shutil.which("c++") or shutil.which("clang++")
-    source = os.path.join(HERE, "micro", "read_bandwidth.cpp")
-    if not compiler or not os.path.exists(source):
-        return None
-    with tempfile.TemporaryDirectory() as folder:
-        program = os.path.join(folder, "read_bandwidth")
+class Bandwidth:
+    """The read bandwidth by tools/micro/read_bandwidth.cpp, measured before and after each side's turn: on a shared
+    machine it changes from second to second."""
+
+    def __init__(self, options):
+        self.fixed, self.threads, self.seen, self.program = options.bandwidth, options.threads, [], None
+        compiler = shutil.which("c++") or shutil.which("clang++")
+        source = os.path.join(HERE, "micro", "read_bandwidth.cpp")
+        if self.fixed or not compiler or not os.path.exists(source):
+            return
+        self.folder = tempfile.TemporaryDirectory()
+        program = os.path.join(self.folder.name, "read_bandwidth")
         try:
             run([compiler, "-O3", "-march=native", "-std=c++20", "-pthread", source, "-o", program])
-            return float(run([program, *([str(threads)] if threads else [])]))
-        except (Problem, ValueError) as problem:
+            self.program = program
+        except Problem as problem:
             print(f"bandwidth not measured: {problem}", file=sys.stderr)
-            return None
+
+    def now(self):
+        """GB/s, or None where it cannot be measured."""
+        if not self.program:
+            return self.fixed
+        self.seen.append(float(run([self.program, *([str(self.threads)] if self.threads else [])])))
+        return self.seen[-1]
+
+    def median(self):
+        return statistics.median(self.seen) if self.seen else self.fixed
 
 
 def cpu_name():
@@ -120,34 +133,36 @@ def cpu_name():
     return platform.processor() or platform.machine()
 
 
-def interleaved(programs, model, options):
+def interleaved(programs, model, options, bandwidth):
     """Alternates the two sides. Returns {side: {test: [[tokens per second] of a round]}}, one entry for each
-    side and test, and {side: [(seconds, bytes)]} of the one-token runs."""
-    speeds, firsts, starts = {}, [], {}
+    side and test, {side: [(seconds, bytes)]} of the one-token runs and {side: [GB/s around a round's turn]}."""
+    speeds, firsts, starts, around = {}, [], {}, {}
     for round_number in range(options.rounds):
         for side in ("redline", "peer"):
             print(f"  round {round_number + 1} of {options.rounds}: {side}", file=sys.stderr)
             starts.setdefault(side, []).append(one_token(programs, side, model, options.threads))
+            before = bandwidth.now()
             for entry in bench(programs, side, model, options):
                 samples = speeds.setdefault(side, {}).setdefault(test_name(entry), [])
                 if not samples:
                     firsts.append({**entry, "engine": side, "test": test_name(entry)})
                 samples.append(list(entry["samples_ts"]))
+            around.setdefault(side, []).append(before and (before + bandwidth.now()) / 2)
     for entry in firsts:
         rounds = speeds[entry["engine"]][entry["test"]]
         flat = [sample for samples in rounds for sample in samples]
         entry.update(rounds_ts=rounds, samples_ts=flat, avg_ts=statistics.mean(flat), stddev_ts=spread(flat))
-    return speeds, firsts, starts
+    return speeds, firsts, starts, around
 
 
 def spread(samples):
     return statistics.stdev(samples) if len(samples) > 1 else 0.0
 
 
-def speed_rows(model, speeds, starts, bandwidth):
+def speed_rows(model, speeds, starts, around):
     """The rows of the speed table and the row of the start table for one model."""
     read = bytes_per_token(model)
-    name = os.path.basename(model)
+    file = os.path.basename(model)
     rows = []
     for test, ours in speeds["redline"].items():
         theirs = speeds["peer"].get(test)
@@ -157,14 +172,17 @@ def speed_rows(model, speeds, starts, bandwidth):
         medians, best = [statistics.median(side) for side in flat], [max(side) for side in flat]
         ratios = [statistics.median(a) / statistics.median(b) for a, b in zip(ours, theirs)]
         share = ""
-        if test.startswith("tg") and " at " not in test and bandwidth:
-            share = " / ".join(f"{100 * median * read / 1e9 / bandwidth:.0f} %" for median in medians)
+        if test.startswith("tg") and " at " not in test and all(around["redline"] + around["peer"]):
+            shares = [statistics.median(statistics.median(samples) * read / 1e9 / gbs
+                                        for samples, gbs in zip(side, around[name]))
+                      for side, name in ((ours, "redline"), (theirs, "peer"))]
+            share = " / ".join(f"{100 * each:.0f} %" for each in shares)
         figures = [f"{median:.1f} ({top:.1f})" for median, top in zip(medians, best)]
-        rows.append(f"| {name} | {test} | {figures[0]} | {figures[1]} | "
+        rows.append(f"| {file} | {test} | {figures[0]} | {figures[1]} | "
                     f"{medians[0] / medians[1]:.2f} ({min(ratios):.2f} to {max(ratios):.2f}) | {share} |")
     seconds = [statistics.median(run[0] for run in starts[side]) for side in ("redline", "peer")]
     peaks = [max(run[1] for run in starts[side]) / 1e6 for side in ("redline", "peer")]
-    start = (f"| {name} | {os.path.getsize(model) / 1e6:.0f} | {seconds[0]:.2f} / {seconds[1]:.2f} | "
+    start = (f"| {file} | {os.path.getsize(model) / 1e6:.0f} | {seconds[0]:.2f} / {seconds[1]:.2f} | "
              f"{peaks[0]:.0f} / {peaks[1]:.0f} |")
     return rows, start
 
@@ -175,26 +193,27 @@ def speed(programs, options):
             raise Problem(f"{model}: no such file")
     programs.redline(), programs.peer("llama-bench")
     threads, load = options.threads or os.cpu_count(), os.getloadavg()[0]
-    bandwidth = options.bandwidth or measured_bandwidth(threads)
+    bandwidth = Bandwidth(options)
     record = {"date": datetime.datetime.now().isoformat(timespec="seconds"), "cpu": cpu_name(),
-              "threads": threads, "load_before": load, "bandwidth_gbs": bandwidth,
-              "runs": [], "starts": []}
+              "threads": threads, "load_before": load, "runs": [], "starts": []}
     rows, start_rows = [], []
     for model in options.model:
         print(model, file=sys.stderr)
-        speeds, firsts, starts = interleaved(programs, model, options)
+        speeds, firsts, starts, around = interleaved(programs, model, options, bandwidth)
         record["runs"] += firsts
         record["starts"] += [{"engine": side, "model_filename": model, "seconds": [run[0] for run in runs],
-                              "peak_bytes": [run[1] for run in runs]} for side, runs in starts.items()]
-        model_rows, start_row = speed_rows(model, speeds, starts, bandwidth)
+                              "peak_bytes": [run[1] for run in runs], "bandwidth_gbs": around[side]}
+                             for side, runs in starts.items()]
+        model_rows, start_row = speed_rows(model, speeds, starts, around)
         rows += model_rows
         start_rows.append(start_row)
+    record["bandwidth_gbs"] = bandwidth.median()
     record["load_after"] = os.getloadavg()[0]
     save(speed_table(record, rows, start_rows, options), record, options)
 
 
 def speed_table(record, rows, start_rows, options):
-    shown = f"{record['bandwidth_gbs']:.1f} GB/s measured" if record["bandwidth_gbs"] else "not measured"
+    shown = f"{record['bandwidth_gbs']:.1f} GB/s (median; shares are of what was measured around each round)" if record["bandwidth_gbs"] else "not measured"
     # Our own runs raise the load to the number of threads by the end; before, only others can have.
     busy = record["load_before"] > 0.5 * record["threads"]
     peer = next((f"{run['build_commit']} {run['build_number']}" for run in record["runs"]

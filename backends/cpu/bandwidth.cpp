@@ -1,23 +1,29 @@
-// Plain reading, to know what the memory gives. Four streams per thread with prefetch ahead: one stream alone
-// reaches only about half of the bandwidth (18 of 37 GB/s, two Sapphire Rapids cores, 2026-11-21).
-#include "kernels.h"
+// Plain reading, to know what the memory gives: in the order that suits the machine, see
+// reads_side_by_side().
+#include "linear.h"
 
 namespace redline::cpu {
 
-uint64_t read_words(const uint64_t* words, size_t count) {
-    constexpr size_t kStreams = 4;
+template <size_t kStreams>
+static uint64_t read_streams(const uint64_t* words, size_t count) {
     constexpr size_t kLineWords = 8;
-    constexpr size_t kAhead = 2048 / sizeof(uint64_t);
-    const size_t quarter = count / kStreams / kLineWords * kLineWords;
-    uint64_t sums[kStreams] = {};
-    for (size_t i = 0; i < quarter; i += kLineWords)
+    constexpr size_t kAhead = (kStreams > 1 ? 2048 : kLoneAhead) / sizeof(uint64_t);
+    const size_t part = count / kStreams / kLineWords * kLineWords;
+    uint64_t sums[kLineWords] = {};
+    for (size_t i = 0; i < part; i += kLineWords)
         for (size_t s = 0; s < kStreams; ++s) {
-            const uint64_t* line = words + s * quarter + i;
+            const uint64_t* line = words + s * part + i;
             __builtin_prefetch(line + kAhead);
-            for (size_t j = 0; j < kLineWords; ++j) sums[s] += line[j];
+            for (size_t j = 0; j < kLineWords; ++j) sums[j] += line[j];
         }
-    for (size_t i = kStreams * quarter; i < count; ++i) sums[0] += words[i];
-    return sums[0] + sums[1] + sums[2] + sums[3];
+    uint64_t sum = 0;
+    for (size_t i = kStreams * part; i < count; ++i) sum += words[i];
+    for (const uint64_t each : sums) sum += each;
+    return sum;
+}
+
+uint64_t read_words(const uint64_t* words, size_t count) {
+    return reads_side_by_side() ? read_streams<4>(words, count) : read_streams<1>(words, count);
 }
 
 }  // namespace redline::cpu

@@ -1,5 +1,7 @@
 // Which instruction-set level this machine, its operating system and this build have.
-#include "kernels.h"
+#include "linear.h"
+
+#include <cstring>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -83,6 +85,15 @@ Isa detect() {
     return Isa::amx;
 }
 
+// "AuthenticAMD", or the same cores as "HygonGenuine".
+bool made_by_amd() {
+    const Leaf leaf = cpuid(0, 0);
+    char vendor[12];
+    std::memcpy(vendor, &leaf.ebx, 4), std::memcpy(vendor + 4, &leaf.edx, 4),
+        std::memcpy(vendor + 8, &leaf.ecx, 4);
+    return std::memcmp(vendor, "AuthenticAMD", 12) == 0 || std::memcmp(vendor, "HygonGenuine", 12) == 0;
+}
+
 }  // namespace
 
 Isa best_isa() {
@@ -90,7 +101,16 @@ Isa best_isa() {
     return isa;
 }
 
+bool reads_side_by_side() {
+    static const bool side_by_side = !made_by_amd();
+    return side_by_side;
+}
+
 #else
+
+bool reads_side_by_side() {
+    return true;
+}
 
 Isa best_isa() {
     return Isa::portable;

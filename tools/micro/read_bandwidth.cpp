@@ -75,7 +75,7 @@ int main(int argc, char** argv) {
 #endif
     std::fill(data, data + kTotalBytes, char(1));
     double best = 0;
-    for (int repeat = 0; repeat < 5; ++repeat)
+    for (int repeat = 0; repeat < 3; ++repeat)
         for (const size_t ahead : {size_t(0), size_t(2048), size_t(8192)}) {
             best = std::max(best, pass(data, threads, sum<1>, ahead));
             best = std::max(best, pass(data, threads, sum<4>, ahead));

@@ -20,8 +20,8 @@ struct Avx512 {
     using Quad = __m512i;  // 4 activations, repeated
     static constexpr bool kBiased = true, kInPlace = true;
     static constexpr size_t kStreams = 4;     // panels read side by side: see multiply_vec
-    static constexpr size_t kTilePanels = 2;  // of weights, and rows of activations, in registers at once:
-    static constexpr size_t kTileRows = 6, kFloatTileRows = 8;
+    static constexpr size_t kTilePanels = 4;  // of weights, and rows of activations, in registers at once:
+    static constexpr size_t kTileRows = 4, kFloatTileRows = 4;
 
     // Stays in its place beside `with`: left alone, the compiler would gather prefetches in bursts.
     RL_ALWAYS_INLINE static void prefetch(const uint8_t* p, Bytes& with) {

@@ -30,11 +30,11 @@ struct BF16 {
     RL_ALWAYS_INLINE static typename V::Floats column(const uint8_t* p) { return V::bfloats(p); }
 };
 
-// One activation row, kStreams panels side by side for the sake of memory bandwidth (see linear_int8.h). Four
-// sums per row, taken in turn, keep rounding errors apart.
+// One activation row against kStreams panels side by side (see reads_side_by_side()). Four sums per row,
+// taken in turn, keep rounding errors apart.
 template <class V, class F, size_t kStreams>
 inline void float_streams(const PanelView& w, size_t p, const float* x, float* y, bool accumulate) {
-    constexpr size_t kAhead = 2048, kStep = 1024 / F::kColumnBytes;
+    constexpr size_t kAhead = kStreams > 1 ? 2048 : kLoneAhead, kStep = 1024 / F::kColumnBytes;
     const uint8_t* at[kStreams];
     typename V::Floats total[kStreams][4];
     for (size_t i = 0; i < kStreams; ++i) {
@@ -143,8 +143,9 @@ struct FloatProduct {
             return;
         }
         size_t p = panel_begin;
-        for (; p + V::kStreams <= panel_end; p += V::kStreams)
-            float_streams<V, F, V::kStreams>(view, p, rows, y, accumulate);
+        if (reads_side_by_side())
+            for (; p + V::kStreams <= panel_end; p += V::kStreams)
+                float_streams<V, F, V::kStreams>(view, p, rows, y, accumulate);
         for (; p < panel_end; ++p) float_streams<V, F, 1>(view, p, rows, y, accumulate);
     }
     static constexpr LinearKernel kernel = {Activations::f32, f32_bytes, prepare_f32, multiply};
