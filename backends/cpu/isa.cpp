@@ -1,6 +1,7 @@
 // Which instruction-set level this machine, its operating system and this build have.
 #include "linear.h"
 
+#include <atomic>
 #include <cstring>
 
 #if defined(__x86_64__)
@@ -101,21 +102,33 @@ Isa best_isa() {
     return isa;
 }
 
-bool reads_side_by_side() {
-    static const bool side_by_side = !made_by_amd();
-    return side_by_side;
-}
-
 #else
 
-bool reads_side_by_side() {
-    return true;
+namespace {
+
+bool made_by_amd() {
+    return false;
 }
+
+}  // namespace
 
 Isa best_isa() {
     return Isa::portable;
 }
 
 #endif
+
+static std::atomic<bool>& side_by_side() {
+    static std::atomic<bool> value{!made_by_amd()};
+    return value;
+}
+
+bool reads_side_by_side() {
+    return side_by_side();
+}
+
+void set_reads_side_by_side(bool value) {
+    side_by_side() = value;
+}
 
 }  // namespace redline::cpu

@@ -42,6 +42,7 @@ static_assert(sizeof(Int8Block) == 64);
 // other: on Intel's Sapphire Rapids a single stream reads 9 of 19 GB/s, on AMD's Zen 5 four streams 0.8 of
 // what one reads that fetches kLoneAhead bytes ahead (2026-11-22).
 bool reads_side_by_side();
+void set_reads_side_by_side(bool value);  // for tests: to see on one machine what both kinds do
 constexpr size_t kLoneAhead = 16384;
 
 // Memory of this thread's for the duration of a call, at a multiple of 64. Not thread_local arrays: those of
