@@ -34,6 +34,13 @@ struct ElementArgs {
     uint act;
 };
 
+struct BestArgs {
+    uint slice;    // entries per work-group
+    uint count;    // that are picked of a slice
+    uint merge;    // of what was picked before
+    uint entries;  // with merge: of that
+};
+
 struct RopeArgs {
     uint heads;
     uint head_dim;

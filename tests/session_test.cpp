@@ -103,6 +103,36 @@ TEST_CASE("session: thousands of single steps with truncation leave no trace in 
     }
 }
 
+TEST_CASE("session: the best logits that a device picks are the best of all") {
+    for (const auto& backend : session_backends()) {
+        INFO("on ", backend->device().name);
+        const Model model = tiny(*backend, "llama3");
+        Session whole = must(Session::create(model, {64})), picked = must(Session::create(model, {64}));
+        for (const Token token : golden_tokens()) {
+            must(whole.feed(std::span(&token, 1)));
+            must(picked.feed_for_best(token, 40));
+            if (picked.best().empty()) {
+                CHECK(copy(picked.logits()) == copy(whole.logits()));
+                continue;
+            }
+            CHECK(picked.logits().empty());
+            std::vector<Scored> all;
+            for (size_t id = 0; id < model.usable_vocab(); ++id)
+                all.push_back({whole.logits()[id], int32_t(id)});
+            std::sort(all.begin(), all.end(), comes_first);
+            REQUIRE(picked.best().size() >= std::min<size_t>(40, all.size()));
+            for (size_t i = 0; i < picked.best().size(); ++i) {
+                CHECK(picked.best()[i].id == all[i].id);
+                CHECK(picked.best()[i].logit == all[i].logit);
+            }
+        }
+        // More than any device picks: all of them.
+        must(picked.feed_for_best(golden_tokens()[0], 1u << 20));
+        CHECK(picked.best().empty());
+        CHECK(picked.logits().size() >= model.usable_vocab());
+    }
+}
+
 TEST_CASE("session: a q8_0 cache stays close to an f16 one, and refuses heads that it cannot hold") {
     for (const auto& backend : session_backends()) {
         INFO("on ", backend->device().name);

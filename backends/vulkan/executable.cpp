@@ -18,9 +18,12 @@ struct StepHeader {
     uint32_t position;
     uint32_t first_output;
     uint32_t outputs;
-    uint32_t unused[60];
+    uint32_t best_among;
+    uint32_t unused[59];
 };
 static_assert(sizeof(StepHeader) == 256);
+
+constexpr uint32_t kBestSlice = 4096;  // outputs that a work-group picks from
 
 }  // namespace
 
@@ -41,7 +44,7 @@ Result<std::unique_ptr<Executable>> VulkanExecutable::create(BoundPlan bound, co
         new VulkanExecutable(std::move(bound), weights, cache, device, pipelines, mode));
     RL_TRY(made->allocate(memory));
     // The largest class now, so that what cannot be recorded shows before the first step.
-    RL_TRY(made->recorded(made->bound_.plan.max_rows));
+    RL_TRY(made->recorded(made->bound_.plan.max_rows, false));
     return std::unique_ptr<Executable>(std::move(made));
 }
 
@@ -51,6 +54,7 @@ Status VulkanExecutable::allocate(Memory& memory) {
     uint64_t scratch = 0;
     for (const auto& kernel : bound_.kernels)
         scratch = std::max(scratch, static_cast<const VulkanKernel&>(*kernel).scratch(plan));
+    if (most_best() > 0) scratch = std::max<uint64_t>(scratch, best_slices() * kMostBest * sizeof(Scored));
     const uint64_t inputs = input_layout(plan.max_rows).bytes;
     arena_ = RL_TRY(memory.allocate(plan.arena_bytes, Use::scratch, "activations"));
     scratch_ = RL_TRY(memory.allocate(scratch, Use::scratch, "scratch"));
@@ -59,7 +63,8 @@ Status VulkanExecutable::allocate(Memory& memory) {
     find_turned();
     step_ = RL_TRY(memory.allocate(inputs, Use::scratch, "step inputs"));
     for (Buffer& buffer : inputs_) buffer = RL_TRY(memory.allocate(inputs, Use::upload, "step inputs"));
-    output_ = RL_TRY(memory.allocate(plan.slot_bytes(plan.output), Use::readback, "results"));
+    const uint64_t results = std::max<uint64_t>(plan.slot_bytes(plan.output), most_best() * sizeof(Scored));
+    output_ = RL_TRY(memory.allocate(results, Use::readback, "results"));
     for (VkFence& fence : fences_) fence = RL_TRY(device_.make_fence());
     return {};
 }
@@ -122,7 +127,7 @@ Result<Recording> VulkanExecutable::record_copies(const InputLayout& inputs) {
     return recording;
 }
 
-Result<Recording> VulkanExecutable::record_steps(const View& view, double dispatch_seconds) {
+Result<Recording> VulkanExecutable::record_steps(const View& view, double dispatch_seconds, bool best) {
     Recorder recorder(device_, pipelines_, dispatch_seconds);
     for (size_t i = 0; i < bound_.kernels.size(); ++i) {
         const View own = view_of(view, i);
@@ -132,7 +137,7 @@ Result<Recording> VulkanExecutable::record_steps(const View& view, double dispat
         RL_TRY(static_cast<const VulkanKernel&>(*bound_.kernels[i]).record(recorder, own));
     }
     recorder.begin_step(true);
-    RL_TRY(record_output(recorder, view));
+    RL_TRY(best ? record_best(recorder, view) : record_output(recorder, view));
     return std::move(recorder).finish();
 }
 
@@ -144,24 +149,44 @@ Status VulkanExecutable::record_output(Recorder& recorder, const View& view) con
                              {(elements + 255) / 256});
 }
 
-Result<VulkanExecutable::Recorded*> VulkanExecutable::recorded(uint32_t rows) {
-    const uint32_t most = row_class(rows);
+uint32_t VulkanExecutable::best_slices() const {
+    return (bound_.plan.slot(bound_.plan.output).width + kBestSlice - 1) / kBestSlice;
+}
+
+Status VulkanExecutable::record_best(Recorder& recorder, const View& view) const {
+    const uint32_t picked = best_slices() * kMostBest;
+    const Binding between = view.scratch_at(0, picked * sizeof(Scored));
+    RL_TRY(recorder.dispatch({"best", 3, 1, {256}}, {view.slot(bound_.plan.output), between, view.step},
+                             args::BestArgs{kBestSlice, kMostBest, 0, 0}, {best_slices()}));
+    recorder.barrier();
+    return recorder.dispatch({"best", 3, 1, {256}}, {between, output_, view.step},
+                             args::BestArgs{picked, kMostBest, 1, picked}, {1});
+}
+
+void VulkanExecutable::read_best(uint32_t among) {
+    const auto* picked = reinterpret_cast<const Scored*>(output_.mapped());
+    best_.assign(picked, picked + std::min(kMostBest, among));
+    std::sort(best_.begin(), best_.end(), comes_first);
+}
+
+Result<VulkanExecutable::Recorded*> VulkanExecutable::recorded(uint32_t rows, bool best) {
+    const uint32_t most = row_class(rows), key = best ? 0 : most;
     Meter meter;
-    if (const auto found = recorded_.find(most); found != recorded_.end()) {
+    if (const auto found = recorded_.find(key); found != recorded_.end()) {
         if (mode_ == Record::replay) return &found->second;
         meter = found->second.meter;
         recorded_.erase(found);
     }
     const InputLayout inputs = input_layout(most);
     Recording copies = RL_TRY(record_copies(inputs));
-    Recording steps = RL_TRY(record_steps(view_of(most, inputs), meter.dispatch_seconds()));
+    Recording steps = RL_TRY(record_steps(view_of(most, inputs), meter.dispatch_seconds(), best));
     Recorded made{inputs, std::move(copies), std::move(steps), meter.dispatch_seconds(), meter};
-    return &recorded_.emplace(most, std::move(made)).first->second;
+    return &recorded_.emplace(key, std::move(made)).first->second;
 }
 
 // Records the steps again when the device turned out to be so slow that one command buffer is too long, or so
 // fast that there are needlessly many.
-Status VulkanExecutable::fit_to_pace(Recorded& commands, uint32_t rows) {
+Status VulkanExecutable::fit_to_pace(Recorded& commands, uint32_t rows, bool best) {
     const double wanted = commands.meter.dispatch_seconds();
     const std::vector<double>& seconds = commands.steps.seconds;
     const double longest = *std::max_element(seconds.begin(), seconds.end());
@@ -169,7 +194,7 @@ Status VulkanExecutable::fit_to_pace(Recorded& commands, uint32_t rows) {
         wanted < commands.dispatch_seconds / 2 && longest > wanted && !commands.meter.fits(longest);
     const bool fast = wanted > commands.dispatch_seconds * 4 && seconds.size() > 4;
     if (!slow && !fast) return {};
-    commands.steps = RL_TRY(record_steps(view_of(row_class(rows), commands.inputs), wanted));
+    commands.steps = RL_TRY(record_steps(view_of(row_class(rows), commands.inputs), wanted, best));
     commands.dispatch_seconds = wanted;
     return {};
 }
@@ -181,6 +206,7 @@ void VulkanExecutable::write_inputs(const StepParams& params, const InputLayout&
     header.position = uint32_t(params.position);
     header.first_output = params.first_output;
     header.outputs = params.outputs();
+    header.best_among = params.best_among;
     std::memcpy(to, &header, sizeof(header));
     std::memcpy(to + sizeof(header), params.tokens.data(), params.tokens.size_bytes());
     auto* tables = reinterpret_cast<float*>(to + inputs.ropes);
@@ -206,7 +232,10 @@ Status VulkanExecutable::check_params(const StepParams& params) {
              "{} outputs asked of a plan for {}", params.outputs(), plan.max_outputs);
     RL_CHECK(params.kv_len() <= plan.cache.capacity, "position {} is beyond the cache of {}", params.kv_len(),
              plan.cache.capacity);
-    outputs_ = params.outputs();
+    RL_CHECK(params.best <= most_best() && params.best_among <= plan.slot(plan.output).width,
+             "the best {} of {} asked of a plan that picks {}", params.best, params.best_among, most_best());
+    outputs_ = params.best > 0 ? 0 : params.outputs();
+    best_.clear();
     return {};
 }
 
@@ -256,15 +285,18 @@ Status VulkanExecutable::submit_all(VkCommandBuffer copy, Recorded& commands,
 
 Status VulkanExecutable::run(const StepParams& params) {
     RL_TRY(check_params(params));
-    Recorded& commands = *RL_TRY(recorded(uint32_t(params.tokens.size())));
+    const bool best = params.best > 0;
+    Recorded& commands = *RL_TRY(recorded(uint32_t(params.tokens.size()), best));
     commands.meter.begin_step({double(params.tokens.size()), double(params.kv_len())});
-    RL_TRY(fit_to_pace(commands, uint32_t(params.tokens.size())));
+    RL_TRY(fit_to_pace(commands, uint32_t(params.tokens.size()), best));
     const uint64_t slot = turn_++ % kRing;
     write_inputs(params, commands.inputs, inputs_[slot].mapped());
     RL_TRY(inputs_[slot].flush());
     RL_TRY(submit_all(commands.copies.segments[slot], commands, params.cancel));
     commands.meter.end_step();
-    return output_.invalidate();
+    RL_TRY(output_.invalidate());
+    if (best) read_best(params.best_among);
+    return {};
 }
 
 // One op, in submissions of the length that those of a whole step have; the seconds that the device took.

@@ -84,9 +84,12 @@ public:
     Status run(const StepParams& params) override;
     Status run_traced(const StepParams& params, const TraceSink& sink) override;
     std::span<const float> output() const override;
+    uint32_t most_best() const override { return bound_.plan.max_rows == 1 ? kMostBest : 0; }
+    std::span<const Scored> best() const override { return best_; }
 
 private:
     static constexpr uint32_t kRing = 2;  // steps whose inputs the host may have written
+    static constexpr uint32_t kMostBest = 64;
 
     // Where the parts of a step's inputs begin, for a class of rows.
     struct InputLayout {
@@ -111,11 +114,14 @@ private:
     uint32_t row_class(uint32_t rows) const;
     InputLayout input_layout(uint32_t rows) const;
     View view_of(uint32_t rows, const InputLayout& inputs) const;
-    Result<Recorded*> recorded(uint32_t rows);
-    Status fit_to_pace(Recorded& commands, uint32_t rows);
+    Result<Recorded*> recorded(uint32_t rows, bool best);
+    Status fit_to_pace(Recorded& commands, uint32_t rows, bool best);
     Result<Recording> record_copies(const InputLayout& inputs);
-    Result<Recording> record_steps(const View& view, double dispatch_seconds);
+    Result<Recording> record_steps(const View& view, double dispatch_seconds, bool best);
     Status record_output(Recorder& recorder, const View& view) const;
+    Status record_best(Recorder& recorder, const View& view) const;
+    uint32_t best_slices() const;
+    void read_best(uint32_t among);
     void write_inputs(const StepParams& params, const InputLayout& inputs, std::byte* to) const;
     Status submit_all(VkCommandBuffer copy, Recorded& commands, const std::atomic<bool>* cancel);
     Result<double> run_measured(Stopwatch& clock, const Recording& op);
@@ -137,7 +143,8 @@ private:
     Buffer output_;
     VkFence fences_[kRing] = {};
     uint64_t turn_ = 0;
-    std::map<uint32_t, Recorded> recorded_;  // by class of rows
+    std::map<uint32_t, Recorded> recorded_;  // by class of rows; 0: one row, of which the best are wanted
+    std::vector<Scored> best_;
     uint32_t outputs_ = 0;
     Memory* memory_ = nullptr;  // for traces
     Meter traced_;              // of ops run one by one

@@ -4,7 +4,8 @@ layout(set = 0, binding = STEP_BINDING, std430) readonly buffer StepBuffer {
     uint step_position;  // of the first row
     uint step_first_output;
     uint step_outputs;
-    uint step_unused[60];
+    uint step_best_among;  // best.comp: outputs that can be picked
+    uint step_unused[59];
     int step_tokens[];
 };
 

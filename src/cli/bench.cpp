@@ -162,6 +162,8 @@ std::string now_utc() {
                        parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
 }
 
+constexpr uint32_t kBest = 40;  // logits that sampling looks at, unless told otherwise
+
 // Runs the test of `record` and fills in its samples; an error when the output is not to be trusted.
 Status run_test(Session& session, const BenchOptions& bench, BenchRecord& record,
                 const std::atomic<bool>* cancel) {
@@ -173,8 +175,9 @@ Status run_test(Session& session, const BenchOptions& bench, BenchRecord& record
         session.truncate(uint64_t(record.depth));
         const auto start = std::chrono::steady_clock::now();
         if (record.prompt > 0) RL_TRY(session.feed(tokens.first(size_t(record.prompt)), cancel));
+        // As run does with its defaults, but for the last token: all of its logits are checked.
         for (int64_t t = record.prompt; t < record.tokens(); ++t)
-            RL_TRY(session.feed(tokens.subspan(size_t(t), 1), cancel));
+            RL_TRY(session.feed_for_best(tokens[size_t(t)], t + 1 < record.tokens() ? kBest : 0, cancel));
         const auto took = std::chrono::steady_clock::now() - start;
         if (i >= 0)
             record.samples_ns.push_back(

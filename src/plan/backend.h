@@ -2,6 +2,7 @@
 // one is the support test. Lifetimes nest: Backend, then WeightStore and CacheStore, then Executable.
 #pragma once
 
+#include "base/scored.h"
 #include "plan/plan.h"
 
 #include <atomic>
@@ -43,6 +44,10 @@ struct StepParams {
     uint64_t position = 0;                      // of the first row in the cache
     uint32_t first_output = 0;                  // rows [first_output, rows) have an output
     const std::atomic<bool>* cancel = nullptr;  // when it turns true the step ends early with an error
+    // > 0: only the so many largest of the first best_among outputs of the only row are wanted, at most
+    // Executable::most_best(); output() then has nothing.
+    uint32_t best = 0;
+    uint32_t best_among = 0;
 
     uint64_t kv_len() const { return position + tokens.size(); }
     uint32_t outputs() const { return uint32_t(tokens.size()) - first_output; }
@@ -90,6 +95,10 @@ public:
     virtual Status run_traced(const StepParams& params, const TraceSink& sink) = 0;
     // (outputs of the last run, width of the plan's output slot).
     virtual std::span<const float> output() const = 0;
+    // How many of the largest outputs of a step of one row the device can pick; 0: none.
+    virtual uint32_t most_best() const { return 0; }
+    // Of the last run that wanted them, in the order of comes_first(); more than were wanted, perhaps.
+    virtual std::span<const Scored> best() const { return {}; }
 };
 
 enum class Record : uint8_t { replay, direct };

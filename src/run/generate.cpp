@@ -87,11 +87,16 @@ private:
         return {};
     }
 
-    // Chooses a token and puts it out.
-    Result<Reason> sample() {
+    Result<Token> choose() {
+        if (!session_.best().empty()) return sampler_.sample(session_.best());
         const size_t usable = session_.model().usable_vocab();
         RL_CHECK(session_.logits().size() >= usable, "generate needs the logits of a prompt");
-        token_ = RL_TRY(sampler_.sample(session_.logits().first(usable)));
+        return sampler_.sample(session_.logits().first(usable));
+    }
+
+    // Chooses a token and puts it out.
+    Result<Reason> sample() {
+        token_ = RL_TRY(choose());
         sampler_.accept(token_);
         if (out_.tokens.empty()) {
             first_ = Clock::now();
@@ -113,7 +118,7 @@ private:
             if (options_.when_full == WhenFull::stop) return Reason(StopReason::context_full);
             done = shift();
         }
-        if (done) done = session_.feed({&token_, 1}, cancel_);
+        if (done) done = session_.feed_for_best(token_, sampler_.best_wanted(), cancel_);
         if (!done && is_set(cancel_)) return Reason(StopReason::cancelled);
         if (!done) return done.error();
         out_.steps++;

@@ -58,21 +58,20 @@ Result<Executable*> Session::executable(uint32_t rows) {
     return slot.get();
 }
 
-Status Session::step(std::span<const Token> tokens, uint32_t first_output, const std::atomic<bool>* cancel,
-                     const TraceSink* trace) {
-    const Status done = try_step(tokens, first_output, cancel, trace);
+Status Session::step(const StepParams& params, const TraceSink* trace) {
+    const Status done = try_step(params, trace);
     if (done || !rescue_) return done;
     if (cache_ && !model_->backend().lost()) return done;
     RL_TRY(rescue_(*this, done.error()));
-    RL_TRY(read_again(cancel));
-    return try_step(tokens, first_output, cancel, trace);
+    RL_TRY(read_again(params.cancel));
+    return try_step(params, trace);
 }
 
 Status Session::read_again(const std::atomic<bool>* cancel) {
     const std::vector<Token> all = std::exchange(tokens_, {});
     for (std::span<const Token> rest = all; !rest.empty();) {
         const auto chunk = rest.first(std::min<size_t>(rest.size(), options_.batch));
-        RL_TRY(try_step(chunk, uint32_t(chunk.size() - 1), cancel, nullptr));
+        RL_TRY(try_step({chunk, 0, uint32_t(chunk.size() - 1), cancel}, nullptr));
         rest = rest.subspan(chunk.size());
     }
     return {};
@@ -83,6 +82,7 @@ void Session::close() {
     many_.reset();
     cache_.reset();
     logits_ = {};
+    best_ = {};
 }
 
 Status Session::reopen() {
@@ -96,19 +96,20 @@ Status Session::check_open() const {
     return error("the session lost its device");
 }
 
-Status Session::try_step(std::span<const Token> tokens, uint32_t first_output,
-                         const std::atomic<bool>* cancel, const TraceSink* trace) {
+// The position is the session's own, and the best are wanted only where they can be had.
+Status Session::try_step(StepParams params, const TraceSink* trace) {
     RL_TRY(check_open());
-    Executable* target = RL_TRY(executable(uint32_t(tokens.size())));
-    const StepParams params{tokens, position(), first_output, cancel};
+    Executable* target = RL_TRY(executable(uint32_t(params.tokens.size())));
+    params.position = position();
+    if (params.best > target->most_best()) params.best = 0;
     if (trace)
         RL_TRY(target->run_traced(params, *trace));
     else
         RL_TRY(target->run(params));
-    tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
-    const size_t vocab = model_->config().vocab;
+    tokens_.insert(tokens_.end(), params.tokens.begin(), params.tokens.end());
     const std::span<const float> all = target->output();
-    logits_ = all.subspan(all.size() - vocab);
+    logits_ = params.best > 0 ? all : all.last(model_->config().vocab);
+    best_ = target->best();
     return {};
 }
 
@@ -128,10 +129,19 @@ Status Session::feed(std::span<const Token> tokens, const std::atomic<bool>* can
     RL_TRY(check_room(tokens));
     while (!tokens.empty()) {
         const auto chunk = tokens.first(std::min<size_t>(tokens.size(), options_.batch));
-        RL_TRY(step(chunk, uint32_t(chunk.size() - 1), cancel, nullptr));
+        RL_TRY(step({chunk, 0, uint32_t(chunk.size() - 1), cancel}, nullptr));
         tokens = tokens.subspan(chunk.size());
     }
     return {};
+}
+
+Status Session::feed_for_best(Token token, uint32_t count, const std::atomic<bool>* cancel) {
+    const std::span<const Token> tokens(&token, 1);
+    RL_TRY(check_room(tokens));
+    StepParams params{tokens, 0, 0, cancel};
+    params.best = count;
+    params.best_among = uint32_t(model_->usable_vocab());
+    return step(params, nullptr);
 }
 
 Status Session::feed_all(std::span<const Token> tokens, const LogitsSink& sink,
@@ -139,7 +149,7 @@ Status Session::feed_all(std::span<const Token> tokens, const LogitsSink& sink,
     RL_TRY(check_room(tokens));
     for (size_t first = 0; first < tokens.size();) {
         const auto chunk = tokens.subspan(first, std::min<size_t>(tokens.size() - first, options_.outputs));
-        RL_TRY(step(chunk, 0, cancel, nullptr));
+        RL_TRY(step({chunk, 0, 0, cancel}, nullptr));
         Executable* target = RL_TRY(executable(uint32_t(chunk.size())));
         sink(first, target->output());
         first += chunk.size();
@@ -150,12 +160,13 @@ Status Session::feed_all(std::span<const Token> tokens, const LogitsSink& sink,
 Status Session::feed_traced(std::span<const Token> tokens, const TraceSink& sink) {
     RL_TRY(check_room(tokens));
     if (tokens.size() > options_.batch) return error("a traced step takes at most {} tokens", options_.batch);
-    return step(tokens, uint32_t(tokens.size() - 1), nullptr, &sink);
+    return step({tokens, 0, uint32_t(tokens.size() - 1)}, &sink);
 }
 
 void Session::truncate(uint64_t count) {
     if (count < tokens_.size()) tokens_.resize(count);
     logits_ = {};
+    best_ = {};
 }
 
 Status Session::shift(uint64_t keep, uint64_t discard, const std::atomic<bool>* cancel) {

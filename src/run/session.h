@@ -35,6 +35,10 @@ public:
                     const std::atomic<bool>* cancel = nullptr);
     // (vocab rows of the model); of ids below Model::usable_vocab() only.
     std::span<const float> logits() const { return logits_; }
+    // As feed of one token for who needs only the `count` best logits: where the device can pick them, best()
+    // has them (the best first, perhaps more) and logits() nothing. With 0, or elsewhere, as feed.
+    Status feed_for_best(Token token, uint32_t count, const std::atomic<bool>* cancel = nullptr);
+    std::span<const Scored> best() const { return best_; }
 
     // Forgets all but the first `count` tokens.
     void truncate(uint64_t count);
@@ -62,10 +66,8 @@ public:
 private:
     Session() = default;
     Result<Executable*> executable(uint32_t rows);
-    Status step(std::span<const Token> tokens, uint32_t first_output, const std::atomic<bool>* cancel,
-                const TraceSink* trace);
-    Status try_step(std::span<const Token> tokens, uint32_t first_output, const std::atomic<bool>* cancel,
-                    const TraceSink* trace);
+    Status step(const StepParams& params, const TraceSink* trace);
+    Status try_step(StepParams params, const TraceSink* trace);
     Status read_again(const std::atomic<bool>* cancel);
     Status check_room(std::span<const Token> tokens) const;
     Status check_open() const;
@@ -79,6 +81,7 @@ private:
     std::unique_ptr<Executable> many_;    // options_.batch rows
     std::vector<Token> tokens_;
     std::span<const float> logits_;
+    std::span<const Scored> best_;
 };
 
 }  // namespace redline

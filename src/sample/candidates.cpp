@@ -110,6 +110,20 @@ Status Candidates::begin(std::span<const float> logits) {
     return {};
 }
 
+Status Candidates::begin(std::span<const Scored> best) {
+    list_.clear();
+    for (const Scored& each : best) {
+        if (!(each.logit < std::numeric_limits<float>::infinity()))
+            return error("the largest logits are not finite: that of token {} is {}", each.id, each.logit);
+        if (each.logit != kForbidden) list_.push_back({double(each.logit), each.id});
+    }
+    logits_ = {};
+    edited_.clear();
+    whole_ = false;
+    sorted_ = true;
+    return {};
+}
+
 double Candidates::largest() const {
     if (whole_) return double(scan(logits_).largest);
     if (sorted_ && !list_.empty()) return list_.front().logit;

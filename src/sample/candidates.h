@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "base/scored.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -33,6 +34,8 @@ public:
     // Begins a token; `logits` is borrowed until the next begin. NaN and +inf are an error (how many, which
     // first); -inf is a forbidden token.
     Status begin(std::span<const float> logits);
+    // The same with the best only, in the order of comes_first(): all others count as removed.
+    Status begin(std::span<const Scored> best);
 
     // The best token of all, the lowest id among equals; -1 when every token is forbidden.
     int32_t best() const;

@@ -239,6 +239,22 @@ Result<int32_t> Sampler::sample(std::span<const float> logits) {
     return state_->choose();
 }
 
+uint32_t Sampler::best_wanted() const {
+    const State& state = *state_;
+    if (state.plain_argmax) return 1;
+    const bool top_k_first = !state.chain.empty() && state.chain.front() == SamplerStep::top_k;
+    return top_k_first && state.bias.empty() ? uint32_t(std::max(state.options.top_k, state.options.min_keep))
+                                             : 0;
+}
+
+Result<int32_t> Sampler::sample(std::span<const Scored> best) {
+    RL_CHECK(
+        best_wanted() > 0 && best.size() >= std::min<size_t>(best_wanted(), size_t(state_->vocabulary_size)),
+        "{} best logits of the {} that the sampler needs", best.size(), best_wanted());
+    RL_TRY(state_->candidates.begin(best));
+    return state_->choose();
+}
+
 void Sampler::accept(int32_t token) {
     const bool known = token >= 0 && token < state_->vocabulary_size;
     state_->counts.push(known ? token : -1);

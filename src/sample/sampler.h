@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "base/scored.h"
 #include "sample/dry.h"
 
 #include <cstdint>
@@ -65,6 +66,10 @@ public:
     // The next token; an error when a logit is NaN or +inf, or all are -inf. Does not record it, so that a
     // token that a grammar refuses can be masked and drawn again.
     Result<int32_t> sample(std::span<const float> logits);
+    // How many of the best logits are enough for the same choice; 0: all are needed.
+    uint32_t best_wanted() const;
+    // The same of so many, in the order of comes_first().
+    Result<int32_t> sample(std::span<const Scored> best);
     // Records a prompt or generated token for the penalties; mirostat learns when it is the token just
     // sampled.
     void accept(int32_t token);

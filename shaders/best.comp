@@ -1,0 +1,90 @@
+// The largest of a row of outputs, in no order: the lowest ids among equals, and what is not a number first. In two
+// turns: each work-group picks those of its slice of the row, then one picks among these. By radix: digit by digit the
+// smallest key is found that is still among them, of the values, and if several share it of the ids.
+#include "types.glsl"
+layout(local_size_x_id = 0) in;
+layout(push_constant) uniform Push { BestArgs args; };
+layout(set = 0, binding = 0, std430) readonly buffer Row { uint row[]; };        // first turn: floats
+layout(set = 0, binding = 0, std430) readonly buffer Picked { uvec2 picked[]; };  // second: floats and ids
+layout(set = 0, binding = 1, std430) writeonly buffer To { uvec2 to[]; };
+#define STEP_BINDING 2
+#include "step.glsl"
+
+const uint DIGITS = 256, NONE = ~0u;  // id of a place without an output
+shared uint bins[DIGITS];
+shared uint sixteens[DIGITS / 16];
+shared uint found, left, taken;
+
+uint first, last;  // of what this work-group picks from
+
+uvec2 entry(uint i) { return args.merge != 0u ? picked[i] : uvec2(row[i], i); }
+
+// Rises with the value; both zeros are equal.
+uint value_key(uint bits) {
+    if ((bits & 0x7FFFFFFFu) > 0x7F800000u) return NONE;
+    if ((bits & 0x7FFFFFFFu) == 0u) return 0x80000000u;
+    return (bits & 0x80000000u) != 0u ? ~bits : bits | 0x80000000u;
+}
+uint id_key(uint id) { return ~id; }
+
+// The key that is the `wanted`-th largest: of the values, or of the ids of those whose value's key is `value`. Leaves in
+// `left` how many of that key are wanted, and in bins[key & 255] how many there are.
+uint nth_key(uint wanted, bool of_ids, uint value) {
+    uint key = 0u, known = 0u;
+    for (int shift = 24; shift >= 0; shift -= 8) {
+        barrier();
+        for (uint d = gl_LocalInvocationID.x; d < DIGITS; d += gl_WorkGroupSize.x) bins[d] = 0u;
+        barrier();
+        for (uint i = first + gl_LocalInvocationID.x; i < last; i += gl_WorkGroupSize.x) {
+            const uvec2 e = entry(i);
+            if (e.y == NONE || (of_ids && value_key(e.x) != value)) continue;
+            const uint k = of_ids ? id_key(e.y) : value_key(e.x);
+            if ((k & known) == key) atomicAdd(bins[k >> shift & 255u], 1u);
+        }
+        barrier();
+        for (uint s = gl_LocalInvocationID.x; s < DIGITS / 16u; s += gl_WorkGroupSize.x) {
+            uint sum = 0u;
+            for (uint d = 0; d < 16u; ++d) sum += bins[s * 16u + d];
+            sixteens[s] = sum;
+        }
+        barrier();
+        for (uint d = gl_LocalInvocationID.x; d < DIGITS; d += gl_WorkGroupSize.x) {
+            uint above = 0u;
+            for (uint s = d / 16u + 1u; s < DIGITS / 16u; ++s) above += sixteens[s];
+            for (uint other = d + 1u; other < (d / 16u + 1u) * 16u; ++other) above += bins[other];
+            if (above < wanted && above + bins[d] >= wanted) {
+                found = d;
+                left = wanted - above;
+            }
+        }
+        barrier();
+        key |= found << shift;
+        known |= 255u << shift;
+        wanted = left;
+    }
+    return key;
+}
+
+void main() {
+    const uint group = gl_WorkGroupID.x, all = args.merge != 0u ? args.entries : step_best_among;
+    first = min(group * args.slice, all);
+    last = min(first + args.slice, all);
+    // In the second turn places may be empty, but no fewer than are wanted are not.
+    const uint wanted = min(args.count, args.merge != 0u ? step_best_among : last - first), begin = group * args.count;
+    for (uint i = wanted + gl_LocalInvocationID.x; i < args.count; i += gl_WorkGroupSize.x)
+        to[begin + i] = uvec2(0u, NONE);
+    if (wanted == 0u) return;
+    const uint value = nth_key(wanted, false, 0u);
+    uint id = 0u;
+    const uint equal = left;
+    if (bins[value & 255u] > equal) id = nth_key(equal, true, value);
+    barrier();
+    if (gl_LocalInvocationID.x == 0u) taken = 0u;
+    barrier();
+    for (uint i = first + gl_LocalInvocationID.x; i < last; i += gl_WorkGroupSize.x) {
+        const uvec2 e = entry(i);
+        if (e.y == NONE) continue;
+        const uint k = value_key(e.x);
+        if (k > value || (k == value && id_key(e.y) >= id)) to[begin + atomicAdd(taken, 1u)] = e;
+    }
+}
