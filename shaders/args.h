@@ -34,8 +34,8 @@ struct ElementArgs {
     uint act;
 };
 
+#define RL_BEST_SLICE 4096u  // entries that a work-group of best.comp picks from
 struct BestArgs {
-    uint slice;    // entries per work-group
     uint count;    // that are picked of a slice
     uint merge;    // of what was picked before
     uint entries;  // with merge: of that

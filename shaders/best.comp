@@ -11,17 +11,20 @@ layout(set = 0, binding = 1, std430) writeonly buffer To { uvec2 to[]; };
 #include "step.glsl"
 
 const uint DIGITS = 256, NONE = ~0u;  // id of a place without an output
+shared uint keys[RL_BEST_SLICE];      // of the values
 shared uint bins[DIGITS];
 shared uint sixteens[DIGITS / 16];
 shared uint found, left, taken;
 
-uint first, last;  // of what this work-group picks from
+uint first, entries;  // of what this work-group picks from
 
-uvec2 entry(uint i) { return args.merge != 0u ? picked[i] : uvec2(row[i], i); }
+// Counted from the first.
+uint id_of(uint i) { return args.merge != 0u ? picked[first + i].y : first + i; }
+uint bits_of(uint i) { return args.merge != 0u ? picked[first + i].x : row[first + i]; }
 
-// Rises with the value; both zeros are equal.
+// Rises with the value, from 1 on; both zeros are equal. 0 is the key of a place without an output.
 uint value_key(uint bits) {
-    if ((bits & 0x7FFFFFFFu) > 0x7F800000u) return NONE;
+    if ((bits & 0x7FFFFFFFu) > 0x7F800000u) return ~0u;
     if ((bits & 0x7FFFFFFFu) == 0u) return 0x80000000u;
     return (bits & 0x80000000u) != 0u ? ~bits : bits | 0x80000000u;
 }
@@ -35,10 +38,10 @@ uint nth_key(uint wanted, bool of_ids, uint value) {
         barrier();
         for (uint d = gl_LocalInvocationID.x; d < DIGITS; d += gl_WorkGroupSize.x) bins[d] = 0u;
         barrier();
-        for (uint i = first + gl_LocalInvocationID.x; i < last; i += gl_WorkGroupSize.x) {
-            const uvec2 e = entry(i);
-            if (e.y == NONE || (of_ids && value_key(e.x) != value)) continue;
-            const uint k = of_ids ? id_key(e.y) : value_key(e.x);
+        for (uint i = gl_LocalInvocationID.x; i < entries; i += gl_WorkGroupSize.x) {
+            uint k = keys[i];
+            if (k == 0u || (of_ids && k != value)) continue;
+            if (of_ids) k = id_key(id_of(i));
             if ((k & known) == key) atomicAdd(bins[k >> shift & 255u], 1u);
         }
         barrier();
@@ -66,25 +69,24 @@ uint nth_key(uint wanted, bool of_ids, uint value) {
 }
 
 void main() {
-    const uint group = gl_WorkGroupID.x, all = args.merge != 0u ? args.entries : step_best_among;
-    first = min(group * args.slice, all);
-    last = min(first + args.slice, all);
+    const uint all = args.merge != 0u ? args.entries : step_best_among, begin = gl_WorkGroupID.x * args.count;
+    first = min(gl_WorkGroupID.x * RL_BEST_SLICE, all);
+    entries = min(RL_BEST_SLICE, all - first);
     // In the second turn places may be empty, but no fewer than are wanted are not.
-    const uint wanted = min(args.count, args.merge != 0u ? step_best_among : last - first), begin = group * args.count;
+    const uint wanted = min(args.count, args.merge != 0u ? step_best_among : entries);
     for (uint i = wanted + gl_LocalInvocationID.x; i < args.count; i += gl_WorkGroupSize.x)
         to[begin + i] = uvec2(0u, NONE);
     if (wanted == 0u) return;
+    for (uint i = gl_LocalInvocationID.x; i < entries; i += gl_WorkGroupSize.x)
+        keys[i] = args.merge != 0u && id_of(i) == NONE ? 0u : value_key(bits_of(i));
+    if (gl_LocalInvocationID.x == 0u) taken = 0u;
     const uint value = nth_key(wanted, false, 0u);
     uint id = 0u;
     const uint equal = left;
     if (bins[value & 255u] > equal) id = nth_key(equal, true, value);
-    barrier();
-    if (gl_LocalInvocationID.x == 0u) taken = 0u;
-    barrier();
-    for (uint i = first + gl_LocalInvocationID.x; i < last; i += gl_WorkGroupSize.x) {
-        const uvec2 e = entry(i);
-        if (e.y == NONE) continue;
-        const uint k = value_key(e.x);
-        if (k > value || (k == value && id_key(e.y) >= id)) to[begin + atomicAdd(taken, 1u)] = e;
+    for (uint i = gl_LocalInvocationID.x; i < entries; i += gl_WorkGroupSize.x) {
+        const uint k = keys[i];
+        if (k > value || (k == value && id_key(id_of(i)) >= id))
+            to[begin + atomicAdd(taken, 1u)] = uvec2(bits_of(i), id_of(i));
     }
 }

@@ -23,7 +23,7 @@ struct StepHeader {
 };
 static_assert(sizeof(StepHeader) == 256);
 
-constexpr uint32_t kBestSlice = 4096;  // outputs that a work-group picks from
+constexpr uint32_t kBestShared = RL_BEST_SLICE * 4 + 2048;  // bytes that best.comp shares, at most
 
 }  // namespace
 
@@ -150,17 +150,24 @@ Status VulkanExecutable::record_output(Recorder& recorder, const View& view) con
 }
 
 uint32_t VulkanExecutable::best_slices() const {
-    return (bound_.plan.slot(bound_.plan.output).width + kBestSlice - 1) / kBestSlice;
+    return (bound_.plan.slot(bound_.plan.output).width + RL_BEST_SLICE - 1) / RL_BEST_SLICE;
+}
+
+// What is picked of all slices must go into one.
+uint32_t VulkanExecutable::most_best() const {
+    const bool fits = best_slices() * kMostBest <= RL_BEST_SLICE &&
+                      device_.report().limits.maxComputeSharedMemorySize >= kBestShared;
+    return bound_.plan.max_rows == 1 && fits ? kMostBest : 0;
 }
 
 Status VulkanExecutable::record_best(Recorder& recorder, const View& view) const {
     const uint32_t picked = best_slices() * kMostBest;
     const Binding between = view.scratch_at(0, picked * sizeof(Scored));
     RL_TRY(recorder.dispatch({"best", 3, 1, {256}}, {view.slot(bound_.plan.output), between, view.step},
-                             args::BestArgs{kBestSlice, kMostBest, 0, 0}, {best_slices()}));
+                             args::BestArgs{kMostBest, 0, 0}, {best_slices()}));
     recorder.barrier();
     return recorder.dispatch({"best", 3, 1, {256}}, {between, output_, view.step},
-                             args::BestArgs{picked, kMostBest, 1, picked}, {1});
+                             args::BestArgs{kMostBest, 1, picked}, {1});
 }
 
 void VulkanExecutable::read_best(uint32_t among) {
@@ -254,7 +261,9 @@ Status VulkanExecutable::submit_all(VkCommandBuffer copy, Recorded& commands,
     Meter& meter = commands.meter;
     const auto land = [&]() -> Status {
         const Flight& flight = flights[done % kRing];
-        RL_TRY(device_.wait(fences_[done++ % kRing], "running a step"));
+        const Status waited = device_.wait(fences_[done++ % kRing], "running a step");
+        landed_ = waited ? landed_ + 1 : submitted_;  // after a failure nothing is in flight
+        RL_TRY(waited);
         const Clock::time_point now = Clock::now();
         const std::chrono::duration<double> took = now - std::max(flight.begin, end);
         end = now;
@@ -276,7 +285,10 @@ Status VulkanExecutable::submit_all(VkCommandBuffer copy, Recorded& commands,
         group.insert(group.end(), &segments[next], &segments[next] + count);
         next += count;
         flights[sent % kRing] = {assumed, Clock::now()};
-        RL_TRY(device_.submit(group, fences_[sent++ % kRing]));
+        const Status submitted = device_.submit(group, fences_[sent++ % kRing]);
+        ++submitted_;
+        if (!submitted) landed_ = submitted_;
+        RL_TRY(submitted);
         group.clear();
     }
     while (done < sent) RL_TRY(land());
@@ -290,10 +302,14 @@ Status VulkanExecutable::run(const StepParams& params) {
     commands.meter.begin_step({double(params.tokens.size()), double(params.kv_len())});
     RL_TRY(fit_to_pace(commands, uint32_t(params.tokens.size()), best));
     const uint64_t slot = turn_++ % kRing;
+    RL_CHECK(read_by_[slot] <= landed_, "step inputs are overwritten while submission {} may read them",
+             read_by_[slot]);
     write_inputs(params, commands.inputs, inputs_[slot].mapped());
     RL_TRY(inputs_[slot].flush());
+    read_by_[slot] = submitted_ + 1;
     RL_TRY(submit_all(commands.copies.segments[slot], commands, params.cancel));
     commands.meter.end_step();
+    RL_CHECK(landed_ == submitted_, "results are read while submission {} may write them", submitted_);
     RL_TRY(output_.invalidate());
     if (best) read_best(params.best_among);
     return {};

@@ -84,7 +84,7 @@ public:
     Status run(const StepParams& params) override;
     Status run_traced(const StepParams& params, const TraceSink& sink) override;
     std::span<const float> output() const override;
-    uint32_t most_best() const override { return bound_.plan.max_rows == 1 ? kMostBest : 0; }
+    uint32_t most_best() const override;
     std::span<const Scored> best() const override { return best_; }
 
 private:
@@ -143,6 +143,9 @@ private:
     Buffer output_;
     VkFence fences_[kRing] = {};
     uint64_t turn_ = 0;
+    // Counted over all steps, to check that the host writes and reads nothing that the device still works on.
+    uint64_t submitted_ = 0, landed_ = 0;
+    uint64_t read_by_[kRing] = {};           // the submission that reads a slot's inputs
     std::map<uint32_t, Recorded> recorded_;  // by class of rows; 0: one row, of which the best are wanted
     std::vector<Scored> best_;
     uint32_t outputs_ = 0;
