@@ -247,7 +247,8 @@ TEST_CASE("vulkan: attention of one row turns its heads by itself, unless they a
         CAPTURE(keys_read);
         const Dispatches counted;
         output_of(c, *backend);
-        CHECK(counted.count == dispatches);
+        // One row is recorded twice: the best outputs are picked by two dispatches in place of the copy.
+        CHECK(counted.count == (rows == 1 ? 2 * dispatches + 1 : dispatches));
     }
 }
 

@@ -43,8 +43,9 @@ Result<std::unique_ptr<Executable>> VulkanExecutable::create(BoundPlan bound, co
     std::unique_ptr<VulkanExecutable> made(
         new VulkanExecutable(std::move(bound), weights, cache, device, pipelines, mode));
     RL_TRY(made->allocate(memory));
-    // The largest class now, so that what cannot be recorded shows before the first step.
+    // The largest class and the best now, so that what cannot be recorded shows before the first step.
     RL_TRY(made->recorded(made->bound_.plan.max_rows, false));
+    if (made->most_best() > 0) RL_TRY(made->recorded(1, true));
     return std::unique_ptr<Executable>(std::move(made));
 }
 
