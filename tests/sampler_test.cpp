@@ -140,48 +140,6 @@ TEST_CASE("sampler: greedy() is true only if the argmax of the raw logits is the
     CHECK(with([](auto& o) { o.mirostat = 2; }));
 }
 
-TEST_CASE("sampler: the best logits that it wants give the same tokens as all of them") {
-    std::mt19937 random(11);
-    std::normal_distribution<float> normal(0.0f, 3.0f);
-    std::vector<SamplerOptions> wanting(6);
-    wanting[1].temperature = 0.0f;
-    wanting[2].top_k = 5, wanting[2].typical_p = 0.8f, wanting[2].top_p = 1.0f;
-    wanting[3].xtc_probability = 0.7f, wanting[3].temperature = 1.3f;
-    wanting[4].min_keep = 50, wanting[4].dynatemp_range = 0.5f;
-    wanting[5].samplers = "top_k;penalties;temperature", wanting[5].repeat_penalty = 1.3f;
-    for (SamplerOptions options : wanting) {
-        options.seed = 99;
-        Sampler whole = make(options, 3000), picked = make(options, 3000);
-        REQUIRE(picked.best_wanted() > 0);
-        for (int step = 0; step < 200; ++step) {
-            std::vector<float> logits(3000);
-            for (float& logit : logits) logit = step % 3 ? normal(random) : float(int(normal(random)));
-            logits[random() % 3000] = -kInf;
-            std::vector<Scored> best;
-            for (int32_t id = 0; id < 3000; ++id) best.push_back({logits[size_t(id)], id});
-            std::sort(best.begin(), best.end(), comes_first);
-            best.resize(picked.best_wanted() + size_t(step % 2) * 24);
-            const int32_t token = sampled(whole, logits);
-            const Result<int32_t> same = picked.sample(std::span<const Scored>(best));
-            REQUIRE(same.ok());
-            CHECK(same.value() == token);
-            whole.accept(token), picked.accept(token);
-        }
-    }
-    std::vector<SamplerOptions> refusing(6);
-    refusing[0].repeat_penalty = 1.1f;
-    refusing[1].logit_bias = {{3, 1.0f}};
-    refusing[2].top_k = 0;
-    refusing[3].mirostat = 2;
-    refusing[4].dry_multiplier = 0.8f;
-    refusing[5].top_n_sigma = 1.0f;
-    for (const SamplerOptions& options : refusing) CHECK(make(options, 3000).best_wanted() == 0);
-    Sampler sampler = make(SamplerOptions(), 2);
-    const Scored unsound[] = {{kNan, 1}, {0.0f, 0}}, none[] = {{-kInf, 0}, {-kInf, 1}};
-    CHECK(sampler.sample(unsound).error().message.find("token 1") != std::string::npos);
-    CHECK(sampler.sample(none).error().message.find("no token") != std::string::npos);
-}
-
 TEST_CASE("sampler: NaN, all -inf and a wrong count of logits are errors") {
     for (const float temperature : {0.0f, 0.8f}) {
         SamplerOptions options;
