@@ -117,7 +117,7 @@ TEST_CASE(
             CHECK(got.code == 1);
             CHECK(got.out.empty());
             CHECK(has(got.err, "device was lost while"));
-            CHECK(!has(got.err, "running a step"));
+            CHECK(rescued == 0);
             continue;
         }
         CHECK(Json::parse(got.out)["token_ids"] == Json::parse(unbroken.out)["token_ids"]);
@@ -136,17 +136,13 @@ TEST_CASE("run: a Vulkan device that is lost again soon after is an error") {
     for (int64_t second = 0; again == second; ++second) {
         faults().lose({late, second});
         const Outcome got = in_process(cli::run_command, tiny_run());
-        const bool struck = !faults().struck().empty();
         faults().disarm();
         CAPTURE(second);
         CAPTURE(got.err);
-        // On a card that is quick the run may be over before.
-        if (!struck) CHECK(got.code == 0);
-        if (struck) CHECK(count(got.err, kRescued) == 1);
+        CHECK(count(got.err, kRescued) == 1);
         CHECK(faults().alive() == alive);
-        if (got.code == 0 && struck) continue;
+        if (got.code == 0) continue;
         ++again;
-        if (!struck) continue;
         CHECK(got.code == 1);
         CHECK(got.out.empty());
         CHECK(has(got.err, "device was lost while"));
@@ -189,9 +185,8 @@ TEST_CASE("chat: turns go on after a lost Vulkan device") {
         const size_t here = count(got.err, kRescued);
         CHECK(here <= 1);
         rescued += here;
-        // Not while the model was loaded; where that ends among the calls differs from run to run on a card.
-        if (got.code != 0) CHECK(!has(got.err, "running a step"));
-        if (got.code != 0) CHECK(got.out.empty());
+        // Not while the model was loaded.
+        if (got.code != 0) CHECK(rescued == 0);
         if (got.code == 0) CHECK(got.out == unbroken.out);
     }
     CHECK(rescued >= 3);
