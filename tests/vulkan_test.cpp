@@ -1,5 +1,7 @@
 // What only the Vulkan backend has: tensors in parts, failures in the middle, the pipeline cache in a file.
 #ifdef RL_VULKAN
+#include "args.h"
+#include "backends/vulkan/stopwatch.h"
 #include "backends/vulkan/vulkan_backend.h"
 #include "memory/budget.h"
 #include "support/comparison.h"
@@ -123,17 +125,98 @@ TEST_CASE("vulkan: a NaN in a row of many that go to experts stays in its row") 
     const auto backend = open();
     if (!backend) return;
     constexpr uint32_t kRows = 70, kBad = 33, kWidth = 96;
-    const OpCase c = many_rows_case(*find_format("Q8_0"), {9, 2, kWidth, 160}, kRows);
-    const std::vector<float> clean = output_of(c, *backend);
-    PoisonedFixture fixture(kRows, kBad, kWidth);
-    const std::vector<float> got = output_of(c, *backend, fixture, false);
-    for (uint32_t row = 0; row < kRows; ++row)
-        for (uint32_t i = row * kWidth; i < (row + 1) * kWidth; ++i) {
-            if (row == kBad)
-                CHECK(std::isnan(got[i]));
-            else
-                CHECK(got[i] == clean[i]);
+    for (const char* const format : {"Q8_0", "BF16"}) {
+        const OpCase c = many_rows_case(*find_format(format), {9, 2, kWidth, 160}, kRows);
+        const std::vector<float> clean = output_of(c, *backend);
+        PoisonedFixture fixture(kRows, kBad, kWidth);
+        const std::vector<float> got = output_of(c, *backend, fixture, false);
+        CAPTURE(format);
+        for (uint32_t row = 0; row < kRows; ++row)
+            for (uint32_t i = row * kWidth; i < (row + 1) * kWidth; ++i) {
+                if (row == kBad)
+                    CHECK(std::isnan(got[i]));
+                else
+                    CHECK(got[i] == clean[i]);
+            }
+    }
+}
+
+TEST_CASE("vulkan: activations become bfloat16 as the host rounds them, NaN and infinities included") {
+    const auto backend = open();
+    if (!backend) return;
+    // Every upper half of a float, with lower halves on both sides of where rounding changes its way.
+    constexpr uint32_t kWidth = 256;
+    std::vector<float> values;
+    for (uint32_t upper = 0; upper < 0x10000; ++upper)
+        for (const uint32_t lower : {0u, 1u, 0x7FFFu, 0x8000u, 0x8001u, 0xFFFFu})
+            values.push_back(bits_to_float(upper << 16 | lower));
+    const uint32_t rows = uint32_t(values.size()) / kWidth;
+    vulkan::Memory& memory = backend->memory();
+    const auto buffer = [&](size_t bytes, vulkan::Use use) {
+        return must(memory.allocate(bytes, use, "a test"));
+    };
+    const vulkan::Buffer x = buffer(values.size() * 4, vulkan::Use::upload),
+                         step = buffer(256, vulkan::Use::upload),
+                         halves = buffer(values.size() * 2, vulkan::Use::readback),
+                         scales = buffer(rows * 4, vulkan::Use::readback);
+    std::memcpy(x.mapped(), values.data(), values.size() * 4);
+    std::memcpy(step.mapped(), &rows, 4);
+    must(x.flush());
+    must(step.flush());
+    vulkan::Recorder recorder(backend->opened(), backend->pipelines());
+    const vulkan::args::HalvesArgs push = {kWidth, 1, RL_ROWS_ALL, 0, 0.0f};
+    must(
+        recorder.dispatch({"prepare_halves", 5, 1, {128, 1}}, {x, halves, scales, step, step}, push, {rows}));
+    const vulkan::Recording recording = must(std::move(recorder).finish());
+    must(must(vulkan::Stopwatch::create(backend->opened()))->run(recording.segments));
+    must(halves.invalidate());
+    must(scales.invalidate());
+    const auto* const got = reinterpret_cast<const uint16_t*>(halves.mapped());
+    size_t wrong = 0;
+    for (size_t i = 0; i < values.size(); ++i) {
+        // Some devices take numbers below the smallest normal one for zero.
+        const bool tiny = std::fabs(values[i]) < 0x1p-126f && (got[i] & 0x7FFF) == 0;
+        wrong += got[i] != float_to_bfloat(values[i]) && !tiny &&
+                 !(std::isnan(values[i]) && std::isnan(bfloat_to_float(got[i])));
+    }
+    CHECK(wrong == 0);
+    for (uint32_t row = 0; row < rows; ++row)
+        REQUIRE(reinterpret_cast<const float*>(scales.mapped())[row] == 1.0f);
+}
+
+// The matrices, which come after the input, times 2^60.
+struct LargeFixture : Fixture {
+    using Fixture::Fixture;
+    Status read(size_t tensor, uint64_t offset, std::span<std::byte> out) override {
+        RL_TRY(Fixture::read(tensor, offset, out));
+        if (weights()[tensor].tensor.format->name != "BF16") return {};
+        for (size_t i = 0; i + 2 <= out.size(); i += 2) {
+            uint16_t bits = 0;
+            std::memcpy(&bits, &out[i], 2);
+            bits = float_to_bfloat(bfloat_to_float(bits) * 0x1p60f);
+            std::memcpy(&out[i], &bits, 2);
         }
+        return {};
+    }
+};
+
+TEST_CASE("vulkan: on bfloat16 matrices weights far beyond the range of halfs are as exact as others") {
+    const auto backend = open();
+    if (!backend) return;
+    if (!backend->opened().use_bfloat16()) {
+        MESSAGE("bfloat16 matrices are not tested: the device has none, or redline was built without them");
+        return;
+    }
+    const Format& bf16 = *find_format("BF16");
+    for (const OpCase& c : {linear_case(bf16, 70, 43, 96, {}), expert_linear_case(bf16, 65, false, false)}) {
+        CAPTURE(c.name);
+        const std::vector<float> small = output_of(c, *backend);
+        LargeFixture fixture(1, c.rows);
+        const std::vector<float> large = output_of(c, *backend, fixture, false);
+        size_t wrong = 0;
+        for (size_t i = 0; i < small.size(); ++i) wrong += large[i] != small[i] * 0x1p60f;
+        CHECK(wrong == 0);
+    }
 }
 
 // A plan whose outputs are these.

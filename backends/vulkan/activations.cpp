@@ -13,6 +13,7 @@ bool fits_shared(const Device& device, uint64_t cols) {
 Path path_of(const Device& device, const Format& format, uint64_t cols, uint64_t rows) {
     const WeightLayout& layout = *weight_layout(format);
     if (rows > kFewRows) {
+        if (device.use_bfloat16() && cols % 32 == 0 && format.name == "BF16") return Path::bfloats;
         const bool matrices = device.use_matrix() && matrix_shape(device.report()) && cols % 32 == 0 &&
                               format.name != "F32" &&
                               Pipelines::exists(fmt::format("linear_coop.{}", layout.name));
@@ -26,7 +27,7 @@ Path path_of(const Device& device, const Format& format, uint64_t cols, uint64_t
 Precision precision_of(Path path) {
     if (path == Path::dot_own || path == Path::dot_prepared) return Precision::int8_activations;
     // Halfs round less than the bfloat16 that this is named for.
-    return path == Path::matrices ? Precision::bf16_activations : Precision::f32;
+    return on_matrices(path) ? Precision::bf16_activations : Precision::f32;
 }
 
 namespace {
@@ -37,7 +38,7 @@ uint64_t most_rows(const Plan& plan, Slot x) {
 uint64_t prepared_offset(const Plan& plan, Slot x) {
     return aligned(plan.slot_bytes(x));
 }
-// Halfs; the 48 bytes per 32 elements of dot kernels are less.
+// 16 bits each; the 48 bytes per 32 elements of dot kernels are less.
 uint64_t prepared_bytes(const Plan& plan, Slot x) {
     const uint64_t width = plan.slot(x).width, rows = most_rows(plan, x);
     return aligned(width * 2 * rows + 256);
@@ -49,13 +50,20 @@ uint64_t Activations::scratch(const Plan& plan, Slot x) {
     return prepared_offset(plan, x) + prepared_bytes(plan, x) + aligned(most_rows(plan, x) * 4);
 }
 
+Status record_halves(Recorder& recorder, const View& view, Path path, const args::HalvesArgs& args, Binding x,
+                     Binding halves, Binding scales, Binding gain, uint64_t rows) {
+    return recorder.dispatch({"prepare_halves", 5, 1, {kThreads, path == Path::bfloats}},
+                             {x, halves, scales, gain, view.step}, args, {rows});
+}
+
 Status Activations::prepare(Recorder& recorder, const View& view, std::span<const Path> paths) {
     const auto wanted = [&](Path path) { return std::find(paths.begin(), paths.end(), path) != paths.end(); };
     raw_ = floats_ = view.slot(x_);
     const uint32_t width = view.width(x_), rows = view.rows_of(x_), kind = rows_kind(view.plan, x_);
     const bool norm_floats = norm_ && (wanted(Path::floats) || wanted(Path::tiles));
-    const bool dot = wanted(Path::dot_prepared), matrices = wanted(Path::matrices);
-    if (!norm_floats && !dot && !matrices) return {};
+    const bool dot = wanted(Path::dot_prepared);
+    const auto matrices = std::find_if(paths.begin(), paths.end(), on_matrices);
+    if (!norm_floats && !dot && matrices == paths.end()) return {};
     recorder.claim_scratch();
     if (norm_floats) {
         floats_ = view.scratch_at(0, raw_.bytes);
@@ -70,10 +78,9 @@ Status Activations::prepare(Recorder& recorder, const View& view, std::span<cons
         RL_TRY(recorder.dispatch({"quantize", 4, 1, {kThreads}}, {raw_, prepared_, gain, view.step}, push,
                                  {rows}));
     }
-    if (matrices) {
+    if (matrices != paths.end()) {
         const args::HalvesArgs push = {width, 1, kind, norm_ ? 1u : 0u, norm_.eps};
-        RL_TRY(recorder.dispatch({"prepare_halves", 5, 1, {kThreads}},
-                                 {raw_, prepared_, scales_, gain, view.step}, push, {rows}));
+        RL_TRY(record_halves(recorder, view, *matrices, push, raw_, prepared_, scales_, gain, rows));
     }
     recorder.barrier();
     return {};

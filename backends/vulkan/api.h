@@ -47,8 +47,19 @@ using PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR =
     VkResult(VKAPI_PTR*)(VkPhysicalDevice, uint32_t*, VkCooperativeMatrixPropertiesKHR*);
 #define VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME "VK_KHR_cooperative_matrix"
 #endif
+#ifndef VK_KHR_shader_bfloat16
+struct VkPhysicalDeviceShaderBfloat16FeaturesKHR {
+    VkStructureType sType;
+    void* pNext;
+    VkBool32 shaderBFloat16Type;
+    VkBool32 shaderBFloat16DotProduct;
+    VkBool32 shaderBFloat16CooperativeMatrix;
+};
+#define VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME "VK_KHR_shader_bfloat16"
+#endif
 constexpr auto kMatrixFeatures = VkStructureType(1000506000);
 constexpr auto kMatrixProperties = VkStructureType(1000506001);
+constexpr auto kBfloat16Features = VkStructureType(1000141000);
 constexpr auto kBfloat16 = VkComponentTypeKHR(1000141000);
 
 }  // namespace redline::vulkan

@@ -16,7 +16,8 @@ uint32_t subgroups_of(const Device& device, const Cut& cut, const MatrixShape& s
     return std::min(cut.threads / device.subgroup(), cut.rows / shape.m * (cut.tokens / shape.n));
 }
 
-// Both tiles in halfs, or a result of each subgroup in their place, and what expert_coop keeps of each token.
+// Both tiles in 16 bits, or a result of each subgroup in their place, and what expert_coop keeps of each
+// token.
 uint64_t shared_bytes(const Device& device, const Cut& cut, const MatrixShape& shape) {
     const uint64_t tiles = uint64_t(cut.rows + cut.tokens) * (cut.depth / 8 + 1) * 16,
                    results = uint64_t(subgroups_of(device, cut, shape)) * shape.m * shape.n * 4;
@@ -39,23 +40,14 @@ uint32_t subgroups_across(const Cut& cut, const MatrixShape& shape, uint32_t sub
 
 }  // namespace
 
-const MatrixShape* matrix_shape(const DeviceReport& report) {
-    const MatrixShape* best = nullptr;
-    for (const MatrixShape& s : report.matrices) {
-        const bool halves = s.a == VK_COMPONENT_TYPE_FLOAT16_KHR && s.b == VK_COMPONENT_TYPE_FLOAT16_KHR &&
-                            s.c == VK_COMPONENT_TYPE_FLOAT32_KHR && s.result == VK_COMPONENT_TYPE_FLOAT32_KHR;
-        // Tiles are cut in multiples of 16 or 8.
-        const bool fits = (s.m == 8 || s.m == 16) && (s.n == 8 || s.n == 16) && (s.k == 8 || s.k == 16);
-        if (halves && fits && (!best || s.m * s.n * s.k > best->m * best->n * best->k)) best = &s;
-    }
-    return best;
-}
-
 // Large tiles where shared memory holds them. On an H100 (Llama-3.1-8B Q4_K_M, a step of 512 rows, ms of all
 // ops): 8 subgroups on 128 x 128 of depth 64 61, 128 x 64 76, 64 x 64 126; before the tile that comes next
 // was read without branches a depth of 32 77, 4 subgroups 84.
-Tiles coop_tiles(const Device& device, std::string shader, uint32_t most_tokens, bool paired) {
-    const MatrixShape& shape = *matrix_shape(device.report());
+Tiles coop_tiles(const Device& device, Path path, std::string_view kernel, const WeightLayout& layout,
+                 uint32_t most_tokens, bool paired) {
+    const bool bfloats = path == Path::bfloats;
+    const MatrixShape& shape =
+        *matrix_shape(device.report(), bfloats ? kBfloat16 : VK_COMPONENT_TYPE_FLOAT16_KHR);
     Cut cut = {128, most_tokens, 64, 256};
     if (cut.threads / device.subgroup() > 8 ||
         shared_bytes(device, cut, shape) > device.report().limits.maxComputeSharedMemorySize)
@@ -63,7 +55,7 @@ Tiles coop_tiles(const Device& device, std::string shader, uint32_t most_tokens,
     uint32_t subgroups = subgroups_of(device, cut, shape), across = 0;
     // Fewer where none would hold both matrices of a pair.
     while ((across = subgroups_across(cut, shape, subgroups, paired)) == 0) subgroups /= 2;
-    return {std::move(shader),
+    return {fmt::format("{}{}.{}", kernel, bfloats ? "_bfloat" : "", layout.name),
             {subgroups * device.subgroup(), cut.rows, cut.tokens, cut.depth, shape.m, shape.n, shape.k,
              across, subgroups / across, device.subgroup()},
             paired ? cut.rows / 2 : cut.rows,

@@ -17,6 +17,7 @@ struct Features {
     VkPhysicalDeviceSubgroupSizeControlFeatures control = {
         VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES};
     VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix = {};
+    VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16 = {};
     VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR facts = {
         VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR};
     std::vector<const char*> extensions;
@@ -56,6 +57,13 @@ struct Features {
             chain(matrix);
             extensions.push_back(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
         }
+        if (report.bfloat16_matrices) {
+            bfloat16.sType = kBfloat16Features;
+            bfloat16.shaderBFloat16Type = VK_TRUE;
+            bfloat16.shaderBFloat16CooperativeMatrix = VK_TRUE;
+            chain(bfloat16);
+            extensions.push_back(VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME);
+        }
         if (report.pipeline_facts) {
             facts.pipelineExecutableInfo = VK_TRUE;
             chain(facts);
@@ -87,6 +95,7 @@ Result<std::unique_ptr<Device>> Device::open(std::shared_ptr<Instance> instance,
     const DeviceReport& r = made->report_;
     made->use_dot_ = level >= Level::dot && (forced ? r.dot : r.dot_accelerated);
     made->use_matrix_ = level >= Level::matrix && !r.matrices.empty() && r.float16;
+    made->use_bfloat16_ = level >= Level::bfloat16 && why_not_bfloat16(r).empty();
     const float priority = 1.0f;
     VkDeviceQueueCreateInfo queue = {VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
     queue.queueFamilyIndex = r.queue_family;

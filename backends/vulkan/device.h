@@ -43,8 +43,9 @@ struct DeviceReport {
     bool dot = false;              // packed 8-bit dot products
     bool dot_accelerated = false;  // ... in hardware
     bool bfloat16 = false;
-    bool budget = false;          // VK_EXT_memory_budget
-    bool pipeline_facts = false;  // VK_KHR_pipeline_executable_properties
+    bool bfloat16_matrices = false;  // their use in cooperative matrices; of which shapes, `matrices` says
+    bool budget = false;             // VK_EXT_memory_budget
+    bool pipeline_facts = false;     // VK_KHR_pipeline_executable_properties
     std::vector<MatrixShape> matrices;
     std::string missing;  // what redline needs and this lacks; empty when usable
 
@@ -54,6 +55,14 @@ struct DeviceReport {
     }
     bool hardware() const { return type != VK_PHYSICAL_DEVICE_TYPE_CPU; }
 };
+
+// The shape of `factors` x `factors` + f32 that products are cut into; null when the device has none that
+// fits.
+const MatrixShape* matrix_shape(const DeviceReport& report,
+                                VkComponentTypeKHR factors = VK_COMPONENT_TYPE_FLOAT16_KHR);
+
+// Why products do not use bfloat16 matrices; empty when they can.
+std::string why_not_bfloat16(const DeviceReport& report);
 
 std::string_view type_name(VkPhysicalDeviceType type);
 std::string_view component_name(VkComponentTypeKHR type);
@@ -78,7 +87,7 @@ Result<size_t> choose_device(const std::vector<DeviceReport>& devices, const std
                              std::string& why);
 
 // Which kernels may be used: everything up to this of what the device has.
-enum class Level : uint8_t { plain, dot, matrix };
+enum class Level : uint8_t { plain, dot, matrix, bfloat16 };
 
 // An opened device with its one queue. When a submit or a wait fails nothing is in flight any more, so that
 // what the work used may go.
@@ -96,6 +105,8 @@ public:
     uint32_t subgroup() const { return report_.subgroup; }
     bool use_dot() const { return use_dot_; }
     bool use_matrix() const { return use_matrix_; }
+    // In matrices: of products whose weights are bfloat16.
+    bool use_bfloat16() const { return use_bfloat16_; }
     VkInstance instance() const;
     Pace& pace() { return pace_; }
 
@@ -128,6 +139,7 @@ private:
     std::atomic<bool> lost_{false};
     bool use_dot_ = false;
     bool use_matrix_ = false;
+    bool use_bfloat16_ = false;
 };
 
 }  // namespace redline::vulkan

@@ -23,8 +23,7 @@ uint32_t entries_of_tile(uint64_t entries, uint64_t experts) {
 // Vector products read a weight per entry, matrices one per expert and tile; with fewer than two entries per
 // expert there is little to win.
 bool ExpertProduct::wanted(const Device& device, const Tensor& w, uint32_t used, uint64_t rows) {
-    return path_of(device, *w.format, w.shape.cols, rows) == Path::matrices &&
-           rows * used >= 2 * w.shape.count;
+    return on_matrices(path_of(device, *w.format, w.shape.cols, rows)) && rows * used >= 2 * w.shape.count;
 }
 
 // As shaders/expert_group.comp counts them: every expert may end in a tile that is not full.
@@ -56,12 +55,17 @@ Status ExpertProduct::record_groups(Recorder& recorder, const View& view) const 
     return {};
 }
 
+Tiles ExpertProduct::expert_tiles(const Device& device, uint32_t most_entries) const {
+    return coop_tiles(device, path_, "expert_coop", *weight_layout(*format_), most_entries);
+}
+
 Status ExpertProduct::prepare(Recorder& recorder, const View& view) {
     const Layout l = layout(view.rows);
     const uint64_t rows = x_rows(view.rows);
+    path_ = path_of(recorder.device(), *format_, shape_.cols, view.rows);
     // The cut that the device's shared memory allows has no more room than was asked for.
-    tile_entries_ =
-        coop_tiles(recorder.device(), {}, entries_of_tile(uint64_t(view.rows) * used_, shape_.count)).tokens;
+    const uint32_t entries = entries_of_tile(uint64_t(view.rows) * used_, shape_.count);
+    tile_entries_ = expert_tiles(recorder.device(), entries).tokens;
     tiles_ = view.scratch_at(0, l.order);
     order_ = view.scratch_at(l.order, l.halves - l.order);
     halves_ = view.scratch_at(l.halves, l.scales - l.halves);
@@ -69,8 +73,7 @@ Status ExpertProduct::prepare(Recorder& recorder, const View& view) {
     recorder.claim_scratch();
     RL_TRY(record_groups(recorder, view));
     const args::HalvesArgs push = {uint32_t(shape_.cols), per_expert_ ? used_ : 1, RL_ROWS_ALL, 0, 0.0f};
-    RL_TRY(recorder.dispatch({"prepare_halves", 5, 1, {kThreads}},
-                             {view.slot(x_), halves_, scales_, view.step, view.step}, push, {rows}));
+    RL_TRY(record_halves(recorder, view, path_, push, view.slot(x_), halves_, scales_, view.step, rows));
     recorder.barrier();
     return {};
 }
@@ -79,8 +82,7 @@ Status ExpertProduct::prepare(Recorder& recorder, const View& view) {
 Status ExpertProduct::record_part(Recorder& recorder, const View& view, const PlacedWeight& w,
                                   const WeightPart& part, Binding y, uint32_t first_row,
                                   uint32_t end_row) const {
-    const Tiles tiles =
-        coop_tiles(recorder.device(), fmt::format("expert_coop.{}", w.layout->name), tile_entries_);
+    const Tiles tiles = expert_tiles(recorder.device(), tile_entries_);
     const uint64_t most = most_tiles(view.rows, tiles.tokens);
     const double per_entry = 2.0 * double(end_row - first_row) * double(w.cols);
     const double fit = recorder.flops_per_segment() / per_entry / tiles.tokens;

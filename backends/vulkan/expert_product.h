@@ -8,9 +8,10 @@ namespace redline::vulkan {
 
 class ExpertProduct {
 public:
-    // `x` has a row per token, or per entry when per_expert; `w`: the shape of the weights to come.
-    ExpertProduct(Slot x, Slot ids, uint32_t used, bool per_expert, const Shape& w)
-        : x_(x), ids_(ids), used_(used), per_expert_(per_expert), shape_(w) {}
+    // `x` has a row per token, or per entry when per_expert; `w`: the shape and format of the weights to
+    // come.
+    ExpertProduct(Slot x, Slot ids, uint32_t used, bool per_expert, const Tensor& w)
+        : x_(x), ids_(ids), used_(used), per_expert_(per_expert), shape_(w.shape), format_(w.format) {}
 
     // Whether a step of so many rows goes this way.
     static bool wanted(const Device& device, const Tensor& w, uint32_t used, uint64_t rows);
@@ -30,6 +31,7 @@ private:
     Layout layout(uint64_t rows) const;
     uint64_t x_rows(uint64_t rows) const { return per_expert_ ? rows * used_ : rows; }
     uint64_t most_tiles(uint64_t rows, uint64_t tile_entries) const;
+    Tiles expert_tiles(const Device& device, uint32_t most_entries) const;
     Status record_groups(Recorder& recorder, const View& view) const;
     Status record_part(Recorder& recorder, const View& view, const PlacedWeight& w, const WeightPart& part,
                        Binding y, uint32_t first_row, uint32_t end_row) const;
@@ -39,6 +41,8 @@ private:
     uint32_t used_;
     bool per_expert_;
     Shape shape_;
+    const Format* format_;
+    Path path_ = Path::matrices;
     uint32_t tile_entries_ = 0;
     Binding tiles_, order_, halves_, scales_;
 };

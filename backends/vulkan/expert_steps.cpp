@@ -129,7 +129,7 @@ public:
     }
 
 private:
-    ExpertProduct product() const { return {op_.x, op_.ids, op_.used, op_.per_expert, tensor_.shape}; }
+    ExpertProduct product() const { return {op_.x, op_.ids, op_.used, op_.per_expert, tensor_}; }
 
     // Experts of a row that expert_dot multiplies and sums at once: as many as their activations find room.
     uint32_t places_at_once() const {
@@ -209,7 +209,7 @@ public:
     }
 
 private:
-    ExpertProduct product() const { return {op_.x, op_.ids, op_.used, false, tensor_.shape}; }
+    ExpertProduct product() const { return {op_.x, op_.ids, op_.used, false, tensor_}; }
 
     Status record_many(Recorder& recorder, const View& view) const {
         ExpertProduct entries = product();

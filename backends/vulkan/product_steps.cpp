@@ -112,10 +112,9 @@ Status record_part(Recorder& recorder, const View& view, const Product& p, const
     if (path == Path::tiles)
         return record_tiles(recorder, view, p, w, part,
                             {fmt::format("linear_mat.{}", w.layout->name), {}, kTile, kTile}, x, false);
-    if (path == Path::matrices)
+    if (on_matrices(path))
         return record_tiles(recorder, view, p, w, part,
-                            coop_tiles(recorder.device(), fmt::format("linear_coop.{}", w.layout->name)), x,
-                            true);
+                            coop_tiles(recorder.device(), path, "linear_coop", *w.layout), x, true);
     if (path == Path::dot_own) return record_own(recorder, view, "linear_own", p, w, part, nullptr, x);
     const uint32_t tokens = std::min(kFewRows, power_of_two(p.rows)), per_subgroup = rows_per_subgroup(w);
     const Binding bias = view.vector(p.bias, view.step);
@@ -153,9 +152,7 @@ public:
 
     Precision precision(uint64_t rows) const override {
         Precision loosest = Precision::f32;
-        for (const Tensor& tensor : tensors_)
-            loosest =
-                std::max(loosest, precision_of(path_of(device_, *tensor.format, tensor.shape.cols, rows)));
+        for (const Path path : paths(rows)) loosest = std::max(loosest, precision_of(path));
         return loosest;
     }
     uint64_t scratch(const Plan& plan) const override { return Activations::scratch(plan, x_); }
@@ -173,23 +170,31 @@ public:
     }
 
     Status record(Recorder& recorder, const View& view) const override {
-        std::vector<Path> paths;
-        for (const Tensor& tensor : tensors_)
-            paths.push_back(path_of(device_, *tensor.format, tensor.shape.cols, view.rows_of(x_)));
+        const std::vector<Path> ways = paths(view.rows_of(x_));
         Activations x(x_, norm_);
-        RL_TRY(x.prepare(recorder, view, paths));
+        RL_TRY(x.prepare(recorder, view, ways));
         for (size_t i = 0; i < parts_.size(); ++i) {
             Product product{parts_[i].w, view.slot(parts_[i].y), view.rows_of(parts_[i].y)};
             product.rows_kind = rows_kind(view.plan, parts_[i].y);
             product.stride = view.width(parts_[i].y);
             product.bias = parts_[i].bias;
             product.accumulate = accumulate_;
-            RL_TRY(record_product(recorder, view, product, x, paths[i]));
+            RL_TRY(record_product(recorder, view, product, x, ways[i]));
         }
         return {};
     }
 
 private:
+    // Activations are prepared for matrix units once: in a group of formats halfs serve them all.
+    std::vector<Path> paths(uint64_t rows) const {
+        std::vector<Path> out;
+        for (const Tensor& tensor : tensors_)
+            out.push_back(path_of(device_, *tensor.format, tensor.shape.cols, rows));
+        if (std::find(out.begin(), out.end(), Path::matrices) != out.end())
+            std::replace(out.begin(), out.end(), Path::bfloats, Path::matrices);
+        return out;
+    }
+
     Slot x_;
     Norm norm_;
     std::vector<Part> parts_;
@@ -222,9 +227,9 @@ public:
     Status record(Recorder& recorder, const View& view) const override {
         const Path way = path(view.rows);
         Activations x(op_.x, op_.norm);
-        if (way == Path::tiles || way == Path::matrices) recorder.claim_scratch();
+        if (way == Path::tiles || on_matrices(way)) recorder.claim_scratch();
         RL_TRY(x.prepare(recorder, view, std::span(&way, 1)));
-        if (way == Path::matrices) return record_matrices(recorder, view, x);
+        if (on_matrices(way)) return record_matrices(recorder, view, x, way);
         return view.rows <= kFewRows ? record_few(recorder, view, x, way)
                                      : record_many(recorder, view, x, way);
     }
@@ -268,10 +273,9 @@ private:
         return {};
     }
 
-    Status record_matrices(Recorder& recorder, const View& view, const Activations& x) const {
+    Status record_matrices(Recorder& recorder, const View& view, const Activations& x, Path way) const {
         const PlacedWeight &gate = view.weight(op_.gate), &up = view.weight(op_.up);
-        const Tiles tiles =
-            coop_tiles(device_, fmt::format("gated_coop.{}", gate.layout->name), kMostTileTokens, true);
+        const Tiles tiles = coop_tiles(device_, way, "gated_coop", *gate.layout, kMostTileTokens, true);
         Product product{op_.gate, view.slot(op_.y), view.rows};
         product.stride = view.width(op_.y);
         for (size_t i = 0; i < gate.parts.size(); ++i) {

@@ -1,5 +1,5 @@
 // What physical devices report, and the choice among them.
-#include "device.h"
+#include "pipelines.h"
 
 #include "memory/budget.h"
 
@@ -42,6 +42,27 @@ std::string_view component_name(VkComponentTypeKHR type) {
         default:
             return "other";
     }
+}
+
+const MatrixShape* matrix_shape(const DeviceReport& report, VkComponentTypeKHR factors) {
+    const MatrixShape* best = nullptr;
+    for (const MatrixShape& s : report.matrices) {
+        const bool wanted = s.a == factors && s.b == factors && s.c == VK_COMPONENT_TYPE_FLOAT32_KHR &&
+                            s.result == VK_COMPONENT_TYPE_FLOAT32_KHR;
+        // Tiles are cut in multiples of 16 or 8.
+        const bool fits = (s.m == 8 || s.m == 16) && (s.n == 8 || s.n == 16) && (s.k == 8 || s.k == 16);
+        if (wanted && fits && (!best || s.m * s.n * s.k > best->m * best->n * best->k)) best = &s;
+    }
+    return best;
+}
+
+std::string why_not_bfloat16(const DeviceReport& report) {
+    if (!report.bfloat16) return "the driver does not know it";
+    if (!report.bfloat16_matrices || !matrix_shape(report, kBfloat16))
+        return "no matrix shape for it has sums in f32";
+    if (!Pipelines::exists("linear_coop_bfloat.bf16"))
+        return "redline was built by a shader compiler that does not know it";
+    return "";
 }
 
 Result<std::shared_ptr<Instance>> Instance::get() {
@@ -101,7 +122,12 @@ Result<std::vector<std::string>> extensions_of(VkPhysicalDevice device) {
     return names;
 }
 
-void read_properties(DeviceReport& report, bool has_dot, bool has_control) {
+// Extensions, or the versions of Vulkan that include them.
+struct Known {
+    bool dot, control, matrix, bfloat16;
+};
+
+void read_properties(DeviceReport& report, const Known& known) {
     VkPhysicalDeviceProperties2 properties = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
     VkPhysicalDeviceVulkan11Properties v11 = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES};
     VkPhysicalDeviceVulkan12Properties v12 = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES};
@@ -112,22 +138,22 @@ void read_properties(DeviceReport& report, bool has_dot, bool has_control) {
     properties.pNext = &v11;
     v11.pNext = &v12;
     void** next = &v12.pNext;
-    if (has_dot) {
+    if (known.dot) {
         *next = &dot;
         next = &dot.pNext;
     }
-    if (has_control) *next = &control;
+    if (known.control) *next = &control;
     vkGetPhysicalDeviceProperties2(report.handle, &properties);
     report.driver = fmt::format("{}, {}", v12.driverName, v12.driverInfo);
     report.limits = properties.properties.limits;
     report.max_allocation = v11.maxMemoryAllocationSize;
     report.subgroup = report.min_subgroup = report.max_subgroup = v11.subgroupSize;
-    if (has_control) {
+    if (known.control) {
         report.min_subgroup = control.minSubgroupSize;
         report.max_subgroup = control.maxSubgroupSize;
         report.subgroup_control = (control.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
     }
-    if (has_dot) report.dot_accelerated = dot.integerDotProduct4x8BitPackedSignedAccelerated;
+    if (known.dot) report.dot_accelerated = dot.integerDotProduct4x8BitPackedSignedAccelerated;
     for (const uint8_t byte : v11.deviceUUID) report.uuid += fmt::format("{:02x}", byte);
     for (const uint8_t byte : properties.properties.pipelineCacheUUID)
         report.uuid += fmt::format("{:02x}", byte);
@@ -138,7 +164,7 @@ void read_properties(DeviceReport& report, bool has_dot, bool has_control) {
         report.missing = fmt::format("a subgroup size of 4 to 128 (it has {})", v11.subgroupSize);
 }
 
-void read_features(DeviceReport& report, bool has_dot, bool has_control, bool has_matrix) {
+void read_features(DeviceReport& report, const Known& known) {
     VkPhysicalDeviceFeatures2 features = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
     VkPhysicalDeviceVulkan11Features v11 = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES};
     VkPhysicalDeviceVulkan12Features v12 = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
@@ -148,6 +174,8 @@ void read_features(DeviceReport& report, bool has_dot, bool has_control, bool ha
         VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES};
     VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix = {};
     matrix.sType = kMatrixFeatures;
+    VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16 = {};
+    bfloat16.sType = kBfloat16Features;
     features.pNext = &v11;
     v11.pNext = &v12;
     void** next = &v12.pNext;
@@ -155,17 +183,21 @@ void read_features(DeviceReport& report, bool has_dot, bool has_control, bool ha
         *next = &item;
         next = &item.pNext;
     };
-    if (has_dot) chain(dot);
-    if (has_control) chain(control);
-    if (has_matrix) chain(matrix);
+    if (known.dot) chain(dot);
+    if (known.control) chain(control);
+    if (known.matrix) chain(matrix);
+    if (known.bfloat16) chain(bfloat16);
     vkGetPhysicalDeviceFeatures2(report.handle, &features);
     report.float16 = v12.shaderFloat16;
-    report.dot = has_dot && dot.shaderIntegerDotProduct;
+    report.dot = known.dot && dot.shaderIntegerDotProduct;
     report.dot_accelerated = report.dot && report.dot_accelerated;
     report.subgroup_control = report.subgroup_control && control.subgroupSizeControl;
-    report.full_subgroups = has_control && control.computeFullSubgroups;
+    report.full_subgroups = known.control && control.computeFullSubgroups;
     if (!matrix.cooperativeMatrix || !v12.vulkanMemoryModel || !v12.vulkanMemoryModelDeviceScope)
         report.matrices.clear();
+    report.bfloat16 = bfloat16.shaderBFloat16Type;
+    report.bfloat16_matrices =
+        report.bfloat16 && bfloat16.shaderBFloat16CooperativeMatrix && !report.matrices.empty();
     if (!v11.storageBuffer16BitAccess) report.missing = "16-bit storage (storageBuffer16BitAccess)";
     if (!v12.storageBuffer8BitAccess) report.missing = "8-bit storage (storageBuffer8BitAccess)";
 }
@@ -232,15 +264,16 @@ Result<DeviceReport> Instance::describe(VkPhysicalDevice handle) const {
         return std::find(extensions.begin(), extensions.end(), name) != extensions.end();
     };
     const bool v13 = basic.apiVersion >= VK_API_VERSION_1_3;
-    const bool dot = v13 || has(VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME);
-    const bool control = v13 || has(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
-    const bool matrix = has(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
-    report.bfloat16 = has("VK_KHR_shader_bfloat16");
+    Known known = {};
+    known.dot = v13 || has(VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME);
+    known.control = v13 || has(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
+    known.matrix = has(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
+    known.bfloat16 = has(VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME);
     report.budget = has(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
     report.pipeline_facts = has(VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
-    read_properties(report, dot, control);
-    if (matrix) read_matrices(report, handle_);
-    read_features(report, dot, control, matrix);
+    read_properties(report, known);
+    if (known.matrix) read_matrices(report, handle_);
+    read_features(report, known);
     read_memory(report);
     find_queue(report);
     constexpr uint32_t kBindings = 14, kShared = 16384, kThreads = 256;

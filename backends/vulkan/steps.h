@@ -32,12 +32,14 @@ enum class Path : uint8_t {
     dot_prepared,  // few rows, quantized to int8 beforehand
     tiles,         // many rows, in f32
     matrices,      // many rows, halfs on matrix units
+    bfloats,       // the same in bfloat16, which the weight is
 };
+inline bool on_matrices(Path path) {
+    return path == Path::matrices || path == Path::bfloats;
+}
 // `rows` of x; `cols` of the weight.
 Path path_of(const Device& device, const Format& format, uint64_t cols, uint64_t rows);
 Precision precision_of(Path path);
-// The matrix shape that Path::matrices uses; null when the device has none that fits.
-const MatrixShape* matrix_shape(const DeviceReport& report);
 // Work-groups of a product over tiles.
 struct Tiles {
     std::string shader;
@@ -45,11 +47,15 @@ struct Tiles {
     uint32_t rows;    // of the weight, per work-group
     uint32_t tokens;  // likewise
 };
-// On matrix units, with the constants of shaders/include/coop.glsl. `most_tokens`: 32, 64 or 128. `paired`:
-// half of a tile's rows are of a second matrix, and Tiles::rows counts one of them.
+// Of "linear_coop" and its like, by a path on matrix units, with the constants of shaders/include/coop.glsl.
+// `most_tokens`: 32, 64 or 128. `paired`: half of a tile's rows are of a second matrix, and Tiles::rows
+// counts one of them.
 constexpr uint32_t kMostTileTokens = 128;
-Tiles coop_tiles(const Device& device, std::string shader, uint32_t most_tokens = kMostTileTokens,
-                 bool paired = false);
+Tiles coop_tiles(const Device& device, Path path, std::string_view kernel, const WeightLayout& layout,
+                 uint32_t most_tokens = kMostTileTokens, bool paired = false);
+// Activations as a path on matrix units wants them: `halves` gets 16 bits of each, `scales` a factor per row.
+Status record_halves(Recorder& recorder, const View& view, Path path, const args::HalvesArgs& args, Binding x,
+                     Binding halves, Binding scales, Binding gain, uint64_t rows);
 // Whether one row of this many activations, as int8, leaves room in shared memory.
 bool fits_shared(const Device& device, uint64_t cols);
 
@@ -66,8 +72,8 @@ public:
 
     Binding floats() const { return floats_; }      // normed
     Binding raw() const { return raw_; }            // for dot_own and floats_own, which norm by themselves
-    Binding prepared() const { return prepared_; }  // dot_prepared, matrices
-    Binding scales() const { return scales_; }      // matrices: per row
+    Binding prepared() const { return prepared_; }  // dot_prepared, on matrices
+    Binding scales() const { return scales_; }      // on matrices: per row
     const Norm& norm() const { return norm_; }
 
 private:

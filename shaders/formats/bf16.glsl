@@ -1,5 +1,6 @@
 #define FORMAT_FLOAT
 #define FORMAT_16_BITS
+#define FORMAT_BFLOAT
 vec4 format_elements4(uint m, uint i) {
     const uvec2 w = w64[m].d[i];
     return uintBitsToFloat(uvec4(w.x << 16, w.x & 0xFFFF0000u, w.y << 16, w.y & 0xFFFF0000u));

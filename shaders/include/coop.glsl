@@ -2,6 +2,13 @@
 // columns. Subgroups stand ACROSS x DOWN, each with FM x FN matrices of TM x TN. See coop_product.glsl.
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
+// What is multiplied: halfs, or with BFLOAT_MATRICES, which the build defines, bfloat16 numbers.
+#ifdef BFLOAT_MATRICES
+#extension GL_EXT_bfloat16 : require
+#define FACTOR bfloat16_t
+#else
+#define FACTOR float16_t
+#endif
 #include "types.glsl"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint THREADS = 256;
@@ -17,6 +24,6 @@ layout(constant_id = 9) const uint SUBGROUP = 8;
 const uint FM = BM / (ACROSS * TM);
 const uint FN = BN / (DOWN * TN);
 const uint MATRICES_EACH = FM * FN;
-const uint STRIDE = BK / 8 + 1;  // of a row of a tile, in uvec4 (8 halfs), padded against bank conflicts
+const uint STRIDE = BK / 8 + 1;  // of a row of a tile, in uvec4 (8 factors), padded against bank conflicts
 const uint W_UNITS = BM * (BK / 32), X_WORDS = BN * (BK / 8);  // of a tile
 const uint W_EACH = (W_UNITS + THREADS - 1) / THREADS, X_EACH = (X_WORDS + THREADS - 1) / THREADS;

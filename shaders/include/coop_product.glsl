@@ -1,4 +1,4 @@
-// A tile of BM rows by BN tokens on matrix units, both as halfs in shared memory; sums in f32. The next tile of BK
+// A tile of BM rows by BN tokens on matrix units, both as FACTORs in shared memory; sums in f32. The next tile of BK
 // columns is read while the present one is multiplied. Needs args.cols % 32 == 0. Wants coop.glsl, halves[] and, with
 // rows and tokens counted from the tile's first: weight_row(r), a row in the weight's buffer; x_row(n, t), a row of the
 // activations, asked for word n of this invocation; and put(r, t, sum). All rows must exist, those past the end too.
@@ -81,12 +81,12 @@ void tile_product() {
         const uint next = column + BK;
         fetch(min(next, args.cols - 32u) / BK * BK, ahead);
         [[unroll]] for (uint k = 0; k < BK; k += TK) {
-            coopmat<float16_t, gl_ScopeSubgroup, TM, TK, gl_MatrixUseA> w[FM];
+            coopmat<FACTOR, gl_ScopeSubgroup, TM, TK, gl_MatrixUseA> w[FM];
             [[unroll]] for (uint i = 0; i < FM; ++i)
                 coopMatLoad(w[i], both_tiles, matrix_row(across, i) * STRIDE + k / 8u, STRIDE,
                             gl_CooperativeMatrixLayoutRowMajor);
             [[unroll]] for (uint j = 0; j < FN; ++j) {
-                coopmat<float16_t, gl_ScopeSubgroup, TK, TN, gl_MatrixUseB> x;
+                coopmat<FACTOR, gl_ScopeSubgroup, TK, TN, gl_MatrixUseB> x;
                 coopMatLoad(x, both_tiles, X_TILE + (down * FN + j) * TN * STRIDE + k / 8u, STRIDE,
                             gl_CooperativeMatrixLayoutColumnMajor);
                 [[unroll]] for (uint i = 0; i < FM; ++i) sums[i * FN + j] = coopMatMulAdd(w[i], x, sums[i * FN + j]);

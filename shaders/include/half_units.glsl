@@ -1,6 +1,7 @@
 // Units of a weight as halfs for matrix units, in two steps, so that loads run ahead of the arithmetic: fetch_unit
 // reads the bytes, unit_halves decodes them. Within every four elements the middle two have changed places, in
-// activations too (prepare_halves.comp): so two bytes of a word of codes become two halfs by one mask.
+// activations too (prepare_halves.comp): so two bytes of a word of codes become two halfs by one mask. With
+// BFLOAT_MATRICES a weight in bfloat16 goes to matrix units as it is, in its own order.
 uint first_half(uint a, uint b) { return (a & 0xFFFFu) | b << 16; }
 uint second_half(uint a, uint b) { return a >> 16 | (b & 0xFFFF0000u); }
 
@@ -23,12 +24,17 @@ void fetch_unit(uint m, uint unit, out uint raw[RAW]) {
 void unit_halves(uint unit, uint raw[RAW], out uvec4 halves[4]) {
     [[unroll]] for (uint k = 0; k < 8; ++k) {
         uint a = raw[k * 2u], b = raw[k * 2u + 1u];
+#ifdef BFLOAT_MATRICES
+        halves[k / 2u][k % 2u * 2u] = a;
+        halves[k / 2u][k % 2u * 2u + 1u] = b;
+#else
 #ifdef FORMAT_16_BITS
         a = format_halves(a);
         b = format_halves(b);
 #endif
         halves[k / 2u][k % 2u * 2u] = first_half(a, b);
         halves[k / 2u][k % 2u * 2u + 1u] = second_half(a, b);
+#endif
     }
 }
 #else

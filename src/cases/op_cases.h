@@ -283,6 +283,7 @@ inline void add_expert_cases(std::vector<OpCase>& cases) {
     cases.push_back(many_rows_case(q8, {16, 1, 64, 96, 5}, 100));
     cases.push_back(many_rows_case(q4k, {8, 2, 256, 256, 7}, 70));
     cases.push_back(many_rows_case(*find_format("F16"), {1, 1, 72, 40}, 65));
+    cases.push_back(many_rows_case(*find_format("BF16"), {3, 2, 96, 160}, 150));
     cases.push_back(many_rows_case(*find_format("F32"), {4, 2, 43, 17}, 33));
     cases.push_back(many_rows_case(q8, {1024, 64, 32, 32}, 33));
     // Few rows, whose experts are summed in one go, as far as there is room for their activations.
@@ -303,7 +304,8 @@ inline void add_expert_cases(std::vector<OpCase>& cases) {
         for (const bool weighted : {false, true}) {
             cases.push_back(expert_linear_case(q4k, 1, per_expert, weighted));
             cases.push_back(expert_linear_case(q4k, 21, per_expert, weighted));
-            cases.push_back(expert_linear_case(*find_format("Q5_1"), 65, per_expert, weighted));
+            for (const char* name : {"Q5_1", "BF16"})
+                cases.push_back(expert_linear_case(*find_format(name), 65, per_expert, weighted));
         }
 }
 
@@ -327,6 +329,7 @@ inline std::vector<OpCase> op_cases() {
         cases.push_back(linear_case(f32, rows, 1, 1, {}));
         cases.push_back(group_case(q4k, *find_format("Q6_K"), rows));
         cases.push_back(group_case(f32, *find_format("BF16"), rows));
+        cases.push_back(group_case(*find_format("BF16"), q8, rows));
     }
     for (const uint32_t rows : {1u, 3u}) {
         cases.push_back(mixed_group_case(q4k, *find_format("Q6_K"), rows));
@@ -342,7 +345,7 @@ inline std::vector<OpCase> op_cases() {
             cases.push_back(attention_product_case({8, 2, 24}, q8, position, norm));
         }
     // Several tiles of matrix kernels each way, the last ones not full.
-    for (const Format* format : {&q8, find_format("F16")}) {
+    for (const Format* format : {&q8, find_format("F16"), find_format("BF16")}) {
         cases.push_back(linear_case(*format, 150, 300, 352, {true, true, true}));
         cases.push_back(gated_case(*format, Act::silu, true, 150, 300, 352));
     }

@@ -117,7 +117,8 @@ Faults print_line(const Device& device, const Pipeline& pipeline) {
     const std::string code = machine_code(device.handle(), info);
     const auto is = [&](const char* kind) { return pipeline.name.find(kind) != std::string::npos; };
     for (const auto& [of_kind, instruction] :
-         {std::pair{is("_dot.") || is("_own."), "v_dot4"}, std::pair{is("_coop."), "v_wmma"}}) {
+         {std::pair{is("_dot.") || is("_own."), "v_dot4"}, std::pair{is("_coop."), "v_wmma"},
+          std::pair{is("_bfloat."), "v_wmma_f32_16x16x16_bf16"}}) {
         const size_t n = count(code, instruction);
         if (n > 0) line += fmt::format("  {} x{}", instruction, n);
         if (device.report().vendor == kAmd && of_kind && n == 0) faults.lacks = instruction;
