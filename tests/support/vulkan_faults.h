@@ -5,6 +5,7 @@
 
 #include "backends/vulkan/api.h"
 
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
@@ -24,6 +25,13 @@ public:
         forever_ = forever;
         struck_.clear();
         losses_ = {};
+        begun_ = {};
+        waiting_ = false;
+    }
+    // Calls that can find a lost device are counted only from when this is true.
+    void count_from(std::function<bool()> begun) {
+        const std::lock_guard lock(mutex_);
+        begun_ = std::move(begun);
     }
     // The device is lost at the calls of these numbers that can find it, counted anew whenever a device is
     // opened after a loss; from the last of them on it stays well.
@@ -34,7 +42,7 @@ public:
     }
     void opened() {
         const std::lock_guard lock(mutex_);
-        if (losses_.empty() || struck_.empty() || left_ >= 0) return;
+        if (losses_.empty() || left_ >= 0) return;
         losses_.erase(losses_.begin());
         if (losses_.empty())
             result_ = VK_SUCCESS;
@@ -44,6 +52,11 @@ public:
     void disarm() { arm("", INT64_MAX, VK_SUCCESS, false); }
     // Of the call that failed first; empty: none was reached.
     std::string struck() {
+        const std::lock_guard lock(mutex_);
+        return struck_.empty() ? "" : struck_.front();
+    }
+    // Of the call that found each loss.
+    std::vector<std::string> found() {
         const std::lock_guard lock(mutex_);
         return struck_;
     }
@@ -70,6 +83,8 @@ public:
     // What the wrappers call.
     VkResult strike(const std::string& name) {
         const std::lock_guard lock(mutex_);
+        // How often a fence is asked until it is signalled is a matter of time: all of it is one call.
+        if (waits(name) && waiting_ && left_ >= 0) return VK_SUCCESS;
         ++calls_[name];
         if (!name_.empty() && name != name_) return VK_SUCCESS;
         // One that is lost for ever cannot be opened again, either.
@@ -77,11 +92,20 @@ public:
             name == "vkCreateDevice")
             return VK_ERROR_INITIALIZATION_FAILED;
         if (result_ == VK_ERROR_DEVICE_LOST && !can_find_lost(name)) return VK_SUCCESS;
-        if (left_-- > 0 || result_ == VK_SUCCESS) return VK_SUCCESS;
-        if (struck_.empty()) struck_ = name;
+        if (begun_ && !begun_()) return VK_SUCCESS;
+        begun_ = {};
+        const int64_t left = left_--;
+        if (left > 0 || result_ == VK_SUCCESS) return VK_SUCCESS;
+        if (left == 0) struck_.push_back(name);
+        waiting_ = false;
         const VkResult result = result_;
         if (!forever_) result_ = VK_SUCCESS;
         return result;
+    }
+    void returned(const std::string& name, VkResult result) {
+        if (!waits(name)) return;
+        const std::lock_guard lock(mutex_);
+        waiting_ = result == VK_NOT_READY || result == VK_TIMEOUT;
     }
     void count(const std::string& maker, int64_t more) {
         const std::lock_guard lock(mutex_);
@@ -89,6 +113,9 @@ public:
     }
 
 private:
+    static bool waits(const std::string& name) {
+        return name == "vkWaitForFences" || name == "vkGetFenceStatus";
+    }
     // A lost device also says so wherever else it may, after the first of these.
     static bool can_find_lost(const std::string& name) {
         for (const char* const one : {"vkQueueSubmit", "vkWaitForFences", "vkGetFenceStatus",
@@ -102,8 +129,10 @@ private:
     int64_t left_ = INT64_MAX;
     VkResult result_ = VK_SUCCESS;
     bool forever_ = false;
-    std::string struck_;
+    std::vector<std::string> struck_;
     std::vector<int64_t> losses_;
+    std::function<bool()> begun_;
+    bool waiting_ = false;  // for a fence that was not signalled when asked last
     std::map<std::string, int64_t> calls_;
     std::map<std::string, int64_t> alive_;
 };
@@ -159,6 +188,7 @@ struct Wrapped<slot, VkResult(VKAPI_PTR*)(Args...)> {
             return fault;
         }
         const VkResult result = real(args...);
+        faults().returned(name, result);
         if (result == VK_SUCCESS && makes) faults().count(name, 1);
         return result;
     }
