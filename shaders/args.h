@@ -114,6 +114,12 @@ struct QuantizeArgs {
     float eps;
 };
 
+struct UnpackArgs {
+    uint units;  // of 32 elements in this part
+    uint first;  // of those that are unpacked
+    uint count;
+};
+
 struct HalvesArgs {
     uint width;
     uint pieces;  // of that width per row

@@ -150,12 +150,12 @@ void main() {
     [[unroll]] for (uint i = 0; i < DIM_TILES; ++i) sums[i] = coopmat<float, gl_ScopeSubgroup, TM, TN, gl_MatrixUseAccumulator>(0.0);
     const uint own_row = own + lane / LANES * ROW, own_keys = lane % LANES * OWN_KEYS;
 
+    // What is read is always stored, even behind the last key: see coop_product.glsl.
     Ahead ahead;
     fetch(from, to, ahead);
+    store(from, to, ahead);
+    barrier();
     for (uint base = from; base < to; base += KEYS) {
-        barrier();
-        store(base, to, ahead);
-        barrier();
         fetch(base + KEYS, to, ahead);
         [[unroll]] for (uint j = 0; j < KEY_TILES; ++j) {
             coopmat<float, gl_ScopeSubgroup, TM, TN, gl_MatrixUseAccumulator> s =
@@ -209,6 +209,9 @@ void main() {
                 sums[i] = coopMatMulAdd(chances, values_part, sums[i]);
             }
         }
+        barrier();
+        store(base + KEYS, to, ahead);
+        barrier();
     }
     total = query_sum(total, lane);
     float factor = 1.0;

@@ -1,4 +1,4 @@
-// for each format, with cooperative matrices
+// for each format, with cooperative matrices, also of a work-group
 // y[t][r] = act(gate[r] . x[t]) * (up[r] . x[t]) for many tokens, on matrix units; otherwise as linear_coop.
 #define MATRICES 2
 #define PAIRED
@@ -15,9 +15,18 @@ layout(set = 0, binding = 4, std430) readonly buffer RowScales { float row_scale
 
 uint first_row, first_token, tokens;
 
-uint weight_row(uint r) { return min(first_row + r % (BM / 2u), args.rows - 1u); }
-uint x_row(uint n, uint t) { return min(first_token + t, tokens - 1u); }
+uint weight_row(uint r) {
+    const uint row = first_row + r % (BM / 2u);
+    return WHOLE ? row : min(row, args.rows - 1u);
+}
+uint x_row(uint n, uint t) { return WHOLE ? first_token + t : min(first_token + t, tokens - 1u); }
 
+#ifdef GROUP_MATRICES
+float shaped(const in uint r, const in uint t, const in float gate, const in float up) {
+    const float scale = row_scales[min(first_token + t, tokens - 1u)];
+    return apply_act(args.act, gate * scale) * (up * scale);
+}
+#else
 void put(uint in_tile, uint t_in_tile, float gate, float up) {
     const uint r = first_row + in_tile, t = first_token + t_in_tile;
     if (r < args.rows && t < tokens) {
@@ -25,6 +34,7 @@ void put(uint in_tile, uint t_in_tile, float gate, float up) {
         y[t * args.stride + args.first_row + r] = apply_act(args.act, gate * scale) * (up * scale);
     }
 }
+#endif
 
 #include "coop_product.glsl"
 

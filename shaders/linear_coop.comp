@@ -1,4 +1,4 @@
-// for each format, with cooperative matrices
+// for each format, with cooperative matrices, also of a work-group
 // y[t][r] (+)= w[r] . x[t] + bias[r] for many tokens, on matrix units; activations come from prepare_halves.comp. The
 // grid's x is over tiles of tokens, so that work-groups that run side by side share rows of the weight; y is over its
 // rows.
@@ -15,9 +15,15 @@ layout(set = 0, binding = 5, std430) readonly buffer RowScales { float row_scale
 
 uint first_row, first_token, tokens;
 
-uint weight_row(uint r) { return min(first_row + r, args.rows - 1u); }
-uint x_row(uint n, uint t) { return min(first_token + t, tokens - 1u); }
+uint weight_row(uint r) { return WHOLE ? first_row + r : min(first_row + r, args.rows - 1u); }
+uint x_row(uint n, uint t) { return WHOLE ? first_token + t : min(first_token + t, tokens - 1u); }
 
+#ifdef GROUP_MATRICES
+float shaped(const in uint r, const in uint t, const in float sum) {
+    const float scaled = sum * row_scales[min(first_token + t, tokens - 1u)];
+    return args.has_bias != 0u ? scaled + bias[args.first_row + min(first_row + r, args.rows - 1u)] : scaled;
+}
+#else
 void put(uint in_tile, uint t_in_tile, float sum) {
     const uint r = first_row + in_tile, t = first_token + t_in_tile;
     if (r < args.rows && t < tokens) {
@@ -27,6 +33,7 @@ void put(uint in_tile, uint t_in_tile, float sum) {
         y[at] = args.accumulate != 0u ? y[at] + sum : sum;
     }
 }
+#endif
 
 #include "coop_product.glsl"
 

@@ -3,7 +3,8 @@
 // several pieces counts as so many rows. A work-group per row.
 #include "types.glsl"
 layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const uint BFLOATS = 0;
+layout(constant_id = 1) const bool BFLOATS = false;
+layout(constant_id = 2) const bool IN_ORDER = false;
 layout(push_constant) uniform Push { HalvesArgs args; };
 layout(set = 0, binding = 0, std430) readonly buffer X { vec4 x4[]; };
 layout(set = 0, binding = 1, std430) writeonly buffer Halves { uvec2 halves[]; };
@@ -24,7 +25,7 @@ void measure(uint first) {
         most = max(most, max(max(size.x, size.y), max(size.z, size.w)));
     }
     if (args.has_norm != 0u) norm = 1.0 / sqrt(group_sum(squares) / float(args.width) + args.eps);
-    if (BFLOATS != 0u) return;
+    if (BFLOATS) return;
     most = group_max(most) * norm;
     // Halfs end at 65504: the largest goes to about 2^9, so that sums of small ones keep their bits as well.
     const uint exponent = clamp((floatBitsToUint(most) >> 23) & 255u, 40u, 215u);
@@ -35,16 +36,17 @@ void measure(uint first) {
 void prepare(uint row) {
     const uint first = row * args.width;
     norm = up = down = 1.0;
-    if (BFLOATS == 0u || args.has_norm != 0u) measure(first);
-    // In the order of half_units.glsl.
+    if (!BFLOATS || args.has_norm != 0u) measure(first);
+    // As half_units.glsl says.
     for (uint i = gl_LocalInvocationID.x; i < args.width / 4u; i += gl_WorkGroupSize.x) {
         vec4 v = x4[first / 4u + i] * (norm * up);
         if (args.has_norm != 0u) v *= gain4[i];
-        if (BFLOATS != 0u)
+        if (BFLOATS)
             halves[first / 4u + i] = uvec2(to_bfloat_bits(v.x) | to_bfloat_bits(v.y) << 16,
                                            to_bfloat_bits(v.z) | to_bfloat_bits(v.w) << 16);
         else
-            halves[first / 4u + i] = uvec2(packHalf2x16(v.xz), packHalf2x16(v.yw));
+            halves[first / 4u + i] =
+                IN_ORDER ? uvec2(packHalf2x16(v.xy), packHalf2x16(v.zw)) : uvec2(packHalf2x16(v.xz), packHalf2x16(v.yw));
     }
     if (gl_LocalInvocationID.x == 0u) scales[row] = down;
 }

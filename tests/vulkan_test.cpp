@@ -18,9 +18,11 @@ using namespace redline::test;
 
 namespace {
 
-std::unique_ptr<vulkan::VulkanBackend> open(const std::string& cache_folder = "") {
+std::unique_ptr<vulkan::VulkanBackend> open(const std::string& cache_folder = "",
+                                            const std::string& level = "") {
     BackendOptions options;
     options.cache_folder = cache_folder;
+    options.level = level;
     Result<std::unique_ptr<vulkan::VulkanBackend>> backend = vulkan::open_vulkan_backend(options);
     if (backend) return std::move(backend).value();
     MESSAGE("Vulkan is not tested: " << backend.error().message);
@@ -217,6 +219,38 @@ TEST_CASE("vulkan: on bfloat16 matrices weights far beyond the range of halfs ar
         for (size_t i = 0; i < small.size(); ++i) wrong += large[i] != small[i] * 0x1p60f;
         CHECK(wrong == 0);
     }
+}
+
+TEST_CASE(
+    "vulkan: weights that are unpacked, at once or in pieces, give what weights decoded in tiles give") {
+    const auto backend = open("", "matrix");
+    if (!backend) return;
+    vulkan::Device& device = backend->opened();
+    if (!device.use_matrix() || !vulkan::Pipelines::exists("linear_coop.f16")) {
+        MESSAGE("unpacked weights are not tested: the device has no matrices, or redline was built without");
+        return;
+    }
+    const Format &q8 = *find_format("Q8_0"), &q4k = *find_format("Q4_K");
+    for (const OpCase& c :
+         {linear_case(q8, 150, 300, 352, {true, true, true}), linear_case(q4k, 130, 513, 512, {}),
+          gated_case(q8, Act::silu, true, 150, 300, 352),
+          gated_case(q4k, Act::gelu_tanh, false, 129, 70, 256), group_case(q8, q4k, 140)}) {
+        CAPTURE(c.name);
+        device.always_unpack = false;
+        const std::vector<float> in_tiles = output_of(c, *backend);
+        device.always_unpack = true;
+        device.unpacked_bytes = 0;
+        // Products come together in another order.
+        const std::vector<float> at_once = output_of(c, *backend);
+        CHECK(relative_error(at_once, in_tiles) < 1e-5);
+        // 128 and 256 rows of 352 at a time.
+        for (const uint64_t bytes : {uint64_t(1), uint64_t(256 * 2 * 352)}) {
+            CAPTURE(bytes);
+            device.unpacked_bytes = bytes;
+            CHECK(output_of(c, *backend) == at_once);
+        }
+    }
+    CHECK(backend->pipelines().all().count("unpack.q8_0/2/1/256") == 1);
 }
 
 // A plan whose outputs are these.

@@ -24,6 +24,14 @@ Path path_of(const Device& device, const Format& format, uint64_t cols, uint64_t
     return rows == 1 && fits_shared(device, cols) ? Path::dot_own : Path::dot_prepared;
 }
 
+Path product_path(const Device& device, const Format& format, uint64_t cols, uint64_t rows) {
+    const Path path = path_of(device, format, cols, rows);
+    if (path == Path::matrices && format.name == "F16") return Path::halves;
+    const bool unpacked = path == Path::matrices && rows > kFewTileRows && device.unpacks() &&
+                          weight_layout(format)->quantized();
+    return unpacked ? Path::unpacked : path;
+}
+
 Precision precision_of(Path path) {
     if (path == Path::dot_own || path == Path::dot_prepared) return Precision::int8_activations;
     // Halfs round less than the bfloat16 that this is named for.
@@ -38,10 +46,11 @@ uint64_t most_rows(const Plan& plan, Slot x) {
 uint64_t prepared_offset(const Plan& plan, Slot x) {
     return aligned(plan.slot_bytes(x));
 }
-// 16 bits each; the 48 bytes per 32 elements of dot kernels are less.
+// 16 bits each, of whole tiles; the 48 bytes per 32 elements of dot kernels are less.
 uint64_t prepared_bytes(const Plan& plan, Slot x) {
     const uint64_t width = plan.slot(x).width, rows = most_rows(plan, x);
-    return aligned(width * 2 * rows + 256);
+    const uint64_t tiles = rows > kFewRows ? (rows + kMostTileTokens - 1) / kMostTileTokens : 0;
+    return aligned(width * 2 * std::max(rows, tiles * kMostTileTokens) + 256);
 }
 
 }  // namespace
@@ -52,8 +61,9 @@ uint64_t Activations::scratch(const Plan& plan, Slot x) {
 
 Status record_halves(Recorder& recorder, const View& view, Path path, const args::HalvesArgs& args, Binding x,
                      Binding halves, Binding scales, Binding gain, uint64_t rows) {
-    return recorder.dispatch({"prepare_halves", 5, 1, {kThreads, path == Path::bfloats}},
-                             {x, halves, scales, gain, view.step}, args, {rows});
+    return recorder.dispatch(
+        {"prepare_halves", 5, 1, {kThreads, path == Path::bfloats, path != Path::matrices}},
+        {x, halves, scales, gain, view.step}, args, {rows});
 }
 
 Status Activations::prepare(Recorder& recorder, const View& view, std::span<const Path> paths) {

@@ -1,11 +1,15 @@
-// How products on matrix units are cut into tiles: one work-group each, shared out to its subgroups.
+// How products on matrix units are cut into tiles: one work-group each, as one matrix or shared out to its
+// subgroups.
 #include "steps.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace redline::vulkan {
 
 namespace {
+
+constexpr uint32_t kTileDepth = 64;
 
 struct Cut {
     uint32_t rows, tokens, depth;
@@ -38,6 +42,34 @@ uint32_t subgroups_across(const Cut& cut, const MatrixShape& shape, uint32_t sub
     return best;
 }
 
+// Depth of what a work-group's matrix is multiplied by at a time.
+constexpr uint32_t kGroupDepth = 32;
+
+// Empty where the device has no such matrix, or none of plain numbers in order is multiplied.
+std::optional<Tiles> group_tiles(const Device& device, Path path, std::string_view kernel,
+                                 const WeightLayout& layout, uint32_t tokens, bool paired) {
+    if (!device.use_group_matrices() || path == Path::matrices) return {};
+    const bool bfloats = path == Path::bfloats;
+    const Cut cut = {128, tokens, kTileDepth, 256};
+    const VkComponentTypeKHR factors = bfloats ? kBfloat16 : VK_COMPONENT_TYPE_FLOAT16_KHR;
+    const DeviceReport& report = device.report();
+    const uint32_t high = paired ? cut.rows / 2 : cut.rows;
+    const bool fits = std::any_of(
+        report.group_matrices.begin(), report.group_matrices.end(), [&](const GroupMatrix& matrix) {
+            return matrix.factors == factors && matrix.threads == cut.threads && high % matrix.m == 0 &&
+                   cut.tokens % matrix.n == 0 && kGroupDepth % matrix.k == 0;
+        });
+    const uint64_t shared = shared_bytes(device, cut, {16, 16, 16}) + report.group_matrix_shared;
+    std::string shader = fmt::format("{}2{}.{}", kernel, bfloats ? "_bfloat" : "", layout.name);
+    if (!fits || shared > report.limits.maxComputeSharedMemorySize || !Pipelines::exists(shader)) return {};
+    return Tiles{
+        std::move(shader),
+        {cut.threads, cut.rows, cut.tokens, cut.depth, 16, 16, kGroupDepth, 1, 1, device.subgroup(), 0, 1},
+        high,
+        cut.tokens,
+        cut.depth};
+}
+
 }  // namespace
 
 // Large tiles where shared memory holds them. On an H100 (Llama-3.1-8B Q4_K_M, a step of 512 rows, ms of all
@@ -45,10 +77,12 @@ uint32_t subgroups_across(const Cut& cut, const MatrixShape& shape, uint32_t sub
 // was read without branches a depth of 32 77, 4 subgroups 84.
 Tiles coop_tiles(const Device& device, Path path, std::string_view kernel, const WeightLayout& layout,
                  uint32_t most_tokens, bool paired) {
+    if (std::optional<Tiles> tiles = group_tiles(device, path, kernel, layout, most_tokens, paired))
+        return std::move(*tiles);
     const bool bfloats = path == Path::bfloats;
     const MatrixShape& shape =
         *matrix_shape(device.report(), bfloats ? kBfloat16 : VK_COMPONENT_TYPE_FLOAT16_KHR);
-    Cut cut = {128, most_tokens, 64, 256};
+    Cut cut = {128, most_tokens, kTileDepth, 256};
     if (cut.threads / device.subgroup() > 8 ||
         shared_bytes(device, cut, shape) > device.report().limits.maxComputeSharedMemorySize)
         cut = {64, std::min(64u, most_tokens), 32, 256};
@@ -57,9 +91,10 @@ Tiles coop_tiles(const Device& device, Path path, std::string_view kernel, const
     while ((across = subgroups_across(cut, shape, subgroups, paired)) == 0) subgroups /= 2;
     return {fmt::format("{}{}.{}", kernel, bfloats ? "_bfloat" : "", layout.name),
             {subgroups * device.subgroup(), cut.rows, cut.tokens, cut.depth, shape.m, shape.n, shape.k,
-             across, subgroups / across, device.subgroup()},
+             across, subgroups / across, device.subgroup(), 0, path != Path::matrices},
             paired ? cut.rows / 2 : cut.rows,
-            cut.tokens};
+            cut.tokens,
+            cut.depth};
 }
 
 }  // namespace redline::vulkan

@@ -18,6 +18,7 @@ struct Features {
         VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES};
     VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix = {};
     VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16 = {};
+    VkPhysicalDeviceCooperativeMatrix2FeaturesNV group_matrix = {};
     VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR facts = {
         VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR};
     std::vector<const char*> extensions;
@@ -64,6 +65,15 @@ struct Features {
             chain(bfloat16);
             extensions.push_back(VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME);
         }
+        if (!report.group_matrices.empty()) {
+            group_matrix.sType = kGroupMatrixFeatures;
+            group_matrix.cooperativeMatrixWorkgroupScope = VK_TRUE;
+            group_matrix.cooperativeMatrixFlexibleDimensions = VK_TRUE;
+            group_matrix.cooperativeMatrixPerElementOperations = VK_TRUE;
+            group_matrix.cooperativeMatrixTensorAddressing = VK_TRUE;
+            chain(group_matrix);
+            extensions.push_back(VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME);
+        }
         if (report.pipeline_facts) {
             facts.pipelineExecutableInfo = VK_TRUE;
             chain(facts);
@@ -96,6 +106,8 @@ Result<std::unique_ptr<Device>> Device::open(std::shared_ptr<Instance> instance,
     made->use_dot_ = level >= Level::dot && (forced ? r.dot : r.dot_accelerated);
     made->use_matrix_ = level >= Level::matrix && !r.matrices.empty() && r.float16;
     made->use_bfloat16_ = level >= Level::bfloat16 && why_not_bfloat16(r).empty();
+    made->use_group_matrices_ =
+        level >= Level::workgroup && made->use_matrix_ && why_no_group_matrices(r).empty();
     const float priority = 1.0f;
     VkDeviceQueueCreateInfo queue = {VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
     queue.queueFamilyIndex = r.queue_family;

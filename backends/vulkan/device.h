@@ -16,6 +16,13 @@ struct MatrixShape {
     VkComponentTypeKHR a, b, c, result;
 };
 
+// A matrix that a work-group of so many invocations holds has multiples of these as dimensions.
+struct GroupMatrix {
+    uint32_t m, n, k;
+    VkComponentTypeKHR factors;  // sums are f32
+    uint32_t threads;
+};
+
 struct Heap {
     uint64_t size;
     bool local;
@@ -47,7 +54,9 @@ struct DeviceReport {
     bool budget = false;             // VK_EXT_memory_budget
     bool pipeline_facts = false;     // VK_KHR_pipeline_executable_properties
     std::vector<MatrixShape> matrices;
-    std::string missing;  // what redline needs and this lacks; empty when usable
+    std::vector<GroupMatrix> group_matrices;
+    uint32_t group_matrix_shared = 0;  // bytes of shared memory that they keep to themselves
+    std::string missing;               // what redline needs and this lacks; empty when usable
 
     bool usable() const { return missing.empty(); }
     bool integrated() const {
@@ -63,6 +72,8 @@ const MatrixShape* matrix_shape(const DeviceReport& report,
 
 // Why products do not use bfloat16 matrices; empty when they can.
 std::string why_not_bfloat16(const DeviceReport& report);
+// Likewise matrices that a whole work-group holds.
+std::string why_no_group_matrices(const DeviceReport& report);
 
 std::string_view type_name(VkPhysicalDeviceType type);
 std::string_view component_name(VkComponentTypeKHR type);
@@ -87,7 +98,7 @@ Result<size_t> choose_device(const std::vector<DeviceReport>& devices, const std
                              std::string& why);
 
 // Which kernels may be used: everything up to this of what the device has.
-enum class Level : uint8_t { plain, dot, matrix, bfloat16 };
+enum class Level : uint8_t { plain, dot, matrix, bfloat16, workgroup };
 
 // An opened device with its one queue. When a submit or a wait fails nothing is in flight any more, so that
 // what the work used may go.
@@ -107,6 +118,10 @@ public:
     bool use_matrix() const { return use_matrix_; }
     // In matrices: of products whose weights are bfloat16.
     bool use_bfloat16() const { return use_bfloat16_; }
+    // Whether a product's tile may be one matrix of the whole work-group.
+    bool use_group_matrices() const { return use_group_matrices_; }
+    // Whether products of many rows decode a weight once, before they multiply.
+    bool unpacks() const { return use_group_matrices_ || always_unpack; }
     VkInstance instance() const;
     Pace& pace() { return pace_; }
 
@@ -118,6 +133,9 @@ public:
     void settle();
     // A lost device does nothing any more: close the backend and open it again.
     bool lost() const { return lost_; }
+    // For tests: weights are unpacked whatever matrices there are; bytes that are at a time (0: as it likes).
+    bool always_unpack = false;
+    uint64_t unpacked_bytes = 0;
     // Records commands, runs them and waits.
     Status run_once(const std::function<void(VkCommandBuffer)>& record, std::string_view doing);
 
@@ -140,6 +158,7 @@ private:
     bool use_dot_ = false;
     bool use_matrix_ = false;
     bool use_bfloat16_ = false;
+    bool use_group_matrices_ = false;
 };
 
 }  // namespace redline::vulkan

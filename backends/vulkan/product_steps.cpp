@@ -24,52 +24,21 @@ uint64_t most_owners(const Device& device) {
     return device.report().hardware() ? 264 : 4;
 }
 
-args::LinearArgs linear_args(const PlacedWeight& w, const WeightPart& part, const Product& p,
-                             const Norm& norm) {
-    args::LinearArgs push = {};
-    push.rows = uint32_t(part.rows);
-    push.cols = uint32_t(w.cols);
-    push.units = w.units(part);
-    push.first_row = uint32_t(part.first);
-    push.stride = p.stride;
-    push.rows_of = p.rows_kind;
-    push.has_bias = p.bias ? 1 : 0;
-    push.accumulate = p.accumulate ? 1 : 0;
-    push.has_norm = norm ? 1 : 0;
-    push.eps = norm.eps;
-    return push;
-}
-
-// Matrix units' kernels have the tokens along x.
-Groups tile_groups(const Tiles& tiles, const WeightPart& part, uint32_t tokens, bool matrices) {
-    const uint64_t high = (part.rows + tiles.rows - 1) / tiles.rows,
-                   wide = (tokens + tiles.tokens - 1) / tiles.tokens;
-    return matrices ? Groups{wide, high} : Groups{high, wide};
-}
-
-// Tokens of a dispatch of tiles, so that it alone does not fill a submission.
-uint32_t tokens_at_once(const Recorder& recorder, const Tiles& tiles, double flops_per_token) {
-    const double fit = std::max(1.0, recorder.flops_per_segment() / flops_per_token / tiles.tokens);
-    return uint32_t(std::min(fit, 1e6)) * tiles.tokens;
-}
-
+// In f32.
 Status record_tiles(Recorder& recorder, const View& view, const Product& p, const PlacedWeight& w,
-                    const WeightPart& part, const Tiles& tiles, const Activations& x, bool matrices) {
+                    const WeightPart& part, const Activations& x) {
     const double per_row = 2.0 * double(part.rows) * double(w.cols);
-    const uint32_t step = tokens_at_once(recorder, tiles, per_row);
+    const double fit = std::max(1.0, recorder.flops_per_segment() / per_row / kTile);
+    const uint32_t step = uint32_t(std::min(fit, 1e6)) * kTile;
     const Binding bias = view.vector(p.bias, view.step);
     for (uint32_t first = 0; first < p.rows; first += step) {
         const uint32_t rows = std::min(step, p.rows - first);
         args::LinearArgs push = linear_args(w, part, p, {});
         push.first_token = first;
-        const Groups groups = tile_groups(tiles, part, rows, matrices);
-        const PipelineSpec spec = {tiles.shader, matrices ? 6u : 5u, 1, tiles.constants};
-        if (matrices)
-            RL_TRY(recorder.dispatch(spec, {part.buffer, x.prepared(), p.y, view.step, bias, x.scales()},
-                                     push, groups, per_row * rows));
-        else
-            RL_TRY(recorder.dispatch(spec, {part.buffer, x.floats(), p.y, view.step, bias}, push, groups,
-                                     per_row * rows));
+        RL_TRY(recorder.dispatch({fmt::format("linear_mat.{}", w.layout->name), 5, 1, {}},
+                                 {part.buffer, x.floats(), p.y, view.step, bias}, push,
+                                 {(part.rows + kTile - 1) / kTile, (rows + kTile - 1) / kTile},
+                                 per_row * rows));
     }
     return {};
 }
@@ -109,12 +78,10 @@ Status record_own(Recorder& recorder, const View& view, std::string_view kernel,
 
 Status record_part(Recorder& recorder, const View& view, const Product& p, const PlacedWeight& w,
                    const WeightPart& part, const Activations& x, Path path) {
-    if (path == Path::tiles)
-        return record_tiles(recorder, view, p, w, part,
-                            {fmt::format("linear_mat.{}", w.layout->name), {}, kTile, kTile}, x, false);
+    if (path == Path::tiles) return record_tiles(recorder, view, p, w, part, x);
     if (on_matrices(path))
-        return record_tiles(recorder, view, p, w, part,
-                            coop_tiles(recorder.device(), path, "linear_coop", *w.layout), x, true);
+        return record_matrices(recorder, view, coop_tiles(recorder.device(), path, "linear_coop", *w.layout),
+                               part.buffer, nullptr, linear_args(w, part, p, {}), p, x, part.rows);
     if (path == Path::dot_own) return record_own(recorder, view, "linear_own", p, w, part, nullptr, x);
     const uint32_t tokens = std::min(kFewRows, power_of_two(p.rows)), per_subgroup = rows_per_subgroup(w);
     const Binding bias = view.vector(p.bias, view.step);
@@ -155,7 +122,12 @@ public:
         for (const Path path : paths(rows)) loosest = std::max(loosest, precision_of(path));
         return loosest;
     }
-    uint64_t scratch(const Plan& plan) const override { return Activations::scratch(plan, x_); }
+    uint64_t scratch(const Plan& plan) const override {
+        const std::vector<Path> ways = paths(plan.max_rows);
+        const bool unpacked = std::find(ways.begin(), ways.end(), Path::unpacked) != ways.end();
+        return Activations::scratch(plan, x_) +
+               (unpacked ? unpacked_scratch(device_, tensors_.front().shape.cols, plan.max_rows) : 0);
+    }
 
     std::optional<TakenRow> takes(const Plan&) const override {
         for (const Tensor& tensor : tensors_)
@@ -173,25 +145,33 @@ public:
         const std::vector<Path> ways = paths(view.rows_of(x_));
         Activations x(x_, norm_);
         RL_TRY(x.prepare(recorder, view, ways));
+        std::vector<UnpackedProduct> unpacked;
         for (size_t i = 0; i < parts_.size(); ++i) {
             Product product{parts_[i].w, view.slot(parts_[i].y), view.rows_of(parts_[i].y)};
             product.rows_kind = rows_kind(view.plan, parts_[i].y);
             product.stride = view.width(parts_[i].y);
             product.bias = parts_[i].bias;
             product.accumulate = accumulate_;
-            RL_TRY(record_product(recorder, view, product, x, ways[i]));
+            if (ways[i] == Path::unpacked)
+                unpacked.push_back({&view.weight(parts_[i].w), nullptr, product});
+            else
+                RL_TRY(record_product(recorder, view, product, x, ways[i]));
         }
-        return {};
+        if (unpacked.empty()) return {};
+        return record_unpacked(recorder, view, unpacked, x, Activations::scratch(view.plan, x_));
     }
 
 private:
-    // Activations are prepared for matrix units once: in a group of formats halfs serve them all.
+    // Activations are prepared for matrix units once: in a group of formats, halfs that are reordered serve
+    // all.
     std::vector<Path> paths(uint64_t rows) const {
         std::vector<Path> out;
         for (const Tensor& tensor : tensors_)
-            out.push_back(path_of(device_, *tensor.format, tensor.shape.cols, rows));
-        if (std::find(out.begin(), out.end(), Path::matrices) != out.end())
-            std::replace(out.begin(), out.end(), Path::bfloats, Path::matrices);
+            out.push_back(product_path(device_, *tensor.format, tensor.shape.cols, rows));
+        const auto has = [&](Path path) { return std::find(out.begin(), out.end(), path) != out.end(); };
+        const bool halves = has(Path::halves) || has(Path::unpacked);
+        if (has(Path::matrices) || (has(Path::bfloats) && halves))
+            std::replace_if(out.begin(), out.end(), on_matrices, Path::matrices);
         return out;
     }
 
@@ -212,8 +192,12 @@ public:
 
     // The activations, then the product with `up` where it is made apart.
     uint64_t scratch(const Plan& plan) const override {
-        const bool apart = plan.max_rows > kFewRows && path(plan.max_rows) == Path::tiles;
-        return Activations::scratch(plan, op_.x) + (apart ? aligned(plan.slot_bytes(op_.y)) : 0);
+        const Path way = path(plan.max_rows);
+        const uint64_t own = way == Path::tiles ? aligned(plan.slot_bytes(op_.y))
+                             : way == Path::unpacked
+                                 ? unpacked_scratch(device_, tensor_.shape.cols, plan.max_rows)
+                                 : 0;
+        return Activations::scratch(plan, op_.x) + own;
     }
 
     std::optional<TakenRow> takes(const Plan&) const override {
@@ -229,13 +213,15 @@ public:
         Activations x(op_.x, op_.norm);
         if (way == Path::tiles || on_matrices(way)) recorder.claim_scratch();
         RL_TRY(x.prepare(recorder, view, std::span(&way, 1)));
-        if (on_matrices(way)) return record_matrices(recorder, view, x, way);
+        if (on_matrices(way)) return record_gated_matrices(recorder, view, x, way);
         return view.rows <= kFewRows ? record_few(recorder, view, x, way)
                                      : record_many(recorder, view, x, way);
     }
 
 private:
-    Path path(uint64_t rows) const { return path_of(device_, *tensor_.format, tensor_.shape.cols, rows); }
+    Path path(uint64_t rows) const {
+        return product_path(device_, *tensor_.format, tensor_.shape.cols, rows);
+    }
 
     Status record_few(Recorder& recorder, const View& view, const Activations& x, Path way) const {
         const PlacedWeight &gate = view.weight(op_.gate), &up = view.weight(op_.up);
@@ -273,25 +259,23 @@ private:
         return {};
     }
 
-    Status record_matrices(Recorder& recorder, const View& view, const Activations& x, Path way) const {
+    Status record_gated_matrices(Recorder& recorder, const View& view, const Activations& x, Path way) const {
         const PlacedWeight &gate = view.weight(op_.gate), &up = view.weight(op_.up);
-        const Tiles tiles = coop_tiles(device_, way, "gated_coop", *gate.layout, kMostTileTokens, true);
         Product product{op_.gate, view.slot(op_.y), view.rows};
         product.stride = view.width(op_.y);
+        product.act = op_.act;
+        if (way == Path::unpacked) {
+            const UnpackedProduct unpacked = {&gate, &up, product};
+            return record_unpacked(recorder, view, std::span(&unpacked, 1), x,
+                                   Activations::scratch(view.plan, op_.x));
+        }
+        const Tiles tiles = coop_tiles(device_, way, "gated_coop", *gate.layout, kMostTileTokens, true);
         for (size_t i = 0; i < gate.parts.size(); ++i) {
-            const double per_row = 4.0 * double(gate.parts[i].rows) * double(gate.cols);
-            const uint32_t step = tokens_at_once(recorder, tiles, per_row);
-            for (uint32_t first = 0; first < view.rows; first += step) {
-                const uint32_t rows = std::min(step, view.rows - first);
-                args::LinearArgs push = linear_args(gate, gate.parts[i], product, {});
-                push.act = uint32_t(op_.act);
-                push.first_token = first;
-                RL_TRY(recorder.dispatch({tiles.shader, 5, 2, tiles.constants},
-                                         {gate.parts[i].buffer, up.parts[i].buffer, x.prepared(), product.y,
-                                          view.step, x.scales()},
-                                         push, tile_groups(tiles, gate.parts[i], rows, true),
-                                         per_row * rows));
-            }
+            args::LinearArgs push = linear_args(gate, gate.parts[i], product, {});
+            push.act = uint32_t(op_.act);
+            const Binding other = up.parts[i].buffer;
+            RL_TRY(record_matrices(recorder, view, tiles, gate.parts[i].buffer, &other, push, product, x,
+                                   gate.parts[i].rows));
         }
         return {};
     }
@@ -319,6 +303,22 @@ bool has_layout(const Plan& plan, Weight w) {
 }
 
 }  // namespace
+
+args::LinearArgs linear_args(const PlacedWeight& w, const WeightPart& part, const Product& p,
+                             const Norm& norm) {
+    args::LinearArgs push = {};
+    push.rows = uint32_t(part.rows);
+    push.cols = uint32_t(w.cols);
+    push.units = w.units(part);
+    push.first_row = uint32_t(part.first);
+    push.stride = p.stride;
+    push.rows_of = p.rows_kind;
+    push.has_bias = p.bias ? 1 : 0;
+    push.accumulate = p.accumulate ? 1 : 0;
+    push.has_norm = norm ? 1 : 0;
+    push.eps = norm.eps;
+    return push;
+}
 
 // No more subgroups of a work-group than any device allows where their size is required.
 uint32_t own_threads(const Device& device) {

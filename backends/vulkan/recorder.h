@@ -6,6 +6,8 @@
 #include "backends/vulkan/memory.h"
 #include "backends/vulkan/pipelines.h"
 
+#include <utility>
+
 namespace redline::vulkan {
 
 struct Binding {
@@ -60,6 +62,8 @@ public:
     }
     // Between dispatches of one step.
     void barrier() { barrier_wanted_ = true; }
+    // What is recorded next depends on nothing that the barrier would wait for: whether one was wanted.
+    bool take_barrier() { return std::exchange(barrier_wanted_, false); }
     // This step uses the scratch that kernels share: it waits for a user since the last step that waited.
     void claim_scratch() {
         if (scratch_in_use_) barrier();

@@ -65,6 +65,13 @@ std::string why_not_bfloat16(const DeviceReport& report) {
     return "";
 }
 
+std::string why_no_group_matrices(const DeviceReport& report) {
+    if (report.group_matrices.empty()) return "the driver does not know them";
+    if (!Pipelines::exists("linear_coop2.f16"))
+        return "redline was built by a shader compiler that does not know them";
+    return "";
+}
+
 Result<std::shared_ptr<Instance>> Instance::get() {
     // Function pointers are process-wide, so the instance is, too; it goes with its last user.
     static std::mutex mutex;
@@ -124,7 +131,7 @@ Result<std::vector<std::string>> extensions_of(VkPhysicalDevice device) {
 
 // Extensions, or the versions of Vulkan that include them.
 struct Known {
-    bool dot, control, matrix, bfloat16;
+    bool dot, control, matrix, bfloat16, group_matrix;
 };
 
 void read_properties(DeviceReport& report, const Known& known) {
@@ -142,10 +149,17 @@ void read_properties(DeviceReport& report, const Known& known) {
         *next = &dot;
         next = &dot.pNext;
     }
-    if (known.control) *next = &control;
+    if (known.control) {
+        *next = &control;
+        next = &control.pNext;
+    }
+    VkPhysicalDeviceCooperativeMatrix2PropertiesNV group_matrix = {};
+    group_matrix.sType = kGroupMatrixProperties;
+    if (known.group_matrix) *next = &group_matrix;
     vkGetPhysicalDeviceProperties2(report.handle, &properties);
     report.driver = fmt::format("{}, {}", v12.driverName, v12.driverInfo);
     report.limits = properties.properties.limits;
+    report.group_matrix_shared = group_matrix.cooperativeMatrixWorkgroupScopeReservedSharedMemory;
     report.max_allocation = v11.maxMemoryAllocationSize;
     report.subgroup = report.min_subgroup = report.max_subgroup = v11.subgroupSize;
     if (known.control) {
@@ -187,6 +201,9 @@ void read_features(DeviceReport& report, const Known& known) {
     if (known.control) chain(control);
     if (known.matrix) chain(matrix);
     if (known.bfloat16) chain(bfloat16);
+    VkPhysicalDeviceCooperativeMatrix2FeaturesNV group_matrix = {};
+    group_matrix.sType = kGroupMatrixFeatures;
+    if (known.group_matrix) chain(group_matrix);
     vkGetPhysicalDeviceFeatures2(report.handle, &features);
     report.float16 = v12.shaderFloat16;
     report.dot = known.dot && dot.shaderIntegerDotProduct;
@@ -195,6 +212,11 @@ void read_features(DeviceReport& report, const Known& known) {
     report.full_subgroups = known.control && control.computeFullSubgroups;
     if (!matrix.cooperativeMatrix || !v12.vulkanMemoryModel || !v12.vulkanMemoryModelDeviceScope)
         report.matrices.clear();
+    if (report.matrices.empty() || !group_matrix.cooperativeMatrixWorkgroupScope ||
+        !group_matrix.cooperativeMatrixFlexibleDimensions ||
+        !group_matrix.cooperativeMatrixPerElementOperations ||
+        !group_matrix.cooperativeMatrixTensorAddressing)
+        report.group_matrices.clear();
     report.bfloat16 = bfloat16.shaderBFloat16Type;
     report.bfloat16_matrices =
         report.bfloat16 && bfloat16.shaderBFloat16CooperativeMatrix && !report.matrices.empty();
@@ -213,6 +235,23 @@ void read_matrices(DeviceReport& report, VkInstance instance) {
     for (const auto& p : list)
         if (p.scope == VK_SCOPE_SUBGROUP_KHR && !p.saturatingAccumulation)
             report.matrices.push_back({p.MSize, p.NSize, p.KSize, p.AType, p.BType, p.CType, p.ResultType});
+}
+
+void read_group_matrices(DeviceReport& report, VkInstance instance) {
+    const auto query =
+        reinterpret_cast<PFN_vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV>(
+            vkGetInstanceProcAddr(instance,
+                                  "vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV"));
+    uint32_t count = 0;
+    if (!query || query(report.handle, &count, nullptr) != VK_SUCCESS) return;
+    std::vector<VkCooperativeMatrixFlexibleDimensionsPropertiesNV> list(count);
+    for (auto& item : list) item = {kGroupMatrixShapes};
+    if (query(report.handle, &count, list.data()) != VK_SUCCESS) return;
+    for (const auto& p : list)
+        if (p.scope == kScopeWorkgroup && !p.saturatingAccumulation && p.AType == p.BType &&
+            p.CType == VK_COMPONENT_TYPE_FLOAT32_KHR && p.ResultType == VK_COMPONENT_TYPE_FLOAT32_KHR)
+            report.group_matrices.push_back(
+                {p.MGranularity, p.NGranularity, p.KGranularity, p.AType, p.workgroupInvocations});
 }
 
 void read_memory(DeviceReport& report) {
@@ -269,10 +308,13 @@ Result<DeviceReport> Instance::describe(VkPhysicalDevice handle) const {
     known.control = v13 || has(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
     known.matrix = has(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
     known.bfloat16 = has(VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME);
+    // Its kernels are SPIR-V 1.6.
+    known.group_matrix = v13 && known.matrix && has(VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME);
     report.budget = has(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
     report.pipeline_facts = has(VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
     read_properties(report, known);
     if (known.matrix) read_matrices(report, handle_);
+    if (known.group_matrix) read_group_matrices(report, handle_);
     read_features(report, known);
     read_memory(report);
     find_queue(report);

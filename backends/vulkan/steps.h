@@ -13,6 +13,8 @@ constexpr uint32_t kThreads = 128;
 constexpr uint32_t kOwnThreads = 512;
 // Up to this many rows products go by vector, each weight read once for all of them; above it by tiles.
 constexpr uint32_t kFewRows = 8;
+// Up to this many a tile has all of them, so that each element of a weight is decoded once anyway.
+constexpr uint32_t kFewTileRows = 128;
 
 inline uint32_t rows_kind(const Plan& plan, Slot s) {
     return plan.slot(s).of_outputs ? RL_ROWS_OUTPUTS : RL_ROWS_ALL;
@@ -32,24 +34,32 @@ enum class Path : uint8_t {
     dot_prepared,  // few rows, quantized to int8 beforehand
     tiles,         // many rows, in f32
     matrices,      // many rows, halfs on matrix units
-    bfloats,       // the same in bfloat16, which the weight is
+    halves,        // the same, the weight is halfs
+    unpacked,      // ... is made halfs before
+    bfloats,       // in bfloat16, which the weight is
 };
 inline bool on_matrices(Path path) {
-    return path == Path::matrices || path == Path::bfloats;
+    return path == Path::matrices || path == Path::halves || path == Path::unpacked || path == Path::bfloats;
 }
 // `rows` of x; `cols` of the weight.
 Path path_of(const Device& device, const Format& format, uint64_t cols, uint64_t rows);
+// The same for Linear, LinearGroup and Gated: weights may be unpacked, and halfs are not reordered.
+Path product_path(const Device& device, const Format& format, uint64_t cols, uint64_t rows);
 Precision precision_of(Path path);
 // Work-groups of a product over tiles.
 struct Tiles {
     std::string shader;
     std::vector<uint32_t> constants;
-    uint32_t rows;    // of the weight, per work-group
-    uint32_t tokens;  // likewise
+    uint32_t rows;       // of the weight, per work-group
+    uint32_t tokens;     // likewise
+    uint32_t depth = 0;  // columns at a time, on matrix units
+
+    static constexpr size_t kWhole =
+        10;  // the constant that says that buffers go on to the end of every tile
 };
 // Of "linear_coop" and its like, by a path on matrix units, with the constants of shaders/include/coop.glsl.
 // `most_tokens`: 32, 64 or 128. `paired`: half of a tile's rows are of a second matrix, and Tiles::rows
-// counts one of them.
+// counts one of them. Where the path allows it matrices are the work-group's.
 constexpr uint32_t kMostTileTokens = 128;
 Tiles coop_tiles(const Device& device, Path path, std::string_view kernel, const WeightLayout& layout,
                  uint32_t most_tokens = kMostTileTokens, bool paired = false);
@@ -95,6 +105,28 @@ struct Product {
 };
 Status record_product(Recorder& recorder, const View& view, const Product& product, const Activations& x,
                       Path path);
+
+// What products are told of a part of a weight.
+args::LinearArgs linear_args(const PlacedWeight& w, const WeightPart& part, const Product& product,
+                             const Norm& norm);
+// A product over tiles on matrix units, with `up` (of as many rows) a gated one. Of `rows_there` rows there
+// is something to read.
+Status record_matrices(Recorder& recorder, const View& view, const Tiles& tiles, Binding w, const Binding* up,
+                       args::LinearArgs args, const Product& product, const Activations& x,
+                       uint64_t rows_there);
+
+// A weight of Path::unpacked, or with `up` two, and what is made of it.
+struct UnpackedProduct {
+    const PlacedWeight* w;
+    const PlacedWeight* up;
+    Product product;
+};
+// Of the scratch that kernels share, for weights of as many columns.
+uint64_t unpacked_scratch(const Device& device, uint64_t cols, uint64_t most_rows);
+// All products of an op; `at`: of the scratch that is theirs. While some rows of the weights are multiplied,
+// the next are unpacked beside them.
+Status record_unpacked(Recorder& recorder, const View& view, std::span<const UnpackedProduct> products,
+                       const Activations& x, uint64_t at);
 
 // The first that is not below n.
 uint32_t power_of_two(uint32_t n);

@@ -38,10 +38,11 @@ VulkanBackend::VulkanBackend(std::unique_ptr<Device> device, std::unique_ptr<Mem
     : device_(std::move(device)), memory_(std::move(memory)), pipelines_(*device_, cache_folder) {
     const DeviceReport& report = device_->report();
     info_.name = report.name;
-    info_.detail = fmt::format("{}; {}; subgroups of {}{}{}{}", report.driver, why, device_->subgroup(),
+    info_.detail = fmt::format("{}; {}; subgroups of {}{}{}{}{}", report.driver, why, device_->subgroup(),
                                device_->use_dot() ? ", int8 dot products" : "",
                                device_->use_matrix() ? ", matrix units" : "",
-                               device_->use_bfloat16() ? ", bfloat16" : "");
+                               device_->use_bfloat16() ? ", bfloat16" : "",
+                               device_->use_group_matrices() ? ", work-group matrices" : "");
     info_.unified = report.integrated();
     info_.memory_budget = budget_of(report);
     info_.wave = device_->subgroup();
@@ -79,7 +80,7 @@ double VulkanBackend::measure_read_bandwidth() {
 
 static DeviceListing listing_of(const DeviceReport& report, size_t index) {
     DeviceListing out{fmt::format("vulkan:{}", index), report.name, report.hardware(), report.missing, {}};
-    const std::string why_not = why_not_bfloat16(report);
+    const std::string why_not = why_not_bfloat16(report), why_no_group = why_no_group_matrices(report);
     const auto yes = [](bool has, const char* used) { return std::string(has ? used : "no"); };
     out.facts = {{"type", std::string(type_name(report.type))},
                  {"driver", report.driver},
@@ -108,6 +109,9 @@ static DeviceListing listing_of(const DeviceReport& report, size_t index) {
                      : why_not.empty() ? "yes"
                                        : "yes, not used: " + why_not},
         {"matrix shapes", shapes_of(report)},
+        {"work-group matrices", report.group_matrices.empty() ? "no"
+                                : why_no_group.empty()        ? "yes"
+                                                              : "yes, not used: " + why_no_group},
         {"memory budget", yes(report.budget, "used")},
         {"largest buffer", uint64_t(report.limits.maxStorageBufferRange)},
         {"largest allocation", report.max_allocation},
@@ -119,11 +123,15 @@ static DeviceListing listing_of(const DeviceReport& report, size_t index) {
 
 static Result<Level> level_named(const std::string& name, bool& forced) {
     forced = !name.empty();
-    if (name.empty() || name == "bfloat16") return Level::bfloat16;
+    if (name.empty() || name == "workgroup") return Level::workgroup;
+    if (name == "bfloat16") return Level::bfloat16;
     if (name == "matrix") return Level::matrix;
     if (name == "dot") return Level::dot;
     if (name == "plain") return Level::plain;
-    return error("no level of Vulkan kernels is called {}; these are: plain, dot, matrix, bfloat16", name);
+    return error(
+        "no level of Vulkan kernels is called {}; these are: plain, dot, matrix, bfloat16, "
+        "workgroup",
+        name);
 }
 
 Result<std::unique_ptr<VulkanBackend>> open_vulkan_backend(const BackendOptions& options) {

@@ -1,5 +1,7 @@
 // How a work-group's tile of a product on matrix units is cut: BM rows of a weight by BN tokens, over tiles of BK
-// columns. Subgroups stand ACROSS x DOWN, each with FM x FN matrices of TM x TN. See coop_product.glsl.
+// columns. Subgroups stand ACROSS x DOWN, each with FM x FN matrices of TM x TN. With GROUP_MATRICES, which the build
+// defines, the work-group has one matrix as large as the tile, and of the constants from TM to SUBGROUP only TK counts.
+// See coop_product.glsl.
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
 // What is multiplied: halfs, or with BFLOAT_MATRICES, which the build defines, bfloat16 numbers.
@@ -8,6 +10,9 @@
 #define FACTOR bfloat16_t
 #else
 #define FACTOR float16_t
+#endif
+#ifdef GROUP_MATRICES
+#extension GL_NV_cooperative_matrix2 : require
 #endif
 #include "types.glsl"
 layout(local_size_x_id = 0) in;
@@ -21,9 +26,10 @@ layout(constant_id = 6) const uint TK = 8;
 layout(constant_id = 7) const uint ACROSS = 8;  // subgroups over rows
 layout(constant_id = 8) const uint DOWN = 4;    // ... over tokens
 layout(constant_id = 9) const uint SUBGROUP = 8;
+layout(constant_id = 10) const bool WHOLE = false;    // buffers go on to the end of every tile, both ways
+layout(constant_id = 11) const bool IN_ORDER = false;  // activations are, see half_units.glsl
 const uint FM = BM / (ACROSS * TM);
 const uint FN = BN / (DOWN * TN);
 const uint MATRICES_EACH = FM * FN;
 const uint STRIDE = BK / 8 + 1;  // of a row of a tile, in uvec4 (8 factors), padded against bank conflicts
-const uint W_UNITS = BM * (BK / 32), X_WORDS = BN * (BK / 8);  // of a tile
-const uint W_EACH = (W_UNITS + THREADS - 1) / THREADS, X_EACH = (X_WORDS + THREADS - 1) / THREADS;
+const uint X_WORDS = BN * (BK / 8), X_EACH = (X_WORDS + THREADS - 1) / THREADS;  // of a tile

@@ -1,49 +1,45 @@
-// Units of a weight as halfs for matrix units, in two steps, so that loads run ahead of the arithmetic: fetch_unit
-// reads the bytes, unit_halves decodes them. Within every four elements the middle two have changed places, in
-// activations too (prepare_halves.comp): so two bytes of a word of codes become two halfs by one mask. With
-// BFLOAT_MATRICES a weight in bfloat16 goes to matrix units as it is, in its own order.
+// Pieces of a weight as halfs for matrix units, in two steps, so that loads run ahead of the arithmetic: fetch_piece
+// reads the bytes, piece_halves decodes them. A piece is a unit of 32 elements, or of plain numbers 8, which a subgroup reads
+// side by side. Within every four elements the middle two have changed places, in activations too (prepare_halves.comp):
+// so two bytes of a word of codes become two halfs by one mask. Where they are IN_ORDER, plain numbers go to matrix units as
+// they are; with BFLOAT_MATRICES always, as bfloat16.
 uint first_half(uint a, uint b) { return (a & 0xFFFFu) | b << 16; }
 uint second_half(uint a, uint b) { return a >> 16 | (b & 0xFFFF0000u); }
+// To that order, and back.
+uvec4 swapped(uvec4 v) {
+    return uvec4(first_half(v.x, v.y), second_half(v.x, v.y), first_half(v.z, v.w), second_half(v.z, v.w));
+}
 
 #ifdef FORMAT_FLOAT
-const uint RAW = 16;  // words between the two steps
-void fetch_unit(uint m, uint unit, out uint raw[RAW]) {
+const uint PIECE = 8;
+const uint RAW = 4;  // words between the two steps
+void fetch_piece(uint m, uint piece, out uint raw[RAW]) {
 #ifdef FORMAT_16_BITS
-    [[unroll]] for (uint k = 0; k < 4; ++k) {
-        const uvec4 q = w128[m].d[unit * 4u + k];
-        [[unroll]] for (uint i = 0; i < 4; ++i) raw[k * 4u + i] = q[i];
-    }
+    const uvec4 v = w128[m].d[piece];
 #else
-    [[unroll]] for (uint k = 0; k < 8; ++k) {
-        const vec4 v = weight_elements4(m, unit * 8u + k);
-        raw[k * 2u] = packHalf2x16(v.xy);
-        raw[k * 2u + 1u] = packHalf2x16(v.zw);
-    }
+    const vec4 a = weight_elements4(m, piece * 2u), b = weight_elements4(m, piece * 2u + 1u);
+    const uvec4 v = uvec4(packHalf2x16(a.xy), packHalf2x16(a.zw), packHalf2x16(b.xy), packHalf2x16(b.zw));
 #endif
+    [[unroll]] for (uint k = 0; k < 4; ++k) raw[k] = v[k];
 }
-void unit_halves(uint unit, uint raw[RAW], out uvec4 halves[4]) {
-    [[unroll]] for (uint k = 0; k < 8; ++k) {
-        uint a = raw[k * 2u], b = raw[k * 2u + 1u];
-#ifdef BFLOAT_MATRICES
-        halves[k / 2u][k % 2u * 2u] = a;
-        halves[k / 2u][k % 2u * 2u + 1u] = b;
-#else
+void piece_halves(uint piece, uint raw[RAW], out uvec4 halves[PIECE / 8]) {
+    uvec4 v = uvec4(raw[0], raw[1], raw[2], raw[3]);
+#ifndef BFLOAT_MATRICES
 #ifdef FORMAT_16_BITS
-        a = format_halves(a);
-        b = format_halves(b);
+    v = uvec4(format_halves(v.x), format_halves(v.y), format_halves(v.z), format_halves(v.w));
 #endif
-        halves[k / 2u][k % 2u * 2u] = first_half(a, b);
-        halves[k / 2u][k % 2u * 2u + 1u] = second_half(a, b);
+    if (!IN_ORDER) v = swapped(v);
 #endif
-    }
+    halves[0] = v;
 }
 #else
+const uint PIECE = 32;
 #ifdef FORMAT_RAW
 const uint RAW = FORMAT_RAW;
 #else
 const uint RAW = 12;
 #endif
-void fetch_unit(uint m, uint unit, out uint raw[RAW]) {
+void fetch_piece(uint m, uint unit, out uint raw[RAW]) {
 #ifdef FORMAT_RAW
     unit_raw(m, unit, raw);
 #else
@@ -72,7 +68,7 @@ uvec2 code_halves(uint word, f16vec2 scale, f16vec2 offset) {
     return uvec2(packFloat2x16(code_pair(word) * scale), packFloat2x16(code_pair(word >> 8) * scale));
 #endif
 }
-void unit_halves(uint unit, uint raw[RAW], out uvec4 halves[4]) {
+void piece_halves(uint unit, uint raw[RAW], out uvec4 halves[PIECE / 8]) {
     uint words[8];
 #ifdef FORMAT_RAW
     raw_codes(raw, words);

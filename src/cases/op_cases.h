@@ -42,6 +42,7 @@ inline OpCase group_case(const Format& first, const Format& second, uint32_t row
     OpCase c;
     c.name = fmt::format("linear_group {} and {} rows {}", first.name, second.name, rows);
     c.rows = rows;
+    c.cache.capacity = std::max<uint64_t>(c.cache.capacity, rows);
     c.declare = [=, &first, &second](Fixture& f) -> OpCase::Build {
         const Weight x = f.input(256), gain = f.vector(256);
         const Weight a = f.matrix(first, 40, 256), b = f.matrix(second, 24, 256),
@@ -76,6 +77,7 @@ inline OpCase mixed_group_case(const Format& first, const Format& last, uint32_t
     OpCase c;
     c.name = fmt::format("linear_group {} twice and {} rows {}", first.name, last.name, rows);
     c.rows = rows;
+    c.cache.capacity = std::max<uint64_t>(c.cache.capacity, rows);
     c.declare = [=, &first, &last](Fixture& f) -> OpCase::Build {
         const Weight x = f.input(512), gain = f.vector(512), bias = f.vector(48);
         const Weight a = f.matrix(first, 48, 512), b = f.matrix(first, 48, 512), v = f.matrix(last, 48, 512);
@@ -349,6 +351,13 @@ inline std::vector<OpCase> op_cases() {
         cases.push_back(linear_case(*format, 150, 300, 352, {true, true, true}));
         cases.push_back(gated_case(*format, Act::silu, true, 150, 300, 352));
     }
+    // So many rows that weights may be unpacked before they are multiplied.
+    for (const Format* format : all_formats())
+        if (format->block > 1) {
+            const uint64_t k = std::max(96u, format->block);
+            cases.push_back(linear_case(*format, 130, 140, k, {true, false, true}));
+            cases.push_back(gated_case(*format, Act::silu, true, 130, 140, k));
+        }
     // Rows so long that several loads of floats are under way at once.
     for (const char* name : {"F16", "BF16", "F32"})
         for (const uint32_t rows : {1u, 2u, 7u})

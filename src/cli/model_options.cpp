@@ -42,11 +42,12 @@ void add_device_options(Options& options, ModelOptions& target) {
                        constexpr const char* kNames[] = {"portable", "avx2", "avx512", "amx"};
                        target.level = kNames[index];
                    });
-    options.choice("--vulkan-level", {"plain", "dot", "matrix", "bfloat16"},
+    options.choice("--vulkan-level", {"plain", "dot", "matrix", "bfloat16", "workgroup"},
                    "highest kind of Vulkan kernels to use: plain arithmetic, int8 dot products, matrix units "
-                   "by fp16, also by bfloat16 (default: what the device is good at)",
+                   "by fp16, also by bfloat16, also by matrices of a work-group (default: what the "
+                   "device is good at)",
                    [&target](size_t index) {
-                       constexpr const char* kNames[] = {"plain", "dot", "matrix", "bfloat16"};
+                       constexpr const char* kNames[] = {"plain", "dot", "matrix", "bfloat16", "workgroup"};
                        target.vulkan_level = kNames[index];
                    });
     options.flag("--no-fuse", "run every operation on its own, to compare", target.fuse, false);

@@ -17,7 +17,7 @@ namespace redline::test {
 // A level that the device lacks opens as the one below it, and is left out.
 inline std::vector<std::unique_ptr<Backend>> vulkan_backends() {
     std::vector<std::unique_ptr<Backend>> made;
-    for (const char* level : {"plain", "dot", "matrix", "bfloat16"}) {
+    for (const char* level : {"plain", "dot", "matrix", "bfloat16", "workgroup"}) {
         Result<std::unique_ptr<Backend>> backend = open_backend("vulkan", {0, level});
         if (!backend) {
             MESSAGE("Vulkan is not tested: " << backend.error().message);
