@@ -77,7 +77,7 @@ VulkanExecutable::~VulkanExecutable() {
 
 // Kernels differ by how many rows there are, and work-groups without a row cost time: so a few classes.
 uint32_t VulkanExecutable::row_class(uint32_t rows) const {
-    for (const uint32_t most : {1u, 2u, 4u, 8u, 32u, 128u, 512u})
+    for (const uint32_t most : kRowClasses)
         if (rows <= most) return std::min(most, bound_.plan.max_rows);
     return bound_.plan.max_rows;
 }

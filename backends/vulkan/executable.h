@@ -7,10 +7,14 @@
 #include "backends/vulkan/weights.h"
 #include "plan/handing.h"
 
+#include <array>
 #include <map>
 #include <optional>
 
 namespace redline::vulkan {
+
+// Steps are recorded for so many rows, or for as many as the plan has.
+constexpr std::array<uint32_t, 7> kRowClasses = {1, 2, 4, 8, 32, 128, 512};
 
 // Of a step of one row: a product takes its activations in int8 as the kernel that computed them left them,
 // instead of quantizing them in each work-group; attention turns its heads by itself.

@@ -15,19 +15,20 @@ uint32_t tokens_at_once(const Recorder& recorder, const Tiles& tiles, double flo
 
 // Of a weight that is unpacked at a time: as much as gives a large device a work-group for each of its
 // processors, and as a rule still is in its caches when it is multiplied.
-constexpr uint64_t kFewestUnpacked = uint64_t(32) << 20, kMostUnpacked = uint64_t(128) << 20;
+constexpr uint64_t kFewestUnpacked = uint64_t(32) << 20, kMostUnpacked = uint64_t(256) << 20;
 constexpr uint64_t kWorkGroups = 128;
 constexpr uint64_t kTileRows = 128;  // of one or of two matrices
 constexpr uint32_t kUnpackThreads = 256;
 constexpr uint64_t kMostUnpackGroups = 4096;
 
-// Rows of one wave, of all its matrices together.
-uint64_t wave_rows(const Device& device, uint64_t cols, uint64_t tokens) {
+// Rows of one wave, of all its matrices together; `rows` there are.
+uint64_t wave_rows(const Device& device, uint64_t rows, uint64_t cols, uint64_t tokens) {
     const uint64_t tiles = (tokens + kMostTileTokens - 1) / kMostTileTokens;
     const uint64_t filling = (kWorkGroups + tiles - 1) / tiles * kTileRows * cols * 2;
     uint64_t bytes = std::clamp(filling, kFewestUnpacked, kMostUnpacked);
     if (device.unpacked_bytes > 0) bytes = device.unpacked_bytes;
-    return std::max<uint64_t>(1, bytes / (cols * 2) / kTileRows) * kTileRows;
+    const uint64_t whole = (rows + kTileRows - 1) / kTileRows;
+    return std::min(whole, std::max<uint64_t>(1, bytes / (cols * 2) / kTileRows)) * kTileRows;
 }
 
 // Of a part of a weight.
@@ -138,16 +139,20 @@ Status record_matrices(Recorder& recorder, const View& view, const Tiles& tiles,
     return {};
 }
 
-// The fewer rows of activations, the more of the weight.
-uint64_t unpacked_scratch(const Device& device, uint64_t cols, uint64_t most_rows) {
-    if (most_rows <= kFewTileRows) return 0;
-    return 2 * wave_bytes(wave_rows(device, cols, kFewTileRows + 1), cols);
+// The fewer tokens, the more of the weight: of the fewest that steps are recorded for.
+uint64_t unpacked_scratch(const Device& device, uint64_t rows, uint64_t cols, uint64_t most_tokens) {
+    if (most_tokens <= kFewTileRows) return 0;
+    const uint64_t tokens = std::min<uint64_t>(most_tokens, kRowClasses.back());
+    return 2 * wave_bytes(wave_rows(device, rows, cols, tokens), cols);
 }
 
 Status record_unpacked(Recorder& recorder, const View& view, std::span<const UnpackedProduct> products,
                        const Activations& x, uint64_t at) {
+    uint64_t all = 0;
+    for (const UnpackedProduct& product : products)
+        for (const WeightPart& part : product.w->parts) all += part.rows * (product.up ? 2 : 1);
     const uint64_t cols = products.front().w->cols,
-                   rows = wave_rows(recorder.device(), cols, products.front().product.rows);
+                   rows = wave_rows(recorder.device(), all, cols, products.front().product.rows);
     const std::vector<Wave> waves = cut_waves(products, rows, at, wave_bytes(rows, cols));
     // The first beside the preparation of activations.
     const bool waits = recorder.take_barrier();

@@ -124,9 +124,11 @@ public:
     }
     uint64_t scratch(const Plan& plan) const override {
         const std::vector<Path> ways = paths(plan.max_rows);
-        const bool unpacked = std::find(ways.begin(), ways.end(), Path::unpacked) != ways.end();
-        return Activations::scratch(plan, x_) +
-               (unpacked ? unpacked_scratch(device_, tensors_.front().shape.cols, plan.max_rows) : 0);
+        uint64_t unpacked = 0;  // rows
+        for (size_t i = 0; i < ways.size(); ++i)
+            if (ways[i] == Path::unpacked) unpacked += tensors_[i].shape.rows;
+        const uint64_t own = Activations::scratch(plan, x_), cols = tensors_.front().shape.cols;
+        return unpacked > 0 ? own + unpacked_scratch(device_, unpacked, cols, plan.max_rows) : own;
     }
 
     std::optional<TakenRow> takes(const Plan&) const override {
@@ -193,10 +195,10 @@ public:
     // The activations, then the product with `up` where it is made apart.
     uint64_t scratch(const Plan& plan) const override {
         const Path way = path(plan.max_rows);
-        const uint64_t own = way == Path::tiles ? aligned(plan.slot_bytes(op_.y))
-                             : way == Path::unpacked
-                                 ? unpacked_scratch(device_, tensor_.shape.cols, plan.max_rows)
-                                 : 0;
+        const uint64_t own = way == Path::tiles      ? aligned(plan.slot_bytes(op_.y))
+                             : way == Path::unpacked ? unpacked_scratch(device_, 2 * tensor_.shape.rows,
+                                                                        tensor_.shape.cols, plan.max_rows)
+                                                     : 0;
         return Activations::scratch(plan, op_.x) + own;
     }
 

@@ -121,8 +121,8 @@ struct UnpackedProduct {
     const PlacedWeight* up;
     Product product;
 };
-// Of the scratch that kernels share, for weights of as many columns.
-uint64_t unpacked_scratch(const Device& device, uint64_t cols, uint64_t most_rows);
+// Of the scratch that kernels share, for weights of so many rows together, in steps of at most `most_tokens`.
+uint64_t unpacked_scratch(const Device& device, uint64_t rows, uint64_t cols, uint64_t most_tokens);
 // All products of an op; `at`: of the scratch that is theirs. While some rows of the weights are multiplied,
 // the next are unpacked beside them.
 Status record_unpacked(Recorder& recorder, const View& view, std::span<const UnpackedProduct> products,
