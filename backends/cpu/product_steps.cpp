@@ -62,7 +62,10 @@ public:
     }
 
     Precision precision(uint64_t rows) const override {
-        return precision_of(linear_kernel(isa_, *formats_[0], rows).activations);
+        Precision loosest = Precision::exact;
+        for (const Format* format : formats_)
+            loosest = std::max(loosest, precision_of(linear_kernel(isa_, *format, rows).activations));
+        return loosest;
     }
 
     uint64_t shared_scratch(const Plan& plan, uint32_t) const override {
