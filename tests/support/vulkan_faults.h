@@ -107,15 +107,15 @@ public:
         const std::lock_guard lock(mutex_);
         waiting_ = result == VK_NOT_READY || result == VK_TIMEOUT;
     }
+    static bool waits(const std::string& name) {
+        return name == "vkWaitForFences" || name == "vkGetFenceStatus";
+    }
     void count(const std::string& maker, int64_t more) {
         const std::lock_guard lock(mutex_);
         if ((alive_[maker] += more) == 0) alive_.erase(maker);
     }
 
 private:
-    static bool waits(const std::string& name) {
-        return name == "vkWaitForFences" || name == "vkGetFenceStatus";
-    }
     // A lost device also says so wherever else it may, after the first of these.
     static bool can_find_lost(const std::string& name) {
         for (const char* const one : {"vkQueueSubmit", "vkWaitForFences", "vkGetFenceStatus",
@@ -183,8 +183,9 @@ struct Wrapped<slot, VkResult(VKAPI_PTR*)(Args...)> {
 
     static VkResult VKAPI_CALL call(Args... args) {
         if (const VkResult fault = faults().strike(name); fault != VK_SUCCESS) {
-            // A reset ends the work of a lost device.
-            if (fault == VK_ERROR_DEVICE_LOST) Devices::idle(Devices::current);
+            // A reset ends the work of a lost device. Waiting for that wants the queue, which who asks for a
+            // fence need not hold: it is waited for when the device is settled.
+            if (fault == VK_ERROR_DEVICE_LOST && !Faults::waits(name)) Devices::idle(Devices::current);
             return fault;
         }
         const VkResult result = real(args...);
