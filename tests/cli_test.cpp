@@ -182,12 +182,48 @@ TEST_CASE("bench: a record for every test, with llama-bench's names") {
     CHECK(compared["logits_differ"] == 0);
     CHECK(compared["replayed_ms"].get<double>() > 0.0);
     CHECK(compared["text_tokens"].get<uint64_t>() < 300);  // several texts
-    CHECK(redline_({"bench", "-m", chain_model(), "--soak", "3", "--ops"}).code == 2);
     const Outcome ops = redline_({"bench", "-m", chain_model(), "--ops", "-r", "1", "-q", "--device", "cpu"});
     CHECK(ops.code == 0);
+    CHECK(has(ops.out, "1 row,"));
     CHECK(has(ops.out, "512 rows"));
     CHECK(has(ops.out, "attention"));
     CHECK(has(ops.out, "matrix units not measured"));  // on a CPU
+}
+
+TEST_CASE("bench: a kind of run takes what it has a use for and refuses the rest") {
+    const auto run = [](std::vector<std::string> more) {
+        std::vector<std::string> all = {"bench", "-r", "1", "-q", "--device", "cpu"};
+        all.insert(all.end(), more.begin(), more.end());
+        return redline_(all);
+    };
+    const Outcome sizes = run({"-m", chain_model(), "--ops", "-p", "3,7", "-n", "0", "-d", "0,5"});
+    REQUIRE_MESSAGE(sizes.code == 0, sizes.err);
+    for (const char* step :
+         {"3 rows, cache of 3:", "7 rows, cache of 7:", "3 rows, cache of 8:", "7 rows, cache of 12:"})
+        CHECK(has(sizes.out, step));
+    CHECK_FALSE(has(sizes.out, "1 row,"));
+    const std::vector<std::pair<std::vector<std::string>, const char*>> refused = {
+        {{"--soak", "3", "--ops"}, "two kinds of run"},
+        {{"--ops", "-o", "csv"}, "use md, json or jsonl"},
+        {{"--ops", "-pg", "8,8"}, "--prompt-gen means nothing with --ops"},
+        {{"--ops", "-b", "8"}, "--batch-size means nothing with --ops"},
+        {{"--ops", "-ctk", "f16,q8_0"}, "one cache type"},
+        {{"--ops", "-p", "0", "-n", "0"}, "name no tokens"},
+        {{"--ops", "-p", "70000"}, "up to 65536"},
+    };
+    for (const auto& [flags, said] : refused) {
+        std::vector<std::string> all = {"-m", chain_model()};
+        all.insert(all.end(), flags.begin(), flags.end());
+        const Outcome no = run(all);
+        CHECK_MESSAGE(no.code == 2, no.out);
+        CHECK_MESSAGE(has(no.err, said), no.err);
+    }
+    const Outcome cases = run({"--ops", "-p", "8"});
+    CHECK(cases.code == 2);
+    CHECK(has(cases.err, "--n-prompt means nothing with --ops"));
+    const Outcome soak = redline_({"bench", "-m", chain_model(), "--soak", "3", "-n", "8", "-q"});
+    CHECK(soak.code == 2);
+    CHECK(has(soak.err, "--n-gen means nothing with --soak"));
 }
 
 TEST_CASE("eval: the perplexity of a text that the model knows, as can be worked out by hand") {

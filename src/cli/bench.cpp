@@ -100,7 +100,9 @@ Options declare(BenchOptions& bench) {
     });
     options.number("-r --repetitions", "times that each test is run", bench.repetitions, 1, 100000);
     options.flag("--no-warmup", "do not run each test once before", bench.warmup, false);
-    options.flag("--ops", "time operations one by one instead: the model's, or without -m a table of cases",
+    options.flag("--ops",
+                 "time operations one by one instead: the model's, in steps of one token and of each -p, or "
+                 "without -m a table of cases",
                  bench.ops);
     options.number("--soak",
                    "read so many tokens one by one, once with replayed steps and once with steps that are "
@@ -306,10 +308,37 @@ private:
     bool first_ = true;  // nothing is reported yet
 };
 
+// A flag that a kind of run has no use for is refused: who gives it expects something of it.
+Status check_kind(const Options& options, const BenchOptions& bench) {
+    if (!bench.ops && !bench.soak) {
+        if (list_tests(bench).empty())
+            return error("there is nothing to measure: -p, -n and -pg name no tokens");
+        return {};
+    }
+    if (bench.ops && bench.soak) return error("--ops and --soak are two kinds of run: give one of them");
+    const std::string_view kind = bench.ops ? "--ops" : "--soak";
+    if (bench.format == BenchFormat::csv)
+        return error("-o csv is for tables of tests: with {} use md, json or jsonl", kind);
+    if (bench.caches.size() > 1) return error("{} takes one cache type", kind);
+    std::vector<std::string_view> unused = {"--prompt-gen", "--batch-size"};
+    const bool sizes = bench.ops && !bench.models.empty();
+    if (!sizes) unused.insert(unused.end(), {"--n-prompt", "--n-gen", "--n-depth"});
+    if (!bench.ops) unused.insert(unused.end(), {"--repetitions", "--no-warmup"});
+    for (const std::string_view name : unused)
+        if (options.given(name)) return error("{} means nothing with {}: leave it out", name, kind);
+    if (!sizes) return {};
+    const std::vector<uint64_t> rows = bench.step_rows();
+    if (rows.empty()) return error("there is nothing to measure: -p and -n name no tokens");
+    if (*std::max_element(rows.begin(), rows.end()) > uint64_t(kMostBatch))
+        return error("with --ops, -p is the size of one step: up to {}", kMostBatch);
+    return {};
+}
+
 int run(const std::vector<std::string>& arguments) {
     BenchOptions bench;
     Options options = declare(bench);
     if (const std::optional<int> code = options.parse(arguments)) return *code;
+    if (const Status kind = check_kind(options, bench); !kind) return fail(kind.error(), kUsage);
     if (!bench.ops || !bench.models.empty()) {
         if (bench.models.empty()) bench.models.emplace_back();
         if (const Status found = take_demo_model(bench.models[0]); !found) return fail(found.error(), kUsage);
@@ -317,10 +346,6 @@ int run(const std::vector<std::string>& arguments) {
     for (const int64_t threads : bench.threads)
         if (threads > kMostThreads)
             return fail(error("-t/--threads takes numbers up to {}, not {}", kMostThreads, threads), kUsage);
-    if (bench.ops && bench.soak)
-        return fail(error("--ops and --soak are two kinds of run: give one of them"), kUsage);
-    if (list_tests(bench).empty() && !bench.ops && !bench.soak)
-        return fail(error("there is nothing to measure: -p, -n and -pg name no tokens"), kUsage);
     const Result<int> code = Bench(bench).run();
     return code ? code.value() : fail(code.error());
 }

@@ -24,6 +24,9 @@ struct BenchOptions {
     uint64_t soak = 0;  // steps
     BenchFormat format = BenchFormat::md;
     ModelOptions common;  // device, level, fusing
+
+    // Rows of the steps whose operations are timed.
+    std::vector<uint64_t> step_rows() const;
 };
 
 // One line of the report: a model on a device with settings, and one test.
@@ -68,7 +71,7 @@ std::string report_head(BenchFormat format);
 std::string report_record(BenchFormat format, const BenchRecord& record, bool first);
 std::string report_tail(BenchFormat format);
 
-// Times every distinct op of the model's plan, for steps of one row and of a whole batch.
+// Times every distinct op of the model's plan, for steps of one row and of each prompt.
 Result<int> bench_ops(const LoadedModel& loaded, const BenchOptions& options);
 // Times the op cases, which need no model.
 Result<int> bench_op_cases(const BenchOptions& options, Interrupts& interrupts);

@@ -16,8 +16,6 @@ namespace redline::cli {
 
 namespace {
 
-constexpr uint64_t kManyRows = 512;
-
 // Ops that do the same work, over the layers of a step.
 struct OpTimes {
     std::string text;
@@ -189,28 +187,40 @@ Json as_json(const StepTimes& times, const Peaks& peaks) {
 
 }  // namespace
 
+std::vector<uint64_t> BenchOptions::step_rows() const {
+    std::vector<uint64_t> rows;
+    if (std::any_of(generations.begin(), generations.end(), [](int64_t n) { return n > 0; }))
+        rows.push_back(1);
+    for (const int64_t prompt : prompts)
+        if (prompt > 0) rows.push_back(uint64_t(prompt));
+    return rows;
+}
+
 Result<int> bench_ops(const LoadedModel& loaded, const BenchOptions& options) {
     const Peaks peaks = RL_TRY(Peaks::measure(*loaded.backend));
-    const uint64_t depth = uint64_t(*std::max_element(options.depths.begin(), options.depths.end()));
+    const std::vector<uint64_t> steps_of = options.step_rows();
+    const uint64_t most = *std::max_element(steps_of.begin(), steps_of.end());
     ModelOptions settings = options.common;
-    settings.batch = uint32_t(kManyRows);
+    settings.batch = uint32_t(most);
     settings.cache = options.caches.front();
-    const uint64_t context = depth + kManyRows;
+    const uint64_t context = uint64_t(*std::max_element(options.depths.begin(), options.depths.end())) + most;
     Session session = RL_TRY(open_session(loaded, settings, context));
-    const Plan plan = RL_TRY(
-        loaded.model->plan(uint32_t(kManyRows), 1, loaded.model->cache_shape(context, settings.cache)));
+    const Plan plan =
+        RL_TRY(loaded.model->plan(uint32_t(most), 1, loaded.model->cache_shape(context, settings.cache)));
     Output out;
     Json steps = Json::array();
     if (options.format == BenchFormat::md)
         out.write(fmt::format("{}: {} on {} ({}), {}\n\n", loaded.model->gguf().path(), loaded.device,
                               loaded.backend->device().name, loaded.backend->device().detail, peaks.text()));
-    for (const uint64_t rows : {uint64_t(1), kManyRows}) {
-        const StepTimes times = RL_TRY(time_session(session, plan, rows, depth, options.repetitions));
-        if (options.format == BenchFormat::md)
-            out.write(as_text(times, peaks));
-        else
-            steps.push_back(as_json(times, peaks));
-    }
+    for (const int64_t depth : options.depths)
+        for (const uint64_t rows : steps_of) {
+            const StepTimes times =
+                RL_TRY(time_session(session, plan, rows, uint64_t(depth), options.repetitions));
+            if (options.format == BenchFormat::md)
+                out.write(as_text(times, peaks));
+            else
+                steps.push_back(as_json(times, peaks));
+        }
     if (options.format != BenchFormat::md) {
         Json report = {{"model", model_json(loaded)}, {"device", device_json(loaded)}};
         peaks.add_to(report);

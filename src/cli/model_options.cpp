@@ -24,7 +24,7 @@ void add_model_options(Options& options, ModelOptions& target) {
                                target.default_context),
                    target.context, 0, kMostContext);
     options.number("-t --threads", "threads; 0: one per physical core", target.threads, 0, kMostThreads);
-    options.number("-b --batch-size", kBatchHelp, target.batch, 1, 1 << 16);
+    options.number("-b --batch-size", kBatchHelp, target.batch, 1, kMostBatch);
     add_cache_options(options, [&target](const std::string& name) -> Status {
         target.cache = RL_TRY(parse_cache_type(name));
         return {};

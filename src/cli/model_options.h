@@ -23,6 +23,7 @@ struct ModelOptions {
     Record record = Record::replay;
 };
 constexpr int64_t kMostContext = int64_t(1) << 32;
+constexpr int64_t kMostBatch = 1 << 16;  // tokens of a step
 constexpr int64_t kMostThreads = 1024;
 
 // -m, -c, -t, -b, the cache type, and the two groups below.
