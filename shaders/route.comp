@@ -7,8 +7,8 @@ layout(constant_id = 1) const uint TOKENS = 1;
 layout(constant_id = 2) const uint EXPERTS = 8;
 layout(constant_id = 3) const uint USED = 2;
 layout(constant_id = 4) const uint SUBGROUP = 32;
-const uint ROWS = 1;
-const uint SUMS = TOKENS;
+layout(constant_id = 5) const uint ROWS = 1;  // of a subgroup at a time
+const uint SUMS = ROWS * TOKENS;
 layout(push_constant) uniform Push { RouteArgs args; };
 #include "weights.glsl"
 layout(set = 0, binding = 1, std430) readonly buffer X4 { vec4 x4[]; };
@@ -31,17 +31,18 @@ void main() {
     if (first_token >= step_rows) return;
     uint x_rows[TOKENS];
     [[unroll]] for (uint t = 0; t < TOKENS; ++t) x_rows[t] = min(first_token + t, step_rows - 1u);
-    const uint step = gl_NumWorkGroups.x * gl_NumSubgroups;
-    for (uint row = gl_WorkGroupID.x * gl_NumSubgroups + gl_SubgroupID; row < args.rows; row += step) {
+    const uint step = gl_NumWorkGroups.x * gl_NumSubgroups * ROWS;
+    for (uint row = (gl_WorkGroupID.x * gl_NumSubgroups + gl_SubgroupID) * ROWS; row < args.rows; row += step) {
         uint rows[ROWS];
         float sums[SUMS];
-        rows[0] = row;
-        [[unroll]] for (uint t = 0; t < TOKENS; ++t) sums[t] = 0.0;
+        [[unroll]] for (uint r = 0; r < ROWS; ++r) rows[r] = min(row + r, args.rows - 1u);
+        [[unroll]] for (uint i = 0; i < SUMS; ++i) sums[i] = 0.0;
         lane_products(0u, rows, x_rows, args.cols, sums);
-        [[unroll]] for (uint t = 0; t < TOKENS; ++t) {
-            const float sum = subgroupAdd(sums[t]);
-            if (subgroupElect()) logits[x_rows[t] * EXPERTS + args.first_row + row] = sum;
-        }
+        [[unroll]] for (uint r = 0; r < ROWS; ++r)
+            [[unroll]] for (uint t = 0; t < TOKENS; ++t) {
+                const float sum = subgroupAdd(sums[r * TOKENS + t]);
+                if (subgroupElect()) logits[x_rows[t] * EXPERTS + args.first_row + rows[r]] = sum;
+            }
     }
     memoryBarrierBuffer();
     barrier();

@@ -10,6 +10,7 @@ namespace {
 
 constexpr uint32_t kMostHeadDim = 512;
 constexpr uint32_t kMostQueries = 16;
+constexpr uint32_t kTurnLanes = 32;      // that share a head of rope_store, at least
 constexpr uint32_t kRowsTogether = 64;  // of a step cut into several dispatches: whole work-groups
 constexpr uint32_t kMostSplits = 64;    // kThreads / 2: see attention.comp
 constexpr uint64_t kKeysPerSplit = 64;  // fewer are not worth a work-group
@@ -84,11 +85,16 @@ public:
         push.capacity = uint32_t(view.plan.cache.capacity);
         set_turning(push, op_, view);
         const VulkanCache::Layer& layer = view.cache.layer(op_.layer);
+        const uint32_t subgroup = recorder.device().subgroup(), lanes = std::max(kTurnLanes, subgroup);
+        const uint32_t threads = std::max(kThreads, lanes);
         return recorder.dispatch(
-            {cache_shader("rope_store", view), 9, 1, {kThreads, s.head_dim, turning(op_, view.plan)}},
+            {cache_shader("rope_store", view),
+             9,
+             1,
+             {threads, s.head_dim, turning(op_, view.plan), lanes, subgroup}},
             {view.slot(op_.q), view.slot(op_.k), view.slot(op_.v), view.step, layer.keys, layer.values,
              view.step, view.vector(op_.q_norm.gain, view.step), view.vector(op_.k_norm.gain, view.step)},
-            push, {uint64_t(view.rows) * (s.heads + s.kv_heads)});
+            push, {(uint64_t(view.rows) * (s.heads + s.kv_heads) + threads / lanes - 1) / (threads / lanes)});
     }
 
 private:

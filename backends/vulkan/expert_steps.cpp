@@ -8,6 +8,8 @@ namespace redline::vulkan {
 
 namespace {
 
+constexpr uint32_t kRouterRows = 4;  // of a subgroup at a time, for many tokens
+
 class RouteKernel : public VulkanKernel {
 public:
     RouteKernel(const Route& op, const Plan& plan)
@@ -33,13 +35,15 @@ private:
     Status record_rows(Recorder& recorder, const View& view, uint32_t first, uint32_t rows,
                        uint32_t tokens) const {
         const PlacedWeight& w = view.weight(op_.w);
-        const uint32_t subgroup = recorder.device().subgroup();
+        const Device& device = recorder.device();
+        // With many rows those of the router are read once for several of them, and the other way round.
+        const uint32_t per_subgroup = view.rows > kFewRows ? kRouterRows : 1;
         args::RouteArgs push = {
             experts_, op_.used, uint32_t(op_.gating), op_.normalise, op_.selection_bias ? 1u : 0u, op_.scale};
         push.cols = uint32_t(w.cols);
         push.first_token = first;
         for (const WeightPart& part : w.parts)
-            push.groups += uint32_t(vector_groups(part.rows, 1, recorder.device()));
+            push.groups += uint32_t(vector_groups(part.rows, per_subgroup, device));
         for (const WeightPart& part : w.parts) {
             push.rows = uint32_t(part.rows);
             push.units = w.units(part);
@@ -48,11 +52,11 @@ private:
                 {fmt::format("route.{}", w.layout->name),
                  8,
                  1,
-                 {kThreads, tokens, experts_, op_.used, subgroup}},
+                 {kThreads, tokens, experts_, op_.used, device.subgroup(), per_subgroup}},
                 {part.buffer, view.slot(op_.x), view.scratch_at(0, uint64_t(experts_) * 4 * view.rows),
                  view.step, view.slot(op_.ids), view.slot(op_.scales),
                  view.vector(op_.selection_bias, view.step), view.cache.counters()},
-                push, {vector_groups(part.rows, 1, recorder.device()), (rows + tokens - 1) / tokens}));
+                push, {vector_groups(part.rows, per_subgroup, device), (rows + tokens - 1) / tokens}));
         }
         return {};
     }

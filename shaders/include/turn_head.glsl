@@ -29,14 +29,16 @@ void turn_head(bool is_key, uint source, uint place, uint row, uint lane) {
         }
     }
     float scale = 1.0;
-    if ((TURN & (is_key ? RL_TURN_K_NORM : RL_TURN_Q_NORM)) != 0u) {
+    if ((TURN & (RL_TURN_K_NORM | RL_TURN_Q_NORM)) != 0u) {
         float squares = 0.0;
         [[unroll]] for (uint e = 0; e < TURN_PAIRS; ++e) {
             const uint first = 2u * (lane + e * TURN_LANES);
             if (TURN_WHOLE || first < HEAD_DIM) squares += x[e].x * x[e].x;
             if (TURN_WHOLE || first + 1u < HEAD_DIM) squares += x[e].y * x[e].y;
         }
-        scale = 1.0 / sqrt(turn_sum(squares) / float(HEAD_DIM) + (is_key ? args.k_eps : args.q_eps));
+        const float mean = turn_sum(squares) / float(HEAD_DIM);  // by all, of which some may not be normed
+        if ((TURN & (is_key ? RL_TURN_K_NORM : RL_TURN_Q_NORM)) != 0u)
+            scale = 1.0 / sqrt(mean + (is_key ? args.k_eps : args.q_eps));
     }
     [[unroll]] for (uint e = 0; e < TURN_PAIRS; ++e) {
         const uint pair = lane + e * TURN_LANES;
