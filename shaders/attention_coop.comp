@@ -35,10 +35,11 @@ layout(set = 0, binding = 6, std430) writeonly buffer Partials { float partials[
 const float kNone = -1.0 / 0.0;
 shared uvec4 k_tile[KEYS * STRIDE];
 shared uvec4 v_tile[KEYS * STRIDE];
-shared vec4 scores[QUERIES * ROW];  // of a tile of keys; at the end results
-shared uvec4 weights[QUERIES * HALF_ROW];  // of the same keys, as halfs; at the start queries
+// Of each subgroup: its scores of a tile of keys, in ROWs; then in their place the weights of the same keys, as halfs in
+// HALF_ROWs, and behind them what its sums are multiplied with. At the start queries as halfs, at the end results.
+shared uvec4 scores[QUERIES * ROW];
+const uint FACTORS = TM * HALF_ROW;  // TN / 4 per query; KEYS / 8 or fewer fit
 shared float lane_values[THREADS];
-shared float corrections[SUBGROUPS * TM * TN];
 
 uvec4 as_halves(vec4 a, vec4 b) {
     return uvec4(packHalf2x16(a.xy), packHalf2x16(a.zw), packHalf2x16(b.xy), packHalf2x16(b.zw));
@@ -100,7 +101,9 @@ void store(uint base, uint end, Ahead ahead) {
 }
 
 void main() {
-    const uint kv_head = gl_WorkGroupID.z, group = args.heads / args.kv_heads, first_query = gl_WorkGroupID.y * QUERIES;
+    const uint kv_head = gl_WorkGroupID.z, group = args.heads / args.kv_heads, last = gl_NumWorkGroups.y - 1u;
+    // Those that see the most keys begin first.
+    const uint first_query = (last - gl_WorkGroupID.y) * QUERIES;
     if (args.first_row + first_query / group >= step_rows) return;
 #ifdef CACHE_Q8_0
     cache_tokens = args.kv_heads * args.capacity;
@@ -111,13 +114,13 @@ void main() {
     const uint share = ((end - begin + args.splits - 1u) / args.splits + KEYS - 1u) / KEYS * KEYS;
     const uint from = min(begin + gl_WorkGroupID.x * share, end), to = min(from + share, end);
 
-    const uint lane = gl_SubgroupInvocationID, own = gl_SubgroupID * TM * ROW, own_weights = gl_SubgroupID * TM * HALF_ROW;
+    const uint lane = gl_SubgroupInvocationID, own = gl_SubgroupID * TM * ROW;
     const uint query = first_query + gl_SubgroupID * TM + lane / LANES;
     const uint row = args.first_row + query / group, head = kv_head * group + query % group;
     const bool real = row < step_rows;
 
     // Queries become halfs, each times a power of two that brings its largest element to about 2^4; through shared
-    // memory, a part of the dimensions that fits into `weights` at a time, into matrices.
+    // memory, a part of the dimensions that fits at a time, into matrices.
     const uint at4 = (min(row, step_rows - 1u) * args.heads + head) * (HEAD_DIM / 4u);
     float most = 0.0;
     [[unroll]] for (uint i = 0; i < HEAD_DIM / 4u; ++i) {
@@ -133,12 +136,12 @@ void main() {
         [[unroll]] for (uint i = 0; i < part / 8u; ++i) {
             const uint d = first / 8u + i;
             if (i % LANES == lane % LANES && d < HEAD_DIM / 8u)
-                weights[own_weights + lane / LANES * HALF_ROW + i] = as_halves(q4[at4 + 2u * d] * up, q4[at4 + 2u * d + 1u] * up);
+                scores[own + lane / LANES * HALF_ROW + i] = as_halves(q4[at4 + 2u * d] * up, q4[at4 + 2u * d + 1u] * up);
         }
         meet();
         [[unroll]] for (uint k = first / TK; k < STEPS; ++k)
             if (k * TK < first + part)
-                coopMatLoad(queries[k], weights, own_weights + (k * TK - first) / 8u, HALF_ROW, gl_CooperativeMatrixLayoutRowMajor);
+                coopMatLoad(queries[k], scores, own + (k * TK - first) / 8u, HALF_ROW, gl_CooperativeMatrixLayoutRowMajor);
     }
 
     const float scale = args.scale * down;
@@ -171,7 +174,7 @@ void main() {
         float p[OWN_KEYS];
         float here = kNone;
         [[unroll]] for (uint i = 0; i < OWN_KEYS / 4u; ++i) {
-            const vec4 four = scores[own_row + own_keys / 4u + i];
+            const vec4 four = uintBitsToFloat(scores[own_row + own_keys / 4u + i]);
             [[unroll]] for (uint e = 0; e < 4; ++e) p[i * 4u + e] = four[e] * scale;
         }
         if (args.softcap > 0.0)
@@ -190,19 +193,20 @@ void main() {
             p[i] = p[i] == kNone ? 0.0 : exp(p[i] - now);
             total += p[i];
         }
+        meet();  // the scores have been read
         [[unroll]] for (uint i = 0; i < OWN_KEYS / 8u; ++i)
-            weights[own_weights + lane / LANES * HALF_ROW + own_keys / 8u + i] =
+            scores[own + lane / LANES * HALF_ROW + own_keys / 8u + i] =
                 as_halves(vec4(p[i * 8u], p[i * 8u + 1u], p[i * 8u + 2u], p[i * 8u + 3u]),
                           vec4(p[i * 8u + 4u], p[i * 8u + 5u], p[i * 8u + 6u], p[i * 8u + 7u]));
-        [[unroll]] for (uint i = 0; i < TN / LANES; ++i)
-            corrections[gl_SubgroupID * TM * TN + lane / LANES * TN + lane % LANES * (TN / LANES) + i] = correction;
+        for (uint i = lane % LANES; i < TN / 4u; i += LANES)
+            scores[own + FACTORS + lane / LANES * (TN / 4u) + i] = uvec4(floatBitsToUint(correction));
         meet();
         coopmat<float, gl_ScopeSubgroup, TM, TN, gl_MatrixUseAccumulator> factors;
-        coopMatLoad(factors, corrections, gl_SubgroupID * TM * TN, TN, gl_CooperativeMatrixLayoutRowMajor);
+        coopMatLoad(factors, scores, own + FACTORS, TN / 4u, gl_CooperativeMatrixLayoutRowMajor);
         [[unroll]] for (uint i = 0; i < DIM_TILES; ++i) sums[i] = sums[i] * factors;
         [[unroll]] for (uint k = 0; k < KEYS / TK; ++k) {
             coopmat<float16_t, gl_ScopeSubgroup, TM, TK, gl_MatrixUseA> chances;
-            coopMatLoad(chances, weights, own_weights + k * TK / 8u, HALF_ROW, gl_CooperativeMatrixLayoutRowMajor);
+            coopMatLoad(chances, scores, own + k * TK / 8u, HALF_ROW, gl_CooperativeMatrixLayoutRowMajor);
             [[unroll]] for (uint i = 0; i < DIM_TILES; ++i) {
                 coopmat<float16_t, gl_ScopeSubgroup, TK, TN, gl_MatrixUseB> values_part;
                 coopMatLoad(values_part, v_tile, k * TK * STRIDE + i * TN / 8u, STRIDE, gl_CooperativeMatrixLayoutRowMajor);
@@ -229,7 +233,7 @@ void main() {
         meet();
         [[unroll]] for (uint e = 0; e < TN / LANES; ++e) {
             const uint column = lane % LANES * (TN / LANES) + e, d = i * TN + column;
-            const float value = scores[own_row + column / 4u][column % 4u] * factor;
+            const float value = uintBitsToFloat(scores[own_row + column / 4u][column % 4u]) * factor;
             if (real && args.splits == 1u) y[result + d] = value;
             if (real && args.splits > 1u) partials[partial + 2u + d] = value;
         }

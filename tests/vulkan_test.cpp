@@ -2,32 +2,19 @@
 #ifdef RL_VULKAN
 #include "args.h"
 #include "backends/vulkan/stopwatch.h"
-#include "backends/vulkan/vulkan_backend.h"
 #include "memory/budget.h"
 #include "support/comparison.h"
-#include "support/models.h"
+#include "support/vulkan_case.h"
 
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <numeric>
 #include <thread>
 
 using namespace redline;
 using namespace redline::test;
 
 namespace {
-
-std::unique_ptr<vulkan::VulkanBackend> open(const std::string& cache_folder = "",
-                                            const std::string& level = "") {
-    BackendOptions options;
-    options.cache_folder = cache_folder;
-    options.level = level;
-    Result<std::unique_ptr<vulkan::VulkanBackend>> backend = vulkan::open_vulkan_backend(options);
-    if (backend) return std::move(backend).value();
-    MESSAGE("Vulkan is not tested: " << backend.error().message);
-    return nullptr;
-}
 
 std::vector<float> logits_of(Backend& backend, const std::string& name) {
     const Model model = must(Model::load(golden("models/" + name + ".gguf"), backend, {64, {}}));
@@ -75,7 +62,7 @@ struct Dispatches {
 }  // namespace
 
 TEST_CASE("vulkan: tensors in parts of a few rows give the logits of whole tensors") {
-    const auto backend = open();
+    const auto backend = open_vulkan();
     if (!backend) return;
     for (const char* const name : {"llama3", "mixtral", "qwen3moe", "phi4-mini-short"}) {
         const std::vector<float> whole = logits_of(*backend, name);
@@ -85,28 +72,6 @@ TEST_CASE("vulkan: tensors in parts of a few rows give the logits of whole tenso
         CHECK(relative_error(parts, whole) < 1e-3);
         backend->memory().most_per_buffer = UINT64_MAX;
     }
-}
-
-// What a case of one step gives.
-static std::vector<float> output_of(const OpCase& c, Backend& backend, Fixture& fixture, bool traced) {
-    const OpCase::Build build = c.declare(fixture);
-    PlanBuilder builder(fixture.weights(), c.cache, c.rows, c.rows);
-    builder.output(build(builder));
-    const Plan plan = must(std::move(builder).finish());
-    const auto weights = must(backend.load(fixture.weights(), fixture, {}));
-    const auto cache = must(backend.make_cache(c.cache));
-    const auto executable =
-        must(backend.record(must(lower(plan, backend, true)), *weights, *cache, Record::replay));
-    std::vector<int32_t> tokens(c.rows);
-    std::iota(tokens.begin(), tokens.end(), 0);
-    const StepParams step{tokens, 0, 0};
-    must(traced ? executable->run_traced(step, [](const TraceStep&) {}) : executable->run(step));
-    return {executable->output().begin(), executable->output().end()};
-}
-
-static std::vector<float> output_of(const OpCase& c, Backend& backend, bool traced = false) {
-    Fixture fixture(1, c.rows);
-    return output_of(c, backend, fixture, traced);
 }
 
 // A NaN in one row of the first weight, the input.
@@ -124,7 +89,7 @@ struct PoisonedFixture : Fixture {
 };
 
 TEST_CASE("vulkan: a NaN in a row of many that go to experts stays in its row") {
-    const auto backend = open();
+    const auto backend = open_vulkan();
     if (!backend) return;
     constexpr uint32_t kRows = 70, kBad = 33, kWidth = 96;
     for (const char* const format : {"Q8_0", "BF16"}) {
@@ -144,7 +109,7 @@ TEST_CASE("vulkan: a NaN in a row of many that go to experts stays in its row") 
 }
 
 TEST_CASE("vulkan: activations become bfloat16 as the host rounds them, NaN and infinities included") {
-    const auto backend = open();
+    const auto backend = open_vulkan();
     if (!backend) return;
     // Every upper half of a float, with lower halves on both sides of where rounding changes its way.
     constexpr uint32_t kWidth = 256;
@@ -184,73 +149,6 @@ TEST_CASE("vulkan: activations become bfloat16 as the host rounds them, NaN and 
     CHECK(wrong == 0);
     for (uint32_t row = 0; row < rows; ++row)
         REQUIRE(reinterpret_cast<const float*>(scales.mapped())[row] == 1.0f);
-}
-
-// The matrices, which come after the input, times 2^60.
-struct LargeFixture : Fixture {
-    using Fixture::Fixture;
-    Status read(size_t tensor, uint64_t offset, std::span<std::byte> out) override {
-        RL_TRY(Fixture::read(tensor, offset, out));
-        if (weights()[tensor].tensor.format->name != "BF16") return {};
-        for (size_t i = 0; i + 2 <= out.size(); i += 2) {
-            uint16_t bits = 0;
-            std::memcpy(&bits, &out[i], 2);
-            bits = float_to_bfloat(bfloat_to_float(bits) * 0x1p60f);
-            std::memcpy(&out[i], &bits, 2);
-        }
-        return {};
-    }
-};
-
-TEST_CASE("vulkan: on bfloat16 matrices weights far beyond the range of halfs are as exact as others") {
-    const auto backend = open();
-    if (!backend) return;
-    if (!backend->opened().use_bfloat16()) {
-        MESSAGE("bfloat16 matrices are not tested: the device has none, or redline was built without them");
-        return;
-    }
-    const Format& bf16 = *find_format("BF16");
-    for (const OpCase& c : {linear_case(bf16, 70, 43, 96, {}), expert_linear_case(bf16, 65, false, false)}) {
-        CAPTURE(c.name);
-        const std::vector<float> small = output_of(c, *backend);
-        LargeFixture fixture(1, c.rows);
-        const std::vector<float> large = output_of(c, *backend, fixture, false);
-        size_t wrong = 0;
-        for (size_t i = 0; i < small.size(); ++i) wrong += large[i] != small[i] * 0x1p60f;
-        CHECK(wrong == 0);
-    }
-}
-
-TEST_CASE(
-    "vulkan: weights that are unpacked, at once or in pieces, give what weights decoded in tiles give") {
-    const auto backend = open("", "matrix");
-    if (!backend) return;
-    vulkan::Device& device = backend->opened();
-    if (!device.use_matrix() || !vulkan::Pipelines::exists("linear_coop.f16")) {
-        MESSAGE("unpacked weights are not tested: the device has no matrices, or redline was built without");
-        return;
-    }
-    const Format &q8 = *find_format("Q8_0"), &q4k = *find_format("Q4_K");
-    for (const OpCase& c :
-         {linear_case(q8, 150, 300, 352, {true, true, true}), linear_case(q4k, 130, 513, 512, {}),
-          gated_case(q8, Act::silu, true, 150, 300, 352),
-          gated_case(q4k, Act::gelu_tanh, false, 129, 70, 256), group_case(q8, q4k, 140)}) {
-        CAPTURE(c.name);
-        device.always_unpack = false;
-        const std::vector<float> in_tiles = output_of(c, *backend);
-        device.always_unpack = true;
-        device.unpacked_bytes = 0;
-        // Products come together in another order.
-        const std::vector<float> at_once = output_of(c, *backend);
-        CHECK(relative_error(at_once, in_tiles) < 1e-5);
-        // 128 and 256 rows of 352 at a time.
-        for (const uint64_t bytes : {uint64_t(1), uint64_t(256 * 2 * 352)}) {
-            CAPTURE(bytes);
-            device.unpacked_bytes = bytes;
-            CHECK(output_of(c, *backend) == at_once);
-        }
-    }
-    CHECK(backend->pipelines().all().count("unpack.q8_0/2/1/256") == 1);
 }
 
 // A plan whose outputs are these.
@@ -299,7 +197,7 @@ static void check_best(Backend& backend, const std::string& name, const std::vec
 }
 
 TEST_CASE("vulkan: the best of a row of outputs are picked on the device, the lowest ids among equals") {
-    const auto backend = open();
+    const auto backend = open_vulkan();
     if (!backend) return;
     std::mt19937 random(3);
     std::normal_distribution<float> normal;
@@ -334,7 +232,7 @@ TEST_CASE("vulkan: the best of a row of outputs are picked on the device, the lo
 }
 
 TEST_CASE("vulkan: attention of one row turns its heads by itself, unless they are read afterwards") {
-    const auto backend = open();
+    const auto backend = open_vulkan();
     if (!backend) return;
     struct Want {
         uint32_t head_dim, rows;
@@ -388,7 +286,7 @@ static std::vector<float> fifth_output(const OpCase& c, Backend& backend, bool o
 }
 
 TEST_CASE("vulkan: keys that attention stores by itself are those that later steps find") {
-    const auto backend = open();
+    const auto backend = open_vulkan();
     if (!backend) return;
     for (const CacheType type : {CacheType::f32, CacheType::f16, CacheType::q8_0})
         // Queries of one kv head in one work-group, and in two.
@@ -401,7 +299,7 @@ TEST_CASE("vulkan: keys that attention stores by itself are those that later ste
 }
 
 TEST_CASE("vulkan: many rows of experts give the same from tensors in parts and in small dispatches") {
-    const auto backend = open();
+    const auto backend = open_vulkan();
     if (!backend) return;
     const OpCase c = many_rows_case(*find_format("Q8_0"), {9, 2, 96, 160}, 150);
     const std::vector<float> whole = output_of(c, *backend);
@@ -424,7 +322,7 @@ TEST_CASE("vulkan: a few rows' experts in int8 give the same from tensors in par
 }
 
 TEST_CASE("vulkan: weights that go through staging give the logits of weights written in place") {
-    const auto backend = open();
+    const auto backend = open_vulkan();
     if (!backend) return;
     const std::vector<float> want = logits_of(*backend, "phi4-mini-short");
     backend->memory().always_stage = true;
@@ -432,7 +330,7 @@ TEST_CASE("vulkan: weights that go through staging give the logits of weights wr
 }
 
 TEST_CASE("vulkan: an allocation that fails anywhere is an error with numbers, and leaves nothing behind") {
-    const auto backend = open();
+    const auto backend = open_vulkan();
     if (!backend) return;
     const std::vector<float> want = logits_of(*backend, "llama3");
     const uint64_t before = backend->memory().allocated();
@@ -457,7 +355,7 @@ TEST_CASE("vulkan: an allocation that fails anywhere is an error with numbers, a
 }
 
 TEST_CASE("vulkan: submissions are as long as the device's measured speed allows") {
-    const auto backend = open();
+    const auto backend = open_vulkan();
     if (!backend) return;
     const std::vector<float> want = logits_of(*backend, "llama3");
     // As if the tiny model were large: a command buffer for every few dispatches.
@@ -493,7 +391,7 @@ TEST_CASE("vulkan: submissions are as long as the device's measured speed allows
 }
 
 TEST_CASE("vulkan: traced steps and the bandwidth measurement keep to short submissions, too") {
-    const auto backend = open();
+    const auto backend = open_vulkan();
     if (!backend) return;
     // As if the product were large: a dispatch, and a command buffer, for every few rows.
     backend->opened().pace().rates = {1e6, 1e6};
@@ -520,7 +418,7 @@ TEST_CASE("vulkan: loading takes little memory beside the weights themselves") {
             return {};
         }
     } source;
-    const auto backend = open();
+    const auto backend = open_vulkan();
     if (!backend) return;
     std::vector<WeightInfo> weights(2);
     weights[0].tensor = {"matrix", find_format("Q4_K"), {1, 32768, 8192}};
@@ -542,7 +440,7 @@ TEST_CASE("vulkan: the pipeline cache is kept, and a damaged one is not believed
     std::filesystem::remove_all(folder);
     std::vector<float> want;
     {
-        const auto backend = open(folder);
+        const auto backend = open_vulkan(folder);
         if (!backend) return;
         want = logits_of(*backend, "qwen2");
     }
@@ -554,7 +452,7 @@ TEST_CASE("vulkan: the pipeline cache is kept, and a damaged one is not believed
             std::string bytes = sound.substr(0, size);
             if (size == sound.size() && size > 40) bytes[40] = char(bytes[40] ^ 1);
             std::ofstream(path, std::ios::binary) << bytes;
-            const auto backend = open(folder);
+            const auto backend = open_vulkan(folder);
             CHECK(logits_of(*backend, "qwen2") == want);
         }
     }
@@ -562,7 +460,7 @@ TEST_CASE("vulkan: the pipeline cache is kept, and a damaged one is not believed
 }
 
 TEST_CASE("vulkan: a device that is not there is an error that lists those that are") {
-    if (!open()) return;
+    if (!open_vulkan()) return;
     const auto refused = open_backend("vulkan", {0, "", "no such device"});
     REQUIRE_FALSE(refused.ok());
     CHECK(refused.error().message.find("vulkan:0") != std::string::npos);

@@ -11,12 +11,17 @@ namespace {
 constexpr uint32_t kMostHeadDim = 512;
 constexpr uint32_t kMostQueries = 16;
 constexpr uint32_t kTurnLanes = 32;      // that share a head of rope_store, at least
-constexpr uint32_t kRowsTogether = 64;  // of a step cut into several dispatches: whole work-groups
-constexpr uint32_t kMostSplits = 64;    // kThreads / 2: see attention.comp
-constexpr uint64_t kKeysPerSplit = 64;  // fewer are not worth a work-group
+constexpr uint32_t kRowsTogether = 128;  // of a step cut into several dispatches: whole work-groups
+constexpr uint32_t kMostSplits = 64;     // kThreads / 2: see attention.comp
+constexpr uint64_t kKeysPerSplit = 64;   // fewer are not worth a work-group
 // Of attention_coop. With larger heads the sums of a subgroup would not fit into registers.
 constexpr uint32_t kKeysPerTile = 32;
 constexpr uint32_t kMatrixQueries = 64;
+constexpr uint32_t kWideQueries = 128;
+constexpr uint32_t kMostMatrixThreads = 256;  // with 512 RDNA 3's integrated chips have too few registers
+// Work-groups of attention that fill a device. On an H100 (Llama-3.1-8B, 8192 tokens in the cache) 256 give
+// 293 tok/s, 512 277.
+constexpr uint64_t kAttentionGroups = 256;
 // Of attention_few.
 constexpr uint32_t kFewThreads = 256;
 constexpr uint32_t kMostFewQueries = 8;
@@ -105,8 +110,11 @@ class AttentionKernel : public VulkanKernel {
 public:
     AttentionKernel(const Attention& op, const Plan& plan, const Device& device)
         : op_(op),
-          matrices_(matrices_fit(op.shape, plan.cache.type, device)),
-          hardware_(device.report().hardware()),
+          matrices_(matrices_fit(op.shape, plan.cache.type, device, kMatrixQueries)),
+          wide_(matrices_fit(op.shape, plan.cache.type, device, kWideQueries)),
+          wanted_(device.attention_groups > 0  ? device.attention_groups
+                  : device.report().hardware() ? kAttentionGroups
+                                               : 8),
           few_threads_(std::min(own_threads(device), kFewThreads)),
           subgroup_(device.subgroup()),
           shared_(device.report().limits.maxComputeSharedMemorySize) {}
@@ -154,34 +162,43 @@ public:
 private:
     uint32_t group() const { return op_.shape.heads / op_.shape.kv_heads; }
 
-    // How attention_coop is cut: 64 queries of a work-group, each subgroup as many as a matrix has rows.
+    // How attention_coop is cut: each subgroup has as many of a work-group's queries as a matrix has rows.
     struct MatrixCut {
         MatrixShape shape;
-        uint32_t threads, subgroup;
+        uint32_t queries, threads, subgroup;
         uint64_t shared(uint32_t head_dim) const {
             const uint64_t tiles = 2 * kKeysPerTile * (head_dim / 8 + 1) * 16;
-            const uint64_t scores = kMatrixQueries * (kKeysPerTile / 4 + 1 + kKeysPerTile / 8 + 1) * 16;
-            return tiles + scores + threads * 4 + uint64_t(threads / subgroup) * shape.m * shape.n * 4;
+            const uint64_t scores = queries * (kKeysPerTile / 4 + 1) * 16;
+            return tiles + scores + threads * 4;
         }
     };
     // Empty when the device, the head or the cache is not for matrix units. A cache in f32 is wanted for its
     // precision.
-    static std::optional<MatrixCut> matrices_fit(const HeadShape& s, CacheType type, const Device& device) {
+    static std::optional<MatrixCut> matrices_fit(const HeadShape& s, CacheType type, const Device& device,
+                                                 uint32_t queries) {
         const MatrixShape* shape = device.use_matrix() ? matrix_shape(device.report()) : nullptr;
         if (!shape || type == CacheType::f32 || s.head_dim % 16 != 0 || s.head_dim > kMostMatrixHeadDim)
             return {};
         if (!Pipelines::exists("attention_coop.f16") || device.subgroup() % shape->m != 0 ||
-            device.subgroup() / shape->m > 4 || shape->n % (device.subgroup() / shape->m) != 0)
+            device.subgroup() / shape->m > 4 || shape->n > kKeysPerTile / 2 ||
+            shape->n % (device.subgroup() / shape->m) != 0)
             return {};
-        const MatrixCut cut{*shape, kMatrixQueries / shape->m * device.subgroup(), device.subgroup()};
+        const MatrixCut cut{*shape, queries, queries / shape->m * device.subgroup(), device.subgroup()};
         const VkPhysicalDeviceLimits& limits = device.report().limits;
-        if (cut.threads > limits.maxComputeWorkGroupInvocations ||
+        if (cut.threads > kMostMatrixThreads || cut.threads > limits.maxComputeWorkGroupInvocations ||
             cut.threads > limits.maxComputeWorkGroupSize[0] ||
             cut.shared(s.head_dim) > limits.maxComputeSharedMemorySize)
             return {};
         return cut;
     }
     bool by_matrices(uint64_t rows) const { return matrices_ && rows > kFewRows; }
+    // Twice as many queries share what is read of the cache, where work-groups are many anyway. On an H100
+    // (Llama-3.1-8B, 1024 rows) they take 0.93 of the time, behind 3072 tokens 0.77; 512 rows would
+    // take 1.43.
+    const MatrixCut& cut(uint64_t rows) const {
+        const uint64_t tiles = (rows * group() + kWideQueries - 1) / kWideQueries;
+        return wide_ && tiles * op_.shape.kv_heads >= wanted_ ? *wide_ : *matrices_;
+    }
     // By attention_few: whole halves of units, 16 elements, lie in one head.
     bool by_few(uint64_t rows) const {
         return rows <= kFewRows && op_.shape.head_dim % 16 == 0 && op_.shape.head_dim <= kMostFewHeadDim;
@@ -194,7 +211,7 @@ private:
 
     // Queries of one work-group: as many as share a kv head, as far as shared memory goes.
     uint32_t queries(uint32_t rows) const {
-        if (by_matrices(rows)) return kMatrixQueries;
+        if (by_matrices(rows)) return cut(rows).queries;
         const uint32_t most = by_few(rows) ? kMostFewQueries : kMostQueries;
         const uint64_t room = std::min<uint64_t>(shared_, 32768);
         uint32_t n = 1;
@@ -206,11 +223,9 @@ private:
 
     // Enough work-groups to fill the device, but no more than the cache has keys for.
     uint32_t splits(const Plan& plan, uint32_t rows) const {
-        // On an H100 (Llama-3.1-8B, 8192 tokens in the cache) 256 give 293 tok/s, 512 277.
-        const uint64_t wanted = hardware_ ? 256 : 8;
         const uint64_t units =
             uint64_t(op_.shape.kv_heads) * ((rows * group() + queries(rows) - 1) / queries(rows));
-        const uint64_t n = std::min({(wanted + units - 1) / units, uint64_t(kMostSplits),
+        const uint64_t n = std::min({(wanted_ + units - 1) / units, uint64_t(kMostSplits),
                                      (plan.cache.capacity + kKeysPerSplit - 1) / kKeysPerSplit});
         return uint32_t(std::max<uint64_t>(1, n));
     }
@@ -265,10 +280,11 @@ private:
         std::string shader = cache_shader("attention", view);
         std::vector<uint32_t> constants = {kThreads, op_.shape.head_dim, n, n <= 4 ? 16u : 4u};
         if (by_matrices(view.rows)) {
-            const MatrixShape& shape = matrices_->shape;
+            const MatrixCut& own = cut(view.rows);
+            const MatrixShape& shape = own.shape;
             shader = cache_shader("attention_coop", view);
-            constants = {matrices_->threads, op_.shape.head_dim, kKeysPerTile, shape.m, shape.n, shape.k,
-                         matrices_->subgroup};
+            constants = {own.threads, op_.shape.head_dim, kKeysPerTile, shape.m, shape.n,
+                         shape.k,     own.subgroup};
         }
         return recorder.dispatch(
             {shader, 8, 1, constants},
@@ -277,8 +293,8 @@ private:
     }
 
     Attention op_;
-    std::optional<MatrixCut> matrices_;
-    bool hardware_;
+    std::optional<MatrixCut> matrices_, wide_;
+    uint64_t wanted_;  // work-groups, if there is enough to do
     uint32_t few_threads_, subgroup_;
     uint64_t shared_;
 };

@@ -1,0 +1,45 @@
+// Op cases run on a Vulkan device of this machine.
+#pragma once
+
+#include "backends/vulkan/vulkan_backend.h"
+#include "support/models.h"
+
+#include <numeric>
+
+namespace redline::test {
+
+// Null, with a message, where there is none.
+inline std::unique_ptr<vulkan::VulkanBackend> open_vulkan(const std::string& cache_folder = "",
+                                                          const std::string& level = "") {
+    BackendOptions options;
+    options.cache_folder = cache_folder;
+    options.level = level;
+    Result<std::unique_ptr<vulkan::VulkanBackend>> backend = vulkan::open_vulkan_backend(options);
+    if (backend) return std::move(backend).value();
+    MESSAGE("Vulkan is not tested: " << backend.error().message);
+    return nullptr;
+}
+
+// What a case of one step gives.
+inline std::vector<float> output_of(const OpCase& c, Backend& backend, Fixture& fixture, bool traced) {
+    const OpCase::Build build = c.declare(fixture);
+    PlanBuilder builder(fixture.weights(), c.cache, c.rows, c.rows);
+    builder.output(build(builder));
+    const Plan plan = must(std::move(builder).finish());
+    const auto weights = must(backend.load(fixture.weights(), fixture, {}));
+    const auto cache = must(backend.make_cache(c.cache));
+    const auto executable =
+        must(backend.record(must(lower(plan, backend, true)), *weights, *cache, Record::replay));
+    std::vector<int32_t> tokens(c.rows);
+    std::iota(tokens.begin(), tokens.end(), 0);
+    const StepParams step{tokens, 0, 0};
+    must(traced ? executable->run_traced(step, [](const TraceStep&) {}) : executable->run(step));
+    return {executable->output().begin(), executable->output().end()};
+}
+
+inline std::vector<float> output_of(const OpCase& c, Backend& backend, bool traced = false) {
+    Fixture fixture(1, c.rows);
+    return output_of(c, backend, fixture, traced);
+}
+
+}  // namespace redline::test

@@ -1,0 +1,108 @@
+// Products and attention on matrix units, in the ways that only some devices or some sizes go.
+#ifdef RL_VULKAN
+#include "support/comparison.h"
+#include "support/vulkan_case.h"
+
+using namespace redline;
+using namespace redline::test;
+
+// The matrices, which come after the input, times 2^60.
+struct LargeFixture : Fixture {
+    using Fixture::Fixture;
+    Status read(size_t tensor, uint64_t offset, std::span<std::byte> out) override {
+        RL_TRY(Fixture::read(tensor, offset, out));
+        if (weights()[tensor].tensor.format->name != "BF16") return {};
+        for (size_t i = 0; i + 2 <= out.size(); i += 2) {
+            uint16_t bits = 0;
+            std::memcpy(&bits, &out[i], 2);
+            bits = float_to_bfloat(bfloat_to_float(bits) * 0x1p60f);
+            std::memcpy(&out[i], &bits, 2);
+        }
+        return {};
+    }
+};
+
+TEST_CASE("vulkan: on bfloat16 matrices weights far beyond the range of halfs are as exact as others") {
+    const auto backend = open_vulkan();
+    if (!backend) return;
+    if (!backend->opened().use_bfloat16()) {
+        MESSAGE("bfloat16 matrices are not tested: the device has none, or redline was built without them");
+        return;
+    }
+    const Format& bf16 = *find_format("BF16");
+    for (const OpCase& c : {linear_case(bf16, 70, 43, 96, {}), expert_linear_case(bf16, 65, false, false)}) {
+        CAPTURE(c.name);
+        const std::vector<float> small = output_of(c, *backend);
+        LargeFixture fixture(1, c.rows);
+        const std::vector<float> large = output_of(c, *backend, fixture, false);
+        size_t wrong = 0;
+        for (size_t i = 0; i < small.size(); ++i) wrong += large[i] != small[i] * 0x1p60f;
+        CHECK(wrong == 0);
+    }
+}
+
+// No more than matrices of subgroups.
+static std::unique_ptr<vulkan::VulkanBackend> open_with_matrices() {
+    auto backend = open_vulkan("", "matrix");
+    if (!backend || (backend->opened().use_matrix() && vulkan::Pipelines::exists("linear_coop.f16")))
+        return backend;
+    MESSAGE("matrices are not tested: the device has none, or redline was built without them");
+    return nullptr;
+}
+
+TEST_CASE(
+    "vulkan: weights that are unpacked, at once or in pieces, give what weights decoded in tiles give") {
+    const auto backend = open_with_matrices();
+    if (!backend) return;
+    vulkan::Device& device = backend->opened();
+    const Format &q8 = *find_format("Q8_0"), &q4k = *find_format("Q4_K");
+    for (const OpCase& c :
+         {linear_case(q8, 150, 300, 352, {true, true, true}), linear_case(q4k, 130, 513, 512, {}),
+          gated_case(q8, Act::silu, true, 150, 300, 352),
+          gated_case(q4k, Act::gelu_tanh, false, 129, 70, 256), group_case(q8, q4k, 140)}) {
+        CAPTURE(c.name);
+        device.always_unpack = false;
+        const std::vector<float> in_tiles = output_of(c, *backend);
+        device.always_unpack = true;
+        device.unpacked_bytes = 0;
+        // Products come together in another order.
+        const std::vector<float> at_once = output_of(c, *backend);
+        CHECK(relative_error(at_once, in_tiles) < 1e-5);
+        // 128 and 256 rows of 352 at a time.
+        for (const uint64_t bytes : {uint64_t(1), uint64_t(256 * 2 * 352)}) {
+            CAPTURE(bytes);
+            device.unpacked_bytes = bytes;
+            CHECK(output_of(c, *backend) == at_once);
+        }
+    }
+    CHECK(backend->pipelines().all().count("unpack.q8_0/2/1/256") == 1);
+}
+
+TEST_CASE("vulkan: attention gives the same however many queries share a work-group, and the keys or not") {
+    const auto backend = open_vulkan("", "matrix");
+    if (!backend) return;
+    vulkan::Device& device = backend->opened();
+    if (!device.use_matrix() || !vulkan::Pipelines::exists("attention_coop.f16")) {
+        MESSAGE(
+            "attention on matrices is not tested: the device has none, or redline was built without them");
+        return;
+    }
+    const AttentionFlags window = {true, true, true, 70, 0.0f, CacheType::f16, true};
+    for (const OpCase& c :
+         {attention_case({8, 2, 32}, 150, 40, window), attention_case({3, 3, 64}, 131, 0, {}),
+          attention_case({6, 1, 32}, 70, 200, {false, false, true, 0, 20.0f, CacheType::q8_0})}) {
+        CAPTURE(c.name);
+        device.attention_groups = 1000;
+        const std::vector<float> split = output_of(c, *backend);
+        for (const uint64_t groups : {uint64_t(12), uint64_t(1)}) {
+            device.attention_groups = groups;
+            CHECK(relative_error(output_of(c, *backend), split) < 1e-3);
+        }
+    }
+    size_t cuts = 0;
+    for (const auto& [name, pipeline] : backend->pipelines().all())
+        cuts += name.starts_with("attention_coop.f16") ? 1 : 0;
+    // Two sizes of heads, each with few and, where subgroups are small enough, many queries.
+    CHECK(cuts == (device.subgroup() <= 2 * vulkan::matrix_shape(device.report())->m ? 4 : 2));
+}
+#endif
