@@ -59,10 +59,13 @@ uint64_t Activations::scratch(const Plan& plan, Slot x) {
     return prepared_offset(plan, x) + prepared_bytes(plan, x) + aligned(most_rows(plan, x) * 4);
 }
 
+constexpr uint32_t kWideRow = 4096;
+
 Status record_halves(Recorder& recorder, const View& view, Path path, const args::HalvesArgs& args, Binding x,
                      Binding halves, Binding scales, Binding gain, uint64_t rows) {
+    const uint32_t threads = args.width < kWideRow ? kThreads : 2 * kThreads;
     return recorder.dispatch(
-        {"prepare_halves", 5, 1, {kThreads, path == Path::bfloats, path != Path::matrices}},
+        {"prepare_halves", 5, 1, {threads, path == Path::bfloats, path != Path::matrices}},
         {x, halves, scales, gain, view.step}, args, {rows});
 }
 

@@ -91,6 +91,20 @@ Status unpack_all(Recorder& recorder, const View& view, const Wave& wave) {
     return {};
 }
 
+// Of a tile: fewer where the wave's large tiles, which are worked at side by side, would leave most of a
+// large device idle.
+uint32_t tile_tokens(const Wave& wave) {
+    uint64_t high = 0;
+    for (const Piece& piece : wave) {
+        const uint64_t matrices = piece.of->up ? 2 : 1;
+        high += piece_rows(piece.rows, matrices) * matrices / kTileRows;
+    }
+    const uint64_t tokens = wave.front().of->product.rows;
+    uint32_t size = kMostTileTokens;
+    while (size > 32 && high * ((tokens + size - 1) / size) <= kWorkGroups / 2) size /= 2;
+    return size;
+}
+
 Status multiply_all(Recorder& recorder, const View& view, const Wave& wave, const Activations& x) {
     const WeightLayout& halves = *weight_layout(*find_format("F16"));
     for (const Piece& piece : wave) {
@@ -102,8 +116,9 @@ Status multiply_all(Recorder& recorder, const View& view, const Wave& wave, cons
         push.act = uint32_t(product.act);
         push.first_row += uint32_t(piece.first);
         push.rows = uint32_t(piece.rows);
-        const Tiles tiles = coop_tiles(recorder.device(), Path::unpacked,
-                                       gated ? "gated_coop" : "linear_coop", halves, kMostTileTokens, gated);
+        const Tiles tiles =
+            coop_tiles(recorder.device(), Path::unpacked, gated ? "gated_coop" : "linear_coop", halves,
+                       tile_tokens(wave), gated);
         const Binding up = view.scratch_at(piece.up_at, bytes);
         RL_TRY(record_matrices(recorder, view, tiles, view.scratch_at(piece.at, bytes), gated ? &up : nullptr,
                                push, product, x, rows_there));
