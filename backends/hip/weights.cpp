@@ -1,8 +1,9 @@
 #include "weights.h"
 
+#include "plan/load_items.h"
+
 #include <algorithm>
 #include <cstring>
-#include <thread>
 
 namespace redline::hip {
 
@@ -49,9 +50,8 @@ private:
 
     Status place(uint32_t index);
     Status prepare(Reader& reader);
-    void read_items(Reader& reader, bool first);
-    Status load(Reader& reader, const LoadItem& item);
-    Status load_vector(Reader& reader, const LoadItem& item);
+    Result<uint64_t> load(Reader& reader, const LoadItem& item);
+    Result<uint64_t> load_vector(Reader& reader, const LoadItem& item);
     Status sent(Reader& reader, Staging& staging);
     Status finish(Staging& staging);
     Result<Staging*> free_staging(Reader& reader);
@@ -64,11 +64,6 @@ private:
     std::unique_ptr<HipWeights> store_ = std::make_unique<HipWeights>();
     std::vector<LoadItem> items_;
     std::vector<Reader> readers_;
-    std::atomic<size_t> next_{0};
-    std::atomic<uint64_t> done_{0};
-    uint64_t total_ = 0;
-    std::mutex error_mutex_;
-    Status status_;
 };
 
 // The buffer of a weight, and the items that fill it.
@@ -92,7 +87,6 @@ Status WeightLoader::place(uint32_t index) {
     }
     store_->bytes_ += placed.buffer.size();
     store_->placed_.push_back(std::move(placed));
-    total_ += tensor.bytes();
     return {};
 }
 
@@ -139,7 +133,7 @@ Status WeightLoader::sent(Reader& reader, Staging& staging) {
                            "copying weights to the device");
 }
 
-Status WeightLoader::load_vector(Reader& reader, const LoadItem& item) {
+Result<uint64_t> WeightLoader::load_vector(Reader& reader, const LoadItem& item) {
     const Tensor& tensor = weights_[item.weight].tensor;
     const PlacedWeight& placed = store_->placed_[item.weight];
     reader.file.resize(tensor.bytes());
@@ -156,10 +150,10 @@ Status WeightLoader::load_vector(Reader& reader, const LoadItem& item) {
             "copying weights to the device"));
         RL_TRY(sent(reader, staging));
     }
-    return {};
+    return tensor.bytes();
 }
 
-Status WeightLoader::load(Reader& reader, const LoadItem& item) {
+Result<uint64_t> WeightLoader::load(Reader& reader, const LoadItem& item) {
     if (item.blocks == 0) return load_vector(reader, item);
     const Tensor& tensor = weights_[item.weight].tensor;
     const PlacedWeight& placed = store_->placed_[item.weight];
@@ -181,41 +175,19 @@ Status WeightLoader::load(Reader& reader, const LoadItem& item) {
                                "copying weights to the device"));
         plane += placed.elements / tensor.format->block * bytes;
     }
-    return sent(reader, staging);
-}
-
-void WeightLoader::read_items(Reader& reader, bool first) {
-    for (size_t i = next_.fetch_add(1); i < items_.size(); i = next_.fetch_add(1)) {
-        const LoadItem& item = items_[i];
-        const Status one = load(reader, item);
-        if (!one) {
-            const std::lock_guard lock(error_mutex_);
-            if (status_)
-                status_ = error("tensor {}: {}", weights_[item.weight].tensor.name, one.error().message);
-            next_.store(items_.size());
-            return;
-        }
-        done_.fetch_add(reader.file.size());
-        if (first && progress_) progress_(done_.load(), total_);
-    }
+    RL_TRY(sent(reader, staging));
+    return uint64_t(reader.file.size());
 }
 
 Result<std::unique_ptr<WeightStore>> WeightLoader::run() {
     RL_TRY(device_.use());
     for (uint32_t i = 0; i < weights_.size(); ++i) RL_TRY(place(i));
-    readers_.resize(std::min(std::max(1u, std::thread::hardware_concurrency()), kMostReaders));
-    std::vector<std::thread> threads;
-    try {
-        for (size_t i = 1; i < readers_.size(); ++i)
-            threads.emplace_back([this, i] { read_items(readers_[i], false); });
-    } catch (const std::exception&) {  // the system refused a thread: the others do its work
-    }
-    read_items(readers_[0], true);
-    for (std::thread& thread : threads) thread.join();
-    RL_TRY(std::move(status_));
+    readers_.resize(reader_count(kMostReaders));
+    RL_TRY(load_items<LoadItem>(
+        weights_, items_, readers_.size(), progress_,
+        [this](size_t reader, const LoadItem& item) { return load(readers_[reader], item); }));
     for (Reader& reader : readers_)
         for (Staging& staging : reader.staging) RL_TRY(finish(staging));
-    if (progress_) progress_(total_, total_);
     return std::unique_ptr<WeightStore>(std::move(store_));
 }
 

@@ -1,8 +1,9 @@
 #include "weights.h"
 
+#include "plan/load_items.h"
+
 #include <algorithm>
 #include <cstring>
-#include <thread>
 
 namespace redline::vulkan {
 
@@ -50,9 +51,8 @@ private:
 
     Status place(uint32_t index);
     Status prepare(Reader& reader);
-    void read_items(Reader& reader, bool first);
-    Status load(Reader& reader, const LoadItem& item);
-    Status load_vector(Reader& reader, const LoadItem& item);
+    Result<uint64_t> load(Reader& reader, const LoadItem& item);
+    Result<uint64_t> load_vector(Reader& reader, const LoadItem& item);
     Status stage(Reader& reader, const LoadItem& item, const PlacedWeight& placed, const WeightPart& part);
     Status copy(Staging& staging, VkBuffer to, std::span<const VkBufferCopy> regions);
     Result<Staging*> free_staging(Reader& reader);
@@ -65,11 +65,6 @@ private:
     std::unique_ptr<VulkanWeights> store_ = std::make_unique<VulkanWeights>();
     std::vector<LoadItem> items_;
     std::vector<Reader> readers_;
-    std::atomic<size_t> next_{0};
-    std::atomic<uint64_t> done_{0};
-    uint64_t total_ = 0;
-    std::mutex error_mutex_;
-    Status status_;
 };
 
 // Buffers of a weight, and the items that fill them.
@@ -105,7 +100,6 @@ Status WeightLoader::place(uint32_t index) {
     }
     for (const WeightPart& part : placed.parts) store_->bytes_ += part.buffer.size();
     store_->placed_.push_back(std::move(placed));
-    total_ += tensor.bytes();
     return {};
 }
 
@@ -157,7 +151,7 @@ Status WeightLoader::copy(Staging& staging, VkBuffer to, std::span<const VkBuffe
     return {};
 }
 
-Status WeightLoader::load_vector(Reader& reader, const LoadItem& item) {
+Result<uint64_t> WeightLoader::load_vector(Reader& reader, const LoadItem& item) {
     const Tensor& tensor = weights_[item.weight].tensor;
     const WeightPart& part = store_->placed_[item.weight].parts[0];
     reader.file.resize(tensor.bytes());
@@ -167,7 +161,8 @@ Status WeightLoader::load_vector(Reader& reader, const LoadItem& item) {
     const auto bytes = std::as_bytes(std::span(values));
     if (part.buffer.mapped()) {
         std::memcpy(part.buffer.mapped(), bytes.data(), bytes.size());
-        return part.buffer.flush();
+        RL_TRY(part.buffer.flush());
+        return tensor.bytes();
     }
     for (uint64_t at = 0; at < bytes.size(); at += kChunk) {
         Staging& staging = *RL_TRY(free_staging(reader));
@@ -176,7 +171,7 @@ Status WeightLoader::load_vector(Reader& reader, const LoadItem& item) {
         const VkBufferCopy region = {0, at, size};
         RL_TRY(copy(staging, part.buffer.handle(), std::span(&region, 1)));
     }
-    return {};
+    return tensor.bytes();
 }
 
 Status WeightLoader::stage(Reader& reader, const LoadItem& item, const PlacedWeight& placed,
@@ -198,7 +193,7 @@ Status WeightLoader::stage(Reader& reader, const LoadItem& item, const PlacedWei
     return copy(staging, part.buffer.handle(), std::span(regions).first(placed.layout->planes));
 }
 
-Status WeightLoader::load(Reader& reader, const LoadItem& item) {
+Result<uint64_t> WeightLoader::load(Reader& reader, const LoadItem& item) {
     if (item.blocks == 0) return load_vector(reader, item);
     const Tensor& tensor = weights_[item.weight].tensor;
     const PlacedWeight& placed = store_->placed_[item.weight];
@@ -207,7 +202,11 @@ Status WeightLoader::load(Reader& reader, const LoadItem& item) {
     reader.file.resize(item.blocks * tensor.format->block_bytes);
     RL_TRY(source_.read(
         item.weight, (part.first * row_blocks + item.first_block) * tensor.format->block_bytes, reader.file));
-    if (!part.buffer.mapped()) return stage(reader, item, placed, part);
+    const uint64_t bytes_read = reader.file.size();
+    if (!part.buffer.mapped()) {
+        RL_TRY(stage(reader, item, placed, part));
+        return bytes_read;
+    }
     std::array<std::byte*, 4> out = {};
     uint64_t plane = 0;
     for (uint32_t p = 0; p < placed.layout->planes; ++p) {
@@ -216,38 +215,15 @@ Status WeightLoader::load(Reader& reader, const LoadItem& item) {
         plane += part.rows * row_blocks * bytes;
     }
     placed.layout->pack(reader.file.data(), item.blocks, out);
-    return {};
-}
-
-void WeightLoader::read_items(Reader& reader, bool first) {
-    for (size_t i = next_.fetch_add(1); i < items_.size(); i = next_.fetch_add(1)) {
-        const LoadItem& item = items_[i];
-        const Status one = load(reader, item);
-        if (!one) {
-            const std::lock_guard lock(error_mutex_);
-            if (status_)
-                status_ = error("tensor {}: {}", weights_[item.weight].tensor.name, one.error().message);
-            next_.store(items_.size());
-            return;
-        }
-        done_.fetch_add(reader.file.size());
-        if (first && progress_) progress_(done_.load(), total_);
-    }
+    return bytes_read;
 }
 
 Result<std::unique_ptr<WeightStore>> WeightLoader::run() {
     for (uint32_t i = 0; i < weights_.size(); ++i) RL_TRY(place(i));
-    const uint32_t cores = std::max(1u, std::thread::hardware_concurrency());
-    readers_.resize(std::min(cores, kMostReaders));
-    std::vector<std::thread> threads;
-    try {
-        for (size_t i = 1; i < readers_.size(); ++i)
-            threads.emplace_back([this, i] { read_items(readers_[i], false); });
-    } catch (const std::exception&) {  // the system refused a thread: the others do its work
-    }
-    read_items(readers_[0], true);
-    for (std::thread& thread : threads) thread.join();
-    RL_TRY(std::move(status_));
+    readers_.resize(reader_count(kMostReaders));
+    RL_TRY(load_items<LoadItem>(
+        weights_, items_, readers_.size(), progress_,
+        [this](size_t reader, const LoadItem& item) { return load(readers_[reader], item); }));
     for (Reader& reader : readers_)
         for (Staging& staging : reader.staging)
             if (staging.busy) {
@@ -257,7 +233,6 @@ Result<std::unique_ptr<WeightStore>> WeightLoader::run() {
     for (const PlacedWeight& placed : store_->placed_)
         for (const WeightPart& part : placed.parts)
             if (part.buffer.mapped()) RL_TRY(part.buffer.flush());
-    if (progress_) progress_(total_, total_);
     return std::unique_ptr<WeightStore>(std::move(store_));
 }
 
