@@ -2,6 +2,7 @@
 #include "steps.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 namespace redline::vulkan {
@@ -10,10 +11,9 @@ namespace {
 
 constexpr uint32_t kMostHeadDim = 512;
 constexpr uint32_t kMostQueries = 16;
-constexpr uint32_t kTurnLanes = 32;      // that share a head of rope_store, at least
-constexpr uint32_t kRowsTogether = 128;  // of a step cut into several dispatches: whole work-groups
-constexpr uint32_t kMostSplits = 64;     // kThreads / 2: see attention.comp
-constexpr uint64_t kKeysPerSplit = 64;   // fewer are not worth a work-group
+constexpr uint32_t kTurnLanes = 32;     // that share a head of rope_store, at least
+constexpr uint32_t kMostSplits = 64;    // kThreads / 2: see attention.comp
+constexpr uint64_t kKeysPerSplit = 64;  // fewer are not worth a work-group
 // Of attention_coop. With larger heads the sums of a subgroup would not fit into registers.
 constexpr uint32_t kKeysPerTile = 32;
 constexpr uint32_t kMatrixQueries = 64;
@@ -144,10 +144,12 @@ public:
             recorder.claim_scratch();
             partials = view.scratch_at(0, partial_bytes(view.rows, splits_here));
         }
-        // Rows are cut so that no dispatch alone fills a submission, with the cache full.
+        // Rows are cut so that no dispatch alone fills a submission, with the cache full; at whole
+        // work-groups.
+        const uint32_t together = queries(view.rows) / std::gcd(queries(view.rows), group());
         const double per_row = 4.0 * s.heads * s.head_dim * double(view.plan.cache.capacity);
-        const double fit = std::max(1.0, recorder.flops_per_segment() / per_row / kRowsTogether);
-        const uint32_t step = uint32_t(std::min(fit, 1e6)) * kRowsTogether;
+        const double fit = std::max(1.0, recorder.flops_per_segment() / per_row / together);
+        const uint32_t step = uint32_t(std::min(fit, 1e6)) * together;
         for (uint32_t first = 0; first < view.rows; first += step)
             RL_TRY(record_rows(recorder, view, first, std::min(step, view.rows - first), splits_here,
                                partials, per_row));
