@@ -220,7 +220,7 @@ TEST_CASE("bench: a kind of run takes what it has a use for and refuses the rest
     }
     const Outcome cases = run({"--ops", "-p", "8"});
     CHECK(cases.code == 2);
-    CHECK(has(cases.err, "--n-prompt means nothing with --ops"));
+    CHECK(has(cases.err, "--n-prompt means nothing with --ops without -m"));
     const Outcome soak = redline_({"bench", "-m", chain_model(), "--soak", "3", "-n", "8", "-q"});
     CHECK(soak.code == 2);
     CHECK(has(soak.err, "--n-gen means nothing with --soak"));

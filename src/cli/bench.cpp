@@ -316,12 +316,12 @@ Status check_kind(const Options& options, const BenchOptions& bench) {
         return {};
     }
     if (bench.ops && bench.soak) return error("--ops and --soak are two kinds of run: give one of them");
-    const std::string_view kind = bench.ops ? "--ops" : "--soak";
+    const bool sizes = bench.ops && !bench.models.empty();
+    const std::string_view kind = sizes ? "--ops" : bench.ops ? "--ops without -m" : "--soak";
     if (bench.format == BenchFormat::csv)
         return error("-o csv is for tables of tests: with {} use md, json or jsonl", kind);
     if (bench.caches.size() > 1) return error("{} takes one cache type", kind);
     std::vector<std::string_view> unused = {"--prompt-gen", "--batch-size"};
-    const bool sizes = bench.ops && !bench.models.empty();
     if (!sizes) unused.insert(unused.end(), {"--n-prompt", "--n-gen", "--n-depth"});
     if (!bench.ops) unused.insert(unused.end(), {"--repetitions", "--no-warmup"});
     for (const std::string_view name : unused)
