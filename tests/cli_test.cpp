@@ -208,6 +208,7 @@ TEST_CASE("bench: a kind of run takes what it has a use for and refuses the rest
         {{"--ops", "-pg", "8,8"}, "--prompt-gen means nothing with --ops"},
         {{"--ops", "-b", "8"}, "--batch-size means nothing with --ops"},
         {{"--ops", "-ctk", "f16,q8_0"}, "one cache type"},
+        {{"--ops", "--no-warmup"}, "--no-warmup means nothing with --ops"},
         {{"--ops", "-p", "0", "-n", "0"}, "name no tokens"},
         {{"--ops", "-p", "70000"}, "up to 65536"},
     };
@@ -218,9 +219,16 @@ TEST_CASE("bench: a kind of run takes what it has a use for and refuses the rest
         CHECK_MESSAGE(no.code == 2, no.out);
         CHECK_MESSAGE(has(no.err, said), no.err);
     }
-    const Outcome cases = run({"--ops", "-p", "8"});
-    CHECK(cases.code == 2);
-    CHECK(has(cases.err, "--n-prompt means nothing with --ops without -m"));
+    const std::vector<std::pair<std::vector<std::string>, const char*>> without_model = {
+        {{"--ops", "-p", "8"}, "--n-prompt means nothing with --ops without -m"},
+        {{"--ops", "-ctk", "q8_0"}, "--cache-type-k means nothing with --ops without -m"},
+        {{"--ops", "-t", "1,2"}, "one number of threads"},
+    };
+    for (const auto& [flags, said] : without_model) {
+        const Outcome no = run(flags);
+        CHECK_MESSAGE(no.code == 2, no.out);
+        CHECK_MESSAGE(has(no.err, said), no.err);
+    }
     const Outcome soak = redline_({"bench", "-m", chain_model(), "--soak", "3", "-n", "8", "-q"});
     CHECK(soak.code == 2);
     CHECK(has(soak.err, "--n-gen means nothing with --soak"));

@@ -59,6 +59,8 @@ uint64_t Activations::scratch(const Plan& plan, Slot x) {
     return prepared_offset(plan, x) + prepared_bytes(plan, x) + aligned(most_rows(plan, x) * 4);
 }
 
+// Rows of so many elements are read by twice as many invocations. On an H100 the products of 4096 x 14336
+// with their activations take 0.99 of the time for it.
 constexpr uint32_t kWideRow = 4096;
 
 Status record_halves(Recorder& recorder, const View& view, Path path, const args::HalvesArgs& args, Binding x,

@@ -40,7 +40,7 @@ struct Piece {
 };
 using Wave = std::vector<Piece>;
 
-// Of rows of one matrix, up to the end of their last tile; a multiple of 256.
+// Rows of one matrix up to the end of their last tile: pieces of so many begin aligned.
 uint64_t piece_rows(uint64_t rows, uint64_t matrices) {
     const uint64_t tile = kTileRows / matrices;
     return (rows + tile - 1) / tile * tile;

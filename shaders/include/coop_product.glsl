@@ -1,8 +1,9 @@
 // A tile of BM rows by BN tokens on matrix units, both as FACTORs in shared memory; sums in f32. The next tile of BK
-// columns is read while the present one is multiplied: what is read is always stored, even behind the last column, or compilers
-// would move the loads behind the product, where nothing is left to overlap with. Needs args.cols % 32 == 0. Wants coop.glsl, half_units.glsl, halves[] and, with
-// rows and tokens counted from the tile's first: weight_row(r), a row in the weight's buffer; x_row(n, t), a row of the
-// activations, asked for word n of this invocation; and put(r, t, sum). All rows must exist, those past the end too.
+// columns is read while the present one is multiplied: what is read is always stored, even behind the last column, or
+// compilers would move the loads behind the product, where nothing is left to overlap with. Needs args.cols % 32 == 0.
+// Wants coop.glsl, half_units.glsl, halves[] and, with rows and tokens counted from the tile's first: weight_row(r), a
+// row in the weight's buffer; x_row(n, t), a row of the activations, asked for word n of this invocation; and put(r, t,
+// sum). All rows must exist, those past the end too.
 // PAIRED: the lower half of the tile's rows are of the first matrix, the upper half of the second, and what comes of
 // rows r and BM / 2 + r goes to put(r, t, sum, other sum).
 const uint X_TILE = BM * STRIDE;                      // where the activations' tile begins

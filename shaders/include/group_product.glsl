@@ -1,7 +1,7 @@
-// tile_product() of coop_product.glsl with one matrix, or with PAIRED two, that the work-group holds. On an H100 they are
-// multiplied up to 1.8 times as fast as the same tile cut into subgroups' matrices. Wants y[] of rows args.stride apart, first_row,
-// first_token, tokens, and instead of put() shaped(r, t, sum): what a sum becomes, of row and token counted from the tile's
-// first, those past the end too.
+// tile_product() of coop_product.glsl with one matrix, or with PAIRED two, that the work-group holds. On an H100 prompts
+// of 512 of eight layers of Llama-3.1-8B in F16 are read 1.09 times as fast as with subgroups' matrices. Wants y[] of
+// rows args.stride apart, first_row, first_token, tokens, and instead of put() shaped(r, t, sum): what a sum becomes, of
+// row and token counted from the tile's first, those past the end too.
 const uint HIGH = BM / PAIR;  // rows of a matrix
 #define SUMS coopmat<float, gl_ScopeWorkgroup, HIGH, BN, gl_MatrixUseAccumulator>
 

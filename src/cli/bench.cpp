@@ -321,11 +321,13 @@ Status check_kind(const Options& options, const BenchOptions& bench) {
     if (bench.format == BenchFormat::csv)
         return error("-o csv is for tables of tests: with {} use md, json or jsonl", kind);
     if (bench.caches.size() > 1) return error("{} takes one cache type", kind);
-    std::vector<std::string_view> unused = {"--prompt-gen", "--batch-size"};
+    std::vector<std::string_view> unused = {"--prompt-gen", "--batch-size", "--no-warmup"};
     if (!sizes) unused.insert(unused.end(), {"--n-prompt", "--n-gen", "--n-depth"});
-    if (!bench.ops) unused.insert(unused.end(), {"--repetitions", "--no-warmup"});
+    if (bench.ops && !sizes) unused.insert(unused.end(), {"--cache-type-k", "--cache-type"});
+    if (!bench.ops) unused.push_back("--repetitions");
     for (const std::string_view name : unused)
         if (options.given(name)) return error("{} means nothing with {}: leave it out", name, kind);
+    if (bench.ops && !sizes && bench.threads.size() > 1) return error("{} takes one number of threads", kind);
     if (!sizes) return {};
     const std::vector<uint64_t> rows = bench.step_rows();
     if (rows.empty()) return error("there is nothing to measure: -p and -n name no tokens");

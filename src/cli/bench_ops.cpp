@@ -199,23 +199,25 @@ std::vector<uint64_t> BenchOptions::step_rows() const {
 Result<int> bench_ops(const LoadedModel& loaded, const BenchOptions& options) {
     const Peaks peaks = RL_TRY(Peaks::measure(*loaded.backend));
     const std::vector<uint64_t> steps_of = options.step_rows();
-    const uint64_t most = *std::max_element(steps_of.begin(), steps_of.end());
+    const uint64_t most = *std::max_element(steps_of.begin(), steps_of.end()),
+                   depth = uint64_t(*std::max_element(options.depths.begin(), options.depths.end())),
+                   context = depth + most;
     ModelOptions settings = options.common;
-    settings.batch = uint32_t(most);
+    // What comes before the step is read in steps of the usual size, however small the step itself is.
+    settings.batch = uint32_t(std::max(most, std::min<uint64_t>(depth, kUsualBatch)));
     settings.cache = options.caches.front();
-    const uint64_t context = uint64_t(*std::max_element(options.depths.begin(), options.depths.end())) + most;
     Session session = RL_TRY(open_session(loaded, settings, context));
     const Plan plan =
-        RL_TRY(loaded.model->plan(uint32_t(most), 1, loaded.model->cache_shape(context, settings.cache)));
+        RL_TRY(loaded.model->plan(settings.batch, 1, loaded.model->cache_shape(context, settings.cache)));
     Output out;
     Json steps = Json::array();
     if (options.format == BenchFormat::md)
         out.write(fmt::format("{}: {} on {} ({}), {}\n\n", loaded.model->gguf().path(), loaded.device,
                               loaded.backend->device().name, loaded.backend->device().detail, peaks.text()));
-    for (const int64_t depth : options.depths)
+    for (const int64_t before : options.depths)
         for (const uint64_t rows : steps_of) {
             const StepTimes times =
-                RL_TRY(time_session(session, plan, rows, uint64_t(depth), options.repetitions));
+                RL_TRY(time_session(session, plan, rows, uint64_t(before), options.repetitions));
             if (options.format == BenchFormat::md)
                 out.write(as_text(times, peaks));
             else
