@@ -3,7 +3,7 @@
 #include "support/models.h"
 #include "support/program.h"
 #ifdef RL_VULKAN
-#include "backends/vulkan/device.h"
+#include "backends/vulkan/runtime/device.h"
 #include "support/vulkan_faults.h"
 #endif
 

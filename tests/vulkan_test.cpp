@@ -1,7 +1,7 @@
 // What only the Vulkan backend has: tensors in parts, failures in the middle, the pipeline cache in a file.
 #ifdef RL_VULKAN
 #include "args.h"
-#include "backends/vulkan/stopwatch.h"
+#include "backends/vulkan/runtime/stopwatch.h"
 #include "memory/budget.h"
 #include "support/comparison.h"
 #include "support/vulkan_case.h"

@@ -1,6 +1,6 @@
 #include "backends/vulkan/vulkan_backend.h"
 
-#include "read_bandwidth.h"
+#include "backends/vulkan/runtime/read_bandwidth.h"
 
 #include "memory/budget.h"
 

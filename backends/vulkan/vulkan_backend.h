@@ -1,7 +1,7 @@
 // Vulkan as a backend: picks and opens a device, places weights, and hands out kernels.
 #pragma once
 
-#include "backends/vulkan/executable.h"
+#include "backends/vulkan/runtime/executable.h"
 
 namespace redline::vulkan {
 

@@ -1,6 +1,6 @@
 // A weight's bytes, as words of several sizes, and decoding in terms of a format's snippet. A weight of a
 // quantized format lies in units of 32 elements whose fields stand in planes, the widest field first, so that
-// every load is aligned: see backends/vulkan/layout.cpp. `m` says which of MATRICES buffers.
+// every load is aligned: see backends/shared/layout.cpp. `m` says which of MATRICES buffers.
 #ifndef MATRICES
 #define MATRICES 1
 #endif

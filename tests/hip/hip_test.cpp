@@ -1,8 +1,8 @@
 // The host side of the HIP backend on the test double: which kernels a card gets, memory that runs out, a
 // device that is lost, replay.
-#include "backends/hip/args.h"
-#include "backends/hip/device.h"
-#include "backends/hip/memory.h"
+#include "backends/hip/kernels/args.h"
+#include "backends/hip/runtime/device.h"
+#include "backends/hip/runtime/memory.h"
 #include "cases/op_cases.h"
 #include "plan/backend.h"
 

@@ -3,7 +3,7 @@
 // and gets the same ones. An instance has to stay open meanwhile: opening one loads the pointers anew.
 #pragma once
 
-#include "backends/vulkan/api.h"
+#include "backends/vulkan/runtime/api.h"
 
 #include <functional>
 #include <map>

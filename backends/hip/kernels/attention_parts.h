@@ -2,7 +2,7 @@
 // of, and how the results of several blocks come together.
 #pragma once
 
-#include "args.h"
+#include "kernels/args.h"
 #include "kernels/reduce.h"
 
 namespace redline::hip {

@@ -2,7 +2,7 @@
 // position.
 #pragma once
 
-#include "args.h"
+#include "kernels/args.h"
 #include "kernels/wave.h"
 
 namespace redline::hip {

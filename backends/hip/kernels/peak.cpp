@@ -1,6 +1,6 @@
 // What the machine's matrix units do when nothing has to be fetched: products of tiles that stay in
 // registers, by the instruction of matrix.h (MFMA, WMMA, mma.sync) and, in int8, by the one beside it.
-#include "args.h"
+#include "kernels/args.h"
 #include "kernels/matrix.h"
 
 #if !defined(__HIP__) || defined(__GFX9__) || defined(__GFX11__) || defined(__GFX12__)

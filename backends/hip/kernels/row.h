@@ -2,7 +2,7 @@
 // needs it, or left by the launch that computed it.
 #pragma once
 
-#include "args.h"
+#include "kernels/args.h"
 #include "kernels/reduce.h"
 
 namespace redline::hip {

@@ -2,7 +2,7 @@
 // bytes; element i of a unit is scale * (code - bias) + offset with the scale and offset of its half.
 #pragma once
 
-#include "args.h"
+#include "kernels/args.h"
 #include "kernels/wave.h"
 
 namespace redline::hip {

@@ -1,5 +1,5 @@
 // The kernels that know neither a weight's format nor the cache's type: work per row or per element.
-#include "args.h"
+#include "kernels/args.h"
 #include "kernels/dot.h"
 #include "kernels/matrix.h"
 #include "kernels/route.h"

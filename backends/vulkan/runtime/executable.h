@@ -1,10 +1,10 @@
 // A plan on a Vulkan device: buffers, and command buffers recorded once per class of row counts and replayed.
 #pragma once
 
-#include "backends/vulkan/cache_store.h"
-#include "backends/vulkan/recorder.h"
-#include "backends/vulkan/stopwatch.h"
-#include "backends/vulkan/weights.h"
+#include "cache_store.h"
+#include "recorder.h"
+#include "stopwatch.h"
+#include "weights.h"
 #include "plan/handing.h"
 
 #include <array>

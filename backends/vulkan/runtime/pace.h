@@ -3,7 +3,7 @@
 // seconds, and a desktop on it stands still meanwhile.
 #pragma once
 
-#include "backends/vulkan/api.h"
+#include "api.h"
 
 #include <atomic>
 #include <cstdint>

@@ -1,10 +1,10 @@
-// Weights in device memory, taken apart into planes as backends/vulkan/layout.h says, and how they get there.
+// Weights in device memory, taken apart into planes as backends/shared/layout.h says, and how they get there.
 #pragma once
 
-#include "args.h"
+#include "backends/hip/kernels/args.h"
 #include "memory.h"
 
-#include "backends/vulkan/layout.h"
+#include "backends/shared/layout.h"
 #include "plan/backend.h"
 
 namespace redline::hip {

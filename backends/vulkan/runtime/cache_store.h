@@ -2,7 +2,7 @@
 // the cache's type; q8_0 keeps its scales behind all codes. See shaders/caches.
 #pragma once
 
-#include "backends/vulkan/memory.h"
+#include "memory.h"
 
 namespace redline::vulkan {
 

@@ -2,7 +2,7 @@
 // runs.
 #pragma once
 
-#include "backends/vulkan/device.h"
+#include "device.h"
 
 #include <map>
 #include <span>

@@ -1,8 +1,8 @@
 // How fast the device reads its memory, measured.
 #pragma once
 
-#include "backends/vulkan/memory.h"
-#include "backends/vulkan/pipelines.h"
+#include "memory.h"
+#include "pipelines.h"
 
 namespace redline::vulkan {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "args.h"
-#include "backends/vulkan/executable.h"
+#include "backends/vulkan/runtime/executable.h"
 
 namespace redline::vulkan {
 

@@ -3,7 +3,7 @@
 // heaps.
 #pragma once
 
-#include "backends/vulkan/device.h"
+#include "device.h"
 
 #include <atomic>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // What the files of kernels share: launch shapes, and launches that several ops need.
 #pragma once
 
-#include "executable.h"
+#include "backends/hip/runtime/executable.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "peak.h"
 
-#include "args.h"
+#include "backends/hip/kernels/args.h"
 
 #include <chrono>
 

@@ -1,5 +1,5 @@
 // Which kernels leave their row in int8 for which, and which do the work of the one before.
-#include "executable.h"
+#include "backends/hip/runtime/executable.h"
 
 namespace redline::hip {
 

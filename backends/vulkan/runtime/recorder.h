@@ -3,8 +3,8 @@
 // long. How many of them are handed over at once is decided when they run.
 #pragma once
 
-#include "backends/vulkan/memory.h"
-#include "backends/vulkan/pipelines.h"
+#include "memory.h"
+#include "pipelines.h"
 
 #include <utility>
 

@@ -16,7 +16,7 @@ struct Step {
 };
 static_assert(sizeof(Step) == 256);
 
-// A weight in planes, as backends/vulkan/layout.h lays it out.
+// A weight in planes, as backends/shared/layout.h lays it out.
 struct Matrix {
     const uint8_t* data;
     uint64_t units;  // of 32 elements in the whole weight: where planes begin follows from it

@@ -1,5 +1,5 @@
 // Embed, RmsNorm, AddBias, Add, ActMul, SelectRows: work per row or per element.
-#include "executable.h"
+#include "backends/vulkan/runtime/executable.h"
 #include "steps.h"
 
 namespace redline::vulkan {

@@ -2,7 +2,7 @@
 // the cache's type; q8_0 keeps its scales behind all codes. See kernels/cache.h.
 #pragma once
 
-#include "args.h"
+#include "backends/hip/kernels/args.h"
 #include "memory.h"
 
 #include "plan/backend.h"

@@ -1,7 +1,7 @@
 // Times work on the device by its own clock, or by the host's where it has none.
 #pragma once
 
-#include "backends/vulkan/device.h"
+#include "device.h"
 
 #include <span>
 

@@ -1,8 +1,8 @@
 // Weights in device memory: tensors cut into parts that one kernel can see whole, and how they get there.
 #pragma once
 
-#include "backends/vulkan/layout.h"
-#include "backends/vulkan/memory.h"
+#include "backends/shared/layout.h"
+#include "memory.h"
 
 namespace redline::vulkan {
 

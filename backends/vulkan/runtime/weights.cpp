@@ -1,6 +1,6 @@
 #include "weights.h"
 
-#include "plan/load_items.h"
+#include "backends/shared/load_items.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,7 +1,7 @@
 // Vulkan devices: what each reports, which one is taken and why, and the opened one.
 #pragma once
 
-#include "backends/vulkan/pace.h"
+#include "pace.h"
 
 #include "plan/backend.h"
 

@@ -1,7 +1,7 @@
 // What the matrix units of a device do at most: a peak that shares can be given of.
 #pragma once
 
-#include "memory.h"
+#include "backends/hip/runtime/memory.h"
 #include "plan/backend.h"
 
 namespace redline::hip {
