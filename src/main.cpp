@@ -1,8 +1,8 @@
 // The program: finds the command and hands it the rest of the line.
 #include "cli/command.h"
 #include "cli/demo_model.h"
-#include "cli/options.h"
-#include "cli/terminal.h"
+#include "cli/options/options.h"
+#include "cli/terminal/terminal.h"
 #include "cli/version.h"
 #include "plan/backend.h"
 #include "run/arch.h"

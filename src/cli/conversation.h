@@ -2,7 +2,7 @@
 // read.
 #pragma once
 
-#include "cli/sampling_options.h"
+#include "cli/options/sampling_options.h"
 #include "run/generate.h"
 #include "text/chat_format.h"
 

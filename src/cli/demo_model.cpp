@@ -1,6 +1,6 @@
 #include "cli/demo_model.h"
 
-#include "cli/terminal.h"
+#include "cli/terminal/terminal.h"
 
 #include <filesystem>
 

@@ -1,8 +1,8 @@
 #include "cli/prompt.h"
 
 #include "base/file.h"
-#include "cli/sampling_options.h"
-#include "cli/terminal.h"
+#include "cli/options/sampling_options.h"
+#include "cli/terminal/terminal.h"
 
 #include <fcntl.h>
 #include <unistd.h>

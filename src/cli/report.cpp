@@ -1,6 +1,6 @@
 #include "cli/report.h"
 
-#include "cli/terminal.h"
+#include "cli/terminal/terminal.h"
 #include "memory/budget.h"
 #include "text/unicode.h"
 

@@ -1,7 +1,7 @@
 // What a run did, for people (standard error) and for programs (JSON).
 #pragma once
 
-#include "cli/model_options.h"
+#include "cli/options/model_options.h"
 #include "run/generate.h"
 
 #include <nlohmann/json_fwd.hpp>

@@ -1,7 +1,7 @@
 #include "cli/rescue.h"
 
-#include "cli/devices.h"
-#include "cli/terminal.h"
+#include "cli/commands/devices.h"
+#include "cli/terminal/terminal.h"
 
 #include <chrono>
 #include <memory>

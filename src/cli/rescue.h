@@ -2,7 +2,7 @@
 // again.
 #pragma once
 
-#include "cli/model_options.h"
+#include "cli/options/model_options.h"
 
 namespace redline::cli {
 

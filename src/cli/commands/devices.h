@@ -1,7 +1,7 @@
 // The choice of a device from what --device says, or of the best one, and why.
 #pragma once
 
-#include "cli/model_options.h"
+#include "cli/options/model_options.h"
 
 namespace redline::cli {
 

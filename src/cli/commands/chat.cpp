@@ -1,11 +1,11 @@
 // redline chat: a conversation at the terminal, or one turn per line of a pipe.
 #include "cli/conversation.h"
 #include "cli/demo_model.h"
-#include "cli/line_reader.h"
-#include "cli/model_options.h"
+#include "cli/terminal/line_reader.h"
+#include "cli/options/model_options.h"
 #include "cli/report.h"
 #include "cli/rescue.h"
-#include "cli/terminal.h"
+#include "cli/terminal/terminal.h"
 #include "memory/budget.h"
 
 #include <unistd.h>

@@ -1,7 +1,7 @@
-#include "cli/options.h"
+#include "cli/options/options.h"
 
 #include "cli/command.h"
-#include "cli/terminal.h"
+#include "cli/terminal/terminal.h"
 
 // The parser without std::regex, which overflows the stack on long arguments.
 #define CXXOPTS_NO_REGEX true

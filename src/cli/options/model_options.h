@@ -2,7 +2,7 @@
 // session.
 #pragma once
 
-#include "cli/options.h"
+#include "cli/options/options.h"
 #include "run/session.h"
 
 #include <memory>

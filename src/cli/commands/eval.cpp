@@ -1,10 +1,10 @@
 // redline eval: perplexity of a text, or the logits of all its tokens.
-#include "cli/model_options.h"
+#include "cli/options/model_options.h"
 #include "cli/npy.h"
 #include "cli/perplexity.h"
 #include "cli/prompt.h"
 #include "cli/report.h"
-#include "cli/terminal.h"
+#include "cli/terminal/terminal.h"
 
 #include <nlohmann/json.hpp>
 

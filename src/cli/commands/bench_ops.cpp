@@ -1,10 +1,10 @@
-#include "cli/bench.h"
+#include "cli/commands/bench.h"
 
 #include "cases/speed_cases.h"
-#include "cli/devices.h"
+#include "cli/commands/devices.h"
 #include "cli/op_text.h"
 #include "cli/report.h"
-#include "cli/terminal.h"
+#include "cli/terminal/terminal.h"
 
 #include <nlohmann/json.hpp>
 

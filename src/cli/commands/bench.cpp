@@ -1,9 +1,9 @@
-#include "cli/bench.h"
+#include "cli/commands/bench.h"
 
 #include "base/hash.h"
 #include "cli/demo_model.h"
 #include "cli/model_facts.h"
-#include "cli/terminal.h"
+#include "cli/terminal/terminal.h"
 #include "memory/budget.h"
 
 #include <cmath>

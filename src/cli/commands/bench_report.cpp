@@ -1,4 +1,4 @@
-#include "cli/bench.h"
+#include "cli/commands/bench.h"
 
 #include "cli/report.h"
 #include "cli/version.h"

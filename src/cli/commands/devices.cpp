@@ -1,8 +1,8 @@
 // redline devices: what can compute here, and what each device can do. Also the choice of one.
-#include "cli/devices.h"
+#include "cli/commands/devices.h"
 
 #include "cli/report.h"
-#include "cli/terminal.h"
+#include "cli/terminal/terminal.h"
 #include "memory/budget.h"
 
 #include <nlohmann/json.hpp>

@@ -2,7 +2,7 @@
 // taken from the file's general.sampling.* keys.
 #pragma once
 
-#include "cli/options.h"
+#include "cli/options/options.h"
 #include "gguf/metadata.h"
 #include "sample/sampler.h"
 

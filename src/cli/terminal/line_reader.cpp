@@ -1,6 +1,6 @@
-#include "cli/line_reader.h"
+#include "cli/terminal/line_reader.h"
 
-#include "cli/terminal.h"
+#include "cli/terminal/terminal.h"
 
 #include <cerrno>
 #include <cstring>

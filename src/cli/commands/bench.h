@@ -2,8 +2,8 @@
 // so are the names in the reports where the meaning is the same.
 #pragma once
 
-#include "cli/model_options.h"
-#include "cli/terminal.h"
+#include "cli/options/model_options.h"
+#include "cli/terminal/terminal.h"
 
 namespace redline::cli {
 

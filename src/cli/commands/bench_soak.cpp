@@ -1,10 +1,10 @@
 // redline bench --soak: one long run of steps of one token, first replayed, then launched one by one. What is
 // replayed was recorded once, so that an input that is overwritten too early, or a wait that is missing,
 // shows as a step whose logits differ.
-#include "cli/bench.h"
+#include "cli/commands/bench.h"
 
 #include "cli/report.h"
-#include "cli/terminal.h"
+#include "cli/terminal/terminal.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,7 +1,7 @@
-#include "cli/model_options.h"
+#include "cli/options/model_options.h"
 
-#include "cli/devices.h"
-#include "cli/terminal.h"
+#include "cli/commands/devices.h"
+#include "cli/terminal/terminal.h"
 #include "memory/budget.h"
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 // redline quantize: a model file again, with its matrices in fewer bits.
 #include "quantize/quantize.h"
 
-#include "cli/model_options.h"
+#include "cli/options/model_options.h"
 #include "cli/report.h"
-#include "cli/terminal.h"
+#include "cli/terminal/terminal.h"
 #include "memory/budget.h"
 
 #include <nlohmann/json.hpp>

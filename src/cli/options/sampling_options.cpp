@@ -1,6 +1,6 @@
-#include "cli/sampling_options.h"
+#include "cli/options/sampling_options.h"
 
-#include "cli/terminal.h"
+#include "cli/terminal/terminal.h"
 
 #include <charconv>
 #include <cmath>

@@ -1,9 +1,9 @@
 // redline tokenize: the tokens of a text, one per line. Reads no weights.
 #include "base/file.h"
-#include "cli/model_options.h"
+#include "cli/options/model_options.h"
 #include "cli/prompt.h"
 #include "cli/report.h"
-#include "cli/terminal.h"
+#include "cli/terminal/terminal.h"
 #include "gguf/gguf.h"
 #include "text/tokenizer.h"
 #include "text/unicode.h"
