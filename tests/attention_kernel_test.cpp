@@ -171,10 +171,10 @@ void check_case(const AttentionCase& c, uint32_t seed, double& worst) {
 }
 
 // A choice of all the odd sizes together, bounded in work.
-std::vector<AttentionCase> mixed_cases(CacheFormat format, size_t count) {
+std::vector<AttentionCase> mixed_cases(CacheType format, size_t count) {
     const std::vector<uint32_t> dims =
-        format == CacheFormat::f16 ? std::vector<uint32_t>{1, 7, 8, 16, 33, 40, 64, 80, 96, 128, 256, 512}
-                                   : std::vector<uint32_t>{32, 64, 96, 128, 256, 512};
+        format == CacheType::f16 ? std::vector<uint32_t>{1, 7, 8, 16, 33, 40, 64, 80, 96, 128, 256, 512}
+                                 : std::vector<uint32_t>{32, 64, 96, 128, 256, 512};
     const uint32_t groups[] = {1, 2, 3, 4, 5, 7, 8, 16};
     const uint32_t rows[] = {1, 1, 2, 3, 5, 16, 33, 64};
     const uint64_t keys[] = {1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 300, 1000};
@@ -205,7 +205,7 @@ std::vector<AttentionCase> mixed_cases(CacheFormat format, size_t count) {
 }  // namespace
 
 TEST_CASE("attention: every level is within its bound of a double reference, whole and in parts") {
-    for (const CacheFormat format : kFormats) {
+    for (const CacheType format : kFormats) {
         double worst = 0;
         uint32_t seed = 1;
         for (const AttentionCase& c : mixed_cases(format, 130)) check_case(c, ++seed, worst);
@@ -216,7 +216,7 @@ TEST_CASE("attention: every level is within its bound of a double reference, who
 TEST_CASE("attention: prompts and single tokens of common shapes are within their bound") {
     double worst = 0;
     uint32_t seed = 1000;
-    for (const CacheFormat format : kFormats)
+    for (const CacheType format : kFormats)
         for (const uint32_t dims : {64u, 96u, 128u, 256u})
             for (const uint32_t group : {1u, 4u, 8u})
                 for (const uint64_t depth : {uint64_t{0}, uint64_t{170}}) {
@@ -397,7 +397,7 @@ TEST_CASE("attention: strides larger than a row leave the gaps alone") {
 TEST_CASE("attention: a cache over 4 GiB is addressed with 64 bits") {
     // Reserved, not touched: only the pages of the tokens used come to be.
     const uint64_t capacity = uint64_t{12} << 20;
-    const size_t bytes = kv_head_bytes(CacheFormat::f16, 256, capacity);
+    const size_t bytes = kv_head_bytes(CacheType::f16, 256, capacity);
     REQUIRE(bytes > (size_t{12} << 30) - 1);
     void* memory =
         mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -419,9 +419,9 @@ TEST_CASE("attention: a cache over 4 GiB is addressed with 64 bits") {
             1);
         Setup s({.dims = 256, .group = 2, .rows = 3}, isa, 1);
         s.c = c;
-        s.head = KvHead{CacheFormat::f16, 256, capacity, static_cast<std::byte*>(memory)};
+        s.head = KvHead{CacheType::f16, 256, capacity, static_cast<std::byte*>(memory)};
         std::copy(small.q.data(), small.q.data() + small.q.size(), s.q.begin());
-        std::vector<std::byte> raw(kv_token_bytes(CacheFormat::f16, 256));
+        std::vector<std::byte> raw(kv_token_bytes(CacheType::f16, 256));
         for (uint64_t p = 0; p < 40; ++p) {
             kv_export(small.head, p, raw.data());
             kv_import(s.head, capacity - 40 + p, raw.data());

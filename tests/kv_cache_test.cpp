@@ -10,7 +10,7 @@ using namespace redline;
 using namespace redline::test;
 
 TEST_CASE("kv cache: every level stores the same bits") {
-    for (const CacheFormat format : kFormats)
+    for (const CacheType format : kFormats)
         for (const uint32_t dims : {32u, 96u, 160u}) {
             const AttentionCase c{.format = format, .dims = dims, .key_end = 37, .spread = 3.0f};
             const Setup portable(c, Isa::portable, 12);
@@ -24,7 +24,7 @@ TEST_CASE("kv cache: every level stores the same bits") {
 }
 
 TEST_CASE("kv cache: exported tokens come back elsewhere bit for bit, and nothing else changes") {
-    for (const CacheFormat format : kFormats)
+    for (const CacheType format : kFormats)
         for (const uint32_t dims : {32u, 64u, 224u}) {
             const Setup from({.format = format, .dims = dims, .key_end = 50}, Isa::portable, 21);
             Guarded<std::byte> other(kv_head_bytes(format, dims, 77));
@@ -47,8 +47,8 @@ TEST_CASE("kv cache: halfs round to nearest even, overflow to infinity and keep 
                             0x1p-25f, 0x1.8p-25f, kNan,       -0.0f,    kInf};
     constexpr uint32_t kDims = std::size(values);
     for (const Isa isa : levels()) {
-        Guarded<std::byte> memory(kv_head_bytes(CacheFormat::f16, kDims, 1));
-        const KvHead head{CacheFormat::f16, kDims, 1, memory.data()};
+        Guarded<std::byte> memory(kv_head_bytes(CacheType::f16, kDims, 1));
+        const KvHead head{CacheType::f16, kDims, 1, memory.data()};
         attention_kernels(isa).kv_store(head, 0, values, values);
         const Token token = stored_token(head, 0);
         for (uint32_t i = 0; i < kDims; ++i) {
@@ -66,8 +66,8 @@ TEST_CASE("kv cache: q8_0 is within half a step, and says so when it cannot be")
     for (const Isa isa : levels())
         for (const float size : {1e-9f, 1e-6f, 1e-3f, 1.0f, 1e4f, 8e6f, 1e9f}) {
             INFO(std::string(isa_name(isa)), " size ", size);
-            Guarded<std::byte> memory(kv_head_bytes(CacheFormat::q8_0, 64, 16));
-            const KvHead head{CacheFormat::q8_0, 64, 16, memory.data()};
+            Guarded<std::byte> memory(kv_head_bytes(CacheType::q8_0, 64, 16));
+            const KvHead head{CacheType::q8_0, 64, 16, memory.data()};
             std::vector<float> x(64);
             for (float& v : x) v = size * std::clamp(normal(random), -1.0f, 1.0f);
             attention_kernels(isa).kv_store(head, 3, x.data(), x.data());
@@ -90,11 +90,11 @@ TEST_CASE("kv cache: q8_0 is within half a step, and says so when it cannot be")
 }
 
 TEST_CASE("kv cache: sizes are exact and do not wrap at two thousand million tokens") {
-    CHECK(kv_token_bytes(CacheFormat::f32, 128) == 1024);
-    CHECK(kv_token_bytes(CacheFormat::f16, 128) == 512);
-    CHECK(kv_token_bytes(CacheFormat::q8_0, 128) == 272);
-    CHECK(kv_head_bytes(CacheFormat::f16, 1, 1) == 64);
-    CHECK(kv_head_bytes(CacheFormat::f16, 128, 4096) == 4096u * 512);
-    CHECK(kv_head_bytes(CacheFormat::q8_0, 512, uint64_t{1} << 31) == (uint64_t{1} << 31) * 1088);
-    CHECK(kv_head_bytes(CacheFormat::f16, 512, (uint64_t{1} << 31) - 1) == (uint64_t{1} << 42));
+    CHECK(kv_token_bytes(CacheType::f32, 128) == 1024);
+    CHECK(kv_token_bytes(CacheType::f16, 128) == 512);
+    CHECK(kv_token_bytes(CacheType::q8_0, 128) == 272);
+    CHECK(kv_head_bytes(CacheType::f16, 1, 1) == 64);
+    CHECK(kv_head_bytes(CacheType::f16, 128, 4096) == 4096u * 512);
+    CHECK(kv_head_bytes(CacheType::q8_0, 512, uint64_t{1} << 31) == (uint64_t{1} << 31) * 1088);
+    CHECK(kv_head_bytes(CacheType::f16, 512, (uint64_t{1} << 31) - 1) == (uint64_t{1} << 42));
 }

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+using namespace redline;
 using namespace redline::cpu;
 using redline::test::Guarded;
 
@@ -87,7 +88,7 @@ TEST_CASE("rms_norm: one large element among equal small ones is not lost") {
 
 TEST_CASE("act_mul: silu and gelu hold a few units in the last place over the whole range") {
     for (const Isa isa : levels())
-        for (const Activation act : {Activation::silu, Activation::gelu_tanh}) {
+        for (const Act act : {Act::silu, Act::gelu_tanh}) {
             std::vector<float> inputs{0.0f,   -0.0f, 1e-30f, -1e-30f, 1e-8f, 88.0f,
                                       -87.3f, 1e4f,  -1e4f,  3e38f,   -3e38f};
             for (float x = -30.0f; x < 30.0f; x += 0.00317f) inputs.push_back(x);
@@ -98,15 +99,15 @@ TEST_CASE("act_mul: silu and gelu hold a few units in the last place over the wh
             double worst = 0;
             for (size_t i = 0; i < inputs.size(); ++i) {
                 const double x = double(gate[i]);
-                const double want = (act == Activation::silu ? silu(x) : gelu_tanh(x)) * double(up[i]);
+                const double want = (act == Act::silu ? silu(x) : gelu_tanh(x)) * double(up[i]);
                 // The exponent of gelu has six roundings behind it, relative to its size.
-                const double exponent = act == Activation::silu ? 0 : -1.6 * x * (1 + 0.045 * x * x);
+                const double exponent = act == Act::silu ? 0 : -1.6 * x * (1 + 0.045 * x * x);
                 const double units = 8 + 6 * std::clamp(exponent, 0.0, 110.0);
                 const double fraction =
                     std::abs(double(y[i]) - want) / (units * kUnit * std::abs(want) + 1e-37);
                 worst = std::isnan(fraction) ? double(kInf) : std::max(worst, fraction);
             }
-            INFO(std::string(isa_name(isa)), std::string(act == Activation::silu ? " silu" : " gelu"));
+            INFO(std::string(isa_name(isa)), std::string(act == Act::silu ? " silu" : " gelu"));
             CHECK(worst <= 1);
         }
 }
@@ -114,7 +115,7 @@ TEST_CASE("act_mul: silu and gelu hold a few units in the last place over the wh
 TEST_CASE("act_mul: every length, in place on either input, NaN stays where it is") {
     std::mt19937 random(2);
     for (const Isa isa : levels())
-        for (const Activation act : {Activation::silu, Activation::gelu_tanh})
+        for (const Act act : {Act::silu, Act::gelu_tanh})
             for (const size_t n : kSizes) {
                 INFO(std::string(isa_name(isa)), " n ", n);
                 Guarded<float> gate(n), up(n), y(n);

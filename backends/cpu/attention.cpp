@@ -23,14 +23,14 @@ void visit_token(const KvHead& head, uint64_t position, bool values, Visit visit
     const auto bytes = [visit](void* p, size_t count) {
         for (size_t i = 0; i < count; ++i) visit(static_cast<std::byte*>(p)[i]);
     };
-    if (head.format == CacheFormat::f32) {
+    if (head.format == CacheType::f32) {
         for (uint64_t i = 0; i < layout.dims; ++i)
             bytes(values ? layout.float_values() + layout.value_index(position, i)
                          : layout.float_keys() + layout.key_index(position, i),
                   sizeof(float));
         return;
     }
-    if (head.format == CacheFormat::f16) {
+    if (head.format == CacheType::f16) {
         for (uint64_t i = 0; i < layout.dims; ++i)
             bytes(values ? layout.half_values() + layout.value_index(position, i)
                          : layout.half_keys() + layout.key_index(position, i),
@@ -49,12 +49,12 @@ void visit_token(const KvHead& head, uint64_t position, bool values, Visit visit
 
 }  // namespace
 
-size_t kv_token_bytes(CacheFormat format, uint32_t head_dim) {
-    if (format == CacheFormat::q8_0) return 2 * (size_t{head_dim} / kGroup * (kGroup + 2));
-    return 2 * size_t{head_dim} * (format == CacheFormat::f32 ? sizeof(float) : sizeof(uint16_t));
+size_t kv_token_bytes(CacheType format, uint32_t head_dim) {
+    if (format == CacheType::q8_0) return 2 * (size_t{head_dim} / kGroup * (kGroup + 2));
+    return 2 * size_t{head_dim} * (format == CacheType::f32 ? sizeof(float) : sizeof(uint16_t));
 }
 
-uint64_t kv_head_bytes(CacheFormat format, uint32_t head_dim, uint64_t capacity) {
+uint64_t kv_head_bytes(CacheType format, uint32_t head_dim, uint64_t capacity) {
     return padded_tokens(capacity) * kv_token_bytes(format, head_dim);
 }
 

@@ -116,7 +116,7 @@ public:
     }
 
     Result<std::unique_ptr<CacheStore>> make_cache(const CacheShape& shape) override {
-        const uint64_t head = kv_head_bytes(cache_format(shape.type), shape.head_dim, shape.capacity);
+        const uint64_t head = kv_head_bytes(shape.type, shape.head_dim, shape.capacity);
         Region region = RL_TRY(Region::allocate(head * shape.kv_heads * shape.layers, "the key-value cache"));
         return std::unique_ptr<CacheStore>(std::make_unique<CpuCache>(shape, std::move(region)));
     }

@@ -6,26 +6,14 @@
 
 namespace redline::cpu {
 
-CacheFormat cache_format(CacheType type) {
-    switch (type) {
-        case CacheType::f16:
-            return CacheFormat::f16;
-        case CacheType::q8_0:
-            return CacheFormat::q8_0;
-        case CacheType::f32:
-            return CacheFormat::f32;
-    }
-    return CacheFormat::f16;
-}
-
 KvHead CpuCache::head(uint32_t layer, uint32_t kv_head) const {
-    const uint64_t bytes = kv_head_bytes(cache_format(shape_.type), shape_.head_dim, shape_.capacity);
-    return {cache_format(shape_.type), shape_.head_dim, shape_.capacity,
+    const uint64_t bytes = kv_head_bytes(shape_.type, shape_.head_dim, shape_.capacity);
+    return {shape_.type, shape_.head_dim, shape_.capacity,
             region_.data() + (uint64_t(layer) * shape_.kv_heads + kv_head) * bytes};
 }
 
 Status CpuCache::read(uint32_t layer, uint64_t position, std::span<std::byte> out) {
-    const size_t bytes = kv_token_bytes(cache_format(shape_.type), shape_.head_dim);
+    const size_t bytes = kv_token_bytes(shape_.type, shape_.head_dim);
     RL_CHECK(out.size() == bytes * shape_.kv_heads && position < shape_.capacity, "cache row of {} bytes",
              out.size());
     for (uint32_t h = 0; h < shape_.kv_heads; ++h)
@@ -34,7 +22,7 @@ Status CpuCache::read(uint32_t layer, uint64_t position, std::span<std::byte> ou
 }
 
 Status CpuCache::write(uint32_t layer, uint64_t position, std::span<const std::byte> in) {
-    const size_t bytes = kv_token_bytes(cache_format(shape_.type), shape_.head_dim);
+    const size_t bytes = kv_token_bytes(shape_.type, shape_.head_dim);
     RL_CHECK(in.size() == bytes * shape_.kv_heads && position < shape_.capacity, "cache row of {} bytes",
              in.size());
     for (uint32_t h = 0; h < shape_.kv_heads; ++h) kv_import(head(layer, h), position, in.data() + h * bytes);

@@ -47,8 +47,6 @@ private:
     Region region_;
 };
 
-CacheFormat cache_format(CacheType type);
-
 // What the kernels of one run share.
 struct RunView {
     const Plan& plan;

@@ -278,8 +278,8 @@ public:
                                    false);
                 b.kernel->multiply(up_w.expert(e), p, end, b.x, b.stride, b.rows, up - first, kStride, false);
                 for (uint32_t i = 0; i < b.rows; ++i)
-                    vector_kernels(view.isa).act_mul(Activation(op_.act), gate + i * kStride,
-                                                     up + i * kStride, last - first,
+                    vector_kernels(view.isa).act_mul(op_.act, gate + i * kStride, up + i * kStride,
+                                                     last - first,
                                                      view.floats(op_.y) + b.entries[i] * shape_.rows + first);
             }
         }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "formats/format.h"
+#include "plan/types.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -63,16 +64,14 @@ const LinearKernel& linear_kernel(Isa isa, const Format& format, size_t x_rows);
 
 // ---- Attention ----
 
-enum class CacheFormat : uint8_t { f16, q8_0, f32 };
-
 // One key-value head of one layer. Layout private to kv_store/kv_load/attend. q8_0 needs head_dim % 32 == 0.
 struct KvHead {
-    CacheFormat format = CacheFormat::f16;
+    CacheType format = CacheType::f16;
     uint32_t head_dim = 0;
     uint64_t capacity = 0;      // tokens
     std::byte* data = nullptr;  // best at a multiple of 64
 };
-uint64_t kv_head_bytes(CacheFormat format, uint32_t head_dim, uint64_t capacity);
+uint64_t kv_head_bytes(CacheType format, uint32_t head_dim, uint64_t capacity);
 
 // `group` query heads that share one key-value head, for `rows` consecutive tokens. Query (r, h) stands at
 // q + r * q_stride + h * head_dim. Row r (at position first_position + r) sees the keys p in [key_begin,
@@ -109,19 +108,17 @@ struct AttentionKernels {
 size_t attend_scratch_bytes(uint32_t rows, uint32_t group, uint32_t head_dim);
 // Raw stored bytes of one token: key then value, as head_dim floats, halfs or q8_0 blocks; the same for every
 // level.
-size_t kv_token_bytes(CacheFormat format, uint32_t head_dim);
+size_t kv_token_bytes(CacheType format, uint32_t head_dim);
 void kv_export(const KvHead& head, uint64_t position, std::byte* out);
 void kv_import(const KvHead& head, uint64_t position, const std::byte* in);
 
 // ---- Vectors ----
 
-enum class Activation : uint8_t { silu, gelu_tanh };
-
 struct VectorKernels {
     // y = x / sqrt(mean(x^2) + eps) * gain; gain may be null (ones); y may be x.
     void (*rms_norm)(const float* x, const float* gain, float eps, size_t n, float* y);
     // y = act(gate) * up; y may be gate or up.
-    void (*act_mul)(Activation act, const float* gate, const float* up, size_t n, float* y);
+    void (*act_mul)(Act act, const float* gate, const float* up, size_t n, float* y);
     void (*add)(float* y, const float* x, size_t n);                  // y += x
     void (*add_scaled)(float* y, const float* x, float s, size_t n);  // y += s * x
     // Rotates the first 2 * pairs elements of a head: pair i is (2i, 2i+1), or (i, i + pairs) when

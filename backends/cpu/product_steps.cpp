@@ -215,7 +215,7 @@ public:
                             false);
             const uint64_t first = begin * kPanelRows,
                            last = std::min<uint64_t>(end * kPanelRows, gate_w.rows);
-            const auto act = Activation(op_.act);
+            const auto act = op_.act;
             for (uint32_t t = 0; t < rows; ++t)
                 vector_kernels(view.isa).act_mul(act, y + t * width + first, up + t * up_stride, last - first,
                                                  y + t * width + first);

@@ -79,9 +79,8 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan&, Isa) {
     if (const auto* o = std::get_if<ActMul>(&op))
         return simple([o = *o](const RunView& v, const Worker& w) {
             const auto mine = w.share(uint64_t(v.rows_of(o.y)) * v.width(o.y));
-            vector_kernels(v.isa).act_mul(Activation(o.act), v.floats(o.gate) + mine.begin,
-                                          v.floats(o.up) + mine.begin, mine.end - mine.begin,
-                                          v.floats(o.y) + mine.begin);
+            vector_kernels(v.isa).act_mul(o.act, v.floats(o.gate) + mine.begin, v.floats(o.up) + mine.begin,
+                                          mine.end - mine.begin, v.floats(o.y) + mine.begin);
         });
     return nullptr;
 }

@@ -1,6 +1,6 @@
 // HIP as a backend: picks and opens a device, places weights, and hands out kernels.
-#include "backends/hip/runtime/executable.h"
 #include "backends/hip/ops/peak.h"
+#include "backends/hip/runtime/executable.h"
 
 #include <algorithm>
 #include <chrono>

@@ -5,6 +5,7 @@
 
 #include "base/result.h"
 #include "formats/tensor.h"
+#include "plan/types.h"
 
 #include <array>
 #include <cstdint>
@@ -28,7 +29,6 @@ struct Weight {
     bool operator==(const Weight&) const = default;
 };
 
-enum class Act : uint8_t { silu, gelu_tanh };
 enum class Gating : uint8_t { softmax, sigmoid, softmax_of_selected };
 
 struct Norm {  // root-mean-square norm; absent when gain is null

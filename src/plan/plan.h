@@ -30,9 +30,6 @@ struct Step {
     bool barrier = false;  // must wait for the steps before it; set by assign_arena
 };
 
-enum class CacheType : uint8_t { f16, q8_0, f32 };
-std::string_view cache_type_name(CacheType type);
-
 struct CacheShape {
     uint32_t layers = 0;
     uint32_t kv_heads = 0;

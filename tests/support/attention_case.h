@@ -28,15 +28,15 @@ inline std::vector<Isa> levels() {
     return found;
 }
 
-inline constexpr CacheFormat kFormats[] = {CacheFormat::f32, CacheFormat::f16, CacheFormat::q8_0};
+inline constexpr CacheType kFormats[] = {CacheType::f32, CacheType::f16, CacheType::q8_0};
 
-inline std::string format_name(CacheFormat format) {
-    return format == CacheFormat::f32 ? "f32" : format == CacheFormat::f16 ? "f16" : "q8_0";
+inline std::string format_name(CacheType format) {
+    return format == CacheType::f32 ? "f32" : format == CacheType::f16 ? "f16" : "q8_0";
 }
 
 // What one call attends to.
 struct AttentionCase {
-    CacheFormat format = CacheFormat::f16;
+    CacheType format = CacheType::f16;
     uint32_t dims = 64;
     uint32_t group = 1;
     uint32_t rows = 1;
@@ -103,13 +103,13 @@ struct Setup {
     }
 };
 
-inline std::vector<float> stored_vector(CacheFormat format, uint32_t dims, const std::byte* raw) {
+inline std::vector<float> stored_vector(CacheType format, uint32_t dims, const std::byte* raw) {
     std::vector<float> out(dims);
-    if (format == CacheFormat::f32) {
+    if (format == CacheType::f32) {
         std::memcpy(out.data(), raw, dims * sizeof(float));
         return out;
     }
-    if (format == CacheFormat::f16) {
+    if (format == CacheType::f16) {
         for (uint32_t i = 0; i < dims; ++i) {
             uint16_t half;
             std::memcpy(&half, raw + 2 * i, 2);

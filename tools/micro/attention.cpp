@@ -16,6 +16,8 @@
 #include <thread>
 #include <vector>
 
+using redline::CacheInfo;
+using redline::CacheType;
 using namespace redline::cpu;
 
 namespace {
@@ -27,14 +29,14 @@ double thread_seconds() {
 }
 
 struct Shape {
-    CacheFormat format;
+    CacheType format;
     uint32_t kv_heads;
     uint32_t group;
     uint32_t dims;
 };
 
-const char* name(CacheFormat format) {
-    return format == CacheFormat::f16 ? "f16" : "q8_0";
+const char* name(CacheType format) {
+    return format == CacheType::f16 ? "f16" : "q8_0";
 }
 
 // Calls work(thread) on each of `threads` threads, several times; the least seconds of processor time that
@@ -190,7 +192,7 @@ int main(int argc, char** argv) {
         return std::all_of(argv + std::min(argc, 2), argv + argc,
                            [&](const char* word) { return label.find(word) != std::string::npos; });
     };
-    for (const CacheFormat format : {CacheFormat::f16, CacheFormat::q8_0})
+    for (const CacheType format : {CacheType::f16, CacheType::q8_0})
         for (const Shape& shape :
              {Shape{format, 4, 8, 64}, Shape{format, 8, 4, 128}, Shape{format, 8, 1, 128}})
             for (const char* phase : {"decode", "prefill"})

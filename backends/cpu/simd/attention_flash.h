@@ -213,11 +213,11 @@ inline void Block::score_direct(const Tile& tile, const typename Element::Type* 
 inline void Block::score_tile(const Tile& tile) {
     if (direct(tile)) {
         switch (work_.kv.format) {
-            case CacheFormat::f32:
+            case CacheType::f32:
                 return score_direct<CachedFloat>(tile, cache_.float_keys(), cache_.float_values());
-            case CacheFormat::f16:
+            case CacheType::f16:
                 return score_direct<CachedHalf>(tile, cache_.half_keys(), cache_.half_values());
-            case CacheFormat::q8_0:
+            case CacheType::q8_0:
                 return score_direct<ScaledInt8>(tile, cache_.int8_keys(), cache_.int8_values());
         }
     }
@@ -276,11 +276,11 @@ inline void Block::sum_direct_group(const Tile& tile, const ValueTile<CachedInt8
 inline void Block::sum_tile(const Tile& tile) {
     if (direct(tile)) {
         switch (work_.kv.format) {
-            case CacheFormat::f32:
+            case CacheType::f32:
                 return sum_direct<CachedFloat>(tile, cache_.float_keys(), cache_.float_values());
-            case CacheFormat::f16:
+            case CacheType::f16:
                 return sum_direct<CachedHalf>(tile, cache_.half_keys(), cache_.half_values());
-            case CacheFormat::q8_0:
+            case CacheType::q8_0:
                 return sum_direct<CachedInt8>(tile, cache_.int8_keys(), cache_.int8_values());
         }
     }

@@ -22,16 +22,16 @@ inline size_t round_up(size_t n, size_t unit) {
 }
 
 // Keys of `blocks` blocks from `block` on as floats, [block][dim][16].
-inline void convert_keys(const KvLayout& cache, CacheFormat format, uint64_t block, size_t blocks,
+inline void convert_keys(const KvLayout& cache, CacheType format, uint64_t block, size_t blocks,
                          float* panel) {
     const size_t dims = cache.dims;
     const uint64_t first = block * dims * kPiece;
     const size_t count = blocks * dims * kPiece;
-    if (format == CacheFormat::f32) {
+    if (format == CacheType::f32) {
         std::memcpy(panel, cache.float_keys() + first, count * sizeof(float));
         return;
     }
-    if (format == CacheFormat::f16) {
+    if (format == CacheType::f16) {
         const uint16_t* keys = cache.half_keys() + first;
         for (size_t i = 0; i < count; i += kLanes) Vec::load_half(keys + i).store(panel + i);
         return;
@@ -90,12 +90,12 @@ inline void convert_int8_values(const KvLayout& cache, uint64_t token, size_t co
     }
 }
 
-inline void convert_values(const KvLayout& cache, CacheFormat format, uint64_t token, size_t count,
-                           size_t dim, float* panel) {
+inline void convert_values(const KvLayout& cache, CacheType format, uint64_t token, size_t count, size_t dim,
+                           float* panel) {
     const uint64_t first = cache.value_index(token, dim);
-    if (format == CacheFormat::f32)
+    if (format == CacheType::f32)
         convert_plain_values<CachedFloat>(cache.float_values() + first, cache.dims, count, dim, panel);
-    else if (format == CacheFormat::f16)
+    else if (format == CacheType::f16)
         convert_plain_values<CachedHalf>(cache.half_values() + first, cache.dims, count, dim, panel);
     else
         convert_int8_values(cache, token, count, dim, panel);

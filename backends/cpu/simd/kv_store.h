@@ -85,9 +85,9 @@ inline void store_f32(const KvHead& head, uint64_t position, const float* key, c
 }
 
 inline void kv_store(const KvHead& head, uint64_t position, const float* key, const float* value) {
-    if (head.format == CacheFormat::q8_0)
+    if (head.format == CacheType::q8_0)
         store_q8_0(head, position, key, value);
-    else if (head.format == CacheFormat::f32)
+    else if (head.format == CacheType::f32)
         store_f32(head, position, key, value);
     else
         store_f16(head, position, key, value);

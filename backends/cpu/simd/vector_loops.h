@@ -71,8 +71,8 @@ inline Vec gelu_tanh(Vec x) {
     return sigmoid_times(x, x * cubic * Vec::set1(1.595769122f));
 }
 
-inline void act_mul(Activation act, const float* gate, const float* up, size_t n, float* y) {
-    if (act == Activation::silu)
+inline void act_mul(Act act, const float* gate, const float* up, size_t n, float* y) {
+    if (act == Act::silu)
         map(gate, up, n, y, [](Vec g, Vec u) { return silu(g) * u; });
     else
         map(gate, up, n, y, [](Vec g, Vec u) { return gelu_tanh(g) * u; });

@@ -2,10 +2,10 @@
 #pragma once
 
 #include "cache_store.h"
+#include "plan/handing.h"
 #include "recorder.h"
 #include "stopwatch.h"
 #include "weights.h"
-#include "plan/handing.h"
 
 #include <array>
 #include <map>

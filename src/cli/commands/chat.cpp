@@ -1,10 +1,10 @@
 // redline chat: a conversation at the terminal, or one turn per line of a pipe.
 #include "cli/conversation.h"
 #include "cli/demo_model.h"
-#include "cli/terminal/line_reader.h"
 #include "cli/options/model_options.h"
 #include "cli/report.h"
 #include "cli/rescue.h"
+#include "cli/terminal/line_reader.h"
 #include "cli/terminal/terminal.h"
 #include "memory/budget.h"
 

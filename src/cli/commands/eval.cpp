@@ -1,6 +1,6 @@
 // redline eval: perplexity of a text, or the logits of all its tokens.
-#include "cli/options/model_options.h"
 #include "cli/npy.h"
+#include "cli/options/model_options.h"
 #include "cli/perplexity.h"
 #include "cli/prompt.h"
 #include "cli/report.h"

@@ -1,8 +1,8 @@
 // redline info: what is in a model file, what it needs of this machine, and how it would run.
 #include "cli/commands/devices.h"
 #include "cli/model_facts.h"
-#include "cli/options/model_options.h"
 #include "cli/op_text.h"
+#include "cli/options/model_options.h"
 #include "cli/report.h"
 #include "cli/terminal/terminal.h"
 #include "memory/budget.h"

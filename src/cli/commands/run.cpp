@@ -1,10 +1,10 @@
 // redline run: one prompt in, one text out.
 #include "cli/demo_model.h"
 #include "cli/options/model_options.h"
+#include "cli/options/sampling_options.h"
 #include "cli/prompt.h"
 #include "cli/report.h"
 #include "cli/rescue.h"
-#include "cli/options/sampling_options.h"
 #include "cli/terminal/terminal.h"
 #include "memory/budget.h"
 #include "text/chat_format.h"
