@@ -8,6 +8,9 @@ static Result<Config> config(const ModelFile& file) {
     Config c = RL_TRY(common_config(file));
     const std::vector<float> factors = RL_TRY(file.floats("rope_freqs.weight", c.heads.head_dim / 2));
     c.rope = RL_TRY(common_rope(file, c, false, factors));
+    // Mistral 7B v0.1 was trained with one; llama.cpp ignores the key, transformers does not.
+    c.window = RL_TRY(file.meta().integer(file.key("attention.sliding_window"), 0));
+    if (c.window > c.train_context) c.window = 0;
     return c;
 }
 
@@ -48,8 +51,9 @@ static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
                                          {l["attn_k"], l["attn_k.bias"]},
                                          {l["attn_v"], l["attn_v.bias"]}}},
                                        {l["attn_norm"], c.eps});
-        p.rope_store(q, k, v, c.heads, rope);
-        p.linear_add(x, p.attention(q, c.heads, c.attention_scale()), l["attn_output"],
+        const Cache cache = p.cache(c.heads.kv_heads, c.heads.head_dim, c.window);
+        p.rope_store(cache, q, k, v, c.heads, rope);
+        p.linear_add(x, p.attention(cache, q, c.heads, c.attention_scale()), l["attn_output"],
                      l["attn_output.bias"]);
         const Norm norm{l["ffn_norm"], c.eps};
         if (c.experts > 0) {

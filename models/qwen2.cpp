@@ -37,8 +37,9 @@ static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
                                          {l["attn_k"], l["attn_k.bias"]},
                                          {l["attn_v"], l["attn_v.bias"]}}},
                                        {l["attn_norm"], c.eps});
-        p.rope_store(q, k, v, c.heads, rope);
-        p.linear_add(x, p.attention(q, c.heads, c.attention_scale()), l["attn_output"]);
+        const Cache cache = p.cache(c.heads.kv_heads, c.heads.head_dim);
+        p.rope_store(cache, q, k, v, c.heads, rope);
+        p.linear_add(x, p.attention(cache, q, c.heads, c.attention_scale()), l["attn_output"]);
         p.linear_add(x, p.gated(x, l["ffn_gate"], l["ffn_up"], Act::silu, {l["ffn_norm"], c.eps}),
                      l["ffn_down"]);
         p.next_layer();

@@ -32,8 +32,9 @@ static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
     for (const LayerWeights& l : w.layers()) {
         const auto [q, k, v] =
             p.group(x, {{{l["attn_q"]}, {l["attn_k"]}, {l["attn_v"]}}}, {l["attn_norm"], c.eps});
-        p.rope_store(q, k, v, c.heads, rope, {l["attn_q_norm"], c.eps}, {l["attn_k_norm"], c.eps});
-        p.linear_add(x, p.attention(q, c.heads, c.attention_scale()), l["attn_output"]);
+        const Cache cache = p.cache(c.heads.kv_heads, c.heads.head_dim);
+        p.rope_store(cache, q, k, v, c.heads, rope, {l["attn_q_norm"], c.eps}, {l["attn_k_norm"], c.eps});
+        p.linear_add(x, p.attention(cache, q, c.heads, c.attention_scale()), l["attn_output"]);
         p.linear_add(x, p.gated(x, l["ffn_gate"], l["ffn_up"], Act::silu, {l["ffn_norm"], c.eps}),
                      l["ffn_down"]);
         p.next_layer();

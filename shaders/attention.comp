@@ -24,6 +24,8 @@ layout(set = 0, binding = 1, std430) writeonly buffer Y { float y[]; };
 #define KEYS_BINDING 3
 #define VALUES_BINDING 4
 #include "step.glsl"
+#define CACHE_READS
+#include "cache_rows.glsl"
 layout(set = 0, binding = 5, std430) readonly buffer Sinks { float sinks[]; };
 layout(set = 0, binding = 6, std430) coherent buffer Partials { float partials[]; };
 layout(set = 0, binding = 6, std430) coherent buffer Partials4 { vec4 partials4[]; };
@@ -45,7 +47,8 @@ void put_result(uint i, uint four, vec4 value) {
 #include "attention_merge.glsl"
 
 void score_tile(uint base, uint end) {
-    const uint tid = gl_LocalInvocationID.x, key = base + tid, token = gl_WorkGroupID.z * args.capacity + key;
+    const uint tid = gl_LocalInvocationID.x, key = base + tid;
+    const uint token = gl_WorkGroupID.z * args.capacity + row_of(key);
     float scores[QUERIES];
     [[unroll]] for (uint i = 0; i < QUERIES; ++i) scores[i] = 0.0;
     if (key < end) {
@@ -110,6 +113,7 @@ void main() {
     const uint last_row = min(query_row(first_query + QUERIES - 1u), step_rows - 1u);
     const uint end = step_position + last_row + 1u, oldest = step_position + query_row(first_query) + 1u;
     const uint begin = args.window > 0u && oldest > args.window ? oldest - args.window : 0u;
+    begin_round(begin);
     // Never more splits than `splits`, and none without keys.
     const uint wanted = clamp((end - begin + LEAST_KEYS - 1u) / LEAST_KEYS, 1u, args.splits);
     const uint share = ((end - begin + wanted - 1u) / wanted + 31u) / 32u * 32u;
@@ -142,7 +146,7 @@ void main() {
             for (uint j = key_group; j < count && key_group < KEY_GROUPS; j += KEY_GROUPS * VALUE_LOADS) {
                 float v[VALUE_LOADS];
                 [[unroll]] for (uint e = 0; e < VALUE_LOADS; ++e)
-                    v[e] = value_at(kv_head * args.capacity + base + min(j + e * KEY_GROUPS, count - 1u), HEAD_DIM, d);
+                    v[e] = value_at(kv_head * args.capacity + row_of(base + min(j + e * KEY_GROUPS, count - 1u)), HEAD_DIM, d);
                 [[unroll]] for (uint e = 0; e < VALUE_LOADS; ++e) {
                     if (j + e * KEY_GROUPS >= count) break;
                     [[unroll]] for (uint i = 0; i < QUERIES; ++i)

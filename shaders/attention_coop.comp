@@ -28,6 +28,8 @@ layout(set = 0, binding = 1, std430) writeonly buffer Y { float y[]; };
 #define KEYS_BINDING 3
 #define VALUES_BINDING 4
 #include "step.glsl"
+#define CACHE_READS
+#include "cache_rows.glsl"
 layout(set = 0, binding = 5, std430) readonly buffer Sinks { float sinks[]; };
 layout(set = 0, binding = 6, std430) writeonly buffer Partials { float partials[]; };
 #include "cache.glsl"
@@ -83,7 +85,7 @@ void fetch(uint base, uint end, out Ahead ahead) {
     const uint first = gl_WorkGroupID.z * args.capacity;
     [[unroll]] for (uint n = 0; n < WORDS_EACH; ++n) {
         const uint i = min(n * THREADS + gl_LocalInvocationID.x, TILE_WORDS - 1u);
-        const uint token = first + min(base + i / (HEAD_DIM / 8), max(end, 1u) - 1u);
+        const uint token = first + row_of(min(base + i / (HEAD_DIM / 8), max(end, 1u) - 1u));
         ahead.k[n] = key_halves8(token, HEAD_DIM, i % (HEAD_DIM / 8));
         ahead.v[n] = value_halves8(token, HEAD_DIM, i % (HEAD_DIM / 8));
     }
@@ -111,6 +113,7 @@ void main() {
     const uint last_row = min(args.first_row + (first_query + QUERIES - 1u) / group, step_rows - 1u);
     const uint end = step_position + last_row + 1u, oldest = step_position + args.first_row + first_query / group + 1u;
     const uint begin = args.window > 0u && oldest > args.window ? oldest - args.window : 0u;
+    begin_round(begin);
     const uint share = ((end - begin + args.splits - 1u) / args.splits + KEYS - 1u) / KEYS * KEYS;
     const uint from = min(begin + gl_WorkGroupID.x * share, end), to = min(from + share, end);
 

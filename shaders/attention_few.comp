@@ -28,6 +28,8 @@ layout(set = 0, binding = 1, std430) writeonly buffer Y4 { vec4 y4[]; };
 #define KEYS_BINDING 3
 #define VALUES_BINDING 4
 #include "step.glsl"
+#define CACHE_READS
+#include "cache_rows.glsl"
 layout(set = 0, binding = 2, std430) readonly buffer Table { float table[]; };
 layout(set = 0, binding = 5, std430) readonly buffer Sinks { float sinks[]; };
 layout(set = 0, binding = 6, std430) coherent buffer Partials { float partials[]; };
@@ -89,7 +91,7 @@ void turn_heads(bool has_own) {
 // The row's own key and value become what the cache holds of them. One work-group of a kv head puts them there.
 void keep_own() {
     const uint four = gl_LocalInvocationID.x % FOURS, place = QUERIES * FOURS + gl_LocalInvocationID.x;
-    const uint token = gl_WorkGroupID.z * args.capacity + step_position;
+    const uint token = gl_WorkGroupID.z * args.capacity + stored_row(step_position);
     const bool stores = gl_WorkGroupID.y == 0u;
     vec4 kept;
     barrier();
@@ -164,11 +166,11 @@ void weigh_tile(uint base, uint end) {
 
 void attend_tile(uint base, uint end, inout vec4 sums[QUERIES]) {
     const uint tid = gl_LocalInvocationID.x, first = gl_WorkGroupID.z * args.capacity, part = tid % 4u;
-    const uint key = first + min(base + tid / 4u, end - 1u), column = tid % FOURS, turn = tid / FOURS;
+    const uint key = first + row_of(min(base + tid / 4u, end - 1u)), column = tid % FOURS, turn = tid / FOURS;
     vec4 k[PIECES], v[VALUES];
     [[unroll]] for (uint e = 0; e < PIECES; ++e) k[e] = key4_at(key, HEAD_DIM, e * 4u + part);
     [[unroll]] for (uint e = 0; e < VALUES; ++e)
-        v[e] = value4_at(first + min(base + e * TURNS + turn, end - 1u), HEAD_DIM, column);
+        v[e] = value4_at(first + row_of(min(base + e * TURNS + turn, end - 1u)), HEAD_DIM, column);
     barrier();  // queries are there, and the tile before is done
     [[unroll]] for (uint i = 0; i < QUERIES; ++i) {
         float sum = 0.0;
@@ -227,6 +229,7 @@ void main() {
     const uint last_row = min(query_row(own_query(QUERIES - 1u)), step_rows - 1u);
     const uint end = step_position + last_row + 1u, oldest = step_position + query_row(own_query(0u)) + 1u;
     const uint begin = args.window > 0u && oldest > args.window ? oldest - args.window : 0u, count = end - begin;
+    begin_round(begin);
     // Two splits of the least keys are not worth bringing together.
     const uint wanted = count <= 2u * LEAST_KEYS ? 1u : min((count + LEAST_KEYS - 1u) / LEAST_KEYS, args.splits);
     const uint share = ((count + wanted - 1u) / wanted + 31u) / 32u * 32u, used = (count + share - 1u) / share;

@@ -1,5 +1,5 @@
 // for each cache
-// cache[head][position] = k, v. A work-group per row and kv head.
+// cache[head][row of the token] = k, v. A work-group per row and kv head.
 #include "types.glsl"
 layout(local_size_x_id = 0) in;
 layout(push_constant) uniform Push { StoreArgs args; };
@@ -9,6 +9,7 @@ layout(set = 0, binding = 1, std430) readonly buffer V { float v[]; };
 #define KEYS_BINDING 3
 #define VALUES_BINDING 4
 #include "step.glsl"
+#include "cache_rows.glsl"
 uint source;
 float new_key(uint i) { return k[source + i]; }
 float new_value(uint i) { return v[source + i]; }
@@ -22,7 +23,7 @@ void main() {
     cache_tokens = args.kv_heads * args.capacity;
 #endif
     source = gl_WorkGroupID.x * args.head_dim;
-    const uint token = head * args.capacity + step_position + row;
+    const uint token = head * args.capacity + stored_row(step_position + row);
     for (uint i = gl_LocalInvocationID.x * kStoreGroup; i < args.head_dim; i += gl_WorkGroupSize.x * kStoreGroup)
         store_group(token, args.head_dim, i);
 }

@@ -18,6 +18,7 @@ layout(set = 0, binding = 2, std430) readonly buffer V { float v[]; };
 #define KEYS_BINDING 4
 #define VALUES_BINDING 5
 #include "step.glsl"
+#include "cache_rows.glsl"
 layout(set = 0, binding = 6, std430) readonly buffer Table { float table[]; };
 layout(set = 0, binding = 7, std430) readonly buffer QGain { float q_gain[]; };
 layout(set = 0, binding = 8, std430) readonly buffer KGain { float k_gain[]; };
@@ -68,6 +69,6 @@ void main() {
     turn_head(is_key, source, source, row, lane);
     barrier();
     if (!is_key || !real) return;
-    const uint token = (index - args.heads) * args.capacity + step_position + row;
+    const uint token = (index - args.heads) * args.capacity + stored_row(step_position + row);
     for (uint i = lane * kStoreGroup; i < HEAD_DIM; i += LANES * kStoreGroup) store_group(token, HEAD_DIM, i);
 }

@@ -421,11 +421,9 @@ TEST_CASE("attention: a cache over 4 GiB is addressed with 64 bits") {
         s.c = c;
         s.head = KvHead{CacheType::f16, 256, capacity, static_cast<std::byte*>(memory)};
         std::copy(small.q.data(), small.q.data() + small.q.size(), s.q.begin());
-        std::vector<std::byte> raw(kv_token_bytes(CacheType::f16, 256));
-        for (uint64_t p = 0; p < 40; ++p) {
-            kv_export(small.head, p, raw.data());
-            kv_import(s.head, capacity - 40 + p, raw.data());
-        }
+        std::vector<std::byte> raw(40 * CacheInfo{1, 256, 1, CacheType::f16}.row_bytes());
+        kv_export(small.head, 0, 40, raw.data());
+        kv_import(s.head, capacity - 40, 40, raw.data());
         Guarded<float> want(small.q.size()), got(small.q.size());
         attend(small, isa, want.data());
         attend(s, isa, got.data());

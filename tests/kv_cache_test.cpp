@@ -29,14 +29,24 @@ TEST_CASE("kv cache: exported tokens come back elsewhere bit for bit, and nothin
             const Setup from({.format = format, .dims = dims, .key_end = 50}, Isa::portable, 21);
             Guarded<std::byte> other(kv_head_bytes(format, dims, 77));
             const KvHead head{format, dims, 77, other.data()};
-            Guarded<std::byte> raw(kv_token_bytes(format, dims)), again(raw.size());
+            Guarded<std::byte> raw(CacheInfo{1, dims, 1, format}.row_bytes()), again(raw.size());
             for (uint64_t p = 0; p < 50; ++p) {
-                kv_export(from.head, p, raw.data());
-                kv_import(head, 76 - p, raw.data());
-                kv_export(head, 76 - p, again.data());
+                kv_export(from.head, p, 1, raw.data());
+                kv_import(head, 76 - p, 1, raw.data());
+                kv_export(head, 76 - p, 1, again.data());
                 CHECK(std::memcmp(raw.data(), again.data(), raw.size()) == 0);
             }
-            kv_export(head, 26, again.data());
+            // Many at a time are those one by one, up to where rows end.
+            const size_t row = raw.size();
+            Guarded<std::byte> many(50 * row);
+            kv_export(head, 27, 50, many.data());
+            for (uint64_t side = 0; side < 2; ++side) {
+                kv_export(from.head, 49, 1, raw.data());
+                CHECK(std::memcmp(many.data() + side * 25 * row, raw.data() + side * row / 2, dims) == 0);
+            }
+            std::fill(again.begin(), again.end(), std::byte{0});
+            kv_import(head, 27, 50, many.data());
+            kv_export(head, 26, 1, again.data());
             CHECK(std::all_of(again.begin(), again.end(), [](std::byte b) { return b == std::byte{0xFF}; }));
             CHECK((raw.intact() && again.intact() && other.intact()));
         }
@@ -90,9 +100,9 @@ TEST_CASE("kv cache: q8_0 is within half a step, and says so when it cannot be")
 }
 
 TEST_CASE("kv cache: sizes are exact and do not wrap at two thousand million tokens") {
-    CHECK(kv_token_bytes(CacheType::f32, 128) == 1024);
-    CHECK(kv_token_bytes(CacheType::f16, 128) == 512);
-    CHECK(kv_token_bytes(CacheType::q8_0, 128) == 272);
+    CHECK(CacheInfo{1, 128, 1, CacheType::f32}.row_bytes() == 1024);
+    CHECK(CacheInfo{1, 128, 1, CacheType::f16}.row_bytes() == 512);
+    CHECK(CacheInfo{1, 128, 1, CacheType::q8_0}.row_bytes() == 272);
     CHECK(kv_head_bytes(CacheType::f16, 1, 1) == 64);
     CHECK(kv_head_bytes(CacheType::f16, 128, 4096) == 4096u * 512);
     CHECK(kv_head_bytes(CacheType::q8_0, 512, uint64_t{1} << 31) == (uint64_t{1} << 31) * 1088);

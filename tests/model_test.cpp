@@ -36,7 +36,7 @@ TEST_CASE(
 // All tokens in one step.
 static Reference reference_of(const std::string& path, const std::vector<Token>& tokens) {
     const Model model = must(Model::inspect(path, 64));
-    const Plan plan = must(model.plan(64, 64, model.cache_shape(64, CacheType::f16)));
+    const Plan plan = must(model.plan(64, 64, {64, 64, CacheType::f16}));
     std::vector<std::vector<float>> weights;
     for (const WeightInfo& info : plan.weights) {
         const GgufTensor* found = model.gguf().find(info.tensor.name);

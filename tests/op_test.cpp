@@ -48,11 +48,8 @@ void feed(const OpCase& c, const std::function<void(const StepParams&)>& run) {
 }
 
 Plan record(const OpCase& c, Fixture& fixture) {
-    const OpCase::Build build = c.declare(fixture);
     const uint32_t rows = c.position > 0 ? std::max(c.rows, kFeedRows) : c.rows;
-    PlanBuilder builder(fixture.weights(), c.cache, rows, rows);
-    builder.output(build(builder));
-    Result<Plan> plan = std::move(builder).finish();
+    Result<Plan> plan = case_plan(c, fixture, rows, rows);
     REQUIRE_MESSAGE(plan.ok(), c.name, ": ", plan.ok() ? "" : plan.error().message);
     return std::move(plan).value();
 }
@@ -64,7 +61,7 @@ void run_case(const OpCase& c, std::map<std::string, double>& worst) {
     for (const auto& backend : test_backends())
         for (const bool fuse : {true, false}) {
             const auto weights = std::move(backend->load(fixture.weights(), fixture, {})).value();
-            const auto cache = std::move(backend->make_cache(c.cache)).value();
+            const auto cache = std::move(backend->make_caches(plan.caches)).value();
             BoundPlan bound = std::move(lower(plan, *backend, fuse)).value();
             const Precision precision = precision_of(bound, bound.plan.max_rows);
             if (!wanted.contains(precision)) {
@@ -122,7 +119,7 @@ TEST_CASE("a plan whose slots share memory gives what one without sharing gives,
     for (const Plan& plan : {shared, apart}) {
         Backend& backend = *test_backends().front();
         const auto weights = std::move(backend.load(fixture.weights(), fixture, {})).value();
-        const auto cache = std::move(backend.make_cache(c.cache)).value();
+        const auto cache = std::move(backend.make_caches(plan.caches)).value();
         const auto executable = std::move(backend.record(std::move(lower(plan, backend, false)).value(),
                                                          *weights, *cache, Record::replay))
                                     .value();

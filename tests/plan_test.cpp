@@ -15,12 +15,12 @@ WeightInfo vector(uint64_t size) {
     return {{"v", find_format("F32"), {1, 1, size}}, WeightRole::vector};
 }
 
-constexpr CacheShape kCache{1, 2, 8, 16, CacheType::f16};
+constexpr CacheSizing kSizing{16, 4, CacheType::f16};
 
 }  // namespace
 
 TEST_CASE("plan: a matrix of the wrong shape is an error that names the op and the shapes") {
-    PlanBuilder p({matrix(10, 8), matrix(6, 9)}, kCache, 4, 1);
+    PlanBuilder p({matrix(10, 8), matrix(6, 9)}, kSizing, 4, 1);
     p.output(p.linear(p.embed({0}), {1}));
     const Result<Plan> plan = std::move(p).finish();
     REQUIRE_FALSE(plan.ok());
@@ -29,13 +29,13 @@ TEST_CASE("plan: a matrix of the wrong shape is an error that names the op and t
 }
 
 TEST_CASE("plan: a missing weight is an error, not a crash") {
-    PlanBuilder p({matrix(10, 8)}, kCache, 4, 1);
+    PlanBuilder p({matrix(10, 8)}, kSizing, 4, 1);
     p.output(p.linear(p.embed({0}), Weight{}));
     CHECK_FALSE(std::move(p).finish().ok());
 }
 
 TEST_CASE("plan: two steps that only read the same slot need no barrier, a reader of what was written does") {
-    PlanBuilder p({matrix(10, 8), matrix(8, 8), matrix(8, 8)}, kCache, 4, 1);
+    PlanBuilder p({matrix(10, 8), matrix(8, 8), matrix(8, 8)}, kSizing, 4, 1);
     const Slot x = p.embed({0});
     const Slot a = p.linear(x, {1});
     const Slot b = p.linear(x, {2});
@@ -50,7 +50,7 @@ TEST_CASE("plan: two steps that only read the same slot need no barrier, a reade
 
 TEST_CASE("plan: a norm is left to its readers when all can do it and what it norms is still there") {
     const auto readers = [](const std::function<void(PlanBuilder&, Slot, Slot)>& after, bool all = true) {
-        PlanBuilder p({matrix(10, 8), matrix(8, 8), vector(8)}, kCache, 4, 1);
+        PlanBuilder p({matrix(10, 8), matrix(8, 8), vector(8)}, kSizing, 4, 1);
         const Slot x = p.embed({0}), h = p.rms_norm(x, {{2}, 1e-5f});
         p.append(Linear{h, {1}, p.slot(8)});
         after(p, x, h);
@@ -75,18 +75,33 @@ TEST_CASE("plan: a norm is left to its readers when all can do it and what it no
 }
 
 TEST_CASE("plan: attention waits for the cache to be written") {
-    PlanBuilder p({matrix(10, 32), matrix(10, 16)}, kCache, 4, 1);
+    PlanBuilder p({matrix(10, 32), matrix(10, 16)}, kSizing, 4, 1);
     const Slot q = p.embed({0});
     const Slot k = p.embed({1}), v = p.embed({1});
     const HeadShape shape{4, 2, 8};
-    p.append(KvStore{k, v, 0, shape});
-    p.output(p.attention(q, shape, 1.0f));
+    const Cache cache = p.cache(2, 8);
+    p.append(KvStore{k, v, cache, shape});
+    p.output(p.attention(cache, q, shape, 1.0f));
     const Plan plan = std::move(std::move(p).finish()).value();
     CHECK(plan.steps[4].barrier);
 }
 
+TEST_CASE("plan: a cache with a window keeps the window and a step's rows, not the whole context") {
+    PlanBuilder p({matrix(10, 32)}, {131072, 512, CacheType::f16}, 512, 1);
+    const Cache whole = p.cache(2, 8), ring = p.cache(2, 8, 1024), wide = p.cache(2, 8, 131000);
+    CHECK(p.plan().cache(whole).capacity == 131072);
+    CHECK(p.plan().cache(ring).capacity == 1024 + 512);
+    CHECK(p.plan().cache(wide).capacity == 131072);
+    Slot q = p.embed({0});
+    p.append(Attention{q, p.slot(32), ring, {4, 2, 8}, 1.0f, 0.0f, 1025, {}});
+    p.output(q);
+    const Result<Plan> plan = std::move(p).finish();
+    REQUIRE_FALSE(plan.ok());
+    CHECK(plan.error().message.find("keeps less than the window") != std::string::npos);
+}
+
 TEST_CASE("plan: slots that are alive together never overlap, and slots that are not may share") {
-    PlanBuilder p({matrix(10, 64), matrix(64, 64)}, kCache, 4, 1);
+    PlanBuilder p({matrix(10, 64), matrix(64, 64)}, kSizing, 4, 1);
     Slot x = p.embed({0});
     for (int i = 0; i < 20; ++i) x = p.linear(x, {1});
     p.output(x);
@@ -104,19 +119,19 @@ TEST_CASE("plan: slots that are alive together never overlap, and slots that are
 TEST_CASE("plan: sizes above 4 GiB are kept in 64 bits") {
     const WeightInfo huge{{"huge", find_format("F32"), {128, 65536, 65536}}, WeightRole::matrix};
     CHECK(huge.tensor.bytes() == uint64_t(128) * 65536 * 65536 * 4);
-    const CacheShape cache{80, 8, 128, 131072, CacheType::f16};
-    CHECK(cache.bytes() == uint64_t(80) * 8 * 131072 * 512);
-    PlanBuilder p({matrix(10, 1u << 20)}, cache, 4096, 1);
+    PlanBuilder p({matrix(10, 1u << 20)}, {131072, 4096, CacheType::f16}, 4096, 1);
+    for (int layer = 0; layer < 80; ++layer) p.cache(8, 128);
     p.output(p.embed({0}));
     const Plan plan = std::move(std::move(p).finish()).value();
     CHECK(plan.arena_bytes >= (uint64_t(4096) << 20) * 4);
+    CHECK(cache_bytes(plan.caches) == uint64_t(80) * 8 * 131072 * 512);
 }
 
 TEST_CASE("plan: a decode step costs every matrix once, and the cache up to its position") {
-    PlanBuilder p({matrix(10, 32), matrix(16, 32)}, kCache, 1, 1);
+    PlanBuilder p({matrix(10, 32), matrix(16, 32)}, kSizing, 1, 1);
     const Slot q = p.embed({0});
     const HeadShape shape{4, 2, 8};
-    p.output(p.attention(q, shape, 1.0f));
+    p.output(p.attention(p.cache(2, 8), q, shape, 1.0f));
     const Plan plan = std::move(std::move(p).finish()).value();
     const Cost attention = cost(plan.steps[1].op, plan, {1, 1, 10});
     CHECK(attention.cache_bytes == 10 * 2 * 2 * 8 * 2);
@@ -126,7 +141,7 @@ TEST_CASE("plan: a decode step costs every matrix once, and the cache up to its 
 }
 
 TEST_CASE("plan: decomposing peels norm, accumulation and bias until core ops are left") {
-    PlanBuilder p({matrix(10, 8), matrix(8, 8), vector(8), vector(8)}, kCache, 4, 1);
+    PlanBuilder p({matrix(10, 8), matrix(8, 8), vector(8), vector(8)}, kSizing, 4, 1);
     const Slot x = p.embed({0}), y = p.embed({0});
     std::vector<Op> pending{Linear{x, {1}, y, {{2}, 1e-5f}, {3}, true}};
     std::vector<std::string_view> names;

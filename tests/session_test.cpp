@@ -39,7 +39,7 @@ Model tiny(Backend& backend, const std::string& name) {
 // in the cache; in floats it stays a last bit. Kernels for many rows may round what they read besides: by so
 // much of itself, and the layers add that up.
 double chunk_bound(const Model& model, const SessionOptions& options) {
-    const CacheShape cache = model.cache_shape(options.context, options.cache);
+    const CacheSizing cache{options.context, options.batch, options.cache};
     const BoundPlan bound =
         must(lower(must(model.plan(options.batch, options.outputs, cache)), model.backend()));
     Precision loosest = Precision::exact;
@@ -93,11 +93,11 @@ TEST_CASE("session: thousands of single steps with truncation leave no trace in 
         const std::vector<float> want = copy(session.logits());
         std::mt19937 random(5);
         for (int i = 0; i < 2000; ++i) {
-            if (session.position() == session.context()) session.truncate(random() % 30);
+            if (session.position() == session.context()) session.rewind(random() % 30);
             const Token token = Token(random() % model.usable_vocab());
             must(session.feed(std::span(&token, 1)));
         }
-        session.truncate(0);
+        session.rewind(0);
         must(session.feed(tokens));
         CHECK(copy(session.logits()) == want);
     }
@@ -286,6 +286,81 @@ TEST_CASE(
         CHECK_FALSE(target.restore(temporary("not_there")).ok());
         must(target.restore(path));
         CHECK(target.position() == tokens.size());
+        std::filesystem::remove(path);
+    }
+}
+
+TEST_CASE(
+    "session: a window kept as a ring gives what the whole context gives, rewound and restored as well") {
+    const std::string path = temporary("window.gguf"), saved = temporary("window.cache");
+    save_with_key(must(Gguf::open(golden("models/llama3.gguf"))), "llama.attention.sliding_window", 40, path);
+    std::vector<Token> tokens;
+    while (tokens.size() < 600) tokens.push_back(golden_tokens()[tokens.size() * 7 % golden_tokens().size()]);
+    for (const auto& backend : session_backends()) {
+        INFO("on ", backend->device().name);
+        const Model model = must(Model::load(path, *backend, {700, {}}));
+        SessionOptions options{700, 32};
+        options.cache = CacheType::f32;
+        Session ring = must(Session::create(model, options));
+        SessionOptions wide = options;
+        wide.batch = 700;
+        Session whole = must(Session::create(model, wide));
+        CHECK(ring.memory().cache * 700 == whole.memory().cache * 256);
+        must(ring.feed(tokens));
+        must(whole.feed(tokens));
+        const std::vector<float> want = copy(whole.logits());
+        CHECK(relative_error(ring.logits(), want) < chunk_bound(model, wide));
+
+        // Of 600 tokens the last 256 are there, of which 40 are seen.
+        CHECK(ring.rewind(590) == 590);
+        must(ring.feed(std::span(tokens).subspan(590)));
+        CHECK(relative_error(ring.logits(), want) < chunk_bound(model, wide));
+        must(ring.save(saved));
+        CHECK(ring.rewind(384) == 384);
+        must(ring.feed(std::span(tokens).subspan(384)));
+        CHECK(relative_error(ring.logits(), want) < chunk_bound(model, wide));
+        CHECK(ring.rewind(382) == 0);
+
+        must(ring.restore(saved));
+        CHECK(ring.position() == 600);
+        CHECK(ring.rewind(599) == 599);
+        must(ring.feed(std::span(tokens).subspan(599)));
+        CHECK(relative_error(ring.logits(), want) < chunk_bound(model, wide));
+        // Into a ring of another size, and into the whole context.
+        must(whole.restore(saved));
+        CHECK(whole.rewind(560) == 560);
+        must(whole.feed(std::span(tokens).subspan(560)));
+        CHECK(relative_error(whole.logits(), want) < chunk_bound(model, wide));
+        CHECK(whole.rewind(300) == 0);
+    }
+    std::filesystem::remove(path);
+    std::filesystem::remove(saved);
+}
+
+TEST_CASE("session: saving and restoring tell of their progress, and end where they are cancelled") {
+    for (const auto& backend : session_backends()) {
+        INFO("on ", backend->device().name);
+        const Model model = tiny(*backend, "qwen3");
+        const std::string path = temporary("cancelled");
+        Session session = must(Session::create(model, {64}));
+        must(session.feed(golden_tokens()));
+        uint64_t last = 0, total = 0;
+        const auto progress = [&](uint64_t done, uint64_t all) {
+            CHECK(done >= last);
+            last = done;
+            total = all;
+        };
+        std::atomic<bool> cancel = true;
+        CHECK_FALSE(session.save(path, {}, &cancel).ok());
+        CHECK_FALSE(std::filesystem::exists(path));
+        must(session.save(path, progress));
+        CHECK(last > total / 2);
+        Session other = must(Session::create(model, {64}));
+        CHECK_FALSE(other.restore(path, {}, &cancel).ok());
+        CHECK(other.position() == 0);
+        last = 0;
+        must(other.restore(path, progress));
+        CHECK(last > total / 2);
         std::filesystem::remove(path);
     }
 }

@@ -135,7 +135,7 @@ TEST_CASE(
     const auto logits_after = [&] {
         must(session.feed(std::span(tokens).subspan(3, 1)));
         const std::vector<float> out(session.logits().begin(), session.logits().end());
-        session.truncate(3);
+        session.rewind(3);
         return out;
     };
     const std::vector<float> logits = logits_after();

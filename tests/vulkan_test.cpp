@@ -166,12 +166,11 @@ static void check_best(Backend& backend, const std::string& name, const std::vec
     INFO(name, ": the best of ", among, " of ", given.size());
     GivenFixture fixture(given);
     const Weight table = fixture.input(given.size());
-    const CacheShape shape{1, 1, 32, 4, CacheType::f16};
-    PlanBuilder builder(fixture.weights(), shape, 1, 1);
+    PlanBuilder builder(fixture.weights(), {4, 1, CacheType::f16}, 1, 1);
     builder.output(builder.embed(table));
     const Plan plan = must(std::move(builder).finish());
     const auto weights = must(backend.load(fixture.weights(), fixture, {}));
-    const auto cache = must(backend.make_cache(shape));
+    const auto cache = must(backend.make_caches(plan.caches));
     const auto executable =
         must(backend.record(must(lower(plan, backend, true)), *weights, *cache, Record::replay));
     const int32_t token = 0;
@@ -245,14 +244,15 @@ TEST_CASE("vulkan: attention of one row turns its heads by itself, unless they a
         const HeadShape s = {2, 2, head_dim};
         OpCase c;
         c.rows = rows;
-        c.cache = {1, s.kv_heads, s.head_dim, 16, CacheType::f16};
+        c.context = 16;
         c.declare = [=](Fixture& f) -> OpCase::Build {
             const uint32_t width = s.heads * s.head_dim;
             const Weight q = f.input(width), k = f.input(width), v = f.input(width);
             return [=](PlanBuilder& p) {
                 const Slot queries = p.embed(q), keys = p.embed(k);
-                p.rope_store(queries, keys, p.embed(v), s, p.add_rope(test_rope(s.head_dim, true)), {}, {});
-                const Slot y = p.attention(queries, s, 0.125f);
+                const Cache cache = p.cache(s.kv_heads, s.head_dim);
+                p.rope_store(cache, queries, keys, p.embed(v), s, p.add_rope(test_rope(s.head_dim, true)));
+                const Slot y = p.attention(cache, queries, s, 0.125f);
                 if (keys_read) p.append(Add{y, keys});
                 return y;
             };
@@ -270,12 +270,10 @@ TEST_CASE("vulkan: attention of one row turns its heads by itself, unless they a
 // What the last of five tokens gives, fed one by one or at once.
 static std::vector<float> fifth_output(const OpCase& c, Backend& backend, bool one_by_one) {
     Fixture fixture(1, c.rows);
-    const OpCase::Build build = c.declare(fixture);
-    PlanBuilder builder(fixture.weights(), c.cache, c.rows, 1);
-    builder.output(build(builder));
+    const Plan plan = must(case_plan(c, fixture, c.rows, 1));
     const auto weights = must(backend.load(fixture.weights(), fixture, {}));
-    const auto cache = must(backend.make_cache(c.cache));
-    BoundPlan bound = must(lower(must(std::move(builder).finish()), backend, true));
+    const auto cache = must(backend.make_caches(plan.caches));
+    BoundPlan bound = must(lower(plan, backend, true));
     const auto executable = must(backend.record(std::move(bound), *weights, *cache, Record::replay));
     std::vector<int32_t> tokens(c.rows);
     std::iota(tokens.begin(), tokens.end(), 0);

@@ -15,57 +15,55 @@ namespace {
 
 constexpr AttentionKernels kAttentionPortable{kv_store, attend, combine, float_activations};
 
-// The stored bytes of one token's keys or values, one by one, in the order of kv_export: visit(byte in the
-// cache).
-template <typename Visit>
-void visit_token(const KvHead& head, uint64_t position, bool values, Visit visit) {
+// Elements of rows [first, first + count) between a part of a cache and a plain (count, width) array, to
+// which kToPlain copies them. `blocked`: the part has its rows in blocks of 16, [block][element][row of the
+// block].
+template <bool kToPlain, typename Element>
+void copy_rows(bool blocked, Element* part, uint64_t first, uint64_t count, uint64_t width,
+               std::byte*& plain) {
+    for (uint64_t row = first; row < first + count; ++row, plain += width * sizeof(Element)) {
+        const uint64_t in_block = row % kKeyBlock;
+        Element* from = part + (blocked ? (row - in_block) * width + in_block : row * width);
+        const uint64_t step = blocked ? kKeyBlock : 1;
+        for (uint64_t i = 0; i < width; ++i) {
+            if constexpr (kToPlain)
+                std::memcpy(plain + i * sizeof(Element), from + i * step, sizeof(Element));
+            else
+                std::memcpy(from + i * step, plain + i * sizeof(Element), sizeof(Element));
+        }
+    }
+}
+
+template <bool kToPlain>
+void copy_head(const KvHead& head, uint64_t first, uint64_t count, std::byte* plain) {
     const KvLayout layout(head);
-    const auto bytes = [visit](void* p, size_t count) {
-        for (size_t i = 0; i < count; ++i) visit(static_cast<std::byte*>(p)[i]);
+    const auto both = [&](auto* keys, auto* values, auto* key_scales, auto* value_scales) {
+        copy_rows<kToPlain>(true, keys, first, count, layout.dims, plain);
+        if (key_scales) copy_rows<kToPlain>(true, key_scales, first, count, layout.groups, plain);
+        copy_rows<kToPlain>(false, values, first, count, layout.dims, plain);
+        if (value_scales) copy_rows<kToPlain>(true, value_scales, first, count, layout.groups, plain);
     };
-    if (head.format == CacheType::f32) {
-        for (uint64_t i = 0; i < layout.dims; ++i)
-            bytes(values ? layout.float_values() + layout.value_index(position, i)
-                         : layout.float_keys() + layout.key_index(position, i),
-                  sizeof(float));
-        return;
-    }
-    if (head.format == CacheType::f16) {
-        for (uint64_t i = 0; i < layout.dims; ++i)
-            bytes(values ? layout.half_values() + layout.value_index(position, i)
-                         : layout.half_keys() + layout.key_index(position, i),
-                  sizeof(uint16_t));
-        return;
-    }
-    for (uint64_t group = 0; group < layout.groups; ++group) {
-        bytes((values ? layout.value_scales() : layout.key_scales()) + layout.scale_index(position, group),
-              sizeof(uint16_t));
-        for (uint64_t i = group * kGroup; i < (group + 1) * kGroup; ++i)
-            bytes(values ? layout.int8_values() + layout.value_index(position, i)
-                         : layout.int8_keys() + layout.key_index(position, i),
-                  sizeof(int8_t));
-    }
+    uint16_t* const none = nullptr;
+    if (head.format == CacheType::f32)
+        both(layout.float_keys(), layout.float_values(), none, none);
+    else if (head.format == CacheType::f16)
+        both(layout.half_keys(), layout.half_values(), none, none);
+    else
+        both(layout.int8_keys(), layout.int8_values(), layout.key_scales(), layout.value_scales());
 }
 
 }  // namespace
 
-size_t kv_token_bytes(CacheType format, uint32_t head_dim) {
-    if (format == CacheType::q8_0) return 2 * (size_t{head_dim} / kGroup * (kGroup + 2));
-    return 2 * size_t{head_dim} * (format == CacheType::f32 ? sizeof(float) : sizeof(uint16_t));
-}
-
 uint64_t kv_head_bytes(CacheType format, uint32_t head_dim, uint64_t capacity) {
-    return padded_tokens(capacity) * kv_token_bytes(format, head_dim);
+    return padded_tokens(capacity) * CacheInfo{1, head_dim, 1, format}.row_bytes();
 }
 
-void kv_export(const KvHead& head, uint64_t position, std::byte* out) {
-    for (const bool values : {false, true})
-        visit_token(head, position, values, [&out](std::byte& stored) { *out++ = stored; });
+void kv_export(const KvHead& head, uint64_t first, uint64_t count, std::byte* out) {
+    copy_head<true>(head, first, count, out);
 }
 
-void kv_import(const KvHead& head, uint64_t position, const std::byte* in) {
-    for (const bool values : {false, true})
-        visit_token(head, position, values, [&in](std::byte& stored) { stored = *in++; });
+void kv_import(const KvHead& head, uint64_t first, uint64_t count, const std::byte* in) {
+    copy_head<false>(head, first, count, const_cast<std::byte*>(in));
 }
 
 size_t attend_scratch_bytes(uint32_t rows, uint32_t group, uint32_t head_dim) {

@@ -35,7 +35,8 @@ public:
         for (uint64_t i = mine.begin; i < mine.end; ++i) {
             const uint64_t row = i / op_.shape.kv_heads;
             attention_kernels(view.isa).kv_store(
-                view.cache.head(op_.layer, uint32_t(i % op_.shape.kv_heads)), view.params.position + row,
+                view.caches.head(op_.cache, uint32_t(i % op_.shape.kv_heads)),
+                view.caches.row(op_.cache, view.params.position + row),
                 view.floats(op_.k) + i * op_.shape.head_dim, view.floats(op_.v) + i * op_.shape.head_dim);
         }
     }
@@ -74,8 +75,8 @@ private:
         const uint64_t row = i / s.kv_heads;
         float* key = view.floats(op_.k) + i * s.head_dim;
         turn(view, key, op_.k_norm, row);
-        attention_kernels(view.isa).kv_store(view.cache.head(op_.layer, uint32_t(i % s.kv_heads)),
-                                             view.params.position + row, key,
+        attention_kernels(view.isa).kv_store(view.caches.head(op_.cache, uint32_t(i % s.kv_heads)),
+                                             view.caches.row(op_.cache, view.params.position + row), key,
                                              view.floats(op_.v) + i * s.head_dim);
     }
 
@@ -126,7 +127,7 @@ private:
         work.q_stride = stride;
         work.rows = rows;
         work.group = group_;
-        work.kv = view.cache.head(op_.layer, kv_head);
+        work.kv = view.caches.head(op_.cache, kv_head);
         work.first_position = view.params.position + row;
         work.key_end = work.first_position + rows;
         if (op_.window > 0 && work.first_position + 1 > op_.window)

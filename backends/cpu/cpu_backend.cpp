@@ -115,10 +115,8 @@ public:
             std::make_unique<CpuWeights>(std::move(region), std::move(placed)));
     }
 
-    Result<std::unique_ptr<CacheStore>> make_cache(const CacheShape& shape) override {
-        const uint64_t head = kv_head_bytes(shape.type, shape.head_dim, shape.capacity);
-        Region region = RL_TRY(Region::allocate(head * shape.kv_heads * shape.layers, "the key-value cache"));
-        return std::unique_ptr<CacheStore>(std::make_unique<CpuCache>(shape, std::move(region)));
+    Result<std::unique_ptr<CacheStore>> make_caches(std::span<const CacheInfo> caches) override {
+        return CpuCaches::create(caches);
     }
 
     std::unique_ptr<Kernel> kernel_for(const Op& op, const Plan& plan) override {
@@ -129,10 +127,10 @@ public:
     }
 
     // Replay or direct is the same here: the steps are walked.
-    Result<std::unique_ptr<Executable>> record(BoundPlan plan, WeightStore& weights, CacheStore& cache,
+    Result<std::unique_ptr<Executable>> record(BoundPlan plan, WeightStore& weights, CacheStore& caches,
                                                Record) override {
         return CpuExecutable::create(std::move(plan), static_cast<const CpuWeights&>(weights),
-                                     static_cast<const CpuCache&>(cache), team_, isa_);
+                                     static_cast<const CpuCaches&>(caches), team_, isa_);
     }
 
     double measure_read_bandwidth() override;

@@ -1,31 +1,45 @@
 #include "executable.h"
 
+#include "backends/shared/cache_rows.h"
+
 #include <chrono>
 #include <cmath>
 #include <cstring>
 
 namespace redline::cpu {
 
-KvHead CpuCache::head(uint32_t layer, uint32_t kv_head) const {
-    const uint64_t bytes = kv_head_bytes(shape_.type, shape_.head_dim, shape_.capacity);
-    return {shape_.type, shape_.head_dim, shape_.capacity,
-            region_.data() + (uint64_t(layer) * shape_.kv_heads + kv_head) * bytes};
+Result<std::unique_ptr<CacheStore>> CpuCaches::create(std::span<const CacheInfo> caches) {
+    auto made = std::make_unique<CpuCaches>();
+    uint64_t bytes = 0;
+    for (const CacheInfo& cache : caches) {
+        made->caches_.push_back(cache);
+        made->offsets_.push_back(bytes);
+        bytes += cache.kv_heads * kv_head_bytes(cache.type, cache.head_dim, cache.capacity);
+    }
+    made->region_ = RL_TRY(Region::allocate(bytes, "the key-value cache"));
+    return std::unique_ptr<CacheStore>(std::move(made));
 }
 
-Status CpuCache::read(uint32_t layer, uint64_t position, std::span<std::byte> out) {
-    const size_t bytes = kv_token_bytes(shape_.type, shape_.head_dim);
-    RL_CHECK(out.size() == bytes * shape_.kv_heads && position < shape_.capacity, "cache row of {} bytes",
-             out.size());
-    for (uint32_t h = 0; h < shape_.kv_heads; ++h)
-        kv_export(head(layer, h), position, out.data() + h * bytes);
+KvHead CpuCaches::head(Cache cache, uint32_t kv_head) const {
+    const CacheInfo& own = info(cache);
+    const uint64_t bytes = kv_head_bytes(own.type, own.head_dim, own.capacity);
+    return {own.type, own.head_dim, own.capacity,
+            region_.data() + offsets_[size_t(cache.index)] + kv_head * bytes};
+}
+
+Status CpuCaches::read(Cache cache, uint64_t first, uint64_t count, std::span<std::byte> out) {
+    check_cache_rows(info(cache), first, count, out.size());
+    const size_t bytes = out.size() / info(cache).kv_heads;
+    for (uint32_t h = 0; h < info(cache).kv_heads; ++h)
+        kv_export(head(cache, h), first, count, out.data() + h * bytes);
     return {};
 }
 
-Status CpuCache::write(uint32_t layer, uint64_t position, std::span<const std::byte> in) {
-    const size_t bytes = kv_token_bytes(shape_.type, shape_.head_dim);
-    RL_CHECK(in.size() == bytes * shape_.kv_heads && position < shape_.capacity, "cache row of {} bytes",
-             in.size());
-    for (uint32_t h = 0; h < shape_.kv_heads; ++h) kv_import(head(layer, h), position, in.data() + h * bytes);
+Status CpuCaches::write(Cache cache, uint64_t first, uint64_t count, std::span<const std::byte> in) {
+    check_cache_rows(info(cache), first, count, in.size());
+    const size_t bytes = in.size() / info(cache).kv_heads;
+    for (uint32_t h = 0; h < info(cache).kv_heads; ++h)
+        kv_import(head(cache, h), first, count, in.data() + h * bytes);
     return {};
 }
 
@@ -55,13 +69,13 @@ const float* RunView::rope_row(uint32_t rope, uint32_t row) const {
     return at + size_t(row) * 2 * plan.ropes[rope].inverse_frequency.size();
 }
 
-CpuExecutable::CpuExecutable(BoundPlan bound, const CpuWeights& weights, const CpuCache& cache, Team& team,
+CpuExecutable::CpuExecutable(BoundPlan bound, const CpuWeights& weights, const CpuCaches& caches, Team& team,
                              Isa isa)
-    : bound_(std::move(bound)), weights_(weights), cache_(cache), team_(team), isa_(isa) {}
+    : bound_(std::move(bound)), weights_(weights), caches_(caches), team_(team), isa_(isa) {}
 
 Result<std::unique_ptr<Executable>> CpuExecutable::create(BoundPlan bound, const CpuWeights& weights,
-                                                          const CpuCache& cache, Team& team, Isa isa) {
-    std::unique_ptr<CpuExecutable> made(new CpuExecutable(std::move(bound), weights, cache, team, isa));
+                                                          const CpuCaches& caches, Team& team, Isa isa) {
+    std::unique_ptr<CpuExecutable> made(new CpuExecutable(std::move(bound), weights, caches, team, isa));
     const Plan& plan = made->bound_.plan;
     const auto aligned = [](uint64_t bytes) { return (bytes + 255) / 256 * 256; };
     for (const auto& kernel : made->bound_.kernels) {
@@ -86,12 +100,12 @@ RunView CpuExecutable::prepare(const StepParams& params) {
              "{} rows sent to a plan for {}", params.tokens.size(), plan.max_rows);
     RL_CHECK(params.first_output < params.tokens.size() && params.outputs() <= plan.max_outputs,
              "{} outputs asked of a plan for {}", params.outputs(), plan.max_outputs);
-    RL_CHECK(params.kv_len() <= plan.cache.capacity, "position {} is beyond the cache of {}", params.kv_len(),
-             plan.cache.capacity);
+    RL_CHECK(params.kv_len() <= plan.sizing.context, "position {} is beyond the context of {}",
+             params.kv_len(), plan.sizing.context);
     for (size_t i = 0; i < plan.steps.size() * team_.size(); ++i)
         counters_[i].store(0, std::memory_order_relaxed);
     outputs_ = params.outputs();
-    RunView view{plan, weights_, cache_, isa_, params};
+    RunView view{plan, weights_, caches_, isa_, params};
     view.arena = arena_.data();
     view.shared_scratch = scratch_.data();
     view.thread_scratch = scratch_.data() + shared_bytes_;

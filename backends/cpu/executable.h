@@ -33,17 +33,21 @@ private:
     std::vector<PlacedWeight> placed_;
 };
 
-class CpuCache : public CacheStore {
+class CpuCaches : public CacheStore {
 public:
-    CpuCache(const CacheShape& shape, Region region) : shape_(shape), region_(std::move(region)) {}
-    const CacheShape& shape() const override { return shape_; }
+    static Result<std::unique_ptr<CacheStore>> create(std::span<const CacheInfo> caches);
     uint64_t bytes() const override { return region_.size(); }
-    Status read(uint32_t layer, uint64_t position, std::span<std::byte> out) override;
-    Status write(uint32_t layer, uint64_t position, std::span<const std::byte> in) override;
-    KvHead head(uint32_t layer, uint32_t kv_head) const;
+    Status read(Cache cache, uint64_t first, uint64_t count, std::span<std::byte> out) override;
+    Status write(Cache cache, uint64_t first, uint64_t count, std::span<const std::byte> in) override;
+    KvHead head(Cache cache, uint32_t kv_head) const;
+    // The row of a token.
+    uint64_t row(Cache cache, uint64_t position) const { return position % info(cache).capacity; }
 
 private:
-    CacheShape shape_;
+    const CacheInfo& info(Cache cache) const { return caches_[size_t(cache.index)]; }
+
+    std::vector<CacheInfo> caches_;
+    std::vector<uint64_t> offsets_;  // of each in the region
     Region region_;
 };
 
@@ -51,7 +55,7 @@ private:
 struct RunView {
     const Plan& plan;
     const CpuWeights& weights;
-    const CpuCache& cache;
+    const CpuCaches& caches;
     Isa isa;
     StepParams params;
     std::byte* arena = nullptr;
@@ -119,19 +123,19 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, Isa i
 class CpuExecutable : public Executable {
 public:
     static Result<std::unique_ptr<Executable>> create(BoundPlan bound, const CpuWeights& weights,
-                                                      const CpuCache& cache, Team& team, Isa isa);
+                                                      const CpuCaches& caches, Team& team, Isa isa);
     Status run(const StepParams& params) override;
     Status run_traced(const StepParams& params, const TraceSink& sink) override;
     std::span<const float> output() const override;
 
 private:
-    CpuExecutable(BoundPlan bound, const CpuWeights& weights, const CpuCache& cache, Team& team, Isa isa);
+    CpuExecutable(BoundPlan bound, const CpuWeights& weights, const CpuCaches& caches, Team& team, Isa isa);
     RunView prepare(const StepParams& params);
     void fill_rope(const RunView& view, const Worker& worker) const;
 
     BoundPlan bound_;
     const CpuWeights& weights_;
-    const CpuCache& cache_;
+    const CpuCaches& caches_;
     Team& team_;
     Isa isa_;
     Region arena_;

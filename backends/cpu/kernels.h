@@ -68,7 +68,7 @@ const LinearKernel& linear_kernel(Isa isa, const Format& format, size_t x_rows);
 struct KvHead {
     CacheType format = CacheType::f16;
     uint32_t head_dim = 0;
-    uint64_t capacity = 0;      // tokens
+    uint64_t capacity = 0;      // rows: token p lies in row p % capacity
     std::byte* data = nullptr;  // best at a multiple of 64
 };
 uint64_t kv_head_bytes(CacheType format, uint32_t head_dim, uint64_t capacity);
@@ -97,8 +97,8 @@ struct Attend {
 };
 
 struct AttentionKernels {
-    // Writes the key and value of one token (head_dim floats each) at `position`.
-    void (*kv_store)(const KvHead& head, uint64_t position, const float* key, const float* value);
+    // Writes the key and value of one token (head_dim floats each) into a row.
+    void (*kv_store)(const KvHead& head, uint64_t row, const float* key, const float* value);
     void (*attend)(const Attend& work);
     // Merges `parts` partial results (each (rows, group, head_dim + 2), part_stride floats apart) into out.
     void (*combine)(const float* partials, size_t parts, size_t part_stride, const Attend& work);
@@ -106,11 +106,9 @@ struct AttentionKernels {
     Activations (*activations)(size_t queries, uint32_t head_dim);
 };
 size_t attend_scratch_bytes(uint32_t rows, uint32_t group, uint32_t head_dim);
-// Raw stored bytes of one token: key then value, as head_dim floats, halfs or q8_0 blocks; the same for every
-// level.
-size_t kv_token_bytes(CacheType format, uint32_t head_dim);
-void kv_export(const KvHead& head, uint64_t position, std::byte* out);
-void kv_import(const KvHead& head, uint64_t position, const std::byte* in);
+// Rows [first, first + count) as CacheStore::read() gives them for one head.
+void kv_export(const KvHead& head, uint64_t first, uint64_t count, std::byte* out);
+void kv_import(const KvHead& head, uint64_t first, uint64_t count, const std::byte* in);
 
 // ---- Vectors ----
 

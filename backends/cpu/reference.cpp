@@ -42,9 +42,7 @@ AttentionRounding attention_rounding(Precision precision) {
 }  // namespace
 
 Plan expand(const Plan& plan) {
-    PlanBuilder out(plan.weights, plan.cache, plan.max_rows, plan.max_outputs);
-    for (const SlotInfo& info : plan.slots) out.slot(info.width, info.of_outputs);
-    for (const RopeSpec& rope : plan.ropes) out.add_rope(rope);
+    PlanBuilder out = PlanBuilder::like(plan);
     std::vector<Step> pending(plan.steps.rbegin(), plan.steps.rend());
     std::vector<Step> placed;
     while (!pending.empty()) {
@@ -59,7 +57,6 @@ Plan expand(const Plan& plan) {
     }
     Plan expanded = out.plan();
     expanded.steps = std::move(placed);
-    expanded.output = plan.output;
     return expanded;
 }
 
@@ -67,12 +64,13 @@ Reference::Reference(const Plan& plan, std::vector<std::vector<float>> weights)
     : plan_(expand(plan)),
       weights_(std::move(weights)),
       slots_(plan_.slots.size()),
-      keys_(plan.cache.layers),
-      values_(plan.cache.layers) {
-    for (uint32_t layer = 0; layer < plan.cache.layers; ++layer) {
-        const size_t size = plan.cache.capacity * plan.cache.kv_heads * plan.cache.head_dim;
-        keys_[layer].resize(size);
-        values_[layer].resize(size);
+      keys_(plan.caches.size()),
+      values_(plan.caches.size()) {
+    // A row for every token, whatever a ring would keep.
+    for (size_t i = 0; i < plan.caches.size(); ++i) {
+        const size_t size = plan.sizing.context * plan.caches[i].kv_heads * plan.caches[i].head_dim;
+        keys_[i].resize(size);
+        values_[i].resize(size);
     }
 }
 
@@ -217,8 +215,8 @@ void Reference::eval(const Rope& op) {
 // A value after its trip through the cache's format.
 Bounded Reference::cached(const Bounded& x, double block_max) const {
     const double size = std::abs(x.value) + x.error;
-    if (plan_.cache.type == CacheType::f32) return x;
-    if (plan_.cache.type == CacheType::f16) return {x.value, x.error + size * 0x1p-11 + 0x1p-25};
+    if (plan_.sizing.type == CacheType::f32) return x;
+    if (plan_.sizing.type == CacheType::f16) return {x.value, x.error + size * 0x1p-11 + 0x1p-25};
     return {x.value, x.error + block_max * (1.0 / 254.0 + 0x1p-10)};
 }
 
@@ -226,7 +224,7 @@ void Reference::eval(const KvStore& op) {
     const size_t row_size = size_t(op.shape.kv_heads) * op.shape.head_dim;
     for (const bool is_key : {true, false}) {
         const auto& x = slots_[size_t((is_key ? op.k : op.v).index)];
-        auto& cache = (is_key ? keys_ : values_)[op.layer];
+        auto& cache = (is_key ? keys_ : values_)[size_t(op.cache.index)];
         for (size_t i = 0; i < x.size(); ++i) {
             const size_t block = i / 32 * 32, end = std::min(block + 32, x.size());
             double block_max = 0.0;
@@ -247,7 +245,7 @@ void Reference::attend(const Attention& op, size_t row, uint32_t head, Bounded* 
     std::vector<double> scores;
     double score_error = 0.0;
     for (size_t p = first; p <= position; ++p) {
-        const Bounded* k = keys_[op.layer].data() + p * row_size + size_t(kv_head) * d;
+        const Bounded* k = keys_[size_t(op.cache.index)].data() + p * row_size + size_t(kv_head) * d;
         double sum = 0.0, error = 0.0, magnitude = 0.0;
         for (uint32_t i = 0; i < d; ++i) {
             sum += q[i].value * k[i].value;
@@ -271,7 +269,8 @@ void Reference::attend(const Attention& op, size_t row, uint32_t head, Bounded* 
     for (uint32_t i = 0; i < d; ++i) {
         double sum = 0.0, error = 0.0, magnitude = 0.0;
         for (size_t j = 0; j < scores.size(); ++j) {
-            const Bounded& v = values_[op.layer][(first + j) * row_size + size_t(kv_head) * d + i];
+            const Bounded& v =
+                values_[size_t(op.cache.index)][(first + j) * row_size + size_t(kv_head) * d + i];
             const double p = scores[j] / total;
             sum += p * v.value;
             magnitude += p * std::abs(v.value);

@@ -30,8 +30,8 @@ public:
         return load_weights(*device_, memory_, weights, source, progress);
     }
 
-    Result<std::unique_ptr<CacheStore>> make_cache(const CacheShape& shape) override {
-        return HipCache::create(*device_, memory_, shape);
+    Result<std::unique_ptr<CacheStore>> make_caches(std::span<const CacheInfo> caches) override {
+        return HipCaches::create(*device_, memory_, caches);
     }
 
     std::unique_ptr<Kernel> kernel_for(const Op& op, const Plan& plan) override {
@@ -41,10 +41,10 @@ public:
         return nullptr;
     }
 
-    Result<std::unique_ptr<Executable>> record(BoundPlan plan, WeightStore& weights, CacheStore& cache,
+    Result<std::unique_ptr<Executable>> record(BoundPlan plan, WeightStore& weights, CacheStore& caches,
                                                Record mode) override {
         return HipExecutable::create(std::move(plan), static_cast<const HipWeights&>(weights),
-                                     static_cast<const HipCache&>(cache), *device_, memory_, mode);
+                                     static_cast<const HipCaches&>(caches), *device_, memory_, mode);
     }
 
     double measure_read_bandwidth() override;

@@ -53,8 +53,8 @@ Result<std::unique_ptr<WeightStore>> VulkanBackend::load(std::span<const WeightI
     return load_weights(*device_, *memory_, weights, source, progress);
 }
 
-Result<std::unique_ptr<CacheStore>> VulkanBackend::make_cache(const CacheShape& shape) {
-    return VulkanCache::create(*device_, *memory_, shape);
+Result<std::unique_ptr<CacheStore>> VulkanBackend::make_caches(std::span<const CacheInfo> caches) {
+    return VulkanCaches::create(*device_, *memory_, caches);
 }
 
 std::unique_ptr<Kernel> VulkanBackend::kernel_for(const Op& op, const Plan& plan) {
@@ -65,9 +65,9 @@ std::unique_ptr<Kernel> VulkanBackend::kernel_for(const Op& op, const Plan& plan
 }
 
 Result<std::unique_ptr<Executable>> VulkanBackend::record(BoundPlan plan, WeightStore& weights,
-                                                          CacheStore& cache, Record mode) {
+                                                          CacheStore& caches, Record mode) {
     return VulkanExecutable::create(std::move(plan), static_cast<const VulkanWeights&>(weights),
-                                    static_cast<const VulkanCache&>(cache), *device_, *memory_, pipelines_,
+                                    static_cast<const VulkanCaches&>(caches), *device_, *memory_, pipelines_,
                                     mode);
 }
 

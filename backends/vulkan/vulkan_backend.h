@@ -15,9 +15,9 @@ public:
     bool lost() const override { return device_->lost(); }
     Result<std::unique_ptr<WeightStore>> load(std::span<const WeightInfo> weights, ByteSource& source,
                                               const Progress& progress) override;
-    Result<std::unique_ptr<CacheStore>> make_cache(const CacheShape& shape) override;
+    Result<std::unique_ptr<CacheStore>> make_caches(std::span<const CacheInfo> caches) override;
     std::unique_ptr<Kernel> kernel_for(const Op& op, const Plan& plan) override;
-    Result<std::unique_ptr<Executable>> record(BoundPlan plan, WeightStore& weights, CacheStore& cache,
+    Result<std::unique_ptr<Executable>> record(BoundPlan plan, WeightStore& weights, CacheStore& caches,
                                                Record mode) override;
     double measure_read_bandwidth() override;
     double take_longest_submission() override { return device_->pace().take_longest(); }

@@ -84,8 +84,18 @@ struct OpCase {
     std::string name;
     uint32_t rows = 1;      // tokens of the compared step
     uint64_t position = 0;  // tokens fed before it, one step each of at most `rows`
-    CacheShape cache = {1, 1, 1, 64, CacheType::f16};
+    uint64_t context = 64;
+    CacheType cache = CacheType::f16;
     std::function<Build(Fixture&)> declare;
 };
+
+// The case as a plan of at most so many rows, all of which may be outputs.
+inline Result<Plan> case_plan(const OpCase& c, Fixture& fixture, uint32_t rows, uint32_t outputs) {
+    const OpCase::Build build = c.declare(fixture);
+    const uint64_t context = std::max(c.context, c.position + c.rows);
+    PlanBuilder builder(fixture.weights(), {context, rows, c.cache}, rows, outputs);
+    builder.output(build(builder));
+    return std::move(builder).finish();
+}
 
 }  // namespace redline

@@ -22,7 +22,6 @@ inline OpCase linear_case(const Format& format, uint32_t rows, uint64_t n, uint6
     c.name = fmt::format("linear {} {}x{} rows {}{}{}{}", format.name, n, k, rows, flags.norm ? " norm" : "",
                          flags.bias ? " bias" : "", flags.accumulate ? " accumulate" : "");
     c.rows = rows;
-    c.cache.capacity = std::max<uint64_t>(c.cache.capacity, rows);
     c.declare = [=, &format](Fixture& f) -> OpCase::Build {
         const Weight x = f.input(k), w = f.matrix(format, n, k);
         const Weight y0 = flags.accumulate ? f.input(n) : Weight{};
@@ -42,7 +41,6 @@ inline OpCase group_case(const Format& first, const Format& second, uint32_t row
     OpCase c;
     c.name = fmt::format("linear_group {} and {} rows {}", first.name, second.name, rows);
     c.rows = rows;
-    c.cache.capacity = std::max<uint64_t>(c.cache.capacity, rows);
     c.declare = [=, &first, &second](Fixture& f) -> OpCase::Build {
         const Weight x = f.input(256), gain = f.vector(256);
         const Weight a = f.matrix(first, 40, 256), b = f.matrix(second, 24, 256),
@@ -63,7 +61,6 @@ inline OpCase gated_case(const Format& format, Act act, bool norm, uint32_t rows
     c.name = fmt::format("gated {} {} {}x{} rows {}{}", format.name, act == Act::silu ? "silu" : "gelu", n, k,
                          rows, norm ? " norm" : "");
     c.rows = rows;
-    c.cache.capacity = std::max<uint64_t>(c.cache.capacity, rows);
     c.declare = [=, &format](Fixture& f) -> OpCase::Build {
         const Weight x = f.input(k), gate = f.matrix(format, n, k), up = f.matrix(format, n, k);
         const Norm fused = norm ? Norm{f.vector(k), 1e-5f} : Norm{};
@@ -77,7 +74,6 @@ inline OpCase mixed_group_case(const Format& first, const Format& last, uint32_t
     OpCase c;
     c.name = fmt::format("linear_group {} twice and {} rows {}", first.name, last.name, rows);
     c.rows = rows;
-    c.cache.capacity = std::max<uint64_t>(c.cache.capacity, rows);
     c.declare = [=, &first, &last](Fixture& f) -> OpCase::Build {
         const Weight x = f.input(512), gain = f.vector(512), bias = f.vector(48);
         const Weight a = f.matrix(first, 48, 512), b = f.matrix(first, 48, 512), v = f.matrix(last, 48, 512);
@@ -134,7 +130,8 @@ inline OpCase attention_case(HeadShape s, uint32_t rows, uint64_t position, Atte
                          flags.partial ? " partial" : "", cache_type_name(flags.cache));
     c.rows = rows;
     c.position = position;
-    c.cache = {1, s.kv_heads, s.head_dim, position + rows + 3, flags.cache};
+    c.context = position + rows + 3;
+    c.cache = flags.cache;
     c.declare = [=](Fixture& f) -> OpCase::Build {
         const Weight q = f.input(s.heads * s.head_dim), k = f.input(s.kv_heads * s.head_dim);
         const Weight v = f.input(s.kv_heads * s.head_dim);
@@ -145,10 +142,11 @@ inline OpCase attention_case(HeadShape s, uint32_t rows, uint64_t position, Atte
             const uint32_t rope =
                 p.add_rope(test_rope(s.head_dim / (flags.partial ? 4 : 2) * 2, flags.half_split));
             const Slot qs = p.embed(q);
-            p.rope_store(qs, p.embed(k), p.embed(v), s, rope, q_norm, k_norm);
+            const Cache cache = p.cache(s.kv_heads, s.head_dim, flags.window);
+            p.rope_store(cache, qs, p.embed(k), p.embed(v), s, rope, q_norm, k_norm);
             const Slot y = p.slot(s.heads * s.head_dim);
             const float scale = 0.3f / std::sqrt(float(s.head_dim));
-            p.append(Attention{qs, y, 0, s, scale, flags.softcap, flags.window, sinks});
+            p.append(Attention{qs, y, cache, s, scale, flags.softcap, flags.window, sinks});
             return y;
         };
     };
@@ -205,7 +203,6 @@ inline OpCase many_rows_case(const Format& format, ExpertShape s, uint32_t rows)
     c.name = fmt::format("experts {} {} of {} {}x{} rows {}{}", format.name, s.used, s.experts, s.hidden,
                          s.dim, rows, s.favourite < 0 ? "" : " one for all");
     c.rows = rows;
-    c.cache.capacity = std::max<uint64_t>(c.cache.capacity, rows);
     c.declare = [=, &format](Fixture& f) -> OpCase::Build {
         const Weight x = f.input(s.dim), router = f.matrix(*find_format("F32"), s.experts, s.dim);
         const Weight gate = f.matrix(format, s.hidden, s.dim, s.experts),
@@ -259,7 +256,6 @@ inline OpCase expert_linear_case(const Format& format, uint32_t rows, bool per_e
     c.name = fmt::format("expert_linear {} rows {}{}{}", format.name, rows, per_expert ? " per expert" : "",
                          weighted ? " weighted" : "");
     c.rows = rows;
-    c.cache.capacity = std::max<uint64_t>(c.cache.capacity, rows);
     c.declare = [=, &format](Fixture& f) -> OpCase::Build {
         constexpr uint32_t kExperts = 5, kUsed = 3, kCols = 256, kRows = 40;
         const Weight to_route = f.input(kCols), router = f.matrix(*find_format("F32"), kExperts, kCols);
@@ -404,6 +400,13 @@ inline std::vector<OpCase> op_cases() {
     cases.push_back(attention_case({8, 2, 128}, 70, 100, {}));
     cases.push_back(attention_case({8, 1, 64}, 33, 170, {true, false, true, 45, 0.0f, CacheType::f16}));
     cases.push_back(attention_case({2, 2, 96}, 150, 0, {false, false, false, 0, 0.0f, CacheType::q8_0}));
+    // Windows whose keys are kept as a ring, which has been around more than once.
+    for (const CacheType type : {CacheType::f16, CacheType::q8_0, CacheType::f32})
+        for (const uint32_t rows : {1u, 6u, 75u}) {
+            cases.push_back(attention_case({4, 2, 64}, rows, 523, {true, false, false, 100, 0.0f, type}));
+            cases.push_back(attention_case({3, 1, 128}, rows, 764, {false, true, true, 179, 0.0f, type}));
+        }
+    cases.push_back(attention_case({4, 2, 20}, 5, 810, {true, false, false, 30, 0.0f, CacheType::f16}));
     return cases;
 }
 

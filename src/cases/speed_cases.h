@@ -27,7 +27,6 @@ inline OpCase speed_linear(const Format& format, uint32_t rows) {
     OpCase c;
     c.name = fmt::format("linear {}", format.name);
     c.rows = rows;
-    c.cache.capacity = rows;
     c.declare = [=, &format](Fixture& f) -> OpCase::Build {
         const Weight x = f.input(kSize), y = f.input(kSize);
         return [=, all = speed_matrices(f, format, rows, kSize, kSize)](PlanBuilder& p) {
@@ -44,7 +43,6 @@ inline OpCase speed_gated(const Format& format, uint32_t rows) {
     OpCase c;
     c.name = fmt::format("gated {}", format.name);
     c.rows = rows;
-    c.cache.capacity = rows;
     c.declare = [=, &format](Fixture& f) -> OpCase::Build {
         const Weight x = f.input(kSize), gain = f.vector(kSize);
         return [=, all = speed_matrices(f, format, rows, kWide, kSize)](PlanBuilder& p) {
@@ -66,7 +64,7 @@ inline OpCase speed_attention(CacheType type, uint32_t rows, uint64_t position) 
     c.name = fmt::format("attention {}", cache_type_name(type));
     c.rows = rows;
     c.position = position;
-    c.cache = {kLayers, kHeads.kv_heads, kHeads.head_dim, position + rows, type};
+    c.cache = type;
     c.declare = [](Fixture& f) -> OpCase::Build {
         const Weight q = f.input(kHeads.heads * kHeads.head_dim);
         const Weight k = f.input(kHeads.kv_heads * kHeads.head_dim),
@@ -76,9 +74,10 @@ inline OpCase speed_attention(CacheType type, uint32_t rows, uint64_t position) 
             Slot y;
             for (uint32_t layer = 0; layer < kLayers; ++layer) {
                 const Slot qs = p.embed(q);
-                p.append(RopeStore{qs, p.embed(k), p.embed(v), layer, kHeads, rope, {}, {}});
+                const Cache cache = p.cache(kHeads.kv_heads, kHeads.head_dim);
+                p.append(RopeStore{qs, p.embed(k), p.embed(v), cache, kHeads, rope, {}, {}});
                 y = p.slot(kHeads.heads * kHeads.head_dim);
-                p.append(Attention{qs, y, layer, kHeads, 0.0884f, 0.0f, 0, {}});
+                p.append(Attention{qs, y, cache, kHeads, 0.0884f, 0.0f, 0, {}});
             }
             return y;
         };
@@ -91,7 +90,6 @@ inline OpCase speed_experts(const Format& format, uint32_t rows) {
     OpCase c;
     c.name = fmt::format("experts {}", format.name);
     c.rows = rows;
-    c.cache.capacity = rows;
     c.declare = [=, &format](Fixture& f) -> OpCase::Build {
         const Weight x = f.input(kDim), router = f.matrix(*find_format("F32"), kExperts, kDim);
         const Weight gate = f.matrix(format, kHidden, kDim, kExperts), up = f.copy(gate);

@@ -26,7 +26,7 @@ static Status score_chunk(Session& session, std::span<const Token> chunk, Perple
                           const std::atomic<bool>* cancel) {
     const size_t vocab = session.model().config().vocab;
     const size_t first = chunk.size() / 2;
-    session.truncate(0);
+    session.rewind(0);
     RL_TRY(session.feed(chunk.first(first), cancel));
     Status sound;
     const auto score = [&](size_t row, std::span<const float> logits) {

@@ -26,8 +26,7 @@ Json real_json(double value) {
 DecodeSpeed decode_speed(const LoadedModel& loaded, const Session& session, const Generation& generation) {
     DecodeSpeed speed;
     speed.tokens_per_second = per_second(generation.steps, generation.decode_seconds);
-    const Result<Plan> plan =
-        loaded.model->plan(1, 1, loaded.model->cache_shape(session.context(), loaded.cache));
+    const Result<Plan> plan = loaded.model->plan(1, 1, {session.context(), 1, loaded.cache});
     if (!plan || generation.steps == 0) return speed;
     const uint64_t mean_context = generation.context_sum / generation.steps;
     const Cost one = step_cost(plan.value(), {1, 1, mean_context});

@@ -76,15 +76,16 @@ public:
     virtual uint64_t bytes() const = 0;
 };
 
+// The caches of a plan, all of them.
 class CacheStore {
 public:
     virtual ~CacheStore() = default;
-    virtual const CacheShape& shape() const = 0;
     virtual uint64_t bytes() const = 0;
-    // One token of all kv heads of a layer, as stored: per head key then value. `out` has token_bytes *
-    // kv_heads.
-    virtual Status read(uint32_t layer, uint64_t position, std::span<std::byte> out) = 0;
-    virtual Status write(uint32_t layer, uint64_t position, std::span<const std::byte> in) = 0;
+    // Rows [first, first + count) of a cache, as stored: per kv head their keys, then their values. Each is
+    // (count, head_dim), with q8_0 all codes and then all scales. The span has count * row_bytes * kv_heads;
+    // whoever wants to be interrupted asks for a few megabytes at a time.
+    virtual Status read(Cache cache, uint64_t first, uint64_t count, std::span<std::byte> out) = 0;
+    virtual Status write(Cache cache, uint64_t first, uint64_t count, std::span<const std::byte> in) = 0;
 };
 
 class Executable {
@@ -114,7 +115,7 @@ public:
     virtual bool lost() const { return false; }
     virtual Result<std::unique_ptr<WeightStore>> load(std::span<const WeightInfo> weights, ByteSource& source,
                                                       const Progress& progress) = 0;
-    virtual Result<std::unique_ptr<CacheStore>> make_cache(const CacheShape& shape) = 0;
+    virtual Result<std::unique_ptr<CacheStore>> make_caches(std::span<const CacheInfo> caches) = 0;
     // Null: please decompose. Null for a core op is an error of lower().
     virtual std::unique_ptr<Kernel> kernel_for(const Op& op, const Plan& plan) = 0;
     virtual Result<std::unique_ptr<Executable>> record(BoundPlan plan, WeightStore& weights,

@@ -65,7 +65,7 @@ std::vector<size_t> norming_readers(const Plan& plan, size_t norm, const std::fu
 const RopeStore* turned_by(const Plan& plan, size_t attention) {
     const auto* own = std::get_if<Attention>(&plan.steps[attention].op);
     const auto* before = attention > 0 ? std::get_if<RopeStore>(&plan.steps[attention - 1].op) : nullptr;
-    if (!own || !before || own->q != before->q || own->layer != before->layer) return nullptr;
+    if (!own || !before || own->q != before->q || own->cache != before->cache) return nullptr;
     const size_t after = attention + 1;
     return read_later(plan, after, before->q) || read_later(plan, after, before->k) ? nullptr : before;
 }

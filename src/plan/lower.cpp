@@ -28,9 +28,7 @@ std::string weight_of(const Op& op, const Plan& plan) {
 
 Result<BoundPlan> lower(const Plan& plan, Backend& backend, bool fuse) {
     BoundPlan bound;
-    PlanBuilder out(plan.weights, plan.cache, plan.max_rows, plan.max_outputs);
-    for (const SlotInfo& info : plan.slots) out.slot(info.width, info.of_outputs);
-    for (const RopeSpec& rope : plan.ropes) out.add_rope(rope);
+    PlanBuilder out = PlanBuilder::like(plan);
 
     // Ops still to place, last first, so that a decomposition's parts take the place of their op.
     std::vector<Step> pending(plan.steps.rbegin(), plan.steps.rend());
@@ -57,7 +55,6 @@ Result<BoundPlan> lower(const Plan& plan, Backend& backend, bool fuse) {
     }
     bound.plan = out.plan();
     bound.plan.steps = std::move(placed);
-    bound.plan.output = plan.output;
     assign_arena(bound.plan);
     return bound;
 }

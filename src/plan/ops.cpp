@@ -70,11 +70,13 @@ private:
     std::optional<Error> first_;
 };
 
-void check_heads(Checker& c, const HeadShape& s, const CacheShape& cache, uint32_t layer) {
+void check_heads(Checker& c, const HeadShape& s, Cache index) {
+    const auto& caches = c.plan().caches;
     c.that(s.heads > 0 && s.kv_heads > 0 && s.head_dim > 0, "head counts must not be zero");
     c.that(s.kv_heads == 0 || s.heads % s.kv_heads == 0, "heads must be a multiple of kv heads");
+    if (!index || size_t(index.index) >= caches.size()) return c.that(false, "no such cache");
+    const CacheInfo& cache = c.plan().cache(index);
     c.that(s.kv_heads == cache.kv_heads && s.head_dim == cache.head_dim, "the cache has other heads");
-    c.that(layer < cache.layers, "the cache has fewer layers");
 }
 
 void check_rope(Checker& c, uint32_t rope, uint64_t head_dim) {
@@ -119,13 +121,16 @@ void check_op(Checker& c, const Rope& o) {
 }
 
 void check_op(Checker& c, const KvStore& o) {
-    check_heads(c, o.shape, c.plan().cache, o.layer);
+    check_heads(c, o.shape, o.cache);
     c.slot("k", o.k, uint64_t(o.shape.kv_heads) * o.shape.head_dim);
     c.slot("v", o.v, uint64_t(o.shape.kv_heads) * o.shape.head_dim);
 }
 
 void check_op(Checker& c, const Attention& o) {
-    check_heads(c, o.shape, c.plan().cache, o.layer);
+    check_heads(c, o.shape, o.cache);
+    const bool known = o.cache && size_t(o.cache.index) < c.plan().caches.size();
+    const uint64_t kept = known ? c.plan().cache(o.cache).window : 0;
+    c.that(kept == 0 || (o.window > 0 && o.window <= kept), "the cache keeps less than the window");
     c.slot("q", o.q, uint64_t(o.shape.heads) * o.shape.head_dim);
     c.slot("y", o.y, uint64_t(o.shape.heads) * o.shape.head_dim);
     c.vector("sinks", o.sinks, o.shape.heads);
@@ -169,7 +174,7 @@ void check_op(Checker& c, const Gated& o) {
 }
 
 void check_op(Checker& c, const RopeStore& o) {
-    check_heads(c, o.shape, c.plan().cache, o.layer);
+    check_heads(c, o.shape, o.cache);
     c.slot("q", o.q, uint64_t(o.shape.heads) * o.shape.head_dim);
     c.slot("k", o.k, uint64_t(o.shape.kv_heads) * o.shape.head_dim);
     c.slot("v", o.v, uint64_t(o.shape.kv_heads) * o.shape.head_dim);
@@ -313,7 +318,7 @@ Cost cost(const Op& op, const Plan& plan, const StepShape& shape) {
                               const uint64_t skipped = o.window > 0 ? 0 : shape.rows * (shape.rows - 1) / 2;
                               const uint64_t scores =
                                   shape.rows * keys - std::min(skipped, shape.rows * keys);
-                              return Cost{0, plan.cache.token_bytes() * o.shape.kv_heads * keys,
+                              return Cost{0, plan.cache(o.cache).row_bytes() * o.shape.kv_heads * keys,
                                           4 * scores * o.shape.heads * o.shape.head_dim};
                           },
                           [](const auto&) { return Cost{}; },

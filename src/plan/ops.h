@@ -22,6 +22,13 @@ struct Slot {
     bool operator==(const Slot&) const = default;
 };
 
+// Index of a key-value cache of the plan: layers that name the same one share it.
+struct Cache {
+    int32_t index = -1;
+    explicit operator bool() const { return index >= 0; }
+    bool operator==(const Cache&) const = default;
+};
+
 // Index of a weight in the model's list; absent when negative.
 struct Weight {
     int32_t index = -1;
@@ -99,17 +106,17 @@ struct Rope {  // in place, on each head of width head_dim
     uint32_t rope = 0;  // index into Plan::ropes
 };
 
-struct KvStore {  // cache[layer][position of row] = k, v
+struct KvStore {  // cache[position of row] = k, v
     Slot k;       // (rows, kv_heads * head_dim)
     Slot v;
-    uint32_t layer = 0;
+    Cache cache;
     HeadShape shape;
 };
 
 struct Attention {  // causal: a row sees the cache up to its own position, at most `window` tokens when > 0
     Slot q;         // (rows, heads * head_dim)
     Slot y;         // (rows, heads * head_dim)
-    uint32_t layer = 0;
+    Cache cache;
     HeadShape shape;
     float scale = 0.0f;
     float softcap = 0.0f;  // > 0: c * tanh(score / c)
@@ -171,7 +178,7 @@ struct RopeStore {  // per-head norms of q and k when given, rope on both, k and
     Slot q;
     Slot k;
     Slot v;
-    uint32_t layer = 0;
+    Cache cache;
     HeadShape shape;
     uint32_t rope = 0;
     Norm q_norm = {};

@@ -19,23 +19,50 @@ std::string_view cache_type_name(CacheType type) {
     return "";
 }
 
-uint64_t CacheShape::token_bytes() const {
-    const uint64_t elements = 2 * uint64_t(head_dim);
-    if (type == CacheType::q8_0) return elements / 32 * 34;
-    return elements * (type == CacheType::f32 ? 4 : 2);
+std::array<uint64_t, 4> CacheInfo::planes() const {
+    if (type == CacheType::q8_0) return {head_dim, head_dim / 32 * 2, head_dim, head_dim / 32 * 2};
+    const uint64_t bytes = uint64_t(head_dim) * (type == CacheType::f32 ? 4 : 2);
+    return {bytes, 0, bytes, 0};
 }
 
-PlanBuilder::PlanBuilder(std::vector<WeightInfo> weights, CacheShape cache, uint32_t max_rows,
+uint64_t CacheInfo::row_bytes() const {
+    const auto [keys, key_scales, values, value_scales] = planes();
+    return keys + key_scales + values + value_scales;
+}
+
+uint64_t cache_bytes(std::span<const CacheInfo> caches) {
+    uint64_t sum = 0;
+    for (const CacheInfo& cache : caches) sum += cache.bytes();
+    return sum;
+}
+
+PlanBuilder::PlanBuilder(std::vector<WeightInfo> weights, CacheSizing sizing, uint32_t max_rows,
                          uint32_t max_outputs) {
     plan_.weights = std::move(weights);
-    plan_.cache = cache;
+    plan_.sizing = sizing;
     plan_.max_rows = max_rows;
     plan_.max_outputs = max_outputs;
+}
+
+PlanBuilder PlanBuilder::like(const Plan& plan) {
+    PlanBuilder builder;
+    builder.plan_ = plan;
+    builder.plan_.steps.clear();
+    return builder;
 }
 
 uint32_t PlanBuilder::add_rope(RopeSpec spec) {
     plan_.ropes.push_back(std::move(spec));
     return uint32_t(plan_.ropes.size() - 1);
+}
+
+// The first row of a step must still find its window when the last is stored.
+Cache PlanBuilder::cache(uint32_t kv_heads, uint32_t head_dim, uint64_t window) {
+    const CacheSizing& sizing = plan_.sizing;
+    const uint64_t ring = (window + sizing.batch + kCacheRowsAlign - 1) / kCacheRowsAlign * kCacheRowsAlign;
+    const uint64_t capacity = window > 0 ? std::min(sizing.context, ring) : sizing.context;
+    plan_.caches.push_back({kv_heads, head_dim, capacity, sizing.type, window});
+    return {int32_t(plan_.caches.size() - 1)};
 }
 
 Slot PlanBuilder::slot(uint32_t width, bool of_outputs) {
@@ -81,14 +108,15 @@ std::array<Slot, 3> PlanBuilder::group(Slot x, std::array<Matrix, 3> parts, Norm
     return slots;
 }
 
-void PlanBuilder::rope_store(Slot q, Slot k, Slot v, HeadShape shape, uint32_t rope, Norm q_norm,
+void PlanBuilder::rope_store(Cache cache, Slot q, Slot k, Slot v, HeadShape shape, uint32_t rope, Norm q_norm,
                              Norm k_norm) {
-    append(RopeStore{q, k, v, layer_, shape, rope, q_norm, k_norm});
+    append(RopeStore{q, k, v, cache, shape, rope, q_norm, k_norm});
 }
 
-Slot PlanBuilder::attention(Slot q, HeadShape shape, float scale, float softcap, uint32_t window) {
+Slot PlanBuilder::attention(Cache cache, Slot q, HeadShape shape, float scale, float softcap) {
     const Slot y = slot(shape.heads * shape.head_dim);
-    append(Attention{q, y, layer_, shape, scale, softcap, window, {}});
+    const uint32_t window = uint32_t(plan_.cache(cache).window);
+    append(Attention{q, y, cache, shape, scale, softcap, window, {}});
     return y;
 }
 
@@ -199,7 +227,7 @@ static bool decompose_rope_store(const RopeStore& o, PlanBuilder& out) {
     if (o.k_norm) out.append(RmsNorm{o.k, o.k_norm, s.head_dim, o.k});
     out.append(Rope{o.q, s.heads, s.head_dim, o.rope});
     out.append(Rope{o.k, s.kv_heads, s.head_dim, o.rope});
-    out.append(KvStore{o.k, o.v, o.layer, s});
+    out.append(KvStore{o.k, o.v, o.cache, s});
     return true;
 }
 

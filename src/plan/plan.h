@@ -30,15 +30,11 @@ struct Step {
     bool barrier = false;  // must wait for the steps before it; set by assign_arena
 };
 
-struct CacheShape {
-    uint32_t layers = 0;
-    uint32_t kv_heads = 0;
-    uint32_t head_dim = 0;
-    uint64_t capacity = 0;  // tokens
+// What the caches of a plan are sized by.
+struct CacheSizing {
+    uint64_t context = 0;  // tokens of a sequence
+    uint32_t batch = 1;    // most tokens of a step, of all plans that share the caches
     CacheType type = CacheType::f16;
-
-    uint64_t token_bytes() const;  // of one token in one layer and kv head: key and value
-    uint64_t bytes() const { return token_bytes() * kv_heads * layers * capacity; }
 };
 
 struct Plan {
@@ -46,7 +42,8 @@ struct Plan {
     std::vector<SlotInfo> slots;
     std::vector<RopeSpec> ropes;
     std::vector<WeightInfo> weights;
-    CacheShape cache;
+    std::vector<CacheInfo> caches;
+    CacheSizing sizing;        // of the caches
     uint32_t max_rows = 1;     // tokens per step
     uint32_t max_outputs = 1;  // rows of output per step
     Slot output;               // (outputs, width): read by the host after a step
@@ -54,6 +51,7 @@ struct Plan {
 
     const WeightInfo& weight(Weight w) const { return weights[size_t(w.index)]; }
     const SlotInfo& slot(Slot s) const { return slots[size_t(s.index)]; }
+    const CacheInfo& cache(Cache c) const { return caches[size_t(c.index)]; }
     uint64_t slot_bytes(Slot s) const {
         return uint64_t(slot(s).width) * 4 * (slot(s).of_outputs ? max_outputs : max_rows);
     }
@@ -62,10 +60,15 @@ struct Plan {
 // Verbs of a model file. Each appends one op and returns the slot it writes.
 class PlanBuilder {
 public:
-    PlanBuilder(std::vector<WeightInfo> weights, CacheShape cache, uint32_t max_rows, uint32_t max_outputs);
+    PlanBuilder(std::vector<WeightInfo> weights, CacheSizing sizing, uint32_t max_rows, uint32_t max_outputs);
+
+    // Everything of a plan but its steps.
+    static PlanBuilder like(const Plan& plan);
 
     uint32_t add_rope(RopeSpec spec);
     void next_layer() { ++layer_; }
+    // `window` > 0: no attention on it looks further back than so many tokens.
+    Cache cache(uint32_t kv_heads, uint32_t head_dim, uint64_t window = 0);
     Slot slot(uint32_t width, bool of_outputs = false);
 
     Slot embed(Weight table, float scale = 1.0f);
@@ -77,9 +80,9 @@ public:
         Weight bias = {};
     };
     std::array<Slot, 3> group(Slot x, std::array<Matrix, 3> parts, Norm norm);
-    void rope_store(Slot q, Slot k, Slot v, HeadShape shape, uint32_t rope, Norm q_norm = {},
+    void rope_store(Cache cache, Slot q, Slot k, Slot v, HeadShape shape, uint32_t rope, Norm q_norm = {},
                     Norm k_norm = {});
-    Slot attention(Slot q, HeadShape shape, float scale, float softcap = 0.0f, uint32_t window = 0);
+    Slot attention(Cache cache, Slot q, HeadShape shape, float scale, float softcap = 0.0f);
     Slot gated(Slot x, Weight gate, Weight up, Act act, Norm norm = {});
     struct Routing {
         Slot ids;
@@ -100,6 +103,8 @@ public:
     const Plan& plan() const { return plan_; }
 
 private:
+    PlanBuilder() = default;
+
     uint32_t layer_ = 0;
     Plan plan_;
 };

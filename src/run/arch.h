@@ -19,6 +19,7 @@ struct Config {
     uint32_t experts_used = 0;
     uint32_t expert_ffn_dim = 0;
     HeadShape heads;
+    uint64_t window = 0;  // tokens that attention looks back over, its own included; 0: all
     float eps = 0.0f;
     uint64_t train_context = 0;
     RopeSpec rope;

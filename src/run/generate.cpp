@@ -197,7 +197,7 @@ Result<PromptResult> read_prompt(Session& session, Sampler& sampler, std::span<c
     result.tokens = prompt.size();
     // At least one token is read, for its logits.
     result.reused = std::min<uint64_t>(uint64_t(differs - held.begin()), prompt.size() - 1);
-    session.truncate(result.reused);
+    result.reused = session.rewind(result.reused);
     for (const Token token : prompt) sampler.accept(token);
     const auto start = Clock::now();
     const Status read = session.feed(prompt.subspan(size_t(result.reused)), cancel);

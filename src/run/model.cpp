@@ -96,12 +96,8 @@ uint32_t Model::usable_vocab() const {
     return uint32_t(std::min<uint64_t>(config_.vocab, tokenizer_->size()));
 }
 
-CacheShape Model::cache_shape(uint64_t capacity, CacheType type) const {
-    return {config_.layers, config_.heads.kv_heads, config_.heads.head_dim, capacity, type};
-}
-
-Result<Plan> Model::plan(uint32_t max_rows, uint32_t max_outputs, const CacheShape& cache) const {
-    PlanBuilder builder(resolved_->weights, cache, max_rows, max_outputs);
+Result<Plan> Model::plan(uint32_t max_rows, uint32_t max_outputs, const CacheSizing& sizing) const {
+    PlanBuilder builder(resolved_->weights, sizing, max_rows, max_outputs);
     arch_->build(config_, resolved_->set, builder);
     Result<Plan> plan = std::move(builder).finish();
     if (!plan) return error("{}: {}", gguf_->path(), plan.error().message);

@@ -42,8 +42,7 @@ public:
     // Identifies the model's content for saved caches: a hash of its metadata and tensor directory.
     uint64_t fingerprint() const { return fingerprint_; }
 
-    CacheShape cache_shape(uint64_t capacity, CacheType type) const;
-    Result<Plan> plan(uint32_t max_rows, uint32_t max_outputs, const CacheShape& cache) const;
+    Result<Plan> plan(uint32_t max_rows, uint32_t max_outputs, const CacheSizing& sizing) const;
 
 private:
     Model() = default;

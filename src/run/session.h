@@ -14,6 +14,9 @@ struct SessionOptions {
     bool fuse = true;
 };
 
+// The first token that one at `position` looks back at in a cache.
+uint64_t first_seen(const CacheInfo& cache, uint64_t position);
+
 class Session {
 public:
     // Errors name what does not fit: weights, cache and scratch beside what the device offers.
@@ -40,16 +43,20 @@ public:
     Status feed_for_best(Token token, uint32_t count, const std::atomic<bool>* cancel = nullptr);
     std::span<const Scored> best() const { return best_; }
 
-    // Forgets all but the first `count` tokens.
-    void truncate(uint64_t count);
+    // Forgets all but the first `count` tokens and returns how many are left: none, where a cache that keeps
+    // a window only has lost what the next token would look back at.
+    uint64_t rewind(uint64_t count);
     // Makes room: keeps the first `keep` tokens, forgets the next `discard`, and reads the rest again, so
     // that what follows is exactly what a shorter conversation would have given.
     Status shift(uint64_t keep, uint64_t discard, const std::atomic<bool>* cancel = nullptr);
 
-    // The cache and its tokens in a file, written whole or not at all; restore() refuses a file of another
-    // model, cache type or layout, a damaged one, or one with more tokens than the context.
-    Status save(const std::string& path) const;
-    Status restore(const std::string& path);
+    // The caches and their tokens in a file, written whole or not at all; restore() refuses a file of another
+    // model, cache type or layout, a damaged one, or one with more tokens than the context. Both take time
+    // for gigabytes: `progress` is told of bytes, and a cancelled one is an error that changes nothing.
+    Status save(const std::string& path, const Progress& progress = {},
+                const std::atomic<bool>* cancel = nullptr) const;
+    Status restore(const std::string& path, const Progress& progress = {},
+                   const std::atomic<bool>* cancel = nullptr);
 
     // What is done when a step fails because the device was lost: it closes this session, opens the device
     // again, places the model there, and reopens. Then the session reads its tokens again and the step is
@@ -71,15 +78,23 @@ private:
     Status read_again(const std::atomic<bool>* cancel);
     Status check_room(std::span<const Token> tokens) const;
     Status check_open() const;
+    CacheSizing sizing() const;
+    // Whether a next token at this position would find all that it looks back at.
+    bool holds_all_before(uint64_t position) const;
+    uint64_t first_held(const CacheInfo& cache) const;
+    friend class CacheFile;
 
     const Model* model_ = nullptr;
     SessionOptions options_;
     MemoryNeed memory_;
     Rescue rescue_;
-    std::unique_ptr<CacheStore> cache_;   // null: closed
+    std::vector<CacheInfo> cache_infos_;
+    std::unique_ptr<CacheStore> caches_;  // null: closed
     std::unique_ptr<Executable> single_;  // one row
     std::unique_ptr<Executable> many_;    // options_.batch rows
     std::vector<Token> tokens_;
+    uint64_t written_ = 0;  // tokens that steps may have written since the caches were empty, at most
+    uint64_t oldest_ = 0;   // before it a restored cache with a window has nothing
     std::span<const float> logits_;
     std::span<const Scored> best_;
 };

@@ -64,12 +64,9 @@ struct Recorded {
 
 Result<std::unique_ptr<Recorded>> record(Backend& backend, const OpCase& c, Record mode) {
     std::unique_ptr<Recorded> made(new Recorded{Fixture(7, c.position + c.rows), {}, {}, {}});
-    const OpCase::Build build = c.declare(made->fixture);
-    PlanBuilder builder(made->fixture.weights(), c.cache, c.rows, c.rows);
-    builder.output(build(builder));
-    const Plan plan = RL_TRY(std::move(builder).finish());
+    const Plan plan = RL_TRY(case_plan(c, made->fixture, c.rows, c.rows));
     made->weights = RL_TRY(backend.load(made->fixture.weights(), made->fixture, {}));
-    made->cache = RL_TRY(backend.make_cache(c.cache));
+    made->cache = RL_TRY(backend.make_caches(plan.caches));
     BoundPlan bound = RL_TRY(lower(plan, backend));
     made->executable = RL_TRY(backend.record(std::move(bound), *made->weights, *made->cache, mode));
     return made;
@@ -249,12 +246,12 @@ TEST_CASE("attention reads no keys but those that are there, and gives the same 
             AttentionFlags flags;
             flags.cache = type;
             OpCase c = attention_case({4, 1, 64}, rows, 1, flags);
-            c.cache.capacity = 400;
+            c.context = 400;
             const auto clean = std::move(record(*backend, c, Record::replay)).value();
             const auto dirty = std::move(record(*backend, c, Record::replay)).value();
-            const std::vector<std::byte> nan(c.cache.token_bytes() * c.cache.kv_heads, std::byte(0xFF));
-            for (uint64_t position = 0; position < c.cache.capacity; ++position)
-                REQUIRE(dirty->cache->write(0, position, nan).ok());
+            const CacheInfo cache{1, 64, c.context, type};
+            const std::vector<std::byte> nan(cache.bytes(), std::byte(0xFF));
+            REQUIRE(dirty->cache->write({0}, 0, c.context, nan).ok());
             const std::vector<float> first = step(*clean, rows).value();
             CHECK(first == step(*dirty, rows).value());
             CHECK(first == step(*dirty, rows).value());

@@ -118,10 +118,9 @@ inline std::vector<float> stored_vector(CacheType format, uint32_t dims, const s
         return out;
     }
     for (uint32_t i = 0; i < dims; ++i) {
-        const std::byte* block = raw + i / 32 * 34;
         uint16_t half;
-        std::memcpy(&half, block, 2);
-        out[i] = half_to_float(half) * static_cast<float>(static_cast<int8_t>(block[2 + i % 32]));
+        std::memcpy(&half, raw + dims + i / 32 * 2, 2);
+        out[i] = half_to_float(half) * static_cast<float>(static_cast<int8_t>(raw[i]));
     }
     return out;
 }
@@ -132,9 +131,9 @@ struct Token {
 };
 
 inline Token stored_token(const KvHead& head, uint64_t position) {
-    const size_t bytes = kv_token_bytes(head.format, head.head_dim);
+    const size_t bytes = CacheInfo{1, head.head_dim, 1, head.format}.row_bytes();
     std::vector<std::byte> raw(bytes);
-    kv_export(head, position, raw.data());
+    kv_export(head, position, 1, raw.data());
     return {stored_vector(head.format, head.head_dim, raw.data()),
             stored_vector(head.format, head.head_dim, raw.data() + bytes / 2)};
 }

@@ -1,6 +1,7 @@
 // The tiny models of tests/golden/models, and what several tests do with them.
 #pragma once
 
+#include "gguf/writer.h"
 #include "run/session.h"
 #include "support/material.h"
 #include "support/npy.h"
@@ -25,6 +26,24 @@ inline std::vector<Token> golden_tokens() {
     std::vector<Token> tokens;
     for (Token token; in >> token;) tokens.push_back(token);
     return tokens;
+}
+
+// A copy of a file with one more number in its metadata.
+inline void save_with_key(const Gguf& gguf, const std::string& key, uint32_t value, const std::string& path) {
+    std::vector<MetadataEntry> entries(gguf.metadata().entries().begin(), gguf.metadata().entries().end());
+    entries.emplace_back(key, metadata_u32(value));
+    std::vector<NewTensor> tensors;
+    for (const GgufTensor& t : gguf.tensors()) tensors.push_back({t.tensor.name, t.dims, t.type, t.bytes});
+    std::ofstream out(path, std::ios::binary);
+    const auto write = [&](std::span<const std::byte> bytes) {
+        out.write(reinterpret_cast<const char*>(bytes.data()), std::streamsize(bytes.size()));
+    };
+    write(gguf_header(entries, tensors, 32));
+    for (const GgufTensor& t : gguf.tensors()) {
+        std::vector<std::byte> data(t.bytes + gguf_padding(t.bytes, 32));
+        REQUIRE(gguf.read(t, 0, std::span(data).first(t.bytes)).ok());
+        write(data);
+    }
 }
 
 template <typename T>

@@ -22,12 +22,9 @@ inline std::unique_ptr<vulkan::VulkanBackend> open_vulkan(const std::string& cac
 
 // What a case of one step gives.
 inline std::vector<float> output_of(const OpCase& c, Backend& backend, Fixture& fixture, bool traced) {
-    const OpCase::Build build = c.declare(fixture);
-    PlanBuilder builder(fixture.weights(), c.cache, c.rows, c.rows);
-    builder.output(build(builder));
-    const Plan plan = must(std::move(builder).finish());
+    const Plan plan = must(case_plan(c, fixture, c.rows, c.rows));
     const auto weights = must(backend.load(fixture.weights(), fixture, {}));
-    const auto cache = must(backend.make_cache(c.cache));
+    const auto cache = must(backend.make_caches(plan.caches));
     const auto executable =
         must(backend.record(must(lower(plan, backend, true)), *weights, *cache, Record::replay));
     std::vector<int32_t> tokens(c.rows);

@@ -139,8 +139,8 @@ void bench_decode(const std::string& label, Isa isa, const Shape& shape, uint64_
                 attention_kernels(isa).attend(work);
             }
         });
-        const double bytes =
-            double(caches.heads.size()) * double(depth * kv_token_bytes(shape.format, shape.dims));
+        const double bytes = double(caches.heads.size()) *
+                             double(depth * CacheInfo{1, shape.dims, 1, shape.format}.row_bytes());
         const double rate = bytes / seconds * 1e-9;
         fmt::print("  {} threads {:6.2f} GB/s ({:3.0f} % of reading)", threads, rate,
                    100 * rate / peak[threads - 1]);

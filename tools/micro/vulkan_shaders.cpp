@@ -16,12 +16,9 @@ namespace {
 
 Status compile(const OpCase& c, VulkanBackend& backend) {
     Fixture fixture(1, c.position + c.rows);
-    const OpCase::Build build = c.declare(fixture);
-    PlanBuilder builder(fixture.weights(), c.cache, c.rows, c.rows);
-    builder.output(build(builder));
-    const Plan plan = RL_TRY(std::move(builder).finish());
+    const Plan plan = RL_TRY(case_plan(c, fixture, c.rows, c.rows));
     const auto weights = RL_TRY(backend.load(fixture.weights(), fixture, {}));
-    const auto cache = RL_TRY(backend.make_cache(c.cache));
+    const auto cache = RL_TRY(backend.make_caches(plan.caches));
     for (const bool fuse : {true, false}) {
         BoundPlan bound = RL_TRY(lower(plan, backend, fuse));
         RL_TRY(backend.record(std::move(bound), *weights, *cache, Record::replay));

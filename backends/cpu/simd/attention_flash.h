@@ -36,6 +36,7 @@ struct Span {
 
 struct Tile {
     uint64_t first;  // key, a multiple of 16
+    uint64_t row;    // of the cache, that it lies in
     size_t keys;
     Span seen;     // by any query
     bool uniform;  // every query sees just these
@@ -152,13 +153,16 @@ inline void Block::for_each_tile(size_t tile_keys, Work work) const {
     const uint32_t last_row = row_of(queries_ - 1);
     KeyRange seen{visible_keys(work_, first_row_).begin, visible_keys(work_, last_row).end};
     if (seen.begin >= seen.end) seen = {0, 0};
-    for (uint64_t key = seen.begin / kKeyBlock * kKeyBlock; key < seen.end; key += tile_keys) {
-        const uint64_t left = seen.end - key;
-        Tile tile{
-            key, static_cast<size_t>(left < tile_keys ? left : tile_keys), {}, false, left <= tile_keys};
+    const uint64_t rows = work_.kv.capacity;
+    for (uint64_t key = seen.begin / kKeyBlock * kKeyBlock; key < seen.end;) {
+        const uint64_t left = seen.end - key, row = key % rows;
+        // A ring's end is the end of a tile.
+        const size_t keys = smaller(smaller(left, tile_keys), rows - row);
+        Tile tile{key, row, keys, {}, false, left <= keys};
         tile.seen = tile.clip(seen);
         tile.uniform = tile.clip(visible_keys(work_, first_row_)) == tile.clip(visible_keys(work_, last_row));
         work(tile);
+        key += keys;
     }
 }
 
@@ -200,9 +204,9 @@ template <typename Element>
 inline void Block::score_direct(const Tile& tile, const typename Element::Type* all_keys,
                                 const typename Element::Type* all_values) {
     const uint16_t* scales =
-        Element::kScaled ? cache_.key_scales() + cache_.scale_index(tile.first, 0) : nullptr;
-    const KeyTile<Element> keys{all_keys + tile.first * dims_, scales, dims_,
-                                reinterpret_cast<const std::byte*>(all_values + tile.first * dims_)};
+        Element::kScaled ? cache_.key_scales() + cache_.scale_index(tile.row, 0) : nullptr;
+    const KeyTile<Element> keys{all_keys + tile.row * dims_, scales, dims_,
+                                reinterpret_cast<const std::byte*>(all_values + tile.row * dims_)};
     for (size_t begin = 0; begin < queries_; begin += chunk_)
         with_count<Vec::kQueries>(chunk_queries(begin), [&]<int M>(Count<M>) {
             score_keys<Element, M>(scratch_.q + begin * dims_, keys, 0, round_up(tile.keys, kPiece),
@@ -224,7 +228,7 @@ inline void Block::score_tile(const Tile& tile) {
     for (size_t key = 0; key < tile.keys; key += kPanelKeys) {
         if (tile.seen.lo >= key + kPanelKeys) continue;
         const size_t keys = smaller(kPanelKeys, round_up(tile.keys - key, kPiece));
-        convert_keys(cache_, work_.kv.format, (tile.first + key) / kKeyBlock, keys / kPiece, scratch_.panel);
+        convert_keys(cache_, work_.kv.format, (tile.row + key) / kKeyBlock, keys / kPiece, scratch_.panel);
         const KeyTile<PanelFloat> panel{scratch_.panel, nullptr, dims_, nullptr};
         for (size_t begin = 0; begin < queries_; begin += chunk_) {
             const Span seen = seen_by_chunk(tile, begin);
@@ -242,8 +246,8 @@ inline void Block::sum_direct(const Tile& tile, const typename Element::Type* al
                               const typename Element::Type* all_values) {
     // The next tile's keys are fetched meanwhile; after the last there is nothing to fetch, and these are
     // cached.
-    const auto* next = all_keys + (tile.last ? tile.first : tile.first + kTile) * dims_;
-    const ValueTile<Element> values{all_values + (tile.first + tile.seen.lo) * dims_, kPiece, dims_,
+    const auto* next = all_keys + (tile.last ? tile.row : tile.row + tile.keys) * dims_;
+    const ValueTile<Element> values{all_values + (tile.row + tile.seen.lo) * dims_, kPiece, dims_,
                                     tile.seen.hi - tile.seen.lo, reinterpret_cast<const std::byte*>(next)};
     if constexpr (sizeof(typename Element::Type) == 1) {
         for (size_t group = 0; group < cache_.groups; ++group) sum_direct_group(tile, values, group);
@@ -259,7 +263,7 @@ inline void Block::sum_direct(const Tile& tile, const typename Element::Type* al
 // One q8_0 group of dimensions: the scales of its values go into the probabilities.
 inline void Block::sum_direct_group(const Tile& tile, const ValueTile<CachedInt8>& values, size_t group) {
     float scales[kTile];
-    load_value_scales(cache_, tile.first, tile.keys, group, scales);
+    load_value_scales(cache_, tile.row, tile.keys, group, scales);
     for (size_t begin = 0; begin < queries_; begin += chunk_) {
         const size_t count = chunk_queries(begin);
         for (size_t m = 0; m < count; ++m)
@@ -285,7 +289,7 @@ inline void Block::sum_tile(const Tile& tile) {
         }
     }
     for (size_t dim = 0; dim < width_; dim += kPanelDims) {
-        convert_values(cache_, work_.kv.format, tile.first + tile.seen.lo, tile.seen.hi - tile.seen.lo, dim,
+        convert_values(cache_, work_.kv.format, tile.row + tile.seen.lo, tile.seen.hi - tile.seen.lo, dim,
                        scratch_.panel);
         sum_panel(tile, dim, smaller(kPanelDims, width_ - dim));
     }

@@ -102,7 +102,7 @@ RL_DEVICE void fetch(const HeadRows& head, uint32_t first, uint32_t to,
     RL_UNROLL
     for (uint32_t j = 0; j < Shape::kBatch; ++j) RL_UNROLL
     for (uint32_t part = 0; part < Shape::kParts; ++part)
-        batch[j][part] = C::eight(head, lesser(first + j * Shape::kGroups + group, to - 1),
+        batch[j][part] = C::eight(head, head.row(lesser(first + j * Shape::kGroups + group, to - 1)),
                                   lesser((part * Shape::kLanes + lane) * 8, C::kWhole ? last : ~0u));
 }
 
@@ -207,7 +207,7 @@ RL_DEVICE void turn_queries(const args::AttentionArgs& a, const Queries& which, 
                             uint32_t position, FewShared<kQueries, kDims>& shared) {
     const uint32_t dims = a.cache.head_dim, queries = lesser(kQueries, which.group - which.first);
     const uint32_t work = queries + (keys.to > position ? 2 : 0);
-    const size_t at = which.kv_head * a.cache.capacity + position, kv = size_t(which.kv_head) * dims;
+    const size_t at = place_in_cache(a.cache, which.kv_head, position), kv = size_t(which.kv_head) * dims;
     for (uint32_t i = wave_index(); i < work; i += kFewWaves) {
         if (i < queries) {
             turn_head(a.turn, false, 0, a.q + size_t(which.head(i)) * dims, dims,
@@ -322,8 +322,8 @@ RL_DEVICE void attend_keys(const args::AttentionArgs& a, const Queries& which, c
     using S = FewShape<kQueries, kDims>;
     constexpr uint32_t kStep = kFewWaves * S::kWaveKeys;
     const Cache& c = a.cache;
-    const HeadRows key_rows = C::head(c, c.keys, which.kv_head),
-                   value_rows = C::head(c, c.values, which.kv_head);
+    const HeadRows key_rows = head_from<C>(c, c.keys, which.kv_head, keys.from),
+                   value_rows = head_from<C>(c, c.values, which.kv_head, keys.from);
     typename FewShared<kQueries, kDims>::OfWave& own = shared.waves[wave_index()];
     typename C::Eight k[S::kBatch][S::kParts], v[S::kBatch][S::kParts];
     for (uint32_t first = keys.from + wave_index() * S::kWaveKeys; first < keys.to; first += kStep) {

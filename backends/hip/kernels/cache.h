@@ -1,5 +1,5 @@
-// The types of the key-value cache: how elements are read and a head is stored. `at` is head * capacity +
-// position.
+// The types of the key-value cache: how elements are read and a head is stored. `at` is from
+// place_in_cache().
 #pragma once
 
 #include "kernels/args.h"
@@ -14,7 +14,31 @@ struct HeadRows {
     const uint8_t* rows;
     const uint8_t* scales;
     uint32_t dims;
+    // Where there may be more tokens than rows: the first token of the ring's round that a block's keys begin
+    // in, and how many rows there are.
+    uint32_t round = 0;
+    uint32_t capacity = 0;
+
+    // Of a token in this round or the next, its row; the smaller of two unsigned numbers is the one that
+    // exists.
+    RL_DEVICE uint32_t row(uint32_t token) const {
+        const uint32_t in_round = token - round;
+        return in_round < in_round - capacity ? in_round : in_round - capacity;
+    }
 };
+template <typename C>
+RL_DEVICE HeadRows head_from(const Cache& c, const uint8_t* data, uint32_t head, uint32_t first_token) {
+    HeadRows rows = C::head(c, data, head);
+    rows.capacity = uint32_t(c.capacity);
+    if (first_token >= rows.capacity) rows.round = first_token / rows.capacity * rows.capacity;
+    return rows;
+}
+
+// Where a head of a token is stored.
+RL_DEVICE size_t place_in_cache(const Cache& c, uint32_t head, uint32_t token) {
+    const uint32_t capacity = uint32_t(c.capacity);
+    return head * c.capacity + (token < capacity ? token : token % capacity);
+}
 
 // Eight elements as they are read: unpack() gives what factor() times are their values.
 struct FloatEight {

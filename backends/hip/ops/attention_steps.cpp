@@ -17,11 +17,11 @@ constexpr uint32_t kManySplits = 16;
 constexpr uint64_t kManyLeastKeys = 256;
 constexpr uint32_t kManyWaves = 4;
 
-std::string cache_module(const View& view) {
-    return fmt::format("cache_{}", cache_type_name(view.plan.cache.type));
+std::string cache_module(const View& view, Cache cache) {
+    return fmt::format("cache_{}", cache_type_name(view.plan.cache(cache).type));
 }
-std::string cache_kernel(std::string_view stem, const View& view) {
-    return fmt::format("{}_{}", stem, cache_type_name(view.plan.cache.type));
+std::string cache_kernel(std::string_view stem, const View& view, Cache cache) {
+    return fmt::format("{}_{}", stem, cache_type_name(view.plan.cache(cache).type));
 }
 
 class RopeKernel : public HipKernel {
@@ -47,9 +47,8 @@ class KvStoreKernel : public HipKernel {
 public:
     explicit KvStoreKernel(const KvStore& op) : op_(op) {}
     Status launch(Launcher& launcher, const View& view) const override {
-        const args::StoreArgs args = {view.step, view.slot(op_.k), view.slot(op_.v),
-                                      view.cache.layer(op_.layer)};
-        return launcher.launch(cache_module(view), cache_kernel("kv_store", view),
+        const args::StoreArgs args = {view.step, view.slot(op_.k), view.slot(op_.v), view.caches[op_.cache]};
+        return launcher.launch(cache_module(view, op_.cache), cache_kernel("kv_store", view, op_.cache),
                                {view.rows * op_.shape.kv_heads, 1, 1, kThreads}, args);
     }
 
@@ -79,10 +78,10 @@ public:
         args.k = view.slot(op_.k);
         args.v = view.slot(op_.v);
         args.turn = turn_args(view, op_);
-        args.cache = view.cache.layer(op_.layer);
+        args.cache = view.caches[op_.cache];
         args.heads = op_.shape.heads;
         const uint64_t heads = uint64_t(view.rows) * (op_.shape.heads + 2 * op_.shape.kv_heads);
-        return launcher.launch(cache_module(view), cache_kernel("rope_store", view),
+        return launcher.launch(cache_module(view, op_.cache), cache_kernel("rope_store", view, op_.cache),
                                {row_blocks(heads, 1, launcher.device()), 1, 1, kThreads}, args);
     }
 
@@ -98,7 +97,7 @@ public:
           units_(std::max(4u, device.report().multiprocessors)),
           per_launch_(flops_per_launch(device.report())),
           gain_(device.report().target.starts_with("gfx10") ? 2.0 : 8.0),
-          has_halfs_(plan.cache.type != CacheType::f32),
+          has_halfs_(plan.cache(op.cache).type != CacheType::f32),
           overlaps_(device.report().copies_ahead()) {}
 
     Precision precision(uint64_t rows) const override {
@@ -127,8 +126,8 @@ public:
         args.y = view.slot(op_.y);
         args.sinks = view.vector(op_.sinks);
         args.partials = view.scratch_at(0);
-        args.counters = view.cache.counters();
-        args.cache = view.cache.layer(op_.layer);
+        args.counters = view.caches.counters();
+        args.cache = view.caches[op_.cache];
         args.rows = view.rows;
         args.heads = s.heads;
         args.window = op_.window;
@@ -145,7 +144,7 @@ public:
             const uint32_t rows = std::min(shape.rows, view.rows - first);
             args.first_row = first;
             args.groups = blocks(rows, shape.queries);
-            RL_TRY(launcher.launch(cache_module(view), cache_kernel(shape.kernel, view),
+            RL_TRY(launcher.launch(cache_module(view, op_.cache), cache_kernel(shape.kernel, view, op_.cache),
                                    {args.splits, args.groups, s.kv_heads, shape.threads}, args,
                                    row_cost(view.plan, view.rows) * rows));
         }
@@ -187,7 +186,8 @@ private:
 
     // What a row costs with the cache full, in what launches are measured by. Matrix units are faster.
     double row_cost(const Plan& plan, uint32_t rows) const {
-        const double flops = 4.0 * op_.shape.heads * op_.shape.head_dim * double(plan.cache.capacity);
+        const double flops =
+            4.0 * op_.shape.heads * op_.shape.head_dim * double(plan.cache(op_.cache).capacity);
         return by_matrices(rows) ? flops / gain_ : flops;
     }
 
@@ -206,10 +206,10 @@ private:
         // too few counters for them. Those without keys end at once.
         const uint64_t least = many ? kManyLeastKeys : kFewLeastKeys;
         const uint64_t all = uint64_t(op_.shape.kv_heads) * blocks(std::min(rows, s.rows), s.queries);
-        const uint64_t most = all > HipCache::kCounters
+        const uint64_t most = all > HipCaches::kCounters
                                   ? 1
                                   : std::min<uint64_t>(many ? kManySplits : kFewSplits,
-                                                       (plan.cache.capacity + least - 1) / least);
+                                                       (plan.cache(op_.cache).capacity + least - 1) / least);
         s.splits =
             uint32_t(std::clamp<uint64_t>(units_ * kBlocksPerUnit / all, 1, std::max<uint64_t>(most, 1)));
         return s;
@@ -241,7 +241,7 @@ std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan& plan, co
     }
     if (const auto* o = std::get_if<Attention>(&op)) {
         // Kernels number the bytes of a head's keys with words.
-        const bool too_long = plan.cache.capacity * o->shape.head_dim * 4 > UINT32_MAX;
+        const bool too_long = plan.cache(o->cache).capacity * o->shape.head_dim * 4 > UINT32_MAX;
         if (o->shape.head_dim > args::kMostHeadDim || too_long) return nullptr;
         return std::make_unique<AttentionKernel>(*o, plan, device);
     }

@@ -49,7 +49,7 @@ private:
         args.gain = view.vector(view.own_norm().gain);
         args.eps = view.own_norm().eps;
         args.logits = logits;
-        args.counter = view.cache.counters();
+        args.counter = view.caches.counters();
         args.cols = uint32_t(tensor_.shape.cols);
         const std::string module = view.weights[op_.w].layout->name;
         return launcher.launch(

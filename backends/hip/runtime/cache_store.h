@@ -1,5 +1,5 @@
-// The key-value cache: per layer a buffer of keys and one of values, each (kv heads, capacity, head size) in
-// the cache's type; q8_0 keeps its scales behind all codes. See kernels/cache.h.
+// The caches of a plan in device memory, each a buffer of keys and one of values, as
+// backends/shared/cache_rows.h lays them out. See kernels/cache.h.
 #pragma once
 
 #include "backends/hip/kernels/args.h"
@@ -9,39 +9,32 @@
 
 namespace redline::hip {
 
-class HipCache : public CacheStore {
+class HipCaches : public CacheStore {
 public:
     static Result<std::unique_ptr<CacheStore>> create(Device& device, Memory& memory,
-                                                      const CacheShape& shape);
+                                                      std::span<const CacheInfo> caches);
 
-    const CacheShape& shape() const override { return shape_; }
-    uint64_t bytes() const override { return shape_.bytes(); }
-    Status read(uint32_t layer, uint64_t position, std::span<std::byte> out) override;
-    Status write(uint32_t layer, uint64_t position, std::span<const std::byte> in) override;
+    uint64_t bytes() const override { return cache_bytes(infos_); }
+    Status read(Cache cache, uint64_t first, uint64_t count, std::span<std::byte> out) override;
+    Status write(Cache cache, uint64_t first, uint64_t count, std::span<const std::byte> in) override;
 
-    args::Cache layer(uint32_t index) const;
+    args::Cache operator[](Cache cache) const;
     // Zeros, by which blocks of attention count which of them are done; they leave zeros behind.
     static constexpr uint32_t kCounters = 4096;
     uint32_t* counters() const { return reinterpret_cast<uint32_t*>(counters_.data()); }
 
 private:
-    HipCache(Device& device, const CacheShape& shape) : device_(device), shape_(shape) {}
-    // A field of one token's keys or values: where it lies on the device, and in the exported row.
-    struct Piece {
-        std::byte* device;
-        uint64_t row_offset;
-        uint64_t bytes;
-    };
-    std::vector<Piece> pieces(uint32_t layer, uint64_t position) const;
+    HipCaches(Device& device, std::span<const CacheInfo> caches)
+        : device_(device), infos_(caches.begin(), caches.end()) {}
 
-    struct Layer {
+    struct Buffers {
         Buffer keys;
         Buffer values;
     };
     Device& device_;
-    CacheShape shape_;
-    std::vector<Layer> layers_;
-    Buffer transfer_;  // one token's row, pinned
+    std::vector<CacheInfo> infos_;
+    std::vector<Buffers> buffers_;
+    Buffer staging_;  // pinned
     Buffer counters_;
 };
 

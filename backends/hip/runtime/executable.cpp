@@ -6,15 +6,15 @@
 
 namespace redline::hip {
 
-HipExecutable::HipExecutable(BoundPlan bound, const HipWeights& weights, const HipCache& cache,
+HipExecutable::HipExecutable(BoundPlan bound, const HipWeights& weights, const HipCaches& caches,
                              Device& device, Record mode)
-    : bound_(std::move(bound)), weights_(weights), cache_(cache), device_(device), mode_(mode) {}
+    : bound_(std::move(bound)), weights_(weights), caches_(caches), device_(device), mode_(mode) {}
 
 Result<std::unique_ptr<Executable>> HipExecutable::create(BoundPlan bound, const HipWeights& weights,
-                                                          const HipCache& cache, Device& device,
+                                                          const HipCaches& caches, Device& device,
                                                           Memory& memory, Record mode) {
     RL_TRY(device.use());
-    std::unique_ptr<HipExecutable> made(new HipExecutable(std::move(bound), weights, cache, device, mode));
+    std::unique_ptr<HipExecutable> made(new HipExecutable(std::move(bound), weights, caches, device, mode));
     RL_TRY(made->allocate(memory));
     // The kernels of the longest steps now, so that what cannot be loaded shows before the first.
     const uint32_t rows = made->bound_.plan.max_rows;
@@ -69,7 +69,7 @@ HipExecutable::InputLayout HipExecutable::input_layout(uint32_t rows) const {
 }
 
 View HipExecutable::view_of(uint32_t rows, const InputLayout& inputs) const {
-    View view{bound_.plan, weights_, cache_, rows, std::min(rows, bound_.plan.max_outputs), {}, {}, {}, {}};
+    View view{bound_.plan, weights_, caches_, rows, std::min(rows, bound_.plan.max_outputs), {}, {}, {}, {}};
     view.arena = arena_.data();
     view.scratch = scratch_.data();
     view.step = reinterpret_cast<const args::Step*>(step_.data());
@@ -153,8 +153,8 @@ void HipExecutable::check_params(const StepParams& params) {
              "{} rows sent to a plan for {}", params.tokens.size(), plan.max_rows);
     RL_CHECK(params.first_output < params.tokens.size() && params.outputs() <= plan.max_outputs,
              "{} outputs asked of a plan for {}", params.outputs(), plan.max_outputs);
-    RL_CHECK(params.kv_len() <= plan.cache.capacity, "position {} is beyond the cache of {}", params.kv_len(),
-             plan.cache.capacity);
+    RL_CHECK(params.kv_len() <= plan.sizing.context, "position {} is beyond the context of {}",
+             params.kv_len(), plan.sizing.context);
     outputs_ = params.outputs();
 }
 

@@ -30,7 +30,7 @@ struct Handing {
 struct View {
     const Plan& plan;
     const HipWeights& weights;
-    const HipCache& cache;
+    const HipCaches& caches;
     uint32_t rows = 1;     // of the class: at most this many tokens
     uint32_t outputs = 1;  // likewise
     std::byte* arena = nullptr;
@@ -84,7 +84,7 @@ inline uint64_t aligned(uint64_t bytes) {
 class HipExecutable : public Executable {
 public:
     static Result<std::unique_ptr<Executable>> create(BoundPlan bound, const HipWeights& weights,
-                                                      const HipCache& cache, Device& device, Memory& memory,
+                                                      const HipCaches& caches, Device& device, Memory& memory,
                                                       Record mode);
     ~HipExecutable() override;
     Status run(const StepParams& params) override;
@@ -101,7 +101,7 @@ private:
         uint64_t bytes = 0;
     };
 
-    HipExecutable(BoundPlan bound, const HipWeights& weights, const HipCache& cache, Device& device,
+    HipExecutable(BoundPlan bound, const HipWeights& weights, const HipCaches& caches, Device& device,
                   Record mode);
     Status allocate(Memory& memory);
     Status allocate_handed(Memory& memory);
@@ -121,7 +121,7 @@ private:
 
     BoundPlan bound_;
     const HipWeights& weights_;
-    const HipCache& cache_;
+    const HipCaches& caches_;
     Device& device_;
     Memory* memory_ = nullptr;  // for traces
     Record mode_;

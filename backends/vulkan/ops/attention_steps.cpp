@@ -28,8 +28,8 @@ constexpr uint32_t kMostFewQueries = 8;
 constexpr uint32_t kMostFewHeadDim = 256;
 constexpr uint32_t kMostMatrixHeadDim = 128;
 
-std::string cache_shader(std::string_view stem, const View& view) {
-    return fmt::format("{}.{}", stem, VulkanCache::snippet(view.plan.cache.type));
+std::string cache_shader(std::string_view stem, const View& view, Cache cache) {
+    return fmt::format("{}.{}", stem, VulkanCaches::snippet(view.plan.cache(cache).type));
 }
 
 class RopeKernel : public VulkanKernel {
@@ -54,10 +54,10 @@ public:
     explicit KvStoreKernel(const KvStore& op) : op_(op) {}
     Status record(Recorder& recorder, const View& view) const override {
         const args::StoreArgs push = {op_.shape.kv_heads, op_.shape.head_dim,
-                                      uint32_t(view.plan.cache.capacity)};
-        const VulkanCache::Layer& layer = view.cache.layer(op_.layer);
-        return recorder.dispatch({cache_shader("kv_store", view), 5, 1, {kThreads}},
-                                 {view.slot(op_.k), view.slot(op_.v), view.step, layer.keys, layer.values},
+                                      uint32_t(view.plan.cache(op_.cache).capacity)};
+        const VulkanCaches::Buffers& cache = view.caches[op_.cache];
+        return recorder.dispatch({cache_shader("kv_store", view, op_.cache), 5, 1, {kThreads}},
+                                 {view.slot(op_.k), view.slot(op_.v), view.step, cache.keys, cache.values},
                                  push, {uint64_t(view.rows) * op_.shape.kv_heads});
     }
 
@@ -87,17 +87,17 @@ public:
         args::RopeStoreArgs push = {};
         push.heads = s.heads;
         push.kv_heads = s.kv_heads;
-        push.capacity = uint32_t(view.plan.cache.capacity);
+        push.capacity = uint32_t(view.plan.cache(op_.cache).capacity);
         set_turning(push, op_, view);
-        const VulkanCache::Layer& layer = view.cache.layer(op_.layer);
+        const VulkanCaches::Buffers& cache = view.caches[op_.cache];
         const uint32_t subgroup = recorder.device().subgroup(), lanes = std::max(kTurnLanes, subgroup);
         const uint32_t threads = std::max(kThreads, lanes);
         return recorder.dispatch(
-            {cache_shader("rope_store", view),
+            {cache_shader("rope_store", view, op_.cache),
              9,
              1,
              {threads, s.head_dim, turning(op_, view.plan), lanes, subgroup}},
-            {view.slot(op_.q), view.slot(op_.k), view.slot(op_.v), view.step, layer.keys, layer.values,
+            {view.slot(op_.q), view.slot(op_.k), view.slot(op_.v), view.step, cache.keys, cache.values,
              view.step, view.vector(op_.q_norm.gain, view.step), view.vector(op_.k_norm.gain, view.step)},
             push, {(uint64_t(view.rows) * (s.heads + s.kv_heads) + threads / lanes - 1) / (threads / lanes)});
     }
@@ -110,8 +110,8 @@ class AttentionKernel : public VulkanKernel {
 public:
     AttentionKernel(const Attention& op, const Plan& plan, const Device& device)
         : op_(op),
-          matrices_(matrices_fit(op.shape, plan.cache.type, device, kMatrixQueries)),
-          wide_(matrices_fit(op.shape, plan.cache.type, device, kWideQueries)),
+          matrices_(matrices_fit(op.shape, plan.cache(op.cache).type, device, kMatrixQueries)),
+          wide_(matrices_fit(op.shape, plan.cache(op.cache).type, device, kWideQueries)),
           wanted_(device.attention_groups > 0  ? device.attention_groups
                   : device.report().hardware() ? kAttentionGroups
                                                : 8),
@@ -147,7 +147,7 @@ public:
         // Rows are cut so that no dispatch alone fills a submission, with the cache full; at whole
         // work-groups.
         const uint32_t together = queries(view.rows) / std::gcd(queries(view.rows), group());
-        const double per_row = 4.0 * s.heads * s.head_dim * double(view.plan.cache.capacity);
+        const double per_row = 4.0 * s.heads * s.head_dim * double(view.plan.cache(op_.cache).capacity);
         const double fit = std::max(1.0, recorder.flops_per_segment() / per_row / together);
         const uint32_t step = uint32_t(std::min(fit, 1e6)) * together;
         for (uint32_t first = 0; first < view.rows; first += step)
@@ -228,7 +228,7 @@ private:
         const uint64_t units =
             uint64_t(op_.shape.kv_heads) * ((rows * group() + queries(rows) - 1) / queries(rows));
         const uint64_t n = std::min({(wanted_ + units - 1) / units, uint64_t(kMostSplits),
-                                     (plan.cache.capacity + kKeysPerSplit - 1) / kKeysPerSplit});
+                                     (plan.cache(op_.cache).capacity + kKeysPerSplit - 1) / kKeysPerSplit});
         return uint32_t(std::max<uint64_t>(1, n));
     }
 
@@ -242,7 +242,7 @@ private:
         args::AttentionArgs push = {};
         push.heads = op_.shape.heads;
         push.kv_heads = op_.shape.kv_heads;
-        push.capacity = uint32_t(view.plan.cache.capacity);
+        push.capacity = uint32_t(view.plan.cache(op_.cache).capacity);
         push.window = op_.window;
         push.splits = splits;
         push.first_row = first;
@@ -259,7 +259,7 @@ private:
     Status record_rows(Recorder& recorder, const View& view, uint32_t first, uint32_t rows, uint32_t splits,
                        Binding partials, double per_row) const {
         const uint32_t n = queries(view.rows);
-        const VulkanCache::Layer& layer = view.cache.layer(op_.layer);
+        const VulkanCaches::Buffers& cache = view.caches[op_.cache];
         const Groups groups = {splits, (uint64_t(rows) * group() + n - 1) / n, op_.shape.kv_heads};
         const Binding q = view.slot(op_.q), y = view.slot(op_.y), sinks = view.vector(op_.sinks, view.step);
         const args::AttentionArgs push = attention_args(view, first, splits);
@@ -268,30 +268,30 @@ private:
             const RopeStore* turned = view.handing.turns;
             const uint32_t turn = turned ? turning(*turned, view.plan) : 0;
             return recorder.dispatch(
-                {cache_shader("attention_few", view),
+                {cache_shader("attention_few", view, op_.cache),
                  14,
                  1,
                  {few_threads_, op_.shape.head_dim, n, gives, turn, subgroup_}},
-                {q, y, view.step, layer.keys, layer.values, sinks, partials, view.cache.counters(),
+                {q, y, view.step, cache.keys, cache.values, sinks, partials, view.caches.counters(),
                  gives ? view.handing.give : y, view.vector(view.handing.norm.gain, view.step),
                  turned ? view.slot(turned->k) : q, turned ? view.slot(turned->v) : q,
                  view.vector(turned ? turned->q_norm.gain : Weight{}, view.step),
                  view.vector(turned ? turned->k_norm.gain : Weight{}, view.step)},
                 push, groups, per_row * rows);
         }
-        std::string shader = cache_shader("attention", view);
+        std::string shader = cache_shader("attention", view, op_.cache);
         std::vector<uint32_t> constants = {kThreads, op_.shape.head_dim, n, n <= 4 ? 16u : 4u};
         if (by_matrices(view.rows)) {
             const MatrixCut& own = cut(view.rows);
             const MatrixShape& shape = own.shape;
-            shader = cache_shader("attention_coop", view);
+            shader = cache_shader("attention_coop", view, op_.cache);
             constants = {own.threads, op_.shape.head_dim, kKeysPerTile, shape.m, shape.n,
                          shape.k,     own.subgroup};
         }
         return recorder.dispatch(
             {shader, 8, 1, constants},
-            {q, y, view.step, layer.keys, layer.values, sinks, partials, view.cache.counters()}, push, groups,
-            per_row * rows);
+            {q, y, view.step, cache.keys, cache.values, sinks, partials, view.caches.counters()}, push,
+            groups, per_row * rows);
     }
 
     Attention op_;

@@ -23,7 +23,7 @@ public:
         recorder.claim_scratch();
         // The choice must not depend on how many rows are routed together: always the same kernel, in f32.
         const uint32_t tokens = std::min(kFewRows, power_of_two(view.rows));
-        const uint32_t step = tokens * VulkanCache::kCounters;
+        const uint32_t step = tokens * VulkanCaches::kCounters;
         for (uint32_t first = 0; first < view.rows; first += step) {
             if (first > 0) recorder.barrier();  // counters are used again
             RL_TRY(record_rows(recorder, view, first, std::min(step, view.rows - first), tokens));
@@ -55,7 +55,7 @@ private:
                  {kThreads, tokens, experts_, op_.used, device.subgroup(), per_subgroup}},
                 {part.buffer, view.slot(op_.x), view.scratch_at(0, uint64_t(experts_) * 4 * view.rows),
                  view.step, view.slot(op_.ids), view.slot(op_.scales),
-                 view.vector(op_.selection_bias, view.step), view.cache.counters()},
+                 view.vector(op_.selection_bias, view.step), view.caches.counters()},
                 push, {vector_groups(part.rows, per_subgroup, device), (rows + tokens - 1) / tokens}));
         }
         return {};

@@ -27,21 +27,21 @@ constexpr uint32_t kBestShared = RL_BEST_SLICE * 4 + 2048;  // bytes that best.c
 
 }  // namespace
 
-VulkanExecutable::VulkanExecutable(BoundPlan bound, const VulkanWeights& weights, const VulkanCache& cache,
+VulkanExecutable::VulkanExecutable(BoundPlan bound, const VulkanWeights& weights, const VulkanCaches& caches,
                                    Device& device, Pipelines& pipelines, Record mode)
     : bound_(std::move(bound)),
       weights_(weights),
-      cache_(cache),
+      caches_(caches),
       device_(device),
       pipelines_(pipelines),
       mode_(mode) {}
 
 Result<std::unique_ptr<Executable>> VulkanExecutable::create(BoundPlan bound, const VulkanWeights& weights,
-                                                             const VulkanCache& cache, Device& device,
+                                                             const VulkanCaches& caches, Device& device,
                                                              Memory& memory, Pipelines& pipelines,
                                                              Record mode) {
     std::unique_ptr<VulkanExecutable> made(
-        new VulkanExecutable(std::move(bound), weights, cache, device, pipelines, mode));
+        new VulkanExecutable(std::move(bound), weights, caches, device, pipelines, mode));
     RL_TRY(made->allocate(memory));
     // The largest class and the best now, so that what cannot be recorded shows before the first step.
     RL_TRY(made->recorded(made->bound_.plan.max_rows, false));
@@ -95,7 +95,7 @@ VulkanExecutable::InputLayout VulkanExecutable::input_layout(uint32_t rows) cons
 }
 
 View VulkanExecutable::view_of(uint32_t rows, const InputLayout& inputs) const {
-    View view{bound_.plan, weights_, cache_};
+    View view{bound_.plan, weights_, caches_};
     view.rows = rows;
     view.outputs = std::min(rows, bound_.plan.max_outputs);
     view.arena = arena_;
@@ -238,8 +238,8 @@ Status VulkanExecutable::check_params(const StepParams& params) {
              "{} rows sent to a plan for {}", params.tokens.size(), plan.max_rows);
     RL_CHECK(params.first_output < params.tokens.size() && params.outputs() <= plan.max_outputs,
              "{} outputs asked of a plan for {}", params.outputs(), plan.max_outputs);
-    RL_CHECK(params.kv_len() <= plan.cache.capacity, "position {} is beyond the cache of {}", params.kv_len(),
-             plan.cache.capacity);
+    RL_CHECK(params.kv_len() <= plan.sizing.context, "position {} is beyond the context of {}",
+             params.kv_len(), plan.sizing.context);
     RL_CHECK(params.best <= most_best() && params.best_among <= plan.slot(plan.output).width,
              "the best {} of {} asked of a plan that picks {}", params.best, params.best_among, most_best());
     outputs_ = params.best > 0 ? 0 : params.outputs();

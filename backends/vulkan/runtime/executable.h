@@ -30,7 +30,7 @@ struct Handing {
 struct View {
     const Plan& plan;
     const VulkanWeights& weights;
-    const VulkanCache& cache;
+    const VulkanCaches& caches;
     uint32_t rows = 1;     // of the class: at most this many tokens
     uint32_t outputs = 1;  // likewise
     Binding arena;
@@ -82,7 +82,7 @@ inline uint64_t aligned(uint64_t bytes) {
 class VulkanExecutable : public Executable {
 public:
     static Result<std::unique_ptr<Executable>> create(BoundPlan bound, const VulkanWeights& weights,
-                                                      const VulkanCache& cache, Device& device,
+                                                      const VulkanCaches& caches, Device& device,
                                                       Memory& memory, Pipelines& pipelines, Record mode);
     ~VulkanExecutable() override;
     Status run(const StepParams& params) override;
@@ -109,8 +109,8 @@ private:
         Meter meter;
     };
 
-    VulkanExecutable(BoundPlan bound, const VulkanWeights& weights, const VulkanCache& cache, Device& device,
-                     Pipelines& pipelines, Record mode);
+    VulkanExecutable(BoundPlan bound, const VulkanWeights& weights, const VulkanCaches& caches,
+                     Device& device, Pipelines& pipelines, Record mode);
     Status allocate(Memory& memory);
     Status allocate_handed(Memory& memory);
     void find_turned();
@@ -134,7 +134,7 @@ private:
 
     BoundPlan bound_;
     const VulkanWeights& weights_;
-    const VulkanCache& cache_;
+    const VulkanCaches& caches_;
     Device& device_;
     Pipelines& pipelines_;
     Record mode_;

@@ -142,8 +142,8 @@ std::vector<Test> list_tests(const BenchOptions& bench) {
 }
 
 // What one repetition has to read and compute.
-void add_costs(const Model& model, const CacheShape& cache, BenchRecord& record) {
-    const Result<Plan> plan = model.plan(uint32_t(record.batch), 1, cache);
+void add_costs(const Model& model, const CacheSizing& sizing, BenchRecord& record) {
+    const Result<Plan> plan = model.plan(uint32_t(record.batch), 1, sizing);
     if (!plan) return;
     int64_t position = record.depth;
     const auto add = [&](int64_t rows) {
@@ -171,10 +171,11 @@ Status run_test(Session& session, const BenchOptions& bench, BenchRecord& record
                 const std::atomic<bool>* cancel) {
     const std::vector<Token> all = random_tokens(session.model(), record.depth + record.tokens());
     const auto tokens = std::span(all).subspan(size_t(record.depth));
-    if (record.depth > 0) RL_TRY(session.feed(std::span(all).first(size_t(record.depth)), cancel));
     bool hashed = false;
     for (int i = bench.warmup ? -1 : 0; i < bench.repetitions; ++i) {
-        session.truncate(uint64_t(record.depth));
+        const uint64_t held = session.rewind(uint64_t(record.depth));
+        const auto before = std::span(all).subspan(held, size_t(record.depth) - held);
+        if (!before.empty()) RL_TRY(session.feed(before, cancel));
         const auto start = std::chrono::steady_clock::now();
         if (record.prompt > 0) RL_TRY(session.feed(tokens.first(size_t(record.prompt)), cancel));
         // As run does with its defaults, but for the last token: all of its logits are checked.
@@ -293,7 +294,7 @@ private:
         reset_peak_memory();
         const uint64_t context = uint64_t(record.depth + record.tokens());
         Session session = RL_TRY(open_session(loaded, model, context));
-        add_costs(*loaded.model, loaded.model->cache_shape(context, record.cache), record);
+        add_costs(*loaded.model, {context, model.batch, record.cache}, record);
         record.time = now_utc();
         loaded.backend->take_longest_submission();
         const Status done = run_test(session, options_, record, interrupts_.flag());

@@ -67,10 +67,11 @@ Result<StepTimes> time_session(Session& session, const Plan& plan, uint64_t rows
                                int repetitions) {
     const Token token = session.model().tokenizer().adds_bos() ? session.model().tokenizer().bos() : 0;
     const std::vector<Token> tokens(size_t(std::max(rows, depth)), token);
-    session.truncate(0);
+    session.rewind(0);
     if (depth > 0) RL_TRY(session.feed(std::span(tokens).first(size_t(depth))));
     return time_step(plan, rows, depth + rows, repetitions, [&](const TraceSink& sink) -> Status {
-        session.truncate(depth);
+        const uint64_t held = session.rewind(depth);
+        if (held < depth) RL_TRY(session.feed(std::span(tokens).subspan(held, size_t(depth - held))));
         return session.feed_traced(std::span(tokens).first(size_t(rows)), sink);
     });
 }
@@ -78,18 +79,17 @@ Result<StepTimes> time_session(Session& session, const Plan& plan, uint64_t rows
 // The ops of a case that its step spends most on: embeddings and the like are there to feed them.
 Result<StepTimes> time_case(const OpCase& c, Backend& backend, bool fuse, int repetitions) {
     Fixture fixture(1, c.rows);
-    const OpCase::Build build = c.declare(fixture);
-    PlanBuilder builder(fixture.weights(), c.cache, c.rows, 1);
-    builder.output(build(builder));
-    const Plan plan = RL_TRY(std::move(builder).finish());
+    const Plan plan = RL_TRY(case_plan(c, fixture, c.rows, 1));
     const auto weights = RL_TRY(backend.load(fixture.weights(), fixture, {}));
-    const auto cache = RL_TRY(backend.make_cache(c.cache));
+    const auto caches = RL_TRY(backend.make_caches(plan.caches));
     // Memory that was never written may be cheaper to read than a cache in use.
-    const std::vector<std::byte> entry(c.cache.token_bytes() * c.cache.kv_heads);
-    for (uint32_t layer = 0; layer < c.cache.layers; ++layer)
-        for (uint64_t p = 0; p < c.position; ++p) RL_TRY(cache->write(layer, p, entry));
+    for (int32_t i = 0; size_t(i) < plan.caches.size(); ++i) {
+        const CacheInfo& cache = plan.cache({i});
+        const std::vector<std::byte> rows(c.position * cache.row_bytes() * cache.kv_heads);
+        RL_TRY(caches->write({i}, 0, c.position, rows));
+    }
     BoundPlan bound = RL_TRY(lower(plan, backend, fuse));
-    const auto executable = RL_TRY(backend.record(std::move(bound), *weights, *cache, Record::direct));
+    const auto executable = RL_TRY(backend.record(std::move(bound), *weights, *caches, Record::direct));
     std::vector<Token> tokens(c.rows);
     std::iota(tokens.begin(), tokens.end(), 0);
     StepTimes times = RL_TRY(
@@ -208,7 +208,7 @@ Result<int> bench_ops(const LoadedModel& loaded, const BenchOptions& options) {
     settings.cache = options.caches.front();
     Session session = RL_TRY(open_session(loaded, settings, context));
     const Plan plan =
-        RL_TRY(loaded.model->plan(settings.batch, 1, loaded.model->cache_shape(context, settings.cache)));
+        RL_TRY(loaded.model->plan(settings.batch, 1, {context, settings.batch, settings.cache}));
     Output out;
     Json steps = Json::array();
     if (options.format == BenchFormat::md)

@@ -29,7 +29,7 @@ Result<Pass> run_pass(const LoadedModel& loaded, ModelOptions settings, Record r
     Session session = RL_TRY(open_session(loaded, settings, context));
     Pass pass;
     for (size_t i = 0; i < tokens.size(); ++i) {
-        if (session.position() == context) session.truncate(0);
+        if (session.position() == context) session.rewind(0);
         const auto begin = std::chrono::steady_clock::now();
         RL_TRY(session.feed(tokens.subspan(i, 1), cancel));
         pass.seconds.push_back(

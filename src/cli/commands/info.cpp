@@ -140,13 +140,13 @@ Json tokenizer_json(const Tokenizer& t) {
 }
 
 Result<Json> memory_json(const Model& model, const ModelOptions& options, uint64_t context) {
-    const CacheShape shape = model.cache_shape(context, options.cache);
-    const uint64_t batch = options.batch > 0 ? options.batch : kUsualBatch;
-    const Plan plan = RL_TRY(model.plan(uint32_t(std::min<uint64_t>(batch, context)), 1, shape));
-    const MemoryNeed need{model.weight_bytes(), shape.bytes(), plan.arena_bytes};
+    const uint32_t usual = options.batch > 0 ? options.batch : kUsualBatch;
+    const uint32_t batch = uint32_t(std::min<uint64_t>(usual, context));
+    const Plan plan = RL_TRY(model.plan(batch, 1, {context, batch, options.cache}));
+    const MemoryNeed need{model.weight_bytes(), cache_bytes(plan.caches), plan.arena_bytes};
     const uint64_t budget = host_memory().budget();
     const uint64_t fixed = need.weights + need.scratch;
-    const uint64_t per_token = std::max<uint64_t>(1, shape.bytes() / context);
+    const uint64_t per_token = std::max<uint64_t>(1, need.cache / context);
     return Json{{"context", context},
                 {"cache_type", cache_type_name(options.cache)},
                 {"weights", need.weights},
@@ -162,7 +162,7 @@ Result<Json> memory_json(const Model& model, const ModelOptions& options, uint64
 Result<Json> plan_json(const Model& model, const ModelOptions& options, uint64_t context) {
     const DeviceChoice choice = RL_TRY(choose_device(options.device));
     const std::unique_ptr<Backend> backend = RL_TRY(open_device(choice, options));
-    const Plan plan = RL_TRY(model.plan(1, 1, model.cache_shape(context, options.cache)));
+    const Plan plan = RL_TRY(model.plan(1, 1, {context, 1, options.cache}));
     const BoundPlan bound = RL_TRY(lower(plan, *backend, options.fuse));
     Json steps = Json::array();
     for (const Step& step : bound.plan.steps) {

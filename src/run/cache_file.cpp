@@ -1,0 +1,305 @@
+// A session's caches and tokens in a file: a header, a description of each cache, the tokens, then per cache
+// the rows that it holds, oldest first, in pieces as CacheStore gives them; a checksum ends it.
+#include "base/file.h"
+#include "base/hash.h"
+#include "run/session.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace redline {
+
+namespace {
+
+struct FileHeader {
+    char magic[8] = {'R', 'L', 'C', 'A', 'C', 'H', 'E', '2'};
+    uint64_t fingerprint = 0;
+    uint64_t tokens = 0;
+    uint64_t caches = 0;
+};
+static_assert(sizeof(FileHeader) == 32);
+
+struct FileCache {
+    uint32_t kv_heads = 0;
+    uint32_t head_dim = 0;
+    uint32_t type = 0;
+    uint32_t piece = 0;  // rows
+    uint64_t window = 0;
+    uint64_t first = 0;  // the first token whose row is there
+};
+static_assert(sizeof(FileCache) == 32);
+
+constexpr uint64_t kPieceBytes = uint64_t(4) << 20;
+
+bool is_set(const std::atomic<bool>* flag) {
+    return flag && flag->load(std::memory_order_relaxed);
+}
+
+uint64_t row_bytes(const CacheInfo& cache) {
+    return cache.row_bytes() * cache.kv_heads;
+}
+
+// A part of some tokens' rows that lies in one piece.
+struct Stretch {
+    uint64_t at;  // the first of those tokens
+    uint64_t row;
+    uint64_t rows;
+};
+
+// Rows of a ring begin again where it ends.
+std::vector<Stretch> stretches(const CacheInfo& cache, uint64_t first, uint64_t count) {
+    std::vector<Stretch> out;
+    for (uint64_t at = 0; at < count; at += out.back().rows) {
+        const uint64_t row = (first + at) % cache.capacity;
+        out.push_back({at, row, std::min(count - at, cache.capacity - row)});
+    }
+    return out;
+}
+
+// Where planes of `rows` rows lie among those of `count`, whose first is row `at`, and on their own:
+// visit(offset among all, offset on their own, bytes).
+template <typename Visit>
+void for_planes(const CacheInfo& cache, uint64_t count, uint64_t at, uint64_t rows, const Visit& visit) {
+    uint64_t whole = 0, own = 0;
+    for (uint32_t head = 0; head < cache.kv_heads; ++head)
+        for (const uint64_t bytes : cache.planes()) {
+            visit(whole + at * bytes, own, rows * bytes);
+            whole += count * bytes;
+            own += rows * bytes;
+        }
+}
+
+}  // namespace
+
+// The first token that one at `position` looks back at.
+uint64_t first_seen(const CacheInfo& cache, uint64_t position) {
+    return cache.window > 0 && position + 1 > cache.window ? position + 1 - cache.window : 0;
+}
+
+// What save() and restore() share: which rows of which caches stand where.
+class CacheFile {
+public:
+    CacheFile(const std::string& path, const Session& session, uint64_t tokens, const Progress& progress,
+              const std::atomic<bool>* cancel)
+        : path_(path), session_(session), tokens_(tokens), progress_(progress), cancel_(cancel) {}
+
+    Status save();
+    // Reads the whole file and compares it with its checksum.
+    Status check(const File& file);
+    Status load(const File& file, uint64_t at);
+    static Result<CacheFile> open(const File& file, const Session& session, const Progress& progress,
+                                  const std::atomic<bool>* cancel);
+
+    uint64_t tokens() const { return tokens_; }
+    uint64_t tokens_at() const { return sizeof(FileHeader) + caches_.size() * sizeof(FileCache); }
+    uint64_t oldest() const { return oldest_; }
+
+private:
+    std::span<const CacheInfo> infos() const { return session_.cache_infos_; }
+    void describe();
+    Status check_caches() const;
+    uint64_t file_bytes() const;
+    // Calls visit(cache, its first token, count, bytes) for each piece.
+    template <typename Visit>
+    Status for_pieces(const Visit& visit) const;
+    // Rows of tokens [first, first + count) to or from `bytes`.
+    Status read_rows(size_t cache, uint64_t first, uint64_t count, std::span<std::byte> bytes) const;
+    Status write_rows(size_t cache, uint64_t first, uint64_t count, std::span<const std::byte> bytes) const;
+    Status tick(uint64_t bytes);
+
+    std::string path_;
+    const Session& session_;
+    uint64_t tokens_;
+    const Progress& progress_;
+    const std::atomic<bool>* cancel_;
+    std::vector<FileCache> caches_;
+    uint64_t oldest_ = 0;
+    uint64_t done_ = 0, total_ = 0;
+};
+
+void CacheFile::describe() {
+    for (const CacheInfo& cache : infos()) {
+        const uint64_t piece = std::max<uint64_t>(1, kPieceBytes / std::max<uint64_t>(1, row_bytes(cache)));
+        caches_.push_back({cache.kv_heads, cache.head_dim, uint32_t(cache.type), uint32_t(piece),
+                           cache.window, std::min(session_.first_held(cache), tokens_)});
+    }
+}
+
+uint64_t CacheFile::file_bytes() const {
+    uint64_t bytes = tokens_at() + tokens_ * sizeof(Token) + sizeof(uint64_t);
+    for (size_t i = 0; i < caches_.size(); ++i) bytes += (tokens_ - caches_[i].first) * row_bytes(infos()[i]);
+    return bytes;
+}
+
+Status CacheFile::tick(uint64_t bytes) {
+    if (is_set(cancel_)) return error("interrupted");
+    done_ += bytes;
+    if (progress_) progress_(done_, total_);
+    return {};
+}
+
+template <typename Visit>
+Status CacheFile::for_pieces(const Visit& visit) const {
+    for (size_t i = 0; i < caches_.size(); ++i)
+        for (uint64_t first = caches_[i].first; first < tokens_; first += caches_[i].piece) {
+            const uint64_t count = std::min<uint64_t>(caches_[i].piece, tokens_ - first);
+            RL_TRY(visit(i, first, count, count * row_bytes(infos()[i])));
+        }
+    return {};
+}
+
+Status CacheFile::read_rows(size_t cache, uint64_t first, uint64_t count, std::span<std::byte> bytes) const {
+    const CacheInfo& info = infos()[cache];
+    for (const auto& [at, row, rows] : stretches(info, first, count)) {
+        if (rows == count) return session_.caches_->read({int32_t(cache)}, row, rows, bytes);
+        std::vector<std::byte> part(rows * row_bytes(info));
+        RL_TRY(session_.caches_->read({int32_t(cache)}, row, rows, part));
+        for_planes(info, count, at, rows, [&](uint64_t whole, uint64_t own, uint64_t size) {
+            std::memcpy(bytes.data() + whole, part.data() + own, size);
+        });
+    }
+    return {};
+}
+
+Status CacheFile::write_rows(size_t cache, uint64_t first, uint64_t count,
+                             std::span<const std::byte> bytes) const {
+    const CacheInfo& info = infos()[cache];
+    for (const auto& [at, row, rows] : stretches(info, first, count)) {
+        if (rows == count) return session_.caches_->write({int32_t(cache)}, row, rows, bytes);
+        std::vector<std::byte> part(rows * row_bytes(info));
+        for_planes(info, count, at, rows, [&](uint64_t whole, uint64_t own, uint64_t size) {
+            std::memcpy(part.data() + own, bytes.data() + whole, size);
+        });
+        RL_TRY(session_.caches_->write({int32_t(cache)}, row, rows, part));
+    }
+    return {};
+}
+
+Status CacheFile::save() {
+    describe();
+    total_ = file_bytes();
+    AtomicWriter file = RL_TRY(AtomicWriter::create(path_));
+    Hash64 hash;
+    const auto write = [&](std::span<const std::byte> bytes) -> Status {
+        hash.add(bytes);
+        RL_TRY(file.write(bytes));
+        return tick(bytes.size());
+    };
+    FileHeader header;
+    header.fingerprint = session_.model().fingerprint();
+    header.tokens = tokens_;
+    header.caches = caches_.size();
+    RL_TRY(write(std::as_bytes(std::span(&header, 1))));
+    RL_TRY(write(std::as_bytes(std::span(caches_))));
+    RL_TRY(write(std::as_bytes(std::span(session_.tokens()))));
+    std::vector<std::byte> piece;
+    const auto save_piece = [&](size_t cache, uint64_t first, uint64_t count, uint64_t bytes) -> Status {
+        piece.resize(bytes);
+        RL_TRY(read_rows(cache, first, count, piece));
+        return write(piece);
+    };
+    RL_TRY(for_pieces(save_piece));
+    const uint64_t sum = hash.value();
+    RL_TRY(file.write(std::as_bytes(std::span(&sum, 1))));
+    return file.commit();
+}
+
+Status CacheFile::check_caches() const {
+    for (size_t i = 0; i < caches_.size(); ++i) {
+        const FileCache& have = caches_[i];
+        const CacheInfo& want = infos()[i];
+        if (have.kv_heads != want.kv_heads || have.head_dim != want.head_dim || have.window != want.window)
+            return error("{} was saved with another model shape", path_);
+        if (have.type != uint32_t(want.type))
+            return error(
+                "{} holds a {} cache; choose that cache type to use it", path_,
+                have.type <= uint32_t(CacheType::f32) ? cache_type_name(CacheType(have.type)) : "newer");
+        if (have.piece == 0 || have.first > tokens_ || (want.window == 0 && have.first > 0) ||
+            have.first > first_seen(want, tokens_))
+            return error("{} holds impossible sizes: it is damaged", path_);
+    }
+    return {};
+}
+
+Result<CacheFile> CacheFile::open(const File& file, const Session& session, const Progress& progress,
+                                  const std::atomic<bool>* cancel) {
+    FileHeader header;
+    const FileHeader want;
+    RL_TRY(file.read(0, std::as_writable_bytes(std::span(&header, 1))));
+    if (std::memcmp(header.magic, want.magic, sizeof(want.magic)) != 0)
+        return error("{} is not a saved cache of this version of redline", file.path());
+    if (header.fingerprint != session.model().fingerprint())
+        return error("{} was saved with another model", file.path());
+    if (header.tokens > session.context())
+        return error("{} holds {} tokens, the context is {}", file.path(), header.tokens, session.context());
+    CacheFile made(file.path(), session, header.tokens, progress, cancel);
+    if (header.caches != made.infos().size())
+        return error("{} was saved with another model shape", file.path());
+    made.caches_.resize(header.caches);
+    RL_TRY(file.read(sizeof(header), std::as_writable_bytes(std::span(made.caches_))));
+    RL_TRY(made.check_caches());
+    if (file.size() != made.file_bytes())
+        return error("{} has {} bytes, {} expected: it is damaged", file.path(), file.size(),
+                     made.file_bytes());
+    made.total_ = 2 * file.size();
+    return made;
+}
+
+Status CacheFile::check(const File& file) {
+    Hash64 hash;
+    std::vector<std::byte> chunk(kPieceBytes);
+    const uint64_t body = file.size() - sizeof(uint64_t);
+    for (uint64_t at = 0; at < body; at += chunk.size()) {
+        const auto part = std::span(chunk).first(size_t(std::min<uint64_t>(chunk.size(), body - at)));
+        RL_TRY(file.read(at, part));
+        hash.add(part);
+        RL_TRY(tick(part.size()));
+    }
+    uint64_t sum = 0;
+    RL_TRY(file.read(body, std::as_writable_bytes(std::span(&sum, 1))));
+    if (sum != hash.value()) return error("{} does not match its checksum: it is damaged", path_);
+    return {};
+}
+
+// Rows that a smaller ring has no room for are left out.
+Status CacheFile::load(const File& file, uint64_t at) {
+    std::vector<std::byte> piece;
+    for (size_t i = 0; i < caches_.size(); ++i)
+        if (infos()[i].window > 0)
+            oldest_ = std::max({oldest_, caches_[i].first,
+                                tokens_ > infos()[i].capacity ? tokens_ - infos()[i].capacity : 0});
+    return for_pieces([&](size_t cache, uint64_t first, uint64_t count, uint64_t bytes) -> Status {
+        piece.resize(bytes);
+        RL_TRY(file.read(at, piece));
+        at += bytes;
+        RL_TRY(write_rows(cache, first, count, piece));
+        return tick(bytes);
+    });
+}
+
+Status Session::save(const std::string& path, const Progress& progress,
+                     const std::atomic<bool>* cancel) const {
+    RL_TRY(check_open());
+    return CacheFile(path, *this, position(), progress, cancel).save();
+}
+
+// Two passes: nothing of this session changes unless the whole file is sound.
+Status Session::restore(const std::string& path, const Progress& progress, const std::atomic<bool>* cancel) {
+    RL_TRY(check_open());
+    const File file = RL_TRY(File::open(path));
+    CacheFile saved = RL_TRY(CacheFile::open(file, *this, progress, cancel));
+    RL_TRY(saved.check(file));
+    std::vector<Token> tokens(saved.tokens());
+    RL_TRY(file.read(saved.tokens_at(), std::as_writable_bytes(std::span(tokens))));
+    for (const Token token : tokens)
+        if (token < 0 || uint32_t(token) >= model_->config().vocab)
+            return error("{} holds token id {}, outside the model's vocabulary", path, token);
+    rewind(0);
+    RL_TRY(saved.load(file, saved.tokens_at() + tokens.size() * sizeof(Token)));
+    tokens_ = std::move(tokens);
+    written_ = position();
+    oldest_ = saved.oldest();
+    return {};
+}
+
+}  // namespace redline
