@@ -250,7 +250,7 @@ TEST_CASE("chat: when the context is full the oldest turns go, or the turn is re
 
 TEST_CASE("chat: a model without a known format is an error unless one is chosen") {
     check_refused({"chat", "-m", chain_model(), "-q"}, 1, {"--chat-format"});
-    check_refused({"chat", "-m", chain_model(), "--chat-format", "morse", "-q"}, 1, {"morse"});
+    check_refused({"chat", "-m", chain_model(), "--chat-format", "morse", "-q"}, 2, {"morse"});
     const Outcome list = redline_({"chat", "--list-chat-formats"});
     CHECK(list.code == 0);
     CHECK(std::count(list.out.begin(), list.out.end(), '\n') >= 3);

@@ -44,14 +44,19 @@ static Status score_chunk(Session& session, std::span<const Token> chunk, Perple
     return sound;
 }
 
-Result<Perplexity> measure_perplexity(Session& session, std::span<const Token> tokens, uint64_t chunk,
-                                      const ChunkDone& done, const std::atomic<bool>* cancel) {
-    if (chunk < 4) return error("chunks of {} tokens are too short to score; 4 are the least", chunk);
+Status check_chunks(std::span<const Token> tokens, uint64_t chunk) {
+    if (chunk < kLeastChunk)
+        return error("chunks of {} tokens are too short to score; {} are the least", chunk, kLeastChunk);
     if (tokens.size() < 2 * chunk)
         return error(
             "the text has {} tokens; two chunks of {} are the least that is scored: take a longer text or a "
             "smaller context",
             tokens.size(), chunk);
+    return {};
+}
+
+Result<Perplexity> measure_perplexity(Session& session, std::span<const Token> tokens, uint64_t chunk,
+                                      const ChunkDone& done, const std::atomic<bool>* cancel) {
     const Tokenizer& tokenizer = session.model().tokenizer();
     Perplexity total;
     for (uint64_t i = 0; i < tokens.size() / chunk; ++i) {

@@ -19,10 +19,14 @@ struct Perplexity {
     double uncertainty() const;  // standard error of value(), as llama-perplexity gives it
 };
 
+constexpr uint64_t kLeastChunk = 4;
+// Chunks that are too short to score, or a text of fewer than two, are an error.
+Status check_chunks(std::span<const Token> tokens, uint64_t chunk);
+
 // Called after each chunk with its number, from 1; false ends it.
 using ChunkDone = std::function<bool(uint64_t chunk, double running)>;
 
-// A text of fewer than two chunks is an error, and so is a logit that is not finite.
+// For what check_chunks() accepts; a logit that is not finite is an error.
 Result<Perplexity> measure_perplexity(Session& session, std::span<const Token> tokens, uint64_t chunk,
                                       const ChunkDone& done, const std::atomic<bool>* cancel);
 

@@ -185,12 +185,17 @@ Result<Sampler> make_sampler(const Model& model, SamplerOptions options, bool ig
     return Sampler::create(options, std::move(vocabulary));
 }
 
+Status check_prompt(std::span<const Token> prompt, uint64_t context) {
+    if (prompt.empty()) return error("the prompt is empty and the model has no token to begin a text with");
+    if (prompt.size() > context)
+        return error("the prompt has {} tokens, the context holds {}; choose a larger one with -c",
+                     prompt.size(), context);
+    return {};
+}
+
 Result<PromptResult> read_prompt(Session& session, Sampler& sampler, std::span<const Token> prompt,
                                  const std::atomic<bool>* cancel) {
-    if (prompt.empty()) return error("the prompt is empty and the model has no token to begin a text with");
-    if (prompt.size() > session.context())
-        return error("the prompt has {} tokens, the context holds {}; choose a larger one with -c",
-                     prompt.size(), session.context());
+    RL_TRY(check_prompt(prompt, session.context()));
     const std::vector<Token>& held = session.tokens();
     const auto differs = std::mismatch(held.begin(), held.end(), prompt.begin(), prompt.end()).first;
     PromptResult result;

@@ -42,9 +42,12 @@ struct PromptResult {
     bool cancelled = false;
 };
 
+// A prompt that is empty, or has more tokens than the context, is an error.
+Status check_prompt(std::span<const Token> prompt, uint64_t context);
+
 // Makes the session hold exactly `prompt`: keeps the common prefix with its tokens, reads the rest, and
-// leaves the logits of the last token. The sampler's penalties see the whole prompt. An empty prompt, or one
-// that is longer than the context, is an error.
+// leaves the logits of the last token. The sampler's penalties see the whole prompt. Errors are those of
+// check_prompt() and of the device.
 Result<PromptResult> read_prompt(Session& session, Sampler& sampler, std::span<const Token> prompt,
                                  const std::atomic<bool>* cancel = nullptr);
 

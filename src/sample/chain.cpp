@@ -85,18 +85,6 @@ Status check_whole(std::string_view name, int32_t value, int32_t least, std::str
     return error("{} is {}; it must be {} or more{}", name, value, least, meaning);
 }
 
-Status check_bias(const SamplerOptions& options, int32_t vocabulary_size) {
-    for (const auto& [id, bias] : options.logit_bias) {
-        if (id < 0 || id >= vocabulary_size)
-            return error("logit_bias names token {}; the vocabulary has tokens 0 to {}", id,
-                         vocabulary_size - 1);
-        if (std::isnan(bias) || bias > kAny)
-            return error("logit_bias of token {} is {}; it must be a number, or -inf to forbid the token", id,
-                         bias);
-    }
-    return {};
-}
-
 }  // namespace
 
 Result<std::vector<SamplerStep>> parse_chain(std::string_view text) {
@@ -145,7 +133,7 @@ bool active(SamplerStep step, const SamplerOptions& o) {
     return false;
 }
 
-Status check_options(const SamplerOptions& o, const SamplerVocabulary& vocabulary) {
+Status check_options(const SamplerOptions& o) {
     const float least_penalty = std::numeric_limits<float>::min();
     const Range ranges[] = {
         {"temperature", o.temperature, -kAny, kAny, " (0 or less: greedy)"},
@@ -165,6 +153,7 @@ Status check_options(const SamplerOptions& o, const SamplerVocabulary& vocabular
         {"mirostat_tau", o.mirostat_tau, 0, kAny, ""},
         {"mirostat_eta", o.mirostat_eta, 0, kAny, ""},
     };
+    RL_TRY(parse_chain(o.samplers));
     for (const Range& range : ranges) RL_TRY(check_range(range));
     RL_TRY(check_whole("min_keep", o.min_keep, 0, ""));
     RL_TRY(check_whole("repeat_last_n", o.repeat_last_n, -1, " (-1: the whole context, 0: off)"));
@@ -172,9 +161,19 @@ Status check_options(const SamplerOptions& o, const SamplerVocabulary& vocabular
     RL_TRY(check_whole("dry_penalty_last_n", o.dry_penalty_last_n, -1, " (-1: the whole context, 0: off)"));
     if (o.mirostat < 0 || o.mirostat > 2)
         return error("mirostat is {}; it must be 0 (off), 1 or 2", o.mirostat);
-    if (vocabulary.size <= 0)
-        return error("a sampler needs a vocabulary, this one has {} tokens", vocabulary.size);
-    return check_bias(o, vocabulary.size);
+    return {};
+}
+
+Status check_bias(const SamplerOptions& options, int32_t vocabulary_size) {
+    for (const auto& [id, bias] : options.logit_bias) {
+        if (id < 0 || id >= vocabulary_size)
+            return error("logit_bias names token {}; the vocabulary has tokens 0 to {}", id,
+                         vocabulary_size - 1);
+        if (std::isnan(bias) || bias > kAny)
+            return error("logit_bias of token {} is {}; it must be a number, or -inf to forbid the token", id,
+                         bias);
+    }
+    return {};
 }
 
 }  // namespace redline

@@ -28,6 +28,8 @@ Result<std::vector<SamplerStep>> parse_chain(std::string_view text);
 // Whether the options let this step do anything.
 bool active(SamplerStep step, const SamplerOptions& options);
 
-Status check_options(const SamplerOptions& options, const SamplerVocabulary& vocabulary);
+// What can be said of the options without a model: the chain's names and all ranges.
+Status check_options(const SamplerOptions& options);
+Status check_bias(const SamplerOptions& options, int32_t vocabulary_size);
 
 }  // namespace redline

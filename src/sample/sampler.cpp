@@ -216,7 +216,10 @@ Sampler& Sampler::operator=(Sampler&&) noexcept = default;
 Sampler::~Sampler() = default;
 
 Result<Sampler> Sampler::create(const SamplerOptions& options, SamplerVocabulary vocabulary) {
-    RL_TRY(check_options(options, vocabulary));
+    RL_TRY(check_options(options));
+    if (vocabulary.size <= 0)
+        return error("a sampler needs a vocabulary, this one has {} tokens", vocabulary.size);
+    RL_TRY(check_bias(options, vocabulary.size));
     const uint32_t seed = RL_TRY(choose_seed(options.seed));
     auto state = std::make_unique<State>(options, vocabulary.size, seed);
     RL_TRY(state->prepare(std::move(vocabulary)));

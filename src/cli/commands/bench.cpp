@@ -39,11 +39,11 @@ namespace {
 
 // ---- options ----
 
-Status parse_list(const std::string& text, int64_t low, std::vector<int64_t>& out) {
+Status parse_list(const std::string& text, int64_t low, int64_t high, std::vector<int64_t>& out) {
     out.clear();
     for (size_t at = 0; at <= text.size();) {
         const size_t end = std::min(text.find(',', at), text.size());
-        out.push_back(RL_TRY(parse_integer(text.substr(at, end - at), low, kMostContext)));
+        out.push_back(RL_TRY(parse_integer(text.substr(at, end - at), low, high)));
         at = end + 1;
     }
     return {};
@@ -59,11 +59,11 @@ std::vector<std::string> split_list(const std::string& text) {
     return parts;
 }
 
-void add_list(Options& options, std::string_view names, std::string help, int64_t low,
+void add_list(Options& options, std::string_view names, std::string help, int64_t high,
               std::vector<int64_t>& target) {
     help += fmt::format(" (default: {})", fmt::join(target, ","));
     options.each(names, "N[,N...]", std::move(help),
-                 [low, &target](const std::string& text) { return parse_list(text, low, target); });
+                 [high, &target](const std::string& text) { return parse_list(text, 0, high, target); });
 }
 
 Options declare(BenchOptions& bench) {
@@ -72,31 +72,32 @@ Options declare(BenchOptions& bench) {
     options.each("-m --model", "FILE[,FILE...]",
                  "models in GGUF form; without: the demo model that comes with redline",
                  [&bench](const std::string& text) -> Status {
-                     for (std::string& name : split_list(text)) bench.models.push_back(std::move(name));
-                     if (text.empty()) return error("was given an empty name");
+                     const std::vector<std::string> names = split_list(text);
+                     if (names.empty()) return error("was given an empty name");
+                     bench.models.insert(bench.models.end(), names.begin(), names.end());
                      return {};
                  });
-    add_list(options, "-p --n-prompt", "prompts of so many tokens, read in chunks; 0: none", 0,
+    add_list(options, "-p --n-prompt", "prompts of so many tokens, read in chunks; 0: none", kMostContext,
              bench.prompts);
-    add_list(options, "-n --n-gen", "texts of so many tokens, read one by one; 0: none", 0,
+    add_list(options, "-n --n-gen", "texts of so many tokens, read one by one; 0: none", kMostContext,
              bench.generations);
     options.each("-pg --prompt-gen", "P,N", "a prompt and then a text in one test; may be given again",
                  [&bench](const std::string& text) -> Status {
                      std::vector<int64_t> both;
-                     if (!parse_list(text, 1, both) || both.size() != 2)
+                     if (!parse_list(text, 1, kMostContext, both) || both.size() != 2)
                          return error("takes two numbers, for example 512,128, not \"{}\"", text);
                      bench.pairs.emplace_back(both[0], both[1]);
                      return {};
                  });
-    add_list(options, "-d --n-depth", "tokens in the cache before the test", 0, bench.depths);
-    add_list(options, "-t --threads", "threads; 0: one per physical core", 0, bench.threads);
-    add_list(options, "-b --batch-size", "tokens read at a time; 0: 512, on cards of 16 GB or more 1024", 0,
-             bench.batches);
+    add_list(options, "-d --n-depth", "tokens in the cache before the test", kMostContext, bench.depths);
+    add_list(options, "-t --threads", "threads; 0: one per physical core", kMostThreads, bench.threads);
+    add_list(options, "-b --batch-size", "tokens read at a time; 0: 512, on cards of 16 GB or more 1024",
+             kMostBatch, bench.batches);
     add_cache_options(options, [&bench](const std::string& text) -> Status {
         bench.caches.clear();
         for (const std::string& name : split_list(text))
             bench.caches.push_back(RL_TRY(parse_cache_type(name)));
-        return {};
+        return bench.caches.empty() ? parse_cache_type("").error() : Status();
     });
     options.number("-r --repetitions", "times that each test is run", bench.repetitions, 1, 100000);
     options.flag("--no-warmup", "do not run each test once before", bench.warmup, false);
@@ -226,6 +227,8 @@ private:
             cases.common.threads = uint32_t(options_.threads[0]);
             return bench_op_cases(cases, interrupts_);
         }
+        // A name that is wrong is said now, not after the models before it.
+        for (const std::string& path : options_.models) RL_TRY(Gguf::open(path));
         for (const std::string& path : options_.models)
             for (const int64_t threads : options_.threads) {
                 ModelOptions model = options_.common;
@@ -341,14 +344,13 @@ int run(const std::vector<std::string>& arguments) {
     BenchOptions bench;
     Options options = declare(bench);
     if (const std::optional<int> code = options.parse(arguments)) return *code;
-    if (const Status kind = check_kind(options, bench); !kind) return fail(kind.error(), kUsage);
+    Status usage = check_device_options(bench.common);
+    if (usage) usage = check_kind(options, bench);
+    if (!usage) return fail(usage.error(), kUsage);
     if (!bench.ops || !bench.models.empty()) {
         if (bench.models.empty()) bench.models.emplace_back();
         if (const Status found = take_demo_model(bench.models[0]); !found) return fail(found.error(), kUsage);
     }
-    for (const int64_t threads : bench.threads)
-        if (threads > kMostThreads)
-            return fail(error("-t/--threads takes numbers up to {}, not {}", kMostThreads, threads), kUsage);
     const Result<int> code = Bench(bench).run();
     return code ? code.value() : fail(code.error());
 }

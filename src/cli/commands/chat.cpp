@@ -7,6 +7,7 @@
 #include "cli/terminal/line_reader.h"
 #include "cli/terminal/terminal.h"
 #include "memory/budget.h"
+#include "sample/chain.h"
 
 #include <unistd.h>
 
@@ -17,7 +18,7 @@ namespace {
 struct ChatOptions {
     ModelOptions model;
     ConversationOptions conversation;
-    std::string format;
+    std::optional<ChatFormat> format;  // none: the model's own
     std::string system;
     bool escapes = true;
     bool list_formats = false;
@@ -28,8 +29,13 @@ Options declare(ChatOptions& chat) {
     GenerateOptions& generate = chat.conversation.generate;
     options.group("conversation");
     options.text("-sys --system-prompt", "TEXT", "what the model is told before the first turn", chat.system);
-    options.text("--chat-format", "NAME", "format of the turns (default: as the model file says)",
-                 chat.format);
+    options.each("--chat-format", "NAME", "format of the turns (default: as the model file says)",
+                 [&chat](const std::string& name) -> Status {
+                     const Result<ChatFormat> named = ChatFormat::named(name);
+                     if (!named) return error("names no format: {}", named.error().message);
+                     chat.format = named.value();
+                     return {};
+                 });
     options.flag("--list-chat-formats", "print their names and exit", chat.list_formats);
     options.number("-n --predict --n-predict", "tokens of an answer at most; -1: until the model ends it",
                    generate.max_tokens, -1, std::numeric_limits<int64_t>::max());
@@ -179,11 +185,9 @@ private:
 };
 
 Result<int> chat_with(ChatOptions& chat, const Options& options) {
-    // A wrong name is said before the model is loaded.
-    std::optional<ChatFormat> format;
-    if (!chat.format.empty()) format = RL_TRY(ChatFormat::named(chat.format));
-    LoadedModel loaded = RL_TRY(load_model(chat.model));
+    LoadedModel loaded = RL_TRY(inspect_model(chat.model));
     const Model& model = *loaded.model;
+    std::optional<ChatFormat> format = chat.format;
     if (!format) {
         Result<ChatFormat> detected = ChatFormat::detect(model.gguf().metadata(), model.tokenizer());
         if (!detected) return error("{}; --chat-format NAME chooses one", detected.error().message);
@@ -192,11 +196,12 @@ Result<int> chat_with(ChatOptions& chat, const Options& options) {
     SamplerOptions& sampler = chat.conversation.sampling.sampler;
     RL_TRY(take_file_defaults(options, model.gguf().metadata(), sampler));
     const uint64_t context = choose_context(chat.model, model.config());
-    Session session = RL_TRY(open_session(loaded, chat.model, context));
-    rescue_from_loss(session, loaded, chat.model);
     // Checks the options, and settles a random seed.
     sampler.seed =
         RL_TRY(make_sampler(model, sampler, chat.conversation.sampling.ignore_eos, context)).seed();
+    RL_TRY(place_model(loaded, chat.model));
+    Session session = RL_TRY(open_session(loaded, chat.model, context));
+    rescue_from_loss(session, loaded, chat.model);
     say_plan(loaded, session);
     say_detail(fmt::format("chat format {}, seed {}", format->name(), sampler.seed));
     Conversation conversation(std::move(session), *format, chat.conversation);
@@ -215,6 +220,9 @@ int run(const std::vector<std::string>& arguments) {
     Options options = declare(chat);
     if (const std::optional<int> code = options.parse(arguments)) return *code;
     if (chat.list_formats) return list_formats();
+    Status usage = check_device_options(chat.model);
+    if (usage) usage = check_options(chat.conversation.sampling.sampler);
+    if (!usage) return fail(usage.error(), kUsage);
     if (chat.escapes)
         for (std::string& stop : chat.conversation.generate.stops) stop = unescape(stop);
     if (const Status found = take_demo_model(chat.model.model); !found) return fail(found.error(), kUsage);

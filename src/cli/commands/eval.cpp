@@ -26,9 +26,9 @@ Options declare(EvalOptions& eval) {
     Options options("eval", "measure how well a model predicts a text",
                     {"eval -m MODEL -f TEXT [options]", "eval -m MODEL --ids FILE --logits OUT.npy"});
     options.group("text");
-    options.text("-f --file", "FILE", "the text; - is standard input", eval.text.file);
-    options.text("--ids", "FILE", "token ids in decimal, apart by white space, in place of a text", eval.ids);
-    options.text(
+    options.name("-f --file", "FILE", "the text; - is standard input", eval.text.file);
+    options.name("--ids", "FILE", "token ids in decimal, apart by white space, in place of a text", eval.ids);
+    options.name(
         "--logits", "OUT.npy",
         "write the logits after every token, as float32 (tokens, vocabulary), and score nothing: the tokens, "
         "up to -c of them, are then one sequence, without chunks",
@@ -70,10 +70,10 @@ uint32_t choose_outputs(const Model& model, uint32_t batch) {
     return uint32_t(std::clamp<uint64_t>(kLogitsBytes / (uint64_t(model.config().vocab) * 4), 1, batch));
 }
 
-Result<int> write_logits(const EvalOptions& eval, Session& session, std::span<const Token> tokens) {
+Result<int> write_logits(const EvalOptions& eval, Session& session, std::span<const Token> tokens,
+                         NpyWriter& out) {
     const Interrupts interrupts(true);
     const uint64_t vocab = session.model().config().vocab;
-    NpyWriter out = RL_TRY(NpyWriter::create(eval.logits, tokens.size(), vocab));
     Status written;
     ProgressLine progress("evaluating");
     const auto sink = [&](size_t first, std::span<const float> logits) {
@@ -134,21 +134,26 @@ Result<int> score(const EvalOptions& eval, const LoadedModel& loaded, Session& s
 }
 
 Result<int> evaluate(const EvalOptions& eval) {
-    const LoadedModel loaded = RL_TRY(load_model(eval.model));
+    LoadedModel loaded = RL_TRY(inspect_model(eval.model));
     const Model& model = *loaded.model;
     std::vector<Token> tokens = RL_TRY(read_tokens(eval, model));
     uint64_t context = choose_context(eval.model, model.config());
+    std::optional<NpyWriter> out;
     if (!eval.logits.empty()) {
         if (tokens.size() > context)
             note(fmt::format("only the first {} of {} tokens are evaluated; -c N takes more", context,
                              tokens.size()));
         context = std::min<uint64_t>(context, tokens.size());
         tokens.resize(size_t(context));
+        out.emplace(RL_TRY(NpyWriter::create(eval.logits, tokens.size(), model.config().vocab)));
+    } else {
+        RL_TRY(check_chunks(tokens, context));
     }
+    RL_TRY(place_model(loaded, eval.model));
     const uint32_t batch = batch_of(eval.model, loaded.backend->device());
     Session session = RL_TRY(open_session(loaded, eval.model, context, choose_outputs(model, batch)));
     say_plan(loaded, session);
-    return eval.logits.empty() ? score(eval, loaded, session, tokens) : write_logits(eval, session, tokens);
+    return out ? write_logits(eval, session, tokens, *out) : score(eval, loaded, session, tokens);
 }
 
 int run(const std::vector<std::string>& arguments) {
@@ -158,7 +163,11 @@ int run(const std::vector<std::string>& arguments) {
     if (const std::optional<int> code = options.parse(arguments)) return *code;
     if (eval.text.file.empty() == eval.ids.empty())
         return fail(error("name either a text with -f FILE or token ids with --ids FILE"), kUsage);
-    if (const Status given = check_model_given(eval.model.model); !given) return fail(given.error(), kUsage);
+    if (eval.logits.empty() && eval.model.context > 0 && uint64_t(eval.model.context) < kLeastChunk)
+        return fail(error("-c/--ctx-size is the size of a chunk: take {} or more", kLeastChunk), kUsage);
+    Status usage = check_model_given(eval.model.model);
+    if (usage) usage = check_device_options(eval.model);
+    if (!usage) return fail(usage.error(), kUsage);
     const Result<int> code = evaluate(eval);
     return code ? code.value() : fail(code.error());
 }

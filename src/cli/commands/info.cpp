@@ -337,7 +337,9 @@ int run(const std::vector<std::string>& arguments) {
     InfoOptions info;
     Options options = declare(info);
     if (const std::optional<int> code = options.parse(arguments)) return *code;
-    if (const Status given = check_model_given(info.model.model); !given) return fail(given.error(), kUsage);
+    Status usage = check_model_given(info.model.model);
+    if (usage) usage = check_device_options(info.model);
+    if (!usage) return fail(usage.error(), kUsage);
     const Result<Json> all = gather(info);
     if (!all) return fail(all.error());
     Output out;

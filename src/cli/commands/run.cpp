@@ -7,6 +7,7 @@
 #include "cli/rescue.h"
 #include "cli/terminal/terminal.h"
 #include "memory/budget.h"
+#include "sample/chain.h"
 #include "text/chat_format.h"
 
 #include <nlohmann/json.hpp>
@@ -44,7 +45,7 @@ void add_prompt_options(Options& options, RunOptions& run) {
                      run.prompt.has_text = true;
                      return {};
                  });
-    options.text("-f --file", "FILE", "a file with the prompt (after that of -p); - is standard input",
+    options.name("-f --file", "FILE", "a file with the prompt (after that of -p); - is standard input",
                  run.prompt.file);
     options.flag("-e --escape", "take \\n, \\t, \\\", \\\\ and the like in -p, -sys and --stop (default)",
                  run.prompt.escapes);
@@ -57,7 +58,7 @@ void add_prompt_options(Options& options, RunOptions& run) {
     options.flag("--no-bos", "do not put the model's first token before the prompt", run.add_bos, false);
     options.flag("--chat", "put the prompt as a user's turn in the model's chat format", run.chat);
     options.text("-sys --system-prompt", "TEXT", "with --chat: the system's text before it", run.system);
-    options.text(
+    options.name(
         "--prompt-cache", "FILE",
         "keep the state after the prompt in this file; a later run with the same beginning reads less",
         run.cache_file);
@@ -177,14 +178,16 @@ Json describe(const RunOptions& run, const LoadedModel& loaded, const Session& s
 }
 
 Result<int> run_prompt(RunOptions& run, const Options& options, const std::string& text) {
-    LoadedModel loaded = RL_TRY(load_model(run.model));
+    LoadedModel loaded = RL_TRY(inspect_model(run.model));
     const Model& model = *loaded.model;
     RL_TRY(take_file_defaults(options, model.gguf().metadata(), run.sampling.sampler));
     const uint64_t context = choose_context(run.model, model.config());
-    Session session = RL_TRY(open_session(loaded, run.model, context));
-    rescue_from_loss(session, loaded, run.model);
     Sampler sampler = RL_TRY(make_sampler(model, run.sampling.sampler, run.sampling.ignore_eos, context));
     const std::vector<Token> tokens = RL_TRY(encode_prompt(run, model, text));
+    RL_TRY(check_prompt(tokens, context));
+    RL_TRY(place_model(loaded, run.model));
+    Session session = RL_TRY(open_session(loaded, run.model, context));
+    rescue_from_loss(session, loaded, run.model);
     say_plan(loaded, session);
     say_detail(fmt::format("seed {}", sampler.seed()));
 
@@ -207,11 +210,29 @@ Result<int> run_prompt(RunOptions& run, const Options& options, const std::strin
     return out.finish(a.generation.reason == StopReason::cancelled ? kInterrupted : kDone);
 }
 
+// What is wrong whatever the model.
+Status check_usage(const Options& options, const RunOptions& run) {
+    RL_TRY(check_device_options(run.model));
+    RL_TRY(check_options(run.sampling.sampler));
+    const auto useless = [&](std::string_view name, std::string_view with) {
+        return error("{} means nothing {}: leave it out", name, with);
+    };
+    if (!run.system.empty() && !run.chat) return error("-sys/--system-prompt goes with --chat");
+    if (run.cache_read_only && run.cache_file.empty())
+        return useless("--prompt-cache-ro", "without --prompt-cache");
+    if (options.given("--keep") && run.generate.when_full != WhenFull::shift)
+        return useless("--keep", "without --context-shift");
+    if (run.chat && !run.add_bos) return useless("--no-bos", "with --chat, whose format sets it");
+    if (run.chat && run.parse_special)
+        return useless("--parse-special", "with --chat, where messages are plain text");
+    return {};
+}
+
 int run(const std::vector<std::string>& arguments) {
     RunOptions run;
     Options options = declare(run);
     if (const std::optional<int> code = options.parse(arguments)) return *code;
-    if (!run.system.empty() && !run.chat) return fail(error("-sys/--system-prompt goes with --chat"), kUsage);
+    if (const Status usage = check_usage(options, run); !usage) return fail(usage.error(), kUsage);
     if (run.prompt.escapes)
         for (std::string& stop : run.generate.stops) stop = unescape(stop);
     if (const Status found = take_demo_model(run.model.model); !found) return fail(found.error(), kUsage);

@@ -30,13 +30,13 @@ Options declare(TokenizeCommand& command) {
     Options options("tokenize", "show the tokens of a text",
                     {"tokenize -m MODEL TEXT", "tokenize -m MODEL -f FILE   (- is standard input)"});
     options.group("what");
-    options.text("-m --model", "FILE", "model file (GGUF); its vocabulary is enough", command.model);
+    options.name("-m --model", "FILE", "model file (GGUF); its vocabulary is enough", command.model);
     options.each("-p --prompt", "TEXT", "the text, for one that begins with a dash",
                  [&](const std::string& text) {
                      command.texts.push_back(text);
                      return Status();
                  });
-    options.text("-f --file", "FILE", "a file with the text, taken to the last byte; - is standard input",
+    options.name("-f --file", "FILE", "a file with the text, taken to the last byte; - is standard input",
                  command.file);
     options.flag("--no-bos", "without the tokens that the model wants around a text (BOS, EOS)",
                  command.add_special, false);

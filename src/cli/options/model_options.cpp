@@ -11,13 +11,7 @@ namespace redline::cli {
 
 void add_model_options(Options& options, ModelOptions& target) {
     options.group("model");
-    options.each("-m --model", "FILE", "model in GGUF form; of a split model the first part",
-                 [&target](const std::string& name) -> Status {
-                     // An unset variable of a script must not end up at the demo model.
-                     if (name.empty()) return error("was given an empty name");
-                     target.model = name;
-                     return {};
-                 });
+    options.name("-m --model", "FILE", "model in GGUF form; of a split model the first part", target.model);
     options.number("-c --ctx-size",
                    fmt::format("tokens of context; 0: as many as the model was trained for (default: {}, "
                                "or the model's own if that is less)",
@@ -33,7 +27,7 @@ void add_model_options(Options& options, ModelOptions& target) {
 }
 
 void add_device_options(Options& options, ModelOptions& target) {
-    options.text("--device", "NAME",
+    options.name("--device", "NAME",
                  "where to run: cpu, vulkan, vulkan:1 or part of a device's name; redline devices lists them "
                  "(default: the best GPU, or cpu when there is none)",
                  target.device);
@@ -85,23 +79,54 @@ Status check_model_given(const std::string& path) {
     return error("no model: name a GGUF file with -m FILE; redline --help tells how to begin");
 }
 
-Result<LoadedModel> load_model(const ModelOptions& options) {
-    RL_TRY(check_model_given(options.model));
+Status check_device_options(const ModelOptions& options) {
+    const std::string head = options.device.substr(0, options.device.find(':'));
+    if (head.size() + 1 == options.device.size())
+        return error("--device {}: a number, or part of a device's name, belongs behind the colon",
+                     options.device);
+    if (head == "cpu" && head != options.device)
+        return error("--device {}: the CPU is one device, called cpu", options.device);
+    if (head == "cpu" && !options.vulkan_level.empty())
+        return error("--vulkan-level means nothing with --device cpu: leave it out");
+    if ((head == "vulkan" || head == "hip") && !options.level.empty())
+        return error("--cpu-level means nothing with --device {}: leave it out", head);
+    if (head == "hip" && !options.vulkan_level.empty())
+        return error("--vulkan-level means nothing with --device hip: leave it out");
+    return {};
+}
+
+static double seconds_since(std::chrono::steady_clock::time_point start) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+Result<LoadedModel> inspect_model(const ModelOptions& options) {
+    const auto start = std::chrono::steady_clock::now();
     LoadedModel loaded;
     const DeviceChoice choice = RL_TRY(choose_device(options.device));
     loaded.device = choice.backend;
     loaded.which = choice.device;
     loaded.why = choice.why;
     loaded.cache = options.cache;
-    const auto start = std::chrono::steady_clock::now();
-    loaded.backend = RL_TRY(open_device(choice, options));
-    ProgressLine progress("loading");
-    LoadOptions load;
-    load.context = options.context < 0 ? options.default_context : uint64_t(options.context);
-    load.progress = [&](uint64_t done, uint64_t total) { progress.update(done, total); };
-    loaded.model = std::make_unique<Model>(RL_TRY(Model::load(options.model, *loaded.backend, load)));
-    loaded.load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const uint64_t context = options.context < 0 ? options.default_context : uint64_t(options.context);
+    loaded.model = std::make_unique<Model>(RL_TRY(Model::inspect(options.model, context)));
+    loaded.load_seconds = seconds_since(start);
     for (const std::string& warning : loaded.model->tokenizer().warnings()) note(warning);
+    return loaded;
+}
+
+Status place_model(LoadedModel& loaded, const ModelOptions& options) {
+    const auto start = std::chrono::steady_clock::now();
+    loaded.backend = RL_TRY(open_device({loaded.device, loaded.which, loaded.why}, options));
+    ProgressLine progress("loading");
+    RL_TRY(loaded.model->place(*loaded.backend,
+                               [&](uint64_t done, uint64_t total) { progress.update(done, total); }));
+    loaded.load_seconds += seconds_since(start);
+    return {};
+}
+
+Result<LoadedModel> load_model(const ModelOptions& options) {
+    LoadedModel loaded = RL_TRY(inspect_model(options));
+    RL_TRY(place_model(loaded, options));
     return loaded;
 }
 

@@ -30,6 +30,9 @@ constexpr int64_t kMostThreads = 1024;
 void add_model_options(Options& options, ModelOptions& target);
 // --device, --cpu-level, --vulkan-level, --no-fuse.
 void add_device_options(Options& options, ModelOptions& target);
+// What can be said of them without looking for a device: the form of its name, and levels that it has no use
+// for.
+Status check_device_options(const ModelOptions& options);
 // -v, -q, --no-color.
 void add_voice_options(Options& options);
 // -ctk, -ctv: one type for both, since the cache stores key and value side by side.
@@ -53,7 +56,12 @@ struct LoadedModel {
     CacheType cache = CacheType::f16;
     double load_seconds = 0.0;
 };
-// Opens the device and loads the model, with progress on a terminal and the tokenizer's warnings.
+// Chooses the device and reads all of the model but its weights, so that what is wrong with a prompt or an
+// option is said before gigabytes are loaded. Shows the tokenizer's warnings.
+Result<LoadedModel> inspect_model(const ModelOptions& options);
+// Opens the device and loads the weights, with progress on a terminal.
+Status place_model(LoadedModel& loaded, const ModelOptions& options);
+// Both.
 Result<LoadedModel> load_model(const ModelOptions& options);
 
 // The context that the options ask for; says when it is more than the model was trained for.

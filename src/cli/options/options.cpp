@@ -103,6 +103,14 @@ void Options::text(std::string_view names, std::string value, std::string help, 
     });
 }
 
+void Options::name(std::string_view names, std::string value, std::string help, std::string& target) {
+    each(names, std::move(value), std::move(help), [&target](const std::string& given) -> Status {
+        if (given.empty()) return error("was given an empty name");
+        target = given;
+        return {};
+    });
+}
+
 void Options::choice(std::string_view names, std::vector<std::string> values, std::string help,
                      std::function<void(size_t)> choose) {
     std::string shown = fmt::format("{}", fmt::join(values, "|"));

@@ -36,6 +36,8 @@ public:
     void flag(std::string_view names, std::string help, bool& target, bool value = true);
     void flag(std::string_view names, std::string help, std::function<void()> set);
     void text(std::string_view names, std::string value, std::string help, std::string& target);
+    // As text, and an empty one is refused: an unset variable of a script must not mean the default.
+    void name(std::string_view names, std::string value, std::string help, std::string& target);
     // Anything else that takes a value; called once per appearance, in order.
     using Take = std::function<Status(const std::string&)>;
     void each(std::string_view names, std::string value, std::string help, Take take);

@@ -1,0 +1,89 @@
+// A wrong command line is exit status 2, said before any file is opened; what is wrong with a prompt for a
+// model is said before its weights are loaded.
+#include "support/program.h"
+
+using namespace redline;
+using namespace redline::test;
+
+// The model does not exist: who looks for it first ends with status 1.
+static void check_usage(const std::string& command, std::vector<std::string> more, const std::string& said) {
+    std::vector<std::string> all = {command, "-m", file("nowhere.gguf")};
+    if (command == "run") all.insert(all.end(), {"-p", "a"});
+    all.insert(all.end(), more.begin(), more.end());
+    check_refused(all, 2, {said});
+}
+
+TEST_CASE("usage: sampling options are checked before a model is looked for") {
+    for (const std::string command : {"run", "chat"}) {
+        INFO(command);
+        check_usage(command, {"--samplers", "top_k;best"}, "samplers names \"best\"");
+        check_usage(command, {"--samplers", "top_k;top_k"}, "top_k twice");
+        check_usage(command, {"--temp", "abc"}, "--temp");
+        check_usage(command, {"--top-p", "1.5"}, "top_p is 1.5; it must be between 0 and 1");
+        check_usage(command, {"--min-p", "-0.1"}, "min_p is -0.1");
+        check_usage(command, {"--repeat-penalty", "0"}, "repeat_penalty is 0");
+        check_usage(command, {"--xtc-probability", "2"}, "xtc_probability is 2");
+        check_usage(command, {"--mirostat", "3"}, "--mirostat");
+    }
+}
+
+TEST_CASE("usage: the form of a device's name, and levels that a device has no use for") {
+    for (const std::string command : {"run", "chat", "eval", "info", "bench"}) {
+        INFO(command);
+        std::vector<std::string> text;
+        if (command == "eval") text = {"-f", file("nowhere.txt")};
+        const auto check = [&](std::vector<std::string> more, const std::string& said) {
+            more.insert(more.end(), text.begin(), text.end());
+            check_usage(command, more, said);
+        };
+        check({"--device", ""}, "--device was given an empty name");
+        check({"--device", "vulkan:"}, "behind the colon");
+        check({"--device", "cpu:1"}, "one device, called cpu");
+        check({"--device", "cpu", "--vulkan-level", "dot"}, "--vulkan-level means nothing with --device cpu");
+        check({"--device", "vulkan:0", "--cpu-level", "avx2"},
+              "--cpu-level means nothing with --device vulkan");
+        check({"--device", "hip", "--vulkan-level", "dot"}, "--vulkan-level means nothing with --device hip");
+        check({"-ctk", "q4_0"}, "--cache-type-k");
+        check({"-t", "5000"}, "--threads");
+        check({"-b", "70000"}, "--batch-size");
+    }
+}
+
+TEST_CASE("usage: names that are empty, and options without the one that they go with") {
+    check_usage("run", {"-f", ""}, "--file was given an empty name");
+    check_usage("run", {"--prompt-cache", ""}, "--prompt-cache was given an empty name");
+    check_usage("run", {"--prompt-cache-ro"}, "without --prompt-cache");
+    check_usage("run", {"--keep", "5"}, "without --context-shift");
+    check_usage("run", {"--chat", "--no-bos"}, "--no-bos means nothing with --chat");
+    check_usage("run", {"--chat", "--parse-special"}, "--parse-special means nothing with --chat");
+    check_usage("run", {"-sys", "x"}, "goes with --chat");
+    check_usage("chat", {"--chat-format", "morse"}, "\"morse\"");
+    check_usage("eval", {"--ids", ""}, "--ids was given an empty name");
+    check_usage("eval", {"-f", "x", "--logits", ""}, "--logits was given an empty name");
+    check_usage("eval", {"-f", "x", "-c", "3"}, "size of a chunk");
+    check_usage("tokenize", {"-f", ""}, "--file was given an empty name");
+    check_usage("bench", {"-ctk", ""}, "takes f16, q8_0 or f32");
+    check_usage("bench", {"-p", "0", "-n", "0"}, "nothing to measure");
+    check_refused({"bench", "-m", ","}, 2, {"--model was given an empty name"});
+}
+
+TEST_CASE("usage: what a model cannot take is said before its weights are loaded") {
+    // A device that cannot be opened stands for the loading, which comes after it.
+    if (!has(redline_({"--version"}).out, "vulkan")) return;
+    const std::string long_text(500, 'a');
+    const auto check = [](std::vector<std::string> arguments, const std::string& said) {
+        arguments.insert(arguments.end(), {"--device", "vulkan:99", "-q"});
+        check_refused(arguments, 1, {said});
+    };
+    check({"run", "-m", chain_model(), "-p", "a"}, "ulkan");
+    check({"run", "-m", chain_model(), "-p", long_text}, "501 tokens");
+    check({"run", "-m", chain_model(), "-p", "a", "-l", "99999+1"}, "99999");
+    check({"run", "-m", chain_model(), "-p", "a", "--chat"}, "chat");
+    check({"chat", "-m", chain_model()}, "--chat-format");
+    write_file(file("few.txt"), "abcdef");
+    check({"eval", "-m", chain_model(), "-f", file("few.txt"), "-c", "8"}, "7 tokens");
+    check({"eval", "-m", chain_model(), "-f", file("few.txt"), "--logits", "/nowhere/x.npy"},
+          "/nowhere/x.npy");
+    check({"eval", "-m", chain_model(), "-f", file("nowhere.txt")}, "nowhere.txt");
+    check({"bench", "-m", chain_model() + "," + file("nowhere.gguf")}, "nowhere.gguf");
+}
