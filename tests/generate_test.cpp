@@ -241,7 +241,10 @@ TEST_CASE("generate: logits that are no numbers are an error") {
     chain.gain = std::numeric_limits<float>::quiet_NaN();
     Bed b = bed(chain);
     Sampler sampler = must(make_sampler(*b.model, greedy(), false, 64));
-    must(read_prompt(*b.session, sampler, b.model->tokenizer().encode("a")));
+    const auto prompt = b.model->tokenizer().encode("a");
+    const Result<PromptResult> read = read_prompt(*b.session, sampler, prompt);
+    REQUIRE_FALSE(read.ok());
+    CHECK(read.error().message.find("logit 0 is nan: the model file is damaged") == 0);
     CHECK_FALSE(generate(*b.session, sampler, {}, {}).ok());
 }
 

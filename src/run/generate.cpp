@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <limits>
 
 namespace redline {
@@ -193,6 +194,24 @@ Status check_prompt(std::span<const Token> prompt, uint64_t context) {
     return {};
 }
 
+Status check_logits(std::span<const float> logits, const Model& model) {
+    const DeviceInfo& device = model.backend().device();
+    const std::string cause =
+        device.threads > 0 ? "the model file is damaged, or was converted wrongly; take another copy of it"
+                           : fmt::format(
+                                 "{} or its driver does not compute, or the file is damaged; "
+                                 "--device cpu tells which, a newer driver may help",
+                                 device.name);
+    bool differ = false;
+    for (size_t i = 0; i < logits.size(); ++i) {
+        if (!std::isfinite(logits[i])) return error("logit {} is {}: {}", i, logits[i], cause);
+        differ |= logits[i] != logits[0];
+    }
+    if (!differ && logits.size() > 1)
+        return error("all {} logits are {}: {}", logits.size(), logits[0], cause);
+    return {};
+}
+
 Result<PromptResult> read_prompt(Session& session, Sampler& sampler, std::span<const Token> prompt,
                                  const std::atomic<bool>* cancel) {
     RL_TRY(check_prompt(prompt, session.context()));
@@ -209,6 +228,7 @@ Result<PromptResult> read_prompt(Session& session, Sampler& sampler, std::span<c
     result.seconds = since(start);
     result.cancelled = is_set(cancel);
     if (!read && !result.cancelled) return read.error();
+    if (read) RL_TRY(check_logits(session.logits(), session.model()));
     return result;
 }
 

@@ -45,9 +45,13 @@ struct PromptResult {
 // A prompt that is empty, or has more tokens than the context, is an error.
 Status check_prompt(std::span<const Token> prompt, uint64_t context);
 
+// An error when these cannot be a model's logits: one is not finite, or all are the same, as a device gives
+// that computes nothing. It names a likely cause and what to try.
+Status check_logits(std::span<const float> logits, const Model& model);
+
 // Makes the session hold exactly `prompt`: keeps the common prefix with its tokens, reads the rest, and
 // leaves the logits of the last token. The sampler's penalties see the whole prompt. Errors are those of
-// check_prompt() and of the device.
+// check_prompt(), of the device, and of check_logits() at the prompt's end.
 Result<PromptResult> read_prompt(Session& session, Sampler& sampler, std::span<const Token> prompt,
                                  const std::atomic<bool>* cancel = nullptr);
 

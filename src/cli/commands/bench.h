@@ -81,6 +81,6 @@ Result<int> bench_soak(const LoadedModel& loaded, const BenchOptions& options, I
 // Ids as good as random, the same at every call; the first is BOS where the model wants it.
 std::vector<Token> random_tokens(const Model& model, int64_t count);
 // Their hash; an error when they are not to be trusted.
-Result<uint64_t> check_logits(std::span<const float> logits);
+Result<uint64_t> hash_logits(std::span<const float> logits, const Model& model);
 
 }  // namespace redline::cli
