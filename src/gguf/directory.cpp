@@ -1,8 +1,5 @@
 #include "gguf/header.h"
 
-#include <algorithm>
-#include <numeric>
-
 namespace redline {
 
 namespace {
@@ -72,32 +69,26 @@ Result<GgufTensor> read_tensor(Cursor& in) {
     return out;
 }
 
-Status check_extent(Cursor& in, const GgufTensor& tensor, uint64_t data_bytes, uint64_t alignment) {
+uint64_t round_up(uint64_t bytes, uint64_t alignment) {
+    return (bytes + alignment - 1) / alignment * alignment;
+}
+
+// `expected`: where the tensor before this one ends, padded. llama.cpp demands it too: a tensor that lies
+// elsewhere has another type or shape than was written.
+Status check_extent(Cursor& in, const GgufTensor& tensor, uint64_t expected, uint64_t data_bytes) {
     in.set_context(fmt::format("tensor {}", tensor.tensor.name));
-    if (tensor.offset % alignment != 0)
-        return in.fail("is at offset {}, not a multiple of the alignment {}", tensor.offset, alignment);
+    if (tensor.offset != expected)
+        return in.fail(
+            "is at offset {} of the data, {} is expected, where the tensor before it ends: its offset, or "
+            "the "
+            "type or shape of one before it, is damaged",
+            tensor.offset, expected);
     if (tensor.offset > data_bytes || tensor.bytes > data_bytes - tensor.offset)
         return in.fail(
             "takes {} bytes at offset {} of the data but the file has {}: it is cut short (an incomplete "
             "download?) or "
             "damaged",
             tensor.bytes, tensor.offset, data_bytes);
-    return {};
-}
-
-// Gaps are fine. Tensors within the file and apart from each other cannot have a sum of sizes that wraps.
-Status check_apart(Cursor& in, const std::vector<GgufTensor>& tensors) {
-    std::vector<uint32_t> order(tensors.size());
-    std::iota(order.begin(), order.end(), 0u);
-    std::sort(order.begin(), order.end(),
-              [&](uint32_t a, uint32_t b) { return tensors[a].offset < tensors[b].offset; });
-    for (size_t i = 1; i < order.size(); ++i) {
-        const GgufTensor& before = tensors[order[i - 1]];
-        const GgufTensor& after = tensors[order[i]];
-        if (after.offset - before.offset >= before.bytes) continue;
-        in.set_context(fmt::format("tensors {} and {}", before.tensor.name, after.tensor.name));
-        return in.fail("overlap: the file is damaged");
-    }
     return {};
 }
 
@@ -114,14 +105,17 @@ Result<std::vector<GgufTensor>> read_directory(Cursor& in, uint64_t tensors) {
 
 Status place_tensors(Cursor& in, std::vector<GgufTensor>& tensors, uint64_t alignment) {
     if (tensors.empty()) return {};  // then the file may end without padding
-    const uint64_t data_start = (in.position() + alignment - 1) / alignment * alignment;
+    const uint64_t data_start = round_up(in.position(), alignment);
     if (data_start > in.file_size())
         return in.fail("ends at byte {}, before its data at byte {}: the file is cut short", in.file_size(),
                        data_start);
-    for (const GgufTensor& tensor : tensors)
-        RL_TRY(check_extent(in, tensor, in.file_size() - data_start, alignment));
-    RL_TRY(check_apart(in, tensors));
-    for (GgufTensor& tensor : tensors) tensor.offset += data_start;
+    uint64_t expected = 0;
+    for (GgufTensor& tensor : tensors) {
+        RL_TRY(check_extent(in, tensor, expected, in.file_size() - data_start));
+        // Cannot wrap: it is within the file, whose data begins behind a whole alignment at least.
+        expected = round_up(tensor.offset + tensor.bytes, alignment);
+        tensor.offset += data_start;
+    }
     return {};
 }
 

@@ -11,7 +11,7 @@ struct GgufHeader {
     uint32_t version = 0;
     uint64_t alignment = 32;
     Metadata metadata;
-    std::vector<GgufTensor> tensors;  // in file order, each within the file and apart from the others
+    std::vector<GgufTensor> tensors;  // in file order, each in the file right behind the one before
 };
 
 Result<GgufHeader> read_header(Cursor& in);
