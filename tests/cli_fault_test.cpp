@@ -26,3 +26,42 @@ TEST_CASE("fault: logits that are all the same are an error in every command tha
     CHECK(chat.out.empty());
     CHECK(has(chat.err, "all 290 logits are 0"));
 }
+
+TEST_CASE("fault: a prompt cache of a model with other metadata or weights is refused") {
+    const auto model = [](const std::string& name, float rope_base, float gain) {
+        ChainModel chain;
+        chain.gain = gain;
+        chain.extra.add("llama.rope.freq_base", rope_base);
+        chain.build().save(file(name));
+        return file(name);
+    };
+    const auto arguments = [](const std::string& path) {
+        return std::vector<std::string>{"run",
+                                        "-m",
+                                        path,
+                                        "-p",
+                                        "abc",
+                                        "-n",
+                                        "2",
+                                        "--temp",
+                                        "0",
+                                        "-q",
+                                        "--device",
+                                        "cpu",
+                                        "--prompt-cache",
+                                        file("model.cache")};
+    };
+    const std::string first = model("first.gguf", 10000.0f, 1.0f);
+    CHECK(redline_(arguments(first)).out == "de");
+    CHECK(redline_(arguments(first)).code == 0);
+    check_refused(arguments(model("rope.gguf", 20000.0f, 1.0f)), 1, {"another model"});
+    check_refused(arguments(model("gain.gguf", 10000.0f, 2.0f)), 1, {"another model"});
+}
+
+TEST_CASE("fault: a prompt cache that cannot be written costs a message, not the answer") {
+    const Outcome got = redline_(
+        greedy({"-p", "a", "-n", "3", "-q", "--device", "cpu", "--prompt-cache", "/nowhere/x.cache"}));
+    CHECK(got.code == 0);
+    CHECK(got.out == "bcd");
+    CHECK(has(got.err, "the prompt cache is not kept: cannot create /nowhere/x.cache"));
+}

@@ -186,7 +186,7 @@ Status CacheFile::save() {
         return tick(bytes.size());
     };
     FileHeader header;
-    header.fingerprint = session_.model().fingerprint();
+    header.fingerprint = RL_TRY(session_.model().fingerprint());
     header.tokens = tokens_;
     header.caches = caches_.size();
     RL_TRY(write(std::as_bytes(std::span(&header, 1))));
@@ -228,7 +228,7 @@ Result<CacheFile> CacheFile::open(const File& file, const Session& session, cons
     RL_TRY(file.read(0, std::as_writable_bytes(std::span(&header, 1))));
     if (std::memcmp(header.magic, want.magic, sizeof(want.magic)) != 0)
         return error("{} is not a saved cache of this version of redline", file.path());
-    if (header.fingerprint != session.model().fingerprint())
+    if (header.fingerprint != RL_TRY(session.model().fingerprint()))
         return error("{} was saved with another model", file.path());
     if (header.tokens > session.context())
         return error("{} holds {} tokens, the context is {}", file.path(), header.tokens, session.context());

@@ -31,17 +31,35 @@ Status check_kind(const Gguf& gguf) {
                                     : "");
 }
 
-uint64_t fingerprint_of(const Gguf& gguf) {
-    Hash64 hash;
-    hash.add(gguf.file_bytes());
-    for (const auto& [key, value] : gguf.metadata().entries()) hash.add(key);
-    for (const GgufTensor& t : gguf.tensors()) {
-        hash.add(t.tensor.name);
-        hash.add(uint64_t(t.type));
-        hash.add(t.offset);
-        for (const uint64_t dim : t.dims) hash.add(dim);
+void add_value(Hash64& hash, const MetadataValue& value) {
+    hash.add(uint64_t(value.value.index()));
+    std::visit(
+        [&hash](const auto& held) {
+            using T = std::decay_t<decltype(held)>;
+            if constexpr (std::is_arithmetic_v<T>)
+                hash.add(std::as_bytes(std::span(&held, 1)));
+            else if constexpr (std::is_same_v<T, std::string>)
+                hash.add(held);
+            else if constexpr (std::is_same_v<T, MetadataValue::Strings>)
+                for (const std::string& text : held) hash.add(text);
+            else if constexpr (std::is_same_v<T, MetadataValue::Bools>)
+                for (const bool flag : held) hash.add(uint64_t(flag));
+            else
+                hash.add(std::as_bytes(std::span(held)));
+        },
+        value.value);
+}
+
+// Pieces from the first byte of a tensor to its last.
+Status add_sample(Hash64& hash, const Gguf& gguf, const GgufTensor& tensor) {
+    constexpr uint64_t kPieces = 4, kPieceBytes = 1024;
+    std::byte piece[kPieceBytes];
+    const auto part = std::span(piece).first(std::min(kPieceBytes, tensor.bytes));
+    for (uint64_t i = 0; i < kPieces; ++i) {
+        RL_TRY(gguf.read(tensor, (tensor.bytes - part.size()) / (kPieces - 1) * i, part));
+        hash.add(std::span<const std::byte>(part));
     }
-    return hash.value();
+    return {};
 }
 
 }  // namespace
@@ -64,7 +82,6 @@ Result<Model> Model::inspect(const std::string& path, uint64_t context) {
     Result<Tokenizer> tokenizer = Tokenizer::create(gguf.metadata(), model.config_.vocab);
     if (!tokenizer) return error("{}: {}", path, tokenizer.error().message);
     model.tokenizer_ = std::make_unique<Tokenizer>(std::move(tokenizer).value());
-    model.fingerprint_ = fingerprint_of(gguf);
     return model;
 }
 
@@ -84,6 +101,23 @@ Status Model::place(Backend& backend, const Progress& progress) {
     GgufSource source(*gguf_, *resolved_);
     weights_ = RL_TRY(backend.load(resolved_->weights, source, progress));
     return {};
+}
+
+Result<uint64_t> Model::fingerprint() const {
+    Hash64 hash;
+    hash.add(gguf_->file_bytes());
+    for (const auto& [key, value] : gguf_->metadata().entries()) {
+        hash.add(key);
+        add_value(hash, value);
+    }
+    for (const GgufTensor& t : gguf_->tensors()) {
+        hash.add(t.tensor.name);
+        hash.add(uint64_t(t.type));
+        hash.add(t.offset);
+        for (const uint64_t dim : t.dims) hash.add(dim);
+        RL_TRY(add_sample(hash, *gguf_, t));
+    }
+    return hash.value();
 }
 
 uint64_t Model::weight_bytes() const {

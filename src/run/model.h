@@ -39,8 +39,9 @@ public:
     uint64_t weight_bytes() const;  // as in the file, of the weights that the plan uses
     // Ids below this exist both in the tokenizer and in the embedding.
     uint32_t usable_vocab() const;
-    // Identifies the model's content for saved caches: a hash of its metadata and tensor directory.
-    uint64_t fingerprint() const { return fingerprint_; }
+    // Identifies the model's content for saved caches: a hash of its metadata, its tensor directory, and up
+    // to 4 KiB of each tensor, which are read from the file.
+    Result<uint64_t> fingerprint() const;
 
     Result<Plan> plan(uint32_t max_rows, uint32_t max_outputs, const CacheSizing& sizing) const;
 
@@ -54,7 +55,6 @@ private:
     std::unique_ptr<ResolvedWeights> resolved_;
     Backend* backend_ = nullptr;
     std::unique_ptr<WeightStore> weights_;
-    uint64_t fingerprint_ = 0;
 };
 
 }  // namespace redline

@@ -148,7 +148,9 @@ Result<Answer> answer(const RunOptions& run, Session& session, Sampler& sampler,
     const uint64_t had = session.position();
     Answer out;
     out.prompt = RL_TRY(read_prompt(session, sampler, tokens, cancel));
-    RL_TRY(save_cache(run, session, out.prompt, had));
+    const Status saved = save_cache(run, session, out.prompt, had);
+    // The answer does not need it.
+    if (!saved) fail(error("the prompt cache is not kept: {}", saved.error().message));
     GenerateOptions options = run.generate;
     const uint64_t bos = session.model().tokenizer().adds_bos() && run.add_bos ? 1 : 0;
     options.keep = run.keep < 0 ? tokens.size() : uint64_t(run.keep) + bos;
