@@ -2,8 +2,12 @@
 // that is not to be had, and signals.
 #include "support/program.h"
 
+#include <sys/stat.h>
+
 using namespace redline;
 using namespace redline::test;
+
+namespace fs = std::filesystem;
 
 TEST_CASE("fault: logits that are all the same are an error in every command that makes some") {
     ChainModel flat;
@@ -20,7 +24,7 @@ TEST_CASE("fault: logits that are all the same are an error in every command tha
         arguments.insert(arguments.end(), {"-m", file("flat.gguf"), "--device", "cpu", "-q"});
         check_refused(arguments, 1, {"all 290 logits are 0", "the model file is damaged"});
     }
-    CHECK_FALSE(std::filesystem::exists(file("flat.npy")));
+    CHECK_FALSE(fs::exists(file("flat.npy")));
     const Outcome chat = redline_({"chat", "-m", file("flat.gguf"), "--device", "cpu", "-q"}, "hello\n");
     CHECK(chat.code == 1);
     CHECK(chat.out.empty());
@@ -64,4 +68,26 @@ TEST_CASE("fault: a prompt cache that cannot be written costs a message, not the
     CHECK(got.code == 0);
     CHECK(got.out == "bcd");
     CHECK(has(got.err, "the prompt cache is not kept: cannot create /nowhere/x.cache"));
+}
+
+TEST_CASE("fault: a prompt cache is for its user only, other files are as the umask says") {
+    const auto permissions = [](const std::string& path) { return unsigned(fs::status(path).permissions()); };
+    write_file(file("ids.txt"), "3 4 5 6");
+    const auto write = [&](mode_t mask) {
+        const mode_t before = ::umask(mask);
+        CHECK(
+            redline_(greedy({"-p", "ab", "-n", "1", "--device", "cpu", "--prompt-cache", file("mine.cache")}))
+                .code == 0);
+        CHECK(redline_({"eval", "-m", chain_model(), "--ids", file("ids.txt"), "--logits", file("mode.npy"),
+                        "--device", "cpu"})
+                  .code == 0);
+        ::umask(before);
+    };
+    write(022);
+    CHECK(permissions(file("mine.cache")) == 0600);
+    CHECK(permissions(file("mode.npy")) == 0644);
+    fs::remove(file("mine.cache"));
+    write(0277);
+    CHECK(permissions(file("mine.cache")) == 0400);
+    CHECK(permissions(file("mode.npy")) == 0400);
 }

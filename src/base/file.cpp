@@ -85,12 +85,13 @@ Result<std::string> read_text_file(const std::string& path, uint64_t limit) {
     return text;
 }
 
-Result<AtomicWriter> AtomicWriter::create(const std::string& path) {
-    std::string partial = path + ".partXXXXXX";
-    const int handle = ::mkstemp(partial.data());
-    if (handle < 0) return error("cannot create {}: {}", partial, reason());
-    ::fchmod(handle, 0644);
-    return AtomicWriter(handle, path, std::move(partial));
+Result<AtomicWriter> AtomicWriter::create(const std::string& path, unsigned mode) {
+    for (int number = 0;; ++number) {
+        std::string partial = fmt::format("{}.part{}-{}", path, ::getpid(), number);
+        const int handle = ::open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        if (handle >= 0) return AtomicWriter(handle, path, std::move(partial));
+        if (errno != EEXIST) return error("cannot create {}: {}", partial, reason());
+    }
 }
 
 AtomicWriter::AtomicWriter(AtomicWriter&& other) noexcept

@@ -45,7 +45,8 @@ Result<std::string> read_stream(int handle, const std::string& name, uint64_t li
 // never half.
 class AtomicWriter {
 public:
-    static Result<AtomicWriter> create(const std::string& path);
+    // `mode` is what others may do with the file, less what the user's umask forbids.
+    static Result<AtomicWriter> create(const std::string& path, unsigned mode = 0666);
     AtomicWriter(AtomicWriter&& other) noexcept;
     ~AtomicWriter();  // without commit(): removes the partial file
 

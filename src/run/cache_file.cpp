@@ -178,7 +178,7 @@ Status CacheFile::write_rows(size_t cache, uint64_t first, uint64_t count,
 Status CacheFile::save() {
     describe();
     total_ = file_bytes();
-    AtomicWriter file = RL_TRY(AtomicWriter::create(path_));
+    AtomicWriter file = RL_TRY(AtomicWriter::create(path_, 0600));  // it holds what was said
     Hash64 hash;
     const auto write = [&](std::span<const std::byte> bytes) -> Status {
         hash.add(bytes);
