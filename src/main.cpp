@@ -101,6 +101,7 @@ int main(int argc, char** argv) {
     using namespace redline;
     occupy_standard_streams();
     std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away shows as EPIPE
+    cli::catch_signals();
     const char* no_color = std::getenv("NO_COLOR");
     cli::voice().colour = cli::is_terminal(STDERR_FILENO) && !(no_color && *no_color);
     try {

@@ -1,5 +1,7 @@
 // What goes wrong while the program runs: devices that compute nothing, files that cannot be written, memory
 // that is not to be had, and signals.
+#include "base/file.h"
+#include "cli/terminal/terminal.h"
 #include "support/program.h"
 
 #include <sys/stat.h>
@@ -90,4 +92,69 @@ TEST_CASE("fault: a prompt cache is for its user only, other files are as the um
     write(0277);
     CHECK(permissions(file("mine.cache")) == 0400);
     CHECK(permissions(file("mode.npy")) == 0400);
+}
+
+static const std::pair<int, int> kEnds[] = {
+    {SIGINT, 130}, {SIGTERM, 143}, {SIGHUP, 129}};  // signal, exit code
+
+TEST_CASE("fault: SIGTERM and SIGHUP end a text as Ctrl-C does") {
+    for (const auto& [signal, code] : kEnds) {
+        Launch endless = command(
+            {"run", "-m", ring_model(), "-p", "a", "--temp", "0", "--context-shift", "--device", "cpu"});
+        endless.signal = signal;
+        endless.interrupt_when = [](const std::string& out) { return out.size() > 100; };
+        const Outcome got = launch(endless);
+        CHECK(got.code == code);
+        CHECK(has(got.err, "interrupted"));
+        CHECK(has(got.err, "decode:"));
+    }
+}
+
+// The exit code of a process of its own that runs `work`, which does not return by itself.
+static int code_of(const std::function<void()>& work) {
+    std::fflush(nullptr);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        cli::catch_signals();
+        work();
+        ::_exit(0);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+TEST_CASE("fault: a signal leaves no partial file, and a second one ends what hangs") {
+    fs::create_directories(file("partial"));
+    const auto write = [] { return AtomicWriter::create(file("partial/file")); };
+    for (const auto& [signal, code] : kEnds) {
+        INFO(signal);
+        CHECK(code_of([&, number = signal] {
+                  const Result<AtomicWriter> file = write();
+                  std::raise(number);
+              }) == code);
+        CHECK(fs::is_empty(file("partial")));
+        CHECK(code_of([&, number = signal] {
+                  const Result<AtomicWriter> file = write();
+                  const cli::Interrupts interrupts;
+                  std::raise(number);
+                  std::raise(number);  // at once: the same wish
+                  if (!interrupts.raised()) ::_exit(1);
+                  ::usleep(200000);
+                  std::raise(number);
+              }) == code);
+        CHECK(fs::is_empty(file("partial")));
+    }
+    // Under nohup the end of the terminal is no matter.
+    CHECK(code_of([] {
+              std::signal(SIGHUP, SIG_IGN);
+              cli::catch_signals();
+              std::raise(SIGHUP);
+          }) == 0);
+    {
+        Result<AtomicWriter> whole = write();
+        REQUIRE(whole.ok());
+        CHECK(whole->commit().ok());
+    }
+    CHECK(fs::exists(file("partial/file")));
 }

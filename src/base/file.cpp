@@ -1,7 +1,10 @@
 #include "base/file.h"
 
+#include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <new>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -85,11 +88,43 @@ Result<std::string> read_text_file(const std::string& path, uint64_t limit) {
     return text;
 }
 
+// The names of partial files. Who takes one out of here owns it: a writer, or the signal handler that then
+// removes the file.
+static std::atomic<const char*> partial_files[16];
+static_assert(std::atomic<const char*>::is_always_lock_free, "a signal handler reads them");
+
+// A copy of the name. Where more files are written at a time than there are places, no handler removes the
+// rest.
+static const char* remember(const std::string& name) {
+    const char* copy = ::strdup(name.c_str());
+    if (!copy) throw std::bad_alloc();
+    for (auto& place : partial_files) {
+        const char* none = nullptr;
+        if (place.compare_exchange_strong(none, copy)) break;
+    }
+    return copy;
+}
+
+// Frees the name, unless the handler has it.
+static void forget(const char* name) {
+    bool ours = false;
+    for (auto& place : partial_files) {
+        const char* wanted = name;
+        ours |= place.compare_exchange_strong(wanted, nullptr);
+    }
+    if (ours) ::free(const_cast<char*>(name));
+}
+
+void remove_partial_files() {
+    for (auto& place : partial_files)
+        if (const char* name = place.exchange(nullptr)) ::unlink(name);
+}
+
 Result<AtomicWriter> AtomicWriter::create(const std::string& path, unsigned mode) {
     for (int number = 0;; ++number) {
         std::string partial = fmt::format("{}.part{}-{}", path, ::getpid(), number);
         const int handle = ::open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-        if (handle >= 0) return AtomicWriter(handle, path, std::move(partial));
+        if (handle >= 0) return AtomicWriter(handle, path, remember(partial));
         if (errno != EEXIST) return error("cannot create {}: {}", partial, reason());
     }
 }
@@ -97,11 +132,13 @@ Result<AtomicWriter> AtomicWriter::create(const std::string& path, unsigned mode
 AtomicWriter::AtomicWriter(AtomicWriter&& other) noexcept
     : handle_(std::exchange(other.handle_, -1)),
       path_(std::move(other.path_)),
-      partial_(std::exchange(other.partial_, {})) {}
+      partial_(std::exchange(other.partial_, nullptr)) {}
 
 AtomicWriter::~AtomicWriter() {
     if (handle_ >= 0) ::close(handle_);
-    if (!partial_.empty()) ::unlink(partial_.c_str());
+    if (!partial_) return;
+    ::unlink(partial_);
+    forget(partial_);
 }
 
 Status AtomicWriter::write(std::span<const std::byte> bytes) {
@@ -118,9 +155,9 @@ Status AtomicWriter::commit() {
     if (::fsync(handle_) != 0) return error("cannot write {}: {}", path_, reason());
     const int closed = ::close(std::exchange(handle_, -1));
     if (closed != 0) return error("cannot write {}: {}", path_, reason());
-    if (::rename(partial_.c_str(), path_.c_str()) != 0)
+    if (::rename(partial_, path_.c_str()) != 0)
         return error("cannot rename {} to {}: {}", partial_, path_, reason());
-    partial_.clear();
+    forget(std::exchange(partial_, nullptr));
     return {};
 }
 

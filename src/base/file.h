@@ -54,12 +54,16 @@ public:
     Status commit();
 
 private:
-    AtomicWriter(int handle, std::string path, std::string partial)
-        : handle_(handle), path_(std::move(path)), partial_(std::move(partial)) {}
+    AtomicWriter(int handle, std::string path, const char* partial)
+        : handle_(handle), path_(std::move(path)), partial_(partial) {}
 
     int handle_ = -1;
     std::string path_;
-    std::string partial_;
+    const char* partial_ = nullptr;  // ours, on the heap
 };
+
+// Removes the partial files of all writers that live. A signal handler may call it, before it ends the
+// program.
+void remove_partial_files();
 
 }  // namespace redline

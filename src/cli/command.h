@@ -1,6 +1,6 @@
 // What a command of the program is. Commands are the only code that prints: text and reports to stdout,
 // everything else to stderr. Exit codes: 0 done, 1 the work could not be done, 2 the command line was wrong,
-// 130 interrupted.
+// Interrupts::code() interrupted.
 #pragma once
 
 #include "base/result.h"
@@ -11,7 +11,7 @@
 
 namespace redline::cli {
 
-enum ExitCode : int { kDone = 0, kFailed = 1, kUsage = 2, kInterrupted = 130 };
+enum ExitCode : int { kDone = 0, kFailed = 1, kUsage = 2 };
 
 struct Command {
     std::string_view name;

@@ -22,8 +22,9 @@ struct Launch {
     std::optional<std::string> input;  // none: standard input is closed
     bool close_output = false;
     std::string output_path;  // standard output goes there; empty: it is returned
-    // Called with what was read of standard output so far; true: SIGINT is sent, once.
+    // Called with what was read of standard output so far; true: the signal is sent, once.
     std::function<bool(const std::string&)> interrupt_when;
+    int signal = SIGINT;
     size_t close_after = 0;  // > 0: the reader of standard output goes away after so many bytes
     std::vector<std::string> environment;
 };
@@ -45,7 +46,7 @@ namespace process_detail {
     ::dup2(err, 2);
     if (launch.close_output) ::close(1);
     for (int handle = 3; handle < 256; ++handle) ::close(handle);
-    std::signal(SIGPIPE, SIG_DFL);
+    for (const int signal : {SIGPIPE, SIGINT, SIGTERM, SIGHUP}) std::signal(signal, SIG_DFL);
     for (const std::string& variable : launch.environment) ::putenv(const_cast<char*>(variable.c_str()));
     std::vector<char*> pointers;
     for (const std::string& argument : launch.arguments)
@@ -100,7 +101,7 @@ inline Outcome launch(const Launch& what) {
         }
         if (!interrupted && what.interrupt_when && what.interrupt_when(outcome.out)) {
             interrupted = true;
-            ::kill(child, SIGINT);
+            ::kill(child, what.signal);
         }
         if (!killed && std::chrono::steady_clock::now() > limit) {
             killed = true;

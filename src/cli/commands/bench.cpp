@@ -206,7 +206,7 @@ void reset_peak_memory() {
 
 class Bench {
 public:
-    explicit Bench(const BenchOptions& options) : options_(options), interrupts_(true) {}
+    explicit Bench(const BenchOptions& options) : options_(options) {}
 
     Result<int> run() {
         const Result<int> code = run_models();
@@ -262,7 +262,7 @@ private:
                         record.prompt = test.prompt;
                         record.generation = test.generation;
                         RL_TRY(measure(loaded, model, record));
-                        if (interrupts_.raised()) return kInterrupted;
+                        if (interrupts_.raised()) return interrupts_.code();
                         if (first_) out_.write(report_head(options_.format));
                         if (!out_.write(report_record(options_.format, record, first_))) return kDone;
                         first_ = false;

@@ -245,7 +245,7 @@ Result<int> bench_op_cases(const BenchOptions& options, Interrupts& interrupts) 
     }
     for (const OpCase& c : speed_cases()) {
         const StepTimes times = RL_TRY(time_case(c, *backend, options.common.fuse, options.repetitions));
-        if (interrupts.raised()) return kInterrupted;
+        if (interrupts.raised()) return interrupts.code();
         if (options.format != BenchFormat::md) {
             cases.push_back(as_json(times, peaks));
             continue;

@@ -77,7 +77,7 @@ Result<int> bench_soak(const LoadedModel& loaded, const BenchOptions& options, I
     Pass passes[2];
     for (const Record record : {Record::replay, Record::direct}) {
         Result<Pass> pass = run_pass(loaded, settings, record, tokens, context, interrupts.flag());
-        if (interrupts.raised()) return kInterrupted;
+        if (interrupts.raised()) return interrupts.code();
         passes[size_t(record)] = RL_TRY(std::move(pass));
     }
     const auto& [replayed, direct] = passes;

@@ -78,7 +78,7 @@ constexpr std::string_view kHelp =
 class Chat {
 public:
     Chat(const LoadedModel& loaded, Conversation conversation)
-        : loaded_(loaded), conversation_(std::move(conversation)), interrupts_(false) {}
+        : loaded_(loaded), conversation_(std::move(conversation)) {}
 
     int run() {
         if (reader_.interactive()) say("/help lists the commands, Ctrl-D leaves");
@@ -87,9 +87,11 @@ public:
             if (!typed) return fail(typed.error());
             if (typed.value().kind == Typed::Kind::end) break;
             if (typed.value().kind == Typed::Kind::interrupted) {
+                const bool ending = interrupts_.ending();
                 interrupts_.clear();
+                if (ending) return out_.finish(interrupts_.code());
                 show(hinted_ ? "\n" : "\n(Ctrl-C again or Ctrl-D leaves)\n");
-                if (std::exchange(hinted_, true)) return out_.finish(kInterrupted);
+                if (std::exchange(hinted_, true)) return out_.finish(interrupts_.code());
                 continue;
             }
             hinted_ = false;
@@ -142,6 +144,7 @@ private:
     // False: leave, as after Ctrl-C when nobody is at the keyboard.
     bool finish_turn(Result<Turn> turn) {
         const bool cancelled = interrupts_.raised();
+        const bool ending = interrupts_.ending();
         interrupts_.clear();
         if (!turn) {
             if (!ended_line_) out_.write("\n");
@@ -159,8 +162,8 @@ private:
             note(explain_stop(turn->generation, conversation_.session().context()));
         last_ = std::move(turn).value();
         if (voice().verbose) show_statistics();
-        if (!cancelled || reader_.interactive()) return true;
-        exit_code_ = kInterrupted;
+        if (!cancelled || (reader_.interactive() && !ending)) return true;
+        exit_code_ = interrupts_.code();
         return false;
     }
 

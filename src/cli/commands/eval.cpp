@@ -72,7 +72,7 @@ uint32_t choose_outputs(const Model& model, uint32_t batch) {
 
 Result<int> write_logits(const EvalOptions& eval, Session& session, std::span<const Token> tokens,
                          NpyWriter& out) {
-    const Interrupts interrupts(true);
+    const Interrupts interrupts;
     const uint64_t vocab = session.model().config().vocab;
     Status written;
     ProgressLine progress("evaluating");
@@ -82,7 +82,8 @@ Result<int> write_logits(const EvalOptions& eval, Session& session, std::span<co
         progress.update((first + logits.size() / vocab) * vocab * 4, tokens.size() * vocab * 4);
     };
     const Status read = session.feed_all(tokens, sink, interrupts.flag());
-    if (interrupts.raised()) return fail(error("interrupted; {} is not written", eval.logits), kInterrupted);
+    if (interrupts.raised())
+        return fail(error("interrupted; {} is not written", eval.logits), interrupts.code());
     RL_TRY(read);
     RL_TRY(written);
     RL_TRY(out.commit());
@@ -108,7 +109,7 @@ Json describe(const LoadedModel& loaded, const Perplexity& result, uint64_t chun
 
 Result<int> score(const EvalOptions& eval, const LoadedModel& loaded, Session& session,
                   std::span<const Token> tokens) {
-    const Interrupts interrupts(true);
+    const Interrupts interrupts;
     Output out;
     const uint64_t chunk = session.context();
     const auto start = std::chrono::steady_clock::now();
@@ -123,7 +124,7 @@ Result<int> score(const EvalOptions& eval, const LoadedModel& loaded, Session& s
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (!eval.json && !result.running.empty()) out.write("\n");
     if (result.cancelled)
-        return fail(error("interrupted after {} chunks", result.running.size()), kInterrupted);
+        return fail(error("interrupted after {} chunks", result.running.size()), interrupts.code());
     if (eval.json)
         out.write(to_text(describe(loaded, result, chunk, seconds)) + "\n");
     else

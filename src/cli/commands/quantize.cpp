@@ -126,7 +126,7 @@ Result<int> quantize_file(const QuantizeCommand& command, const Recipe& recipe) 
     options.threads =
         command.threads > 0 ? command.threads : std::max(1u, std::thread::hardware_concurrency());
     options.allow_requantize = command.allow_requantize;
-    const Interrupts interrupts(true);
+    const Interrupts interrupts;
     options.cancel = interrupts.flag();
     ProgressLine progress("quantizing");
     options.progress = [&](uint64_t done, uint64_t total) { progress.update(done, total); };
@@ -140,7 +140,7 @@ Result<int> quantize_file(const QuantizeCommand& command, const Recipe& recipe) 
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (report.cancelled) {
         note(fmt::format("interrupted; {} was not written", target));
-        return int(kInterrupted);
+        return interrupts.code();
     }
     say_report(target, report, seconds);
     Output out;

@@ -194,7 +194,7 @@ Result<int> run_prompt(RunOptions& run, const Options& options, const std::strin
     say_detail(fmt::format("seed {}", sampler.seed()));
 
     Output out;
-    const Interrupts interrupts(true);
+    const Interrupts interrupts;
     if (run.display_prompt && !run.json) out.write(text);
     const bool terminal = is_terminal(STDOUT_FILENO);
     const TextSink sink = [&](std::string_view piece) {
@@ -209,7 +209,7 @@ Result<int> run_prompt(RunOptions& run, const Options& options, const std::strin
     const std::string why = explain_stop(a.generation, context);
     if (!why.empty()) note(why);
     if (out.open()) say_statistics(loaded, session, a.prompt, a.generation);
-    return out.finish(a.generation.reason == StopReason::cancelled ? kInterrupted : kDone);
+    return out.finish(a.generation.reason == StopReason::cancelled ? interrupts.code() : kDone);
 }
 
 // What is wrong whatever the model.

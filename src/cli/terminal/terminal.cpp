@@ -1,5 +1,6 @@
 #include "cli/terminal/terminal.h"
 
+#include "base/file.h"
 #include "text/unicode.h"
 
 #include <fmt/format.h>
@@ -7,15 +8,19 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <ctime>
 
 #include <poll.h>
 #include <unistd.h>
 
 namespace redline::cli {
 
-static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler writes it");
-static std::atomic<bool> interrupted = false;
-static std::atomic<bool> insistent = false;
+static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free,
+              "a signal handler writes them");
+static std::atomic<bool> watched = false;      // an Interrupts lives
+static std::atomic<bool> interrupted = false;  // since it was cleared
+static std::atomic<int> last_signal = SIGINT;
+static std::atomic<int64_t> interrupted_ms = 0;
 
 Voice& voice() {
     static Voice the_voice;
@@ -92,24 +97,43 @@ int Output::finish(int code) const {
     return fail(error("cannot write standard output: {}", std::strerror(fault_)));
 }
 
-static void on_interrupt(int signal) {
-    if (insistent && interrupted) {
-        std::signal(signal, SIG_DFL);
-        std::raise(signal);
+// The first signal sets the flag. A second one ends the program here, for who should see the flag may wait
+// for a device that hangs; but not one that comes at once, as timeout(1) signals a process and then its
+// group.
+static void on_signal(int signal) {
+    constexpr int64_t kAtOnceMs = 100;
+    struct timespec time = {};
+    ::clock_gettime(CLOCK_MONOTONIC, &time);
+    const int64_t now_ms = int64_t(time.tv_sec) * 1000 + time.tv_nsec / 1000000;
+    if (watched && interrupted && signal == last_signal && now_ms - interrupted_ms < kAtOnceMs) return;
+    if (watched && !interrupted) {
+        last_signal = signal;
+        interrupted_ms = now_ms;
+        interrupted = true;
+        return;
     }
-    interrupted = true;
+    remove_partial_files();
+    ::_exit(128 + signal);
 }
 
-Interrupts::Interrupts(bool insist) {
-    interrupted = false;
-    insistent = insist;
+void catch_signals() {
     struct sigaction action = {};
-    action.sa_handler = on_interrupt;
-    ::sigaction(SIGINT, &action, nullptr);  // without SA_RESTART: a read of the keyboard ends
+    action.sa_handler = on_signal;  // without SA_RESTART: a read of the keyboard ends
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+        struct sigaction before = {};
+        ::sigaction(signal, nullptr, &before);
+        // As nohup leaves it, and a shell for what runs in the background.
+        if (before.sa_handler != SIG_IGN) ::sigaction(signal, &action, nullptr);
+    }
+}
+
+Interrupts::Interrupts() {
+    interrupted = false;
+    watched = true;
 }
 
 Interrupts::~Interrupts() {
-    std::signal(SIGINT, SIG_DFL);
+    watched = false;
 }
 
 const std::atomic<bool>* Interrupts::flag() const {
@@ -117,6 +141,12 @@ const std::atomic<bool>* Interrupts::flag() const {
 }
 bool Interrupts::raised() const {
     return interrupted;
+}
+int Interrupts::code() const {
+    return 128 + last_signal;
+}
+bool Interrupts::ending() const {
+    return interrupted && last_signal != SIGINT;
 }
 void Interrupts::clear() {
     interrupted = false;

@@ -43,17 +43,23 @@ private:
     int fault_ = 0;  // errno
 };
 
-// While one of these lives, Ctrl-C sets a flag instead of ending the program. With `insist`, a second one,
-// before the flag is cleared, ends it as usual.
+// From here on Ctrl-C, SIGTERM and SIGHUP end the program with 128 and their number, without partial files.
+// For main().
+void catch_signals();
+
+// While one of these lives, they set a flag instead; a second one, before the flag is cleared, ends the
+// program.
 class Interrupts {
 public:
-    explicit Interrupts(bool insist);
+    Interrupts();
     ~Interrupts();
     Interrupts(const Interrupts&) = delete;
     Interrupts& operator=(const Interrupts&) = delete;
 
     const std::atomic<bool>* flag() const;
     bool raised() const;
+    int code() const;     // the exit code after the last signal: 130 after Ctrl-C
+    bool ending() const;  // raised, and not by Ctrl-C: the whole program is to end
     void clear();
 };
 
