@@ -1,5 +1,7 @@
 #include "threads.h"
 
+#include "base/control_group.h"
+
 #include <algorithm>
 #include <fstream>
 #include <set>
@@ -93,17 +95,10 @@ void Team::barrier() {
     }
 }
 
-uint32_t online_cpus() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) > 0) return uint32_t(CPU_COUNT(&set));
-    return std::max(1u, std::thread::hardware_concurrency());
-}
-
 uint32_t default_threads() {
     cpu_set_t set;
     CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof(set), &set) != 0) return online_cpus();
+    if (sched_getaffinity(0, sizeof(set), &set) != 0) return usable_cpus();
     std::set<std::string> cores;
     for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
         if (!CPU_ISSET(cpu, &set)) continue;
@@ -113,7 +108,7 @@ uint32_t default_threads() {
         if (!(in >> siblings)) siblings = std::to_string(cpu);
         cores.insert(siblings);
     }
-    return std::max(1u, uint32_t(cores.size()));
+    return std::min(std::max(1u, uint32_t(cores.size())), quota_cpus());
 }
 
 const char* cpu_model_name() {

@@ -60,9 +60,9 @@ inline void Worker::barrier() const {
     if (count > 1) team->barrier();
 }
 
-// Threads worth using by default: one per physical core that this process may run on.
+// Threads worth using by default: one per physical core that this process may run on, or fewer by the quota
+// of its control groups.
 uint32_t default_threads();
-uint32_t online_cpus();
 // "AMD Ryzen 7 7840U", from the machine; never empty.
 const char* cpu_model_name();
 

@@ -1,6 +1,7 @@
 // What backends share in loading weights: several threads read, each what comes next.
 #pragma once
 
+#include "base/control_group.h"
 #include "plan/backend.h"
 
 #include <algorithm>
@@ -12,9 +13,9 @@
 
 namespace redline {
 
-// Threads that read: one per core, up to `most`.
+// Threads that read: one per CPU that may be used, up to `most`.
 inline size_t reader_count(size_t most) {
-    return std::min<size_t>(most, std::max(1u, std::thread::hardware_concurrency()));
+    return std::min<size_t>(most, usable_cpus());
 }
 
 // Calls load(reader, item) once for each item, of which each is a piece of the tensor of

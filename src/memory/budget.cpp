@@ -1,5 +1,7 @@
 #include "memory/budget.h"
 
+#include "base/control_group.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,29 +37,23 @@ static uint64_t number_in(const std::string& path, uint64_t otherwise) {
     return in >> value ? value : otherwise;  // "max" does not parse
 }
 
-// What the control group of this process (version 2, or 1) leaves; page cache that it can drop counts as
-// free.
+// What the control groups of this process leave; page cache that they can drop counts as free.
 static uint64_t group_free() {
-    std::ifstream in("/proc/self/cgroup");
-    std::string line;
-    while (std::getline(in, line)) {
-        const size_t colon = line.rfind(':');
-        if (colon == std::string::npos) continue;
-        const std::string group = line.substr(colon + 1);
-        const bool v1 = line.find(":memory:") != std::string::npos;
-        if (!v1 && line.rfind("0::", 0) != 0) continue;
-        const std::string root = v1 ? "/sys/fs/cgroup/memory" + group : "/sys/fs/cgroup" + group;
-        const uint64_t limit = number_in(root + (v1 ? "/memory.limit_in_bytes" : "/memory.max"), kUnlimited);
-        const uint64_t used = number_in(root + (v1 ? "/memory.usage_in_bytes" : "/memory.current"), 0);
-        if (limit == kUnlimited || limit > (uint64_t(1) << 60)) continue;
+    uint64_t least = kUnlimited;
+    for (const std::string& folder : group_folders("memory")) {
+        const bool v1 = std::ifstream(folder + "/memory.limit_in_bytes").good();
+        const uint64_t limit =
+            number_in(folder + (v1 ? "/memory.limit_in_bytes" : "/memory.max"), kUnlimited);
+        const uint64_t used = number_in(folder + (v1 ? "/memory.usage_in_bytes" : "/memory.current"), 0);
+        if (limit > (uint64_t(1) << 60)) continue;
         uint64_t cached = 0;
-        std::ifstream stat(root + "/memory.stat");
+        std::ifstream stat(folder + "/memory.stat");
         std::string name;
         for (uint64_t value = 0; stat >> name >> value;)
-            if (name == "inactive_file") cached = value;
-        return limit > used ? limit - used + std::min(cached, used) : cached;
+            if (name == (v1 ? "total_inactive_file" : "inactive_file")) cached = value;
+        least = std::min(least, limit > used ? limit - used + std::min(cached, used) : cached);
     }
-    return kUnlimited;
+    return least;
 }
 
 HostMemory host_memory() {

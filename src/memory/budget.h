@@ -9,7 +9,7 @@ namespace redline {
 struct HostMemory {
     uint64_t total = 0;
     uint64_t available = 0;    // what the kernel says can be had without swapping
-    uint64_t group_limit = 0;  // what the control group still allows; UINT64_MAX when unlimited
+    uint64_t group_limit = 0;  // what the control groups still allow; UINT64_MAX when unlimited
     uint64_t budget() const;   // the least of them, with a reserve left to the system
 };
 

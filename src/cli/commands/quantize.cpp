@@ -1,6 +1,7 @@
 // redline quantize: a model file again, with its matrices in fewer bits.
 #include "quantize/quantize.h"
 
+#include "base/control_group.h"
 #include "cli/options/model_options.h"
 #include "cli/report.h"
 #include "cli/terminal/terminal.h"
@@ -10,7 +11,6 @@
 
 #include <filesystem>
 #include <map>
-#include <thread>
 
 namespace redline::cli {
 
@@ -123,8 +123,7 @@ Result<int> quantize_file(const QuantizeCommand& command, const Recipe& recipe) 
     const std::string& target = command.words[1];
     const Gguf source = RL_TRY(Gguf::open(command.words[0]));
     QuantizeOptions options;
-    options.threads =
-        command.threads > 0 ? command.threads : std::max(1u, std::thread::hardware_concurrency());
+    options.threads = command.threads > 0 ? command.threads : usable_cpus();
     options.allow_requantize = command.allow_requantize;
     const Interrupts interrupts;
     options.cancel = interrupts.flag();
