@@ -146,7 +146,7 @@ private:
         std::atomic<uint64_t> done{0};
         std::mutex first_error;
         Status status;
-        team_.run([&](const Worker& worker) {
+        RL_TRY(team_.run([&](const Worker& worker) {
             std::vector<std::byte> buffer;
             for (size_t i = next.fetch_add(1); i < items.size(); i = next.fetch_add(1)) {
                 const LoadItem& item = items[i];
@@ -164,7 +164,7 @@ private:
                 done.fetch_add(buffer.size());
                 if (worker.index == 0 && progress) progress(done.load(), total);
             }
-        });
+        }));
         if (status && progress) progress(total, total);
         return status;
     }
@@ -182,19 +182,19 @@ double CpuBackend::measure_read_bandwidth() {
     if (!region || bytes < (1u << 24)) return 0.0;
     const uint64_t words = bytes / sizeof(uint64_t);
     auto* data = reinterpret_cast<uint64_t*>(region.value().data());
-    team_.run([&](const Worker& worker) {
+    const Status filled = team_.run([&](const Worker& worker) {
         const auto mine = worker.share(words);
         for (uint64_t i = mine.begin; i < mine.end; ++i) data[i] = i;
     });
     std::atomic<uint64_t> sink{0};
-    for (int pass = 0; pass < 6; ++pass) {
+    for (int pass = 0; filled && pass < 6; ++pass) {
         const auto begin = std::chrono::steady_clock::now();
-        team_.run([&](const Worker& worker) {
+        const Status read = team_.run([&](const Worker& worker) {
             const auto mine = worker.share(words);
             sink.fetch_add(read_words(data + mine.begin, mine.end - mine.begin));
         });
         const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-        bandwidth_ = std::max(bandwidth_, double(bytes) / took.count());
+        if (read) bandwidth_ = std::max(bandwidth_, double(bytes) / took.count());
     }
     return bandwidth_;
 }

@@ -137,7 +137,7 @@ Status CpuExecutable::run(const StepParams& params) {
     // The step before which all leave. Set by one worker ahead of that step's barrier, so that all agree on
     // it.
     std::atomic<size_t> stop_at{bound_.kernels.size()};
-    team_.run([&](const Worker& worker) {
+    RL_TRY(team_.run([&](const Worker& worker) {
         fill_rope(view, worker);
         for (uint32_t i = 0; i < bound_.kernels.size(); ++i) {
             if (worker.index == 0 && cancelled() && stop_at.load(std::memory_order_relaxed) > i)
@@ -146,20 +146,20 @@ Status CpuExecutable::run(const StepParams& params) {
             if (stop_at.load(std::memory_order_relaxed) <= i) return;
             static_cast<const CpuKernel&>(*bound_.kernels[i]).run(view, worker, i);
         }
-    });
+    }));
     if (stop_at.load(std::memory_order_relaxed) < bound_.kernels.size()) return error("interrupted");
     return {};
 }
 
 Status CpuExecutable::run_traced(const StepParams& params, const TraceSink& sink) {
     const RunView view = prepare(params);
-    team_.run([&](const Worker& worker) { fill_rope(view, worker); });
+    RL_TRY(team_.run([&](const Worker& worker) { fill_rope(view, worker); }));
     const StepShape shape{view.rows(), params.outputs(), params.kv_len()};
     for (uint32_t i = 0; i < bound_.kernels.size(); ++i) {
         const auto begin = std::chrono::steady_clock::now();
-        team_.run([&](const Worker& worker) {
+        RL_TRY(team_.run([&](const Worker& worker) {
             static_cast<const CpuKernel&>(*bound_.kernels[i]).run(view, worker, i);
-        });
+        }));
         const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
         TraceStep traced{
             &bound_.plan.steps[i], took.count(), cost(bound_.plan.steps[i].op, bound_.plan, shape), {}};

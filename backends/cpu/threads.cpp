@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <new>
 #include <set>
 #include <string>
 
@@ -47,20 +48,28 @@ void Team::stop() {
     for (std::thread& thread : threads_) thread.join();
 }
 
-void Team::run(const std::function<void(const Worker&)>& work) {
-    if (count_ == 1) {
-        work(Worker{this, 0, 1});
-        return;
+// An exception that left a thread would end the program.
+void Team::work_as(uint32_t index) {
+    try {
+        (*work_)(Worker{this, index, count_});
+    } catch (const std::bad_alloc&) {
+        broken_.store(true, std::memory_order_relaxed);
     }
+}
+
+Status Team::run(const std::function<void(const Worker&)>& work) {
     work_ = &work;
     busy_.store(count_ - 1, std::memory_order_relaxed);
     generation_.fetch_add(1, std::memory_order_release);
     generation_.notify_all();
-    work(Worker{this, 0, count_});
+    work_as(0);
     for (int spins = 0; busy_.load(std::memory_order_acquire) != 0; ++spins) {
         relax();
         if (spins > kSpins) std::this_thread::yield();
     }
+    if (!broken_.exchange(false, std::memory_order_relaxed)) return {};
+    arrived_.store(0, std::memory_order_relaxed);
+    return error("not enough memory for the work of {} thread{}", count_, count_ == 1 ? "" : "s");
 }
 
 void Team::serve(uint32_t index) {
@@ -77,7 +86,7 @@ void Team::serve(uint32_t index) {
         }
         seen = now;
         if (stopping_.load(std::memory_order_relaxed)) return;
-        (*work_)(Worker{this, index, count_});
+        work_as(index);
         busy_.fetch_sub(1, std::memory_order_release);
     }
 }
@@ -90,6 +99,8 @@ void Team::barrier() {
         return;
     }
     for (int spins = 0; phase_.load(std::memory_order_acquire) == phase; ++spins) {
+        // One that ran out of memory will not come.
+        if (broken_.load(std::memory_order_relaxed)) throw std::bad_alloc();
         relax();
         if (spins > kSpins) std::this_thread::yield();
     }

@@ -2,6 +2,8 @@
 // Between runs the threads spin for a moment, since the next token is usually near, and then sleep.
 #pragma once
 
+#include "base/result.h"
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -37,12 +39,14 @@ public:
     Team& operator=(const Team&) = delete;
 
     uint32_t size() const { return count_; }
-    // Calls work(worker) once on every thread, the calling one included, and returns when all are done.
-    void run(const std::function<void(const Worker&)>& work);
+    // Calls work(worker) once on every thread, the calling one included, and returns when all are done. An
+    // error when memory ran out on one of them: then those that wait at a barrier, or come to one, end there.
+    Status run(const std::function<void(const Worker&)>& work);
 
 private:
     friend struct Worker;
     void serve(uint32_t index);
+    void work_as(uint32_t index);
     void stop();
     void barrier();
 
@@ -54,6 +58,7 @@ private:
     alignas(64) std::atomic<uint32_t> arrived_{0};
     alignas(64) std::atomic<uint32_t> phase_{0};
     std::atomic<bool> stopping_{false};
+    std::atomic<bool> broken_{false};  // memory ran out in this run
 };
 
 inline void Worker::barrier() const {

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -33,7 +34,13 @@ Status load_items(std::span<const WeightInfo> weights, std::span<const Item> ite
     Status status;
     const auto read = [&](size_t reader) {
         for (size_t i = next.fetch_add(1); i < items.size(); i = next.fetch_add(1)) {
-            const Result<uint64_t> bytes = load(reader, items[i]);
+            const Result<uint64_t> bytes = [&]() -> Result<uint64_t> {
+                try {
+                    return load(reader, items[i]);
+                } catch (const std::bad_alloc&) {  // would end the program, in a thread
+                    return error("not enough memory to load it");
+                }
+            }();
             if (!bytes) {
                 const std::lock_guard lock(mutex);
                 if (status)

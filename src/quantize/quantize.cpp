@@ -3,9 +3,11 @@
 #include "gguf/writer.h"
 #include "quantize/encode.h"
 
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <new>
 #include <thread>
 
 namespace redline {
@@ -99,9 +101,10 @@ public:
         const uint64_t share = (rows + threads_ - 1) / threads_;
         std::vector<std::jthread> workers;
         for (uint64_t begin = share; begin < rows; begin += share)
-            workers.emplace_back([=, this] { encode_rows(in, out, begin, std::min(begin + share, rows)); });
-        encode_rows(in, out, 0, std::min(share, rows));
+            workers.emplace_back([=, this] { encode_share(in, out, begin, std::min(begin + share, rows)); });
+        encode_share(in, out, 0, std::min(share, rows));
         workers.clear();  // joins
+        if (short_of_memory_) return error("not enough memory to encode rows of {} elements", cols_);
         for (uint64_t row = 0; row < rows; ++row) {
             if (!std::isfinite(row_squares_[row]))
                 return error("tensor {} has a value in row {} that is not finite", job_.source->tensor.name,
@@ -118,6 +121,14 @@ public:
     double square_sum() const { return square_; }
 
 private:
+    // An exception that left a thread would end the program.
+    void encode_share(std::span<const std::byte> in, std::span<std::byte> out, uint64_t begin, uint64_t end) {
+        try {
+            encode_rows(in, out, begin, end);
+        } catch (const std::bad_alloc&) {
+            short_of_memory_ = true;
+        }
+    }
     void encode_rows(std::span<const std::byte> in, std::span<std::byte> out, uint64_t begin, uint64_t end) {
         std::vector<float> values(cols_);
         std::vector<float> decoded(cols_);
@@ -150,6 +161,7 @@ private:
     std::vector<double> row_errors_,
         row_squares_;  // sums of this call, so that they do not depend on threads
     double error_ = 0.0, square_ = 0.0;
+    std::atomic<bool> short_of_memory_ = false;
 };
 
 // Writes the new file, tensor by tensor.
