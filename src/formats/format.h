@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,6 +22,9 @@ struct Format {
     // Decodes `count` elements (a multiple of `block`) starting at a block boundary; `blocks` is aligned to 4
     // bytes, or is a later row of such a buffer.
     void (*decode)(const std::byte* blocks, float* out, size_t count);
+    // Sets the scale of a block, as well as it can hold it, and its minimum where it has one: for made-up
+    // weights.
+    void (*set_scales)(std::byte* block, float scale, float minimum);
 
     // Bytes of one row of `cols` elements; cols must be a multiple of `block`.
     uint64_t row_bytes(uint64_t cols) const { return cols / block * block_bytes; }
@@ -47,14 +51,27 @@ std::span<const Format* const> all_formats();
 std::string describe_type(uint32_t gguf_id);
 
 // A format header defines `struct NAME` (its file stem) in redline::formats with: name, gguf_id, block,
-// Block, and decode(block, i) giving element i. This builds the descriptor from it.
+// Block, and decode(block, i) giving element i. Halfs in a Block that are called `scale` and `minimum` are
+// its scales; a format with another kind of scale defines set_scale(block, scale). This builds the descriptor
+// from it.
 template <typename F>
 constexpr Format describe_format() {
-    return Format{F::name, F::gguf_id, F::block, sizeof(typename F::Block),
+    return Format{F::name,
+                  F::gguf_id,
+                  F::block,
+                  sizeof(typename F::Block),
                   [](const std::byte* blocks, float* out, size_t count) {
                       const auto* block = reinterpret_cast<const typename F::Block*>(blocks);
                       for (size_t i = 0; i < count; i += F::block, ++block)
                           for (uint32_t j = 0; j < F::block; ++j) out[i + j] = F::decode(*block, j);
+                  },
+                  [](std::byte* bytes, [[maybe_unused]] float scale, [[maybe_unused]] float minimum) {
+                      typename F::Block block;
+                      std::memcpy(&block, bytes, sizeof(block));
+                      if constexpr (requires { F::set_scale(block, scale); }) F::set_scale(block, scale);
+                      if constexpr (requires { block.scale; }) block.scale = float_to_half(scale);
+                      if constexpr (requires { block.minimum; }) block.minimum = float_to_half(minimum);
+                      std::memcpy(bytes, &block, sizeof(block));
                   }};
 }
 

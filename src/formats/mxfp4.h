@@ -22,6 +22,9 @@ struct mxfp4 {
     RL_HD static float half_scale(uint32_t exponent) {
         return bits_to_float(exponent < 2 ? 0x00200000u << exponent : (exponent - 1) << 23);
     }
+    static void set_scale(Block& b, float scale) {
+        b.exponent = uint8_t((float_to_bits(scale) >> 23 & 255) + 1);
+    }
     RL_HD static float decode(const Block& b, uint32_t i) {
         const uint32_t nibble = (uint32_t(b.q[i % 16]) >> (i / 16 * 4)) & 15;
         return float(twice(nibble)) * half_scale(b.exponent);
