@@ -5,7 +5,6 @@
 
 #include "plan/ops.h"
 
-#include <initializer_list>
 #include <span>
 #include <string>
 
@@ -108,9 +107,6 @@ private:
     uint32_t layer_ = 0;
     Plan plan_;
 };
-
-// Replaces an op by simpler ones, peeling one fusion at a time; false when the op is a core op as it stands.
-bool decompose(const Op& op, PlanBuilder& out);
 
 // Sets slot offsets (slots that are not alive together share memory, unless `reuse` is false), the arena size
 // and the barrier flags.

@@ -2,7 +2,6 @@
 
 #include "cases/speed_cases.h"
 #include "cli/commands/devices.h"
-#include "cli/op_text.h"
 #include "cli/report.h"
 #include "cli/terminal/terminal.h"
 
@@ -39,7 +38,7 @@ Result<StepTimes> time_step(const Plan& plan, uint64_t rows, uint64_t kv_len, in
     for (int i = 0; i <= repetitions; ++i) {
         std::map<std::string, OpTimes> now;
         RL_TRY(step([&](const TraceStep& traced) {
-            OpTimes& op = now[describe_op(traced.step->op, plan)];
+            OpTimes& op = now[op_text(traced.step->op, plan)];
             op.count++;
             op.seconds += traced.seconds;
             op.cost.weight_bytes += traced.cost.weight_bytes;

@@ -1,7 +1,6 @@
 // redline info: what is in a model file, what it needs of this machine, and how it would run.
 #include "cli/commands/devices.h"
 #include "cli/model_facts.h"
-#include "cli/op_text.h"
 #include "cli/options/model_options.h"
 #include "cli/report.h"
 #include "cli/terminal/terminal.h"
@@ -168,7 +167,7 @@ Result<Json> plan_json(const Model& model, const ModelOptions& options, uint64_t
     for (const Step& step : bound.plan.steps) {
         const Cost one = cost(step.op, bound.plan, {1, 1, context});
         steps.push_back({{"layer", step.layer},
-                         {"op", describe_op(step.op, bound.plan)},
+                         {"op", op_text(step.op, bound.plan)},
                          {"tensors", op_tensors(step.op, bound.plan)},
                          {"weight_bytes", one.weight_bytes},
                          {"cache_bytes", one.cache_bytes},

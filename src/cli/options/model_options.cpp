@@ -175,12 +175,7 @@ void say_plan(const LoadedModel& loaded, const Session& session) {
 
 Cost step_cost(const Plan& plan, const StepShape& shape) {
     Cost sum;
-    for (const Step& step : plan.steps) {
-        const Cost one = cost(step.op, plan, shape);
-        sum.weight_bytes += one.weight_bytes;
-        sum.cache_bytes += one.cache_bytes;
-        sum.flops += one.flops;
-    }
+    for (const Step& step : plan.steps) sum = sum + cost(step.op, plan, shape);
     return sum;
 }
 

@@ -1,0 +1,76 @@
+#include "plan/ops/attention.h"
+
+#include "plan/plan.h"
+
+#include <algorithm>
+
+namespace redline {
+
+static void list_heads(OpFacts& f, const HeadShape& s, Cache index) {
+    f.that(s.heads > 0 && s.kv_heads > 0 && s.head_dim > 0, "head counts must not be zero");
+    f.that(s.kv_heads == 0 || s.heads % s.kv_heads == 0, "heads must be a multiple of kv heads");
+    const CacheInfo* cache = f.cache(index);
+    f.that(!cache || (s.kv_heads == cache->kv_heads && s.head_dim == cache->head_dim),
+           "the cache has other heads");
+    f.note(fmt::format(" {} heads of {}, {} kv", s.heads, s.head_dim, s.kv_heads));
+}
+
+static void list_rope(OpFacts& f, uint32_t rope, uint64_t head_dim) {
+    const auto& ropes = f.plan.ropes;
+    f.that(rope < ropes.size(), "no such rope");
+    f.that(rope >= ropes.size() || ropes[rope].inverse_frequency.size() * 2 <= head_dim,
+           "the rope turns more dimensions than a head has");
+}
+
+void Rope::list(OpFacts& f) const {
+    f.slot("x", x, uint64_t(heads) * head_dim);
+    list_rope(f, rope, head_dim);
+    f.note(fmt::format(" {} heads of {}", heads, head_dim));
+}
+
+void KvStore::list(OpFacts& f) const {
+    list_heads(f, shape, cache);
+    f.slot("k", k, uint64_t(shape.kv_heads) * shape.head_dim);
+    f.slot("v", v, uint64_t(shape.kv_heads) * shape.head_dim);
+}
+
+void RopeStore::list(OpFacts& f) const {
+    list_heads(f, shape, cache);
+    f.slot("q", q, uint64_t(shape.heads) * shape.head_dim);
+    f.slot("k", k, uint64_t(shape.kv_heads) * shape.head_dim);
+    f.slot("v", v, uint64_t(shape.kv_heads) * shape.head_dim);
+    f.vector("q norm", q_norm.gain, shape.head_dim, " +norm");
+    f.vector("k norm", k_norm.gain, shape.head_dim, " +norm");
+    list_rope(f, rope, shape.head_dim);
+}
+
+bool RopeStore::decompose(PlanBuilder& out) const {
+    if (q_norm) out.append(RmsNorm{q, q_norm, shape.head_dim, q});
+    if (k_norm) out.append(RmsNorm{k, k_norm, shape.head_dim, k});
+    out.append(Rope{q, shape.heads, shape.head_dim, rope});
+    out.append(Rope{k, shape.kv_heads, shape.head_dim, rope});
+    out.append(KvStore{k, v, cache, shape});
+    return true;
+}
+
+void Attention::list(OpFacts& f) const {
+    list_heads(f, shape, cache);
+    const CacheInfo* keeps = f.cache(cache);
+    f.that(!keeps || keeps->window == 0 || (window > 0 && window <= keeps->window),
+           "the cache keeps less than the window");
+    f.slot("q", q, uint64_t(shape.heads) * shape.head_dim);
+    f.slot("y", y, uint64_t(shape.heads) * shape.head_dim);
+    if (window > 0) f.note(fmt::format(" window {}", window));
+    f.vector("sinks", sinks, shape.heads, " +sinks");
+}
+
+Cost Attention::cost(const Plan& plan, const StepShape& step) const {
+    // Row r sees kv_len - rows + r + 1 keys, at most `window`.
+    const uint64_t keys = window > 0 ? std::min<uint64_t>(window, step.kv_len) : step.kv_len;
+    const uint64_t skipped = window > 0 ? 0 : step.rows * (step.rows - 1) / 2;
+    const uint64_t scores = step.rows * keys - std::min(skipped, step.rows * keys);
+    return {0, plan.cache(cache).row_bytes() * shape.kv_heads * keys,
+            4 * scores * shape.heads * shape.head_dim};
+}
+
+}  // namespace redline

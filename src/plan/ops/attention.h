@@ -1,0 +1,76 @@
+// Attention, and what it needs done to heads: rope, and the cache of keys and values.
+#pragma once
+
+#include "plan/ops/facts.h"
+
+namespace redline {
+
+// Rotary embedding: pair i of a head turns by position * inverse_frequency[i]; cos and sin are times
+// magnitude.
+struct RopeSpec {
+    bool half_split = false;  // pairs (i, i + n) as in NEOX; else (2i, 2i + 1)
+    std::vector<double> inverse_frequency;
+    double magnitude = 1.0;
+};
+
+struct HeadShape {
+    uint32_t heads = 0;
+    uint32_t kv_heads = 0;
+    uint32_t head_dim = 0;
+};
+
+struct Rope {  // in place, on each head of width head_dim
+    static constexpr std::string_view kName = "rope";
+    Slot x;
+    uint32_t heads = 0;
+    uint32_t head_dim = 0;
+    uint32_t rope = 0;  // index into Plan::ropes
+
+    Access access() const { return {{x}, {x}}; }
+    void list(OpFacts& f) const;
+};
+
+struct KvStore {  // cache[position of row] = k, v
+    static constexpr std::string_view kName = "kv_store";
+    Slot k;  // (rows, kv_heads * head_dim)
+    Slot v;
+    Cache cache;
+    HeadShape shape;
+
+    Access access() const { return {{k, v}, {}, false, true}; }
+    void list(OpFacts& f) const;
+};
+
+struct RopeStore {  // per-head norms of q and k when given, rope on both, k and v into the cache
+    static constexpr std::string_view kName = "rope_store";
+    Slot q;
+    Slot k;
+    Slot v;
+    Cache cache;
+    HeadShape shape;
+    uint32_t rope = 0;
+    Norm q_norm = {};
+    Norm k_norm = {};
+
+    Access access() const { return {{q, k, v}, {q, k}, false, true}; }
+    void list(OpFacts& f) const;
+    bool decompose(PlanBuilder& out) const;
+};
+
+struct Attention {  // causal: a row sees the cache up to its own position, at most `window` tokens when > 0
+    static constexpr std::string_view kName = "attention";
+    Slot q;  // (rows, heads * head_dim)
+    Slot y;  // (rows, heads * head_dim)
+    Cache cache;
+    HeadShape shape;
+    float scale = 0.0f;
+    float softcap = 0.0f;  // > 0: c * tanh(score / c)
+    uint32_t window = 0;
+    Weight sinks = {};  // (heads): an extra logit per head whose probability is dropped
+
+    Access access() const { return {{q}, {y}, true, false}; }
+    void list(OpFacts& f) const;
+    Cost cost(const Plan& plan, const StepShape& step) const;
+};
+
+}  // namespace redline

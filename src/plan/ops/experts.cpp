@@ -1,0 +1,67 @@
+#include "plan/ops/experts.h"
+
+#include "plan/plan.h"
+
+#include <cmath>
+
+namespace redline {
+
+static Cost expert_cost(const Tensor& w, uint64_t used, uint64_t rows) {
+    // Experts that at least one row picks, when each picks `used` of all evenly.
+    const double count = double(w.shape.count);
+    const double touched = count * (1.0 - std::pow(1.0 - double(used) / count, double(rows)));
+    return {uint64_t(double(w.bytes() / w.shape.count) * touched), 0,
+            2 * rows * used * w.shape.rows * w.shape.cols};
+}
+
+void Route::list(OpFacts& f) const {
+    const uint64_t experts = f.shape(w).rows;
+    f.matrix("w", w, experts, f.width(x));
+    f.that(used > 0 && used <= experts, "experts used must be between 1 and the experts there are");
+    f.slot("ids", ids, used);
+    f.slot("scales", scales, used);
+    f.vector("selection bias", selection_bias, experts);
+    f.note(fmt::format(" best {}", used));
+}
+
+Access ExpertLinear::access() const {
+    return scales ? Access{{x, ids, scales, y}, {y}} : Access{{x, ids}, {y}};
+}
+
+void ExpertLinear::list(OpFacts& f) const {
+    const Shape one = f.matrix("w", w);
+    f.slot("x", x, one.cols * (per_expert ? used : 1));
+    f.slot("y", y, one.rows * (scales ? 1 : used));
+    f.slot("ids", ids, used);
+    if (scales) f.slot("scales", scales, used);
+    f.note(fmt::format(" of {} experts{}", used, scales ? " +add" : ""));
+}
+
+Cost ExpertLinear::cost(const Plan& plan, const StepShape& shape) const {
+    return expert_cost(plan.weight(w).tensor, used, shape.rows);
+}
+
+void ExpertGated::list(OpFacts& f) const {
+    const Shape one = f.matrix("gate", gate);
+    f.matrix("up", up, one.rows, one.cols, one.count);
+    f.slot("x", x, one.cols);
+    f.slot("ids", ids, used);
+    f.slot("y", y, one.rows * used);
+    f.note(fmt::format(" of {} experts", used));
+}
+
+Cost ExpertGated::cost(const Plan& plan, const StepShape& shape) const {
+    return expert_cost(plan.weight(gate).tensor, used, shape.rows) +
+           expert_cost(plan.weight(up).tensor, used, shape.rows);
+}
+
+bool ExpertGated::decompose(PlanBuilder& out) const {
+    const uint32_t width = out.plan().slot(y).width;
+    const Slot gate_out = out.slot(width), up_out = out.slot(width);
+    out.append(ExpertLinear{x, gate, ids, gate_out, used});
+    out.append(ExpertLinear{x, up, ids, up_out, used});
+    out.append(ActMul{gate_out, up_out, y, act});
+    return true;
+}
+
+}  // namespace redline

@@ -1,0 +1,57 @@
+// Mixtures of experts.
+#pragma once
+
+#include "plan/ops/facts.h"
+
+namespace redline {
+
+enum class Gating : uint8_t { softmax, sigmoid, softmax_of_selected };
+
+struct Route {  // the `used` best experts of each row and their weights
+    static constexpr std::string_view kName = "route";
+    Slot x;
+    Weight w;     // (experts, x width)
+    Slot ids;     // (rows, used) int32, best first; ties: the lower id
+    Slot scales;  // (rows, used)
+    uint32_t used = 0;
+    Gating gating = Gating::softmax;
+    bool normalise = true;
+    float scale = 1.0f;
+    Weight selection_bias = {};  // (experts): moves the choice, not the weights
+
+    Access access() const { return {{x}, {ids, scales}}; }
+    void list(OpFacts& f) const;
+};
+
+struct ExpertLinear {  // per row and chosen expert e: w[e] * x
+    static constexpr std::string_view kName = "expert_linear";
+    Slot x;    // (rows, w.cols), or (rows, used * w.cols) when per_expert
+    Weight w;  // (experts, w.rows, w.cols)
+    Slot ids;  // (rows, used)
+    Slot y;    // (rows, used * w.rows); (rows, w.rows) when `scales` is given
+    uint32_t used = 0;
+    bool per_expert = false;
+    Slot scales = {};  // given: y += sum over experts of scale * (w[e] * x)
+
+    Access access() const;
+    void list(OpFacts& f) const;
+    Cost cost(const Plan& plan, const StepShape& shape) const;
+};
+
+struct ExpertGated {  // per chosen expert: act(gate[e] * x) * (up[e] * x)
+    static constexpr std::string_view kName = "expert_gated";
+    Slot x;
+    Weight gate;
+    Weight up;
+    Slot ids;
+    Slot y;  // (rows, used * gate.rows)
+    uint32_t used = 0;
+    Act act = Act::silu;
+
+    Access access() const { return {{x, ids}, {y}}; }
+    void list(OpFacts& f) const;
+    Cost cost(const Plan& plan, const StepShape& shape) const;
+    bool decompose(PlanBuilder& out) const;
+};
+
+}  // namespace redline

@@ -1,0 +1,109 @@
+// What ops are made of, and what one says of itself. Sizes are in elements; `rows` is the number of tokens in
+// a step. Every slot element is 32 bits: a float, or an int32 for expert ids.
+//
+// An op is a struct with kName, access(), list(OpFacts&) for its shapes, weights and text, cost() unless it
+// is that of the matrices it lists, and decompose(PlanBuilder&) unless it is a core op, which every backend
+// must offer. decompose() peels one fusion at a time and returns false when the op is a core op as it stands.
+#pragma once
+
+#include "base/result.h"
+#include "formats/tensor.h"
+#include "plan/types.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redline {
+
+struct Plan;
+class PlanBuilder;
+
+// Index of an activation buffer of the plan.
+struct Slot {
+    int32_t index = -1;
+    explicit operator bool() const { return index >= 0; }
+    bool operator==(const Slot&) const = default;
+};
+
+// Index of a key-value cache of the plan: layers that name the same one share it.
+struct Cache {
+    int32_t index = -1;
+    explicit operator bool() const { return index >= 0; }
+    bool operator==(const Cache&) const = default;
+};
+
+// Index of a weight in the model's list; absent when negative.
+struct Weight {
+    int32_t index = -1;
+    explicit operator bool() const { return index >= 0; }
+    bool operator==(const Weight&) const = default;
+};
+
+struct Norm {  // root-mean-square norm; absent when gain is null
+    Weight gain;
+    float eps = 0.0f;
+    explicit operator bool() const { return bool(gain); }
+};
+
+// Which slots an op reads and writes (a slot that is accumulated into is in both).
+struct Access {
+    std::vector<Slot> reads;
+    std::vector<Slot> writes;
+    bool reads_cache = false;
+    bool writes_cache = false;
+};
+
+struct StepShape {  // what an op's cost depends on
+    uint64_t rows = 1;
+    uint64_t outputs = 1;
+    uint64_t kv_len = 1;
+};
+
+struct Cost {
+    uint64_t weight_bytes = 0;  // read once per step
+    uint64_t cache_bytes = 0;
+    uint64_t flops = 0;
+
+    Cost operator+(const Cost& other) const {
+        return {weight_bytes + other.weight_bytes, cache_bytes + other.cache_bytes, flops + other.flops};
+    }
+};
+
+// What an op lists of itself: its weights, the first mismatch of their shapes and its slots', and its text.
+class OpFacts {
+public:
+    explicit OpFacts(const Plan& op_plan) : plan(op_plan) {}
+
+    void slot(const char* what, Slot s, uint64_t width);
+    Shape matrix(const char* what, Weight w);  // of any shape, which it returns
+    void matrix(const char* what, Weight w, uint64_t rows, uint64_t cols, uint64_t count = 1);
+    // One that may be absent; when it is there, `note` is added to the text.
+    void vector(const char* what, Weight w, uint64_t width, std::string_view note = {});
+    void that(bool holds, std::string_view what) {
+        if (!holds) fail("{}", what);
+    }
+    void note(std::string_view text) { notes += text; }
+
+    // Null, and a mismatch, when the plan has no such cache.
+    const CacheInfo* cache(Cache c);
+
+    uint64_t width(Slot s) const;
+    Shape shape(Weight w) const;
+
+    const Plan& plan;
+    std::vector<Weight> matrices, vectors;
+    std::string notes;  // what stands behind name and matrices
+    std::optional<Error> mismatch;
+
+private:
+    bool found(const char* what, int32_t index, size_t count);
+    template <typename... Args>
+    void fail(fmt::format_string<Args...> format, Args&&... args) {
+        if (!mismatch) mismatch = error(format, std::forward<Args>(args)...);
+    }
+};
+
+}  // namespace redline

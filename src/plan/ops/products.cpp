@@ -1,0 +1,81 @@
+#include "plan/ops/products.h"
+
+#include "plan/plan.h"
+
+#include <algorithm>
+
+namespace redline {
+
+// The slot of norm(x), by an op of its own when there is a norm.
+static Slot normed(Slot x, Norm norm, PlanBuilder& out) {
+    return norm ? out.rms_norm(x, norm) : x;
+}
+
+Access Linear::access() const {
+    return accumulate ? Access{{x, y}, {y}} : Access{{x}, {y}};
+}
+
+void Linear::list(OpFacts& f) const {
+    f.matrix("w", w, f.width(y), f.width(x));
+    f.vector("gain", norm.gain, f.width(x), " +norm");
+    f.vector("bias", bias, f.width(y), " +bias");
+    if (accumulate) f.note(" +add");
+}
+
+bool Linear::decompose(PlanBuilder& out) const {
+    Linear rest = *this;
+    if (norm) {
+        rest.x = normed(x, norm, out);
+        rest.norm = {};
+        out.append(rest);
+    } else if (accumulate) {
+        const SlotInfo info = out.plan().slot(y);
+        rest.y = out.slot(info.width, info.of_outputs);
+        rest.accumulate = false;
+        out.append(rest);
+        out.append(Add{rest.y, y});
+    } else if (bias) {
+        rest.bias = {};
+        out.append(rest);
+        out.append(AddBias{y, bias});
+    } else {
+        return false;
+    }
+    return true;
+}
+
+Access LinearGroup::access() const {
+    Access a{{x}, {}};
+    for (uint32_t i = 0; i < count; ++i) a.writes.push_back(parts[i].y);
+    return a;
+}
+
+void LinearGroup::list(OpFacts& f) const {
+    f.that(count >= 1 && count <= parts.size(), "a group has 1 to 3 parts");
+    const size_t there = std::min<size_t>(count, parts.size());
+    for (size_t i = 0; i < there; ++i) f.matrix("w", parts[i].w, f.width(parts[i].y), f.width(x));
+    f.vector("gain", norm.gain, f.width(x), " +norm");
+    for (size_t i = 0; i < there; ++i) f.vector("bias", parts[i].bias, f.width(parts[i].y), " +bias");
+}
+
+bool LinearGroup::decompose(PlanBuilder& out) const {
+    const Slot in = normed(x, norm, out);
+    for (uint32_t i = 0; i < count; ++i)
+        out.append(Linear{in, parts[i].w, parts[i].y, {}, parts[i].bias, false});
+    return true;
+}
+
+void Gated::list(OpFacts& f) const {
+    f.matrix("gate", gate, f.width(y), f.width(x));
+    f.matrix("up", up, f.width(y), f.width(x));
+    f.vector("gain", norm.gain, f.width(x), " +norm");
+}
+
+bool Gated::decompose(PlanBuilder& out) const {
+    const Slot in = normed(x, norm, out);
+    const Slot gate_out = out.linear(in, gate), up_out = out.linear(in, up);
+    out.append(ActMul{gate_out, up_out, y, act});
+    return true;
+}
+
+}  // namespace redline

@@ -1,0 +1,55 @@
+// Products with one matrix or several of the same x.
+#pragma once
+
+#include "plan/ops/facts.h"
+
+#include <array>
+
+namespace redline {
+
+struct Linear {  // y (+)= w * norm(x) + bias
+    static constexpr std::string_view kName = "linear";
+    Slot x;                   // (rows, w.cols)
+    Weight w;                 // (w.rows, w.cols), any format
+    Slot y;                   // (rows, w.rows)
+    Norm norm = {};           // fused
+    Weight bias = {};         // fused: (w.rows)
+    bool accumulate = false;  // fused: add into y, for the residual
+
+    Access access() const;
+    void list(OpFacts& f) const;
+    bool decompose(PlanBuilder& out) const;
+};
+
+struct LinearGroup {  // up to three Linear of one x
+    static constexpr std::string_view kName = "linear_group";
+    struct Part {
+        Weight w;
+        Weight bias;
+        Slot y;
+    };
+    Slot x;
+    std::array<Part, 3> parts;
+    uint32_t count = 0;
+    Norm norm = {};
+
+    Access access() const;
+    void list(OpFacts& f) const;
+    bool decompose(PlanBuilder& out) const;
+};
+
+struct Gated {  // y = act(gate * norm(x)) * (up * norm(x))
+    static constexpr std::string_view kName = "gated";
+    Slot x;
+    Weight gate;
+    Weight up;
+    Slot y;
+    Act act = Act::silu;
+    Norm norm = {};
+
+    Access access() const { return {{x}, {y}}; }
+    void list(OpFacts& f) const;
+    bool decompose(PlanBuilder& out) const;
+};
+
+}  // namespace redline

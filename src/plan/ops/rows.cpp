@@ -1,0 +1,44 @@
+#include "plan/ops/rows.h"
+
+#include "plan/plan.h"
+
+namespace redline {
+
+static std::string width_note(const OpFacts& f, Slot s) {
+    return fmt::format(" {}", f.width(s));
+}
+
+Cost Embed::cost(const Plan& plan, const StepShape& shape) const {
+    return {plan.weight(table).tensor.row_bytes() * shape.rows, 0, 0};
+}
+
+void RmsNorm::list(OpFacts& f) const {
+    f.slot("y", y, f.width(x));
+    f.that(width > 0 && f.width(x) % width == 0, "the row is not a multiple of the norm's width");
+    f.vector("gain", norm.gain, width);
+    f.note(fmt::format(" {}", width));
+}
+
+void AddBias::list(OpFacts& f) const {
+    f.vector("bias", bias, f.width(y));
+    f.note(width_note(f, y));
+}
+
+void Add::list(OpFacts& f) const {
+    f.slot("x", x, f.width(y));
+    f.note(width_note(f, y));
+}
+
+void ActMul::list(OpFacts& f) const {
+    f.slot("gate", gate, f.width(y));
+    f.slot("up", up, f.width(y));
+    f.note(width_note(f, y));
+}
+
+void SelectRows::list(OpFacts& f) const {
+    f.slot("y", y, f.width(x));
+    f.that(y && f.plan.slot(y).of_outputs, "y must be a slot of outputs");
+    f.note(width_note(f, y));
+}
+
+}  // namespace redline

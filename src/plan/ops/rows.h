@@ -1,0 +1,68 @@
+// Ops that work on rows element by element, or move them.
+#pragma once
+
+#include "plan/ops/facts.h"
+
+namespace redline {
+
+struct Embed {  // y[t] = scale * table[token[t]]
+    static constexpr std::string_view kName = "embed";
+    Weight table;
+    Slot y;
+    float scale = 1.0f;
+
+    Access access() const { return {{}, {y}}; }
+    void list(OpFacts& f) const { f.slot("y", y, f.matrix("table", table).cols); }
+    Cost cost(const Plan& plan, const StepShape& shape) const;
+};
+
+struct RmsNorm {  // each `width` consecutive elements of a row on their own: the row, or a head
+    static constexpr std::string_view kName = "rms_norm";
+    Slot x;
+    Norm norm;
+    uint32_t width = 0;
+    Slot y;
+
+    Access access() const { return {{x}, {y}}; }
+    void list(OpFacts& f) const;
+};
+
+struct AddBias {  // y[t] += bias
+    static constexpr std::string_view kName = "add_bias";
+    Slot y;
+    Weight bias;
+
+    Access access() const { return {{y}, {y}}; }
+    void list(OpFacts& f) const;
+};
+
+struct Add {  // y += x
+    static constexpr std::string_view kName = "add";
+    Slot x;
+    Slot y;
+
+    Access access() const { return {{x, y}, {y}}; }
+    void list(OpFacts& f) const;
+};
+
+struct ActMul {  // y = act(gate) * up
+    static constexpr std::string_view kName = "act_mul";
+    Slot gate;
+    Slot up;
+    Slot y;
+    Act act = Act::silu;
+
+    Access access() const { return {{gate, up}, {y}}; }
+    void list(OpFacts& f) const;
+};
+
+struct SelectRows {  // the rows whose output is wanted, in order
+    static constexpr std::string_view kName = "select_rows";
+    Slot x;
+    Slot y;
+
+    Access access() const { return {{x}, {y}}; }
+    void list(OpFacts& f) const;
+};
+
+}  // namespace redline
