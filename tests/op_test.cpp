@@ -57,24 +57,27 @@ Plan record(const OpCase& c, Fixture& fixture) {
 void run_case(const OpCase& c, std::map<std::string, double>& worst) {
     Fixture fixture(uint32_t(std::hash<std::string>()(c.name)), c.position + c.rows);
     const Plan plan = record(c, fixture);
-    std::map<Precision, std::vector<Bounded>> wanted;
+    // By precision, and by whether weights are decoded to halfs.
+    std::map<std::pair<Precision, bool>, std::vector<Bounded>> wanted;
     for (const auto& backend : test_backends())
         for (const bool fuse : {true, false}) {
             const auto weights = std::move(backend->load(fixture.weights(), fixture, {})).value();
             const auto cache = std::move(backend->make_caches(plan.caches)).value();
             BoundPlan bound = std::move(lower(plan, *backend, fuse)).value();
             const Precision precision = precision_of(bound, bound.plan.max_rows);
-            if (!wanted.contains(precision)) {
-                Reference reference(plan, fixture.decoded());
+            const bool to_halfs = !decoded_formats(fixture.weights(), *backend).empty();
+            std::vector<Bounded>& want = wanted[{precision, to_halfs}];
+            if (want.empty()) {
+                Reference reference(plan, fixture.decoded(*backend));
                 feed(c, [&](const StepParams& step) { reference.run(step, precision); });
-                wanted[precision] = {reference.output().begin(), reference.output().end()};
+                want = {reference.output().begin(), reference.output().end()};
             }
             Result<std::unique_ptr<Executable>> recorded =
                 backend->record(std::move(bound), *weights, *cache, Record::replay);
             REQUIRE_MESSAGE(recorded.ok(), c.name, ": ", recorded.ok() ? "" : recorded.error().message);
             const std::unique_ptr<Executable> executable = std::move(recorded).value();
             feed(c, [&](const StepParams& step) { REQUIRE(executable->run(step).ok()); });
-            const Comparison got = compare(executable->output(), wanted[precision]);
+            const Comparison got = compare(executable->output(), want);
             double& most = worst[backend->device().detail];
             most = std::max(most, got.worst_fraction);
             INFO(c.name, fuse ? " fused" : " decomposed", " on ", backend->device().detail);
@@ -96,8 +99,9 @@ TEST_CASE("every op, format, row class and fused flag is within its bound on eve
 TEST_CASE("the random inputs of the cases are varied") {
     Fixture fixture(1, 5);
     fixture.input(64);
-    for (const Format* format : all_formats()) fixture.matrix(*format, 4, 512);
-    for (const std::vector<float>& values : fixture.decoded()) {
+    for (const Format* format : all_formats()) fixture.matrix(*format, 8, 512);
+    const auto cpu = std::move(open_backend("cpu", {1})).value();
+    for (const std::vector<float>& values : fixture.decoded(*cpu)) {
         const std::set<float> distinct(values.begin(), values.end());
         CHECK(distinct.size() > 30);
         CHECK(*distinct.begin() < 0.0f);

@@ -390,6 +390,6 @@ TEST_CASE("session: a traced step reports every op with its cost and gives the s
         }));
         CHECK(copy(traced.logits()) == copy(plain.logits()));
         CHECK(steps == 2 + 2 * 6 + 1);  // embed, select, six fused ops per layer, the head
-        CHECK(weight_bytes > model.weight_bytes() / 2);
+        CHECK(weight_bytes > model.weight_bytes(*backend) / 2);
     }
 }

@@ -1,5 +1,6 @@
 // The CPU as a backend: opens a thread team, repacks weights as it reads them, and hands out kernels.
 #include "executable.h"
+#include "linear.h"
 #include "memory/budget.h"
 
 #include <algorithm>
@@ -90,8 +91,10 @@ public:
 
     const DeviceInfo& device() const override { return info_; }
 
-    Result<std::unique_ptr<WeightStore>> load(std::span<const WeightInfo> weights, ByteSource& source,
-                                              const Progress& progress) override {
+    bool has_kernels(const Format& format) const override { return !panel_fields(format.gguf_id).empty(); }
+
+    Result<std::unique_ptr<WeightStore>> load_stored(std::span<const WeightInfo> weights, ByteSource& source,
+                                                     const Progress& progress) override {
         std::vector<PlacedWeight> placed;
         uint64_t total = 0;
         for (const WeightInfo& info : weights) {

@@ -22,8 +22,7 @@ struct PanelField {
     Regroup regroup = Regroup::none;
 };
 
-// The fields in panel order. Empty for a format that has no fast kernel: its panels hold the rows one after
-// another.
+// The fields in panel order. Empty for a format that the CPU has no kernels for.
 std::span<const PanelField> panel_fields(uint32_t gguf_id);
 
 // 32 activations as the int8 kernels read them: one cache line. x[i] is about scale * q[i].
@@ -50,7 +49,7 @@ constexpr size_t kLoneAhead = 16384;
 std::byte* kernel_scratch(size_t bytes);
 
 // The kernels of one level, or null when the level has none of its own for this format and number of rows.
-const LinearKernel* linear_kernel_portable(uint32_t gguf_id);  // never null
+const LinearKernel* linear_kernel_portable(uint32_t gguf_id);  // of every format that has panel fields
 const LinearKernel* linear_kernel_avx2(uint32_t gguf_id);
 const LinearKernel* linear_kernel_avx512(uint32_t gguf_id);
 const LinearKernel* linear_kernel_amx(uint32_t gguf_id, size_t x_rows);

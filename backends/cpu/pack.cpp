@@ -148,10 +148,6 @@ void pack_panel(const Format& format, const std::byte* file_rows, size_t rows, s
     const size_t row_bytes = format.row_bytes(cols);
     const auto fields = panel_fields(format.gguf_id);
     if (rows < kPanelRows) std::memset(panel, 0, kPanelRows * row_bytes);
-    if (fields.empty()) {
-        std::memcpy(panel, file_rows, rows * row_bytes);
-        return;
-    }
     for (size_t at = 0; at < row_bytes; at += format.block_bytes)
         for (const PanelField& field : fields) {
             pack_field(field, file_rows + at + field.offset, row_bytes, rows, panel);
@@ -164,10 +160,6 @@ void unpack_row(const PackedMatrix& matrix, uint64_t row, float* out) {
     const auto fields = panel_fields(format.gguf_id);
     const std::byte* panel = matrix.data + row / kPanelRows * matrix.panel_bytes();
     const size_t r = row % kPanelRows;
-    if (fields.empty()) {
-        format.decode(panel + r * format.row_bytes(matrix.cols), out, matrix.cols);
-        return;
-    }
     // Decoded in strides of a few blocks: one call per element would cost most for the float formats.
     constexpr size_t kStrideBytes = 512;
     alignas(64) std::byte blocks[kStrideBytes];

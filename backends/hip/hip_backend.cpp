@@ -25,8 +25,13 @@ public:
     const DeviceInfo& device() const override { return info_; }
     bool lost() const override { return device_->lost(); }
 
-    Result<std::unique_ptr<WeightStore>> load(std::span<const WeightInfo> weights, ByteSource& source,
-                                              const Progress& progress) override {
+    bool has_kernels(const Format& format) const override {
+        const WeightLayout* layout = weight_layout(format);
+        return layout && find_object(device_->report().target, layout->name);
+    }
+
+    Result<std::unique_ptr<WeightStore>> load_stored(std::span<const WeightInfo> weights, ByteSource& source,
+                                                     const Progress& progress) override {
         return load_weights(*device_, memory_, weights, source, progress);
     }
 

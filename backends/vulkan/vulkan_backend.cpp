@@ -3,6 +3,7 @@
 #include "backends/vulkan/runtime/read_bandwidth.h"
 
 #include "memory/budget.h"
+#include "shader_table.h"
 
 #include <algorithm>
 
@@ -48,8 +49,17 @@ VulkanBackend::VulkanBackend(std::unique_ptr<Device> device, std::unique_ptr<Mem
     info_.wave = device_->subgroup();
 }
 
-Result<std::unique_ptr<WeightStore>> VulkanBackend::load(std::span<const WeightInfo> weights,
-                                                         ByteSource& source, const Progress& progress) {
+bool VulkanBackend::has_kernels(const Format& format) const {
+    const WeightLayout* layout = weight_layout(format);
+    if (!layout) return false;
+    const std::string name = fmt::format("embed.{}", layout->name);
+    return std::any_of(all_shaders().begin(), all_shaders().end(),
+                       [&](const Shader& shader) { return shader.name == name; });
+}
+
+Result<std::unique_ptr<WeightStore>> VulkanBackend::load_stored(std::span<const WeightInfo> weights,
+                                                                ByteSource& source,
+                                                                const Progress& progress) {
     return load_weights(*device_, *memory_, weights, source, progress);
 }
 

@@ -13,8 +13,9 @@ public:
 
     const DeviceInfo& device() const override { return info_; }
     bool lost() const override { return device_->lost(); }
-    Result<std::unique_ptr<WeightStore>> load(std::span<const WeightInfo> weights, ByteSource& source,
-                                              const Progress& progress) override;
+    bool has_kernels(const Format& format) const override;
+    Result<std::unique_ptr<WeightStore>> load_stored(std::span<const WeightInfo> weights, ByteSource& source,
+                                                     const Progress& progress) override;
     Result<std::unique_ptr<CacheStore>> make_caches(std::span<const CacheInfo> caches) override;
     std::unique_ptr<Kernel> kernel_for(const Op& op, const Plan& plan) override;
     Result<std::unique_ptr<Executable>> record(BoundPlan plan, WeightStore& weights, CacheStore& caches,

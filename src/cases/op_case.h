@@ -4,7 +4,7 @@
 #pragma once
 
 #include "cases/random_weights.h"
-#include "plan/plan.h"
+#include "plan/stored_weights.h"
 
 #include <functional>
 #include <memory>
@@ -53,12 +53,16 @@ public:
     }
     const std::vector<WeightInfo>& weights() const { return weights_; }
     uint64_t capacity() const { return capacity_; }
-    std::vector<std::vector<float>> decoded() const {
+    // Rounded to halfs where `backend` decodes them while it loads.
+    std::vector<std::vector<float>> decoded(const Backend& backend) const {
+        const std::vector<WeightInfo> stored = stored_weights(weights_, backend);
         std::vector<std::vector<float>> out;
         for (size_t i = 0; i < weights_.size(); ++i) {
             const Tensor& t = weights_[i].tensor;
             out.emplace_back(t.shape.elements());
             t.format->decode(bytes_[i]->data(), out.back().data(), out.back().size());
+            if (stored[i].tensor.format != t.format)
+                for (float& value : out.back()) value = half_to_float(float_to_half(value));
         }
         return out;
     }

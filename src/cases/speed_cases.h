@@ -104,10 +104,12 @@ inline OpCase speed_experts(const Format& format, uint32_t rows) {
     return c;
 }
 
-inline std::vector<OpCase> speed_cases() {
+// Of the formats that it has kernels for: others would be timed as F16 once more.
+inline std::vector<OpCase> speed_cases(const Backend& backend) {
     std::vector<OpCase> cases;
     for (const uint32_t rows : {1u, kSpeedRows}) {
-        for (const Format* format : all_formats()) cases.push_back(speed_linear(*format, rows));
+        for (const Format* format : all_formats())
+            if (backend.has_kernels(*format)) cases.push_back(speed_linear(*format, rows));
         for (const char* name : {"Q4_K", "Q6_K", "Q8_0"})
             cases.push_back(speed_gated(*find_format(name), rows));
         for (const char* name : {"Q4_K", "MXFP4"}) cases.push_back(speed_experts(*find_format(name), rows));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "gguf/gguf.h"
+#include "plan/backend.h"
 
 #include <string>
 #include <vector>
@@ -21,5 +22,8 @@ uint64_t parameter_count(const Gguf& gguf);
 std::string short_count(uint64_t parameters);
 // "llama 1.10 B Q4_K": architecture, size, and the format of most bytes.
 std::string model_type(const Gguf& gguf);
+
+// A sentence for each format that the backend has no kernels for: what becomes of its tensors.
+std::vector<std::string> describe_decoding(std::span<const WeightInfo> weights, const Backend& backend);
 
 }  // namespace redline::cli

@@ -113,8 +113,11 @@ public:
     // Nothing works on it any more: to go on, all that was made on it has to go, and it has to be opened
     // again.
     virtual bool lost() const { return false; }
-    virtual Result<std::unique_ptr<WeightStore>> load(std::span<const WeightInfo> weights, ByteSource& source,
-                                                      const Progress& progress) = 0;
+    // For matrices in this format, those of F16 being the least: see plan/stored_weights.h.
+    virtual bool has_kernels(const Format& format) const = 0;
+    // Places the weights as stored_weights() has them.
+    Result<std::unique_ptr<WeightStore>> load(std::span<const WeightInfo> weights, ByteSource& source,
+                                              const Progress& progress);
     virtual Result<std::unique_ptr<CacheStore>> make_caches(std::span<const CacheInfo> caches) = 0;
     // Null: please decompose. Null for a core op is an error of lower().
     virtual std::unique_ptr<Kernel> kernel_for(const Op& op, const Plan& plan) = 0;
@@ -129,6 +132,12 @@ public:
     // Seconds that the longest piece of work handed to the device at once took, since the last call; 0 where
     // there is no such thing.
     virtual double take_longest_submission() { return 0.0; }
+
+private:
+    // `weights` are in formats that it has kernels for.
+    virtual Result<std::unique_ptr<WeightStore>> load_stored(std::span<const WeightInfo> weights,
+                                                             ByteSource& source,
+                                                             const Progress& progress) = 0;
 };
 
 struct BackendOptions {

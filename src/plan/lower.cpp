@@ -1,10 +1,12 @@
-#include "plan/backend.h"
+#include "plan/stored_weights.h"
 
 namespace redline {
 
 Result<BoundPlan> lower(const Plan& plan, Backend& backend, bool fuse) {
     BoundPlan bound;
-    PlanBuilder out = PlanBuilder::like(plan);
+    Plan stored = plan;
+    stored.weights = stored_weights(plan.weights, backend);
+    PlanBuilder out = PlanBuilder::like(stored);
 
     // Ops still to place, last first, so that a decomposition's parts take the place of their op.
     std::vector<Step> pending(plan.steps.rbegin(), plan.steps.rend());

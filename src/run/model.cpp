@@ -2,6 +2,7 @@
 
 #include "base/hash.h"
 #include "memory/budget.h"
+#include "plan/stored_weights.h"
 
 namespace redline {
 
@@ -94,10 +95,10 @@ Result<Model> Model::load(const std::string& path, Backend& backend, const LoadO
 Status Model::place(Backend& backend, const Progress& progress) {
     backend_ = &backend;
     const uint64_t budget = backend.device().memory_budget;
-    if (weight_bytes() > budget)
+    if (weight_bytes(backend) > budget)
         return error(
             "{} needs {} for its weights alone; {} offers {}. A smaller quantization or model would fit",
-            gguf_->path(), format_bytes(weight_bytes()), backend.device().name, format_bytes(budget));
+            gguf_->path(), format_bytes(weight_bytes(backend)), backend.device().name, format_bytes(budget));
     GgufSource source(*gguf_, *resolved_);
     weights_ = RL_TRY(backend.load(resolved_->weights, source, progress));
     return {};
@@ -120,9 +121,9 @@ Result<uint64_t> Model::fingerprint() const {
     return hash.value();
 }
 
-uint64_t Model::weight_bytes() const {
+uint64_t Model::weight_bytes(const Backend& backend) const {
     uint64_t sum = 0;
-    for (const WeightInfo& info : resolved_->weights) sum += info.tensor.bytes();
+    for (const WeightInfo& info : stored_weights(resolved_->weights, backend)) sum += info.tensor.bytes();
     return sum;
 }
 
@@ -131,7 +132,9 @@ uint32_t Model::usable_vocab() const {
 }
 
 Result<Plan> Model::plan(uint32_t max_rows, uint32_t max_outputs, const CacheSizing& sizing) const {
-    PlanBuilder builder(resolved_->weights, sizing, max_rows, max_outputs);
+    std::vector<WeightInfo> weights =
+        backend_ ? stored_weights(resolved_->weights, *backend_) : resolved_->weights;
+    PlanBuilder builder(std::move(weights), sizing, max_rows, max_outputs);
     arch_->build(config_, resolved_->set, builder);
     Result<Plan> plan = std::move(builder).finish();
     if (!plan) return error("{}: {}", gguf_->path(), plan.error().message);

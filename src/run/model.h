@@ -23,7 +23,8 @@ struct MemoryNeed {
 class Model {
 public:
     static Result<Model> load(const std::string& path, Backend& backend, const LoadOptions& options);
-    // Everything but the weights: for `info`, tokenize and tests. plan() works; weights() does not.
+    // Everything but the weights: for `info`, tokenize and tests. plan() works, with the weights' formats of
+    // the file; weights() does not.
     static Result<Model> inspect(const std::string& path, uint64_t context = 0);
     // Puts the weights on a backend, in place of the one before.
     Status place(Backend& backend, const Progress& progress);
@@ -36,7 +37,10 @@ public:
     const Tokenizer& tokenizer() const { return *tokenizer_; }
     Backend& backend() const { return *backend_; }
     WeightStore& weights() const { return *weights_; }
-    uint64_t weight_bytes() const;  // as in the file, of the weights that the plan uses
+    // The weights that the plan uses, as they are in the file.
+    std::span<const WeightInfo> file_weights() const { return resolved_->weights; }
+    // Their bytes as a backend keeps them.
+    uint64_t weight_bytes(const Backend& backend) const;
     // Ids below this exist both in the tokenizer and in the embedding.
     uint32_t usable_vocab() const;
     // Identifies the model's content for saved caches: a hash of its metadata, its tensor directory, and up

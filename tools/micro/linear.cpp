@@ -2,7 +2,7 @@
 // this machine reads and multiplies at best. Needs no model file.
 //   micro_linear [--format Q4_K] [--isa avx512] [--threads 2] [--rows 5632] [--cols 2048] [--x-rows 1,512]
 // Times are thread CPU times, the best of many short runs: other programs on the machine then disturb less.
-#include "backends/cpu/kernels.h"
+#include "backends/cpu/linear.h"
 
 #include <fmt/format.h>
 
@@ -212,6 +212,7 @@ int main(int argc, char** argv) {
             for (const std::string& name : given["format"].as<std::vector<std::string>>())
                 if (const Format* format = find_format(name)) formats.push_back(format);
         }
+        std::erase_if(formats, [](const Format* f) { return panel_fields(f->gguf_id).empty(); });
         for (const Format* format : formats)
             for (const Isa isa : kIsaLevels) {
                 if (isa > best_isa()) continue;

@@ -1,5 +1,5 @@
 // Matrix kernels of the portable level: plain loops over lanes, which compilers turn into the vectors that
-// every CPU of the target has. Also the one kernel for formats that have no panel layout of their own.
+// every CPU of the target has.
 //
 // The operations are functions of their own: inlined into the unrolled kernels they make half an hour of
 // compilation.
@@ -146,38 +146,9 @@ struct Portable {
     };
 };
 
-// Any format: its panels hold the rows as in the file. Decodes a few columns at a time and multiplies in f32.
-void multiply_any(const PackedMatrix& w, uint64_t panel_begin, uint64_t panel_end, const std::byte* x,
-                  size_t x_stride, size_t x_rows, float* y, size_t y_stride, bool accumulate) {
-    constexpr size_t kCut = 256;  // no block is longer
-    float weights[kCut];
-    const uint64_t row_end = smaller(panel_end * kPanelRows, w.rows);
-    for (uint64_t r = panel_begin * kPanelRows; r < row_end; ++r) {
-        const std::byte* row = w.data + r * w.format->row_bytes(w.cols);
-        for (size_t c = 0; c < w.cols; c += kCut) {
-            const size_t cols = smaller(kCut, w.cols - c);
-            w.format->decode(row + w.format->row_bytes(c), weights, cols);
-            for (size_t t = 0; t < x_rows; ++t) {
-                const auto* xt = reinterpret_cast<const float*>(x + t * x_stride) + c;
-                float sum[8] = {};
-                for (size_t i = 0; i + 8 <= cols; i += 8)
-                    for (size_t lane = 0; lane < 8; ++lane) sum[lane] += weights[i + lane] * xt[i + lane];
-                for (size_t i = cols / 8 * 8; i < cols; ++i) sum[0] += weights[i] * xt[i];
-                const float total =
-                    (sum[0] + sum[4] + (sum[1] + sum[5])) + (sum[2] + sum[6] + (sum[3] + sum[7]));
-                float& out = y[t * y_stride + r];
-                out = accumulate || c > 0 ? out + total : total;
-            }
-        }
-    }
-}
-
-constexpr LinearKernel kAnyFormat = {Activations::f32, f32_bytes, prepare_f32, multiply_any};
-
 }  // namespace
 
 const LinearKernel* linear_kernel_portable(uint32_t gguf_id) {
-    if (panel_fields(gguf_id).empty()) return &kAnyFormat;
     for (const auto find :
          {find_float<Portable>, find_plain<Portable, Int8Entry>, find_low_k<Portable, Int8Entry>,
           find_high_k<Portable, Int8Entry>, find_nonlinear<Portable, Int8Entry>})

@@ -242,7 +242,7 @@ Result<int> bench_op_cases(const BenchOptions& options, Interrupts& interrupts) 
                               backend->device().detail, peaks.text()));
         out.write(table_head());
     }
-    for (const OpCase& c : speed_cases()) {
+    for (const OpCase& c : speed_cases(*backend)) {
         const StepTimes times = RL_TRY(time_case(c, *backend, options.common.fuse, options.repetitions));
         if (interrupts.raised()) return interrupts.code();
         if (options.format != BenchFormat::md) {

@@ -138,17 +138,19 @@ Json tokenizer_json(const Tokenizer& t) {
             {"warnings", t.warnings()}};
 }
 
-Result<Json> memory_json(const Model& model, const ModelOptions& options, uint64_t context) {
+Result<Json> memory_json(const Model& model, const ModelOptions& options, const Backend& backend,
+                         uint64_t context) {
     const uint32_t usual = options.batch > 0 ? options.batch : kUsualBatch;
     const uint32_t batch = uint32_t(std::min<uint64_t>(usual, context));
     const Plan plan = RL_TRY(model.plan(batch, 1, {context, batch, options.cache}));
-    const MemoryNeed need{model.weight_bytes(), cache_bytes(plan.caches), plan.arena_bytes};
-    const uint64_t budget = host_memory().budget();
+    const MemoryNeed need{model.weight_bytes(backend), cache_bytes(plan.caches), plan.arena_bytes};
+    const uint64_t budget = backend.device().memory_budget;
     const uint64_t fixed = need.weights + need.scratch;
     const uint64_t per_token = std::max<uint64_t>(1, need.cache / context);
     return Json{{"context", context},
                 {"cache_type", cache_type_name(options.cache)},
                 {"weights", need.weights},
+                {"decoded", describe_decoding(model.file_weights(), backend)},
                 {"cache", need.cache},
                 {"scratch", need.scratch},
                 {"total", need.total()},
@@ -158,11 +160,10 @@ Result<Json> memory_json(const Model& model, const ModelOptions& options, uint64
 }
 
 // The step of one token at the end of the context, as it would be recorded.
-Result<Json> plan_json(const Model& model, const ModelOptions& options, uint64_t context) {
-    const DeviceChoice choice = RL_TRY(choose_device(options.device));
-    const std::unique_ptr<Backend> backend = RL_TRY(open_device(choice, options));
+Result<Json> plan_json(const Model& model, const ModelOptions& options, const DeviceChoice& choice,
+                       Backend& backend, uint64_t context) {
     const Plan plan = RL_TRY(model.plan(1, 1, {context, 1, options.cache}));
-    const BoundPlan bound = RL_TRY(lower(plan, *backend, options.fuse));
+    const BoundPlan bound = RL_TRY(lower(plan, backend, options.fuse));
     Json steps = Json::array();
     for (const Step& step : bound.plan.steps) {
         const Cost one = cost(step.op, bound.plan, {1, 1, context});
@@ -200,8 +201,10 @@ Result<Json> gather(const InfoOptions& info) {
         const Result<ChatFormat> format = ChatFormat::detect(gguf.metadata(), m.tokenizer());
         all["chat_format"] = format ? Json(format.value().name()) : Json(nullptr);
         if (!format) all["chat_problem"] = format.error().message;
-        all["memory"] = RL_TRY(memory_json(m, info.model, context));
-        if (info.plan) all["plan"] = RL_TRY(plan_json(m, info.model, context));
+        const DeviceChoice choice = RL_TRY(choose_device(info.model.device));
+        const std::unique_ptr<Backend> backend = RL_TRY(open_device(choice, info.model));
+        all["memory"] = RL_TRY(memory_json(m, info.model, *backend, context));
+        if (info.plan) all["plan"] = RL_TRY(plan_json(m, info.model, choice, *backend, context));
     }
     all["runs"] = model.ok();
     if (!model) all["problem"] = model.error().message;
@@ -280,6 +283,7 @@ std::string model_text(const Json& all) {
     out += line("memory", fmt::format("about {} for a context of {}: weights {}, {} cache {}, scratch {}",
                                       bytes(m["total"]), number(m["context"]), bytes(m["weights"]),
                                       shown(m["cache_type"]), bytes(m["cache"]), bytes(m["scratch"])));
+    for (const Json& decoded : m["decoded"]) out += line("", shown(decoded));
     out += line("", fmt::format("{} {} available here; contexts of up to {} tokens fit",
                                 m["fits"].get<bool>() ? "fits into the" : "does not fit into the",
                                 bytes(m["available"]), number(m["largest_context"])));

@@ -1,6 +1,7 @@
 #include "cli/options/model_options.h"
 
 #include "cli/commands/devices.h"
+#include "cli/model_facts.h"
 #include "cli/terminal/terminal.h"
 #include "memory/budget.h"
 
@@ -120,6 +121,8 @@ Status place_model(LoadedModel& loaded, const ModelOptions& options) {
     ProgressLine progress("loading");
     RL_TRY(loaded.model->place(*loaded.backend,
                                [&](uint64_t done, uint64_t total) { progress.update(done, total); }));
+    for (const std::string& line : describe_decoding(loaded.model->file_weights(), *loaded.backend))
+        note(line);
     loaded.load_seconds += seconds_since(start);
     return {};
 }
