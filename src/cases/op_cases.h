@@ -69,6 +69,29 @@ inline OpCase gated_case(const Format& format, Act act, bool norm, uint32_t rows
     return c;
 }
 
+// A table of the format, and a router of it.
+inline OpCase embed_case(const Format& format, uint32_t rows) {
+    OpCase c;
+    c.name = fmt::format("embed {} rows {}", format.name, rows);
+    c.rows = rows;
+    c.declare = [=, &format](Fixture& f) -> OpCase::Build {
+        const Weight table = f.matrix(format, rows, 256);
+        return [=](PlanBuilder& p) { return p.embed(table, 0.5f); };
+    };
+    return c;
+}
+
+inline OpCase route_case(const Format& format, uint32_t rows) {
+    OpCase c;
+    c.name = fmt::format("route {} rows {}", format.name, rows);
+    c.rows = rows;
+    c.declare = [=, &format](Fixture& f) -> OpCase::Build {
+        const Weight x = f.input(256), router = f.matrix(format, 12, 256);
+        return [=](PlanBuilder& p) { return p.route(p.embed(x), router, 4, Gating::softmax, true).scales; };
+    };
+    return c;
+}
+
 // The products of an attention in a mix of formats: the last differs.
 inline OpCase mixed_group_case(const Format& first, const Format& last, uint32_t rows) {
     OpCase c;
@@ -318,6 +341,9 @@ inline std::vector<OpCase> op_cases() {
         cases.push_back(gated_case(*format, Act::silu, true, 1, 40, 256));
         cases.push_back(gated_case(*format, Act::gelu_tanh, false, 19, 40, 256));
         cases.push_back(experts_case(*format, Gating::softmax, true, 9));
+        cases.push_back(embed_case(*format, 5));
+        cases.push_back(route_case(*format, 3));
+        cases.push_back(group_case(*format, q8, 3));
     }
     for (const uint32_t rows : {1u, 5u, 40u}) {
         cases.push_back(linear_case(q8, rows, 65, 96, {true, false, false}));
