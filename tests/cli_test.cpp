@@ -1,6 +1,7 @@
 // The program as a user meets it: what it prints where, its exit codes, and every kind of bad input.
 #include "support/material.h"
 #include "support/program.h"
+#include "support/small_llama.h"
 
 #include <nlohmann/json.hpp>
 
@@ -313,6 +314,18 @@ TEST_CASE("info: what is in a file, with nothing in it that could steer a termin
     CHECK(all["memory"]["fits"] == true);
     CHECK(all["plan"]["steps"].size() == all["plan"]["ops"]);
     CHECK(all["metadata"]["llama.attention.layer_norm_rms_epsilon"] == 1e-6);
+}
+
+TEST_CASE("a format that a device has no kernels for is said to be decoded, with the memory that it takes") {
+    small_llama_in(*find_format("TQ2_0")).save(file("ternary.gguf"));
+    // 24, 256, 128, 128, 256, 256, 256 and 256 rows of 256 columns.
+    const std::string said =
+        "8 tensors in TQ2_0 are decoded to F16 while loading: 780.0 KiB instead of 100.5 KiB";
+    const Outcome info = redline_({"info", "-m", file("ternary.gguf"), "--device", "cpu"});
+    CHECK(has(info.out, said));
+    CHECK(has(info.out, "weights 783.0 KiB"));
+    CHECK(has(redline_({"run", "-m", file("ternary.gguf"), "-p", "a", "-n", "1", "--device", "cpu"}).err,
+              said));
 }
 
 TEST_CASE("info: a file that cannot run is described all the same, with the reason") {

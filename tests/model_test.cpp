@@ -1,9 +1,10 @@
 // Whole models against an independent implementation, and the errors of files that are not what they claim.
 #include "support/backends.h"
-#include "support/gguf_builder.h"
 #include "support/models.h"
+#include "support/small_llama.h"
 
 #include "backends/cpu/reference.h"
+#include "plan/stored_weights.h"
 #include "quantize/quantize.h"
 
 #include <unistd.h>
@@ -33,10 +34,12 @@ TEST_CASE(
     }
 }
 
-// All tokens in one step.
-static Reference reference_of(const std::string& path, const std::vector<Token>& tokens) {
+// All tokens in one step, by the weights that the backend has where it decodes them to halfs.
+static Reference reference_of(const std::string& path, const std::vector<Token>& tokens,
+                              const Backend& backend) {
     const Model model = must(Model::inspect(path, 64));
     const Plan plan = must(model.plan(64, 64, {64, 64, CacheType::f16}));
+    const std::vector<WeightInfo> stored = stored_weights(plan.weights, backend);
     std::vector<std::vector<float>> weights;
     for (const WeightInfo& info : plan.weights) {
         const GgufTensor* found = model.gguf().find(info.tensor.name);
@@ -45,6 +48,8 @@ static Reference reference_of(const std::string& path, const std::vector<Token>&
         must(model.gguf().read(*found, 0, bytes));
         std::vector<float> all(found->tensor.shape.elements());
         info.tensor.format->decode(bytes.data(), all.data(), all.size());
+        if (stored[weights.size()].tensor.format != info.tensor.format)
+            for (float& value : all) value = half_to_float(float_to_half(value));
         weights.push_back(std::move(all));
     }
     Reference reference(plan, std::move(weights));
@@ -59,7 +64,7 @@ TEST_CASE("each tiny model gives the reference's logits within the bound that it
         // A logical weight of phi3 is part of a file tensor, which this test reads whole.
         if (name.starts_with("phi")) continue;
         const std::vector<Token> tokens = golden_tokens();
-        const Reference reference = reference_of(golden("models/" + name + ".gguf"), tokens);
+        const Reference reference = reference_of(golden("models/" + name + ".gguf"), tokens, *backends[0]);
         for (const auto& backend : backends) {
             const Model loaded = must(Model::load(golden("models/" + name + ".gguf"), *backend, {64, {}}));
             const std::vector<float> got = all_logits(loaded, tokens, {64, 64, 64});
@@ -98,7 +103,7 @@ TEST_CASE("quantized experts give the reference's logits on every backend, in on
             .string();
     for (const std::string name : {"mixtral", "qwen3moe"}) {
         must(quantize(must(Gguf::open(golden("models/" + name + ".gguf"))), path, *find_recipe("Q8_0"), {}));
-        const Reference reference = reference_of(path, tokens);
+        const Reference reference = reference_of(path, tokens, *backends[0]);
         for (const auto& backend : backends)
             for (const uint32_t batch : {64u, 16u}) {
                 const Model model = must(Model::load(path, *backend, {64, {}}));
@@ -108,6 +113,32 @@ TEST_CASE("quantized experts give the reference's logits on every backend, in on
                 CHECK(off < 0.1);
             }
     }
+    std::filesystem::remove(path);
+}
+
+TEST_CASE("a format without kernels is decoded to halfs: the reference's logits, and memory for halfs") {
+    const std::vector<Token> tokens = {3, 9, 1, 22, 17, 17, 5, 8, 12, 20, 4, 6};
+    const std::string path =
+        (std::filesystem::temp_directory_path() / fmt::format("redline_decoded_{}.gguf", ::getpid()))
+            .string();
+    for (const auto& backend : all_test_backends())
+        for (const Format* format : all_formats()) {
+            if (backend->has_kernels(*format)) continue;
+            INFO(format->name, " on ", backend->device().detail);
+            small_llama_in(*format).save(path);
+            const Model model = must(Model::load(path, *backend, {32, {}}));
+            uint64_t bytes = 0;
+            for (const WeightInfo& info : model.file_weights())
+                bytes += info.tensor.shape.elements() * (info.role == WeightRole::matrix ? 2 : 4);
+            CHECK(model.weight_bytes(*backend) == bytes);
+            CHECK(model.weights().bytes() >= bytes);
+            const Reference reference = reference_of(path, tokens, *backend);
+            std::vector<float> want;
+            for (const Bounded& logit : reference.output()) want.push_back(float(logit.value));
+            // Matrix units round activations to halfs.
+            for (const uint32_t batch : {1u, 12u})
+                CHECK(relative_error(all_logits(model, tokens, {32, batch, batch}), want) < 1e-2);
+        }
     std::filesystem::remove(path);
 }
 
@@ -144,55 +175,6 @@ TEST_CASE("the trained model's first logits and greedy text are those of an inde
 // ---- files that are not what they claim ----
 
 namespace {
-
-constexpr uint64_t kDim = 16, kVocab = 24, kFfn = 24;
-
-std::vector<float> ramp(size_t count) {
-    std::vector<float> values(count);
-    for (size_t i = 0; i < count; ++i) values[i] = 0.01f * float(int(i * 7919 % 41) - 20);
-    return values;
-}
-
-// A llama model of one layer with two heads of 8, complete and loadable.
-GgufBuilder small_llama() {
-    GgufBuilder b;
-    b.add("general.architecture", std::string("llama"));
-    b.add("llama.block_count", uint32_t(1));
-    b.add("llama.context_length", uint32_t(32));
-    b.add("llama.embedding_length", uint32_t(kDim));
-    b.add("llama.feed_forward_length", uint32_t(kFfn));
-    b.add("llama.attention.head_count", uint32_t(2));
-    b.add("llama.attention.head_count_kv", uint32_t(1));
-    b.add("llama.attention.layer_norm_rms_epsilon", 1e-5f);
-    b.add("tokenizer.ggml.model", std::string("llama"));
-    std::vector<std::string> tokens = {"<unk>", "<s>", "</s>"};
-    std::vector<float> scores(kVocab, 0.0f);
-    std::vector<int32_t> types = {2, 3, 3};
-    for (uint64_t i = tokens.size(); i < kVocab; ++i) {
-        tokens.push_back(std::string(1, char('a' + i - 3)));
-        types.push_back(1);
-    }
-    b.add("tokenizer.ggml.tokens", tokens);
-    b.add("tokenizer.ggml.scores", scores);
-    b.add("tokenizer.ggml.token_type", types);
-    const auto tensor = [&](const std::string& name, std::vector<uint64_t> dims) {
-        uint64_t count = 1;
-        for (const uint64_t d : dims) count *= d;
-        b.tensor(name, dims, 0, bytes_of(ramp(count)));
-    };
-    tensor("token_embd.weight", {kDim, kVocab});
-    tensor("output_norm.weight", {kDim});
-    tensor("blk.0.attn_norm.weight", {kDim});
-    tensor("blk.0.attn_q.weight", {kDim, 16});
-    tensor("blk.0.attn_k.weight", {kDim, 8});
-    tensor("blk.0.attn_v.weight", {kDim, 8});
-    tensor("blk.0.attn_output.weight", {16, kDim});
-    tensor("blk.0.ffn_norm.weight", {kDim});
-    tensor("blk.0.ffn_gate.weight", {kDim, kFfn});
-    tensor("blk.0.ffn_up.weight", {kDim, kFfn});
-    tensor("blk.0.ffn_down.weight", {kFfn, kDim});
-    return b;
-}
 
 std::string load_error(const GgufBuilder& builder) {
     const std::string path =
@@ -255,6 +237,15 @@ TEST_CASE("model: a type that GGUF has and redline does not is named") {
         }
     CHECK(mentions(load_error(b), "blk.0.ffn_down.weight"));
     CHECK(mentions(load_error(b), "I8"));
+}
+
+TEST_CASE("model: a weight that no half can hold is an error where its format is decoded to halfs") {
+    GgufBuilder b = small_llama_in(*find_format("IQ2_XXS"));
+    for (auto& t : b.tensors)
+        if (t.name == "blk.0.ffn_down.weight")
+            find_format("IQ2_XXS")->set_scales(t.data.data() + 66 * 200, 60000.0f, 0.0f);
+    CHECK(mentions(load_error(b), "tensor blk.0.ffn_down.weight: a weight in IQ2_XXS is"));
+    CHECK(mentions(load_error(b), "65504"));
 }
 
 TEST_CASE("model: impossible numbers in the metadata are errors that name the key") {

@@ -13,17 +13,55 @@ from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType as Type
 OUT = pathlib.Path(__file__).resolve().parent.parent / "tests" / "golden" / "formats"
 RANDOM_BLOCKS = 12
 
+SPREAD = -1  # IQ1_M has its half in the top nibbles of four words from byte 48 on
+
 # Offsets of the half-precision fields in a block: random bytes there are mostly huge scales, so they are set.
 HALVES = {
     "F16": [0], "BF16": [], "F32": [],
     "Q4_0": [0], "Q4_1": [0, 2], "Q5_0": [0], "Q5_1": [0, 2], "Q8_0": [0],
     "Q2_K": [80, 82], "Q3_K": [108], "Q4_K": [0, 2], "Q5_K": [0, 2], "Q6_K": [208],
-    "IQ4_NL": [0], "IQ4_XS": [0], "MXFP4": [],
+    "IQ4_NL": [0], "IQ4_XS": [0], "MXFP4": [], "NVFP4": [], "TQ1_0": [52], "TQ2_0": [64],
+    "IQ1_S": [0], "IQ2_XXS": [0], "IQ2_XS": [0], "IQ2_S": [0], "IQ3_XXS": [0], "IQ3_S": [0],
+    "IQ1_M": [SPREAD],
 }
 
 # Zero, negative zero, the smallest and largest subnormals, the smallest normal, one, negative, the largest, infinities,
 # a NaN: as bits.
 ODD_HALVES = [0x0000, 0x8000, 0x0001, 0x8001, 0x03FF, 0x0400, 0x3C00, 0xBC00, 0x7BFF, 0xFBFF, 0x7C00, 0xFC00, 0x7E00]
+
+
+def set_half(block, at, bits):
+    if at == SPREAD:
+        for word in range(4):
+            block[49 + 2 * word] = block[49 + 2 * word] & 15 | (bits >> 4 * word & 15) << 4
+    else:
+        block[at : at + 2] = bits & 255, bits >> 8
+
+
+def all_entries(name, block_bytes, rng):
+    """Blocks that name every entry of the code book: the others name a few by chance."""
+    first, of_block, entries = {"IQ1_S": (2, 32, 2048), "IQ2_XXS": (2, 32, 256), "IQ2_XS": (2, 32, 512),
+                                "IQ2_S": (2, 32, 1024), "IQ3_XXS": (2, 64, 256), "IQ3_S": (2, 64, 512)}[name]
+    blocks = rng.integers(0, 256, (entries // of_block, block_bytes), dtype=np.uint8)
+    for i, block in enumerate(blocks):
+        set_half(block, 0, 0x2E66)
+        entry = np.arange(i * of_block, (i + 1) * of_block)
+        if name == "IQ2_XXS":
+            block[2:].reshape(8, 8)[:, :4] = entry.reshape(8, 4)
+        elif name == "IQ2_XS":
+            words = block[2:66].view(np.uint16)
+            words[:] = words & 0xFE00 | entry
+        else:
+            block[first : first + of_block] = entry & 255
+        high = (entry >> 8).reshape(8, -1)  # of an entry; each row is one number of the file
+        if name == "IQ1_S":
+            words = block[34:50].view(np.uint16)
+            words[:] = words & 0xF000 | (high << [0, 3, 6, 9]).sum(1)
+        elif name == "IQ2_S":
+            block[66:74] = (high << [0, 2, 4, 6]).sum(1)
+        elif name == "IQ3_S":
+            block[66:74] = (high << np.arange(8)).sum(1)
+    return list(blocks)
 
 
 def floats(name, rng):
@@ -42,7 +80,7 @@ def quants(name, block_bytes, rng):
     blocks = list(rng.integers(0, 256, (RANDOM_BLOCKS, block_bytes), dtype=np.uint8))
     for block in blocks:
         for at in HALVES[name]:
-            block[at : at + 2] = np.frombuffer(np.float16(rng.normal(0, 0.1)).tobytes(), np.uint8)
+            set_half(block, at, int(np.float16(rng.normal(0, 0.1)).view(np.uint16)))
     fills = [np.full(block_bytes, byte, np.uint8) for byte in (0x00, 0xFF, 0x0F, 0xF0, 0x80, 0x7F)]
     blocks += fills
     for bits in ODD_HALVES if HALVES[name] else []:
@@ -50,13 +88,15 @@ def quants(name, block_bytes, rng):
         for place, at in enumerate(HALVES[name]):
             # A minimum of another kind than the scale, so that infinity - infinity is not all there is.
             value = bits if place == 0 else ODD_HALVES[(ODD_HALVES.index(bits) * 5 + 3) % len(ODD_HALVES)]
-            block[at : at + 2] = np.frombuffer(np.uint16(value).tobytes(), np.uint8)
+            set_half(block, at, value)
         blocks.append(block)
     if name == "MXFP4":
         for exponent in (0, 1, 2, 3, 126, 127, 128, 252, 253, 254):
             block = rng.integers(0, 256, block_bytes, dtype=np.uint8)
             block[0] = exponent
             blocks.append(block)
+    if name.startswith(("IQ1_S", "IQ2", "IQ3")):
+        blocks += all_entries(name, block_bytes, rng)
     return np.stack(blocks)
 
 
