@@ -38,8 +38,7 @@ TEST_CASE("memory: a thread that loads and has none is an error with the tensor'
         uint32_t weight = 0;
     };
     const std::vector<Item> items(8);
-    std::vector<WeightInfo> weights(1);
-    weights[0].tensor.name = "blk.0.up";
+    const std::vector<WeightInfo> weights = {{{"blk.0.up", find_format("F32"), {1, 1, 32}}}};
     const Status loaded = load_items<Item>(
         weights, items, 3, {}, [](size_t, const Item&) -> Result<uint64_t> { throw std::bad_alloc(); });
     REQUIRE_FALSE(loaded.ok());

@@ -365,6 +365,33 @@ TEST_CASE("session: saving and restoring tell of their progress, and end where t
     }
 }
 
+TEST_CASE("session: memory is what was planned before anything was loaded, to one percent") {
+    for (const auto& backend : session_backends()) {
+        INFO("on ", backend->device().name);
+        for (const std::string& name : tiny_models()) {
+            INFO(name);
+            SessionOptions options{4096, 256};
+            Model model = must(Model::inspect(golden("models/" + name + ".gguf"), options.context));
+            const uint64_t before = backend->allocated();
+            const MemoryNeed need = must(memory_need(model, *backend, options));
+            CHECK(backend->allocated() == before);
+            must(model.place(*backend, {}));
+            const auto planned = [&](uint64_t part) {
+                CHECK(double(backend->allocated() - before) == doctest::Approx(double(part)).epsilon(0.01));
+            };
+            planned(need.weights);
+            Session session = must(Session::create(model, options));
+            planned(need.weights + need.cache);
+            const std::vector<Token> tokens = golden_tokens();
+            // On a stand-in the device computes nothing, and what it gives is not looked at.
+            must(session.feed(tokens));
+            must(session.feed(std::span(tokens).first(1)));
+            planned(need.weights + need.cache + need.scratch);
+            CHECK(need.total() == session.memory().total());
+        }
+    }
+}
+
 TEST_CASE("session: saving where nothing can be written is an error and leaves no file behind") {
     for (const auto& backend : session_backends()) {
         INFO("on ", backend->device().name);

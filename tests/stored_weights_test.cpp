@@ -14,7 +14,14 @@ class OnlyHalfs : public Backend {
 public:
     const DeviceInfo& device() const override { return info_; }
     bool has_kernels(const Format& format) const override { return format.name == "F16"; }
-    Result<std::unique_ptr<CacheStore>> make_cache(const CacheShape&) override { return error("no caches"); }
+    Result<std::unique_ptr<CacheStore>> make_caches(std::span<const CacheInfo>) override {
+        return error("no caches");
+    }
+    Result<MemoryNeed> measure(std::span<const WeightInfo>, std::span<const CacheInfo>,
+                               std::vector<BoundPlan>) override {
+        return MemoryNeed{};
+    }
+    uint64_t allocated() const override { return 0; }
     std::unique_ptr<Kernel> kernel_for(const Op&, const Plan&) override { return nullptr; }
     Result<std::unique_ptr<Executable>> record(BoundPlan, WeightStore&, CacheStore&, Record) override {
         return error("no steps");

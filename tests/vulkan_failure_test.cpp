@@ -161,7 +161,7 @@ TEST_CASE(
             CHECK(read_file(folder.path + "/again") == want);
             CHECK(logits_after() == logits);
             if (!struck.empty()) continue;
-            CHECK(after > 20);
+            CHECK(after > 10);  // two layers of which each is one copy
             break;
         }
 }

@@ -36,6 +36,11 @@ PlacedWeight shape_of(const Tensor& tensor) {
     return placed;
 }
 
+uint64_t placed_bytes(const WeightInfo& info) {
+    if (info.role == WeightRole::vector) return aligned(info.tensor.shape.elements() * 4);
+    return shape_of(info.tensor).expert_bytes * info.tensor.shape.count;
+}
+
 std::vector<LoadItem> load_items(std::span<const WeightInfo> weights) {
     std::vector<LoadItem> items;
     for (uint32_t i = 0; i < weights.size(); ++i) {
@@ -95,23 +100,18 @@ public:
 
     Result<std::unique_ptr<WeightStore>> load_stored(std::span<const WeightInfo> weights, ByteSource& source,
                                                      const Progress& progress) override {
-        std::vector<PlacedWeight> placed;
         uint64_t total = 0;
+        for (const WeightInfo& info : weights) total += placed_bytes(info);
+        Region region = RL_TRY(Region::allocate(total, "weights"));
+        std::vector<PlacedWeight> placed;
+        const std::byte* at = region.data();
         for (const WeightInfo& info : weights) {
             placed.push_back(shape_of(info.tensor));
-            total += info.role == WeightRole::vector ? aligned(info.tensor.shape.elements() * 4)
-                                                     : placed.back().expert_bytes * info.tensor.shape.count;
-        }
-        Region region = RL_TRY(Region::allocate(total, "weights"));
-        uint64_t offset = 0;
-        for (size_t i = 0; i < weights.size(); ++i) {
-            if (weights[i].role == WeightRole::vector) {
-                placed[i].vector = reinterpret_cast<const float*>(region.data() + offset);
-                offset += aligned(weights[i].tensor.shape.elements() * 4);
-            } else {
-                placed[i].matrix.data = region.data() + offset;
-                offset += placed[i].expert_bytes * weights[i].tensor.shape.count;
-            }
+            if (info.role == WeightRole::vector)
+                placed.back().vector = reinterpret_cast<const float*>(at);
+            else
+                placed.back().matrix.data = at;
+            at += placed_bytes(info);
         }
         RL_TRY(read_all(weights, source, progress, placed));
         return std::unique_ptr<WeightStore>(
@@ -121,6 +121,29 @@ public:
     Result<std::unique_ptr<CacheStore>> make_caches(std::span<const CacheInfo> caches) override {
         return CpuCaches::create(caches);
     }
+
+    // Memory of the system is taken when it is first written: to allocate it costs nothing.
+    Result<MemoryNeed> measure(std::span<const WeightInfo> weights, std::span<const CacheInfo> caches,
+                               std::vector<BoundPlan> plans) override {
+        const uint64_t before = Region::allocated();
+        uint64_t weight_bytes = 0;
+        for (const WeightInfo& info : weights) weight_bytes += placed_bytes(info);
+        const Region region = RL_TRY(Region::allocate(weight_bytes, "weights"));
+        const std::unique_ptr<CacheStore> store = RL_TRY(CpuCaches::create(caches));
+        const CpuWeights none({}, {});
+        std::vector<std::unique_ptr<Executable>> executables;
+        for (BoundPlan& plan : plans)
+            executables.push_back(RL_TRY(CpuExecutable::create(
+                std::move(plan), none, static_cast<const CpuCaches&>(*store), team_, isa_)));
+        MemoryNeed need;
+        need.weights = region.size();
+        need.cache = store->bytes();
+        need.scratch = Region::allocated() - before - need.weights - need.cache;
+        need.staging = kReadChunk * team_.size();
+        return need;
+    }
+
+    uint64_t allocated() const override { return Region::allocated(); }
 
     std::unique_ptr<Kernel> kernel_for(const Op& op, const Plan& plan) override {
         for (const auto make :

@@ -2,6 +2,7 @@
 
 #include "memory/budget.h"
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -10,6 +11,7 @@
 
 namespace redline::cpu {
 
+static std::atomic<uint64_t> all_allocated{0};
 static constexpr uint64_t kHugePage = uint64_t(2) << 20;
 
 Result<Region> Region::allocate(uint64_t bytes, std::string_view purpose) {
@@ -26,6 +28,7 @@ Result<Region> Region::allocate(uint64_t bytes, std::string_view purpose) {
     if (page == kHugePage) ::madvise(data, size, MADV_HUGEPAGE);
     region.data_ = static_cast<std::byte*>(data);
     region.size_ = size;
+    all_allocated += size;
     return region;
 }
 
@@ -40,6 +43,11 @@ Region& Region::operator=(Region&& other) noexcept {
 
 Region::~Region() {
     if (data_) ::munmap(data_, size_);
+    all_allocated -= size_;
+}
+
+uint64_t Region::allocated() {
+    return all_allocated.load();
 }
 
 }  // namespace redline::cpu

@@ -17,6 +17,8 @@ public:
     ~Region();
 
     std::byte* data() const { return data_; }
+    // Bytes in all regions of the program.
+    static uint64_t allocated();
     uint64_t size() const { return size_; }
 
 private:

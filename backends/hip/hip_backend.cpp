@@ -39,6 +39,24 @@ public:
         return HipCaches::create(*device_, memory_, caches);
     }
 
+    Result<MemoryNeed> measure(std::span<const WeightInfo> weights, std::span<const CacheInfo> caches,
+                               std::vector<BoundPlan> plans) override {
+        Memory counting(*device_, true);
+        const auto placed = RL_TRY(place_weights(*device_, counting, weights));
+        MemoryNeed need;
+        need.weights = counting.allocated();
+        const auto store = RL_TRY(HipCaches::create(*device_, counting, caches));
+        need.cache = counting.allocated() - need.weights;
+        for (BoundPlan& plan : plans)
+            RL_TRY(HipExecutable::measure(std::move(plan), static_cast<const HipWeights&>(*placed),
+                                          static_cast<const HipCaches&>(*store), *device_, counting));
+        need.scratch = counting.allocated() - need.weights - need.cache;
+        need.staging = staging_bytes();
+        return need;
+    }
+
+    uint64_t allocated() const override { return memory_.allocated(); }
+
     std::unique_ptr<Kernel> kernel_for(const Op& op, const Plan& plan) override {
         for (const auto make :
              {make_product_kernel, make_attention_kernel, make_expert_kernel, make_vector_kernel})

@@ -19,6 +19,11 @@ inline size_t reader_count(size_t most) {
     return std::min<size_t>(most, usable_cpus());
 }
 
+// For placing weights that are not read.
+struct NoSource : ByteSource {
+    Status read(size_t, uint64_t, std::span<std::byte>) override { return error("there is no content"); }
+};
+
 // Calls load(reader, item) once for each item, of which each is a piece of the tensor of
 // weights[item.weight]. Reader 0 is this thread, which tells of progress; the others have threads of their
 // own. `load` returns how many bytes of the file it has read. The first error ends all and is returned, with

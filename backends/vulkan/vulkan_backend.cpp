@@ -67,6 +67,23 @@ Result<std::unique_ptr<CacheStore>> VulkanBackend::make_caches(std::span<const C
     return VulkanCaches::create(*device_, *memory_, caches);
 }
 
+Result<MemoryNeed> VulkanBackend::measure(std::span<const WeightInfo> weights,
+                                          std::span<const CacheInfo> caches, std::vector<BoundPlan> plans) {
+    const std::unique_ptr<Memory> counting = Memory::counting(*memory_);
+    const auto placed = RL_TRY(place_weights(*device_, *counting, weights));
+    MemoryNeed need;
+    need.weights = counting->allocated();
+    const auto store = RL_TRY(VulkanCaches::create(*device_, *counting, caches));
+    need.cache = counting->allocated() - need.weights;
+    for (BoundPlan& plan : plans)
+        RL_TRY(VulkanExecutable::measure(std::move(plan), static_cast<const VulkanWeights&>(*placed),
+                                         static_cast<const VulkanCaches&>(*store), *device_, *counting,
+                                         pipelines_));
+    need.scratch = counting->allocated() - need.weights - need.cache;
+    need.staging = staging_bytes(*counting);
+    return need;
+}
+
 std::unique_ptr<Kernel> VulkanBackend::kernel_for(const Op& op, const Plan& plan) {
     for (const auto make :
          {make_product_kernel, make_attention_kernel, make_expert_kernel, make_vector_kernel})

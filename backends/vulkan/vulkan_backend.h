@@ -17,6 +17,9 @@ public:
     Result<std::unique_ptr<WeightStore>> load_stored(std::span<const WeightInfo> weights, ByteSource& source,
                                                      const Progress& progress) override;
     Result<std::unique_ptr<CacheStore>> make_caches(std::span<const CacheInfo> caches) override;
+    Result<MemoryNeed> measure(std::span<const WeightInfo> weights, std::span<const CacheInfo> caches,
+                               std::vector<BoundPlan> plans) override;
+    uint64_t allocated() const override { return memory_->allocated(); }
     std::unique_ptr<Kernel> kernel_for(const Op& op, const Plan& plan) override;
     Result<std::unique_ptr<Executable>> record(BoundPlan plan, WeightStore& weights, CacheStore& caches,
                                                Record mode) override;

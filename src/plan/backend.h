@@ -5,6 +5,7 @@
 #include "base/scored.h"
 #include "plan/plan.h"
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -104,6 +105,16 @@ public:
 
 enum class Record : uint8_t { replay, direct };
 
+// What a model takes on a device, in bytes.
+struct MemoryNeed {
+    uint64_t weights = 0;
+    uint64_t cache = 0;
+    uint64_t scratch = 0;  // activations, what kernels share, inputs and results of steps
+    uint64_t staging = 0;  // only while weights are loaded, before the other two
+
+    uint64_t total() const { return weights + std::max(cache + scratch, staging); }
+};
+
 using Progress = std::function<void(uint64_t done, uint64_t total)>;
 
 class Backend {
@@ -119,6 +130,12 @@ public:
     Result<std::unique_ptr<WeightStore>> load(std::span<const WeightInfo> weights, ByteSource& source,
                                               const Progress& progress);
     virtual Result<std::unique_ptr<CacheStore>> make_caches(std::span<const CacheInfo> caches) = 0;
+    // What load(), make_caches() and record() would allocate, by the code that does it, with nothing
+    // allocated. `weights` are stored_weights().
+    virtual Result<MemoryNeed> measure(std::span<const WeightInfo> weights, std::span<const CacheInfo> caches,
+                                       std::vector<BoundPlan> plans) = 0;
+    // Bytes allocated on the device now.
+    virtual uint64_t allocated() const = 0;
     // Null: please decompose. Null for a core op is an error of lower().
     virtual std::unique_ptr<Kernel> kernel_for(const Op& op, const Plan& plan) = 0;
     virtual Result<std::unique_ptr<Executable>> record(BoundPlan plan, WeightStore& weights,

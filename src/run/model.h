@@ -12,14 +12,6 @@ struct LoadOptions {
     Progress progress;     // bytes of weights placed
 };
 
-// What a model needs of a device, before anything is loaded.
-struct MemoryNeed {
-    uint64_t weights = 0;
-    uint64_t cache = 0;
-    uint64_t scratch = 0;
-    uint64_t total() const { return weights + cache + scratch; }
-};
-
 class Model {
 public:
     static Result<Model> load(const std::string& path, Backend& backend, const LoadOptions& options);

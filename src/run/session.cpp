@@ -6,7 +6,9 @@
 
 namespace redline {
 
-static Status check_caches(std::span<const CacheInfo> caches, const Model& model) {
+namespace {
+
+Status check_caches(std::span<const CacheInfo> caches, const Model& model) {
     for (const CacheInfo& cache : caches)
         if (cache.type == CacheType::q8_0 && cache.head_dim % 32 != 0)
             return error("{}: heads of {} cannot be cached as q8_0, which needs a multiple of 32; use f16",
@@ -14,46 +16,72 @@ static Status check_caches(std::span<const CacheInfo> caches, const Model& model
     return {};
 }
 
+Result<SessionOptions> checked(SessionOptions options) {
+    if (options.context == 0) return error("a context of 0 tokens holds nothing");
+    if (options.batch == 0 || options.outputs == 0) return error("the batch size must be at least 1");
+    options.batch = uint32_t(std::min<uint64_t>(options.batch, options.context));
+    options.outputs = std::min(options.outputs, options.batch);
+    return options;
+}
+
+CacheSizing sizing(const SessionOptions& options) {
+    return {options.context, options.batch, options.cache};
+}
+
+// For steps of at most so many rows; those of all that share caches are sized alike.
+Result<Plan> plan_of(const Model& model, const SessionOptions& options, uint32_t rows) {
+    return model.plan(rows, std::min(rows, options.outputs), sizing(options));
+}
+
 // The largest context that would have fitted, for the message.
-static std::string smaller_context(const MemoryNeed& need, uint64_t context, uint64_t budget) {
+std::string smaller_context(const MemoryNeed& need, uint64_t context, uint64_t budget) {
     const uint64_t rest = need.weights + need.scratch;
     const uint64_t per_token = std::max<uint64_t>(1, need.cache / context);
     if (budget <= rest || (budget - rest) / per_token < 256) return "a smaller model would";
     return fmt::format("a context of {} would", (budget - rest) / per_token / 256 * 256);
 }
 
+}  // namespace
+
+Result<MemoryNeed> memory_need(const Model& model, Backend& backend, const SessionOptions& given) {
+    const SessionOptions options = RL_TRY(checked(given));
+    std::vector<BoundPlan> plans;
+    for (const uint32_t rows : {1u, options.batch}) {
+        const Plan plan = RL_TRY(plan_of(model, options, rows));
+        RL_TRY(check_caches(plan.caches, model));
+        plans.push_back(RL_TRY(lower(plan, backend, options.fuse)));
+        if (options.batch == 1) break;
+    }
+    const std::vector<WeightInfo> weights = plans[0].plan.weights;
+    const std::vector<CacheInfo> caches = plans[0].plan.caches;
+    return backend.measure(weights, caches, std::move(plans));
+}
+
+Status check_fits(const MemoryNeed& need, const Model& model, const DeviceInfo& device, uint64_t context) {
+    if (need.total() <= device.memory_budget) return {};
+    return error("{}: weights need {}, cache {}, scratch {}; {} offers {}: {} fit", model.gguf().path(),
+                 format_bytes(need.weights), format_bytes(need.cache), format_bytes(need.scratch),
+                 device.name, format_bytes(device.memory_budget),
+                 smaller_context(need, context, device.memory_budget));
+}
+
 Result<Session> Session::create(const Model& model, const SessionOptions& options) {
     Session session;
     session.model_ = &model;
-    session.options_ = options;
-    if (options.context == 0) return error("a context of 0 tokens holds nothing");
-    if (options.batch == 0 || options.outputs == 0) return error("the batch size must be at least 1");
-    session.options_.batch = uint32_t(std::min<uint64_t>(options.batch, options.context));
-    session.options_.outputs = std::min(options.outputs, session.options_.batch);
-    const Plan plan = RL_TRY(model.plan(session.options_.batch, session.options_.outputs, session.sizing()));
-    RL_TRY(check_caches(plan.caches, model));
-    session.cache_infos_ = plan.caches;
-    session.memory_ = {model.weights().bytes(), cache_bytes(plan.caches), plan.arena_bytes};
-    const DeviceInfo& device = model.backend().device();
+    session.options_ = RL_TRY(checked(options));
+    Backend& backend = model.backend();
+    session.memory_ = RL_TRY(memory_need(model, backend, options));
     // The budget was measured before the weights were loaded, so they count.
-    if (session.memory_.total() > device.memory_budget)
-        return error("weights need {}, cache {}, scratch {}; {} offers {}: {} fit",
-                     format_bytes(session.memory_.weights), format_bytes(session.memory_.cache),
-                     format_bytes(session.memory_.scratch), device.name, format_bytes(device.memory_budget),
-                     smaller_context(session.memory_, options.context, device.memory_budget));
-    session.caches_ = RL_TRY(model.backend().make_caches(plan.caches));
+    RL_TRY(check_fits(session.memory_, model, backend.device(), options.context));
+    session.cache_infos_ = RL_TRY(plan_of(model, session.options_, 1)).caches;
+    session.caches_ = RL_TRY(backend.make_caches(session.cache_infos_));
     return session;
-}
-
-CacheSizing Session::sizing() const {
-    return {options_.context, options_.batch, options_.cache};
 }
 
 Result<Executable*> Session::executable(uint32_t rows) {
     std::unique_ptr<Executable>& slot = rows == 1 ? single_ : many_;
     if (slot) return slot.get();
-    const uint32_t max_rows = rows == 1 ? 1 : options_.batch;
-    const Plan plan = RL_TRY(model_->plan(max_rows, std::min(max_rows, options_.outputs), sizing()));
+    const Plan plan = RL_TRY(plan_of(*model_, options_, rows == 1 ? 1 : options_.batch));
     BoundPlan bound = RL_TRY(lower(plan, model_->backend(), options_.fuse));
     slot = RL_TRY(model_->backend().record(std::move(bound), model_->weights(), *caches_, options_.record));
     return slot.get();

@@ -14,6 +14,12 @@ struct SessionOptions {
     bool fuse = true;
 };
 
+// What the model and a session of these options take on a backend: lowered and sized there before anything is
+// loaded.
+Result<MemoryNeed> memory_need(const Model& model, Backend& backend, const SessionOptions& options);
+// An error with the numbers, and with what would fit, when it is more than the device offers.
+Status check_fits(const MemoryNeed& need, const Model& model, const DeviceInfo& device, uint64_t context);
+
 // The first token that one at `position` looks back at in a cache.
 uint64_t first_seen(const CacheInfo& cache, uint64_t position);
 
@@ -78,7 +84,6 @@ private:
     Status read_again(const std::atomic<bool>* cancel);
     Status check_room(std::span<const Token> tokens) const;
     Status check_open() const;
-    CacheSizing sizing() const;
     // Whether a next token at this position would find all that it looks back at.
     bool holds_all_before(uint64_t position) const;
     uint64_t first_held(const CacheInfo& cache) const;

@@ -21,6 +21,7 @@ Result<std::unique_ptr<CacheStore>> HipCaches::create(Device& device, Memory& me
     const uint64_t staging = std::max(cache_staging_bytes(caches), counter_bytes);
     made->staging_ = RL_TRY(memory.allocate(staging, Use::pinned, "cache rows"));
     made->counters_ = RL_TRY(memory.allocate(counter_bytes, Use::scratch, "counters"));
+    if (memory.counts_only()) return std::unique_ptr<CacheStore>(std::move(made));
     std::memset(made->staging_.data(), 0, counter_bytes);
     RL_TRY(device.checked(
         device.call().copy_in(made->counters_.data(), made->staging_.data(), counter_bytes, device.stream()),

@@ -23,6 +23,13 @@ Result<std::unique_ptr<Executable>> HipExecutable::create(BoundPlan bound, const
     return std::unique_ptr<Executable>(std::move(made));
 }
 
+Status HipExecutable::measure(BoundPlan bound, const HipWeights& weights, const HipCaches& caches,
+                              Device& device, Memory& counting) {
+    RL_TRY(device.use());
+    HipExecutable sized(std::move(bound), weights, caches, device, Record::direct);
+    return sized.allocate(counting);
+}
+
 Status HipExecutable::allocate(Memory& memory) {
     constexpr unsigned kNoTiming = 2;
     memory_ = &memory;

@@ -86,6 +86,9 @@ public:
     static Result<std::unique_ptr<Executable>> create(BoundPlan bound, const HipWeights& weights,
                                                       const HipCaches& caches, Device& device, Memory& memory,
                                                       Record mode);
+    // What it would allocate: `weights` and `caches` need have no content.
+    static Status measure(BoundPlan bound, const HipWeights& weights, const HipCaches& caches, Device& device,
+                          Memory& counting);
     ~HipExecutable() override;
     Status run(const StepParams& params) override;
     Status run_traced(const StepParams& params, const TraceSink& sink) override;

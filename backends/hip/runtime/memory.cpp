@@ -41,6 +41,11 @@ Result<Buffer> Memory::allocate(uint64_t bytes, Use use, std::string_view what) 
     const Functions& call = device_.call();
     Buffer buffer;
     const uint64_t size = std::max<uint64_t>(bytes, 16);
+    if (counts_only_) {
+        buffer.size_ = size;
+        allocated_ += size;
+        return buffer;
+    }
     void* data = nullptr;
     buffer.host_ = use == Use::pinned;
     Code code = buffer.host_ ? call.allocate_host(&data, size, kPortable) : call.allocate(&data, size);

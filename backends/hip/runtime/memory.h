@@ -34,18 +34,21 @@ private:
 
 class Memory {
 public:
-    explicit Memory(Device& device) : device_(device) {}
+    // `counts_only`: it takes nothing from the device and counts what buffers would take.
+    explicit Memory(Device& device, bool counts_only = false) : device_(device), counts_only_(counts_only) {}
 
     // `what` is for the message: "tensor blk.0.ffn_up.weight".
     Result<Buffer> allocate(uint64_t bytes, Use use, std::string_view what);
     // Bytes in buffers now.
     uint64_t allocated() const { return allocated_.load(); }
+    bool counts_only() const { return counts_only_; }
 
 private:
     friend class Buffer;
     Error no_room(uint64_t bytes, std::string_view what, Code code);
 
     Device& device_;
+    const bool counts_only_;
     std::atomic<uint64_t> allocated_{0};
 };
 

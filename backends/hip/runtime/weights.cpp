@@ -11,6 +11,7 @@ namespace {
 
 constexpr uint64_t kChunk = uint64_t(4) << 20;  // bytes of the file read and taken apart at a time
 constexpr uint32_t kMostReaders = 4;            // each with two chunks pinned: 32 MiB in all
+constexpr uint64_t kStagingBytes = kChunk + 4096;
 
 // Some blocks of a matrix, or a whole vector.
 struct LoadItem {
@@ -38,7 +39,9 @@ public:
         : device_(device), memory_(memory), weights_(weights), source_(source), progress_(progress) {}
     ~WeightLoader();
 
+    Status place_all();
     Result<std::unique_ptr<WeightStore>> run();
+    std::unique_ptr<WeightStore> take() { return std::move(store_); }
 
 private:
     struct Reader {
@@ -96,7 +99,7 @@ Status WeightLoader::prepare(Reader& reader) {
     RL_TRY(device_.use());
     RL_TRY(device_.checked(call.stream_create(&reader.stream, kNonBlocking), "making a stream"));
     for (Staging& staging : reader.staging) {
-        staging.buffer = RL_TRY(memory_.allocate(kChunk + 4096, Use::pinned, "staging"));
+        staging.buffer = RL_TRY(memory_.allocate(kStagingBytes, Use::pinned, "staging"));
         RL_TRY(device_.checked(call.event_create(&staging.event, kNoTiming), "making an event"));
     }
     return {};
@@ -179,9 +182,14 @@ Result<uint64_t> WeightLoader::load(Reader& reader, const LoadItem& item) {
     return uint64_t(reader.file.size());
 }
 
-Result<std::unique_ptr<WeightStore>> WeightLoader::run() {
+Status WeightLoader::place_all() {
     RL_TRY(device_.use());
     for (uint32_t i = 0; i < weights_.size(); ++i) RL_TRY(place(i));
+    return {};
+}
+
+Result<std::unique_ptr<WeightStore>> WeightLoader::run() {
+    RL_TRY(place_all());
     readers_.resize(reader_count(kMostReaders));
     RL_TRY(load_items<LoadItem>(
         weights_, items_, readers_.size(), progress_,
@@ -189,6 +197,19 @@ Result<std::unique_ptr<WeightStore>> WeightLoader::run() {
     for (Reader& reader : readers_)
         for (Staging& staging : reader.staging) RL_TRY(finish(staging));
     return std::unique_ptr<WeightStore>(std::move(store_));
+}
+
+Result<std::unique_ptr<WeightStore>> place_weights(Device& device, Memory& memory,
+                                                   std::span<const WeightInfo> weights) {
+    NoSource source;
+    const Progress progress;
+    WeightLoader loader(device, memory, weights, source, progress);
+    RL_TRY(loader.place_all());
+    return loader.take();
+}
+
+uint64_t staging_bytes() {
+    return reader_count(kMostReaders) * 2 * kStagingBytes;
 }
 
 Result<std::unique_ptr<WeightStore>> load_weights(Device& device, Memory& memory,

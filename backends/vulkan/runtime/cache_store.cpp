@@ -23,7 +23,7 @@ Result<std::unique_ptr<CacheStore>> VulkanCaches::create(Device& device, Memory&
     }
     made->staging_ = RL_TRY(memory.allocate(cache_staging_bytes(caches), Use::readback, "cache rows"));
     made->counters_ = RL_TRY(memory.allocate(kCounters * 4, Use::scratch, "counters"));
-    RL_TRY(made->clear_counters());
+    if (!memory.counts_only()) RL_TRY(made->clear_counters());
     return std::unique_ptr<CacheStore>(std::move(made));
 }
 

@@ -49,6 +49,12 @@ Result<std::unique_ptr<Executable>> VulkanExecutable::create(BoundPlan bound, co
     return std::unique_ptr<Executable>(std::move(made));
 }
 
+Status VulkanExecutable::measure(BoundPlan bound, const VulkanWeights& weights, const VulkanCaches& caches,
+                                 Device& device, Memory& counting, Pipelines& pipelines) {
+    VulkanExecutable sized(std::move(bound), weights, caches, device, pipelines, Record::direct);
+    return sized.allocate(counting);
+}
+
 Status VulkanExecutable::allocate(Memory& memory) {
     memory_ = &memory;
     const Plan& plan = bound_.plan;

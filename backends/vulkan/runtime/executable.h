@@ -84,6 +84,9 @@ public:
     static Result<std::unique_ptr<Executable>> create(BoundPlan bound, const VulkanWeights& weights,
                                                       const VulkanCaches& caches, Device& device,
                                                       Memory& memory, Pipelines& pipelines, Record mode);
+    // What it would allocate: `weights` and `caches` need have no content.
+    static Status measure(BoundPlan bound, const VulkanWeights& weights, const VulkanCaches& caches,
+                          Device& device, Memory& counting, Pipelines& pipelines);
     ~VulkanExecutable() override;
     Status run(const StepParams& params) override;
     Status run_traced(const StepParams& params, const TraceSink& sink) override;

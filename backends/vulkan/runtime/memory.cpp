@@ -49,6 +49,26 @@ Result<std::unique_ptr<Memory>> Memory::create(Device& device) {
     return made;
 }
 
+std::unique_ptr<Memory> Memory::counting(const Memory& like) {
+    std::unique_ptr<Memory> made(new Memory(like.device_));
+    made->most_per_buffer = like.most_per_buffer;
+    made->always_stage = like.always_stage;
+    return made;
+}
+
+// A buffer that has no memory says how much it would take.
+Result<Buffer> Memory::count(const VkBufferCreateInfo& create) {
+    VkBuffer buffer = VK_NULL_HANDLE;
+    RL_TRY(checked(vkCreateBuffer(device_.handle(), &create, nullptr, &buffer), "sizing a buffer"));
+    VkMemoryRequirements wanted = {};
+    vkGetBufferMemoryRequirements(device_.handle(), buffer, &wanted);
+    vkDestroyBuffer(device_.handle(), buffer, nullptr);
+    counted_ += wanted.size;
+    Buffer sized;
+    sized.size_ = create.size;
+    return sized;
+}
+
 Memory::~Memory() {
     if (allocator_) vmaDestroyAllocator(allocator_);
 }
@@ -61,6 +81,7 @@ uint64_t Memory::largest_buffer() const {
 }
 
 uint64_t Memory::allocated() const {
+    if (counts_only()) return counted_;
     VmaTotalStatistics statistics;
     vmaCalculateStatistics(allocator_, &statistics);
     return statistics.total.statistics.allocationBytes;
@@ -102,6 +123,7 @@ Result<Buffer> Memory::allocate(uint64_t bytes, Use use, std::string_view what) 
     create.size = std::max<uint64_t>(bytes, 16);
     create.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                    VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+    if (counts_only()) return count(create);
     VmaAllocationCreateInfo place = {};
     place.usage = VMA_MEMORY_USAGE_AUTO_PREFER_DEVICE;
     place.flags = VMA_ALLOCATION_CREATE_WITHIN_BUDGET_BIT;

@@ -46,6 +46,8 @@ private:
 class Memory {
 public:
     static Result<std::unique_ptr<Memory>> create(Device& device);
+    // One that takes nothing from the device: it counts what buffers would take there.
+    static std::unique_ptr<Memory> counting(const Memory& like);
     ~Memory();
     Memory(const Memory&) = delete;
     Memory& operator=(const Memory&) = delete;
@@ -55,7 +57,8 @@ public:
     // Of one buffer that a kernel is to see whole.
     uint64_t largest_buffer() const;
     bool unified() const { return device_.report().integrated() && !always_stage; }
-    // Bytes in buffers now, for tests of what a failure leaves behind.
+    bool counts_only() const { return !allocator_; }
+    // Bytes in buffers now.
     uint64_t allocated() const;
 
     // For tests: the allocation after this many more fails, once (negative: none); the largest buffer.
@@ -65,11 +68,13 @@ public:
 
 private:
     explicit Memory(Device& device) : device_(device) {}
+    Result<Buffer> count(const VkBufferCreateInfo& create);
     Error no_room(uint64_t bytes, std::string_view what, VkResult result) const;
     uint32_t types_with_room(uint64_t bytes);
 
     Device& device_;
     VmaAllocator_T* allocator_ = nullptr;
+    uint64_t counted_ = 0;
     std::atomic<uint32_t> asked_{0};  // how often the driver was asked for its budget
 };
 

@@ -11,6 +11,7 @@ namespace {
 
 constexpr uint64_t kChunk = uint64_t(4) << 20;  // bytes of the file read and taken apart at a time
 constexpr uint32_t kMostReaders = 4;            // each with a chunk read, and staging for two
+constexpr uint64_t kStagingBytes = kChunk + 4096;
 
 // Some blocks of a part, or a whole vector.
 struct LoadItem {
@@ -39,7 +40,9 @@ public:
         : device_(device), memory_(memory), weights_(weights), source_(source), progress_(progress) {}
     ~WeightLoader();
 
+    Status place_all();
     Result<std::unique_ptr<WeightStore>> run();
+    std::unique_ptr<WeightStore> take() { return std::move(store_); }
 
 private:
     struct Reader {
@@ -110,7 +113,7 @@ Status WeightLoader::prepare(Reader& reader) {
     RL_TRY(checked(vkCreateCommandPool(device_.handle(), &pool, nullptr, &reader.pool),
                    "making a command pool"));
     for (Staging& staging : reader.staging) {
-        staging.buffer = RL_TRY(memory_.allocate(kChunk + 4096, Use::upload, "staging"));
+        staging.buffer = RL_TRY(memory_.allocate(kStagingBytes, Use::upload, "staging"));
         staging.fence = RL_TRY(device_.make_fence());
         VkCommandBufferAllocateInfo allocate = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
         allocate.commandPool = reader.pool;
@@ -218,8 +221,13 @@ Result<uint64_t> WeightLoader::load(Reader& reader, const LoadItem& item) {
     return bytes_read;
 }
 
-Result<std::unique_ptr<WeightStore>> WeightLoader::run() {
+Status WeightLoader::place_all() {
     for (uint32_t i = 0; i < weights_.size(); ++i) RL_TRY(place(i));
+    return {};
+}
+
+Result<std::unique_ptr<WeightStore>> WeightLoader::run() {
+    RL_TRY(place_all());
     readers_.resize(reader_count(kMostReaders));
     RL_TRY(load_items<LoadItem>(
         weights_, items_, readers_.size(), progress_,
@@ -234,6 +242,19 @@ Result<std::unique_ptr<WeightStore>> WeightLoader::run() {
         for (const WeightPart& part : placed.parts)
             if (part.buffer.mapped()) RL_TRY(part.buffer.flush());
     return std::unique_ptr<WeightStore>(std::move(store_));
+}
+
+Result<std::unique_ptr<WeightStore>> place_weights(Device& device, Memory& memory,
+                                                   std::span<const WeightInfo> weights) {
+    NoSource source;
+    const Progress progress;
+    WeightLoader loader(device, memory, weights, source, progress);
+    RL_TRY(loader.place_all());
+    return loader.take();
+}
+
+uint64_t staging_bytes(const Memory& memory) {
+    return memory.unified() ? 0 : reader_count(kMostReaders) * 2 * kStagingBytes;
 }
 
 Result<std::unique_ptr<WeightStore>> load_weights(Device& device, Memory& memory,

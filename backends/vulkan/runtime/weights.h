@@ -33,6 +33,11 @@ private:
     uint64_t bytes_ = 0;
 };
 
+// Where weights would be placed in this memory, without their content.
+Result<std::unique_ptr<WeightStore>> place_weights(Device& device, Memory& memory,
+                                                   std::span<const WeightInfo> weights);
+// Host memory that loading uses besides.
+uint64_t staging_bytes(const Memory& memory);
 Result<std::unique_ptr<WeightStore>> load_weights(Device& device, Memory& memory,
                                                   std::span<const WeightInfo> weights, ByteSource& source,
                                                   const Progress& progress);

@@ -202,10 +202,9 @@ Result<int> chat_with(ChatOptions& chat, const Options& options) {
     // Checks the options, and settles a random seed.
     sampler.seed =
         RL_TRY(make_sampler(model, sampler, chat.conversation.sampling.ignore_eos, context)).seed();
-    RL_TRY(place_model(loaded, chat.model));
+    RL_TRY(place_model(loaded, chat.model, context));
     Session session = RL_TRY(open_session(loaded, chat.model, context));
     rescue_from_loss(session, loaded, chat.model);
-    say_plan(loaded, session);
     say_detail(fmt::format("chat format {}, seed {}", format->name(), sampler.seed));
     Conversation conversation(std::move(session), *format, chat.conversation);
     conversation.set_system(chat.escapes ? unescape(chat.system) : chat.system);

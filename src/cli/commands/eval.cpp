@@ -151,10 +151,10 @@ Result<int> evaluate(const EvalOptions& eval) {
     } else {
         RL_TRY(check_chunks(tokens, context));
     }
-    RL_TRY(place_model(loaded, eval.model));
-    const uint32_t batch = batch_of(eval.model, loaded.backend->device());
-    Session session = RL_TRY(open_session(loaded, eval.model, context, choose_outputs(model, batch)));
-    say_plan(loaded, session);
+    RL_TRY(open_for(loaded, eval.model));
+    const uint32_t outputs = choose_outputs(model, batch_of(eval.model, loaded.backend->device()));
+    RL_TRY(place_model(loaded, eval.model, context, outputs));
+    Session session = RL_TRY(open_session(loaded, eval.model, context, outputs));
     return out ? write_logits(eval, session, tokens, *out) : score(eval, loaded, session, tokens);
 }
 

@@ -138,13 +138,11 @@ Json tokenizer_json(const Tokenizer& t) {
             {"warnings", t.warnings()}};
 }
 
-Result<Json> memory_json(const Model& model, const ModelOptions& options, const Backend& backend,
+Result<Json> memory_json(const Model& model, const ModelOptions& options, Backend& backend,
                          uint64_t context) {
-    const uint32_t usual = options.batch > 0 ? options.batch : kUsualBatch;
-    const uint32_t batch = uint32_t(std::min<uint64_t>(usual, context));
-    const Plan plan = RL_TRY(model.plan(batch, 1, {context, batch, options.cache}));
-    const MemoryNeed need{model.weight_bytes(backend), cache_bytes(plan.caches), plan.arena_bytes};
-    const uint64_t budget = backend.device().memory_budget;
+    const DeviceInfo& device = backend.device();
+    const MemoryNeed need = RL_TRY(memory_need(model, backend, session_options(options, device, context)));
+    const uint64_t budget = device.memory_budget;
     const uint64_t fixed = need.weights + need.scratch;
     const uint64_t per_token = std::max<uint64_t>(1, need.cache / context);
     return Json{{"context", context},
@@ -153,6 +151,7 @@ Result<Json> memory_json(const Model& model, const ModelOptions& options, const 
                 {"decoded", describe_decoding(model.file_weights(), backend)},
                 {"cache", need.cache},
                 {"scratch", need.scratch},
+                {"staging", need.staging},
                 {"total", need.total()},
                 {"available", budget},
                 {"fits", need.total() <= budget},

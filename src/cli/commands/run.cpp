@@ -187,10 +187,9 @@ Result<int> run_prompt(RunOptions& run, const Options& options, const std::strin
     Sampler sampler = RL_TRY(make_sampler(model, run.sampling.sampler, run.sampling.ignore_eos, context));
     const std::vector<Token> tokens = RL_TRY(encode_prompt(run, model, text));
     RL_TRY(check_prompt(tokens, context));
-    RL_TRY(place_model(loaded, run.model));
+    RL_TRY(place_model(loaded, run.model, context));
     Session session = RL_TRY(open_session(loaded, run.model, context));
     rescue_from_loss(session, loaded, run.model);
-    say_plan(loaded, session);
     say_detail(fmt::format("seed {}", sampler.seed()));
 
     Output out;

@@ -115,9 +115,45 @@ Result<LoadedModel> inspect_model(const ModelOptions& options) {
     return loaded;
 }
 
-Status place_model(LoadedModel& loaded, const ModelOptions& options) {
-    const auto start = std::chrono::steady_clock::now();
+SessionOptions session_options(const ModelOptions& options, const DeviceInfo& device, uint64_t context,
+                               uint32_t outputs) {
+    SessionOptions session;
+    session.context = context;
+    session.batch = batch_of(options, device);
+    session.outputs = outputs;
+    session.cache = options.cache;
+    session.fuse = options.fuse;
+    session.record = options.record;
+    return session;
+}
+
+static void say_plan(const LoadedModel& loaded, const MemoryNeed& need, uint64_t context) {
+    const uint32_t layers = loaded.model->config().layers;
+    const DeviceInfo& device = loaded.backend->device();
+    say(fmt::format("plan: {0}/{0} layers on {1} ({2}, {3}), KV cache {4} {5} tokens {6}", layers,
+                    loaded.device, device.name, device.detail, cache_type_name(loaded.cache), context,
+                    format_bytes(need.cache)));
+    if (!loaded.why.empty()) say_detail(fmt::format("{}: {}", loaded.device, loaded.why));
+    say_detail(fmt::format("memory: weights {}, cache {}, scratch {}, of {} that {} offers; {} while loading",
+                           format_bytes(need.weights), format_bytes(need.cache), format_bytes(need.scratch),
+                           format_bytes(device.memory_budget), loaded.device, format_bytes(need.staging)));
+}
+
+Status open_for(LoadedModel& loaded, const ModelOptions& options) {
     loaded.backend = RL_TRY(open_device({loaded.device, loaded.which, loaded.why}, options));
+    return {};
+}
+
+Status place_model(LoadedModel& loaded, const ModelOptions& options, uint64_t context, uint32_t outputs) {
+    const auto start = std::chrono::steady_clock::now();
+    if (!loaded.backend) RL_TRY(open_for(loaded, options));
+    const DeviceInfo& device = loaded.backend->device();
+    if (context > 0) {
+        const SessionOptions session = session_options(options, device, context, outputs);
+        const MemoryNeed need = RL_TRY(memory_need(*loaded.model, *loaded.backend, session));
+        RL_TRY(check_fits(need, *loaded.model, device, context));
+        say_plan(loaded, need, context);
+    }
     ProgressLine progress("loading");
     RL_TRY(loaded.model->place(*loaded.backend,
                                [&](uint64_t done, uint64_t total) { progress.update(done, total); }));
@@ -129,7 +165,7 @@ Status place_model(LoadedModel& loaded, const ModelOptions& options) {
 
 Result<LoadedModel> load_model(const ModelOptions& options) {
     LoadedModel loaded = RL_TRY(inspect_model(options));
-    RL_TRY(place_model(loaded, options));
+    RL_TRY(place_model(loaded, options, 0));
     return loaded;
 }
 
@@ -153,27 +189,8 @@ uint32_t batch_of(const ModelOptions& options, const DeviceInfo& device) {
 
 Result<Session> open_session(const LoadedModel& loaded, const ModelOptions& options, uint64_t context,
                              uint32_t outputs) {
-    SessionOptions session;
-    session.context = context;
-    session.batch = batch_of(options, loaded.backend->device());
-    session.outputs = outputs;
-    session.cache = options.cache;
-    session.fuse = options.fuse;
-    session.record = options.record;
-    return Session::create(*loaded.model, session);
-}
-
-void say_plan(const LoadedModel& loaded, const Session& session) {
-    const uint32_t layers = loaded.model->config().layers;
     const DeviceInfo& device = loaded.backend->device();
-    say(fmt::format("plan: {}/{} layers on {} ({}, {}), KV cache {} {} tokens {}, 0 ops elsewhere", layers,
-                    layers, loaded.device, device.name, device.detail, cache_type_name(loaded.cache),
-                    session.context(), format_bytes(session.memory().cache)));
-    if (!loaded.why.empty()) say_detail(fmt::format("{}: {}", loaded.device, loaded.why));
-    const MemoryNeed& need = session.memory();
-    say_detail(fmt::format("memory: weights {}, cache {}, scratch {}, of {} that {} offers",
-                           format_bytes(need.weights), format_bytes(need.cache), format_bytes(need.scratch),
-                           format_bytes(device.memory_budget), loaded.device));
+    return Session::create(*loaded.model, session_options(options, device, context, outputs));
 }
 
 Cost step_cost(const Plan& plan, const StepShape& shape) {

@@ -59,8 +59,11 @@ struct LoadedModel {
 // Chooses the device and reads all of the model but its weights, so that what is wrong with a prompt or an
 // option is said before gigabytes are loaded. Shows the tokenizer's warnings.
 Result<LoadedModel> inspect_model(const ModelOptions& options);
-// Opens the device and loads the weights, with progress on a terminal.
-Status place_model(LoadedModel& loaded, const ModelOptions& options);
+// Opens the device that inspect_model() chose.
+Status open_for(LoadedModel& loaded, const ModelOptions& options);
+// Opens the device where that is not done, sizes and says the plan of a session of so many tokens (with 0
+// there is none), and loads the weights, with progress on a terminal.
+Status place_model(LoadedModel& loaded, const ModelOptions& options, uint64_t context, uint32_t outputs = 1);
 // Both.
 Result<LoadedModel> load_model(const ModelOptions& options);
 
@@ -68,8 +71,8 @@ Result<LoadedModel> load_model(const ModelOptions& options);
 uint64_t choose_context(const ModelOptions& options, const Config& config);
 Result<Session> open_session(const LoadedModel& loaded, const ModelOptions& options, uint64_t context,
                              uint32_t outputs = 1);
-// "plan: 22/22 layers on cpu (...), KV cache f16 4096 tokens 88.0 MiB, 0 ops elsewhere"
-void say_plan(const LoadedModel& loaded, const Session& session);
+SessionOptions session_options(const ModelOptions& options, const DeviceInfo& device, uint64_t context,
+                               uint32_t outputs = 1);
 
 // What one step reads and computes.
 Cost step_cost(const Plan& plan, const StepShape& shape);
