@@ -154,6 +154,7 @@ struct ExpertArgs {
     uint per_expert;
     uint weighted;
     uint act;
+    uint first_token;
 };
 
 struct GroupArgs {

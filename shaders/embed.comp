@@ -10,12 +10,7 @@ layout(set = 0, binding = 1, std430) writeonly buffer Y1 { float y1[]; };
 #define STEP_BINDING 2
 #include "step.glsl"
 
-void main() {
-    weight_units = args.units;
-    const uint token = gl_WorkGroupID.x;
-    if (token >= step_rows) return;
-    const uint row = uint(step_tokens[token]) - args.first_row;
-    if (row >= args.part_rows) return;
+void decode_row(uint token, uint row) {
 #ifdef FORMAT_FLOAT
     for (uint i = gl_LocalInvocationID.x; i < args.cols; i += gl_WorkGroupSize.x)
         y1[token * args.cols + i] = weight_element(0u, row * args.cols + i) * args.scale;
@@ -29,4 +24,12 @@ void main() {
         y4[(token * units + u) * 8u + k + 4u] = decode_exactly(words.y, s.z, s.w) * args.scale;
     }
 #endif
+}
+
+void main() {
+    weight_units = args.units;
+    for (uint token = gl_WorkGroupID.x; token < step_rows; token += gl_NumWorkGroups.x) {
+        const uint row = uint(step_tokens[token]) - args.first_row;
+        if (row < args.part_rows) decode_row(token, row);
+    }
 }

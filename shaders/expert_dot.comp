@@ -70,7 +70,7 @@ void add_entries(uint first, uint row_out) {
 
 void main() {
     weight_units = args.units;
-    const uint index = gl_WorkGroupID.y;
+    const uint index = args.first_token * (args.weighted != 0u ? 1u : args.used) + gl_WorkGroupID.y;
     if (args.weighted == 0u) {
         if (index < step_rows * args.used) add_entries(index, index);
         return;

@@ -47,7 +47,7 @@ vec2 lane_sums(uint flat_row) {
 
 void main() {
     weight_units = args.units;
-    const uint entry = gl_WorkGroupID.y;
+    const uint entry = args.first_token * args.used + gl_WorkGroupID.y;
     if (entry >= step_rows * args.used) return;
     prepare_own(entry / args.used * COLS, false, 0.0);
     const uint expert = uint(ids[entry]) < args.experts ? uint(ids[entry]) : 0u;

@@ -19,7 +19,7 @@ layout(set = 0, binding = 4, std430) readonly buffer Ids { int ids[]; };
 
 void main() {
     weight_units = args.units;
-    const uint entry = gl_WorkGroupID.y;
+    const uint entry = args.first_token * args.used + gl_WorkGroupID.y;
     if (entry >= step_rows * args.used) return;
     const uint expert = uint(ids[entry]) < args.experts ? uint(ids[entry]) : 0u;
     const uint step = gl_NumWorkGroups.x * gl_NumSubgroups;

@@ -39,19 +39,20 @@ bool holds(uint entry, uint row) {
 void main() {
     weight_units = args.units;
     const uint places = args.weighted != 0u ? 1u : args.used;
-    if (gl_WorkGroupID.y >= step_rows * places) return;
+    const uint index = args.first_token * places + gl_WorkGroupID.y;
+    if (index >= step_rows * places) return;
     const uint step = gl_NumWorkGroups.x * gl_NumSubgroups;
     for (uint row = gl_WorkGroupID.x * gl_NumSubgroups + gl_SubgroupID; row < args.rows; row += step) {
         if (args.weighted == 0u) {
-            const float sum = entry_product(gl_WorkGroupID.y, row);
-            if (subgroupElect() && holds(gl_WorkGroupID.y, row)) y[gl_WorkGroupID.y * args.rows + row] = sum;
+            const float sum = entry_product(index, row);
+            if (subgroupElect() && holds(index, row)) y[index * args.rows + row] = sum;
             continue;
         }
         float sum = 0.0;
         for (uint place = 0; place < args.used; ++place) {
-            const uint entry = gl_WorkGroupID.y * args.used + place;
+            const uint entry = index * args.used + place;
             if (holds(entry, row)) sum += scales[entry] * entry_product(entry, row);
         }
-        if (subgroupElect()) y[gl_WorkGroupID.y * args.rows + row] += sum;
+        if (subgroupElect()) y[index * args.rows + row] += sum;
     }
 }

@@ -108,6 +108,27 @@ TEST_CASE("vulkan: a NaN in a row of many that go to experts stays in its row") 
     }
 }
 
+TEST_CASE("vulkan: more work-groups than the device takes are an error, unless the kernel strides") {
+    const auto backend = open_vulkan();
+    if (!backend) return;
+    const vulkan::Buffer any = must(backend->memory().allocate(256, vulkan::Use::scratch, "a test"));
+    vulkan::Recorder recorder(backend->opened(), backend->pipelines());
+    const uint32_t* most = backend->opened().report().limits.maxComputeWorkGroupCount;
+    const auto record = [&](vulkan::Groups groups) {
+        return recorder.dispatch({"add", 3, 1, {128}}, {any, any, any}, vulkan::args::ElementArgs{}, groups);
+    };
+    const uint64_t too_many = uint64_t(most[0]) + 1;
+    for (const vulkan::Groups groups : {vulkan::Groups{too_many}, vulkan::Groups{1, uint64_t(most[1]) + 1},
+                                        vulkan::Groups{1, 1, uint64_t(most[2]) + 1}}) {
+        const Status refused = record(groups);
+        REQUIRE(!refused);
+        CHECK(refused.error().message.starts_with(
+            fmt::format("add needs {} x {} x {} work-groups; ", groups.x, groups.y, groups.z)));
+        CHECK(refused.error().message.ends_with("A smaller batch would fit"));
+    }
+    CHECK(record(vulkan::striding(too_many)));
+}
+
 TEST_CASE("vulkan: activations become bfloat16 as the host rounds them, NaN and infinities included") {
     const auto backend = open_vulkan();
     if (!backend) return;

@@ -68,7 +68,7 @@ Status record_halves(Recorder& recorder, const View& view, Path path, const args
     const uint32_t threads = args.width < kWideRow ? kThreads : 2 * kThreads;
     return recorder.dispatch(
         {"prepare_halves", 5, 1, {threads, path == Path::bfloats, path != Path::matrices}},
-        {x, halves, scales, gain, view.step}, args, {rows});
+        {x, halves, scales, gain, view.step}, args, striding(rows));
 }
 
 Status Activations::prepare(Recorder& recorder, const View& view, std::span<const Path> paths) {

@@ -84,6 +84,18 @@ bool by_dots(const Device& device, const Tensor& tensor) {
            fits_shared(device, tensor.shape.cols);
 }
 
+// Work-groups stand over entries (token, place), or over tokens, along y: cut so that no dispatch alone fills
+// a submission or is higher than the device takes. cut(first token, tokens).
+template <typename Cut>
+Status in_slices(Recorder& recorder, uint32_t tokens, uint32_t places, double flops_per_token, Cut cut) {
+    const double highest = recorder.device().report().limits.maxComputeWorkGroupCount[1] / places;
+    const double fit = std::min(recorder.flops_per_segment() / flops_per_token, highest);
+    const uint32_t step = uint32_t(std::max(1.0, fit));
+    for (uint32_t first = 0; first < tokens; first += step)
+        RL_TRY(cut(first, std::min(step, tokens - first)));
+    return {};
+}
+
 Precision expert_precision(const Device& device, const Tensor& w, uint32_t used, uint64_t rows) {
     if (ExpertProduct::wanted(device, w, used, rows)) return precision_of(Path::matrices);
     return by_dots(device, w) ? Precision::int8_activations : Precision::f32;
@@ -121,13 +133,18 @@ public:
             args::ExpertArgs push = expert_args(w, w.parts[i], shape, op_.used);
             push.per_expert = op_.per_expert;
             push.weighted = op_.scales ? 1 : 0;
-            const uint64_t entries = uint64_t(view.rows) * (op_.scales ? 1 : op_.used);
-            RL_TRY(recorder.dispatch(
-                {fmt::format("expert_{}.{}", dots ? "dot" : "vec", w.layout->name), 6, 1, constants},
-                {w.parts[i].buffer, view.slot(op_.x), view.slot(op_.y), view.step, view.slot(op_.ids),
-                 op_.scales ? view.slot(op_.scales) : view.step},
-                push, {vector_groups(shape.rows, 1, device_, threads), entries},
-                2.0 * double(view.rows) * op_.used * double(shape.rows) * double(shape.cols)));
+            const uint32_t entries = op_.scales ? 1 : op_.used;  // of a token, along y
+            const double per_token = 2.0 * op_.used * double(shape.rows) * double(shape.cols);
+            RL_TRY(in_slices(recorder, view.rows, entries, per_token, [&](uint32_t first, uint32_t tokens) {
+                push.first_token = first;
+                return recorder.dispatch(
+                    {fmt::format("expert_{}.{}", dots ? "dot" : "vec", w.layout->name), 6, 1, constants},
+                    {w.parts[i].buffer, view.slot(op_.x), view.slot(op_.y), view.step, view.slot(op_.ids),
+                     op_.scales ? view.slot(op_.scales) : view.step},
+                    push,
+                    striding(vector_groups(shape.rows, 1, device_, threads), uint64_t(tokens) * entries),
+                    per_token * tokens);
+            }));
         }
         return {};
     }
@@ -202,12 +219,18 @@ public:
         for (size_t i = 0; i < gate.parts.size(); ++i) {
             args::ExpertArgs push = expert_args(gate, gate.parts[i], shape, op_.used);
             push.act = uint32_t(op_.act);
-            RL_TRY(recorder.dispatch(
-                {fmt::format("expert_gated_{}.{}", dots ? "dot" : "vec", gate.layout->name), 5, 2, constants},
-                {gate.parts[i].buffer, up.parts[i].buffer, view.slot(op_.x), view.slot(op_.y), view.step,
-                 view.slot(op_.ids)},
-                push, {vector_groups(shape.rows, 1, device_, threads), uint64_t(view.rows) * op_.used},
-                4.0 * double(view.rows) * op_.used * double(shape.rows) * double(shape.cols)));
+            const double per_token = 4.0 * op_.used * double(shape.rows) * double(shape.cols);
+            RL_TRY(in_slices(recorder, view.rows, op_.used, per_token, [&](uint32_t first, uint32_t tokens) {
+                push.first_token = first;
+                return recorder.dispatch(
+                    {fmt::format("expert_gated_{}.{}", dots ? "dot" : "vec", gate.layout->name), 5, 2,
+                     constants},
+                    {gate.parts[i].buffer, up.parts[i].buffer, view.slot(op_.x), view.slot(op_.y), view.step,
+                     view.slot(op_.ids)},
+                    push,
+                    striding(vector_groups(shape.rows, 1, device_, threads), uint64_t(tokens) * op_.used),
+                    per_token * tokens);
+            }));
         }
         return {};
     }

@@ -78,9 +78,10 @@ Status unpack(Recorder& recorder, const View& view, const PlacedWeight& w, const
     const WeightPart& part = w.parts[piece.part];
     const uint64_t units = w.cols / 32, count = piece.rows * units;
     const args::UnpackArgs push = {w.units(part), uint32_t(piece.first * units), uint32_t(count)};
-    return recorder.dispatch({fmt::format("unpack.{}", w.layout->name), 2, 1, {kUnpackThreads}},
-                             {part.buffer, view.scratch_at(at, piece.rows * w.cols * 2)}, push,
-                             {std::min((count + kUnpackThreads - 1) / kUnpackThreads, kMostUnpackGroups)});
+    return recorder.dispatch(
+        {fmt::format("unpack.{}", w.layout->name), 2, 1, {kUnpackThreads}},
+        {part.buffer, view.scratch_at(at, piece.rows * w.cols * 2)}, push,
+        striding(std::min((count + kUnpackThreads - 1) / kUnpackThreads, kMostUnpackGroups)));
 }
 
 Status unpack_all(Recorder& recorder, const View& view, const Wave& wave) {

@@ -67,7 +67,7 @@ Status record_own(Recorder& recorder, const View& view, std::string_view kernel,
     const Binding from = takes ? handing.take : x.raw(), to = gives ? handing.give : p.y;
     const Binding gain = view.vector(x.norm().gain, view.step),
                   next_gain = view.vector(handing.norm.gain, view.step);
-    const Groups groups = {std::min((part.rows + group - 1) / group, most_owners(device))};
+    const Groups groups = striding(std::min((part.rows + group - 1) / group, most_owners(device)));
     if (up)
         return recorder.dispatch({shader, 6, 2, constants},
                                  {part.buffer, up->buffer, from, p.y, gain, to, next_gain}, push, groups);
@@ -85,8 +85,8 @@ Status record_part(Recorder& recorder, const View& view, const Product& p, const
     if (path == Path::dot_own) return record_own(recorder, view, "linear_own", p, w, part, nullptr, x);
     const uint32_t tokens = std::min(kFewRows, power_of_two(p.rows)), per_subgroup = rows_per_subgroup(w);
     const Binding bias = view.vector(p.bias, view.step);
-    const Groups groups = {vector_groups(part.rows, per_subgroup, recorder.device()),
-                           (p.rows + tokens - 1) / tokens};
+    const Groups groups =
+        striding(vector_groups(part.rows, per_subgroup, recorder.device()), (p.rows + tokens - 1) / tokens);
     if (path == Path::dot_prepared)
         return recorder.dispatch({fmt::format("linear_dot.{}", w.layout->name),
                                   5,
@@ -241,7 +241,8 @@ private:
             }
             args::LinearArgs push = linear_args(gate, part, product, own ? x.norm() : Norm{});
             push.act = uint32_t(op_.act);
-            const Groups groups = {vector_groups(part.rows, 1, device_), (view.rows + tokens - 1) / tokens};
+            const Groups groups =
+                striding(vector_groups(part.rows, 1, device_), (view.rows + tokens - 1) / tokens);
             if (way == Path::dot_prepared)
                 RL_TRY(recorder.dispatch(
                     {fmt::format("gated_dot.{}", gate.layout->name),

@@ -30,7 +30,7 @@ Status record_embed(Recorder& recorder, const View& view, const Embed& op) {
         const args::EmbedArgs push = {uint32_t(table.cols), table.units(part), uint32_t(part.first),
                                       uint32_t(part.rows), op.scale};
         RL_TRY(recorder.dispatch({fmt::format("embed.{}", table.layout->name), 3, 1, {kThreads}},
-                                 {part.buffer, view.slot(op.y), view.step}, push, {view.rows}));
+                                 {part.buffer, view.slot(op.y), view.step}, push, striding(view.rows)));
     }
     return {};
 }
@@ -40,7 +40,7 @@ args::ElementArgs element_args(const View& view, Slot y, Act act = Act::silu) {
 }
 
 Groups element_groups(const View& view, Slot y) {
-    return {(uint64_t(view.width(y)) * view.rows_of(y) + kThreads - 1) / kThreads};
+    return striding((uint64_t(view.width(y)) * view.rows_of(y) + kThreads - 1) / kThreads);
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ Status record_norm(Recorder& recorder, const View& view, Slot x, const Norm& nor
     const uint32_t threads = width < 8 * kThreads ? kThreads : own_threads(recorder.device());
     return recorder.dispatch({"rms_norm", 4, 1, {threads}},
                              {view.slot(x), y, view.vector(norm.gain, view.step), view.step}, push,
-                             {uint64_t(groups) * view.rows_of(x)});
+                             striding(uint64_t(groups) * view.rows_of(x)));
 }
 
 Status record_act_mul(Recorder& recorder, const View& view, Act act, Binding gate, Binding up, Slot y) {

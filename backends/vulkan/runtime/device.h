@@ -134,9 +134,10 @@ public:
     // A lost device does nothing any more: close the backend and open it again.
     bool lost() const { return lost_; }
     // For tests: weights are unpacked whatever matrices there are; bytes that are at a time, and work-groups
-    // that fill the device with attention (0: as it likes).
+    // that fill the device with attention (0: as it likes); the most along x of kernels that stride.
     bool always_unpack = false;
     uint64_t unpacked_bytes = 0, attention_groups = 0;
+    uint64_t most_groups = UINT64_MAX;
     // Records commands, runs them and waits.
     Status run_once(const std::function<void(VkCommandBuffer)>& record, std::string_view doing);
 

@@ -153,7 +153,7 @@ Status VulkanExecutable::record_output(Recorder& recorder, const View& view) con
     const args::ElementArgs push = {view.width(slot), RL_ROWS_OUTPUTS, 0};
     const uint64_t elements = uint64_t(view.width(slot)) * view.outputs;
     return recorder.dispatch({"copy_out", 3, 1, {256}}, {view.slot(slot), output_, view.step}, push,
-                             {(elements + 255) / 256});
+                             striding((elements + 255) / 256));
 }
 
 uint32_t VulkanExecutable::best_slices() const {

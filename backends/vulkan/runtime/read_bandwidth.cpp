@@ -34,7 +34,7 @@ Result<Recording> record_reads(Device& device, Pipelines& pipelines, const Buffe
     Recorder recorder(device, pipelines);
     const args::ElementArgs push = {uint32_t(bytes / 16), 0, 0};
     for (int i = 0; i < reads; ++i) {
-        RL_TRY(recorder.dispatch({"read_words", 2, 1, {256}}, {from, to}, push, {4096}));
+        RL_TRY(recorder.dispatch({"read_words", 2, 1, {256}}, {from, to}, push, striding(4096)));
         recorder.barrier();
     }
     return std::move(recorder).finish();

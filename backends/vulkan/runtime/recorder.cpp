@@ -100,8 +100,18 @@ Result<VkDescriptorSet> Recorder::make_set(const Pipeline& pipeline, std::span<c
     return set;
 }
 
+Result<Groups> Recorder::fitted(const PipelineSpec& spec, Groups groups) const {
+    const uint32_t* most = device_.report().limits.maxComputeWorkGroupCount;
+    if (groups.strides) groups.x = std::min<uint64_t>({groups.x, most[0], device_.most_groups});
+    if (groups.x <= most[0] && groups.y <= most[1] && groups.z <= most[2]) return groups;
+    return error(
+        "{} needs {} x {} x {} work-groups; {} takes at most {} x {} x {}. A smaller batch would fit",
+        spec.shader, groups.x, groups.y, groups.z, device_.report().name, most[0], most[1], most[2]);
+}
+
 Status Recorder::add(const PipelineSpec& spec, std::span<const Binding> bindings, const void* push,
                      uint32_t push_bytes, Groups groups, double flops) {
+    groups = RL_TRY(fitted(spec, groups));
     const Pipeline& pipeline = *RL_TRY(pipelines_.get(spec));
     RL_CHECK(bindings.size() == spec.bindings + spec.matrices - 1, "{} buffers for {}", bindings.size(),
              pipeline.name);
@@ -133,12 +143,7 @@ Status Recorder::add(const PipelineSpec& spec, std::span<const Binding> bindings
     std::byte padded[kPushBytes] = {};
     std::memcpy(padded, push, push_bytes);
     vkCmdPushConstants(current_, pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, kPushBytes, padded);
-    const uint32_t* most = device_.report().limits.maxComputeWorkGroupCount;
-    if (groups.y > most[1] || groups.z > most[2])
-        return error("{}: {} x {} work-groups are more than {} takes; a smaller batch would fit", spec.shader,
-                     groups.y, groups.z, device_.report().name);
-    vkCmdDispatch(current_, uint32_t(std::min<uint64_t>(groups.x, most[0])), uint32_t(groups.y),
-                  uint32_t(groups.z));
+    vkCmdDispatch(current_, uint32_t(groups.x), uint32_t(groups.y), uint32_t(groups.z));
     return {};
 }
 

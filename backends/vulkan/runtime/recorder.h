@@ -22,9 +22,15 @@ struct Binding {
 
 struct Groups {
     uint64_t x = 1, y = 1, z = 1;
+// Work-groups of a dispatch. More than the device takes are an error, unless the kernel strides: its
+// work-groups then go on along x by gl_NumWorkGroups.x until all is done, however few they are.
 };
 
+    bool strides = false;
 // Command buffers to be submitted in order, one after the other.
+inline Groups striding(uint64_t x, uint64_t y = 1) {
+    return {x, y, 1, true};
+}
 class Recording {
 public:
     explicit Recording(Device& device) : device_(&device) {}
@@ -90,6 +96,7 @@ private:
     Device& device_;
     Pipelines& pipelines_;
     Recording recording_;
+    Result<Groups> fitted(const PipelineSpec& spec, Groups groups) const;
     VkCommandBuffer current_ = VK_NULL_HANDLE;
     double dispatch_seconds_;
     double seconds_ = 0.0;  // of the present command buffer, as assumed
