@@ -17,13 +17,14 @@ float new_value(uint i) { return v[source + i]; }
 #include "cache.glsl"
 
 void main() {
-    const uint row = gl_WorkGroupID.x / args.kv_heads, head = gl_WorkGroupID.x % args.kv_heads;
-    if (row >= step_rows) return;
 #ifdef CACHE_Q8_0
     cache_tokens = args.kv_heads * args.capacity;
 #endif
-    source = gl_WorkGroupID.x * args.head_dim;
-    const uint token = head * args.capacity + stored_row(step_position + row);
-    for (uint i = gl_LocalInvocationID.x * kStoreGroup; i < args.head_dim; i += gl_WorkGroupSize.x * kStoreGroup)
-        store_group(token, args.head_dim, i);
+    for (uint n = gl_WorkGroupID.x; n < step_rows * args.kv_heads; n += gl_NumWorkGroups.x) {
+        const uint row = n / args.kv_heads, head = n % args.kv_heads;
+        source = n * args.head_dim;
+        const uint token = head * args.capacity + stored_row(step_position + row);
+        for (uint i = gl_LocalInvocationID.x * kStoreGroup; i < args.head_dim; i += gl_WorkGroupSize.x * kStoreGroup)
+            store_group(token, args.head_dim, i);
+    }
 }

@@ -55,20 +55,22 @@ const uint TURN_LANES = LANES;
 
 void main() {
     const uint all = args.heads + args.kv_heads;
-    if (gl_WorkGroupID.x * HEADS / all >= step_rows) return;
     own = gl_SubgroupID / TOGETHER;
     const uint lane = gl_SubgroupID % TOGETHER * SUBGROUP + gl_SubgroupInvocationID;
-    const uint turn = gl_WorkGroupID.x * HEADS + own;
-    const uint row = min(turn / all, step_rows - 1u), index = turn % all;
-    real = turn / all < step_rows;
 #ifdef CACHE_Q8_0
     cache_tokens = args.kv_heads * args.capacity;
 #endif
-    const bool is_key = index >= args.heads;
-    source = is_key ? (row * args.kv_heads + index - args.heads) * HEAD_DIM : (row * args.heads + index) * HEAD_DIM;
-    turn_head(is_key, source, source, row, lane);
-    barrier();
-    if (!is_key || !real) return;
-    const uint token = (index - args.heads) * args.capacity + stored_row(step_position + row);
-    for (uint i = lane * kStoreGroup; i < HEAD_DIM; i += LANES * kStoreGroup) store_group(token, HEAD_DIM, i);
+    for (uint first = gl_WorkGroupID.x * HEADS; first < step_rows * all; first += gl_NumWorkGroups.x * HEADS) {
+        const uint turn = first + own;
+        const uint row = min(turn / all, step_rows - 1u), index = turn % all;
+        real = turn / all < step_rows;
+        const bool is_key = index >= args.heads;
+        source = is_key ? (row * args.kv_heads + index - args.heads) * HEAD_DIM : (row * args.heads + index) * HEAD_DIM;
+        turn_head(is_key, source, source, row, lane);
+        barrier();
+        const uint token = (index - args.heads) * args.capacity + stored_row(step_position + row);
+        for (uint i = lane * kStoreGroup; is_key && real && i < HEAD_DIM; i += LANES * kStoreGroup)
+            store_group(token, HEAD_DIM, i);
+        barrier();  // keys of the next heads take their place
+    }
 }

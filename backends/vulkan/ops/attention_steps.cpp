@@ -41,8 +41,9 @@ public:
         const args::RopeArgs push = {op_.heads, op_.head_dim, pairs, rope.half_split,
                                      view.rope_offsets[op_.rope]};
         if (pairs == 0) return {};
-        return recorder.dispatch({"rope", 3, 1, {kThreads}}, {view.slot(op_.x), view.step, view.step}, push,
-                                 {(uint64_t(view.rows) * op_.heads * pairs + kThreads - 1) / kThreads});
+        return recorder.dispatch(
+            {"rope", 3, 1, {kThreads}}, {view.slot(op_.x), view.step, view.step}, push,
+            striding((uint64_t(view.rows) * op_.heads * pairs + kThreads - 1) / kThreads));
     }
 
 private:
@@ -58,7 +59,7 @@ public:
         const VulkanCaches::Buffers& cache = view.caches[op_.cache];
         return recorder.dispatch({cache_shader("kv_store", view, op_.cache), 5, 1, {kThreads}},
                                  {view.slot(op_.k), view.slot(op_.v), view.step, cache.keys, cache.values},
-                                 push, {uint64_t(view.rows) * op_.shape.kv_heads});
+                                 push, striding(uint64_t(view.rows) * op_.shape.kv_heads));
     }
 
 private:
@@ -99,7 +100,9 @@ public:
              {threads, s.head_dim, turning(op_, view.plan), lanes, subgroup}},
             {view.slot(op_.q), view.slot(op_.k), view.slot(op_.v), view.step, cache.keys, cache.values,
              view.step, view.vector(op_.q_norm.gain, view.step), view.vector(op_.k_norm.gain, view.step)},
-            push, {(uint64_t(view.rows) * (s.heads + s.kv_heads) + threads / lanes - 1) / (threads / lanes)});
+            push,
+            striding((uint64_t(view.rows) * (s.heads + s.kv_heads) + threads / lanes - 1) /
+                     (threads / lanes)));
     }
 
 private:
