@@ -127,6 +127,7 @@ static Result<std::unique_ptr<Backend>> open_hip(const BackendOptions& options) 
     std::string why;
     hip::DeviceReport report = RL_TRY(hip::choose_device(hip::device_reports(runtime), options.device, why));
     auto device = RL_TRY(hip::Device::open(runtime, std::move(report)));
+    if (options.most_groups > 0) device->most_blocks = options.most_groups;
     return std::unique_ptr<Backend>(std::make_unique<hip::HipBackend>(runtime, std::move(device), why));
 }
 

@@ -260,6 +260,18 @@ TEST_CASE("attention reads no keys but those that are there, and gives the same 
         }
 }
 
+TEST_CASE("grids of three blocks give what long ones give, bit for bit, where kernels stride") {
+    const std::unique_ptr<Backend> longer = open_hip();
+    const std::unique_ptr<Backend> three = std::move(open_backend("hip", {.most_groups = 3})).value();
+    for (const OpCase& c : op_cases()) {
+        if (c.rows > 21) continue;  // the double is slow
+        CAPTURE(c.name);
+        const auto want = std::move(record(*longer, c, Record::direct)).value();
+        const auto got = std::move(record(*three, c, Record::direct)).value();
+        CHECK(step(*got, c.rows).value() == step(*want, c.rows).value());
+    }
+}
+
 TEST_CASE("the peak of matrix units is measured with products that are checked") {
     const std::unique_ptr<Backend> backend = open_hip();
     const std::optional<MatrixPeak> peak = backend->measure_matrix_peak().value();

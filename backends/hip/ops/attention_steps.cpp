@@ -34,9 +34,8 @@ public:
         const args::RopeArgs args = {view.step,      view.ropes[op_.rope], view.slot(op_.x),
                                      op_.heads,      op_.head_dim,         pairs,
                                      rope.half_split};
-        return launcher.launch(
-            "vector", "rope", {blocks_for(uint64_t(view.rows) * op_.heads * pairs, kThreads), 1, 1, kThreads},
-            args);
+        return launcher.launch("vector", "rope",
+                               striding(blocks_for(uint64_t(view.rows) * op_.heads * pairs, kThreads)), args);
     }
 
 private:
@@ -82,7 +81,7 @@ public:
         args.heads = op_.shape.heads;
         const uint64_t heads = uint64_t(view.rows) * (op_.shape.heads + 2 * op_.shape.kv_heads);
         return launcher.launch(cache_module(view, op_.cache), cache_kernel("rope_store", view, op_.cache),
-                               {row_blocks(heads, 1, launcher.device()), 1, 1, kThreads}, args);
+                               striding(row_blocks(heads, 1, launcher.device())), args);
     }
 
 private:

@@ -52,9 +52,9 @@ private:
         args.counter = view.caches.counters();
         args.cols = uint32_t(tensor_.shape.cols);
         const std::string module = view.weights[op_.w].layout->name;
-        return launcher.launch(
-            module, "route_row_" + module,
-            {blocks_for(experts_, kThreads / launcher.device().report().wave()), 1, 1, kThreads}, args);
+        return launcher.launch(module, "route_row_" + module,
+                               striding(blocks_for(experts_, kThreads / launcher.device().report().wave())),
+                               args);
     }
 
     Route op_;
@@ -74,15 +74,16 @@ Status launch_experts(Launcher& launcher, const View& view, const std::string& m
                       double flops_per_token, uint64_t activations) {
     const Device& device = launcher.device();
     const uint32_t threads = activations ? device.report().dot_threads() : kThreads;
-    const uint32_t blocks = blocks_for(args.rows, threads / device.report().wave());
-    const double fit = std::min(flops_per_launch(launcher.device().report()) / flops_per_token,
-                                double(kMostBlocks / places));
+    Launch grid =
+        striding(blocks_for(args.rows, threads / device.report().wave()), threads, own_bytes(activations));
+    const double fit =
+        std::min(flops_per_launch(launcher.device().report()) / flops_per_token, double(kMostHigh / places));
     const uint32_t step = std::max(1u, uint32_t(std::min(fit, 1e6)));
     for (uint32_t first = 0; first < view.rows; first += step) {
         const uint32_t tokens = std::min(step, view.rows - first);
         args.first_token = first;
-        RL_TRY(launcher.launch(module, kernel, {blocks, tokens * places, 1, threads, own_bytes(activations)},
-                               args, flops_per_token * tokens));
+        grid.y = tokens * places;
+        RL_TRY(launcher.launch(module, kernel, grid, args, flops_per_token * tokens));
     }
     return {};
 }
@@ -127,7 +128,7 @@ Status launch_chosen(Launcher& launcher, const std::string& module, const std::s
     const DeviceReport& report = launcher.device().report();
     return launcher.launch(
         module, kernel + module,
-        {own_blocks(args.rows, report), 1, 1, report.dot_threads(), own_bytes(activations)}, args);
+        striding(own_blocks(args.rows, report), report.dot_threads(), own_bytes(activations)), args);
 }
 
 // Products of many rows with experts, on matrix units: places are brought into the order of their experts, so
@@ -277,8 +278,7 @@ private:
         RL_TRY(grouped_.launch(launcher, view, args, results));
         const args::GatherArgs gather = {view.step, results, args.scales, args.y, args.rows, op_.used};
         return launcher.launch("vector", "gather_places",
-                               {blocks_for(uint64_t(args.rows) * view.rows, kThreads), 1, 1, kThreads},
-                               gather);
+                               striding(blocks_for(uint64_t(args.rows) * view.rows, kThreads)), gather);
     }
 
     ExpertLinear op_;

@@ -57,7 +57,7 @@ args::LinearArgs linear_args(const View& view, const Part& part, const float* x,
 Status launch_vector(Launcher& launcher, const std::string& module, const args::LinearArgs& args,
                      uint32_t tokens) {
     return launcher.launch(module, fmt::format("linear_{}_{}", tokens, module),
-                           {row_blocks(args.rows, kRowsPerWave, launcher.device()), 1, 1, kThreads}, args);
+                           striding(row_blocks(args.rows, kRowsPerWave, launcher.device())), args);
 }
 
 // Rows are cut so that no launch takes long: cut(first row, rows).
@@ -182,11 +182,11 @@ Status launch_dots(Launcher& launcher, const View& view, const DotKernel& kernel
                                    args);
     const Device& device = launcher.device();
     const bool own = path == Path::dot_own || path == Path::floats_own;
-    Launch shape;
-    shape.threads = device.report().dot_threads();
-    shape.x = own ? own_blocks(args.rows, device.report())
-                  : blocks_for(args.rows, kernel.rows_per_wave * (shape.threads / device.report().wave()));
-    shape.shared = path == Path::dot_own ? own_bytes(args.cols) : 0;
+    const uint32_t threads = device.report().dot_threads();
+    const Launch shape =
+        striding(own ? own_blocks(args.rows, device.report())
+                     : blocks_for(args.rows, kernel.rows_per_wave * (threads / device.report().wave())),
+                 threads, path == Path::dot_own ? own_bytes(args.cols) : 0);
     const std::string tokens = own ? "own" : std::to_string(std::max(2u, power_of_two(rows)));
     const char* name = path == Path::floats_own ? kernel.floats : kernel.name;
     return launcher.launch(module, fmt::format("{}_{}_{}{}", name, tokens, module, other), shape, args);
@@ -326,7 +326,7 @@ private:
         const args::ElementArgs args = {
             view.step, y, raised, y, view.width(op_.y), view.of_outputs(op_.y), uint32_t(op_.act)};
         return launcher.launch("vector", "act_mul",
-                               {blocks_for(uint64_t(args.width) * rows, kThreads), 1, 1, kThreads}, args);
+                               striding(blocks_for(uint64_t(args.width) * rows, kThreads)), args);
     }
 
     Gated op_;
@@ -358,12 +358,10 @@ std::optional<Launch> stream_launch(const View& view, std::span<const Weight> we
         most = std::max(most, planes.all());
     }
     const args::StreamShape ring = args::stream_shape(most, matrices);
-    Launch shape;
-    shape.threads = report.dot_threads();
-    shape.shared = own_bytes(own) + shape.threads / report.wave() * ring.stages * ring.stage_bytes;
-    shape.x =
-        std::min(blocks_for(args.rows, kGroup), report.multiprocessors * kDotThreadsPerUnit / shape.threads);
-    return shape;
+    const uint32_t threads = report.dot_threads();
+    return striding(
+        std::min(blocks_for(args.rows, kGroup), report.multiprocessors * kDotThreadsPerUnit / threads),
+        threads, own_bytes(own) + threads / report.wave() * ring.stages * ring.stage_bytes);
 }
 
 Status launch_floats(Launcher& launcher, const View& view, Weight w, const float* x, float* y,
@@ -378,10 +376,10 @@ Status launch_floats(Launcher& launcher, const View& view, Weight w, const float
     args.rows = uint32_t(shape.rows);
     args.cols = uint32_t(shape.cols);
     const uint32_t tokens = rows == 1 ? 1 : kFewRows;
-    return launcher.launch(
-        module, fmt::format("linear_{}_{}", tokens, module),
-        {row_blocks(args.rows, kRowsPerWave, launcher.device()), (rows + tokens - 1) / tokens, 1, kThreads},
-        args, 2.0 * double(args.rows) * double(args.cols) * rows);
+    Launch grid = striding(row_blocks(args.rows, kRowsPerWave, launcher.device()));
+    grid.y = (rows + tokens - 1) / tokens;
+    return launcher.launch(module, fmt::format("linear_{}_{}", tokens, module), grid, args,
+                           2.0 * double(args.rows) * double(args.cols) * rows);
 }
 
 std::unique_ptr<Kernel> make_product_kernel(const Op& op, const Plan& plan, const Device&) {

@@ -12,11 +12,12 @@ constexpr uint32_t kThreads = 128;
 constexpr uint32_t kTileThreads = 256;  // of those in kernels/tile.h, and of linear_tile
 // Up to this many rows products go by vector, each weight read once for all of them; above it by tiles.
 constexpr uint32_t kFewRows = 8;
-// A grid longer than this gains nothing: its blocks take several rows each.
-constexpr uint64_t kMostBlocks = 65535;
 
 inline uint32_t blocks_for(uint64_t work, uint64_t per_block) {
-    return uint32_t(std::clamp<uint64_t>((work + per_block - 1) / per_block, 1, kMostBlocks));
+    return uint32_t(std::clamp<uint64_t>((work + per_block - 1) / per_block, 1, UINT32_MAX));
+}
+inline Launch striding(uint32_t blocks, uint32_t threads = kThreads, uint32_t shared = 0) {
+    return {.x = blocks, .threads = threads, .shared = shared, .strides = true};
 }
 
 inline uint32_t power_of_two(uint32_t n) {

@@ -46,8 +46,7 @@ Status launch_element(Launcher& launcher, const View& view, const char* kernel, 
     const args::ElementArgs args = {
         view.step, e.x, e.z, view.slot(e.y), view.width(e.y), view.of_outputs(e.y), uint32_t(e.act)};
     return launcher.launch("vector", kernel,
-                           {blocks_for(uint64_t(args.width) * view.rows_of(e.y), kThreads), 1, 1, kThreads},
-                           args);
+                           striding(blocks_for(uint64_t(args.width) * view.rows_of(e.y), kThreads)), args);
 }
 
 }  // namespace
@@ -56,8 +55,8 @@ Status launch_norm(Launcher& launcher, const View& view, Slot x, const Norm& nor
     const uint32_t groups = view.width(x) / width;
     const args::NormArgs args = {view.step, view.slot(x),       y,       view.vector(norm.gain), width,
                                  groups,    view.of_outputs(x), norm.eps};
-    return launcher.launch("vector", "rms_norm",
-                           {blocks_for(uint64_t(groups) * view.rows_of(x), 1), 1, 1, kThreads}, args);
+    return launcher.launch("vector", "rms_norm", striding(blocks_for(uint64_t(groups) * view.rows_of(x), 1)),
+                           args);
 }
 
 std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const Device&) {

@@ -47,8 +47,9 @@ Result<DeviceReport> choose_device(const std::vector<DeviceReport>& devices, con
 struct Launch {
     uint32_t x = 1, y = 1, z = 1;  // blocks
     uint32_t threads = 128;
-    uint32_t shared = 0;  // bytes of shared memory whose size the launch says
-    bool early = false;   // may begin while the launch before it ends, where a device knows how
+    uint32_t shared = 0;   // bytes of shared memory whose size the launch says
+    bool strides = false;  // along x: blocks go on by grid_blocks() until all is done, however few they are
+    bool early = false;    // may begin while the launch before it ends, where a device knows how
 };
 
 class Device {
@@ -68,6 +69,9 @@ public:
     Status checked(Code code, std::string_view doing);
     bool lost() { return !not_lost(); }
     Status synchronize(std::string_view doing) { return checked(call().stream_synchronize(stream_), doing); }
+
+    // Of a launch that strides, along x: more gain nothing. Tests ask for fewer.
+    uint32_t most_blocks = 65535;
 
     // Loaded on first use.
     Result<Function> kernel(const std::string& module, const std::string& name);

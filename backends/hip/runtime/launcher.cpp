@@ -9,11 +9,15 @@ Launcher::~Launcher() {
 
 Status Launcher::launch_any(const std::string& module, const std::string& kernel, const Launch& shape,
                             const void* args, double flops) {
-    RL_CHECK(shape.y < 65536 && shape.z < 65536, "{} is launched with a grid of {}x{}x{}", kernel, shape.x,
-             shape.y, shape.z);
+    Launch own = shape;
+    if (own.strides) own.x = std::min(own.x, device_.most_blocks);
+    // The runtime counts threads along x in 32 bits.
+    if (uint64_t(own.x) * own.threads > UINT32_MAX || own.y > kMostHigh || own.z > kMostHigh)
+        return error("{} needs {} x {} x {} blocks; {} takes at most {} x {} x {}. A smaller batch would fit",
+                     kernel, own.x, own.y, own.z, device_.report().name, UINT32_MAX / own.threads, kMostHigh,
+                     kMostHigh);
     const Function function = RL_TRY(device_.kernel(module, kernel));
     if (mode_ == Mode::load) return {};
-    Launch own = shape;
     own.early = mode_ == Mode::capture && device_.report().copies_ahead();
     RL_TRY(device_.launch(function, own, args));
     ahead_ += flops;

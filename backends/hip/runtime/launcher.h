@@ -14,6 +14,9 @@ inline double flops_per_launch(const DeviceReport& report) {
     return 2.5e9 * double(std::max(8u, report.multiprocessors));
 }
 
+// Blocks of a grid along y, or z.
+constexpr uint32_t kMostHigh = 65535;
+
 class Launcher {
 public:
     // load: only the kernels are loaded, which a stream that is captured must not see. capture: the stream is
