@@ -86,7 +86,7 @@ Status load_panels(const Tensor& tensor, const LoadItem& item, ByteSource& sourc
 
 class CpuBackend : public Backend {
 public:
-    CpuBackend(uint32_t threads, Isa isa) : team_(threads), isa_(isa) {
+    CpuBackend(uint32_t threads, Isa isa, bool guarded) : team_(threads), isa_(isa), guarded_(guarded) {
         info_.name = cpu_model_name();
         info_.detail = fmt::format("{}, {} thread{}", isa_name(isa), threads, threads == 1 ? "" : "s");
         info_.unified = true;
@@ -102,7 +102,7 @@ public:
                                                      const Progress& progress) override {
         uint64_t total = 0;
         for (const WeightInfo& info : weights) total += placed_bytes(info);
-        Region region = RL_TRY(Region::allocate(total, "weights"));
+        Region region = RL_TRY(Region::allocate(total, "weights", guarded_));
         std::vector<PlacedWeight> placed;
         const std::byte* at = region.data();
         for (const WeightInfo& info : weights) {
@@ -119,7 +119,7 @@ public:
     }
 
     Result<std::unique_ptr<CacheStore>> make_caches(std::span<const CacheInfo> caches) override {
-        return CpuCaches::create(caches);
+        return CpuCaches::create(caches, guarded_);
     }
 
     // Memory of the system is taken when it is first written: to allocate it costs nothing.
@@ -129,12 +129,12 @@ public:
         uint64_t weight_bytes = 0;
         for (const WeightInfo& info : weights) weight_bytes += placed_bytes(info);
         const Region region = RL_TRY(Region::allocate(weight_bytes, "weights"));
-        const std::unique_ptr<CacheStore> store = RL_TRY(CpuCaches::create(caches));
+        const std::unique_ptr<CacheStore> store = RL_TRY(CpuCaches::create(caches, false));
         const CpuWeights none({}, {});
         std::vector<std::unique_ptr<Executable>> executables;
         for (BoundPlan& plan : plans)
             executables.push_back(RL_TRY(CpuExecutable::create(
-                std::move(plan), none, static_cast<const CpuCaches&>(*store), team_, isa_)));
+                std::move(plan), none, static_cast<const CpuCaches&>(*store), team_, isa_, false)));
         MemoryNeed need;
         need.weights = region.size();
         need.cache = store->bytes();
@@ -156,7 +156,7 @@ public:
     Result<std::unique_ptr<Executable>> record(BoundPlan plan, WeightStore& weights, CacheStore& caches,
                                                Record) override {
         return CpuExecutable::create(std::move(plan), static_cast<const CpuWeights&>(weights),
-                                     static_cast<const CpuCaches&>(caches), team_, isa_);
+                                     static_cast<const CpuCaches&>(caches), team_, isa_, guarded_);
     }
 
     double measure_read_bandwidth() override;
@@ -197,6 +197,7 @@ private:
 
     Team team_;
     Isa isa_;
+    bool guarded_;
     DeviceInfo info_;
     double bandwidth_ = 0.0;
 };
@@ -247,7 +248,7 @@ static Result<std::unique_ptr<Backend>> open_cpu(const BackendOptions& options) 
         return error("{} threads were asked for; 1 to {} can be had", options.threads, kMostThreads);
     const uint32_t threads = options.threads > 0 ? options.threads : cpu::default_threads();
     try {
-        return std::unique_ptr<Backend>(std::make_unique<cpu::CpuBackend>(threads, isa));
+        return std::unique_ptr<Backend>(std::make_unique<cpu::CpuBackend>(threads, isa, options.guarded));
     } catch (const std::exception& failure) {  // the system refused a thread
         return error("cannot start {} threads: {}", threads, failure.what());
     }

@@ -8,7 +8,7 @@
 
 namespace redline::cpu {
 
-Result<std::unique_ptr<CacheStore>> CpuCaches::create(std::span<const CacheInfo> caches) {
+Result<std::unique_ptr<CacheStore>> CpuCaches::create(std::span<const CacheInfo> caches, bool guarded) {
     auto made = std::make_unique<CpuCaches>();
     uint64_t bytes = 0;
     for (const CacheInfo& cache : caches) {
@@ -16,7 +16,7 @@ Result<std::unique_ptr<CacheStore>> CpuCaches::create(std::span<const CacheInfo>
         made->offsets_.push_back(bytes);
         bytes += cache.kv_heads * kv_head_bytes(cache.type, cache.head_dim, cache.capacity);
     }
-    made->region_ = RL_TRY(Region::allocate(bytes, "the key-value cache"));
+    made->region_ = RL_TRY(Region::allocate(bytes, "the key-value cache", guarded));
     return std::unique_ptr<CacheStore>(std::move(made));
 }
 
@@ -74,8 +74,10 @@ CpuExecutable::CpuExecutable(BoundPlan bound, const CpuWeights& weights, const C
     : bound_(std::move(bound)), weights_(weights), caches_(caches), team_(team), isa_(isa) {}
 
 Result<std::unique_ptr<Executable>> CpuExecutable::create(BoundPlan bound, const CpuWeights& weights,
-                                                          const CpuCaches& caches, Team& team, Isa isa) {
+                                                          const CpuCaches& caches, Team& team, Isa isa,
+                                                          bool guarded) {
     std::unique_ptr<CpuExecutable> made(new CpuExecutable(std::move(bound), weights, caches, team, isa));
+    if (guarded) made->arena_gaps_ = guard_arena(made->bound_.plan);
     const Plan& plan = made->bound_.plan;
     const auto aligned = [](uint64_t bytes) { return (bytes + 255) / 256 * 256; };
     for (const auto& kernel : made->bound_.kernels) {
@@ -84,9 +86,17 @@ Result<std::unique_ptr<Executable>> CpuExecutable::create(BoundPlan bound, const
             std::max(made->shared_bytes_, aligned(cpu_kernel.shared_scratch(plan, team.size())));
         made->thread_bytes_ = std::max(made->thread_bytes_, aligned(cpu_kernel.thread_scratch(plan)));
     }
-    made->arena_ = RL_TRY(Region::allocate(plan.arena_bytes, "activations"));
+    if (guarded) {
+        made->shared_bytes_ += kGuardBytes;
+        made->thread_bytes_ += kGuardBytes;
+        for (uint32_t i = 0; i <= team.size(); ++i) {
+            const uint64_t end = made->shared_bytes_ + i * made->thread_bytes_;
+            made->scratch_gaps_.push_back({end - kGuardBytes, end});
+        }
+    }
+    made->arena_ = RL_TRY(Region::allocate(plan.arena_bytes, "activations", guarded));
     made->scratch_ =
-        RL_TRY(Region::allocate(made->shared_bytes_ + made->thread_bytes_ * team.size(), "scratch"));
+        RL_TRY(Region::allocate(made->shared_bytes_ + made->thread_bytes_ * team.size(), "scratch", guarded));
     size_t rope_floats = 0;
     for (const RopeSpec& rope : plan.ropes) rope_floats += plan.max_rows * 2 * rope.inverse_frequency.size();
     made->rope_.resize(rope_floats);
@@ -148,7 +158,14 @@ Status CpuExecutable::run(const StepParams& params) {
         }
     }));
     if (stop_at.load(std::memory_order_relaxed) < bound_.kernels.size()) return error("interrupted");
-    return {};
+    return check_guards();
+}
+
+Status CpuExecutable::check_guards() const {
+    RL_TRY(arena_.check(arena_gaps_));
+    RL_TRY(scratch_.check(scratch_gaps_));
+    RL_TRY(weights_.check_guards());
+    return caches_.check_guards();
 }
 
 Status CpuExecutable::run_traced(const StepParams& params, const TraceSink& sink) {
@@ -167,7 +184,7 @@ Status CpuExecutable::run_traced(const StepParams& params, const TraceSink& sink
             traced.written.push_back({view.floats(s), size_t(view.rows_of(s)) * view.width(s)});
         sink(traced);
     }
-    return {};
+    return check_guards();
 }
 
 std::span<const float> CpuExecutable::output() const {

@@ -27,6 +27,7 @@ public:
         : region_(std::move(region)), placed_(std::move(placed)) {}
     uint64_t bytes() const override { return region_.size(); }
     const PlacedWeight& operator[](Weight w) const { return placed_[size_t(w.index)]; }
+    Status check_guards() const { return region_.check(); }
 
 private:
     Region region_;
@@ -35,13 +36,14 @@ private:
 
 class CpuCaches : public CacheStore {
 public:
-    static Result<std::unique_ptr<CacheStore>> create(std::span<const CacheInfo> caches);
+    static Result<std::unique_ptr<CacheStore>> create(std::span<const CacheInfo> caches, bool guarded);
     uint64_t bytes() const override { return region_.size(); }
     Status read(Cache cache, uint64_t first, uint64_t count, std::span<std::byte> out) override;
     Status write(Cache cache, uint64_t first, uint64_t count, std::span<const std::byte> in) override;
     KvHead head(Cache cache, uint32_t kv_head) const;
     // The row of a token.
     uint64_t row(Cache cache, uint64_t position) const { return position % info(cache).capacity; }
+    Status check_guards() const { return region_.check(); }
 
 private:
     const CacheInfo& info(Cache cache) const { return caches_[size_t(cache.index)]; }
@@ -123,7 +125,8 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, Isa i
 class CpuExecutable : public Executable {
 public:
     static Result<std::unique_ptr<Executable>> create(BoundPlan bound, const CpuWeights& weights,
-                                                      const CpuCaches& caches, Team& team, Isa isa);
+                                                      const CpuCaches& caches, Team& team, Isa isa,
+                                                      bool guarded);
     Status run(const StepParams& params) override;
     Status run_traced(const StepParams& params, const TraceSink& sink) override;
     std::span<const float> output() const override;
@@ -132,6 +135,7 @@ private:
     CpuExecutable(BoundPlan bound, const CpuWeights& weights, const CpuCaches& caches, Team& team, Isa isa);
     RunView prepare(const StepParams& params);
     void fill_rope(const RunView& view, const Worker& worker) const;
+    Status check_guards() const;
 
     BoundPlan bound_;
     const CpuWeights& weights_;
@@ -140,6 +144,7 @@ private:
     Isa isa_;
     Region arena_;
     Region scratch_;
+    std::vector<ByteRange> arena_gaps_, scratch_gaps_;  // of guarded memory
     uint64_t shared_bytes_ = 0;
     uint64_t thread_bytes_ = 0;
     std::vector<float> rope_;

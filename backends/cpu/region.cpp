@@ -14,40 +14,58 @@ namespace redline::cpu {
 static std::atomic<uint64_t> all_allocated{0};
 static constexpr uint64_t kHugePage = uint64_t(2) << 20;
 
-Result<Region> Region::allocate(uint64_t bytes, std::string_view purpose) {
+Result<Region> Region::allocate(uint64_t bytes, std::string_view purpose, bool guarded) {
     Region region;
     if (bytes == 0) return region;
     // Small blocks would waste most of a huge page.
-    const uint64_t page = bytes >= kHugePage ? kHugePage : 4096;
-    if (bytes > UINT64_MAX - page) return error("{} bytes for {} cannot be addressed", bytes, purpose);
-    const uint64_t size = (bytes + page - 1) / page * page;
+    const uint64_t page = bytes >= kHugePage ? kHugePage : 4096, guard = guarded ? kGuardBytes : 0;
+    if (bytes > UINT64_MAX - page - 2 * guard)
+        return error("{} bytes for {} cannot be addressed", bytes, purpose);
+    const uint64_t size = (bytes + 2 * guard + page - 1) / page * page;
     void* data =
         ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (data == MAP_FAILED)
         return error("cannot allocate {} for {}: {}", format_bytes(size), purpose, std::strerror(errno));
     if (page == kHugePage) ::madvise(data, size, MADV_HUGEPAGE);
-    region.data_ = static_cast<std::byte*>(data);
-    region.size_ = size;
-    all_allocated += size;
+    if (guarded) std::memset(data, int(kGuard), size);
+    region.data_ = static_cast<std::byte*>(data) + guard;
+    region.size_ = size - guard;
+    region.guard_ = guard;
+    region.content_ = bytes;
+    region.purpose_ = purpose;
+    all_allocated += region.size_;
     return region;
 }
 
-Region::Region(Region&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+Region::Region(Region&& other) noexcept {
+    *this = std::move(other);
+}
 
 Region& Region::operator=(Region&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
+    std::swap(guard_, other.guard_);
+    std::swap(content_, other.content_);
+    std::swap(purpose_, other.purpose_);
     return *this;
 }
 
 Region::~Region() {
-    if (data_) ::munmap(data_, size_);
+    if (data_) ::munmap(data_ - guard_, size_ + guard_);
     all_allocated -= size_;
 }
 
 uint64_t Region::allocated() {
     return all_allocated.load();
+}
+
+Status Region::check(std::span<const ByteRange> gaps) const {
+    if (guard_ == 0) return {};
+    RL_TRY(check_guard({data_ - guard_, guard_}, -int64_t(guard_), purpose_, content_));
+    RL_TRY(check_guard({data_ + content_, size_ - content_}, int64_t(content_), purpose_, content_));
+    for (const ByteRange& gap : gaps)
+        RL_TRY(check_guard({data_ + gap.begin, gap.end - gap.begin}, int64_t(gap.begin), purpose_, content_));
+    return {};
 }
 
 }  // namespace redline::cpu

@@ -1,17 +1,15 @@
 // A large block of memory from the system, zeroed, in huge pages where the kernel gives them.
 #pragma once
 
-#include "base/result.h"
-
-#include <cstddef>
-#include <cstdint>
+#include "plan/guard.h"
 
 namespace redline::cpu {
 
 class Region {
 public:
     Region() = default;
-    static Result<Region> allocate(uint64_t bytes, std::string_view purpose);
+    // `guarded`, for tests: all ones, with guards before and behind.
+    static Result<Region> allocate(uint64_t bytes, std::string_view purpose, bool guarded = false);
     Region(Region&& other) noexcept;
     Region& operator=(Region&& other) noexcept;
     ~Region();
@@ -20,10 +18,15 @@ public:
     // Bytes in all regions of the program.
     static uint64_t allocated();
     uint64_t size() const { return size_; }
+    // An error where a guard was written, or one of `gaps` within.
+    Status check(std::span<const ByteRange> gaps = {}) const;
 
 private:
     std::byte* data_ = nullptr;
     uint64_t size_ = 0;
+    uint64_t guard_ = 0;    // bytes that are mapped before data_
+    uint64_t content_ = 0;  // bytes that were asked for: what follows them is a guard too
+    std::string purpose_;
 };
 
 }  // namespace redline::cpu

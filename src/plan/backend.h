@@ -162,6 +162,9 @@ struct BackendOptions {
     std::string level = {};         // highest level of kernels to use; empty means what the device is good at
     std::string device = {};        // of several: its number, or part of its name; empty means the best
     std::string cache_folder = {};  // for compiled kernels between runs; empty: none are kept
+    // For tests. Memory has guards (plan/guard.h) and is all ones at first; a step that wrote to them ends
+    // with an error.
+    bool guarded = false;
     // For tests. The most work-groups along x of kernels that stride; 0: as many as is best.
     uint32_t most_groups = 0;
 };

@@ -188,11 +188,11 @@ Access accessed(const Plan& plan, size_t step) {
     return used;
 }
 
-std::vector<Life> lifetimes(const Plan& plan) {
+std::vector<Life> lifetimes(const Plan& plan, uint64_t gap) {
     std::vector<Life> lives(plan.slots.size());
     for (size_t i = 0; i < lives.size(); ++i) {
         lives[i].slot = uint32_t(i);
-        lives[i].bytes = (plan.slot_bytes({int32_t(i)}) + kSlotAlign - 1) / kSlotAlign * kSlotAlign;
+        lives[i].bytes = (plan.slot_bytes({int32_t(i)}) + gap + kSlotAlign - 1) / kSlotAlign * kSlotAlign;
     }
     for (size_t step = 0; step < plan.steps.size(); ++step) {
         const Access used = accessed(plan, step);
@@ -244,8 +244,8 @@ static void set_barriers(Plan& plan) {
     }
 }
 
-void assign_arena(Plan& plan, bool reuse) {
-    std::vector<Life> lives = lifetimes(plan);
+void assign_arena(Plan& plan, bool reuse, uint64_t gap) {
+    std::vector<Life> lives = lifetimes(plan, gap);
     // Big slots first, each at the lowest offset that no slot alive at the same time occupies.
     std::stable_sort(lives.begin(), lives.end(),
                      [](const Life& a, const Life& b) { return a.bytes > b.bytes; });

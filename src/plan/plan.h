@@ -108,8 +108,8 @@ private:
     Plan plan_;
 };
 
-// Sets slot offsets (slots that are not alive together share memory, unless `reuse` is false), the arena size
-// and the barrier flags.
-void assign_arena(Plan& plan, bool reuse = true);
+// Sets slot offsets (slots that are not alive together share memory, unless `reuse` is false; `gap` bytes are
+// left behind each), the arena size and the barrier flags.
+void assign_arena(Plan& plan, bool reuse = true, uint64_t gap = 0);
 
 }  // namespace redline
