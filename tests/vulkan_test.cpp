@@ -129,6 +129,27 @@ TEST_CASE("vulkan: more work-groups than the device takes are an error, unless t
     CHECK(record(vulkan::striding(too_many)));
 }
 
+TEST_CASE("vulkan: what is written behind a guarded buffer is found, and named") {
+    BackendOptions options;
+    options.guarded = true;
+    const auto backend = vulkan::open_vulkan_backend(options);
+    if (!backend) return;
+    vulkan::Memory& memory = backend.value()->memory();
+    const vulkan::Buffer buffer = must(memory.allocate(256, vulkan::Use::scratch, "a test"));
+    const auto fill = [&](uint64_t bytes, uint32_t word) {
+        must(backend.value()->opened().run_once(
+            [&](VkCommandBuffer commands) { vkCmdFillBuffer(commands, buffer.handle(), 0, bytes, word); },
+            "filling"));
+    };
+    fill(256, 7);
+    must(memory.check_guards());
+    fill(260, 7);
+    const Status found = memory.check_guards();
+    REQUIRE(!found);
+    CHECK(found.error().message ==
+          "a kernel wrote to byte 256 of the 256 bytes for a test, where nothing belongs");
+}
+
 TEST_CASE("vulkan: activations become bfloat16 as the host rounds them, NaN and infinities included") {
     const auto backend = open_vulkan();
     if (!backend) return;

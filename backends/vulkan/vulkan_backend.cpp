@@ -170,6 +170,7 @@ Result<std::unique_ptr<VulkanBackend>> open_vulkan_backend(const BackendOptions&
     const size_t index = RL_TRY(choose_device(devices, options.device, why));
     auto device = RL_TRY(Device::open(instance, devices[index], level, forced));
     auto memory = RL_TRY(Memory::create(*device));
+    memory->guarded = options.guarded;
     if (options.most_groups > 0) device->most_groups = options.most_groups;
     return std::make_unique<VulkanBackend>(std::move(device), std::move(memory), options.cache_folder, why);
 }

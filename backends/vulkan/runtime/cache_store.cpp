@@ -30,7 +30,7 @@ Result<std::unique_ptr<CacheStore>> VulkanCaches::create(Device& device, Memory&
 Status VulkanCaches::clear_counters() {
     return device_.run_once(
         [&](VkCommandBuffer commands) {
-            vkCmdFillBuffer(commands, counters_.handle(), 0, VK_WHOLE_SIZE, 0);
+            vkCmdFillBuffer(commands, counters_.handle(), 0, kCounters * 4, 0);
             const VkMemoryBarrier after = {VK_STRUCTURE_TYPE_MEMORY_BARRIER, nullptr,
                                            VK_ACCESS_TRANSFER_WRITE_BIT,
                                            VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT};

@@ -57,6 +57,8 @@ Status VulkanExecutable::measure(BoundPlan bound, const VulkanWeights& weights, 
 
 Status VulkanExecutable::allocate(Memory& memory) {
     memory_ = &memory;
+    std::vector<ByteRange> gaps;
+    if (memory.guarded) gaps = guard_arena(bound_.plan);
     const Plan& plan = bound_.plan;
     uint64_t scratch = 0;
     for (const auto& kernel : bound_.kernels)
@@ -64,6 +66,7 @@ Status VulkanExecutable::allocate(Memory& memory) {
     if (most_best() > 0) scratch = std::max<uint64_t>(scratch, best_slices() * kMostBest * sizeof(Scored));
     const uint64_t inputs = input_layout(plan.max_rows).bytes;
     arena_ = RL_TRY(memory.allocate(plan.arena_bytes, Use::scratch, "activations"));
+    if (memory.guarded) memory.set_gaps(arena_, std::move(gaps));
     scratch_ = RL_TRY(memory.allocate(scratch, Use::scratch, "scratch"));
     handing_.resize(bound_.kernels.size());
     RL_TRY(allocate_handed(memory));
@@ -319,7 +322,7 @@ Status VulkanExecutable::run(const StepParams& params) {
     RL_CHECK(landed_ == submitted_, "results are read while submission {} may write them", submitted_);
     RL_TRY(output_.invalidate());
     if (best) read_best(params.best_among);
-    return {};
+    return memory_->check_guards();
 }
 
 // One op, in submissions of the length that those of a whole step have; the seconds that the device took.
@@ -397,7 +400,8 @@ Status VulkanExecutable::run_traced(const StepParams& params, const TraceSink& s
     Recording last = RL_TRY(std::move(recorder).finish());
     RL_TRY(device_.submit(last.segments, fences_[0]));
     RL_TRY(device_.wait(fences_[0], "running a step"));
-    return output_.invalidate();
+    RL_TRY(output_.invalidate());
+    return memory_->check_guards();
 }
 
 std::span<const float> VulkanExecutable::output() const {

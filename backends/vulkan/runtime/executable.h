@@ -43,7 +43,7 @@ struct View {
     uint32_t width(Slot s) const { return plan.slot(s).width; }
     Binding slot(Slot s) const {
         return {arena.buffer, plan.slot(s).offset,
-                std::max<uint64_t>(16, uint64_t(width(s)) * 4 * rows_of(s))};
+                std::max<uint64_t>(16, uint64_t(width(s)) * 4 * rows_of(s)), arena.guard};
     }
     // Of `bytes` from `offset` on; both are multiples of 256.
     Binding scratch_at(uint64_t offset, uint64_t bytes) const {

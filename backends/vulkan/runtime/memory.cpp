@@ -3,6 +3,8 @@
 #include "memory/budget.h"
 #include "vma.h"
 
+#include <cstring>
+
 namespace redline::vulkan {
 
 Buffer::Buffer(Buffer&& other) noexcept {
@@ -10,7 +12,7 @@ Buffer::Buffer(Buffer&& other) noexcept {
 }
 
 Buffer& Buffer::operator=(Buffer&& other) noexcept {
-    std::swap(allocator_, other.allocator_);
+    std::swap(memory_, other.memory_);
     std::swap(handle_, other.handle_);
     std::swap(allocation_, other.allocation_);
     std::swap(size_, other.size_);
@@ -19,17 +21,27 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
 }
 
 Buffer::~Buffer() {
-    if (handle_) vmaDestroyBuffer(allocator_, handle_, allocation_);
+    if (!handle_) return;
+    if (memory_->guarded) {
+        const std::lock_guard lock(memory_->guards_mutex_);
+        memory_->guards_.erase(handle_);
+    }
+    vmaDestroyBuffer(memory_->allocator_, handle_, allocation_);
+}
+
+uint64_t Buffer::guard() const {
+    return memory_ && memory_->guarded ? kGuardBytes : 0;
 }
 
 Status Buffer::flush() const {
     if (!allocation_) return {};
-    return checked(vmaFlushAllocation(allocator_, allocation_, 0, VK_WHOLE_SIZE), "writing mapped memory");
+    return checked(vmaFlushAllocation(memory_->allocator_, allocation_, 0, VK_WHOLE_SIZE),
+                   "writing mapped memory");
 }
 
 Status Buffer::invalidate() const {
     if (!allocation_) return {};
-    return checked(vmaInvalidateAllocation(allocator_, allocation_, 0, VK_WHOLE_SIZE),
+    return checked(vmaInvalidateAllocation(memory_->allocator_, allocation_, 0, VK_WHOLE_SIZE),
                    "reading mapped memory");
 }
 
@@ -120,7 +132,8 @@ uint32_t Memory::types_with_room(uint64_t bytes) {
 
 Result<Buffer> Memory::allocate(uint64_t bytes, Use use, std::string_view what) {
     VkBufferCreateInfo create = {VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
-    create.size = std::max<uint64_t>(bytes, 16);
+    const uint64_t size = std::max<uint64_t>(bytes, 16);
+    create.size = size + (guarded ? kGuardBytes : 0);
     create.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                    VK_BUFFER_USAGE_TRANSFER_DST_BIT;
     if (counts_only()) return count(create);
@@ -140,6 +153,13 @@ Result<Buffer> Memory::allocate(uint64_t bytes, Use use, std::string_view what) 
         place.usage = VMA_MEMORY_USAGE_AUTO_PREFER_HOST;
         place.flags |= VMA_ALLOCATION_CREATE_HOST_ACCESS_RANDOM_BIT | VMA_ALLOCATION_CREATE_MAPPED_BIT;
     }
+    const bool mapped = (place.flags & VMA_ALLOCATION_CREATE_MAPPED_BIT) != 0;
+    if (guarded) {
+        if (!mapped) place.flags |= VMA_ALLOCATION_CREATE_HOST_ACCESS_SEQUENTIAL_WRITE_BIT;
+        place.flags |= VMA_ALLOCATION_CREATE_MAPPED_BIT;
+        place.flags &=
+            ~VmaAllocationCreateFlags(VMA_ALLOCATION_CREATE_HOST_ACCESS_ALLOW_TRANSFER_INSTEAD_BIT);
+    }
     Buffer buffer;
     VmaAllocationInfo info = {};
     // Alone in their memory, these are held to the budget exactly.
@@ -151,10 +171,36 @@ Result<Buffer> Memory::allocate(uint64_t bytes, Use use, std::string_view what) 
     if (place.memoryTypeBits != 0 && !refused)
         result = vmaCreateBuffer(allocator_, &create, &place, &buffer.handle_, &buffer.allocation_, &info);
     if (result != VK_SUCCESS) return no_room(bytes, what, result);
-    buffer.allocator_ = allocator_;
-    buffer.size_ = create.size;
-    buffer.mapped_ = static_cast<std::byte*>(info.pMappedData);
+    buffer.memory_ = this;
+    buffer.size_ = size;
+    if (mapped) buffer.mapped_ = static_cast<std::byte*>(info.pMappedData);
+    if (guarded) {
+        std::memset(info.pMappedData, int(kGuard), create.size);
+        RL_TRY(buffer.flush());
+        const std::lock_guard lock(guards_mutex_);
+        guards_[buffer.handle_] = {
+            buffer.allocation_, static_cast<const std::byte*>(info.pMappedData), size, std::string(what), {}};
+    }
     return buffer;
+}
+
+void Memory::set_gaps(const Buffer& buffer, std::vector<ByteRange> gaps) {
+    const std::lock_guard lock(guards_mutex_);
+    guards_.at(buffer.handle_).gaps = std::move(gaps);
+}
+
+Status Memory::check_guards() const {
+    const std::lock_guard lock(guards_mutex_);
+    for (const auto& [handle, buffer] : guards_) {
+        RL_TRY(checked(vmaInvalidateAllocation(allocator_, buffer.allocation, 0, VK_WHOLE_SIZE),
+                       "reading guards"));
+        const auto check = [&](uint64_t begin, uint64_t end) {
+            return check_guard({buffer.data + begin, end - begin}, int64_t(begin), buffer.what, buffer.size);
+        };
+        RL_TRY(check(buffer.size, buffer.size + kGuardBytes));
+        for (const ByteRange& gap : buffer.gaps) RL_TRY(check(gap.begin, gap.end));
+    }
+    return {};
 }
 
 }  // namespace redline::vulkan

@@ -4,10 +4,9 @@
 #pragma once
 
 #include "device.h"
+#include "plan/guard.h"
 
-#include <atomic>
-#include <cstddef>
-#include <span>
+#include <map>
 
 struct VmaAllocator_T;
 struct VmaAllocation_T;
@@ -28,6 +27,7 @@ public:
 
     VkBuffer handle() const { return handle_; }
     uint64_t size() const { return size_; }
+    uint64_t guard() const;  // bytes behind it
     // Null when the host cannot see it.
     std::byte* mapped() const { return mapped_; }
     // After the host wrote, before it reads.
@@ -36,7 +36,7 @@ public:
 
 private:
     friend class Memory;
-    VmaAllocator_T* allocator_ = nullptr;
+    Memory* memory_ = nullptr;
     VkBuffer handle_ = VK_NULL_HANDLE;
     VmaAllocation_T* allocation_ = nullptr;
     uint64_t size_ = 0;
@@ -54,6 +54,10 @@ public:
 
     // `what` is for the message: "tensor blk.0.ffn_up.weight".
     Result<Buffer> allocate(uint64_t bytes, Use use, std::string_view what);
+    // Of guarded memory: an error where what is behind a buffer was written, or one of its gaps. There is no
+    // guard before a buffer: what shaders count from its begin is never negative.
+    Status check_guards() const;
+    void set_gaps(const Buffer& buffer, std::vector<ByteRange> gaps);
     // Of one buffer that a kernel is to see whole.
     uint64_t largest_buffer() const;
     bool unified() const { return device_.report().integrated() && !always_stage; }
@@ -65,8 +69,18 @@ public:
     std::atomic<int64_t> fail_after{-1};
     uint64_t most_per_buffer = UINT64_MAX;
     bool always_stage = false;  // weights, as on a device with memory of its own
+    bool guarded = false;       // see plan/guard.h; set before anything is allocated
 
 private:
+    friend class Buffer;
+    // A buffer as the host sees it, with its guard.
+    struct Guarded {
+        VmaAllocation_T* allocation;
+        const std::byte* data;
+        uint64_t size;
+        std::string what;
+        std::vector<ByteRange> gaps;
+    };
     explicit Memory(Device& device) : device_(device) {}
     Result<Buffer> count(const VkBufferCreateInfo& create);
     Error no_room(uint64_t bytes, std::string_view what, VkResult result) const;
@@ -75,6 +89,8 @@ private:
     Device& device_;
     VmaAllocator_T* allocator_ = nullptr;
     uint64_t counted_ = 0;
+    mutable std::mutex guards_mutex_;
+    std::map<VkBuffer, Guarded> guards_;
     std::atomic<uint32_t> asked_{0};  // how often the driver was asked for its budget
 };
 

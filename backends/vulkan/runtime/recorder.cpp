@@ -84,7 +84,7 @@ Result<VkDescriptorSet> Recorder::make_set(const Pipeline& pipeline, std::span<c
     }
     RL_TRY(checked(result, "making a descriptor set"));
     std::vector<VkDescriptorBufferInfo> buffers;
-    for (const Binding& b : bindings) buffers.push_back({b.buffer, b.offset, b.bytes});
+    for (const Binding& b : bindings) buffers.push_back({b.buffer, b.offset, b.bytes + b.guard});
     std::vector<VkWriteDescriptorSet> writes;
     for (uint32_t i = 0; i < bindings.size(); ++i) {
         VkWriteDescriptorSet write = {VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};

@@ -14,23 +14,25 @@ struct Binding {
     VkBuffer buffer = VK_NULL_HANDLE;
     uint64_t offset = 0;
     uint64_t bytes = 0;
+    uint64_t guard = 0;  // behind them, where shaders could write but must not, see Memory
 
     Binding() = default;
-    Binding(const Buffer& whole) : buffer(whole.handle()), bytes(whole.size()) {}
-    Binding(VkBuffer handle, uint64_t at, uint64_t size) : buffer(handle), offset(at), bytes(size) {}
+    Binding(const Buffer& whole) : buffer(whole.handle()), bytes(whole.size()), guard(whole.guard()) {}
+    Binding(VkBuffer handle, uint64_t at, uint64_t size, uint64_t behind = 0)
+        : buffer(handle), offset(at), bytes(size), guard(behind) {}
 };
 
-struct Groups {
-    uint64_t x = 1, y = 1, z = 1;
 // Work-groups of a dispatch. More than the device takes are an error, unless the kernel strides: its
 // work-groups then go on along x by gl_NumWorkGroups.x until all is done, however few they are.
-};
-
+struct Groups {
+    uint64_t x = 1, y = 1, z = 1;
     bool strides = false;
-// Command buffers to be submitted in order, one after the other.
+};
 inline Groups striding(uint64_t x, uint64_t y = 1) {
     return {x, y, 1, true};
 }
+
+// Command buffers to be submitted in order, one after the other.
 class Recording {
 public:
     explicit Recording(Device& device) : device_(&device) {}
@@ -91,12 +93,12 @@ private:
     Status add(const PipelineSpec& spec, std::span<const Binding> bindings, const void* push,
                uint32_t push_bytes, Groups groups, double flops);
     Status begin();
+    Result<Groups> fitted(const PipelineSpec& spec, Groups groups) const;
     Result<VkDescriptorSet> make_set(const Pipeline& pipeline, std::span<const Binding> bindings);
 
     Device& device_;
     Pipelines& pipelines_;
     Recording recording_;
-    Result<Groups> fitted(const PipelineSpec& spec, Groups groups) const;
     VkCommandBuffer current_ = VK_NULL_HANDLE;
     double dispatch_seconds_;
     double seconds_ = 0.0;  // of the present command buffer, as assumed
