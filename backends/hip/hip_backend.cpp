@@ -11,8 +11,9 @@ namespace hip {
 
 class HipBackend : public Backend {
 public:
-    HipBackend(const Runtime& runtime, std::unique_ptr<Device> device, const std::string& why)
-        : device_(std::move(device)), memory_(*device_) {
+    HipBackend(const Runtime& runtime, std::unique_ptr<Device> device, const std::string& why, bool guarded)
+        : device_(std::move(device)),
+          memory_(*device_, guarded ? Memory::Mode::guarded : Memory::Mode::plain) {
         const DeviceReport& report = device_->report();
         info_.name = report.name;
         info_.detail = fmt::format("{}; {} as {}; {}; waves of {}", runtime.version_text(), report.arch,
@@ -41,7 +42,7 @@ public:
 
     Result<MemoryNeed> measure(std::span<const WeightInfo> weights, std::span<const CacheInfo> caches,
                                std::vector<BoundPlan> plans) override {
-        Memory counting(*device_, true);
+        Memory counting(*device_, Memory::Mode::counting);
         const auto placed = RL_TRY(place_weights(*device_, counting, weights));
         MemoryNeed need;
         need.weights = counting.allocated();
@@ -128,7 +129,8 @@ static Result<std::unique_ptr<Backend>> open_hip(const BackendOptions& options) 
     hip::DeviceReport report = RL_TRY(hip::choose_device(hip::device_reports(runtime), options.device, why));
     auto device = RL_TRY(hip::Device::open(runtime, std::move(report)));
     if (options.most_groups > 0) device->most_blocks = options.most_groups;
-    return std::unique_ptr<Backend>(std::make_unique<hip::HipBackend>(runtime, std::move(device), why));
+    return std::unique_ptr<Backend>(
+        std::make_unique<hip::HipBackend>(runtime, std::move(device), why, options.guarded));
 }
 
 static Result<std::vector<DeviceListing>> list_hip() {

@@ -33,6 +33,8 @@ Status HipExecutable::measure(BoundPlan bound, const HipWeights& weights, const 
 Status HipExecutable::allocate(Memory& memory) {
     constexpr unsigned kNoTiming = 2;
     memory_ = &memory;
+    std::vector<ByteRange> gaps;
+    if (memory.guarded()) gaps = guard_arena(bound_.plan);
     const Plan& plan = bound_.plan;
     uint64_t scratch = 0;
     for (const auto& kernel : bound_.kernels)
@@ -40,6 +42,7 @@ Status HipExecutable::allocate(Memory& memory) {
     const uint64_t inputs = input_layout(plan.max_rows).bytes;
     RL_TRY(allocate_handed(memory));
     arena_ = RL_TRY(memory.allocate(plan.arena_bytes, Use::scratch, "activations"));
+    if (memory.guarded()) memory.set_gaps(arena_, std::move(gaps));
     scratch_ = RL_TRY(memory.allocate(scratch, Use::scratch, "scratch"));
     step_ = RL_TRY(memory.allocate(inputs, Use::scratch, "step inputs"));
     for (Buffer& buffer : inputs_) buffer = RL_TRY(memory.allocate(inputs, Use::pinned, "step inputs"));
@@ -172,7 +175,8 @@ Status HipExecutable::read_output() {
         device_.checked(device_.call().copy_out(output_.data(), arena_.data() + plan.slot(plan.output).offset,
                                                 bytes, device_.stream()),
                         "reading the results"));
-    return device_.synchronize("running a step");
+    RL_TRY(device_.synchronize("running a step"));
+    return memory_->check_guards();
 }
 
 Status HipExecutable::run(const StepParams& params) {

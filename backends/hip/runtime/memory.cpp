@@ -3,6 +3,7 @@
 #include "memory/budget.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace redline::hip {
 
@@ -21,10 +22,15 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
 Buffer::~Buffer() {
     if (!data_) return;
     const Functions& call = memory_->device_.call();
+    std::byte* const begin = memory_->guarded() ? data_ - kGuardBytes : data_;
+    if (memory_->guarded()) {
+        const std::lock_guard lock(memory_->guards_mutex_);
+        memory_->guards_.erase(data_);
+    }
     if (host_)
-        call.release_host(data_);
+        call.release_host(begin);
     else
-        call.release(data_);
+        call.release(begin);
     memory_->allocated_ -= size_;
 }
 
@@ -40,10 +46,11 @@ Result<Buffer> Memory::allocate(uint64_t bytes, Use use, std::string_view what) 
     constexpr unsigned kPortable = 1, kMapped = 2, kAttachGlobal = 1;
     const Functions& call = device_.call();
     Buffer buffer;
-    const uint64_t size = std::max<uint64_t>(bytes, 16);
-    if (counts_only_) {
-        buffer.size_ = size;
-        allocated_ += size;
+    const uint64_t content = std::max<uint64_t>(bytes, 16),
+                   size = content + (guarded() ? 2 * kGuardBytes : 0);
+    if (counts_only()) {
+        buffer.size_ = content;
+        allocated_ += content;
         return buffer;
     }
     void* data = nullptr;
@@ -65,10 +72,51 @@ Result<Buffer> Memory::allocate(uint64_t bytes, Use use, std::string_view what) 
     }
     RL_TRY(device_.checked(code, fmt::format("allocating {} for {}", format_bytes(bytes), what)));
     buffer.memory_ = this;
-    buffer.data_ = static_cast<std::byte*>(data);
-    buffer.size_ = size;
-    allocated_ += size;
+    buffer.data_ = static_cast<std::byte*>(data) + (guarded() ? kGuardBytes : 0);
+    buffer.size_ = content;
+    allocated_ += content;
+    if (guarded()) RL_TRY(guard(buffer, what));
     return buffer;
+}
+
+Status Memory::guard(Buffer& buffer, std::string_view what) {
+    std::byte* const begin = buffer.data_ - kGuardBytes;
+    const std::vector<std::byte> ones(buffer.size_ + 2 * kGuardBytes, kGuard);
+    if (buffer.host_) {
+        std::memcpy(begin, ones.data(), ones.size());
+    } else {
+        RL_TRY(device_.checked(device_.call().copy_in(begin, ones.data(), ones.size(), device_.stream()),
+                               "writing guards"));
+        RL_TRY(device_.synchronize("writing guards"));
+    }
+    const std::lock_guard lock(guards_mutex_);
+    guards_[buffer.data_] = {buffer.size_, buffer.host_, std::string(what), {}};
+    return {};
+}
+
+void Memory::set_gaps(const Buffer& buffer, std::vector<ByteRange> gaps) {
+    const std::lock_guard lock(guards_mutex_);
+    guards_.at(buffer.data_).gaps = std::move(gaps);
+}
+
+Status Memory::check_guards() {
+    const std::lock_guard lock(guards_mutex_);
+    std::vector<std::byte> mirror;
+    for (const auto& [data, buffer] : guards_) {
+        const auto check = [&](int64_t begin, uint64_t bytes) -> Status {
+            if (buffer.host) return check_guard({data + begin, bytes}, begin, buffer.what, buffer.size);
+            mirror.resize(bytes);
+            RL_TRY(
+                device_.checked(device_.call().copy_out(mirror.data(), data + begin, bytes, device_.stream()),
+                                "reading guards"));
+            RL_TRY(device_.synchronize("reading guards"));
+            return check_guard(mirror, begin, buffer.what, buffer.size);
+        };
+        RL_TRY(check(-int64_t(kGuardBytes), kGuardBytes));
+        RL_TRY(check(int64_t(buffer.size), kGuardBytes));
+        for (const ByteRange& gap : buffer.gaps) RL_TRY(check(int64_t(gap.begin), gap.end - gap.begin));
+    }
+    return {};
 }
 
 }  // namespace redline::hip

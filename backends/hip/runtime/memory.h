@@ -4,8 +4,9 @@
 
 #include "device.h"
 
+#include "plan/guard.h"
+
 #include <atomic>
-#include <cstddef>
 
 namespace redline::hip {
 
@@ -34,21 +35,36 @@ private:
 
 class Memory {
 public:
-    // `counts_only`: it takes nothing from the device and counts what buffers would take.
-    explicit Memory(Device& device, bool counts_only = false) : device_(device), counts_only_(counts_only) {}
+    // guarded, for tests: see plan/guard.h. counting takes nothing from the device: it counts what buffers
+    // would.
+    enum class Mode : uint8_t { plain, guarded, counting };
+    explicit Memory(Device& device, Mode mode = Mode::plain) : device_(device), mode_(mode) {}
 
     // `what` is for the message: "tensor blk.0.ffn_up.weight".
     Result<Buffer> allocate(uint64_t bytes, Use use, std::string_view what);
+    bool guarded() const { return mode_ == Mode::guarded; }
+    // An error where what is before or behind a buffer was written, or one of its gaps.
+    Status check_guards();
+    void set_gaps(const Buffer& buffer, std::vector<ByteRange> gaps);
     // Bytes in buffers now.
     uint64_t allocated() const { return allocated_.load(); }
-    bool counts_only() const { return counts_only_; }
+    bool counts_only() const { return mode_ == Mode::counting; }
 
 private:
     friend class Buffer;
+    struct Guarded {
+        uint64_t size;
+        bool host;
+        std::string what;
+        std::vector<ByteRange> gaps;
+    };
     Error no_room(uint64_t bytes, std::string_view what, Code code);
+    Status guard(Buffer& buffer, std::string_view what);
 
     Device& device_;
-    const bool counts_only_;
+    const Mode mode_;
+    std::mutex guards_mutex_;
+    std::map<const std::byte*, Guarded> guards_;  // by where the buffer begins
     std::atomic<uint64_t> allocated_{0};
 };
 
