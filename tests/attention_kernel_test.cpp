@@ -402,7 +402,7 @@ TEST_CASE("attention: a cache over 4 GiB is addressed with 64 bits") {
     void* memory =
         mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) {
-        MESSAGE("skipped: no 12 GiB of address space");
+        not_tested("what needs 12 GiB of address space");
         return;
     }
     for (const Isa isa : levels()) {

@@ -1,5 +1,6 @@
 // A device that is lost while run or chat make text: it is opened again, and the text is the same.
 #include "cli/command.h"
+#include "support/backends.h"
 #include "support/models.h"
 #include "support/program.h"
 #ifdef RL_VULKAN
@@ -35,11 +36,8 @@ namespace {
 // Kept open, so that the wrapped functions stay in place; false where there is no device.
 bool vulkan_is_there() {
     static const auto one = vulkan::Instance::get();
-    static const bool opens = open_backend("vulkan", {}).ok();
-    if (opens)
-        wrap_vulkan();
-    else
-        MESSAGE("Vulkan is not tested: it opens no device");
+    static const bool opens = open_wanted("vulkan") != nullptr;
+    if (opens) wrap_vulkan();
     return opens;
 }
 

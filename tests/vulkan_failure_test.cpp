@@ -1,6 +1,7 @@
 // Every Vulkan call may fail: what is said then, what is left behind, and that the next try works.
 #ifdef RL_VULKAN
 #include "backends/vulkan/vulkan_backend.h"
+#include "support/backends.h"
 #include "support/models.h"
 #include "support/vulkan_faults.h"
 
@@ -12,13 +13,11 @@ using namespace redline::test;
 
 namespace {
 
-// Kept open, so that the wrapped functions stay in place; null where there is no Vulkan.
+// Kept open, so that the wrapped functions stay in place; null where there is no device.
 std::shared_ptr<vulkan::Instance> instance() {
-    static const Result<std::shared_ptr<vulkan::Instance>> one = vulkan::Instance::get();
-    if (!one) {
-        MESSAGE("Vulkan is not tested: " << one.error().message);
-        return nullptr;
-    }
+    static const auto one = vulkan::Instance::get();
+    static const bool opens = open_wanted("vulkan") != nullptr;
+    if (!opens) return nullptr;
     wrap_vulkan();
     return one.value();
 }

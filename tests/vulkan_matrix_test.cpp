@@ -26,7 +26,7 @@ TEST_CASE("vulkan: on bfloat16 matrices weights far beyond the range of halfs ar
     const auto backend = open_vulkan();
     if (!backend) return;
     if (!backend->opened().use_bfloat16()) {
-        MESSAGE("bfloat16 matrices are not tested: the device has none, or redline was built without them");
+        not_tested("bfloat16 matrices: the device has none, or redline was built without them");
         return;
     }
     const Format& bf16 = *find_format("BF16");
@@ -46,7 +46,7 @@ static std::unique_ptr<vulkan::VulkanBackend> open_with_matrices() {
     auto backend = open_vulkan("", "matrix");
     if (!backend || (backend->opened().use_matrix() && vulkan::Pipelines::exists("linear_coop.f16")))
         return backend;
-    MESSAGE("matrices are not tested: the device has none, or redline was built without them");
+    not_tested("matrices: the device has none, or redline was built without them");
     return nullptr;
 }
 

@@ -14,52 +14,91 @@
 
 namespace redline::test {
 
-// A level that the device lacks opens as the one below it, and is left out.
-inline std::vector<std::unique_ptr<Backend>> vulkan_backends() {
-    std::vector<std::unique_ptr<Backend>> made;
-    for (const char* level : {"plain", "dot", "matrix", "bfloat16", "workgroup"}) {
-        Result<std::unique_ptr<Backend>> backend = open_backend("vulkan", {0, level});
-        if (!backend) {
-            MESSAGE("Vulkan is not tested: " << backend.error().message);
-            break;
-        }
-        if (made.empty() || made.back()->device().detail != backend.value()->device().detail)
-            made.push_back(std::move(backend).value());
-    }
-    return made;
-}
-
-inline std::vector<std::unique_ptr<Backend>> hip_backends() {
-    std::vector<std::unique_ptr<Backend>> made;
-    Result<std::unique_ptr<Backend>> backend = open_backend("hip", {});
-    if (backend)
-        made.push_back(std::move(backend).value());
-    else
-        MESSAGE("HIP is not tested: " << backend.error().message);
-    return made;
-}
-
-// RL_TEST_BACKENDS leaves others out: cpu, vulkan, hip, or several with commas between. One alone must be
-// there.
-inline std::vector<std::unique_ptr<Backend>> all_test_backends() {
+// RL_TEST_BACKENDS leaves others out: cpu, vulkan, hip, or several with commas between; vulkan:1 is the
+// second of its devices, where vulkan is the best.
+inline std::string wanted_backends() {
     const char* given = std::getenv("RL_TEST_BACKENDS");
-    const std::string only = given ? given : "cpu,vulkan,hip";
-    std::vector<std::unique_ptr<Backend>> made;
-    const auto add = [&](std::vector<std::unique_ptr<Backend>> more) {
-        for (std::unique_ptr<Backend>& backend : more) made.push_back(std::move(backend));
-    };
-    if (only.find("cpu") != only.npos) {
-        for (const cpu::Isa isa : cpu::kIsaLevels)
-            if (isa <= cpu::best_isa())
-                made.push_back(std::move(open_backend("cpu", {2, cpu::isa_name(isa)})).value());
-        // More threads than one, and not a divisor of most sizes.
-        made.push_back(std::move(open_backend("cpu", {1, ""})).value());
-        made.push_back(std::move(open_backend("cpu", {3, ""})).value());
+    return given ? given : "cpu,vulkan,hip";
+}
+inline bool wanted(const std::string& backend) {
+    return wanted_backends().find(backend) != std::string::npos;
+}
+
+inline std::string wanted_device(const std::string& backend) {
+    const std::string all = wanted_backends(), start = backend + ":";
+    const size_t at = all.find(start);
+    return at == std::string::npos ? ""
+                                   : all.substr(at + start.size(), all.find(',', at) - at - start.size());
+}
+
+using Backends = std::vector<std::unique_ptr<Backend>>;
+
+// Null where it cannot be opened, which is said at the end.
+inline std::unique_ptr<Backend> open_wanted(const std::string& name, BackendOptions options = {}) {
+    if (!wanted(name)) return nullptr;
+    options.device = wanted_device(name);
+    Result<std::unique_ptr<Backend>> backend = open_backend(name, options);
+    if (!backend) {
+        not_tested(fmt::format("{}: {}", name, backend.error().message));
+        return nullptr;
     }
-    if (only.find("vulkan") != only.npos) add(vulkan_backends());
-    if (only.find("hip") != only.npos) add(hip_backends());
-    if (only.find(',') == only.npos) REQUIRE(!made.empty());
+    const DeviceInfo& device = backend.value()->device();
+    tested_on(fmt::format("{}: {}, {}", name, device.name, device.detail));
+    return std::move(backend).value();
+}
+
+// A level that the device lacks opens as the one below it, and is left out.
+inline Backends vulkan_backends() {
+    Backends made;
+    for (const char* level : {"plain", "dot", "matrix", "bfloat16", "workgroup"}) {
+        std::unique_ptr<Backend> backend = open_wanted("vulkan", {0, level});
+        if (!backend) break;
+        if (made.empty() || made.back()->device().detail != backend->device().detail)
+            made.push_back(std::move(backend));
+    }
     return made;
+}
+
+inline void add_devices(Backends& made) {
+    for (std::unique_ptr<Backend>& backend : vulkan_backends()) made.push_back(std::move(backend));
+    if (std::unique_ptr<Backend> hip = open_wanted("hip")) made.push_back(std::move(hip));
+    // One that is asked for alone must be there.
+    if (wanted_backends().find(',') == std::string::npos) REQUIRE(!made.empty());
+}
+
+inline Backends all_test_backends() {
+    Backends made;
+    if (wanted("cpu")) {
+        for (const cpu::Isa isa : cpu::kIsaLevels)
+            if (isa <= cpu::best_isa()) made.push_back(open_wanted("cpu", {2, cpu::isa_name(isa)}));
+        // More threads than one, and not a divisor of most sizes.
+        made.push_back(open_wanted("cpu", {1, ""}));
+        made.push_back(open_wanted("cpu", {3, ""}));
+    }
+    add_devices(made);
+    return made;
+}
+
+// For tests that do not go by the CPU's level: the CPU once, with threads that do not divide most sizes.
+inline Backends session_test_backends() {
+    Backends made;
+    if (wanted("cpu")) made.push_back(open_wanted("cpu", {3, ""}));
+    add_devices(made);
+    return made;
+}
+
+// Those of the CPU and the devices that are here, as --device takes them.
+inline const std::vector<std::string>& device_names() {
+    static const std::vector<std::string> names = [] {
+        std::vector<std::string> usable;
+        for (const std::string name : {"cpu", "vulkan", "hip"}) {
+            if (!open_wanted(name)) continue;
+            const std::string which = wanted_device(name);
+            usable.push_back(which.empty() ? name : name + ":" + which);
+        }
+        return usable;
+    }();
+    return names;
 }
 
 }  // namespace redline::test

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <utility>
 #include <vector>
 
@@ -11,12 +13,31 @@ static std::vector<std::function<void()>>& closers() {
     return all;
 }
 
+static std::vector<std::string>& lines() {
+    static std::vector<std::string> all;
+    return all;
+}
+
+static void add_line(std::string line) {
+    if (std::find(lines().begin(), lines().end(), line) == lines().end()) lines().push_back(std::move(line));
+}
+
 void redline::test::at_end(std::function<void()> close) {
     closers().push_back(std::move(close));
 }
 
+void redline::test::tested_on(const std::string& device) {
+    add_line("tested on " + device);
+}
+
+void redline::test::not_tested(const std::string& why) {
+    add_line("not tested: " + why);
+}
+
 int main(int argc, char** argv) {
     const int status = doctest::Context(argc, argv).run();
+    for (const std::string& line : lines()) std::printf("[redline] %s\n", line.c_str());
+    std::fflush(stdout);
     for (const std::function<void()>& close : closers()) close();
     return status;
 }

@@ -1,6 +1,8 @@
 // Optional test material beside the repository: a test that wants it says so and skips when it is absent.
 #pragma once
 
+#include "at_end.h"
+
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -19,11 +21,11 @@ inline std::string golden(const std::string& name) {
 
 }  // namespace redline::test
 
-// Skips the rest of the test case with a message when the material is absent.
-#define RL_NEED_MATERIAL(variable, name)                                 \
-    const auto variable##_found = redline::test::material(name);         \
-    if (!variable##_found) {                                             \
-        MESSAGE("skipped: test material " << (name) << " is not there"); \
-        return;                                                          \
-    }                                                                    \
+// Skips the rest of the test case when the material is absent, which is said at the end.
+#define RL_NEED_MATERIAL(variable, name)                                                         \
+    const auto variable##_found = redline::test::material(name);                                 \
+    if (!variable##_found) {                                                                     \
+        redline::test::not_tested(std::string("what needs ") + (name) + ", which is not there"); \
+        return;                                                                                  \
+    }                                                                                            \
     const std::string variable = *variable##_found

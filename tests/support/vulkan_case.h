@@ -2,22 +2,29 @@
 #pragma once
 
 #include "backends/vulkan/vulkan_backend.h"
+#include "support/backends.h"
 #include "support/models.h"
 
 #include <numeric>
 
 namespace redline::test {
 
-// Null, with a message, where there is none.
+// Null where there is none, which is said at the end.
 inline std::unique_ptr<vulkan::VulkanBackend> open_vulkan(const std::string& cache_folder = "",
                                                           const std::string& level = "") {
+    if (!wanted("vulkan")) return nullptr;
     BackendOptions options;
     options.cache_folder = cache_folder;
     options.level = level;
+    options.device = wanted_device("vulkan");
     Result<std::unique_ptr<vulkan::VulkanBackend>> backend = vulkan::open_vulkan_backend(options);
-    if (backend) return std::move(backend).value();
-    MESSAGE("Vulkan is not tested: " << backend.error().message);
-    return nullptr;
+    if (!backend) {
+        not_tested("vulkan: " + backend.error().message);
+        return nullptr;
+    }
+    const DeviceInfo& device = backend.value()->device();
+    tested_on(fmt::format("vulkan: {}, {}", device.name, device.detail));
+    return std::move(backend).value();
 }
 
 // What a case of one step gives.
