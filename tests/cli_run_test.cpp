@@ -9,21 +9,23 @@ using namespace redline::test;
 using Json = nlohmann::json;
 
 TEST_CASE("run: only the text goes to standard output") {
-    const Outcome got = redline_(greedy({"-p", "a", "-n", "5"}));
-    CHECK(got.code == 0);
-    CHECK(got.out == "bcdef");
-    CHECK(has(got.err, "plan: 2/2 layers on cpu"));
-    CHECK(has(got.err, "KV cache f16 256 tokens"));
-    CHECK(has(got.err, "tok/s"));
-    CHECK(has(got.err, "GB/s"));
-    CHECK_FALSE(has(got.err, "\x1b"));
+    on_each_device([] {
+        const Outcome got = redline_(greedy({"-p", "a", "-n", "5"}));
+        CHECK(got.code == 0);
+        CHECK(got.out == "bcdef");
+        CHECK(has(got.err, "plan: 2/2 layers on " + backend() + " "));
+        CHECK(has(got.err, "KV cache f16 256 tokens"));
+        CHECK(has(got.err, "tok/s"));
+        CHECK(has(got.err, "GB/s"));
+        CHECK_FALSE(has(got.err, "\x1b"));
 
-    const Outcome whole = redline_(greedy({"-p", "a", "-q"}));
-    CHECK(whole.code == 0);
-    CHECK(whole.out == ChainModel::kWholeText);
-    CHECK(whole.err.empty());
-    CHECK(redline_(greedy({"-p", "a", "-q", "--display-prompt", "-n", "2"})).out == "abc");
-    CHECK(redline_(greedy({"-p", "a", "-q", "-n", "0"})).out.empty());
+        const Outcome whole = redline_(greedy({"-p", "a", "-q"}));
+        CHECK(whole.code == 0);
+        CHECK(whole.out == ChainModel::kWholeText);
+        CHECK(whole.err.empty());
+        CHECK(redline_(greedy({"-p", "a", "-q", "--display-prompt", "-n", "2"})).out == "abc");
+        CHECK(redline_(greedy({"-p", "a", "-q", "-n", "0"})).out.empty());
+    });
 }
 
 TEST_CASE("run: llama.cpp's ways to write an option are taken, and negative numbers are numbers") {
@@ -80,88 +82,98 @@ TEST_CASE("run: a long prompt is no trouble as an argument, and too long a one s
 }
 
 TEST_CASE("run: contexts of all sizes") {
-    const Outcome full = redline_(greedy({"-p", "a", "-c", "6"}));
-    CHECK(full.code == 0);
-    CHECK(full.out == "bcdef");
-    CHECK(has(full.err, "context of 6 tokens is full"));
-    CHECK(redline_(greedy({"-p", "a", "-c", "6", "--context-shift", "-q"})).out == ChainModel::kWholeText);
-    CHECK(redline_(greedy({"-p", "", "-c", "1", "-q"})).out == "a");
-    CHECK(redline_(greedy({"-p", "a", "-c", "0", "-q"})).out == ChainModel::kWholeText);
-    const Outcome huge = redline_(greedy({"-p", "a", "-c", "4294967296"}));
-    CHECK(huge.code == 1);
-    CHECK(huge.out.empty());
-    CHECK(has(huge.err, "weights need"));
-    CHECK(has(huge.err, "trained for 256"));
+    on_each_device([] {
+        const Outcome full = redline_(greedy({"-p", "a", "-c", "6"}));
+        CHECK(full.code == 0);
+        CHECK(full.out == "bcdef");
+        CHECK(has(full.err, "context of 6 tokens is full"));
+        CHECK(redline_(greedy({"-p", "a", "-c", "6", "--context-shift", "-q"})).out ==
+              ChainModel::kWholeText);
+        CHECK(redline_(greedy({"-p", "", "-c", "1", "-q"})).out == "a");
+        CHECK(redline_(greedy({"-p", "a", "-c", "0", "-q"})).out == ChainModel::kWholeText);
+        const Outcome huge = redline_(greedy({"-p", "a", "-c", "4294967296"}));
+        CHECK(huge.code == 1);
+        CHECK(huge.out.empty());
+        CHECK(has(huge.err, "weights need"));
+        CHECK(has(huge.err, "trained for 256"));
+    });
 }
 
 TEST_CASE("run: --json gives one object, and the same seed the same text") {
-    const std::vector<std::string> hot = {"run",    "-m", chain_model(), "-p",     "a",       "-n", "12",
-                                          "--temp", "20", "--top-k",     "0",      "--top-p", "1",  "--min-p",
-                                          "0",      "-s", "11",          "--json", "-q"};
-    const Outcome got = redline_(hot);
-    REQUIRE(got.code == 0);
-    const Json all = Json::parse(got.out);
-    CHECK(all["seed"] == 11);
-    CHECK(all["prompt_tokens"] == 2);
-    CHECK(all["generated_tokens"] == all["token_ids"].size());
-    CHECK(all["timings"]["predicted_per_second"].is_number());
-    CHECK(all["device"]["backend"] == "cpu");
-    CHECK(all["model"]["architecture"] == "llama");
-    CHECK(Json::parse(redline_(hot).out)["text"] == all["text"]);
+    on_each_device([] {
+        const std::vector<std::string> hot = {
+            "run", "-m",      chain_model(), "-p",      "a", "-n", "12", "--temp", "20", "--top-k",
+            "0",   "--top-p", "1",           "--min-p", "0", "-s", "11", "--json", "-q"};
+        const Outcome got = redline_(hot);
+        REQUIRE(got.code == 0);
+        const Json all = Json::parse(got.out);
+        CHECK(all["seed"] == 11);
+        CHECK(all["prompt_tokens"] == 2);
+        CHECK(all["generated_tokens"] == all["token_ids"].size());
+        CHECK(all["timings"]["predicted_per_second"].is_number());
+        CHECK(all["device"]["backend"] == backend());
+        CHECK(all["model"]["architecture"] == "llama");
+        CHECK(Json::parse(redline_(hot).out)["text"] == all["text"]);
 
-    const Json greedy_one = Json::parse(redline_(greedy({"-p", "x", "--json", "-q"})).out);
-    CHECK(greedy_one["text"] == "yz\xE2\x82\xAC!");
-    CHECK(greedy_one["stop_reason"] == "end_of_generation");
-    CHECK(Json::parse(redline_(greedy({"-p", "a", "--stop", "e", "--json", "-q"})).out)["stop"] == "e");
+        const Json greedy_one = Json::parse(redline_(greedy({"-p", "x", "--json", "-q"})).out);
+        CHECK(greedy_one["text"] == "yz\xE2\x82\xAC!");
+        CHECK(greedy_one["stop_reason"] == "end_of_generation");
+        CHECK(Json::parse(redline_(greedy({"-p", "a", "--stop", "e", "--json", "-q"})).out)["stop"] == "e");
+    });
 }
 
 TEST_CASE("run: a full disk is an error, a reader that goes away is not, and Ctrl-C keeps the text") {
-    Launch full = command(greedy({"-p", "a", "-q"}));
-    full.output_path = "/dev/full";
-    const Outcome no_space = launch(full);
-    CHECK(no_space.code == 1);
-    CHECK(has(no_space.err, "standard output"));
+    on_each_device([] {
+        Launch full = command(greedy({"-p", "a", "-q"}));
+        full.output_path = "/dev/full";
+        const Outcome no_space = launch(full);
+        CHECK(no_space.code == 1);
+        CHECK(has(no_space.err, "standard output"));
 
-    const std::vector<std::string> endless = {"run", "-m",     ring_model(), "-p",
-                                              "a",   "--temp", "0",          "--context-shift"};
-    Launch head = command(endless);
-    head.close_after = 1;
-    const Outcome gone = launch(head);
-    CHECK(gone.code == 0);
-    CHECK_FALSE(has(gone.err, "redline:"));
+        const std::vector<std::string> endless = {"run", "-m",     ring_model(), "-p",
+                                                  "a",   "--temp", "0",          "--context-shift"};
+        Launch head = command(endless);
+        head.close_after = 1;
+        const Outcome gone = launch(head);
+        CHECK(gone.code == 0);
+        CHECK_FALSE(has(gone.err, "redline:"));
 
-    Launch interrupted = command(endless);
-    interrupted.interrupt_when = [](const std::string& out) { return out.size() > 100; };
-    const Outcome stopped = launch(interrupted);
-    CHECK(stopped.code == 130);
-    CHECK(stopped.out.size() > 100);
-    CHECK(has(stopped.err, "interrupted"));
-    CHECK(has(stopped.err, "decode:"));
+        Launch interrupted = command(endless);
+        interrupted.interrupt_when = [](const std::string& out) { return out.size() > 100; };
+        const Outcome stopped = launch(interrupted);
+        CHECK(stopped.code == 130);
+        CHECK(stopped.out.size() > 100);
+        CHECK(has(stopped.err, "interrupted"));
+        CHECK(has(stopped.err, "decode:"));
+    });
 }
 
 TEST_CASE("run: a prompt cache is read less the second time, and no other file is ever overwritten") {
-    const std::string cache = file("prompt.cache");
-    const auto run = [&](const std::string& prompt, std::vector<std::string> more = {}) {
-        more.insert(more.end(), {"-p", prompt, "-n", "3", "--prompt-cache", cache, "--json", "-q"});
-        const Outcome got = redline_(greedy(more));
-        REQUIRE_MESSAGE(got.code == 0, got.err);
-        return Json::parse(got.out);
-    };
-    const Json first = run("abcdefgh");
-    CHECK(first["cached_tokens"] == 0);
-    const Json second = run("abcdefgh");
-    CHECK(second["cached_tokens"] == 8);  // all but the last
-    CHECK(second["text"] == first["text"]);
-    CHECK(run("abcxyz", {"--prompt-cache-ro"})["cached_tokens"] == 4);
-    CHECK(run("abcdefgh")["cached_tokens"] == 8);
-    CHECK(run("abcxyz")["cached_tokens"] == 4);
-    CHECK(run("abcxyz")["cached_tokens"] == 6);
+    on_each_device([] {
+        const std::string cache = file("prompt.cache");
+        std::filesystem::remove(cache);
+        const auto run = [&](const std::string& prompt, std::vector<std::string> more = {}) {
+            more.insert(more.end(), {"-p", prompt, "-n", "3", "--prompt-cache", cache, "--json", "-q"});
+            const Outcome got = redline_(greedy(more));
+            REQUIRE_MESSAGE(got.code == 0, got.err);
+            return Json::parse(got.out);
+        };
+        const Json first = run("abcdefgh");
+        CHECK(first["cached_tokens"] == 0);
+        const Json second = run("abcdefgh");
+        CHECK(second["cached_tokens"] == 8);  // all but the last
+        CHECK(second["text"] == first["text"]);
+        CHECK(run("abcxyz", {"--prompt-cache-ro"})["cached_tokens"] == 4);
+        CHECK(run("abcdefgh")["cached_tokens"] == 8);
+        CHECK(run("abcxyz")["cached_tokens"] == 4);
+        CHECK(run("abcxyz")["cached_tokens"] == 6);
 
-    write_file(cache, "something else");
-    const Outcome refused = redline_(greedy({"-p", "a", "--prompt-cache", cache}));
-    CHECK(refused.code == 1);
-    CHECK(has(refused.err, "prompt.cache"));
-    CHECK(read_file(cache) == "something else");
+        write_file(cache, "something else");
+        const Outcome refused = redline_(greedy({"-p", "a", "--prompt-cache", cache}));
+        CHECK(refused.code == 1);
+        CHECK(has(refused.err, "prompt.cache"));
+        CHECK(read_file(cache) == "something else");
+    });
 }
 
 TEST_CASE("run: the file's sampling defaults count where the user says nothing, and are told with -v") {
@@ -188,32 +200,36 @@ TEST_CASE("run: the file's sampling defaults count where the user says nothing, 
 }
 
 TEST_CASE("run: what is not sound in a model's numbers is an error, not a text") {
-    ChainModel chain;
-    chain.gain = std::numeric_limits<float>::quiet_NaN();
-    chain.build().save(file("nan.gguf"));
-    check_refused({"run", "-m", file("nan.gguf"), "-p", "a", "-q"}, 1, {"logit"});
-    check_refused({"bench", "-m", file("nan.gguf"), "-p", "8", "-n", "0", "-r", "1", "-o", "json", "-q"}, 1,
-                  {"no figure", "nan"});
-    ChainModel flat;
-    flat.next.clear();
-    flat.build().save(file("flat.gguf"));
-    check_refused({"bench", "-m", file("flat.gguf"), "-p", "8", "-n", "0", "-r", "1", "-o", "json", "-q"}, 1,
-                  {"no figure", "all"});
+    on_each_device([] {
+        ChainModel chain;
+        chain.gain = std::numeric_limits<float>::quiet_NaN();
+        chain.build().save(file("nan.gguf"));
+        check_refused({"run", "-m", file("nan.gguf"), "-p", "a", "-q"}, 1, {"logit"});
+        check_refused({"bench", "-m", file("nan.gguf"), "-p", "8", "-n", "0", "-r", "1", "-o", "json", "-q"},
+                      1, {"no figure", "nan"});
+        ChainModel flat;
+        flat.next.clear();
+        flat.build().save(file("flat.gguf"));
+        check_refused({"bench", "-m", file("flat.gguf"), "-p", "8", "-n", "0", "-r", "1", "-o", "json", "-q"},
+                      1, {"no figure", "all"});
+    });
 }
 
 TEST_CASE("chat: each line of a pipe is a turn, and only the answers are printed") {
-    const std::vector<std::string> base = {"chat", "-m", chat_model(), "--temp", "0", "-t", "1"};
-    const Outcome got = redline_(base, "hello\nagain\n");
-    REQUIRE_MESSAGE(got.code == 0, got.err);
-    const std::string answer = std::string("a") + ChainModel::kWholeText + "\n";
-    CHECK(got.out == answer + answer);
-    // The last line needs no line end; blank lines are no turns; closed input is no turn at all.
-    CHECK(redline_(base, "hello\n\n  \nagain").out == answer + answer);
-    CHECK(redline_(base).code == 0);
-    CHECK(redline_(base).out.empty());
-    // Two lines as one message, in either way.
-    CHECK(redline_(base, "one\\\ntwo\n").out == answer);
-    CHECK(redline_(base, "\"\"\"one\ntwo\"\"\"\n\"\"\"\nthree\n\"\"\"\n").out == answer + answer);
+    on_each_device([] {
+        const std::vector<std::string> base = {"chat", "-m", chat_model(), "--temp", "0", "-t", "1"};
+        const Outcome got = redline_(base, "hello\nagain\n");
+        REQUIRE_MESSAGE(got.code == 0, got.err);
+        const std::string answer = std::string("a") + ChainModel::kWholeText + "\n";
+        CHECK(got.out == answer + answer);
+        // The last line needs no line end; blank lines are no turns; closed input is no turn at all.
+        CHECK(redline_(base, "hello\n\n  \nagain").out == answer + answer);
+        CHECK(redline_(base).code == 0);
+        CHECK(redline_(base).out.empty());
+        // Two lines as one message, in either way.
+        CHECK(redline_(base, "one\\\ntwo\n").out == answer);
+        CHECK(redline_(base, "\"\"\"one\ntwo\"\"\"\n\"\"\"\nthree\n\"\"\"\n").out == answer + answer);
+    });
 }
 
 TEST_CASE("chat: commands, and messages that only look like one") {
@@ -231,21 +247,25 @@ TEST_CASE("chat: commands, and messages that only look like one") {
 }
 
 TEST_CASE("chat: when the context is full the oldest turns go, or the turn is refused") {
-    std::string many;
-    for (int i = 0; i < 12; ++i) many += "abcdefgh\n";
-    const std::vector<std::string> base = {"chat", "-m", chat_model(), "--temp", "0", "-n", "3", "-c", "128"};
-    const Outcome dropped = redline_(base, many);
-    CHECK(dropped.code == 0);
-    CHECK(std::count(dropped.out.begin(), dropped.out.end(), '\n') == 12);
-    CHECK(has(dropped.err, "oldest turns"));
-    std::vector<std::string> strict = base;
-    strict.insert(strict.end(), {"--context-policy", "stop"});
-    const Outcome stopped = redline_(strict, many);
-    CHECK(stopped.code == 1);
-    CHECK(has(stopped.err, "/clear"));
-    const Outcome too_long = redline_(base, std::string(500, 'a') + "\nb\n");
-    CHECK(has(too_long.err, "has no room"));
-    CHECK(std::count(too_long.out.begin(), too_long.out.end(), '\n') == 1);  // the next message is answered
+    on_each_device([] {
+        std::string many;
+        for (int i = 0; i < 12; ++i) many += "abcdefgh\n";
+        const std::vector<std::string> base = {"chat", "-m", chat_model(), "--temp", "0",
+                                               "-n",   "3",  "-c",         "128"};
+        const Outcome dropped = redline_(base, many);
+        CHECK(dropped.code == 0);
+        CHECK(std::count(dropped.out.begin(), dropped.out.end(), '\n') == 12);
+        CHECK(has(dropped.err, "oldest turns"));
+        std::vector<std::string> strict = base;
+        strict.insert(strict.end(), {"--context-policy", "stop"});
+        const Outcome stopped = redline_(strict, many);
+        CHECK(stopped.code == 1);
+        CHECK(has(stopped.err, "/clear"));
+        const Outcome too_long = redline_(base, std::string(500, 'a') + "\nb\n");
+        CHECK(has(too_long.err, "has no room"));
+        CHECK(std::count(too_long.out.begin(), too_long.out.end(), '\n') ==
+              1);  // the next message is answered
+    });
 }
 
 TEST_CASE("chat: a model without a known format is an error unless one is chosen") {

@@ -54,9 +54,9 @@ TEST_CASE("cli: an installed program finds the demo model beside it, from any fo
     std::filesystem::create_symlink(root / "bin/redline", file("link"));
     std::filesystem::copy_file(std::string(RL_SOURCE_DIR) + "/models/demo/redline-demo-q8_0.gguf",
                                root / "share/redline/redline-demo-q8_0.gguf");
-    for (const std::string& program : {(root / "bin/redline").string(), file("link")}) {
+    for (const std::string& installed : {(root / "bin/redline").string(), file("link")}) {
         Launch what;
-        what.arguments = {program, "run", "-v", "--chat", "-p", "hi", "-n", "2"};
+        what.arguments = {installed, "run", "-v", "--chat", "-p", "hi", "-n", "2", "--device", "cpu"};
         const Outcome got = launch(what);
         CHECK(got.code == 0);
         CHECK(has(got.err, (root / "share/redline").string()));
@@ -149,41 +149,57 @@ TEST_CASE("cli: closed standard streams are not taken for files that are opened 
 }
 
 TEST_CASE("bench: a record for every test, with llama-bench's names") {
-    const Outcome got = redline_({"bench", "-m", chain_model(), "-p", "16", "-n", "4", "-pg", "8,2", "-d",
-                                  "0,5", "-r", "2", "-t", "1", "-o", "json", "-q"});
-    REQUIRE_MESSAGE(got.code == 0, got.err);
-    const Json all = Json::parse(got.out);
-    REQUIRE(all.size() == 6);
-    for (const Json& one : all) {
-        CHECK(one["samples_ns"].size() == 2);
-        CHECK(one["avg_ts"].get<double>() > 0.0);
-        CHECK(one["gb_per_s"].get<double>() > 0.0);
-        CHECK(one["n_threads"] == 1);
-        CHECK(one["type_k"] == "f16");
-        CHECK(one["logits_hash"].get<std::string>().size() == 16);
-        const double tokens = one["n_prompt"].get<double>() + one["n_gen"].get<double>();
-        CHECK(one["samples_ts"][0].get<double>() ==
-              doctest::Approx(1e9 * tokens / one["samples_ns"][0].get<double>()).epsilon(1e-6));
-    }
-    CHECK(all[2]["n_prompt"] == 8);
-    CHECK(all[2]["n_gen"] == 2);
-    CHECK(all[5]["n_depth"] == 5);
+    on_each_device([] {
+        const Outcome got = redline_({"bench", "-m", chain_model(), "-p", "16", "-n", "4", "-pg", "8,2", "-d",
+                                      "0,5", "-r", "2", "-t", "1", "-o", "json", "-q"});
+        REQUIRE_MESSAGE(got.code == 0, got.err);
+        const Json all = Json::parse(got.out);
+        REQUIRE(all.size() == 6);
+        for (const Json& one : all) {
+            CHECK(one["samples_ns"].size() == 2);
+            CHECK(one["avg_ts"].get<double>() > 0.0);
+            CHECK(one["gb_per_s"].get<double>() > 0.0);
+            CHECK(one["n_threads"] == (backend() == "cpu" ? 1 : 0));
+            CHECK(one["type_k"] == "f16");
+            CHECK(one["logits_hash"].get<std::string>().size() == 16);
+            const double tokens = one["n_prompt"].get<double>() + one["n_gen"].get<double>();
+            CHECK(one["samples_ts"][0].get<double>() ==
+                  doctest::Approx(1e9 * tokens / one["samples_ns"][0].get<double>()).epsilon(1e-6));
+        }
+        CHECK(all[2]["n_prompt"] == 8);
+        CHECK(all[2]["n_gen"] == 2);
+        CHECK(all[5]["n_depth"] == 5);
 
-    const Outcome csv =
-        redline_({"bench", "-m", chain_model(), "-p", "8", "-n", "0", "-r", "1", "-o", "csv", "-q"});
-    CHECK(std::count(csv.out.begin(), csv.out.end(), '\n') == 2);
-    CHECK(has(csv.out, "build_commit,"));
-    const Outcome table = redline_({"bench", "-m", chain_model(), "-p", "8", "-n", "2", "-r", "1", "-q"});
-    CHECK(has(table.out, " pp8 |"));
-    CHECK(has(table.out, " tg2 |"));
-    const Outcome soak = redline_({"bench", "-m", chain_model(), "--soak", "300", "-o", "json", "-q"});
-    REQUIRE_MESSAGE(soak.code == 0, soak.err);
-    const Json compared = Json::parse(soak.out);
-    CHECK(compared["steps"] == 300);
-    CHECK(compared["logits_differ"] == 0);
-    CHECK(compared["replayed_ms"].get<double>() > 0.0);
-    CHECK(compared["text_tokens"].get<uint64_t>() < 300);  // several texts
-    const Outcome ops = redline_({"bench", "-m", chain_model(), "--ops", "-r", "1", "-q", "--device", "cpu"});
+        const Outcome csv =
+            redline_({"bench", "-m", chain_model(), "-p", "8", "-n", "0", "-r", "1", "-o", "csv", "-q"});
+        CHECK(std::count(csv.out.begin(), csv.out.end(), '\n') == 2);
+        CHECK(has(csv.out, "build_commit,"));
+        const Outcome table = redline_({"bench", "-m", chain_model(), "-p", "8", "-n", "2", "-r", "1", "-q"});
+        CHECK(has(table.out, " pp8 |"));
+        CHECK(has(table.out, " tg2 |"));
+    });
+}
+
+// The CPU has one way to run a step; there only the report is tested.
+TEST_CASE("bench: --soak finds no difference between replayed steps and those launched anew") {
+    const std::vector<std::string>& devices = device_names();
+    if (std::count(devices.begin(), devices.end(), "cpu") == int64_t(devices.size()))
+        not_tested("replayed steps beside those launched anew: there is no device but the CPU");
+    on_each_device([] {
+        const Outcome soak =
+            redline_({"bench", "-m", golden("models/llama3.gguf"), "--soak", "300", "-o", "json", "-q"});
+        REQUIRE_MESSAGE(soak.code == 0, soak.err);
+        const Json compared = Json::parse(soak.out);
+        CHECK(compared["device"]["backend"] == backend());
+        CHECK(compared["steps"] == 300);
+        CHECK(compared["logits_differ"] == 0);
+        CHECK(compared["replayed_ms"].get<double>() > 0.0);
+        CHECK(compared["text_tokens"].get<uint64_t>() < 300);  // several texts
+    });
+}
+
+TEST_CASE("bench: --ops times every op of a step, and says what a CPU has no figure for") {
+    const Outcome ops = redline_({"bench", "-m", chain_model(), "--ops", "-r", "1", "-q"});
     CHECK(ops.code == 0);
     CHECK(has(ops.out, "1 row,"));
     CHECK(has(ops.out, "512 rows"));
@@ -193,7 +209,7 @@ TEST_CASE("bench: a record for every test, with llama-bench's names") {
 
 TEST_CASE("bench: a kind of run takes what it has a use for and refuses the rest") {
     const auto run = [](std::vector<std::string> more) {
-        std::vector<std::string> all = {"bench", "-r", "1", "-q", "--device", "cpu"};
+        std::vector<std::string> all = {"bench", "-r", "1", "-q"};
         all.insert(all.end(), more.begin(), more.end());
         return redline_(all);
     };
@@ -236,21 +252,24 @@ TEST_CASE("bench: a kind of run takes what it has a use for and refuses the rest
 }
 
 TEST_CASE("eval: the perplexity of a text that the model knows, as can be worked out by hand") {
-    // Every scored token follows its predecessor in the chain: one logit is sqrt(dim), all others are 0.
-    std::string ids;
-    for (int i = 0; i < 64; ++i) ids += fmt::format("{} ", i % 26 == 25 ? 28 : 3 + i % 26);
-    write_file(file("ids.txt"), ids);
-    const Outcome got =
-        redline_({"eval", "-m", ring_model(), "--ids", file("ids.txt"), "-c", "16", "--json", "-q"});
-    REQUIRE_MESSAGE(got.code == 0, got.err);
-    const Json all = Json::parse(got.out);
-    const double want = 1.0 + (ChainModel::kVocab - 1) * std::exp(-std::sqrt(double(ChainModel::kDim)));
-    CHECK(all["perplexity"].get<double>() == doctest::Approx(want).epsilon(1e-5));
-    CHECK(all["chunks"] == 4);
-    CHECK(all["tokens_scored"] == 4 * 7);
-    const Outcome text = redline_({"eval", "-m", ring_model(), "--ids", file("ids.txt"), "-c", "16", "-q"});
-    CHECK(text.out.starts_with("[1]1.0000,[2]"));
-    CHECK(has(text.out, "Final estimate: PPL = 1.0000 +/- "));
+    on_each_device([] {
+        // Every scored token follows its predecessor in the chain: one logit is sqrt(dim), all others are 0.
+        std::string ids;
+        for (int i = 0; i < 64; ++i) ids += fmt::format("{} ", i % 26 == 25 ? 28 : 3 + i % 26);
+        write_file(file("ids.txt"), ids);
+        const Outcome got =
+            redline_({"eval", "-m", ring_model(), "--ids", file("ids.txt"), "-c", "16", "--json", "-q"});
+        REQUIRE_MESSAGE(got.code == 0, got.err);
+        const Json all = Json::parse(got.out);
+        const double want = 1.0 + (ChainModel::kVocab - 1) * std::exp(-std::sqrt(double(ChainModel::kDim)));
+        CHECK(all["perplexity"].get<double>() == doctest::Approx(want).epsilon(1e-5));
+        CHECK(all["chunks"] == 4);
+        CHECK(all["tokens_scored"] == 4 * 7);
+        const Outcome text =
+            redline_({"eval", "-m", ring_model(), "--ids", file("ids.txt"), "-c", "16", "-q"});
+        CHECK(text.out.starts_with("[1]1.0000,[2]"));
+        CHECK(has(text.out, "Final estimate: PPL = 1.0000 +/- "));
+    });
 }
 
 TEST_CASE("eval: too short a text, no text and bad ids are errors") {
@@ -267,53 +286,58 @@ TEST_CASE("eval: too short a text, no text and bad ids are errors") {
 }
 
 TEST_CASE("eval: --logits writes what NumPy reads, of as many tokens as the context holds") {
-    write_file(file("five.txt"), "3 4 5 6 7");
-    const std::string path = file("logits.npy");
-    const Outcome got =
-        redline_({"eval", "-m", chain_model(), "--ids", file("five.txt"), "--logits", path, "-c", "4"});
-    REQUIRE_MESSAGE(got.code == 0, got.err);
-    CHECK(has(got.err, "first 4 of 5 tokens"));
-    const std::string bytes = read_file(path);
-    CHECK(bytes.starts_with(std::string("\x93NUMPY\x01\x00", 8)));
-    const size_t header =
-        10 + static_cast<unsigned char>(bytes[8]) + 256u * static_cast<unsigned char>(bytes[9]);
-    CHECK(header % 64 == 0);
-    CHECK(bytes[header - 1] == '\n');
-    CHECK(has(bytes.substr(0, header), fmt::format("'descr': '<f4', 'fortran_order': False, 'shape': (4, {})",
-                                                   int(ChainModel::kVocab))));
-    REQUIRE(bytes.size() == header + 4 * size_t(ChainModel::kVocab) * 4);
-    float value = 0.0f;
-    std::memcpy(&value, bytes.data() + header + 4 * 4, 4);  // of "b" after "a"
-    CHECK(value == doctest::Approx(std::sqrt(double(ChainModel::kDim))).epsilon(1e-3));
-    check_refused(
-        {"eval", "-m", chain_model(), "--ids", file("five.txt"), "--logits", "/nowhere/x.npy", "-q"}, 1,
-        {"/nowhere/x.npy"});
+    on_each_device([] {
+        write_file(file("five.txt"), "3 4 5 6 7");
+        const std::string path = file("logits.npy");
+        const Outcome got =
+            redline_({"eval", "-m", chain_model(), "--ids", file("five.txt"), "--logits", path, "-c", "4"});
+        REQUIRE_MESSAGE(got.code == 0, got.err);
+        CHECK(has(got.err, "first 4 of 5 tokens"));
+        const std::string bytes = read_file(path);
+        CHECK(bytes.starts_with(std::string("\x93NUMPY\x01\x00", 8)));
+        const size_t header =
+            10 + static_cast<unsigned char>(bytes[8]) + 256u * static_cast<unsigned char>(bytes[9]);
+        CHECK(header % 64 == 0);
+        CHECK(bytes[header - 1] == '\n');
+        CHECK(has(bytes.substr(0, header),
+                  fmt::format("'descr': '<f4', 'fortran_order': False, 'shape': (4, {})",
+                              int(ChainModel::kVocab))));
+        REQUIRE(bytes.size() == header + 4 * size_t(ChainModel::kVocab) * 4);
+        float value = 0.0f;
+        std::memcpy(&value, bytes.data() + header + 4 * 4, 4);  // of "b" after "a"
+        CHECK(value == doctest::Approx(std::sqrt(double(ChainModel::kDim))).epsilon(1e-3));
+        check_refused(
+            {"eval", "-m", chain_model(), "--ids", file("five.txt"), "--logits", "/nowhere/x.npy", "-q"}, 1,
+            {"/nowhere/x.npy"});
+    });
 }
 
 TEST_CASE("info: what is in a file, with nothing in it that could steer a terminal") {
-    ChainModel chain;
-    chain.name = "evil\x1b[2Jname";
-    chain.extra.add("note.long", std::string(5000, 'x'));
-    chain.build().save(file("evil.gguf"));
-    const Outcome got = redline_({"info", "-m", file("evil.gguf"), "--tensors", "--plan"});
-    REQUIRE_MESSAGE(got.code == 0, got.err);
-    CHECK_FALSE(has(got.out, "\x1b"));
-    CHECK(has(got.out, "evil"));
-    CHECK(has(got.out, "2 layers of 320"));
-    CHECK(has(got.out, "SPM"));
-    CHECK(has(got.out, "fits"));
-    CHECK(has(got.out, "blk.1.ffn_down.weight"));
-    CHECK(has(got.out, "attention 10 heads of 32, 2 kv"));
-    CHECK(has(got.out, "290 elements"));
-    CHECK_FALSE(has(got.out, std::string(1000, 'x')));
-    CHECK(has(redline_({"info", "-m", file("evil.gguf"), "--all"}).out, std::string(5000, 'x')));
+    on_each_device([] {
+        ChainModel chain;
+        chain.name = "evil\x1b[2Jname";
+        chain.extra.add("note.long", std::string(5000, 'x'));
+        chain.build().save(file("evil.gguf"));
+        const Outcome got = redline_({"info", "-m", file("evil.gguf"), "--tensors", "--plan"});
+        REQUIRE_MESSAGE(got.code == 0, got.err);
+        CHECK_FALSE(has(got.out, "\x1b"));
+        CHECK(has(got.out, "evil"));
+        CHECK(has(got.out, "2 layers of 320"));
+        CHECK(has(got.out, "SPM"));
+        CHECK(has(got.out, "fits"));
+        CHECK(has(got.out, "blk.1.ffn_down.weight"));
+        CHECK(has(got.out, "attention 10 heads of 32, 2 kv"));
+        CHECK(has(got.out, "290 elements"));
+        CHECK_FALSE(has(got.out, std::string(1000, 'x')));
+        CHECK(has(redline_({"info", "-m", file("evil.gguf"), "--all"}).out, std::string(5000, 'x')));
 
-    const Json all = Json::parse(redline_({"info", "-m", file("evil.gguf"), "--json", "--plan"}).out);
-    CHECK(all["runs"] == true);
-    CHECK(all["shape"]["layers"] == 2);
-    CHECK(all["memory"]["fits"] == true);
-    CHECK(all["plan"]["steps"].size() == all["plan"]["ops"]);
-    CHECK(all["metadata"]["llama.attention.layer_norm_rms_epsilon"] == 1e-6);
+        const Json all = Json::parse(redline_({"info", "-m", file("evil.gguf"), "--json", "--plan"}).out);
+        CHECK(all["runs"] == true);
+        CHECK(all["shape"]["layers"] == 2);
+        CHECK(all["memory"]["fits"] == true);
+        CHECK(all["plan"]["steps"].size() == all["plan"]["ops"]);
+        CHECK(all["metadata"]["llama.attention.layer_norm_rms_epsilon"] == 1e-6);
+    });
 }
 
 TEST_CASE("a format that a device has no kernels for is said to be decoded, with the memory that it takes") {

@@ -1,6 +1,7 @@
 // The program under test, models for it, and what its answers are held to.
 #pragma once
 
+#include "support/backends.h"
 #include "support/chain_model.h"
 #include "support/process.h"
 
@@ -67,7 +68,31 @@ inline std::string chat_model() {
     return path;
 }
 
+// Where commands run that name no device: what the default is depends on the machine.
+inline std::string& device() {
+    static std::string name = "cpu";
+    return name;
+}
+
+inline std::string backend() {
+    return device().substr(0, device().find(':'));
+}
+
+// For what depends on the device: on each that is here.
+inline void on_each_device(const std::function<void()>& test) {
+    for (const std::string& name : device_names()) {
+        INFO("on ", name);
+        device() = name;
+        test();
+    }
+    device() = "cpu";
+}
+
+// The program's arguments, with the device where the command takes one.
 inline Launch command(std::vector<std::string> arguments) {
+    const std::string name = arguments.empty() ? "" : arguments[0];
+    for (const char* taker : {"run", "chat", "bench", "info", "eval"})
+        if (name == taker) arguments.insert(arguments.begin() + 1, {"--device", device()});
     arguments.insert(arguments.begin(), RL_REDLINE);
     Launch what;
     what.arguments = std::move(arguments);
