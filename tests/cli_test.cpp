@@ -50,9 +50,9 @@ TEST_CASE("cli: an installed program finds the demo model beside it, from any fo
     const std::filesystem::path root = file("installed");
     std::filesystem::create_directories(root / "bin");
     std::filesystem::create_directories(root / "share/redline");
-    std::filesystem::copy_file(RL_REDLINE, root / "bin/redline");
+    std::filesystem::copy_file(program(), root / "bin/redline");
     std::filesystem::create_symlink(root / "bin/redline", file("link"));
-    std::filesystem::copy_file(std::string(RL_SOURCE_DIR) + "/models/demo/redline-demo-q8_0.gguf",
+    std::filesystem::copy_file(source_file("models/demo/redline-demo-q8_0.gguf"),
                                root / "share/redline/redline-demo-q8_0.gguf");
     for (const std::string& installed : {(root / "bin/redline").string(), file("link")}) {
         Launch what;
@@ -64,7 +64,7 @@ TEST_CASE("cli: an installed program finds the demo model beside it, from any fo
 }
 
 TEST_CASE("cli: quantize writes a smaller file and says what it lost") {
-    const std::string demo = std::string(RL_SOURCE_DIR) + "/models/demo/redline-demo-q8_0.gguf";
+    const std::string demo = source_file("models/demo/redline-demo-q8_0.gguf");
     const std::string out = file("quantized.gguf");
     check_refused({"quantize"}, 2, {"IN.gguf OUT.gguf TYPE"});
     check_refused({"quantize", demo, out}, 2, {"IN.gguf OUT.gguf TYPE"});

@@ -21,8 +21,6 @@ using namespace test;
 
 namespace {
 
-const std::string kSource = RL_SOURCE_DIR;
-
 // Of the F16 file that was quantized, with chunks of 512 tokens.
 constexpr double kPerplexityF16 = 1.33870;
 
@@ -57,7 +55,7 @@ public:
     }
     // Of the first `chunks` chunks of the held-out text.
     double perplexity(uint64_t chunk, uint64_t chunks) {
-        const std::string text = must(read_text_file(kSource + "/models/demo/heldout.txt"));
+        const std::string text = must(read_text_file(source_file("models/demo/heldout.txt")));
         std::vector<Token> tokens = model_.tokenizer().encode(text, {true, false});
         tokens.resize(std::min<size_t>(tokens.size(), chunk * chunks));
         Session session = must(Session::create(model_, {.context = chunk, .outputs = uint32_t(chunk)}));
@@ -87,7 +85,7 @@ private:
 TEST_CASE("demo: at least 32 of 40 held-out questions get an answer with the expected fact") {
     const auto backend = test::cpu();
     Demo model(*backend);
-    std::ifstream in(kSource + "/tools/demo/heldout.tsv");
+    std::ifstream in(source_file("tools/demo/heldout.tsv"));
     int asked = 0;
     int right = 0;
     for (std::string line; std::getline(in, line);) {

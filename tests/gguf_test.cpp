@@ -1,5 +1,6 @@
 // The GGUF reader on images in memory: what it accepts, and every class of damage and of hostile claims.
 #include "tests/support/gguf_cases.h"
+#include "tests/support/material.h"
 
 #include <doctest/doctest.h>
 
@@ -429,7 +430,8 @@ TEST_CASE("gguf: no field set to an extreme value yields a tensor outside the fi
 
 TEST_CASE("gguf: the corpus of the fuzzer is parsed or refused, never more") {
     size_t files = 0, parsed = 0;
-    for (const auto& entry : std::filesystem::directory_iterator(RL_TESTS_DIR "/fuzz/corpus/gguf")) {
+    for (const auto& entry :
+         std::filesystem::directory_iterator(test::source_file("tests/fuzz/corpus/gguf"))) {
         CAPTURE(entry.path().string());
         const auto text = read_text_file(entry.path().string());
         REQUIRE(text.ok());

@@ -21,8 +21,9 @@ static std::vector<fs::path> places() {
         fs::path folder = program.parent_path();
         out.push_back((folder / RL_DEMO_FROM_PROGRAM).lexically_normal());
         out.push_back(folder / RL_DEMO_FILE);
-        // A source tree that was moved together with its build, at build/PRESET/redline or the like.
-        for (int up = 0; up < 2; ++up) {
+        // A source tree that was moved together with its build, at build/PRESET/redline or
+        // build/PRESET/tests/TEST.
+        for (int up = 0; up < 3; ++up) {
             folder = folder.parent_path();
             out.push_back(folder / "models/demo" / RL_DEMO_FILE);
         }

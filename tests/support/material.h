@@ -3,20 +3,28 @@
 
 #include "at_end.h"
 
+#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <string>
 
 namespace redline::test {
 
+// A tree that was moved after it was built says where it is in the environment variable RL_SOURCE_DIR.
+inline std::string source_file(const std::string& name) {
+    const char* moved = std::getenv("RL_SOURCE_DIR");
+    return std::string(moved ? moved : RL_SOURCE_DIR) + "/" + name;
+}
+
 inline std::optional<std::string> material(const std::string& name) {
-    const auto path = std::filesystem::path(RL_MATERIAL_DIR) / name;
+    const char* given = std::getenv("RL_MATERIAL_DIR");
+    const auto path = std::filesystem::path(given ? given : source_file("../shared")) / name;
     if (std::filesystem::exists(path)) return path.string();
     return std::nullopt;
 }
 
 inline std::string golden(const std::string& name) {
-    return std::string(RL_TESTS_DIR) + "/golden/" + name;
+    return source_file("tests/golden/" + name);
 }
 
 }  // namespace redline::test

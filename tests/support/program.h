@@ -3,6 +3,7 @@
 
 #include "support/backends.h"
 #include "support/chain_model.h"
+#include "support/material.h"
 #include "support/process.h"
 
 #include <doctest/doctest.h>
@@ -68,6 +69,11 @@ inline std::string chat_model() {
     return path;
 }
 
+inline std::string program() {
+    const char* moved = std::getenv("RL_REDLINE");
+    return moved ? moved : RL_REDLINE;
+}
+
 // Where commands run that name no device: what the default is depends on the machine.
 inline std::string& device() {
     static std::string name = "cpu";
@@ -93,7 +99,7 @@ inline Launch command(std::vector<std::string> arguments) {
     const std::string name = arguments.empty() ? "" : arguments[0];
     for (const char* taker : {"run", "chat", "bench", "info", "eval"})
         if (name == taker) arguments.insert(arguments.begin() + 1, {"--device", device()});
-    arguments.insert(arguments.begin(), RL_REDLINE);
+    arguments.insert(arguments.begin(), program());
     Launch what;
     what.arguments = std::move(arguments);
     return what;
