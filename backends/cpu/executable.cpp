@@ -95,8 +95,10 @@ Result<std::unique_ptr<Executable>> CpuExecutable::create(BoundPlan bound, const
         }
     }
     made->arena_ = RL_TRY(Region::allocate(plan.arena_bytes, "activations", guarded));
+    made->arena_.guard(made->arena_gaps_);
     made->scratch_ =
         RL_TRY(Region::allocate(made->shared_bytes_ + made->thread_bytes_ * team.size(), "scratch", guarded));
+    made->scratch_.guard(made->scratch_gaps_);
     size_t rope_floats = 0;
     for (const RopeSpec& rope : plan.ropes) rope_floats += plan.max_rows * 2 * rope.inverse_frequency.size();
     made->rope_.resize(rope_floats);

@@ -27,7 +27,10 @@ Result<Region> Region::allocate(uint64_t bytes, std::string_view purpose, bool g
     if (data == MAP_FAILED)
         return error("cannot allocate {} for {}: {}", format_bytes(size), purpose, std::strerror(errno));
     if (page == kHugePage) ::madvise(data, size, MADV_HUGEPAGE);
-    if (guarded) std::memset(data, int(kGuard), size);
+    if (guarded) {
+        std::memset(data, int(kGuard), size);
+        std::memset(static_cast<std::byte*>(data) + guard, int(kPoison), bytes);
+    }
     region.data_ = static_cast<std::byte*>(data) + guard;
     region.size_ = size - guard;
     region.guard_ = guard;
@@ -57,6 +60,10 @@ Region::~Region() {
 
 uint64_t Region::allocated() {
     return all_allocated.load();
+}
+
+void Region::guard(std::span<const ByteRange> gaps) {
+    for (const ByteRange& gap : gaps) std::memset(data_ + gap.begin, int(kGuard), gap.end - gap.begin);
 }
 
 Status Region::check(std::span<const ByteRange> gaps) const {

@@ -8,7 +8,7 @@ namespace redline::cpu {
 class Region {
 public:
     Region() = default;
-    // `guarded`, for tests: all ones, with guards before and behind.
+    // `guarded`, for tests: poisoned, with guards before and behind.
     static Result<Region> allocate(uint64_t bytes, std::string_view purpose, bool guarded = false);
     Region(Region&& other) noexcept;
     Region& operator=(Region&& other) noexcept;
@@ -18,6 +18,8 @@ public:
     // Bytes in all regions of the program.
     static uint64_t allocated();
     uint64_t size() const { return size_; }
+    // Makes these parts of it guards, too.
+    void guard(std::span<const ByteRange> gaps);
     // An error where a guard was written, or one of `gaps` within.
     Status check(std::span<const ByteRange> gaps = {}) const;
 

@@ -1,5 +1,5 @@
-// Guards, for tests: bytes around what kernels write, which nobody may write. They are all ones, as is memory
-// that has to be written before it is read: NaN for floats and halfs.
+// Guards, for tests: bytes around what kernels write, which nobody may write. They are large numbers, which no
+// arithmetic leaves as they are. Memory that has to be written before it is read is poisoned with NaN.
 #pragma once
 
 #include "plan/plan.h"
@@ -8,7 +8,8 @@
 
 namespace redline {
 
-constexpr std::byte kGuard{0xFF};
+constexpr std::byte kGuard{0x7B};
+constexpr std::byte kPoison{0xFF};
 constexpr uint64_t kGuardBytes = 4096;
 
 // Between the slots of a plan.

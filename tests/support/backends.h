@@ -48,10 +48,10 @@ inline std::unique_ptr<Backend> open_wanted(const std::string& name, BackendOpti
 }
 
 // A level that the device lacks opens as the one below it, and is left out.
-inline Backends vulkan_backends() {
+inline Backends vulkan_backends(bool guarded = false) {
     Backends made;
     for (const char* level : {"plain", "dot", "matrix", "bfloat16", "workgroup"}) {
-        std::unique_ptr<Backend> backend = open_wanted("vulkan", {0, level});
+        std::unique_ptr<Backend> backend = open_wanted("vulkan", {.level = level, .guarded = guarded});
         if (!backend) break;
         if (made.empty() || made.back()->device().detail != backend->device().detail)
             made.push_back(std::move(backend));
@@ -59,23 +59,27 @@ inline Backends vulkan_backends() {
     return made;
 }
 
-inline void add_devices(Backends& made) {
-    for (std::unique_ptr<Backend>& backend : vulkan_backends()) made.push_back(std::move(backend));
-    if (std::unique_ptr<Backend> hip = open_wanted("hip")) made.push_back(std::move(hip));
+inline void add_devices(Backends& made, bool guarded) {
+    for (std::unique_ptr<Backend>& backend : vulkan_backends(guarded)) made.push_back(std::move(backend));
+    if (std::unique_ptr<Backend> hip = open_wanted("hip", {.guarded = guarded})) made.push_back(std::move(hip));
     // One that is asked for alone must be there.
     if (wanted_backends().find(',') == std::string::npos) REQUIRE(!made.empty());
 }
 
+// With guards around what kernels write, and poison in what they read.
 inline Backends all_test_backends() {
     Backends made;
+    const auto add_cpu = [&](uint32_t threads, const std::string& level) {
+        made.push_back(open_wanted("cpu", {.threads = threads, .level = level, .guarded = true}));
+    };
     if (wanted("cpu")) {
         for (const cpu::Isa isa : cpu::kIsaLevels)
-            if (isa <= cpu::best_isa()) made.push_back(open_wanted("cpu", {2, cpu::isa_name(isa)}));
+            if (isa <= cpu::best_isa()) add_cpu(2, cpu::isa_name(isa));
         // More threads than one, and not a divisor of most sizes.
-        made.push_back(open_wanted("cpu", {1, ""}));
-        made.push_back(open_wanted("cpu", {3, ""}));
+        add_cpu(1, "");
+        add_cpu(3, "");
     }
-    add_devices(made);
+    add_devices(made, true);
     return made;
 }
 
@@ -83,7 +87,7 @@ inline Backends all_test_backends() {
 inline Backends session_test_backends() {
     Backends made;
     if (wanted("cpu")) made.push_back(open_wanted("cpu", {3, ""}));
-    add_devices(made);
+    add_devices(made, false);
     return made;
 }
 

@@ -42,7 +42,7 @@ Status HipExecutable::allocate(Memory& memory) {
     const uint64_t inputs = input_layout(plan.max_rows).bytes;
     RL_TRY(allocate_handed(memory));
     arena_ = RL_TRY(memory.allocate(plan.arena_bytes, Use::scratch, "activations"));
-    if (memory.guarded()) memory.set_gaps(arena_, std::move(gaps));
+    if (memory.guarded()) RL_TRY(memory.set_gaps(arena_, std::move(gaps)));
     scratch_ = RL_TRY(memory.allocate(scratch, Use::scratch, "scratch"));
     step_ = RL_TRY(memory.allocate(inputs, Use::scratch, "step inputs"));
     for (Buffer& buffer : inputs_) buffer = RL_TRY(memory.allocate(inputs, Use::pinned, "step inputs"));

@@ -79,24 +79,32 @@ Result<Buffer> Memory::allocate(uint64_t bytes, Use use, std::string_view what) 
     return buffer;
 }
 
-Status Memory::guard(Buffer& buffer, std::string_view what) {
-    std::byte* const begin = buffer.data_ - kGuardBytes;
-    const std::vector<std::byte> ones(buffer.size_ + 2 * kGuardBytes, kGuard);
-    if (buffer.host_) {
-        std::memcpy(begin, ones.data(), ones.size());
-    } else {
-        RL_TRY(device_.checked(device_.call().copy_in(begin, ones.data(), ones.size(), device_.stream()),
-                               "writing guards"));
-        RL_TRY(device_.synchronize("writing guards"));
+Status Memory::fill(const std::byte* at, bool host, uint64_t bytes, std::byte value) {
+    auto* const to = const_cast<std::byte*>(at);
+    if (host) {
+        std::memset(to, int(value), bytes);
+        return {};
     }
+    const std::vector<std::byte> content(bytes, value);
+    RL_TRY(device_.checked(device_.call().copy_in(to, content.data(), bytes, device_.stream()),
+                           "writing guards"));
+    return device_.synchronize("writing guards");
+}
+
+Status Memory::guard(Buffer& buffer, std::string_view what) {
+    RL_TRY(fill(buffer.data_ - kGuardBytes, buffer.host_, buffer.size_ + 2 * kGuardBytes, kGuard));
+    RL_TRY(fill(buffer.data_, buffer.host_, buffer.size_, kPoison));
     const std::lock_guard lock(guards_mutex_);
     guards_[buffer.data_] = {buffer.size_, buffer.host_, std::string(what), {}};
     return {};
 }
 
-void Memory::set_gaps(const Buffer& buffer, std::vector<ByteRange> gaps) {
+Status Memory::set_gaps(const Buffer& buffer, std::vector<ByteRange> gaps) {
     const std::lock_guard lock(guards_mutex_);
+    for (const ByteRange& gap : gaps)
+        RL_TRY(fill(buffer.data_ + gap.begin, buffer.host_, gap.end - gap.begin, kGuard));
     guards_.at(buffer.data_).gaps = std::move(gaps);
+    return {};
 }
 
 Status Memory::check_guards() {

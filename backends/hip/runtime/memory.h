@@ -45,7 +45,7 @@ public:
     bool guarded() const { return mode_ == Mode::guarded; }
     // An error where what is before or behind a buffer was written, or one of its gaps.
     Status check_guards();
-    void set_gaps(const Buffer& buffer, std::vector<ByteRange> gaps);
+    Status set_gaps(const Buffer& buffer, std::vector<ByteRange> gaps);
     // Bytes in buffers now.
     uint64_t allocated() const { return allocated_.load(); }
     bool counts_only() const { return mode_ == Mode::counting; }
@@ -60,6 +60,8 @@ private:
     };
     Error no_room(uint64_t bytes, std::string_view what, Code code);
     Status guard(Buffer& buffer, std::string_view what);
+    // Sets bytes of a buffer, which may lie before or behind its content.
+    Status fill(const std::byte* at, bool host, uint64_t bytes, std::byte value);
 
     Device& device_;
     const Mode mode_;

@@ -66,7 +66,7 @@ Status VulkanExecutable::allocate(Memory& memory) {
     if (most_best() > 0) scratch = std::max<uint64_t>(scratch, best_slices() * kMostBest * sizeof(Scored));
     const uint64_t inputs = input_layout(plan.max_rows).bytes;
     arena_ = RL_TRY(memory.allocate(plan.arena_bytes, Use::scratch, "activations"));
-    if (memory.guarded) memory.set_gaps(arena_, std::move(gaps));
+    if (memory.guarded) RL_TRY(memory.set_gaps(arena_, std::move(gaps)));
     scratch_ = RL_TRY(memory.allocate(scratch, Use::scratch, "scratch"));
     handing_.resize(bound_.kernels.size());
     RL_TRY(allocate_handed(memory));

@@ -175,18 +175,24 @@ Result<Buffer> Memory::allocate(uint64_t bytes, Use use, std::string_view what) 
     buffer.size_ = size;
     if (mapped) buffer.mapped_ = static_cast<std::byte*>(info.pMappedData);
     if (guarded) {
-        std::memset(info.pMappedData, int(kGuard), create.size);
+        auto* const data = static_cast<std::byte*>(info.pMappedData);
+        std::memset(data, int(kPoison), size);
+        std::memset(data + size, int(kGuard), create.size - size);
         RL_TRY(buffer.flush());
         const std::lock_guard lock(guards_mutex_);
         guards_[buffer.handle_] = {
-            buffer.allocation_, static_cast<const std::byte*>(info.pMappedData), size, std::string(what), {}};
+            buffer.allocation_, data, size, std::string(what), {}};
     }
     return buffer;
 }
 
-void Memory::set_gaps(const Buffer& buffer, std::vector<ByteRange> gaps) {
+Status Memory::set_gaps(const Buffer& buffer, std::vector<ByteRange> gaps) {
     const std::lock_guard lock(guards_mutex_);
-    guards_.at(buffer.handle_).gaps = std::move(gaps);
+    Guarded& guarded = guards_.at(buffer.handle_);
+    for (const ByteRange& gap : gaps)
+        std::memset(guarded.data + gap.begin, int(kGuard), gap.end - gap.begin);
+    guarded.gaps = std::move(gaps);
+    return buffer.flush();
 }
 
 Status Memory::check_guards() const {

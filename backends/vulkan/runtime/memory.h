@@ -57,7 +57,7 @@ public:
     // Of guarded memory: an error where what is behind a buffer was written, or one of its gaps. There is no
     // guard before a buffer: what shaders count from its begin is never negative.
     Status check_guards() const;
-    void set_gaps(const Buffer& buffer, std::vector<ByteRange> gaps);
+    Status set_gaps(const Buffer& buffer, std::vector<ByteRange> gaps);
     // Of one buffer that a kernel is to see whole.
     uint64_t largest_buffer() const;
     bool unified() const { return device_.report().integrated() && !always_stage; }
@@ -76,7 +76,7 @@ private:
     // A buffer as the host sees it, with its guard.
     struct Guarded {
         VmaAllocation_T* allocation;
-        const std::byte* data;
+        std::byte* data;
         uint64_t size;
         std::string what;
         std::vector<ByteRange> gaps;
