@@ -311,9 +311,9 @@ inline void add_expert_cases(std::vector<OpCase>& cases) {
     for (const uint32_t rows : {1u, 3u}) cases.push_back(many_rows_case(q8, {12, 8, 96, 160}, rows));
     cases.push_back(many_rows_case(q8, {5, 4, 32, 8192}, 1));
     cases.push_back(many_rows_case(q8, {3, 2, 32, 24576}, 1));
-    for (const char* name : {"Q4_K", "Q6_K", "Q8_0", "Q4_0"})
+    for (const Format* format : all_formats())
         for (const uint32_t rows : {1u, 2u})
-            cases.push_back(experts_layer_case(*find_format(name), {16, 8, 256, 256}, rows));
+            cases.push_back(experts_layer_case(*format, {10, 8, 256, 256}, rows));
     cases.push_back(experts_layer_case(q4k, {9, 1, 256, 512}, 1));
     cases.push_back(experts_layer_case(q8, {5, 3, 96, 160}, 1));
     cases.push_back(experts_layer_case(q8, {40, 2, 64, 32}, 1));
@@ -358,8 +358,7 @@ inline std::vector<OpCase> op_cases() {
     for (const uint32_t rows : {1u, 3u}) {
         cases.push_back(mixed_group_case(q4k, *find_format("Q6_K"), rows));
         cases.push_back(mixed_group_case(*find_format("Q5_K"), *find_format("Q6_K"), rows));
-        for (const char* name : {"Q4_K", "Q6_K", "Q8_0", "Q4_0", "Q2_K"})
-            cases.push_back(layer_case(*find_format(name), rows));
+        for (const Format* format : all_formats()) cases.push_back(layer_case(*format, rows));
     }
     for (const uint64_t position : {0u, 300u})
         for (const bool norm : {false, true}) {
@@ -381,9 +380,10 @@ inline std::vector<OpCase> op_cases() {
             cases.push_back(gated_case(*format, Act::silu, true, 130, 140, k));
         }
     // Rows so long that several loads of floats are under way at once.
-    for (const char* name : {"F16", "BF16", "F32"})
-        for (const uint32_t rows : {1u, 2u, 7u})
-            cases.push_back(linear_case(*find_format(name), rows, 19, 1100, {rows == 2, false, false}));
+    for (const Format* format : all_formats())
+        if (format->block == 1)
+            for (const uint32_t rows : {1u, 2u, 7u})
+                cases.push_back(linear_case(*format, rows, 19, 1100, {rows == 2, false, false}));
     for (const uint32_t rows : {1u, 40u}) cases.push_back(experts_case(q4k, Gating::softmax, true, rows));
     cases.push_back(experts_case(q8, Gating::sigmoid, true, 5));
     cases.push_back(experts_case(q8, Gating::softmax_of_selected, false, 5));
