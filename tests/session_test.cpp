@@ -11,13 +11,10 @@ using namespace redline::test;
 
 namespace {
 
-// The CPU, with threads that do not divide most sizes, and Vulkan where there is a device.
-std::vector<std::unique_ptr<Backend>>& session_backends() {
-    static auto backends = [] {
-        std::vector<std::unique_ptr<Backend>> made = vulkan_backends();
-        made.push_back(test::cpu(3));
+Backends& session_backends() {
+    static Backends backends = [] {
         at_end([] { session_backends().clear(); });
-        return made;
+        return session_test_backends();
     }();
     return backends;
 }
@@ -80,6 +77,32 @@ TEST_CASE(
         const std::vector<Token> tokens = golden_tokens();
         const std::vector<float> first = all_logits(model, tokens, {64, 16, 16});
         for (int i = 0; i < 20; ++i) CHECK(all_logits(model, tokens, {64, 16, 16}) == first);
+    }
+}
+
+// On the CPU both are the same walk over the steps.
+TEST_CASE("session: replayed steps give the logits of steps that are launched anew, bit for bit") {
+    for (const auto& backend : session_backends()) {
+        INFO("on ", backend->device().name, ", ", backend->device().detail);
+        for (const std::string name : {"llama3", "qwen3moe"}) {
+            const Model model = tiny(*backend, name);
+            SessionOptions options{48, 8, 8};
+            Session replayed = must(Session::create(model, options));
+            options.record = Record::direct;
+            Session direct = must(Session::create(model, options));
+            std::mt19937 random(6);
+            for (int step = 0; step < 40; ++step) {
+                CAPTURE(step);
+                // Mostly one row, as text is made; now and then several, and a context that begins again.
+                std::vector<Token> tokens(step % 5 == 0 ? 1 + random() % 8 : 1);
+                for (Token& token : tokens) token = Token(random() % model.usable_vocab());
+                for (Session* session : {&replayed, &direct}) {
+                    if (session->position() + tokens.size() > session->context()) session->truncate(3);
+                    must(session->feed(tokens));
+                }
+                CHECK(copy(replayed.logits()) == copy(direct.logits()));
+            }
+        }
     }
 }
 
