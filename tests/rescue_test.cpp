@@ -28,6 +28,19 @@ size_t count(const std::string& text, const std::string& part) {
 
 constexpr const char* kRescued = "was lost; it is opened again";
 
+// Every token of its text depends on all before.
+std::vector<std::string> tiny_run(const std::string& device) {
+    return {"-m",           golden("models/llama3.gguf"),
+            "--device",     device,
+            "-p",           "abcdefgh",
+            "-n",           "6",
+            "-c",           "64",
+            "--temp",       "0",
+            "-ctk",         "f32",
+            "--ignore-eos", "--json",
+            "-b",           "4"};
+}
+
 }  // namespace
 
 #ifdef RL_VULKAN
@@ -65,19 +78,6 @@ Outcome in_process(const cli::Command& what, const std::vector<std::string>& arg
     outcome.out = read_file(paths[1]);
     outcome.err = read_file(paths[2]);
     return outcome;
-}
-
-// Every token of its text depends on all before.
-std::vector<std::string> tiny_run() {
-    return {"-m",           golden("models/llama3.gguf"),
-            "--device",     "vulkan",
-            "-p",           "abcdefgh",
-            "-n",           "6",
-            "-c",           "64",
-            "--temp",       "0",
-            "-ctk",         "f32",
-            "--ignore-eos", "--json",
-            "-b",           "4"};
 }
 
 // The plan is said when the model is loaded and a lost device is going to be opened again.
@@ -170,10 +170,10 @@ TEST_CASE(
     "run: wherever the Vulkan device is lost, the text is the same and one line says it, or nothing is "
     "made") {
     if (!vulkan_is_there()) return;
-    const Unbroken run = unbroken(cli::run_command, tiny_run());
+    const Unbroken run = unbroken(cli::run_command, tiny_run("vulkan"));
     const auto ids = [](const Outcome& got) { return Json::parse(got.out)["token_ids"]; };
     const int64_t step = stride(run, 40.0);
-    const int64_t rescued = lose_everywhere(run, step, cli::run_command, tiny_run(), {},
+    const int64_t rescued = lose_everywhere(run, step, cli::run_command, tiny_run("vulkan"), {},
                                             [&](const Outcome& got) { return ids(got) == ids(run.outcome); });
     // Submissions of at least three steps of the prompt and five tokens.
     CHECK(rescued * step >= 8);
@@ -181,7 +181,7 @@ TEST_CASE(
 
 TEST_CASE("run: a Vulkan device that is lost again soon after is an error") {
     if (!vulkan_is_there()) return;
-    const Unbroken run = unbroken(cli::run_command, tiny_run());
+    const Unbroken run = unbroken(cli::run_command, tiny_run("vulkan"));
     const auto alive = faults().alive();
     // However slow: one that comes after the tokens were read again must be among them.
     const int64_t step = std::min<int64_t>(stride(run, 20.0), 4);
@@ -191,7 +191,7 @@ TEST_CASE("run: a Vulkan device that is lost again soon after is an error") {
         REQUIRE(second < 10 * run.calls);
         faults().lose({kMiddle, second});
         faults().count_from(has_loaded);
-        const Outcome got = in_process(cli::run_command, tiny_run());
+        const Outcome got = in_process(cli::run_command, tiny_run("vulkan"));
         const std::vector<std::string> found = faults().found();
         faults().disarm();
         CAPTURE(second);
@@ -213,11 +213,11 @@ TEST_CASE("run: a Vulkan device that is lost again soon after is an error") {
 
 TEST_CASE("run: a Vulkan device that cannot be opened again is an error that says both") {
     if (!vulkan_is_there()) return;
-    unbroken(cli::run_command, tiny_run());
+    unbroken(cli::run_command, tiny_run("vulkan"));
     const auto alive = faults().alive();
     faults().arm("", kMiddle, VK_ERROR_DEVICE_LOST, true);
     faults().count_from(has_loaded);
-    const Outcome got = in_process(cli::run_command, tiny_run());
+    const Outcome got = in_process(cli::run_command, tiny_run("vulkan"));
     faults().disarm();
     CAPTURE(got.err);
     CHECK(got.code == 1);
@@ -240,35 +240,108 @@ TEST_CASE("chat: turns go on after a lost Vulkan device") {
 }
 #endif
 
-// The double of HIP's runtime, where the tests have one.
-TEST_CASE("run: a lost HIP device is opened again") {
-    const Result<std::unique_ptr<Backend>> hip = open_backend("hip", {});
-    if (!hip || hip.value()->device().detail.find("gfxhost") == std::string::npos) {
-        MESSAGE("HIP is not tested: its test double is not there");
-        return;
-    }
-    const auto run = [](const std::string& fail) {
-        Launch what =
-            command({"run", "-m", golden("models/llama3.gguf"), "--device", "hip", "-p", "abcdefgh", "-n",
-                     "6", "-c", "64", "--temp", "0", "-ctk", "f32", "--ignore-eos", "--json"});
-        what.environment = {"RL_HIP_DOUBLE_FAIL=" + fail};
-        return launch(what);
-    };
-    const Outcome unbroken = run("");
-    REQUIRE_MESSAGE(unbroken.code == 0, unbroken.err);
+namespace {
+
+// The double of HIP's runtime, whose calls fail when the environment says so.
+bool hip_double_is_there() {
+    static const bool there = [] {
+        const std::unique_ptr<Backend> hip = open_wanted("hip");
+        const bool is_double = hip && hip->device().detail.find("gfxhost") != std::string::npos;
+        if (hip && !is_double) not_tested("losses of a HIP device: only the test double can be made to");
+        return is_double;
+    }();
+    return there;
+}
+
+Outcome on_hip(const std::vector<std::string>& arguments, const std::string& fail,
+               const std::string& input = {}) {
+    Launch what = command(arguments);
+    what.environment = {"RL_HIP_DOUBLE_FAIL=" + fail};
+    what.input = input;
+    return launch(what);
+}
+
+std::vector<std::string> hip_run() {
+    std::vector<std::string> arguments = tiny_run("hip");
+    arguments.insert(arguments.begin(), "run");
+    return arguments;
+}
+
+std::string lost_at(const char* function, int call) {
+    return fmt::format("{} {} 719 ", function, call);
+}
+
+// Loses the device at one call of a function after the other, until a run has none left; the number of
+// rescues.
+int lose_on_hip(const std::vector<std::string>& arguments, const std::string& input,
+                const std::function<bool(const Outcome&)>& same) {
     int rescued = 0;
-    for (int call = 1; call < 40; ++call) {
-        const Outcome got = run(fmt::format("hipStreamSynchronize {} 719", call));
-        CAPTURE(call);
-        CAPTURE(got.err);
-        if (got.code != 0) {
-            CHECK(has(got.err, "was lost while"));
-            CHECK(rescued == 0);
-            continue;
+    for (const char* function : {"hipStreamSynchronize", "hipGraphLaunch", "hipMemcpyDtoHAsync"})
+        for (int call = 1;; ++call) {
+            REQUIRE(call < 60);
+            const Outcome got = on_hip(arguments, lost_at(function, call), input);
+            CAPTURE(function);
+            CAPTURE(call);
+            CAPTURE(got.err);
+            if (got.code != 0) {
+                // While the model was loaded: there is nothing to go on with.
+                CHECK(has(got.err, "was lost while"));
+                CHECK(count(got.err, kRescued) == 0);
+                continue;
+            }
+            CHECK(same(got));
+            if (count(got.err, kRescued) == 0) break;
+            CHECK(count(got.err, kRescued) == 1);
+            ++rescued;
         }
-        CHECK(Json::parse(got.out)["token_ids"] == Json::parse(unbroken.out)["token_ids"]);
-        CHECK(count(got.err, kRescued) <= 1);
-        rescued += int(count(got.err, kRescued));
+    return rescued;
+}
+
+}  // namespace
+
+TEST_CASE("run: wherever a HIP device is lost, the text is the same and one line says it") {
+    if (!hip_double_is_there()) return;
+    const auto ids = [](const Outcome& got) { return Json::parse(got.out)["token_ids"]; };
+    const Outcome unbroken = on_hip(hip_run(), "");
+    REQUIRE_MESSAGE(unbroken.code == 0, unbroken.err);
+    CHECK(lose_on_hip(hip_run(), {}, [&](const Outcome& got) { return ids(got) == ids(unbroken); }) >= 12);
+}
+
+TEST_CASE("chat: turns go on after a lost HIP device") {
+    if (!hip_double_is_there()) return;
+    const std::vector<std::string> talk = {"chat",   "-m", chat_model(), "--device", "hip",
+                                           "--temp", "0",  "-n",         "3"};
+    const std::string input = "hello\nagain\nand again\n";
+    const Outcome unbroken = on_hip(talk, "", input);
+    REQUIRE_MESSAGE(unbroken.code == 0, unbroken.err);
+    CHECK(lose_on_hip(talk, input, [&](const Outcome& got) { return got.out == unbroken.out; }) >= 12);
+}
+
+TEST_CASE("run: a HIP device that is lost again soon after, or cannot be opened again, is an error") {
+    if (!hip_double_is_there()) return;
+    // In the middle of eight steps, behind the wait for the weights.
+    constexpr int kCall = 5;
+    int refused = 0;
+    for (int later = 1; later < 9; ++later) {
+        const Outcome got = on_hip(hip_run(), lost_at("hipStreamSynchronize", kCall) +
+                                                  lost_at("hipStreamSynchronize", kCall + later));
+        CAPTURE(later);
+        CAPTURE(got.err);
+        CHECK(count(got.err, kRescued) == 1);
+        if (got.code == 0) continue;  // it came while the lost device was closed
+        CHECK(got.code == 1);
+        CHECK(got.out.empty());
+        CHECK(has(got.err, "was lost while"));
+        refused += int(count(got.err, "opened again just before"));
     }
-    CHECK(rescued >= 6);
+    CHECK(refused >= 1);
+    // Streams are made by the device and by those who load; the first that fails after the loss.
+    Outcome shut;
+    for (int stream = 2; stream < 100 && count(shut.err, kRescued) == 0; ++stream)
+        shut = on_hip(hip_run(), lost_at("hipStreamSynchronize", kCall) +
+                                     fmt::format("hipStreamCreateWithFlags {} 2", stream));
+    CAPTURE(shut.err);
+    CHECK(shut.code == 1);
+    CHECK(has(shut.err, "was lost while"));
+    CHECK(has(shut.err, "opening it again: "));
 }

@@ -5,7 +5,8 @@
 //   RL_HIP_DOUBLE_ARCH     target of the device, "gfx1151"; gfxhost, whose code objects are empty, when unset
 //   RL_HIP_DOUBLE_APU      1: integrated
 //   RL_HIP_DOUBLE_MEMORY   bytes of the device
-//   RL_HIP_DOUBLE_FAIL     "hipMalloc 3 2": the third call from here on returns 2; once
+//   RL_HIP_DOUBLE_FAIL     "hipMalloc 3 2": the third call from here on returns 2; once. Several may follow
+//                          one another
 #include "kernels/wave.h"
 
 #include <dlfcn.h>
@@ -55,18 +56,19 @@ std::string setting(const char* name, const char* otherwise) {
 int injected(const char* function) {
     static std::mutex mutex;
     static std::string current;
-    static int calls = 0;
+    static std::map<std::string, int> calls;
     const std::lock_guard lock(mutex);
     const std::string wanted = setting("RL_HIP_DOUBLE_FAIL", "");
     if (wanted != current) {
         current = wanted;
-        calls = 0;
+        calls.clear();
     }
+    const int now = ++calls[function];
     std::istringstream in(wanted);
     std::string name;
-    int call = 0, code = 0;
-    if (!(in >> name >> call >> code) || name != function) return 0;
-    return ++calls == call ? code : 0;
+    for (int call = 0, code = 0; in >> name >> call >> code;)
+        if (name == function && call == now) return code;
+    return 0;
 }
 #define RL_MAY_FAIL() \
     if (const int code = redline::hip::injected(__func__)) return code
@@ -264,6 +266,7 @@ RL_EXPORT int hipMemcpyDtoDAsync(void* to, const void* from, size_t bytes, Strea
     return copy(to, from, bytes);
 }
 RL_EXPORT int hipStreamCreateWithFlags(Stream** out, unsigned) {
+    RL_MAY_FAIL();
     *out = new Stream;
     return 0;
 }
