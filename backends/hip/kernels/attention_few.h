@@ -102,7 +102,7 @@ RL_DEVICE void fetch(const HeadRows& head, uint32_t first, uint32_t to,
     RL_UNROLL
     for (uint32_t j = 0; j < Shape::kBatch; ++j) RL_UNROLL
     for (uint32_t part = 0; part < Shape::kParts; ++part)
-        batch[j][part] = C::eight(head, head.row(lesser(first + j * Shape::kGroups + group, to - 1)),
+        batch[j][part] = C::eight(head, lesser(first + j * Shape::kGroups + group, to - 1),
                                   lesser((part * Shape::kLanes + lane) * 8, C::kWhole ? last : ~0u));
 }
 
@@ -322,13 +322,15 @@ RL_DEVICE void attend_keys(const args::AttentionArgs& a, const Queries& which, c
     using S = FewShape<kQueries, kDims>;
     constexpr uint32_t kStep = kFewWaves * S::kWaveKeys;
     const Cache& c = a.cache;
-    const HeadRows key_rows = head_from<C>(c, c.keys, which.kv_head, keys.from),
-                   value_rows = head_from<C>(c, c.values, which.kv_head, keys.from);
+    const HeadRows key_rows = C::head(c, c.keys, which.kv_head),
+                   value_rows = C::head(c, c.values, which.kv_head);
+    const RingRows ring = ring_rows(c, keys.from);
     typename FewShared<kQueries, kDims>::OfWave& own = shared.waves[wave_index()];
     typename C::Eight k[S::kBatch][S::kParts], v[S::kBatch][S::kParts];
     for (uint32_t first = keys.from + wave_index() * S::kWaveKeys; first < keys.to; first += kStep) {
-        fetch<C, S>(key_rows, first, keys.to, k);
-        fetch<C, S>(value_rows, first, keys.to, v);
+        const uint32_t before = ring.before(first);
+        fetch<C, S>(key_rows, first - before, keys.to - before, k);
+        fetch<C, S>(value_rows, first - before, keys.to - before, v);
         weigh_batch<C>(a, first, keys.to, k, state, own);
         sync_wave();
         add_values<C>(v, state, own);

@@ -96,7 +96,7 @@ RL_DEVICE void fetch_tile(const HeadRows& head, uint32_t base, uint32_t to,
     RL_UNROLL
     for (uint32_t n = 0; n < ManyShape<kDims>::kEach; ++n) {
         const Carried c = carried<kDims, kTurned>(n);
-        ahead[n] = C::eight(head, head.row(lesser(base + c.key, to - 1)), lesser(c.eight * 8, head.dims - 8));
+        ahead[n] = C::eight(head, lesser(base + c.key, to - 1), lesser(c.eight * 8, head.dims - 8));
     }
 }
 
@@ -312,17 +312,19 @@ RL_DEVICE void add_weighted(const MatrixSums (&weights)[kKeyTiles], const uint16
 template <typename C, uint32_t kDims>
 RL_DEVICE void attend_tiles(const args::AttentionArgs& a, const Queries& which, const KeyRange& range,
                             ManyState<kDims> (&states)[kManyTiles], ManyShared<kDims>& shared) {
-    const HeadRows key_rows = head_from<C>(a.cache, a.cache.keys, which.kv_head, range.from),
-                   value_rows = head_from<C>(a.cache, a.cache.values, which.kv_head, range.from);
+    const HeadRows key_rows = C::head(a.cache, a.cache.keys, which.kv_head),
+                   value_rows = C::head(a.cache, a.cache.values, which.kv_head);
+    const RingRows ring = ring_rows(a.cache, range.from);
     uint16_t *keys = shared.halfs, *values = keys + ManyShape<kDims>::kKeyHalfs;
     typename C::Eight ahead[ManyShape<kDims>::kEach];
     MatrixSums scores[kManyTiles][kKeyTiles];
-    fetch_tile<C, kDims, false>(key_rows, range.from, range.to, ahead);
+    uint32_t before = ring.before(range.from);
+    fetch_tile<C, kDims, false>(key_rows, range.from - before, range.to - before, ahead);
     sync_block();  // queries are read
     store_tile<C, kDims>(ahead, keys);
     sync_block();
     for (uint32_t base = range.from; base < range.to; base += kManyKeys) {
-        fetch_tile<C, kDims, !kLoadsAcross>(value_rows, base, range.to, ahead);
+        fetch_tile<C, kDims, !kLoadsAcross>(value_rows, base - before, range.to - before, ahead);
         RL_UNROLL
         for (uint32_t t = 0; t < kManyTiles; ++t) score_keys<kDims>(states[t], keys, scores[t]);
         if constexpr (kLoadsAcross)
@@ -330,7 +332,8 @@ RL_DEVICE void attend_tiles(const args::AttentionArgs& a, const Queries& which, 
         else
             store_turned<C, kDims>(ahead, values);
         sync_block();
-        fetch_tile<C, kDims, false>(key_rows, base + kManyKeys, range.to, ahead);
+        before = ring.before(base + kManyKeys);
+        fetch_tile<C, kDims, false>(key_rows, base + kManyKeys - before, range.to - before, ahead);
         RL_UNROLL
         for (uint32_t t = 0; t < kManyTiles; ++t) {
             mask_scores<kDims>(a, states[t], base, range.to, scores[t]);

@@ -37,12 +37,13 @@ struct KeyRange {
     uint32_t used;
 };
 // Keys are split by how many there are now. Less than `least` are not worth a block, and two such shares not
-// worth bringing together. Shares are multiples of `unit`.
+// worth bringing together. Shares are multiples of `unit`, and begin at such.
 RL_DEVICE KeyRange block_keys(const args::AttentionArgs& a, const Queries& which, uint32_t count,
                               uint32_t rows, uint32_t position, uint32_t least, uint32_t unit) {
     const uint32_t last_row = lesser(which.row(count - 1), rows - 1), end = position + last_row + 1;
     const uint32_t oldest = position + which.row(0) + 1;
-    const uint32_t begin = a.window > 0 && oldest > a.window ? oldest - a.window : 0;
+    const uint32_t seen = a.window > 0 && oldest > a.window ? oldest - a.window : 0,
+                   begin = seen / unit * unit;
     const uint32_t count_all = end - begin, even = (count_all + a.splits - 1) / a.splits;
     const uint32_t enough = count_all <= 2 * least ? count_all : even > least ? even : least;
     const uint32_t share = (enough + unit - 1) / unit * unit;

@@ -14,24 +14,22 @@ struct HeadRows {
     const uint8_t* rows;
     const uint8_t* scales;
     uint32_t dims;
-    // Where there may be more tokens than rows: the first token of the ring's round that a block's keys begin
-    // in, and how many rows there are.
-    uint32_t round = 0;
-    uint32_t capacity = 0;
+};
 
-    // Of a token in this round or the next, its row; the smaller of two unsigned numbers is the one that
-    // exists.
-    RL_DEVICE uint32_t row(uint32_t token) const {
-        const uint32_t in_round = token - round;
-        return in_round < in_round - capacity ? in_round : in_round - capacity;
+// Which rows the keys of a block lie in, where there may be more tokens than rows. Keys are read in batches
+// that begin at multiples of their size, so that none lies across the end of a ring.
+struct RingRows {
+    uint32_t round;  // the first token of the round of the ring that the block's keys begin in
+    uint32_t capacity;
+    // What has to be taken from the tokens of a batch to get their rows: the batch lies in this round or the
+    // next.
+    RL_DEVICE uint32_t before(uint32_t first) const {
+        return first - round < capacity ? round : round + capacity;
     }
 };
-template <typename C>
-RL_DEVICE HeadRows head_from(const Cache& c, const uint8_t* data, uint32_t head, uint32_t first_token) {
-    HeadRows rows = C::head(c, data, head);
-    rows.capacity = uint32_t(c.capacity);
-    if (first_token >= rows.capacity) rows.round = first_token / rows.capacity * rows.capacity;
-    return rows;
+RL_DEVICE RingRows ring_rows(const Cache& c, uint32_t first_token) {
+    const uint32_t capacity = uint32_t(c.capacity);
+    return {first_token < capacity ? 0 : first_token / capacity * capacity, capacity};
 }
 
 // Where a head of a token is stored.
