@@ -15,7 +15,7 @@
 
 #include <cstring>
 
-namespace redline::vulkan {
+namespace redline {
 
 namespace {
 
@@ -215,4 +215,4 @@ const WeightLayout* weight_layout(const Format& format) {
     return nullptr;
 }
 
-}  // namespace redline::vulkan
+}  // namespace redline

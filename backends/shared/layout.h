@@ -8,7 +8,7 @@
 #include <array>
 #include <span>
 
-namespace redline::vulkan {
+namespace redline {
 
 struct WeightLayout {
     const char* name;  // of the format's snippet: "q4_k"
@@ -22,4 +22,4 @@ struct WeightLayout {
 // Null when there is none for the format.
 const WeightLayout* weight_layout(const Format& format);
 
-}  // namespace redline::vulkan
+}  // namespace redline

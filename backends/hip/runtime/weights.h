@@ -9,9 +9,6 @@
 
 namespace redline::hip {
 
-using vulkan::weight_layout;
-using vulkan::WeightLayout;
-
 struct PlacedWeight {
     const WeightLayout* layout = nullptr;  // null: a vector of floats
     uint64_t elements = 0;
