@@ -30,15 +30,25 @@ constexpr const char* kRescued = "was lost; it is opened again";
 
 // Every token of its text depends on all before.
 std::vector<std::string> tiny_run(const std::string& device) {
-    return {"-m",           golden("models/llama3.gguf"),
-            "--device",     device,
-            "-p",           "abcdefgh",
-            "-n",           "6",
-            "-c",           "64",
-            "--temp",       "0",
-            "-ctk",         "f32",
-            "--ignore-eos", "--json",
-            "-b",           "4"};
+    return {"-m",
+            golden("models/llama3.gguf"),
+            "--device",
+            device,
+            "-p",
+            "abcdefgh",
+            "-n",
+            "6",
+            "-c",
+            "64",
+            "--temp",
+            "0",
+            "-ctk",
+            "f32",
+            "--ignore-eos",
+            "--json",
+            "-v",
+            "-b",
+            "4"};
 }
 
 }  // namespace
@@ -80,11 +90,11 @@ Outcome in_process(const cli::Command& what, const std::vector<std::string>& arg
     return outcome;
 }
 
-// The plan is said when the model is loaded and a lost device is going to be opened again.
-constexpr const char* kPlan = "plan: ";
+// The seed is said when the session is open and a lost device is going to be opened again.
+constexpr const char* kOpen = "seed ";
 
 bool has_loaded() {
-    return has(read_file(file("errors")), kPlan);
+    return has(read_file(file("errors")), kOpen);
 }
 
 // A run that nothing happens to.
@@ -126,7 +136,7 @@ bool check_loss(const Outcome& got, const std::string& struck, bool same) {
     CAPTURE(struck);
     CAPTURE(got.err);
     const size_t rescues = count(got.err, kRescued);
-    if (!has(got.err, kPlan)) {
+    if (!has(got.err, kOpen)) {
         // There is nothing to go on with.
         CHECK(got.code == 1);
         CHECK(got.out.empty());
@@ -228,8 +238,8 @@ TEST_CASE("run: a Vulkan device that cannot be opened again is an error that say
 
 TEST_CASE("chat: turns go on after a lost Vulkan device") {
     if (!vulkan_is_there()) return;
-    const std::vector<std::string> talk = {"-m",     chat_model(), "--device", "vulkan",
-                                           "--temp", "0",          "-n",       "3"};
+    const std::vector<std::string> talk = {"-m", chat_model(), "--device", "vulkan", "--temp",
+                                           "0",  "-n",         "3",        "-v"};
     const std::string input = "hello\nagain\nand again\n";
     const Unbroken run = unbroken(cli::chat_command, talk, input);
     const int64_t step = stride(run, 30.0);
@@ -310,7 +320,7 @@ TEST_CASE("run: wherever a HIP device is lost, the text is the same and one line
 TEST_CASE("chat: turns go on after a lost HIP device") {
     if (!hip_double_is_there()) return;
     const std::vector<std::string> talk = {"chat",   "-m", chat_model(), "--device", "hip",
-                                           "--temp", "0",  "-n",         "3"};
+                                           "--temp", "0",  "-n",         "3",        "-v"};
     const std::string input = "hello\nagain\nand again\n";
     const Outcome unbroken = on_hip(talk, "", input);
     REQUIRE_MESSAGE(unbroken.code == 0, unbroken.err);

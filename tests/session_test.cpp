@@ -97,7 +97,7 @@ TEST_CASE("session: replayed steps give the logits of steps that are launched an
                 std::vector<Token> tokens(step % 5 == 0 ? 1 + random() % 8 : 1);
                 for (Token& token : tokens) token = Token(random() % model.usable_vocab());
                 for (Session* session : {&replayed, &direct}) {
-                    if (session->position() + tokens.size() > session->context()) session->truncate(3);
+                    if (session->position() + tokens.size() > session->context()) session->rewind(3);
                     must(session->feed(tokens));
                 }
                 CHECK(copy(replayed.logits()) == copy(direct.logits()));
@@ -328,7 +328,7 @@ TEST_CASE(
         SessionOptions wide = options;
         wide.batch = 700;
         Session whole = must(Session::create(model, wide));
-        CHECK(ring.memory().cache * 700 == whole.memory().cache * 256);
+        CHECK(ring.memory().cache < whole.memory().cache / 2);
         must(ring.feed(tokens));
         must(whole.feed(tokens));
         const std::vector<float> want = copy(whole.logits());

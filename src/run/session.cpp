@@ -49,6 +49,9 @@ Result<MemoryNeed> memory_need(const Model& model, Backend& backend, const Sessi
     for (const uint32_t rows : {1u, options.batch}) {
         const Plan plan = RL_TRY(plan_of(model, options, rows));
         RL_TRY(check_caches(plan.caches, model));
+        // What no device could even be asked to size.
+        const MemoryNeed least{model.weight_bytes(backend), cache_bytes(plan.caches), plan.arena_bytes, 0};
+        if (least.total() > backend.device().memory_budget) return least;
         plans.push_back(RL_TRY(lower(plan, backend, options.fuse)));
         if (options.batch == 1) break;
     }

@@ -55,7 +55,7 @@ Status HipExecutable::allocate(Memory& memory) {
 HipExecutable::~HipExecutable() {
     const Functions& call = device_.call();
     call.set_device(device_.report().index);
-    call.stream_synchronize(device_.stream());
+    if (arena_.data()) call.stream_synchronize(device_.stream());  // else it was only sized
     for (const auto& [rows, exec] : graphs_) call.graph_exec_destroy(exec);
     for (const Event event : sent_)
         if (event) call.event_destroy(event);
