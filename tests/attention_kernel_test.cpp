@@ -1,6 +1,7 @@
 // The attention kernels of every level against a scalar reference in doubles. The reference reads the cache
 // back through kv_export, so its bounds are about f32 arithmetic alone and not about the rounding of stored
 // keys and values.
+#include "support/at_end.h"
 #include "support/attention_case.h"
 
 #include <doctest/doctest.h>

@@ -8,10 +8,11 @@ using namespace redline;
 
 TEST_CASE("guards: a byte written before, behind or in a gap of a region is an error that names both") {
     constexpr uint64_t kBytes = 100000;
-    const auto region = std::move(cpu::Region::allocate(kBytes, "a test", true)).value();
+    auto region = std::move(cpu::Region::allocate(kBytes, "a test", true)).value();
     const ByteRange gap{256, 512};
     std::memset(region.data(), 7, gap.begin);
     std::memset(region.data() + gap.end, 7, kBytes - gap.end);
+    region.guard(std::span(&gap, 1));
     CHECK(region.check(std::span(&gap, 1)));
     for (const int64_t at :
          {int64_t(-4096), int64_t(-1), int64_t(256), int64_t(511), int64_t(kBytes), int64_t(kBytes + 4095)}) {
@@ -28,10 +29,7 @@ TEST_CASE("guards: a byte written before, behind or in a gap of a region is an e
 TEST_CASE("guards: slots of a plan are moved apart, and what lies between them is nobody's") {
     const OpCase c = gated_case(*find_format("Q8_0"), Act::silu, true, 9, 96, 64);
     Fixture fixture(7, 9);
-    const OpCase::Build build = c.declare(fixture);
-    PlanBuilder builder(fixture.weights(), c.cache, c.rows, c.rows);
-    builder.output(build(builder));
-    Plan plan = std::move(std::move(builder).finish()).value();
+    Plan plan = std::move(case_plan(c, fixture, c.rows, c.rows)).value();
     const std::vector<ByteRange> gaps = guard_arena(plan);
     CHECK(gaps.size() == 2);
     for (const Slot slot : {plan.output, access(plan.steps.back().op).reads[0]}) {

@@ -89,9 +89,9 @@ static double rounding_bound(const Model& model, const SessionOptions& options) 
         if (precision == Precision::f32) return 0x1p-17;  // sums of some hundred terms
         return precision == Precision::f16_operands ? 0x1p-10 : 0x1p-7;
     };
-    const CacheShape cache = model.cache_shape(options.context, options.cache);
+    const CacheSizing sizing{options.context, options.batch, options.cache};
     const BoundPlan bound =
-        must(lower(must(model.plan(options.batch, options.outputs, cache)), model.backend()));
+        must(lower(must(model.plan(options.batch, options.outputs, sizing)), model.backend()));
     const double stored = options.cache == CacheType::f32   ? 0x1p-23
                           : options.cache == CacheType::f16 ? 0x1p-10
                                                             : 1.0 / 127;

@@ -1,5 +1,5 @@
-// Guards, for tests: bytes around what kernels write, which nobody may write. They are large numbers, which no
-// arithmetic leaves as they are. Memory that has to be written before it is read is poisoned with NaN.
+// Guards, for tests: bytes around what kernels write, which nobody may write. They are large numbers, which
+// no arithmetic leaves as they are. Memory that has to be written before it is read is poisoned with NaN.
 #pragma once
 
 #include "plan/plan.h"

@@ -61,16 +61,17 @@ inline Backends vulkan_backends(bool guarded = false) {
 
 inline void add_devices(Backends& made, bool guarded) {
     for (std::unique_ptr<Backend>& backend : vulkan_backends(guarded)) made.push_back(std::move(backend));
-    if (std::unique_ptr<Backend> hip = open_wanted("hip", {.guarded = guarded})) made.push_back(std::move(hip));
+    if (std::unique_ptr<Backend> hip = open_wanted("hip", {.guarded = guarded}))
+        made.push_back(std::move(hip));
     // One that is asked for alone must be there.
     if (wanted_backends().find(',') == std::string::npos) REQUIRE(!made.empty());
 }
 
-// With guards around what kernels write, and poison in what they read.
-inline Backends all_test_backends() {
+// `guarded`: with guards around what kernels write, and poison in what they read.
+inline Backends all_test_backends(bool guarded = true) {
     Backends made;
     const auto add_cpu = [&](uint32_t threads, const std::string& level) {
-        made.push_back(open_wanted("cpu", {.threads = threads, .level = level, .guarded = true}));
+        made.push_back(open_wanted("cpu", {.threads = threads, .level = level, .guarded = guarded}));
     };
     if (wanted("cpu")) {
         for (const cpu::Isa isa : cpu::kIsaLevels)
@@ -79,7 +80,7 @@ inline Backends all_test_backends() {
         add_cpu(1, "");
         add_cpu(3, "");
     }
-    add_devices(made, true);
+    add_devices(made, guarded);
     return made;
 }
 

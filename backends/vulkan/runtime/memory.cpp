@@ -180,18 +180,16 @@ Result<Buffer> Memory::allocate(uint64_t bytes, Use use, std::string_view what) 
         std::memset(data + size, int(kGuard), create.size - size);
         RL_TRY(buffer.flush());
         const std::lock_guard lock(guards_mutex_);
-        guards_[buffer.handle_] = {
-            buffer.allocation_, data, size, std::string(what), {}};
+        guards_[buffer.handle_] = {buffer.allocation_, data, size, std::string(what), {}};
     }
     return buffer;
 }
 
 Status Memory::set_gaps(const Buffer& buffer, std::vector<ByteRange> gaps) {
     const std::lock_guard lock(guards_mutex_);
-    Guarded& guarded = guards_.at(buffer.handle_);
-    for (const ByteRange& gap : gaps)
-        std::memset(guarded.data + gap.begin, int(kGuard), gap.end - gap.begin);
-    guarded.gaps = std::move(gaps);
+    Guarded& own = guards_.at(buffer.handle_);
+    for (const ByteRange& gap : gaps) std::memset(own.data + gap.begin, int(kGuard), gap.end - gap.begin);
+    own.gaps = std::move(gaps);
     return buffer.flush();
 }
 
