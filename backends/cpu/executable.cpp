@@ -114,6 +114,8 @@ RunView CpuExecutable::prepare(const StepParams& params) {
              "{} outputs asked of a plan for {}", params.outputs(), plan.max_outputs);
     RL_CHECK(params.kv_len() <= plan.sizing.context, "position {} is beyond the context of {}",
              params.kv_len(), plan.sizing.context);
+    RL_CHECK(params.input.size() == plan.input_floats(params.tokens.size()),
+             "{} floats sent to a plan for {}", params.input.size(), plan.input_floats(params.tokens.size()));
     for (size_t i = 0; i < plan.steps.size() * team_.size(); ++i)
         counters_[i].store(0, std::memory_order_relaxed);
     outputs_ = params.outputs();

@@ -125,6 +125,11 @@ void Reference::eval(const Embed& op) {
         }
 }
 
+void Reference::eval(const Input& op) {
+    auto& y = target(op.y);
+    for (size_t i = 0; i < y.size(); ++i) y[i] = {params_.input[i], 0.0};
+}
+
 void Reference::eval(const RmsNorm& op) {
     const std::vector<Bounded> x = slots_[size_t(op.x.index)];
     const std::vector<float>* gain = op.norm.gain ? &weights_[size_t(op.norm.gain.index)] : nullptr;

@@ -25,6 +25,7 @@ public:
 
 private:
     void eval(const Embed& op);
+    void eval(const Input& op);
     void eval(const RmsNorm& op);
     void eval(const Linear& op);
     void eval(const AddBias& op);

@@ -1,4 +1,4 @@
-// Embed, RmsNorm, AddBias, Add, ActMul, SelectRows: work per row or per element.
+// Embed, Input, RmsNorm, AddBias, Add, ActMul, SelectRows: work per row or per element.
 #include "executable.h"
 
 #include <algorithm>
@@ -37,6 +37,12 @@ void embed(const RunView& view, const Worker& worker, const Embed& op) {
     }
 }
 
+void input(const RunView& view, const Worker& worker, const Input& op) {
+    const auto mine = worker.share(view.params.input.size());
+    std::memcpy(view.floats(op.y) + mine.begin, view.params.input.data() + mine.begin,
+                (mine.end - mine.begin) * sizeof(float));
+}
+
 void rms_norm(const RunView& view, const Worker& worker, const RmsNorm& op) {
     const uint64_t groups = uint64_t(view.rows_of(op.x)) * (view.width(op.x) / op.width);
     const auto mine = worker.share(groups);
@@ -58,6 +64,8 @@ void select_rows(const RunView& view, const Worker& worker, const SelectRows& op
 std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan&, Isa) {
     if (const auto* o = std::get_if<Embed>(&op))
         return simple([o = *o](const RunView& v, const Worker& w) { embed(v, w, o); }, Precision::exact);
+    if (const auto* o = std::get_if<Input>(&op))
+        return simple([o = *o](const RunView& v, const Worker& w) { input(v, w, o); }, Precision::exact);
     if (const auto* o = std::get_if<RmsNorm>(&op))
         return simple([o = *o](const RunView& v, const Worker& w) { rms_norm(v, w, o); });
     if (const auto* o = std::get_if<SelectRows>(&op))

@@ -49,6 +49,7 @@ struct StepParams {
     // Executable::most_best(); output() then has nothing.
     uint32_t best = 0;
     uint32_t best_among = 0;
+    std::span<const float> input = {};  // of a plan that has one: (rows, width)
 
     uint64_t kv_len() const { return position + tokens.size(); }
     uint32_t outputs() const { return uint32_t(tokens.size()) - first_output; }

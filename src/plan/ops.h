@@ -11,7 +11,7 @@
 
 namespace redline {
 
-using Op = std::variant<Embed, RmsNorm, Linear, AddBias, Add, ActMul, Rope, KvStore, Attention, Route,
+using Op = std::variant<Embed, Input, RmsNorm, Linear, AddBias, Add, ActMul, Rope, KvStore, Attention, Route,
                         ExpertLinear, SelectRows, LinearGroup, Gated, RopeStore, ExpertGated>;
 
 std::string_view op_name(const Op& op);

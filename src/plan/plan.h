@@ -45,12 +45,15 @@ struct Plan {
     CacheSizing sizing;        // of the caches
     uint32_t max_rows = 1;     // tokens per step
     uint32_t max_outputs = 1;  // rows of output per step
+    Slot input;                // (rows, width): what an Input takes from the host; most plans have none
     Slot output;               // (outputs, width): read by the host after a step
     uint64_t arena_bytes = 0;
 
     const WeightInfo& weight(Weight w) const { return weights[size_t(w.index)]; }
     const SlotInfo& slot(Slot s) const { return slots[size_t(s.index)]; }
     const CacheInfo& cache(Cache c) const { return caches[size_t(c.index)]; }
+    // Floats that the host gives with a step.
+    uint64_t input_floats(uint64_t rows) const { return input ? rows * slot(input).width : 0; }
     uint64_t slot_bytes(Slot s) const {
         return uint64_t(slot(s).width) * 4 * (slot(s).of_outputs ? max_outputs : max_rows);
     }

@@ -90,6 +90,12 @@ RL_KERNEL(128, act_mul, ElementArgs) {
                  [&](size_t i) { args.y[i] = apply_act(args.act, args.x[i]) * args.z[i]; });
 }
 
+// y = x.
+RL_KERNEL(128, copy_rows, ElementArgs) {
+    each_element(size_t(rows_in_step(args.step, args.of_outputs)) * args.width,
+                 [&](size_t i) { args.y[i] = args.x[i]; });
+}
+
 // y = the rows of x whose output is wanted.
 RL_KERNEL(128, select_rows, ElementArgs) {
     const size_t from = size_t(args.step->first_output) * args.width;

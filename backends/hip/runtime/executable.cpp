@@ -75,6 +75,8 @@ HipExecutable::InputLayout HipExecutable::input_layout(uint32_t rows) const {
         layout.ropes.push_back(layout.bytes);
         layout.bytes += aligned(uint64_t(rows) * 2 * rope.inverse_frequency.size() * 4);
     }
+    layout.input = layout.bytes;
+    layout.bytes += aligned(bound_.plan.input_floats(rows) * 4);
     return layout;
 }
 
@@ -82,6 +84,7 @@ View HipExecutable::view_of(uint32_t rows, const InputLayout& inputs) const {
     View view{bound_.plan, weights_, caches_, rows, std::min(rows, bound_.plan.max_outputs), {}, {}, {}, {}};
     view.arena = arena_.data();
     view.scratch = scratch_.data();
+    view.input = reinterpret_cast<const float*>(step_.data() + inputs.input);
     view.step = reinterpret_cast<const args::Step*>(step_.data());
     for (const uint64_t offset : inputs.ropes)
         view.ropes.push_back(reinterpret_cast<const float*>(step_.data() + offset));
@@ -132,6 +135,7 @@ void HipExecutable::write_inputs(const StepParams& params, const InputLayout& in
     header.outputs = params.outputs();
     std::memcpy(to, &header, sizeof(header));
     std::memcpy(to + sizeof(header), params.tokens.data(), params.tokens.size_bytes());
+    if (!params.input.empty()) std::memcpy(to + inputs.input, params.input.data(), params.input.size_bytes());
     for (size_t r = 0; r < bound_.plan.ropes.size(); ++r) {
         const RopeSpec& rope = bound_.plan.ropes[r];
         const size_t pairs = rope.inverse_frequency.size();
@@ -165,6 +169,8 @@ void HipExecutable::check_params(const StepParams& params) {
              "{} outputs asked of a plan for {}", params.outputs(), plan.max_outputs);
     RL_CHECK(params.kv_len() <= plan.sizing.context, "position {} is beyond the context of {}",
              params.kv_len(), plan.sizing.context);
+    RL_CHECK(params.input.size() == plan.input_floats(params.tokens.size()),
+             "{} floats sent to a plan for {}", params.input.size(), plan.input_floats(params.tokens.size()));
     outputs_ = params.outputs();
 }
 

@@ -36,6 +36,7 @@ struct View {
     std::byte* arena = nullptr;
     std::byte* scratch = nullptr;
     const args::Step* step = nullptr;
+    const float* input = nullptr;  // what the host gives with a step, for an Input
     std::vector<const float*> ropes;
     Handing handing = {};  // of the kernel that is launched
 
@@ -101,6 +102,7 @@ private:
     // Where the parts of a step's inputs begin, for a class of rows.
     struct InputLayout {
         std::vector<uint64_t> ropes;
+        uint64_t input = 0;
         uint64_t bytes = 0;
     };
 

@@ -99,7 +99,8 @@ VulkanExecutable::InputLayout VulkanExecutable::input_layout(uint32_t rows) cons
         layout.rope_offsets.push_back(uint32_t(floats));
         floats += uint64_t(rows) * 2 * rope.inverse_frequency.size();
     }
-    layout.bytes = aligned(layout.ropes + std::max<uint64_t>(floats, 4) * 4);
+    layout.input = aligned(layout.ropes + std::max<uint64_t>(floats, 4) * 4);
+    layout.bytes = layout.input + aligned(bound_.plan.input_floats(rows) * 4);
     return layout;
 }
 
@@ -109,7 +110,8 @@ View VulkanExecutable::view_of(uint32_t rows, const InputLayout& inputs) const {
     view.outputs = std::min(rows, bound_.plan.max_outputs);
     view.arena = arena_;
     view.scratch = scratch_;
-    view.step = {step_.handle(), 0, inputs.bytes};
+    view.step = {step_.handle(), 0, inputs.input};
+    view.input = {step_.handle(), inputs.input, inputs.bytes - inputs.input};
     for (const uint32_t offset : inputs.rope_offsets)
         view.rope_offsets.push_back(uint32_t(inputs.ropes / 4) + offset);
     return view;
@@ -155,7 +157,7 @@ Status VulkanExecutable::record_output(Recorder& recorder, const View& view) con
     const Slot slot = bound_.plan.output;
     const args::ElementArgs push = {view.width(slot), RL_ROWS_OUTPUTS, 0};
     const uint64_t elements = uint64_t(view.width(slot)) * view.outputs;
-    return recorder.dispatch({"copy_out", 3, 1, {256}}, {view.slot(slot), output_, view.step}, push,
+    return recorder.dispatch({"copy_rows", 3, 1, {256}}, {view.slot(slot), output_, view.step}, push,
                              striding((elements + 255) / 256));
 }
 
@@ -165,7 +167,8 @@ uint32_t VulkanExecutable::best_slices() const {
 
 // What is picked of all slices must go into one.
 uint32_t VulkanExecutable::most_best() const {
-    const bool fits = best_slices() * kMostBest <= RL_BEST_SLICE &&
+    const bool fits = bound_.plan.slot(bound_.plan.output).of_outputs &&
+                      best_slices() * kMostBest <= RL_BEST_SLICE &&
                       device_.report().limits.maxComputeSharedMemorySize >= kBestShared;
     return bound_.plan.max_rows == 1 && fits ? kMostBest : 0;
 }
@@ -226,6 +229,7 @@ void VulkanExecutable::write_inputs(const StepParams& params, const InputLayout&
     header.best_among = params.best_among;
     std::memcpy(to, &header, sizeof(header));
     std::memcpy(to + sizeof(header), params.tokens.data(), params.tokens.size_bytes());
+    if (!params.input.empty()) std::memcpy(to + inputs.input, params.input.data(), params.input.size_bytes());
     auto* tables = reinterpret_cast<float*>(to + inputs.ropes);
     for (size_t r = 0; r < bound_.plan.ropes.size(); ++r) {
         const RopeSpec& rope = bound_.plan.ropes[r];
@@ -249,6 +253,8 @@ Status VulkanExecutable::check_params(const StepParams& params) {
              "{} outputs asked of a plan for {}", params.outputs(), plan.max_outputs);
     RL_CHECK(params.kv_len() <= plan.sizing.context, "position {} is beyond the context of {}",
              params.kv_len(), plan.sizing.context);
+    RL_CHECK(params.input.size() == plan.input_floats(params.tokens.size()),
+             "{} floats sent to a plan for {}", params.input.size(), plan.input_floats(params.tokens.size()));
     RL_CHECK(params.best <= most_best() && params.best_among <= plan.slot(plan.output).width,
              "the best {} of {} asked of a plan that picks {}", params.best, params.best_among, most_best());
     outputs_ = params.best > 0 ? 0 : params.outputs();

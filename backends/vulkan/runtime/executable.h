@@ -35,7 +35,8 @@ struct View {
     uint32_t outputs = 1;  // likewise
     Binding arena;
     Binding scratch;
-    Binding step;  // see shaders/include/step.glsl
+    Binding input;  // what the host gives with a step, for an Input
+    Binding step;   // see shaders/include/step.glsl
     std::vector<uint32_t> rope_offsets;
     Handing handing = {};  // of the kernel that is recorded
 
@@ -101,6 +102,7 @@ private:
     // Where the parts of a step's inputs begin, for a class of rows.
     struct InputLayout {
         uint64_t ropes = 0;
+        uint64_t input = 0;
         uint64_t bytes = 0;
         std::vector<uint32_t> rope_offsets;  // in floats, from `ropes`
     };

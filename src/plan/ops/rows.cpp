@@ -12,6 +12,11 @@ Cost Embed::cost(const Plan& plan, const StepShape& shape) const {
     return {plan.weight(table).tensor.row_bytes() * shape.rows, 0, 0};
 }
 
+void Input::list(OpFacts& f) const {
+    f.that(y && y == f.plan.input && !f.plan.slot(y).of_outputs, "y must be the plan's input, of all rows");
+    f.note(width_note(f, y));
+}
+
 void RmsNorm::list(OpFacts& f) const {
     f.slot("y", y, f.width(x));
     f.that(width > 0 && f.width(x) % width == 0, "the row is not a multiple of the norm's width");

@@ -16,6 +16,14 @@ struct Embed {  // y[t] = scale * table[token[t]]
     Cost cost(const Plan& plan, const StepShape& shape) const;
 };
 
+struct Input {  // y = StepParams::input, the rows that the host gives with the step
+    static constexpr std::string_view kName = "input";
+    Slot y;  // Plan::input
+
+    Access access() const { return {{}, {y}}; }
+    void list(OpFacts& f) const;
+};
+
 struct RmsNorm {  // each `width` consecutive elements of a row on their own: the row, or a head
     static constexpr std::string_view kName = "rms_norm";
     Slot x;

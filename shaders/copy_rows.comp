@@ -1,4 +1,4 @@
-// The plan's output into memory that the host reads.
+// y = x: the rows that the host gives with a step, or those that it reads after it.
 #include "types.glsl"
 layout(local_size_x_id = 0) in;
 layout(push_constant) uniform Push { ElementArgs args; };
@@ -8,6 +8,6 @@ layout(set = 0, binding = 1, std430) writeonly buffer Y { float y[]; };
 #include "step.glsl"
 
 void main() {
-    const uint count = step_outputs * args.width;
+    const uint count = rows_in_step(args.rows_of) * args.width;
     for (uint i = gl_GlobalInvocationID.x; i < count; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) y[i] = x[i];
 }
