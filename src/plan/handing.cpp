@@ -16,7 +16,8 @@ bool reads(const Op& op, Slot slot) {
     return holds(access(op).reads, slot);
 }
 
-// Whether a step from number `first` on reads what the slot holds before it.
+}  // namespace
+
 bool read_later(const Plan& plan, size_t first, Slot slot) {
     for (size_t i = first; i < plan.steps.size(); ++i) {
         if (reads(plan.steps[i].op, slot)) return true;
@@ -24,8 +25,6 @@ bool read_later(const Plan& plan, size_t first, Slot slot) {
     }
     return plan.output == slot;
 }
-
-}  // namespace
 
 std::vector<HandedRow> handed_rows(const Plan& plan,
                                    const std::function<std::optional<TakenRow>(size_t)>& takes,

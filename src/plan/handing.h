@@ -34,6 +34,9 @@ std::vector<HandedRow> handed_rows(const Plan& plan,
 // norms is still there for them; else none. `norms`: whether one can.
 std::vector<size_t> norming_readers(const Plan& plan, size_t norm, const std::function<bool(size_t)>& norms);
 
+// Whether a step from number `first` on, or the host, reads what the slot holds before it.
+bool read_later(const Plan& plan, size_t first, Slot slot);
+
 // The RopeStore right before an attention, steps[attention], which that can do by itself: of its layer and
 // queries, and nobody reads q or k afterwards. Null when there is none.
 const RopeStore* turned_by(const Plan& plan, size_t attention);

@@ -27,6 +27,7 @@ struct Rope {  // in place, on each head of width head_dim
     uint32_t rope = 0;  // index into Plan::ropes
 
     Access access() const { return {{x}, {x}}; }
+    void visit_indices(auto&& visit) { visit(x, rope); }
     void list(OpFacts& f) const;
 };
 
@@ -38,6 +39,7 @@ struct KvStore {  // cache[position of row] = k, v
     HeadShape shape;
 
     Access access() const { return {{k, v}, {}, false, true}; }
+    void visit_indices(auto&& visit) { visit(k, v, cache); }
     void list(OpFacts& f) const;
 };
 
@@ -53,6 +55,7 @@ struct RopeStore {  // per-head norms of q and k when given, rope on both, k and
     Norm k_norm = {};
 
     Access access() const { return {{q, k, v}, {q, k}, false, true}; }
+    void visit_indices(auto&& visit) { visit(q, k, v, cache, rope, q_norm.gain, k_norm.gain); }
     void list(OpFacts& f) const;
     bool decompose(PlanBuilder& out) const;
 };
@@ -69,6 +72,7 @@ struct Attention {  // causal: a row sees the cache up to its own position, at m
     Weight sinks = {};  // (heads): an extra logit per head whose probability is dropped
 
     Access access() const { return {{q}, {y}, true, false}; }
+    void visit_indices(auto&& visit) { visit(q, y, cache, sinks); }
     void list(OpFacts& f) const;
     Cost cost(const Plan& plan, const StepShape& step) const;
 };

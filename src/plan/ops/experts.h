@@ -20,6 +20,7 @@ struct Route {  // the `used` best experts of each row and their weights
     Weight selection_bias = {};  // (experts): moves the choice, not the weights
 
     Access access() const { return {{x}, {ids, scales}}; }
+    void visit_indices(auto&& visit) { visit(x, w, ids, scales, selection_bias); }
     void list(OpFacts& f) const;
 };
 
@@ -34,6 +35,7 @@ struct ExpertLinear {  // per row and chosen expert e: w[e] * x
     Slot scales = {};  // given: y += sum over experts of scale * (w[e] * x)
 
     Access access() const;
+    void visit_indices(auto&& visit) { visit(x, w, ids, y, scales); }
     void list(OpFacts& f) const;
     Cost cost(const Plan& plan, const StepShape& shape) const;
 };
@@ -49,6 +51,7 @@ struct ExpertGated {  // per chosen expert: act(gate[e] * x) * (up[e] * x)
     Act act = Act::silu;
 
     Access access() const { return {{x, ids}, {y}}; }
+    void visit_indices(auto&& visit) { visit(x, gate, up, ids, y); }
     void list(OpFacts& f) const;
     Cost cost(const Plan& plan, const StepShape& shape) const;
     bool decompose(PlanBuilder& out) const;

@@ -17,6 +17,7 @@ struct Linear {  // y (+)= w * norm(x) + bias
     bool accumulate = false;  // fused: add into y, for the residual
 
     Access access() const;
+    void visit_indices(auto&& visit) { visit(x, w, y, norm.gain, bias); }
     void list(OpFacts& f) const;
     bool decompose(PlanBuilder& out) const;
 };
@@ -34,6 +35,10 @@ struct LinearGroup {  // up to three Linear of one x
     Norm norm = {};
 
     Access access() const;
+    void visit_indices(auto&& visit) {
+        visit(x, norm.gain);
+        for (Part& part : parts) visit(part.w, part.bias, part.y);
+    }
     void list(OpFacts& f) const;
     bool decompose(PlanBuilder& out) const;
 };
@@ -48,6 +53,7 @@ struct Gated {  // y = act(gate * norm(x)) * (up * norm(x))
     Norm norm = {};
 
     Access access() const { return {{x}, {y}}; }
+    void visit_indices(auto&& visit) { visit(x, gate, up, y, norm.gain); }
     void list(OpFacts& f) const;
     bool decompose(PlanBuilder& out) const;
 };

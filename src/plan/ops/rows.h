@@ -12,6 +12,7 @@ struct Embed {  // y[t] = scale * table[token[t]]
     float scale = 1.0f;
 
     Access access() const { return {{}, {y}}; }
+    void visit_indices(auto&& visit) { visit(table, y); }
     void list(OpFacts& f) const { f.slot("y", y, f.matrix("table", table).cols); }
     Cost cost(const Plan& plan, const StepShape& shape) const;
 };
@@ -21,6 +22,7 @@ struct Input {  // y = StepParams::input, the rows that the host gives with the 
     Slot y;  // Plan::input
 
     Access access() const { return {{}, {y}}; }
+    void visit_indices(auto&& visit) { visit(y); }
     void list(OpFacts& f) const;
 };
 
@@ -32,6 +34,7 @@ struct RmsNorm {  // each `width` consecutive elements of a row on their own: th
     Slot y;
 
     Access access() const { return {{x}, {y}}; }
+    void visit_indices(auto&& visit) { visit(x, norm.gain, y); }
     void list(OpFacts& f) const;
 };
 
@@ -41,6 +44,7 @@ struct AddBias {  // y[t] += bias
     Weight bias;
 
     Access access() const { return {{y}, {y}}; }
+    void visit_indices(auto&& visit) { visit(y, bias); }
     void list(OpFacts& f) const;
 };
 
@@ -50,6 +54,7 @@ struct Add {  // y += x
     Slot y;
 
     Access access() const { return {{x, y}, {y}}; }
+    void visit_indices(auto&& visit) { visit(x, y); }
     void list(OpFacts& f) const;
 };
 
@@ -61,6 +66,7 @@ struct ActMul {  // y = act(gate) * up
     Act act = Act::silu;
 
     Access access() const { return {{gate, up}, {y}}; }
+    void visit_indices(auto&& visit) { visit(gate, up, y); }
     void list(OpFacts& f) const;
 };
 
@@ -70,6 +76,7 @@ struct SelectRows {  // the rows whose output is wanted, in order
     Slot y;
 
     Access access() const { return {{x}, {y}}; }
+    void visit_indices(auto&& visit) { visit(x, y); }
     void list(OpFacts& f) const;
 };
 
