@@ -11,16 +11,17 @@ namespace {
 // Gives the backend the bytes of logical weights, which may be row ranges of file tensors.
 class GgufSource : public ByteSource {
 public:
-    GgufSource(const Gguf& gguf, const ResolvedWeights& resolved) : gguf_(gguf), resolved_(resolved) {}
+    GgufSource(const Gguf& gguf, std::span<const ResolvedWeights::Source> sources)
+        : gguf_(gguf), sources_(sources) {}
 
     Status read(size_t tensor, uint64_t offset, std::span<std::byte> out) override {
-        const auto& source = resolved_.sources[tensor];
+        const auto& source = sources_[tensor];
         return gguf_.read(gguf_.tensors()[source.tensor], source.first_byte + offset, out);
     }
 
 private:
     const Gguf& gguf_;
-    const ResolvedWeights& resolved_;
+    std::span<const ResolvedWeights::Source> sources_;
 };
 
 Status check_kind(const Gguf& gguf) {
@@ -99,9 +100,20 @@ Status Model::place(Backend& backend, const Progress& progress) {
         return error(
             "{} needs {} for its weights alone; {} offers {}. A smaller quantization or model would fit",
             gguf_->path(), format_bytes(weight_bytes(backend)), backend.device().name, format_bytes(budget));
-    GgufSource source(*gguf_, *resolved_);
+    GgufSource source(*gguf_, resolved_->sources);
     weights_ = RL_TRY(backend.load(resolved_->weights, source, progress));
     return {};
+}
+
+Result<std::unique_ptr<WeightStore>> Model::load_some(std::span<const Weight> which, Backend& backend) const {
+    std::vector<WeightInfo> weights;
+    std::vector<ResolvedWeights::Source> sources;
+    for (const Weight w : which) {
+        weights.push_back(resolved_->weights[size_t(w.index)]);
+        sources.push_back(resolved_->sources[size_t(w.index)]);
+    }
+    GgufSource source(*gguf_, sources);
+    return backend.load(weights, source, {});
 }
 
 Result<uint64_t> Model::fingerprint() const {

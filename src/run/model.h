@@ -20,6 +20,9 @@ public:
     static Result<Model> inspect(const std::string& path, uint64_t context = 0);
     // Puts the weights on a backend, in place of the one before.
     Status place(Backend& backend, const Progress& progress);
+    // Puts some of the weights that the plan uses on a backend, in this order; the model's own stay as they
+    // are.
+    Result<std::unique_ptr<WeightStore>> load_some(std::span<const Weight> which, Backend& backend) const;
     // Gives the weights up, so that the backend can go; no session may be open.
     void unload() { weights_.reset(); }
 

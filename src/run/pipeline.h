@@ -1,0 +1,55 @@
+// A model's plan in parts on several backends, which run one after another: only activations move between
+// them.
+#pragma once
+
+#include "plan/cut.h"
+#include "run/model.h"
+
+namespace redline {
+
+struct Placement {
+    Backend* backend = nullptr;
+    size_t first = 0, last = 0;  // steps [first, last) of a plan that was not lowered
+};
+
+// All but the last give the rows of the whole step.
+class Pipeline : public Executable {
+public:
+    explicit Pipeline(std::vector<std::unique_ptr<Executable>> parts) : parts_(std::move(parts)) {}
+    Status run(const StepParams& params) override;
+    Status run_traced(const StepParams& params, const TraceSink& sink) override;
+    std::span<const float> output() const override { return parts_.back()->output(); }
+    uint32_t most_best() const override { return parts_.back()->most_best(); }
+    std::span<const Scored> best() const override { return parts_.back()->best(); }
+
+private:
+    std::vector<std::unique_ptr<Executable>> parts_;
+};
+
+// What a model has where its parts are: weights and caches. Outlives what it records.
+class Places {
+public:
+    // `placements` are all steps of the model's plan, in order. The model need not be placed itself.
+    static Result<Places> load(const Model& model, const CacheSizing& sizing,
+                               std::span<const Placement> placements);
+    // For steps of at most so many rows, and outputs of so many.
+    Result<std::unique_ptr<Executable>> record(uint32_t rows, uint32_t outputs, Record mode,
+                                               bool fuse = true);
+
+private:
+    struct Place {
+        Backend* backend;
+        std::unique_ptr<WeightStore> weights;
+        std::unique_ptr<CacheStore> caches;
+    };
+
+    Places(const Model& model, const CacheSizing& sizing) : model_(&model), sizing_(sizing) {}
+    Result<std::vector<PlanPart>> parts(uint32_t rows, uint32_t outputs) const;
+
+    const Model* model_;
+    CacheSizing sizing_;
+    std::vector<size_t> cuts_;
+    std::vector<Place> places_;
+};
+
+}  // namespace redline

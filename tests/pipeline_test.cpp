@@ -1,0 +1,241 @@
+// Plans in parts, and pipelines of them over several backends.
+#include "run/pipeline.h"
+#include "support/backends.h"
+#include "support/models.h"
+
+#include <set>
+
+using namespace redline;
+using namespace redline::test;
+
+namespace {
+
+constexpr CacheSizing kSizing{64, 16, CacheType::f32};
+constexpr uint32_t kBatch = 16;
+constexpr size_t kPrompt = 30;  // tokens that are read in chunks of kBatch; the others one by one
+
+Model tiny(const std::string& name) {
+    return must(Model::inspect(golden("models/" + name + ".gguf"), kSizing.context));
+}
+
+Backends& backends() {
+    static Backends made = [] {
+        at_end([] { backends().clear(); });
+        return session_test_backends();
+    }();
+    return made;
+}
+
+// Every pair of places with the first backend in one of them.
+std::vector<std::pair<Backend*, Backend*>> pairs() {
+    std::vector<std::pair<Backend*, Backend*>> all;
+    for (const auto& backend : backends()) {
+        all.push_back({backends()[0].get(), backend.get()});
+        if (all.size() > 1) all.push_back({backend.get(), backends()[0].get()});
+    }
+    return all;
+}
+
+// Where one slot crosses: behind the embedding and between layers.
+std::vector<size_t> layer_ends(const Plan& plan) {
+    std::vector<size_t> ends = {1};
+    for (size_t i = 2; i < plan.steps.size(); ++i)
+        if (plan.steps[i].layer != plan.steps[i - 1].layer) ends.push_back(i);
+    return ends;
+}
+
+Places halves(const Model& model, Backend& first, Backend& second, size_t at) {
+    const Plan plan = must(model.plan(1, 1, kSizing));
+    return must(Places::load(model, kSizing, {{{&first, 0, at}, {&second, at, plan.steps.size()}}}));
+}
+
+// Logits of all tokens: a prompt of several chunks, then single ones.
+std::vector<float> logits_of(Places& places, const std::vector<Token>& tokens, bool fuse) {
+    const auto many = must(places.record(kBatch, kBatch, Record::replay, fuse));
+    const auto single = must(places.record(1, 1, Record::replay, fuse));
+    std::vector<float> out;
+    for (size_t at = 0; at < tokens.size();) {
+        const size_t rows = at < kPrompt ? std::min<size_t>(kBatch, kPrompt - at) : 1;
+        Executable& executable = rows == 1 ? *single : *many;
+        must(executable.run({std::span(tokens).subspan(at, rows), at, 0}));
+        out.insert(out.end(), executable.output().begin(), executable.output().end());
+        at += rows;
+    }
+    return out;
+}
+
+std::vector<float> whole_logits(const std::string& name, Backend& backend, const std::vector<Token>& tokens) {
+    const Model model = must(Model::load(golden("models/" + name + ".gguf"), backend, {kSizing.context, {}}));
+    Session session = must(Session::create(model, {kSizing.context, kBatch, kBatch, kSizing.type}));
+    std::vector<float> out;
+    const auto sink = [&](size_t, std::span<const float> rows) {
+        out.insert(out.end(), rows.begin(), rows.end());
+    };
+    must(session.feed_all(std::span(tokens).first(kPrompt), sink));
+    for (size_t at = kPrompt; at < tokens.size(); ++at)
+        must(session.feed_all(std::span(tokens).subspan(at, 1), sink));
+    return out;
+}
+
+}  // namespace
+
+TEST_CASE("cut: parts have the plan's steps, and only the weights, caches and slots that those use") {
+    for (const std::string& name : tiny_models()) {
+        const Model model = tiny(name);
+        const Plan plan = must(model.plan(kBatch, 2, kSizing));
+        for (const size_t at : layer_ends(plan)) {
+            CAPTURE(name);
+            CAPTURE(at);
+            const std::vector<PlanPart> parts = must(cut(plan, {at}));
+            REQUIRE(parts.size() == 2);
+            CHECK(parts[0].plan.steps.size() == at);
+            CHECK(parts[1].plan.steps.size() == plan.steps.size() - at + 1);
+            CHECK(op_name(parts[1].plan.steps[0].op) == "input");
+            CHECK(parts[0].plan.max_outputs == kBatch);
+            CHECK(parts[1].plan.max_outputs == 2);
+            CHECK(parts[0].plan.caches.size() + parts[1].plan.caches.size() == plan.caches.size());
+            CHECK(parts[0].plan.slots.size() < plan.slots.size());
+            std::set<int32_t> weights;
+            for (size_t p = 0; p < 2; ++p)
+                for (size_t i = 0; i < parts[p].weights.size(); ++i) {
+                    CHECK(parts[p].plan.weights[i].tensor.name ==
+                          plan.weight(parts[p].weights[i]).tensor.name);
+                    weights.insert(parts[p].weights[i].index);
+                }
+            CHECK(weights.size() == plan.weights.size());
+            for (size_t i = 0; i < plan.steps.size(); ++i) {
+                const Plan& part = parts[i < at ? 0 : 1].plan;
+                const Op& op = part.steps[i < at ? i : i - at + 1].op;
+                CHECK(op_text(op, part) == op_text(plan.steps[i].op, plan));
+                CHECK(op_tensors(op, part) == op_tensors(plan.steps[i].op, plan));
+            }
+        }
+    }
+}
+
+TEST_CASE("cut: where not just one slot of all rows crosses is an error that names the steps") {
+    const Plan plan = must(tiny("qwen3moe").plan(kBatch, 1, kSizing));
+    const std::vector<size_t> ends = layer_ends(plan);
+    const auto message = [&](size_t before) {
+        const auto parts = cut(plan, {before});
+        REQUIRE_FALSE(parts.ok());
+        return parts.error().message;
+    };
+    CHECK(message(2) ==
+          "a plan cannot be cut before step 2 (rope_store of layer 0): one slot can cross, 4 do, written by "
+          "step 0 (embed of layer 0), step 1 (linear_group of layer 0)");
+    CHECK(message(plan.steps.size() - 1) ==
+          "a plan cannot be cut before step 18 (linear of layer 2): step 17 (select_rows of layer 2) leaves "
+          "the rows of outputs only");
+    CHECK(message(0) == "a plan of 19 steps can be cut before steps 1 to 18, not before step 0");
+    CHECK(message(plan.steps.size()) ==
+          "a plan of 19 steps can be cut before steps 1 to 18, not before step 19");
+    CHECK_FALSE(cut(plan, {ends[1], ends[1]}).ok());
+    CHECK_FALSE(cut(plan, {ends[2], ends[1]}).ok());
+    CHECK(must(cut(plan, {ends[0], ends[1], ends[2]})).size() == 4);
+}
+
+TEST_CASE("cut: a cache that layers share cannot be on both sides") {
+    const auto matrix = [](uint64_t cols) {
+        return WeightInfo{{"m", find_format("F32"), {1, 10, cols}}, WeightRole::matrix};
+    };
+    PlanBuilder p({matrix(32)}, kSizing, 1, 1);
+    const HeadShape shape{4, 2, 8};
+    const Cache cache = p.cache(2, 8);
+    const Slot x = p.attention(cache, p.embed({0}), shape, 1.0f);
+    p.output(p.attention(cache, x, shape, 1.0f));
+    const Plan plan = must(std::move(p).finish());
+    const auto parts = cut(plan, {2});
+    REQUIRE_FALSE(parts.ok());
+    CHECK(parts.error().message.find("cache 0 is used on both sides") != std::string::npos);
+    CHECK(cut(plan, {1}).ok());
+}
+
+TEST_CASE("pipeline: a model cut between any two layers gives its logits, on any two backends") {
+    const std::vector<Token> tokens = golden_tokens();
+    for (const std::string name : {"llama3", "phi4-mini-short", "qwen3moe"}) {
+        const Matrix want = read_npy(golden("models/" + name + ".npy"));
+        const Model model = tiny(name);
+        for (const auto& [first, second] : pairs()) {
+            const bool one = first == second;
+            const std::vector<float> whole = one ? whole_logits(name, *first, tokens) : std::vector<float>();
+            for (const size_t at : layer_ends(must(model.plan(1, 1, kSizing)))) {
+                INFO(name, " cut before step ", at, ", on ", first->device().detail, " and ",
+                     second->device().detail);
+                Places places = halves(model, *first, *second, at);
+                for (const bool fuse : {true, false}) {
+                    const std::vector<float> got = logits_of(places, tokens, fuse);
+                    CHECK(relative_error(got, want.values) < 1e-3);
+                    if (one && fuse) CHECK(got == whole);
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("pipeline: of three parts, and of one") {
+    const std::vector<Token> tokens = golden_tokens();
+    const Model model = tiny("llama3");
+    const Plan plan = must(model.plan(1, 1, kSizing));
+    const std::vector<size_t> ends = layer_ends(plan);
+    Backend &one = *backends().front(), &other = *backends().back();
+    const std::vector<Placement> placements = {
+        {&one, 0, ends[1]}, {&other, ends[1], ends[2]}, {&one, ends[2], plan.steps.size()}};
+    Places three = must(Places::load(model, kSizing, placements));
+    const Matrix want = read_npy(golden("models/llama3.npy"));
+    CHECK(relative_error(logits_of(three, tokens, true), want.values) < 1e-3);
+    Places whole = must(Places::load(model, kSizing, {{{&one, 0, plan.steps.size()}}}));
+    CHECK(logits_of(whole, tokens, true) == whole_logits("llama3", one, tokens));
+}
+
+TEST_CASE("pipeline: placements that leave steps out, or place one twice, are errors") {
+    const Model model = tiny("llama3");
+    const size_t steps = must(model.plan(1, 1, kSizing)).steps.size();
+    Backend* const backend = backends().front().get();
+    using Placements = std::vector<Placement>;
+    for (const Placements& bad :
+         {Placements{}, Placements{{backend, 0, steps - 1}}, Placements{{backend, 0, steps + 1}},
+          Placements{{backend, 1, steps}}, Placements{{backend, 0, 1}, {backend, 2, steps}},
+          Placements{{backend, 0, 0}, {backend, 0, steps}},
+          Placements{{backend, 0, steps}, {backend, steps, steps}},
+          Placements{{backend, 0, 2}, {backend, 2, steps}}})
+        CHECK_FALSE(Places::load(model, kSizing, bad).ok());
+}
+
+TEST_CASE("pipeline: only the wanted outputs, the best of them, cancelling and tracing are as of one") {
+    const std::vector<Token> tokens = golden_tokens();
+    const Model model = tiny("qwen3");
+    const Plan plan = must(model.plan(1, 1, kSizing));
+    const size_t vocab = plan.slot(plan.output).width;
+    for (const auto& [first, second] : pairs()) {
+        INFO("on ", first->device().detail, " and ", second->device().detail);
+        Places places = halves(model, *first, *second, layer_ends(plan)[1]);
+        const auto many = must(places.record(kBatch, 2, Record::replay));
+        StepParams params{std::span(tokens).first(kBatch), 0, kBatch - 2};
+        std::atomic<bool> cancel{true};
+        params.cancel = &cancel;
+        CHECK(many->run(params).error().message == "interrupted");
+        cancel = false;
+        must(many->run(params));
+        const std::vector<float> got(many->output().begin(), many->output().end());
+        CHECK(got.size() == 2 * vocab);
+        std::vector<std::string_view> traced;
+        must(many->run_traced(params, [&](const TraceStep& s) { traced.push_back(op_name(s.step->op)); }));
+        CHECK(std::ranges::equal(many->output(), got));
+        CHECK(std::count(traced.begin(), traced.end(), "input") == 1);
+        CHECK(std::count(traced.begin(), traced.end(), "attention") == int64_t(plan.caches.size()));
+
+        const auto single = must(places.record(1, 1, Record::replay));
+        StepParams next{std::span(tokens).subspan(kBatch, 1), kBatch, 0};
+        must(single->run(next));
+        const auto largest = std::max_element(single->output().begin(), single->output().end());
+        const auto id = int32_t(largest - single->output().begin());
+        if (single->most_best() == 0) continue;
+        next.best = 3;
+        next.best_among = uint32_t(vocab);
+        must(single->run(next));
+        CHECK(single->output().empty());
+        REQUIRE(single->best().size() >= 3);
+        CHECK(single->best()[0].id == id);
+    }
+}
