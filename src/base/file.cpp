@@ -151,8 +151,8 @@ Status AtomicWriter::write(std::span<const std::byte> bytes) {
     return {};
 }
 
-Status AtomicWriter::commit() {
-    if (::fsync(handle_) != 0) return error("cannot write {}: {}", path_, reason());
+Status AtomicWriter::commit(bool durable) {
+    if (durable && ::fsync(handle_) != 0) return error("cannot write {}: {}", path_, reason());
     const int closed = ::close(std::exchange(handle_, -1));
     if (closed != 0) return error("cannot write {}: {}", path_, reason());
     if (::rename(partial_, path_.c_str()) != 0)

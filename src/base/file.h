@@ -51,7 +51,9 @@ public:
     ~AtomicWriter();  // without commit(): removes the partial file
 
     Status write(std::span<const std::byte> bytes);
-    Status commit();
+    // `durable`: waits until it is on the disk; else a system that fails may keep less of it than was
+    // written.
+    Status commit(bool durable = true);
 
 private:
     AtomicWriter(int handle, std::string path, const char* partial)

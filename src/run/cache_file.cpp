@@ -201,7 +201,7 @@ Status CacheFile::save() {
     RL_TRY(for_pieces(save_piece));
     const uint64_t sum = hash.value();
     RL_TRY(file.write(std::as_bytes(std::span(&sum, 1))));
-    return file.commit();
+    return file.commit(false);  // its checksum tells when it is not whole
 }
 
 Status CacheFile::check_caches() const {

@@ -121,20 +121,45 @@ Result<std::vector<Token>> encode_prompt(const RunOptions& run, const Model& mod
     return format.encode(tokenizer, messages);
 }
 
-Status restore_cache(const RunOptions& run, Session& session) {
+bool is_set(const std::atomic<bool>* flag) {
+    return flag && flag->load();
+}
+
+// Says what moving the cache to or from its file took.
+void say_moved(const RunOptions& run, const Session& session, std::chrono::steady_clock::time_point start) {
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    std::error_code unknown;
+    const auto bytes = double(std::filesystem::file_size(run.cache_file, unknown));
+    say_detail(fmt::format("{} holds {} tokens: {:.2f} GB in {:.2f} s", run.cache_file, session.position(),
+                           unknown ? 0.0 : bytes * 1e-9, seconds));
+}
+
+// Interrupted, it leaves the session empty; reading the prompt then ends at once.
+Status restore_cache(const RunOptions& run, Session& session, const std::atomic<bool>* cancel) {
     if (run.cache_file.empty() || !std::filesystem::exists(run.cache_file)) return {};
-    const Status restored = session.restore(run.cache_file);
+    const auto start = std::chrono::steady_clock::now();
+    ProgressLine line("reading the prompt cache");
+    const auto progress = [&](uint64_t done, uint64_t total) { line.update(done, total); };
+    const Status restored = session.restore(run.cache_file, progress, cancel);
+    if (is_set(cancel)) return {};
     // It is not overwritten either: it may be something else that the user cares about.
     if (!restored) return error("{}; remove it or name another file", restored.error().message);
-    say_detail(fmt::format("{} holds {} tokens", run.cache_file, session.position()));
+    say_moved(run, session, start);
     return {};
 }
 
-Status save_cache(const RunOptions& run, const Session& session, const PromptResult& prompt, uint64_t had) {
+Status save_cache(const RunOptions& run, const Session& session, const PromptResult& prompt, uint64_t had,
+                  const std::atomic<bool>* cancel) {
     if (run.cache_file.empty() || run.cache_read_only || prompt.cancelled) return {};
     // It holds this prompt already, but for its last token at most.
     if (had == prompt.tokens && prompt.reused + 1 == prompt.tokens) return {};
-    return session.save(run.cache_file);
+    const auto start = std::chrono::steady_clock::now();
+    ProgressLine line("writing the prompt cache");
+    const auto progress = [&](uint64_t done, uint64_t total) { line.update(done, total); };
+    const Status saved = session.save(run.cache_file, progress, cancel);
+    if (is_set(cancel)) return {};
+    if (saved) say_moved(run, session, start);
+    return saved;
 }
 
 struct Answer {
@@ -144,11 +169,11 @@ struct Answer {
 
 Result<Answer> answer(const RunOptions& run, Session& session, Sampler& sampler,
                       std::span<const Token> tokens, const TextSink& sink, const std::atomic<bool>* cancel) {
-    RL_TRY(restore_cache(run, session));
+    RL_TRY(restore_cache(run, session, cancel));
     const uint64_t had = session.position();
     Answer out;
     out.prompt = RL_TRY(read_prompt(session, sampler, tokens, cancel));
-    const Status saved = save_cache(run, session, out.prompt, had);
+    const Status saved = save_cache(run, session, out.prompt, had, cancel);
     // The answer does not need it.
     if (!saved) fail(error("the prompt cache is not kept: {}", saved.error().message));
     GenerateOptions options = run.generate;
