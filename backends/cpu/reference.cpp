@@ -334,7 +334,8 @@ void Reference::eval(const Route& op) {
             const double share = op.normalise ? chosen[k] / std::max(sum, 6.103515625e-5) : chosen[k];
             ids[t * op.used + k] = {double(order[k]), 0.0};
             scales[t * op.used + k] = {
-                share * op.scale, std::abs(share * op.scale) * (std::expm1(4.0 * logit_error) + 32 * kUnit)};
+                share * op.scale,
+                std::abs(share * op.scale) * (std::expm1(4.0 * logit_error) + 32 * kUnit) + kTiny};
         }
     }
 }

@@ -296,7 +296,7 @@ inline OpCase expert_linear_case(const Format& format, uint32_t rows, bool per_e
 }
 
 // Experts with no rows, a few and many: what is sorted by expert before it is multiplied.
-inline void add_expert_cases(std::vector<OpCase>& cases) {
+inline void add_expert_cases(std::vector<OpCase>& cases, std::span<const Format* const> formats) {
     const Format& q8 = *find_format("Q8_0");
     const Format& q4k = *find_format("Q4_K");
     cases.push_back(many_rows_case(q8, {33, 2, 96, 160}, 40));
@@ -311,7 +311,7 @@ inline void add_expert_cases(std::vector<OpCase>& cases) {
     for (const uint32_t rows : {1u, 3u}) cases.push_back(many_rows_case(q8, {12, 8, 96, 160}, rows));
     cases.push_back(many_rows_case(q8, {5, 4, 32, 8192}, 1));
     cases.push_back(many_rows_case(q8, {3, 2, 32, 24576}, 1));
-    for (const Format* format : all_formats())
+    for (const Format* format : formats)
         for (const uint32_t rows : {1u, 2u})
             cases.push_back(experts_layer_case(*format, {10, 8, 256, 256}, rows));
     cases.push_back(experts_layer_case(q4k, {9, 1, 256, 512}, 1));
@@ -330,12 +330,13 @@ inline void add_expert_cases(std::vector<OpCase>& cases) {
         }
 }
 
-inline std::vector<OpCase> op_cases() {
+// `formats`: those that every kind of product is tried with.
+inline std::vector<OpCase> op_cases(std::span<const Format* const> formats = all_formats()) {
     std::vector<OpCase> cases;
     const Format& q8 = *find_format("Q8_0");
     const Format& q4k = *find_format("Q4_K");
     const Format& f32 = *find_format("F32");
-    for (const Format* format : all_formats()) {
+    for (const Format* format : formats) {
         for (const uint32_t rows : {1u, 2u, 7u, 33u})
             cases.push_back(linear_case(*format, rows, 37, std::max(64u, 2 * format->block), {}));
         cases.push_back(gated_case(*format, Act::silu, true, 1, 40, 256));
@@ -358,7 +359,7 @@ inline std::vector<OpCase> op_cases() {
     for (const uint32_t rows : {1u, 3u}) {
         cases.push_back(mixed_group_case(q4k, *find_format("Q6_K"), rows));
         cases.push_back(mixed_group_case(*find_format("Q5_K"), *find_format("Q6_K"), rows));
-        for (const Format* format : all_formats()) cases.push_back(layer_case(*format, rows));
+        for (const Format* format : formats) cases.push_back(layer_case(*format, rows));
     }
     for (const uint64_t position : {0u, 300u})
         for (const bool norm : {false, true}) {
@@ -373,21 +374,21 @@ inline std::vector<OpCase> op_cases() {
         cases.push_back(gated_case(*format, Act::silu, true, 150, 300, 352));
     }
     // So many rows that weights may be unpacked before they are multiplied.
-    for (const Format* format : all_formats())
+    for (const Format* format : formats)
         if (format->block > 1) {
             const uint64_t k = std::max(96u, format->block);
             cases.push_back(linear_case(*format, 130, 140, k, {true, false, true}));
             cases.push_back(gated_case(*format, Act::silu, true, 130, 140, k));
         }
     // Rows so long that several loads of floats are under way at once.
-    for (const Format* format : all_formats())
+    for (const Format* format : formats)
         if (format->block == 1)
             for (const uint32_t rows : {1u, 2u, 7u})
                 cases.push_back(linear_case(*format, rows, 19, 1100, {rows == 2, false, false}));
     for (const uint32_t rows : {1u, 40u}) cases.push_back(experts_case(q4k, Gating::softmax, true, rows));
     cases.push_back(experts_case(q8, Gating::sigmoid, true, 5));
     cases.push_back(experts_case(q8, Gating::softmax_of_selected, false, 5));
-    add_expert_cases(cases);
+    add_expert_cases(cases, formats);
     for (const uint32_t rows : {1u, 3u, 40u})
         for (const uint64_t position : {0u, 1u, 50u, 300u}) {
             cases.push_back(attention_case({8, 4, 8}, rows, position, {}));
