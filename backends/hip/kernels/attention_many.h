@@ -332,8 +332,10 @@ RL_DEVICE void attend_tiles(const args::AttentionArgs& a, const Queries& which, 
         else
             store_turned<C, kDims>(ahead, values);
         sync_block();
-        before = ring.before(base + kManyKeys);
-        fetch_tile<C, kDims, false>(key_rows, base + kManyKeys - before, range.to - before, ahead);
+        // After the last tile there is none: the ring's next round may not begin before `to`.
+        const uint32_t next = base + kManyKeys < range.to ? base + kManyKeys : base;
+        before = ring.before(next);
+        fetch_tile<C, kDims, false>(key_rows, next - before, range.to - before, ahead);
         RL_UNROLL
         for (uint32_t t = 0; t < kManyTiles; ++t) {
             mask_scores<kDims>(a, states[t], base, range.to, scores[t]);
