@@ -141,17 +141,14 @@ TEST_CASE("a step of 8200 rows is within its bound: more heads and experts than 
 TEST_CASE("the random inputs of the cases are varied") {
     Fixture fixture(1, 5);
     fixture.input(64);
-    for (const Format* format : all_formats()) fixture.matrix(*format, 8, 512);
+    for (const Format* format : all_formats()) fixture.matrix(*format, 32, 512);
     const auto cpu = std::move(open_backend("cpu", {1})).value();
     const std::vector<std::vector<float>> decoded = fixture.decoded(*cpu);
     for (size_t i = 0; i < decoded.size(); ++i) {
         const std::vector<float>& values = decoded[i];
         const std::set<float> distinct(values.begin(), values.end());
-        const Format& format = *fixture.weights()[i].tensor.format;
-        CAPTURE(format.name);
-        // Codes of two or three levels times scales of a few, or scales that are powers of two.
-        const bool few = format.block_bytes * 8 < 3 * format.block || format.name == "MXFP4";
-        CHECK(distinct.size() > (few ? 15 : 30));
+        CAPTURE(fixture.weights()[i].tensor.format->name);
+        CHECK(distinct.size() > 30);
         CHECK(*distinct.begin() < 0.0f);
         CHECK(*distinct.rbegin() > 0.0f);
         CHECK(std::isfinite(*distinct.begin()));
