@@ -54,7 +54,7 @@ static Reference reference_of(const std::string& path, const std::vector<Token>&
         weights.push_back(std::move(all));
     }
     Reference reference(plan, std::move(weights));
-    reference.run({tokens, 0, 0}, Precision::f32);
+    reference.run({tokens, 0, 0});
     return reference;
 }
 
@@ -84,11 +84,6 @@ TEST_CASE("each tiny model gives the reference's logits within the bound that it
 // order by the sum of what each op rounds its operands by, in relation to them, and of the keys and values of
 // each layer.
 static double rounding_bound(const Model& model, const SessionOptions& options) {
-    const auto unit = [](Precision precision) {
-        if (precision == Precision::exact) return 0.0;
-        if (precision == Precision::f32) return 0x1p-17;  // sums of some hundred terms
-        return precision == Precision::f16_operands ? 0x1p-10 : 0x1p-7;
-    };
     const CacheSizing sizing{options.context, options.batch, options.cache};
     const BoundPlan bound =
         must(lower(must(model.plan(options.batch, options.outputs, sizing)), model.backend()));
@@ -96,7 +91,11 @@ static double rounding_bound(const Model& model, const SessionOptions& options) 
                           : options.cache == CacheType::f16 ? 0x1p-10
                                                             : 1.0 / 127;
     double sum = 2.0 * model.config().layers * stored;
-    for (const auto& kernel : bound.kernels) sum += unit(kernel->precision(options.batch));
+    for (const auto& kernel : bound.kernels) {
+        const Precision p = kernel->precision(options.batch);
+        sum += 0x1p-17;  // sums of some hundred terms
+        for (const Rounding& r : {p.weights, p.activations, p.keys, p.values}) sum += r.unit + r.block;
+    }
     return sum;
 }
 

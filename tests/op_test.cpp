@@ -23,13 +23,6 @@ std::vector<std::unique_ptr<Backend>>& test_backends() {
     return backends;
 }
 
-// The loosest of the kernels that one case asks for.
-Precision precision_of(const BoundPlan& bound, uint32_t rows) {
-    Precision loosest = Precision::exact;
-    for (const auto& kernel : bound.kernels) loosest = std::max(loosest, kernel->precision(rows));
-    return loosest;
-}
-
 std::vector<int32_t> tokens_from(uint64_t first, uint64_t count) {
     std::vector<int32_t> tokens(count);
     for (uint64_t i = 0; i < count; ++i) tokens[i] = int32_t(first + i);
@@ -75,24 +68,37 @@ bool limit_groups([[maybe_unused]] Backend& backend, [[maybe_unused]] uint64_t m
     return false;
 }
 
+// What the kernels of a lowered case are held to, computed once for those of equal precision that have the
+// same weights: either as in the file or decoded to halfs.
+using Wanted = std::map<std::pair<std::vector<Precision>, bool>, std::vector<Bounded>>;
+const std::vector<Bounded>& reference_for(const OpCase& c, const BoundPlan& bound, const Fixture& fixture,
+                                          const Backend& backend, Wanted& wanted) {
+    std::vector<Precision> of_core_ops;
+    const std::vector<size_t> from = expand(bound.plan).from;
+    feed(c, [&](const StepParams& step) {
+        const std::vector<Precision> all = precisions(bound, step);
+        for (const size_t i : from) of_core_ops.push_back(all[i]);
+    });
+    const bool to_halfs = !decoded_formats(fixture.weights(), backend).empty();
+    const auto [at, absent] = wanted.try_emplace({std::move(of_core_ops), to_halfs});
+    if (absent) {
+        Reference reference(bound.plan, fixture.decoded(backend));
+        feed(c, [&](const StepParams& step) { reference.run(step, precisions(bound, step)); });
+        at->second = {reference.output().begin(), reference.output().end()};
+    }
+    return at->second;
+}
+
 void run_case(const OpCase& c, std::map<std::string, double>& worst) {
     Fixture fixture(uint32_t(std::hash<std::string>()(c.name)), c.position + c.rows);
     const Plan plan = record(c, fixture);
-    // By precision, and by whether weights are decoded to halfs.
-    std::map<std::pair<Precision, bool>, std::vector<Bounded>> wanted;
+    Wanted wanted;
     for (const auto& backend : test_backends())
         for (const bool fuse : {true, false}) {
-            INFO(c.name, fuse ? " fused" : " decomposed", " on ", backend->device().detail);
+            INFO(c.name, std::string(fuse ? " fused" : " decomposed"), " on ", backend->device().detail);
             const auto weights = must(backend->load(fixture.weights(), fixture, {}));
             BoundPlan bound = must(lower(plan, *backend, fuse));
-            const Precision precision = precision_of(bound, bound.plan.max_rows);
-            const bool to_halfs = !decoded_formats(fixture.weights(), *backend).empty();
-            std::vector<Bounded>& want = wanted[{precision, to_halfs}];
-            if (want.empty()) {
-                Reference reference(plan, fixture.decoded(*backend));
-                feed(c, [&](const StepParams& step) { reference.run(step, precision); });
-                want = {reference.output().begin(), reference.output().end()};
-            }
+            const std::vector<Bounded>& want = reference_for(c, bound, fixture, *backend, wanted);
             const std::vector<float> outputs = outputs_of(c, std::move(bound), *backend, *weights);
             const Comparison got = compare(outputs, want);
             double& most = worst[backend->device().detail];
@@ -100,7 +106,8 @@ void run_case(const OpCase& c, std::map<std::string, double>& worst) {
             INFO("worst at ", got.worst, ": got ", got.got, ", want ", got.want, ", bound ", got.bound, "; ",
                  got.outside, " of ", got.count, " outside; NMSE ", got.nmse);
             CHECK(got.worst_fraction <= 1.0);
-            CHECK(got.nmse < 1e-2);
+            CHECK((c.loose_because || got.loosest_bound <= kLoosestBound));
+            CHECK(got.nmse < (c.loose_because ? 1e-3 : 1e-2));
             // With so few work-groups every kernel that strides has to; lavapipe ends loops after 65535
             // turns. Every third time: kernels have many cases each, and this doubles their time.
             static uint32_t turn = 0;

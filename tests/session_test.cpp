@@ -39,11 +39,12 @@ double chunk_bound(const Model& model, const SessionOptions& options) {
     const CacheSizing cache{options.context, options.batch, options.cache};
     const BoundPlan bound =
         must(lower(must(model.plan(options.batch, options.outputs, cache)), model.backend()));
-    Precision loosest = Precision::exact;
-    for (const auto& kernel : bound.kernels) loosest = std::max(loosest, kernel->precision(options.batch));
-    const double unit = loosest <= Precision::f32            ? 0.0
-                        : loosest == Precision::f16_operands ? 0x1p-10
-                                                             : 0x1p-7;
+    double unit = 0.0;  // of the product of two operands
+    for (const auto& kernel : bound.kernels) {
+        const Precision p = kernel->precision(options.batch);
+        unit = std::max({unit, p.weights.unit + p.activations.unit, p.activations.unit + p.keys.unit,
+                         p.weights.unit + p.values.unit});
+    }
     return (options.cache == CacheType::f32 ? 1e-4 : 3e-3) + 16 * unit;
 }
 

@@ -53,13 +53,13 @@ uint64_t CpuKernel::thread_scratch(const Plan&) const {
 Precision precision_of(Activations activations) {
     switch (activations) {
         case Activations::f32:
-            return Precision::f32;
+            return {};
         case Activations::bf16:
-            return Precision::bf16_activations;
+            return {.weights = kToBfloat, .activations = kToBfloat};
         case Activations::int8_block32:
-            return Precision::int8_activations;
+            return {.activations = to_int8(32)};
     }
-    return Precision::f32;
+    return {};
 }
 
 const float* RunView::rope_row(uint32_t rope, uint32_t row) const {

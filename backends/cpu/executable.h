@@ -112,9 +112,9 @@ public:
     // Upper bounds for a plan, in bytes.
     virtual uint64_t shared_scratch(const Plan& plan, uint32_t workers) const;
     virtual uint64_t thread_scratch(const Plan& plan) const;
-    Precision precision(uint64_t) const override { return Precision::f32; }
 };
 
+// Of products.
 Precision precision_of(Activations activations);
 
 std::unique_ptr<Kernel> make_product_kernel(const Op& op, const Plan& plan, Isa isa);

@@ -158,8 +158,8 @@ public:
 
     Precision precision(uint64_t rows) const override {
         // Experts with few rows use the few-rows kernel; the looser of the two is what can be promised.
-        return std::max(precision_of(linear_kernel(isa_, *format_, rows).activations),
-                        precision_of(linear_kernel(isa_, *format_, 1).activations));
+        return loosest(precision_of(linear_kernel(isa_, *format_, rows).activations),
+                       precision_of(linear_kernel(isa_, *format_, 1).activations));
     }
 
     uint64_t shared_scratch(const Plan& plan, uint32_t) const override {

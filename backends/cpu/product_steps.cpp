@@ -62,10 +62,10 @@ public:
     }
 
     Precision precision(uint64_t rows) const override {
-        Precision loosest = Precision::exact;
+        Precision all;
         for (const Format* format : formats_)
-            loosest = std::max(loosest, precision_of(linear_kernel(isa_, *format, rows).activations));
-        return loosest;
+            all = loosest(all, precision_of(linear_kernel(isa_, *format, rows).activations));
+        return all;
     }
 
     uint64_t shared_scratch(const Plan& plan, uint32_t) const override {

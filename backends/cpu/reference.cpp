@@ -17,7 +17,6 @@ double sum_unit(size_t n) {
 }
 
 constexpr double kTiny = 1e-30;
-constexpr size_t kActivationBlock = 32;
 
 double act(Act kind, double x) {
     if (kind == Act::silu) return x / (1.0 + std::exp(-x));
@@ -26,46 +25,76 @@ double act(Act kind, double x) {
 // |act'| is nowhere larger.
 constexpr double kActSlope = 1.13;
 
-// What rounding the operands of attention's two products adds, relative to the magnitude of the sums. A half
-// is off by up to 2^-11 of itself, a bfloat16 by 2^-8; two of the latter by 2^-16, as much as the product of
-// both lower parts, which is left out.
-struct AttentionRounding {
-    double scores;
-    double values;
-};
-AttentionRounding attention_rounding(Precision precision) {
-    if (precision == Precision::f16_operands) return {0x1p-10, 0x1p-10};
-    if (precision == Precision::bf16_activations) return {3 * 0x1p-16, 0x1p-7 * (1.0 + 0x1p-8)};
-    return {0.0, 0.0};
+double size_of(double w) {
+    return std::abs(w);
 }
+double size_of(const Bounded& x) {
+    return std::abs(x.value) + x.error;
+}
+
+// How far the elements of one operand are off, asked for one after the other.
+template <typename T>
+class Rounded {
+public:
+    Rounded(const Rounding& rounding, const T* x, size_t count) : rounding_(rounding), x_(x), count_(count) {}
+    double operator()(size_t i) {
+        if (rounding_.block > 0.0 && i % rounding_.group == 0) {
+            most_ = 0.0;
+            for (size_t j = i; j < std::min(i + rounding_.group, count_); ++j)
+                most_ = std::max(most_, size_of(x_[j]));
+        }
+        return rounding_.unit * size_of(x_[i]) + rounding_.block * most_;
+    }
+
+private:
+    const Rounding rounding_;
+    const T* x_;
+    size_t count_;
+    double most_ = 0.0;
+};
 
 }  // namespace
 
-Plan expand(const Plan& plan) {
+Expanded expand(const Plan& plan) {
     PlanBuilder out = PlanBuilder::like(plan);
-    std::vector<Step> pending(plan.steps.rbegin(), plan.steps.rend());
+    Expanded expanded;
     std::vector<Step> placed;
-    while (!pending.empty()) {
-        const Step step = pending.back();
-        pending.pop_back();
-        const size_t before = out.plan().steps.size();
-        if (!decompose(step.op, out)) {
-            placed.push_back(step);
-            continue;
+    for (size_t i = 0; i < plan.steps.size(); ++i) {
+        std::vector<Step> pending = {plan.steps[i]};
+        while (!pending.empty()) {
+            const Step step = pending.back();
+            pending.pop_back();
+            const size_t before = out.plan().steps.size();
+            if (!decompose(step.op, out)) {
+                placed.push_back(step);
+                expanded.from.push_back(i);
+                continue;
+            }
+            for (size_t part = out.plan().steps.size(); part > before; --part)
+                pending.push_back(out.plan().steps[part - 1]);
         }
-        for (size_t i = out.plan().steps.size(); i > before; --i) pending.push_back(out.plan().steps[i - 1]);
     }
-    Plan expanded = out.plan();
-    expanded.steps = std::move(placed);
+    expanded.plan = out.plan();
+    expanded.plan.steps = std::move(placed);
     return expanded;
 }
 
+std::vector<Precision> precisions(const BoundPlan& bound, const StepParams& params) {
+    std::vector<Precision> all;
+    for (size_t i = 0; i < bound.kernels.size(); ++i) {
+        const std::vector<Slot> writes = access(bound.plan.steps[i].op).writes;
+        const bool of_outputs = !writes.empty() && bound.plan.slot(writes[0]).of_outputs;
+        all.push_back(bound.kernels[i]->precision(of_outputs ? params.outputs() : params.tokens.size()));
+    }
+    return all;
+}
+
 Reference::Reference(const Plan& plan, std::vector<std::vector<float>> weights)
-    : plan_(expand(plan)),
-      weights_(std::move(weights)),
-      slots_(plan_.slots.size()),
-      keys_(plan.caches.size()),
-      values_(plan.caches.size()) {
+    : weights_(std::move(weights)), keys_(plan.caches.size()), values_(plan.caches.size()) {
+    Expanded expanded = expand(plan);
+    plan_ = std::move(expanded.plan);
+    from_ = std::move(expanded.from);
+    slots_.resize(plan_.slots.size());
     // A row for every token, whatever a ring would keep.
     for (size_t i = 0; i < plan.caches.size(); ++i) {
         const size_t size = plan.sizing.context * plan.caches[i].kv_heads * plan.caches[i].head_dim;
@@ -74,10 +103,12 @@ Reference::Reference(const Plan& plan, std::vector<std::vector<float>> weights)
     }
 }
 
-void Reference::run(const StepParams& params, Precision precision) {
+void Reference::run(const StepParams& params, std::span<const Precision> precisions) {
     params_ = params;
-    precision_ = precision;
-    for (const Step& step : plan_.steps) std::visit([this](const auto& op) { eval(op); }, step.op);
+    for (size_t i = 0; i < plan_.steps.size(); ++i) {
+        precision_ = precisions.empty() ? Precision() : precisions[from_[i]];
+        std::visit([this](const auto& op) { eval(op); }, plan_.steps[i].op);
+    }
 }
 
 size_t Reference::rows_of(Slot s) const {
@@ -91,27 +122,20 @@ std::vector<Bounded>& Reference::target(Slot s) {
 }
 
 Bounded Reference::dot(const float* w, const Bounded* x, size_t cols) const {
-    double sum = 0.0, magnitude = 0.0, inherited = 0.0, rounding = 0.0;
-    for (size_t begin = 0; begin < cols; begin += kActivationBlock) {
-        const size_t end = std::min(begin + kActivationBlock, cols);
-        double block_max = 0.0, block_weight = 0.0;
-        for (size_t i = begin; i < end; ++i) {
-            sum += w[i] * x[i].value;
-            magnitude += std::abs(w[i] * x[i].value);
-            inherited += std::abs(w[i]) * x[i].error;
-            block_max = std::max(block_max, std::abs(x[i].value) + x[i].error);
-            block_weight += std::abs(double(w[i]));
-        }
-        // Half a step of the block's 127 levels per term.
-        rounding += block_weight * block_max / 254.0 * (1.0 + 1e-5);
+    Rounded off_w(precision_.weights, w, cols);
+    Rounded off_x(precision_.activations, x, cols);
+    Bounded sum;
+    double terms = 0.0;
+    for (size_t i = 0; i < cols; ++i) {
+        const double size = std::abs(double(w[i])), x_off = off_x(i);
+        sum.value += w[i] * x[i].value;
+        sum.error += size * (x[i].error + x_off) + off_w(i) * (size_of(x[i]) + x_off);
+        sum.magnitude += size * x[i].magnitude;
+        terms += size * std::abs(x[i].value);
     }
-    double error = inherited + sum_unit(cols) * magnitude + kTiny;
-    // In int8 kernels terms are weights times rounded activations, so the sum's own magnitude grows with
-    // them.
-    if (precision_ == Precision::int8_activations) error += rounding + sum_unit(cols) * rounding;
-    // Weights and activations are each rounded by up to half a unit of 8 bits.
-    if (precision_ == Precision::bf16_activations) error += 0x1p-7 * (1.0 + 0x1p-8) * magnitude;
-    return {sum, error};
+    // What is summed are the rounded terms.
+    sum.error += sum_unit(cols) * (terms + sum.error) + kTiny;
+    return sum;
 }
 
 void Reference::eval(const Embed& op) {
@@ -121,7 +145,7 @@ void Reference::eval(const Embed& op) {
     for (size_t t = 0; t < params_.tokens.size(); ++t)
         for (size_t i = 0; i < cols; ++i) {
             const double v = double(table[size_t(params_.tokens[t]) * cols + i]) * op.scale;
-            y[t * cols + i] = {v, op.scale == 1.0f ? 0.0 : std::abs(v) * kUnit};
+            y[t * cols + i] = {v, op.scale == 1.0f ? 0.0 : std::abs(v) * kUnit, std::abs(v)};
         }
 }
 
@@ -150,7 +174,8 @@ void Reference::eval(const RmsNorm& op) {
             const double v = in.value * scale * g;
             y[begin + i] = {v,
                             std::abs(g) * (scale * in.error + (std::abs(in.value) + in.error) * scale_error) +
-                                4 * kUnit * std::abs(v) + kTiny};
+                                4 * kUnit * std::abs(v) + kTiny,
+                            in.magnitude * scale * std::abs(g)};
         }
     }
 }
@@ -167,13 +192,16 @@ void Reference::eval(const Linear& op) {
 
 static Bounded plus(const Bounded& a, const Bounded& b) {
     const double v = a.value + b.value;
-    return {v, a.error + b.error + kUnit * (std::abs(v) + a.error + b.error)};
+    return {v, a.error + b.error + kUnit * (std::abs(v) + a.error + b.error), a.magnitude + b.magnitude};
 }
 
 void Reference::eval(const AddBias& op) {
     auto& y = slots_[size_t(op.y.index)];
     const std::vector<float>& bias = weights_[size_t(op.bias.index)];
-    for (size_t i = 0; i < y.size(); ++i) y[i] = plus(y[i], {double(bias[i % bias.size()]), 0.0});
+    for (size_t i = 0; i < y.size(); ++i) {
+        const double b = bias[i % bias.size()];
+        y[i] = plus(y[i], {b, 0.0, std::abs(b)});
+    }
 }
 
 void Reference::eval(const Add& op) {
@@ -190,8 +218,10 @@ void Reference::eval(const ActMul& op) {
         // The activation's own arithmetic: a few units of its input, since it is at most the input in size.
         const double a_error = kActSlope * gate[i].error + 8 * kUnit * std::abs(gate[i].value);
         const double v = a * up[i].value;
-        y[i] = {v, a_error * (std::abs(up[i].value) + up[i].error) + std::abs(a) * up[i].error +
-                       2 * kUnit * std::abs(v) + kTiny};
+        y[i] = {v,
+                a_error * (std::abs(up[i].value) + up[i].error) + std::abs(a) * up[i].error +
+                    2 * kUnit * std::abs(v) + kTiny,
+                gate[i].magnitude * up[i].magnitude};
     }
 }
 
@@ -208,9 +238,11 @@ void Reference::eval(const Rope& op) {
             const double c = std::cos(angle) * rope.magnitude, s = std::sin(angle) * rope.magnitude;
             const double size = (std::abs(a.value) + std::abs(b.value)) * std::abs(rope.magnitude);
             const Bounded turned_a{a.value * c - b.value * s,
-                                   std::abs(c) * a.error + std::abs(s) * b.error + 4 * kUnit * size};
+                                   std::abs(c) * a.error + std::abs(s) * b.error + 4 * kUnit * size,
+                                   std::abs(c) * a.magnitude + std::abs(s) * b.magnitude};
             const Bounded turned_b{a.value * s + b.value * c,
-                                   std::abs(s) * a.error + std::abs(c) * b.error + 4 * kUnit * size};
+                                   std::abs(s) * a.error + std::abs(c) * b.error + 4 * kUnit * size,
+                                   std::abs(s) * a.magnitude + std::abs(c) * b.magnitude};
             a = turned_a;
             b = turned_b;
         }
@@ -219,10 +251,10 @@ void Reference::eval(const Rope& op) {
 
 // A value after its trip through the cache's format.
 Bounded Reference::cached(const Bounded& x, double block_max) const {
-    const double size = std::abs(x.value) + x.error;
     if (plan_.sizing.type == CacheType::f32) return x;
-    if (plan_.sizing.type == CacheType::f16) return {x.value, x.error + size * 0x1p-11 + 0x1p-25};
-    return {x.value, x.error + block_max * (1.0 / 254.0 + 0x1p-10)};
+    if (plan_.sizing.type == CacheType::f16)
+        return {x.value, x.error + size_of(x) * kToHalf.unit + 0x1p-25, x.magnitude};
+    return {x.value, x.error + block_max * (1.0 / 254.0 + 0x1p-10), std::max(x.magnitude, block_max)};
 }
 
 void Reference::eval(const KvStore& op) {
@@ -233,8 +265,7 @@ void Reference::eval(const KvStore& op) {
         for (size_t i = 0; i < x.size(); ++i) {
             const size_t block = i / 32 * 32, end = std::min(block + 32, x.size());
             double block_max = 0.0;
-            for (size_t j = block; j < end; ++j)
-                block_max = std::max(block_max, std::abs(x[j].value) + x[j].error);
+            for (size_t j = block; j < end; ++j) block_max = std::max(block_max, size_of(x[j]));
             cache[params_.position * row_size + i] = cached(x[i], block_max);
         }
     }
@@ -246,43 +277,55 @@ void Reference::attend(const Attention& op, size_t row, uint32_t head, Bounded* 
     const Bounded* q = slots_[size_t(op.q.index)].data() + (row * op.shape.heads + head) * d;
     const size_t position = params_.position + row;
     const size_t first = op.window > 0 && position + 1 > op.window ? position + 1 - op.window : 0;
-    const double score_rounding = attention_rounding(precision_).scores;
     std::vector<double> scores;
     double score_error = 0.0;
     for (size_t p = first; p <= position; ++p) {
         const Bounded* k = keys_[size_t(op.cache.index)].data() + p * row_size + size_t(kv_head) * d;
+        Rounded off_q(precision_.activations, q, d), off_k(precision_.keys, k, d);
         double sum = 0.0, error = 0.0, magnitude = 0.0;
         for (uint32_t i = 0; i < d; ++i) {
+            const double q_off = q[i].error + off_q(i), k_off = k[i].error + off_k(i);
             sum += q[i].value * k[i].value;
-            magnitude += std::abs(q[i].value * k[i].value);
-            error += std::abs(q[i].value) * k[i].error + (std::abs(k[i].value) + k[i].error) * q[i].error;
+            magnitude += size_of(q[i]) * size_of(k[i]);
+            error += std::abs(q[i].value) * k_off + (std::abs(k[i].value) + k_off) * q_off;
         }
         double score = sum * op.scale;
         if (op.softcap > 0.0f) score = op.softcap * std::tanh(score / op.softcap);
         scores.push_back(score);
-        score_error = std::max(score_error, (error + (sum_unit(d) + 4 * kUnit + score_rounding) * magnitude) *
-                                                std::abs(op.scale));
+        score_error =
+            std::max(score_error, (error + (sum_unit(d) + 4 * kUnit) * magnitude) * std::abs(op.scale));
     }
+    weigh(op, head, first, std::move(scores), score_error, out);
+}
+
+void Reference::weigh(const Attention& op, uint32_t head, size_t first, std::vector<double> scores,
+                      double score_error, Bounded* out) const {
+    const uint32_t d = op.shape.head_dim, kv_head = head / (op.shape.heads / op.shape.kv_heads);
+    const size_t row_size = size_t(op.shape.kv_heads) * d;
     double top = *std::max_element(scores.begin(), scores.end());
     const double sink = op.sinks ? double(weights_[size_t(op.sinks.index)][head]) : -INFINITY;
     top = std::max(top, sink);
     double total = std::exp(sink - top);
     for (double& s : scores) total += s = std::exp(s - top);
     // Every probability may be off by this factor: both its own score and the total move.
-    const double factor = std::expm1(2.0 * score_error + 16 * kUnit) + sum_unit(scores.size()) +
-                          attention_rounding(precision_).values;
-    for (uint32_t i = 0; i < d; ++i) {
-        double sum = 0.0, error = 0.0, magnitude = 0.0;
-        for (size_t j = 0; j < scores.size(); ++j) {
-            const Bounded& v =
-                values_[size_t(op.cache.index)][(first + j) * row_size + size_t(kv_head) * d + i];
-            const double p = scores[j] / total;
-            sum += p * v.value;
-            magnitude += p * std::abs(v.value);
-            error += p * v.error;
+    const double factor = std::expm1(2.0 * score_error + 16 * kUnit) + sum_unit(scores.size());
+    const double largest = *std::max_element(scores.begin(), scores.end());
+    std::fill(out, out + d, Bounded());
+    for (size_t j = 0; j < scores.size(); ++j) {
+        const Bounded* v =
+            values_[size_t(op.cache.index)].data() + (first + j) * row_size + size_t(kv_head) * d;
+        Rounded off_v(precision_.values, v, d);
+        const double p = scores[j] / total;
+        const double p_off =
+            p * (factor + precision_.weights.unit) + largest / total * precision_.weights.block;
+        for (uint32_t i = 0; i < d; ++i) {
+            const double v_off = v[i].error + off_v(i);
+            out[i].value += p * v[i].value;
+            out[i].magnitude += p * v[i].magnitude;
+            out[i].error += p * v_off + p_off * (std::abs(v[i].value) + v_off);
         }
-        out[i] = {sum, error * (1.0 + factor) + factor * magnitude + kTiny};
     }
+    for (uint32_t i = 0; i < d; ++i) out[i].error += kTiny;
 }
 
 void Reference::eval(const Attention& op) {
@@ -332,10 +375,11 @@ void Reference::eval(const Route& op) {
         for (const double p : chosen) sum += p;
         for (uint32_t k = 0; k < op.used; ++k) {
             const double share = op.normalise ? chosen[k] / std::max(sum, 6.103515625e-5) : chosen[k];
-            ids[t * op.used + k] = {double(order[k]), 0.0};
-            scales[t * op.used + k] = {
-                share * op.scale,
-                std::abs(share * op.scale) * (std::expm1(4.0 * logit_error) + 32 * kUnit) + kTiny};
+            const double scale = std::abs(share * op.scale);
+            ids[t * op.used + k] = {double(order[k]), 0.0, double(order[k])};
+            // Devices may take numbers below 2^-126 for zero.
+            scales[t * op.used + k] = {share * op.scale,
+                                       scale * (std::expm1(4.0 * logit_error) + 32 * kUnit) + kTiny, scale};
         }
     }
 }
@@ -358,9 +402,11 @@ void Reference::eval(const ExpertLinear& op) {
                     continue;
                 }
                 const Bounded& s = slots_[size_t(op.scales.index)][entry];
-                const Bounded part{one.value * s.value, std::abs(s.value) * one.error +
-                                                            s.error * (std::abs(one.value) + one.error) +
-                                                            kUnit * std::abs(one.value * s.value)};
+                const Bounded part{one.value * s.value,
+                                   std::abs(s.value) * one.error +
+                                       s.error * (std::abs(one.value) + one.error) +
+                                       kUnit * std::abs(one.value * s.value),
+                                   one.magnitude * s.magnitude};
                 y[t * shape.rows + r] = plus(y[t * shape.rows + r], part);
             }
         }

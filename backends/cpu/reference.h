@@ -10,6 +10,9 @@ namespace redline {
 struct Bounded {
     double value = 0.0;
     double error = 0.0;  // |got - value| of a correct kernel is at most this
+    // The same sums with every term's absolute value: what an error is small against, or the bound says
+    // little.
+    double magnitude = 0.0;
 };
 
 class Reference {
@@ -17,8 +20,9 @@ public:
     // `weights[i]` is weight i of the plan decoded to floats, experts and rows slowest first.
     Reference(const Plan& plan, std::vector<std::vector<float>> weights);
 
-    // Evaluates a step. `precision` is what the products under test declare. Fused ops are decomposed.
-    void run(const StepParams& params, Precision precision);
+    // Evaluates a step. `precisions` are what the kernels under test declare, one for each step of the plan;
+    // none: all are those of 32-bit floats. Fused ops are decomposed.
+    void run(const StepParams& params, std::span<const Precision> precisions = {});
     // (rows, width) of the last step; ids are in `value`.
     std::span<const Bounded> slot(Slot s) const { return slots_[size_t(s.index)]; }
     std::span<const Bounded> output() const { return slot(plan_.output); }
@@ -47,18 +51,29 @@ private:
     std::vector<Bounded>& target(Slot s);
     // w[row] . x with its bound, for one row of `cols` weights.
     Bounded dot(const float* w, const Bounded* x, size_t cols) const;
+    // `scores` of keys from number `first` on, which are at most `score_error` off, weigh their values.
+    void weigh(const Attention& op, uint32_t head, size_t first, std::vector<double> scores,
+               double score_error, Bounded* out) const;
     Bounded cached(const Bounded& x, double block_max) const;
     void attend(const Attention& op, size_t row, uint32_t head, Bounded* out) const;
 
-    Plan plan_;  // core ops only
+    Plan plan_;                 // core ops only
+    std::vector<size_t> from_;  // for each, the step of the given plan that it is part of
     std::vector<std::vector<float>> weights_;
     std::vector<std::vector<Bounded>> slots_;
     std::vector<std::vector<Bounded>> keys_, values_;  // per layer: (capacity, kv_heads * head_dim)
     StepParams params_;
-    Precision precision_ = Precision::f32;
+    Precision precision_;  // of the step that is evaluated
 };
 
 // The plan with every op decomposed as far as it goes.
-Plan expand(const Plan& plan);
+struct Expanded {
+    Plan plan;
+    std::vector<size_t> from;  // for each step, that of the given plan which it is part of
+};
+Expanded expand(const Plan& plan);
+
+// What the kernels declare for a step.
+std::vector<Precision> precisions(const BoundPlan& bound, const StepParams& params);
 
 }  // namespace redline

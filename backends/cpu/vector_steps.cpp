@@ -12,18 +12,16 @@ namespace {
 template <typename Run>
 class SimpleKernel : public CpuKernel {
 public:
-    SimpleKernel(Run run, Precision precision) : run_(std::move(run)), precision_(precision) {}
+    explicit SimpleKernel(Run run) : run_(std::move(run)) {}
     void run(const RunView& view, const Worker& worker, uint32_t) const override { run_(view, worker); }
-    Precision precision(uint64_t) const override { return precision_; }
 
 private:
     Run run_;
-    Precision precision_;
 };
 
 template <typename Run>
-std::unique_ptr<Kernel> simple(Run run, Precision precision = Precision::f32) {
-    return std::make_unique<SimpleKernel<Run>>(std::move(run), precision);
+std::unique_ptr<Kernel> simple(Run run) {
+    return std::make_unique<SimpleKernel<Run>>(std::move(run));
 }
 
 void embed(const RunView& view, const Worker& worker, const Embed& op) {
@@ -63,14 +61,13 @@ void select_rows(const RunView& view, const Worker& worker, const SelectRows& op
 
 std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan&, Isa) {
     if (const auto* o = std::get_if<Embed>(&op))
-        return simple([o = *o](const RunView& v, const Worker& w) { embed(v, w, o); }, Precision::exact);
+        return simple([o = *o](const RunView& v, const Worker& w) { embed(v, w, o); });
     if (const auto* o = std::get_if<Input>(&op))
-        return simple([o = *o](const RunView& v, const Worker& w) { input(v, w, o); }, Precision::exact);
+        return simple([o = *o](const RunView& v, const Worker& w) { input(v, w, o); });
     if (const auto* o = std::get_if<RmsNorm>(&op))
         return simple([o = *o](const RunView& v, const Worker& w) { rms_norm(v, w, o); });
     if (const auto* o = std::get_if<SelectRows>(&op))
-        return simple([o = *o](const RunView& v, const Worker& w) { select_rows(v, w, o); },
-                      Precision::exact);
+        return simple([o = *o](const RunView& v, const Worker& w) { select_rows(v, w, o); });
     if (const auto* o = std::get_if<AddBias>(&op))
         return simple([o = *o](const RunView& v, const Worker& w) {
             const size_t width = v.width(o.y);

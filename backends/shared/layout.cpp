@@ -215,4 +215,15 @@ const WeightLayout* weight_layout(const Format& format) {
     return nullptr;
 }
 
+Rounding rounding_to_halves(const Format& format) {
+    if (format.name == "F16") return {};
+    if (format.block < 256) return kToHalf;  // scales and offsets are halfs, so only the result is rounded
+    // A scale, which is a product, is rounded, and so is what comes of it.
+    const bool offset = format.name == "Q2_K" || format.name == "Q4_K" || format.name == "Q5_K";
+    if (!offset) return {2 * kToHalf.unit};
+    // Scaled code and offset may cancel. Codes that spread over most of their range are at most three times
+    // the largest element together with the offset.
+    return {kToHalf.unit, 4 * kToHalf.unit, 32};
+}
+
 }  // namespace redline

@@ -3,7 +3,7 @@
 // are wide; shaders/formats/*.glsl says what each plane holds. Float formats lie as in the file.
 #pragma once
 
-#include "formats/format.h"
+#include "plan/backend.h"
 
 #include <array>
 #include <span>
@@ -21,5 +21,8 @@ struct WeightLayout {
 
 // Null when there is none for the format.
 const WeightLayout* weight_layout(const Format& format);
+
+// How far a weight's elements are from what kernels for matrix units, which multiply halfs, make of them.
+Rounding rounding_to_halves(const Format& format);
 
 }  // namespace redline

@@ -91,6 +91,7 @@ struct OpCase {
     uint64_t context = 64;
     CacheType cache = CacheType::f16;
     std::function<Build(Fixture&)> declare;
+    const char* loose_because = nullptr;  // why its bound may be larger than a tenth of its magnitude
 };
 
 // The case as a plan of at most so many rows, all of which may be outputs.

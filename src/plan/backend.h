@@ -22,16 +22,40 @@ struct DeviceInfo {
     uint32_t threads = 0;        // CPU: of the team
 };
 
-// What a kernel's results may be held to, the strictest first; backends/cpu/reference.cpp has the bounds.
-// f16_operands is attention's: queries, keys, values and weights are rounded to halfs. Attention with
-// bf16_activations rounds values and weights only, and takes queries and keys as two numbers each.
-enum class Precision : uint8_t { exact, f32, f16_operands, bf16_activations, int8_activations };
+// How far a kernel rounds an operand before it multiplies, beyond 32-bit floats: an element x by up to `unit`
+// times |x| and `block` times the largest of the `group` elements around it.
+struct Rounding {
+    double unit = 0.0;
+    double block = 0.0;
+    uint32_t group = 32;
+    auto operator<=>(const Rounding&) const = default;
+};
+constexpr Rounding kToHalf{0x1p-11}, kToBfloat{0x1p-8};
+// Halfs below 2^-14 lose bits: of a row whose largest element is brought to 2^exponent or more.
+constexpr Rounding to_half(int exponent) {
+    return {kToHalf.unit, 0x1p-25 / double(1 << exponent), UINT32_MAX};
+}
+// Half of a step of 127 levels, whose size is a float, and so is what divides by it.
+constexpr Rounding to_int8(uint32_t group) {
+    return {0.0, (1.0 + 1e-4) / 254, group};
+}
+
+// What a kernel's results are held to; backends/cpu/reference.cpp computes the bounds.
+struct Precision {
+    Rounding weights = {};            // of matrices; of an attention: of the softmax
+    Rounding activations = {};        // of an attention: queries
+    Rounding keys = {}, values = {};  // as read from the cache
+    auto operator<=>(const Precision&) const = default;
+};
+// Of two kernels, for each operand the looser.
+Precision loosest(const Precision& a, const Precision& b);
 
 // One op matched to one device. Holds no addresses yet.
 class Kernel {
 public:
     virtual ~Kernel() = default;
-    virtual Precision precision(uint64_t rows) const = 0;
+    // In a step in which the op has so many rows.
+    virtual Precision precision(uint64_t /* rows */) const { return {}; }
 };
 
 // A plan whose every op has a kernel; made by lower().

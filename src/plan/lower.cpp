@@ -1,6 +1,19 @@
 #include "plan/stored_weights.h"
 
+#include <algorithm>
+
 namespace redline {
+
+Precision loosest(const Precision& a, const Precision& b) {
+    const auto of = [](const Rounding& x, const Rounding& y) {
+        const uint32_t group = x.block == 0.0   ? y.group
+                               : y.block == 0.0 ? x.group
+                                                : std::max(x.group, y.group);
+        return Rounding{std::max(x.unit, y.unit), std::max(x.block, y.block), group};
+    };
+    return {of(a.weights, b.weights), of(a.activations, b.activations), of(a.keys, b.keys),
+            of(a.values, b.values)};
+}
 
 Result<BoundPlan> lower(const Plan& plan, Backend& backend, bool fuse) {
     BoundPlan bound;

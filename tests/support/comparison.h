@@ -12,7 +12,11 @@ struct Comparison {
     double got = 0.0, want = 0.0, bound = 0.0;
     double nmse = 0.0;
     size_t outside = 0, count = 0;
+    double loosest_bound = 0.0;  // as a share of its magnitude
 };
+
+// A bound that is larger a share of its magnitude says little: wrong results would pass.
+constexpr double kLoosestBound = 0.1;
 
 inline Comparison compare(std::span<const float> got, std::span<const Bounded> want) {
     Comparison c;
@@ -23,6 +27,7 @@ inline Comparison compare(std::span<const float> got, std::span<const Bounded> w
         // Rounding the result itself to binary32 is always allowed.
         const double bound = want[i].error + std::abs(want[i].value) * 0x1p-24;
         const double fraction = off == 0.0 ? 0.0 : off / bound;
+        if (bound > 1e-20) c.loosest_bound = std::max(c.loosest_bound, bound / want[i].magnitude);
         noise += off * off;
         signal += want[i].value * want[i].value;
         if (!(fraction <= 1.0)) ++c.outside;

@@ -10,10 +10,10 @@ Path path_of(const Format& format, uint64_t cols, uint64_t rows) {
     return rows == 1 && own_bytes(cols) <= kMostShared ? Path::dot_own : Path::dot_prepared;
 }
 
-Precision precision_of(Path path) {
-    if (path == Path::dot_own || path == Path::dot_prepared) return Precision::int8_activations;
-    // Halfs round less than the bfloat16 that this is named for.
-    return path == Path::matrices ? Precision::bf16_activations : Precision::f32;
+Precision precision_of(Path path, const Format& format) {
+    if (path == Path::dot_own || path == Path::dot_prepared) return {.activations = to_int8(16)};
+    if (path == Path::matrices) return {.weights = rounding_to_halves(format), .activations = to_half(9)};
+    return {};
 }
 
 namespace {

@@ -97,10 +97,13 @@ public:
           per_launch_(flops_per_launch(device.report())),
           gain_(device.report().target.starts_with("gfx10") ? 2.0 : 8.0),
           has_halfs_(plan.cache(op.cache).type != CacheType::f32),
+          half_cache_(plan.cache(op.cache).type == CacheType::f16),
           overlaps_(device.report().copies_ahead()) {}
 
     Precision precision(uint64_t rows) const override {
-        return by_matrices(rows) ? Precision::f16_operands : Precision::f32;
+        if (!by_matrices(rows)) return {};
+        const Rounding cached = half_cache_ ? Rounding{} : kToHalf;
+        return {.weights = to_half(0), .activations = to_half(4), .keys = cached, .values = cached};
     }
 
     uint64_t scratch(const Plan& plan) const override {
@@ -224,9 +227,10 @@ private:
     uint32_t wave_;
     uint32_t units_;  // multiprocessors
     double per_launch_;
-    double gain_;     // of matrix units
-    bool has_halfs_;  // keys and values are no more exact than halfs
-    bool overlaps_;   // a launch begins while the one before ends
+    double gain_;      // of matrix units
+    bool has_halfs_;   // keys and values are no more exact than halfs
+    bool half_cache_;  // they are halfs
+    bool overlaps_;    // a launch begins while the one before ends
 };
 
 }  // namespace

@@ -149,6 +149,11 @@ public:
         const Parts at = parts(plan.max_rows);
         return at.results + (weighted ? places(plan.max_rows) * tensor_.shape.rows * 4 : 0);
     }
+    // `dots`: what it does not take is multiplied in int8.
+    Precision precision(uint64_t rows, bool dots) const {
+        const Path path = takes(rows) ? Path::matrices : dots ? Path::dot_own : Path::floats;
+        return precision_of(path, *tensor_.format);
+    }
     // Where weighted results per place go.
     float* results(const View& view) const { return view.scratch_at(parts(view.rows).results); }
 
@@ -247,10 +252,7 @@ public:
     }
     bool gives(const Plan&) const override { return sums_one(); }
 
-    Precision precision(uint64_t rows) const override {
-        if (grouped_.takes(rows)) return Precision::bf16_activations;
-        return activations_ ? Precision::int8_activations : Precision::f32;
-    }
+    Precision precision(uint64_t rows) const override { return grouped_.precision(rows, activations_ > 0); }
 
     uint64_t scratch(const Plan& plan) const override { return grouped_.scratch(plan, bool(op_.scales)); }
 
@@ -301,10 +303,7 @@ public:
     bool gives(const Plan&) const override { return bool(activations_); }
     bool norms(const Plan&) const override { return bool(activations_); }
 
-    Precision precision(uint64_t rows) const override {
-        if (grouped_.takes(rows)) return Precision::bf16_activations;
-        return activations_ ? Precision::int8_activations : Precision::f32;
-    }
+    Precision precision(uint64_t rows) const override { return grouped_.precision(rows, activations_ > 0); }
 
     uint64_t scratch(const Plan& plan) const override { return grouped_.scratch(plan, false); }
 

@@ -200,10 +200,11 @@ public:
     }
 
     Precision precision(uint64_t rows) const override {
-        Precision loosest = Precision::f32;
+        Precision all;
         for (const Tensor& tensor : tensors_)
-            loosest = std::max(loosest, precision_of(path_of(*tensor.format, tensor.shape.cols, rows)));
-        return loosest;
+            all =
+                loosest(all, precision_of(path_of(*tensor.format, tensor.shape.cols, rows), *tensor.format));
+        return all;
     }
 
     uint64_t scratch(const Plan& plan) const override { return Activations::scratch(plan, x_); }
@@ -281,7 +282,7 @@ class GatedKernel : public HipKernel {
 public:
     GatedKernel(const Gated& op, const Plan& plan) : op_(op), tensor_(plan.weight(op.gate).tensor) {}
 
-    Precision precision(uint64_t rows) const override { return precision_of(path(rows)); }
+    Precision precision(uint64_t rows) const override { return precision_of(path(rows), *tensor_.format); }
 
     // The activations, then, in f32, the product with `up`.
     uint64_t scratch(const Plan& plan) const override {

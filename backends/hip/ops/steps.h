@@ -54,7 +54,7 @@ enum class Path : uint8_t {
 };
 // `rows` of x; `cols` of the weight.
 Path path_of(const Format& format, uint64_t cols, uint64_t rows);
-Precision precision_of(Path path);
+Precision precision_of(Path path, const Format& format);
 // Shared memory for this many activations in int8; kMostShared at most.
 inline uint32_t own_bytes(uint64_t activations) {
     return uint32_t(activations / 32 * args::kDotUnitBytes);

@@ -9,18 +9,16 @@ namespace {
 template <typename Write>
 class SimpleKernel : public HipKernel {
 public:
-    SimpleKernel(Write write, Precision precision) : write_(std::move(write)), precision_(precision) {}
+    explicit SimpleKernel(Write write) : write_(std::move(write)) {}
     Status launch(Launcher& launcher, const View& view) const override { return write_(launcher, view); }
-    Precision precision(uint64_t) const override { return precision_; }
 
 private:
     Write write_;
-    Precision precision_;
 };
 
 template <typename Write>
-std::unique_ptr<Kernel> simple(Write write, Precision precision = Precision::f32) {
-    return std::make_unique<SimpleKernel<Write>>(std::move(write), precision);
+std::unique_ptr<Kernel> simple(Write write) {
+    return std::make_unique<SimpleKernel<Write>>(std::move(write));
 }
 
 Status launch_embed(Launcher& launcher, const View& view, const Embed& op) {
@@ -62,8 +60,7 @@ Status launch_norm(Launcher& launcher, const View& view, Slot x, const Norm& nor
 std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const Device&) {
     if (const auto* o = std::get_if<Embed>(&op)) {
         if (!weight_layout(*plan.weight(o->table).tensor.format)) return nullptr;
-        return simple([o = *o](Launcher& l, const View& v) { return launch_embed(l, v, o); },
-                      Precision::exact);
+        return simple([o = *o](Launcher& l, const View& v) { return launch_embed(l, v, o); });
     }
     if (const auto* o = std::get_if<Input>(&op))
         return simple(
@@ -76,11 +73,9 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const
             return launch_norm(l, v, o.x, o.norm, o.width, v.slot(o.y));
         });
     if (const auto* o = std::get_if<SelectRows>(&op))
-        return simple(
-            [o = *o](Launcher& l, const View& v) {
-                return launch_element(l, v, "select_rows", {v.slot(o.x), nullptr, o.y});
-            },
-            Precision::exact);
+        return simple([o = *o](Launcher& l, const View& v) {
+            return launch_element(l, v, "select_rows", {v.slot(o.x), nullptr, o.y});
+        });
     if (const auto* o = std::get_if<AddBias>(&op))
         return simple([o = *o](Launcher& l, const View& v) {
             return launch_element(l, v, "add_bias", {v.vector(o.bias), nullptr, o.y});

@@ -32,10 +32,11 @@ Path product_path(const Device& device, const Format& format, uint64_t cols, uin
     return unpacked ? Path::unpacked : path;
 }
 
-Precision precision_of(Path path) {
-    if (path == Path::dot_own || path == Path::dot_prepared) return Precision::int8_activations;
-    // Halfs round less than the bfloat16 that this is named for.
-    return on_matrices(path) ? Precision::bf16_activations : Precision::f32;
+Precision precision_of(Path path, const Format& format) {
+    if (path == Path::dot_own || path == Path::dot_prepared) return {.activations = to_int8(16)};
+    if (path == Path::bfloats) return {.activations = kToBfloat};
+    if (on_matrices(path)) return {.weights = rounding_to_halves(format), .activations = to_half(9)};
+    return {};
 }
 
 namespace {

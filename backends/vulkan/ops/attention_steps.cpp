@@ -115,6 +115,7 @@ public:
         : op_(op),
           matrices_(matrices_fit(op.shape, plan.cache(op.cache).type, device, kMatrixQueries)),
           wide_(matrices_fit(op.shape, plan.cache(op.cache).type, device, kWideQueries)),
+          half_cache_(plan.cache(op.cache).type == CacheType::f16),
           wanted_(device.attention_groups > 0  ? device.attention_groups
                   : device.report().hardware() ? kAttentionGroups
                                                : 8),
@@ -122,9 +123,11 @@ public:
           subgroup_(device.subgroup()),
           shared_(device.report().limits.maxComputeSharedMemorySize) {}
 
-    // Queries and the weights of keys are rounded to halfs where matrix units multiply them.
+    // Matrix units multiply halfs.
     Precision precision(uint64_t rows) const override {
-        return by_matrices(rows) ? Precision::f16_operands : Precision::f32;
+        if (!by_matrices(rows)) return {};
+        const Rounding cached = half_cache_ ? Rounding{} : kToHalf;
+        return {.weights = to_half(0), .activations = to_half(4), .keys = cached, .values = cached};
     }
 
     bool gives(const VulkanWeights&) const override { return by_few(1); }
@@ -299,6 +302,7 @@ private:
 
     Attention op_;
     std::optional<MatrixCut> matrices_, wide_;
+    bool half_cache_;  // keys and values are halfs
     uint64_t wanted_;  // work-groups, if there is enough to do
     uint32_t few_threads_, subgroup_;
     uint64_t shared_;

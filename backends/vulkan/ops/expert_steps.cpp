@@ -97,8 +97,10 @@ Status in_slices(Recorder& recorder, uint32_t tokens, uint32_t places, double fl
 }
 
 Precision expert_precision(const Device& device, const Tensor& w, uint32_t used, uint64_t rows) {
-    if (ExpertProduct::wanted(device, w, used, rows)) return precision_of(Path::matrices);
-    return by_dots(device, w) ? Precision::int8_activations : Precision::f32;
+    const Path path = ExpertProduct::wanted(device, w, used, rows) ? Path::matrices
+                      : by_dots(device, w)                         ? Path::dot_own
+                                                                   : Path::floats;
+    return precision_of(path, *w.format);
 }
 
 // Products of entries that wait to be summed take no more scratch than this, unless those of one tile of rows

@@ -118,9 +118,11 @@ public:
     }
 
     Precision precision(uint64_t rows) const override {
-        Precision loosest = Precision::f32;
-        for (const Path path : paths(rows)) loosest = std::max(loosest, precision_of(path));
-        return loosest;
+        Precision all;
+        const std::vector<Path> ways = paths(rows);
+        for (size_t i = 0; i < ways.size(); ++i)
+            all = loosest(all, precision_of(ways[i], *tensors_[i].format));
+        return all;
     }
     uint64_t scratch(const Plan& plan) const override {
         const std::vector<Path> ways = paths(plan.max_rows);
@@ -190,7 +192,7 @@ public:
     GatedKernel(const Gated& op, const Plan& plan, const Device& device)
         : op_(op), tensor_(plan.weight(op.gate).tensor), device_(device) {}
 
-    Precision precision(uint64_t rows) const override { return precision_of(path(rows)); }
+    Precision precision(uint64_t rows) const override { return precision_of(path(rows), *tensor_.format); }
 
     // The activations, then the product with `up` where it is made apart.
     uint64_t scratch(const Plan& plan) const override {

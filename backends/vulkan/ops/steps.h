@@ -45,7 +45,7 @@ inline bool on_matrices(Path path) {
 Path path_of(const Device& device, const Format& format, uint64_t cols, uint64_t rows);
 // The same for Linear, LinearGroup and Gated: weights may be unpacked, and halfs are not reordered.
 Path product_path(const Device& device, const Format& format, uint64_t cols, uint64_t rows);
-Precision precision_of(Path path);
+Precision precision_of(Path path, const Format& format);
 // Work-groups of a product over tiles.
 struct Tiles {
     std::string shader;

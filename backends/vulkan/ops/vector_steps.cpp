@@ -10,18 +10,16 @@ namespace {
 template <typename Write>
 class SimpleKernel : public VulkanKernel {
 public:
-    SimpleKernel(Write write, Precision precision) : write_(std::move(write)), precision_(precision) {}
+    explicit SimpleKernel(Write write) : write_(std::move(write)) {}
     Status record(Recorder& recorder, const View& view) const override { return write_(recorder, view); }
-    Precision precision(uint64_t) const override { return precision_; }
 
 private:
     Write write_;
-    Precision precision_;
 };
 
 template <typename Write>
-std::unique_ptr<Kernel> simple(Write write, Precision precision = Precision::f32) {
-    return std::make_unique<SimpleKernel<Write>>(std::move(write), precision);
+std::unique_ptr<Kernel> simple(Write write) {
+    return std::make_unique<SimpleKernel<Write>>(std::move(write));
 }
 
 Status record_embed(Recorder& recorder, const View& view, const Embed& op) {
@@ -64,8 +62,7 @@ Status record_act_mul(Recorder& recorder, const View& view, Act act, Binding gat
 std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const Device&) {
     if (const auto* o = std::get_if<Embed>(&op)) {
         if (!weight_layout(*plan.weight(o->table).tensor.format)) return nullptr;
-        return simple([o = *o](Recorder& r, const View& v) { return record_embed(r, v, o); },
-                      Precision::exact);
+        return simple([o = *o](Recorder& r, const View& v) { return record_embed(r, v, o); });
     }
     if (const auto* o = std::get_if<Input>(&op))
         return simple(
@@ -79,12 +76,10 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const
             return record_norm(r, v, o.x, o.norm, o.width, v.slot(o.y));
         });
     if (const auto* o = std::get_if<SelectRows>(&op))
-        return simple(
-            [o = *o](Recorder& r, const View& v) {
-                return r.dispatch({"select_rows", 3, 1, {kThreads}}, {v.slot(o.x), v.slot(o.y), v.step},
-                                  element_args(v, o.y), element_groups(v, o.y));
-            },
-            Precision::exact);
+        return simple([o = *o](Recorder& r, const View& v) {
+            return r.dispatch({"select_rows", 3, 1, {kThreads}}, {v.slot(o.x), v.slot(o.y), v.step},
+                              element_args(v, o.y), element_groups(v, o.y));
+        });
     if (const auto* o = std::get_if<AddBias>(&op))
         return simple([o = *o](Recorder& r, const View& v) {
             return r.dispatch({"add_bias", 3, 1, {kThreads}}, {v.vector(o.bias, v.step), v.slot(o.y), v.step},

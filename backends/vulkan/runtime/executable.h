@@ -68,7 +68,6 @@ public:
     virtual bool turns() const { return false; }
     // Of the scratch that kernels share, in bytes.
     virtual uint64_t scratch(const Plan&) const { return 0; }
-    Precision precision(uint64_t) const override { return Precision::f32; }
 };
 
 std::unique_ptr<Kernel> make_product_kernel(const Op& op, const Plan& plan, const Device& device);
