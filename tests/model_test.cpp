@@ -1,13 +1,13 @@
 // Whole models against an independent implementation, and the errors of files that are not what they claim.
 #include "support/backends.h"
+#include "support/comparison.h"
 #include "support/models.h"
 #include "support/small_llama.h"
 
-#include "backends/cpu/reference.h"
-#include "plan/stored_weights.h"
 #include "quantize/quantize.h"
 
 #include <unistd.h>
+#include <bit>
 #include <random>
 
 using namespace redline;
@@ -35,49 +35,69 @@ TEST_CASE(
     }
 }
 
-// All tokens in one step, by the weights that the backend has where it decodes them to halfs.
+// All tokens in one step, by the weights that the backend has.
 static Reference reference_of(const std::string& path, const std::vector<Token>& tokens,
                               const Backend& backend) {
     const Model model = must(Model::inspect(path, 64));
-    const Plan plan = must(model.plan(64, 64, {64, 64, CacheType::f16}));
-    const std::vector<WeightInfo> stored = stored_weights(plan.weights, backend);
-    std::vector<std::vector<float>> weights;
-    for (const WeightInfo& info : plan.weights) {
-        const GgufTensor* found = model.gguf().find(info.tensor.name);
-        REQUIRE(found);
-        std::vector<std::byte> bytes(found->bytes);
-        must(model.gguf().read(*found, 0, bytes));
-        std::vector<float> all(found->tensor.shape.elements());
-        info.tensor.format->decode(bytes.data(), all.data(), all.size());
-        if (stored[weights.size()].tensor.format != info.tensor.format)
-            for (float& value : all) value = half_to_float(float_to_half(value));
-        weights.push_back(std::move(all));
-    }
-    Reference reference(plan, std::move(weights));
+    Reference reference(must(model.plan(64, 64, {64, 64, CacheType::f16})), decoded_weights(model, backend));
     reference.run({tokens, 0, 0});
     return reference;
 }
 
-TEST_CASE("each tiny model gives the reference's logits within the bound that it computes") {
-    std::vector<std::unique_ptr<Backend>> backends = vulkan_backends();
-    backends.push_back(test::cpu());
-    for (const std::string& name : tiny_models()) {
-        // A logical weight of phi3 is part of a file tensor, which this test reads whole.
-        if (name.starts_with("phi")) continue;
-        const std::vector<Token> tokens = golden_tokens();
-        const Reference reference = reference_of(golden("models/" + name + ".gguf"), tokens, *backends[0]);
-        for (const auto& backend : backends) {
-            const Model loaded = must(Model::load(golden("models/" + name + ".gguf"), *backend, {64, {}}));
-            const std::vector<float> got = all_logits(loaded, tokens, {64, 64, 64});
-            double worst = 0.0;
-            for (size_t i = 0; i < got.size(); ++i) {
-                const Bounded& want = reference.output()[i];
-                worst = std::max(worst, std::abs(got[i] - want.value) / want.error);
-            }
-            INFO(name, " on ", backend->device().detail, ": worst fraction of the bound ", worst);
-            CHECK(worst <= 1.0);
-        }
+// What a step wrote to a slot; the ids that a Route writes first are whole numbers.
+static std::vector<float> written(const TraceStep& traced, size_t slot) {
+    const std::span<const float> values = traced.written[slot];
+    std::vector<float> all(values.begin(), values.end());
+    if (slot == 0 && std::holds_alternative<Route>(traced.step->op))
+        for (float& value : all) value = float(std::bit_cast<int32_t>(value));
+    return all;
+}
+
+// Holds each op of a few steps to the reference, which takes what the backend computed as exact before it
+// goes on: over a whole model, worst cases multiplied by each other would bound nothing.
+static void check_ops(const std::string& path, Backend& backend, bool fuse) {
+    const Model model = must(Model::load(path, backend, {64, {}}));
+    const std::vector<Token> tokens = golden_tokens();
+    BoundPlan bound = must(lower(must(model.plan(64, 64, {64, 64, CacheType::f16})), backend, fuse));
+    Reference reference(bound.plan, decoded_weights(model, backend));
+    std::vector<StepParams> steps;
+    std::vector<std::vector<Precision>> held_to;
+    for (const size_t rows : {20u, 1u, 16u}) {
+        const size_t first = steps.empty() ? 0 : steps.back().kv_len();
+        steps.push_back({std::span(tokens).subspan(first, rows), first, 0});
+        held_to.push_back(precisions(bound, steps.back()));
     }
+    const auto caches = must(backend.make_caches(bound.plan.caches));
+    const auto executable = must(backend.record(std::move(bound), model.weights(), *caches, Record::replay));
+    for (size_t s = 0; s < steps.size(); ++s) {
+        size_t index = 0;
+        must(executable->run_traced(steps[s], [&](const TraceStep& traced) {
+            const Op& op = traced.step->op;
+            reference.run_step(steps[s], index, held_to[s][index]);
+            // Nothing is written where the next step's kernel does the work.
+            for (size_t w = 0; w < traced.written.size(); ++w) {
+                const Slot slot = access(op).writes[w];
+                const std::vector<float> values = written(traced, w);
+                const Comparison got = compare(values, reference.slot(slot));
+                INFO(path, std::string(fuse ? " fused" : " decomposed"), " on ", backend.device().detail,
+                     ", step ", index, " ", op_name(op), " of ", steps[s].tokens.size(), " rows");
+                INFO("worst at ", got.worst, ": got ", got.got, ", want ", got.want, ", bound ", got.bound,
+                     ", ", got.outside, " of ", got.count, " outside");
+                CHECK(got.worst_fraction <= 1.0);
+                CHECK(got.loosest_bound <= kLoosestBound);
+                reference.assign(slot, values);
+            }
+            ++index;
+        }));
+        CHECK(index == held_to[s].size());
+    }
+}
+
+TEST_CASE("each op of each tiny model is within the reference's bound for what the backend gave it") {
+    for (const auto& backend : all_test_backends())
+        for (const std::string& name : tiny_models())
+            for (const bool fuse : {true, false})
+                check_ops(golden("models/" + name + ".gguf"), *backend, fuse);
 }
 
 // By how much logits may differ, relative to their spread, because kernels and the cache round: to first
@@ -199,7 +219,8 @@ TEST_CASE("quantized experts give the reference's logits on every backend, in on
     for (const std::string name : {"mixtral", "qwen3moe"}) {
         must(quantize(must(Gguf::open(golden("models/" + name + ".gguf"))), path, *find_recipe("Q8_0"), {}));
         const Reference reference = reference_of(path, tokens, *backends[0]);
-        for (const auto& backend : backends)
+        for (const auto& backend : backends) {
+            check_ops(path, *backend, true);
             for (const uint32_t batch : {64u, 16u}) {
                 const Model model = must(Model::load(path, *backend, {64, {}}));
                 const double off = median_error(all_logits(model, tokens, {64, batch, batch}),
@@ -207,6 +228,7 @@ TEST_CASE("quantized experts give the reference's logits on every backend, in on
                 INFO(name, " on ", backend->device().detail, " in steps of ", batch);
                 CHECK(off < 0.1);
             }
+        }
     }
     std::filesystem::remove(path);
 }

@@ -104,11 +104,29 @@ Reference::Reference(const Plan& plan, std::vector<std::vector<float>> weights)
 }
 
 void Reference::run(const StepParams& params, std::span<const Precision> precisions) {
+    const size_t steps = from_.empty() ? 0 : from_.back() + 1;
+    for (size_t i = 0; i < steps; ++i) run_step(params, i, precisions.empty() ? Precision() : precisions[i]);
+}
+
+void Reference::run_step(const StepParams& params, size_t step, const Precision& precision) {
     params_ = params;
-    for (size_t i = 0; i < plan_.steps.size(); ++i) {
-        precision_ = precisions.empty() ? Precision() : precisions[from_[i]];
-        std::visit([this](const auto& op) { eval(op); }, plan_.steps[i].op);
-    }
+    precision_ = precision;
+    const auto [begin, end] = std::equal_range(from_.begin(), from_.end(), step);
+    for (auto at = begin; at != end; ++at)
+        std::visit([this](const auto& op) { eval(op); }, plan_.steps[size_t(at - from_.begin())].op);
+    if (!random_) return;
+    for (std::vector<Bounded>& slot : slots_)
+        for (Bounded& x : slot) x.error = 0.0;
+}
+
+double Reference::nudge(double most) const {
+    return random_ ? std::uniform_real_distribution<double>(-most, most)(*random_) : 0.0;
+}
+
+void Reference::assign(Slot s, std::span<const float> values) {
+    std::vector<Bounded>& out = slots_[size_t(s.index)];
+    out.clear();
+    for (const float v : values) out.push_back({v, 0.0, std::abs(v)});
 }
 
 size_t Reference::rows_of(Slot s) const {
@@ -127,14 +145,15 @@ Bounded Reference::dot(const float* w, const Bounded* x, size_t cols) const {
     Bounded sum;
     double terms = 0.0;
     for (size_t i = 0; i < cols; ++i) {
-        const double size = std::abs(double(w[i])), x_off = off_x(i);
-        sum.value += w[i] * x[i].value;
-        sum.error += size * (x[i].error + x_off) + off_w(i) * (size_of(x[i]) + x_off);
+        const double size = std::abs(double(w[i])), x_off = off_x(i), w_off = off_w(i);
+        sum.value += (w[i] + nudge(w_off)) * (x[i].value + nudge(x_off));
+        sum.error += size * (x[i].error + x_off) + w_off * (size_of(x[i]) + x_off);
         sum.magnitude += size * x[i].magnitude;
         terms += size * std::abs(x[i].value);
     }
     // What is summed are the rounded terms.
     sum.error += sum_unit(cols) * (terms + sum.error) + kTiny;
+    sum.value += nudge(sum_unit(cols) * terms);
     return sum;
 }
 
@@ -252,9 +271,10 @@ void Reference::eval(const Rope& op) {
 // A value after its trip through the cache's format.
 Bounded Reference::cached(const Bounded& x, double block_max) const {
     if (plan_.sizing.type == CacheType::f32) return x;
-    if (plan_.sizing.type == CacheType::f16)
-        return {x.value, x.error + size_of(x) * kToHalf.unit + 0x1p-25, x.magnitude};
-    return {x.value, x.error + block_max * (1.0 / 254.0 + 0x1p-10), std::max(x.magnitude, block_max)};
+    const bool halfs = plan_.sizing.type == CacheType::f16;
+    const double off = halfs ? size_of(x) * kToHalf.unit + 0x1p-25 : block_max * (1.0 / 254.0 + 0x1p-10);
+    const double magnitude = halfs ? x.magnitude : std::max(x.magnitude, block_max);
+    return {x.value + nudge(off), random_ ? 0.0 : x.error + off, magnitude};
 }
 
 void Reference::eval(const KvStore& op) {
@@ -285,7 +305,7 @@ void Reference::attend(const Attention& op, size_t row, uint32_t head, Bounded* 
         double sum = 0.0, error = 0.0, magnitude = 0.0;
         for (uint32_t i = 0; i < d; ++i) {
             const double q_off = q[i].error + off_q(i), k_off = k[i].error + off_k(i);
-            sum += q[i].value * k[i].value;
+            sum += (q[i].value + nudge(q_off)) * (k[i].value + nudge(k_off));
             magnitude += size_of(q[i]) * size_of(k[i]);
             error += std::abs(q[i].value) * k_off + (std::abs(k[i].value) + k_off) * q_off;
         }
@@ -295,7 +315,7 @@ void Reference::attend(const Attention& op, size_t row, uint32_t head, Bounded* 
         score_error =
             std::max(score_error, (error + (sum_unit(d) + 4 * kUnit) * magnitude) * std::abs(op.scale));
     }
-    weigh(op, head, first, std::move(scores), score_error, out);
+    weigh(op, head, first, std::move(scores), random_ ? 0.0 : score_error, out);
 }
 
 void Reference::weigh(const Attention& op, uint32_t head, size_t first, std::vector<double> scores,
@@ -318,9 +338,10 @@ void Reference::weigh(const Attention& op, uint32_t head, size_t first, std::vec
         const double p = scores[j] / total;
         const double p_off =
             p * (factor + precision_.weights.unit) + largest / total * precision_.weights.block;
+        const double p_rounded = p + nudge(p_off);
         for (uint32_t i = 0; i < d; ++i) {
             const double v_off = v[i].error + off_v(i);
-            out[i].value += p * v[i].value;
+            out[i].value += p_rounded * (v[i].value + nudge(v_off));
             out[i].magnitude += p * v[i].magnitude;
             out[i].error += p * v_off + p_off * (std::abs(v[i].value) + v_off);
         }

@@ -5,6 +5,8 @@
 
 #include "plan/backend.h"
 
+#include <random>
+
 namespace redline {
 
 struct Bounded {
@@ -23,6 +25,13 @@ public:
     // Evaluates a step. `precisions` are what the kernels under test declare, one for each step of the plan;
     // none: all are those of 32-bit floats. Fused ops are decomposed.
     void run(const StepParams& params, std::span<const Precision> precisions = {});
+    // From here on every operand is rounded at random as far as kernels may, and no errors are bounded: what
+    // one correct backend's results could be.
+    void round_at_random(uint32_t seed) { random_.emplace(seed); }
+    // Evaluates one step of the plan, on what its slots and caches hold.
+    void run_step(const StepParams& params, size_t step, const Precision& precision);
+    // In place of what a slot holds: values that steps behind it take as exact.
+    void assign(Slot s, std::span<const float> values);
     // (rows, width) of the last step; ids are in `value`.
     std::span<const Bounded> slot(Slot s) const { return slots_[size_t(s.index)]; }
     std::span<const Bounded> output() const { return slot(plan_.output); }
@@ -55,6 +64,8 @@ private:
     void weigh(const Attention& op, uint32_t head, size_t first, std::vector<double> scores,
                double score_error, Bounded* out) const;
     Bounded cached(const Bounded& x, double block_max) const;
+    // Up to `most` in either direction where rounding is at random, otherwise nothing.
+    double nudge(double most) const;
     void attend(const Attention& op, size_t row, uint32_t head, Bounded* out) const;
 
     Plan plan_;                 // core ops only
@@ -64,6 +75,7 @@ private:
     std::vector<std::vector<Bounded>> keys_, values_;  // per layer: (capacity, kv_heads * head_dim)
     StepParams params_;
     Precision precision_;  // of the step that is evaluated
+    mutable std::optional<std::minstd_rand> random_;
 };
 
 // The plan with every op decomposed as far as it goes.

@@ -26,7 +26,8 @@ inline Comparison compare(std::span<const float> got, std::span<const Bounded> w
         const double off = std::abs(double(got[i]) - want[i].value);
         // Rounding the result itself to binary32 is always allowed.
         const double bound = want[i].error + std::abs(want[i].value) * 0x1p-24;
-        const double fraction = off == 0.0 ? 0.0 : off / bound;
+        // A bound that is not finite says nothing, so nothing is within it.
+        const double fraction = !std::isfinite(bound) ? INFINITY : off == 0.0 ? 0.0 : off / bound;
         if (bound > 1e-20) c.loosest_bound = std::max(c.loosest_bound, bound / want[i].magnitude);
         noise += off * off;
         signal += want[i].value * want[i].value;

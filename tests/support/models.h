@@ -2,6 +2,7 @@
 #pragma once
 
 #include "gguf/writer.h"
+#include "plan/stored_weights.h"
 #include "run/session.h"
 #include "support/material.h"
 #include "support/npy.h"
@@ -68,6 +69,27 @@ inline std::vector<float> all_logits(const Model& model, const std::vector<Token
         out.insert(out.end(), rows.begin(), rows.end());
     }));
     return out;
+}
+
+// As floats, rounded to halfs where the backend decodes them to those.
+inline std::vector<std::vector<float>> decoded_weights(const Model& model, const Backend& backend) {
+    WeightList list(model.config());
+    model.arch().weights(model.config(), list);
+    const ResolvedWeights resolved = must(resolve_weights(model.gguf(), model.config(), list));
+    const std::vector<WeightInfo> stored = stored_weights(resolved.weights, backend);
+    std::vector<std::vector<float>> weights;
+    for (size_t i = 0; i < stored.size(); ++i) {
+        const Tensor& tensor = resolved.weights[i].tensor;
+        const ResolvedWeights::Source& source = resolved.sources[i];
+        std::vector<std::byte> bytes(tensor.bytes());
+        must(model.gguf().read(model.gguf().tensors()[source.tensor], source.first_byte, bytes));
+        std::vector<float> all(tensor.shape.elements());
+        tensor.format->decode(bytes.data(), all.data(), all.size());
+        if (stored[i].tensor.format != tensor.format)
+            for (float& value : all) value = half_to_float(float_to_half(value));
+        weights.push_back(std::move(all));
+    }
+    return weights;
 }
 
 // Largest difference relative to the spread of the wanted values.
