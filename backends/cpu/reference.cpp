@@ -398,9 +398,10 @@ void Reference::eval(const Route& op) {
             const double share = op.normalise ? chosen[k] / std::max(sum, 6.103515625e-5) : chosen[k];
             const double scale = std::abs(share * op.scale);
             ids[t * op.used + k] = {double(order[k]), 0.0, double(order[k])};
-            // Devices may take numbers below 2^-126 for zero.
+            // A share is e^logit, or less, over such a sum: both move by e^error at most. Devices may take
+            // numbers below 2^-126 for zero.
             scales[t * op.used + k] = {share * op.scale,
-                                       scale * (std::expm1(4.0 * logit_error) + 32 * kUnit) + kTiny, scale};
+                                       scale * (std::expm1(2.0 * logit_error) + 32 * kUnit) + kTiny, scale};
         }
     }
 }

@@ -63,11 +63,9 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const
         return simple([o = *o](Launcher& l, const View& v) { return launch_embed(l, v, o); });
     }
     if (const auto* o = std::get_if<Input>(&op))
-        return simple(
-            [o = *o](Launcher& l, const View& v) {
-                return launch_element(l, v, "copy_rows", {v.input, nullptr, o.y});
-            },
-            Precision::exact);
+        return simple([o = *o](Launcher& l, const View& v) {
+            return launch_element(l, v, "copy_rows", {v.input, nullptr, o.y});
+        });
     if (const auto* o = std::get_if<RmsNorm>(&op))
         return simple([o = *o](Launcher& l, const View& v) {
             return launch_norm(l, v, o.x, o.norm, o.width, v.slot(o.y));

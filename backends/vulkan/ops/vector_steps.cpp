@@ -65,12 +65,10 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const
         return simple([o = *o](Recorder& r, const View& v) { return record_embed(r, v, o); });
     }
     if (const auto* o = std::get_if<Input>(&op))
-        return simple(
-            [o = *o](Recorder& r, const View& v) {
-                return r.dispatch({"copy_rows", 3, 1, {kThreads}}, {v.input, v.slot(o.y), v.step},
-                                  element_args(v, o.y), element_groups(v, o.y));
-            },
-            Precision::exact);
+        return simple([o = *o](Recorder& r, const View& v) {
+            return r.dispatch({"copy_rows", 3, 1, {kThreads}}, {v.input, v.slot(o.y), v.step},
+                              element_args(v, o.y), element_groups(v, o.y));
+        });
     if (const auto* o = std::get_if<RmsNorm>(&op))
         return simple([o = *o](Recorder& r, const View& v) {
             return record_norm(r, v, o.x, o.norm, o.width, v.slot(o.y));
