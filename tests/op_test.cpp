@@ -154,8 +154,10 @@ TEST_CASE("the random inputs of the cases are varied") {
     for (size_t i = 0; i < decoded.size(); ++i) {
         const std::vector<float>& values = decoded[i];
         const std::set<float> distinct(values.begin(), values.end());
-        CAPTURE(fixture.weights()[i].tensor.format->name);
-        CHECK(distinct.size() > 30);
+        const std::string name(fixture.weights()[i].tensor.format->name);
+        CAPTURE(name);
+        // A block has 15 values there, and the scales are two powers of two.
+        CHECK(distinct.size() > (name == "MXFP4" ? 15 : 30));
         CHECK(*distinct.begin() < 0.0f);
         CHECK(*distinct.rbegin() > 0.0f);
         CHECK(std::isfinite(*distinct.begin()));

@@ -4,7 +4,6 @@
 
 #include "formats/format.h"
 
-#include <cmath>
 #include <cstring>
 #include <random>
 #include <vector>
@@ -28,9 +27,7 @@ inline std::vector<std::byte> random_weights(const Format& format, size_t elemen
     // Of super-blocks, whose sub-scales are random codes.
     const float size = format.block == 256 ? 0.0005f : 0.02f;
     const auto scale = [&] {
-        // Over a range of 32, so that formats whose scales are powers of two have several as well.
-        const float part = std::exp2(float(random() % 1000) / 200.0f - 4.0f);
-        return size * part * (random() % 8 == 0 ? -1.0f : 1.0f);
+        return size * (0.5f + float(random() % 1000) / 1000.0f) * (random() % 8 == 0 ? -1.0f : 1.0f);
     };
     for (size_t at = 0; at < out.size(); at += format.block_bytes) {
         const float first = scale();
