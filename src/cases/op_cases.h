@@ -89,7 +89,7 @@ inline OpCase route_case(const Format& format, uint32_t rows) {
         const Weight x = f.input(256), router = f.matrix(format, 12, 256);
         return [=](PlanBuilder& p) {
             // Small logits: what rounding may move them by enters an exponent.
-            return p.route(p.embed(x, 0x1p-7f), router, 4, Gating::softmax, true).scales;
+            return p.route(p.embed(x, 0x1p-8f), router, 4, Gating::softmax, true).scales;
         };
     };
     return c;
