@@ -57,9 +57,8 @@ static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
                      l["attn_output.bias"]);
         const Norm norm{l["ffn_norm"], c.eps};
         if (c.experts > 0) {
-            const Slot h = p.rms_norm(x, norm);
-            const auto routing = p.route(h, l["ffn_gate_inp"], c.experts_used, Gating::softmax, true);
-            p.experts_add(x, h, routing, l["ffn_gate_exps"], l["ffn_up_exps"], l["ffn_down_exps"], Act::silu);
+            p.expert_block(x, norm, {l["ffn_gate_inp"], c.experts_used},
+                           {l["ffn_gate_exps"], l["ffn_up_exps"], l["ffn_down_exps"]});
         } else {
             p.linear_add(x, p.gated(x, l["ffn_gate"], l["ffn_up"], Act::silu, norm), l["ffn_down"]);
         }

@@ -38,9 +38,8 @@ static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
         const Cache cache = p.cache(c.heads.kv_heads, c.heads.head_dim);
         p.rope_store(cache, q, k, v, c.heads, rope, {l["attn_q_norm"], c.eps}, {l["attn_k_norm"], c.eps});
         p.linear_add(x, p.attention(cache, q, c.heads, c.attention_scale()), l["attn_output"]);
-        const Slot h = p.rms_norm(x, {l["ffn_norm"], c.eps});
-        const auto routing = p.route(h, l["ffn_gate_inp"], c.experts_used, Gating::softmax, true);
-        p.experts_add(x, h, routing, l["ffn_gate_exps"], l["ffn_up_exps"], l["ffn_down_exps"], Act::silu);
+        p.expert_block(x, {l["ffn_norm"], c.eps}, {l["ffn_gate_inp"], c.experts_used},
+                       {l["ffn_gate_exps"], l["ffn_up_exps"], l["ffn_down_exps"]});
         p.next_layer();
     }
     p.logits(x, w["output"], {w["output_norm"], c.eps});

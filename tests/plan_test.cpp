@@ -1,6 +1,5 @@
 // Plans: checks, liveness, hazards, decomposition, cost.
 #include "plan/backend.h"
-#include "plan/handing.h"
 
 #include <doctest/doctest.h>
 
@@ -8,8 +7,8 @@ using namespace redline;
 
 namespace {
 
-WeightInfo matrix(uint64_t rows, uint64_t cols) {
-    return {{"m", find_format("F32"), {1, rows, cols}}, WeightRole::matrix};
+WeightInfo matrix(uint64_t rows, uint64_t cols, uint64_t count = 1) {
+    return {{"m", find_format("F32"), {count, rows, cols}}, WeightRole::matrix};
 }
 WeightInfo vector(uint64_t size) {
     return {{"v", find_format("F32"), {1, 1, size}}, WeightRole::vector};
@@ -48,30 +47,31 @@ TEST_CASE("plan: two steps that only read the same slot need no barrier, a reade
     CHECK(plan.steps[3].barrier);
 }
 
-TEST_CASE("plan: a norm is left to its readers when all can do it and what it norms is still there") {
-    const auto readers = [](const std::function<void(PlanBuilder&, Slot, Slot)>& after, bool all = true) {
-        PlanBuilder p({matrix(10, 8), matrix(8, 8), vector(8)}, kSizing, 4, 1);
-        const Slot x = p.embed({0}), h = p.rms_norm(x, {{2}, 1e-5f});
-        p.append(Linear{h, {1}, p.slot(8)});
-        after(p, x, h);
-        p.output(x);
-        const Plan plan = std::move(std::move(p).finish()).value();
-        return norming_readers(plan, 1, [&](size_t i) {
-            return all ? std::holds_alternative<Linear>(plan.steps[i].op) : i == 2;
-        });
-    };
-    using Steps = std::vector<size_t>;
-    const auto read_again = [](PlanBuilder& p, Slot, Slot h) { p.append(Linear{h, {1}, p.slot(8)}); };
-    CHECK(readers([](PlanBuilder&, Slot, Slot) {}) == Steps{2});
-    CHECK(readers(read_again) == Steps{2, 3});
-    CHECK(readers(read_again, false).empty());
-    CHECK(readers([](PlanBuilder& p, Slot x, Slot h) { p.append(Add{h, x}); }).empty());
-    // Read after what it norms has changed, or by nobody but them.
-    CHECK(readers([](PlanBuilder& p, Slot x, Slot h) {
-              p.append(Linear{p.embed({0}), {1}, x});
-              p.append(Linear{h, {1}, p.slot(8)});
-          }).empty());
-    CHECK(readers([](PlanBuilder& p, Slot x, Slot) { p.append(Linear{p.embed({0}), {1}, x}); }).empty());
+TEST_CASE("plan: a block of experts decomposes into its norm, router and products, which do as much work") {
+    PlanBuilder p({matrix(10, 8), matrix(5, 8), matrix(6, 8, 5), matrix(8, 6, 5), vector(8)}, kSizing, 4, 1);
+    const Slot x = p.embed({0});
+    p.expert_block(x, {{4}, 1e-5f}, {{1}, 2}, {{2}, {2}, {3}});
+    const Op block = p.plan().steps.back().op;
+    REQUIRE(check(block, p.plan()).ok());
+    CHECK(op_text(block, p.plan()) ==
+          "expert_block F32 5 x 8, F32 6 x 8, F32 6 x 8, F32 8 x 6 best 2 +norm +add");
+    REQUIRE(decompose(block, p));
+    Cost parts;
+    std::vector<std::string_view> names;
+    for (size_t i = 2; i < p.plan().steps.size(); ++i) {
+        const Op& part = p.plan().steps[i].op;
+        REQUIRE(check(part, p.plan()).ok());
+        names.push_back(op_name(part));
+        parts = parts + cost(part, p.plan(), {3, 1, 10});
+    }
+    CHECK(names == std::vector<std::string_view>{"rms_norm", "route", "expert_gated", "expert_linear"});
+    const Cost whole = cost(block, p.plan(), {3, 1, 10});
+    CHECK(whole.weight_bytes == parts.weight_bytes);
+    CHECK(whole.flops == parts.flops);
+    const Slot other = p.embed({0});
+    Op apart = block;
+    std::get<ExpertBlock>(apart).linear.y = other;
+    CHECK_FALSE(check(apart, p.plan()).ok());
 }
 
 TEST_CASE("plan: attention waits for the cache to be written") {

@@ -276,10 +276,15 @@ inline OpCase experts_layer_case(const Format& format, ExpertShape s, uint32_t r
         return [=](PlanBuilder& p) {
             const Slot x = p.embed(x0);
             p.append(Linear{p.embed(h0), out, x, {}, {}, true});
-            const Slot h = p.rms_norm(x, {gain, 1e-5f});
-            const auto routing = p.route(h, router, uint32_t(s.used), Gating::softmax, true);
-            p.experts_add(x, h, routing, gate, up, down, Act::silu);
-            if (far) p.append(Add{h, x});
+            const Norm norm{gain, 1e-5f};
+            if (far) {
+                const Slot h = p.rms_norm(x, norm);
+                const auto routing = p.route(h, router, uint32_t(s.used), Gating::softmax, true);
+                p.experts_add(x, h, routing, gate, up, down, Act::silu);
+                p.append(Add{h, x});
+            } else {
+                p.expert_block(x, norm, {router, uint32_t(s.used)}, {gate, up, down});
+            }
             return p.linear(x, next, {next_gain, 1e-5f});
         };
     };

@@ -9,7 +9,7 @@ std::vector<ByteRange> guard_arena(Plan& plan) {
     std::vector<ByteRange> slots, gaps;
     for (const Step& step : plan.steps) {
         const Access used = access(step.op);
-        for (const auto* list : {&used.reads, &used.writes})
+        for (const auto* list : {&used.reads, &used.writes, &used.scratch})
             for (const Slot s : *list)
                 slots.push_back({plan.slot(s).offset, plan.slot(s).offset + plan.slot_bytes(s)});
     }

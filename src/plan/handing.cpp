@@ -43,24 +43,6 @@ std::vector<HandedRow> handed_rows(const Plan& plan,
     return rows;
 }
 
-std::vector<size_t> norming_readers(const Plan& plan, size_t norm, const std::function<bool(size_t)>& norms) {
-    const auto& own = std::get<RmsNorm>(plan.steps[norm].op);
-    std::vector<size_t> readers;
-    if (own.x == own.y || own.width != plan.slot(own.x).width || plan.output == own.y) return {};
-    bool there = true;  // what is normed
-    for (size_t i = norm + 1; i < plan.steps.size(); ++i) {
-        const Op& op = plan.steps[i].op;
-        if (reads(op, own.y)) {
-            if (!there || !norms(i)) return {};
-            readers.push_back(i);
-        }
-        if (writes(op, own.y)) break;
-        there &= !writes(op, own.x);
-    }
-    // Its memory is only kept for those who read it by their op.
-    return !readers.empty() && read_later(plan, readers.back(), own.x) ? readers : std::vector<size_t>();
-}
-
 const RopeStore* turned_by(const Plan& plan, size_t attention) {
     const auto* own = std::get_if<Attention>(&plan.steps[attention].op);
     const auto* before = attention > 0 ? std::get_if<RopeStore>(&plan.steps[attention - 1].op) : nullptr;

@@ -30,10 +30,6 @@ std::vector<HandedRow> handed_rows(const Plan& plan,
                                    const std::function<std::optional<TakenRow>(size_t)>& takes,
                                    const std::function<bool(size_t)>& gives);
 
-// The steps that read what steps[norm], an RmsNorm, writes, where each of them can norm by itself and what it
-// norms is still there for them; else none. `norms`: whether one can.
-std::vector<size_t> norming_readers(const Plan& plan, size_t norm, const std::function<bool(size_t)>& norms);
-
 // Whether a step from number `first` on, or the host, reads what the slot holds before it.
 bool read_later(const Plan& plan, size_t first, Slot slot);
 

@@ -12,7 +12,7 @@
 namespace redline {
 
 using Op = std::variant<Embed, Input, RmsNorm, Linear, AddBias, Add, ActMul, Rope, KvStore, Attention, Route,
-                        ExpertLinear, SelectRows, LinearGroup, Gated, RopeStore, ExpertGated>;
+                        ExpertLinear, SelectRows, LinearGroup, Gated, RopeStore, ExpertGated, ExpertBlock>;
 
 std::string_view op_name(const Op& op);
 Access access(const Op& op);

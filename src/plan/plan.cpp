@@ -140,6 +140,16 @@ void PlanBuilder::experts_add(Slot into, Slot x, const Routing& routing, Weight 
     append(ExpertLinear{hidden, down, routing.ids, into, routing.used, true, routing.scales});
 }
 
+void PlanBuilder::expert_block(Slot x, Norm norm, const Router& r, const Experts& e) {
+    const uint32_t width = plan_.slot(x).width;
+    const Slot normed = slot(width), ids = slot(r.used), scales = slot(r.used),
+               hidden = slot(rows_of(plan_, e.gate) * r.used);
+    append(ExpertBlock{{x, norm, width, normed},
+                       {normed, r.w, ids, scales, r.used, r.gating, r.normalise, r.scale, {}},
+                       {normed, e.gate, e.up, ids, hidden, r.used, e.act},
+                       {hidden, e.down, ids, x, r.used, true, scales}});
+}
+
 void PlanBuilder::logits(Slot x, Weight w, Norm norm) {
     const Slot selected = slot(plan_.slot(x).width, true);
     append(SelectRows{x, selected});
@@ -196,7 +206,7 @@ std::vector<Life> lifetimes(const Plan& plan, uint64_t gap) {
     }
     for (size_t step = 0; step < plan.steps.size(); ++step) {
         const Access used = accessed(plan, step);
-        for (const auto* list : {&used.reads, &used.writes})
+        for (const auto* list : {&used.reads, &used.writes, &used.scratch})
             for (const Slot s : *list) {
                 Life& life = lives[size_t(s.index)];
                 life.first = std::min(life.first, step);
@@ -226,13 +236,14 @@ struct Hazards {
 static void set_barriers(Plan& plan) {
     Hazards since;
     for (size_t i = 0; i < plan.steps.size(); ++i) {
-        const Access used = accessed(plan, i);
+        Access used = accessed(plan, i);
         const auto range = [&](Slot s) {
             return Hazards::Range{plan.slot(s).offset, plan.slot(s).offset + plan.slot_bytes(s)};
         };
         bool wait = (used.reads_cache && since.cache_written) ||
                     (used.writes_cache && (since.cache_read || since.cache_written));
         for (const Slot s : used.reads) wait |= Hazards::meets(since.written, range(s));
+        used.writes.insert(used.writes.end(), used.scratch.begin(), used.scratch.end());
         for (const Slot s : used.writes)
             wait |= Hazards::meets(since.written, range(s)) || Hazards::meets(since.read, range(s));
         plan.steps[i].barrier = wait;

@@ -93,6 +93,19 @@ public:
     };
     Routing route(Slot x, Weight w, uint32_t used, Gating gating, bool normalise, float scale = 1.0f);
     void experts_add(Slot into, Slot x, const Routing& routing, Weight gate, Weight up, Weight down, Act act);
+    struct Router {
+        Weight w;
+        uint32_t used = 0;
+        Gating gating = Gating::softmax;
+        bool normalise = true;
+        float scale = 1.0f;
+    };
+    struct Experts {
+        Weight gate, up, down;
+        Act act = Act::silu;
+    };
+    // x += the experts that norm(x) goes to.
+    void expert_block(Slot x, Norm norm, const Router& router, const Experts& experts);
     // The head: norm and product of the rows whose output is wanted.
     void logits(Slot x, Weight w, Norm norm);
     // Makes a slot the plan's output as it is (tests).

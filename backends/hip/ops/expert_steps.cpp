@@ -15,46 +15,41 @@ public:
     uint64_t scratch(const Plan& plan) const override {
         return aligned(uint64_t(experts_) * 4 * plan.max_rows);
     }
-    bool norms(const Plan&) const override { return by_row(); }
 
     Status launch(Launcher& launcher, const View& view) const override {
-        float* logits = view.scratch_at(0);
-        const args::RouteArgs args = {view.step,
-                                      logits,
-                                      view.vector(op_.selection_bias),
-                                      view.ids(op_.ids),
-                                      view.slot(op_.scales),
-                                      experts_,
-                                      op_.used,
-                                      uint32_t(op_.gating),
-                                      op_.normalise,
-                                      op_.scale};
         // The choice must not depend on how many rows are routed together: always in f32.
-        if (view.rows == 1 && by_row()) return launch_row(launcher, view, args, logits);
-        RL_TRY(launch_floats(launcher, view, op_.w, view.slot(op_.x), logits, view.rows));
-        return launcher.launch("vector", "route", {view.rows, 1, 1, kThreads}, args);
+        if (view.rows == 1 && by_row()) return launch_row(launcher, view, op_.x, {});
+        RL_TRY(launch_floats(launcher, view, op_.w, view.slot(op_.x), view.scratch_at(0), view.rows));
+        return launcher.launch("vector", "route", {view.rows, 1, 1, kThreads}, choice_args(view));
     }
 
-private:
-    // One row in one launch.
+    // Whether one row takes one launch.
     bool by_row() const {
         return !weight_layout(*tensor_.format)->quantized() && tensor_.shape.cols % 32 == 0;
     }
-    Status launch_row(Launcher& launcher, const View& view, const args::RouteArgs& choice,
-                      float* logits) const {
+    // One row, of norm(x).
+    Status launch_row(Launcher& launcher, const View& view, Slot x, const Norm& norm) const {
         args::RouteRowArgs args = {};
-        args.choice = choice;
+        args.choice = choice_args(view);
         args.w = view.weights[op_.w].matrix();
-        args.x = view.slot(view.before_norm(op_.x));
-        args.gain = view.vector(view.own_norm().gain);
-        args.eps = view.own_norm().eps;
-        args.logits = logits;
+        args.x = view.slot(x);
+        args.gain = view.vector(norm.gain);
+        args.eps = norm.eps;
+        args.logits = view.scratch_at(0);
         args.counter = view.caches.counters();
         args.cols = uint32_t(tensor_.shape.cols);
         const std::string module = view.weights[op_.w].layout->name;
         return launcher.launch(module, "route_row_" + module,
                                striding(blocks_for(experts_, kThreads / launcher.device().report().wave())),
                                args);
+    }
+
+private:
+    args::RouteArgs choice_args(const View& view) const {
+        return {view.step,         view.scratch_at(0),    view.vector(op_.selection_bias),
+                view.ids(op_.ids), view.slot(op_.scales), experts_,
+                op_.used,          uint32_t(op_.gating),  op_.normalise,
+                op_.scale};
     }
 
     Route op_;
@@ -104,7 +99,7 @@ args::ExpertArgs expert_args(const View& view, Weight w, Slot x, Slot y, Slot id
 }
 
 // Products of one row with the experts that it goes to, as kernels/dot.h has them; `rows`: results.
-args::DotArgs chosen_args(const View& view, const args::ExpertArgs& op, uint32_t rows) {
+args::DotArgs chosen_args(const View& view, const args::ExpertArgs& op, const Norm& norm, uint32_t rows) {
     args::DotArgs args = {};
     args.step = view.step;
     args.parts[0] = {op.w, op.y, nullptr, rows};
@@ -113,8 +108,8 @@ args::DotArgs chosen_args(const View& view, const args::ExpertArgs& op, uint32_t
     args.x = op.x;
     args.prepared = view.handing.take;
     args.hand = view.hand_over();
-    args.gain = view.vector(view.own_norm().gain);
-    args.eps = view.own_norm().eps;
+    args.gain = view.vector(norm.gain);
+    args.eps = norm.eps;
     args.cols = op.cols;
     args.act = op.act;
     const uint64_t units = op.cols / 32;
@@ -263,7 +258,7 @@ public:
         if (grouped_.takes(view.rows)) return launch_grouped(launcher, view, args);
         const std::string module = view.weights[op_.w].layout->name;
         if (view.rows == 1 && sums_one())
-            return launch_chosen(launcher, module, "expert_own_", chosen_args(view, args, args.rows),
+            return launch_chosen(launcher, module, "expert_own_", chosen_args(view, args, {}, args.rows),
                                  activations_);
         return launch_experts(launcher, view, module, (activations_ ? "expert_dot_" : "expert_") + module,
                               args, op_.scales ? 1 : op_.used,
@@ -301,29 +296,28 @@ public:
         return TakenRow{op_.x, {}};
     }
     bool gives(const Plan&) const override { return bool(activations_); }
-    bool norms(const Plan&) const override { return bool(activations_); }
 
     Precision precision(uint64_t rows) const override { return grouped_.precision(rows, activations_ > 0); }
 
     uint64_t scratch(const Plan& plan) const override { return grouped_.scratch(plan, false); }
 
     Status launch(Launcher& launcher, const View& view) const override {
-        args::ExpertArgs args =
-            expert_args(view, op_.gate, view.before_norm(op_.x), op_.y, op_.ids, op_.used);
-        args.up = view.weights[op_.up].matrix();
-        args.act = uint32_t(op_.act);
+        if (view.rows == 1 && by_row()) return launch_row(launcher, view, op_.x, {});
+        const args::ExpertArgs args = args_of(view, op_.x);
         if (grouped_.takes(view.rows)) return grouped_.launch(launcher, view, args, args.y);
         const std::string module = view.weights[op_.gate].layout->name;
-        if (view.rows == 1 && activations_) return launch_row(launcher, view, module, args);
         return launch_experts(launcher, view, module,
                               (activations_ ? "expert_gated_dot_" : "expert_gated_") + module, args, op_.used,
                               4.0 * op_.used * double(args.rows) * double(args.cols), activations_);
     }
 
-private:
-    Status launch_row(Launcher& launcher, const View& view, const std::string& module,
-                      const args::ExpertArgs& op) const {
-        const args::DotArgs args = chosen_args(view, op, op.rows * op_.used);
+    // Whether one row goes to all its experts in one launch.
+    bool by_row() const { return activations_ > 0; }
+    // One row, of norm(x).
+    Status launch_row(Launcher& launcher, const View& view, Slot x, const Norm& norm) const {
+        const args::ExpertArgs op = args_of(view, x);
+        const args::DotArgs args = chosen_args(view, op, norm, op.rows * op_.used);
+        const std::string module = view.weights[op_.gate].layout->name;
         const std::array<Weight, 2> weights = {op_.gate, op_.up};
         if (const auto shape =
                 stream_launch(view, weights, 2, args, activations_, launcher.device().report()))
@@ -331,25 +325,103 @@ private:
         return launch_chosen(launcher, module, "expert_gated_own_", args, activations_);
     }
 
+private:
+    args::ExpertArgs args_of(const View& view, Slot x) const {
+        args::ExpertArgs args = expert_args(view, op_.gate, x, op_.y, op_.ids, op_.used);
+        args.up = view.weights[op_.up].matrix();
+        args.act = uint32_t(op_.act);
+        return args;
+    }
+
     ExpertGated op_;
     Grouped grouped_;
     uint64_t activations_ = 0;  // that a block quantizes; 0: none
 };
 
+// One row is normed by its router and its experts, each by itself; several are normed by a launch before
+// them.
+class ExpertBlockKernel : public HipKernel {
+public:
+    ExpertBlockKernel(const ExpertBlock& op, const Plan& plan)
+        : op_(op), route_(op.route, plan), gated_(op.gated, plan), linear_(op.linear, plan) {}
+
+    bool possible() const { return route_.by_row() && gated_.by_row(); }
+    std::optional<TakenRow> takes(const Plan&) const override { return TakenRow{op_.norm.x, op_.norm.norm}; }
+    bool gives(const Plan& plan) const override { return linear_.gives(plan); }
+
+    Precision precision(uint64_t rows) const override {
+        return std::max(gated_.precision(rows), linear_.precision(rows));
+    }
+
+    // Of one row: the router's, then what the experts' first products leave for their second.
+    uint64_t scratch(const Plan& plan) const override {
+        const uint64_t row = between(plan) + plan.slot(op_.gated.y).width / 32 * args::kHandedUnitBytes;
+        return std::max({row, route_.scratch(plan), gated_.scratch(plan), linear_.scratch(plan)});
+    }
+
+    Status launch(Launcher& launcher, const View& view) const override {
+        if (view.rows == 1) return launch_row(launcher, view);
+        const RmsNorm& norm = op_.norm;
+        RL_TRY(launch_norm(launcher, view, norm.x, norm.norm, norm.width, view.slot(norm.y)));
+        RL_TRY(route_.launch(launcher, view));
+        RL_TRY(gated_.launch(launcher, view));
+        return linear_.launch(launcher, view);
+    }
+
+private:
+    uint64_t between(const Plan& plan) const {
+        return aligned(plan.weight(op_.route.w).tensor.shape.rows * 4);
+    }
+
+    Status launch_row(Launcher& launcher, const View& view) const {
+        View first = view, second = view;
+        first.handing = {};
+        first.handing.take = view.handing.take;
+        second.handing.take = nullptr;
+        if (linear_.gives(view.plan)) {
+            second.handing.take = first.handing.give = view.scratch + between(view.plan);
+            first.handing.units = view.width(op_.gated.y) / 32;
+        }
+        RL_TRY(route_.launch_row(launcher, view, op_.norm.x, op_.norm.norm));
+        RL_TRY(gated_.launch_row(launcher, first, op_.norm.x, op_.norm.norm));
+        return linear_.launch(launcher, second);
+    }
+
+    ExpertBlock op_;
+    RouteKernel route_;
+    ExpertGatedKernel gated_;
+    ExpertLinearKernel linear_;
+};
+
+bool has_layout(const Plan& plan, Weight w) {
+    return weight_layout(*plan.weight(w).tensor.format) != nullptr;
+}
+bool has_kernel(const Route& op, const Plan& plan) {
+    const uint64_t experts = plan.weight(op.w).tensor.shape.rows;
+    return experts <= args::kMostExperts && op.used <= args::kMostUsed && has_layout(plan, op.w);
+}
+bool has_kernel(const ExpertLinear& op, const Plan& plan) {
+    return has_layout(plan, op.w);
+}
+bool has_kernel(const ExpertGated& op, const Plan& plan) {
+    return plan.weight(op.gate).tensor.format == plan.weight(op.up).tensor.format &&
+           has_layout(plan, op.gate);
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, const Device&) {
-    const auto has_layout = [&](Weight w) { return weight_layout(*plan.weight(w).tensor.format) != nullptr; };
-    if (const auto* o = std::get_if<Route>(&op)) {
-        if (plan.weight(o->w).tensor.shape.rows > args::kMostExperts || o->used > args::kMostUsed)
-            return nullptr;
-        return has_layout(o->w) ? std::make_unique<RouteKernel>(*o, plan) : nullptr;
-    }
+    if (const auto* o = std::get_if<Route>(&op))
+        return has_kernel(*o, plan) ? std::make_unique<RouteKernel>(*o, plan) : nullptr;
     if (const auto* o = std::get_if<ExpertLinear>(&op))
-        return has_layout(o->w) ? std::make_unique<ExpertLinearKernel>(*o, plan) : nullptr;
-    if (const auto* o = std::get_if<ExpertGated>(&op)) {
-        if (plan.weight(o->gate).tensor.format != plan.weight(o->up).tensor.format) return nullptr;
-        return has_layout(o->gate) ? std::make_unique<ExpertGatedKernel>(*o, plan) : nullptr;
+        return has_kernel(*o, plan) ? std::make_unique<ExpertLinearKernel>(*o, plan) : nullptr;
+    if (const auto* o = std::get_if<ExpertGated>(&op))
+        return has_kernel(*o, plan) ? std::make_unique<ExpertGatedKernel>(*o, plan) : nullptr;
+    if (const auto* o = std::get_if<ExpertBlock>(&op)) {
+        if (!has_kernel(o->route, plan) || !has_kernel(o->gated, plan) || !has_kernel(o->linear, plan))
+            return nullptr;
+        auto block = std::make_unique<ExpertBlockKernel>(*o, plan);
+        return block->possible() ? std::move(block) : nullptr;
     }
     return nullptr;
 }

@@ -8,34 +8,14 @@ args::HandOver View::hand_over() const {
     return {handing.give, vector(handing.norm.gain), handing.units};
 }
 
-// Traces run those norms all the same: what they write is looked at.
-void HipExecutable::leave_out_norms() {
-    const Plan& plan = bound_.plan;
-    const auto norms = [&](size_t i) {
-        return static_cast<const HipKernel&>(*bound_.kernels[i]).norms(plan);
-    };
-    for (size_t i = 0; i < plan.steps.size(); ++i) {
-        const auto* norm = std::get_if<RmsNorm>(&plan.steps[i].op);
-        if (!norm) continue;
-        const std::vector<size_t> readers = norming_readers(plan, i, norms);
-        handing_[i].left_out = !readers.empty();
-        for (const size_t reader : readers) handing_[reader].normed = norm;
-    }
-}
-
 Status HipExecutable::allocate_handed(Memory& memory) {
     const auto kernel = [&](size_t i) -> const HipKernel& {
         return static_cast<const HipKernel&>(*bound_.kernels[i]);
     };
     handing_.resize(bound_.kernels.size());
-    leave_out_norms();
-    const auto takes = [&](size_t i) {
-        std::optional<TakenRow> taken = kernel(i).takes(bound_.plan);
-        if (const RmsNorm* norm = handing_[i].normed; taken && norm) taken = {norm->x, norm->norm};
-        return taken;
-    };
-    const std::vector<HandedRow> rows =
-        handed_rows(bound_.plan, takes, [&](size_t i) { return kernel(i).gives(bound_.plan); });
+    const std::vector<HandedRow> rows = handed_rows(
+        bound_.plan, [&](size_t i) { return kernel(i).takes(bound_.plan); },
+        [&](size_t i) { return kernel(i).gives(bound_.plan); });
     uint64_t bytes = 0;
     for (const HandedRow& row : rows) bytes += aligned(uint64_t(row.units) * args::kHandedUnitBytes);
     handed_ = RL_TRY(memory.allocate(bytes, Use::scratch, "activations in int8"));

@@ -100,8 +100,7 @@ Status HipExecutable::launch_one(Launcher& launcher, const View& view, size_t in
 }
 
 Status HipExecutable::launch_all(Launcher& launcher, const View& view) const {
-    for (size_t i = 0; i < bound_.kernels.size(); ++i)
-        if (view.rows > 1 || !handing_[i].left_out) RL_TRY(launch_one(launcher, view, i));
+    for (size_t i = 0; i < bound_.kernels.size(); ++i) RL_TRY(launch_one(launcher, view, i));
     return {};
 }
 

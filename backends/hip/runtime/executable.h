@@ -20,8 +20,6 @@ struct Handing {
     std::byte* give = nullptr;
     Norm norm;                          // of who takes what is given
     uint32_t units = 0;                 // that are given
-    const RmsNorm* normed = nullptr;    // the norm before it that it does by itself
-    bool left_out = false;              // of a norm: all that read it do it by themselves
     const RopeStore* turned = nullptr;  // the step before an attention that does its work
     bool turned_later = false;          // of that step
 };
@@ -43,9 +41,6 @@ struct View {
     uint32_t rows_of(Slot s) const { return plan.slot(s).of_outputs ? outputs : rows; }
     uint32_t of_outputs(Slot s) const { return plan.slot(s).of_outputs; }
     uint32_t width(Slot s) const { return plan.slot(s).width; }
-    // A kernel's activations before the norm that it does by itself, if it does one.
-    Slot before_norm(Slot s) const { return handing.normed ? handing.normed->x : s; }
-    Norm own_norm() const { return handing.normed ? handing.normed->norm : Norm{}; }
     float* slot(Slot s) const { return reinterpret_cast<float*>(arena + plan.slot(s).offset); }
     int32_t* ids(Slot s) const { return reinterpret_cast<int32_t*>(arena + plan.slot(s).offset); }
     float* scratch_at(uint64_t offset) const { return reinterpret_cast<float*>(scratch + offset); }
@@ -66,8 +61,6 @@ public:
     virtual bool gives(const Plan&) const { return false; }
     // Whether it turns one row of heads by itself, as an attention can.
     virtual bool turns() const { return false; }
-    // Whether it could norm the one row that it reads by itself, instead of an RmsNorm before it.
-    virtual bool norms(const Plan&) const { return false; }
     // Of the scratch that kernels share, in bytes.
     virtual uint64_t scratch(const Plan&) const { return 0; }
 };
@@ -109,7 +102,6 @@ private:
                   Record mode);
     Status allocate(Memory& memory);
     Status allocate_handed(Memory& memory);
-    void leave_out_norms();
     uint32_t row_class(uint32_t rows) const;
     InputLayout input_layout(uint32_t rows) const;
     View view_of(uint32_t rows, const InputLayout& inputs) const;

@@ -64,4 +64,31 @@ bool ExpertGated::decompose(PlanBuilder& out) const {
     return true;
 }
 
+Access ExpertBlock::access() const {
+    return {{norm.x}, {norm.x}, false, false, {norm.y, route.ids, route.scales, gated.y}};
+}
+
+void ExpertBlock::list(OpFacts& f) const {
+    norm.list(f);
+    route.list(f);
+    gated.list(f);
+    linear.list(f);
+    f.that(route.x == norm.y && gated.x == norm.y, "router and experts must read what was normed");
+    f.that(linear.x == gated.y && linear.y == norm.x && linear.scales == route.scales,
+           "the experts' results must be weighted by the router and added to x");
+    f.notes = fmt::format(" best {} +norm +add", route.used);
+}
+
+Cost ExpertBlock::cost(const Plan& plan, const StepShape& shape) const {
+    return redline::cost(route, plan, shape) + gated.cost(plan, shape) + linear.cost(plan, shape);
+}
+
+bool ExpertBlock::decompose(PlanBuilder& out) const {
+    out.append(norm);
+    out.append(route);
+    out.append(gated);
+    out.append(linear);
+    return true;
+}
+
 }  // namespace redline

@@ -1,7 +1,7 @@
 // Mixtures of experts.
 #pragma once
 
-#include "plan/ops/facts.h"
+#include "plan/ops/rows.h"
 
 namespace redline {
 
@@ -52,6 +52,25 @@ struct ExpertGated {  // per chosen expert: act(gate[e] * x) * (up[e] * x)
 
     Access access() const { return {{x, ids}, {y}}; }
     void visit_indices(auto&& visit) { visit(x, gate, up, ids, y); }
+    void list(OpFacts& f) const;
+    Cost cost(const Plan& plan, const StepShape& shape) const;
+    bool decompose(PlanBuilder& out) const;
+};
+
+struct ExpertBlock {  // x += the experts that norm(x) goes to, weighted
+    static constexpr std::string_view kName = "expert_block";
+    RmsNorm norm;
+    Route route;  // of norm.y, as `gated`
+    ExpertGated gated;
+    ExpertLinear linear;  // of gated.y, into norm.x
+
+    Access access() const;
+    void visit_indices(auto&& visit) {
+        norm.visit_indices(visit);
+        route.visit_indices(visit);
+        gated.visit_indices(visit);
+        linear.visit_indices(visit);
+    }
     void list(OpFacts& f) const;
     Cost cost(const Plan& plan, const StepShape& shape) const;
     bool decompose(PlanBuilder& out) const;

@@ -55,6 +55,7 @@ struct Access {
     std::vector<Slot> writes;
     bool reads_cache = false;
     bool writes_cache = false;
+    std::vector<Slot> scratch = {};  // written as well, but what is left in them is nobody's to read
 };
 
 struct StepShape {  // what an op's cost depends on
