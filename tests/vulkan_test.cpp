@@ -66,11 +66,11 @@ TEST_CASE("vulkan: tensors in parts of a few rows give the logits of whole tenso
     if (!backend) return;
     for (const char* const name : {"llama3", "mixtral", "qwen3moe", "phi4-mini-short"}) {
         const std::vector<float> whole = logits_of(*backend, name);
-        backend->memory().most_per_buffer = 16384;
+        backend->opened().most_per_buffer = 16384;
         const std::vector<float> parts = logits_of(*backend, name);
         // Experts' parts are added in another order; a last bit may round to another half in the cache.
         CHECK(relative_error(parts, whole) < 1e-3);
-        backend->memory().most_per_buffer = UINT64_MAX;
+        backend->opened().most_per_buffer = UINT64_MAX;
     }
 }
 
@@ -343,9 +343,9 @@ TEST_CASE("vulkan: many rows of experts give the same from tensors in parts and 
     if (!backend) return;
     const OpCase c = many_rows_case(*find_format("Q8_0"), {9, 2, 96, 160}, 150);
     const std::vector<float> whole = output_of(c, *backend);
-    backend->memory().most_per_buffer = 8192;
+    backend->opened().most_per_buffer = 8192;
     CHECK(relative_error(output_of(c, *backend), whole) < 1e-5);
-    backend->memory().most_per_buffer = UINT64_MAX;
+    backend->opened().most_per_buffer = UINT64_MAX;
     backend->opened().pace().rates = {1e6, 1e6};
     CHECK(relative_error(output_of(c, *backend), whole) < 1e-5);
 }
@@ -356,7 +356,7 @@ TEST_CASE("vulkan: a few rows' experts in int8 give the same from tensors in par
         if (!backend) return;
         const OpCase c = many_rows_case(*find_format("Q8_0"), {9, 4, 96, 160}, rows);
         const std::vector<float> whole = output_of(c, **backend);
-        (*backend)->memory().most_per_buffer = 8192;
+        (*backend)->opened().most_per_buffer = 8192;
         CHECK(relative_error(output_of(c, **backend), whole) < 1e-5);
     }
 }

@@ -100,7 +100,7 @@ Result<std::unique_ptr<Executable>> VulkanBackend::record(BoundPlan plan, Weight
 
 double VulkanBackend::measure_read_bandwidth() {
     if (bandwidth_ > 0.0) return bandwidth_;
-    const uint64_t most = std::min({uint64_t(1) << 30, info_.memory_budget / 4, memory_->largest_buffer()});
+    const uint64_t most = std::min({uint64_t(1) << 30, info_.memory_budget / 4, device_->largest_buffer()});
     const Result<double> measured = read_bandwidth(*device_, *memory_, pipelines_, most);
     return measured ? bandwidth_ = measured.value() : 0.0;
 }

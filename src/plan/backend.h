@@ -56,6 +56,10 @@ public:
     virtual ~Kernel() = default;
     // In a step in which the op has so many rows.
     virtual Precision precision(uint64_t /* rows */) const { return {}; }
+    // In a step of one row: whether it can take the row of its operand in int8, and whether it can leave that
+    // of the first slot that it writes so. What comes of it is the plan's: Step::takes and Step::leaves.
+    virtual bool takes_int8() const { return false; }
+    virtual bool leaves_int8() const { return false; }
 };
 
 // A plan whose every op has a kernel; made by lower().

@@ -14,14 +14,6 @@ std::string step_text(const Plan& plan, size_t step) {
                        plan.steps[step].layer);
 }
 
-// The step that wrote what a slot holds before a step; none wrote it: that step.
-size_t last_writer(const Plan& plan, size_t before, Slot slot) {
-    for (size_t i = before; i-- > 0;)
-        for (const Slot written : access(plan.steps[i].op).writes)
-            if (written == slot) return i;
-    return before;
-}
-
 Result<Slot> crossing(const Plan& plan, size_t before) {
     std::vector<Slot> slots;
     std::set<size_t> writers;

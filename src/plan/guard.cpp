@@ -8,7 +8,7 @@ std::vector<ByteRange> guard_arena(Plan& plan) {
     assign_arena(plan, true, kGuardBytes);
     std::vector<ByteRange> slots, gaps;
     for (const Step& step : plan.steps) {
-        const Access used = access(step.op);
+        const Access used = access(step);
         for (const auto* list : {&used.reads, &used.writes, &used.scratch})
             for (const Slot s : *list)
                 slots.push_back({plan.slot(s).offset, plan.slot(s).offset + plan.slot_bytes(s)});

@@ -26,23 +26,6 @@ bool read_later(const Plan& plan, size_t first, Slot slot) {
     return plan.output == slot;
 }
 
-std::vector<HandedRow> handed_rows(const Plan& plan,
-                                   const std::function<std::optional<TakenRow>(size_t)>& takes,
-                                   const std::function<bool(size_t)>& gives) {
-    std::vector<HandedRow> rows;
-    std::vector<bool> left(plan.steps.size());
-    for (size_t to = 0; to < plan.steps.size(); ++to) {
-        const std::optional<TakenRow> taken = takes(to);
-        if (!taken || plan.slot(taken->x).of_outputs || plan.slot(taken->x).width % 32 != 0) continue;
-        size_t from = to;
-        while (from > 0 && !writes(plan.steps[from - 1].op, taken->x)) --from;
-        if (from-- == 0 || left[from] || !gives(from)) continue;
-        left[from] = true;
-        rows.push_back({from, to, plan.slot(taken->x).width / 32, taken->norm});
-    }
-    return rows;
-}
-
 const RopeStore* turned_by(const Plan& plan, size_t attention) {
     const auto* own = std::get_if<Attention>(&plan.steps[attention].op);
     const auto* before = attention > 0 ? std::get_if<RopeStore>(&plan.steps[attention - 1].op) : nullptr;

@@ -15,6 +15,24 @@ Precision loosest(const Precision& a, const Precision& b) {
             of(a.values, b.values)};
 }
 
+// A row is left for the first step that takes it: others, that norm it in another way, find it in f32 as
+// well.
+static void declare_int8_rows(BoundPlan& bound) {
+    Plan& plan = bound.plan;
+    for (size_t to = 0; to < plan.steps.size(); ++to) {
+        const std::optional<Operand> taken = operand(plan.steps[to].op);
+        if (!taken || !bound.kernels[to]->takes_int8()) continue;
+        const uint32_t width = plan.slot(taken->x).width;
+        const size_t from = last_writer(plan, to, taken->x);
+        if (plan.slot(taken->x).of_outputs || width % 32 != 0 || from == to) continue;
+        if (plan.steps[from].leaves || !bound.kernels[from]->leaves_int8() ||
+            access(plan.steps[from].op).writes[0] != taken->x)
+            continue;
+        plan.steps[from].leaves = plan.steps[to].takes = {int32_t(plan.slots.size())};
+        plan.slots.push_back({width, false, 0, true, taken->norm});
+    }
+}
+
 Result<BoundPlan> lower(const Plan& plan, Backend& backend, bool fuse) {
     BoundPlan bound;
     Plan stored = plan;
@@ -46,6 +64,7 @@ Result<BoundPlan> lower(const Plan& plan, Backend& backend, bool fuse) {
     }
     bound.plan = out.plan();
     bound.plan.steps = std::move(placed);
+    declare_int8_rows(bound);
     assign_arena(bound.plan);
     return bound;
 }

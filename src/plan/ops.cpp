@@ -68,6 +68,16 @@ Access access(const Op& op) {
     return std::visit([](const auto& o) { return o.access(); }, op);
 }
 
+std::optional<Operand> operand(const Op& op) {
+    const auto of = [](const auto& o) -> std::optional<Operand> {
+        if constexpr (requires { o.operand(); })
+            return o.operand();
+        else
+            return {};
+    };
+    return std::visit(of, op);
+}
+
 Status check(const Op& op, const Plan& plan) {
     const OpFacts all = facts(op, plan);
     return all.mismatch ? error("{}: {}", op_name(op), all.mismatch->message) : Status();

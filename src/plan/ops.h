@@ -16,6 +16,7 @@ using Op = std::variant<Embed, Input, RmsNorm, Linear, AddBias, Add, ActMul, Rop
 
 std::string_view op_name(const Op& op);
 Access access(const Op& op);
+std::optional<Operand> operand(const Op& op);
 // Shapes and formats fit; an error names the op and what differs.
 Status check(const Op& op, const Plan& plan);
 Cost cost(const Op& op, const Plan& plan, const StepShape& shape);

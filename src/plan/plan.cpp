@@ -188,9 +188,27 @@ struct Life {
     bool overlaps(const Life& other) const { return first <= other.last && other.first <= last; }
 };
 
-// Of a step by its op, and besides what an attention uses that turns its heads by itself.
+}  // namespace
+
+Access access(const Step& step) {
+    Access used = access(step.op);
+    if (step.takes) used.reads.push_back(step.takes);
+    if (step.leaves) used.scratch.push_back(step.leaves);
+    return used;
+}
+
+size_t last_writer(const Plan& plan, size_t before, Slot slot) {
+    for (size_t i = before; i-- > 0;)
+        for (const Slot written : access(plan.steps[i].op).writes)
+            if (written == slot) return i;
+    return before;
+}
+
+namespace {
+
+// Of a step, and besides what an attention uses that turns its heads by itself.
 Access accessed(const Plan& plan, size_t step) {
-    Access used = access(plan.steps[step].op);
+    Access used = access(plan.steps[step]);
     if (const RopeStore* turned = turned_by(plan, step)) {
         used.reads.insert(used.reads.end(), {turned->k, turned->v});
         used.writes_cache = true;

@@ -21,12 +21,20 @@ struct SlotInfo {
     uint32_t width = 0;       // elements per row
     bool of_outputs = false;  // one row per wanted output instead of per token
     uint64_t offset = 0;      // into the arena, in bytes; set by assign_arena
+    // A row of another slot in int8, for steps of one row: the step that writes that one leaves it here, in
+    // the backend's own layout, for the step whose norm this is. Declared by lower().
+    bool int8 = false;
+    Norm norm = {};
 };
+constexpr uint64_t kInt8UnitBytes = 56;  // of 32 elements in int8: the most that a backend's layout takes
 
 struct Step {
     Op op;
     uint32_t layer = 0;
     bool barrier = false;  // must wait for the steps before it; set by assign_arena
+    // Slots in int8: of the row that it writes, and of that of its operand.
+    Slot leaves = {};
+    Slot takes = {};
 };
 
 // What the caches of a plan are sized by.
@@ -55,6 +63,7 @@ struct Plan {
     // Floats that the host gives with a step.
     uint64_t input_floats(uint64_t rows) const { return input ? rows * slot(input).width : 0; }
     uint64_t slot_bytes(Slot s) const {
+        if (slot(s).int8) return slot(s).width / 32 * kInt8UnitBytes;
         return uint64_t(slot(s).width) * 4 * (slot(s).of_outputs ? max_outputs : max_rows);
     }
 };
@@ -123,6 +132,11 @@ private:
     uint32_t layer_ = 0;
     Plan plan_;
 };
+
+// The op's, and the slots in int8.
+Access access(const Step& step);
+// The last of the first `before` steps that writes a slot; none does: `before`.
+size_t last_writer(const Plan& plan, size_t before, Slot slot);
 
 // Sets slot offsets (slots that are not alive together share memory, unless `reuse` is false; `gap` bytes are
 // left behind each), the arena size and the barrier flags.

@@ -114,7 +114,7 @@ public:
         }
     }
 
-    bool gives(const Plan&) const override { return op_.shape.head_dim % 32 == 0; }
+    bool leaves_int8() const override { return op_.shape.head_dim % 32 == 0; }
     // Not where launches overlap: the launch saved is shorter there than the turning in each block (on an
     // H100 Llama-3.1-8B generates 437 to 439 tok/s so instead of 440, Qwen3-30B-A3B 300 instead of 313).
     bool turns() const override { return !overlaps_; }
@@ -136,7 +136,7 @@ public:
         args.splits = shape.splits;
         args.scale = op_.scale;
         args.softcap = op_.softcap;
-        args.hand = view.hand_over();
+        args.hand = view.left;
         if (const RopeStore* turned = view.handing.turned) {
             args.turn = turn_args(view, *turned);
             args.k = view.slot(turned->k);

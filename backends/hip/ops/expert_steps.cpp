@@ -106,8 +106,8 @@ args::DotArgs chosen_args(const View& view, const args::ExpertArgs& op, const No
     args.parts[1] = {op.up, op.y, nullptr, rows};
     args.rows = rows;
     args.x = op.x;
-    args.prepared = view.handing.take;
-    args.hand = view.hand_over();
+    args.prepared = view.taken;
+    args.hand = view.left;
     args.gain = view.vector(norm.gain);
     args.eps = norm.eps;
     args.cols = op.cols;
@@ -241,11 +241,8 @@ public:
         if (by_dots(tensor, tensor.shape.cols * rows)) activations_ = tensor.shape.cols * rows;
     }
 
-    std::optional<TakenRow> takes(const Plan&) const override {
-        if (!sums_one()) return {};
-        return TakenRow{op_.x, {}};
-    }
-    bool gives(const Plan&) const override { return sums_one(); }
+    bool takes_int8() const override { return sums_one(); }
+    bool leaves_int8() const override { return sums_one(); }
 
     Precision precision(uint64_t rows) const override { return grouped_.precision(rows, activations_ > 0); }
 
@@ -291,11 +288,8 @@ public:
         if (by_dots(tensor, tensor.shape.cols)) activations_ = tensor.shape.cols;
     }
 
-    std::optional<TakenRow> takes(const Plan&) const override {
-        if (!activations_) return {};
-        return TakenRow{op_.x, {}};
-    }
-    bool gives(const Plan&) const override { return bool(activations_); }
+    bool takes_int8() const override { return by_row(); }
+    bool leaves_int8() const override { return by_row(); }
 
     Precision precision(uint64_t rows) const override { return grouped_.precision(rows, activations_ > 0); }
 
@@ -346,11 +340,11 @@ public:
         : op_(op), route_(op.route, plan), gated_(op.gated, plan), linear_(op.linear, plan) {}
 
     bool possible() const { return route_.by_row() && gated_.by_row(); }
-    std::optional<TakenRow> takes(const Plan&) const override { return TakenRow{op_.norm.x, op_.norm.norm}; }
-    bool gives(const Plan& plan) const override { return linear_.gives(plan); }
+    bool takes_int8() const override { return true; }
+    bool leaves_int8() const override { return linear_.leaves_int8(); }
 
     Precision precision(uint64_t rows) const override {
-        return std::max(gated_.precision(rows), linear_.precision(rows));
+        return loosest(gated_.precision(rows), linear_.precision(rows));
     }
 
     // Of one row: the router's, then what the experts' first products leave for their second.
@@ -375,12 +369,12 @@ private:
 
     Status launch_row(Launcher& launcher, const View& view) const {
         View first = view, second = view;
-        first.handing = {};
-        first.handing.take = view.handing.take;
-        second.handing.take = nullptr;
-        if (linear_.gives(view.plan)) {
-            second.handing.take = first.handing.give = view.scratch + between(view.plan);
-            first.handing.units = view.width(op_.gated.y) / 32;
+        first.left = {};
+        second.taken = nullptr;
+        if (linear_.takes_int8()) {
+            std::byte* hidden = view.scratch + between(view.plan);
+            first.left = {hidden, nullptr, view.width(op_.gated.y) / 32};
+            second.taken = hidden;
         }
         RL_TRY(route_.launch_row(launcher, view, op_.norm.x, op_.norm.norm));
         RL_TRY(gated_.launch_row(launcher, first, op_.norm.x, op_.norm.norm));

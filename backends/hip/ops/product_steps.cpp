@@ -156,8 +156,8 @@ args::DotArgs dot_args(const View& view, std::span<const Part> parts, const Acti
     args.rows = set_parts(view, parts, 1, args);
     args.step = view.step;
     args.x = x.raw();
-    args.prepared = path == Path::dot_own ? view.handing.take : x.prepared();
-    args.hand = view.hand_over();
+    args.prepared = path == Path::dot_own ? view.taken : x.prepared();
+    args.hand = view.left;
     args.gain = view.vector(x.norm().gain);
     args.eps = x.norm().eps;
     args.accumulate = accumulate;
@@ -209,15 +209,12 @@ public:
 
     uint64_t scratch(const Plan& plan) const override { return Activations::scratch(plan, x_); }
 
-    std::optional<TakenRow> takes(const Plan&) const override {
-        for (const Tensor& tensor : tensors_)
-            if (path_of(*tensor.format, tensor.shape.cols, 1) != Path::dot_own) return {};
-        return TakenRow{x_, norm_};
+    bool takes_int8() const override {
+        return std::all_of(tensors_.begin(), tensors_.end(), [](const Tensor& tensor) {
+            return path_of(*tensor.format, tensor.shape.cols, 1) == Path::dot_own;
+        });
     }
-    bool gives(const Plan&) const override {
-        const Tensor& tensor = tensors_.front();
-        return tensors_.size() == 1 && path_of(*tensor.format, tensor.shape.cols, 1) == Path::dot_own;
-    }
+    bool leaves_int8() const override { return tensors_.size() == 1 && takes_int8(); }
 
     Status launch(Launcher& launcher, const View& view) const override {
         const uint32_t rows = view.rows_of(x_);
@@ -289,11 +286,8 @@ public:
         return Activations::scratch(plan, op_.x) + aligned(plan.slot_bytes(op_.y));
     }
 
-    std::optional<TakenRow> takes(const Plan&) const override {
-        if (path(1) != Path::dot_own) return {};
-        return TakenRow{op_.x, op_.norm};
-    }
-    bool gives(const Plan&) const override { return path(1) == Path::dot_own; }
+    bool takes_int8() const override { return path(1) == Path::dot_own; }
+    bool leaves_int8() const override { return path(1) == Path::dot_own; }
 
     Status launch(Launcher& launcher, const View& view) const override {
         const uint32_t rows = view.rows_of(op_.y);

@@ -40,7 +40,7 @@ Status HipExecutable::allocate(Memory& memory) {
     for (const auto& kernel : bound_.kernels)
         scratch = std::max(scratch, static_cast<const HipKernel&>(*kernel).scratch(plan));
     const uint64_t inputs = input_layout(plan.max_rows).bytes;
-    RL_TRY(allocate_handed(memory));
+    find_turned();
     arena_ = RL_TRY(memory.allocate(plan.arena_bytes, Use::scratch, "activations"));
     if (memory.guarded()) RL_TRY(memory.set_gaps(arena_, std::move(gaps)));
     scratch_ = RL_TRY(memory.allocate(scratch, Use::scratch, "scratch"));
@@ -96,6 +96,12 @@ Status HipExecutable::launch_one(Launcher& launcher, const View& view, size_t in
     if (view.rows > 1) return kernel.launch(launcher, view);
     View own = view;
     own.handing = handing_[index];
+    const Step& step = bound_.plan.steps[index];
+    if (step.takes) own.taken = arena_.data() + bound_.plan.slot(step.takes).offset;
+    if (step.leaves) {
+        const SlotInfo& left = bound_.plan.slot(step.leaves);
+        own.left = {arena_.data() + left.offset, view.vector(left.norm.gain), left.width / 32};
+    }
     return kernel.launch(launcher, own);
 }
 

@@ -13,13 +13,8 @@
 
 namespace redline::hip {
 
-// Of a step of one row: a product takes its activations in int8 as the kernel that computed them left them,
-// instead of quantizing them in each block.
+// Of a step of one row.
 struct Handing {
-    const std::byte* take = nullptr;
-    std::byte* give = nullptr;
-    Norm norm;                          // of who takes what is given
-    uint32_t units = 0;                 // that are given
     const RopeStore* turned = nullptr;  // the step before an attention that does its work
     bool turned_later = false;          // of that step
 };
@@ -37,6 +32,10 @@ struct View {
     const float* input = nullptr;  // what the host gives with a step, for an Input
     std::vector<const float*> ropes;
     Handing handing = {};  // of the kernel that is launched
+    // Of that kernel, in a step of one row: its operand in int8 as the kernel that computed it left it, and
+    // where it leaves its own row so.
+    const std::byte* taken = nullptr;
+    args::HandOver left = {};
 
     uint32_t rows_of(Slot s) const { return plan.slot(s).of_outputs ? outputs : rows; }
     uint32_t of_outputs(Slot s) const { return plan.slot(s).of_outputs; }
@@ -44,21 +43,17 @@ struct View {
     float* slot(Slot s) const { return reinterpret_cast<float*>(arena + plan.slot(s).offset); }
     int32_t* ids(Slot s) const { return reinterpret_cast<int32_t*>(arena + plan.slot(s).offset); }
     float* scratch_at(uint64_t offset) const { return reinterpret_cast<float*>(scratch + offset); }
-    // Where the kernel leaves its row, if it does.
-    args::HandOver hand_over() const;
     // A vector, or null where the op has none.
     const float* vector(Weight w) const {
         return w ? reinterpret_cast<const float*>(weights[w].buffer.data()) : nullptr;
     }
 };
 
+static_assert(args::kHandedUnitBytes <= kInt8UnitBytes);
+
 class HipKernel : public Kernel {
 public:
     virtual Status launch(Launcher& launcher, const View& view) const = 0;
-    // What of one row it could take.
-    virtual std::optional<TakenRow> takes(const Plan&) const { return {}; }
-    // Whether it could leave one row of the only slot that it writes.
-    virtual bool gives(const Plan&) const { return false; }
     // Whether it turns one row of heads by itself, as an attention can.
     virtual bool turns() const { return false; }
     // Of the scratch that kernels share, in bytes.
@@ -101,7 +96,7 @@ private:
     HipExecutable(BoundPlan bound, const HipWeights& weights, const HipCaches& caches, Device& device,
                   Record mode);
     Status allocate(Memory& memory);
-    Status allocate_handed(Memory& memory);
+    void find_turned();
     uint32_t row_class(uint32_t rows) const;
     InputLayout input_layout(uint32_t rows) const;
     View view_of(uint32_t rows, const InputLayout& inputs) const;
@@ -122,7 +117,6 @@ private:
     Memory* memory_ = nullptr;  // for traces
     Record mode_;
     std::vector<Handing> handing_;  // by kernel
-    Buffer handed_;
     Buffer arena_;
     Buffer scratch_;
     Buffer step_;

@@ -130,7 +130,7 @@ public:
         return {.weights = to_half(0), .activations = to_half(4), .keys = cached, .values = cached};
     }
 
-    bool gives(const VulkanWeights&) const override { return by_few(1); }
+    bool leaves_int8() const override { return by_few(1); }
 
     bool turns() const override { return by_few(1); }
 
@@ -256,8 +256,8 @@ private:
         push.scale = op_.scale;
         push.softcap = op_.softcap;
         push.first_stat = view.rows * op_.shape.heads * splits * whole_fours();
-        push.hand_units = view.handing.units;
-        push.hand_normed = view.handing.norm ? 1 : 0;
+        push.hand_units = view.left_units();
+        push.hand_normed = view.left_norm ? 1 : 0;
         if (view.handing.turns) set_turning(push, *view.handing.turns, view);
         return push;
     }
@@ -270,16 +270,16 @@ private:
         const Binding q = view.slot(op_.q), y = view.slot(op_.y), sinks = view.vector(op_.sinks, view.step);
         const args::AttentionArgs push = attention_args(view, first, splits);
         if (by_few(view.rows)) {
-            const bool gives = view.handing.give.bytes != 0;
+            const bool leaves = view.left.bytes != 0;
             const RopeStore* turned = view.handing.turns;
             const uint32_t turn = turned ? turning(*turned, view.plan) : 0;
             return recorder.dispatch(
                 {cache_shader("attention_few", view, op_.cache),
                  14,
                  1,
-                 {few_threads_, op_.shape.head_dim, n, gives, turn, subgroup_}},
+                 {few_threads_, op_.shape.head_dim, n, leaves, turn, subgroup_}},
                 {q, y, view.step, cache.keys, cache.values, sinks, partials, view.caches.counters(),
-                 gives ? view.handing.give : y, view.vector(view.handing.norm.gain, view.step),
+                 leaves ? view.left : y, view.vector(view.left_norm.gain, view.step),
                  turned ? view.slot(turned->k) : q, turned ? view.slot(turned->v) : q,
                  view.vector(turned ? turned->q_norm.gain : Weight{}, view.step),
                  view.vector(turned ? turned->k_norm.gain : Weight{}, view.step)},

@@ -47,15 +47,14 @@ Status record_tiles(Recorder& recorder, const View& view, const Product& p, cons
 Status record_own(Recorder& recorder, const View& view, std::string_view kernel, const Product& p,
                   const PlacedWeight& w, const WeightPart& part, const WeightPart* up, const Activations& x) {
     const Device& device = recorder.device();
-    const Handing& handing = view.handing;
-    const bool takes = handing.take.bytes != 0, gives = handing.give.bytes != 0;
+    const bool takes = view.taken.bytes != 0, leaves = view.left.bytes != 0;
     // One row of the matrix per subgroup, unless that is not enough results for half a unit.
     const uint32_t threads = own_threads(device), subgroups = threads / device.subgroup(),
                    rows = subgroups < kHalfUnit && !up ? 2 : 1, group = std::max(kHalfUnit, subgroups * rows);
     args::LinearArgs push = linear_args(w, part, p, x.norm());
     push.act = uint32_t(p.act);
-    push.hand_units = handing.units;
-    push.hand_normed = handing.norm ? 1 : 0;
+    push.hand_units = view.left_units();
+    push.hand_normed = view.left_norm ? 1 : 0;
     const std::string shader = fmt::format("{}.{}", kernel, w.layout->name);
     const std::vector<uint32_t> constants = {threads,
                                              rows,
@@ -64,9 +63,9 @@ Status record_own(Recorder& recorder, const View& view, std::string_view kernel,
                                              uint32_t(w.cols),
                                              device.subgroup(),
                                              up ? kGatedAhead : kLinearAhead / rows};
-    const Binding from = takes ? handing.take : x.raw(), to = gives ? handing.give : p.y;
+    const Binding from = takes ? view.taken : x.raw(), to = leaves ? view.left : p.y;
     const Binding gain = view.vector(x.norm().gain, view.step),
-                  next_gain = view.vector(handing.norm.gain, view.step);
+                  next_gain = view.vector(view.left_norm.gain, view.step);
     const Groups groups = striding(std::min((part.rows + group - 1) / group, most_owners(device)));
     if (up)
         return recorder.dispatch({shader, 6, 2, constants},
@@ -133,16 +132,14 @@ public:
         return unpacked > 0 ? own + unpacked_scratch(device_, unpacked, cols, plan.max_rows) : own;
     }
 
-    std::optional<TakenRow> takes(const Plan&) const override {
-        for (const Tensor& tensor : tensors_)
-            if (path_of(device_, *tensor.format, tensor.shape.cols, 1) != Path::dot_own) return {};
-        return TakenRow{x_, norm_};
+    bool takes_int8() const override {
+        return std::all_of(tensors_.begin(), tensors_.end(), [&](const Tensor& tensor) {
+            return path_of(device_, *tensor.format, tensor.shape.cols, 1) == Path::dot_own;
+        });
     }
     // A part of a tensor may end within half a unit.
-    bool gives(const VulkanWeights& weights) const override {
-        const Tensor& tensor = tensors_.front();
-        return parts_.size() == 1 && weights[parts_[0].w].parts.size() == 1 &&
-               path_of(device_, *tensor.format, tensor.shape.cols, 1) == Path::dot_own;
+    bool leaves_int8() const override {
+        return tensors_.size() == 1 && takes_int8() && in_one_part(device_, tensors_[0]);
     }
 
     Status record(Recorder& recorder, const View& view) const override {
@@ -204,13 +201,8 @@ public:
         return Activations::scratch(plan, op_.x) + own;
     }
 
-    std::optional<TakenRow> takes(const Plan&) const override {
-        if (path(1) != Path::dot_own) return {};
-        return TakenRow{op_.x, op_.norm};
-    }
-    bool gives(const VulkanWeights& weights) const override {
-        return path(1) == Path::dot_own && weights[op_.gate].parts.size() == 1;
-    }
+    bool takes_int8() const override { return path(1) == Path::dot_own; }
+    bool leaves_int8() const override { return takes_int8() && in_one_part(device_, tensor_); }
 
     Status record(Recorder& recorder, const View& view) const override {
         const Path way = path(view.rows);

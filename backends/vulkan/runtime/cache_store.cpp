@@ -11,12 +11,12 @@ Result<std::unique_ptr<CacheStore>> VulkanCaches::create(Device& device, Memory&
     std::unique_ptr<VulkanCaches> made(new VulkanCaches(device, caches));
     for (const CacheInfo& cache : caches) {
         const uint64_t bytes = cache_side_bytes(cache);
-        if (bytes > memory.largest_buffer())
+        if (bytes > device.largest_buffer())
             return error(
                 "a cache of {} tokens needs buffers of {} bytes per layer; {} takes at most {}: use a "
                 "context of at most {}",
-                cache.capacity, bytes, device.report().name, memory.largest_buffer(),
-                memory.largest_buffer() / (bytes / cache.capacity));
+                cache.capacity, bytes, device.report().name, device.largest_buffer(),
+                device.largest_buffer() / (bytes / cache.capacity));
         Buffer keys = RL_TRY(memory.allocate(bytes, Use::cache, "the key-value cache"));
         Buffer values = RL_TRY(memory.allocate(bytes, Use::cache, "the key-value cache"));
         made->buffers_.push_back({std::move(keys), std::move(values)});

@@ -1,5 +1,6 @@
 #include "device.h"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -210,6 +211,11 @@ Status Device::run_once(const std::function<void(VkCommandBuffer)>& record, std:
     if (status) status = wait(once_, doing);
     vkFreeCommandBuffers(handle_, pool_, 1, &buffer);
     return status;
+}
+
+uint64_t Device::largest_buffer() const {
+    const uint64_t least = std::min<uint64_t>(most_per_buffer, report_.limits.maxStorageBufferRange);
+    return report_.max_allocation > 0 ? std::min(least, report_.max_allocation) : least;
 }
 
 }  // namespace redline::vulkan

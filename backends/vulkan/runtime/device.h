@@ -133,11 +133,14 @@ public:
     void settle();
     // A lost device does nothing any more: close the backend and open it again.
     bool lost() const { return lost_; }
+    // Of one buffer that a kernel is to see whole.
+    uint64_t largest_buffer() const;
     // For tests: weights are unpacked whatever matrices there are; bytes that are at a time, and work-groups
-    // that fill the device with attention (0: as it likes); the most along x of kernels that stride.
+    // that fill the device with attention (0: as it likes); the most along x of kernels that stride; the
+    // largest buffer.
     bool always_unpack = false;
     uint64_t unpacked_bytes = 0, attention_groups = 0;
-    uint64_t most_groups = UINT64_MAX;
+    uint64_t most_groups = UINT64_MAX, most_per_buffer = UINT64_MAX;
     // Records commands, runs them and waits.
     Status run_once(const std::function<void(VkCommandBuffer)>& record, std::string_view doing);
 

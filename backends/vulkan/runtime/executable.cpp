@@ -69,7 +69,6 @@ Status VulkanExecutable::allocate(Memory& memory) {
     if (memory.guarded) RL_TRY(memory.set_gaps(arena_, std::move(gaps)));
     scratch_ = RL_TRY(memory.allocate(scratch, Use::scratch, "scratch"));
     handing_.resize(bound_.kernels.size());
-    RL_TRY(allocate_handed(memory));
     find_turned();
     step_ = RL_TRY(memory.allocate(inputs, Use::scratch, "step inputs"));
     for (Buffer& buffer : inputs_) buffer = RL_TRY(memory.allocate(inputs, Use::upload, "step inputs"));

@@ -16,15 +16,15 @@ namespace redline::vulkan {
 // Steps are recorded for so many rows, or for as many as the plan has.
 constexpr std::array<uint32_t, 7> kRowClasses = {1, 2, 4, 8, 32, 128, 512};
 
-// Of a step of one row: a product takes its activations in int8 as the kernel that computed them left them,
-// instead of quantizing them in each work-group; attention turns its heads by itself.
+// Of a step of one row: attention turns its heads by itself.
 struct Handing {
-    Binding take, give;                // of no bytes: none
-    Norm norm;                         // of who takes what is given
-    uint32_t units = 0;                // that are given
     const RopeStore* turns = nullptr;  // what an attention does besides
     bool done_by_next = false;         // the kernel behind it does its work: it is not recorded
 };
+
+// Of 32 elements in int8, as shaders/include/leave_row.glsl lays them out.
+constexpr uint64_t kLeftUnitBytes = 48;
+static_assert(kLeftUnitBytes <= kInt8UnitBytes);
 
 // What kernels see while they are recorded.
 struct View {
@@ -39,12 +39,20 @@ struct View {
     Binding step;   // see shaders/include/step.glsl
     std::vector<uint32_t> rope_offsets;
     Handing handing = {};  // of the kernel that is recorded
+    // Of that kernel, in a step of one row: its operand in int8 as the kernel that computed it left it, and
+    // where it leaves its own row so, for a step with this norm. Of no bytes: not.
+    Binding taken, left;
+    Norm left_norm;
+    uint32_t left_units() const { return uint32_t(left.bytes / kLeftUnitBytes); }
 
     uint32_t rows_of(Slot s) const { return plan.slot(s).of_outputs ? outputs : rows; }
     uint32_t width(Slot s) const { return plan.slot(s).width; }
     Binding slot(Slot s) const {
         return {arena.buffer, plan.slot(s).offset,
                 std::max<uint64_t>(16, uint64_t(width(s)) * 4 * rows_of(s)), arena.guard};
+    }
+    Binding int8_row(Slot s) const {
+        return {arena.buffer, plan.slot(s).offset, width(s) / 32 * kLeftUnitBytes, arena.guard};
     }
     // Of `bytes` from `offset` on; both are multiples of 256.
     Binding scratch_at(uint64_t offset, uint64_t bytes) const {
@@ -60,10 +68,6 @@ struct View {
 class VulkanKernel : public Kernel {
 public:
     virtual Status record(Recorder& recorder, const View& view) const = 0;
-    // What of one row it could take.
-    virtual std::optional<TakenRow> takes(const Plan&) const { return {}; }
-    // Whether it could leave one row of the only slot that it writes.
-    virtual bool gives(const VulkanWeights&) const { return false; }
     // Whether in a step of one row it could do the RopeStore before it by itself.
     virtual bool turns() const { return false; }
     // Of the scratch that kernels share, in bytes.
@@ -116,7 +120,6 @@ private:
     VulkanExecutable(BoundPlan bound, const VulkanWeights& weights, const VulkanCaches& caches,
                      Device& device, Pipelines& pipelines, Record mode);
     Status allocate(Memory& memory);
-    Status allocate_handed(Memory& memory);
     void find_turned();
     View view_of(const View& all, size_t step) const;
     uint32_t row_class(uint32_t rows) const;
@@ -144,7 +147,6 @@ private:
     Record mode_;
     Buffer arena_;
     Buffer scratch_;
-    Buffer handed_;
     std::vector<Handing> handing_;  // by step of the plan
     Buffer step_;
     Buffer inputs_[kRing];

@@ -63,7 +63,6 @@ Result<std::unique_ptr<Memory>> Memory::create(Device& device) {
 
 std::unique_ptr<Memory> Memory::counting(const Memory& like) {
     std::unique_ptr<Memory> made(new Memory(like.device_));
-    made->most_per_buffer = like.most_per_buffer;
     made->always_stage = like.always_stage;
     return made;
 }
@@ -83,13 +82,6 @@ Result<Buffer> Memory::count(const VkBufferCreateInfo& create) {
 
 Memory::~Memory() {
     if (allocator_) vmaDestroyAllocator(allocator_);
-}
-
-uint64_t Memory::largest_buffer() const {
-    const DeviceReport& report = device_.report();
-    uint64_t least = std::min<uint64_t>(most_per_buffer, report.limits.maxStorageBufferRange);
-    if (report.max_allocation > 0) least = std::min(least, report.max_allocation);
-    return least;
 }
 
 uint64_t Memory::allocated() const {

@@ -58,16 +58,13 @@ public:
     // guard before a buffer: what shaders count from its begin is never negative.
     Status check_guards() const;
     Status set_gaps(const Buffer& buffer, std::vector<ByteRange> gaps);
-    // Of one buffer that a kernel is to see whole.
-    uint64_t largest_buffer() const;
     bool unified() const { return device_.report().integrated() && !always_stage; }
     bool counts_only() const { return !allocator_; }
     // Bytes in buffers now.
     uint64_t allocated() const;
 
-    // For tests: the allocation after this many more fails, once (negative: none); the largest buffer.
+    // For tests: the allocation after this many more fails, once (negative: none).
     std::atomic<int64_t> fail_after{-1};
-    uint64_t most_per_buffer = UINT64_MAX;
     bool always_stage = false;  // weights, as on a device with memory of its own
     bool guarded = false;       // see plan/guard.h; set before anything is allocated
 

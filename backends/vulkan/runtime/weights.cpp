@@ -86,9 +86,7 @@ Status WeightLoader::place(uint32_t index) {
         if (!placed.layout)
             return error("tensor {}: {} has no Vulkan kernels", tensor.name, tensor.format->name);
         const uint64_t row_blocks = tensor.shape.cols / tensor.format->block;
-        // Rows go by eights, so that packed planes of every part begin aligned.
-        const uint64_t most = std::max<uint64_t>(1, memory_.largest_buffer() / tensor.row_bytes());
-        const uint64_t step = most >= 8 ? most / 8 * 8 : most;
+        const uint64_t step = rows_per_part(device_, tensor);
         for (uint64_t first = 0; first < rows; first += step) {
             const uint64_t count = std::min(step, rows - first), part = placed.parts.size();
             placed.parts.push_back({first, count,
@@ -242,6 +240,12 @@ Result<std::unique_ptr<WeightStore>> WeightLoader::run() {
         for (const WeightPart& part : placed.parts)
             if (part.buffer.mapped()) RL_TRY(part.buffer.flush());
     return std::unique_ptr<WeightStore>(std::move(store_));
+}
+
+// Rows go by eights, so that packed planes of every part begin aligned.
+uint64_t rows_per_part(const Device& device, const Tensor& tensor) {
+    const uint64_t most = std::max<uint64_t>(1, device.largest_buffer() / tensor.row_bytes());
+    return most >= 8 ? most / 8 * 8 : most;
 }
 
 Result<std::unique_ptr<WeightStore>> place_weights(Device& device, Memory& memory,

@@ -33,6 +33,11 @@ private:
     uint64_t bytes_ = 0;
 };
 
+// Rows of a matrix that one buffer has, and whether that is all of them.
+uint64_t rows_per_part(const Device& device, const Tensor& tensor);
+inline bool in_one_part(const Device& device, const Tensor& tensor) {
+    return tensor.shape.rows * tensor.shape.count <= rows_per_part(device, tensor);
+}
 // Where weights would be placed in this memory, without their content.
 Result<std::unique_ptr<WeightStore>> place_weights(Device& device, Memory& memory,
                                                    std::span<const WeightInfo> weights);

@@ -35,6 +35,7 @@ struct ExpertLinear {  // per row and chosen expert e: w[e] * x
     Slot scales = {};  // given: y += sum over experts of scale * (w[e] * x)
 
     Access access() const;
+    Operand operand() const { return {x, {}}; }
     void visit_indices(auto&& visit) { visit(x, w, ids, y, scales); }
     void list(OpFacts& f) const;
     Cost cost(const Plan& plan, const StepShape& shape) const;
@@ -51,6 +52,7 @@ struct ExpertGated {  // per chosen expert: act(gate[e] * x) * (up[e] * x)
     Act act = Act::silu;
 
     Access access() const { return {{x, ids}, {y}}; }
+    Operand operand() const { return {x, {}}; }
     void visit_indices(auto&& visit) { visit(x, gate, up, ids, y); }
     void list(OpFacts& f) const;
     Cost cost(const Plan& plan, const StepShape& shape) const;
@@ -65,6 +67,7 @@ struct ExpertBlock {  // x += the experts that norm(x) goes to, weighted
     ExpertLinear linear;  // of gated.y, into norm.x
 
     Access access() const;
+    Operand operand() const { return {norm.x, norm.norm}; }
     void visit_indices(auto&& visit) {
         norm.visit_indices(visit);
         route.visit_indices(visit);

@@ -3,8 +3,9 @@
 //
 // An op is a struct with kName, access(), visit_indices() of every slot, weight, cache and rope that it
 // names, list(OpFacts&) for its shapes, weights and text, cost() unless it is that of the matrices it lists,
-// and decompose(PlanBuilder&) unless it is a core op, which every backend must offer. decompose() peels one
-// fusion at a time and returns false when the op is a core op as it stands.
+// operand() if it multiplies rows that may be in int8, and decompose(PlanBuilder&) unless it is a core op,
+// which every backend must offer. decompose() peels one fusion at a time and returns false when the op is a
+// core op as it stands.
 #pragma once
 
 #include "base/result.h"
@@ -47,6 +48,12 @@ struct Norm {  // root-mean-square norm; absent when gain is null
     Weight gain;
     float eps = 0.0f;
     explicit operator bool() const { return bool(gain); }
+};
+
+// What an op multiplies with its matrices: norm(x).
+struct Operand {
+    Slot x;
+    Norm norm;
 };
 
 // Which slots an op reads and writes (a slot that is accumulated into is in both).

@@ -17,6 +17,7 @@ struct Linear {  // y (+)= w * norm(x) + bias
     bool accumulate = false;  // fused: add into y, for the residual
 
     Access access() const;
+    Operand operand() const { return {x, norm}; }
     void visit_indices(auto&& visit) { visit(x, w, y, norm.gain, bias); }
     void list(OpFacts& f) const;
     bool decompose(PlanBuilder& out) const;
@@ -35,6 +36,7 @@ struct LinearGroup {  // up to three Linear of one x
     Norm norm = {};
 
     Access access() const;
+    Operand operand() const { return {x, norm}; }
     void visit_indices(auto&& visit) {
         visit(x, norm.gain);
         for (Part& part : parts) visit(part.w, part.bias, part.y);
@@ -53,6 +55,7 @@ struct Gated {  // y = act(gate * norm(x)) * (up * norm(x))
     Norm norm = {};
 
     Access access() const { return {{x}, {y}}; }
+    Operand operand() const { return {x, norm}; }
     void visit_indices(auto&& visit) { visit(x, gate, up, y, norm.gain); }
     void list(OpFacts& f) const;
     bool decompose(PlanBuilder& out) const;
