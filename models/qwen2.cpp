@@ -32,14 +32,13 @@ static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
     const uint32_t rope = p.add_rope(c.rope);
     const Slot x = p.embed(w["token_embd"]);
     for (const LayerWeights& l : w.layers()) {
-        const auto [q, k, v] = p.group(x,
-                                       {{{l["attn_q"], l["attn_q.bias"]},
-                                         {l["attn_k"], l["attn_k.bias"]},
-                                         {l["attn_v"], l["attn_v.bias"]}}},
-                                       {l["attn_norm"], c.eps});
+        const auto qkv = p.group(x,
+                                 {{{l["attn_q"], l["attn_q.bias"]},
+                                   {l["attn_k"], l["attn_k.bias"]},
+                                   {l["attn_v"], l["attn_v.bias"]}}},
+                                 {l["attn_norm"], c.eps});
         const Cache cache = p.cache(c.heads.kv_heads, c.heads.head_dim);
-        p.rope_store(cache, q, k, v, c.heads, rope);
-        p.linear_add(x, p.attention(cache, q, c.heads, c.attention_scale()), l["attn_output"]);
+        p.linear_add(x, p.attend(cache, qkv, c.heads, rope, c.attention_scale()), l["attn_output"]);
         p.linear_add(x, p.gated(x, l["ffn_gate"], l["ffn_up"], Act::silu, {l["ffn_norm"], c.eps}),
                      l["ffn_down"]);
         p.next_layer();

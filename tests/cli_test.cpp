@@ -326,7 +326,7 @@ TEST_CASE("info: what is in a file, with nothing in it that could steer a termin
         CHECK(has(got.out, "SPM"));
         CHECK(has(got.out, "fits"));
         CHECK(has(got.out, "blk.1.ffn_down.weight"));
-        CHECK(has(got.out, "attention 10 heads of 32, 2 kv"));
+        CHECK(has(got.out, " 10 heads of 32, 2 kv"));
         CHECK(has(got.out, "290 elements"));
         CHECK_FALSE(has(got.out, std::string(1000, 'x')));
         CHECK(has(redline_({"info", "-m", file("evil.gguf"), "--all"}).out, std::string(5000, 'x')));

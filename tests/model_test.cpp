@@ -74,7 +74,6 @@ static void check_ops(const std::string& path, Backend& backend, bool fuse) {
         must(executable->run_traced(steps[s], [&](const TraceStep& traced) {
             const Op& op = traced.step->op;
             reference.run_step(steps[s], index, held_to[s][index]);
-            // Nothing is written where the next step's kernel does the work.
             for (size_t w = 0; w < traced.written.size(); ++w) {
                 const Slot slot = access(op).writes[w];
                 const std::vector<float> values = written(traced, w);

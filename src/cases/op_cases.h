@@ -173,15 +173,15 @@ inline OpCase attention_case(HeadShape s, uint32_t rows, uint64_t position, Atte
                 p.add_rope(test_rope(s.head_dim / (flags.partial ? 4 : 2) * 2, flags.half_split));
             const Slot qs = p.embed(q);
             const Cache cache = p.cache(s.kv_heads, s.head_dim, flags.window);
-            p.rope_store(cache, qs, p.embed(k), p.embed(v), s, rope, q_norm, k_norm);
-            const Slot y = p.slot(s.heads * s.head_dim);
+            const Slot ks = p.embed(k), vs = p.embed(v), y = p.slot(s.heads * s.head_dim);
             // The less exact the cache, the smaller the scores: what its rounding may move them by enters an
             // exponent, and has to stay small there for the bound to say anything.
             const float size = flags.cache == CacheType::f32   ? 0.3f
                                : flags.cache == CacheType::f16 ? 0.1f
                                                                : 0.015f;
             const float scale = size / std::sqrt(float(s.head_dim));
-            p.append(Attention{qs, y, cache, s, scale, flags.softcap, flags.window, sinks});
+            p.append(Attend{{qs, ks, vs, cache, s, rope, q_norm, k_norm},
+                            {qs, y, cache, s, scale, flags.softcap, flags.window, sinks}});
             return y;
         };
     };

@@ -75,9 +75,7 @@ inline OpCase speed_attention(CacheType type, uint32_t rows, uint64_t position) 
             for (uint32_t layer = 0; layer < kLayers; ++layer) {
                 const Slot qs = p.embed(q);
                 const Cache cache = p.cache(kHeads.kv_heads, kHeads.head_dim);
-                p.append(RopeStore{qs, p.embed(k), p.embed(v), cache, kHeads, rope, {}, {}});
-                y = p.slot(kHeads.heads * kHeads.head_dim);
-                p.append(Attention{qs, y, cache, kHeads, 0.0884f, 0.0f, 0, {}});
+                y = p.attend(cache, {qs, p.embed(k), p.embed(v)}, kHeads, rope, 0.0884f);
             }
             return y;
         };

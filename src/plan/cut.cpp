@@ -1,7 +1,5 @@
 #include "plan/cut.h"
 
-#include "plan/handing.h"
-
 #include <algorithm>
 #include <set>
 
@@ -12,6 +10,19 @@ namespace {
 std::string step_text(const Plan& plan, size_t step) {
     return fmt::format("step {} ({} of layer {})", step, op_name(plan.steps[step].op),
                        plan.steps[step].layer);
+}
+
+// Whether a step from number `first` on, or the host, reads what the slot holds before it.
+bool read_later(const Plan& plan, size_t first, Slot slot) {
+    const auto has = [&](const std::vector<Slot>& slots) {
+        return std::find(slots.begin(), slots.end(), slot) != slots.end();
+    };
+    for (size_t i = first; i < plan.steps.size(); ++i) {
+        const Access used = access(plan.steps[i].op);
+        if (has(used.reads)) return true;
+        if (has(used.writes)) return false;
+    }
+    return plan.output == slot;
 }
 
 Result<Slot> crossing(const Plan& plan, size_t before) {

@@ -1,7 +1,5 @@
 #include "plan/plan.h"
 
-#include "plan/handing.h"
-
 #include <algorithm>
 #include <limits>
 
@@ -120,6 +118,16 @@ Slot PlanBuilder::attention(Cache cache, Slot q, HeadShape shape, float scale, f
     return y;
 }
 
+Slot PlanBuilder::attend(Cache cache, const std::array<Slot, 3>& qkv, HeadShape shape, uint32_t rope,
+                         float scale, Norm q_norm, Norm k_norm) {
+    const auto [q, k, v] = qkv;
+    const Slot y = slot(shape.heads * shape.head_dim);
+    const uint32_t window = uint32_t(plan_.cache(cache).window);
+    append(
+        Attend{{q, k, v, cache, shape, rope, q_norm, k_norm}, {q, y, cache, shape, scale, 0.0f, window, {}}});
+    return y;
+}
+
 Slot PlanBuilder::gated(Slot x, Weight gate, Weight up, Act act, Norm norm) {
     const Slot y = slot(rows_of(plan_, gate));
     append(Gated{x, gate, up, y, act, norm});
@@ -206,16 +214,6 @@ size_t last_writer(const Plan& plan, size_t before, Slot slot) {
 
 namespace {
 
-// Of a step, and besides what an attention uses that turns its heads by itself.
-Access accessed(const Plan& plan, size_t step) {
-    Access used = access(plan.steps[step]);
-    if (const RopeStore* turned = turned_by(plan, step)) {
-        used.reads.insert(used.reads.end(), {turned->k, turned->v});
-        used.writes_cache = true;
-    }
-    return used;
-}
-
 std::vector<Life> lifetimes(const Plan& plan, uint64_t gap) {
     std::vector<Life> lives(plan.slots.size());
     for (size_t i = 0; i < lives.size(); ++i) {
@@ -223,7 +221,7 @@ std::vector<Life> lifetimes(const Plan& plan, uint64_t gap) {
         lives[i].bytes = (plan.slot_bytes({int32_t(i)}) + gap + kSlotAlign - 1) / kSlotAlign * kSlotAlign;
     }
     for (size_t step = 0; step < plan.steps.size(); ++step) {
-        const Access used = accessed(plan, step);
+        const Access used = access(plan.steps[step]);
         for (const auto* list : {&used.reads, &used.writes, &used.scratch})
             for (const Slot s : *list) {
                 Life& life = lives[size_t(s.index)];
@@ -254,7 +252,7 @@ struct Hazards {
 static void set_barriers(Plan& plan) {
     Hazards since;
     for (size_t i = 0; i < plan.steps.size(); ++i) {
-        Access used = accessed(plan, i);
+        Access used = access(plan.steps[i]);
         const auto range = [&](Slot s) {
             return Hazards::Range{plan.slot(s).offset, plan.slot(s).offset + plan.slot_bytes(s)};
         };

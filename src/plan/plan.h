@@ -94,6 +94,9 @@ public:
     void rope_store(Cache cache, Slot q, Slot k, Slot v, HeadShape shape, uint32_t rope, Norm q_norm = {},
                     Norm k_norm = {});
     Slot attention(Cache cache, Slot q, HeadShape shape, float scale, float softcap = 0.0f);
+    // Both for a group's q, k and v.
+    Slot attend(Cache cache, const std::array<Slot, 3>& qkv, HeadShape shape, uint32_t rope, float scale,
+                Norm q_norm = {}, Norm k_norm = {});
     Slot gated(Slot x, Weight gate, Weight up, Act act, Norm norm = {});
     struct Routing {
         Slot ids;

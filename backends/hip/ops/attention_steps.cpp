@@ -70,7 +70,6 @@ class RopeStoreKernel : public HipKernel {
 public:
     explicit RopeStoreKernel(const RopeStore& op) : op_(op) {}
     Status launch(Launcher& launcher, const View& view) const override {
-        if (view.handing.turned_later) return {};
         args::RopeStoreArgs args = {};
         args.step = view.step;
         args.q = view.slot(op_.q);
@@ -97,8 +96,7 @@ public:
           per_launch_(flops_per_launch(device.report())),
           gain_(device.report().target.starts_with("gfx10") ? 2.0 : 8.0),
           has_halfs_(plan.cache(op.cache).type != CacheType::f32),
-          half_cache_(plan.cache(op.cache).type == CacheType::f16),
-          overlaps_(device.report().copies_ahead()) {}
+          half_cache_(plan.cache(op.cache).type == CacheType::f16) {}
 
     Precision precision(uint64_t rows) const override {
         if (!by_matrices(rows)) return {};
@@ -115,11 +113,12 @@ public:
     }
 
     bool leaves_int8() const override { return op_.shape.head_dim % 32 == 0; }
-    // Not where launches overlap: the launch saved is shorter there than the turning in each block (on an
-    // H100 Llama-3.1-8B generates 437 to 439 tok/s so instead of 440, Qwen3-30B-A3B 300 instead of 313).
-    bool turns() const override { return !overlaps_; }
 
     Status launch(Launcher& launcher, const View& view) const override {
+        return launch(launcher, view, nullptr);
+    }
+    // One row; given `store`, with its work.
+    Status launch(Launcher& launcher, const View& view, const RopeStore* store) const {
         const HeadShape& s = op_.shape;
         const Shape shape = this->shape(view.plan, view.rows);
         args::AttentionArgs args = {};
@@ -137,10 +136,10 @@ public:
         args.scale = op_.scale;
         args.softcap = op_.softcap;
         args.hand = view.left;
-        if (const RopeStore* turned = view.handing.turned) {
-            args.turn = turn_args(view, *turned);
-            args.k = view.slot(turned->k);
-            args.v = view.slot(turned->v);
+        if (store) {
+            args.turn = turn_args(view, *store);
+            args.k = view.slot(store->k);
+            args.v = view.slot(store->v);
         }
         for (uint32_t first = 0; first < view.rows; first += shape.rows) {
             const uint32_t rows = std::min(shape.rows, view.rows - first);
@@ -230,8 +229,35 @@ private:
     double gain_;      // of matrix units
     bool has_halfs_;   // keys and values are no more exact than halfs
     bool half_cache_;  // they are halfs
-    bool overlaps_;    // a launch begins while the one before ends
 };
+
+// Attention does rope and store of one row by itself; of more, a launch before it does.
+class AttendKernel : public HipKernel {
+public:
+    AttendKernel(const Attend& op, const Plan& plan, const Device& device)
+        : op_(op), store_(op.store), attention_(op.attention, plan, device) {}
+
+    Precision precision(uint64_t rows) const override { return attention_.precision(rows); }
+    uint64_t scratch(const Plan& plan) const override { return attention_.scratch(plan); }
+    bool leaves_int8() const override { return attention_.leaves_int8(); }
+
+    Status launch(Launcher& launcher, const View& view) const override {
+        if (view.rows == 1) return attention_.launch(launcher, view, &op_.store);
+        RL_TRY(store_.launch(launcher, view));
+        return attention_.launch(launcher, view);
+    }
+
+private:
+    Attend op_;
+    RopeStoreKernel store_;
+    AttentionKernel attention_;
+};
+
+// Kernels number the bytes of a head's keys with words.
+bool has_kernel(const Attention& op, const Plan& plan) {
+    const bool too_long = plan.cache(op.cache).capacity * op.shape.head_dim * 4 > UINT32_MAX;
+    return op.shape.head_dim <= args::kMostHeadDim && !too_long;
+}
 
 }  // namespace
 
@@ -242,11 +268,13 @@ std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan& plan, co
         if (o->shape.head_dim > args::kMostHeadDim) return nullptr;
         return std::make_unique<RopeStoreKernel>(*o);
     }
-    if (const auto* o = std::get_if<Attention>(&op)) {
-        // Kernels number the bytes of a head's keys with words.
-        const bool too_long = plan.cache(o->cache).capacity * o->shape.head_dim * 4 > UINT32_MAX;
-        if (o->shape.head_dim > args::kMostHeadDim || too_long) return nullptr;
-        return std::make_unique<AttentionKernel>(*o, plan, device);
+    if (const auto* o = std::get_if<Attention>(&op))
+        return has_kernel(*o, plan) ? std::make_unique<AttentionKernel>(*o, plan, device) : nullptr;
+    // Not where launches overlap: the launch saved is shorter there than rope in each block (on an H100
+    // Llama-3.1-8B generates 437 to 439 tok/s so instead of 440, Qwen3-30B-A3B 300 instead of 313).
+    if (const auto* o = std::get_if<Attend>(&op)) {
+        if (!has_kernel(o->attention, plan) || device.report().copies_ahead()) return nullptr;
+        return std::make_unique<AttendKernel>(*o, plan, device);
     }
     return nullptr;
 }

@@ -40,7 +40,6 @@ Status HipExecutable::allocate(Memory& memory) {
     for (const auto& kernel : bound_.kernels)
         scratch = std::max(scratch, static_cast<const HipKernel&>(*kernel).scratch(plan));
     const uint64_t inputs = input_layout(plan.max_rows).bytes;
-    find_turned();
     arena_ = RL_TRY(memory.allocate(plan.arena_bytes, Use::scratch, "activations"));
     if (memory.guarded()) RL_TRY(memory.set_gaps(arena_, std::move(gaps)));
     scratch_ = RL_TRY(memory.allocate(scratch, Use::scratch, "scratch"));
@@ -95,7 +94,6 @@ Status HipExecutable::launch_one(Launcher& launcher, const View& view, size_t in
     const auto& kernel = static_cast<const HipKernel&>(*bound_.kernels[index]);
     if (view.rows > 1) return kernel.launch(launcher, view);
     View own = view;
-    own.handing = handing_[index];
     const Step& step = bound_.plan.steps[index];
     if (step.takes) own.taken = arena_.data() + bound_.plan.slot(step.takes).offset;
     if (step.leaves) {
@@ -224,9 +222,7 @@ Status HipExecutable::traced_step(const StepParams& params, const View& view, si
         device_.call().copy_out(mirror.data(), arena_.data(), plan.arena_bytes, device_.stream()),
         "reading traced activations"));
     RL_TRY(device_.synchronize("reading traced activations"));
-    // Nothing is written where the next step's kernel does the work.
-    const bool later = view.rows == 1 && handing_[index].turned_later;
-    for (const Slot s : later ? std::vector<Slot>() : access(op).writes) {
+    for (const Slot s : access(op).writes) {
         const uint64_t rows = plan.slot(s).of_outputs ? params.outputs() : params.tokens.size();
         const auto* values = reinterpret_cast<const float*>(mirror.data() + plan.slot(s).offset);
         traced.written.push_back({values, size_t(rows * view.width(s))});

@@ -6,18 +6,10 @@
 #include "launcher.h"
 #include "weights.h"
 
-#include "plan/handing.h"
-
 #include <map>
 #include <optional>
 
 namespace redline::hip {
-
-// Of a step of one row.
-struct Handing {
-    const RopeStore* turned = nullptr;  // the step before an attention that does its work
-    bool turned_later = false;          // of that step
-};
 
 // What kernels see while they are launched.
 struct View {
@@ -31,9 +23,8 @@ struct View {
     const args::Step* step = nullptr;
     const float* input = nullptr;  // what the host gives with a step, for an Input
     std::vector<const float*> ropes;
-    Handing handing = {};  // of the kernel that is launched
-    // Of that kernel, in a step of one row: its operand in int8 as the kernel that computed it left it, and
-    // where it leaves its own row so.
+    // Of the kernel that is launched, in a step of one row: its operand in int8 as the kernel that computed
+    // it left it, and where it leaves its own row so.
     const std::byte* taken = nullptr;
     args::HandOver left = {};
 
@@ -54,8 +45,6 @@ static_assert(args::kHandedUnitBytes <= kInt8UnitBytes);
 class HipKernel : public Kernel {
 public:
     virtual Status launch(Launcher& launcher, const View& view) const = 0;
-    // Whether it turns one row of heads by itself, as an attention can.
-    virtual bool turns() const { return false; }
     // Of the scratch that kernels share, in bytes.
     virtual uint64_t scratch(const Plan&) const { return 0; }
 };
@@ -96,7 +85,6 @@ private:
     HipExecutable(BoundPlan bound, const HipWeights& weights, const HipCaches& caches, Device& device,
                   Record mode);
     Status allocate(Memory& memory);
-    void find_turned();
     uint32_t row_class(uint32_t rows) const;
     InputLayout input_layout(uint32_t rows) const;
     View view_of(uint32_t rows, const InputLayout& inputs) const;
@@ -116,7 +104,6 @@ private:
     Device& device_;
     Memory* memory_ = nullptr;  // for traces
     Record mode_;
-    std::vector<Handing> handing_;  // by kernel
     Buffer arena_;
     Buffer scratch_;
     Buffer step_;

@@ -123,6 +123,11 @@ public:
           subgroup_(device.subgroup()),
           shared_(device.report().limits.maxComputeSharedMemorySize) {}
 
+    // Whether it is by attention_few: whole halves of units, 16 elements, lie in one head.
+    static bool by_few(const HeadShape& shape, uint64_t rows) {
+        return rows <= kFewRows && shape.head_dim % 16 == 0 && shape.head_dim <= kMostFewHeadDim;
+    }
+
     // Matrix units multiply halfs.
     Precision precision(uint64_t rows) const override {
         if (!by_matrices(rows)) return {};
@@ -131,8 +136,6 @@ public:
     }
 
     bool leaves_int8() const override { return by_few(1); }
-
-    bool turns() const override { return by_few(1); }
 
     uint64_t scratch(const Plan& plan) const override {
         uint64_t most = 0;
@@ -143,6 +146,10 @@ public:
     }
 
     Status record(Recorder& recorder, const View& view) const override {
+        return record(recorder, view, nullptr);
+    }
+    // One row; given `store`, with its work.
+    Status record(Recorder& recorder, const View& view, const RopeStore* store) const {
         const uint32_t splits_here = splits(view.plan, view.rows);
         const HeadShape& s = op_.shape;
         Binding partials = view.step;
@@ -158,13 +165,14 @@ public:
         const uint32_t step = uint32_t(std::min(fit, 1e6)) * together;
         for (uint32_t first = 0; first < view.rows; first += step)
             RL_TRY(record_rows(recorder, view, first, std::min(step, view.rows - first), splits_here,
-                               partials, per_row));
+                               partials, per_row, store));
         // attention.comp merges its splits by itself.
         if (splits_here == 1 || !by_matrices(view.rows)) return {};
         recorder.barrier();
         return recorder.dispatch({"combine", 4, 1, {kThreads, s.head_dim, splits_here}},
                                  {partials, view.slot(op_.y), view.step, view.vector(op_.sinks, view.step)},
-                                 attention_args(view, 0, splits_here), {uint64_t(view.rows) * s.heads});
+                                 attention_args(view, 0, splits_here, nullptr),
+                                 {uint64_t(view.rows) * s.heads});
     }
 
 private:
@@ -207,10 +215,7 @@ private:
         const uint64_t tiles = (rows * group() + kWideQueries - 1) / kWideQueries;
         return wide_ && tiles * op_.shape.kv_heads >= wanted_ ? *wide_ : *matrices_;
     }
-    // By attention_few: whole halves of units, 16 elements, lie in one head.
-    bool by_few(uint64_t rows) const {
-        return rows <= kFewRows && op_.shape.head_dim % 16 == 0 && op_.shape.head_dim <= kMostFewHeadDim;
-    }
+    bool by_few(uint64_t rows) const { return by_few(op_.shape, rows); }
     uint64_t few_shared(uint32_t queries) const {
         const uint64_t fours = op_.shape.head_dim / 4, keys = few_threads_ / 4;
         return queries * (fours * 16 + keys * 16 + std::max<uint64_t>(128, 2 * keys) * 4 + 12) +
@@ -244,7 +249,8 @@ private:
 
     uint32_t whole_fours() const { return (op_.shape.head_dim + 3) / 4 * 4; }
 
-    args::AttentionArgs attention_args(const View& view, uint32_t first, uint32_t splits) const {
+    args::AttentionArgs attention_args(const View& view, uint32_t first, uint32_t splits,
+                                       const RopeStore* store) const {
         args::AttentionArgs push = {};
         push.heads = op_.shape.heads;
         push.kv_heads = op_.shape.kv_heads;
@@ -258,21 +264,20 @@ private:
         push.first_stat = view.rows * op_.shape.heads * splits * whole_fours();
         push.hand_units = view.left_units();
         push.hand_normed = view.left_norm ? 1 : 0;
-        if (view.handing.turns) set_turning(push, *view.handing.turns, view);
+        if (store) set_turning(push, *store, view);
         return push;
     }
 
     Status record_rows(Recorder& recorder, const View& view, uint32_t first, uint32_t rows, uint32_t splits,
-                       Binding partials, double per_row) const {
+                       Binding partials, double per_row, const RopeStore* store) const {
         const uint32_t n = queries(view.rows);
         const VulkanCaches::Buffers& cache = view.caches[op_.cache];
         const Groups groups = {splits, (uint64_t(rows) * group() + n - 1) / n, op_.shape.kv_heads};
         const Binding q = view.slot(op_.q), y = view.slot(op_.y), sinks = view.vector(op_.sinks, view.step);
-        const args::AttentionArgs push = attention_args(view, first, splits);
+        const args::AttentionArgs push = attention_args(view, first, splits, store);
         if (by_few(view.rows)) {
             const bool leaves = view.left.bytes != 0;
-            const RopeStore* turned = view.handing.turns;
-            const uint32_t turn = turned ? turning(*turned, view.plan) : 0;
+            const uint32_t turn = store ? turning(*store, view.plan) : 0;
             return recorder.dispatch(
                 {cache_shader("attention_few", view, op_.cache),
                  14,
@@ -280,9 +285,9 @@ private:
                  {few_threads_, op_.shape.head_dim, n, leaves, turn, subgroup_}},
                 {q, y, view.step, cache.keys, cache.values, sinks, partials, view.caches.counters(),
                  leaves ? view.left : y, view.vector(view.left_norm.gain, view.step),
-                 turned ? view.slot(turned->k) : q, turned ? view.slot(turned->v) : q,
-                 view.vector(turned ? turned->q_norm.gain : Weight{}, view.step),
-                 view.vector(turned ? turned->k_norm.gain : Weight{}, view.step)},
+                 store ? view.slot(store->k) : q, store ? view.slot(store->v) : q,
+                 view.vector(store ? store->q_norm.gain : Weight{}, view.step),
+                 view.vector(store ? store->k_norm.gain : Weight{}, view.step)},
                 push, groups, per_row * rows);
         }
         std::string shader = cache_shader("attention", view, op_.cache);
@@ -308,6 +313,29 @@ private:
     uint64_t shared_;
 };
 
+// Attention does rope and store of one row by itself; of more, a dispatch before it does.
+class AttendKernel : public VulkanKernel {
+public:
+    AttendKernel(const Attend& op, const Plan& plan, const Device& device)
+        : op_(op), store_(op.store), attention_(op.attention, plan, device) {}
+
+    Precision precision(uint64_t rows) const override { return attention_.precision(rows); }
+    uint64_t scratch(const Plan& plan) const override { return attention_.scratch(plan); }
+    bool leaves_int8() const override { return attention_.leaves_int8(); }
+
+    Status record(Recorder& recorder, const View& view) const override {
+        if (view.rows == 1) return attention_.record(recorder, view, &op_.store);
+        RL_TRY(store_.record(recorder, view));
+        recorder.begin_step(true);
+        return attention_.record(recorder, view);
+    }
+
+private:
+    Attend op_;
+    RopeStoreKernel store_;
+    AttentionKernel attention_;
+};
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan& plan, const Device& device) {
@@ -321,6 +349,10 @@ std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan& plan, co
         if (o->shape.head_dim > kMostHeadDim) return nullptr;
         return std::make_unique<AttentionKernel>(*o, plan, device);
     }
+    if (const auto* o = std::get_if<Attend>(&op))
+        return AttentionKernel::by_few(o->attention.shape, 1)
+                   ? std::make_unique<AttendKernel>(*o, plan, device)
+                   : nullptr;
     return nullptr;
 }
 

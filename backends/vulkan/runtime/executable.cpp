@@ -68,8 +68,6 @@ Status VulkanExecutable::allocate(Memory& memory) {
     arena_ = RL_TRY(memory.allocate(plan.arena_bytes, Use::scratch, "activations"));
     if (memory.guarded) RL_TRY(memory.set_gaps(arena_, std::move(gaps)));
     scratch_ = RL_TRY(memory.allocate(scratch, Use::scratch, "scratch"));
-    handing_.resize(bound_.kernels.size());
-    find_turned();
     step_ = RL_TRY(memory.allocate(inputs, Use::scratch, "step inputs"));
     for (Buffer& buffer : inputs_) buffer = RL_TRY(memory.allocate(inputs, Use::upload, "step inputs"));
     const uint64_t results = std::max<uint64_t>(plan.slot_bytes(plan.output), most_best() * sizeof(Scored));
@@ -116,6 +114,19 @@ View VulkanExecutable::view_of(uint32_t rows, const InputLayout& inputs) const {
     return view;
 }
 
+// What one step's kernel sees: rows are left in int8 one at a time only.
+View VulkanExecutable::view_of(const View& all, size_t step) const {
+    View own = all;
+    if (all.rows > 1) return own;
+    const Step& at = bound_.plan.steps[step];
+    if (at.takes) own.taken = own.int8_row(at.takes);
+    if (at.leaves) {
+        own.left = own.int8_row(at.leaves);
+        own.left_norm = bound_.plan.slot(at.leaves).norm;
+    }
+    return own;
+}
+
 Result<Recording> VulkanExecutable::record_copies(const InputLayout& inputs) {
     Recording recording(device_);
     for (const Buffer& from : inputs_) {
@@ -141,11 +152,8 @@ Result<Recording> VulkanExecutable::record_copies(const InputLayout& inputs) {
 Result<Recording> VulkanExecutable::record_steps(const View& view, double dispatch_seconds, bool best) {
     Recorder recorder(device_, pipelines_, dispatch_seconds);
     for (size_t i = 0; i < bound_.kernels.size(); ++i) {
-        const View own = view_of(view, i);
-        // Who does its work reads what it writes, and waits for all before.
-        if (own.handing.done_by_next) continue;
         recorder.begin_step(bound_.plan.steps[i].barrier);
-        RL_TRY(static_cast<const VulkanKernel&>(*bound_.kernels[i]).record(recorder, own));
+        RL_TRY(static_cast<const VulkanKernel&>(*bound_.kernels[i]).record(recorder, view_of(view, i)));
     }
     recorder.begin_step(true);
     RL_TRY(best ? record_best(recorder, view) : record_output(recorder, view));
@@ -384,13 +392,11 @@ Status VulkanExecutable::run_traced(const StepParams& params, const TraceSink& s
     for (size_t i = 0; i < bound_.kernels.size(); ++i) {
         const Op& op = bound_.plan.steps[i].op;
         Recorder recorder(device_, pipelines_, traced_.dispatch_seconds());
-        const View own = view_of(view, i);
-        const bool left_out = own.handing.done_by_next;
-        if (!left_out) RL_TRY(static_cast<const VulkanKernel&>(*bound_.kernels[i]).record(recorder, own));
+        RL_TRY(static_cast<const VulkanKernel&>(*bound_.kernels[i]).record(recorder, view_of(view, i)));
         const Recording one = RL_TRY(std::move(recorder).finish());
         const double seconds = RL_TRY(run_measured(*clock, one));
         TraceStep traced{&bound_.plan.steps[i], seconds, cost(op, bound_.plan, shape), {}};
-        const std::vector<Slot> written = left_out ? std::vector<Slot>() : access(op).writes;
+        const std::vector<Slot> written = access(op).writes;
         for (const Slot s : written) RL_TRY(read_back(s, rows_of(s), mirror));
         RL_TRY(mirror.invalidate());
         for (const Slot s : written) {

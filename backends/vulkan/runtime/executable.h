@@ -2,7 +2,6 @@
 #pragma once
 
 #include "cache_store.h"
-#include "plan/handing.h"
 #include "recorder.h"
 #include "stopwatch.h"
 #include "weights.h"
@@ -15,12 +14,6 @@ namespace redline::vulkan {
 
 // Steps are recorded for so many rows, or for as many as the plan has.
 constexpr std::array<uint32_t, 7> kRowClasses = {1, 2, 4, 8, 32, 128, 512};
-
-// Of a step of one row: attention turns its heads by itself.
-struct Handing {
-    const RopeStore* turns = nullptr;  // what an attention does besides
-    bool done_by_next = false;         // the kernel behind it does its work: it is not recorded
-};
 
 // Of 32 elements in int8, as shaders/include/leave_row.glsl lays them out.
 constexpr uint64_t kLeftUnitBytes = 48;
@@ -38,9 +31,8 @@ struct View {
     Binding input;  // what the host gives with a step, for an Input
     Binding step;   // see shaders/include/step.glsl
     std::vector<uint32_t> rope_offsets;
-    Handing handing = {};  // of the kernel that is recorded
-    // Of that kernel, in a step of one row: its operand in int8 as the kernel that computed it left it, and
-    // where it leaves its own row so, for a step with this norm. Of no bytes: not.
+    // Of the kernel that is recorded, in a step of one row: its operand in int8 as the kernel that computed
+    // it left it, and where it leaves its own row so, for a step with this norm. Of no bytes: not.
     Binding taken, left;
     Norm left_norm;
     uint32_t left_units() const { return uint32_t(left.bytes / kLeftUnitBytes); }
@@ -68,8 +60,6 @@ struct View {
 class VulkanKernel : public Kernel {
 public:
     virtual Status record(Recorder& recorder, const View& view) const = 0;
-    // Whether in a step of one row it could do the RopeStore before it by itself.
-    virtual bool turns() const { return false; }
     // Of the scratch that kernels share, in bytes.
     virtual uint64_t scratch(const Plan&) const { return 0; }
 };
@@ -120,7 +110,6 @@ private:
     VulkanExecutable(BoundPlan bound, const VulkanWeights& weights, const VulkanCaches& caches,
                      Device& device, Pipelines& pipelines, Record mode);
     Status allocate(Memory& memory);
-    void find_turned();
     View view_of(const View& all, size_t step) const;
     uint32_t row_class(uint32_t rows) const;
     InputLayout input_layout(uint32_t rows) const;
@@ -147,7 +136,6 @@ private:
     Record mode_;
     Buffer arena_;
     Buffer scratch_;
-    std::vector<Handing> handing_;  // by step of the plan
     Buffer step_;
     Buffer inputs_[kRing];
     Buffer output_;

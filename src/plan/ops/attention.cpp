@@ -73,4 +73,19 @@ Cost Attention::cost(const Plan& plan, const StepShape& step) const {
             4 * scores * shape.heads * shape.head_dim};
 }
 
+void Attend::list(OpFacts& f) const {
+    store.list(f);
+    f.notes.clear();
+    attention.list(f);
+    if (store.q_norm || store.k_norm) f.note(" +norm");
+    f.that(attention.q == store.q && attention.cache == store.cache,
+           "q and cache must be those that are stored");
+}
+
+bool Attend::decompose(PlanBuilder& out) const {
+    out.append(store);
+    out.append(attention);
+    return true;
+}
+
 }  // namespace redline

@@ -77,4 +77,21 @@ struct Attention {  // causal: a row sees the cache up to its own position, at m
     Cost cost(const Plan& plan, const StepShape& step) const;
 };
 
+struct Attend {  // a layer's attention with what its heads need first; q and k hold nothing afterwards
+    static constexpr std::string_view kName = "attend";
+    RopeStore store;
+    Attention attention;  // of store.q and its cache
+
+    Access access() const {
+        return {{store.q, store.k, store.v}, {attention.y}, true, true, {store.q, store.k}};
+    }
+    void visit_indices(auto&& visit) {
+        store.visit_indices(visit);
+        attention.visit_indices(visit);
+    }
+    void list(OpFacts& f) const;
+    Cost cost(const Plan& plan, const StepShape& step) const { return attention.cost(plan, step); }
+    bool decompose(PlanBuilder& out) const;
+};
+
 }  // namespace redline
