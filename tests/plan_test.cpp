@@ -86,6 +86,21 @@ TEST_CASE("plan: attention waits for the cache to be written") {
     CHECK(plan.steps[4].barrier);
 }
 
+TEST_CASE("plan: q and k hold nothing behind an attention with rope and store: to read them is an error") {
+    for (const bool again : {false, true}) {
+        PlanBuilder p({matrix(10, 32), matrix(10, 16)}, kSizing, 4, 1);
+        const uint32_t rope = p.add_rope({false, {1.0, 0.5}, 1.0});
+        const std::array<Slot, 3> qkv = {p.embed({0}), p.embed({1}), p.embed({1})};
+        const Slot y = p.attend(p.cache(2, 8), qkv, {4, 2, 8}, rope, 1.0f);
+        if (again) p.append(Embed{{0}, qkv[0]});
+        p.append(Add{qkv[0], y});
+        p.output(y);
+        const Result<Plan> plan = std::move(p).finish();
+        CHECK(plan.ok() == again);
+        if (!plan.ok()) CHECK(plan.error().message.find("add reads a slot") != std::string::npos);
+    }
+}
+
 TEST_CASE("plan: a cache with a window keeps the window and a step's rows, not the whole context") {
     PlanBuilder p({matrix(10, 32)}, {131072, 512, CacheType::f16}, 512, 1);
     const Cache whole = p.cache(2, 8), ring = p.cache(2, 8, 1024), wide = p.cache(2, 8, 131000);

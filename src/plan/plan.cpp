@@ -175,9 +175,17 @@ void PlanBuilder::output(Slot x) {
 
 Result<Plan> PlanBuilder::finish() && {
     if (!plan_.output) return error("the plan has no output");
+    std::vector<bool> undefined(plan_.slots.size());  // had a step's intermediate results last
     for (const Step& step : plan_.steps) {
         Status fits = check(step.op, plan_);
         if (!fits) return error("layer {}: {}", step.layer, fits.error().message);
+        const Access used = access(step.op);
+        for (const Slot s : used.reads)
+            if (undefined[size_t(s.index)])
+                return error("layer {}: {} reads a slot in which a fused op has left nothing", step.layer,
+                             op_name(step.op));
+        for (const Slot s : used.scratch) undefined[size_t(s.index)] = true;
+        for (const Slot s : used.writes) undefined[size_t(s.index)] = false;
     }
     assign_arena(plan_);
     return std::move(plan_);
