@@ -1,24 +1,10 @@
 #include "weights.h"
 
-#include "backends/shared/load_items.h"
-
-#include <algorithm>
-#include <cstring>
+#include "backends/shared/load_planes.h"
 
 namespace redline::hip {
 
 namespace {
-
-constexpr uint64_t kChunk = uint64_t(4) << 20;  // bytes of the file read and taken apart at a time
-constexpr uint32_t kMostReaders = 4;            // each with two chunks pinned: 32 MiB in all
-constexpr uint64_t kStagingBytes = kChunk + 4096;
-
-// Some blocks of a matrix, or a whole vector.
-struct LoadItem {
-    uint32_t weight;
-    uint64_t first_block;
-    uint64_t blocks;
-};
 
 // Pinned memory that the device copies from, with the event behind the copy that last used it.
 struct Staging {
@@ -43,6 +29,11 @@ public:
     Result<std::unique_ptr<WeightStore>> run();
     std::unique_ptr<WeightStore> take() { return std::move(store_); }
 
+    // As load_item() asks for them.
+    std::byte* mapped(const LoadItem&) const { return nullptr; }
+    Result<std::byte*> staging(size_t reader);
+    Status send(size_t reader, const LoadItem& item, std::span<const CopyRegion> regions);
+
 private:
     struct Reader {
         std::vector<std::byte> file;
@@ -53,11 +44,7 @@ private:
 
     Status place(uint32_t index);
     Status prepare(Reader& reader);
-    Result<uint64_t> load(Reader& reader, const LoadItem& item);
-    Result<uint64_t> load_vector(Reader& reader, const LoadItem& item);
-    Status sent(Reader& reader, Staging& staging);
     Status finish(Staging& staging);
-    Result<Staging*> free_staging(Reader& reader);
 
     Device& device_;
     Memory& memory_;
@@ -77,16 +64,13 @@ Status WeightLoader::place(uint32_t index) {
     const std::string what = "tensor " + tensor.name;
     if (weights_[index].role == WeightRole::vector) {
         placed.buffer = RL_TRY(memory_.allocate(placed.elements * 4, Use::weights, what));
-        items_.push_back({index, 0, 0});
+        items_.push_back({.weight = index});
     } else {
         placed.layout = weight_layout(*tensor.format);
         if (!placed.layout) return error("{} has no HIP kernels", tensor.format->name);
         placed.buffer = RL_TRY(memory_.allocate(tensor.bytes(), Use::weights, what));
-        const uint64_t blocks = placed.elements / tensor.format->block;
-        // Multiples of 8 blocks keep the planes of a chunk aligned.
-        const uint64_t chunk = std::max<uint64_t>(8, kChunk / tensor.format->block_bytes / 8 * 8);
-        for (uint64_t b = 0; b < blocks; b += chunk)
-            items_.push_back({index, b, std::min(chunk, blocks - b)});
+        add_items(items_, *tensor.format,
+                  {.weight = index, .part_blocks = placed.elements / tensor.format->block});
     }
     store_->bytes_ += placed.buffer.size();
     store_->placed_.push_back(std::move(placed));
@@ -123,63 +107,25 @@ Status WeightLoader::finish(Staging& staging) {
     return device_.checked(device_.call().event_synchronize(staging.event), "copying weights to the device");
 }
 
-Result<Staging*> WeightLoader::free_staging(Reader& reader) {
-    if (!reader.stream) RL_TRY(prepare(reader));
-    Staging& staging = reader.staging[reader.turn++ % 2];
+Result<std::byte*> WeightLoader::staging(size_t reader) {
+    Reader& own = readers_[reader];
+    if (!own.stream) RL_TRY(prepare(own));
+    Staging& staging = own.staging[++own.turn % 2];
     RL_TRY(finish(staging));
-    return &staging;
+    return staging.buffer.data();
 }
 
-Status WeightLoader::sent(Reader& reader, Staging& staging) {
-    staging.busy = true;
-    return device_.checked(device_.call().event_record(staging.event, reader.stream),
-                           "copying weights to the device");
-}
-
-Result<uint64_t> WeightLoader::load_vector(Reader& reader, const LoadItem& item) {
-    const Tensor& tensor = weights_[item.weight].tensor;
-    const PlacedWeight& placed = store_->placed_[item.weight];
-    reader.file.resize(tensor.bytes());
-    RL_TRY(source_.read(item.weight, 0, reader.file));
-    std::vector<float> values(placed.elements);
-    tensor.format->decode(reader.file.data(), values.data(), values.size());
-    const auto bytes = std::as_bytes(std::span(values));
-    for (uint64_t at = 0; at < bytes.size(); at += kChunk) {
-        Staging& staging = *RL_TRY(free_staging(reader));
-        const uint64_t size = std::min<uint64_t>(kChunk, bytes.size() - at);
-        std::memcpy(staging.buffer.data(), bytes.data() + at, size);
-        RL_TRY(device_.checked(
-            device_.call().copy_in(placed.buffer.data() + at, staging.buffer.data(), size, reader.stream),
-            "copying weights to the device"));
-        RL_TRY(sent(reader, staging));
-    }
-    return tensor.bytes();
-}
-
-Result<uint64_t> WeightLoader::load(Reader& reader, const LoadItem& item) {
-    if (item.blocks == 0) return load_vector(reader, item);
-    const Tensor& tensor = weights_[item.weight].tensor;
-    const PlacedWeight& placed = store_->placed_[item.weight];
-    reader.file.resize(item.blocks * tensor.format->block_bytes);
-    RL_TRY(source_.read(item.weight, item.first_block * tensor.format->block_bytes, reader.file));
-    Staging& staging = *RL_TRY(free_staging(reader));
-    std::array<std::byte*, 4> out = {};
-    uint64_t at = 0;
-    for (uint32_t p = 0; p < placed.layout->planes; ++p) {
-        out[p] = staging.buffer.data() + at;
-        at += item.blocks * placed.layout->bytes[p];
-    }
-    placed.layout->pack(reader.file.data(), item.blocks, out);
-    uint64_t plane = 0;
-    for (uint32_t p = 0; p < placed.layout->planes; ++p) {
-        const uint64_t bytes = placed.layout->bytes[p];
-        RL_TRY(device_.checked(device_.call().copy_in(placed.buffer.data() + plane + item.first_block * bytes,
-                                                      out[p], item.blocks * bytes, reader.stream),
+Status WeightLoader::send(size_t reader, const LoadItem& item, std::span<const CopyRegion> regions) {
+    Reader& own = readers_[reader];
+    Staging& staging = own.staging[own.turn % 2];
+    std::byte* const to = store_->placed_[item.weight].buffer.data();
+    for (const CopyRegion& region : regions)
+        RL_TRY(device_.checked(device_.call().copy_in(to + region.to, staging.buffer.data() + region.from,
+                                                      region.bytes, own.stream),
                                "copying weights to the device"));
-        plane += placed.elements / tensor.format->block * bytes;
-    }
-    RL_TRY(sent(reader, staging));
-    return uint64_t(reader.file.size());
+    staging.busy = true;
+    return device_.checked(device_.call().event_record(staging.event, own.stream),
+                           "copying weights to the device");
 }
 
 Status WeightLoader::place_all() {
@@ -191,9 +137,11 @@ Status WeightLoader::place_all() {
 Result<std::unique_ptr<WeightStore>> WeightLoader::run() {
     RL_TRY(place_all());
     readers_.resize(reader_count(kMostReaders));
-    RL_TRY(load_items<LoadItem>(
-        weights_, items_, readers_.size(), progress_,
-        [this](size_t reader, const LoadItem& item) { return load(readers_[reader], item); }));
+    RL_TRY(load_items<LoadItem>(weights_, items_, readers_.size(), progress_,
+                                [this](size_t reader, const LoadItem& item) {
+                                    return load_item(*this, reader, item, weights_[item.weight].tensor,
+                                                     source_, readers_[reader].file);
+                                }));
     for (Reader& reader : readers_)
         for (Staging& staging : reader.staging) RL_TRY(finish(staging));
     return std::unique_ptr<WeightStore>(std::move(store_));

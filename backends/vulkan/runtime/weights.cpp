@@ -1,25 +1,10 @@
 #include "weights.h"
 
-#include "backends/shared/load_items.h"
-
-#include <algorithm>
-#include <cstring>
+#include "backends/shared/load_planes.h"
 
 namespace redline::vulkan {
 
 namespace {
-
-constexpr uint64_t kChunk = uint64_t(4) << 20;  // bytes of the file read and taken apart at a time
-constexpr uint32_t kMostReaders = 4;            // each with a chunk read, and staging for two
-constexpr uint64_t kStagingBytes = kChunk + 4096;
-
-// Some blocks of a part, or a whole vector.
-struct LoadItem {
-    uint32_t weight;
-    uint32_t part;
-    uint64_t first_block;  // in the part
-    uint64_t blocks;
-};
 
 // Host memory that the device copies from, with the fence of the copy that last used it.
 struct Staging {
@@ -44,6 +29,11 @@ public:
     Result<std::unique_ptr<WeightStore>> run();
     std::unique_ptr<WeightStore> take() { return std::move(store_); }
 
+    // As load_item() asks for them.
+    std::byte* mapped(const LoadItem& item) const { return part(item).buffer.mapped(); }
+    Result<std::byte*> staging(size_t reader);
+    Status send(size_t reader, const LoadItem& item, std::span<const CopyRegion> regions);
+
 private:
     struct Reader {
         std::vector<std::byte> file;
@@ -54,11 +44,9 @@ private:
 
     Status place(uint32_t index);
     Status prepare(Reader& reader);
-    Result<uint64_t> load(Reader& reader, const LoadItem& item);
-    Result<uint64_t> load_vector(Reader& reader, const LoadItem& item);
-    Status stage(Reader& reader, const LoadItem& item, const PlacedWeight& placed, const WeightPart& part);
-    Status copy(Staging& staging, VkBuffer to, std::span<const VkBufferCopy> regions);
-    Result<Staging*> free_staging(Reader& reader);
+    const WeightPart& part(const LoadItem& item) const {
+        return store_->placed_[item.weight].parts[item.part];
+    }
 
     Device& device_;
     Memory& memory_;
@@ -80,7 +68,7 @@ Status WeightLoader::place(uint32_t index) {
         placed.parts.push_back(
             {0, 1,
              RL_TRY(memory_.allocate(tensor.shape.elements() * 4, Use::weights, "tensor " + tensor.name))});
-        items_.push_back({index, 0, 0, 0});
+        items_.push_back({.weight = index});
     } else {
         placed.layout = weight_layout(*tensor.format);
         if (!placed.layout)
@@ -92,11 +80,8 @@ Status WeightLoader::place(uint32_t index) {
             placed.parts.push_back({first, count,
                                     RL_TRY(memory_.allocate(count * tensor.row_bytes(), Use::weights,
                                                             "tensor " + tensor.name))});
-            const uint64_t blocks = count * row_blocks;
-            // Multiples of 8 blocks keep the planes of a chunk aligned.
-            const uint64_t chunk = std::max<uint64_t>(8, kChunk / tensor.format->block_bytes / 8 * 8);
-            for (uint64_t b = 0; b < blocks; b += chunk)
-                items_.push_back({index, uint32_t(part), b, std::min(chunk, blocks - b)});
+            add_items(items_, *tensor.format,
+                      {index, uint32_t(part), first * row_blocks, count * row_blocks, 0, 0});
         }
     }
     for (const WeightPart& part : placed.parts) store_->bytes_ += part.buffer.size();
@@ -132,91 +117,30 @@ WeightLoader::~WeightLoader() {
     }
 }
 
-Result<Staging*> WeightLoader::free_staging(Reader& reader) {
-    if (!reader.pool) RL_TRY(prepare(reader));
-    Staging& staging = reader.staging[reader.turn++ % 2];
+Result<std::byte*> WeightLoader::staging(size_t reader) {
+    Reader& own = readers_[reader];
+    if (!own.pool) RL_TRY(prepare(own));
+    Staging& staging = own.staging[++own.turn % 2];
     if (staging.busy) RL_TRY(device_.wait(staging.fence, "copying weights to the device"));
     staging.busy = false;
-    return &staging;
+    return staging.buffer.mapped();
 }
 
-Status WeightLoader::copy(Staging& staging, VkBuffer to, std::span<const VkBufferCopy> regions) {
+Status WeightLoader::send(size_t reader, const LoadItem& item, std::span<const CopyRegion> regions) {
+    Reader& own = readers_[reader];
+    Staging& staging = own.staging[own.turn % 2];
+    std::vector<VkBufferCopy> copies;
+    for (const CopyRegion& region : regions) copies.push_back({region.from, region.to, region.bytes});
     RL_TRY(staging.buffer.flush());
     VkCommandBufferBeginInfo begin = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
     begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
     RL_TRY(checked(vkBeginCommandBuffer(staging.commands, &begin), "copying weights to the device"));
-    vkCmdCopyBuffer(staging.commands, staging.buffer.handle(), to, uint32_t(regions.size()), regions.data());
+    vkCmdCopyBuffer(staging.commands, staging.buffer.handle(), part(item).buffer.handle(),
+                    uint32_t(copies.size()), copies.data());
     RL_TRY(checked(vkEndCommandBuffer(staging.commands), "copying weights to the device"));
     RL_TRY(device_.submit(std::span(&staging.commands, 1), staging.fence));
     staging.busy = true;
     return {};
-}
-
-Result<uint64_t> WeightLoader::load_vector(Reader& reader, const LoadItem& item) {
-    const Tensor& tensor = weights_[item.weight].tensor;
-    const WeightPart& part = store_->placed_[item.weight].parts[0];
-    reader.file.resize(tensor.bytes());
-    RL_TRY(source_.read(item.weight, 0, reader.file));
-    std::vector<float> values(tensor.shape.elements());
-    tensor.format->decode(reader.file.data(), values.data(), values.size());
-    const auto bytes = std::as_bytes(std::span(values));
-    if (part.buffer.mapped()) {
-        std::memcpy(part.buffer.mapped(), bytes.data(), bytes.size());
-        RL_TRY(part.buffer.flush());
-        return tensor.bytes();
-    }
-    for (uint64_t at = 0; at < bytes.size(); at += kChunk) {
-        Staging& staging = *RL_TRY(free_staging(reader));
-        const uint64_t size = std::min<uint64_t>(kChunk, bytes.size() - at);
-        std::memcpy(staging.buffer.mapped(), bytes.data() + at, size);
-        const VkBufferCopy region = {0, at, size};
-        RL_TRY(copy(staging, part.buffer.handle(), std::span(&region, 1)));
-    }
-    return tensor.bytes();
-}
-
-Status WeightLoader::stage(Reader& reader, const LoadItem& item, const PlacedWeight& placed,
-                           const WeightPart& part) {
-    Staging& staging = *RL_TRY(free_staging(reader));
-    const Tensor& tensor = weights_[item.weight].tensor;
-    const uint64_t part_blocks = part.rows * placed.cols / tensor.format->block;
-    std::array<std::byte*, 4> out = {};
-    std::array<VkBufferCopy, 4> regions = {};
-    uint64_t at = 0, plane = 0;
-    for (uint32_t p = 0; p < placed.layout->planes; ++p) {
-        const uint64_t bytes = placed.layout->bytes[p];
-        out[p] = staging.buffer.mapped() + at;
-        regions[p] = {at, plane + item.first_block * bytes, item.blocks * bytes};
-        at += item.blocks * bytes;
-        plane += part_blocks * bytes;
-    }
-    placed.layout->pack(reader.file.data(), item.blocks, out);
-    return copy(staging, part.buffer.handle(), std::span(regions).first(placed.layout->planes));
-}
-
-Result<uint64_t> WeightLoader::load(Reader& reader, const LoadItem& item) {
-    if (item.blocks == 0) return load_vector(reader, item);
-    const Tensor& tensor = weights_[item.weight].tensor;
-    const PlacedWeight& placed = store_->placed_[item.weight];
-    const WeightPart& part = placed.parts[item.part];
-    const uint64_t row_blocks = placed.cols / tensor.format->block;
-    reader.file.resize(item.blocks * tensor.format->block_bytes);
-    RL_TRY(source_.read(
-        item.weight, (part.first * row_blocks + item.first_block) * tensor.format->block_bytes, reader.file));
-    const uint64_t bytes_read = reader.file.size();
-    if (!part.buffer.mapped()) {
-        RL_TRY(stage(reader, item, placed, part));
-        return bytes_read;
-    }
-    std::array<std::byte*, 4> out = {};
-    uint64_t plane = 0;
-    for (uint32_t p = 0; p < placed.layout->planes; ++p) {
-        const uint64_t bytes = placed.layout->bytes[p];
-        out[p] = part.buffer.mapped() + plane + item.first_block * bytes;
-        plane += part.rows * row_blocks * bytes;
-    }
-    placed.layout->pack(reader.file.data(), item.blocks, out);
-    return bytes_read;
 }
 
 Status WeightLoader::place_all() {
@@ -227,9 +151,11 @@ Status WeightLoader::place_all() {
 Result<std::unique_ptr<WeightStore>> WeightLoader::run() {
     RL_TRY(place_all());
     readers_.resize(reader_count(kMostReaders));
-    RL_TRY(load_items<LoadItem>(
-        weights_, items_, readers_.size(), progress_,
-        [this](size_t reader, const LoadItem& item) { return load(readers_[reader], item); }));
+    RL_TRY(load_items<LoadItem>(weights_, items_, readers_.size(), progress_,
+                                [this](size_t reader, const LoadItem& item) {
+                                    return load_item(*this, reader, item, weights_[item.weight].tensor,
+                                                     source_, readers_[reader].file);
+                                }));
     for (Reader& reader : readers_)
         for (Staging& staging : reader.staging)
             if (staging.busy) {

@@ -1,0 +1,81 @@
+// What backends share in loading weights in planes: tensors in chunks, read from the file and taken apart
+// into the weight itself where the host can write to it, else into staging that the device copies from.
+#pragma once
+
+#include "backends/shared/layout.h"
+#include "backends/shared/load_items.h"
+
+#include <cstring>
+
+namespace redline {
+
+constexpr uint64_t kLoadChunk = uint64_t(4) << 20;  // bytes of the file read and taken apart at a time
+constexpr uint32_t kMostReaders = 4;                // each with a chunk read, and staging for two
+constexpr uint64_t kStagingBytes = kLoadChunk + 4096;
+
+// Some blocks of a part of a matrix; none: a whole vector, as floats.
+struct LoadItem {
+    uint32_t weight = 0;
+    uint32_t part = 0;
+    uint64_t part_begin = 0;  // in blocks of the tensor
+    uint64_t part_blocks = 0;
+    uint64_t first_block = 0;  // in the part
+    uint64_t blocks = 0;
+};
+
+// All items of a part.
+inline void add_items(std::vector<LoadItem>& items, const Format& format, LoadItem part) {
+    // Multiples of 8 blocks keep the planes of a chunk aligned.
+    const uint64_t chunk = std::max<uint64_t>(8, kLoadChunk / format.block_bytes / 8 * 8);
+    for (; part.first_block < part.part_blocks; part.first_block += chunk) {
+        part.blocks = std::min(chunk, part.part_blocks - part.first_block);
+        items.push_back(part);
+    }
+}
+
+struct CopyRegion {
+    uint64_t from = 0;  // in staging
+    uint64_t to = 0;    // in the part
+    uint64_t bytes = 0;
+};
+
+// One item, by a reader with its own `file`, the bytes that are read. `to` offers mapped(item), null where
+// there is none, staging(reader), free memory of kStagingBytes, and send(reader, item, regions) from there.
+// Returns the bytes read.
+template <typename To>
+Result<uint64_t> load_item(To& to, size_t reader, const LoadItem& item, const Tensor& tensor,
+                           ByteSource& source, std::vector<std::byte>& file) {
+    const Format& format = *tensor.format;
+    file.resize(item.blocks > 0 ? item.blocks * format.block_bytes : tensor.bytes());
+    RL_TRY(source.read(item.weight, (item.part_begin + item.first_block) * format.block_bytes, file));
+    std::byte* const mapped = to.mapped(item);
+    if (item.blocks == 0) {
+        std::vector<float> values(tensor.shape.elements());
+        format.decode(file.data(), values.data(), values.size());
+        const auto bytes = std::as_bytes(std::span(values));
+        if (mapped) std::memcpy(mapped, bytes.data(), bytes.size());
+        for (uint64_t at = 0; !mapped && at < bytes.size(); at += kLoadChunk) {
+            const CopyRegion region = {0, at, std::min<uint64_t>(kLoadChunk, bytes.size() - at)};
+            std::memcpy(RL_TRY(to.staging(reader)), bytes.data() + at, region.bytes);
+            RL_TRY(to.send(reader, item, std::span(&region, 1)));
+        }
+        return uint64_t(file.size());
+    }
+    std::byte* const staging = mapped ? nullptr : RL_TRY(to.staging(reader));
+    const WeightLayout& layout = *weight_layout(format);
+    std::array<std::byte*, 4> out = {};
+    std::array<CopyRegion, 4> regions = {};
+    uint64_t from = 0, plane = 0;
+    for (uint32_t p = 0; p < layout.planes; ++p) {
+        const uint64_t block_bytes = layout.bytes[p];
+        regions[p] = {from, plane + item.first_block * block_bytes, item.blocks * block_bytes};
+        out[p] = mapped ? mapped + regions[p].to : staging + from;
+        from += regions[p].bytes;
+        plane += item.part_blocks * block_bytes;
+    }
+    layout.pack(file.data(), item.blocks, out);
+    if (!mapped) RL_TRY(to.send(reader, item, std::span(regions).first(layout.planes)));
+    return uint64_t(file.size());
+}
+
+}  // namespace redline
