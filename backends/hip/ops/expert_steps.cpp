@@ -387,9 +387,6 @@ private:
     ExpertLinearKernel linear_;
 };
 
-bool has_layout(const Plan& plan, Weight w) {
-    return weight_layout(*plan.weight(w).tensor.format) != nullptr;
-}
 bool has_kernel(const Route& op, const Plan& plan) {
     const uint64_t experts = plan.weight(op.w).tensor.shape.rows;
     return experts <= args::kMostExperts && op.used <= args::kMostUsed && has_layout(plan, op.w);
@@ -398,8 +395,7 @@ bool has_kernel(const ExpertLinear& op, const Plan& plan) {
     return has_layout(plan, op.w);
 }
 bool has_kernel(const ExpertGated& op, const Plan& plan) {
-    return plan.weight(op.gate).tensor.format == plan.weight(op.up).tensor.format &&
-           has_layout(plan, op.gate);
+    return has_layout(plan, op.gate, op.up);
 }
 
 }  // namespace

@@ -29,11 +29,7 @@ struct DotKernel {
 constexpr DotKernel kLinearDot = {"linear_dot", "linear", "linear_stream", 2, 1},
                     kGatedDot = {"gated_dot", "gated", "gated_stream", 1, 2};
 
-struct Part {
-    Weight w;
-    Weight bias;
-    Slot y;
-};
+using Part = LinearGroup::Part;
 
 std::string module_of(const View& view, Weight w) {
     return view.weights[w].layout->name;
@@ -194,10 +190,12 @@ Status launch_dots(Launcher& launcher, const View& view, const DotKernel& kernel
 
 class ProductKernel : public HipKernel {
 public:
-    ProductKernel(Slot x, Norm norm, std::vector<Part> parts, bool accumulate, const Plan& plan)
-        : x_(x), norm_(norm), parts_(std::move(parts)), accumulate_(accumulate) {
-        for (const Part& part : parts_) tensors_.push_back(plan.weight(part.w).tensor);
-    }
+    explicit ProductKernel(Products op)
+        : x_(op.x),
+          norm_(op.norm),
+          parts_(std::move(op.parts)),
+          accumulate_(op.accumulate),
+          tensors_(std::move(op.tensors)) {}
 
     Precision precision(uint64_t rows) const override {
         Precision all;
@@ -328,10 +326,6 @@ private:
     Tensor tensor_;
 };
 
-bool has_layout(const Plan& plan, Weight w) {
-    return weight_layout(*plan.weight(w).tensor.format) != nullptr;
-}
-
 // Bytes of a format's planes per eight units.
 args::Planes planes_of(const View& view, Weight w) {
     args::Planes planes = {};
@@ -378,26 +372,10 @@ Status launch_floats(Launcher& launcher, const View& view, Weight w, const float
 }
 
 std::unique_ptr<Kernel> make_product_kernel(const Op& op, const Plan& plan, const Device&) {
-    if (const auto* o = std::get_if<Linear>(&op)) {
-        if (!has_layout(plan, o->w)) return nullptr;
-        return std::make_unique<ProductKernel>(o->x, o->norm, std::vector<Part>{{o->w, o->bias, o->y}},
-                                               o->accumulate, plan);
-    }
-    if (const auto* o = std::get_if<LinearGroup>(&op)) {
-        std::vector<Part> parts;
-        for (uint32_t i = 0; i < o->count; ++i) {
-            if (!has_layout(plan, o->parts[i].w)) return nullptr;
-            parts.push_back({o->parts[i].w, o->parts[i].bias, o->parts[i].y});
-        }
-        return std::make_unique<ProductKernel>(o->x, o->norm, std::move(parts), false, plan);
-    }
-    if (const auto* o = std::get_if<Gated>(&op)) {
-        // One kernel reads both, so they must be of one format; else they are decomposed.
-        if (plan.weight(o->gate).tensor.format != plan.weight(o->up).tensor.format) return nullptr;
-        if (!has_layout(plan, o->gate)) return nullptr;
-        return std::make_unique<GatedKernel>(*o, plan);
-    }
-    return nullptr;
+    if (auto products = products_of(op, plan)) return std::make_unique<ProductKernel>(std::move(*products));
+    const auto* gated = std::get_if<Gated>(&op);
+    if (!gated || !has_layout(plan, gated->gate, gated->up)) return nullptr;
+    return std::make_unique<GatedKernel>(*gated, plan);
 }
 
 }  // namespace redline::hip

@@ -20,12 +20,6 @@ inline Launch striding(uint32_t blocks, uint32_t threads = kThreads, uint32_t sh
     return {.x = blocks, .threads = threads, .shared = shared, .strides = true};
 }
 
-inline uint32_t power_of_two(uint32_t n) {
-    uint32_t p = 1;
-    while (p < n) p *= 2;
-    return p;
-}
-
 // As kernels/dot.h has it: results of a block at a time, where there is one row.
 constexpr uint32_t kGroup = 16;
 // Threads of such blocks that fit a multiprocessor at a time; more would only take over the row more often.

@@ -2,6 +2,7 @@
 // and replayed. Longer steps are launched directly, and paced.
 #pragma once
 
+#include "backends/shared/products.h"
 #include "cache_store.h"
 #include "launcher.h"
 #include "weights.h"
@@ -53,10 +54,6 @@ std::unique_ptr<Kernel> make_product_kernel(const Op& op, const Plan& plan, cons
 std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan& plan, const Device& device);
 std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, const Device& device);
 std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const Device& device);
-
-inline uint64_t aligned(uint64_t bytes) {
-    return (bytes + 255) / 256 * 256;
-}
 
 class HipExecutable : public Executable {
 public:

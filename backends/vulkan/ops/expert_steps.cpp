@@ -260,15 +260,13 @@ private:
 }  // namespace
 
 std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, const Device& device) {
-    const auto has_layout = [&](Weight w) { return weight_layout(*plan.weight(w).tensor.format) != nullptr; };
     if (const auto* o = std::get_if<Route>(&op))
-        return has_layout(o->w) ? std::make_unique<RouteKernel>(*o, plan) : nullptr;
+        return has_layout(plan, o->w) ? std::make_unique<RouteKernel>(*o, plan) : nullptr;
     if (const auto* o = std::get_if<ExpertLinear>(&op))
-        return has_layout(o->w) ? std::make_unique<ExpertLinearKernel>(*o, plan, device) : nullptr;
-    if (const auto* o = std::get_if<ExpertGated>(&op)) {
-        if (plan.weight(o->gate).tensor.format != plan.weight(o->up).tensor.format) return nullptr;
-        return has_layout(o->gate) ? std::make_unique<ExpertGatedKernel>(*o, plan, device) : nullptr;
-    }
+        return has_layout(plan, o->w) ? std::make_unique<ExpertLinearKernel>(*o, plan, device) : nullptr;
+    if (const auto* o = std::get_if<ExpertGated>(&op))
+        return has_layout(plan, o->gate, o->up) ? std::make_unique<ExpertGatedKernel>(*o, plan, device)
+                                                : nullptr;
     return nullptr;
 }
 

@@ -105,16 +105,13 @@ Status record_part(Recorder& recorder, const View& view, const Product& p, const
 
 class ProductKernel : public VulkanKernel {
 public:
-    struct Part {
-        Weight w;
-        Weight bias;
-        Slot y;
-    };
-    ProductKernel(Slot x, Norm norm, std::vector<Part> parts, bool accumulate, const Plan& plan,
-                  const Device& device)
-        : x_(x), norm_(norm), parts_(std::move(parts)), accumulate_(accumulate), device_(device) {
-        for (const Part& part : parts_) tensors_.push_back(plan.weight(part.w).tensor);
-    }
+    ProductKernel(Products op, const Device& device)
+        : x_(op.x),
+          norm_(op.norm),
+          parts_(std::move(op.parts)),
+          accumulate_(op.accumulate),
+          device_(device),
+          tensors_(std::move(op.tensors)) {}
 
     Precision precision(uint64_t rows) const override {
         Precision all;
@@ -178,7 +175,7 @@ private:
 
     Slot x_;
     Norm norm_;
-    std::vector<Part> parts_;
+    std::vector<LinearGroup::Part> parts_;
     bool accumulate_;
     const Device& device_;
     std::vector<Tensor> tensors_;
@@ -295,10 +292,6 @@ private:
     const Device& device_;
 };
 
-bool has_layout(const Plan& plan, Weight w) {
-    return weight_layout(*plan.weight(w).tensor.format) != nullptr;
-}
-
 }  // namespace
 
 args::LinearArgs linear_args(const PlacedWeight& w, const WeightPart& part, const Product& p,
@@ -324,12 +317,6 @@ uint32_t own_threads(const Device& device) {
                      limits.maxComputeWorkGroupSize[0]});
 }
 
-uint32_t power_of_two(uint32_t n) {
-    uint32_t p = 1;
-    while (p < n) p *= 2;
-    return p;
-}
-
 uint64_t vector_groups(uint64_t rows, uint32_t per_subgroup, const Device& device, uint32_t threads) {
     const uint64_t per_group = uint64_t(per_subgroup) * std::max(1u, threads / device.subgroup());
     return (rows + per_group - 1) / per_group;
@@ -343,27 +330,11 @@ Status record_product(Recorder& recorder, const View& view, const Product& produ
 }
 
 std::unique_ptr<Kernel> make_product_kernel(const Op& op, const Plan& plan, const Device& device) {
-    if (const auto* o = std::get_if<Linear>(&op)) {
-        if (!has_layout(plan, o->w)) return nullptr;
-        return std::make_unique<ProductKernel>(o->x, o->norm,
-                                               std::vector<ProductKernel::Part>{{o->w, o->bias, o->y}},
-                                               o->accumulate, plan, device);
-    }
-    if (const auto* o = std::get_if<LinearGroup>(&op)) {
-        std::vector<ProductKernel::Part> parts;
-        for (uint32_t i = 0; i < o->count; ++i) {
-            if (!has_layout(plan, o->parts[i].w)) return nullptr;
-            parts.push_back({o->parts[i].w, o->parts[i].bias, o->parts[i].y});
-        }
-        return std::make_unique<ProductKernel>(o->x, o->norm, std::move(parts), false, plan, device);
-    }
-    if (const auto* o = std::get_if<Gated>(&op)) {
-        // One kernel reads both, so they must be of one format; else they are decomposed.
-        if (plan.weight(o->gate).tensor.format != plan.weight(o->up).tensor.format) return nullptr;
-        if (!has_layout(plan, o->gate)) return nullptr;
-        return std::make_unique<GatedKernel>(*o, plan, device);
-    }
-    return nullptr;
+    if (auto products = products_of(op, plan))
+        return std::make_unique<ProductKernel>(std::move(*products), device);
+    const auto* gated = std::get_if<Gated>(&op);
+    if (!gated || !has_layout(plan, gated->gate, gated->up)) return nullptr;
+    return std::make_unique<GatedKernel>(*gated, plan, device);
 }
 
 }  // namespace redline::vulkan

@@ -128,8 +128,6 @@ uint64_t unpacked_scratch(const Device& device, uint64_t rows, uint64_t cols, ui
 Status record_unpacked(Recorder& recorder, const View& view, std::span<const UnpackedProduct> products,
                        const Activations& x, uint64_t at);
 
-// The first that is not below n.
-uint32_t power_of_two(uint32_t n);
 // kOwnThreads, as far as the device goes.
 uint32_t own_threads(const Device& device);
 // Work-groups of `threads` whose subgroups own `per_subgroup` rows each.

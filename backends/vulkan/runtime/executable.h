@@ -1,6 +1,7 @@
 // A plan on a Vulkan device: buffers, and command buffers recorded once per class of row counts and replayed.
 #pragma once
 
+#include "backends/shared/products.h"
 #include "cache_store.h"
 #include "recorder.h"
 #include "stopwatch.h"
@@ -68,10 +69,6 @@ std::unique_ptr<Kernel> make_product_kernel(const Op& op, const Plan& plan, cons
 std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan& plan, const Device& device);
 std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, const Device& device);
 std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const Device& device);
-
-inline uint64_t aligned(uint64_t bytes) {
-    return (bytes + 255) / 256 * 256;
-}
 
 class VulkanExecutable : public Executable {
 public:
