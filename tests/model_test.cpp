@@ -40,7 +40,7 @@ static Reference reference_of(const std::string& path, const std::vector<Token>&
                               const Backend& backend) {
     const Model model = must(Model::inspect(path, 64));
     Reference reference(must(model.plan(64, 64, {64, 64, CacheType::f16})), decoded_weights(model, backend));
-    reference.run({tokens, 0, 0});
+    reference.run(SequenceStep(tokens, 0, uint32_t(tokens.size())));
     return reference;
 }
 
@@ -60,13 +60,14 @@ static void check_ops(const std::string& path, Backend& backend, bool fuse) {
     const std::vector<Token> tokens = golden_tokens();
     BoundPlan bound = must(lower(must(model.plan(64, 64, {64, 64, CacheType::f16})), backend, fuse));
     Reference reference(bound.plan, decoded_weights(model, backend));
-    std::vector<StepParams> steps;
-    std::vector<std::vector<Precision>> held_to;
-    for (const size_t rows : {20u, 1u, 16u}) {
-        const size_t first = steps.empty() ? 0 : steps.back().kv_len();
-        steps.push_back({std::span(tokens).subspan(first, rows), first, 0});
-        held_to.push_back(precisions(bound, steps.back()));
+    std::vector<SequenceStep> made;
+    for (size_t first = 0; const uint32_t rows : {20u, 1u, 16u}) {
+        made.emplace_back(std::span(tokens).subspan(first, rows), first, rows);
+        first += rows;
     }
+    const std::vector<StepParams> steps(made.begin(), made.end());
+    std::vector<std::vector<Precision>> held_to;
+    for (const StepParams& step : steps) held_to.push_back(precisions(bound, step));
     const auto caches = must(backend.make_caches(bound.plan.caches));
     const auto executable = must(backend.record(std::move(bound), model.weights(), *caches, Record::replay));
     for (size_t s = 0; s < steps.size(); ++s) {

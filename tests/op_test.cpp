@@ -36,10 +36,10 @@ constexpr uint32_t kFeedRows = 100;
 void feed(const OpCase& c, const std::function<void(const StepParams&)>& run) {
     for (uint64_t p = 0; p < c.position; p += kFeedRows) {
         const std::vector<int32_t> tokens = tokens_from(p, std::min<uint64_t>(kFeedRows, c.position - p));
-        run({tokens, p, 0});
+        run(SequenceStep(tokens, p, uint32_t(tokens.size())));
     }
     const std::vector<int32_t> tokens = tokens_from(c.position, c.rows);
-    run({tokens, c.position, 0});
+    run(SequenceStep(tokens, c.position, c.rows));
 }
 
 Plan record(const OpCase& c, Fixture& fixture) {

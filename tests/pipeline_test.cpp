@@ -61,7 +61,8 @@ std::vector<float> logits_of(Places& places, const std::vector<Token>& tokens, b
     for (size_t at = 0; at < tokens.size();) {
         const size_t rows = at < kPrompt ? std::min<size_t>(kBatch, kPrompt - at) : 1;
         Executable& executable = rows == 1 ? *single : *many;
-        must(executable.run({std::span(tokens).subspan(at, rows), at, 0}));
+        must(executable.run(
+            SequenceStep(std::span<const Token>(tokens).subspan(at, rows), at, uint32_t(rows))));
         out.insert(out.end(), executable.output().begin(), executable.output().end());
         at += rows;
     }
@@ -215,7 +216,8 @@ TEST_CASE("pipeline: only the wanted outputs, the best of them, cancelling and t
         INFO("on ", first->device().detail, " and ", second->device().detail);
         Places places = halves(model, *first, *second, layer_ends(plan)[1]);
         const auto many = must(places.record(kBatch, 2, Record::replay));
-        StepParams params{std::span(tokens).first(kBatch), 0, kBatch - 2};
+        const SequenceStep step({tokens.data(), kBatch}, 0, 2);
+        StepParams params = step;
         std::atomic<bool> cancel{true};
         params.cancel = &cancel;
         CHECK(many->run(params).error().message == "interrupted");
@@ -231,7 +233,8 @@ TEST_CASE("pipeline: only the wanted outputs, the best of them, cancelling and t
         CHECK(std::count_if(traced.begin(), traced.end(), attends) == int64_t(plan.caches.size()));
 
         const auto single = must(places.record(1, 1, Record::replay));
-        StepParams next{std::span(tokens).subspan(kBatch, 1), kBatch, 0};
+        const SequenceStep next_step({tokens.data() + kBatch, 1}, kBatch, 1);
+        StepParams next = next_step;
         must(single->run(next));
         const auto largest = std::max_element(single->output().begin(), single->output().end());
         const auto id = int32_t(largest - single->output().begin());

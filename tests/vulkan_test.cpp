@@ -216,7 +216,8 @@ static void check_best(Backend& backend, const std::string& name, const std::vec
     const auto executable =
         must(backend.record(must(lower(plan, backend, true)), *weights, *cache, Record::replay));
     const int32_t token = 0;
-    StepParams all{{&token, 1}, 0, 0}, best = all;
+    const SequenceStep step({&token, 1}, 0, 1);
+    StepParams all = step, best = all;
     best.best = 1;
     best.best_among = among;
     for (int turn = 0; turn < 2; ++turn) {
@@ -321,7 +322,7 @@ static std::vector<float> fifth_output(const OpCase& c, Backend& backend, bool o
     std::iota(tokens.begin(), tokens.end(), 0);
     const uint32_t step = one_by_one ? 1 : c.rows;
     for (uint32_t p = 0; p < c.rows; p += step)
-        must(executable->run({std::span(tokens).subspan(p, step), p, step - 1}));
+        must(executable->run(SequenceStep(std::span(tokens).subspan(p, step), p, 1)));
     return {executable->output().begin(), executable->output().end()};
 }
 

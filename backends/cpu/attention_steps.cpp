@@ -36,7 +36,7 @@ public:
             const uint64_t row = i / op_.shape.kv_heads;
             attention_kernels(view.isa).kv_store(
                 view.caches.head(op_.cache, uint32_t(i % op_.shape.kv_heads)),
-                view.caches.row(op_.cache, view.params.position + row),
+                view.caches.row(op_.cache, view.params.rows[row].position),
                 view.floats(op_.k) + i * op_.shape.head_dim, view.floats(op_.v) + i * op_.shape.head_dim);
         }
     }
@@ -76,7 +76,7 @@ private:
         float* key = view.floats(op_.k) + i * s.head_dim;
         turn(view, key, op_.k_norm, row);
         attention_kernels(view.isa).kv_store(view.caches.head(op_.cache, uint32_t(i % s.kv_heads)),
-                                             view.caches.row(op_.cache, view.params.position + row), key,
+                                             view.caches.row(op_.cache, view.params.rows[row].position), key,
                                              view.floats(op_.v) + i * s.head_dim);
     }
 
@@ -131,7 +131,7 @@ private:
         work.rows = rows;
         work.group = group_;
         work.kv = view.caches.head(op_.cache, kv_head);
-        work.first_position = view.params.position + row;
+        work.first_position = view.params.rows[row].position;
         work.key_end = work.first_position + rows;
         if (op_.window > 0 && work.first_position + 1 > op_.window)
             work.key_begin = work.first_position + 1 - op_.window;

@@ -64,9 +64,8 @@ Precision precision_of(Activations activations) {
 
 const float* RunView::rope_row(uint32_t rope, uint32_t row) const {
     const float* at = rope_tables;
-    for (uint32_t i = 0; i < rope; ++i)
-        at += size_t(plan.max_rows) * 2 * plan.ropes[i].inverse_frequency.size();
-    return at + size_t(row) * 2 * plan.ropes[rope].inverse_frequency.size();
+    for (uint32_t i = 0; i < rope; ++i) at += size_t(plan.max_rows) * plan.ropes[i].table_floats();
+    return at + size_t(row) * plan.ropes[rope].table_floats();
 }
 
 CpuExecutable::CpuExecutable(BoundPlan bound, const CpuWeights& weights, const CpuCaches& caches, Team& team,
@@ -100,7 +99,7 @@ Result<std::unique_ptr<Executable>> CpuExecutable::create(BoundPlan bound, const
         RL_TRY(Region::allocate(made->shared_bytes_ + made->thread_bytes_ * team.size(), "scratch", guarded));
     made->scratch_.guard(made->scratch_gaps_);
     size_t rope_floats = 0;
-    for (const RopeSpec& rope : plan.ropes) rope_floats += plan.max_rows * 2 * rope.inverse_frequency.size();
+    for (const RopeSpec& rope : plan.ropes) rope_floats += plan.max_rows * rope.table_floats();
     made->rope_.resize(rope_floats);
     made->counters_ = std::make_unique<std::atomic<uint32_t>[]>(plan.steps.size() * team.size());
     return std::unique_ptr<Executable>(std::move(made));
@@ -108,17 +107,10 @@ Result<std::unique_ptr<Executable>> CpuExecutable::create(BoundPlan bound, const
 
 RunView CpuExecutable::prepare(const StepParams& params) {
     const Plan& plan = bound_.plan;
-    RL_CHECK(params.tokens.size() >= 1 && params.tokens.size() <= plan.max_rows,
-             "{} rows sent to a plan for {}", params.tokens.size(), plan.max_rows);
-    RL_CHECK(params.first_output < params.tokens.size() && params.outputs() <= plan.max_outputs,
-             "{} outputs asked of a plan for {}", params.outputs(), plan.max_outputs);
-    RL_CHECK(params.kv_len() <= plan.sizing.context, "position {} is beyond the context of {}",
-             params.kv_len(), plan.sizing.context);
-    RL_CHECK(params.input.size() == plan.input_floats(params.tokens.size()),
-             "{} floats sent to a plan for {}", params.input.size(), plan.input_floats(params.tokens.size()));
+    check_step(plan, params);
     for (size_t i = 0; i < plan.steps.size() * team_.size(); ++i)
         counters_[i].store(0, std::memory_order_relaxed);
-    outputs_ = params.outputs();
+    outputs_ = uint32_t(params.outputs.size());
     RunView view{plan, weights_, caches_, isa_, params};
     view.arena = arena_.data();
     view.shared_scratch = scratch_.data();
@@ -133,14 +125,9 @@ void CpuExecutable::fill_rope(const RunView& view, const Worker& worker) const {
     const auto mine = worker.share(view.rows());
     for (uint32_t r = 0; r < view.plan.ropes.size(); ++r) {
         const RopeSpec& rope = view.plan.ropes[r];
-        const size_t pairs = rope.inverse_frequency.size();
         for (uint64_t row = mine.begin; row < mine.end; ++row) {
             float* table = const_cast<float*>(view.rope_row(r, uint32_t(row)));
-            for (size_t i = 0; i < pairs; ++i) {
-                const double angle = double(view.params.position + row) * rope.inverse_frequency[i];
-                table[i] = float(std::cos(angle) * rope.magnitude);
-                table[pairs + i] = float(std::sin(angle) * rope.magnitude);
-            }
+            rope.fill_table(view.params.rows[row].position, table);
         }
     }
 }
@@ -175,7 +162,7 @@ Status CpuExecutable::check_guards() const {
 Status CpuExecutable::run_traced(const StepParams& params, const TraceSink& sink) {
     const RunView view = prepare(params);
     RL_TRY(team_.run([&](const Worker& worker) { fill_rope(view, worker); }));
-    const StepShape shape{view.rows(), params.outputs(), params.kv_len()};
+    const StepShape shape{view.rows(), params.outputs.size(), params.kv_len()};
     for (uint32_t i = 0; i < bound_.kernels.size(); ++i) {
         const auto begin = std::chrono::steady_clock::now();
         RL_TRY(team_.run([&](const Worker& worker) {

@@ -68,7 +68,9 @@ struct RunView {
     std::atomic<uint32_t>* counters = nullptr;
 
     uint32_t rows() const { return uint32_t(params.tokens.size()); }
-    uint32_t rows_of(Slot s) const { return plan.slot(s).of_outputs ? params.outputs() : rows(); }
+    uint32_t rows_of(Slot s) const {
+        return plan.slot(s).of_outputs ? uint32_t(params.outputs.size()) : rows();
+    }
     uint32_t width(Slot s) const { return plan.slot(s).width; }
     float* floats(Slot s) const { return reinterpret_cast<float*>(arena + plan.slot(s).offset); }
     int32_t* ids(Slot s) const { return reinterpret_cast<int32_t*>(arena + plan.slot(s).offset); }

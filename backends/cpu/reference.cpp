@@ -84,7 +84,7 @@ std::vector<Precision> precisions(const BoundPlan& bound, const StepParams& para
     for (size_t i = 0; i < bound.kernels.size(); ++i) {
         const std::vector<Slot> writes = access(bound.plan.steps[i].op).writes;
         const bool of_outputs = !writes.empty() && bound.plan.slot(writes[0]).of_outputs;
-        all.push_back(bound.kernels[i]->precision(of_outputs ? params.outputs() : params.tokens.size()));
+        all.push_back(bound.kernels[i]->precision(of_outputs ? params.outputs.size() : params.tokens.size()));
     }
     return all;
 }
@@ -130,7 +130,7 @@ void Reference::assign(Slot s, std::span<const float> values) {
 }
 
 size_t Reference::rows_of(Slot s) const {
-    return plan_.slot(s).of_outputs ? params_.outputs() : params_.tokens.size();
+    return plan_.slot(s).of_outputs ? params_.outputs.size() : params_.tokens.size();
 }
 
 std::vector<Bounded>& Reference::target(Slot s) {
@@ -253,7 +253,7 @@ void Reference::eval(const Rope& op) {
         for (size_t i = 0; i < pairs; ++i) {
             Bounded& a = x[begin + (rope.half_split ? i : 2 * i)];
             Bounded& b = x[begin + (rope.half_split ? i + pairs : 2 * i + 1)];
-            const double angle = double(params_.position + row) * rope.inverse_frequency[i];
+            const double angle = double(params_.rows[row].position) * rope.inverse_frequency[i];
             const double c = std::cos(angle) * rope.magnitude, s = std::sin(angle) * rope.magnitude;
             const double size = (std::abs(a.value) + std::abs(b.value)) * std::abs(rope.magnitude);
             const Bounded turned_a{a.value * c - b.value * s,
@@ -286,7 +286,7 @@ void Reference::eval(const KvStore& op) {
             const size_t block = i / 32 * 32, end = std::min(block + 32, x.size());
             double block_max = 0.0;
             for (size_t j = block; j < end; ++j) block_max = std::max(block_max, size_of(x[j]));
-            cache[params_.position * row_size + i] = cached(x[i], block_max);
+            cache[params_.rows[i / row_size].position * row_size + i % row_size] = cached(x[i], block_max);
         }
     }
 }
@@ -295,7 +295,7 @@ void Reference::attend(const Attention& op, size_t row, uint32_t head, Bounded* 
     const uint32_t d = op.shape.head_dim, kv_head = head / (op.shape.heads / op.shape.kv_heads);
     const size_t row_size = size_t(op.shape.kv_heads) * d;
     const Bounded* q = slots_[size_t(op.q.index)].data() + (row * op.shape.heads + head) * d;
-    const size_t position = params_.position + row;
+    const size_t position = params_.rows[row].position;
     const size_t first = op.window > 0 && position + 1 > op.window ? position + 1 - op.window : 0;
     std::vector<double> scores;
     double score_error = 0.0;
@@ -437,8 +437,9 @@ void Reference::eval(const ExpertLinear& op) {
 void Reference::eval(const SelectRows& op) {
     const std::vector<Bounded> x = slots_[size_t(op.x.index)];
     auto& y = target(op.y);
-    const size_t from = params_.first_output * width(op.x);
-    std::copy(x.begin() + int64_t(from), x.end(), y.begin());
+    for (size_t i = 0; i < params_.outputs.size(); ++i)
+        std::copy_n(x.begin() + int64_t(params_.outputs[i] * width(op.x)), width(op.x),
+                    y.begin() + int64_t(i * width(op.x)));
 }
 
 }  // namespace redline

@@ -51,10 +51,10 @@ void rms_norm(const RunView& view, const Worker& worker, const RmsNorm& op) {
 
 void select_rows(const RunView& view, const Worker& worker, const SelectRows& op) {
     const size_t width = view.width(op.x);
-    const auto mine = worker.share(view.params.outputs());
-    std::memcpy(view.floats(op.y) + mine.begin * width,
-                view.floats(op.x) + (view.params.first_output + mine.begin) * width,
-                (mine.end - mine.begin) * width * sizeof(float));
+    const auto mine = worker.share(view.params.outputs.size());
+    for (uint64_t i = mine.begin; i < mine.end; ++i)
+        std::memcpy(view.floats(op.y) + i * width, view.floats(op.x) + view.params.outputs[i] * width,
+                    width * sizeof(float));
 }
 
 }  // namespace

@@ -3,10 +3,9 @@
 #pragma once
 
 #include "base/scored.h"
-#include "plan/plan.h"
+#include "plan/step_params.h"
 
 #include <algorithm>
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -66,21 +65,6 @@ public:
 struct BoundPlan {
     Plan plan;  // steps in the order of `kernels`
     std::vector<std::unique_ptr<Kernel>> kernels;
-};
-
-struct StepParams {
-    std::span<const int32_t> tokens;            // one row each, at most plan.max_rows
-    uint64_t position = 0;                      // of the first row in the cache
-    uint32_t first_output = 0;                  // rows [first_output, rows) have an output
-    const std::atomic<bool>* cancel = nullptr;  // when it turns true the step ends early with an error
-    // > 0: only the so many largest of the first best_among outputs of the only row are wanted, at most
-    // Executable::most_best(); output() then has nothing.
-    uint32_t best = 0;
-    uint32_t best_among = 0;
-    std::span<const float> input = {};  // of a plan that has one: (rows, width)
-
-    uint64_t kv_len() const { return position + tokens.size(); }
-    uint32_t outputs() const { return uint32_t(tokens.size()) - first_output; }
 };
 
 struct TraceStep {

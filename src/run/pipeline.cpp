@@ -1,12 +1,17 @@
 #include "run/pipeline.h"
 
+#include <numeric>
+
 namespace redline {
 
 // Runs all parts, each with what the one before it left.
 static Status run_parts(std::span<const std::unique_ptr<Executable>> parts, const StepParams& params,
                         const std::function<Status(Executable&, const StepParams&)>& run) {
     StepParams own = params;
-    own.first_output = own.best = own.best_among = 0;
+    std::vector<uint32_t> all(params.tokens.size());
+    std::iota(all.begin(), all.end(), 0u);
+    own.outputs = all;
+    own.best = own.best_among = 0;
     for (const std::unique_ptr<Executable>& part : parts.first(parts.size() - 1)) {
         RL_TRY(run(*part, own));
         own.input = part->output();

@@ -90,13 +90,13 @@ Result<Executable*> Session::executable(uint32_t rows) {
     return slot.get();
 }
 
-Status Session::step(const StepParams& params, const TraceSink* trace) {
-    const Status done = try_step(params, trace);
+Status Session::step(const StepParams& params, uint32_t outputs, const TraceSink* trace) {
+    const Status done = try_step(params, outputs, trace);
     if (done || !rescue_) return done;
     if (caches_ && !model_->backend().lost()) return done;
     RL_TRY(rescue_(*this, done.error()));
     RL_TRY(read_again(params.cancel));
-    return try_step(params, trace);
+    return try_step(params, outputs, trace);
 }
 
 Status Session::read_again(const std::atomic<bool>* cancel) {
@@ -104,7 +104,7 @@ Status Session::read_again(const std::atomic<bool>* cancel) {
     written_ = oldest_ = 0;
     for (std::span<const Token> rest = all; !rest.empty();) {
         const auto chunk = rest.first(std::min<size_t>(rest.size(), options_.batch));
-        RL_TRY(try_step({chunk, 0, uint32_t(chunk.size() - 1), cancel}, nullptr));
+        RL_TRY(try_step({.tokens = chunk, .cancel = cancel}, 1, nullptr));
         rest = rest.subspan(chunk.size());
     }
     return {};
@@ -129,11 +129,14 @@ Status Session::check_open() const {
     return error("the session lost its device");
 }
 
-// The position is the session's own, and the best are wanted only where they can be had.
-Status Session::try_step(StepParams params, const TraceSink* trace) {
+// The rows are the session's next, and the best are wanted only where they can be had.
+Status Session::try_step(StepParams params, uint32_t outputs, const TraceSink* trace) {
     RL_TRY(check_open());
     Executable* target = RL_TRY(executable(uint32_t(params.tokens.size())));
-    params.position = position();
+    const SequenceStep next(params.tokens, position(), outputs);
+    const StepParams placed = next;
+    params.rows = placed.rows;
+    params.outputs = placed.outputs;
     if (params.best > target->most_best()) params.best = 0;
     written_ = std::max(written_, params.kv_len());
     if (trace)
@@ -163,7 +166,7 @@ Status Session::feed(std::span<const Token> tokens, const std::atomic<bool>* can
     RL_TRY(check_room(tokens));
     while (!tokens.empty()) {
         const auto chunk = tokens.first(std::min<size_t>(tokens.size(), options_.batch));
-        RL_TRY(step({chunk, 0, uint32_t(chunk.size() - 1), cancel}, nullptr));
+        RL_TRY(step({.tokens = chunk, .cancel = cancel}, 1, nullptr));
         tokens = tokens.subspan(chunk.size());
     }
     return {};
@@ -172,10 +175,10 @@ Status Session::feed(std::span<const Token> tokens, const std::atomic<bool>* can
 Status Session::feed_for_best(Token token, uint32_t count, const std::atomic<bool>* cancel) {
     const std::span<const Token> tokens(&token, 1);
     RL_TRY(check_room(tokens));
-    StepParams params{tokens, 0, 0, cancel};
+    StepParams params{.tokens = tokens, .cancel = cancel};
     params.best = count;
     params.best_among = uint32_t(model_->usable_vocab());
-    return step(params, nullptr);
+    return step(params, 1, nullptr);
 }
 
 Status Session::feed_all(std::span<const Token> tokens, const LogitsSink& sink,
@@ -183,7 +186,7 @@ Status Session::feed_all(std::span<const Token> tokens, const LogitsSink& sink,
     RL_TRY(check_room(tokens));
     for (size_t first = 0; first < tokens.size();) {
         const auto chunk = tokens.subspan(first, std::min<size_t>(tokens.size() - first, options_.outputs));
-        RL_TRY(step({chunk, 0, 0, cancel}, nullptr));
+        RL_TRY(step({.tokens = chunk, .cancel = cancel}, uint32_t(chunk.size()), nullptr));
         Executable* target = RL_TRY(executable(uint32_t(chunk.size())));
         sink(first, target->output());
         first += chunk.size();
@@ -194,7 +197,7 @@ Status Session::feed_all(std::span<const Token> tokens, const LogitsSink& sink,
 Status Session::feed_traced(std::span<const Token> tokens, const TraceSink& sink) {
     RL_TRY(check_room(tokens));
     if (tokens.size() > options_.batch) return error("a traced step takes at most {} tokens", options_.batch);
-    return step({tokens, 0, uint32_t(tokens.size() - 1)}, &sink);
+    return step({.tokens = tokens}, 1, &sink);
 }
 
 bool Session::holds_all_before(uint64_t position) const {

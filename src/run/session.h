@@ -79,8 +79,9 @@ public:
 private:
     Session() = default;
     Result<Executable*> executable(uint32_t rows);
-    Status step(const StepParams& params, const TraceSink* trace);
-    Status try_step(StepParams params, const TraceSink* trace);
+    // Of the next tokens, the last of which have an output.
+    Status step(const StepParams& params, uint32_t outputs, const TraceSink* trace);
+    Status try_step(StepParams params, uint32_t outputs, const TraceSink* trace);
     Status read_again(const std::atomic<bool>* cancel);
     Status check_room(std::span<const Token> tokens) const;
     Status check_open() const;

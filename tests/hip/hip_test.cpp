@@ -76,7 +76,7 @@ Result<std::unique_ptr<Recorded>> record(Backend& backend, const OpCase& c, Reco
 Result<std::vector<float>> step(Recorded& recorded, uint32_t rows, uint64_t position = 0) {
     std::vector<int32_t> tokens(rows);
     for (uint32_t i = 0; i < rows; ++i) tokens[i] = int32_t(position + i);
-    RL_TRY(recorded.executable->run({tokens, position, 0}));
+    RL_TRY(recorded.executable->run(SequenceStep(tokens, position, rows)));
     const auto out = recorded.executable->output();
     return std::vector<float>(out.begin(), out.end());
 }

@@ -36,7 +36,7 @@ inline std::vector<float> output_of(const OpCase& c, Backend& backend, Fixture& 
         must(backend.record(must(lower(plan, backend, true)), *weights, *cache, Record::replay));
     std::vector<int32_t> tokens(c.rows);
     std::iota(tokens.begin(), tokens.end(), 0);
-    const StepParams step{tokens, 0, 0};
+    const SequenceStep step(tokens, 0, c.rows);
     must(traced ? executable->run_traced(step, [](const TraceStep&) {}) : executable->run(step));
     return {executable->output().begin(), executable->output().end()};
 }

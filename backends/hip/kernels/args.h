@@ -6,7 +6,7 @@
 
 namespace redline::hip::args {
 
-// What varies per token: written by the host before each step. The tokens follow, then the rope tables.
+// What varies per token: backends/shared/step_inputs.h.
 struct Step {
     uint32_t rows;
     uint32_t position;  // of the first row

@@ -1,8 +1,6 @@
 #include "executable.h"
 
 #include <chrono>
-#include <cmath>
-#include <cstring>
 
 namespace redline::hip {
 
@@ -19,7 +17,7 @@ Result<std::unique_ptr<Executable>> HipExecutable::create(BoundPlan bound, const
     // The kernels of the longest steps now, so that what cannot be loaded shows before the first.
     const uint32_t rows = made->bound_.plan.max_rows;
     Launcher loader(device, Launcher::Mode::load);
-    RL_TRY(made->launch_all(loader, made->view_of(rows, made->input_layout(rows))));
+    RL_TRY(made->launch_all(loader, made->view_of(rows, StepLayout(made->bound_.plan, rows))));
     return std::unique_ptr<Executable>(std::move(made));
 }
 
@@ -39,7 +37,7 @@ Status HipExecutable::allocate(Memory& memory) {
     uint64_t scratch = 0;
     for (const auto& kernel : bound_.kernels)
         scratch = std::max(scratch, static_cast<const HipKernel&>(*kernel).scratch(plan));
-    const uint64_t inputs = input_layout(plan.max_rows).bytes;
+    const uint64_t inputs = StepLayout(plan, plan.max_rows).bytes;
     arena_ = RL_TRY(memory.allocate(plan.arena_bytes, Use::scratch, "activations"));
     if (memory.guarded()) RL_TRY(memory.set_gaps(arena_, std::move(gaps)));
     scratch_ = RL_TRY(memory.allocate(scratch, Use::scratch, "scratch"));
@@ -67,19 +65,7 @@ uint32_t HipExecutable::row_class(uint32_t rows) const {
     return bound_.plan.max_rows;
 }
 
-HipExecutable::InputLayout HipExecutable::input_layout(uint32_t rows) const {
-    InputLayout layout;
-    layout.bytes = aligned(sizeof(args::Step) + uint64_t(rows) * 4);
-    for (const RopeSpec& rope : bound_.plan.ropes) {
-        layout.ropes.push_back(layout.bytes);
-        layout.bytes += aligned(uint64_t(rows) * 2 * rope.inverse_frequency.size() * 4);
-    }
-    layout.input = layout.bytes;
-    layout.bytes += aligned(bound_.plan.input_floats(rows) * 4);
-    return layout;
-}
-
-View HipExecutable::view_of(uint32_t rows, const InputLayout& inputs) const {
+View HipExecutable::view_of(uint32_t rows, const StepLayout& inputs) const {
     View view{bound_.plan, weights_, caches_, rows, std::min(rows, bound_.plan.max_outputs), {}, {}, {}, {}};
     view.arena = arena_.data();
     view.scratch = scratch_.data();
@@ -130,51 +116,21 @@ Result<GraphExec> HipExecutable::graph(const View& view) {
     return graphs_[view.rows] = exec;
 }
 
-void HipExecutable::write_inputs(const StepParams& params, const InputLayout& inputs, std::byte* to) const {
-    args::Step header = {};
-    header.rows = uint32_t(params.tokens.size());
-    header.position = uint32_t(params.position);
-    header.first_output = params.first_output;
-    header.outputs = params.outputs();
-    std::memcpy(to, &header, sizeof(header));
-    std::memcpy(to + sizeof(header), params.tokens.data(), params.tokens.size_bytes());
-    if (!params.input.empty()) std::memcpy(to + inputs.input, params.input.data(), params.input.size_bytes());
-    for (size_t r = 0; r < bound_.plan.ropes.size(); ++r) {
-        const RopeSpec& rope = bound_.plan.ropes[r];
-        const size_t pairs = rope.inverse_frequency.size();
-        auto* table = reinterpret_cast<float*>(to + inputs.ropes[r]);
-        for (size_t row = 0; row < params.tokens.size(); ++row, table += 2 * pairs)
-            for (size_t i = 0; i < pairs; ++i) {
-                const double angle = double(params.position + row) * rope.inverse_frequency[i];
-                table[i] = float(std::cos(angle) * rope.magnitude);
-                table[pairs + i] = float(std::sin(angle) * rope.magnitude);
-            }
-    }
-}
-
 // The ring's slot is written only when the copy that last read it is over.
-Status HipExecutable::send_inputs(const StepParams& params, const InputLayout& inputs) {
+Status HipExecutable::send_inputs(const StepParams& params, const StepLayout& inputs) {
     const uint64_t slot = turn_ % kRing;
     const Functions& call = device_.call();
     if (turn_++ >= kRing)
         RL_TRY(device_.checked(call.event_synchronize(sent_[slot]), "waiting for the last step's inputs"));
-    write_inputs(params, inputs, inputs_[slot].data());
+    inputs.write(bound_.plan, params, inputs_[slot].data());
     RL_TRY(device_.checked(call.copy_in(step_.data(), inputs_[slot].data(), inputs.bytes, device_.stream()),
                            "sending a step's inputs"));
     return device_.checked(call.event_record(sent_[slot], device_.stream()), "sending a step's inputs");
 }
 
 void HipExecutable::check_params(const StepParams& params) {
-    const Plan& plan = bound_.plan;
-    RL_CHECK(params.tokens.size() >= 1 && params.tokens.size() <= plan.max_rows,
-             "{} rows sent to a plan for {}", params.tokens.size(), plan.max_rows);
-    RL_CHECK(params.first_output < params.tokens.size() && params.outputs() <= plan.max_outputs,
-             "{} outputs asked of a plan for {}", params.outputs(), plan.max_outputs);
-    RL_CHECK(params.kv_len() <= plan.sizing.context, "position {} is beyond the context of {}",
-             params.kv_len(), plan.sizing.context);
-    RL_CHECK(params.input.size() == plan.input_floats(params.tokens.size()),
-             "{} floats sent to a plan for {}", params.input.size(), plan.input_floats(params.tokens.size()));
-    outputs_ = params.outputs();
+    check_step(bound_.plan, params);
+    outputs_ = uint32_t(params.outputs.size());
 }
 
 Status HipExecutable::read_output() {
@@ -193,7 +149,7 @@ Status HipExecutable::run(const StepParams& params) {
     RL_TRY(device_.use());
     if (params.cancel && params.cancel->load(std::memory_order_relaxed)) return error("interrupted");
     const uint32_t rows = row_class(uint32_t(params.tokens.size()));
-    const InputLayout inputs = input_layout(rows);
+    const StepLayout inputs(bound_.plan, rows);
     const View view = view_of(rows, inputs);
     if (mode_ == Record::replay && rows <= kReplayedRows) {
         const GraphExec exec = RL_TRY(graph(view));
@@ -216,14 +172,14 @@ Status HipExecutable::traced_step(const StepParams& params, const View& view, si
     RL_TRY(device_.synchronize("running a step"));
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     const Op& op = plan.steps[index].op;
-    const StepShape shape{params.tokens.size(), params.outputs(), params.kv_len()};
+    const StepShape shape{params.tokens.size(), params.outputs.size(), params.kv_len()};
     TraceStep traced{&plan.steps[index], took.count(), cost(op, plan, shape), {}};
     RL_TRY(device_.checked(
         device_.call().copy_out(mirror.data(), arena_.data(), plan.arena_bytes, device_.stream()),
         "reading traced activations"));
     RL_TRY(device_.synchronize("reading traced activations"));
     for (const Slot s : access(op).writes) {
-        const uint64_t rows = plan.slot(s).of_outputs ? params.outputs() : params.tokens.size();
+        const uint64_t rows = plan.slot(s).of_outputs ? params.outputs.size() : params.tokens.size();
         const auto* values = reinterpret_cast<const float*>(mirror.data() + plan.slot(s).offset);
         traced.written.push_back({values, size_t(rows * view.width(s))});
     }
@@ -235,7 +191,7 @@ Status HipExecutable::run_traced(const StepParams& params, const TraceSink& sink
     check_params(params);
     RL_TRY(device_.use());
     const uint32_t rows = row_class(uint32_t(params.tokens.size()));
-    const InputLayout inputs = input_layout(rows);
+    const StepLayout inputs(bound_.plan, rows);
     const View view = view_of(rows, inputs);
     const Buffer mirror =
         RL_TRY(memory_->allocate(bound_.plan.arena_bytes, Use::pinned, "traced activations"));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backends/shared/products.h"
+#include "backends/shared/step_inputs.h"
 #include "cache_store.h"
 #include "launcher.h"
 #include "weights.h"
@@ -72,24 +73,15 @@ private:
     static constexpr uint32_t kRing = 2;          // steps whose inputs the host may have written
     static constexpr uint32_t kReplayedRows = 8;  // steps of so few rows are replayed
 
-    // Where the parts of a step's inputs begin, for a class of rows.
-    struct InputLayout {
-        std::vector<uint64_t> ropes;
-        uint64_t input = 0;
-        uint64_t bytes = 0;
-    };
-
     HipExecutable(BoundPlan bound, const HipWeights& weights, const HipCaches& caches, Device& device,
                   Record mode);
     Status allocate(Memory& memory);
     uint32_t row_class(uint32_t rows) const;
-    InputLayout input_layout(uint32_t rows) const;
-    View view_of(uint32_t rows, const InputLayout& inputs) const;
+    View view_of(uint32_t rows, const StepLayout& inputs) const;
     Status launch_one(Launcher& launcher, const View& view, size_t index) const;
     Status launch_all(Launcher& launcher, const View& view) const;
     Result<GraphExec> graph(const View& view);
-    void write_inputs(const StepParams& params, const InputLayout& inputs, std::byte* to) const;
-    Status send_inputs(const StepParams& params, const InputLayout& inputs);
+    Status send_inputs(const StepParams& params, const StepLayout& inputs);
     Status read_output();
     Status traced_step(const StepParams& params, const View& view, size_t index, const Buffer& mirror,
                        const TraceSink& sink);

@@ -4,24 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <cstring>
 #include <numeric>
 
 namespace redline::vulkan {
 
 namespace {
-
-// As in shaders/include/step.glsl.
-struct StepHeader {
-    uint32_t rows;
-    uint32_t position;
-    uint32_t first_output;
-    uint32_t outputs;
-    uint32_t best_among;
-    uint32_t unused[59];
-};
-static_assert(sizeof(StepHeader) == 256);
 
 constexpr uint32_t kBestShared = RL_BEST_SLICE * 4 + 2048;  // bytes that best.comp shares, at most
 
@@ -64,7 +51,7 @@ Status VulkanExecutable::allocate(Memory& memory) {
     for (const auto& kernel : bound_.kernels)
         scratch = std::max(scratch, static_cast<const VulkanKernel&>(*kernel).scratch(plan));
     if (most_best() > 0) scratch = std::max<uint64_t>(scratch, best_slices() * kMostBest * sizeof(Scored));
-    const uint64_t inputs = input_layout(plan.max_rows).bytes;
+    const uint64_t inputs = StepLayout(plan, plan.max_rows).bytes;
     arena_ = RL_TRY(memory.allocate(plan.arena_bytes, Use::scratch, "activations"));
     if (memory.guarded) RL_TRY(memory.set_gaps(arena_, std::move(gaps)));
     scratch_ = RL_TRY(memory.allocate(scratch, Use::scratch, "scratch"));
@@ -88,20 +75,7 @@ uint32_t VulkanExecutable::row_class(uint32_t rows) const {
     return bound_.plan.max_rows;
 }
 
-VulkanExecutable::InputLayout VulkanExecutable::input_layout(uint32_t rows) const {
-    InputLayout layout;
-    layout.ropes = aligned(sizeof(StepHeader) + uint64_t(rows) * 4);
-    uint64_t floats = 0;
-    for (const RopeSpec& rope : bound_.plan.ropes) {
-        layout.rope_offsets.push_back(uint32_t(floats));
-        floats += uint64_t(rows) * 2 * rope.inverse_frequency.size();
-    }
-    layout.input = aligned(layout.ropes + std::max<uint64_t>(floats, 4) * 4);
-    layout.bytes = layout.input + aligned(bound_.plan.input_floats(rows) * 4);
-    return layout;
-}
-
-View VulkanExecutable::view_of(uint32_t rows, const InputLayout& inputs) const {
+View VulkanExecutable::view_of(uint32_t rows, const StepLayout& inputs) const {
     View view{bound_.plan, weights_, caches_};
     view.rows = rows;
     view.outputs = std::min(rows, bound_.plan.max_outputs);
@@ -109,8 +83,7 @@ View VulkanExecutable::view_of(uint32_t rows, const InputLayout& inputs) const {
     view.scratch = scratch_;
     view.step = {step_.handle(), 0, inputs.input};
     view.input = {step_.handle(), inputs.input, inputs.bytes - inputs.input};
-    for (const uint32_t offset : inputs.rope_offsets)
-        view.rope_offsets.push_back(uint32_t(inputs.ropes / 4) + offset);
+    for (const uint64_t offset : inputs.ropes) view.rope_offsets.push_back(uint32_t(offset / 4));
     return view;
 }
 
@@ -127,7 +100,7 @@ View VulkanExecutable::view_of(const View& all, size_t step) const {
     return own;
 }
 
-Result<Recording> VulkanExecutable::record_copies(const InputLayout& inputs) {
+Result<Recording> VulkanExecutable::record_copies(const StepLayout& inputs) {
     Recording recording(device_);
     for (const Buffer& from : inputs_) {
         VkCommandBufferAllocateInfo allocate = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
@@ -204,7 +177,7 @@ Result<VulkanExecutable::Recorded*> VulkanExecutable::recorded(uint32_t rows, bo
         meter = found->second.meter;
         recorded_.erase(found);
     }
-    const InputLayout inputs = input_layout(most);
+    const StepLayout inputs(bound_.plan, most);
     Recording copies = RL_TRY(record_copies(inputs));
     Recording steps = RL_TRY(record_steps(view_of(most, inputs), meter.dispatch_seconds(), best));
     Recorded made{inputs, std::move(copies), std::move(steps), meter.dispatch_seconds(), meter};
@@ -226,45 +199,12 @@ Status VulkanExecutable::fit_to_pace(Recorded& commands, uint32_t rows, bool bes
     return {};
 }
 
-void VulkanExecutable::write_inputs(const StepParams& params, const InputLayout& inputs,
-                                    std::byte* to) const {
-    StepHeader header = {};
-    header.rows = uint32_t(params.tokens.size());
-    header.position = uint32_t(params.position);
-    header.first_output = params.first_output;
-    header.outputs = params.outputs();
-    header.best_among = params.best_among;
-    std::memcpy(to, &header, sizeof(header));
-    std::memcpy(to + sizeof(header), params.tokens.data(), params.tokens.size_bytes());
-    if (!params.input.empty()) std::memcpy(to + inputs.input, params.input.data(), params.input.size_bytes());
-    auto* tables = reinterpret_cast<float*>(to + inputs.ropes);
-    for (size_t r = 0; r < bound_.plan.ropes.size(); ++r) {
-        const RopeSpec& rope = bound_.plan.ropes[r];
-        const size_t pairs = rope.inverse_frequency.size();
-        for (size_t row = 0; row < params.tokens.size(); ++row) {
-            float* table = tables + inputs.rope_offsets[r] + row * 2 * pairs;
-            for (size_t i = 0; i < pairs; ++i) {
-                const double angle = double(params.position + row) * rope.inverse_frequency[i];
-                table[i] = float(std::cos(angle) * rope.magnitude);
-                table[pairs + i] = float(std::sin(angle) * rope.magnitude);
-            }
-        }
-    }
-}
-
 Status VulkanExecutable::check_params(const StepParams& params) {
     const Plan& plan = bound_.plan;
-    RL_CHECK(params.tokens.size() >= 1 && params.tokens.size() <= plan.max_rows,
-             "{} rows sent to a plan for {}", params.tokens.size(), plan.max_rows);
-    RL_CHECK(params.first_output < params.tokens.size() && params.outputs() <= plan.max_outputs,
-             "{} outputs asked of a plan for {}", params.outputs(), plan.max_outputs);
-    RL_CHECK(params.kv_len() <= plan.sizing.context, "position {} is beyond the context of {}",
-             params.kv_len(), plan.sizing.context);
-    RL_CHECK(params.input.size() == plan.input_floats(params.tokens.size()),
-             "{} floats sent to a plan for {}", params.input.size(), plan.input_floats(params.tokens.size()));
+    check_step(plan, params);
     RL_CHECK(params.best <= most_best() && params.best_among <= plan.slot(plan.output).width,
              "the best {} of {} asked of a plan that picks {}", params.best, params.best_among, most_best());
-    outputs_ = params.best > 0 ? 0 : params.outputs();
+    outputs_ = params.best > 0 ? 0 : uint32_t(params.outputs.size());
     best_.clear();
     return {};
 }
@@ -327,7 +267,7 @@ Status VulkanExecutable::run(const StepParams& params) {
     const uint64_t slot = turn_++ % kRing;
     RL_CHECK(read_by_[slot] <= landed_, "step inputs are overwritten while submission {} may read them",
              read_by_[slot]);
-    write_inputs(params, commands.inputs, inputs_[slot].mapped());
+    commands.inputs.write(bound_.plan, params, inputs_[slot].mapped());
     RL_TRY(inputs_[slot].flush());
     read_by_[slot] = submitted_ + 1;
     RL_TRY(submit_all(commands.copies.segments[slot], commands, params.cancel));
@@ -376,15 +316,15 @@ Status VulkanExecutable::read_back(Slot slot, uint64_t rows, const Buffer& mirro
 Status VulkanExecutable::run_traced(const StepParams& params, const TraceSink& sink) {
     RL_TRY(check_params(params));
     const uint32_t most = row_class(uint32_t(params.tokens.size()));
-    const InputLayout inputs = input_layout(most);
+    const StepLayout inputs(bound_.plan, most);
     Recording copies = RL_TRY(record_copies(inputs));
     const View view = view_of(most, inputs);
     const Buffer mirror =
         RL_TRY(memory_->allocate(bound_.plan.arena_bytes, Use::readback, "traced activations"));
     const std::unique_ptr<Stopwatch> clock = RL_TRY(Stopwatch::create(device_));
-    const StepShape shape{params.tokens.size(), params.outputs(), params.kv_len()};
+    const StepShape shape{params.tokens.size(), params.outputs.size(), params.kv_len()};
     const auto rows_of = [&](Slot s) { return bound_.plan.slot(s).of_outputs ? shape.outputs : shape.rows; };
-    write_inputs(params, inputs, inputs_[0].mapped());
+    inputs.write(bound_.plan, params, inputs_[0].mapped());
     RL_TRY(inputs_[0].flush());
     RL_TRY(device_.submit(std::span(copies.segments).first(1), fences_[0]));
     RL_TRY(device_.wait(fences_[0], "running a step"));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backends/shared/products.h"
+#include "backends/shared/step_inputs.h"
 #include "cache_store.h"
 #include "recorder.h"
 #include "stopwatch.h"
@@ -89,15 +90,8 @@ private:
     static constexpr uint32_t kRing = 2;  // steps whose inputs the host may have written
     static constexpr uint32_t kMostBest = 64;
 
-    // Where the parts of a step's inputs begin, for a class of rows.
-    struct InputLayout {
-        uint64_t ropes = 0;
-        uint64_t input = 0;
-        uint64_t bytes = 0;
-        std::vector<uint32_t> rope_offsets;  // in floats, from `ropes`
-    };
     struct Recorded {
-        InputLayout inputs;
+        StepLayout inputs;
         Recording copies;  // one command buffer per slot of the ring
         Recording steps;
         double dispatch_seconds;  // that the steps were recorded for
@@ -109,17 +103,15 @@ private:
     Status allocate(Memory& memory);
     View view_of(const View& all, size_t step) const;
     uint32_t row_class(uint32_t rows) const;
-    InputLayout input_layout(uint32_t rows) const;
-    View view_of(uint32_t rows, const InputLayout& inputs) const;
+    View view_of(uint32_t rows, const StepLayout& inputs) const;
     Result<Recorded*> recorded(uint32_t rows, bool best);
     Status fit_to_pace(Recorded& commands, uint32_t rows, bool best);
-    Result<Recording> record_copies(const InputLayout& inputs);
+    Result<Recording> record_copies(const StepLayout& inputs);
     Result<Recording> record_steps(const View& view, double dispatch_seconds, bool best);
     Status record_output(Recorder& recorder, const View& view) const;
     Status record_best(Recorder& recorder, const View& view) const;
     uint32_t best_slices() const;
     void read_best(uint32_t among);
-    void write_inputs(const StepParams& params, const InputLayout& inputs, std::byte* to) const;
     Status submit_all(VkCommandBuffer copy, Recorded& commands, const std::atomic<bool>* cancel);
     Result<double> run_measured(Stopwatch& clock, const Recording& op);
     Status read_back(Slot slot, uint64_t rows, const Buffer& mirror);

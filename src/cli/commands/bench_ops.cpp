@@ -93,7 +93,7 @@ Result<StepTimes> time_case(const OpCase& c, Backend& backend, bool fuse, int re
     std::iota(tokens.begin(), tokens.end(), 0);
     StepTimes times = RL_TRY(
         time_step(plan, c.rows, c.position + c.rows, repetitions, [&](const TraceSink& sink) -> Status {
-            return executable->run_traced({tokens, c.position, c.rows - 1}, sink);
+            return executable->run_traced(SequenceStep(tokens, c.position, 1), sink);
         }));
     std::erase_if(times.ops, [](const OpTimes& op) {
         return op.text.starts_with("embed") || op.text.starts_with("select");

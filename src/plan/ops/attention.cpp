@@ -3,8 +3,18 @@
 #include "plan/plan.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace redline {
+
+void RopeSpec::fill_table(uint64_t position, float* table) const {
+    const size_t pairs = inverse_frequency.size();
+    for (size_t i = 0; i < pairs; ++i) {
+        const double angle = double(position) * inverse_frequency[i];
+        table[i] = float(std::cos(angle) * magnitude);
+        table[pairs + i] = float(std::sin(angle) * magnitude);
+    }
+}
 
 static void list_heads(OpFacts& f, const HeadShape& s, Cache index) {
     f.that(s.heads > 0 && s.kv_heads > 0 && s.head_dim > 0, "head counts must not be zero");

@@ -11,6 +11,10 @@ struct RopeSpec {
     bool half_split = false;  // pairs (i, i + n) as in NEOX; else (2i, 2i + 1)
     std::vector<double> inverse_frequency;
     double magnitude = 1.0;
+
+    // Of a position: cosines of all pairs, then their sines.
+    size_t table_floats() const { return 2 * inverse_frequency.size(); }
+    void fill_table(uint64_t position, float* table) const;
 };
 
 struct HeadShape {

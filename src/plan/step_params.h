@@ -1,0 +1,46 @@
+// What varies from step to step: tokens, which sequence each belongs to, and where its caches lie.
+#pragma once
+
+#include "plan/plan.h"
+
+#include <atomic>
+
+namespace redline {
+
+struct Row {
+    uint32_t sequence = 0;
+    uint32_t position = 0;  // in its sequence
+};
+
+struct StepParams {
+    std::span<const int32_t> tokens;            // at most plan.max_rows
+    std::span<const Row> rows;                  // one per token; those of a sequence stand together, in order
+    std::span<const uint32_t> outputs;          // rows whose output is wanted, in order
+    const std::atomic<bool>* cancel = nullptr;  // when it turns true the step ends early with an error
+    // > 0: only the so many largest of the first best_among outputs of the only row are wanted, at most
+    // Executable::most_best(); output() then has nothing.
+    uint32_t best = 0;
+    uint32_t best_among = 0;
+    std::span<const float> input = {};  // of a plan that has one: (rows, width)
+
+    // The largest number of tokens that a row sees.
+    uint64_t kv_len() const;
+};
+
+// A step of one sequence: tokens at positions one after the other, the last of which have an output.
+class SequenceStep {
+public:
+    SequenceStep(std::span<const int32_t> tokens, uint64_t position, uint32_t outputs);
+    // Valid while this object is.
+    operator StepParams() const { return {tokens_, rows_, outputs_}; }
+
+private:
+    std::span<const int32_t> tokens_;
+    std::vector<Row> rows_;
+    std::vector<uint32_t> outputs_;
+};
+
+// Stops where a step is none that the plan can take: a mistake of the caller.
+void check_step(const Plan& plan, const StepParams& params);
+
+}  // namespace redline
