@@ -35,8 +35,7 @@ public:
         for (uint64_t i = mine.begin; i < mine.end; ++i) {
             const uint64_t row = i / op_.shape.kv_heads;
             attention_kernels(view.isa).kv_store(
-                view.caches.head(op_.cache, uint32_t(i % op_.shape.kv_heads)),
-                view.caches.row(op_.cache, view.params.rows[row].position),
+                view.caches.head(op_.cache, uint32_t(i % op_.shape.kv_heads)), view.cache_row(op_.cache, row),
                 view.floats(op_.k) + i * op_.shape.head_dim, view.floats(op_.v) + i * op_.shape.head_dim);
         }
     }
@@ -76,7 +75,7 @@ private:
         float* key = view.floats(op_.k) + i * s.head_dim;
         turn(view, key, op_.k_norm, row);
         attention_kernels(view.isa).kv_store(view.caches.head(op_.cache, uint32_t(i % s.kv_heads)),
-                                             view.caches.row(op_.cache, view.params.rows[row].position), key,
+                                             view.cache_row(op_.cache, row), key,
                                              view.floats(op_.v) + i * s.head_dim);
     }
 
@@ -105,7 +104,7 @@ public:
     }
 
     void run(const RunView& view, const Worker& worker, uint32_t step) const override {
-        if (view.rows() <= kFewRows)
+        if (view.rows() <= kFewRows && view.segments.size() == 1)
             run_split(view, worker, step);
         else
             run_blocks(view, worker, step);
@@ -120,7 +119,7 @@ private:
     // Rows of a unit of work.
     uint32_t block_rows() const { return std::max(32u, kBlockQueries / group_); }
 
-    // The work of one kv head for rows [row, row + rows).
+    // The work of one kv head for rows [row, row + rows), all of one sequence.
     Attend attend(const RunView& view, const Worker& worker, uint32_t kv_head, uint32_t row,
                   uint32_t rows) const {
         const size_t stride = size_t(op_.shape.heads) * op_.shape.head_dim;
@@ -130,7 +129,7 @@ private:
         work.q_stride = stride;
         work.rows = rows;
         work.group = group_;
-        work.kv = view.caches.head(op_.cache, kv_head);
+        work.kv = view.caches.head(op_.cache, kv_head, view.params.pages_of(row));
         work.first_position = view.params.rows[row].position;
         work.key_end = work.first_position + rows;
         if (op_.window > 0 && work.first_position + 1 > op_.window)
@@ -145,15 +144,24 @@ private:
         return work;
     }
 
-    // Many rows: units are (kv head, block of rows), of a head those with the most keys first.
+    // Rows of one sequence each, and at most block_rows().
+    std::vector<Segment> blocks(std::span<const Segment> segments) const {
+        std::vector<Segment> blocks;
+        for (const Segment& segment : segments)
+            for (uint32_t row = 0; row < segment.rows; row += block_rows())
+                blocks.push_back({segment.first + row, std::min(block_rows(), segment.rows - row)});
+        return blocks;
+    }
+
+    // Many rows, or several sequences: units are (kv head, block of rows), of a head those with the most keys
+    // first.
     void run_blocks(const RunView& view, const Worker& worker, uint32_t step) const {
-        const uint32_t blocks = (view.rows() + block_rows() - 1) / block_rows();
-        Claims claims(view, worker, step, uint64_t(blocks) * op_.shape.kv_heads);
+        const std::vector<Segment> blocks = this->blocks(view.segments);
+        Claims claims(view, worker, step, blocks.size() * op_.shape.kv_heads);
         for (uint64_t i; claims.next(i);) {
-            const uint32_t head = uint32_t(i / blocks), block = blocks - 1 - uint32_t(i % blocks);
-            const uint32_t row = block * block_rows();
-            const uint32_t rows = std::min(block_rows(), view.rows() - row);
-            attention_kernels(view.isa).attend(attend(view, worker, head, row, rows));
+            const Segment& block = blocks[blocks.size() - 1 - i % blocks.size()];
+            const uint32_t head = uint32_t(i / blocks.size());
+            attention_kernels(view.isa).attend(attend(view, worker, head, block.first, block.rows));
         }
     }
 

@@ -20,11 +20,12 @@ Result<std::unique_ptr<CacheStore>> CpuCaches::create(std::span<const CacheInfo>
     return std::unique_ptr<CacheStore>(std::move(made));
 }
 
-KvHead CpuCaches::head(Cache cache, uint32_t kv_head) const {
+KvHead CpuCaches::head(Cache cache, uint32_t kv_head, std::span<const uint32_t> pages) const {
     const CacheInfo& own = info(cache);
     const uint64_t bytes = kv_head_bytes(own.type, own.head_dim, own.capacity);
-    return {own.type, own.head_dim, own.capacity,
-            region_.data() + offsets_[size_t(cache.index)] + kv_head * bytes};
+    return {own.type,          own.head_dim,
+            own.capacity,      region_.data() + offsets_[size_t(cache.index)] + kv_head * bytes,
+            own.sequence_rows, pages.empty() ? nullptr : pages.data() + own.first_page};
 }
 
 Status CpuCaches::read(Cache cache, uint64_t first, uint64_t count, std::span<std::byte> out) {
@@ -112,6 +113,8 @@ RunView CpuExecutable::prepare(const StepParams& params) {
         counters_[i].store(0, std::memory_order_relaxed);
     outputs_ = uint32_t(params.outputs.size());
     RunView view{plan, weights_, caches_, isa_, params};
+    segments_ = segments_of(params.rows);
+    view.segments = segments_;
     view.arena = arena_.data();
     view.shared_scratch = scratch_.data();
     view.thread_scratch = scratch_.data() + shared_bytes_;

@@ -40,9 +40,8 @@ public:
     uint64_t bytes() const override { return region_.size(); }
     Status read(Cache cache, uint64_t first, uint64_t count, std::span<std::byte> out) override;
     Status write(Cache cache, uint64_t first, uint64_t count, std::span<const std::byte> in) override;
-    KvHead head(Cache cache, uint32_t kv_head) const;
-    // The row of a token.
-    uint64_t row(Cache cache, uint64_t position) const { return position % info(cache).capacity; }
+    // As a sequence with these pages sees it.
+    KvHead head(Cache cache, uint32_t kv_head, std::span<const uint32_t> pages = {}) const;
     Status check_guards() const { return region_.check(); }
 
 private:
@@ -60,6 +59,7 @@ struct RunView {
     const CpuCaches& caches;
     Isa isa;
     StepParams params;
+    std::span<const Segment> segments;  // of its rows
     std::byte* arena = nullptr;
     std::byte* shared_scratch = nullptr;
     std::byte* thread_scratch = nullptr;  // thread_scratch_bytes per worker
@@ -72,6 +72,10 @@ struct RunView {
         return plan.slot(s).of_outputs ? uint32_t(params.outputs.size()) : rows();
     }
     uint32_t width(Slot s) const { return plan.slot(s).width; }
+    // Where a row's token lies in a cache.
+    uint64_t cache_row(Cache cache, uint64_t row) const {
+        return plan.cache(cache).row_of(params.rows[row].position, params.pages_of(row));
+    }
     float* floats(Slot s) const { return reinterpret_cast<float*>(arena + plan.slot(s).offset); }
     int32_t* ids(Slot s) const { return reinterpret_cast<int32_t*>(arena + plan.slot(s).offset); }
     const float* vector(Weight w) const { return w ? weights[w].vector : nullptr; }
@@ -150,6 +154,7 @@ private:
     uint64_t shared_bytes_ = 0;
     uint64_t thread_bytes_ = 0;
     std::vector<float> rope_;
+    std::vector<Segment> segments_;
     std::unique_ptr<std::atomic<uint32_t>[]> counters_;
     uint32_t outputs_ = 0;
 };

@@ -64,12 +64,17 @@ const LinearKernel& linear_kernel(Isa isa, const Format& format, size_t x_rows);
 
 // ---- Attention ----
 
-// One key-value head of one layer. Layout private to kv_store/kv_load/attend. q8_0 needs head_dim % 32 == 0.
+// One key-value head of one layer, for one sequence. Layout private to kv_store/kv_load/attend. q8_0 needs
+// head_dim % 32 == 0.
 struct KvHead {
     CacheType format = CacheType::f16;
     uint32_t head_dim = 0;
-    uint64_t capacity = 0;      // rows: token p lies in row p % capacity
+    uint64_t capacity = 0;      // rows
     std::byte* data = nullptr;  // best at a multiple of 64
+    // Token p lies in row p % sequence_rows (0: capacity) of its sequence's, which are in these pages, or are
+    // the first.
+    uint64_t sequence_rows = 0;
+    const uint32_t* pages = nullptr;
 };
 uint64_t kv_head_bytes(CacheType format, uint32_t head_dim, uint64_t capacity);
 

@@ -95,9 +95,10 @@ Reference::Reference(const Plan& plan, std::vector<std::vector<float>> weights)
     plan_ = std::move(expanded.plan);
     from_ = std::move(expanded.from);
     slots_.resize(plan_.slots.size());
-    // A row for every token, whatever a ring would keep.
+    // A row for every token of every sequence, whatever a ring or pages would keep.
     for (size_t i = 0; i < plan.caches.size(); ++i) {
-        const size_t size = plan.sizing.context * plan.caches[i].kv_heads * plan.caches[i].head_dim;
+        const size_t rows = plan.sizing.sequences * plan.sizing.context;
+        const size_t size = rows * plan.caches[i].kv_heads * plan.caches[i].head_dim;
         keys_[i].resize(size);
         values_[i].resize(size);
     }
@@ -286,7 +287,8 @@ void Reference::eval(const KvStore& op) {
             const size_t block = i / 32 * 32, end = std::min(block + 32, x.size());
             double block_max = 0.0;
             for (size_t j = block; j < end; ++j) block_max = std::max(block_max, size_of(x[j]));
-            cache[params_.rows[i / row_size].position * row_size + i % row_size] = cached(x[i], block_max);
+            cache[(begin_of(i / row_size) + params_.rows[i / row_size].position) * row_size + i % row_size] =
+                cached(x[i], block_max);
         }
     }
 }
@@ -295,12 +297,13 @@ void Reference::attend(const Attention& op, size_t row, uint32_t head, Bounded* 
     const uint32_t d = op.shape.head_dim, kv_head = head / (op.shape.heads / op.shape.kv_heads);
     const size_t row_size = size_t(op.shape.kv_heads) * d;
     const Bounded* q = slots_[size_t(op.q.index)].data() + (row * op.shape.heads + head) * d;
-    const size_t position = params_.rows[row].position;
+    const size_t position = params_.rows[row].position, begin = begin_of(row);
     const size_t first = op.window > 0 && position + 1 > op.window ? position + 1 - op.window : 0;
     std::vector<double> scores;
     double score_error = 0.0;
     for (size_t p = first; p <= position; ++p) {
-        const Bounded* k = keys_[size_t(op.cache.index)].data() + p * row_size + size_t(kv_head) * d;
+        const Bounded* k =
+            keys_[size_t(op.cache.index)].data() + (begin + p) * row_size + size_t(kv_head) * d;
         Rounded off_q(precision_.activations, q, d), off_k(precision_.keys, k, d);
         double sum = 0.0, error = 0.0, magnitude = 0.0;
         for (uint32_t i = 0; i < d; ++i) {
@@ -315,7 +318,7 @@ void Reference::attend(const Attention& op, size_t row, uint32_t head, Bounded* 
         score_error =
             std::max(score_error, (error + (sum_unit(d) + 4 * kUnit) * magnitude) * std::abs(op.scale));
     }
-    weigh(op, head, first, std::move(scores), random_ ? 0.0 : score_error, out);
+    weigh(op, head, begin + first, std::move(scores), random_ ? 0.0 : score_error, out);
 }
 
 void Reference::weigh(const Attention& op, uint32_t head, size_t first, std::vector<double> scores,

@@ -60,9 +60,12 @@ private:
     std::vector<Bounded>& target(Slot s);
     // w[row] . x with its bound, for one row of `cols` weights.
     Bounded dot(const float* w, const Bounded* x, size_t cols) const;
-    // `scores` of keys from number `first` on, which are at most `score_error` off, weigh their values.
+    // `scores` of keys from row `first` of the cache on, which are at most `score_error` off, weigh their
+    // values.
     void weigh(const Attention& op, uint32_t head, size_t first, std::vector<double> scores,
                double score_error, Bounded* out) const;
+    // Where the tokens of a row's sequence begin in caches.
+    size_t begin_of(size_t row) const { return params_.rows[row].sequence * plan_.sizing.context; }
     Bounded cached(const Bounded& x, double block_max) const;
     // Up to `most` in either direction where rounding is at random, otherwise nothing.
     double nudge(double most) const;
@@ -72,7 +75,8 @@ private:
     std::vector<size_t> from_;  // for each, the step of the given plan that it is part of
     std::vector<std::vector<float>> weights_;
     std::vector<std::vector<Bounded>> slots_;
-    std::vector<std::vector<Bounded>> keys_, values_;  // per layer: (capacity, kv_heads * head_dim)
+    // Per cache: (sequences, context, kv_heads * head_dim).
+    std::vector<std::vector<Bounded>> keys_, values_;
     StepParams params_;
     Precision precision_;  // of the step that is evaluated
     mutable std::optional<std::minstd_rand> random_;

@@ -28,6 +28,12 @@ uint64_t CacheInfo::row_bytes() const {
     return keys + key_scales + values + value_scales;
 }
 
+uint32_t page_entries(std::span<const CacheInfo> caches) {
+    uint32_t entries = 0;
+    for (const CacheInfo& cache : caches) entries = std::max(entries, cache.first_page + cache.pages());
+    return entries;
+}
+
 uint64_t cache_bytes(std::span<const CacheInfo> caches) {
     uint64_t sum = 0;
     for (const CacheInfo& cache : caches) sum += cache.bytes();
@@ -54,12 +60,25 @@ uint32_t PlanBuilder::add_rope(RopeSpec spec) {
     return uint32_t(plan_.ropes.size() - 1);
 }
 
+static uint64_t whole_pages(uint64_t rows) {
+    return (rows + kPageRows - 1) / kPageRows * kPageRows;
+}
+
 // The first row of a step must still find its window when the last is stored.
 Cache PlanBuilder::cache(uint32_t kv_heads, uint32_t head_dim, uint64_t window) {
     const CacheSizing& sizing = plan_.sizing;
-    const uint64_t ring = (window + sizing.batch + kCacheRowsAlign - 1) / kCacheRowsAlign * kCacheRowsAlign;
-    const uint64_t capacity = window > 0 ? std::min(sizing.context, ring) : sizing.context;
-    plan_.caches.push_back({kv_heads, head_dim, capacity, sizing.type, window});
+    const uint64_t ring = whole_pages(window + sizing.batch);
+    const bool is_ring = window > 0 && ring < sizing.context;
+    CacheInfo cache = {kv_heads, head_dim, 0, sizing.type, window};
+    cache.sequence_rows = is_ring ? ring : sizing.pages > 0 ? whole_pages(sizing.context) : sizing.context;
+    cache.capacity = sizing.pages == 0 ? cache.sequence_rows
+                     : is_ring         ? sizing.sequences * ring
+                                       : sizing.pages * kPageRows;
+    const auto same = std::find_if(plan_.caches.begin(), plan_.caches.end(), [&](const CacheInfo& other) {
+        return other.sequence_rows == cache.sequence_rows && other.capacity == cache.capacity;
+    });
+    cache.first_page = same == plan_.caches.end() ? page_entries(plan_.caches) : same->first_page;
+    plan_.caches.push_back(cache);
     return {int32_t(plan_.caches.size() - 1)};
 }
 

@@ -42,6 +42,8 @@ struct CacheSizing {
     uint64_t context = 0;  // tokens of a sequence
     uint32_t batch = 1;    // most tokens of a step, of all plans that share the caches
     CacheType type = CacheType::f16;
+    uint32_t sequences = 1;  // that there may be at a time
+    uint64_t pages = 0;      // of caches without a window, for all sequences; 0: there is one, without pages
 };
 
 struct Plan {

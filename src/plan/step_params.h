@@ -13,9 +13,12 @@ struct Row {
 };
 
 struct StepParams {
-    std::span<const int32_t> tokens;            // at most plan.max_rows
-    std::span<const Row> rows;                  // one per token; those of a sequence stand together, in order
-    std::span<const uint32_t> outputs;          // rows whose output is wanted, in order
+    std::span<const int32_t> tokens;    // at most plan.max_rows
+    std::span<const Row> rows;          // one per token; those of a sequence stand together, in order
+    std::span<const uint32_t> outputs;  // rows whose output is wanted, in order
+    // Of each sequence that rows name, its list of pages, as CacheInfo::first_page counts them. None: there
+    // is one sequence, which has the caches to itself, and its last rows have an output.
+    std::span<const std::span<const uint32_t>> pages = {};
     const std::atomic<bool>* cancel = nullptr;  // when it turns true the step ends early with an error
     // > 0: only the so many largest of the first best_among outputs of the only row are wanted, at most
     // Executable::most_best(); output() then has nothing.
@@ -25,7 +28,26 @@ struct StepParams {
 
     // The largest number of tokens that a row sees.
     uint64_t kv_len() const;
+    // Of the row's sequence; empty where there are none.
+    std::span<const uint32_t> pages_of(size_t row) const {
+        return pages.empty() ? std::span<const uint32_t>() : pages[rows[row].sequence];
+    }
 };
+
+// Rows of a step that belong to one sequence.
+struct Segment {
+    uint32_t first = 0;
+    uint32_t rows = 0;
+};
+std::vector<Segment> segments_of(std::span<const Row> rows);
+
+// What kernels have to be ready for, so that each can be recorded apart.
+enum class StepKind : uint8_t {
+    alone,   // one sequence without pages
+    paged,   // one sequence, whose last rows have an output
+    several  // any sequences, any outputs
+};
+StepKind kind_of(const StepParams& params);
 
 // A step of one sequence: tokens at positions one after the other, the last of which have an output.
 class SequenceStep {

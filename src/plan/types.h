@@ -14,14 +14,29 @@ enum class Act : uint8_t { silu, gelu_tanh };
 enum class CacheType : uint8_t { f16, q8_0, f32 };
 std::string_view cache_type_name(CacheType type);
 
-// Keys and values of some kv heads, a row per token and head. Token p lies in row p % capacity: with a
-// window, further back than which nobody looks, there need not be a row for each.
+// Caches that several sequences share are divided into pages of so many rows, and a sequence has a list of
+// pages. Rings have whole pages, so that no tile of keys lies across their end.
+constexpr uint64_t kPageRows = 256;
+
+// Keys and values of some kv heads, a row per token and head. Token p of a sequence lies in row
+// p % sequence_rows of those that the sequence has: with a window, further back than which nobody looks,
+// there need not be a row for each.
 struct CacheInfo {
     uint32_t kv_heads = 0;
     uint32_t head_dim = 0;
-    uint64_t capacity = 0;  // rows
+    uint64_t capacity = 0;  // rows, of all sequences
     CacheType type = CacheType::f16;
-    uint64_t window = 0;  // 0: none
+    uint64_t window = 0;         // 0: none
+    uint64_t sequence_rows = 0;  // that one sequence has at most
+    uint32_t first_page = 0;     // in a sequence's list of pages: caches that need the same rows share pages
+
+    // Of a sequence with these pages; without, of the only one, which has the first rows.
+    uint64_t row_of(uint64_t position, std::span<const uint32_t> pages) const {
+        const uint64_t row = position % sequence_rows;
+        return pages.empty() ? row : pages[first_page + row / kPageRows] * kPageRows + row % kPageRows;
+    }
+    // That a sequence has of them at most.
+    uint32_t pages() const { return uint32_t((sequence_rows + kPageRows - 1) / kPageRows); }
 
     // Bytes of one token in one kv head: its key's elements and their scales, its value's elements and
     // scales.
@@ -30,8 +45,8 @@ struct CacheInfo {
     uint64_t bytes() const { return row_bytes() * kv_heads * capacity; }
     bool operator==(const CacheInfo&) const = default;
 };
-// Rings have a multiple of so many rows, so that no tile of keys lies across their end.
-constexpr uint64_t kCacheRowsAlign = 256;
+// Entries of a sequence's list of pages.
+uint32_t page_entries(std::span<const CacheInfo> caches);
 uint64_t cache_bytes(std::span<const CacheInfo> caches);
 
 }  // namespace redline

@@ -153,11 +153,14 @@ inline void Block::for_each_tile(size_t tile_keys, Work work) const {
     const uint32_t last_row = row_of(queries_ - 1);
     KeyRange seen{visible_keys(work_, first_row_).begin, visible_keys(work_, last_row).end};
     if (seen.begin >= seen.end) seen = {0, 0};
-    const uint64_t rows = work_.kv.capacity;
+    const KvHead& kv = work_.kv;
+    const uint64_t rows = kv.sequence_rows > 0 ? kv.sequence_rows : kv.capacity;
     for (uint64_t key = seen.begin / kKeyBlock * kKeyBlock; key < seen.end;) {
-        const uint64_t left = seen.end - key, row = key % rows;
-        // A ring's end is the end of a tile.
-        const size_t keys = smaller(smaller(left, tile_keys), rows - row);
+        const uint64_t left = seen.end - key, in_sequence = key % rows, in_page = in_sequence % kPageRows;
+        // The end of a ring, and of a page, is the end of a tile.
+        const size_t most = smaller(left, kv.pages ? kPageRows - in_page : rows - in_sequence);
+        const size_t keys = smaller(most, tile_keys);
+        const uint64_t row = kv.pages ? kv.pages[in_sequence / kPageRows] * kPageRows + in_page : in_sequence;
         Tile tile{key, row, keys, {}, false, left <= keys};
         tile.seen = tile.clip(seen);
         tile.uniform = tile.clip(visible_keys(work_, first_row_)) == tile.clip(visible_keys(work_, last_row));
