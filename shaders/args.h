@@ -8,6 +8,12 @@ namespace redline::vulkan::args {
 using uint = uint32_t;
 #endif
 
+// As StepKind, for constants.
+#define RL_STEP_ALONE 0
+#define RL_STEP_PAGED 1
+#define RL_STEP_SEVERAL 2
+#define RL_PAGE_ROWS 256u
+
 // How many rows a slot has in this step.
 #define RL_ROWS_ALL 0
 #define RL_ROWS_OUTPUTS 1
@@ -53,6 +59,8 @@ struct StoreArgs {
     uint kv_heads;
     uint head_dim;
     uint capacity;
+    uint sequence_rows;  // see cache_rows.glsl
+    uint first_page;
 };
 
 // How heads are turned, for constants: see turn_head.glsl.
@@ -65,6 +73,8 @@ struct RopeStoreArgs {
     uint heads;
     uint kv_heads;
     uint capacity;
+    uint sequence_rows;  // see cache_rows.glsl
+    uint first_page;
     uint pairs;  // of a head that are turned
     uint table;  // where this rope's rows begin, in floats
     float q_eps;
@@ -75,6 +85,8 @@ struct AttentionArgs {
     uint heads;
     uint kv_heads;
     uint capacity;
+    uint sequence_rows;  // see cache_rows.glsl
+    uint first_page;
     uint window;
     uint splits;
     uint first_row;  // of the step, for long steps cut into several dispatches

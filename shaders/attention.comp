@@ -17,6 +17,7 @@ const uint LOADS = QUERIES <= 4 ? 16 : 4;
 const uint MERGE_LOADS = 8;       // of partial results
 const uint CHANCES = THREADS;     // room of a query
 layout(constant_id = 3) const uint VALUE_LOADS = 4;  // likewise, of values
+layout(constant_id = 4) const uint STEP_KIND = RL_STEP_ALONE;
 layout(push_constant) uniform Push { AttentionArgs args; };
 layout(set = 0, binding = 0, std430) readonly buffer Q { float q[]; };
 layout(set = 0, binding = 1, std430) writeonly buffer Y { float y[]; };
@@ -105,15 +106,15 @@ void weigh_tile() {
 }
 
 void main() {
-    const uint tid = gl_LocalInvocationID.x, kv_head = gl_WorkGroupID.z, first_query = gl_WorkGroupID.y * QUERIES;
-    if (query_row(first_query) >= step_rows) return;
+    const uint tid = gl_LocalInvocationID.x, kv_head = gl_WorkGroupID.z, first_query = own_query(0u);
+    if (query_row(first_query) >= end_row()) return;
 #ifdef CACHE_Q8_0
     cache_tokens = args.kv_heads * args.capacity;
 #endif
-    const uint last_row = min(query_row(first_query + QUERIES - 1u), step_rows - 1u);
-    const uint end = step_position + last_row + 1u, oldest = step_position + query_row(first_query) + 1u;
+    const uint last_row = min(query_row(first_query + QUERIES - 1u), end_row() - 1u);
+    const uint end = first_position() + last_row + 1u, oldest = first_position() + query_row(first_query) + 1u;
     const uint begin = args.window > 0u && oldest > args.window ? oldest - args.window : 0u;
-    begin_round(begin);
+    begin_keys(query_row(first_query), begin);
     // Never more splits than `splits`, and none without keys.
     const uint wanted = clamp((end - begin + LEAST_KEYS - 1u) / LEAST_KEYS, 1u, args.splits);
     const uint share = ((end - begin + wanted - 1u) / wanted + 31u) / 32u * 32u;
@@ -123,7 +124,7 @@ void main() {
 
     for (uint i = tid; i < QUERIES * HEAD_DIM; i += THREADS) {
         const uint query = first_query + i / HEAD_DIM, row = query_row(query);
-        queries[i] = row < step_rows ? q[(row * args.heads + query_head(query)) * HEAD_DIM + i % HEAD_DIM] : 0.0;
+        queries[i] = row < end_row() ? q[(row * args.heads + query_head(query)) * HEAD_DIM + i % HEAD_DIM] : 0.0;
     }
     for (uint i = tid; i < QUERIES; i += THREADS) {
         tops[i] = kNone;
@@ -166,7 +167,7 @@ void main() {
     }
     [[unroll]] for (uint i = 0; i < QUERIES; ++i) {
         const uint query = own_query(i), row = query_row(query), head = query_head(query);
-        if (row >= step_rows || key_group > 0u) continue;
+        if (row >= end_row() || key_group > 0u) continue;
         float top = tops[i], total = totals[i], factor = 1.0;
         if (used == 1u && args.has_sinks != 0u) {
             const float most = max(top, sinks[head]);

@@ -14,6 +14,7 @@ layout(constant_id = 3) const uint TM = 8;
 layout(constant_id = 4) const uint TN = 8;
 layout(constant_id = 5) const uint TK = 8;
 layout(constant_id = 6) const uint SUBGROUP = 8;
+layout(constant_id = 7) const uint STEP_KIND = RL_STEP_ALONE;  // or one sequence in pages
 const uint SUBGROUPS = THREADS / SUBGROUP, QUERIES = SUBGROUPS * TM;
 const uint LANES = SUBGROUP / TM;                  // that share a query
 const uint OWN_KEYS = KEYS / LANES;                // scores of one lane
@@ -113,7 +114,7 @@ void main() {
     const uint last_row = min(args.first_row + (first_query + QUERIES - 1u) / group, step_rows - 1u);
     const uint end = step_position + last_row + 1u, oldest = step_position + args.first_row + first_query / group + 1u;
     const uint begin = args.window > 0u && oldest > args.window ? oldest - args.window : 0u;
-    begin_round(begin);
+    begin_keys(args.first_row, begin);
     const uint share = ((end - begin + args.splits - 1u) / args.splits + KEYS - 1u) / KEYS * KEYS;
     const uint from = min(begin + gl_WorkGroupID.x * share, end), to = min(from + share, end);
 

@@ -11,6 +11,7 @@ layout(constant_id = 2) const uint QUERIES = 4;
 layout(constant_id = 3) const bool HAND = false;
 layout(constant_id = 4) const uint TURN = 0;  // of RL_TURN_*; 0: heads are turned already
 layout(constant_id = 5) const uint SUBGROUP = 32;
+layout(constant_id = 6) const uint STEP_KIND = RL_STEP_ALONE;
 const uint FOURS = HEAD_DIM / 4;
 const uint KEYS = THREADS / 4;                              // of a tile
 const uint PIECES = FOURS / 4;                              // fours of a key that an invocation has
@@ -72,13 +73,13 @@ vec4 left_gains(uint i) {
 void leave_queries() {
     barrier();
     for (uint i = gl_LocalInvocationID.x; i < QUERIES * FOURS; i += THREADS)
-        if (query_row(own_query(i / FOURS)) < step_rows) leave_four(i, place_of(i / FOURS, i % FOURS));
+        if (query_row(own_query(i / FOURS)) < end_row()) leave_four(i, place_of(i / FOURS, i % FOURS));
 }
 
 // A subgroup each, the queries are turned; where `has_own`, the row's own key, too, and its value comes.
 void turn_heads(bool has_own) {
     for (uint i = gl_SubgroupID; i < (has_own ? QUERIES + 2u : QUERIES); i += gl_NumSubgroups) {
-        const bool none = i < QUERIES && query_row(own_query(i)) >= step_rows;
+        const bool none = i < QUERIES && query_row(own_query(i)) >= end_row();
         if (none || i > QUERIES)
             for (uint four = gl_SubgroupInvocationID; four < FOURS; four += SUBGROUP)
                 queries[i * FOURS + four] = none ? vec4(0.0) : v4[gl_WorkGroupID.z * FOURS + four];
@@ -91,7 +92,7 @@ void turn_heads(bool has_own) {
 // The row's own key and value become what the cache holds of them. One work-group of a kv head puts them there.
 void keep_own() {
     const uint four = gl_LocalInvocationID.x % FOURS, place = QUERIES * FOURS + gl_LocalInvocationID.x;
-    const uint token = gl_WorkGroupID.z * args.capacity + stored_row(step_position);
+    const uint token = gl_WorkGroupID.z * args.capacity + stored_row(0u);
     const bool stores = gl_WorkGroupID.y == 0u;
     vec4 kept;
     barrier();
@@ -198,7 +199,7 @@ void put_sums(uint used, vec4 sums[QUERIES]) {
         barrier();
         for (uint t = tid; t < SUMMED * FOURS; t += THREADS) {
             const uint i = first + t / FOURS, four = t % FOURS;
-            if (query_row(own_query(i)) >= step_rows) continue;
+            if (query_row(own_query(i)) >= end_row()) continue;
             vec4 sum = summed[t / FOURS * THREADS + four];
             [[unroll]] for (uint turn = 1; turn < TURNS; ++turn) sum += summed[t / FOURS * THREADS + turn * FOURS + four];
             float top = tops[i], total = totals[i], factor = 1.0;
@@ -222,14 +223,14 @@ void put_sums(uint used, vec4 sums[QUERIES]) {
 
 void main() {
     const uint tid = gl_LocalInvocationID.x;
-    if (query_row(own_query(0u)) >= step_rows) return;
+    if (query_row(own_query(0u)) >= end_row()) return;
 #ifdef CACHE_Q8_0
     cache_tokens = args.kv_heads * args.capacity;
 #endif
-    const uint last_row = min(query_row(own_query(QUERIES - 1u)), step_rows - 1u);
-    const uint end = step_position + last_row + 1u, oldest = step_position + query_row(own_query(0u)) + 1u;
+    const uint last_row = min(query_row(own_query(QUERIES - 1u)), end_row() - 1u);
+    const uint end = first_position() + last_row + 1u, oldest = first_position() + query_row(own_query(0u)) + 1u;
     const uint begin = args.window > 0u && oldest > args.window ? oldest - args.window : 0u, count = end - begin;
-    begin_round(begin);
+    begin_keys(query_row(own_query(0u)), begin);
     // Two splits of the least keys are not worth bringing together.
     const uint wanted = count <= 2u * LEAST_KEYS ? 1u : min((count + LEAST_KEYS - 1u) / LEAST_KEYS, args.splits);
     const uint share = ((count + wanted - 1u) / wanted + 31u) / 32u * 32u, used = (count + share - 1u) / share;
@@ -238,7 +239,7 @@ void main() {
     const bool has_own = TURN != 0u && to == end;
     if (TURN != 0u) turn_heads(has_own);
     for (uint i = tid; TURN == 0u && i < QUERIES * FOURS; i += THREADS)
-        queries[i] = query_row(own_query(i / FOURS)) < step_rows ? q4[place_of(i / FOURS, i % FOURS)] : vec4(0.0);
+        queries[i] = query_row(own_query(i / FOURS)) < end_row() ? q4[place_of(i / FOURS, i % FOURS)] : vec4(0.0);
     for (uint i = tid; i < QUERIES; i += THREADS) {
         tops[i] = kNone;
         totals[i] = 0.0;

@@ -8,6 +8,7 @@ layout(constant_id = 1) const uint HEAD_DIM = 128;
 layout(constant_id = 2) const uint TURN = RL_TURN_HEADS;
 layout(constant_id = 3) const uint LANES = 32;  // one subgroup, or several
 layout(constant_id = 4) const uint SUBGROUP = 32;
+layout(constant_id = 5) const uint STEP_KIND = RL_STEP_ALONE;
 const uint HEADS = THREADS / LANES;       // of a work-group
 const uint TOGETHER = LANES / SUBGROUP;  // subgroups that share a head
 layout(push_constant) uniform Push { RopeStoreArgs args; };
@@ -68,7 +69,7 @@ void main() {
         source = is_key ? (row * args.kv_heads + index - args.heads) * HEAD_DIM : (row * args.heads + index) * HEAD_DIM;
         turn_head(is_key, source, source, row, lane);
         barrier();
-        const uint token = (index - args.heads) * args.capacity + stored_row(step_position + row);
+        const uint token = (index - args.heads) * args.capacity + stored_row(row);
         for (uint i = lane * kStoreGroup; is_key && real && i < HEAD_DIM; i += LANES * kStoreGroup)
             store_group(token, HEAD_DIM, i);
         barrier();  // keys of the next heads take their place

@@ -9,5 +9,9 @@ layout(set = 0, binding = 1, std430) writeonly buffer Y { float y[]; };
 
 void main() {
     const uint count = step_outputs * args.width, from = step_first_output * args.width;
-    for (uint i = gl_GlobalInvocationID.x; i < count; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) y[i] = x[from + i];
+    for (uint i = gl_GlobalInvocationID.x; i < count; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
+        uint at = from + i;
+        if (step_output_rows > 0u) at = step_word(step_output_rows + i / args.width) * args.width + i % args.width;
+        y[i] = x[at];
+    }
 }

@@ -1,5 +1,6 @@
 #include "backends/shared/step_inputs.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace redline {
@@ -8,14 +9,36 @@ static uint64_t aligned(uint64_t bytes) {
     return (bytes + 255) / 256 * 256;
 }
 
-StepLayout::StepLayout(const Plan& plan, uint32_t rows) {
+StepLayout::StepLayout(const Plan& plan, uint32_t rows, StepKind step_kind) : kind(step_kind) {
     bytes = aligned(sizeof(StepHeader) + uint64_t(rows) * sizeof(int32_t));
+    if (kind != StepKind::alone) {
+        const uint64_t lists = kind == StepKind::paged ? 1 : std::min(rows, plan.sizing.sequences);
+        output_rows = bytes;
+        places = output_rows + aligned(uint64_t(rows) * sizeof(uint32_t));
+        pages = places + aligned(uint64_t(rows) * sizeof(StepPlace));
+        bytes = pages + aligned(lists * page_entries(plan.caches) * sizeof(uint32_t));
+    }
     for (const RopeSpec& rope : plan.ropes) {
         ropes.push_back(bytes);
         bytes += aligned(rows * rope.table_floats() * sizeof(float));
     }
     input = bytes;
     bytes += aligned(plan.input_floats(rows) * sizeof(float));
+}
+
+void StepLayout::write_places(const Plan& plan, const StepParams& params, std::byte* to) const {
+    const uint32_t entries = page_entries(plan.caches);
+    auto* place = reinterpret_cast<StepPlace*>(to + places);
+    auto* list = reinterpret_cast<uint32_t*>(to + pages);
+    uint32_t begin = 0;
+    for (const Segment& segment : segments_of(params.rows)) {
+        const std::span<const uint32_t> own = params.pages_of(segment.first);
+        std::copy_n(own.begin(), std::min<size_t>(own.size(), entries), list + begin);
+        for (uint32_t row = segment.first; row < segment.first + segment.rows; ++row)
+            *place++ = {params.rows[row].position, begin};
+        begin += entries;
+    }
+    std::memcpy(to + output_rows, params.outputs.data(), params.outputs.size_bytes());
 }
 
 void StepLayout::write(const Plan& plan, const StepParams& params, std::byte* to) const {
@@ -25,7 +48,11 @@ void StepLayout::write(const Plan& plan, const StepParams& params, std::byte* to
     header.first_output = params.outputs[0];
     header.outputs = uint32_t(params.outputs.size());
     header.best_among = params.best_among;
+    header.output_rows = kind == StepKind::several ? uint32_t(output_rows / 4) : 0;
+    header.places = uint32_t(places / 4);
+    header.pages = uint32_t(pages / 4);
     std::memcpy(to, &header, sizeof(header));
+    if (kind != StepKind::alone) write_places(plan, params, to);
     std::memcpy(to + sizeof(header), params.tokens.data(), params.tokens.size_bytes());
     if (!params.input.empty()) std::memcpy(to + input, params.input.data(), params.input.size_bytes());
     for (size_t r = 0; r < plan.ropes.size(); ++r) {

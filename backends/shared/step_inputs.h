@@ -1,6 +1,6 @@
-// The inputs of a step as backends with device memory send them: a header, the tokens, the rope tables, and
-// what an Input takes. Kernels see them as StepBuffer in shaders/include/step.glsl, args::Step in
-// backends/hip/kernels/args.h.
+// The inputs of a step as backends with device memory send them: a header, the tokens, where caches have
+// pages the rows' places and the lists of pages, the rope tables, and what an Input takes. Kernels see them
+// as StepBuffer in shaders/include/step.glsl, args::Step in backends/hip/kernels/args.h.
 #pragma once
 
 #include "plan/step_params.h"
@@ -13,18 +13,32 @@ struct StepHeader {
     uint32_t first_output;  // rows from it on have one
     uint32_t outputs;
     uint32_t best_among;
-    uint32_t unused[59];
+    // Words from the header's beginning on; 0: there is none.
+    uint32_t output_rows;  // where the list of rows that have an output begins
+    uint32_t places;       // the StepPlace of each row
+    uint32_t pages;        // the lists of pages
+    uint32_t unused[56];
 };
 static_assert(sizeof(StepHeader) == 256);
 
-// Where the parts of a step's inputs begin, in bytes, for steps of at most so many rows.
+struct StepPlace {
+    uint32_t position;  // of the row in its sequence
+    uint32_t list;      // where the sequence's pages begin among all lists
+};
+
+// Where the parts of a step's inputs begin, in bytes, for steps of a kind and at most so many rows.
 struct StepLayout {
-    StepLayout(const Plan& plan, uint32_t rows);
+    StepLayout(const Plan& plan, uint32_t rows, StepKind kind);
     void write(const Plan& plan, const StepParams& params, std::byte* to) const;
 
-    std::vector<uint64_t> ropes;  // per rope: of each row cosines, then sines
+    StepKind kind;
+    uint64_t output_rows = 0, places = 0, pages = 0;  // not of a sequence alone
+    std::vector<uint64_t> ropes;                      // per rope: of each row cosines, then sines
     uint64_t input = 0;
     uint64_t bytes = 0;
+
+private:
+    void write_places(const Plan& plan, const StepParams& params, std::byte* to) const;
 };
 
 }  // namespace redline

@@ -13,7 +13,9 @@ bool last_of(uint used) {
     memoryBarrierBuffer();
     barrier();
     if (gl_LocalInvocationID.x == 0u) {
-        const uint group = args.first_row * heads_per_kv() / QUERIES + gl_WorkGroupID.y;
+        const uint before = STEP_KIND == RL_STEP_SEVERAL ? args.first_row * ((heads_per_kv() + QUERIES - 1u) / QUERIES)
+                                                         : args.first_row * heads_per_kv() / QUERIES;
+        const uint group = before + gl_WorkGroupID.y;
         const uint at = group * args.kv_heads + gl_WorkGroupID.z;
         is_last = atomicAdd(counters[at], 1u) == used - 1u;
         if (is_last) counters[at] = 0u;
@@ -27,7 +29,7 @@ bool last_of(uint used) {
 // Weights of the splits of each query, by which their sums become the result.
 void weigh_splits(uint used) {
     for (uint i = gl_SubgroupID; i < QUERIES; i += gl_NumSubgroups) {
-        if (query_row(own_query(i)) >= step_rows) continue;
+        if (query_row(own_query(i)) >= end_row()) continue;
         float most = args.has_sinks != 0u ? sinks[query_head(own_query(i))] : kNone;
         const float sink = most;
         for (uint s = gl_SubgroupInvocationID; s < used; s += gl_SubgroupSize) {
@@ -54,7 +56,7 @@ void merge_splits(uint used) {
     barrier();
     for (uint t = gl_LocalInvocationID.x; t < QUERIES * FOURS; t += THREADS) {
         const uint i = t / FOURS, query = own_query(i);
-        if (query_row(query) >= step_rows) continue;
+        if (query_row(query) >= end_row()) continue;
         const uint first = partial_of(query, 0u) * FOURS + t % FOURS;
         vec4 sum = vec4(0.0);
         for (uint base = 0; base < used; base += MERGE_LOADS) {

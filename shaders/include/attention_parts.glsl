@@ -1,14 +1,28 @@
 // What kernels of attention share. A work-group takes QUERIES queries, (row, head) with heads of one kv head: z of the
-// grid over kv heads, y over groups of queries, x over splits of the keys. Wants args of AttentionArgs and step.glsl.
+// grid over kv heads, y over groups of queries, x over splits of the keys. Where rows may be of several sequences, a group
+// is of one row. Wants args of AttentionArgs, STEP_KIND and step.glsl.
 const float kNone = -1.0 / 0.0;
 const uint LEAST_KEYS = 64;  // of a split: fewer are not worth a work-group
 
 uint heads_per_kv() { return args.heads / args.kv_heads; }
 uint query_row(uint query) { return args.first_row + query / heads_per_kv(); }
 uint query_head(uint query) { return gl_WorkGroupID.z * heads_per_kv() + query % heads_per_kv(); }
-uint own_query(uint i) { return gl_WorkGroupID.y * QUERIES + i; }
+uint own_query(uint i) {
+    if (STEP_KIND != RL_STEP_SEVERAL) return gl_WorkGroupID.y * QUERIES + i;
+    const uint groups = (heads_per_kv() + QUERIES - 1u) / QUERIES;  // of a row
+    return gl_WorkGroupID.y / groups * heads_per_kv() + gl_WorkGroupID.y % groups * QUERIES + i;
+}
+// For this work-group, with rows counted as the step does: where its rows end, and the position of its sequence's row 0.
+uint end_row() {
+    return STEP_KIND == RL_STEP_SEVERAL ? min(query_row(own_query(0u)) + 1u, step_rows) : step_rows;
+}
+uint first_position() {
+    if (STEP_KIND != RL_STEP_SEVERAL) return step_position;
+    const uint row = query_row(own_query(0u));
+    return step_word(step_places + 2u * row) - row;
+}
 
 bool sees(uint query, uint key) {
-    const uint row = query_row(query), position = step_position + row;
-    return row < step_rows && key <= position && (args.window == 0u || key + args.window > position);
+    const uint row = query_row(query), position = first_position() + row;
+    return row < end_row() && key <= position && (args.window == 0u || key + args.window > position);
 }

@@ -5,9 +5,15 @@ layout(set = 0, binding = STEP_BINDING, std430) readonly buffer StepBuffer {
     uint step_first_output;
     uint step_outputs;
     uint step_best_among;  // best.comp: outputs that can be picked
-    uint step_unused[59];
+    uint step_output_rows; // of step_word(): rows that have an output; 0: those from step_first_output on
+    uint step_places;      // of step_word(): per row its position, and where its sequence's pages begin behind step_pages
+    uint step_pages;       // of step_word()
+    uint step_unused[56];
     int step_tokens[];
 };
+uint step_word(uint at) {
+    return uint(step_tokens[at - 64u]);
+}
 
 uint rows_in_step(uint rows_of) {
     return rows_of == RL_ROWS_OUTPUTS ? step_outputs : step_rows;

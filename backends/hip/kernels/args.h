@@ -12,9 +12,17 @@ struct Step {
     uint32_t position;  // of the first row
     uint32_t first_output;
     uint32_t outputs;
-    uint32_t unused[60];
+    uint32_t best_among;
+    uint32_t output_rows;  // words from here to the list of rows that have an output; 0: from first_output on
+    uint32_t unused[58];
 };
 static_assert(sizeof(Step) == 256);
+
+// Of a row, where caches have pages.
+struct Place {
+    uint32_t position;
+    uint32_t list;  // where its sequence's pages begin in Cache::pages
+};
 
 // A weight in planes, as backends/shared/layout.h lays it out.
 struct Matrix {
@@ -265,7 +273,11 @@ struct Cache {
     uint64_t capacity;
     uint32_t kv_heads;
     uint32_t head_dim;
+    uint32_t sequence_rows;  // token p of a sequence lies in its row p % sequence_rows
+    const Place* places;     // by row of the step; null: there is one sequence, which has the first rows
+    const uint32_t* pages;   // of kPageRows rows
 };
+constexpr uint32_t kPageRows = 256;
 
 struct RopeArgs {
     const Step* step;
@@ -319,8 +331,9 @@ struct AttentionArgs {
     uint32_t heads;
     uint32_t window;
     uint32_t splits;
-    uint32_t groups;     // of queries: blocks along y
-    uint32_t first_row;  // of the step, for long steps cut into several launches
+    uint32_t groups;      // of queries: blocks along y
+    uint32_t row_groups;  // of each row, where rows may be of several sequences; else 0
+    uint32_t first_row;   // of the step, for long steps cut into several launches
     float scale;
     float softcap;
     HandOver hand;  // one row only

@@ -15,7 +15,7 @@ RL_DEVICE void kv_store(const args::StoreArgs& a) {
     if (row >= a.step->rows) return;
     const float *k = a.k + size_t(block_index().x) * c.head_dim,
                 *v = a.v + size_t(block_index().x) * c.head_dim;
-    const size_t at = place_in_cache(c, head, a.step->position + row);
+    const size_t at = place_in_cache(c, head, a.step->position, row);
     for (uint32_t i = thread_index() * C::kGroup; i < c.head_dim; i += kThreads * C::kGroup) {
         C::store(c, c.keys, at, i, [&](uint32_t e) { return k[e]; });
         C::store(c, c.values, at, i, [&](uint32_t e) { return v[e]; });
@@ -33,7 +33,7 @@ RL_DEVICE void rope_store(const args::RopeStoreArgs& a) {
     for (uint32_t i = block_index().x * kWaves + wave_index(); i < end; i += grid_blocks() * kWaves) {
         const uint32_t row = i / all, index = i % all, kv_head = (index - a.heads) % c.kv_heads;
         const size_t kv = (size_t(row) * c.kv_heads + kv_head) * c.head_dim;
-        const size_t at = place_in_cache(c, kv_head, a.step->position + row);
+        const size_t at = place_in_cache(c, kv_head, a.step->position, row);
         if (index < a.heads) {
             float* slot = a.q + (size_t(row) * a.heads + index) * c.head_dim;
             turn_head(a.turn, false, row, slot, c.head_dim,

@@ -207,7 +207,7 @@ RL_DEVICE void turn_queries(const args::AttentionArgs& a, const Queries& which, 
                             uint32_t position, FewShared<kQueries, kDims>& shared) {
     const uint32_t dims = a.cache.head_dim, queries = lesser(kQueries, which.group - which.first);
     const uint32_t work = queries + (keys.to > position ? 2 : 0);
-    const size_t at = place_in_cache(a.cache, which.kv_head, position), kv = size_t(which.kv_head) * dims;
+    const size_t at = place_in_cache(a.cache, which.kv_head, position, 0), kv = size_t(which.kv_head) * dims;
     for (uint32_t i = wave_index(); i < work; i += kFewWaves) {
         if (i < queries) {
             turn_head(a.turn, false, 0, a.q + size_t(which.head(i)) * dims, dims,
@@ -322,15 +322,15 @@ RL_DEVICE void attend_keys(const args::AttentionArgs& a, const Queries& which, c
     using S = FewShape<kQueries, kDims>;
     constexpr uint32_t kStep = kFewWaves * S::kWaveKeys;
     const Cache& c = a.cache;
-    const HeadRows key_rows = C::head(c, c.keys, which.kv_head),
-                   value_rows = C::head(c, c.values, which.kv_head);
-    const RingRows ring = ring_rows(c, keys.from);
+    const HeadRows all_keys = C::head(c, c.keys, which.kv_head),
+                   all_values = C::head(c, c.values, which.kv_head);
+    const KeyRows in_cache = key_rows(c, which.first_row, keys.from);
     typename FewShared<kQueries, kDims>::OfWave& own = shared.waves[wave_index()];
     typename C::Eight k[S::kBatch][S::kParts], v[S::kBatch][S::kParts];
     for (uint32_t first = keys.from + wave_index() * S::kWaveKeys; first < keys.to; first += kStep) {
-        const uint32_t before = ring.before(first);
-        fetch<C, S>(key_rows, first - before, keys.to - before, k);
-        fetch<C, S>(value_rows, first - before, keys.to - before, v);
+        const uint32_t before = in_cache.before(first);
+        fetch<C, S>(all_keys, first - before, keys.to - before, k);
+        fetch<C, S>(all_values, first - before, keys.to - before, v);
         weigh_batch<C>(a, first, keys.to, k, state, own);
         sync_wave();
         add_values<C>(v, state, own);
@@ -342,8 +342,8 @@ template <typename C, uint32_t kQueries, uint32_t kDims>
 RL_DEVICE void attention_few(const args::AttentionArgs& a) {
     using S = FewShape<kQueries, kDims>;
     RL_SHARED FewShared<kQueries, kDims> shared;
-    const auto [rows, position] = step_rows(a.step);
     const Queries which = block_queries(a, kQueries);
+    const auto [rows, position] = block_rows(a, which);
     if (which.row(0) >= rows) return;
     const KeyRange keys = block_keys(a, which, kQueries, rows, position, kFewLeastKeys, S::kWaveKeys);
     if (block_index().x >= keys.used) return;

@@ -312,19 +312,19 @@ RL_DEVICE void add_weighted(const MatrixSums (&weights)[kKeyTiles], const uint16
 template <typename C, uint32_t kDims>
 RL_DEVICE void attend_tiles(const args::AttentionArgs& a, const Queries& which, const KeyRange& range,
                             ManyState<kDims> (&states)[kManyTiles], ManyShared<kDims>& shared) {
-    const HeadRows key_rows = C::head(a.cache, a.cache.keys, which.kv_head),
-                   value_rows = C::head(a.cache, a.cache.values, which.kv_head);
-    const RingRows ring = ring_rows(a.cache, range.from);
+    const HeadRows all_keys = C::head(a.cache, a.cache.keys, which.kv_head),
+                   all_values = C::head(a.cache, a.cache.values, which.kv_head);
+    const KeyRows in_cache = key_rows(a.cache, which.first_row, range.from);
     uint16_t *keys = shared.halfs, *values = keys + ManyShape<kDims>::kKeyHalfs;
     typename C::Eight ahead[ManyShape<kDims>::kEach];
     MatrixSums scores[kManyTiles][kKeyTiles];
-    uint32_t before = ring.before(range.from);
-    fetch_tile<C, kDims, false>(key_rows, range.from - before, range.to - before, ahead);
+    uint32_t before = in_cache.before(range.from);
+    fetch_tile<C, kDims, false>(all_keys, range.from - before, range.to - before, ahead);
     sync_block();  // queries are read
     store_tile<C, kDims>(ahead, keys);
     sync_block();
     for (uint32_t base = range.from; base < range.to; base += kManyKeys) {
-        fetch_tile<C, kDims, !kLoadsAcross>(value_rows, base - before, range.to - before, ahead);
+        fetch_tile<C, kDims, !kLoadsAcross>(all_values, base - before, range.to - before, ahead);
         RL_UNROLL
         for (uint32_t t = 0; t < kManyTiles; ++t) score_keys<kDims>(states[t], keys, scores[t]);
         if constexpr (kLoadsAcross)
@@ -334,8 +334,8 @@ RL_DEVICE void attend_tiles(const args::AttentionArgs& a, const Queries& which, 
         sync_block();
         // After the last tile there is none: the ring's next round may not begin before `to`.
         const uint32_t next = base + kManyKeys < range.to ? base + kManyKeys : base;
-        before = ring.before(next);
-        fetch_tile<C, kDims, false>(key_rows, next - before, range.to - before, ahead);
+        before = in_cache.before(next);
+        fetch_tile<C, kDims, false>(all_keys, next - before, range.to - before, ahead);
         RL_UNROLL
         for (uint32_t t = 0; t < kManyTiles; ++t) {
             mask_scores<kDims>(a, states[t], base, range.to, scores[t]);

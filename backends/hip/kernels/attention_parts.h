@@ -8,7 +8,7 @@
 namespace redline::hip {
 
 // Queries (row, head) that share a kv head, one after the other: x of the grid over splits of the keys, y
-// over groups of queries, z over kv heads.
+// over groups of queries, z over kv heads. Where rows may be of several sequences, a group is of one row.
 struct Queries {
     uint32_t group;  // heads that share a kv head
     uint32_t first;  // of this block
@@ -18,7 +18,9 @@ struct Queries {
     RL_DEVICE uint32_t head(uint32_t i) const { return kv_head * group + (first + i) % group; }
 };
 RL_DEVICE Queries block_queries(const args::AttentionArgs& a, uint32_t count) {
-    return {a.heads / a.cache.kv_heads, block_index().y * count, block_index().z, a.first_row};
+    const uint32_t group = a.heads / a.cache.kv_heads, y = block_index().y, kv_head = block_index().z;
+    if (a.row_groups == 0) return {group, y * count, kv_head, a.first_row};
+    return {group, y % a.row_groups * count, kv_head, a.first_row + y / a.row_groups};
 }
 
 // How many rows a step has and where its first is, in one load.
@@ -29,6 +31,13 @@ RL_DEVICE StepRows step_rows(const args::Step* step) {
     static_assert(offsetof(args::Step, position) == 4);
     const Words2 both = load<Words2>(step, 0);
     return {both.d[0], both.d[1]};
+}
+
+// For the block's sequence: rows end behind the block's, where they may be of several sequences.
+RL_DEVICE StepRows block_rows(const args::AttentionArgs& a, const Queries& which) {
+    const StepRows all = step_rows(a.step);
+    if (a.row_groups == 0 || which.first_row >= all.rows) return all;
+    return {which.first_row + 1, a.cache.places[which.first_row].position - which.first_row};
 }
 
 // Keys [from, to) of a block, and how many splits have any.

@@ -16,26 +16,40 @@ struct HeadRows {
     uint32_t dims;
 };
 
-// Which rows the keys of a block lie in, where there may be more tokens than rows. Keys are read in batches
-// that begin at multiples of their size, so that none lies across the end of a ring.
-struct RingRows {
+// A row of a sequence: in its pages, or as it is where it has none.
+RL_DEVICE uint32_t row_in_cache(const uint32_t* pages, uint32_t row) {
+    using args::kPageRows;
+    return pages ? pages[row / kPageRows] * kPageRows + row % kPageRows : row;
+}
+RL_DEVICE uint32_t row_in_sequence(const Cache& c, uint32_t token) {
+    return token < c.sequence_rows ? token : token % c.sequence_rows;
+}
+
+// Which rows the keys of a block lie in. Keys are read in batches that begin at multiples of their size, so
+// that none lies across the end of a page or a ring.
+struct KeyRows {
     uint32_t round;  // the first token of the round of the ring that the block's keys begin in
-    uint32_t capacity;
+    uint32_t sequence_rows;
+    const uint32_t* pages;
     // What has to be taken from the tokens of a batch to get their rows: the batch lies in this round or the
     // next.
     RL_DEVICE uint32_t before(uint32_t first) const {
-        return first - round < capacity ? round : round + capacity;
+        const uint32_t in_round = first - round < sequence_rows ? round : round + sequence_rows;
+        return pages ? first - row_in_cache(pages, first - in_round) : in_round;
     }
 };
-RL_DEVICE RingRows ring_rows(const Cache& c, uint32_t first_token) {
-    const uint32_t capacity = uint32_t(c.capacity);
-    return {first_token < capacity ? 0 : first_token / capacity * capacity, capacity};
+// Of the sequence that a row is of.
+RL_DEVICE KeyRows key_rows(const Cache& c, uint32_t row, uint32_t first_token) {
+    const uint32_t rows = c.sequence_rows;
+    return {first_token < rows ? 0 : first_token / rows * rows, rows,
+            c.places ? c.pages + c.places[row].list : nullptr};
 }
 
-// Where a head of a token is stored.
-RL_DEVICE size_t place_in_cache(const Cache& c, uint32_t head, uint32_t token) {
-    const uint32_t capacity = uint32_t(c.capacity);
-    return head * c.capacity + (token < capacity ? token : token % capacity);
+// Where a head of a row's token is stored; `position` is that of the step's first row.
+RL_DEVICE size_t place_in_cache(const Cache& c, uint32_t head, uint32_t position, uint32_t row) {
+    const uint32_t token = c.places ? c.places[row].position : position + row;
+    const uint32_t* pages = c.places ? c.pages + c.places[row].list : nullptr;
+    return head * c.capacity + row_in_cache(pages, row_in_sequence(c, token));
 }
 
 // Eight elements as they are read: unpack() gives what factor() times are their values.

@@ -98,8 +98,13 @@ RL_KERNEL(128, copy_rows, ElementArgs) {
 
 // y = the rows of x whose output is wanted.
 RL_KERNEL(128, select_rows, ElementArgs) {
-    const size_t from = size_t(args.step->first_output) * args.width;
-    each_element(size_t(args.step->outputs) * args.width, [&](size_t i) { args.y[i] = args.x[from + i]; });
+    const args::Step& step = *args.step;
+    const auto* words = reinterpret_cast<const uint32_t*>(args.step);
+    const size_t from = size_t(step.first_output) * args.width;
+    each_element(size_t(step.outputs) * args.width, [&](size_t i) {
+        const size_t listed = step.output_rows > 0 ? words[step.output_rows + i / args.width] : 0;
+        args.y[i] = args.x[step.output_rows > 0 ? listed * args.width + i % args.width : from + i];
+    });
 }
 
 // Rotates each head in place. Cosines and sines come from the host, which has the doubles that far positions

@@ -46,7 +46,7 @@ class KvStoreKernel : public HipKernel {
 public:
     explicit KvStoreKernel(const KvStore& op) : op_(op) {}
     Status launch(Launcher& launcher, const View& view) const override {
-        const args::StoreArgs args = {view.step, view.slot(op_.k), view.slot(op_.v), view.caches[op_.cache]};
+        const args::StoreArgs args = {view.step, view.slot(op_.k), view.slot(op_.v), view.cache(op_.cache)};
         return launcher.launch(cache_module(view, op_.cache), cache_kernel("kv_store", view, op_.cache),
                                {view.rows * op_.shape.kv_heads, 1, 1, kThreads}, args);
     }
@@ -76,7 +76,7 @@ public:
         args.k = view.slot(op_.k);
         args.v = view.slot(op_.v);
         args.turn = turn_args(view, op_);
-        args.cache = view.caches[op_.cache];
+        args.cache = view.cache(op_.cache);
         args.heads = op_.shape.heads;
         const uint64_t heads = uint64_t(view.rows) * (op_.shape.heads + 2 * op_.shape.kv_heads);
         return launcher.launch(cache_module(view, op_.cache), cache_kernel("rope_store", view, op_.cache),
@@ -107,7 +107,9 @@ public:
     uint64_t scratch(const Plan& plan) const override {
         uint64_t most = 0;
         for (uint32_t rows = 1;; rows = std::min(rows * 2, plan.max_rows)) {
-            most = std::max(most, partial_bytes(rows, shape(plan, rows).splits));
+            most = std::max(most, partial_bytes(rows, shape(plan, rows, false).splits));
+            if (plan.sizing.pages > 0)
+                most = std::max(most, partial_bytes(rows, shape(plan, rows, true).splits));
             if (rows == plan.max_rows) return most;
         }
     }
@@ -120,7 +122,8 @@ public:
     // One row; given `store`, with its work.
     Status launch(Launcher& launcher, const View& view, const RopeStore* store) const {
         const HeadShape& s = op_.shape;
-        const Shape shape = this->shape(view.plan, view.rows);
+        const bool several = view.kind == StepKind::several;
+        const Shape shape = this->shape(view.plan, view.rows, several);
         args::AttentionArgs args = {};
         args.step = view.step;
         args.q = view.slot(op_.q);
@@ -128,7 +131,7 @@ public:
         args.sinks = view.vector(op_.sinks);
         args.partials = view.scratch_at(0);
         args.counters = view.caches.counters();
-        args.cache = view.caches[op_.cache];
+        args.cache = view.cache(op_.cache);
         args.rows = view.rows;
         args.heads = s.heads;
         args.window = op_.window;
@@ -144,10 +147,11 @@ public:
         for (uint32_t first = 0; first < view.rows; first += shape.rows) {
             const uint32_t rows = std::min(shape.rows, view.rows - first);
             args.first_row = first;
-            args.groups = blocks(rows, shape.queries);
+            args.groups = blocks(rows, shape.queries, several);
+            args.row_groups = several ? blocks(1, shape.queries, several) : 0;
             RL_TRY(launcher.launch(cache_module(view, op_.cache), cache_kernel(shape.kernel, view, op_.cache),
                                    {args.splits, args.groups, s.kv_heads, shape.threads}, args,
-                                   row_cost(view.plan, view.rows) * rows));
+                                   row_cost(view.plan, shape.many) * rows));
         }
         return {};
     }
@@ -155,6 +159,7 @@ public:
 private:
     // How attention of so many rows is launched.
     struct Shape {
+        bool many;  // on matrix units
         std::string kernel;
         uint32_t threads;
         uint32_t queries;  // of a block
@@ -181,36 +186,42 @@ private:
         const uint32_t most = few_dims() > 256 ? 2 : few_dims() > 128 ? 4 : kMostQueries;
         return std::min(most, power_of_two(rows * group()));
     }
-    uint32_t blocks(uint32_t rows, uint32_t queries) const {
+    // Of several sequences, each has queries of one row.
+    uint32_t blocks(uint32_t rows, uint32_t queries, bool several) const {
+        if (several) return rows * blocks(1, queries, false);
         return uint32_t((uint64_t(rows) * group() + queries - 1) / queries);
     }
 
     // What a row costs with the cache full, in what launches are measured by. Matrix units are faster.
-    double row_cost(const Plan& plan, uint32_t rows) const {
+    double row_cost(const Plan& plan, bool many) const {
         const double flops =
-            4.0 * op_.shape.heads * op_.shape.head_dim * double(plan.cache(op_.cache).capacity);
-        return by_matrices(rows) ? flops / gain_ : flops;
+            4.0 * op_.shape.heads * op_.shape.head_dim * double(plan.cache(op_.cache).sequence_rows);
+        return many ? flops / gain_ : flops;
     }
 
-    Shape shape(const Plan& plan, uint32_t rows) const {
-        const bool many = by_matrices(rows);
+    Shape shape(const Plan& plan, uint32_t rows, bool several) const {
+        const bool many = by_matrices(rows) && !several;
+        const uint32_t together = several ? 1 : rows;  // that a block may have queries of
         Shape s;
+        s.many = many;
         s.kernel = many             ? fmt::format("attention_many_{}", many_dims())
-                   : whole_eights() ? fmt::format("attention_few_{}_{}", few_queries(rows), few_dims())
-                                    : fmt::format("attention_any_{}_{}", few_queries(rows), few_dims());
+                   : whole_eights() ? fmt::format("attention_few_{}_{}", few_queries(together), few_dims())
+                                    : fmt::format("attention_any_{}_{}", few_queries(together), few_dims());
         s.threads = many ? kManyWaves * wave_ : kFewThreads;
-        s.queries = many ? kManyQueries : few_queries(rows);
+        s.queries = many ? kManyQueries : few_queries(together);
         // Rows are cut so that no launch takes long, and between blocks.
-        const double fit = per_launch_ / row_cost(plan, rows) / s.queries;
+        const double fit = per_launch_ / row_cost(plan, many) / s.queries;
         s.rows = uint32_t(std::clamp(fit, 1.0, 1000.0)) * s.queries;
         // Enough blocks to fill the device, but no more than the cache has keys for, and none where there are
         // too few counters for them. Those without keys end at once.
         const uint64_t least = many ? kManyLeastKeys : kFewLeastKeys;
-        const uint64_t all = uint64_t(op_.shape.kv_heads) * blocks(std::min(rows, s.rows), s.queries);
-        const uint64_t most = all > HipCaches::kCounters
-                                  ? 1
-                                  : std::min<uint64_t>(many ? kManySplits : kFewSplits,
-                                                       (plan.cache(op_.cache).capacity + least - 1) / least);
+        const uint64_t all =
+            uint64_t(op_.shape.kv_heads) * blocks(std::min(rows, s.rows), s.queries, several);
+        const uint64_t most =
+            all > HipCaches::kCounters
+                ? 1
+                : std::min<uint64_t>(many ? kManySplits : kFewSplits,
+                                     (plan.cache(op_.cache).sequence_rows + least - 1) / least);
         s.splits =
             uint32_t(std::clamp<uint64_t>(units_ * kBlocksPerUnit / all, 1, std::max<uint64_t>(most, 1)));
         return s;

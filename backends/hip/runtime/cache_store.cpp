@@ -33,8 +33,14 @@ Result<std::unique_ptr<CacheStore>> HipCaches::create(Device& device, Memory& me
 args::Cache HipCaches::operator[](Cache cache) const {
     const Buffers& b = buffers_[size_t(cache.index)];
     const CacheInfo& info = infos_[size_t(cache.index)];
-    return {reinterpret_cast<uint8_t*>(b.keys.data()), reinterpret_cast<uint8_t*>(b.values.data()),
-            info.capacity, info.kv_heads, info.head_dim};
+    return {reinterpret_cast<uint8_t*>(b.keys.data()),
+            reinterpret_cast<uint8_t*>(b.values.data()),
+            info.capacity,
+            info.kv_heads,
+            info.head_dim,
+            uint32_t(info.sequence_rows),
+            nullptr,
+            nullptr};
 }
 
 Status HipCaches::read(Cache cache, uint64_t first, uint64_t count, std::span<std::byte> out) {

@@ -18,6 +18,7 @@ public:
     Status read(Cache cache, uint64_t first, uint64_t count, std::span<std::byte> out) override;
     Status write(Cache cache, uint64_t first, uint64_t count, std::span<const std::byte> in) override;
 
+    // As a sequence without pages sees it.
     args::Cache operator[](Cache cache) const;
     // Zeros, by which blocks of attention count which of them are done; they leave zeros behind.
     static constexpr uint32_t kCounters = 4096;

@@ -17,7 +17,8 @@ Result<std::unique_ptr<Executable>> HipExecutable::create(BoundPlan bound, const
     // The kernels of the longest steps now, so that what cannot be loaded shows before the first.
     const uint32_t rows = made->bound_.plan.max_rows;
     Launcher loader(device, Launcher::Mode::load);
-    RL_TRY(made->launch_all(loader, made->view_of(rows, StepLayout(made->bound_.plan, rows))));
+    RL_TRY(
+        made->launch_all(loader, made->view_of(rows, StepLayout(made->bound_.plan, rows, StepKind::alone))));
     return std::unique_ptr<Executable>(std::move(made));
 }
 
@@ -37,7 +38,8 @@ Status HipExecutable::allocate(Memory& memory) {
     uint64_t scratch = 0;
     for (const auto& kernel : bound_.kernels)
         scratch = std::max(scratch, static_cast<const HipKernel&>(*kernel).scratch(plan));
-    const uint64_t inputs = StepLayout(plan, plan.max_rows).bytes;
+    const StepKind most = plan.sizing.pages > 0 ? StepKind::several : StepKind::alone;
+    const uint64_t inputs = StepLayout(plan, plan.max_rows, most).bytes;
     arena_ = RL_TRY(memory.allocate(plan.arena_bytes, Use::scratch, "activations"));
     if (memory.guarded()) RL_TRY(memory.set_gaps(arena_, std::move(gaps)));
     scratch_ = RL_TRY(memory.allocate(scratch, Use::scratch, "scratch"));
@@ -53,7 +55,7 @@ HipExecutable::~HipExecutable() {
     const Functions& call = device_.call();
     call.set_device(device_.report().index);
     if (arena_.data()) call.stream_synchronize(device_.stream());  // else it was only sized
-    for (const auto& [rows, exec] : graphs_) call.graph_exec_destroy(exec);
+    for (const auto& [what, exec] : graphs_) call.graph_exec_destroy(exec);
     for (const Event event : sent_)
         if (event) call.event_destroy(event);
 }
@@ -73,6 +75,10 @@ View HipExecutable::view_of(uint32_t rows, const StepLayout& inputs) const {
     view.step = reinterpret_cast<const args::Step*>(step_.data());
     for (const uint64_t offset : inputs.ropes)
         view.ropes.push_back(reinterpret_cast<const float*>(step_.data() + offset));
+    view.kind = inputs.kind;
+    if (inputs.kind == StepKind::alone) return view;
+    view.places = reinterpret_cast<const args::Place*>(step_.data() + inputs.places);
+    view.pages = reinterpret_cast<const uint32_t*>(step_.data() + inputs.pages);
     return view;
 }
 
@@ -94,9 +100,11 @@ Status HipExecutable::launch_all(Launcher& launcher, const View& view) const {
     return {};
 }
 
-// The graph of a class, captured on first use and never changed: what varies is in the step's inputs.
+// The graph of a class and kind, captured on first use and never changed: what varies is in the step's
+// inputs.
 Result<GraphExec> HipExecutable::graph(const View& view) {
-    if (const auto found = graphs_.find(view.rows); found != graphs_.end()) return found->second;
+    const std::pair what(view.rows, view.kind);
+    if (const auto found = graphs_.find(what); found != graphs_.end()) return found->second;
     constexpr int kThreadLocal = 1;  // other threads may call the runtime meanwhile
     const Functions& call = device_.call();
     Launcher loader(device_, Launcher::Mode::load), launcher(device_, Launcher::Mode::capture);
@@ -113,7 +121,7 @@ Result<GraphExec> HipExecutable::graph(const View& view) {
     const Status made = device_.checked(call.graph_instantiate(&exec, captured, 0), "making a graph");
     call.graph_destroy(captured);
     RL_TRY(made);
-    return graphs_[view.rows] = exec;
+    return graphs_[what] = exec;
 }
 
 // The ring's slot is written only when the copy that last read it is over.
@@ -149,7 +157,7 @@ Status HipExecutable::run(const StepParams& params) {
     RL_TRY(device_.use());
     if (params.cancel && params.cancel->load(std::memory_order_relaxed)) return error("interrupted");
     const uint32_t rows = row_class(uint32_t(params.tokens.size()));
-    const StepLayout inputs(bound_.plan, rows);
+    const StepLayout inputs(bound_.plan, rows, kind_of(params));
     const View view = view_of(rows, inputs);
     if (mode_ == Record::replay && rows <= kReplayedRows) {
         const GraphExec exec = RL_TRY(graph(view));
@@ -191,7 +199,7 @@ Status HipExecutable::run_traced(const StepParams& params, const TraceSink& sink
     check_params(params);
     RL_TRY(device_.use());
     const uint32_t rows = row_class(uint32_t(params.tokens.size()));
-    const StepLayout inputs(bound_.plan, rows);
+    const StepLayout inputs(bound_.plan, rows, kind_of(params));
     const View view = view_of(rows, inputs);
     const Buffer mirror =
         RL_TRY(memory_->allocate(bound_.plan.arena_bytes, Use::pinned, "traced activations"));

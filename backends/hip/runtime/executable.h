@@ -25,6 +25,9 @@ struct View {
     const args::Step* step = nullptr;
     const float* input = nullptr;  // what the host gives with a step, for an Input
     std::vector<const float*> ropes;
+    StepKind kind = StepKind::alone;
+    const args::Place* places = nullptr;  // of rows, and the lists of pages; null: of a sequence alone
+    const uint32_t* pages = nullptr;
     // Of the kernel that is launched, in a step of one row: its operand in int8 as the kernel that computed
     // it left it, and where it leaves its own row so.
     const std::byte* taken = nullptr;
@@ -33,6 +36,12 @@ struct View {
     uint32_t rows_of(Slot s) const { return plan.slot(s).of_outputs ? outputs : rows; }
     uint32_t of_outputs(Slot s) const { return plan.slot(s).of_outputs; }
     uint32_t width(Slot s) const { return plan.slot(s).width; }
+    args::Cache cache(Cache cache) const {
+        args::Cache seen = caches[cache];
+        seen.places = places;
+        seen.pages = pages ? pages + plan.cache(cache).first_page : nullptr;
+        return seen;
+    }
     float* slot(Slot s) const { return reinterpret_cast<float*>(arena + plan.slot(s).offset); }
     int32_t* ids(Slot s) const { return reinterpret_cast<int32_t*>(arena + plan.slot(s).offset); }
     float* scratch_at(uint64_t offset) const { return reinterpret_cast<float*>(scratch + offset); }
@@ -100,7 +109,7 @@ private:
     Event sent_[kRing] = {};  // behind the copy from that slot of the ring
     Buffer output_;
     uint64_t turn_ = 0;
-    std::map<uint32_t, GraphExec> graphs_;  // by class of rows
+    std::map<std::pair<uint32_t, StepKind>, GraphExec> graphs_;  // by class of rows, and kind
     uint32_t outputs_ = 0;
 };
 

@@ -32,6 +32,13 @@ std::string cache_shader(std::string_view stem, const View& view, Cache cache) {
     return fmt::format("{}.{}", stem, VulkanCaches::snippet(view.plan.cache(cache).type));
 }
 
+template <typename Args>
+void set_rows(Args& push, const CacheInfo& cache) {
+    push.capacity = uint32_t(cache.capacity);
+    push.sequence_rows = uint32_t(cache.sequence_rows);
+    push.first_page = cache.first_page;
+}
+
 class RopeKernel : public VulkanKernel {
 public:
     explicit RopeKernel(const Rope& op) : op_(op) {}
@@ -54,12 +61,13 @@ class KvStoreKernel : public VulkanKernel {
 public:
     explicit KvStoreKernel(const KvStore& op) : op_(op) {}
     Status record(Recorder& recorder, const View& view) const override {
-        const args::StoreArgs push = {op_.shape.kv_heads, op_.shape.head_dim,
-                                      uint32_t(view.plan.cache(op_.cache).capacity)};
+        args::StoreArgs push = {op_.shape.kv_heads, op_.shape.head_dim, 0, 0, 0};
+        set_rows(push, view.plan.cache(op_.cache));
         const VulkanCaches::Buffers& cache = view.caches[op_.cache];
-        return recorder.dispatch({cache_shader("kv_store", view, op_.cache), 5, 1, {kThreads}},
-                                 {view.slot(op_.k), view.slot(op_.v), view.step, cache.keys, cache.values},
-                                 push, striding(uint64_t(view.rows) * op_.shape.kv_heads));
+        return recorder.dispatch(
+            {cache_shader("kv_store", view, op_.cache), 5, 1, {kThreads, uint32_t(view.kind)}},
+            {view.slot(op_.k), view.slot(op_.v), view.step, cache.keys, cache.values}, push,
+            striding(uint64_t(view.rows) * op_.shape.kv_heads));
     }
 
 private:
@@ -88,7 +96,7 @@ public:
         args::RopeStoreArgs push = {};
         push.heads = s.heads;
         push.kv_heads = s.kv_heads;
-        push.capacity = uint32_t(view.plan.cache(op_.cache).capacity);
+        set_rows(push, view.plan.cache(op_.cache));
         set_turning(push, op_, view);
         const VulkanCaches::Buffers& cache = view.caches[op_.cache];
         const uint32_t subgroup = recorder.device().subgroup(), lanes = std::max(kTurnLanes, subgroup);
@@ -97,7 +105,7 @@ public:
             {cache_shader("rope_store", view, op_.cache),
              9,
              1,
-             {threads, s.head_dim, turning(op_, view.plan), lanes, subgroup}},
+             {threads, s.head_dim, turning(op_, view.plan), lanes, subgroup, uint32_t(view.kind)}},
             {view.slot(op_.q), view.slot(op_.k), view.slot(op_.v), view.step, cache.keys, cache.values,
              view.step, view.vector(op_.q_norm.gain, view.step), view.vector(op_.k_norm.gain, view.step)},
             push,
@@ -140,7 +148,9 @@ public:
     uint64_t scratch(const Plan& plan) const override {
         uint64_t most = 0;
         for (uint32_t rows = 1;; rows = std::min(rows * 2, plan.max_rows)) {
-            if (const uint32_t n = splits(plan, rows); n > 1) most = std::max(most, partial_bytes(rows, n));
+            for (const bool several : {false, plan.sizing.pages > 0})
+                if (const uint32_t n = splits(plan, rows, several); n > 1)
+                    most = std::max(most, partial_bytes(rows, n));
             if (rows == plan.max_rows) return most;
         }
     }
@@ -150,7 +160,8 @@ public:
     }
     // One row; given `store`, with its work.
     Status record(Recorder& recorder, const View& view, const RopeStore* store) const {
-        const uint32_t splits_here = splits(view.plan, view.rows);
+        const bool several = view.kind == StepKind::several;
+        const uint32_t splits_here = splits(view.plan, view.rows, several);
         const HeadShape& s = op_.shape;
         Binding partials = view.step;
         if (splits_here > 1) {
@@ -159,15 +170,15 @@ public:
         }
         // Rows are cut so that no dispatch alone fills a submission, with the cache full; at whole
         // work-groups.
-        const uint32_t together = queries(view.rows) / std::gcd(queries(view.rows), group());
-        const double per_row = 4.0 * s.heads * s.head_dim * double(view.plan.cache(op_.cache).capacity);
+        const uint32_t n = queries(view.rows, several), together = several ? 1 : n / std::gcd(n, group());
+        const double per_row = 4.0 * s.heads * s.head_dim * double(view.plan.cache(op_.cache).sequence_rows);
         const double fit = std::max(1.0, recorder.flops_per_segment() / per_row / together);
         const uint32_t step = uint32_t(std::min(fit, 1e6)) * together;
         for (uint32_t first = 0; first < view.rows; first += step)
             RL_TRY(record_rows(recorder, view, first, std::min(step, view.rows - first), splits_here,
                                partials, per_row, store));
         // attention.comp merges its splits by itself.
-        if (splits_here == 1 || !by_matrices(view.rows)) return {};
+        if (splits_here == 1 || several || !by_matrices(view.rows)) return {};
         recorder.barrier();
         return recorder.dispatch({"combine", 4, 1, {kThreads, s.head_dim, splits_here}},
                                  {partials, view.slot(op_.y), view.step, view.vector(op_.sinks, view.step)},
@@ -223,7 +234,8 @@ private:
     }
 
     // Queries of one work-group: as many as share a kv head, as far as shared memory goes.
-    uint32_t queries(uint32_t rows) const {
+    uint32_t queries(uint32_t rows, bool several) const {
+        if (several) return queries(1, false);
         if (by_matrices(rows)) return cut(rows).queries;
         const uint32_t most = by_few(rows) ? kMostFewQueries : kMostQueries;
         const uint64_t room = std::min<uint64_t>(shared_, 32768);
@@ -234,12 +246,19 @@ private:
         return n;
     }
 
-    // Enough work-groups to fill the device, but no more than the cache has keys for.
-    uint32_t splits(const Plan& plan, uint32_t rows) const {
-        const uint64_t units =
-            uint64_t(op_.shape.kv_heads) * ((rows * group() + queries(rows) - 1) / queries(rows));
-        const uint64_t n = std::min({(wanted_ + units - 1) / units, uint64_t(kMostSplits),
-                                     (plan.cache(op_.cache).capacity + kKeysPerSplit - 1) / kKeysPerSplit});
+    // Groups of queries: of several sequences, each has queries of one row.
+    uint32_t query_groups(uint32_t rows, bool several) const {
+        if (several) return rows * query_groups(1, false);
+        const uint32_t n = queries(rows, false);
+        return uint32_t((uint64_t(rows) * group() + n - 1) / n);
+    }
+
+    // Enough work-groups to fill the device, but no more than a sequence has keys for.
+    uint32_t splits(const Plan& plan, uint32_t rows, bool several) const {
+        const uint64_t units = uint64_t(op_.shape.kv_heads) * query_groups(rows, several);
+        const uint64_t n =
+            std::min({(wanted_ + units - 1) / units, uint64_t(kMostSplits),
+                      (plan.cache(op_.cache).sequence_rows + kKeysPerSplit - 1) / kKeysPerSplit});
         return uint32_t(std::max<uint64_t>(1, n));
     }
 
@@ -254,7 +273,7 @@ private:
         args::AttentionArgs push = {};
         push.heads = op_.shape.heads;
         push.kv_heads = op_.shape.kv_heads;
-        push.capacity = uint32_t(view.plan.cache(op_.cache).capacity);
+        set_rows(push, view.plan.cache(op_.cache));
         push.window = op_.window;
         push.splits = splits;
         push.first_row = first;
@@ -270,19 +289,21 @@ private:
 
     Status record_rows(Recorder& recorder, const View& view, uint32_t first, uint32_t rows, uint32_t splits,
                        Binding partials, double per_row, const RopeStore* store) const {
-        const uint32_t n = queries(view.rows);
+        const bool several = view.kind == StepKind::several;
+        const uint32_t n = queries(view.rows, several), kind = uint32_t(view.kind);
         const VulkanCaches::Buffers& cache = view.caches[op_.cache];
-        const Groups groups = {splits, (uint64_t(rows) * group() + n - 1) / n, op_.shape.kv_heads};
+        const uint64_t query_groups = (uint64_t(several ? 1 : rows) * group() + n - 1) / n;
+        const Groups groups = {splits, several ? rows * query_groups : query_groups, op_.shape.kv_heads};
         const Binding q = view.slot(op_.q), y = view.slot(op_.y), sinks = view.vector(op_.sinks, view.step);
         const args::AttentionArgs push = attention_args(view, first, splits, store);
-        if (by_few(view.rows)) {
+        if (by_few(several ? 1 : view.rows)) {
             const bool leaves = view.left.bytes != 0;
             const uint32_t turn = store ? turning(*store, view.plan) : 0;
             return recorder.dispatch(
                 {cache_shader("attention_few", view, op_.cache),
                  14,
                  1,
-                 {few_threads_, op_.shape.head_dim, n, leaves, turn, subgroup_}},
+                 {few_threads_, op_.shape.head_dim, n, leaves, turn, subgroup_, kind}},
                 {q, y, view.step, cache.keys, cache.values, sinks, partials, view.caches.counters(),
                  leaves ? view.left : y, view.vector(view.left_norm.gain, view.step),
                  store ? view.slot(store->k) : q, store ? view.slot(store->v) : q,
@@ -291,13 +312,13 @@ private:
                 push, groups, per_row * rows);
         }
         std::string shader = cache_shader("attention", view, op_.cache);
-        std::vector<uint32_t> constants = {kThreads, op_.shape.head_dim, n, n <= 4 ? 16u : 4u};
-        if (by_matrices(view.rows)) {
+        std::vector<uint32_t> constants = {kThreads, op_.shape.head_dim, n, n <= 4 ? 16u : 4u, kind};
+        if (by_matrices(view.rows) && !several) {
             const MatrixCut& own = cut(view.rows);
             const MatrixShape& shape = own.shape;
             shader = cache_shader("attention_coop", view, op_.cache);
             constants = {own.threads, op_.shape.head_dim, kKeysPerTile, shape.m, shape.n,
-                         shape.k,     own.subgroup};
+                         shape.k,     own.subgroup,       kind};
         }
         return recorder.dispatch(
             {shader, 8, 1, constants},

@@ -31,8 +31,8 @@ Result<std::unique_ptr<Executable>> VulkanExecutable::create(BoundPlan bound, co
         new VulkanExecutable(std::move(bound), weights, caches, device, pipelines, mode));
     RL_TRY(made->allocate(memory));
     // The largest class and the best now, so that what cannot be recorded shows before the first step.
-    RL_TRY(made->recorded(made->bound_.plan.max_rows, false));
-    if (made->most_best() > 0) RL_TRY(made->recorded(1, true));
+    RL_TRY(made->recorded(made->bound_.plan.max_rows, false, StepKind::alone));
+    if (made->most_best() > 0) RL_TRY(made->recorded(1, true, StepKind::alone));
     return std::unique_ptr<Executable>(std::move(made));
 }
 
@@ -51,7 +51,8 @@ Status VulkanExecutable::allocate(Memory& memory) {
     for (const auto& kernel : bound_.kernels)
         scratch = std::max(scratch, static_cast<const VulkanKernel&>(*kernel).scratch(plan));
     if (most_best() > 0) scratch = std::max<uint64_t>(scratch, best_slices() * kMostBest * sizeof(Scored));
-    const uint64_t inputs = StepLayout(plan, plan.max_rows).bytes;
+    const StepKind kind = plan.sizing.pages > 0 ? StepKind::several : StepKind::alone;
+    const uint64_t inputs = StepLayout(plan, plan.max_rows, kind).bytes;
     arena_ = RL_TRY(memory.allocate(plan.arena_bytes, Use::scratch, "activations"));
     if (memory.guarded) RL_TRY(memory.set_gaps(arena_, std::move(gaps)));
     scratch_ = RL_TRY(memory.allocate(scratch, Use::scratch, "scratch"));
@@ -84,6 +85,7 @@ View VulkanExecutable::view_of(uint32_t rows, const StepLayout& inputs) const {
     view.step = {step_.handle(), 0, inputs.input};
     view.input = {step_.handle(), inputs.input, inputs.bytes - inputs.input};
     for (const uint64_t offset : inputs.ropes) view.rope_offsets.push_back(uint32_t(offset / 4));
+    view.kind = inputs.kind;
     return view;
 }
 
@@ -169,15 +171,16 @@ void VulkanExecutable::read_best(uint32_t among) {
     std::sort(best_.begin(), best_.end(), comes_first);
 }
 
-Result<VulkanExecutable::Recorded*> VulkanExecutable::recorded(uint32_t rows, bool best) {
-    const uint32_t most = row_class(rows), key = best ? 0 : most;
+Result<VulkanExecutable::Recorded*> VulkanExecutable::recorded(uint32_t rows, bool best, StepKind kind) {
+    const uint32_t most = row_class(rows);
+    const std::pair key(best ? 0 : most, kind);
     Meter meter;
     if (const auto found = recorded_.find(key); found != recorded_.end()) {
         if (mode_ == Record::replay) return &found->second;
         meter = found->second.meter;
         recorded_.erase(found);
     }
-    const StepLayout inputs(bound_.plan, most);
+    const StepLayout inputs(bound_.plan, most, kind);
     Recording copies = RL_TRY(record_copies(inputs));
     Recording steps = RL_TRY(record_steps(view_of(most, inputs), meter.dispatch_seconds(), best));
     Recorded made{inputs, std::move(copies), std::move(steps), meter.dispatch_seconds(), meter};
@@ -261,7 +264,7 @@ Status VulkanExecutable::submit_all(VkCommandBuffer copy, Recorded& commands,
 Status VulkanExecutable::run(const StepParams& params) {
     RL_TRY(check_params(params));
     const bool best = params.best > 0;
-    Recorded& commands = *RL_TRY(recorded(uint32_t(params.tokens.size()), best));
+    Recorded& commands = *RL_TRY(recorded(uint32_t(params.tokens.size()), best, kind_of(params)));
     commands.meter.begin_step({double(params.tokens.size()), double(params.kv_len())});
     RL_TRY(fit_to_pace(commands, uint32_t(params.tokens.size()), best));
     const uint64_t slot = turn_++ % kRing;
@@ -316,7 +319,7 @@ Status VulkanExecutable::read_back(Slot slot, uint64_t rows, const Buffer& mirro
 Status VulkanExecutable::run_traced(const StepParams& params, const TraceSink& sink) {
     RL_TRY(check_params(params));
     const uint32_t most = row_class(uint32_t(params.tokens.size()));
-    const StepLayout inputs(bound_.plan, most);
+    const StepLayout inputs(bound_.plan, most, kind_of(params));
     Recording copies = RL_TRY(record_copies(inputs));
     const View view = view_of(most, inputs);
     const Buffer mirror =

@@ -33,6 +33,7 @@ struct View {
     Binding input;  // what the host gives with a step, for an Input
     Binding step;   // see shaders/include/step.glsl
     std::vector<uint32_t> rope_offsets;
+    StepKind kind = StepKind::alone;
     // Of the kernel that is recorded, in a step of one row: its operand in int8 as the kernel that computed
     // it left it, and where it leaves its own row so, for a step with this norm. Of no bytes: not.
     Binding taken, left;
@@ -104,7 +105,7 @@ private:
     View view_of(const View& all, size_t step) const;
     uint32_t row_class(uint32_t rows) const;
     View view_of(uint32_t rows, const StepLayout& inputs) const;
-    Result<Recorded*> recorded(uint32_t rows, bool best);
+    Result<Recorded*> recorded(uint32_t rows, bool best, StepKind kind);
     Status fit_to_pace(Recorded& commands, uint32_t rows, bool best);
     Result<Recording> record_copies(const StepLayout& inputs);
     Result<Recording> record_steps(const View& view, double dispatch_seconds, bool best);
@@ -132,8 +133,9 @@ private:
     uint64_t turn_ = 0;
     // Counted over all steps, to check that the host writes and reads nothing that the device still works on.
     uint64_t submitted_ = 0, landed_ = 0;
-    uint64_t read_by_[kRing] = {};           // the submission that reads a slot's inputs
-    std::map<uint32_t, Recorded> recorded_;  // by class of rows; 0: one row, of which the best are wanted
+    uint64_t read_by_[kRing] = {};  // the submission that reads a slot's inputs
+    // By class of rows (0: one row, of which the best are wanted), and kind.
+    std::map<std::pair<uint32_t, StepKind>, Recorded> recorded_;
     std::vector<Scored> best_;
     uint32_t outputs_ = 0;
     Memory* memory_ = nullptr;  // for traces

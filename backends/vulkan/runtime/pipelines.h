@@ -18,7 +18,7 @@ struct Pipeline {
     uint32_t bindings = 0;  // buffers in all
 };
 
-constexpr uint32_t kPushBytes = 64;
+constexpr uint32_t kPushBytes = 80;
 
 struct PipelineSpec {
     std::string_view shader;
