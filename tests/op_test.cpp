@@ -3,11 +3,13 @@
 #include "support/backends.h"
 #include "support/comparison.h"
 #include "support/models.h"
+#include "support/pages.h"
 #ifdef RL_VULKAN
 #include "backends/vulkan/vulkan_backend.h"
 #endif
 
 #include <map>
+#include <numeric>
 #include <set>
 
 using namespace redline;
@@ -23,27 +25,47 @@ std::vector<std::unique_ptr<Backend>>& test_backends() {
     return backends;
 }
 
-std::vector<int32_t> tokens_from(uint64_t first, uint64_t count) {
-    std::vector<int32_t> tokens(count);
-    for (uint64_t i = 0; i < count; ++i) tokens[i] = int32_t(first + i);
-    return tokens;
+uint64_t inputs_of(const OpCase& c) {
+    return c.position + c.rows;
 }
 
 // Tokens before the compared step are fed in steps of this many.
 constexpr uint32_t kFeedRows = 100;
 
 // Feeds the tokens before the compared step, then that step, to `run`.
-void feed(const OpCase& c, const std::function<void(const StepParams&)>& run) {
-    for (uint64_t p = 0; p < c.position; p += kFeedRows) {
-        const std::vector<int32_t> tokens = tokens_from(p, std::min<uint64_t>(kFeedRows, c.position - p));
-        run(SequenceStep(tokens, p, uint32_t(tokens.size())));
-    }
-    const std::vector<int32_t> tokens = tokens_from(c.position, c.rows);
-    run(SequenceStep(tokens, c.position, c.rows));
+void feed(const OpCase& c, const Plan& plan, const std::function<void(const StepParams&)>& run) {
+    const std::vector<std::vector<uint32_t>> lists = scattered_pages(plan.caches, c.sequences);
+    const std::vector<std::span<const uint32_t>> pages(lists.begin(), lists.end());
+    std::vector<int32_t> tokens;
+    std::vector<Row> rows;
+    const auto add = [&](uint32_t sequence, uint64_t first, uint64_t count) {
+        for (uint64_t p = first; p < first + count; ++p) {
+            tokens.push_back(int32_t((p + 17 * sequence) % inputs_of(c)));
+            rows.push_back({sequence, uint32_t(p)});
+        }
+    };
+    const auto step = [&] {
+        std::vector<uint32_t> outputs(rows.size());
+        std::iota(outputs.begin(), outputs.end(), 0u);
+        run({tokens, rows, outputs, pages});
+        tokens.clear();
+        rows.clear();
+    };
+    const uint32_t sequences = std::max(1u, c.sequences);
+    const auto before = [&](uint32_t sequence) { return c.position + sequence * kFurtherTokens; };
+    for (uint32_t s = 0; s < sequences; ++s)
+        for (uint64_t p = 0; p < before(s); p += kFeedRows) {
+            add(s, p, std::min<uint64_t>(kFeedRows, before(s) - p));
+            step();
+        }
+    for (uint32_t s = 0; s < sequences; ++s)
+        add(s, before(s), c.rows / sequences + (s < c.rows % sequences ? 1 : 0));
+    step();
 }
 
 Plan record(const OpCase& c, Fixture& fixture) {
-    const uint32_t rows = c.position > 0 ? std::max(c.rows, kFeedRows) : c.rows;
+    const bool feeds = c.position > 0 || c.sequences > 1;
+    const uint32_t rows = feeds ? std::max(c.rows, kFeedRows) : c.rows;
     Result<Plan> plan = case_plan(c, fixture, rows, rows);
     REQUIRE_MESSAGE(plan.ok(), c.name, ": ", plan.ok() ? "" : plan.error().message);
     return std::move(plan).value();
@@ -51,9 +73,10 @@ Plan record(const OpCase& c, Fixture& fixture) {
 
 // What the compared step gives, in a cache of its own.
 std::vector<float> outputs_of(const OpCase& c, BoundPlan bound, Backend& backend, WeightStore& weights) {
-    const auto cache = must(backend.make_caches(bound.plan.caches));
+    const Plan plan = bound.plan;
+    const auto cache = must(backend.make_caches(plan.caches));
     const auto executable = must(backend.record(std::move(bound), weights, *cache, Record::replay));
-    feed(c, [&](const StepParams& step) { must(executable->run(step)); });
+    feed(c, plan, [&](const StepParams& step) { must(executable->run(step)); });
     return {executable->output().begin(), executable->output().end()};
 }
 
@@ -75,7 +98,7 @@ const std::vector<Bounded>& reference_for(const OpCase& c, const BoundPlan& boun
                                           const Backend& backend, Wanted& wanted) {
     std::vector<Precision> of_core_ops;
     const std::vector<size_t> from = expand(bound.plan).from;
-    feed(c, [&](const StepParams& step) {
+    feed(c, bound.plan, [&](const StepParams& step) {
         const std::vector<Precision> all = precisions(bound, step);
         for (const size_t i : from) of_core_ops.push_back(all[i]);
     });
@@ -83,14 +106,14 @@ const std::vector<Bounded>& reference_for(const OpCase& c, const BoundPlan& boun
     const auto [at, absent] = wanted.try_emplace({std::move(of_core_ops), to_halfs});
     if (absent) {
         Reference reference(bound.plan, fixture.decoded(backend));
-        feed(c, [&](const StepParams& step) { reference.run(step, precisions(bound, step)); });
+        feed(c, bound.plan, [&](const StepParams& step) { reference.run(step, precisions(bound, step)); });
         at->second = {reference.output().begin(), reference.output().end()};
     }
     return at->second;
 }
 
 void run_case(const OpCase& c, std::map<std::string, double>& worst) {
-    Fixture fixture(uint32_t(std::hash<std::string>()(c.name)), c.position + c.rows);
+    Fixture fixture(uint32_t(std::hash<std::string>()(c.name)), inputs_of(c));
     const Plan plan = record(c, fixture);
     Wanted wanted;
     for (const auto& backend : test_backends())

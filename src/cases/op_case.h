@@ -81,6 +81,8 @@ private:
     std::vector<std::shared_ptr<const std::vector<std::byte>>> bytes_;
 };
 
+constexpr uint64_t kFurtherTokens = 45;
+
 // A case: `declare` adds weights and returns the function that records the ops and yields the slot to
 // compare.
 struct OpCase {
@@ -89,6 +91,9 @@ struct OpCase {
     uint32_t rows = 1;      // tokens of the compared step
     uint64_t position = 0;  // tokens fed before it, one step each of at most `rows`
     uint64_t context = 64;
+    // > 0: so many share the caches, in scattered pages. The compared step has `rows` of all of them
+    // together; the first has `position` tokens before, each further one kFurtherTokens more.
+    uint32_t sequences = 0;
     CacheType cache = CacheType::f16;
     std::function<Build(Fixture&)> declare;
     const char* loose_because = nullptr;  // why its bound may be larger than a tenth of its magnitude
@@ -98,7 +103,12 @@ struct OpCase {
 inline Result<Plan> case_plan(const OpCase& c, Fixture& fixture, uint32_t rows, uint32_t outputs) {
     const OpCase::Build build = c.declare(fixture);
     const uint64_t context = std::max(c.context, c.position + c.rows);
-    PlanBuilder builder(fixture.weights(), {context, rows, c.cache}, rows, outputs);
+    CacheSizing sizing{context, rows, c.cache};
+    if (c.sequences > 0) {
+        sizing.sequences = c.sequences;
+        sizing.pages = c.sequences * ((context + kPageRows - 1) / kPageRows) + 3;
+    }
+    PlanBuilder builder(fixture.weights(), sizing, rows, outputs);
     builder.output(build(builder));
     return std::move(builder).finish();
 }

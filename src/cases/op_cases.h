@@ -188,6 +188,16 @@ inline OpCase attention_case(HeadShape s, uint32_t rows, uint64_t position, Atte
     return c;
 }
 
+// Rows of several sequences, whose keys and values lie in scattered pages; of one sequence, it is the pages.
+inline OpCase paged_case(HeadShape s, uint32_t sequences, uint32_t rows, uint64_t position,
+                         AttentionFlags flags) {
+    OpCase c = attention_case(s, rows, position, flags);
+    c.name += fmt::format(", {} in pages", sequences);
+    c.sequences = sequences;
+    c.context = position + (sequences - 1) * kFurtherTokens + rows + 3;
+    return c;
+}
+
 // Its results go through a product.
 inline OpCase attention_product_case(HeadShape s, const Format& format, uint64_t position, bool norm) {
     OpCase c = attention_case(s, 1, position, {});
@@ -348,6 +358,23 @@ inline void add_expert_cases(std::vector<OpCase>& cases, std::span<const Format*
         }
 }
 
+inline void add_paged_cases(std::vector<OpCase>& cases) {
+    for (const CacheType type : {CacheType::f16, CacheType::q8_0, CacheType::f32})
+        for (const uint32_t rows : {1u, 3u, 40u}) {
+            // One sequence: the kernels of one, of few and of many rows, windows kept as rings included.
+            cases.push_back(paged_case({4, 2, 64}, 1, rows, 530, {true, false, false, 0, 0.0f, type}));
+            cases.push_back(paged_case({3, 1, 128}, 1, rows, 764, {false, true, true, 179, 0.0f, type}));
+            if (rows == 1) continue;
+            cases.push_back(paged_case({6, 2, 64}, 3, rows, 240, {true, true, true, 0, 0.0f, type}));
+            cases.push_back(paged_case({4, 2, 32}, 2, rows, 480, {false, false, false, 100, 30.0f, type}));
+        }
+    cases.push_back(paged_case({5, 1, 7}, 4, 6, 250, {}));
+    cases.push_back(paged_case({4, 2, 20}, 2, 5, 810, {true, false, false, 30, 0.0f, CacheType::f16}));
+    cases.push_back(paged_case({2, 1, 201}, 3, 3, 300, {}));
+    cases.push_back(paged_case({12, 1, 128}, 5, 5, 0, {}));
+    cases.push_back(paged_case({2, 1, 512}, 2, 9, 300, {}));
+}
+
 // `formats`: those that every kind of product is tried with.
 inline std::vector<OpCase> op_cases(std::span<const Format* const> formats = all_formats()) {
     std::vector<OpCase> cases;
@@ -452,6 +479,7 @@ inline std::vector<OpCase> op_cases(std::span<const Format* const> formats = all
             cases.push_back(attention_case({3, 1, 128}, rows, 764, {false, true, true, 179, 0.0f, type}));
         }
     cases.push_back(attention_case({4, 2, 20}, 5, 810, {true, false, false, 30, 0.0f, CacheType::f16}));
+    add_paged_cases(cases);
     return cases;
 }
 
