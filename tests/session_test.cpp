@@ -34,30 +34,6 @@ Model tiny(Backend& backend, const std::string& name) {
     return must(Model::load(golden("models/" + name + ".gguf"), backend, {64, {}}));
 }
 
-// By how much logits may differ from those of other chunks: four times as far as the reference's move when
-// it rounds at random what this backend's kernels for many rows round. Both runs may be off as far as that,
-// and three samples are half as far off as many would be, or more.
-double chunk_bound(const Model& model, const SessionOptions& options, const std::vector<Token>& tokens) {
-    const Plan plan =
-        must(model.plan(options.batch, options.outputs, {options.context, options.batch, options.cache}));
-    const BoundPlan bound = must(lower(plan, model.backend()));
-    const auto logits = [&](uint32_t seed) {
-        Reference reference(bound.plan, decoded_weights(model, model.backend()));
-        if (seed > 0) reference.round_at_random(seed);
-        const StepParams step{tokens, 0,
-                              uint32_t(tokens.size()) - std::min(options.outputs, uint32_t(tokens.size()))};
-        reference.run(step, precisions(bound, step));
-        std::vector<float> values;
-        for (const Bounded& logit : reference.output()) values.push_back(float(logit.value));
-        return values;
-    };
-    const std::vector<float> exact = logits(0);
-    double most = 0.0;
-    for (const uint32_t seed : {1u, 2u, 3u}) most = std::max(most, relative_error(logits(seed), exact));
-    CHECK(4 * most < 0.1);  // looser, it would say little
-    return 4 * most;
-}
-
 }  // namespace
 
 TEST_CASE("session: a prompt in chunks of any size gives the logits of one chunk, and of token by token") {

@@ -15,8 +15,8 @@ using Clock = std::chrono::steady_clock;
 // What is lost again within this time would be lost for ever.
 constexpr std::chrono::seconds kCalm(5);
 
-Status open_again(Session& session, LoadedModel& loaded, const ModelOptions& options) {
-    session.close();
+Status open_again(Engine& engine, LoadedModel& loaded, const ModelOptions& options) {
+    engine.close();
     loaded.model->unload();
     // The old one goes first: both may not fit.
     loaded.backend.reset();
@@ -24,18 +24,18 @@ Status open_again(Session& session, LoadedModel& loaded, const ModelOptions& opt
     ProgressLine progress("loading");
     RL_TRY(loaded.model->place(*loaded.backend,
                                [&](uint64_t done, uint64_t total) { progress.update(done, total); }));
-    return session.reopen();
+    return engine.reopen();
 }
 
 }  // namespace
 
 void rescue_from_loss(Session& session, LoadedModel& loaded, const ModelOptions& options) {
     auto last = std::make_shared<std::optional<Clock::time_point>>();
-    session.set_rescue([&loaded, &options, last](Session& lost, const Error& loss) -> Status {
+    session.set_rescue([&loaded, &options, last](Engine& lost, uint64_t tokens, const Error& loss) -> Status {
         if (*last && Clock::now() - **last < kCalm)
             return error("{}; it had been opened again just before", loss.message);
         note(fmt::format("{} was lost; it is opened again, and {} tokens are read again", loaded.device,
-                         lost.position()));
+                         tokens));
         say_detail(loss.message);
         const Status opened = open_again(lost, loaded, options);
         *last = Clock::now();

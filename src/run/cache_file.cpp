@@ -1,8 +1,9 @@
-// A session's caches and tokens in a file: a header, a description of each cache, the tokens, then per cache
-// the rows that it holds, oldest first, in pieces as CacheStore gives them; a checksum ends it.
+// A sequence's rows of the caches and its tokens in a file: a header, a description of each cache, the
+// tokens, then per cache the rows that it holds, oldest first, in pieces as CacheStore gives them; a checksum
+// ends it.
 #include "base/file.h"
 #include "base/hash.h"
-#include "run/session.h"
+#include "run/engine.h"
 
 #include <algorithm>
 #include <cstring>
@@ -46,12 +47,15 @@ struct Stretch {
     uint64_t rows;
 };
 
-// Rows of a ring begin again where it ends.
-std::vector<Stretch> stretches(const CacheInfo& cache, uint64_t first, uint64_t count) {
+// Rows end with a page, and those of a ring begin again where it ends.
+std::vector<Stretch> stretches(const CacheInfo& cache, std::span<const uint32_t> pages, uint64_t first,
+                               uint64_t count) {
     std::vector<Stretch> out;
     for (uint64_t at = 0; at < count; at += out.back().rows) {
-        const uint64_t row = (first + at) % cache.capacity;
-        out.push_back({at, row, std::min(count - at, cache.capacity - row)});
+        const uint64_t in_sequence = (first + at) % cache.sequence_rows;
+        const uint64_t left =
+            pages.empty() ? cache.sequence_rows - in_sequence : kPageRows - in_sequence % kPageRows;
+        out.push_back({at, cache.row_of(first + at, pages), std::min(count - at, left)});
     }
     return out;
 }
@@ -71,31 +75,31 @@ void for_planes(const CacheInfo& cache, uint64_t count, uint64_t at, uint64_t ro
 
 }  // namespace
 
-// The first token that one at `position` looks back at.
-uint64_t first_seen(const CacheInfo& cache, uint64_t position) {
-    return cache.window > 0 && position + 1 > cache.window ? position + 1 - cache.window : 0;
-}
-
 // What save() and restore() share: which rows of which caches stand where.
 class CacheFile {
 public:
-    CacheFile(const std::string& path, const Session& session, uint64_t tokens, const Progress& progress,
-              const std::atomic<bool>* cancel)
-        : path_(path), session_(session), tokens_(tokens), progress_(progress), cancel_(cancel) {}
+    CacheFile(const std::string& path, const Engine& engine, const Sequence& sequence, uint64_t tokens,
+              const Progress& progress, const std::atomic<bool>* cancel)
+        : path_(path),
+          engine_(engine),
+          sequence_(sequence),
+          tokens_(tokens),
+          progress_(progress),
+          cancel_(cancel) {}
 
     Status save();
     // Reads the whole file and compares it with its checksum.
     Status check(const File& file);
     Status load(const File& file, uint64_t at);
-    static Result<CacheFile> open(const File& file, const Session& session, const Progress& progress,
-                                  const std::atomic<bool>* cancel);
+    static Result<CacheFile> open(const File& file, const Engine& engine, const Sequence& sequence,
+                                  const Progress& progress, const std::atomic<bool>* cancel);
 
     uint64_t tokens() const { return tokens_; }
     uint64_t tokens_at() const { return sizeof(FileHeader) + caches_.size() * sizeof(FileCache); }
     uint64_t oldest() const { return oldest_; }
 
 private:
-    std::span<const CacheInfo> infos() const { return session_.cache_infos_; }
+    std::span<const CacheInfo> infos() const { return engine_.pool_->caches(); }
     void describe();
     Status check_caches() const;
     uint64_t file_bytes() const;
@@ -108,7 +112,8 @@ private:
     Status tick(uint64_t bytes);
 
     std::string path_;
-    const Session& session_;
+    const Engine& engine_;
+    const Sequence& sequence_;
     uint64_t tokens_;
     const Progress& progress_;
     const std::atomic<bool>* cancel_;
@@ -121,7 +126,7 @@ void CacheFile::describe() {
     for (const CacheInfo& cache : infos()) {
         const uint64_t piece = std::max<uint64_t>(1, kPieceBytes / std::max<uint64_t>(1, row_bytes(cache)));
         caches_.push_back({cache.kv_heads, cache.head_dim, uint32_t(cache.type), uint32_t(piece),
-                           cache.window, std::min(session_.first_held(cache), tokens_)});
+                           cache.window, std::min(sequence_.first_held(cache), tokens_)});
     }
 }
 
@@ -150,10 +155,10 @@ Status CacheFile::for_pieces(const Visit& visit) const {
 
 Status CacheFile::read_rows(size_t cache, uint64_t first, uint64_t count, std::span<std::byte> bytes) const {
     const CacheInfo& info = infos()[cache];
-    for (const auto& [at, row, rows] : stretches(info, first, count)) {
-        if (rows == count) return session_.caches_->read({int32_t(cache)}, row, rows, bytes);
+    for (const auto& [at, row, rows] : stretches(info, sequence_.pages_, first, count)) {
+        if (rows == count) return engine_.caches_->read({int32_t(cache)}, row, rows, bytes);
         std::vector<std::byte> part(rows * row_bytes(info));
-        RL_TRY(session_.caches_->read({int32_t(cache)}, row, rows, part));
+        RL_TRY(engine_.caches_->read({int32_t(cache)}, row, rows, part));
         for_planes(info, count, at, rows, [&](uint64_t whole, uint64_t own, uint64_t size) {
             std::memcpy(bytes.data() + whole, part.data() + own, size);
         });
@@ -164,13 +169,13 @@ Status CacheFile::read_rows(size_t cache, uint64_t first, uint64_t count, std::s
 Status CacheFile::write_rows(size_t cache, uint64_t first, uint64_t count,
                              std::span<const std::byte> bytes) const {
     const CacheInfo& info = infos()[cache];
-    for (const auto& [at, row, rows] : stretches(info, first, count)) {
-        if (rows == count) return session_.caches_->write({int32_t(cache)}, row, rows, bytes);
+    for (const auto& [at, row, rows] : stretches(info, sequence_.pages_, first, count)) {
+        if (rows == count) return engine_.caches_->write({int32_t(cache)}, row, rows, bytes);
         std::vector<std::byte> part(rows * row_bytes(info));
         for_planes(info, count, at, rows, [&](uint64_t whole, uint64_t own, uint64_t size) {
             std::memcpy(part.data() + own, bytes.data() + whole, size);
         });
-        RL_TRY(session_.caches_->write({int32_t(cache)}, row, rows, part));
+        RL_TRY(engine_.caches_->write({int32_t(cache)}, row, rows, part));
     }
     return {};
 }
@@ -186,12 +191,12 @@ Status CacheFile::save() {
         return tick(bytes.size());
     };
     FileHeader header;
-    header.fingerprint = RL_TRY(session_.model().fingerprint());
+    header.fingerprint = RL_TRY(engine_.model().fingerprint());
     header.tokens = tokens_;
     header.caches = caches_.size();
     RL_TRY(write(std::as_bytes(std::span(&header, 1))));
     RL_TRY(write(std::as_bytes(std::span(caches_))));
-    RL_TRY(write(std::as_bytes(std::span(session_.tokens()))));
+    RL_TRY(write(std::as_bytes(std::span(sequence_.tokens()))));
     std::vector<std::byte> piece;
     const auto save_piece = [&](size_t cache, uint64_t first, uint64_t count, uint64_t bytes) -> Status {
         piece.resize(bytes);
@@ -221,18 +226,19 @@ Status CacheFile::check_caches() const {
     return {};
 }
 
-Result<CacheFile> CacheFile::open(const File& file, const Session& session, const Progress& progress,
-                                  const std::atomic<bool>* cancel) {
+Result<CacheFile> CacheFile::open(const File& file, const Engine& engine, const Sequence& sequence,
+                                  const Progress& progress, const std::atomic<bool>* cancel) {
     FileHeader header;
     const FileHeader want;
     RL_TRY(file.read(0, std::as_writable_bytes(std::span(&header, 1))));
     if (std::memcmp(header.magic, want.magic, sizeof(want.magic)) != 0)
         return error("{} is not a saved cache of this version of redline", file.path());
-    if (header.fingerprint != RL_TRY(session.model().fingerprint()))
+    if (header.fingerprint != RL_TRY(engine.model().fingerprint()))
         return error("{} was saved with another model", file.path());
-    if (header.tokens > session.context())
-        return error("{} holds {} tokens, the context is {}", file.path(), header.tokens, session.context());
-    CacheFile made(file.path(), session, header.tokens, progress, cancel);
+    if (header.tokens > engine.options().context)
+        return error("{} holds {} tokens, the context is {}", file.path(), header.tokens,
+                     engine.options().context);
+    CacheFile made(file.path(), engine, sequence, header.tokens, progress, cancel);
     if (header.caches != made.infos().size())
         return error("{} was saved with another model shape", file.path());
     made.caches_.resize(header.caches);
@@ -267,7 +273,7 @@ Status CacheFile::load(const File& file, uint64_t at) {
     for (size_t i = 0; i < caches_.size(); ++i)
         if (infos()[i].window > 0)
             oldest_ = std::max({oldest_, caches_[i].first,
-                                tokens_ > infos()[i].capacity ? tokens_ - infos()[i].capacity : 0});
+                                tokens_ > infos()[i].sequence_rows ? tokens_ - infos()[i].sequence_rows : 0});
     return for_pieces([&](size_t cache, uint64_t first, uint64_t count, uint64_t bytes) -> Status {
         piece.resize(bytes);
         RL_TRY(file.read(at, piece));
@@ -277,28 +283,33 @@ Status CacheFile::load(const File& file, uint64_t at) {
     });
 }
 
-Status Session::save(const std::string& path, const Progress& progress,
-                     const std::atomic<bool>* cancel) const {
+Status Engine::save(const Sequence& sequence, const std::string& path, const Progress& progress,
+                    const std::atomic<bool>* cancel) const {
     RL_TRY(check_open());
-    return CacheFile(path, *this, position(), progress, cancel).save();
+    if (sequence.opened_ != opened_) return error("{}: the caches that held it are lost", path);
+    return CacheFile(path, *this, sequence, sequence.position(), progress, cancel).save();
 }
 
-// Two passes: nothing of this session changes unless the whole file is sound.
-Status Session::restore(const std::string& path, const Progress& progress, const std::atomic<bool>* cancel) {
+// Two passes: nothing of the sequence changes unless the whole file is sound.
+Status Engine::restore(Sequence& sequence, const std::string& path, const Progress& progress,
+                       const std::atomic<bool>* cancel) {
     RL_TRY(check_open());
     const File file = RL_TRY(File::open(path));
-    CacheFile saved = RL_TRY(CacheFile::open(file, *this, progress, cancel));
+    CacheFile saved = RL_TRY(CacheFile::open(file, *this, sequence, progress, cancel));
     RL_TRY(saved.check(file));
     std::vector<Token> tokens(saved.tokens());
     RL_TRY(file.read(saved.tokens_at(), std::as_writable_bytes(std::span(tokens))));
     for (const Token token : tokens)
         if (token < 0 || uint32_t(token) >= model_->config().vocab)
             return error("{} holds token id {}, outside the model's vocabulary", path, token);
-    rewind(0);
+    sequence.rewind(0);
+    sequence.opened_ = opened_;
+    const Feed all{&sequence, tokens};
+    if (!tokens.empty()) RL_TRY(give_pages({&all, 1}));
     RL_TRY(saved.load(file, saved.tokens_at() + tokens.size() * sizeof(Token)));
-    tokens_ = std::move(tokens);
-    written_ = position();
-    oldest_ = saved.oldest();
+    sequence.tokens_ = std::move(tokens);
+    sequence.written_ = sequence.position();
+    sequence.oldest_ = saved.oldest();
     return {};
 }
 

@@ -1,0 +1,282 @@
+#include "run/engine.h"
+
+#include "memory/budget.h"
+
+#include <algorithm>
+
+namespace redline {
+
+namespace {
+
+// More tokens of a sequence than this are a step of their own, whose attention reads keys once for many rows.
+constexpr uint64_t kTogether = 8;
+
+Status check_caches(std::span<const CacheInfo> caches, const Model& model) {
+    for (const CacheInfo& cache : caches)
+        if (cache.type == CacheType::q8_0 && cache.head_dim % 32 != 0)
+            return error("{}: heads of {} cannot be cached as q8_0, which needs a multiple of 32; use f16",
+                         model.gguf().path(), cache.head_dim);
+    return {};
+}
+
+Result<EngineOptions> checked(EngineOptions options) {
+    if (options.context == 0) return error("a context of 0 tokens holds nothing");
+    if (options.batch == 0 || options.outputs == 0) return error("the batch size must be at least 1");
+    options.batch = uint32_t(std::min<uint64_t>(options.batch, options.context));
+    options.outputs = std::min(std::max(options.outputs, options.sequences), options.batch);
+    if (options.sequences == 0) return error("an engine for 0 sequences reads nothing");
+    if (options.pages == 0 && options.sequences > 1)
+        options.pages = options.sequences * ((options.context + kPageRows - 1) / kPageRows);
+    return options;
+}
+
+CacheSizing sizing(const EngineOptions& options) {
+    return {options.context, options.batch, options.cache, options.sequences, options.pages};
+}
+
+// For steps of at most so many rows; those of all that share caches are sized alike.
+Result<Plan> plan_of(const Model& model, const EngineOptions& options, uint32_t rows) {
+    return model.plan(rows, std::min(rows, options.outputs), sizing(options));
+}
+
+// The largest context that would have fitted, for the message.
+std::string smaller_context(const MemoryNeed& need, uint64_t context, uint64_t budget) {
+    const uint64_t rest = need.weights + need.scratch;
+    const uint64_t per_token = std::max<uint64_t>(1, need.cache / context);
+    if (budget <= rest || (budget - rest) / per_token < 256) return "a smaller model would";
+    return fmt::format("a context of {} would", (budget - rest) / per_token / 256 * 256);
+}
+
+}  // namespace
+
+Result<MemoryNeed> memory_need(const Model& model, Backend& backend, const EngineOptions& given) {
+    const EngineOptions options = RL_TRY(checked(given));
+    std::vector<BoundPlan> plans;
+    for (const uint32_t rows : {1u, options.batch}) {
+        const Plan plan = RL_TRY(plan_of(model, options, rows));
+        RL_TRY(check_caches(plan.caches, model));
+        // What no device could even be asked to size.
+        const MemoryNeed least{model.weight_bytes(backend), cache_bytes(plan.caches), plan.arena_bytes, 0};
+        if (least.total() > backend.device().memory_budget) return least;
+        plans.push_back(RL_TRY(lower(plan, backend, options.fuse)));
+        if (options.batch == 1) break;
+    }
+    const std::vector<WeightInfo> weights = plans[0].plan.weights;
+    const std::vector<CacheInfo> caches = plans[0].plan.caches;
+    return backend.measure(weights, caches, std::move(plans));
+}
+
+Status check_fits(const MemoryNeed& need, const Model& model, const DeviceInfo& device, uint64_t context) {
+    if (need.total() <= device.memory_budget) return {};
+    return error("{}: weights need {}, cache {}, scratch {}; {} offers {}: {} fit", model.gguf().path(),
+                 format_bytes(need.weights), format_bytes(need.cache), format_bytes(need.scratch),
+                 device.name, format_bytes(device.memory_budget),
+                 smaller_context(need, context, device.memory_budget));
+}
+
+Result<std::unique_ptr<Engine>> Engine::create(const Model& model, const EngineOptions& options) {
+    std::unique_ptr<Engine> engine(new Engine);
+    engine->model_ = &model;
+    engine->options_ = RL_TRY(checked(options));
+    Backend& backend = model.backend();
+    engine->memory_ = RL_TRY(memory_need(model, backend, options));
+    // The budget was measured before the weights were loaded, so they count.
+    RL_TRY(check_fits(engine->memory_, model, backend.device(), options.context));
+    const Plan plan = RL_TRY(plan_of(model, engine->options_, 1));
+    engine->pool_ = std::make_shared<CachePool>(plan.caches, plan.sizing);
+    engine->caches_ = RL_TRY(backend.make_caches(plan.caches));
+    return engine;
+}
+
+Result<Executable*> Engine::executable(uint32_t rows) {
+    std::unique_ptr<Executable>& slot = rows == 1 ? single_ : many_;
+    if (slot) return slot.get();
+    const Plan plan = RL_TRY(plan_of(*model_, options_, rows == 1 ? 1 : options_.batch));
+    BoundPlan bound = RL_TRY(lower(plan, model_->backend(), options_.fuse));
+    slot = RL_TRY(model_->backend().record(std::move(bound), model_->weights(), *caches_, options_.record));
+    return slot.get();
+}
+
+Result<Sequence> Engine::open_sequence() {
+    Sequence sequence = RL_TRY(Sequence::open(pool_));
+    sequence.opened_ = opened_;
+    return sequence;
+}
+
+void Engine::close() {
+    single_.reset();
+    many_.reset();
+    caches_.reset();
+    output_ = {};
+    best_ = {};
+}
+
+Status Engine::reopen() {
+    close();
+    caches_ = RL_TRY(model_->backend().make_caches(pool_->caches()));
+    ++opened_;
+    return {};
+}
+
+Status Engine::check_open() const {
+    if (caches_) return {};
+    return error("the session lost its device");
+}
+
+Status Engine::check(std::span<const Feed> feeds) const {
+    for (const Feed& feed : feeds) {
+        const uint64_t position = feed.sequence->position(), left = options_.context - position;
+        RL_CHECK(feed.sequence->pool_ == pool_, "a sequence of another engine is fed");
+        for (const Feed* other = feeds.data(); other != &feed; ++other)
+            RL_CHECK(other->sequence != feed.sequence, "a sequence is fed twice at once");
+        if (feed.tokens.empty()) return error("no tokens to read");
+        if (feed.tokens.size() > left)
+            return error("{} tokens do not fit: the context of {} has {} left", feed.tokens.size(),
+                         options_.context, left);
+        for (const Token token : feed.tokens)
+            if (token < 0 || uint32_t(token) >= model_->config().vocab)
+                return error("token id {} is outside the model's vocabulary of {}", token,
+                             model_->config().vocab);
+    }
+    return {};
+}
+
+Status Engine::copy_page(Cache cache, uint32_t from, uint32_t to) {
+    const CacheInfo& info = pool_->caches()[size_t(cache.index)];
+    std::vector<std::byte> rows(kPageRows * info.row_bytes() * info.kv_heads);
+    RL_TRY(caches_->read(cache, from * kPageRows, kPageRows, rows));
+    return caches_->write(cache, to * kPageRows, kPageRows, rows);
+}
+
+Status Engine::give_pages(std::span<const Feed> feeds) {
+    PageChanges changes(*pool_);
+    for (const Feed& feed : feeds)
+        RL_TRY(changes.give(*feed.sequence, feed.sequence->position(), feed.tokens.size()));
+    RL_TRY(changes.copy_shared(
+        [this](Cache cache, uint32_t from, uint32_t to) { return copy_page(cache, from, to); }));
+    changes.keep();
+    return {};
+}
+
+// What lay in caches that are gone is read again, into pages of its own.
+Status Engine::read_again(Sequence& sequence, const std::atomic<bool>* cancel) {
+    const std::vector<Token> all = sequence.tokens();
+    sequence.rewind(0);
+    sequence.opened_ = opened_;
+    for (std::span<const Token> rest = all; !rest.empty();) {
+        const Feed chunk{&sequence, rest.first(std::min<size_t>(rest.size(), options_.batch))};
+        RL_TRY(run({&chunk, 1}, {.cancel = cancel}));
+        rest = rest.subspan(chunk.tokens.size());
+    }
+    return {};
+}
+
+Status Engine::step(std::span<const Feed> feeds, const Wanted& wanted) {
+    RL_TRY(check(feeds));
+    const Status done = try_step(feeds, wanted);
+    if (done || !rescue_) return done;
+    if (caches_ && !model_->backend().lost()) return done;
+    uint64_t tokens = 0;
+    for (const Feed& feed : feeds) tokens += feed.sequence->position();
+    RL_TRY(rescue_(*this, tokens, done.error()));
+    return try_step(feeds, wanted);
+}
+
+Status Engine::try_step(std::span<const Feed> feeds, const Wanted& wanted) {
+    RL_TRY(check_open());
+    for (const Feed& feed : feeds)
+        if (feed.sequence->opened_ != opened_) RL_TRY(read_again(*feed.sequence, wanted.cancel));
+    return run(feeds, wanted);
+}
+
+namespace {
+
+// The rows of the feeds, and what they refer to.
+struct Rows {
+    std::vector<Token> tokens;
+    std::vector<Row> rows;
+    std::vector<uint32_t> outputs;
+    std::vector<std::span<const uint32_t>> pages;
+
+    void add(const Sequence& sequence, std::span<const uint32_t> list, std::span<const Token> next,
+             uint32_t wanted) {
+        for (size_t i = 0; i < next.size(); ++i) {
+            if (i + wanted >= next.size()) outputs.push_back(uint32_t(rows.size()));
+            rows.push_back({uint32_t(pages.size()), uint32_t(sequence.position() + i)});
+        }
+        tokens.insert(tokens.end(), next.begin(), next.end());
+        pages.push_back(list);
+    }
+};
+
+}  // namespace
+
+// The best are wanted only where they can be had.
+Status Engine::run(std::span<const Feed> feeds, const Wanted& wanted) {
+    RL_TRY(give_pages(feeds));
+    Rows rows;
+    for (const Feed& feed : feeds)
+        rows.add(*feed.sequence, feed.sequence->pages_, feed.tokens, wanted.outputs);
+    Executable* target = RL_TRY(executable(uint32_t(rows.tokens.size())));
+    StepParams params{rows.tokens, rows.rows, rows.outputs};
+    if (!feeds[0].sequence->pages_.empty()) params.pages = rows.pages;
+    params.cancel = wanted.cancel;
+    if (wanted.best <= target->most_best()) params.best = wanted.best;
+    if (params.best > 0) params.best_among = uint32_t(model_->usable_vocab());
+    for (const Feed& feed : feeds) {
+        Sequence& sequence = *feed.sequence;
+        sequence.written_ = std::max(sequence.written_, sequence.position() + feed.tokens.size());
+    }
+    RL_TRY(wanted.trace ? target->run_traced(params, *wanted.trace) : target->run(params));
+    for (const Feed& feed : feeds) {
+        std::vector<Token>& tokens = feed.sequence->tokens_;
+        tokens.insert(tokens.end(), feed.tokens.begin(), feed.tokens.end());
+    }
+    output_ = target->output();
+    best_ = target->best();
+    return {};
+}
+
+// In chunks of the batch.
+Status Engine::feed_alone(const Feed& feed, const std::atomic<bool>* cancel) {
+    for (std::span<const Token> rest = feed.tokens; !rest.empty();) {
+        const Feed chunk{feed.sequence, rest.first(std::min<size_t>(rest.size(), options_.batch))};
+        RL_TRY(step({&chunk, 1}, {.cancel = cancel}));
+        rest = rest.subspan(chunk.tokens.size());
+    }
+    return {};
+}
+
+Status Engine::feed(std::span<const Feed> feeds, const LogitsSink& sink, const std::atomic<bool>* cancel) {
+    RL_TRY(check(feeds));
+    RL_TRY(check_open());
+    RL_TRY(give_pages(feeds));
+    const size_t vocab = model_->config().vocab;
+    std::vector<Feed> group;
+    std::vector<size_t> indices;
+    uint64_t rows = 0;
+    const auto read_group = [&]() -> Status {
+        if (group.empty()) return {};
+        RL_TRY(step(group, {.cancel = cancel}));
+        for (size_t i = 0; i < indices.size(); ++i) sink(indices[i], output_.subspan(i * vocab, vocab));
+        group.clear();
+        indices.clear();
+        rows = 0;
+        return {};
+    };
+    for (size_t i = 0; i < feeds.size(); ++i) {
+        const uint64_t own = feeds[i].tokens.size();
+        if (feeds.size() == 1 || own > std::min<uint64_t>(kTogether, options_.batch)) {
+            RL_TRY(feed_alone(feeds[i], cancel));
+            sink(i, output_.last(vocab));
+            continue;
+        }
+        if (rows + own > options_.batch) RL_TRY(read_group());
+        group.push_back(feeds[i]);
+        indices.push_back(i);
+        rows += own;
+    }
+    return read_group();
+}
+
+}  // namespace redline
