@@ -12,5 +12,5 @@ layout(set = 0, binding = 2, std430) buffer Y { float y[]; };
 void main() {
     const uint count = rows_in_step(args.rows_of) * args.width;
     for (uint i = gl_GlobalInvocationID.x; i < count; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x)
-        y[i] = apply_act(args.act, gate[i]) * up[i];
+        y[i] = act_times(args.act, gate[i], up[i]);
 }

@@ -1,4 +1,4 @@
-// y += x.
+// y += scale * x.
 #include "types.glsl"
 layout(local_size_x_id = 0) in;
 layout(push_constant) uniform Push { ElementArgs args; };
@@ -9,5 +9,5 @@ layout(set = 0, binding = 1, std430) buffer Y { float y[]; };
 
 void main() {
     const uint count = rows_in_step(args.rows_of) * args.width;
-    for (uint i = gl_GlobalInvocationID.x; i < count; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) y[i] += x[i];
+    for (uint i = gl_GlobalInvocationID.x; i < count; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) y[i] += args.scale * x[i];
 }

@@ -38,6 +38,15 @@ struct ElementArgs {
     uint width;
     uint rows_of;
     uint act;
+    float scale;
+    float softcap;
+};
+
+struct ExpertBiasArgs {
+    uint width;
+    uint experts;
+    uint used;
+    uint weighted;
 };
 
 #define RL_BEST_SLICE 4096u  // entries that a work-group of best.comp picks from
@@ -145,7 +154,7 @@ struct RouteArgs {
     uint used;
     uint gating;
     uint normalise;
-    uint has_bias;
+    uint bias_of;  // 0: no bias; see route.glsl
     float scale;
     uint rows;  // of the router in this part
     uint cols;

@@ -56,6 +56,6 @@ void main() {
         const uint flat_row = expert * args.rows + row - args.first_flat;
         if (flat_row >= args.flat_rows) continue;
         const vec2 sums = subgroupAdd(lane_sums(flat_row));
-        if (subgroupElect()) y[entry * args.rows + row] = apply_act(args.act, sums.x) * sums.y;
+        if (subgroupElect()) y[entry * args.rows + row] = act_times(args.act, sums.x, sums.y);
     }
 }

@@ -33,6 +33,6 @@ void main() {
         lane_products(0u, rows, x_rows, args.cols, gates);
         lane_products(1u, rows, x_rows, args.cols, ups);
         const float gate = subgroupAdd(gates[0]), up = subgroupAdd(ups[0]);
-        if (subgroupElect()) y[entry * args.rows + row] = apply_act(args.act, gate) * up;
+        if (subgroupElect()) y[entry * args.rows + row] = act_times(args.act, gate, up);
     }
 }

@@ -24,14 +24,14 @@ uint x_row(uint n, uint t) { return WHOLE ? first_token + t : min(first_token + 
 #ifdef GROUP_MATRICES
 float shaped(const in uint r, const in uint t, const in float gate, const in float up) {
     const float scale = row_scales[min(first_token + t, tokens - 1u)];
-    return apply_act(args.act, gate * scale) * (up * scale);
+    return act_times(args.act, gate * scale, up * scale);
 }
 #else
 void put(uint in_tile, uint t_in_tile, float gate, float up) {
     const uint r = first_row + in_tile, t = first_token + t_in_tile;
     if (r < args.rows && t < tokens) {
         const float scale = row_scales[t];
-        y[t * args.stride + args.first_row + r] = apply_act(args.act, gate * scale) * (up * scale);
+        y[t * args.stride + args.first_row + r] = act_times(args.act, gate * scale, up * scale);
     }
 }
 #endif

@@ -38,7 +38,7 @@ void main() {
             [[unroll]] for (uint t = 0; t < TOKENS; ++t) {
                 const float gate = subgroupAdd(gates[r * TOKENS + t]), up = subgroupAdd(ups[r * TOKENS + t]);
                 if (!subgroupElect() || first + r >= args.rows || first_token + t >= tokens) continue;
-                y[(first_token + t) * args.stride + args.first_row + rows[r]] = apply_act(args.act, gate) * up;
+                y[(first_token + t) * args.stride + args.first_row + rows[r]] = act_times(args.act, gate, up);
             }
     }
 }

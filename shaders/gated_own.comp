@@ -35,7 +35,7 @@ void main() {
             own_products(rows, sums);
             const float gate = subgroupAdd(sums[0]) * scale, up = subgroupAdd(sums[1]) * scale;
             if (!subgroupElect()) continue;
-            const float value = apply_act(args.act, gate) * up;
+            const float value = act_times(args.act, gate, up);
             y[args.first_row + rows[0]] = value;
             keep_result(turn, from, value, gain);
         }

@@ -46,7 +46,7 @@ void main() {
                 const float gate = subgroupAdd(gates[r * TOKENS + t]) * norms[t];
                 const float up = subgroupAdd(ups[r * TOKENS + t]) * norms[t];
                 if (!subgroupElect() || first + r >= args.rows || first_token + t >= tokens) continue;
-                y[x_rows[t] * args.stride + args.first_row + rows[r]] = apply_act(args.act, gate) * up;
+                y[x_rows[t] * args.stride + args.first_row + rows[r]] = act_times(args.act, gate, up);
             }
     }
 }

@@ -41,6 +41,18 @@ double silu(double x) {
 double gelu_tanh(double x) {
     return x / (1.0 + std::exp(-2.0 * std::sqrt(2.0 / std::acos(-1.0)) * (x + 0.044715 * x * x * x)));
 }
+double act_times(Act act, double x, double up) {
+    if (act == Act::silu) return silu(x) * up;
+    if (act == Act::gelu_tanh) return gelu_tanh(x) * up;
+    x = std::min(x, 7.0);
+    return x / (1.0 + std::exp(-1.702 * x)) * (std::clamp(up, -7.0, 7.0) + 1.0);
+}
+// How far the argument of an activation's exponential goes where it grows.
+double exponent_of(Act act, double x) {
+    return act == Act::silu ? 0 : act == Act::gelu_tanh ? -1.6 * x * (1 + 0.045 * x * x) : -1.702 * x;
+}
+
+constexpr Act kActs[] = {Act::silu, Act::gelu_tanh, Act::swiglu_clamped};
 
 }  // namespace
 
@@ -86,28 +98,28 @@ TEST_CASE("rms_norm: one large element among equal small ones is not lost") {
         }
 }
 
-TEST_CASE("act_mul: silu and gelu hold a few units in the last place over the whole range") {
+TEST_CASE("act_mul: every activation holds a few units in the last place over the whole range") {
     for (const Isa isa : levels())
-        for (const Act act : {Act::silu, Act::gelu_tanh}) {
+        for (const Act act : kActs) {
             std::vector<float> inputs{0.0f,   -0.0f, 1e-30f, -1e-30f, 1e-8f, 88.0f,
                                       -87.3f, 1e4f,  -1e4f,  3e38f,   -3e38f};
             for (float x = -30.0f; x < 30.0f; x += 0.00317f) inputs.push_back(x);
             Guarded<float> gate(inputs.size()), up(inputs.size()), y(inputs.size());
             std::copy(inputs.begin(), inputs.end(), gate.begin());
-            for (size_t i = 0; i < up.size(); ++i) up[i] = i % 2 == 0 ? 1.0f : -0.75f;
+            const float limited = act == Act::swiglu_clamped ? -9.0f : -0.75f;
+            for (size_t i = 0; i < up.size(); ++i) up[i] = i % 2 == 0 ? 1.0f : limited;
             vector_kernels(isa).act_mul(act, gate.data(), up.data(), gate.size(), y.data());
             double worst = 0;
             for (size_t i = 0; i < inputs.size(); ++i) {
                 const double x = double(gate[i]);
-                const double want = (act == Act::silu ? silu(x) : gelu_tanh(x)) * double(up[i]);
+                const double want = act_times(act, x, double(up[i]));
                 // The exponent of gelu has six roundings behind it, relative to its size.
-                const double exponent = act == Act::silu ? 0 : -1.6 * x * (1 + 0.045 * x * x);
-                const double units = 8 + 6 * std::clamp(exponent, 0.0, 110.0);
+                const double units = 8 + 6 * std::clamp(exponent_of(act, x), 0.0, 110.0);
                 const double fraction =
                     std::abs(double(y[i]) - want) / (units * kUnit * std::abs(want) + 1e-37);
                 worst = std::isnan(fraction) ? double(kInf) : std::max(worst, fraction);
             }
-            INFO(std::string(isa_name(isa)), std::string(act == Act::silu ? " silu" : " gelu"));
+            INFO(std::string(isa_name(isa)), " activation ", int(act));
             CHECK(worst <= 1);
         }
 }
@@ -115,7 +127,7 @@ TEST_CASE("act_mul: silu and gelu hold a few units in the last place over the wh
 TEST_CASE("act_mul: every length, in place on either input, NaN stays where it is") {
     std::mt19937 random(2);
     for (const Isa isa : levels())
-        for (const Act act : {Act::silu, Act::gelu_tanh})
+        for (const Act act : kActs)
             for (const size_t n : kSizes) {
                 INFO(std::string(isa_name(isa)), " n ", n);
                 Guarded<float> gate(n), up(n), y(n);

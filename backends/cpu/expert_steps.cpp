@@ -69,9 +69,11 @@ private:
 
     size_t experts(const Plan& plan) const { return plan.weight(op_.w).tensor.shape.rows; }
 
-    void choose(const RunView& view, const float* logits, size_t count, float* chances, int32_t* ids,
+    void choose(const RunView& view, float* logits, size_t count, float* chances, int32_t* ids,
                 float* scales) const {
-        const float* bias = view.vector(op_.selection_bias);
+        const float* all = view.vector(op_.bias);
+        const float* bias = op_.bias_of == BiasOf::choice ? all : nullptr;
+        if (all && !bias) vector_kernels(view.isa).add(logits, all, count);
         probabilities(logits, count, chances);
         for (uint32_t k = 0; k < op_.used; ++k) {
             int32_t best = -1;
@@ -204,6 +206,11 @@ protected:
                 a.entries.data() + a.first[e]};
     }
 
+    // Those of an expert's rows from `first` on; null: none.
+    const float* bias_of(const RunView& view, Weight bias, uint64_t expert, uint64_t first) const {
+        return bias ? view.vector(bias) + expert * shape_.rows + first : nullptr;
+    }
+
     Slot x_;
     Slot ids_;
     uint32_t used_;
@@ -234,7 +241,12 @@ public:
                 const Batch b = batch(view, a, e);
                 if (b.rows == 0) continue;
                 b.kernel->multiply(w.expert(e), p, end, b.x, b.stride, b.rows, out - first, kStride, false);
-                for (uint32_t i = 0; i < b.rows; ++i) put(view, b.entries[i], out + i * kStride, first, last);
+                const float* bias = bias_of(view, op_.bias, e, first);
+                for (uint32_t i = 0; i < b.rows; ++i) {
+                    float* values = out + i * kStride;
+                    if (bias) vector_kernels(view.isa).add(values, bias, last - first);
+                    put(view, b.entries[i], values, first, last);
+                }
             }
         }
     }
@@ -277,10 +289,16 @@ public:
                 b.kernel->multiply(gate_w.expert(e), p, end, b.x, b.stride, b.rows, gate - first, kStride,
                                    false);
                 b.kernel->multiply(up_w.expert(e), p, end, b.x, b.stride, b.rows, up - first, kStride, false);
-                for (uint32_t i = 0; i < b.rows; ++i)
-                    vector_kernels(view.isa).act_mul(op_.act, gate + i * kStride, up + i * kStride,
-                                                     last - first,
-                                                     view.floats(op_.y) + b.entries[i] * shape_.rows + first);
+                const float* gate_bias = bias_of(view, op_.gate_bias, e, first);
+                const float* up_bias = bias_of(view, op_.up_bias, e, first);
+                const VectorKernels& kernels = vector_kernels(view.isa);
+                for (uint32_t i = 0; i < b.rows; ++i) {
+                    float *g = gate + i * kStride, *u = up + i * kStride;
+                    if (gate_bias) kernels.add(g, gate_bias, last - first);
+                    if (up_bias) kernels.add(u, up_bias, last - first);
+                    kernels.act_mul(op_.act, g, u, last - first,
+                                    view.floats(op_.y) + b.entries[i] * shape_.rows + first);
+                }
             }
         }
     }

@@ -20,6 +20,7 @@ constexpr double kTiny = 1e-30;
 
 double act(Act kind, double x) {
     if (kind == Act::silu) return x / (1.0 + std::exp(-x));
+    if (kind == Act::swiglu_clamped) return std::min(x, 7.0) / (1.0 + std::exp(-1.702 * std::min(x, 7.0)));
     return 0.5 * x * (1.0 + std::tanh(std::sqrt(2.0 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
 }
 // |act'| is nowhere larger.
@@ -227,7 +228,24 @@ void Reference::eval(const AddBias& op) {
 void Reference::eval(const Add& op) {
     auto& y = slots_[size_t(op.y.index)];
     const auto& x = slots_[size_t(op.x.index)];
-    for (size_t i = 0; i < y.size(); ++i) y[i] = plus(y[i], x[i]);
+    const double unit = op.scale == 1.0f ? 0.0 : kUnit;
+    for (size_t i = 0; i < y.size(); ++i) {
+        const double v = x[i].value * op.scale;
+        y[i] = plus(y[i], {v, x[i].error * std::abs(op.scale) + unit * std::abs(v),
+                           x[i].magnitude * std::abs(op.scale)});
+    }
+}
+
+void Reference::eval(const Scale& op) {
+    for (Bounded& y : slots_[size_t(op.y.index)]) {
+        const double size = std::abs(op.scale);
+        y = {y.value * op.scale, size * (y.error + kUnit * std::abs(y.value)), size * y.magnitude};
+        // Its slope is at most one. By exponentials, as GPUs have it, tanh is off by units of one, not of
+        // itself.
+        if (op.softcap > 0.0f)
+            y = {op.softcap * std::tanh(y.value / op.softcap),
+                 y.error + kUnit * (16 * std::abs(y.value) + 4 * double(op.softcap)), y.magnitude};
+    }
 }
 
 void Reference::eval(const ActMul& op) {
@@ -235,13 +253,19 @@ void Reference::eval(const ActMul& op) {
     auto& y = target(op.y);
     for (size_t i = 0; i < y.size(); ++i) {
         const double a = act(op.act, gate[i].value);
+        Bounded factor = up[i];
+        if (op.act == Act::swiglu_clamped) {
+            factor.value = std::clamp(factor.value, -7.0, 7.0) + 1.0;
+            factor.error += kUnit * std::abs(factor.value);
+            factor.magnitude += 1.0;
+        }
         // The activation's own arithmetic: a few units of its input, since it is at most the input in size.
         const double a_error = kActSlope * gate[i].error + 8 * kUnit * std::abs(gate[i].value);
-        const double v = a * up[i].value;
+        const double v = a * factor.value;
         y[i] = {v,
-                a_error * (std::abs(up[i].value) + up[i].error) + std::abs(a) * up[i].error +
+                a_error * (std::abs(factor.value) + factor.error) + std::abs(a) * factor.error +
                     2 * kUnit * std::abs(v) + kTiny,
-                gate[i].magnitude * up[i].magnitude};
+                gate[i].magnitude * factor.magnitude};
     }
 }
 
@@ -255,8 +279,9 @@ void Reference::eval(const Rope& op) {
             Bounded& a = x[begin + (rope.half_split ? i : 2 * i)];
             Bounded& b = x[begin + (rope.half_split ? i + pairs : 2 * i + 1)];
             const double angle = double(params_.rows[row].position) * rope.inverse_frequency[i];
-            const double c = std::cos(angle) * rope.magnitude, s = std::sin(angle) * rope.magnitude;
-            const double size = (std::abs(a.value) + std::abs(b.value)) * std::abs(rope.magnitude);
+            const double longer = rope.magnitude_at(params_.rows[row].position);
+            const double c = std::cos(angle) * longer, s = std::sin(angle) * longer;
+            const double size = (std::abs(a.value) + std::abs(b.value)) * std::abs(longer);
             const Bounded turned_a{a.value * c - b.value * s,
                                    std::abs(c) * a.error + std::abs(s) * b.error + 4 * kUnit * size,
                                    std::abs(c) * a.magnitude + std::abs(s) * b.magnitude};
@@ -363,6 +388,7 @@ void Reference::eval(const Route& op) {
     const Shape& shape = plan_.weight(op.w).tensor.shape;
     const std::vector<float>& w = weights_[size_t(op.w.index)];
     const std::vector<Bounded>& x = slots_[size_t(op.x.index)];
+    const std::vector<float>* bias = op.bias ? &weights_[size_t(op.bias.index)] : nullptr;
     auto& ids = target(op.ids);
     auto& scales = target(op.scales);
     for (size_t t = 0; t < params_.tokens.size(); ++t) {
@@ -370,8 +396,8 @@ void Reference::eval(const Route& op) {
         double logit_error = 0.0;
         for (size_t e = 0; e < shape.rows; ++e) {
             const Bounded z = dot(w.data() + e * shape.cols, x.data() + t * shape.cols, shape.cols);
-            logits[e] = z.value;
-            logit_error = std::max(logit_error, z.error);
+            logits[e] = z.value + (bias && op.bias_of == BiasOf::logits ? double((*bias)[e]) : 0.0);
+            logit_error = std::max(logit_error, z.error + kUnit * std::abs(logits[e]));
         }
         const double top = *std::max_element(logits.begin(), logits.end());
         double total = 0.0;
@@ -382,7 +408,7 @@ void Reference::eval(const Route& op) {
             if (op.gating == Gating::softmax_of_selected) chances[e] = logits[e];
         }
         const auto score = [&](size_t e) {
-            return chances[e] + (op.selection_bias ? weights_[size_t(op.selection_bias.index)][e] : 0.0f);
+            return chances[e] + (bias && op.bias_of == BiasOf::choice ? double((*bias)[e]) : 0.0);
         };
         std::vector<size_t> order(shape.rows);
         std::iota(order.begin(), order.end(), size_t(0));
@@ -434,6 +460,25 @@ void Reference::eval(const ExpertLinear& op) {
                                    one.magnitude * s.magnitude};
                 y[t * shape.rows + r] = plus(y[t * shape.rows + r], part);
             }
+        }
+}
+
+void Reference::eval(const AddExpertBias& op) {
+    const std::vector<float>& bias = weights_[size_t(op.bias.index)];
+    const auto& ids = slots_[size_t(op.ids.index)];
+    auto& y = slots_[size_t(op.y.index)];
+    const size_t n = width(op.y) / (op.scales ? 1 : op.used);
+    for (size_t entry = 0; entry < params_.tokens.size() * op.used; ++entry)
+        for (size_t i = 0; i < n; ++i) {
+            Bounded& to = y[(op.scales ? entry / op.used : entry) * n + i];
+            const double one = bias[size_t(ids[entry].value) * n + i];
+            if (!op.scales) {
+                to = plus(to, {one, 0.0, std::abs(one)});
+                continue;
+            }
+            const Bounded& s = slots_[size_t(op.scales.index)][entry];
+            to = plus(to, {one * s.value, std::abs(one) * (s.error + kUnit * std::abs(s.value)),
+                           std::abs(one * s.value)});
         }
 }
 

@@ -43,12 +43,14 @@ private:
     void eval(const Linear& op);
     void eval(const AddBias& op);
     void eval(const Add& op);
+    void eval(const Scale& op);
     void eval(const ActMul& op);
     void eval(const Rope& op);
     void eval(const KvStore& op);
     void eval(const Attention& op);
     void eval(const Route& op);
     void eval(const ExpertLinear& op);
+    void eval(const AddExpertBias& op);
     void eval(const SelectRows& op);
     template <typename Fused>
     void eval(const Fused&) {

@@ -7,7 +7,7 @@
 namespace redline::cpu {
 
 namespace {
-constexpr VectorKernels kVectorPortable{rms_norm, act_mul, add, add_scaled, rope};
+constexpr VectorKernels kVectorPortable{rms_norm, act_mul, add, add_scaled, scale, rope};
 }  // namespace
 
 const VectorKernels& vector_kernels(Isa isa) {

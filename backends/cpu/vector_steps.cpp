@@ -1,4 +1,4 @@
-// Embed, Input, RmsNorm, AddBias, Add, ActMul, SelectRows: work per row or per element.
+// Embed, Input, RmsNorm, AddBias, AddExpertBias, Add, Scale, ActMul, SelectRows: work per row or per element.
 #include "executable.h"
 
 #include <algorithm>
@@ -57,6 +57,23 @@ void select_rows(const RunView& view, const Worker& worker, const SelectRows& op
                     width * sizeof(float));
 }
 
+// An id that is no expert counts as expert 0, as in expert_steps.cpp.
+void add_expert_bias(const RunView& view, const Worker& worker, const AddExpertBias& op) {
+    const size_t width = view.width(op.y) / (op.scales ? 1 : op.used);
+    const size_t experts = view.plan.weight(op.bias).tensor.shape.elements() / width;
+    const VectorKernels& kernels = vector_kernels(view.isa);
+    const auto mine = worker.share(view.rows());
+    for (uint64_t entry = mine.begin * op.used; entry < mine.end * op.used; ++entry) {
+        const auto id = size_t(view.ids(op.ids)[entry]);
+        const float* bias = view.vector(op.bias) + (id < experts ? id : 0) * width;
+        if (op.scales)
+            kernels.add_scaled(view.floats(op.y) + entry / op.used * width, bias,
+                               view.floats(op.scales)[entry], width);
+        else
+            kernels.add(view.floats(op.y) + entry * width, bias, width);
+    }
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan&, Isa) {
@@ -75,11 +92,24 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan&, Isa) {
             for (uint64_t t = mine.begin; t < mine.end; ++t)
                 vector_kernels(v.isa).add(v.floats(o.y) + t * width, v.vector(o.bias), width);
         });
+    if (const auto* o = std::get_if<AddExpertBias>(&op))
+        return simple([o = *o](const RunView& v, const Worker& w) { add_expert_bias(v, w, o); });
     if (const auto* o = std::get_if<Add>(&op))
         return simple([o = *o](const RunView& v, const Worker& w) {
             const auto mine = w.share(uint64_t(v.rows_of(o.y)) * v.width(o.y));
-            vector_kernels(v.isa).add(v.floats(o.y) + mine.begin, v.floats(o.x) + mine.begin,
-                                      mine.end - mine.begin);
+            float* y = v.floats(o.y) + mine.begin;
+            const float* x = v.floats(o.x) + mine.begin;
+            const VectorKernels& kernels = vector_kernels(v.isa);
+            if (o.scale == 1.0f)
+                kernels.add(y, x, mine.end - mine.begin);
+            else
+                kernels.add_scaled(y, x, o.scale, mine.end - mine.begin);
+        });
+    if (const auto* o = std::get_if<Scale>(&op))
+        return simple([o = *o](const RunView& v, const Worker& w) {
+            const auto mine = w.share(uint64_t(v.rows_of(o.y)) * v.width(o.y));
+            vector_kernels(v.isa).scale(v.floats(o.y) + mine.begin, o.scale, o.softcap,
+                                        mine.end - mine.begin);
         });
     if (const auto* o = std::get_if<ActMul>(&op))
         return simple([o = *o](const RunView& v, const Worker& w) {

@@ -3,6 +3,7 @@
 // what RouteArgs has of the choice.
 const uint EACH = (EXPERTS + SUBGROUP - 1) / SUBGROUP;
 const uint kSoftmax = 0, kSigmoid = 1, kSoftmaxOfSelected = 2;
+const uint kOfChoice = 1, kOfLogits = 2;  // what a bias is added to
 shared float chosen_all[gl_WorkGroupSize.x / SUBGROUP * USED];  // written and read by one invocation of each subgroup
 
 void choose(uint row) {
@@ -15,6 +16,7 @@ void choose(uint row) {
         const uint e = k * SUBGROUP + lane;
         taken[k] = e >= EXPERTS;
         chances[k] = e < EXPERTS ? logits[row * EXPERTS + e] : kNone;
+        if (args.bias_of == kOfLogits) chances[k] += bias[min(e, EXPERTS - 1u)];
         top = max(top, chances[k]);
     }
     top = subgroupMax(top);
@@ -32,7 +34,7 @@ void choose(uint row) {
         uint id = EXPERTS;
         [[unroll]] for (uint k = 0; k < EACH; ++k) {
             const uint e = k * SUBGROUP + lane;
-            const float score = chances[k] + (args.has_bias != 0u ? bias[min(e, EXPERTS - 1u)] : 0.0);
+            const float score = chances[k] + (args.bias_of == kOfChoice ? bias[min(e, EXPERTS - 1u)] : 0.0);
             if (!taken[k] && (id == EXPERTS || score > best)) {
                 best = score;
                 chance = chances[k];

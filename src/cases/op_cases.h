@@ -58,8 +58,8 @@ inline OpCase group_case(const Format& first, const Format& second, uint32_t row
 
 inline OpCase gated_case(const Format& format, Act act, bool norm, uint32_t rows, uint64_t n, uint64_t k) {
     OpCase c;
-    c.name = fmt::format("gated {} {} {}x{} rows {}{}", format.name, act == Act::silu ? "silu" : "gelu", n, k,
-                         rows, norm ? " norm" : "");
+    const char* name = act == Act::silu ? "silu" : act == Act::gelu_tanh ? "gelu" : "swiglu_clamped";
+    c.name = fmt::format("gated {} {} {}x{} rows {}{}", format.name, name, n, k, rows, norm ? " norm" : "");
     c.rows = rows;
     c.declare = [=, &format](Fixture& f) -> OpCase::Build {
         const Weight x = f.input(k), gate = f.matrix(format, n, k), up = f.matrix(format, n, k);
@@ -231,7 +231,7 @@ inline OpCase experts_case(const Format& format, Gating gating, bool normalise, 
             const Slot in = p.embed(x);
             const Slot y = p.embed(x);
             const auto routing = p.route(in, router, 3, gating, normalise, 0.7f);
-            p.experts_add(y, in, routing, gate, up, down, Act::silu);
+            p.experts_add(y, in, routing, {gate, up, down});
             return y;
         };
     };
@@ -261,8 +261,53 @@ inline OpCase many_rows_case(const Format& format, ExpertShape s, uint32_t rows)
             const uint32_t used = uint32_t(s.used);
             const PlanBuilder::Routing to{p.slot(used), p.slot(used), used};
             p.append(Route{in, router, to.ids, to.scales, used, Gating::softmax, true, 0.7f, favour});
-            p.experts_add(y, in, to, gate, up, down, Act::silu);
+            p.experts_add(y, in, to, {gate, up, down});
             return y;
+        };
+    };
+    return c;
+}
+
+// As gpt-oss has them: a bias of the router's logits and of every product, activations that meet their
+// limits.
+inline OpCase biased_experts_case(const Format& format, ExpertShape s, uint32_t rows) {
+    OpCase c;
+    c.name = fmt::format("experts with biases {} {} of {} {}x{} rows {}", format.name, s.used, s.experts,
+                         s.hidden, s.dim, rows);
+    c.rows = rows;
+    c.declare = [=, &format](Fixture& f) -> OpCase::Build {
+        const Weight x = f.input(s.dim), router = f.matrix(*find_format("F32"), s.experts, s.dim);
+        const Weight gate = f.matrix(format, s.hidden, s.dim, s.experts),
+                     up = f.matrix(format, s.hidden, s.dim, s.experts);
+        const Weight down = f.matrix(format, s.dim, s.hidden, s.experts);
+        std::vector<float> large(s.hidden * s.experts);
+        for (size_t i = 0; i < large.size(); ++i) large[i] = float(i % 23) - 11.0f;
+        const Weight route_bias = f.vector(s.experts), gate_bias = f.vector(large), up_bias = f.vector(large);
+        const Weight down_bias = f.vector(s.dim * s.experts);
+        return [=](PlanBuilder& p) {
+            const Slot in = p.embed(x), y = p.embed(x);
+            const auto to = p.route(in, router, uint32_t(s.used), Gating::softmax_of_selected, false, 1.0f,
+                                    route_bias, BiasOf::logits);
+            p.experts_add(y, in, to, {gate, up, down, Act::swiglu_clamped, gate_bias, up_bias, down_bias});
+            return y;
+        };
+    };
+    return c;
+}
+
+// What a block adds to the residual behind a norm or by a factor, then the factor and softcap of logits.
+inline OpCase residual_case(uint32_t rows, uint32_t width, float softcap) {
+    OpCase c;
+    c.name = fmt::format("residual and scale {} rows {} softcap {}", width, rows, softcap);
+    c.rows = rows;
+    c.declare = [=](Fixture& f) -> OpCase::Build {
+        const Weight a = f.input(width), b = f.input(width), gain = f.vector(width);
+        return [=](PlanBuilder& p) {
+            const Slot x = p.embed(a), y = p.embed(b);
+            p.add(x, y, 0.22f);
+            p.add(x, y, 1.0f, {gain, 1e-6f});
+            p.append(Scale{x, 3.0f, softcap});
+            return x;
         };
     };
     return c;
@@ -290,7 +335,7 @@ inline OpCase experts_layer_case(const Format& format, ExpertShape s, uint32_t r
             if (far) {
                 const Slot h = p.rms_norm(x, norm);
                 const auto routing = p.route(h, router, uint32_t(s.used), Gating::softmax, true);
-                p.experts_add(x, h, routing, gate, up, down, Act::silu);
+                p.experts_add(x, h, routing, {gate, up, down});
                 p.append(Add{h, x});
             } else {
                 p.expert_block(x, norm, {router, uint32_t(s.used)}, {gate, up, down});
@@ -347,6 +392,9 @@ inline void add_expert_cases(std::vector<OpCase>& cases, std::span<const Format*
     cases.push_back(experts_layer_case(q8, {40, 2, 64, 32}, 1));
     cases.push_back(experts_layer_case(q8, {12, 4, 64, 96}, 1, true));
     cases.push_back(experts_layer_case(*find_format("F16"), {12, 4, 64, 96}, 1));
+    for (const char* name : {"MXFP4", "Q8_0", "F32"})
+        for (const uint32_t rows : {1u, 5u, 40u})
+            cases.push_back(biased_experts_case(*find_format(name), {7, 3, 96, 160}, rows));
     // A router with more experts than its blocks have threads.
     cases.push_back(many_rows_case(q8, {300, 64, 32, 32, 299}, 1));
     for (const bool per_expert : {false, true})
@@ -430,6 +478,11 @@ inline std::vector<OpCase> op_cases(std::span<const Format* const> formats = all
         if (format->block == 1)
             for (const uint32_t rows : {1u, 2u, 7u})
                 cases.push_back(linear_case(*format, rows, 19, 1100, {rows == 2, false, false}));
+    for (const uint32_t rows : {1u, 5u, 130u}) {
+        cases.push_back(gated_case(q8, Act::swiglu_clamped, false, rows, 40, 256));
+        cases.push_back(residual_case(rows, 331, 0.0f));
+        cases.push_back(residual_case(rows, 331, 5.0f));
+    }
     for (const uint32_t rows : {1u, 40u}) cases.push_back(experts_case(q4k, Gating::softmax, true, rows));
     cases.push_back(experts_case(q8, Gating::sigmoid, true, 5));
     cases.push_back(experts_case(q8, Gating::softmax_of_selected, false, 5));

@@ -94,8 +94,7 @@ inline OpCase speed_experts(const Format& format, uint32_t rows) {
         const Weight down = f.matrix(format, kDim, kHidden, kExperts);
         return [=](PlanBuilder& p) {
             const Slot in = p.embed(x), y = p.embed(x);
-            p.experts_add(y, in, p.route(in, router, kUsed, Gating::softmax, true, 1.0f), gate, up, down,
-                          Act::silu);
+            p.experts_add(y, in, p.route(in, router, kUsed, Gating::softmax, true, 1.0f), {gate, up, down});
             return y;
         };
     };

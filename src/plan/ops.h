@@ -11,9 +11,9 @@
 
 namespace redline {
 
-using Op =
-    std::variant<Embed, Input, RmsNorm, Linear, AddBias, Add, ActMul, Rope, KvStore, Attention, Route,
-                 ExpertLinear, SelectRows, LinearGroup, Gated, RopeStore, ExpertGated, ExpertBlock, Attend>;
+using Op = std::variant<Embed, Input, RmsNorm, Linear, AddBias, Add, Scale, ActMul, Rope, KvStore, Attention,
+                        Route, ExpertLinear, AddExpertBias, SelectRows, LinearGroup, Gated, RopeStore,
+                        ExpertGated, ExpertBlock, Attend>;
 
 std::string_view op_name(const Op& op);
 Access access(const Op& op);

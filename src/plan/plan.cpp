@@ -130,21 +130,25 @@ void PlanBuilder::rope_store(Cache cache, Slot q, Slot k, Slot v, HeadShape shap
     append(RopeStore{q, k, v, cache, shape, rope, q_norm, k_norm});
 }
 
-Slot PlanBuilder::attention(Cache cache, Slot q, HeadShape shape, float scale, float softcap) {
+Slot PlanBuilder::attention(Cache cache, Slot q, HeadShape shape, float scale, float softcap, Weight sinks) {
     const Slot y = slot(shape.heads * shape.head_dim);
     const uint32_t window = uint32_t(plan_.cache(cache).window);
-    append(Attention{q, y, cache, shape, scale, softcap, window, {}});
+    append(Attention{q, y, cache, shape, scale, softcap, window, sinks});
     return y;
 }
 
 Slot PlanBuilder::attend(Cache cache, const std::array<Slot, 3>& qkv, HeadShape shape, uint32_t rope,
-                         float scale, Norm q_norm, Norm k_norm) {
+                         float scale, Norm q_norm, Norm k_norm, float softcap, Weight sinks) {
     const auto [q, k, v] = qkv;
     const Slot y = slot(shape.heads * shape.head_dim);
     const uint32_t window = uint32_t(plan_.cache(cache).window);
-    append(
-        Attend{{q, k, v, cache, shape, rope, q_norm, k_norm}, {q, y, cache, shape, scale, 0.0f, window, {}}});
+    append(Attend{{q, k, v, cache, shape, rope, q_norm, k_norm},
+                  {q, y, cache, shape, scale, softcap, window, sinks}});
     return y;
+}
+
+void PlanBuilder::add(Slot into, Slot x, float scale, Norm norm) {
+    append(Add{norm ? rms_norm(x, norm) : x, into, scale});
 }
 
 Slot PlanBuilder::gated(Slot x, Weight gate, Weight up, Act act, Norm norm) {
@@ -154,17 +158,16 @@ Slot PlanBuilder::gated(Slot x, Weight gate, Weight up, Act act, Norm norm) {
 }
 
 PlanBuilder::Routing PlanBuilder::route(Slot x, Weight w, uint32_t used, Gating gating, bool normalise,
-                                        float scale) {
+                                        float scale, Weight bias, BiasOf bias_of) {
     const Routing routing{slot(used), slot(used), used};
-    append(Route{x, w, routing.ids, routing.scales, used, gating, normalise, scale, {}});
+    append(Route{x, w, routing.ids, routing.scales, used, gating, normalise, scale, bias, bias_of});
     return routing;
 }
 
-void PlanBuilder::experts_add(Slot into, Slot x, const Routing& routing, Weight gate, Weight up, Weight down,
-                              Act act) {
-    const Slot hidden = slot(rows_of(plan_, gate) * routing.used);
-    append(ExpertGated{x, gate, up, routing.ids, hidden, routing.used, act});
-    append(ExpertLinear{hidden, down, routing.ids, into, routing.used, true, routing.scales});
+void PlanBuilder::experts_add(Slot into, Slot x, const Routing& routing, const Experts& e) {
+    const Slot hidden = slot(rows_of(plan_, e.gate) * routing.used);
+    append(ExpertGated{x, e.gate, e.up, routing.ids, hidden, routing.used, e.act, e.gate_bias, e.up_bias});
+    append(ExpertLinear{hidden, e.down, routing.ids, into, routing.used, true, routing.scales, e.down_bias});
 }
 
 void PlanBuilder::expert_block(Slot x, Norm norm, const Router& r, const Experts& e) {
@@ -172,15 +175,16 @@ void PlanBuilder::expert_block(Slot x, Norm norm, const Router& r, const Experts
     const Slot normed = slot(width), ids = slot(r.used), scales = slot(r.used),
                hidden = slot(rows_of(plan_, e.gate) * r.used);
     append(ExpertBlock{{x, norm, width, normed},
-                       {normed, r.w, ids, scales, r.used, r.gating, r.normalise, r.scale, {}},
-                       {normed, e.gate, e.up, ids, hidden, r.used, e.act},
-                       {hidden, e.down, ids, x, r.used, true, scales}});
+                       {normed, r.w, ids, scales, r.used, r.gating, r.normalise, r.scale, r.bias, r.bias_of},
+                       {normed, e.gate, e.up, ids, hidden, r.used, e.act, e.gate_bias, e.up_bias},
+                       {hidden, e.down, ids, x, r.used, true, scales, e.down_bias}});
 }
 
-void PlanBuilder::logits(Slot x, Weight w, Norm norm) {
+void PlanBuilder::logits(Slot x, Weight w, Norm norm, float scale, float softcap) {
     const Slot selected = slot(plan_.slot(x).width, true);
     append(SelectRows{x, selected});
     plan_.output = linear(selected, w, norm);
+    if (scale != 1.0f || softcap > 0.0f) append(Scale{plan_.output, scale, softcap});
 }
 
 void PlanBuilder::output(Slot x) {

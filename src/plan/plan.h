@@ -95,33 +95,40 @@ public:
     std::array<Slot, 3> group(Slot x, std::array<Matrix, 3> parts, Norm norm);
     void rope_store(Cache cache, Slot q, Slot k, Slot v, HeadShape shape, uint32_t rope, Norm q_norm = {},
                     Norm k_norm = {});
-    Slot attention(Cache cache, Slot q, HeadShape shape, float scale, float softcap = 0.0f);
+    Slot attention(Cache cache, Slot q, HeadShape shape, float scale, float softcap = 0.0f,
+                   Weight sinks = {});
     // Both for a group's q, k and v.
     Slot attend(Cache cache, const std::array<Slot, 3>& qkv, HeadShape shape, uint32_t rope, float scale,
-                Norm q_norm = {}, Norm k_norm = {});
+                Norm q_norm = {}, Norm k_norm = {}, float softcap = 0.0f, Weight sinks = {});
+    // x += scale * norm(y): what a block with a norm behind it adds to the residual.
+    void add(Slot into, Slot x, float scale = 1.0f, Norm norm = {});
     Slot gated(Slot x, Weight gate, Weight up, Act act, Norm norm = {});
     struct Routing {
         Slot ids;
         Slot scales;
         uint32_t used = 0;
     };
-    Routing route(Slot x, Weight w, uint32_t used, Gating gating, bool normalise, float scale = 1.0f);
-    void experts_add(Slot into, Slot x, const Routing& routing, Weight gate, Weight up, Weight down, Act act);
+    Routing route(Slot x, Weight w, uint32_t used, Gating gating, bool normalise, float scale = 1.0f,
+                  Weight bias = {}, BiasOf bias_of = BiasOf::choice);
     struct Router {
         Weight w;
         uint32_t used = 0;
         Gating gating = Gating::softmax;
         bool normalise = true;
         float scale = 1.0f;
+        Weight bias = {};
+        BiasOf bias_of = BiasOf::choice;
     };
     struct Experts {
         Weight gate, up, down;
         Act act = Act::silu;
+        Weight gate_bias = {}, up_bias = {}, down_bias = {};  // (experts, rows of the matrix)
     };
+    void experts_add(Slot into, Slot x, const Routing& routing, const Experts& experts);
     // x += the experts that norm(x) goes to.
     void expert_block(Slot x, Norm norm, const Router& router, const Experts& experts);
-    // The head: norm and product of the rows whose output is wanted.
-    void logits(Slot x, Weight w, Norm norm);
+    // The head: norm and product of the rows whose output is wanted, as Scale has them.
+    void logits(Slot x, Weight w, Norm norm, float scale = 1.0f, float softcap = 0.0f);
     // Makes a slot the plan's output as it is (tests).
     void output(Slot x);
     void append(Op op) { plan_.steps.push_back({std::move(op), layer_, false}); }

@@ -8,7 +8,9 @@
 
 namespace redline {
 
-enum class Act : uint8_t { silu, gelu_tanh };
+// What a gated block does with its two products: act(gate) * up. swiglu_clamped, of gpt-oss, limits both:
+// g * sigmoid(1.702 g) * (u + 1) with g = min(gate, 7) and u = clamp(up, -7, 7).
+enum class Act : uint8_t { silu, gelu_tanh, swiglu_clamped };
 
 // How keys and values are stored.
 enum class CacheType : uint8_t { f16, q8_0, f32 };

@@ -6,6 +6,6 @@
 
 namespace redline::cpu {
 
-constexpr VectorKernels kVectorAvx2{rms_norm, act_mul, add, add_scaled, rope};
+constexpr VectorKernels kVectorAvx2{rms_norm, act_mul, add, add_scaled, scale, rope};
 
 }  // namespace redline::cpu

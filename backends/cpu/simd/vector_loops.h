@@ -71,11 +71,21 @@ inline Vec gelu_tanh(Vec x) {
     return sigmoid_times(x, x * cubic * Vec::set1(1.595769122f));
 }
 
+// With the limit first NaN passes.
+inline Vec swiglu_clamped(Vec g, Vec u) {
+    const Vec limit = Vec::set1(7.0f), one = Vec::set1(1.0f);
+    const Vec low = Vec::min(limit, g);
+    const Vec factor = Vec::max(Vec::set1(-7.0f), Vec::min(limit, u)) + one;
+    return sigmoid_times(low, low * Vec::set1(1.702f)) * factor;
+}
+
 inline void act_mul(Act act, const float* gate, const float* up, size_t n, float* y) {
     if (act == Act::silu)
         map(gate, up, n, y, [](Vec g, Vec u) { return silu(g) * u; });
-    else
+    else if (act == Act::gelu_tanh)
         map(gate, up, n, y, [](Vec g, Vec u) { return gelu_tanh(g) * u; });
+    else
+        map(gate, up, n, y, [](Vec g, Vec u) { return swiglu_clamped(g, u); });
 }
 
 inline void add(float* y, const float* x, size_t n) {
@@ -85,6 +95,14 @@ inline void add(float* y, const float* x, size_t n) {
 inline void add_scaled(float* y, const float* x, float s, size_t n) {
     const Vec factor = Vec::set1(s);
     map(y, x, n, y, [factor](Vec a, Vec b) { return Vec::fma(b, factor, a); });
+}
+
+inline void scale(float* y, float s, float softcap, size_t n) {
+    const Vec factor = Vec::set1(s), cap = Vec::set1(softcap);
+    if (softcap > 0.0f)
+        map(y, y, n, y, [=](Vec a, Vec) { return cap * tanh(a * factor / cap); });
+    else
+        map(y, y, n, y, [=](Vec a, Vec) { return a * factor; });
 }
 
 inline void rotate(float& a, float& b, float cosine, float sine) {

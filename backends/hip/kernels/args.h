@@ -88,6 +88,19 @@ struct ElementArgs {
     uint32_t width;
     uint32_t of_outputs;
     uint32_t act;
+    float scale;
+    float softcap;
+};
+
+struct ExpertBiasArgs {
+    const Step* step;
+    const float* bias;  // (experts, width)
+    float* y;
+    const int32_t* ids;
+    const float* scales;  // null: not weighted
+    uint32_t width;
+    uint32_t experts;
+    uint32_t used;
 };
 
 struct LinearArgs {
@@ -245,6 +258,7 @@ struct RouteArgs {
     const float* bias;  // null: none
     int32_t* ids;
     float* scales;
+    uint32_t bias_of_logits;
     uint32_t experts;
     uint32_t used;
     uint32_t gating;

@@ -217,7 +217,7 @@ struct GatedRows {
     RL_DEVICE float before(uint32_t) const { return 0.0f; }
     RL_DEVICE void put(uint32_t row, float* value, const float (&sums)[2], float scale, float) const {
         const float gate = wave_sum(sums[0]) * scale, up = wave_sum(sums[1]) * scale;
-        if (lane_index() == 0 && row < a.rows) a.parts[0].y[row] = *value = apply_act(a.act, gate) * up;
+        if (lane_index() == 0 && row < a.rows) a.parts[0].y[row] = *value = act_times(a.act, gate, up);
     }
 };
 
@@ -318,7 +318,7 @@ RL_DEVICE void gated_dot(const args::DotArgs& a) {
         for (uint32_t t = 0; t < kTokens; ++t) {
             const float gate = wave_sum(sums[t]), up = wave_sum(sums[kTokens + t]);
             if (lane_index() == 0 && a.first_token + t < tokens)
-                a.parts[0].y[size_t(a.first_token + t) * a.rows + row] = apply_act(a.act, gate) * up;
+                a.parts[0].y[size_t(a.first_token + t) * a.rows + row] = act_times(a.act, gate, up);
         }
     }
 }
@@ -441,7 +441,7 @@ RL_DEVICE void expert_gated_dot(const args::ExpertArgs& a) {
         float sums[2] = {};
         lane_dots<F, 2, 1>(w, rows, x, units, sums);
         const float gate = wave_sum(sums[0]), up = wave_sum(sums[1]);
-        if (lane_index() == 0) a.y[entry * a.rows + row] = apply_act(a.act, gate) * up;
+        if (lane_index() == 0) a.y[entry * a.rows + row] = act_times(a.act, gate, up);
     }
 }
 

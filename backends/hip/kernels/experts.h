@@ -45,7 +45,7 @@ RL_DEVICE void expert_gated_vec(const args::ExpertArgs& a) {
     const uint32_t step = grid_blocks() * kWaves;
     for (uint32_t row = block_index().x * kWaves + wave_index(); row < a.rows; row += step) {
         const float gate = entry_product<F>(a, a.w, entry, row), up = entry_product<F>(a, a.up, entry, row);
-        if (lane_index() == 0) a.y[entry * a.rows + row] = apply_act(a.act, gate) * up;
+        if (lane_index() == 0) a.y[entry * a.rows + row] = act_times(a.act, gate, up);
     }
 }
 

@@ -18,12 +18,13 @@ struct RouteShared {
 // Each thread sees to experts thread_index(), thread_index() + kThreads, ...
 RL_DEVICE void route_chances(const args::RouteArgs& a, const float* logits, RouteShared& shared) {
     float top = -kInfinity, sum = 0.0f;
+    const auto logit = [&](uint32_t e) { return logits[e] + (a.bias_of_logits ? a.bias[e] : 0.0f); };
     if (a.gating == kSoftmax) {
-        for (uint32_t e = thread_index(); e < a.experts; e += kThreads) top = larger(logits[e], top);
+        for (uint32_t e = thread_index(); e < a.experts; e += kThreads) top = larger(logit(e), top);
         top = block_max(top, shared.parts);
     }
     for (uint32_t e = thread_index(); e < a.experts; e += kThreads) {
-        float p = logits[e];
+        float p = logit(e);
         if (a.gating == kSoftmax) p = exp_of(p - top);
         if (a.gating == kSigmoid) p = 1.0f / (1.0f + exp_of(-p));
         sum += p;
@@ -32,7 +33,7 @@ RL_DEVICE void route_chances(const args::RouteArgs& a, const float* logits, Rout
     if (a.gating == kSoftmax) sum = block_sum(sum, shared.parts);
     for (uint32_t e = thread_index(); e < a.experts; e += kThreads) {
         if (a.gating == kSoftmax) shared.chances[e] /= sum;
-        const float score = shared.chances[e] + (a.bias ? a.bias[e] : 0.0f);
+        const float score = shared.chances[e] + (a.bias && !a.bias_of_logits ? a.bias[e] : 0.0f);
         shared.scores[e] = score == score ? score : -kInfinity;
     }
     sync_block();

@@ -295,7 +295,7 @@ RL_DEVICE void linear_matrix(const args::TileArgs& a) {
             float& y = own.y[size_t(token) * own.rows + row];
             sum *= scale;
             if constexpr (kGated) {
-                y = apply_act(a.act, sum) * (up * scale);
+                y = act_times(a.act, sum, up * scale);
             } else {
                 if (own.bias) sum += own.bias[row];
                 y = a.accumulate ? y + sum : sum;
@@ -327,7 +327,7 @@ RL_DEVICE void expert_matrix(const args::ExpertTileArgs& a) {
             const float scale = a.row_scales[x_row(entry)];
             float& y = a.y[size_t(a.groups.places[entry]) * a.rows + row];
             if constexpr (kGated)
-                y = apply_act(a.act, sum * scale) * (up * scale);
+                y = act_times(a.act, sum * scale, up * scale);
             else
                 y = sum * scale;
         });

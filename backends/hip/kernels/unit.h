@@ -128,12 +128,16 @@ RL_DEVICE void lane_products(const Matrix& w, const size_t (&rows)[kRows], const
     }
 }
 
-// Act of ops.h.
-RL_DEVICE float apply_act(uint32_t act, float x) {
-    if (act == 0) return x / (1.0f + exp_of(-x));
+// act(gate) * up, as Act of plan/types.h has it. Comparisons let NaN through.
+RL_DEVICE float act_times(uint32_t act, float x, float up) {
+    if (act == 0) return x / (1.0f + exp_of(-x)) * up;
+    if (act == 2) {
+        const float low = x > 7.0f ? 7.0f : x, factor = up > 7.0f ? 7.0f : up < -7.0f ? -7.0f : up;
+        return low / (1.0f + exp_of(-1.702f * low)) * (factor + 1.0f);
+    }
     const float inner = 0.7978845608028654f * (x + 0.044715f * x * x * x);
     const float e = exp_of(-2.0f * __builtin_fabsf(inner)), t = (1.0f - e) / (1.0f + e);
-    return 0.5f * x * (1.0f + (inner < 0.0f ? -t : t));
+    return 0.5f * x * (1.0f + (inner < 0.0f ? -t : t)) * up;
 }
 
 RL_DEVICE uint32_t rows_in_step(const args::Step* step, uint32_t of_outputs) {

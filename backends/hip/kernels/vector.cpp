@@ -1,5 +1,6 @@
 // The kernels that know neither a weight's format nor the cache's type: work per row or per element.
 #include "kernels/args.h"
+#include "kernels/attention_parts.h"
 #include "kernels/dot.h"
 #include "kernels/matrix.h"
 #include "kernels/route.h"
@@ -72,10 +73,36 @@ RL_KERNEL(128, prepare_halves, PrepareArgs) {
     if (thread_index() == 0) args.row_scales[row] = bits_float((exponent - 9u) << 23);
 }
 
-// y += x.
+// y += scale * x.
 RL_KERNEL(128, add, ElementArgs) {
     each_element(size_t(rows_in_step(args.step, args.of_outputs)) * args.width,
-                 [&](size_t i) { args.y[i] += args.x[i]; });
+                 [&](size_t i) { args.y[i] = fused(args.scale, args.x[i], args.y[i]); });
+}
+
+// y = scale * y, then with a softcap c > 0: c * tanh(y / c).
+RL_KERNEL(128, scale, ElementArgs) {
+    each_element(size_t(rows_in_step(args.step, args.of_outputs)) * args.width, [&](size_t i) {
+        const float x = args.y[i] * args.scale;
+        args.y[i] = args.softcap > 0.0f ? capped(x, args.softcap) : x;
+    });
+}
+
+// y[t][place] += bias[expert], or, weighted, y[t] += the sum over places of scale * bias[expert]. An id that
+// is no expert counts as expert 0.
+RL_KERNEL(128, add_expert_bias, ExpertBiasArgs) {
+    const uint32_t places = args.scales ? 1 : args.used;
+    each_element(size_t(args.step->rows) * places * args.width, [&](size_t i) {
+        const size_t group = i / args.width, column = i % args.width;
+        const auto bias = [&](size_t entry) {
+            const uint32_t id = uint32_t(args.ids[entry]);
+            return args.bias[size_t(id < args.experts ? id : 0) * args.width + column];
+        };
+        float y = args.y[i];
+        if (!args.scales) y += bias(group);
+        for (uint32_t place = 0; args.scales && place < args.used; ++place)
+            y = fused(args.scales[group * args.used + place], bias(group * args.used + place), y);
+        args.y[i] = y;
+    });
 }
 
 // y[t] += bias.
@@ -87,7 +114,7 @@ RL_KERNEL(128, add_bias, ElementArgs) {
 // y = act(x) * z; y may be one of them.
 RL_KERNEL(128, act_mul, ElementArgs) {
     each_element(size_t(rows_in_step(args.step, args.of_outputs)) * args.width,
-                 [&](size_t i) { args.y[i] = apply_act(args.act, args.x[i]) * args.z[i]; });
+                 [&](size_t i) { args.y[i] = act_times(args.act, args.x[i], args.z[i]); });
 }
 
 // y = x.

@@ -46,9 +46,16 @@ public:
 
 private:
     args::RouteArgs choice_args(const View& view) const {
-        return {view.step,         view.scratch_at(0),    view.vector(op_.selection_bias),
-                view.ids(op_.ids), view.slot(op_.scales), experts_,
-                op_.used,          uint32_t(op_.gating),  op_.normalise,
+        return {view.step,
+                view.scratch_at(0),
+                view.vector(op_.bias),
+                view.ids(op_.ids),
+                view.slot(op_.scales),
+                op_.bias && op_.bias_of == BiasOf::logits,
+                experts_,
+                op_.used,
+                uint32_t(op_.gating),
+                op_.normalise,
                 op_.scale};
     }
 
@@ -332,6 +339,28 @@ private:
     uint64_t activations_ = 0;  // that a block quantizes; 0: none
 };
 
+class AddExpertBiasKernel : public HipKernel {
+public:
+    explicit AddExpertBiasKernel(const AddExpertBias& op) : op_(op) {}
+    Status launch(Launcher& launcher, const View& view) const override {
+        const uint32_t width = view.width(op_.y) / (op_.scales ? 1 : op_.used);
+        const uint64_t experts = view.plan.weight(op_.bias).tensor.shape.elements() / width;
+        const args::ExpertBiasArgs args = {view.step,
+                                           view.vector(op_.bias),
+                                           view.slot(op_.y),
+                                           view.ids(op_.ids),
+                                           op_.scales ? view.slot(op_.scales) : nullptr,
+                                           width,
+                                           uint32_t(experts),
+                                           op_.used};
+        return launcher.launch("vector", "add_expert_bias",
+                               striding(blocks_for(uint64_t(view.width(op_.y)) * view.rows, kThreads)), args);
+    }
+
+private:
+    AddExpertBias op_;
+};
+
 // One row is normed by its router and its experts, each by itself; several are normed by a launch before
 // them.
 class ExpertBlockKernel : public HipKernel {
@@ -392,10 +421,10 @@ bool has_kernel(const Route& op, const Plan& plan) {
     return experts <= args::kMostExperts && op.used <= args::kMostUsed && has_layout(plan, op.w);
 }
 bool has_kernel(const ExpertLinear& op, const Plan& plan) {
-    return has_layout(plan, op.w);
+    return has_layout(plan, op.w) && !op.bias;
 }
 bool has_kernel(const ExpertGated& op, const Plan& plan) {
-    return has_layout(plan, op.gate, op.up);
+    return has_layout(plan, op.gate, op.up) && !op.gate_bias && !op.up_bias;
 }
 
 }  // namespace
@@ -403,6 +432,7 @@ bool has_kernel(const ExpertGated& op, const Plan& plan) {
 std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, const Device&) {
     if (const auto* o = std::get_if<Route>(&op))
         return has_kernel(*o, plan) ? std::make_unique<RouteKernel>(*o, plan) : nullptr;
+    if (const auto* o = std::get_if<AddExpertBias>(&op)) return std::make_unique<AddExpertBiasKernel>(*o);
     if (const auto* o = std::get_if<ExpertLinear>(&op))
         return has_kernel(*o, plan) ? std::make_unique<ExpertLinearKernel>(*o, plan) : nullptr;
     if (const auto* o = std::get_if<ExpertGated>(&op))

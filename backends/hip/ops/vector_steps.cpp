@@ -1,4 +1,4 @@
-// Embed, Input, RmsNorm, AddBias, Add, ActMul, SelectRows: work per row or per element.
+// Embed, Input, RmsNorm, AddBias, Add, Scale, ActMul, SelectRows: work per row or per element.
 #include "steps.h"
 
 namespace redline::hip {
@@ -38,11 +38,14 @@ struct Element {
     const float* z;
     Slot y;
     Act act = Act::silu;
+    float scale = 1.0f;
+    float softcap = 0.0f;
 };
 
 Status launch_element(Launcher& launcher, const View& view, const char* kernel, const Element& e) {
     const args::ElementArgs args = {
-        view.step, e.x, e.z, view.slot(e.y), view.width(e.y), view.of_outputs(e.y), uint32_t(e.act)};
+        view.step,       e.x,     e.z,      view.slot(e.y), view.width(e.y), view.of_outputs(e.y),
+        uint32_t(e.act), e.scale, e.softcap};
     return launcher.launch("vector", kernel,
                            striding(blocks_for(uint64_t(args.width) * view.rows_of(e.y), kThreads)), args);
 }
@@ -80,7 +83,11 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const
         });
     if (const auto* o = std::get_if<Add>(&op))
         return simple([o = *o](Launcher& l, const View& v) {
-            return launch_element(l, v, "add", {v.slot(o.x), nullptr, o.y});
+            return launch_element(l, v, "add", {v.slot(o.x), nullptr, o.y, {}, o.scale});
+        });
+    if (const auto* o = std::get_if<Scale>(&op))
+        return simple([o = *o](Launcher& l, const View& v) {
+            return launch_element(l, v, "scale", {nullptr, nullptr, o.y, {}, o.scale, o.softcap});
         });
     if (const auto* o = std::get_if<ActMul>(&op))
         return simple([o = *o](Launcher& l, const View& v) {

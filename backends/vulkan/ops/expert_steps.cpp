@@ -38,8 +38,8 @@ private:
         const Device& device = recorder.device();
         // With many rows those of the router are read once for several of them, and the other way round.
         const uint32_t per_subgroup = view.rows > kFewRows ? kRouterRows : 1;
-        args::RouteArgs push = {
-            experts_, op_.used, uint32_t(op_.gating), op_.normalise, op_.selection_bias ? 1u : 0u, op_.scale};
+        const uint32_t bias_of = !op_.bias ? 0 : op_.bias_of == BiasOf::choice ? 1 : 2;
+        args::RouteArgs push = {experts_, op_.used, uint32_t(op_.gating), op_.normalise, bias_of, op_.scale};
         push.cols = uint32_t(w.cols);
         push.first_token = first;
         for (const WeightPart& part : w.parts)
@@ -54,8 +54,8 @@ private:
                  1,
                  {kThreads, tokens, experts_, op_.used, device.subgroup(), per_subgroup}},
                 {part.buffer, view.slot(op_.x), view.scratch_at(0, uint64_t(experts_) * 4 * view.rows),
-                 view.step, view.slot(op_.ids), view.slot(op_.scales),
-                 view.vector(op_.selection_bias, view.step), view.caches.counters()},
+                 view.step, view.slot(op_.ids), view.slot(op_.scales), view.vector(op_.bias, view.step),
+                 view.caches.counters()},
                 push, {vector_groups(part.rows, per_subgroup, device), (rows + tokens - 1) / tokens}));
         }
         return {};
@@ -257,16 +257,37 @@ private:
     const Device& device_;
 };
 
+class AddExpertBiasKernel : public VulkanKernel {
+public:
+    explicit AddExpertBiasKernel(const AddExpertBias& op) : op_(op) {}
+    Status record(Recorder& recorder, const View& view) const override {
+        const uint32_t width = view.width(op_.y) / (op_.scales ? 1 : op_.used);
+        const uint64_t experts = view.plan.weight(op_.bias).tensor.shape.elements() / width;
+        const args::ExpertBiasArgs push = {width, uint32_t(experts), op_.used, op_.scales ? 1u : 0u};
+        const uint64_t elements = uint64_t(view.width(op_.y)) * view.rows;
+        return recorder.dispatch({"add_expert_bias", 5, 1, {kThreads}},
+                                 {view.vector(op_.bias, view.step), view.slot(op_.y), view.step,
+                                  view.slot(op_.ids), op_.scales ? view.slot(op_.scales) : view.step},
+                                 push, striding((elements + kThreads - 1) / kThreads));
+    }
+
+private:
+    AddExpertBias op_;
+};
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, const Device& device) {
     if (const auto* o = std::get_if<Route>(&op))
         return has_layout(plan, o->w) ? std::make_unique<RouteKernel>(*o, plan) : nullptr;
+    if (const auto* o = std::get_if<AddExpertBias>(&op)) return std::make_unique<AddExpertBiasKernel>(*o);
     if (const auto* o = std::get_if<ExpertLinear>(&op))
-        return has_layout(plan, o->w) ? std::make_unique<ExpertLinearKernel>(*o, plan, device) : nullptr;
+        return has_layout(plan, o->w) && !o->bias ? std::make_unique<ExpertLinearKernel>(*o, plan, device)
+                                                  : nullptr;
     if (const auto* o = std::get_if<ExpertGated>(&op))
-        return has_layout(plan, o->gate, o->up) ? std::make_unique<ExpertGatedKernel>(*o, plan, device)
-                                                : nullptr;
+        return has_layout(plan, o->gate, o->up) && !o->gate_bias && !o->up_bias
+                   ? std::make_unique<ExpertGatedKernel>(*o, plan, device)
+                   : nullptr;
     return nullptr;
 }
 

@@ -1,4 +1,4 @@
-// Embed, Input, RmsNorm, AddBias, Add, ActMul, SelectRows: work per row or per element.
+// Embed, Input, RmsNorm, AddBias, Add, Scale, ActMul, SelectRows: work per row or per element.
 #include "backends/vulkan/runtime/executable.h"
 #include "steps.h"
 
@@ -33,8 +33,9 @@ Status record_embed(Recorder& recorder, const View& view, const Embed& op) {
     return {};
 }
 
-args::ElementArgs element_args(const View& view, Slot y, Act act = Act::silu) {
-    return {view.width(y), rows_kind(view.plan, y), uint32_t(act)};
+args::ElementArgs element_args(const View& view, Slot y, Act act = Act::silu, float scale = 1.0f,
+                               float softcap = 0.0f) {
+    return {view.width(y), rows_kind(view.plan, y), uint32_t(act), scale, softcap};
 }
 
 Groups element_groups(const View& view, Slot y) {
@@ -86,7 +87,12 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const
     if (const auto* o = std::get_if<Add>(&op))
         return simple([o = *o](Recorder& r, const View& v) {
             return r.dispatch({"add", 3, 1, {kThreads}}, {v.slot(o.x), v.slot(o.y), v.step},
-                              element_args(v, o.y), element_groups(v, o.y));
+                              element_args(v, o.y, {}, o.scale), element_groups(v, o.y));
+        });
+    if (const auto* o = std::get_if<Scale>(&op))
+        return simple([o = *o](Recorder& r, const View& v) {
+            return r.dispatch({"scale", 2, 1, {kThreads}}, {v.slot(o.y), v.step},
+                              element_args(v, o.y, {}, o.scale, o.softcap), element_groups(v, o.y));
         });
     if (const auto* o = std::get_if<ActMul>(&op))
         return simple([o = *o](Recorder& r, const View& v) {

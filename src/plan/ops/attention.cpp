@@ -7,12 +7,17 @@
 
 namespace redline {
 
+double RopeSpec::magnitude_at(uint64_t position) const {
+    return growth > 0.0 ? magnitude * (1.0 + growth * std::log1p(double(position / period))) : magnitude;
+}
+
 void RopeSpec::fill_table(uint64_t position, float* table) const {
     const size_t pairs = inverse_frequency.size();
+    const double longer = magnitude_at(position);
     for (size_t i = 0; i < pairs; ++i) {
         const double angle = double(position) * inverse_frequency[i];
-        table[i] = float(std::cos(angle) * magnitude);
-        table[pairs + i] = float(std::sin(angle) * magnitude);
+        table[i] = float(std::cos(angle) * longer);
+        table[pairs + i] = float(std::sin(angle) * longer);
     }
 }
 

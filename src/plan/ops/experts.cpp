@@ -20,7 +20,7 @@ void Route::list(OpFacts& f) const {
     f.that(used > 0 && used <= experts, "experts used must be between 1 and the experts there are");
     f.slot("ids", ids, used);
     f.slot("scales", scales, used);
-    f.vector("selection bias", selection_bias, experts);
+    f.vector("bias", bias, experts, " +bias");
     f.note(fmt::format(" best {}", used));
 }
 
@@ -35,10 +35,35 @@ void ExpertLinear::list(OpFacts& f) const {
     f.slot("ids", ids, used);
     if (scales) f.slot("scales", scales, used);
     f.note(fmt::format(" of {} experts{}", used, scales ? " +add" : ""));
+    f.vector("bias", bias, one.rows * one.count, " +bias");
 }
 
 Cost ExpertLinear::cost(const Plan& plan, const StepShape& shape) const {
     return expert_cost(plan.weight(w).tensor, used, shape.rows);
+}
+
+bool ExpertLinear::decompose(PlanBuilder& out) const {
+    if (!bias) return false;
+    ExpertLinear rest = *this;
+    rest.bias = {};
+    out.append(rest);
+    out.append(AddExpertBias{y, bias, ids, scales, used});
+    return true;
+}
+
+Access AddExpertBias::access() const {
+    return scales ? Access{{ids, scales, y}, {y}} : Access{{ids, y}, {y}};
+}
+
+void AddExpertBias::list(OpFacts& f) const {
+    f.that(used > 0 && f.width(y) % (scales ? 1 : used) == 0, "the row is not a multiple of the experts");
+    const uint64_t width = f.width(y) / (scales || used == 0 ? 1 : used);
+    const uint64_t elements = f.shape(bias).elements();
+    f.that(bool(bias) && width > 0 && elements % width == 0, "the bias is not one of experts");
+    f.vector("bias", bias, elements);
+    f.slot("ids", ids, used);
+    if (scales) f.slot("scales", scales, used);
+    f.note(fmt::format(" {} of {} experts{}", width, used, scales ? " weighted" : ""));
 }
 
 void ExpertGated::list(OpFacts& f) const {
@@ -48,6 +73,8 @@ void ExpertGated::list(OpFacts& f) const {
     f.slot("ids", ids, used);
     f.slot("y", y, one.rows * used);
     f.note(fmt::format(" of {} experts", used));
+    f.vector("gate bias", gate_bias, one.rows * one.count, " +bias");
+    f.vector("up bias", up_bias, one.rows * one.count, " +bias");
 }
 
 Cost ExpertGated::cost(const Plan& plan, const StepShape& shape) const {
@@ -58,8 +85,8 @@ Cost ExpertGated::cost(const Plan& plan, const StepShape& shape) const {
 bool ExpertGated::decompose(PlanBuilder& out) const {
     const uint32_t width = out.plan().slot(y).width;
     const Slot gate_out = out.slot(width), up_out = out.slot(width);
-    out.append(ExpertLinear{x, gate, ids, gate_out, used});
-    out.append(ExpertLinear{x, up, ids, up_out, used});
+    out.append(ExpertLinear{x, gate, ids, gate_out, used, false, {}, gate_bias});
+    out.append(ExpertLinear{x, up, ids, up_out, used, false, {}, up_bias});
     out.append(ActMul{gate_out, up_out, y, act});
     return true;
 }

@@ -7,6 +7,9 @@ namespace redline {
 
 enum class Gating : uint8_t { softmax, sigmoid, softmax_of_selected };
 
+// What a router's bias is added to: the chances, for the choice alone, or the logits.
+enum class BiasOf : uint8_t { choice, logits };
+
 struct Route {  // the `used` best experts of each row and their weights
     static constexpr std::string_view kName = "route";
     Slot x;
@@ -17,14 +20,15 @@ struct Route {  // the `used` best experts of each row and their weights
     Gating gating = Gating::softmax;
     bool normalise = true;
     float scale = 1.0f;
-    Weight selection_bias = {};  // (experts): moves the choice, not the weights
+    Weight bias = {};  // (experts)
+    BiasOf bias_of = BiasOf::choice;
 
     Access access() const { return {{x}, {ids, scales}}; }
-    void visit_indices(auto&& visit) { visit(x, w, ids, scales, selection_bias); }
+    void visit_indices(auto&& visit) { visit(x, w, ids, scales, bias); }
     void list(OpFacts& f) const;
 };
 
-struct ExpertLinear {  // per row and chosen expert e: w[e] * x
+struct ExpertLinear {  // per row and chosen expert e: w[e] * x + bias[e]
     static constexpr std::string_view kName = "expert_linear";
     Slot x;    // (rows, w.cols), or (rows, used * w.cols) when per_expert
     Weight w;  // (experts, w.rows, w.cols)
@@ -32,16 +36,33 @@ struct ExpertLinear {  // per row and chosen expert e: w[e] * x
     Slot y;    // (rows, used * w.rows); (rows, w.rows) when `scales` is given
     uint32_t used = 0;
     bool per_expert = false;
-    Slot scales = {};  // given: y += sum over experts of scale * (w[e] * x)
+    Slot scales = {};  // given: y += sum over experts of scale * (w[e] * x + bias[e])
+    Weight bias = {};  // fused: (experts, w.rows)
 
     Access access() const;
     Operand operand() const { return {x, {}}; }
-    void visit_indices(auto&& visit) { visit(x, w, ids, y, scales); }
+    void visit_indices(auto&& visit) { visit(x, w, ids, y, scales, bias); }
     void list(OpFacts& f) const;
     Cost cost(const Plan& plan, const StepShape& shape) const;
+    bool decompose(PlanBuilder& out) const;
 };
 
-struct ExpertGated {  // per chosen expert: act(gate[e] * x) * (up[e] * x)
+struct AddExpertBias {  // per row and chosen expert: y += bias[e], or with scales the sum over experts of
+                        // scale * bias[e]
+    static constexpr std::string_view kName = "add_expert_bias";
+    Slot y;       // (rows, used * width); (rows, width) when `scales` is given
+    Weight bias;  // (experts, width)
+    Slot ids;     // (rows, used)
+    Slot scales = {};
+    uint32_t used = 0;
+
+    Access access() const;
+    void visit_indices(auto&& visit) { visit(y, bias, ids, scales); }
+    void list(OpFacts& f) const;
+};
+
+// Per chosen expert: act(gate[e] * x + gate_bias[e]) * (up[e] * x + up_bias[e]).
+struct ExpertGated {
     static constexpr std::string_view kName = "expert_gated";
     Slot x;
     Weight gate;
@@ -50,10 +71,11 @@ struct ExpertGated {  // per chosen expert: act(gate[e] * x) * (up[e] * x)
     Slot y;  // (rows, used * gate.rows)
     uint32_t used = 0;
     Act act = Act::silu;
+    Weight gate_bias = {}, up_bias = {};  // fused: (experts, gate.rows)
 
     Access access() const { return {{x, ids}, {y}}; }
     Operand operand() const { return {x, {}}; }
-    void visit_indices(auto&& visit) { visit(x, gate, up, ids, y); }
+    void visit_indices(auto&& visit) { visit(x, gate, up, ids, y, gate_bias, up_bias); }
     void list(OpFacts& f) const;
     Cost cost(const Plan& plan, const StepShape& shape) const;
     bool decompose(PlanBuilder& out) const;

@@ -34,6 +34,12 @@ void Add::list(OpFacts& f) const {
     f.note(width_note(f, y));
 }
 
+void Scale::list(OpFacts& f) const {
+    f.that(scale != 0.0f && softcap >= 0.0f, "the scale must not be zero, the softcap not negative");
+    f.note(width_note(f, y));
+    if (softcap > 0.0f) f.note(" softcap");
+}
+
 void ActMul::list(OpFacts& f) const {
     f.slot("gate", gate, f.width(y));
     f.slot("up", up, f.width(y));

@@ -48,13 +48,25 @@ struct AddBias {  // y[t] += bias
     void list(OpFacts& f) const;
 };
 
-struct Add {  // y += x
+struct Add {  // y += scale * x
     static constexpr std::string_view kName = "add";
     Slot x;
     Slot y;
+    float scale = 1.0f;
 
     Access access() const { return {{x, y}, {y}}; }
     void visit_indices(auto&& visit) { visit(x, y); }
+    void list(OpFacts& f) const;
+};
+
+struct Scale {  // y = scale * y, then with a softcap c > 0: c * tanh(y / c)
+    static constexpr std::string_view kName = "scale";
+    Slot y;
+    float scale = 1.0f;
+    float softcap = 0.0f;
+
+    Access access() const { return {{y}, {y}}; }
+    void visit_indices(auto&& visit) { visit(y); }
     void list(OpFacts& f) const;
 };
 
