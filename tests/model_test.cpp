@@ -333,6 +333,22 @@ TEST_CASE("model: a tensor that the architecture does not have is named") {
     CHECK(mentions(load_error(b), "blk.0.surprise.weight is not part"));
 }
 
+TEST_CASE("model: tensors of vision and audio are left out, which is said") {
+    GgufBuilder b = small_llama();
+    for (const char* name :
+         {"v.blk.0.attn_q.weight", "v.patch_embd.weight", "mm.0.weight", "a.conv1d.1.weight"})
+        b.tensor(name, {8}, 0, bytes_of(ramp(8)));
+    const std::string path =
+        std::filesystem::temp_directory_path() / fmt::format("redline_vision_{}.gguf", ::getpid());
+    b.save(path);
+    const Model model = must(Model::inspect(path));
+    std::filesystem::remove(path);
+    CHECK(model.notes() ==
+          std::vector<std::string>{"tensors for audio are left out, 1 of them: text only here",
+                                   "tensors for vision are left out, 2 of them: text only here",
+                                   "tensors for vision or audio are left out, 1 of them: text only here"});
+}
+
 TEST_CASE("model: a tensor of another shape is named with both shapes") {
     GgufBuilder b = small_llama();
     for (auto& t : b.tensors)

@@ -7,7 +7,7 @@
 namespace redline {
 
 float Config::attention_scale() const {
-    return 1.0f / std::sqrt(float(heads.head_dim));
+    return scale > 0.0f ? scale : 1.0f / std::sqrt(float(heads.head_dim));
 }
 
 Result<std::vector<float>> ModelFile::floats(const std::string& name, uint64_t expected) const {
@@ -52,7 +52,7 @@ static Result<uint32_t> uniform(const ModelFile& file, std::string_view rest, ui
     return uint32_t(values[0]);
 }
 
-static Result<Config> checked_config(const ModelFile& file) {
+static Result<Config> checked_config(const ModelFile& file, std::optional<float> eps) {
     const Metadata& meta = file.meta();
     Config c;
     c.layers = RL_TRY(count(file, "block_count", {}, 1, 1024));
@@ -69,10 +69,10 @@ static Result<Config> checked_config(const ModelFile& file) {
     if (value_length != c.heads.head_dim)
         return error("{}: value heads of {} beside key heads of {} are not supported", file.gguf.path(),
                      value_length, c.heads.head_dim);
-    c.eps = RL_TRY(meta.real(file.key("attention.layer_norm_rms_epsilon")));
+    const std::string eps_key = file.key("attention.layer_norm_rms_epsilon");
+    c.eps = eps ? RL_TRY(meta.real(eps_key, *eps)) : RL_TRY(meta.real(eps_key));
     if (!(c.eps > 0.0f && c.eps < 1.0f))
-        return error("{}: {} is {}, between 0 and 1 expected", file.gguf.path(),
-                     file.key("attention.layer_norm_rms_epsilon"), c.eps);
+        return error("{}: {} is {}, between 0 and 1 expected", file.gguf.path(), eps_key, c.eps);
     c.experts = RL_TRY(count(file, "expert_count", 0, 0, 1024));
     if (c.experts > 0) {
         c.experts_used = RL_TRY(count(file, "expert_used_count", {}, 1, c.experts));
@@ -88,8 +88,8 @@ static Result<Config> checked_config(const ModelFile& file) {
     return c;
 }
 
-Result<Config> common_config(const ModelFile& file) {
-    Result<Config> config = checked_config(file);
+Result<Config> common_config(const ModelFile& file, std::optional<float> eps) {
+    Result<Config> config = checked_config(file, eps);
     // Metadata's own errors name the key, not the file.
     if (!config && config.error().message.find(file.gguf.path()) == std::string::npos)
         return error("{}: {}", file.gguf.path(), config.error().message);
@@ -103,19 +103,20 @@ struct Yarn {
 };
 
 // The share of interpolation of pair i (arXiv 2309.00071, section 3.2).
-double yarn_ramp(const Yarn& y, double base, uint32_t dims, uint32_t i) {
+double yarn_ramp(const Yarn& y, double base, uint32_t dims, uint32_t i, bool rounded) {
     const auto correction = [&](double beta) {
         return dims * std::log(y.original_context / (beta * 2.0 * std::numbers::pi)) / (2.0 * std::log(base));
     };
-    const double low = std::max(0.0, std::floor(correction(y.beta_fast)));
-    const double high = std::min(dims - 1.0, std::ceil(correction(y.beta_slow)));
+    const double first = correction(y.beta_fast), last = correction(y.beta_slow);
+    const double low = std::max(0.0, rounded ? std::floor(first) : first);
+    const double high = std::min(dims - 1.0, rounded ? std::ceil(last) : last);
     return 1.0 - std::clamp((i - low) / std::max(0.001, high - low), 0.0, 1.0);
 }
 
 }  // namespace
 
 Result<RopeSpec> common_rope(const ModelFile& file, const Config& config, bool half_split,
-                             std::span<const float> factors) {
+                             std::span<const float> factors, bool rounded) {
     const Metadata& meta = file.meta();
     const uint32_t dims =
         RL_TRY(count(file, "rope.dimension_count", config.heads.head_dim, 2, config.heads.head_dim));
@@ -124,7 +125,9 @@ Result<RopeSpec> common_rope(const ModelFile& file, const Config& config, bool h
     if (!(std::isfinite(base) && base > 1.0))
         return error("{}: {} is {}, more than 1 expected", file.gguf.path(), file.key("rope.freq_base"),
                      base);
-    std::string type = RL_TRY(meta.text(file.key("rope.scaling.type"), "linear"));
+    // Ollama's files of gpt-oss leave the type out.
+    const char* otherwise = file.arch == "gptoss" ? "yarn" : "linear";
+    std::string type = RL_TRY(meta.text(file.key("rope.scaling.type"), otherwise));
     double factor = RL_TRY(meta.real(file.key("rope.scaling.factor"), 0.0f));
     if (factor == 0.0) factor = RL_TRY(meta.real(file.key("rope.scale_linear"), 0.0f));
     if (factor == 0.0) factor = 1.0;
@@ -143,14 +146,16 @@ Result<RopeSpec> common_rope(const ModelFile& file, const Config& config, bool h
         const uint64_t original =
             RL_TRY(meta.integer(file.key("rope.scaling.original_context_length"), config.train_context));
         yarn.original_context = double(original);
-        rope.magnitude *= 1.0 + 0.1 * std::log(factor);
+        // Of a model that was trained with less, or with none, the file has its multiple of the logarithm.
+        const double less = RL_TRY(meta.real(file.key("rope.scaling.yarn_log_multiplier"), 0.0f));
+        rope.magnitude *= (1.0 + 0.1 * std::log(factor)) / (1.0 + 0.1 * less * std::log(factor));
     }
     for (uint32_t i = 0; i < dims / 2; ++i) {
         const double plain = std::pow(base, -2.0 * i / dims) / (factors.empty() ? 1.0 : double(factors[i]));
         double frequency = plain;
         if (type == "linear") frequency = plain / factor;
         if (type == "yarn") {
-            const double share = yarn_ramp(yarn, base, dims, i) * yarn.extrapolation;
+            const double share = yarn_ramp(yarn, base, dims, i, rounded) * yarn.extrapolation;
             frequency = plain / factor * (1.0 - share) + plain * share;
         }
         rope.inverse_frequency.push_back(frequency);
@@ -158,10 +163,65 @@ Result<RopeSpec> common_rope(const ModelFile& file, const Config& config, bool h
     return rope;
 }
 
+Result<RopeSpec> local_rope(const ModelFile& file, const Config& config, std::string_view key, float base) {
+    const double own = RL_TRY(file.meta().real(file.key(key), base));
+    if (!(own > 1.0))
+        return error("{}: {} is {}, more than 1 expected", file.gguf.path(), file.key(key), own);
+    RopeSpec rope{config.rope.half_split, {}, 1.0};
+    const size_t pairs = config.rope.inverse_frequency.size();
+    for (size_t i = 0; i < pairs; ++i)
+        rope.inverse_frequency.push_back(std::pow(own, -double(i) / double(pairs)));
+    return rope;
+}
+
+Status read_windows(const ModelFile& file, Config& config, uint32_t period, uint64_t window) {
+    config.window = RL_TRY(file.meta().integer(file.key("attention.sliding_window"), window));
+    if (config.window > config.train_context) config.window = 0;
+    const std::string key = file.key("attention.sliding_window_pattern");
+    const MetadataValue* stored = file.meta().find(key);
+    const bool by_layer = stored && (std::holds_alternative<MetadataValue::Bools>(stored->value) ||
+                                     std::holds_alternative<MetadataValue::Integers>(stored->value));
+    if (by_layer) {
+        const std::vector<uint64_t> flags = RL_TRY(file.meta().integers(key, config.layers, {}));
+        config.windowed.assign(flags.begin(), flags.end());
+        return {};
+    }
+    const uint64_t every = RL_TRY(file.meta().integer(key, period));
+    for (uint32_t i = 0; i < config.layers; ++i)
+        config.windowed.push_back(every == 0 || i % every < every - 1);
+    return {};
+}
+
+Status read_shared_experts(const ModelFile& file, Config& c, uint64_t otherwise) {
+    if (c.experts == 0) return {};
+    const uint32_t groups = RL_TRY(count(file, "expert_group_count", 1, 0, 1024));
+    if (groups > 1)
+        return error("{}: {} is {}; experts in groups are not supported", file.gguf.path(),
+                     file.key("expert_group_count"), groups);
+    const uint64_t shared = RL_TRY(count(file, "expert_shared_count", otherwise, 0, 1024));
+    c.shared_ffn_dim =
+        RL_TRY(count(file, "expert_shared_feed_forward_length", shared * c.expert_ffn_dim, 0, 1u << 24));
+    c.expert_norm = RL_TRY(file.meta().boolean(file.key("expert_weights_norm"), false));
+    c.expert_scale = RL_TRY(factor(file, "expert_weights_scale", 1.0f));
+    if (c.expert_scale == 0.0f) c.expert_scale = 1.0f;
+    c.unused_layers = RL_TRY(count(file, "nextn_predict_layers", 0, 0, c.layers - 1));
+    c.layers -= c.unused_layers;
+    c.dense_layers = RL_TRY(count(file, "leading_dense_block_count", 0, 0, c.layers));
+    return {};
+}
+
+Result<float> factor(const ModelFile& file, std::string_view rest, float otherwise) {
+    const float value = RL_TRY(file.meta().real(file.key(rest), otherwise));
+    if (!(std::isfinite(value) && value >= 0.0f))
+        return error("{}: {} is {}, a number that is not negative expected", file.gguf.path(), file.key(rest),
+                     value);
+    return value;
+}
+
 // ---- weight lists ----
 
 void WeightList::each_layer(const WeightSpec& spec) {
-    for (uint32_t i = 0; i < layers_; ++i) {
+    for (uint32_t i = first_; i < end_; ++i) {
         WeightSpec one = spec;
         one.layer = int32_t(i);
         specs_.push_back(std::move(one));
@@ -181,14 +241,14 @@ void WeightList::global_matrix(std::string name, uint64_t rows, uint64_t cols, s
 void WeightList::global_vector(std::string name, uint64_t size) {
     specs_.push_back({name, name, {}, -1, {1, 1, size}, WeightRole::vector, false, 0, 0});
 }
-void WeightList::matrix(std::string name, uint64_t rows, uint64_t cols) {
-    each_layer({name, name, {}, -1, {1, rows, cols}, WeightRole::matrix, false, 0, 0});
+void WeightList::matrix(std::string name, uint64_t rows, uint64_t cols, std::string otherwise) {
+    each_layer({name, name, std::move(otherwise), -1, {1, rows, cols}, WeightRole::matrix, false, 0, 0});
 }
 void WeightList::experts(std::string name, uint64_t count, uint64_t rows, uint64_t cols) {
     each_layer({name, name, {}, -1, {count, rows, cols}, WeightRole::matrix, false, 0, 0});
 }
-void WeightList::vector(std::string name, uint64_t size) {
-    each_layer({name, name, {}, -1, {1, 1, size}, WeightRole::vector, false, 0, 0});
+void WeightList::vector(std::string name, uint64_t size, std::string otherwise) {
+    each_layer({name, name, std::move(otherwise), -1, {1, 1, size}, WeightRole::vector, false, 0, 0});
 }
 void WeightList::optional_vector(std::string name, uint64_t size) {
     each_layer({name, name, {}, -1, {1, 1, size}, WeightRole::vector, true, 0, 0});
@@ -234,14 +294,33 @@ static Status check_weight(const Gguf& gguf, const WeightSpec& spec, const GgufT
     return {};
 }
 
-static Status check_leftovers(const Gguf& gguf, const WeightList& list, const std::vector<bool>& used) {
+// The part of a model that a tensor is of when it has nothing to do with text; empty otherwise.
+static std::string_view other_part(std::string_view name) {
+    if (name.starts_with("v.") || name.starts_with("model.vision_tower.")) return "vision";
+    if (name.starts_with("a.")) return "audio";
+    return name.starts_with("mm.") ? "vision or audio" : "";
+}
+
+// Notes of what is left out.
+static Result<std::vector<std::string>> check_leftovers(const Gguf& gguf, const WeightList& list,
+                                                        const std::vector<bool>& used) {
+    std::map<std::string_view, size_t> others;
     for (size_t i = 0; i < used.size(); ++i) {
         const std::string& name = gguf.tensors()[i].tensor.name;
-        const auto& ignored = list.ignored();
-        if (used[i] || std::find(ignored.begin(), ignored.end(), name) != ignored.end()) continue;
-        return error("{}: tensor {} is not part of this architecture", gguf.path(), name);
+        const bool ignored =
+            std::any_of(list.ignored().begin(), list.ignored().end(), [&](const std::string& one) {
+                return name == one || (one.ends_with('.') && name.starts_with(one));
+            });
+        if (used[i] || ignored) continue;
+        const std::string_view part = other_part(name);
+        if (part.empty()) return error("{}: tensor {} is not part of this architecture", gguf.path(), name);
+        ++others[part];
     }
-    return {};
+    std::vector<std::string> notes;
+    for (const auto& [part, tensors] : others)
+        notes.push_back(
+            fmt::format("tensors for {} are left out, {} of them: text only here", part, tensors));
+    return notes;
 }
 
 Result<ResolvedWeights> resolve_weights(const Gguf& gguf, const Config& config, const WeightList& list) {
@@ -253,6 +332,8 @@ Result<ResolvedWeights> resolve_weights(const Gguf& gguf, const Config& config, 
         const std::string name = tensor_name(spec.source, spec.layer);
         const GgufTensor* found = gguf.find(name);
         if (!found && !spec.otherwise.empty()) found = gguf.find(tensor_name(spec.otherwise, spec.layer));
+        // Ollama's files leave the suffix of some out.
+        if (!found && name.ends_with(".weight")) found = gguf.find(name.substr(0, name.size() - 7));
         if (!found && spec.optional) {
             out.set.set(spec, {});
             continue;
@@ -278,7 +359,10 @@ Result<ResolvedWeights> resolve_weights(const Gguf& gguf, const Config& config, 
         }
         out.set.set(spec, slot->second);
     }
-    RL_TRY(check_leftovers(gguf, list, used));
+    out.notes = RL_TRY(check_leftovers(gguf, list, used));
+    if (config.unused_layers > 0)
+        out.notes.push_back(fmt::format("the last {} layers, which predict further tokens, are left out",
+                                        config.unused_layers));
     return out;
 }
 

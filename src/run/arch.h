@@ -18,15 +18,31 @@ struct Config {
     uint32_t experts = 0;  // 0: dense
     uint32_t experts_used = 0;
     uint32_t expert_ffn_dim = 0;
+    uint32_t shared_ffn_dim = 0;  // of the experts that all tokens share, together; 0: none
+    bool expert_norm = false;     // weights of the chosen add up to one
+    float expert_scale = 1.0f;    // of their weights
+    uint32_t dense_layers = 0;    // the first, where the others have experts
+    uint32_t unused_layers = 0;   // of the file, behind `layers`: they predict further tokens
     HeadShape heads;
-    uint64_t window = 0;  // tokens that attention looks back over, its own included; 0: all
+    uint64_t window = 0;         // tokens that attention looks back over, its own included; 0: all
+    std::vector<bool> windowed;  // by layer: whether the window is there; empty: in every one
     float eps = 0.0f;
     uint64_t train_context = 0;
     RopeSpec rope;
+    RopeSpec query_rope;             // of queries, where theirs differs
+    RopeSpec local_rope;             // of layers with a window, where those have their own
+    float scale = 0.0f;              // of attention's scores; 0: 1 / sqrt(head_dim)
+    float attention_softcap = 0.0f;  // 0: none
+    float embedding_scale = 1.0f;
+    float residual_scale = 1.0f;  // of what a block adds
+    float logit_scale = 1.0f;
+    float logit_softcap = 0.0f;  // 0: none
 
     uint32_t q_dim() const { return heads.heads * heads.head_dim; }
     uint32_t kv_dim() const { return heads.kv_heads * heads.head_dim; }
-    float attention_scale() const;  // 1 / sqrt(head_dim)
+    float attention_scale() const;
+    bool is_windowed(size_t layer) const { return window > 0 && (windowed.empty() || windowed[layer]); }
+    uint64_t window_of(size_t layer) const { return is_windowed(layer) ? window : 0; }
 };
 
 // The file that a configuration is read from, and the context that it is read for (longrope depends on it).
@@ -42,10 +58,23 @@ struct ModelFile {
 };
 
 // Dimensions, heads, eps and experts from "<arch>.*", with every value checked for sanity.
-Result<Config> common_config(const ModelFile& file);
+// `eps`: of norms where the file does not say.
+Result<Config> common_config(const ModelFile& file, std::optional<float> eps = {});
 // Rope of the file: base, dimensions, linear and yarn scaling, and `factors` (one per pair, may be empty).
+// `rounded`: the pairs between which yarn blends are whole numbers.
 Result<RopeSpec> common_rope(const ModelFile& file, const Config& config, bool half_split,
-                             std::span<const float> factors);
+                             std::span<const float> factors, bool rounded = true);
+// One without scaling, with the base of a key of its own; of as many dimensions as config.rope.
+Result<RopeSpec> local_rope(const ModelFile& file, const Config& config, std::string_view key, float base);
+// The window, and the layers that have it by "attention.sliding_window_pattern": a period, whose last layer
+// sees everything, or a flag for each. Where the key is missing, `period`; without a window in the file,
+// `window`.
+Status read_windows(const ModelFile& file, Config& config, uint32_t period, uint64_t window);
+// Shared experts (`otherwise`: how many there are where the file does not say), leading dense layers, layers
+// that are not run, and what is done with the weights of the chosen.
+Status read_shared_experts(const ModelFile& file, Config& config, uint64_t otherwise);
+// A number of the file, finite and not negative.
+Result<float> factor(const ModelFile& file, std::string_view rest, float otherwise);
 
 // A weight that an architecture expects. Names are the file's, without "blk.N." and with ".weight" implied.
 struct WeightSpec {
@@ -62,18 +91,26 @@ struct WeightSpec {
 
 class WeightList {
 public:
-    WeightList(const Config& config) : layers_(config.layers) {}
+    WeightList(const Config& config) : layers_(config.layers), end_(config.layers) {}
+
+    // What is listed next is there in layers [first, end) only.
+    void in_layers(uint32_t first, uint32_t end) {
+        first_ = first;
+        end_ = end;
+    }
 
     void global_matrix(std::string name, uint64_t rows, uint64_t cols, std::string otherwise = {});
     void global_vector(std::string name, uint64_t size);
-    void matrix(std::string name, uint64_t rows, uint64_t cols);
+    // `otherwise`: what some files call it.
+    void matrix(std::string name, uint64_t rows, uint64_t cols, std::string otherwise = {});
     void experts(std::string name, uint64_t count, uint64_t rows, uint64_t cols);
-    void vector(std::string name, uint64_t size);
+    void vector(std::string name, uint64_t size, std::string otherwise = {});
     void optional_vector(std::string name, uint64_t size);
     // Rows [first, first + rows) of the fused tensor `source`, which has `source_rows` in all.
     void rows_of(std::string name, std::string source, uint64_t source_rows, uint64_t first, uint64_t rows,
                  uint64_t cols);
-    // Tensors that the file may have and this program does not need, or has read already (exact names).
+    // Tensors that the file may have and this program does not need, or has read already: a name, or with a
+    // dot at its end all names that begin so.
     void ignore(std::string tensor) { ignored_.push_back(std::move(tensor)); }
 
     const std::vector<WeightSpec>& specs() const { return specs_; }
@@ -83,6 +120,7 @@ private:
     void each_layer(const WeightSpec& spec);
 
     uint32_t layers_;
+    uint32_t first_ = 0, end_;
     std::vector<WeightSpec> specs_;
     std::vector<std::string> ignored_;
 };
@@ -121,7 +159,7 @@ std::span<const Arch* const> all_archs();
 Result<const Arch*> find_arch(const std::string& name);
 
 // The weights of `specs` found in the file: every expected tensor must be there with its shape and a format
-// that can be decoded, and no tensor may be left over.
+// that can be decoded, and no tensor may be left over but those of vision and audio.
 struct ResolvedWeights {
     std::vector<WeightInfo> weights;
     struct Source {
@@ -130,6 +168,7 @@ struct ResolvedWeights {
     };
     std::vector<Source> sources;  // one per weight
     WeightSet set;
+    std::vector<std::string> notes = {};  // what of the file is left out
 };
 Result<ResolvedWeights> resolve_weights(const Gguf& gguf, const Config& config, const WeightList& list);
 

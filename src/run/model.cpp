@@ -29,7 +29,7 @@ Status check_kind(const Gguf& gguf) {
     if (kind == "model") return {};
     return error("{} is of type {}, not a language model{}", gguf.path(), kind,
                  kind == "adapter"  ? "; an adapter goes with the model it was made for"
-                 : kind == "mmproj" ? "; it is the vision or audio part of one"
+                 : kind == "mmproj" ? "; it is the vision or audio part of one, and redline runs text only"
                                     : "");
 }
 

@@ -32,6 +32,8 @@ public:
     const Tokenizer& tokenizer() const { return *tokenizer_; }
     Backend& backend() const { return *backend_; }
     WeightStore& weights() const { return *weights_; }
+    // What of the file is left out, in sentences.
+    const std::vector<std::string>& notes() const { return resolved_->notes; }
     // The weights that the plan uses, as they are in the file.
     std::span<const WeightInfo> file_weights() const { return resolved_->weights; }
     // Their bytes as a backend keeps them.

@@ -111,6 +111,7 @@ Result<LoadedModel> inspect_model(const ModelOptions& options) {
     const uint64_t context = options.context < 0 ? options.default_context : uint64_t(options.context);
     loaded.model = std::make_unique<Model>(RL_TRY(Model::inspect(options.model, context)));
     loaded.load_seconds = seconds_since(start);
+    for (const std::string& left_out : loaded.model->notes()) note(left_out);
     for (const std::string& warning : loaded.model->tokenizer().warnings()) note(warning);
     return loaded;
 }
