@@ -216,7 +216,7 @@ TEST_CASE("quantized experts give the reference's logits on every backend, in on
     const std::string path =
         (std::filesystem::temp_directory_path() / fmt::format("redline_model_test_{}.gguf", ::getpid()))
             .string();
-    for (const std::string name : {"mixtral", "qwen3moe"}) {
+    for (const std::string name : {"mixtral", "qwen3moe", "gpt-oss"}) {
         must(quantize(must(Gguf::open(golden("models/" + name + ".gguf"))), path, *find_recipe("Q8_0"), {}));
         const Reference reference = reference_of(path, tokens, *backends[0]);
         for (const auto& backend : backends) {
@@ -347,6 +347,34 @@ TEST_CASE("model: tensors of vision and audio are left out, which is said") {
           std::vector<std::string>{"tensors for audio are left out, 1 of them: text only here",
                                    "tensors for vision are left out, 2 of them: text only here",
                                    "tensors for vision or audio are left out, 1 of them: text only here"});
+}
+
+TEST_CASE("model: gpt-oss is read with the names that Ollama's files have") {
+    const auto replaced = [](std::string name, std::string_view from, std::string_view to) {
+        const size_t at = name.find(from);
+        return at == std::string::npos ? name : name.replace(at, from.size(), to);
+    };
+    const auto key = [&](std::string name) {
+        if (name == "general.architecture" || name == "tokenizer.ggml.pre" || name.ends_with("scaling.type"))
+            return std::string();
+        return replaced(std::move(name), "gpt-oss.", "gptoss.");
+    };
+    const auto tensor = [&](std::string name) {
+        name =
+            replaced(replaced(std::move(name), "attn_output", "attn_out"), "attn_sinks.weight", "attn_sinks");
+        return replaced(std::move(name), "post_attention_norm", "ffn_norm");
+    };
+    const Gguf source = must(Gguf::open(golden("models/gpt-oss.gguf")));
+    const std::string path =
+        std::filesystem::temp_directory_path() / fmt::format("redline_ollama_{}.gguf", ::getpid());
+    save_renamed(source, key, tensor, {{"general.architecture", {std::string("gptoss"), 8}}}, path);
+    const auto backend = test::cpu(1);
+    const Model model = must(Model::load(path, *backend, {64, {}}));
+    std::filesystem::remove(path);
+    CHECK(model.tokenizer().description().find("gpt-4o") != std::string::npos);
+    const Matrix want = read_npy(golden("models/gpt-oss.npy"));
+    CHECK(relative_error(all_logits(model, golden_tokens(), {64, 64, 64, CacheType::f32}), want.values) <
+          1e-3);
 }
 
 TEST_CASE("model: a tensor of another shape is named with both shapes") {

@@ -118,10 +118,11 @@ Status Tokenizer::State::create_bpe(const Metadata& metadata, SpecialDefaults& d
                      metadata.has("tokenizer.ggml.merges") ? "no list of texts" : "missing");
     std::optional<Pretokenizer> pretokenizer;
     if (model == Model::bpe) {
-        const bool named = metadata.has("tokenizer.ggml.pre");
         pre = RL_TRY(metadata.text("tokenizer.ggml.pre", "default"));
+        // Ollama's files of gpt-oss do not name theirs.
+        if (RL_TRY(metadata.text("general.architecture", "")) == "gptoss") pre = "gpt-4o";
         pretokenizer = RL_TRY(Pretokenizer::create(pre));
-        if (!named || pre == "default")
+        if (pre == "default")
             warnings.push_back(
                 "the file does not name its pre-tokenizer: a general one is used, and the tokens may "
                 "differ from those the model was trained with");

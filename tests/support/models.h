@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <functional>
 
 namespace redline::test {
 
@@ -30,12 +31,16 @@ inline std::vector<Token> golden_tokens() {
     return tokens;
 }
 
-// A copy of a file with one more number in its metadata.
-inline void save_with_key(const Gguf& gguf, const std::string& key, uint32_t value, const std::string& path) {
-    std::vector<MetadataEntry> entries(gguf.metadata().entries().begin(), gguf.metadata().entries().end());
-    entries.emplace_back(key, metadata_u32(value));
+using Renaming = std::function<std::string(std::string)>;  // empty: left out
+
+// A copy of a file with other names of its keys and tensors, and further keys.
+inline void save_renamed(const Gguf& gguf, const Renaming& key, const Renaming& tensor,
+                         std::vector<MetadataEntry> entries, const std::string& path) {
+    for (const auto& [name, value] : gguf.metadata().entries())
+        if (const std::string other = key(name); !other.empty()) entries.emplace_back(other, value);
     std::vector<NewTensor> tensors;
-    for (const GgufTensor& t : gguf.tensors()) tensors.push_back({t.tensor.name, t.dims, t.type, t.bytes});
+    for (const GgufTensor& t : gguf.tensors())
+        tensors.push_back({tensor(t.tensor.name), t.dims, t.type, t.bytes});
     std::ofstream out(path, std::ios::binary);
     const auto write = [&](std::span<const std::byte> bytes) {
         out.write(reinterpret_cast<const char*>(bytes.data()), std::streamsize(bytes.size()));
@@ -46,6 +51,12 @@ inline void save_with_key(const Gguf& gguf, const std::string& key, uint32_t val
         REQUIRE(gguf.read(t, 0, std::span(data).first(t.bytes)).ok());
         write(data);
     }
+}
+
+// A copy of a file with one more number in its metadata.
+inline void save_with_key(const Gguf& gguf, const std::string& key, uint32_t value, const std::string& path) {
+    const auto same = [](std::string name) { return name; };
+    save_renamed(gguf, same, same, {{key, metadata_u32(value)}}, path);
 }
 
 template <typename T>
