@@ -216,7 +216,7 @@ TEST_CASE("quantized experts give the reference's logits on every backend, in on
     const std::string path =
         (std::filesystem::temp_directory_path() / fmt::format("redline_model_test_{}.gguf", ::getpid()))
             .string();
-    for (const std::string name : {"mixtral", "qwen3moe", "gpt-oss"}) {
+    for (const std::string name : {"mixtral", "qwen3moe", "gpt-oss", "granitemoe"}) {
         must(quantize(must(Gguf::open(golden("models/" + name + ".gguf"))), path, *find_recipe("Q8_0"), {}));
         const Reference reference = reference_of(path, tokens, *backends[0]);
         for (const auto& backend : backends) {
