@@ -1,5 +1,6 @@
 // Llama 1 to 3.x, Mistral, TinyLlama, SmolLM and their kin, dense or with experts (Mixtral): pre-norm, rope
-// on neighbouring pairs (the converter has permuted q and k for it), SwiGLU.
+// on neighbouring pairs (the converter has permuted q and k for it), SwiGLU. mistral3 (Ministral 3) is the
+// same with queries that grow with the position, on yarn.
 #include "run/arch.h"
 
 namespace redline::archs {
@@ -11,6 +12,16 @@ static Result<Config> config(const ModelFile& file) {
     // Mistral 7B v0.1 was trained with one; llama.cpp ignores the key, transformers does not.
     c.window = RL_TRY(file.meta().integer(file.key("attention.sliding_window"), 0));
     if (c.window > c.train_context) c.window = 0;
+    if (file.arch != "mistral3") return c;
+    // What the rope turns grows, and it turns all of a head.
+    c.query_rope = c.rope;
+    c.query_rope.growth = RL_TRY(factor(file, "attention.temperature_scale", 0.0f));
+    c.query_rope.period =
+        RL_TRY(file.meta().integer(file.key("rope.scaling.original_context_length"), c.train_context));
+    if (c.query_rope.growth > 0.0 &&
+        (c.query_rope.period == 0 || 2 * c.rope.inverse_frequency.size() != c.heads.head_dim))
+        return error("{}: {} wants an original context and a rope over the whole head", file.gguf.path(),
+                     file.key("attention.temperature_scale"));
     return c;
 }
 
@@ -44,6 +55,8 @@ static void weights(const Config& c, WeightList& w) {
 
 static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
     const uint32_t rope = p.add_rope(c.rope);
+    const bool grows = c.query_rope.growth > 0.0;
+    const uint32_t query_rope = grows ? p.add_rope(c.query_rope) : rope;
     const Slot x = p.embed(w["token_embd"]);
     for (const LayerWeights& l : w.layers()) {
         const auto qkv = p.group(x,
@@ -52,8 +65,17 @@ static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
                                    {l["attn_v"], l["attn_v.bias"]}}},
                                  {l["attn_norm"], c.eps});
         const Cache cache = p.cache(c.heads.kv_heads, c.heads.head_dim, c.window);
-        p.linear_add(x, p.attend(cache, qkv, c.heads, rope, c.attention_scale()), l["attn_output"],
-                     l["attn_output.bias"]);
+        Slot seen;
+        if (grows) {
+            const auto [q, k, v] = qkv;
+            p.append(Rope{q, c.heads.heads, c.heads.head_dim, query_rope});
+            p.append(Rope{k, c.heads.kv_heads, c.heads.head_dim, rope});
+            p.append(KvStore{k, v, cache, c.heads});
+            seen = p.attention(cache, q, c.heads, c.attention_scale());
+        } else {
+            seen = p.attend(cache, qkv, c.heads, rope, c.attention_scale());
+        }
+        p.linear_add(x, seen, l["attn_output"], l["attn_output.bias"]);
         const Norm norm{l["ffn_norm"], c.eps};
         if (c.experts > 0) {
             p.expert_block(x, norm, {l["ffn_gate_inp"], c.experts_used},
@@ -66,6 +88,6 @@ static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
     p.logits(x, w["output"], {w["output_norm"], c.eps});
 }
 
-extern const Arch llama = {{"llama"}, config, weights, build};
+extern const Arch llama = {{"llama", "mistral3"}, config, weights, build};
 
 }  // namespace redline::archs
