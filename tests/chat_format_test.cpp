@@ -139,6 +139,23 @@ TEST_CASE("chat format: formats without a golden template follow their documenta
           "<|im_start|>assistant<|im_sep|>");
     CHECK(rendered("phi4-mini", kTalk) ==
           "<|system|>S<|end|><|user|>A<|end|><|assistant|>B<|end|><|user|>C<|end|><|assistant|>");
+    CHECK(rendered("harmony", kTalk) ==
+          "<|start|>system<|message|>You are ChatGPT, a large language model trained by OpenAI.\n"
+          "Knowledge cutoff: 2024-06\n\nReasoning: medium\n\n# Valid channels: analysis, commentary, final. "
+          "Channel must be included for every message.<|end|>"
+          "<|start|>developer<|message|># Instructions\n\nS\n\n<|end|><|start|>user<|message|>A<|end|>"
+          "<|start|>assistant<|channel|>final<|message|>B<|end|><|start|>user<|message|>C<|end|>"
+          "<|start|>assistant");
+    const Message thought = {
+        Role::assistant,
+        "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>B"};
+    CHECK(rendered("harmony", {{Role::user, "A"}, thought, {Role::user, "C"}})
+              .ends_with("A<|end|><|start|>assistant<|channel|>final<|message|>B<|end|>"
+                         "<|start|>user<|message|>C<|end|><|start|>assistant"));
+    CHECK(rendered("glm4", kTalk) ==
+          "[gMASK]<sop><|system|>\nS<|user|>\nA<|assistant|>\nB<|user|>\nC<|assistant|>");
+    CHECK(rendered("glm4.5", kTalk) ==
+          "[gMASK]<sop><|system|>\nS<|user|>\nA<|assistant|>\n<think></think>\nB<|user|>\nC<|assistant|>");
     CHECK(rendered("gemma", kTalk) ==
           "<s><start_of_turn>user\nS\n\nA<end_of_turn>\n<start_of_turn>model\nB"
           "<end_of_turn>\n<start_of_turn>user\nC<end_of_turn>\n<start_of_turn>model\n");
@@ -157,6 +174,11 @@ TEST_CASE("chat format: the variants of one family are told apart by their templ
         {"{{ '<|im_start|>' + role + '\\n' + c + '<|im_end|>' }}", "chatml"},
         {"{{ '<|user|>\\n' + c + eos_token }} {{ '<|assistant|>' }}", "zephyr"},
         {"{{'<|user|>\n' + c + '<|end|>\n'}} {{'<|assistant|>\n'}} {{ eos_token }}", "phi3"},
+        {"{{ '<|start|>user<|message|>' + c + '<|end|><|start|>assistant<|channel|>final<|message|>' }}",
+         "harmony"},
+        {"[gMASK]<sop>{% for m in messages %}<|user|>\n{{ c }}<|assistant|>{{ '\n<think></think>' }}",
+         "glm4.5"},
+        {"[gMASK]<sop>{% for m in messages %}<|user|>\n{{ c }}<|assistant|>\n", "glm4"},
         {"{{ '<|' + message['role'] + '|>' + message['content'] + '<|end|>' }}{{ '<|assistant|>' }} <|user|>",
          "phi4-mini"},
     };

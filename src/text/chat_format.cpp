@@ -126,6 +126,7 @@ private:
             if (messages[i].role == Role::user) last_user_ = i;
         const bool bos = style_.bos || format_.bos_ || tokenizer_.adds_bos();
         if (bos && !style_.user.open.starts_with("{bos}")) add("{bos}", true);
+        add(style_.begin, true);
         const bool given = !messages.empty() && messages[0].role == Role::system;
         if (given) return;
         if (!format_.default_system_.empty()) add_turn(style_.system, format_.default_system_);
@@ -192,10 +193,9 @@ private:
     }
 
     std::string without_reasoning(const std::string& text) const {
-        constexpr std::string_view kEnd = "</think>";
-        const size_t at = text.rfind(kEnd);
+        const size_t at = text.rfind(style_.thoughts_end);
         if (!format_.drop_reasoning_ || at == text.npos) return text;
-        const std::string answer = text.substr(at + kEnd.size());
+        const std::string answer = text.substr(at + style_.thoughts_end.size());
         if (!format_.strip_lines_) return answer;
         return answer.substr(std::min(answer.find_first_not_of('\n'), answer.size()));
     }
@@ -241,7 +241,7 @@ Result<ChatFormat> ChatFormat::detect(const Metadata& metadata, const Tokenizer&
 void ChatFormat::read_template(const std::string& source) {
     bos_ = contains(source, "bos_token");
     trim_ = contains(source, "render_content(message.content, true)|trim");
-    drop_reasoning_ = contains(source, "</think>");
+    drop_reasoning_ = contains(source, style_->thoughts_end);
     strip_lines_ =
         !contains(source, "split('</think>')[-1]") || contains(source, "split('</think>')[-1].lstrip('\n')");
     if (style_->place == SystemPlace::own_turn && !style_->system.close.empty())
@@ -255,7 +255,9 @@ void ChatFormat::read_template(const std::string& source) {
         date_ = literal_between(source, "date_string = '", "'");
     } else if (contains(source, "strftime_now") || contains(source, "Knowledge Cutoff")) {
         notes_.push_back(
-            "the model's template writes a system text with dates of its own, which is left out");
+            style_->begin.empty()
+                ? "the model's template writes a system text with dates of its own, which is left out"
+                : "the model's template tells the date, which is left out");
     }
 }
 

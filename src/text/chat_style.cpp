@@ -4,6 +4,36 @@ namespace redline {
 namespace {
 
 constexpr ChatStyle kStyles[] = {
+    // gpt-oss. Its template also tells the date, which is left out.
+    {.name = "harmony",
+     .in_template = {"<|start|>", "<|channel|>", "<|message|>"},
+     .in_vocabulary = {"<|start|>", "<|channel|>", "<|message|>"},
+     .begin =
+         "<|start|>system<|message|>You are ChatGPT, a large language model trained by OpenAI.\n"
+         "Knowledge cutoff: 2024-06\n\nReasoning: medium\n\n"
+         "# Valid channels: analysis, commentary, final. Channel must be included for every message.<|end|>",
+     .system = {"<|start|>developer<|message|># Instructions\n\n", "\n\n<|end|>"},
+     .user = {"<|start|>user<|message|>", "<|end|>"},
+     .assistant = {"<|start|>assistant<|channel|>final<|message|>", "<|end|>"},
+     .answer = "<|start|>assistant",
+     .thoughts_end = "<|channel|>final<|message|>"},
+    // GLM-4.5 to 4.7.
+    {.name = "glm4.5",
+     .in_template = {"[gMASK]<sop>", "<|assistant|>", "<think></think>"},
+     .in_vocabulary = {},
+     .begin = "[gMASK]<sop>",
+     .system = {"<|system|>\n", ""},
+     .user = {"<|user|>\n", ""},
+     .assistant = {"<|assistant|>\n<think></think>\n", ""},
+     .answer = "<|assistant|>"},
+    {.name = "glm4",
+     .in_template = {"[gMASK]<sop>", "<|assistant|>"},
+     .in_vocabulary = {"[gMASK]", "<sop>", "<|assistant|>"},
+     .begin = "[gMASK]<sop>",
+     .system = {"<|system|>\n", ""},
+     .user = {"<|user|>\n", ""},
+     .assistant = {"<|assistant|>\n", ""},
+     .answer = "<|assistant|>"},
     // Phi-4: ChatML with a separator in place of line ends.
     {.name = "phi4",
      .in_template = {"<|im_start|>", "<|im_sep|>"},

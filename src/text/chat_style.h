@@ -25,13 +25,16 @@ struct ChatStyle {
     std::array<std::string_view, 3> in_template;
     // Tokens by which a model without a template is recognised; none: it cannot be.
     std::array<std::string_view, 3> in_vocabulary;
-    TurnMarkers system;  // inside a user's turn unless it has its own
+    std::string_view begin = {};  // before the first turn, behind BOS
+    TurnMarkers system;           // inside a user's turn unless it has its own
     TurnMarkers user;
     TurnMarkers assistant;
     std::string_view answer = {};  // what makes the assistant speak, after a user's turn
     SystemPlace place = SystemPlace::own_turn;
     bool trim = false;  // white space around the texts is removed
     bool bos = false;   // begins with BOS whatever the file says
+    std::string_view thoughts_end =
+        "</think>";  // of the assistant's earlier turns what comes behind it is kept
 };
 
 // In the order in which they are tried: the special before the general.
