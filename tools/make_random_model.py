@@ -55,7 +55,17 @@ class Shape:
     experts_used: int = 0
     qkv_bias: bool = False
     qk_norm: bool = False
+    sandwich: bool = False  # norms behind both blocks, too
+    window: int = 0
+    factor: float = 0.0  # linear scaling of the rope, or with oss that of yarn
+    oss: bool = False  # gpt-oss: sinks, and biases in attention, router and experts
 
+
+GEMMA3 = dict(arch="gemma3", vocab=262144, rope_base=1e6, context=131072, eps=1e-6, vocab_kind="spm", tied=True,
+              qk_norm=True, sandwich=True, window=1024, factor=8)
+GPT_OSS = dict(arch="gpt-oss", dim=2880, ffn=2880, heads=64, kv_heads=8, head_dim=64, vocab=201088,
+               rope_base=150000.0, context=131072, pre="gpt-4o", experts_used=4, qkv_bias=True, window=128,
+               factor=32, oss=True)
 
 # Sizes as published in the models' configurations.
 SHAPES = {
@@ -75,6 +85,11 @@ SHAPES = {
                       qk_norm=True),
     "qwen3-30b-a3b": Shape("qwen3moe", 48, 2048, 768, 32, 4, 128, 151936, 1e6, 40960, 1e-6, pre="qwen2",
                            experts=128, experts_used=8, qk_norm=True),
+    "gemma-3-4b": Shape(layers=34, dim=2560, ffn=10240, heads=8, kv_heads=4, head_dim=256, **GEMMA3),
+    "gemma-3-12b": Shape(layers=48, dim=3840, ffn=15360, heads=16, kv_heads=8, head_dim=256, **GEMMA3),
+    "gemma-3-27b": Shape(layers=62, dim=5376, ffn=21504, heads=32, kv_heads=16, head_dim=128, **GEMMA3),
+    "gpt-oss-20b": Shape(layers=24, experts=32, **GPT_OSS),
+    "gpt-oss-120b": Shape(layers=36, experts=128, **GPT_OSS),
 }
 
 # mix -> (file type id, base type). Types without a rule below are used for every matrix.
@@ -298,7 +313,14 @@ def tensors(shape, mix, pure):
     for layer in range(shape.layers):
         prefix = f"blk.{layer}."
         yield vector(prefix + "attn_norm.weight", shape.dim, 1, 0.1)
-        yield vector(prefix + "ffn_norm.weight", shape.dim, 1, 0.1)
+        yield vector(prefix + ("post_attention_norm" if shape.oss else "ffn_norm") + ".weight", shape.dim, 1, 0.1)
+        if shape.sandwich:
+            yield vector(prefix + "post_attention_norm.weight", shape.dim, 1, 0.1)
+            yield vector(prefix + "post_ffw_norm.weight", shape.dim, 1, 0.1)
+        if shape.oss:
+            yield vector(prefix + "attn_sinks.weight", shape.heads, 0, 1)
+            yield vector(prefix + "attn_output.bias", shape.dim, 0, 0.5)
+            yield vector(prefix + "ffn_gate_inp.bias", shape.experts, 0, 0.5)
         if shape.qk_norm:
             yield vector(prefix + "attn_q_norm.weight", shape.head_dim, 1, 0.1)
             yield vector(prefix + "attn_k_norm.weight", shape.head_dim, 1, 0.1)
@@ -309,6 +331,8 @@ def tensors(shape, mix, pure):
             yield matrix(f"{prefix}{kind}.weight", kind, layer, dims)
             if shape.qkv_bias and kind in ("attn_q", "attn_k", "attn_v"):
                 yield vector(f"{prefix}{kind}.bias", dims[0], 0, 0.5)
+            if shape.oss and kind.endswith("_exps"):
+                yield Item(f"{prefix}{kind}.bias", dims[:2], Type.F32, 0.5)
 
 
 def make_vector(seed, item):
@@ -349,6 +373,14 @@ def add_metadata(writer, shape, name, mix):
         writer.add_expert_used_count(shape.experts_used)
         if shape.arch != "llama":
             writer.add_expert_feed_forward_length(shape.ffn)
+    if shape.window:
+        writer.add_sliding_window(shape.window)
+    if shape.factor:
+        kinds = gguf.RopeScalingType
+        writer.add_rope_scaling_type(kinds.YARN if shape.oss else kinds.LINEAR)
+        writer.add_rope_scaling_factor(shape.factor)
+    if shape.oss:
+        writer.add_rope_scaling_orig_ctx_len(4096)
 
 
 def copy_vocabulary(writer, path):
