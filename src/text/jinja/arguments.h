@@ -1,0 +1,45 @@
+// How functions that are built in take their arguments.
+#pragma once
+
+#include "text/jinja/interpreter.h"
+
+#include <initializer_list>
+
+namespace redline::jinja {
+
+// The arguments in the order of the names; what is not given is undefined.
+Result<std::vector<Value>> bind(const Arguments& arguments, std::initializer_list<std::string_view> names,
+                                size_t required = 0);
+Result<int64_t> take_integer(const Value& value, std::string_view name, int64_t otherwise);
+// A text as it is; another value as str() writes it.
+Value to_text_value(Store& store, const Value& value);
+// A text given as an argument; undefined: the other.
+Result<Value> take_text(const Value& value, std::string_view name, std::string_view otherwise);
+
+// The only argument, a text or an integer.
+Result<Value> bind_text(const Arguments& arguments, std::string_view name);
+Result<int64_t> bind_integer(const Arguments& arguments, std::string_view name, int64_t otherwise);
+
+struct NamedBuiltin {
+    std::string_view name;
+    Builtin builtin;
+};
+
+template <size_t N>
+Builtin find_builtin(const NamedBuiltin (&table)[N], std::string_view name) {
+    for (const NamedBuiltin& entry : table)
+        if (entry.name == name) return entry.builtin;
+    return nullptr;
+}
+
+enum class Case : uint8_t { upper, lower, capital, swapped, title };
+Value change_case(Store& store, const Text& text, Case to);
+char32_t lower_of(char32_t code);
+char32_t upper_of(char32_t code);
+// Both ends without the characters of `set` (white space when null).
+Value strip(Store& store, const Text& text, const Text* set, bool left, bool right);
+Value replace(Store& store, const Text& text, const Text& from, const Text& to, int64_t count);
+std::vector<Value> split_lines(Store& store, const Text& text);
+Result<Value> join(Store& store, const std::vector<Value>& items, const Text& separator);
+
+}  // namespace redline::jinja
