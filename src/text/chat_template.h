@@ -1,0 +1,43 @@
+// The chat template that a model file carries: it writes conversations as the model was trained to read them.
+// What messages say is never taken for control tokens.
+#pragma once
+
+#include "text/chat_format.h"
+#include "text/jinja/template.h"
+
+#include <nlohmann/json.hpp>
+
+#include <ctime>
+#include <optional>
+
+namespace redline {
+
+struct TemplateInput {
+    using Json = nlohmann::ordered_json;
+    Json messages = Json::array();    // {"role": ..., "content": ...} each, and what else the template reads
+    Json tools;                       // null: none
+    Json variables = Json::object();  // further ones, such as enable_thinking
+    bool answer = true;               // ends with the header that makes the assistant speak
+    std::tm now = {};                 // for templates that state the date
+};
+
+class ChatTemplate {
+public:
+    // Errors say line and column.
+    static Result<ChatTemplate> parse(std::string_view source);
+    // Nothing when the file has none.
+    static Result<std::optional<ChatTemplate>> of(const Metadata& metadata);
+
+    // An error says where in the template, too where it refuses the conversation.
+    Result<std::vector<TextPart>> render(const Tokenizer& tokenizer, const TemplateInput& input) const;
+    // With BOS once, whether the template or the tokenizer puts it there.
+    Result<std::vector<Token>> encode(const Tokenizer& tokenizer, const TemplateInput& input) const;
+
+private:
+    explicit ChatTemplate(jinja::Template parsed) : parsed_(std::move(parsed)) {}
+    jinja::Template parsed_;
+};
+
+TemplateInput::Json messages_json(const std::vector<Message>& messages);
+
+}  // namespace redline
