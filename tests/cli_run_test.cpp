@@ -276,11 +276,46 @@ TEST_CASE("chat: a model without a known format is an error unless one is chosen
     CHECK(std::count(list.out.begin(), list.out.end(), '\n') >= 3);
 }
 
-TEST_CASE("run: --chat puts the prompt into the model's format") {
+TEST_CASE("run: --chat puts the prompt into the model's template") {
     const Outcome got = redline_({"run", "-m", chat_model(), "--chat", "-sys", "be brief", "-p", "hello",
                                   "--temp", "0", "-n", "3", "-q"});
     CHECK_MESSAGE(got.code == 0, got.err);
     CHECK(got.out == "abc");
+}
+
+TEST_CASE("chat: a template from a file is used, its variables are given, and what it refuses is said") {
+    // The last character decides what the chain model goes on with.
+    write_file(file("own.jinja"), "{{ messages[-1].content }}{{ ending|default('k') }}");
+    const std::vector<std::string> base = {"chat", "-m", chain_model(),     "--temp",         "0",
+                                           "-n",   "2",  "--chat-template", file("own.jinja")};
+    CHECK(redline_(base, "a\nb\n").out == "lm\nlm\n");
+    std::vector<std::string> more = base;
+    more.insert(more.end(), {"--chat-template-kwargs", "{\"ending\": \"c\"}"});
+    CHECK(redline_(more, "a\n").out == "de\n");
+    CHECK(redline_({"run", "-m", chain_model(), "--chat", "--chat-template", file("own.jinja"), "-p", "x",
+                    "--temp", "0", "-n", "2", "-q"})
+              .out == "lm");
+    write_file(file("own.jinja"), "{{ raise_exception('not today') }}");
+    const Outcome refused = redline_(base, "a\n");
+    CHECK(refused.code == 1);
+    CHECK(has(refused.err, "line 1, column 4: the template refuses the conversation: not today"));
+    write_file(file("own.jinja"), "{% if %}");
+    CHECK(has(redline_(base, "a\n").err, "own.jinja: line 1, column 7"));
+}
+
+TEST_CASE("chat: where the model's own template fails, a built-in format is used and that is said") {
+    for (const std::string broken : {"{% if %}", "{{ raise_exception('not today') }}"}) {
+        ChainModel chain;
+        chain.chat = true;
+        chain.chat_template = "<|im_start|> <|im_end|>" + broken;
+        chain.build().save(file("broken.gguf"));
+        const Outcome got =
+            redline_({"chat", "-m", file("broken.gguf"), "--temp", "0", "-n", "2"}, "hello\nagain\n");
+        CHECK(got.code == 0);
+        CHECK(got.out == "ab\nab\n");
+        CHECK(has(got.err, "the built-in chat format chatml is used instead"));
+        CHECK(got.err.find("is used instead") == got.err.rfind("is used instead"));
+    }
 }
 
 TEST_CASE("run: the known beginning of a real small model") {

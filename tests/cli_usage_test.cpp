@@ -58,6 +58,8 @@ TEST_CASE("usage: names that are empty, and options without the one that they go
     check_usage("run", {"--chat", "--parse-special"}, "--parse-special means nothing with --chat");
     check_usage("run", {"-sys", "x"}, "goes with --chat");
     check_usage("chat", {"--chat-format", "morse"}, "\"morse\"");
+    check_usage("chat", {"--chat-template-kwargs", "[1]"}, "takes a JSON object");
+    check_usage("run", {"--chat-template", "chatml"}, "--chat-template goes with --chat");
     check_usage("eval", {"--ids", ""}, "--ids was given an empty name");
     check_usage("eval", {"-f", "x", "--logits", ""}, "--logits was given an empty name");
     check_usage("eval", {"-f", "x", "-c", "3"}, "size of a chunk");

@@ -4,14 +4,14 @@
 
 namespace redline::cli {
 
-std::vector<Token> Conversation::encode() const {
+Result<std::vector<Token>> Conversation::encode() {
     std::vector<Message> messages;
     if (!system_.empty()) messages.push_back({Role::system, system_});
     for (size_t i = 0; i < turns_.size(); ++i) {
         messages.push_back({Role::user, turns_[i].question});
         if (i + 1 < turns_.size()) messages.push_back({Role::assistant, turns_[i].answer});
     }
-    return format_.encode(session_.model().tokenizer(), messages);
+    return writer_.encode(messages);
 }
 
 // A quarter of the context is kept for the answer, or less when the answer is to be short.
@@ -20,7 +20,7 @@ Result<std::vector<Token>> Conversation::make_room(uint64_t& dropped) {
     uint64_t answer = std::max<uint64_t>(1, context / 4);
     if (options_.generate.max_tokens >= 0)
         answer = std::min(answer, std::max<uint64_t>(1, uint64_t(options_.generate.max_tokens)));
-    std::vector<Token> tokens = encode();
+    std::vector<Token> tokens = RL_TRY(encode());
     if (options_.policy == ContextPolicy::stop && tokens.size() >= context)
         return error(
             "the conversation, now {} tokens, fills the context of {}: /clear begins anew, -c makes more "
@@ -29,7 +29,7 @@ Result<std::vector<Token>> Conversation::make_room(uint64_t& dropped) {
     while (options_.policy == ContextPolicy::drop && turns_.size() > 1 && tokens.size() + answer > context) {
         turns_.erase(turns_.begin());
         ++dropped;
-        tokens = encode();
+        tokens = RL_TRY(encode());
     }
     if (tokens.size() >= context)
         return error(

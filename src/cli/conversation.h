@@ -2,9 +2,9 @@
 // read.
 #pragma once
 
+#include "cli/chat_writer.h"
 #include "cli/options/sampling_options.h"
 #include "run/generate.h"
-#include "text/chat_format.h"
 
 namespace redline::cli {
 
@@ -25,8 +25,8 @@ struct Turn {
 
 class Conversation {
 public:
-    Conversation(Session session, ChatFormat format, ConversationOptions options)
-        : session_(std::move(session)), format_(format), options_(std::move(options)) {}
+    Conversation(Session session, ChatWriter writer, ConversationOptions options)
+        : session_(std::move(session)), writer_(std::move(writer)), options_(std::move(options)) {}
 
     // Adds a user's turn and the model's answer to it. After an error, or when it is cancelled before the
     // first word, the conversation is as it was. The cache is only read on from where the tokens differ from
@@ -46,13 +46,13 @@ private:
         std::string answer;
     };
 
-    std::vector<Token> encode()
-        const;  // turns_ and the header of the next answer; the last answer is left out
+    // turns_ and the header of the next answer; the last answer is left out.
+    Result<std::vector<Token>> encode();
     Result<std::vector<Token>> make_room(uint64_t& dropped);
     Result<Turn> answer(const TextSink& sink, const std::atomic<bool>* cancel);
 
     Session session_;
-    ChatFormat format_;
+    ChatWriter writer_;
     ConversationOptions options_;
     std::string system_;
     std::vector<Exchange> turns_;

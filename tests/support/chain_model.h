@@ -22,9 +22,13 @@ struct ChainModel {
     static constexpr const char* kWholeText = "bcdefghijklmnopqrstuvwxyz\xE2\x82\xAC!";  // after "a"
 
     std::map<int32_t, int32_t> next;
-    float gain = 1.0f;       // of the last norm; logits are 0, and gain * sqrt(kDim) for the successor
-    uint32_t rows = kVocab;  // of the embedding
-    bool chat = false;       // <|im_start|> and <|im_end|> are control tokens, with a template that says so
+    float gain = 1.0f;           // of the last norm; logits are 0, and gain * sqrt(kDim) for the successor
+    uint32_t rows = kVocab;      // of the embedding
+    std::string chat_template =  // with `chat`
+        "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + "
+        "'<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}"
+        "{% endif %}";
+    bool chat = false;  // <|im_start|> and <|im_end|> are control tokens, with a template that says so
     std::string name = "chain";
     GgufBuilder extra;  // its keys are added
 
@@ -81,12 +85,7 @@ private:
         b.add("tokenizer.ggml.unknown_token_id", uint32_t(kUnknown));
         b.add("tokenizer.ggml.add_bos_token", true);
         b.add("tokenizer.ggml.add_space_prefix", false);
-        if (chat)
-            b.add("tokenizer.chat_template",
-                  std::string(
-                      "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + "
-                      "message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt "
-                      "%}{{ '<|im_start|>assistant\n' }}{% endif %}"));
+        if (chat) b.add("tokenizer.chat_template", chat_template);
     }
 
     void add_tensors(GgufBuilder& b) const {

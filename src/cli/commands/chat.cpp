@@ -18,7 +18,7 @@ namespace {
 struct ChatOptions {
     ModelOptions model;
     ConversationOptions conversation;
-    std::optional<ChatFormat> format;  // none: the model's own
+    ChatWriterOptions writer;
     std::string system;
     bool escapes = true;
     bool list_formats = false;
@@ -29,13 +29,7 @@ Options declare(ChatOptions& chat) {
     GenerateOptions& generate = chat.conversation.generate;
     options.group("conversation");
     options.text("-sys --system-prompt", "TEXT", "what the model is told before the first turn", chat.system);
-    options.each("--chat-format", "NAME", "format of the turns (default: as the model file says)",
-                 [&chat](const std::string& name) -> Status {
-                     const Result<ChatFormat> named = ChatFormat::named(name);
-                     if (!named) return error("names no format: {}", named.error().message);
-                     chat.format = named.value();
-                     return {};
-                 });
+    add_template_options(options, chat.writer);
     options.flag("--list-chat-formats", "print their names and exit", chat.list_formats);
     options.number("-n --predict --n-predict", "tokens of an answer at most; -1: until the model ends it",
                    generate.max_tokens, -1, std::numeric_limits<int64_t>::max());
@@ -190,12 +184,7 @@ private:
 Result<int> chat_with(ChatOptions& chat, const Options& options) {
     LoadedModel loaded = RL_TRY(inspect_model(chat.model));
     const Model& model = *loaded.model;
-    std::optional<ChatFormat> format = chat.format;
-    if (!format) {
-        Result<ChatFormat> detected = ChatFormat::detect(model.gguf().metadata(), model.tokenizer());
-        if (!detected) return error("{}; --chat-format NAME chooses one", detected.error().message);
-        format = detected.value();
-    }
+    ChatWriter writer = RL_TRY(ChatWriter::create(model, chat.writer));
     SamplerOptions& sampler = chat.conversation.sampling.sampler;
     RL_TRY(take_file_defaults(options, model.gguf().metadata(), sampler));
     const uint64_t context = choose_context(chat.model, model.config());
@@ -205,8 +194,8 @@ Result<int> chat_with(ChatOptions& chat, const Options& options) {
     RL_TRY(place_model(loaded, chat.model, context));
     Session session = RL_TRY(open_session(loaded, chat.model, context));
     rescue_from_loss(session, loaded, chat.model);
-    say_detail(fmt::format("chat format {}, seed {}", format->name(), sampler.seed));
-    Conversation conversation(std::move(session), *format, chat.conversation);
+    say_detail(fmt::format("{}, seed {}", writer.description(), sampler.seed));
+    Conversation conversation(std::move(session), std::move(writer), chat.conversation);
     conversation.set_system(chat.escapes ? unescape(chat.system) : chat.system);
     return Chat(loaded, std::move(conversation)).run();
 }

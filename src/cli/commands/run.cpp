@@ -1,4 +1,5 @@
 // redline run: one prompt in, one text out.
+#include "cli/chat_writer.h"
 #include "cli/demo_model.h"
 #include "cli/options/model_options.h"
 #include "cli/options/sampling_options.h"
@@ -8,7 +9,6 @@
 #include "cli/terminal/terminal.h"
 #include "memory/budget.h"
 #include "sample/chain.h"
-#include "text/chat_format.h"
 
 #include <nlohmann/json.hpp>
 
@@ -33,6 +33,7 @@ struct RunOptions {
     bool add_bos = true;
     bool chat = false;
     std::string system;
+    ChatWriterOptions writer;
     bool json = false;
 };
 
@@ -56,8 +57,9 @@ void add_prompt_options(Options& options, RunOptions& run) {
         "in llama.cpp, so that a pasted text cannot pose as a turn",
         run.parse_special);
     options.flag("--no-bos", "do not put the model's first token before the prompt", run.add_bos, false);
-    options.flag("--chat", "put the prompt as a user's turn in the model's chat format", run.chat);
+    options.flag("--chat", "put the prompt as a user's turn into the model's chat template", run.chat);
     options.text("-sys --system-prompt", "TEXT", "with --chat: the system's text before it", run.system);
+    add_template_options(options, run.writer);
     options.name(
         "--prompt-cache", "FILE",
         "keep the state after the prompt in this file; a later run with the same beginning reads less",
@@ -109,16 +111,17 @@ Options declare(RunOptions& run) {
 Result<std::vector<Token>> encode_prompt(const RunOptions& run, const Model& model, const std::string& text) {
     const Tokenizer& tokenizer = model.tokenizer();
     if (!run.chat) {
-        if (ChatFormat::detect(model.gguf().metadata(), tokenizer).ok())
-            say_detail("the model has a chat format; --chat puts the prompt into it");
+        if (model.gguf().metadata().has("tokenizer.chat_template"))
+            say_detail("the model has a chat template; --chat puts the prompt into it");
         return tokenizer.encode(text, {run.add_bos, run.parse_special});
     }
-    const ChatFormat format = RL_TRY(ChatFormat::detect(model.gguf().metadata(), tokenizer));
+    ChatWriter writer = RL_TRY(ChatWriter::create(model, run.writer));
+    say_detail(writer.description());
     std::vector<Message> messages;
     if (!run.system.empty())
         messages.push_back({Role::system, run.prompt.escapes ? unescape(run.system) : run.system});
     messages.push_back({Role::user, text});
-    return format.encode(tokenizer, messages);
+    return writer.encode(messages);
 }
 
 bool is_set(const std::atomic<bool>* flag) {
@@ -244,6 +247,8 @@ Status check_usage(const Options& options, const RunOptions& run) {
         return error("{} means nothing {}: leave it out", name, with);
     };
     if (!run.system.empty() && !run.chat) return error("-sys/--system-prompt goes with --chat");
+    for (const char* name : {"--chat-template", "--chat-template-kwargs"})
+        if (options.given(name) && !run.chat) return error("{} goes with --chat", name);
     if (run.cache_read_only && run.cache_file.empty())
         return useless("--prompt-cache-ro", "without --prompt-cache");
     if (options.given("--keep") && run.generate.when_full != WhenFull::shift)
