@@ -303,6 +303,14 @@ TEST_CASE("chat: a template from a file is used, its variables are given, and wh
     CHECK(has(redline_(base, "a\n").err, "own.jinja: line 1, column 7"));
 }
 
+TEST_CASE("info: --template prints the chat template as it is in the file") {
+    const Outcome got = redline_({"info", "-m", chat_model(), "--template"});
+    CHECK(got.code == 0);
+    CHECK(got.out == ChainModel().chat_template);
+    CHECK(has(redline_({"info", "-m", chat_model()}).out, "the file's own template"));
+    check_refused({"info", "-m", chain_model(), "--template"}, 1, {"has no chat template"});
+}
+
 TEST_CASE("chat: where the model's own template fails, a built-in format is used and that is said") {
     for (const std::string broken : {"{% if %}", "{{ raise_exception('not today') }}"}) {
         ChainModel chain;

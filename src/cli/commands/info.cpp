@@ -5,10 +5,12 @@
 #include "cli/report.h"
 #include "cli/terminal/terminal.h"
 #include "memory/budget.h"
-#include "text/chat_format.h"
+#include "text/chat_template.h"
 #include "text/unicode.h"
 
 #include <nlohmann/json.hpp>
+
+#include <unistd.h>
 
 namespace redline::cli {
 
@@ -22,6 +24,7 @@ struct InfoOptions {
     bool all = false;
     bool tensors = false;
     bool plan = false;
+    bool chat_template = false;
     bool json = false;
 };
 
@@ -32,6 +35,7 @@ Options declare(InfoOptions& info) {
     options.flag("--all", "metadata in full length", info.all);
     options.flag("--tensors", "list the tensors", info.tensors);
     options.flag("--plan", "list the operations of a step, with their bytes", info.plan);
+    options.flag("--template", "print the chat template and nothing else", info.chat_template);
     options.flag("--json", "print one JSON object", info.json);
     add_model_options(options, info.model);
     add_voice_options(options);
@@ -186,6 +190,19 @@ Result<Json> plan_json(const Model& model, const ModelOptions& options, const De
                 {"steps", steps}};
 }
 
+// By what a conversation is written: the file's template, or a built-in format.
+void add_chat(const Metadata& metadata, const Tokenizer& tokenizer, Json& all) {
+    const Result<std::optional<ChatTemplate>> own = ChatTemplate::of(metadata);
+    const Result<ChatFormat> format = ChatFormat::detect(metadata, tokenizer);
+    const bool has_template = own.ok() && own.value().has_value();
+    all["chat_template"] = has_template;
+    all["chat_format"] = format ? Json(format.value().name()) : Json(nullptr);
+    if (!own)
+        all["chat_problem"] = own.error().message;
+    else if (!format && !has_template)
+        all["chat_problem"] = format.error().message;
+}
+
 // All that can be known: of a file that cannot run here, why not.
 Result<Json> gather(const InfoOptions& info) {
     const Gguf gguf = RL_TRY(Gguf::open(info.model.model));
@@ -197,9 +214,7 @@ Result<Json> gather(const InfoOptions& info) {
         const uint64_t context = choose_context(info.model, m.config());
         all["shape"] = shape_json(m.config());
         all["tokenizer"] = tokenizer_json(m.tokenizer());
-        const Result<ChatFormat> format = ChatFormat::detect(gguf.metadata(), m.tokenizer());
-        all["chat_format"] = format ? Json(format.value().name()) : Json(nullptr);
-        if (!format) all["chat_problem"] = format.error().message;
+        add_chat(gguf.metadata(), m.tokenizer(), all);
         const DeviceChoice choice = RL_TRY(choose_device(info.model.device));
         const std::unique_ptr<Backend> backend = RL_TRY(open_device(choice, info.model));
         all["memory"] = RL_TRY(memory_json(m, info.model, *backend, context));
@@ -276,8 +291,10 @@ std::string model_text(const Json& all) {
     out += line("", fmt::format("a text ends with {}",
                                 ends.empty() ? "none" : fmt::format("{}", fmt::join(ends, ", "))));
     for (const Json& warning : t["warnings"]) out += line("", "note: " + shown(warning));
-    out += line("chat format", all["chat_format"].is_null() ? "none: " + shown(all["chat_problem"])
-                                                            : shown(all["chat_format"]));
+    out += line("chat", all["chat_template"].get<bool>() ? "the file's own template (--template prints it)"
+                        : !all["chat_format"].is_null()  ? "the built-in format " + shown(all["chat_format"])
+                                                         : "none");
+    if (all.contains("chat_problem")) out += line("", "note: " + shown(all["chat_problem"]));
     const Json& m = all["memory"];
     out += line("memory", fmt::format("about {} for a context of {}: weights {}, {} cache {}, scratch {}",
                                       bytes(m["total"]), number(m["context"]), bytes(m["weights"]),
@@ -335,6 +352,18 @@ std::string as_text(const Json& all) {
     return out;
 }
 
+int print_template(const std::string& path) {
+    const Result<Gguf> gguf = Gguf::open(path);
+    if (!gguf) return fail(gguf.error());
+    const Metadata& metadata = gguf.value().metadata();
+    if (!metadata.has("tokenizer.chat_template")) return fail(error("{} has no chat template", path));
+    const Result<std::string> source = metadata.text("tokenizer.chat_template");
+    if (!source) return fail(source.error());
+    Output out;
+    out.write(is_terminal(STDOUT_FILENO) ? for_terminal(source.value()) + "\n" : source.value());
+    return out.finish();
+}
+
 int run(const std::vector<std::string>& arguments) {
     InfoOptions info;
     Options options = declare(info);
@@ -342,6 +371,7 @@ int run(const std::vector<std::string>& arguments) {
     Status usage = check_model_given(info.model.model);
     if (usage) usage = check_device_options(info.model);
     if (!usage) return fail(usage.error(), kUsage);
+    if (info.chat_template) return print_template(info.model.model);
     const Result<Json> all = gather(info);
     if (!all) return fail(all.error());
     Output out;
