@@ -334,7 +334,10 @@ TEST_CASE("a step that is cancelled ends with an error and the next one runs") {
     const auto made = std::move(record(*backend, small_case(1), Record::replay)).value();
     const std::atomic<bool> cancel = true;
     const int32_t token = 0;
-    const Status cancelled = made->executable->run({std::span(&token, 1), 0, 0, &cancel});
+    const SequenceStep alone({&token, 1}, 0, 1);
+    StepParams params = alone;
+    params.cancel = &cancel;
+    const Status cancelled = made->executable->run(params);
     REQUIRE(!cancelled.ok());
     CHECK(mentions(cancelled.error(), "interrupted"));
     CHECK(step(*made, 1).ok());
