@@ -314,10 +314,19 @@ RL_DEVICE void gated_dot(const args::DotArgs& a) {
         const size_t own = in_each_lane(row), rows[2] = {own, own};
         float sums[2 * kTokens] = {};
         lane_dots<F, 2, kTokens>(w, rows, x, units, sums);
+        // Each lane has the activation of a token to itself: in one lane, one after the other, they take more
+        // scalar registers than gfx90a has.
         RL_UNROLL
-        for (uint32_t t = 0; t < kTokens; ++t) {
-            const float gate = wave_sum(sums[t]), up = wave_sum(sums[kTokens + t]);
-            if (lane_index() == 0 && a.first_token + t < tokens)
+        for (uint32_t base = 0; base < kTokens; base += kWave) {
+            float gate = 0.0f, up = 0.0f;
+            RL_UNROLL
+            for (uint32_t i = 0; i < lesser(kWave, kTokens - base); ++i) {
+                const float gate_sum = wave_sum(sums[base + i]), up_sum = wave_sum(sums[kTokens + base + i]);
+                gate = lane_index() == i ? gate_sum : gate;
+                up = lane_index() == i ? up_sum : up;
+            }
+            const uint32_t t = base + lane_index();
+            if (t < kTokens && a.first_token + t < tokens)
                 a.parts[0].y[size_t(a.first_token + t) * a.rows + row] = act_times(a.act, gate, up);
         }
     }
