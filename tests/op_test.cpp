@@ -33,7 +33,8 @@ uint64_t inputs_of(const OpCase& c) {
 constexpr uint32_t kFeedRows = 100;
 
 // Feeds the tokens before the compared step, then that step, to `run`.
-void feed(const OpCase& c, const Plan& plan, const std::function<void(const StepParams&)>& run) {
+void feed(const OpCase& c, const Plan& plan,
+          const std::function<void(const StepParams&, bool compared)>& run) {
     const std::vector<std::vector<uint32_t>> lists = scattered_pages(plan.caches, c.sequences);
     const std::vector<std::span<const uint32_t>> pages(lists.begin(), lists.end());
     std::vector<int32_t> tokens;
@@ -44,10 +45,10 @@ void feed(const OpCase& c, const Plan& plan, const std::function<void(const Step
             rows.push_back({sequence, uint32_t(p)});
         }
     };
-    const auto step = [&] {
+    const auto step = [&](bool compared) {
         std::vector<uint32_t> outputs(rows.size());
         std::iota(outputs.begin(), outputs.end(), 0u);
-        run({tokens, rows, outputs, pages});
+        run({tokens, rows, outputs, pages}, compared);
         tokens.clear();
         rows.clear();
     };
@@ -56,11 +57,11 @@ void feed(const OpCase& c, const Plan& plan, const std::function<void(const Step
     for (uint32_t s = 0; s < sequences; ++s)
         for (uint64_t p = 0; p < before(s); p += kFeedRows) {
             add(s, p, std::min<uint64_t>(kFeedRows, before(s) - p));
-            step();
+            step(false);
         }
     for (uint32_t s = 0; s < sequences; ++s)
         add(s, before(s), c.rows / sequences + (s < c.rows % sequences ? 1 : 0));
-    step();
+    step(true);
 }
 
 Plan record(const OpCase& c, Fixture& fixture) {
@@ -76,7 +77,7 @@ std::vector<float> outputs_of(const OpCase& c, BoundPlan bound, Backend& backend
     const Plan plan = bound.plan;
     const auto cache = must(backend.make_caches(plan.caches));
     const auto executable = must(backend.record(std::move(bound), weights, *cache, Record::replay));
-    feed(c, plan, [&](const StepParams& step) { must(executable->run(step)); });
+    feed(c, plan, [&](const StepParams& step, bool) { must(executable->run(step)); });
     return {executable->output().begin(), executable->output().end()};
 }
 
@@ -98,7 +99,7 @@ const std::vector<Bounded>& reference_for(const OpCase& c, const BoundPlan& boun
                                           const Backend& backend, Wanted& wanted) {
     std::vector<Precision> of_core_ops;
     const std::vector<size_t> from = expand(bound.plan).from;
-    feed(c, bound.plan, [&](const StepParams& step) {
+    feed(c, bound.plan, [&](const StepParams& step, bool) {
         const std::vector<Precision> all = precisions(bound, step);
         for (const size_t i : from) of_core_ops.push_back(all[i]);
     });
@@ -106,7 +107,9 @@ const std::vector<Bounded>& reference_for(const OpCase& c, const BoundPlan& boun
     const auto [at, absent] = wanted.try_emplace({std::move(of_core_ops), to_halfs});
     if (absent) {
         Reference reference(bound.plan, fixture.decoded(backend));
-        feed(c, bound.plan, [&](const StepParams& step) { reference.run(step, precisions(bound, step)); });
+        feed(c, bound.plan, [&](const StepParams& step, bool compared) {
+            reference.run(step, precisions(bound, step), compared);
+        });
         at->second = {reference.output().begin(), reference.output().end()};
     }
     return at->second;

@@ -105,9 +105,11 @@ Reference::Reference(const Plan& plan, std::vector<std::vector<float>> weights)
     }
 }
 
-void Reference::run(const StepParams& params, std::span<const Precision> precisions) {
+void Reference::run(const StepParams& params, std::span<const Precision> precisions, bool attends) {
+    attends_ = attends;
     const size_t steps = from_.empty() ? 0 : from_.back() + 1;
     for (size_t i = 0; i < steps; ++i) run_step(params, i, precisions.empty() ? Precision() : precisions[i]);
+    attends_ = true;
 }
 
 void Reference::run_step(const StepParams& params, size_t step, const Precision& precision) {
@@ -379,7 +381,7 @@ void Reference::weigh(const Attention& op, uint32_t head, size_t first, std::vec
 
 void Reference::eval(const Attention& op) {
     auto& y = target(op.y);
-    for (size_t row = 0; row < params_.tokens.size(); ++row)
+    for (size_t row = 0; attends_ && row < params_.tokens.size(); ++row)
         for (uint32_t head = 0; head < op.shape.heads; ++head)
             attend(op, row, head, y.data() + (row * op.shape.heads + head) * op.shape.head_dim);
 }
@@ -413,6 +415,11 @@ void Reference::eval(const Route& op) {
         std::vector<size_t> order(shape.rows);
         std::iota(order.begin(), order.end(), size_t(0));
         std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return score(a) > score(b); });
+        if (routed_ == chosen_.size())
+            chosen_.push_back(order);
+        else if (random_)
+            order = chosen_[routed_];
+        ++routed_;
         double sum = 0.0;
         std::vector<double> chosen(op.used);
         for (uint32_t k = 0; k < op.used; ++k) chosen[k] = chances[order[k]];

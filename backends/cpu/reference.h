@@ -24,10 +24,15 @@ public:
 
     // Evaluates a step. `precisions` are what the kernels under test declare, one for each step of the plan;
     // none: all are those of 32-bit floats. Fused ops are decomposed.
-    void run(const StepParams& params, std::span<const Precision> precisions = {});
+    // Without `attends` attention is left out, for steps of which only what they store matters.
+    void run(const StepParams& params, std::span<const Precision> precisions = {}, bool attends = true);
     // From here on every operand is rounded at random as far as kernels may, and no errors are bounded: what
-    // one correct backend's results could be.
-    void round_at_random(uint32_t seed) { random_.emplace(seed); }
+    // one correct backend's results could be. Routers take the experts that those of `exact` took in the same
+    // steps: where two are about as likely, a last bit chooses, and all that follows differs.
+    void round_at_random(uint32_t seed, const Reference& exact) {
+        random_.emplace(seed);
+        chosen_ = exact.chosen_;
+    }
     // Evaluates one step of the plan, on what its slots and caches hold.
     void run_step(const StepParams& params, size_t step, const Precision& precision);
     // In place of what a slot holds: values that steps behind it take as exact.
@@ -80,8 +85,11 @@ private:
     // Per cache: (sequences, context, kv_heads * head_dim).
     std::vector<std::vector<Bounded>> keys_, values_;
     StepParams params_;
+    bool attends_ = true;
     Precision precision_;  // of the step that is evaluated
     mutable std::optional<std::minstd_rand> random_;
+    std::vector<std::vector<size_t>> chosen_;  // by routers, a list for each token
+    size_t routed_ = 0;                        // tokens so far
 };
 
 // The plan with every op decomposed as far as it goes.
