@@ -84,7 +84,9 @@ static void check_ops(const std::string& path, Backend& backend, bool fuse) {
                 INFO("worst at ", got.worst, ": got ", got.got, ", want ", got.want, ", bound ", got.bound,
                      ", ", got.outside, " of ", got.count, " outside");
                 CHECK(got.worst_fraction <= 1.0);
-                CHECK(got.loosest_bound <= kLoosestBound);
+                // What rounding moves scores by enters an exponent, and gpt-oss's are large here.
+                const bool attends = op_name(op) == "attend" || op_name(op) == "attention";
+                CHECK(got.loosest_bound <= (attends ? 2 : 1) * kLoosestBound);
                 reference.assign(slot, values);
             }
             ++index;

@@ -273,7 +273,7 @@ TEST_CASE("vulkan: the best of a row of outputs are picked on the device, the lo
     }
 }
 
-TEST_CASE("vulkan: attention of one row turns its heads by itself, unless they are read afterwards") {
+TEST_CASE("vulkan: attend does rope and store of one row in the dispatch of attention") {
     const auto backend = open_vulkan();
     if (!backend) return;
     struct Want {
@@ -294,9 +294,12 @@ TEST_CASE("vulkan: attention of one row turns its heads by itself, unless they a
             return [=](PlanBuilder& p) {
                 const Slot queries = p.embed(q), keys = p.embed(k);
                 const Cache cache = p.cache(s.kv_heads, s.head_dim);
-                p.rope_store(cache, queries, keys, p.embed(v), s, p.add_rope(test_rope(s.head_dim, true)));
+                const Slot values = p.embed(v);
+                const uint32_t rope = p.add_rope(test_rope(s.head_dim, true));
+                if (!keys_read) return p.attend(cache, {queries, keys, values}, s, rope, 0.125f);
+                p.rope_store(cache, queries, keys, values, s, rope);
                 const Slot y = p.attention(cache, queries, s, 0.125f);
-                if (keys_read) p.append(Add{y, keys});
+                p.append(Add{y, keys});
                 return y;
             };
         };
