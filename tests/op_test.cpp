@@ -154,7 +154,11 @@ TEST_CASE("every op, format, row class and fused flag is within its bound on eve
         const bool any = std::any_of(test_backends().begin(), test_backends().end(), has_kernels);
         (any ? formats : decoded).push_back(format);
     }
-    for (const OpCase& c : op_cases(formats)) run_case(c, worst);
+    // RL_TEST_EVERY: every so manieth case, for runs that are slow and not about results.
+    const char* const given = std::getenv("RL_TEST_EVERY");
+    const size_t every = given ? std::max(1, std::atoi(given)) : 1;
+    const std::vector<OpCase> cases = op_cases(formats);
+    for (size_t i = 0; i < cases.size(); i += every) run_case(cases[i], worst);
     for (const Format* format : decoded) {
         for (const uint32_t rows : {1u, 33u}) run_case(linear_case(*format, rows, 37, 512, {}), worst);
         run_case(embed_case(*format, 5), worst);
