@@ -115,10 +115,11 @@ private:
         const std::string_view before = std::string_view(source_).substr(0, tag);
         if (control == '-') return without_white_end(before, begin);
         if (control == '+' || output) return tag;
-        const size_t line_end = before.rfind('\n');
-        const bool has_line = line_end != before.npos && line_end >= begin;
+        // Not back to the beginning of the source: a line of many tags would take the square of its length.
+        const size_t line_end = before.substr(begin).rfind('\n');
+        const bool has_line = line_end != before.npos;
         if (!has_line && !line_starting_) return tag;
-        const size_t line = has_line ? line_end + 1 : begin;
+        const size_t line = has_line ? begin + line_end + 1 : begin;
         return white_end(before, line) == tag ? line : tag;
     }
 
