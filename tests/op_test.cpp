@@ -154,7 +154,7 @@ TEST_CASE("every op, format, row class and fused flag is within its bound on eve
         const bool any = std::any_of(test_backends().begin(), test_backends().end(), has_kernels);
         (any ? formats : decoded).push_back(format);
     }
-    // RL_TEST_EVERY: every so manieth case, for runs that are slow and not about results.
+    // RL_TEST_EVERY=n takes every n-th case, for runs that are slow and not about results.
     const char* const given = std::getenv("RL_TEST_EVERY");
     const size_t every = given ? std::max(1, std::atoi(given)) : 1;
     const std::vector<OpCase> cases = op_cases(formats);

@@ -1,13 +1,11 @@
 #include "backends/shared/step_inputs.h"
 
+#include "backends/shared/products.h"
+
 #include <algorithm>
 #include <cstring>
 
 namespace redline {
-
-static uint64_t aligned(uint64_t bytes) {
-    return (bytes + 255) / 256 * 256;
-}
 
 StepLayout::StepLayout(const Plan& plan, uint32_t rows, StepKind step_kind) : kind(step_kind) {
     bytes = aligned(sizeof(StepHeader) + uint64_t(rows) * sizeof(int32_t));
