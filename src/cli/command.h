@@ -28,6 +28,7 @@ extern const Command eval_command;
 extern const Command tokenize_command;
 extern const Command quantize_command;
 extern const Command devices_command;
+extern const Command models_command;
 
 // "redline: MESSAGE" to stderr, in red on a terminal; returns `code`.
 int fail(const Error& problem, int code = kFailed);

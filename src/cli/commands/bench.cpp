@@ -2,6 +2,7 @@
 
 #include "base/hash.h"
 #include "cli/demo_model.h"
+#include "cli/find_model.h"
 #include "cli/model_facts.h"
 #include "cli/terminal/terminal.h"
 #include "memory/budget.h"
@@ -345,6 +346,11 @@ int run(const std::vector<std::string>& arguments) {
     if (!bench.ops || !bench.models.empty()) {
         if (bench.models.empty()) bench.models.emplace_back();
         if (const Status found = take_demo_model(bench.models[0]); !found) return fail(found.error(), kUsage);
+    }
+    for (std::string& model : bench.models) {
+        Result<std::string> path = find_model(model);
+        if (!path) return fail(path.error());
+        model = std::move(path).value();
     }
     const Result<int> code = Bench(bench).run();
     return code ? code.value() : fail(code.error());

@@ -1,5 +1,6 @@
 // redline info: what is in a model file, what it needs of this machine, and how it would run.
 #include "cli/commands/devices.h"
+#include "cli/find_model.h"
 #include "cli/model_facts.h"
 #include "cli/options/model_options.h"
 #include "cli/report.h"
@@ -371,6 +372,9 @@ int run(const std::vector<std::string>& arguments) {
     Status usage = check_model_given(info.model.model);
     if (usage) usage = check_device_options(info.model);
     if (!usage) return fail(usage.error(), kUsage);
+    const Result<std::string> path = find_model(info.model.model);
+    if (!path) return fail(path.error());
+    info.model.model = path.value();
     if (info.chat_template) return print_template(info.model.model);
     const Result<Json> all = gather(info);
     if (!all) return fail(all.error());

@@ -1,5 +1,6 @@
 // redline tokenize: the tokens of a text, one per line. Reads no weights.
 #include "base/file.h"
+#include "cli/find_model.h"
 #include "cli/options/model_options.h"
 #include "cli/prompt.h"
 #include "cli/report.h"
@@ -87,7 +88,8 @@ Result<std::string> gather_text(const TokenizeCommand& command) {
     return read_text_file(command.file);
 }
 
-Result<Tokenizer> open_tokenizer(const std::string& path) {
+Result<Tokenizer> open_tokenizer(const std::string& name) {
+    const std::string path = RL_TRY(find_model(name));
     const Gguf gguf = RL_TRY(Gguf::open(path));
     Result<Tokenizer> tokenizer = Tokenizer::create(gguf.metadata());
     if (!tokenizer) return error("{}: {}", path, tokenizer.error().message);

@@ -1,6 +1,7 @@
 #include "cli/options/model_options.h"
 
 #include "cli/commands/devices.h"
+#include "cli/find_model.h"
 #include "cli/model_facts.h"
 #include "cli/terminal/terminal.h"
 #include "memory/budget.h"
@@ -12,7 +13,10 @@ namespace redline::cli {
 
 void add_model_options(Options& options, ModelOptions& target) {
     options.group("model");
-    options.name("-m --model", "FILE", "model in GGUF form; of a split model the first part", target.model);
+    options.name("-m --model", "FILE",
+                 "model in GGUF form, of a split model the first part; or part of the name of one that "
+                 "redline models lists",
+                 target.model);
     options.number("-c --ctx-size",
                    fmt::format("tokens of context; 0: as many as the model was trained for (default: {}, "
                                "or the model's own if that is less)",
@@ -103,13 +107,14 @@ static double seconds_since(std::chrono::steady_clock::time_point start) {
 Result<LoadedModel> inspect_model(const ModelOptions& options) {
     const auto start = std::chrono::steady_clock::now();
     LoadedModel loaded;
+    const std::string path = RL_TRY(find_model(options.model));
     const DeviceChoice choice = RL_TRY(choose_device(options.device));
     loaded.device = choice.backend;
     loaded.which = choice.device;
     loaded.why = choice.why;
     loaded.cache = options.cache;
     const uint64_t context = options.context < 0 ? options.default_context : uint64_t(options.context);
-    loaded.model = std::make_unique<Model>(RL_TRY(Model::inspect(options.model, context)));
+    loaded.model = std::make_unique<Model>(RL_TRY(Model::inspect(path, context)));
     loaded.load_seconds = seconds_since(start);
     for (const std::string& left_out : loaded.model->notes()) note(left_out);
     for (const std::string& warning : loaded.model->tokenizer().warnings()) note(warning);

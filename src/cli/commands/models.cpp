@@ -1,0 +1,165 @@
+// redline models: the model files that this machine has, and which of them run here.
+#include "cli/commands/devices.h"
+#include "cli/find_model.h"
+#include "cli/model_facts.h"
+#include "cli/options/model_options.h"
+#include "cli/report.h"
+#include "cli/terminal/terminal.h"
+#include "memory/budget.h"
+#include "text/unicode.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+namespace redline::cli {
+
+namespace {
+
+struct ModelsOptions {
+    ModelOptions model;
+    std::string part;
+    bool json = false;
+};
+
+Options declare(ModelsOptions& models) {
+    Options options("models", "list the model files of this machine, those that fit best first",
+                    {"models [options]"});
+    options.group("what");
+    options.name("--name", "TEXT", "only those whose name holds this text", models.part);
+    options.number("-c --ctx-size", "tokens of context that are to fit", models.model.default_context, 1,
+                   kMostContext);
+    options.flag("--json", "print one JSON object", models.json);
+    options.group("device");
+    add_device_options(options, models.model);
+    add_voice_options(options);
+    options.example("redline models");
+    options.example("redline run -m qwen3-8b -p \"Hello\"    # any part of a name that only one has");
+    options.remark(
+        "Looked through are redline's own folder ($REDLINE_MODELS, or ~/.local/share/redline/models), the "
+        "caches of "
+        "Hugging Face and llama.cpp, LM Studio's folder, and what Ollama has pulled.");
+    return options;
+}
+
+// Lower comes first.
+enum class Rank : uint8_t { fits, too_large, cannot_run };
+
+struct Listed {
+    StoredModel file;
+    std::string type;     // "llama 8.03 B Q4_K"
+    std::string problem;  // why it cannot run; empty: it can
+    uint64_t needs = 0;   // bytes of memory with the context asked for
+    Rank rank = Rank::cannot_run;
+};
+
+Status judge(Listed& listed, const ModelsOptions& options, Backend& backend) {
+    const StoredModel& file = listed.file;
+    if (file.parts < file.of)
+        return error("{} of its {} parts {} missing", file.of - file.parts, file.of,
+                     file.of - file.parts == 1 ? "is" : "are");
+    listed.type = model_type(RL_TRY(Gguf::open(file.path)));
+    const uint64_t context = options.model.default_context;
+    const Model model = RL_TRY(Model::inspect(file.path, context));
+    const SessionOptions session = session_options(options.model, backend.device(), context);
+    listed.needs = RL_TRY(memory_need(model, backend, session)).total();
+    listed.rank = listed.needs <= backend.device().memory_budget ? Rank::fits : Rank::too_large;
+    return {};
+}
+
+// Of those that fit the largest first: it is the best that runs. Of the others the one that misses it by
+// least.
+bool better(const Listed& a, const Listed& b) {
+    if (a.rank != b.rank) return a.rank < b.rank;
+    if (a.file.bytes != b.file.bytes) return (a.rank == Rank::fits) == (a.file.bytes > b.file.bytes);
+    return a.file.name < b.file.name;
+}
+
+std::string verdict(const Listed& listed, const DeviceInfo& device) {
+    if (listed.rank == Rank::fits) return "fits";
+    if (listed.rank == Rank::too_large)
+        return fmt::format("needs {} of {}", format_bytes(listed.needs), format_bytes(device.memory_budget));
+    return printable(listed.problem);
+}
+
+std::string table(const std::vector<Listed>& all, const DeviceInfo& device) {
+    size_t name = 4, type = 5;
+    for (const Listed& listed : all) {
+        name = std::max(name, printable(listed.file.name).size());
+        type = std::max(type, listed.type.size());
+    }
+    std::string out = fmt::format("{:<{}}  {:<{}}  {:>10}  {:<12}  {}\n", "name", name, "model", type, "size",
+                                  "of", "on this device");
+    for (const Listed& listed : all)
+        out += fmt::format("{:<{}}  {:<{}}  {:>10}  {:<12}  {}\n", printable(listed.file.name), name,
+                           listed.type, type, format_bytes(listed.file.bytes), listed.file.owner,
+                           verdict(listed, device));
+    return out;
+}
+
+Json as_json(const std::vector<Listed>& all, const StoredModels& found, const std::string& backend,
+             const ModelsOptions& options, const DeviceInfo& device) {
+    Json models = Json::array();
+    for (const Listed& listed : all)
+        models.push_back({{"name", listed.file.name},
+                          {"path", listed.file.path},
+                          {"owner", listed.file.owner},
+                          {"type", listed.type},
+                          {"bytes", listed.file.bytes},
+                          {"parts", listed.file.parts},
+                          {"parts_wanted", listed.file.of},
+                          {"runs", listed.rank != Rank::cannot_run},
+                          {"fits", listed.rank == Rank::fits},
+                          {"memory", listed.needs},
+                          {"problem", listed.problem.empty() ? Json(nullptr) : Json(listed.problem)}});
+    return {{"models", models},
+            {"faults", found.faults},
+            {"device", backend},
+            {"available", device.memory_budget},
+            {"context", options.model.default_context}};
+}
+
+Result<int> list(const ModelsOptions& options) {
+    const std::vector<ModelStore> stores = user_model_stores();
+    const StoredModels found = find_model_files(stores);
+    for (const std::string& fault : found.faults) note(fault);
+    const std::vector<StoredModel> files =
+        options.part.empty() ? found.files : named(found.files, options.part);
+    const DeviceChoice choice = RL_TRY(choose_device(options.model.device));
+    const std::unique_ptr<Backend> backend = RL_TRY(open_device(choice, options.model));
+    std::vector<Listed> all;
+    for (const StoredModel& file : files) {
+        Listed& listed = all.emplace_back(Listed{file, "", "", 0, Rank::cannot_run});
+        if (const Status judged = judge(listed, options, *backend); !judged)
+            listed.problem = judged.error().message;
+    }
+    std::sort(all.begin(), all.end(), better);
+    Output out;
+    if (options.json) {
+        out.write(to_text(as_json(all, found, choice.backend, options, backend->device())) + "\n");
+        return out.finish();
+    }
+    if (!all.empty())
+        out.write(table(all, backend->device()));
+    else if (!options.part.empty())
+        return error("no model here is called \"{}\"; redline models lists all", options.part);
+    else
+        say("no model files here yet. Put GGUF files into " + stores.front().path.string() +
+            ", or name one by its path with -m");
+    return out.finish();
+}
+
+int run(const std::vector<std::string>& arguments) {
+    ModelsOptions models;
+    Options options = declare(models);
+    if (const std::optional<int> code = options.parse(arguments)) return *code;
+    if (const Status usage = check_device_options(models.model); !usage) return fail(usage.error(), kUsage);
+    const Result<int> code = list(models);
+    return code ? code.value() : fail(code.error());
+}
+
+}  // namespace
+
+extern const Command models_command = {"models", "list the model files of this machine", run};
+
+}  // namespace redline::cli
