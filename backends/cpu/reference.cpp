@@ -475,18 +475,20 @@ void Reference::eval(const AddExpertBias& op) {
     const auto& ids = slots_[size_t(op.ids.index)];
     auto& y = slots_[size_t(op.y.index)];
     const size_t n = width(op.y) / (op.scales ? 1 : op.used);
-    for (size_t entry = 0; entry < params_.tokens.size() * op.used; ++entry)
-        for (size_t i = 0; i < n; ++i) {
-            Bounded& to = y[(op.scales ? entry / op.used : entry) * n + i];
-            const double one = bias[size_t(ids[entry].value) * n + i];
-            if (!op.scales) {
-                to = plus(to, {one, 0.0, std::abs(one)});
-                continue;
-            }
-            const Bounded& s = slots_[size_t(op.scales.index)][entry];
-            to = plus(to, {one * s.value, std::abs(one) * (s.error + kUnit * std::abs(s.value)),
-                           std::abs(one * s.value)});
+    const size_t terms = op.scales ? op.used : 1;  // that are added to each element
+    for (size_t at = 0; at < params_.tokens.size() * op.used / terms * n; ++at) {
+        Bounded& to = y[at];
+        double size = std::abs(to.value);  // of all terms: in any order no partial sum is larger
+        for (size_t entry = at / n * terms; entry < (at / n + 1) * terms; ++entry) {
+            const double one = bias[size_t(ids[entry].value) * n + at % n];
+            const Bounded s = op.scales ? slots_[size_t(op.scales.index)][entry] : Bounded{1.0, 0.0, 1.0};
+            const double rounded = op.scales ? kUnit * std::abs(s.value) : 0.0;
+            size += std::abs(one) * (std::abs(s.value) + s.error);
+            to = {to.value + one * s.value, to.error + std::abs(one) * (s.error + rounded),
+                  to.magnitude + std::abs(one * s.value)};
         }
+        to.error += double(terms) * kUnit * (size + to.error);
+    }
 }
 
 void Reference::eval(const SelectRows& op) {
