@@ -1,0 +1,264 @@
+// Model files from a hub and from plain servers, with everything that goes wrong on the way.
+#include "base/sha256.h"
+#include "fetch/download.h"
+#include "fetch/hub.h"
+#include "support/http_server.h"
+#include "support/models.h"
+#include "support/program.h"
+
+using namespace redline;
+using namespace redline::test;
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string sha256(const std::string& text) {
+    Sha256 hash;
+    hash.update(std::as_bytes(std::span(text)));
+    return hash.digest();
+}
+
+std::string content(size_t bytes) {
+    std::string text;
+    for (size_t i = 0; i < bytes; ++i) text += char('a' + (i * 7 + i / 26) % 26);
+    return text;
+}
+
+// A file as servers give it, with ranges.
+HttpAnswer ranged(const HttpAsked& asked, const std::string& body) {
+    const auto range = asked.headers.find("range");
+    if (range == asked.headers.end()) return {200, {}, body};
+    const size_t first = std::stoul(range->second.substr(6));
+    if (first >= body.size()) return {416, {}, ""};
+    return {206,
+            {fmt::format("Content-Range: bytes {}-{}/{}", first, body.size() - 1, body.size())},
+            body.substr(first)};
+}
+
+struct Target {
+    TemporaryFolder folder;
+    std::string path = (folder.path / "deep/er/model.gguf").string();
+    bool there() const { return fs::exists(path); }
+    uint64_t partial() const { return fs::exists(path + ".part") ? fs::file_size(path + ".part") : 0; }
+};
+
+Status get(const HttpServer& server, const Target& target, const std::string& body, std::string hash = "",
+           const std::atomic<bool>* cancel = nullptr) {
+    return download(
+        {server.url("/file"), {}, target.path, body.size(), std::move(hash), 1}, [](uint64_t, uint64_t) {},
+        cancel);
+}
+
+std::string listing_entry(const std::string& path, size_t bytes, const std::string& hash) {
+    return fmt::format(R"({{"type":"file","path":"{}","size":{},"oid":"1f","lfs":{{"oid":"{}","size":{}}}}})",
+                       path, bytes, hash, bytes);
+}
+
+std::vector<HubFile> files_called(const std::vector<std::string>& names) {
+    std::vector<HubFile> files;
+    for (const std::string& name : names) files.push_back({name, 1, ""});
+    return files;
+}
+
+}  // namespace
+
+TEST_CASE("sha256 gives the standard's digests, whatever the pieces") {
+    CHECK(sha256("") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    CHECK(sha256("abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    CHECK(sha256("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq") ==
+          "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+    CHECK(sha256(std::string(1000000, 'a')) ==
+          "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+    const std::string text = content(500);
+    for (const size_t piece : {1, 3, 63, 64, 65, 200}) {
+        Sha256 hash;
+        for (size_t at = 0; at < text.size(); at += piece)
+            hash.update(std::as_bytes(std::span(text)).subspan(at, std::min(piece, text.size() - at)));
+        CHECK(hash.digest() == sha256(text));
+    }
+}
+
+TEST_CASE("a file is fetched whole, through redirects, and an empty folder is made for it") {
+    const std::string body = content(300000);
+    HttpServer server([&](const HttpAsked& asked) -> HttpAnswer {
+        if (asked.path == "/file") return {302, {"Location: /moved"}, "elsewhere"};
+        return ranged(asked, body);
+    });
+    const Target target;
+    REQUIRE(get(server, target, body, sha256(body)).ok());
+    CHECK(read_file(target.path) == body);
+    CHECK(target.partial() == 0);
+}
+
+TEST_CASE("what broke off goes on where it ended, also on a server without ranges") {
+    const std::string body = content(100000);
+    for (const bool ranges : {true, false}) {
+        bool broken = true;
+        HttpServer server([&](const HttpAsked& asked) -> HttpAnswer {
+            HttpAnswer answer = ranges ? ranged(asked, body) : HttpAnswer{200, {}, body};
+            if (std::exchange(broken, false)) answer.send = 40000;
+            return answer;
+        });
+        const Target target;
+        const Status first = get(server, target, body, sha256(body));
+        CHECK(!first.ok());
+        CHECK(!target.there());
+        CHECK(target.partial() == 40000);
+        REQUIRE(get(server, target, body, sha256(body)).ok());
+        CHECK(read_file(target.path) == body);
+        CHECK(server.asked()[1].headers.at("range") == "bytes=40000-");
+    }
+}
+
+TEST_CASE("a damaged file, one of another size and a part of another file never get the name") {
+    const std::string body = content(5000);
+    HttpServer server([&](const HttpAsked& asked) { return ranged(asked, body); });
+    const Target target;
+    const Status damaged = get(server, target, body, sha256("other"));
+    REQUIRE(!damaged.ok());
+    CHECK(has(damaged.error().message, "damaged"));
+    CHECK(!target.there());
+    CHECK(target.partial() == 0);
+    const Status larger = get(server, target, body + "x", sha256(body));
+    REQUIRE(!larger.ok());
+    CHECK(has(larger.error().message, "has 5000 bytes, and 5001 were announced"));
+    CHECK(!target.there());
+    write_file(target.path + ".part", std::string(1000, '!'));
+    CHECK(!get(server, target, body, sha256(body)).ok());
+    CHECK(get(server, target, body, sha256(body)).ok());
+    CHECK(read_file(target.path) == body);
+}
+
+TEST_CASE("a server that falls silent, a refused connection and Ctrl-C are errors that keep what came") {
+    const std::string body = content(5000);
+    HttpServer server([&](const HttpAsked& asked) {
+        HttpAnswer answer = ranged(asked, body);
+        answer.send = 2000;
+        answer.stall = true;
+        return answer;
+    });
+    const Target target;
+    const Status stalled = get(server, target, body, sha256(body));
+    REQUIRE(!stalled.ok());
+    CHECK(has(stalled.error().message, "no byte came"));
+    CHECK(target.partial() == 2000);
+    const std::atomic<bool> cancelled = true;
+    const Status stopped = get(server, target, body, sha256(body), &cancelled);
+    REQUIRE(!stopped.ok());
+    CHECK(has(stopped.error().message, "interrupted"));
+    const Status nobody =
+        download({"http://127.0.0.1:1/file", {}, target.path, 0, "", 1}, [](uint64_t, uint64_t) {});
+    REQUIRE(!nobody.ok());
+    CHECK(has(nobody.error().message, "is there a network?"));
+}
+
+TEST_CASE("statuses are explained, and no part is left of a file that is not there") {
+    for (const auto& [status, words] : std::map<int, std::string>{{401, "HF_TOKEN"},
+                                                                  {403, "gated"},
+                                                                  {404, "no such file"},
+                                                                  {429, "too many"},
+                                                                  {503, "try again later"}}) {
+        HttpServer server([status = status](const HttpAsked&) { return HttpAnswer{status, {}, "no"}; });
+        const Target target;
+        const Status refused = get(server, target, "body");
+        REQUIRE(!refused.ok());
+        CHECK(has(refused.error().message, fmt::format("answers {}", status)));
+        CHECK(has(refused.error().message, words));
+        CHECK(!fs::exists(target.path + ".part"));
+    }
+}
+
+TEST_CASE("names of models on a hub") {
+    CHECK(must(parse_hub_model("a/b")).repository == "a/b");
+    CHECK(must(parse_hub_model("hf.co/a/b-c.d:Q4_K_M")).wanted == "Q4_K_M");
+    for (const char* wrong : {"", "a", "a/", "/b", "a/b/c", "a/b:", "a/..", "a b/c", "../b"})
+        CHECK_MESSAGE(!parse_hub_model(wrong).ok(), wrong);
+}
+
+TEST_CASE("the format that is meant is chosen, with all parts of a split model") {
+    const auto chosen = [](const std::vector<std::string>& names, const std::string& wanted) {
+        const Result<std::vector<HubFile>> got = choose_files(files_called(names), {"a/b", wanted});
+        std::string all;
+        if (!got) return "error: " + got.error().message;
+        for (const HubFile& file : got.value()) all += (all.empty() ? "" : " ") + file.path;
+        return all;
+    };
+    const std::vector<std::string> usual = {"README.md",     "m-Q4_K_M.gguf",  "m-Q4_K_S.gguf",
+                                            "m-Q8_0.gguf",   "m-UD-Q8_0.gguf", "mmproj-F16.gguf",
+                                            "m-IQ4_XS.gguf", "m-Q4_K.gguf"};
+    CHECK(chosen(usual, "") == "m-Q4_K_M.gguf");
+    CHECK(chosen(usual, "q8_0") == "m-Q8_0.gguf");
+    CHECK(chosen(usual, "Q4_K") == "m-Q4_K.gguf");
+    CHECK(chosen(usual, "UD-Q8_0") == "m-UD-Q8_0.gguf");
+    CHECK(chosen(usual, "m-IQ4_XS.gguf") == "m-IQ4_XS.gguf");
+    CHECK(has(chosen(usual, "Q2_K"), "no file of Q2_K"));
+    CHECK(has(chosen({"model.safetensors"}, ""), "has no GGUF files; models in other forms"));
+    CHECK(chosen({"only.gguf", "mmproj.gguf"}, "") == "only.gguf");
+    CHECK(
+        chosen({"Q4_K_M/m-Q4_K_M-00002-of-00002.gguf", "Q4_K_M/m-Q4_K_M-00001-of-00002.gguf", "m-Q8_0.gguf"},
+               "") == "Q4_K_M/m-Q4_K_M-00001-of-00002.gguf Q4_K_M/m-Q4_K_M-00002-of-00002.gguf");
+}
+
+TEST_CASE(
+    "a listing of several pages is read, and one that leads elsewhere or out of the folder is refused") {
+    std::string second, link;
+    HttpServer* here = nullptr;
+    HttpServer server([&](const HttpAsked& asked) -> HttpAnswer {
+        if (asked.path.find("cursor") != std::string::npos) return {200, {}, second};
+        const std::string next = link.empty() ? here->url("/api/models/a/b/tree/main?cursor=2") : link;
+        return {200, {"Link: <" + next + ">; rel=\"next\""}, "[" + listing_entry("one.gguf", 3, "AB") + "]"};
+    });
+    here = &server;
+    const Hub hub{server.url(), "secret", 1};
+    second = "[" + listing_entry("two.gguf", 4, "cd") + R"(,{"type":"directory","path":"folder"}])";
+    const std::vector<HubFile> files = must(hub.list({"a/b", ""}));
+    REQUIRE(files.size() == 2);
+    CHECK(files[0].sha256 == "ab");
+    CHECK(files[1].bytes == 4);
+    CHECK(server.asked()[0].headers.at("authorization") == "Bearer secret");
+    second = "[" + listing_entry("../../etc/two.gguf", 4, "cd") + "]";
+    CHECK(!hub.list({"a/b", ""}).ok());
+    second = "{\"error\": \"no\"}";
+    CHECK(!hub.list({"a/b", ""}).ok());
+    link = "http://127.0.0.2:1/next";
+    const auto elsewhere = hub.list({"a/b", ""});
+    REQUIRE(!elsewhere.ok());
+    CHECK(has(elsewhere.error().message, "elsewhere"));
+}
+
+TEST_CASE("redline pull: fetches a model that then is listed and runs by its name") {
+    const std::string body = read_file(chain_model());
+    HttpServer server([&](const HttpAsked& asked) -> HttpAnswer {
+        if (asked.path.starts_with("/api/models/us/er-GGUF/"))
+            return {200, {}, "[" + listing_entry("letters-Q8_0.gguf", body.size(), sha256(body)) + "]"};
+        if (asked.path == "/us/er-GGUF/resolve/main/letters-Q8_0.gguf") return ranged(asked, body);
+        return {asked.path.find("gated") == std::string::npos ? 404 : 401, {}, "no"};
+    });
+    const TemporaryFolder home;
+    const auto at_home = [&](std::vector<std::string> arguments) {
+        Launch what = command(std::move(arguments));
+        what.environment = {"HOME=" + home.path.string(),
+                            "HF_ENDPOINT=" + server.url() + "/",
+                            "REDLINE_MODELS=",
+                            "XDG_DATA_HOME=",
+                            "HF_TOKEN=",
+                            "http_proxy=",
+                            "no_proxy=*"};
+        return launch(what);
+    };
+    const Outcome got = at_home({"pull", "us/er-GGUF:Q8_0"});
+    INFO(got.err);
+    CHECK(got.code == 0);
+    CHECK(got.out ==
+          (home.path / ".local/share/redline/models/us/er-GGUF/letters-Q8_0.gguf").string() + "\n");
+    CHECK(read_file(got.out.substr(0, got.out.size() - 1)) == body);
+    CHECK(has(at_home({"pull", "-hf", "us/er-GGUF", "--json"}).err, "is there already"));
+    CHECK(at_home({"run", "-m", "letters-q8", "-p", "a", "-n", "2", "--temp", "0"}).out == "bc");
+    const Outcome missing = at_home({"pull", "no/body"});
+    CHECK(missing.code == 1);
+    CHECK(has(missing.err, "answers 404"));
+    CHECK(has(at_home({"pull", "a/gated"}).err, "HF_TOKEN"));
+    CHECK(at_home({"pull"}).code == 2);
+    CHECK(at_home({"pull", "not-a-model"}).code == 1);
+}
