@@ -1,0 +1,187 @@
+#include "text/tool_calls.h"
+#include "support/text_support.h"
+
+#include <doctest/doctest.h>
+
+using namespace redline;
+using namespace redline::test;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+const Json kTools = Json::parse(R"([
+  {"type": "function", "function": {"name": "weather", "parameters": {"type": "object", "properties": {
+    "city": {"type": "string"}, "days": {"type": "integer"}, "zip": {"type": "string"}}}}},
+  {"type": "function", "function": {"name": "now", "parameters": {"type": "object", "properties": {}}}}])");
+
+// "content|name{arguments}|name{arguments}"
+std::string parsed(std::string_view answer) {
+    const ParsedAnswer got = parse_tool_calls(answer, kTools);
+    std::string out = got.content;
+    for (const ToolCall& call : got.calls) out += "|" + call.name + call.arguments.dump();
+    for (const std::string& note : got.notes) out += "!" + note;
+    return out;
+}
+
+const std::string kKiel = R"(|weather{"city":"Kiel"})";
+
+}  // namespace
+
+TEST_CASE("tool calls: Hermes and Qwen write JSON between tags") {
+    CHECK(parsed("<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Kiel\"}}\n</tool_call>") ==
+          kKiel);
+    CHECK(parsed("I look.\n<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Kiel\"}}\n"
+                 "</tool_call>\n<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>") ==
+          "I look." + kKiel + "|now{}");
+    CHECK(parsed("<tool_call>{\"name\": \"weather\", \"arguments\": \"{\\\"city\\\":\\\"Kiel\\\"}\"}") ==
+          kKiel);
+    CHECK(
+        parsed(
+            "<tool_call>{\"name\": \"weather\", \"arguments\": {\"city\": \"}</tool_call>\"}}</tool_call>") ==
+        "|weather{\"city\":\"}</tool_call>\"}");
+}
+
+TEST_CASE("tool calls: Qwen3-Coder's parameters are typed by the schema") {
+    CHECK(
+        parsed("<tool_call>\n<function=weather>\n<parameter=city>\nKiel\n</parameter>\n<parameter=days>\n3\n"
+               "</parameter>\n<parameter=zip>\n24103\n</parameter>\n</function>\n</tool_call>") ==
+        R"(|weather{"city":"Kiel","days":3,"zip":"24103"})");
+    CHECK(parsed("<function=weather>\n<parameter=city>\nKiel\n</parameter>\n</function>") == kKiel);
+    CHECK(parsed("<function=weather>{\"city\": \"Kiel\"}</function>") == kKiel);
+    CHECK(parsed("<tool_call>\n<function=other>\n<parameter=a>\n[1, 2]\n</parameter>\n<parameter=b>\nx\ny\n"
+                 "</parameter>\n</function>\n</tool_call>") == R"(|other{"a":[1,2],"b":"x\ny"})");
+    CHECK(parsed("<minimax:tool_call>\n<invoke name=\"weather\">\n<parameter name=\"city\">Kiel</parameter>\n"
+                 "</invoke>\n</minimax:tool_call>") == kKiel);
+}
+
+TEST_CASE("tool calls: GLM writes keys and values") {
+    CHECK(parsed("<tool_call>weather\n<arg_key>city</arg_key>\n<arg_value>Kiel</arg_value>\n<arg_key>days</"
+                 "arg_key>\n"
+                 "<arg_value>2</arg_value>\n</tool_call>") == R"(|weather{"city":"Kiel","days":2})");
+    CHECK(parsed("<tool_call>now\n</tool_call>") == "|now{}");
+}
+
+TEST_CASE("tool calls: Llama 3.1 writes bare JSON, of functions that are offered only") {
+    CHECK(parsed("{\"name\": \"weather\", \"parameters\": {\"city\": \"Kiel\"}}") == kKiel);
+    CHECK(parsed("{\"type\": \"function\", \"name\": \"weather\", \"parameters\": {\"city\": \"Kiel\"}}; "
+                 "{\"name\": \"now\", \"parameters\": {}}") == kKiel + "|now{}");
+    CHECK(parsed("<|python_tag|>{\"name\": \"weather\", \"parameters\": {\"city\": \"Kiel\"}}") == kKiel);
+    CHECK(parsed("<|python_tag|>brave_search.call(query=\"weather in Kiel\")") ==
+          R"(|brave_search{"query":"weather in Kiel"})");
+    const std::string person = "{\"name\": \"Ann\", \"parameters\": {\"age\": 3}}";
+    CHECK(parsed(person) == person);
+    CHECK(parsed("{\"name\": \"now\", \"parameters\": {}} is how") ==
+          "{\"name\": \"now\", \"parameters\": {}} is how");
+}
+
+TEST_CASE("tool calls: Mistral's list, and its newer form with a name") {
+    CHECK(parsed("[TOOL_CALLS] [{\"name\": \"weather\", \"arguments\": {\"city\": \"Kiel\"}, \"id\": "
+                 "\"VvvODy9mT\"}]") == kKiel);
+    CHECK(parsed("[TOOL_CALLS]weather[ARGS]{\"city\": \"Kiel\"}[TOOL_CALLS]now[ARGS]{}") == kKiel + "|now{}");
+    const ParsedAnswer with_id =
+        parse_tool_calls("[TOOL_CALLS]weather[CALL_ID]VvvODy9mT[ARGS]{\"city\": \"Kiel\"}", kTools);
+    REQUIRE(with_id.calls.size() == 1);
+    CHECK(with_id.calls[0].id == "VvvODy9mT");
+    CHECK(with_id.calls[0].name == "weather");
+}
+
+TEST_CASE("tool calls: harmony's message to a function") {
+    const std::string call =
+        "<|channel|>commentary to=functions.weather <|constrain|>json<|message|>{\"city\":\"Kiel\"}";
+    CHECK(parsed(call) == kKiel);
+    CHECK(parsed("I look.\n<|start|>assistant" + call + "<|call|>") == "I look." + kKiel);
+    CHECK(parsed("to=functions.now<|channel|>commentary<|message|>{}<|call|>") == "|now{}");
+}
+
+TEST_CASE("tool calls: DeepSeek, Kimi, Gemma 4, LFM2") {
+    CHECK(parsed("<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>weather\n```json\n{"
+                 "\"city\": \"Kiel\"}\n"
+                 "```<｜tool▁call▁end｜><｜tool▁calls▁end｜>") == kKiel);
+    CHECK(parsed("<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>weather<｜tool▁sep｜>{\"city\": "
+                 "\"Kiel\"}<｜tool▁call▁end｜>"
+                 "<｜tool▁call▁begin｜>now<｜tool▁sep｜>{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>") ==
+          kKiel + "|now{}");
+    const ParsedAnswer kimi = parse_tool_calls(
+        "<|tool_calls_section_begin|><|tool_call_begin|>functions.weather:0<|tool_call_argument_begin|>{"
+        "\"city\": "
+        "\"Kiel\"}<|tool_call_end|><|tool_calls_section_end|>",
+        kTools);
+    REQUIRE(kimi.calls.size() == 1);
+    CHECK(kimi.calls[0].id == "functions.weather:0");
+    CHECK(kimi.calls[0].name == "weather");
+    CHECK(parsed("<|tool_call>call:weather{city:<|\"|>Kiel \"am\" "
+                 "Meer<|\"|>,days:2,more:{a:[true,null]}}<tool_call|>") ==
+          R"(|weather{"city":"Kiel \"am\" Meer","days":2,"more":{"a":[true,null]}})");
+    CHECK(parsed("<|tool_call_start|>[weather(city=\"Kiel\", days=2), now()]<|tool_call_end|>Here.") ==
+          R"(Here.|weather{"city":"Kiel","days":2}|now{})");
+}
+
+TEST_CASE("tool calls: what cannot be read stays text, with a note that says why") {
+    const char* kBroken[] = {"<tool_call>{\"name\": \"weather\", \"arguments\": {\"city\": \"Ki",
+                             "<tool_call>{\"name\": \"weather\"}</tool_call>",
+                             "<tool_call>{\"arguments\": {}}</tool_call>",
+                             "<tool_call>{\"name\": \"weather\", \"arguments\": [1]}</tool_call>",
+                             "<tool_call>{\"name\": \"now\", \"arguments\": {}} and so on",
+                             "<tool_call>\n</tool_call>",
+                             "<function=weather><parameter=city>Kiel",
+                             "<|python_tag|>print(1)",
+                             "[TOOL_CALLS]weather",
+                             "[TOOL_CALLS]weather[ARGS]{\"city\"",
+                             "<|channel|>commentary to=functions.weather<|message|>Kiel",
+                             "<|channel|>commentary to=functions.weather",
+                             "<｜tool▁calls▁begin｜>",
+                             "<|tool_calls_section_begin|><|tool_call_begin|>",
+                             "<|tool_call>weather{}",
+                             "<|tool_call>call:weather{city:<|\"|>Kiel",
+                             "<|tool_call_start|>[weather(city=\"Kiel\"",
+                             "<|tool_call_start|>[weather(1)]"};
+    for (const char* broken : kBroken) {
+        CAPTURE(broken);
+        const ParsedAnswer got = parse_tool_calls(broken, kTools);
+        CHECK(got.content == broken);
+        CHECK(got.calls.empty());
+        REQUIRE_FALSE(got.notes.empty());
+        CHECK(mentions(got.notes[0], "a call in the answer is left as text: what follows "));
+    }
+    CHECK(parsed("Plain text. 1 < 2.") == "Plain text. 1 < 2.");
+    CHECK(parsed("") == "");
+}
+
+TEST_CASE("tool calls: nesting without end is refused, not followed") {
+    for (const char* open : {"[", "{\"a\":", "{a:"}) {
+        std::string deep;
+        for (int i = 0; i < 100000; ++i) deep += open;
+        for (const std::string& answer :
+             {"<tool_call>{\"name\": \"f\", \"arguments\": " + deep, "<|tool_call>call:f{a:" + deep,
+              "<tool_call><function=f><parameter=a>" + deep + "</parameter></function></tool_call>",
+              "<tool_call>{\"name\": \"f\", \"arguments\": \"" + std::string(open[0] == '[' ? deep : "[") +
+                  "\"}"}) {
+            const ParsedAnswer got = parse_tool_calls(answer, kTools);
+            CHECK(got.calls.size() + got.notes.size() > 0);
+        }
+    }
+}
+
+TEST_CASE("tool calls: random cuts of real forms are read or left, never lost") {
+    const std::string kForms[] = {
+        "a<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Kiel\"}}\n</tool_call>b",
+        "a<tool_call>\n<function=weather>\n<parameter=city>\nKiel\n</parameter>\n</function>\n</tool_call>b",
+        "a[TOOL_CALLS]weather[ARGS]{\"city\": \"Kiel\"}b",
+        "a<|tool_call>call:weather{city:<|\"|>Kiel<|\"|>}<tool_call|>b",
+        "a<|tool_call_start|>[weather(city=\"Kiel\")]<|tool_call_end|>b"};
+    std::mt19937 random(5);
+    for (int round = 0; round < 2000; ++round) {
+        std::string text = kForms[round % 5];
+        text.erase(random() % text.size(), 1 + random() % 8);
+        const ParsedAnswer got = parse_tool_calls(text, kTools);
+        if (got.calls.empty()) CHECK(got.content == text);
+    }
+}
+
+TEST_CASE("tool calls: as OpenAI's API writes them") {
+    const ParsedAnswer got =
+        parse_tool_calls("<tool_call>{\"name\":\"weather\",\"arguments\":{\"city\":\"Kiel\"}}", kTools);
+    CHECK(
+        tool_calls_json(got.calls).dump() ==
+        R"([{"id":"call_1","type":"function","function":{"name":"weather","arguments":"{\"city\":\"Kiel\"}"}}])");
+}
