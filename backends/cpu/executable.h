@@ -59,7 +59,7 @@ struct RunView {
     const CpuCaches& caches;
     Isa isa;
     StepParams params;
-    std::span<const Segment> segments;  // of its rows
+    std::span<const Segment> segments = {};  // of its rows
     std::byte* arena = nullptr;
     std::byte* shared_scratch = nullptr;
     std::byte* thread_scratch = nullptr;  // thread_scratch_bytes per worker
