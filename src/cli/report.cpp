@@ -37,7 +37,7 @@ DecodeSpeed decode_speed(const LoadedModel& loaded, const Session& session, cons
 
 void say_statistics(const LoadedModel& loaded, const Session& session, const PromptResult& prompt,
                     const Generation& generation) {
-    const uint64_t read = prompt.tokens - prompt.reused;
+    const uint64_t read = prompt.read;
     std::string line = fmt::format("prompt: {} token{} in {:.3f} s ({:.1f} tok/s)", read,
                                    read == 1 ? "" : "s", prompt.seconds, per_second(read, prompt.seconds));
     if (prompt.reused > 0) line += fmt::format(", {} more from the cache", prompt.reused);
@@ -73,7 +73,7 @@ std::string explain_stop(const Generation& generation, uint64_t context) {
 
 Json timings_json(const LoadedModel& loaded, const Session& session, const PromptResult& prompt,
                   const Generation& generation) {
-    const uint64_t read = prompt.tokens - prompt.reused;
+    const uint64_t read = prompt.read;
     const DecodeSpeed speed = decode_speed(loaded, session, generation);
     return {{"load_ms", loaded.load_seconds * 1e3},
             {"prompt_n", read},

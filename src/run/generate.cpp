@@ -213,7 +213,7 @@ Status check_logits(std::span<const float> logits, const Model& model) {
 }
 
 Result<PromptResult> read_prompt(Session& session, Sampler& sampler, std::span<const Token> prompt,
-                                 const std::atomic<bool>* cancel) {
+                                 const std::atomic<bool>* cancel, const Progress& progress) {
     RL_TRY(check_prompt(prompt, session.context()));
     const std::vector<Token>& held = session.tokens();
     const auto differs = std::mismatch(held.begin(), held.end(), prompt.begin(), prompt.end()).first;
@@ -224,8 +224,13 @@ Result<PromptResult> read_prompt(Session& session, Sampler& sampler, std::span<c
     result.reused = session.rewind(result.reused);
     for (const Token token : prompt) sampler.accept(token);
     const auto start = Clock::now();
-    const Status read = session.feed(prompt.subspan(size_t(result.reused)), cancel);
+    Status read;
+    for (uint64_t at = result.reused; read && at < prompt.size(); at = session.position()) {
+        if (progress) progress(at, prompt.size());
+        read = session.feed(prompt.subspan(at, std::min(prompt.size() - at, session.batch())), cancel);
+    }
     result.seconds = since(start);
+    result.read = session.position() - result.reused;
     result.cancelled = is_set(cancel);
     if (!read && !result.cancelled) return read.error();
     if (read) RL_TRY(check_logits(session.logits(), session.model()));

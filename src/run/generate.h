@@ -38,6 +38,7 @@ Result<Sampler> make_sampler(const Model& model, SamplerOptions options, bool ig
 struct PromptResult {
     uint64_t tokens = 0;  // of the prompt
     uint64_t reused = 0;  // of those, already in the cache
+    uint64_t read = 0;    // now: the rest, unless it was cancelled
     double seconds = 0.0;
     bool cancelled = false;
 };
@@ -51,9 +52,10 @@ Status check_logits(std::span<const float> logits, const Model& model);
 
 // Makes the session hold exactly `prompt`: keeps the common prefix with its tokens, reads the rest, and
 // leaves the logits of the last token. The sampler's penalties see the whole prompt. Errors are those of
-// check_prompt(), of the device, and of check_logits() at the prompt's end.
+// check_prompt(), of the device, and of check_logits() at the prompt's end. `progress` is told of tokens, the
+// reused ones included.
 Result<PromptResult> read_prompt(Session& session, Sampler& sampler, std::span<const Token> prompt,
-                                 const std::atomic<bool>* cancel = nullptr);
+                                 const std::atomic<bool>* cancel = nullptr, const Progress& progress = {});
 
 struct Generation {
     std::string text;           // valid UTF-8, as the sink got it

@@ -14,6 +14,7 @@ public:
 
     const Model& model() const { return engine_->model(); }
     uint64_t context() const { return engine_->options().context; }
+    uint64_t batch() const { return engine_->options().batch; }
     uint64_t position() const { return sequence_.position(); }
     const std::vector<Token>& tokens() const { return sequence_.tokens(); }
     const MemoryNeed& memory() const { return engine_->memory(); }
