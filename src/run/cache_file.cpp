@@ -1,6 +1,6 @@
 // A sequence's rows of the caches and its tokens in a file: a header, a description of each cache, the
-// tokens, then per cache the rows that it holds, oldest first, in pieces as CacheStore gives them; a checksum
-// ends it.
+// tokens, a text of the caller, then per cache the rows that it holds, oldest first, in pieces as CacheStore
+// gives them; a checksum ends it.
 #include "base/file.h"
 #include "base/hash.h"
 #include "run/engine.h"
@@ -13,12 +13,13 @@ namespace redline {
 namespace {
 
 struct FileHeader {
-    char magic[8] = {'R', 'L', 'C', 'A', 'C', 'H', 'E', '2'};
+    char magic[8] = {'R', 'L', 'C', 'A', 'C', 'H', 'E', '3'};
     uint64_t fingerprint = 0;
     uint64_t tokens = 0;
     uint64_t caches = 0;
+    uint64_t text_bytes = 0;
 };
-static_assert(sizeof(FileHeader) == 32);
+static_assert(sizeof(FileHeader) == 40);
 
 struct FileCache {
     uint32_t kv_heads = 0;
@@ -87,7 +88,7 @@ public:
           progress_(progress),
           cancel_(cancel) {}
 
-    Status save();
+    Status save(std::string_view text);
     // Reads the whole file and compares it with its checksum.
     Status check(const File& file);
     Status load(const File& file, uint64_t at);
@@ -96,6 +97,8 @@ public:
 
     uint64_t tokens() const { return tokens_; }
     uint64_t tokens_at() const { return sizeof(FileHeader) + caches_.size() * sizeof(FileCache); }
+    uint64_t text_at() const { return tokens_at() + tokens_ * sizeof(Token); }
+    uint64_t text_bytes() const { return text_bytes_; }
     uint64_t oldest() const { return oldest_; }
 
 private:
@@ -115,6 +118,7 @@ private:
     const Engine& engine_;
     const Sequence& sequence_;
     uint64_t tokens_;
+    uint64_t text_bytes_ = 0;
     const Progress& progress_;
     const std::atomic<bool>* cancel_;
     std::vector<FileCache> caches_;
@@ -131,7 +135,7 @@ void CacheFile::describe() {
 }
 
 uint64_t CacheFile::file_bytes() const {
-    uint64_t bytes = tokens_at() + tokens_ * sizeof(Token) + sizeof(uint64_t);
+    uint64_t bytes = text_at() + text_bytes_ + sizeof(uint64_t);
     for (size_t i = 0; i < caches_.size(); ++i) bytes += (tokens_ - caches_[i].first) * row_bytes(infos()[i]);
     return bytes;
 }
@@ -180,8 +184,9 @@ Status CacheFile::write_rows(size_t cache, uint64_t first, uint64_t count,
     return {};
 }
 
-Status CacheFile::save() {
+Status CacheFile::save(std::string_view text) {
     describe();
+    text_bytes_ = text.size();
     total_ = file_bytes();
     AtomicWriter file = RL_TRY(AtomicWriter::create(path_, 0600));  // it holds what was said
     Hash64 hash;
@@ -194,9 +199,11 @@ Status CacheFile::save() {
     header.fingerprint = RL_TRY(engine_.model().fingerprint());
     header.tokens = tokens_;
     header.caches = caches_.size();
+    header.text_bytes = text_bytes_;
     RL_TRY(write(std::as_bytes(std::span(&header, 1))));
     RL_TRY(write(std::as_bytes(std::span(caches_))));
     RL_TRY(write(std::as_bytes(std::span(sequence_.tokens()))));
+    RL_TRY(write(std::as_bytes(std::span(text))));
     std::vector<std::byte> piece;
     const auto save_piece = [&](size_t cache, uint64_t first, uint64_t count, uint64_t bytes) -> Status {
         piece.resize(bytes);
@@ -241,6 +248,9 @@ Result<CacheFile> CacheFile::open(const File& file, const Engine& engine, const 
     CacheFile made(file.path(), engine, sequence, header.tokens, progress, cancel);
     if (header.caches != made.infos().size())
         return error("{} was saved with another model shape", file.path());
+    if (header.text_bytes > file.size())
+        return error("{} holds impossible sizes: it is damaged", file.path());
+    made.text_bytes_ = header.text_bytes;
     made.caches_.resize(header.caches);
     RL_TRY(file.read(sizeof(header), std::as_writable_bytes(std::span(made.caches_))));
     RL_TRY(made.check_caches());
@@ -284,15 +294,15 @@ Status CacheFile::load(const File& file, uint64_t at) {
 }
 
 Status Engine::save(const Sequence& sequence, const std::string& path, const Progress& progress,
-                    const std::atomic<bool>* cancel) const {
+                    const std::atomic<bool>* cancel, std::string_view text) const {
     RL_TRY(check_open());
     if (sequence.opened_ != opened_) return error("{}: the caches that held it are lost", path);
-    return CacheFile(path, *this, sequence, sequence.position(), progress, cancel).save();
+    return CacheFile(path, *this, sequence, sequence.position(), progress, cancel).save(text);
 }
 
 // Two passes: nothing of the sequence changes unless the whole file is sound.
 Status Engine::restore(Sequence& sequence, const std::string& path, const Progress& progress,
-                       const std::atomic<bool>* cancel) {
+                       const std::atomic<bool>* cancel, std::string* text) {
     RL_TRY(check_open());
     const File file = RL_TRY(File::open(path));
     CacheFile saved = RL_TRY(CacheFile::open(file, *this, sequence, progress, cancel));
@@ -302,11 +312,15 @@ Status Engine::restore(Sequence& sequence, const std::string& path, const Progre
     for (const Token token : tokens)
         if (token < 0 || uint32_t(token) >= model_->config().vocab)
             return error("{} holds token id {}, outside the model's vocabulary", path, token);
+    if (text) {
+        text->resize(saved.text_bytes());
+        RL_TRY(file.read(saved.text_at(), std::as_writable_bytes(std::span(*text))));
+    }
     sequence.rewind(0);
     sequence.opened_ = opened_;
     const Feed all{&sequence, tokens};
     if (!tokens.empty()) RL_TRY(give_pages({&all, 1}));
-    RL_TRY(saved.load(file, saved.tokens_at() + tokens.size() * sizeof(Token)));
+    RL_TRY(saved.load(file, saved.text_at() + saved.text_bytes()));
     sequence.tokens_ = std::move(tokens);
     sequence.written_ = sequence.position();
     sequence.oldest_ = saved.oldest();

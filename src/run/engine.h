@@ -76,9 +76,9 @@ public:
 
     // A sequence's rows of the caches and its tokens in a file: see Session.
     Status save(const Sequence& sequence, const std::string& path, const Progress& progress,
-                const std::atomic<bool>* cancel) const;
+                const std::atomic<bool>* cancel, std::string_view text = {}) const;
     Status restore(Sequence& sequence, const std::string& path, const Progress& progress,
-                   const std::atomic<bool>* cancel);
+                   const std::atomic<bool>* cancel, std::string* text = nullptr);
 
 private:
     Engine() = default;

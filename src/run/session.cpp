@@ -72,13 +72,14 @@ Status Session::shift(uint64_t keep, uint64_t discard, const std::atomic<bool>* 
     return feed(std::span(left).subspan(held), cancel);
 }
 
-Status Session::save(const std::string& path, const Progress& progress,
-                     const std::atomic<bool>* cancel) const {
-    return engine_->save(sequence_, path, progress, cancel);
+Status Session::save(const std::string& path, const Progress& progress, const std::atomic<bool>* cancel,
+                     std::string_view text) const {
+    return engine_->save(sequence_, path, progress, cancel, text);
 }
 
-Status Session::restore(const std::string& path, const Progress& progress, const std::atomic<bool>* cancel) {
-    const Status done = engine_->restore(sequence_, path, progress, cancel);
+Status Session::restore(const std::string& path, const Progress& progress, const std::atomic<bool>* cancel,
+                        std::string* text) {
+    const Status done = engine_->restore(sequence_, path, progress, cancel, text);
     logits_ = {};
     best_ = {};
     return done;

@@ -42,11 +42,12 @@ public:
 
     // The caches and their tokens in a file, written whole or not at all; restore() refuses a file of another
     // model, cache type or layout, a damaged one, or one with more tokens than the context. Both take time
-    // for gigabytes: `progress` is told of bytes, and a cancelled one is an error that changes nothing.
+    // for gigabytes: `progress` is told of bytes, and a cancelled one is an error that changes nothing. A
+    // text of the caller is kept with them.
     Status save(const std::string& path, const Progress& progress = {},
-                const std::atomic<bool>* cancel = nullptr) const;
+                const std::atomic<bool>* cancel = nullptr, std::string_view text = {}) const;
     Status restore(const std::string& path, const Progress& progress = {},
-                   const std::atomic<bool>* cancel = nullptr);
+                   const std::atomic<bool>* cancel = nullptr, std::string* text = nullptr);
 
     void set_rescue(Engine::Rescue rescue) { engine_->set_rescue(std::move(rescue)); }
 
