@@ -17,9 +17,34 @@ Launch talk(std::vector<std::string> more = {}, const std::string& model = chat_
     return what;
 }
 
-constexpr const char* kPrompt = ">";
+constexpr const char* kPrompt = "chain>";
 constexpr const char* kCtrlC = "\x03";
 constexpr const char* kCtrlD = "\x04";
+
+constexpr const char* kLeft = "\x1b[D";
+constexpr const char* kUp = "\x1b[A";
+constexpr const char* kDown = "\x1b[B";
+constexpr const char* kAltEnter = "\x1b\r";
+constexpr const char* kBackspace = "\x7f";
+
+void begin(Terminal& terminal) {
+    REQUIRE_MESSAGE(terminal.wait_for_line(kPrompt), terminal.screen().text());
+}
+
+// Sends what is typed, and checks what the conversation then has as the message.
+void check_sent(Terminal& terminal, const std::string& want) {
+    terminal.type("\r");
+    REQUIRE_MESSAGE(terminal.wait_for_line(kPrompt), terminal.screen().text());
+    terminal.type("/undo\r");
+    CHECK_MESSAGE(terminal.wait_for("taken back: " + want), terminal.screen().text());
+    REQUIRE(terminal.wait_for_line(kPrompt));
+    CHECK(terminal.screen().unknown() == "");
+}
+
+Launch with(Launch what, std::vector<std::string> environment) {
+    what.environment.insert(what.environment.end(), environment.begin(), environment.end());
+    return what;
+}
 
 // An answer without an end.
 std::string endless_model() {
@@ -48,7 +73,7 @@ TEST_CASE("chat on a terminal: a typed message is answered, Ctrl-D leaves") {
 }
 
 TEST_CASE("chat on a terminal: Ctrl-C ends an answer, and twice at the prompt the program") {
-    Terminal terminal(talk({"-n", "-1"}, endless_model()));
+    Terminal terminal(talk({"-n", "-1", "-c", "50000"}, endless_model()));
     REQUIRE(terminal.wait_for_line(kPrompt));
     terminal.type("hello\r");
     REQUIRE(terminal.wait_for("xyzabc"));
@@ -61,4 +86,231 @@ TEST_CASE("chat on a terminal: Ctrl-C ends an answer, and twice at the prompt th
     terminal.type(kCtrlC);
     CHECK(terminal.finish() == 130);
     CHECK(terminal.is_cooked());
+}
+
+TEST_CASE("chat on a terminal: arrows move in the line, and characters of any width are edited whole") {
+    Terminal terminal(talk());
+    begin(terminal);
+    terminal.type("helo");
+    terminal.type(kLeft);
+    terminal.type("l");
+    CHECK_MESSAGE(terminal.wait_for_line("chain> hello"), terminal.screen().text());
+    CHECK(terminal.wait([&] { return terminal.screen().column() == 11; }));
+    check_sent(terminal, "hello");
+    terminal.type("日本語é");
+    CHECK(terminal.wait([&] { return terminal.screen().column() == 7 + 7; }));
+    terminal.type(std::string(kLeft) + kLeft + kBackspace);
+    CHECK_MESSAGE(terminal.wait_for_line("chain> 日語é"), terminal.screen().text());
+    CHECK(terminal.wait([&] { return terminal.screen().column() == 9; }));
+    check_sent(terminal, "日語é");
+}
+
+TEST_CASE("chat on a terminal: a line longer than the screen, and than the system's 4095 bytes, is whole") {
+    const std::string path = file("long.md");
+    Terminal terminal(talk(), 10, 40);
+    begin(terminal);
+    std::string text;
+    for (int i = 0; text.size() < 6000; ++i) text += fmt::format("{} ", i);
+    terminal.type("/system " + text +
+                  "\x01\x05"
+                  "end\r");
+    REQUIRE_MESSAGE(terminal.wait_for("the system text is set"), terminal.screen().text());
+    terminal.type("/export " + path + "\r");
+    REQUIRE_MESSAGE(terminal.wait_for("written"), terminal.screen().text());
+    CHECK(read_file(path) == "## System\n\n" + text + "end\n");
+}
+
+TEST_CASE("chat on a terminal: pasted lines are one message, and so are lines of Alt-Enter and \"\"\"") {
+    Terminal terminal(talk());
+    begin(terminal);
+    CHECK(terminal.screen().pastes_bracketed());
+    terminal.paste("one\rtwo\r\x01three");
+    CHECK_MESSAGE(terminal.wait_for("\nthree"), terminal.screen().text());
+    check_sent(terminal, "one\\ntwo\\nthree");
+    terminal.type(std::string("a") + kAltEnter + "b" + kUp + "c");  // above the end of b, behind a
+    check_sent(terminal, "ac\\nb");
+    terminal.type("\"\"\"x\r");
+    REQUIRE(terminal.wait_for_line("..."));
+    terminal.type("y\"\"\"");
+    check_sent(terminal, "x\\ny");
+}
+
+TEST_CASE("chat on a terminal: earlier messages come back, in a later chat too, for their user's eyes only") {
+    const TemporaryFolder state;
+    const std::vector<std::string> home = {"XDG_STATE_HOME=" + state.path.string()};
+    {
+        Terminal terminal(with(talk(), home));
+        begin(terminal);
+        terminal.paste("one\rmore");
+        check_sent(terminal, "one\\nmore");
+        terminal.type(std::string("draft") + kUp);
+        CHECK_MESSAGE(terminal.wait_for_line("chain> /undo"), terminal.screen().text());
+        terminal.type(kDown);
+        CHECK_MESSAGE(terminal.wait_for_line("chain> draft"), terminal.screen().text());
+    }
+    const auto path = state.path / "redline" / "history";
+    CHECK((std::filesystem::status(path).permissions() & std::filesystem::perms::all) ==
+          std::filesystem::perms(0600));
+    Terminal terminal(with(talk(), home));
+    begin(terminal);
+    terminal.type(std::string(kUp) + kUp);
+    CHECK_MESSAGE(terminal.wait_for("one\nmore"), terminal.screen().text());
+    check_sent(terminal, "one\\nmore");
+}
+
+TEST_CASE("chat on a terminal: Ctrl-C takes a typed line back, Ctrl-D does not leave before its end") {
+    Terminal terminal(talk());
+    begin(terminal);
+    terminal.type(std::string("hello") + kCtrlC);
+    REQUIRE_MESSAGE(terminal.wait_for("hello^C\n"), terminal.screen().text());
+    begin(terminal);
+    terminal.type(std::string("xa") + kLeft + kLeft + kCtrlD);
+    CHECK_MESSAGE(terminal.wait_for_line("chain> a"), terminal.screen().text());
+    check_sent(terminal, "a");
+}
+
+TEST_CASE("chat on a terminal: a command nearly right comes back, a path is a message") {
+    Terminal terminal(talk());
+    begin(terminal);
+    terminal.type("/regne now\r");
+    CHECK_MESSAGE(terminal.wait_for("did you mean"), terminal.screen().text());
+    CHECK_MESSAGE(terminal.wait_for_line("chain> /regne now"), terminal.screen().text());
+    terminal.type("\x15/home/user is my folder");
+    check_sent(terminal, "/home/user is my folder");
+    terminal.type("/* a comment */");
+    check_sent(terminal, "/* a comment */");
+}
+
+TEST_CASE("chat on a terminal: Tab completes commands and the names of files") {
+    const std::string path = file("tab_target.gguf");
+    write_file(path, "x");
+    Terminal terminal(talk(), 24, 160);
+    begin(terminal);
+    terminal.type("/reg\t");
+    CHECK_MESSAGE(terminal.wait_for_line("chain> /regenerate"), terminal.screen().text());
+    terminal.type("\x15/load " + path.substr(0, path.size() - 9) + "\t");
+    CHECK_MESSAGE(terminal.wait_for_line("chain> /load " + path), terminal.screen().text());
+    terminal.type("\x15/s\t\t");
+    CHECK_MESSAGE(terminal.wait_for("/save"), terminal.screen().text());
+    CHECK_MESSAGE(terminal.wait_for_line("chain> /s"), terminal.screen().text());
+}
+
+TEST_CASE("chat on a terminal: a window of another size is drawn anew") {
+    Terminal terminal(talk(), 24, 60);
+    begin(terminal);
+    terminal.type("a line of some words that is longer than thirty");
+    REQUIRE(terminal.wait_for("thirty"));
+    terminal.resize(24, 30);
+    terminal.settle();
+    terminal.type("!");
+    CHECK_MESSAGE(terminal.wait_for("thirty!"), terminal.screen().text());
+    check_sent(terminal, "a line of some\nwords that is longer than\nthirty!");
+}
+
+TEST_CASE("chat on a terminal: what is typed during an answer waits, unseen, for the prompt") {
+    Terminal terminal(talk({"-n", "-1", "-c", "50000"}, endless_model()));
+    begin(terminal);
+    terminal.type("hello\r");
+    REQUIRE(terminal.wait_for("xyzabc"));
+    terminal.type("QQQ");
+    terminal.settle();
+    CHECK_FALSE(has(terminal.screen().text(), "QQQ"));
+    terminal.type(kCtrlC);
+    CHECK_MESSAGE(terminal.wait_for_line("chain> QQQ"), terminal.screen().text());
+}
+
+TEST_CASE("chat on a terminal: a program that is ended leaves the terminal as it was") {
+    for (const bool answering : {false, true}) {
+        Terminal terminal(talk({"-n", "-1", "-c", "50000"}, endless_model()));
+        begin(terminal);
+        terminal.type(answering ? "hello\r" : "hel");
+        REQUIRE(terminal.wait_for(answering ? "xyzabc" : "hel"));
+        ::kill(terminal.child(), SIGTERM);
+        CHECK(terminal.finish() == 143);
+        CHECK(terminal.is_cooked());
+        CHECK_FALSE(terminal.screen().pastes_bracketed());
+    }
+}
+
+TEST_CASE("chat on a terminal: answers are wrapped between words, and figures stand below if wanted") {
+    ChainModel chain;
+    chain.chat = true;
+    chain.next[ChainModel::kLetterA + 4] = ChainModel::kSpace;
+    chain.next[ChainModel::kSpace] = ChainModel::kLetterA;
+    chain.build().save(file("words.gguf"));
+    {
+        Terminal terminal(talk({"-n", "24"}, file("words.gguf")), 24, 20);
+        begin(terminal);
+        terminal.type("hello\r");
+        REQUIRE(terminal.wait_for("\nabcde abcde abcde\nabcde\n["));
+        CHECK_MESSAGE(terminal.wait_for(" tok/s"), terminal.screen().text());
+        begin(terminal);
+        terminal.type("/set status off\rbye\r");
+        CHECK_MESSAGE(terminal.wait_for("bye\nabcde abcde abcde\nabcde\nchain>"), terminal.screen().text());
+        CHECK(terminal.screen().dim_seen());
+        CHECK(terminal.screen().unknown() == "");
+    }
+    Terminal terminal(with(talk({"--no-status"}), {"NO_COLOR=1"}), 24, 40);
+    begin(terminal);
+    terminal.type("hello\r");
+    REQUIRE(terminal.wait_for("\nabc\nchain>"));
+    terminal.type("/stats\r/help\r");
+    CHECK(terminal.wait_for("never taken as a"));
+    CHECK_FALSE(terminal.screen().dim_seen());
+    CHECK_FALSE(terminal.screen().colour_seen());
+}
+
+TEST_CASE("chat on a terminal: Ctrl-C while a long message is read gives it back, and counts what was read") {
+    // A batch of one token, and thousands of them to read.
+    Terminal terminal(talk({"-b", "1", "-c", "300000"}, endless_model()));
+    begin(terminal);
+    terminal.paste(std::string(100000, 'q'));
+    terminal.type("\r");
+    REQUIRE_MESSAGE(terminal.wait_for("reading: "), terminal.screen().text());
+    CHECK(terminal.wait_for(" of 1000"));
+    terminal.type(kCtrlC);
+    REQUIRE_MESSAGE(terminal.wait_for("interrupted"), terminal.screen().text().substr(100000));
+    CHECK(terminal.wait([&] { return terminal.screen().cursor_line().ends_with("qqq"); }));
+    CHECK_FALSE(has(terminal.screen().text(), "reading: "));
+    terminal.type(std::string("\x15") + "/stats\r");
+    REQUIRE(terminal.wait_for("prompt: "));
+    const std::string text = terminal.screen().text();
+    const int read = std::atoi(text.substr(text.rfind("prompt: ") + 8, 10).c_str());
+    CHECK(read > 100);
+    CHECK(read < 100000);
+}
+
+TEST_CASE("chat on a terminal: an earlier message is edited, and the talk goes on from there") {
+    Terminal terminal(talk());
+    begin(terminal);
+    terminal.type("one\rtwo\r");
+    REQUIRE(terminal.wait_for("chain> two\nabc\n["));
+    begin(terminal);
+    terminal.type("/edit 1\r");
+    REQUIRE_MESSAGE(terminal.wait_for_line("chain> one"), terminal.screen().text());
+    terminal.type(kCtrlC);
+    begin(terminal);
+    terminal.type("/stats\r");
+    CHECK_MESSAGE(terminal.wait_for("2 turns"), terminal.screen().text());
+    begin(terminal);
+    terminal.type("/edit 1\r");
+    REQUIRE(terminal.wait_for_line("chain> one"));
+    terminal.type(" more\r");
+    REQUIRE(terminal.wait_for("chain> one more\nabc\n"));
+    begin(terminal);
+    terminal.type("/stats\r");
+    CHECK_MESSAGE(terminal.wait_for("1 turn\n"), terminal.screen().text());
+}
+
+TEST_CASE("chat on a terminal: a dumb one is written to plainly") {
+    for (const std::string kind : {"TERM=dumb", "TERM="}) {
+        Terminal terminal(with(talk(), {kind, "NO_COLOR=1"}));
+        begin(terminal);
+        terminal.type("hello\r");
+        REQUIRE_MESSAGE(terminal.wait_for("\nabc\n"), terminal.screen().text());
+        begin(terminal);
+        CHECK_FALSE(has(terminal.bytes(), "\x1b"));
+        terminal.type(kCtrlD);
+        CHECK(terminal.finish() == 0);
+    }
 }

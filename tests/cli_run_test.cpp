@@ -235,11 +235,11 @@ TEST_CASE("chat: each line of a pipe is a turn, and only the answers are printed
 TEST_CASE("chat: commands, and messages that only look like one") {
     const std::vector<std::string> base = {"chat", "-m", chat_model(), "--temp", "0", "-n", "2"};
     const Outcome got = redline_(
-        base, "/help\n/stats\nhello\n/regen\n/system be brief\n/stats\n/clear\n/what\n /what\n/exit\nno\n");
-    CHECK(got.code == 0);
+        base, "/help\n/stats\nhello\n/regen\n/system be brief\n/stats\n/clear\n/stat\n /stat\n/exit\nno\n");
+    CHECK(got.code == 1);  // for the command that is none
     CHECK(got.out == "ab\nab\nab\n");
     CHECK(has(got.err, "/regen"));
-    CHECK(has(got.err, "/what is not a command"));
+    CHECK(has(got.err, "/stat is not a command"));
     CHECK(has(got.err, "1 turn"));
     const Outcome early = redline_(base, "/regen\n");
     CHECK(early.code == 1);

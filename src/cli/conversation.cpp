@@ -4,32 +4,104 @@
 
 namespace redline::cli {
 
-Result<std::vector<Token>> Conversation::encode() {
-    std::vector<Message> messages;
-    if (!system_.empty()) messages.push_back({Role::system, system_});
-    for (size_t i = 0; i < turns_.size(); ++i) {
-        messages.push_back({Role::user, turns_[i].question});
-        if (i + 1 < turns_.size()) messages.push_back({Role::assistant, turns_[i].answer});
+std::vector<Token> keep_read(std::span<const Token> read, std::vector<Token> wanted,
+                             const Tokenizer& tokenizer) {
+    size_t same_read = 0, same_wanted = 0;  // so many spell the same
+    size_t i = 0, j = 0;
+    std::string ahead;  // what the reads spell beyond the wanted, or the other way round
+    bool read_is_ahead = false;
+    while (true) {
+        if (ahead.empty()) {
+            same_read = i;
+            same_wanted = j;
+            if (i < read.size() && j < wanted.size() && read[i] == wanted[j]) {
+                ++i;
+                ++j;
+                continue;
+            }
+        }
+        const bool take_read = !read_is_ahead || ahead.empty();
+        if (take_read ? i == read.size() : j == wanted.size()) break;
+        const std::string piece = tokenizer.piece(take_read ? read[i++] : wanted[j++]);
+        if (piece.empty()) break;  // a control token
+        if (ahead.empty()) {
+            ahead = piece;
+            read_is_ahead = take_read;
+            continue;
+        }
+        const size_t common = std::min(ahead.size(), piece.size());
+        if (ahead.compare(0, common, piece, 0, common) != 0) break;
+        if (piece.size() > ahead.size()) read_is_ahead = take_read;
+        ahead = piece.size() > ahead.size() ? piece.substr(common) : ahead.substr(common);
     }
-    return writer_.encode(messages);
+    wanted.erase(wanted.begin(), wanted.begin() + ptrdiff_t(same_wanted));
+    wanted.insert(wanted.begin(), read.begin(), read.begin() + ptrdiff_t(same_read));
+    return wanted;
+}
+
+size_t Conversation::turns() const {
+    return size_t(std::count_if(messages_.begin(), messages_.end(),
+                                [](const ChatMessage& m) { return m.role == Role::user; }));
+}
+
+size_t Conversation::place_of(size_t turn) const {
+    RL_CHECK(turn < turns(), "turn {} of {}", turn, turns());
+    size_t at = 0;
+    for (size_t seen = 0; messages_[at].role != Role::user || seen++ < turn;) ++at;
+    return at;
+}
+
+const std::string& Conversation::question(size_t turn) const {
+    return messages_[place_of(turn)].content;
+}
+
+void Conversation::cut(size_t turn) {
+    messages_.resize(place_of(turn));
+    last_answer_.clear();
+}
+
+void Conversation::set_system(const std::string& text) {
+    if (!messages_.empty() && messages_[0].role == Role::system) messages_.erase(messages_.begin());
+    if (!text.empty()) messages_.insert(messages_.begin(), {Role::system, text, {}});
+}
+
+Result<std::vector<Token>> Conversation::encode(std::span<const ChatMessage> messages) {
+    std::vector<Message> written;
+    for (const ChatMessage& message : messages) written.push_back({message.role, message.content});
+    return keep_read(session_->tokens(), RL_TRY(writer_.encode(written)), session_->model().tokenizer());
+}
+
+Result<uint64_t> Conversation::count_tokens() {
+    return RL_TRY(encode(messages_)).size();
 }
 
 // A quarter of the context is kept for the answer, or less when the answer is to be short.
-Result<std::vector<Token>> Conversation::make_room(uint64_t& dropped) {
-    const uint64_t context = session_.context();
-    uint64_t answer = std::max<uint64_t>(1, context / 4);
+Result<std::vector<Token>> Conversation::make_room(Messages& messages, std::span<const Token> begun,
+                                                   uint64_t& dropped) {
+    const uint64_t context = session_->context();
+    uint64_t room = std::max<uint64_t>(1, context / 4);
     if (options_.generate.max_tokens >= 0)
-        answer = std::min(answer, std::max<uint64_t>(1, uint64_t(options_.generate.max_tokens)));
-    std::vector<Token> tokens = RL_TRY(encode());
+        room = std::min(room, std::max<uint64_t>(1, uint64_t(options_.generate.max_tokens)));
+    const auto tokens_now = [&]() -> Result<std::vector<Token>> {
+        std::vector<Token> tokens = RL_TRY(encode(messages));
+        tokens.insert(tokens.end(), begun.begin(), begun.end());
+        return tokens;
+    };
+    std::vector<Token> tokens = RL_TRY(tokens_now());
     if (options_.policy == ContextPolicy::stop && tokens.size() >= context)
         return error(
             "the conversation, now {} tokens, fills the context of {}: /clear begins anew, -c makes more "
             "room, --context-policy drop forgets the oldest turns",
             tokens.size(), context);
-    while (options_.policy == ContextPolicy::drop && turns_.size() > 1 && tokens.size() + answer > context) {
-        turns_.erase(turns_.begin());
-        ++dropped;
-        tokens = RL_TRY(encode());
+    const auto is_user = [](const ChatMessage& m) { return m.role == Role::user; };
+    while (options_.policy == ContextPolicy::drop && tokens.size() + room > context) {
+        const auto first = std::find_if(messages.begin(), messages.end(), is_user);
+        const auto second =
+            first == messages.end() ? first : std::find_if(first + 1, messages.end(), is_user);
+        if (second == messages.end()) break;
+        dropped += uint64_t(second - first);
+        messages.erase(first, second);
+        tokens = RL_TRY(tokens_now());
     }
     if (tokens.size() >= context)
         return error(
@@ -39,38 +111,68 @@ Result<std::vector<Token>> Conversation::make_room(uint64_t& dropped) {
     return tokens;
 }
 
-Result<Turn> Conversation::answer(const TextSink& sink, const std::atomic<bool>* cancel) {
+// The messages become those of the conversation, unless nothing comes of them.
+Result<Turn> Conversation::answer(Messages messages, const Listener& listener, std::span<const Token> begun) {
     Turn turn;
-    const std::vector<Token> tokens = RL_TRY(make_room(turn.dropped));
+    const std::vector<Token> tokens = RL_TRY(make_room(messages, begun, turn.dropped));
     SamplerOptions sampling = options_.sampling.sampler;
     sampling.seed += answers_;
     if (sampling.seed == SamplerOptions().seed) sampling.seed = 0;  // that one means random
     Sampler sampler =
-        RL_TRY(make_sampler(session_.model(), sampling, options_.sampling.ignore_eos, session_.context()));
-    turn.prompt = RL_TRY(read_prompt(session_, sampler, tokens, cancel));
-    turn.generation = RL_TRY(generate(session_, sampler, options_.generate, sink, cancel));
+        RL_TRY(make_sampler(session_->model(), sampling, options_.sampling.ignore_eos, session_->context()));
+    turn.prompt = RL_TRY(read_prompt(*session_, sampler, tokens, listener.cancel, listener.progress));
+    turn.generation = RL_TRY(generate(*session_, sampler, options_.generate, listener.text, listener.cancel));
     ++answers_;
+    const Generation& made = turn.generation;
+    if (made.reason == StopReason::cancelled && made.text.empty()) return turn;
+    std::string before = begun.empty() ? "" : messages_.back().content;
+    messages_ = std::move(messages);
+    messages_.push_back({Role::assistant, std::move(before) + made.text, {}});
+    if (begun.empty()) last_answer_.clear();
+    last_answer_.insert(last_answer_.end(), made.tokens.begin(), made.tokens.end());
     return turn;
 }
 
-Result<Turn> Conversation::ask(const std::string& text, const TextSink& sink,
-                               const std::atomic<bool>* cancel) {
-    turns_.push_back({text, {}});
-    Result<Turn> turn = answer(sink, cancel);
-    const bool nothing =
-        turn.ok() && turn->generation.reason == StopReason::cancelled && turn->generation.text.empty();
-    if (turn.ok() && !nothing)
-        turns_.back().answer = turn->generation.text;
-    else
-        turns_.pop_back();
-    return turn;
+Result<Turn> Conversation::ask(const std::string& text, const Listener& listener) {
+    Messages messages = messages_;
+    messages.push_back({Role::user, text, {}});
+    return answer(std::move(messages), listener);
 }
 
-Result<Turn> Conversation::again(const TextSink& sink, const std::atomic<bool>* cancel) {
-    if (turns_.empty()) return error("there is no answer yet");
-    Result<Turn> turn = answer(sink, cancel);
-    if (turn.ok() && !turn->generation.text.empty()) turns_.back().answer = turn->generation.text;
-    return turn;
+Result<Turn> Conversation::again(const Listener& listener) {
+    if (messages_.empty() || messages_.back().role != Role::assistant) return error("there is no answer yet");
+    return answer({messages_.begin(), messages_.end() - 1}, listener);
+}
+
+Result<Turn> Conversation::go_on(const Listener& listener) {
+    if (messages_.empty() || messages_.back().role != Role::assistant) return error("there is no answer yet");
+    const std::vector<Token> begun = last_answer_;
+    return answer({messages_.begin(), messages_.end() - 1}, listener, begun);
+}
+
+Status Conversation::save(const std::string& path, const Progress& progress,
+                          const std::atomic<bool>* cancel) const {
+    const SavedConversation saved = {messages_, last_answer_, answers_, options_.sampling.sampler.seed};
+    return session_->save(path, progress, cancel, to_json_text(saved));
+}
+
+Status Conversation::load(const std::string& path, const Progress& progress,
+                          const std::atomic<bool>* cancel) {
+    std::string text;
+    RL_TRY(session_->restore(path, progress, cancel, &text));
+    SavedConversation saved = RL_TRY(read_conversation(text, path));
+    messages_ = std::move(saved.messages);
+    last_answer_ = std::move(saved.last_answer);
+    answers_ = saved.answers;
+    options_.sampling.sampler.seed = saved.seed;
+    return {};
+}
+
+void Conversation::reopen(Session session, ChatWriter writer) {
+    session_.emplace(std::move(session));
+    writer_ = std::move(writer);
+    if (!messages_.empty() && messages_.back().role == Role::assistant)
+        last_answer_ = session_->model().tokenizer().encode(messages_.back().content, {.add_special = false});
 }
 
 }  // namespace redline::cli

@@ -11,32 +11,58 @@ namespace redline::cli {
 
 static constexpr size_t kMostLine = size_t(1) << 26;
 
-LineReader::LineReader() : interactive_(is_terminal(STDIN_FILENO)) {}
+LineReader::LineReader() : interactive_(is_terminal(STDIN_FILENO)), editor_(LineEditor::create()) {
+    if (!editor_) return;
+    const Result<std::vector<std::string>> past = history_.load();
+    if (!past) note(fmt::format("no history of earlier chats: {}", past.error().message));
+    if (!past) return;
+    for (const std::string& message : past.value()) editor_->remember(message);
+}
 
-Result<Typed> LineReader::read_line(const char* prompt) {
+void LineReader::set_completer(Completer completer) {
+    if (editor_) editor_->set_completer(std::move(completer));
+}
+
+Result<Typed> LineReader::read_plain(const std::string& prompt) {
+    // The system's own editor of lines takes so much of one, and drops the rest.
+    constexpr size_t kMostTyped = 4095;
     if (interactive_) show(voice().colour ? fmt::format("\x1b[32m{}\x1b[0m", prompt) : prompt);
     while (true) {
         const size_t end = held_.find('\n');
         if (end != std::string::npos || (ended_ && !held_.empty())) {
             std::string line = held_.substr(0, end);
             held_.erase(0, end == std::string::npos ? end : end + 1);
+            if (interactive_ && line.size() >= kMostTyped)
+                note(fmt::format("this terminal takes {} bytes of a line: the rest is lost; a pipe takes all",
+                                 kMostTyped));
             if (line.ends_with('\r')) line.pop_back();
             return Typed{Typed::Kind::message, std::move(line)};
         }
         if (ended_) return Typed{Typed::Kind::end, {}};
         if (held_.size() > kMostLine) return error("a line of input has more than {} bytes", kMostLine);
+        if (wait_for_event(STDIN_FILENO) == Event::interrupt) return Typed{Typed::Kind::interrupted, {}};
         char chunk[1 << 14];
         const ssize_t got = ::read(STDIN_FILENO, chunk, sizeof(chunk));
-        if (got < 0 && errno == EINTR) return Typed{Typed::Kind::interrupted, {}};
+        if (got < 0 && errno == EINTR) continue;
         if (got < 0 && errno != EBADF) return error("cannot read standard input: {}", std::strerror(errno));
         ended_ = got <= 0;
         if (got > 0) held_.append(chunk, size_t(got));
     }
 }
 
-Result<Typed> LineReader::read() {
+Result<Typed> LineReader::read_line(const std::string& prompt, const std::string& draft) {
+    return editor_ ? editor_->read(prompt, draft) : read_plain(prompt);
+}
+
+Result<Typed> LineReader::read(const std::string& name, const std::string& draft) {
+    Result<Typed> typed = read_message(name + "> ", draft);
+    if (typed && typed->kind == Typed::Kind::message) remember(typed->text);
+    return typed;
+}
+
+Result<Typed> LineReader::read_message(const std::string& prompt, const std::string& draft) {
     constexpr std::string_view kFence = "\"\"\"";
-    Typed all = RL_TRY(read_line("> "));
+    Typed all = RL_TRY(read_line(prompt, draft));
     if (all.kind != Typed::Kind::message) return all;
     if (all.text.starts_with(kFence)) {
         all.text.erase(0, kFence.size());
@@ -59,6 +85,15 @@ Result<Typed> LineReader::read() {
         all.text += more.text;
     }
     return all;
+}
+
+void LineReader::remember(const std::string& message) {
+    if (!editor_ || message.find_first_not_of(" \t\n") == std::string::npos) return;
+    editor_->remember(message);
+    const Status kept = history_.add(message);
+    if (kept) return;
+    note(fmt::format("the history is not kept: {}", kept.error().message));
+    history_ = HistoryFile({});
 }
 
 }  // namespace redline::cli

@@ -1,35 +1,35 @@
-// What a user types, a message at a time. Plain lines for now: an editor with history would replace this
-// class.
+// What a user types, a message at a time: on a terminal edited and remembered, from a pipe line by line.
 #pragma once
 
-#include "base/result.h"
-
-#include <string>
+#include "cli/terminal/history_file.h"
+#include "cli/terminal/line_editor.h"
 
 namespace redline::cli {
-
-struct Typed {
-    enum class Kind : uint8_t { message, end, interrupted };
-    Kind kind = Kind::end;
-    std::string text;
-};
 
 class LineReader {
 public:
     LineReader();
     bool interactive() const { return interactive_; }
+    // Whether a line can be given back to be changed.
+    bool edits() const { return editor_ != nullptr; }
+    void set_completer(Completer completer);
 
-    // The next message of standard input: a line; several when they end with a backslash or stand between
-    // lines of
-    // """. Prompts are shown on a terminal. Interrupted: by a signal, what was typed is forgotten.
-    Result<Typed> read();
+    // The next message: a line; several when they end with a backslash, stand between two of """, were pasted
+    // together or broken by Alt-Enter. `name` stands before the prompt on a terminal, which begins with
+    // `draft`.
+    Result<Typed> read(const std::string& name, const std::string& draft);
 
 private:
-    Result<Typed> read_line(const char* prompt);
+    Result<Typed> read_line(const std::string& prompt, const std::string& draft = {});
+    Result<Typed> read_plain(const std::string& prompt);
+    Result<Typed> read_message(const std::string& prompt, const std::string& draft);
+    void remember(const std::string& message);
 
     bool interactive_;
     bool ended_ = false;
     std::string held_;  // read and not yet given
+    std::unique_ptr<LineEditor> editor_;
+    HistoryFile history_ = HistoryFile::of_user();
 };
 
 }  // namespace redline::cli

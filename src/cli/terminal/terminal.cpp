@@ -1,16 +1,21 @@
 #include "cli/terminal/terminal.h"
 
 #include "base/file.h"
+#include "cli/terminal/word_wrap.h"
 #include "text/unicode.h"
 
 #include <fmt/format.h>
 
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 
 #include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <termios.h>
 #include <unistd.h>
 
 namespace redline::cli {
@@ -21,6 +26,10 @@ static std::atomic<bool> watched = false;      // an Interrupts lives
 static std::atomic<bool> interrupted = false;  // since it was cleared
 static std::atomic<int> last_signal = SIGINT;
 static std::atomic<int64_t> interrupted_ms = 0;
+static std::atomic<bool> must_redraw = false;
+static std::atomic<int> wake_handle = -1;  // an event that signals write to
+static struct termios usual_modes = {};    // of standard input
+static std::atomic<bool> modes_known = false;
 
 Voice& voice() {
     static Voice the_voice;
@@ -52,8 +61,17 @@ void show(std::string_view text) {
     write_all(STDERR_FILENO, text);
 }
 
-static void write_error(const std::string& line) {
-    show(line + "\n");
+bool can_move_cursor() {
+    const char* kind = std::getenv("TERM");
+    return kind && *kind && std::strcmp(kind, "dumb") != 0 && std::strcmp(kind, "unknown") != 0;
+}
+
+static std::string for_screen(std::string_view line) {
+    return is_terminal(STDERR_FILENO) ? wrapped(line, terminal_width(STDERR_FILENO)) : std::string(line);
+}
+
+void tell(std::string_view line) {
+    show(for_screen(line) + "\n");
 }
 
 std::string for_terminal(std::string_view text) {
@@ -69,17 +87,17 @@ std::string for_terminal(std::string_view text) {
 }
 
 void say(std::string_view line) {
-    if (!voice().quiet) write_error(std::string(line));
+    if (!voice().quiet) tell(line);
 }
 
 void say_detail(std::string_view line) {
-    if (voice().verbose) write_error(std::string(line));
+    if (voice().verbose) tell(line);
 }
 
 int fail(const Error& problem, int code) {
     const bool red = voice().colour;
-    write_error(fmt::format("{}redline: {}{}", red ? "\x1b[31m" : "", printable(problem.message),
-                            red ? "\x1b[0m" : ""));
+    show(fmt::format("{}{}{}\n", red ? "\x1b[31m" : "", for_screen("redline: " + printable(problem.message)),
+                     red ? "\x1b[0m" : ""));
     return code;
 }
 
@@ -97,6 +115,21 @@ int Output::finish(int code) const {
     return fail(error("cannot write standard output: {}", std::strerror(fault_)));
 }
 
+static void wake() {
+    const int before = errno;
+    const uint64_t one = 1;
+    if (wake_handle >= 0 && ::write(wake_handle, &one, sizeof(one)) < 0) errno = 0;  // it is awake
+    errno = before;
+}
+
+// Signal handlers may call it.
+void restore_terminal() {
+    constexpr std::string_view kUsualPastes = "\x1b[?2004l";
+    if (!modes_known) return;
+    ::tcsetattr(STDIN_FILENO, TCSADRAIN, &usual_modes);
+    write_all(STDERR_FILENO, kUsualPastes);
+}
+
 // The first signal sets the flag. A second one ends the program here, for who should see the flag may wait
 // for a device that hangs; but not one that comes at once, as timeout(1) signals a process and then its
 // group.
@@ -110,9 +143,11 @@ static void on_signal(int signal) {
         last_signal = signal;
         interrupted_ms = now_ms;
         interrupted = true;
+        wake();
         return;
     }
     remove_partial_files();
+    restore_terminal();
     ::_exit(128 + signal);
 }
 
@@ -152,8 +187,39 @@ void Interrupts::clear() {
     interrupted = false;
 }
 
+static void on_window(int) {
+    must_redraw = true;
+    wake();
+}
+
+void watch_window() {
+    struct sigaction action = {};
+    action.sa_handler = on_window;
+    action.sa_flags = SA_RESTART;
+    for (const int signal : {SIGWINCH, SIGCONT}) ::sigaction(signal, &action, nullptr);
+    modes_known = ::tcgetattr(STDIN_FILENO, &usual_modes) == 0;
+}
+
+Event wait_for_event(int handle) {
+    if (wake_handle < 0) wake_handle = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    while (true) {
+        uint64_t times = 0;
+        if (::read(wake_handle, &times, sizeof(times)) < 0) times = 0;
+        if (interrupted) return Event::interrupt;
+        if (must_redraw.exchange(false)) return Event::redraw;
+        struct pollfd ready[2] = {{handle, POLLIN, 0}, {wake_handle, POLLIN, 0}};
+        ::poll(ready, 2, -1);
+        if (ready[0].revents != 0 && ready[1].revents == 0) return Event::input;
+    }
+}
+
+size_t terminal_width(int handle) {
+    struct winsize size = {};
+    return ::ioctl(handle, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
 ProgressLine::ProgressLine(std::string what)
-    : what_(std::move(what)), enabled_(!voice().quiet && is_terminal(STDERR_FILENO)) {}
+    : what_(std::move(what)), enabled_(!voice().quiet && is_terminal(STDERR_FILENO) && can_move_cursor()) {}
 
 ProgressLine::~ProgressLine() {
     if (shown_) write_all(STDERR_FILENO, "\r\x1b[K");

@@ -20,12 +20,17 @@ struct Voice {
 };
 Voice& voice();
 
-// One line to standard error, unless quiet; details only when verbose.
+// One line to standard error, unless quiet; details only when verbose. On a terminal it is broken between
+// words.
 void say(std::string_view line);
 void say_detail(std::string_view line);
+// The same whether quiet or not: what a user asked for.
+void tell(std::string_view line);
 // Text to standard error as it is.
 void show(std::string_view text);
 bool is_terminal(int handle);
+// By TERM, which is dumb, unknown or not set where a terminal knows no such thing.
+bool can_move_cursor();
 // Control characters but line ends and tabs become visible signs, so that a model cannot steer the terminal.
 std::string for_terminal(std::string_view text);
 
@@ -62,6 +67,17 @@ public:
     bool ending() const;  // raised, and not by Ctrl-C: the whole program is to end
     void clear();
 };
+
+// What a wait for a user ends with: something to read (or its end), a signal that Interrupts::raised() tells
+// of, or a screen that has to be drawn again.
+enum class Event : uint8_t { input, interrupt, redraw };
+Event wait_for_event(int handle);
+// From here on a window that changes its size, and a program that is continued after Ctrl-Z, are such events;
+// and what ends the program gives the terminal the modes back that it has now.
+void watch_window();
+void restore_terminal();
+// The columns of the terminal at a handle; 80 where that is not known.
+size_t terminal_width(int handle);
 
 // "loading MODEL  45 %  1.2 of 2.7 GB  1.9 GB/s" on one line of a terminal; silent elsewhere.
 class ProgressLine {

@@ -1,0 +1,371 @@
+// The commands of a conversation.
+#include "base/file.h"
+#include "cli/commands/chat_settings.h"
+#include "cli/commands/chat_talk.h"
+#include "cli/report.h"
+#include "memory/budget.h"
+#include "text/unicode.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+namespace redline::cli {
+
+std::span<const Talk::TalkCommand> Talk::commands() {
+    static constexpr TalkCommand kCommands[] = {
+        {"/help", "", "list the commands", &Talk::help, "/?"},
+        {"/system", "[TEXT]", "what the model is told before the first message", &Talk::system},
+        {"/clear", "", "forget the conversation, but for the system text", &Talk::clear, "/new /reset"},
+        {"/regenerate", "", "another answer to the last message", &Talk::regenerate, "/regen /retry"},
+        {"/continue", "", "more of the last answer", &Talk::go_on},
+        {"/undo", "", "take the last message and its answer back", &Talk::undo},
+        {"/edit", "[N]", "change the last message, or the N-th, and go on from there", &Talk::edit},
+        {"/save", "[FILE]", "keep the conversation, and what of it the model has read", &Talk::save},
+        {"/load", "FILE", "go on with a conversation that was saved", &Talk::load},
+        {"/export", "FILE", "write the conversation as Markdown (.md) or JSON (.json)", &Talk::export_to},
+        {"/set", "[NAME VALUE]", "change a sampling value, or list them", &Talk::set},
+        {"/show", "[stats|plan|template|memory|system]", "what there is to know", &Talk::show_facts},
+        {"/model", "[FILE]", "go on with another model, or say which it is", &Talk::change_model},
+        {"/tokens", "TEXT", "the tokens of a text", &Talk::tokens},
+        {"/image", "", "", &Talk::image},
+        {"/stats", "", "", &Talk::statistics},
+        {"/exit", "", "leave; so does Ctrl-D", &Talk::exit, "/quit /bye"},
+    };
+    return kCommands;
+}
+
+static bool has_word(std::string_view words, std::string_view word) {
+    return fmt::format(" {} ", words).find(fmt::format(" {} ", word)) != std::string::npos;
+}
+
+const Talk::TalkCommand* Talk::find_command(const std::string& word) {
+    for (const TalkCommand& command : commands())
+        if (command.name == word || has_word(command.other_names, word)) return &command;
+    return nullptr;
+}
+
+std::vector<std::string> Talk::command_names(bool others) {
+    std::vector<std::string> names;
+    for (const TalkCommand& command : commands()) names.emplace_back(command.name);
+    for (const TalkCommand& command : commands())
+        for (std::string_view rest = command.other_names; others && !rest.empty();) {
+            const size_t end = std::min(rest.find(' '), rest.size());
+            names.emplace_back(rest.substr(0, end));
+            rest.remove_prefix(std::min(end + 1, rest.size()));
+        }
+    return names;
+}
+
+// "~/" is the user's folder; blanks around a name are typing's.
+static std::string file_of(std::string text) {
+    text.erase(0, std::min(text.find_first_not_of(" \t"), text.size()));
+    text.erase(text.find_last_not_of(" \t\n") + 1);
+    const char* home = std::getenv("HOME");
+    return text.starts_with("~/") && home ? home + text.substr(1) : text;
+}
+
+bool Talk::help(const std::string&) {
+    for (const TalkCommand& command : commands())
+        if (!command.help.empty())
+            show(fmt::format("  {:<24}{}\n",
+                             fmt::format("{} {}", command.name, command.argument).substr(0, 23),
+                             command.help));
+    tell(
+        "Keys: arrows move and bring earlier messages back, Alt-Enter begins a line, Tab completes commands "
+        "and file names, Ctrl-R searches, Ctrl-C ends an answer. Lines between two of \"\"\", and what is "
+        "pasted, are one message; so is a line that ends with a backslash, with the next. A message that "
+        "begins with a blank is never taken as a command.");
+    return true;
+}
+
+bool Talk::clear(const std::string&) {
+    if (conversation_.turns() > 0) conversation_.cut(0);
+    tell("the conversation is forgotten");
+    return true;
+}
+
+bool Talk::system(const std::string& rest) {
+    conversation_.set_system(rest);
+    tell(rest.empty() ? "no system text" : "the system text is set");
+    return true;
+}
+
+bool Talk::regenerate(const std::string&) {
+    return finish_turn(listen([this](const Listener& listener) { return conversation_.again(listener); }));
+}
+
+bool Talk::go_on(const std::string&) {
+    return finish_turn(listen([this](const Listener& listener) { return conversation_.go_on(listener); }));
+}
+
+bool Talk::undo(const std::string&) {
+    if (conversation_.turns() == 0) return refuse(error("there is no message to take back")), true;
+    const std::string question = conversation_.question(conversation_.turns() - 1);
+    conversation_.cut(conversation_.turns() - 1);
+    tell(fmt::format("taken back: {}", printable(question)));
+    return true;
+}
+
+bool Talk::edit(const std::string& rest) {
+    const size_t turns = conversation_.turns();
+    if (turns == 0) return refuse(error("there is no message to edit")), true;
+    if (!reader_.edits())
+        return refuse(error("/edit wants a terminal that can edit lines; /undo takes the last message back")),
+               true;
+    size_t turn = turns;
+    if (!rest.empty()) {
+        const Result<int64_t> number = parse_integer(file_of(rest), 1, int64_t(turns));
+        if (!number) return refuse(error("/edit {}", number.error().message)), true;
+        turn = size_t(number.value());
+    }
+    edited_ = turn - 1;
+    draft_ = conversation_.question(turn - 1);
+    return true;
+}
+
+Status Talk::save_session(const std::string& path) {
+    ProgressLine line("saving");
+    const auto progress = [&](uint64_t done, uint64_t total) { line.update(done, total); };
+    RL_TRY(conversation_.save(path, progress, interrupts_.flag()));
+    say(fmt::format("saved in {}: {} messages, {} tokens", path, conversation_.messages().size(),
+                    conversation_.session().position()));
+    return {};
+}
+
+Status Talk::load_session(const std::string& path) {
+    ProgressLine line("loading");
+    const auto progress = [&](uint64_t done, uint64_t total) { line.update(done, total); };
+    RL_TRY(conversation_.load(path, progress, interrupts_.flag()));
+    last_.reset();
+    say(fmt::format("{}: {} messages, {} tokens", path, conversation_.messages().size(),
+                    conversation_.session().position()));
+    return {};
+}
+
+// A file that is no saved conversation may be one that the user cares about.
+static Status check_replaceable(const std::string& path) {
+    std::error_code unknown;
+    if (!std::filesystem::exists(path, unknown)) return {};
+    const File file = RL_TRY(File::open(path));
+    std::string begin(7, '\0');
+    if (file.size() >= begin.size()) RL_TRY(file.read(0, std::as_writable_bytes(std::span(begin))));
+    if (begin == "RLCACHE") return {};
+    return error("{} exists and is no saved conversation: remove it or name another file", path);
+}
+
+bool Talk::save(const std::string& rest) {
+    const std::string path = rest.empty() ? options_.session : file_of(rest);
+    if (path.empty()) return refuse(error("/save takes a file, unless --session names one")), true;
+    Status saved = check_replaceable(path);
+    if (saved) saved = save_session(path);
+    if (!saved) refuse(saved.error());
+    return true;
+}
+
+bool Talk::load(const std::string& rest) {
+    const std::string path = file_of(rest);
+    if (path.empty()) return refuse(error("/load takes a file that /save wrote")), true;
+    const Status loaded = load_session(path);
+    if (!loaded) refuse(loaded.error());
+    return true;
+}
+
+static Status write_export(const std::vector<ChatMessage>& messages, const std::string& path) {
+    const std::string text = RL_TRY(export_text(messages, path));
+    std::error_code unknown;
+    if (std::filesystem::exists(path, unknown))
+        return error("{} exists: remove it or name another file", path);
+    AtomicWriter file = RL_TRY(AtomicWriter::create(path, 0600));  // it holds what was said
+    RL_TRY(file.write(std::as_bytes(std::span(text))));
+    return file.commit();
+}
+
+bool Talk::export_to(const std::string& rest) {
+    const std::string path = file_of(rest);
+    if (path.empty()) return refuse(error("/export takes a file that ends with .md or .json")), true;
+    const Status written = write_export(conversation_.messages(), path);
+    if (written)
+        tell(fmt::format("written: {}", path));
+    else
+        refuse(written.error());
+    return true;
+}
+
+bool Talk::tokens(const std::string& rest) {
+    const Tokenizer& tokenizer = partner_->loaded.model->tokenizer();
+    const std::vector<Token> all = tokenizer.encode(rest, {.add_special = false});
+    std::string line = fmt::format("{} token{}:", all.size(), all.size() == 1 ? "" : "s");
+    for (const Token token : all) line += fmt::format(" {} \"{}\"", token, printable(tokenizer.piece(token)));
+    tell(line);
+    return true;
+}
+
+bool Talk::image(const std::string&) {
+    refuse(
+        error("redline reads text only: the vision part of models is left out, so that it cannot look at an "
+              "image; describe it in words"));
+    return true;
+}
+
+bool Talk::statistics(const std::string&) {
+    show_statistics();
+    return true;
+}
+
+bool Talk::exit(const std::string&) {
+    return false;
+}
+
+bool Talk::show_facts(const std::string& rest) {
+    const std::string part = file_of(rest);
+    const bool all = part.empty();
+    if (!all && !has_word("stats plan template memory system", part))
+        return refuse(error("/show knows stats, plan, template, memory and system, not \"{}\"", part)), true;
+    if (all) tell(fmt::format("model: {} ({})", partner_->name(), partner_->options.model));
+    if (all || part == "plan") show_plan();
+    if (all || part == "template") tell(fmt::format("template: {}", conversation_.writer().description()));
+    if (part == "template") {
+        Result<std::string> source =
+            partner_->loaded.model->gguf().metadata().text("tokenizer.chat_template", "");
+        if (source && !source->empty()) show(for_terminal(source.value()) + "\n");
+    }
+    if (all || part == "memory") show_memory();
+    const std::vector<ChatMessage>& messages = conversation_.messages();
+    const bool has_system = !messages.empty() && messages[0].role == Role::system;
+    if (all || part == "system")
+        tell(has_system ? fmt::format("system: {}", for_terminal(messages[0].content)) : "no system text");
+    if (all || part == "stats") show_statistics();
+    return true;
+}
+
+void Talk::show_plan() {
+    const DeviceInfo& device = partner_->loaded.backend->device();
+    const Session& session = conversation_.session();
+    const uint32_t layers = partner_->loaded.model->config().layers;
+    tell(fmt::format(
+        "plan: {0}/{0} layers on {1} ({2}, {3}), KV cache {4} {5} tokens {6}, {7} tokens at a time", layers,
+        partner_->loaded.device, device.name, device.detail, cache_type_name(partner_->loaded.cache),
+        session.context(), format_bytes(session.memory().cache), session.batch()));
+}
+
+void Talk::show_memory() {
+    const MemoryNeed& need = conversation_.session().memory();
+    tell(fmt::format("memory: weights {}, cache {}, scratch {}, of {} that {} offers; peak of the program {}",
+                     format_bytes(need.weights), format_bytes(need.cache), format_bytes(need.scratch),
+                     format_bytes(partner_->loaded.backend->device().memory_budget), partner_->loaded.device,
+                     format_bytes(peak_resident())));
+}
+
+bool Talk::set(const std::string& rest) {
+    const size_t blank = std::min(rest.find_first_of(" =\t"), rest.size());
+    const std::string name = rest.substr(0, blank);
+    const std::string value = file_of(rest.substr(std::min(blank + 1, rest.size())));
+    if (name.empty()) return show_settings(), true;
+    const Status done = apply_setting(name, value);
+    if (!done) return refuse(done.error()), true;
+    chosen_.emplace_back(name, value);
+    tell(fmt::format("{} is {}", name, value));
+    return true;
+}
+
+void Talk::show_settings() {
+    for (const auto& [name, value] : list_settings(conversation_.options()))
+        show(fmt::format("  {:<20}{}\n", name, value));
+    show(fmt::format("  {:<20}{}\n", "status", options_.status ? "on" : "off"));
+}
+
+Status Talk::apply_setting(const std::string& name, const std::string& value) {
+    if (name != "status") return change_setting(conversation_.options(), name, value);
+    if (value != "on" && value != "off") return error("/set status takes on or off, not \"{}\"", value);
+    options_.status = value == "on";
+    return {};
+}
+
+bool Talk::change_model(const std::string& rest) {
+    const std::string path = file_of(rest);
+    if (path.empty()) {
+        tell(fmt::format("{} ({})", partner_->name(), partner_->options.model));
+        return true;
+    }
+    const Status done = exchange_model(path);
+    if (done)
+        tell(fmt::format("the conversation goes on with {}", partner_->name()));
+    else
+        refuse(done.error());
+    if (!has_model_) exit_code_ = kFailed;
+    return has_model_;
+}
+
+// Both may not fit: the weights of the old one go first, and come back where the new one cannot be loaded.
+Status Talk::exchange_model(const std::string& path) {
+    ModelOptions wanted = partner_->options;
+    wanted.model = path;
+    std::unique_ptr<Partner> next = RL_TRY(Partner::meet(wanted, options_.writer));
+    SamplerOptions sampler = options_.conversation.sampling.sampler;
+    sampler.seed = conversation_.options().sampling.sampler.seed;
+    RL_TRY(defaults_(*next->loaded.model, sampler));
+    conversation_.close();
+    partner_->leave();
+    Result<Session> session = next->open();
+    if (!session) {
+        next.reset();
+        Result<Session> back = partner_->open();
+        has_model_ = back.ok();
+        if (!back)
+            return error("{}; the one before cannot be loaded again: {}", session.error().message,
+                         back.error().message);
+        conversation_.reopen(std::move(back).value(), *partner_->writer);
+        return session.error();
+    }
+    conversation_.reopen(std::move(session).value(), *next->writer);
+    partner_ = std::move(next);
+    conversation_.options().sampling.sampler = sampler;
+    last_.reset();
+    for (const auto& [name, value] : chosen_) RL_TRY(apply_setting(name, value));
+    return {};
+}
+
+static Completion complete_file(const std::string& before, size_t begin) {
+    Completion found;
+    found.begin = begin;
+    const std::string typed = before.substr(begin);
+    const size_t slash = typed.rfind('/');
+    const std::string folder = slash == typed.npos ? "" : typed.substr(0, slash + 1);
+    const std::string start = typed.substr(folder.size());
+    std::error_code problem;
+    for (const auto& entry :
+         std::filesystem::directory_iterator(folder.empty() ? "." : file_of(folder), problem)) {
+        const std::string name = entry.path().filename().string();
+        if (!name.starts_with(start) || (start.empty() && name[0] == '.')) continue;
+        found.choices.push_back(folder + name + (entry.is_directory(problem) ? "/" : ""));
+    }
+    std::sort(found.choices.begin(), found.choices.end());
+    return found;
+}
+
+Completion Talk::complete(const std::string& before) const {
+    if (!before.starts_with('/')) return {};
+    const size_t blank = before.find(' ');
+    std::vector<std::string> words;
+    size_t begin = 0;
+    if (blank == before.npos) {
+        words = command_names(false);
+        for (std::string& word : words) word += ' ';
+    } else {
+        begin = blank + 1;
+        const std::string command = before.substr(0, blank);
+        if (has_word("/save /load /export /model", command)) return complete_file(before, begin);
+        if (command == "/show") words = {"memory", "plan", "stats", "system", "template"};
+        if (command == "/set")
+            for (const auto& [name, value] : list_settings(ConversationOptions()))
+                words.push_back(name + " ");
+    }
+    Completion found;
+    found.begin = begin;
+    for (const std::string& word : words)
+        if (word.starts_with(before.substr(begin))) found.choices.push_back(word);
+    return found;
+}
+
+}  // namespace redline::cli

@@ -1,0 +1,112 @@
+#include "cli/commands/chat_settings.h"
+
+#include "sample/chain.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace redline::cli {
+
+namespace {
+
+using Member = std::variant<float SamplerOptions::*, int32_t SamplerOptions::*, std::string SamplerOptions::*,
+                            uint32_t SamplerOptions::*>;
+
+struct Setting {
+    std::string_view name;
+    Member member;
+    std::string_view option = {};  // what the option is called, where that differs
+};
+
+constexpr std::string_view kMaxTokens = "max-tokens";
+
+const Setting kSettings[] = {
+    {"temp", &SamplerOptions::temperature, "temperature"},
+    {"top-k", &SamplerOptions::top_k},
+    {"top-p", &SamplerOptions::top_p},
+    {"min-p", &SamplerOptions::min_p},
+    {"typical-p", &SamplerOptions::typical_p, "typical"},
+    {"top-n-sigma", &SamplerOptions::top_n_sigma, "top-nsigma"},
+    {"xtc-probability", &SamplerOptions::xtc_probability},
+    {"xtc-threshold", &SamplerOptions::xtc_threshold},
+    {"dynatemp-range", &SamplerOptions::dynatemp_range},
+    {"dynatemp-exp", &SamplerOptions::dynatemp_exponent},
+    {"mirostat", &SamplerOptions::mirostat},
+    {"mirostat-lr", &SamplerOptions::mirostat_eta},
+    {"mirostat-ent", &SamplerOptions::mirostat_tau},
+    {"repeat-last-n", &SamplerOptions::repeat_last_n},
+    {"repeat-penalty", &SamplerOptions::repeat_penalty},
+    {"presence-penalty", &SamplerOptions::presence_penalty},
+    {"frequency-penalty", &SamplerOptions::frequency_penalty},
+    {"dry-multiplier", &SamplerOptions::dry_multiplier},
+    {"dry-base", &SamplerOptions::dry_base},
+    {"dry-allowed-length", &SamplerOptions::dry_allowed_length},
+    {"dry-penalty-last-n", &SamplerOptions::dry_penalty_last_n},
+    {"samplers", &SamplerOptions::samplers, "sampler-seq"},
+    {"seed", &SamplerOptions::seed},
+};
+
+std::string usual_form(std::string name) {
+    name.erase(0, std::min(name.find_first_not_of('-'), name.size()));
+    std::replace(name.begin(), name.end(), '_', '-');
+    if (name == "predict" || name == "n-predict") return std::string(kMaxTokens);
+    return name;
+}
+
+Status read_value(float& target, const std::string& text) {
+    target = float(RL_TRY(parse_real(text)));
+    return {};
+}
+Status read_value(int32_t& target, const std::string& text) {
+    target = int32_t(RL_TRY(parse_integer(text, -1, std::numeric_limits<int32_t>::max())));
+    return {};
+}
+Status read_value(uint32_t& target, const std::string& text) {
+    target = uint32_t(RL_TRY(parse_integer(text, 0, std::numeric_limits<uint32_t>::max() - 1)));
+    return {};
+}
+Status read_value(std::string& target, const std::string& text) {
+    target = text;
+    return {};
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> list_settings(const ConversationOptions& options) {
+    std::vector<std::pair<std::string, std::string>> all;
+    const SamplerOptions& sampler = options.sampling.sampler;
+    for (const Setting& setting : kSettings)
+        all.emplace_back(
+            setting.name,
+            std::visit([&](auto member) { return fmt::format("{}", sampler.*member); }, setting.member));
+    all.emplace_back(kMaxTokens, fmt::format("{}", options.generate.max_tokens));
+    return all;
+}
+
+Status change_setting(ConversationOptions& options, const std::string& name, const std::string& value) {
+    const std::string wanted = usual_form(name);
+    if (wanted == kMaxTokens) {
+        const Result<int64_t> number = parse_integer(value, -1, std::numeric_limits<int64_t>::max());
+        if (!number) return error("/set {} {}", wanted, number.error().message);
+        options.generate.max_tokens = number.value();
+        return {};
+    }
+    for (const Setting& setting : kSettings) {
+        if (setting.name != wanted && setting.option != wanted) continue;
+        SamplerOptions changed = options.sampling.sampler;
+        Status done =
+            std::visit([&](auto member) { return read_value(changed.*member, value); }, setting.member);
+        if (!done) return error("/set {} {}", setting.name, done.error().message);
+        RL_TRY(check_options(changed));
+        options.sampling.sampler = changed;
+        return {};
+    }
+    std::vector<std::string> names;
+    for (const auto& [known, now] : list_settings(options)) names.push_back(known);
+    const std::string nearest = nearest_name(wanted, names);
+    return error(
+        "/set knows no {}; {}", name,
+        nearest.empty() ? "/set alone lists what it knows" : fmt::format("did you mean {}?", nearest));
+}
+
+}  // namespace redline::cli

@@ -1,0 +1,194 @@
+#include "cli/commands/chat_talk.h"
+
+#include "cli/report.h"
+#include "cli/rescue.h"
+#include "text/unicode.h"
+
+#include <algorithm>
+#include <filesystem>
+
+namespace redline::cli {
+
+Result<std::unique_ptr<Partner>> Partner::meet(const ModelOptions& options, const ChatWriterOptions& writer) {
+    auto made = std::make_unique<Partner>();
+    made->options = options;
+    made->loaded = RL_TRY(inspect_model(options));
+    made->writer = RL_TRY(ChatWriter::create(*made->loaded.model, writer));
+    made->context = choose_context(options, made->loaded.model->config());
+    return made;
+}
+
+Result<Session> Partner::open() {
+    RL_TRY(place_model(loaded, options, context));
+    Session session = RL_TRY(open_session(loaded, options, context));
+    rescue_from_loss(session, loaded, options);
+    return session;
+}
+
+void Partner::leave() {
+    loaded.model->unload();
+    loaded.backend.reset();
+}
+
+std::string Partner::name() const {
+    constexpr size_t kMost = 32;
+    const Result<std::string> given = loaded.model->gguf().metadata().text("general.name", "");
+    std::string name = given ? given.value() : "";
+    if (name.empty()) name = std::filesystem::path(options.model).stem().string();
+    name = printable(name);
+    if (name.size() <= kMost) return name;
+    name.resize(kMost);
+    while (!is_valid_utf8(name)) name.pop_back();
+    return name;
+}
+
+Talk::Talk(ChatOptions options, FileDefaults defaults, std::unique_ptr<Partner> partner,
+           Conversation conversation)
+    : options_(std::move(options)),
+      defaults_(std::move(defaults)),
+      partner_(std::move(partner)),
+      conversation_(std::move(conversation)) {
+    reader_.set_completer([this](const std::string& before) { return complete(before); });
+}
+
+Status Talk::resume() {
+    std::error_code unknown;
+    if (options_.session.empty() || !std::filesystem::exists(options_.session, unknown)) return {};
+    return load_session(options_.session);
+}
+
+int Talk::run() {
+    if (reader_.interactive()) say("/help lists the commands, Ctrl-D leaves");
+    while (out_.open()) {
+        const std::string name = reader_.interactive() ? partner_->name() : "";
+        Result<Typed> typed = reader_.read(name, std::exchange(draft_, {}));
+        if (!typed) {
+            leave();
+            return fail(typed.error());
+        }
+        if (typed->kind == Typed::Kind::end) break;
+        if (typed->kind == Typed::Kind::interrupted) {
+            if (interrupted_at_prompt(typed.value())) continue;
+            return leave();
+        }
+        hinted_ = false;
+        if (!take(typed->text)) return leave();
+    }
+    if (reader_.interactive()) show("\n");
+    return leave();
+}
+
+// False: leave. The first Ctrl-C only takes back what is typed.
+bool Talk::interrupted_at_prompt(const Typed& typed) {
+    const bool ending = interrupts_.ending();
+    const int code = interrupts_.code();
+    interrupts_.clear();
+    edited_.reset();
+    if (!reader_.edits()) show("\n");
+    if (!ending && !typed.text.empty()) return true;
+    if (!ending && !std::exchange(hinted_, true)) {
+        show("(Ctrl-C again or Ctrl-D leaves)\n");
+        return true;
+    }
+    exit_code_ = code;
+    return false;
+}
+
+int Talk::leave() {
+    if (has_model_ && !options_.session.empty() && conversation_.turns() > 0) {
+        const Status saved = save_session(options_.session);
+        if (!saved) refuse(saved.error());
+        if (!saved) exit_code_ = kFailed;
+    }
+    return out_.finish(exit_code_);
+}
+
+void Talk::refuse(const Error& problem) {
+    fail(problem);
+    if (!reader_.interactive()) exit_code_ = kFailed;
+}
+
+bool Talk::take(const std::string& text) {
+    const std::optional<size_t> edited = std::exchange(edited_, {});
+    if (text.find_first_not_of(" \t\n") == std::string::npos) return true;
+    if (text[0] == '/') {
+        const std::string word = text.substr(0, text.find_first_of(" \t\n"));
+        const std::string rest = text.substr(std::min(word.size() + 1, text.size()));
+        if (const TalkCommand* command = find_command(word)) return (this->*command->run)(rest);
+        // A path or another text, unless it is nearly a command.
+        const bool plain = word.find_first_of("/.*", 1) != std::string::npos;
+        const std::string nearest = plain ? "" : nearest_name(word, command_names(true));
+        if (!nearest.empty()) return misspelled(text, word, nearest);
+    }
+    if (edited && *edited < conversation_.turns()) conversation_.cut(*edited);
+    return finish_turn(listen([&](const Listener& listener) { return conversation_.ask(text, listener); }),
+                       text);
+}
+
+bool Talk::misspelled(const std::string& text, const std::string& word, const std::string& nearest) {
+    refuse(error("{} is not a command; did you mean {}? A blank before it sends it as text", word, nearest));
+    if (reader_.edits()) draft_ = text;
+    return true;
+}
+
+Result<Turn> Talk::listen(const std::function<Result<Turn>(const Listener&)>& answer) {
+    std::optional<ReadingLine> reading(std::in_place);
+    Listener listener;
+    listener.cancel = interrupts_.flag();
+    listener.progress = [&](uint64_t done, uint64_t total) { reading->update(done, total); };
+    listener.text = [&](std::string_view text) {
+        reading.reset();
+        return view_.put(text);
+    };
+    return answer(listener);
+}
+
+// False: leave, as after Ctrl-C when nobody is at the keyboard.
+bool Talk::finish_turn(Result<Turn> turn, const std::string& question) {
+    const bool cancelled = interrupts_.raised();
+    const bool ending = interrupts_.ending();
+    const int code = interrupts_.code();
+    interrupts_.clear();
+    if (!turn) {
+        view_.end_line();
+        refuse(turn.error());
+        if (reader_.edits()) draft_ = question;
+        return true;
+    }
+    view_.end();
+    if (turn->dropped > 0 && !std::exchange(said_dropping_, true))
+        note("the context is full: the oldest turns are forgotten from now on");
+    if (cancelled)
+        note(turn->generation.text.empty() ? "interrupted" : "interrupted; /continue goes on");
+    else if (turn->generation.reason == StopReason::context_full)
+        note(explain_stop(turn->generation, conversation_.session().context()));
+    if (cancelled && turn->generation.text.empty() && reader_.edits()) draft_ = question;
+    last_ = std::move(turn).value();
+    if (voice().verbose)
+        show_statistics();
+    else
+        say_status();
+    if (!cancelled || (reader_.interactive() && !ending)) return true;
+    exit_code_ = code;
+    return false;
+}
+
+void Talk::say_status() {
+    if (!options_.status || !reader_.interactive() || last_->generation.steps == 0) return;
+    const Generation& made = last_->generation;
+    const double speed = made.decode_seconds > 0.0 ? double(made.steps) / made.decode_seconds : 0.0;
+    const Session& session = conversation_.session();
+    const std::string line = fmt::format("[{:.1f} tok/s, {} tokens; context: {} of {}]", speed,
+                                         made.tokens.size(), session.position(), session.context());
+    say(voice().colour ? fmt::format("\x1b[2m{}\x1b[0m", line) : line);
+}
+
+void Talk::show_statistics() {
+    const Session& session = conversation_.session();
+    if (last_) say_statistics(partner_->loaded, session, last_->prompt, last_->generation);
+    const size_t turns = conversation_.turns();
+    say(fmt::format("context: {} of {} tokens, {} turn{}", session.position(), session.context(), turns,
+                    turns == 1 ? "" : "s"));
+}
+
+}  // namespace redline::cli

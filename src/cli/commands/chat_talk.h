@@ -1,0 +1,118 @@
+// A talk at the terminal or through a pipe: a user's messages and commands, and the model's answers.
+#pragma once
+
+#include "cli/conversation.h"
+#include "cli/options/model_options.h"
+#include "cli/terminal/answer_view.h"
+#include "cli/terminal/line_reader.h"
+
+namespace redline::cli {
+
+struct ChatOptions {
+    ModelOptions model;
+    ConversationOptions conversation;
+    ChatWriterOptions writer;
+    std::string system;
+    std::string session;  // a file; empty: none
+    bool status = true;
+    bool escapes = true;
+    bool list_formats = false;
+};
+
+// A model, and how it is written to. Sessions and rescues point here.
+struct Partner {
+    ModelOptions options;
+    LoadedModel loaded;
+    std::optional<ChatWriter> writer;
+    uint64_t context = 0;
+
+    // All but the weights, so that what is wrong is said early.
+    static Result<std::unique_ptr<Partner>> meet(const ModelOptions& options,
+                                                 const ChatWriterOptions& writer);
+    // Loads the weights and opens a session. It can be done again after leave().
+    Result<Session> open();
+    void leave();
+    std::string name() const;  // short, for the prompt
+};
+
+// Sets defaults that a model file recommends.
+using FileDefaults = std::function<Status(const Model& model, SamplerOptions& sampler)>;
+
+class Talk {
+public:
+    Talk(ChatOptions options, FileDefaults defaults, std::unique_ptr<Partner> partner,
+         Conversation conversation);
+    // The exit code.
+    int run();
+    // What the options' session file holds, if it exists.
+    Status resume();
+
+private:
+    struct TalkCommand {
+        std::string_view name, argument, help;
+        bool (Talk::*run)(const std::string& rest);  // false: leave
+        std::string_view other_names = {};
+    };
+    static std::span<const TalkCommand> commands();
+    static const TalkCommand* find_command(const std::string& word);
+    static std::vector<std::string> command_names(bool others);
+
+    // False: leave.
+    bool take(const std::string& text);
+    bool interrupted_at_prompt(const Typed& typed);
+    bool misspelled(const std::string& text, const std::string& word, const std::string& nearest);
+    // An answer's life: what the listener does, what is said afterwards.
+    Result<Turn> listen(const std::function<Result<Turn>(const Listener&)>& answer);
+    bool finish_turn(Result<Turn> turn, const std::string& question = {});
+    void say_status();
+    void show_statistics();
+    int leave();
+    // Says the error; from a pipe it counts for the exit code.
+    void refuse(const Error& problem);
+    Completion complete(const std::string& before) const;
+
+    bool help(const std::string& rest);
+    bool clear(const std::string& rest);
+    bool system(const std::string& rest);
+    bool regenerate(const std::string& rest);
+    bool undo(const std::string& rest);
+    bool edit(const std::string& rest);
+    bool go_on(const std::string& rest);
+    bool save(const std::string& rest);
+    bool load(const std::string& rest);
+    bool export_to(const std::string& rest);
+    bool set(const std::string& rest);
+    bool show_facts(const std::string& rest);
+    bool change_model(const std::string& rest);
+    bool tokens(const std::string& rest);
+    bool image(const std::string& rest);
+    bool statistics(const std::string& rest);
+    bool exit(const std::string& rest);
+
+    Status save_session(const std::string& path);
+    Status load_session(const std::string& path);
+    Status exchange_model(const std::string& path);
+    Status apply_setting(const std::string& name, const std::string& value);
+    void show_settings();
+    void show_plan();
+    void show_memory();
+
+    ChatOptions options_;
+    FileDefaults defaults_;
+    std::unique_ptr<Partner> partner_;
+    Conversation conversation_;
+    Interrupts interrupts_;
+    LineReader reader_;
+    Output out_;
+    AnswerView view_{out_};
+    std::string draft_;                                        // what the next prompt begins with
+    std::optional<size_t> edited_;                             // the turn that the next message replaces
+    std::vector<std::pair<std::string, std::string>> chosen_;  // by /set
+    bool said_dropping_ = false;
+    bool hinted_ = false;  // that Ctrl-C again leaves
+    bool has_model_ = true;
+    int exit_code_ = kDone;
+    std::optional<Turn> last_;
+};
+
+}  // namespace redline::cli

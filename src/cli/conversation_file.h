@@ -1,0 +1,29 @@
+// A conversation as text: JSON to go on with, and what a person or another program reads.
+#pragma once
+
+#include "text/chat_format.h"
+
+namespace redline::cli {
+
+struct ChatMessage {
+    Role role = Role::user;
+    std::string content;
+    std::string reasoning;  // of an assistant, before its answer
+};
+
+struct SavedConversation {
+    std::vector<ChatMessage> messages;
+    std::vector<Token> last_answer;
+    uint32_t answers = 0;
+    uint32_t seed = 0;
+};
+
+std::string to_json_text(const SavedConversation& conversation);
+// `path` is for errors: the text may come from anywhere.
+Result<SavedConversation> read_conversation(const std::string& text, const std::string& path);
+
+// By the ending of the file's name: .md, or .json in the form that OpenAI's clients use. Any other is an
+// error.
+Result<std::string> export_text(const std::vector<ChatMessage>& messages, const std::string& path);
+
+}  // namespace redline::cli

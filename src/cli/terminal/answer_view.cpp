@@ -1,0 +1,86 @@
+#include "cli/terminal/answer_view.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdlib>
+
+#include <unistd.h>
+
+namespace redline::cli {
+
+static constexpr std::string_view kDim = "\x1b[2m";
+static constexpr std::string_view kUsual = "\x1b[0m";
+
+AnswerView::AnswerView(Output& out)
+    : out_(out), terminal_(is_terminal(STDOUT_FILENO)), wraps_(terminal_ && can_move_cursor()) {}
+
+bool AnswerView::write(std::string_view text) {
+    written_ |= !text.empty();
+    if (!terminal_) return wrap_.put(text, 0), out_.write(text);
+    return out_.write(wrap_.put(for_terminal(text), wraps_ ? terminal_width(STDOUT_FILENO) : 0));
+}
+
+bool AnswerView::put(std::string_view text) {
+    end_reasoning();
+    return write(text);
+}
+
+bool AnswerView::put_reasoning(std::string_view text) {
+    if (!terminal_ || text.empty()) return out_.open();
+    if (!std::exchange(reasoning_, true) && voice().colour) out_.write(kDim);
+    return write(text);
+}
+
+void AnswerView::end_reasoning() {
+    if (!std::exchange(reasoning_, false)) return;
+    write(wrap_.at_start() ? "\n" : "\n\n");
+    if (voice().colour) out_.write(kUsual);
+}
+
+void AnswerView::end_line() {
+    if (std::exchange(reasoning_, false) && voice().colour) out_.write(kUsual);
+    if (!wrap_.at_start()) write("\n");
+    wrap_ = WordWrap();
+    written_ = false;
+}
+
+void AnswerView::end() {
+    if (!written_) write("\n");
+    end_line();
+}
+
+ReadingLine::ReadingLine() {
+    if (!voice().quiet && can_move_cursor() && is_terminal(STDERR_FILENO))
+        thread_ = std::thread([this] { watch(); });
+}
+
+ReadingLine::~ReadingLine() {
+    {
+        const std::lock_guard lock(mutex_);
+        ends_ = true;
+    }
+    ended_.notify_one();
+    if (thread_.joinable()) thread_.join();
+}
+
+void ReadingLine::update(uint64_t done, uint64_t total) {
+    const std::lock_guard lock(mutex_);
+    done_ = done;
+    total_ = total;
+}
+
+// Chunks may take long: time goes on meanwhile.
+void ReadingLine::watch() {
+    std::unique_lock lock(mutex_);
+    bool shown = false;
+    for (int seconds = 1; !ended_.wait_for(lock, std::chrono::seconds(1), [this] { return ends_; });
+         ++seconds) {
+        if (total_ == 0) continue;
+        shown = true;
+        show(fmt::format("\r\x1b[Kreading: {} of {} tokens  {} s", done_, total_, seconds));
+    }
+    if (shown) show("\r\x1b[K");
+}
+
+}  // namespace redline::cli

@@ -1,0 +1,79 @@
+#include "cli/terminal/history_file.h"
+
+#include "base/file.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace redline::cli {
+
+// Of the messages these are kept, once the file has twice as many.
+static constexpr size_t kMost = 1000;
+
+HistoryFile HistoryFile::of_user() {
+    // The specification of these folders wants a path that is not absolute to be ignored.
+    const char* state = std::getenv("XDG_STATE_HOME");
+    if (state && *state == '/') return HistoryFile(std::string(state) + "/redline/history");
+    const char* home = std::getenv("HOME");
+    return HistoryFile(home && *home == '/' ? std::string(home) + "/.local/state/redline/history" : "");
+}
+
+// A message is a line: a JSON string, since messages may have several lines.
+static std::string line_of(const std::string& message) {
+    return nlohmann::json(message).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+static Status shorten(const std::string& path, const std::vector<std::string>& messages) {
+    std::string text;
+    for (const std::string& message : messages) text += line_of(message);
+    AtomicWriter file = RL_TRY(AtomicWriter::create(path, 0600));
+    RL_TRY(file.write(std::as_bytes(std::span(text))));
+    return file.commit(false);
+}
+
+Result<std::vector<std::string>> HistoryFile::load() {
+    std::vector<std::string> messages;
+    std::error_code unknown;
+    if (path_.empty() || !std::filesystem::exists(path_, unknown)) return messages;
+    const std::string text = RL_TRY(read_text_file(path_));
+    for (size_t at = 0; at < text.size();) {
+        const size_t end = std::min(text.find('\n', at), text.size());
+        const auto read = nlohmann::json::parse(text.begin() + ptrdiff_t(at), text.begin() + ptrdiff_t(end),
+                                                nullptr, false);
+        if (read.is_string()) messages.push_back(read.get<std::string>());
+        at = end + 1;
+    }
+    if (messages.size() <= 2 * kMost) return messages;
+    messages.erase(messages.begin(), messages.end() - ptrdiff_t(kMost));
+    RL_TRY(shorten(path_, messages));
+    return messages;
+}
+
+Status HistoryFile::add(const std::string& message) {
+    if (path_.empty()) return {};
+    std::error_code problem;
+    const std::filesystem::path folder = std::filesystem::path(path_).parent_path();
+    // The specification's mode for a folder that is made.
+    for (std::filesystem::path made; const std::filesystem::path& part : folder) {
+        made /= part;
+        ::mkdir(made.c_str(), 0700);
+    }
+    const int handle = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (handle < 0) return error("cannot open {}: {}", path_, std::strerror(errno));
+    const std::string line = line_of(message);
+    const ssize_t put = ::write(handle, line.data(), line.size());  // whole, among those of other chats
+    const int code = put == ssize_t(line.size()) ? 0 : put < 0 ? errno : ENOSPC;
+    ::close(handle);
+    if (code != 0) return error("cannot write {}: {}", path_, std::strerror(code));
+    return {};
+}
+
+}  // namespace redline::cli

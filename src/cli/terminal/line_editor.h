@@ -1,0 +1,45 @@
+// A line at the terminal while it is typed: moving in it, history, completion, pasted text. By libedit.
+#pragma once
+
+#include "cli/terminal/typed.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace redline::cli {
+
+// What the text from `begin` to the cursor could become.
+struct Completion {
+    size_t begin = 0;
+    std::vector<std::string> choices;
+};
+using Completer = std::function<Completion(const std::string& before_cursor)>;
+
+class LineEditor {
+public:
+    // Null where lines cannot be edited: standard input or standard error is no terminal, or the terminal
+    // cannot move its cursor (TERM is dumb, unknown or not set).
+    static std::unique_ptr<LineEditor> create();
+    ~LineEditor();
+    LineEditor(const LineEditor&) = delete;
+    LineEditor& operator=(const LineEditor&) = delete;
+
+    // Line ends in it come from pasted text, Alt-Enter and history. `draft` is there to begin with.
+    Result<Typed> read(const std::string& prompt, const std::string& draft);
+    // The newest comes last.
+    void remember(const std::string& message);
+    void set_completer(Completer completer) { completer_ = std::move(completer); }
+
+private:
+    struct Library;  // libedit's types, and the functions that it calls
+
+    LineEditor();
+
+    std::unique_ptr<Library> library_;
+    Completer completer_;
+    std::vector<std::wstring> history_;
+};
+
+}  // namespace redline::cli

@@ -1,0 +1,200 @@
+// The commands of redline chat, and conversations that are kept in files.
+#include "support/program.h"
+
+#include <nlohmann/json.hpp>
+
+using namespace redline;
+using namespace redline::test;
+
+namespace {
+
+Outcome chat(const std::string& input, std::vector<std::string> more = {}) {
+    std::vector<std::string> all = {"chat", "-m", chat_model(), "--temp", "0", "-n", "2", "-t", "1"};
+    all.insert(all.end(), more.begin(), more.end());
+    return redline_(all, input);
+}
+
+std::string fresh(const std::string& name) {
+    const std::string path = file(name);
+    std::filesystem::remove(path);
+    return path;
+}
+
+unsigned mode_of(const std::string& path) {
+    return unsigned(std::filesystem::status(path).permissions());
+}
+
+// An answer to each message that depends on chance, and so on the seed and on all that came before.
+std::vector<std::string> by_chance(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> all = {"--temp", "30", "-s", "7", "-n", "8"};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("chat: messages are taken back, answered again, and answers go on") {
+    const Outcome got = chat("hello\n/continue\n/continue\n/undo\n/undo\n/continue\n");
+    CHECK(got.out == "ab\ncd\nef\n");
+    CHECK(has(got.err, "taken back: hello"));
+    CHECK(has(got.err, "no message to take back"));
+    CHECK(has(got.err, "there is no answer yet"));
+    CHECK(got.code == 1);
+    // What goes on is part of the answer.
+    const std::string path = fresh("on.md");
+    CHECK(chat("/system be brief\nhello\n/continue\nmore\n/export " + path + "\n").code == 0);
+    CHECK(read_file(path) ==
+          "## System\n\nbe brief\n\n## User\n\nhello\n\n## Assistant\n\nabcd\n\n## User\n\nmore\n\n"
+          "## Assistant\n\nab\n");
+    CHECK(mode_of(path) == 0600);
+    CHECK(has(chat("/edit\n").err, "no message to edit"));
+    CHECK(has(chat("hello\n/edit\n").err, "/undo"));
+}
+
+TEST_CASE("chat: a conversation is exported as JSON, and nothing is overwritten") {
+    const std::string path = fresh("talk.json");
+    CHECK(chat("hello\n/export " + path + "\n").code == 0);
+    const auto read = nlohmann::json::parse(read_file(path));
+    REQUIRE(read["messages"].size() == 2);
+    CHECK(read["messages"][0] == nlohmann::json({{"role", "user"}, {"content", "hello"}}));
+    CHECK(read["messages"][1] == nlohmann::json({{"role", "assistant"}, {"content", "ab"}}));
+    const Outcome again = chat("bye\n/export " + path + "\n");
+    CHECK(again.code == 1);
+    CHECK(has(again.err, "exists"));
+    CHECK(has(chat("/export talk.txt\n").err, ".md is Markdown"));
+    write_file(file("precious"), "notes");
+    CHECK(has(chat("hello\n/save " + file("precious") + "\n").err, "is no saved conversation"));
+    CHECK(read_file(file("precious")) == "notes");
+}
+
+TEST_CASE("chat: sampling values are changed between answers") {
+    const Outcome got = chat("a\n/set max-tokens 4\na\n/set\n/set top_k 7\n/set --temp=0.5\n/set\n");
+    CHECK(got.code == 0);
+    CHECK(got.out == "ab\nabcd\n");
+    for (const char* line : {"  temp                0\n", "  max-tokens          4\n",
+                             "  top-k               7\n", "  temp                0.5\n"})
+        CHECK_MESSAGE(has(got.err, line), line, "\n", got.err);
+    for (const auto& [line, words] :
+         {std::pair<std::string, std::string>{"/set temp hot", "/set temp takes a number, not \"hot\""},
+          {"/set top-q 1", "did you mean top-"},
+          {"/set samplers nonsense", "nonsense"},
+          {"/set top-p 2", "top_p"},
+          {"/set status perhaps", "on or off"}}) {
+        const Outcome refused = chat(line + "\n");
+        CHECK(refused.code == 1);
+        CHECK_MESSAGE(has(refused.err, words), refused.err);
+    }
+}
+
+TEST_CASE("chat: what is there is shown, and what there is not is refused politely") {
+    const Outcome got =
+        chat("/show\n/show template\n/tokens ab\n/model\n/image x.png\n", {"-sys", "be brief"});
+    for (const char* part : {"plan: 2/2 layers on cpu", "template: the model's chat template",
+                             "memory: weights", "system: be brief", "context: 0 of", "{% for message in",
+                             "2 tokens: 3 \"a\" 4 \"b\"", "chat.gguf)", "text only"})
+        CHECK_MESSAGE(has(got.err, part), part, "\n", got.err);
+    CHECK(has(chat("/show me\n").err, "not \"me\""));
+}
+
+TEST_CASE("chat: what begins with a slash is a message unless it is nearly a command") {
+    CHECK(chat("/home/user is my folder\n/what is this\n//\n/* x */\n").out == "ab\nab\nab\nab\n");
+    const Outcome near = chat("/regne\n/sytem be brief\n");
+    CHECK(near.code == 1);
+    CHECK(near.out.empty());
+    CHECK(has(near.err, "/regne is not a command; did you mean /regen?"));
+    CHECK(has(near.err, "did you mean /system?"));
+}
+
+TEST_CASE("chat: of a conversation nothing is read twice that did not change") {
+    const auto statistics = [](const Outcome& got) {
+        std::vector<std::string> lines;
+        std::istringstream text(got.err);
+        for (std::string line; std::getline(text, line);)
+            if (line.starts_with("prompt: ")) lines.push_back(line.substr(8, line.find(" in ") - 8));
+        return lines;
+    };
+    // What stands before a message: its marks and the ones that end the answer before it, some 20 tokens.
+    const Outcome got = chat("abcdefghijklmnopqrst\n/stats\nab\n/stats\nab\n/stats\n/undo\nac\n/stats\n");
+    const std::vector<std::string> read = statistics(got);
+    REQUIRE(read.size() == 4);
+    CHECK(read[1] == read[2]);
+    CHECK(std::stoi(read[1]) < std::stoi(read[0]) - 5);
+    CHECK(std::stoi(read[3]) < std::stoi(read[2]));
+    // An answer in other tokens than the tokenizer would choose: of chance there are bytes among them.
+    const Outcome odd = chat("abcdefghijklmnopqrst\n/stats\nab\n/stats\n", by_chance({"-n", "20"}));
+    REQUIRE(statistics(odd).size() == 2);
+    CHECK(std::stoi(statistics(odd)[1]) <= std::stoi(read[1]) + 1);
+}
+
+TEST_CASE("chat: a saved conversation goes on at once, and as if it had never ended") {
+    on_each_device([] {
+        const std::string path = fresh("talk.session");
+        const Outcome whole = chat("one\ntwo\nthree\n/stats\n", by_chance());
+        REQUIRE_MESSAGE(whole.code == 0, whole.err);
+        const Outcome first = chat("one\ntwo\n", by_chance({"--session", path}));
+        CHECK_MESSAGE(first.code == 0, first.err);
+        CHECK(mode_of(path) == 0600);
+        const Outcome second = chat("three\n/stats\n", by_chance({"--session", path, "-s", "8"}));
+        CHECK_MESSAGE(second.code == 0, second.err);
+        CHECK(first.out + second.out == whole.out);
+        const auto from_cache = [](const std::string& text) {
+            const size_t at = text.find(" more from the cache");
+            REQUIRE(at != std::string::npos);
+            return text.substr(text.rfind(' ', at - 1), at - text.rfind(' ', at - 1));
+        };
+        CHECK(from_cache(second.err) == from_cache(whole.err));
+        // By commands, and on from an answer that was cut short.
+        const std::string other = fresh("other.session");
+        CHECK(chat("one\n/save " + other + "\n").out == "ab\n");
+        CHECK(chat("/load " + other + "\n/continue\n/save " + other + "\n").out == "cd\n");
+        CHECK(chat("/load " + other + "\n/continue\n").out == "ef\n");
+    });
+}
+
+TEST_CASE("chat: a session of another model, another version or another kind is refused, and left alone") {
+    const std::string path = fresh("foreign.session");
+    CHECK(chat("one\n", {"--session", path}).code == 0);
+    const std::string sound = read_file(path);
+    ChainModel other;
+    other.chat = true;
+    other.gain = 2.0f;
+    other.build().save(file("other.gguf"));
+    const auto refuse = [&](const std::string& model, const std::string& words) {
+        const std::string before = read_file(path);
+        const Outcome got = redline_({"chat", "-m", model, "--session", path}, "two\n");
+        CHECK(got.code == 1);
+        CHECK(got.out.empty());
+        CHECK_MESSAGE(has(got.err, path + words), got.err);
+        CHECK(read_file(path) == before);
+    };
+    refuse(file("other.gguf"), " was saved with another model");
+    std::string old = sound;
+    old[7] = '2';
+    write_file(path, old);
+    refuse(chat_model(), " is not a saved cache of this version");
+    write_file(path, sound.substr(0, sound.size() - 9));
+    refuse(chat_model(), " has ");
+    write_file(path, "a text");
+    refuse(chat_model(), " ");
+    // A cache of run has no conversation in it.
+    std::filesystem::remove(path);
+    CHECK(redline_({"run", "-m", chat_model(), "-p", "ab", "-n", "1", "--prompt-cache", path}).code == 0);
+    refuse(chat_model(), " holds no conversation");
+}
+
+TEST_CASE("chat: another model takes the conversation over, and one that is none leaves it where it is") {
+    ChainModel chain;
+    chain.chat = true;
+    chain.name = "other";
+    chain.next[ChainModel::kNewline] = ChainModel::kLetterA + 5;  // answers begin behind a line's end
+    chain.build().save(file("f.gguf"));
+    const std::string path = fresh("both.md");
+    const Outcome got =
+        chat("hello\n/model " + file("f.gguf") + "\n/continue\nmore\n/model " + file("none.gguf") +
+             "\nstill\n/set top-k 3\n/model " + chat_model() + "\nback\n/set\n/export " + path + "\n");
+    CHECK(got.out == "ab\ncd\nfg\nfg\nab\n");
+    CHECK(has(got.err, "goes on with other"));
+    CHECK(has(got.err, "none.gguf"));
+    CHECK(has(got.err, "  top-k               3\n"));
+    CHECK(has(read_file(path), "hello\n\n## Assistant\n\nabcd"));
+}

@@ -1,0 +1,64 @@
+// Answers on a terminal: lines are broken between words, however the text was cut into pieces.
+#include "cli/terminal/word_wrap.h"
+
+#include "support/screen.h"
+
+#include <doctest/doctest.h>
+
+using redline::cli::WordWrap;
+using redline::test::Screen;
+
+namespace {
+
+// What the screen shows when the text comes in pieces of so many characters.
+std::string shown(std::string_view text, int columns, size_t piece) {
+    Screen screen(50, columns);
+    WordWrap wrap;
+    size_t at = 0;
+    while (at < text.size()) {
+        size_t end = std::min(text.size(), at + piece);
+        while (end < text.size() && (uint8_t(text[end]) & 0xC0) == 0x80) ++end;
+        std::string out = wrap.put(text.substr(at, end - at), size_t(columns));
+        // As a terminal's driver does with the end of a line.
+        for (size_t n = out.find('\n'); n != out.npos; n = out.find('\n', n + 2)) out.insert(n, 1, '\r');
+        screen.write(out);
+        at = end;
+    }
+    CHECK(screen.unknown() == "");
+    return screen.text();
+}
+
+void check(std::string_view text, int columns, const std::string& want) {
+    for (const size_t piece : {1, 2, 3, 7, 1000}) CHECK(shown(text, columns, piece) == want);
+}
+
+}  // namespace
+
+TEST_CASE("word wrap: lines end between words, long words where they must") {
+    check("the quick brown fox jumps", 12, "the quick\nbrown fox\njumps");
+    check("one\n\ntwo three", 10, "one\n\ntwo three");
+    check("two three4", 10, "two\nthree4");
+    check("a abcdefghijklmnopqrst b", 8, "a\nabcdefg\nhijklmn\nopqrst\nb");
+    check("a  b", 80, "a  b");
+}
+
+TEST_CASE("word wrap: code and tables are left as they are") {
+    check("so:\n```\nint a = b + c + d;\n```\nand then more text", 12,
+          "so:\n```\nint a = b +\nc + d;\n```\nand then\nmore text");
+    check("| a | b | c | d |\nx y", 40, "| a | b | c | d |\nx y");
+}
+
+TEST_CASE("word wrap: wide characters take two columns, and may stand at any end of a line") {
+    check("日本語日本語", 8, "日本語\n日本語");
+    check("ab 日本", 6, "ab 日\n本");
+    check("été déjà vu", 9, "été déjà\nvu");
+    check("e\u0301e\u0301 ab", 8, "e\u0301e\u0301 ab");
+}
+
+TEST_CASE("word wrap: without columns the text is as it was") {
+    WordWrap wrap;
+    CHECK(wrap.put("a long line of text", 0) == "a long line of text");
+    CHECK_FALSE(wrap.at_start());
+    CHECK(wrap.put("\n", 0) == "\n");
+    CHECK(wrap.at_start());
+}
