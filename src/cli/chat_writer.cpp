@@ -18,7 +18,7 @@ static bool is_format(const std::string& name) {
 
 void add_template_options(Options& options, ChatWriterOptions& writer) {
     options.each(
-        "--chat-format --chat-template", "NAME|FILE",
+        "--chat-format --chat-template-file --chat-template", "NAME|FILE",
         "write the turns in this built-in format, or by the chat template in this file (default: by the "
         "template of the model file)",
         [&writer](const std::string& choice) -> Status {
@@ -44,14 +44,26 @@ void add_template_options(Options& options, ChatWriterOptions& writer) {
 void ChatWriter::take_format(const ChatFormat& format) {
     template_.reset();
     format_ = format;
+    if (!reasoning_) reasoning_ = ReasoningMarks::find(source_, *tokenizer_);
     description_ = fmt::format("chat format {} (by {})", format.name(), format.origin());
 }
 
-static Result<ChatTemplate> read_template(const std::string& path) {
-    const std::string source = RL_TRY(read_text_file(path, kMostTemplate));
-    Result<ChatTemplate> parsed = ChatTemplate::parse(source);
-    if (!parsed) return error("{}: {}", path, parsed.error().message);
-    return parsed;
+void ChatWriter::take_template(ChatTemplate parsed, const std::string& source) {
+    template_ = std::make_shared<const ChatTemplate>(std::move(parsed));
+    source_ = source;
+    reasoning_ = ReasoningMarks::find(source, *tokenizer_);
+    // Templates call the switch one or the other.
+    if (!thinking_ || !switches_thinking()) return;
+    for (const char* name : {"enable_thinking", "thinking"})
+        if (!variables_.contains(name)) variables_[name] = *thinking_;
+}
+
+bool ChatWriter::switches_thinking() const {
+    if (!template_) return format_ && format_->can_skip_thinking();
+    for (const char* sign :
+         {"enable_thinking", " thinking %}", " thinking is defined", " thinking is not defined"})
+        if (source_.find(sign) != std::string::npos) return true;
+    return false;
 }
 
 Result<ChatWriter> ChatWriter::create(const Model& model, const ChatWriterOptions& options) {
@@ -67,7 +79,10 @@ Result<ChatWriter> ChatWriter::create(const Model& model, const ChatWriterOption
         return writer;
     }
     if (!options.choice.empty()) {
-        writer.template_ = std::make_shared<const ChatTemplate>(RL_TRY(read_template(options.choice)));
+        const std::string source = RL_TRY(read_text_file(options.choice, kMostTemplate));
+        Result<ChatTemplate> parsed = ChatTemplate::parse(source);
+        if (!parsed) return error("{}: {}", options.choice, parsed.error().message);
+        writer.take_template(std::move(parsed).value(), source);
         writer.description_ = fmt::format("the chat template in {}", options.choice);
         return writer;
     }
@@ -75,7 +90,7 @@ Result<ChatWriter> ChatWriter::create(const Model& model, const ChatWriterOption
     const Result<ChatFormat> known = ChatFormat::detect(metadata, model.tokenizer());
     Result<std::optional<ChatTemplate>> own = ChatTemplate::of(metadata);
     if (own && own->has_value()) {
-        writer.template_ = std::make_shared<const ChatTemplate>(std::move(**own));
+        writer.take_template(std::move(**own), RL_TRY(metadata.text("tokenizer.chat_template")));
         if (known) writer.format_ = known.value();
         writer.description_ = "the model's chat template";
         return writer;
@@ -95,19 +110,60 @@ Result<ChatWriter> ChatWriter::create(const Model& model, const ChatWriterOption
 }
 
 Result<std::vector<Token>> ChatWriter::encode(const std::vector<Message>& messages) {
-    if (template_) {
-        TemplateInput input;
-        input.messages = messages_json(messages);
-        input.variables = variables_;
-        const std::time_t now = std::time(nullptr);
-        localtime_r(&now, &input.now);
-        Result<std::vector<Token>> tokens = template_->encode(*tokenizer_, input);
-        if (tokens || !format_) return tokens;
-        note(fmt::format("{}; the built-in chat format {} is used instead", tokens.error().message,
-                         format_->name()));
-        take_format(*format_);
+    WrittenChat written = RL_TRY(write(messages_json(messages), {}));
+    return std::move(written.tokens);
+}
+
+Result<WrittenChat> ChatWriter::write(TemplateInput::Json messages, const TemplateInput::Json& tools) {
+    if (!template_) return write_in_format(messages, tools);
+    // Only a few models know this name for the system's texts.
+    if (source_.find("developer") == std::string::npos)
+        for (TemplateInput::Json& message : messages)
+            if (message["role"] == "developer") message["role"] = "system";
+    if (!tools.empty() && source_.find("tools") == std::string::npos)
+        return error(
+            "the chat template has no place for functions: leave --tools out, or name a template that has, "
+            "with --chat-template FILE");
+    TemplateInput input;
+    input.messages = std::move(messages);
+    input.tools = tools;
+    input.variables = variables_;
+    const std::time_t now = std::time(nullptr);
+    localtime_r(&now, &input.now);
+    Result<std::vector<TextPart>> parts = template_->render(*tokenizer_, input);
+    if (parts) {
+        std::vector<Token> tokens = encode_chat(*tokenizer_, parts.value());
+        return WrittenChat{std::move(parts).value(), std::move(tokens)};
     }
-    return format_->encode(*tokenizer_, messages);
+    if (!format_) return parts.error();
+    note(fmt::format("{}; the built-in chat format {} is used instead", parts.error().message,
+                     format_->name()));
+    take_format(*format_);
+    return write_in_format(input.messages, tools);
+}
+
+Result<WrittenChat> ChatWriter::write_in_format(const TemplateInput::Json& messages,
+                                                const TemplateInput::Json& tools) {
+    if (!tools.empty())
+        return error(
+            "a built-in chat format offers no functions: leave --tools out, or give the model's own template "
+            "with --chat-template FILE");
+    std::vector<Message> all;
+    for (const TemplateInput::Json& message : messages) {
+        const std::string role = message.value("role", "");
+        const bool system = role == "system" || role == "developer";
+        if (!system && role != "user" && role != "assistant")
+            return error("a built-in chat format has no messages of the role \"{}\"", role);
+        all.push_back({system           ? Role::system
+                       : role == "user" ? Role::user
+                                        : Role::assistant,
+                       message.value("content", "")});
+    }
+    const ChatOptions options{.date = {}, .thinking = thinking_.value_or(true)};
+    WrittenChat written;
+    written.parts = format_->render(*tokenizer_, all, options);
+    written.tokens = tokenizer_->encode(written.parts, false);
+    return written;
 }
 
 }  // namespace redline::cli

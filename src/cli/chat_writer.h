@@ -5,6 +5,7 @@
 #include "cli/options/options.h"
 #include "run/model.h"
 #include "text/chat_template.h"
+#include "text/reasoning.h"
 
 #include <memory>
 
@@ -13,6 +14,13 @@ namespace redline::cli {
 struct ChatWriterOptions {
     std::string choice;  // the name of a built-in format or of a file; empty: as the model file says
     TemplateInput::Json variables = TemplateInput::Json::object();
+    std::optional<bool> thinking;  // whether the model reasons before it answers; none: as the template does
+};
+
+// A conversation as the model reads it.
+struct WrittenChat {
+    std::vector<TextPart> parts;
+    std::vector<Token> tokens;
 };
 
 // --chat-template and --chat-template-kwargs.
@@ -25,16 +33,28 @@ public:
     // Where the model file's own template fails and a built-in format is known, that one is used from then
     // on, which is said.
     Result<std::vector<Token>> encode(const std::vector<Message>& messages);
+    // The same for messages and functions as OpenAI's API has them; `tools` may be null.
+    Result<WrittenChat> write(TemplateInput::Json messages, const TemplateInput::Json& tools);
+    // How the model marks its reasoning, if it reasons.
+    const std::optional<ReasoningMarks>& reasoning() const { return reasoning_; }
+    // Whether ChatWriterOptions::thinking has an effect.
+    bool switches_thinking() const;
     // "the model's chat template", "chat format chatml (by its name)".
     const std::string& description() const { return description_; }
 
 private:
     ChatWriter(const Model& model, const ChatWriterOptions& options)
-        : tokenizer_(&model.tokenizer()), variables_(options.variables) {}
+        : tokenizer_(&model.tokenizer()), variables_(options.variables), thinking_(options.thinking) {}
     void take_format(const ChatFormat& format);
+    void take_template(ChatTemplate parsed, const std::string& source);
+    Result<WrittenChat> write_in_format(const TemplateInput::Json& messages,
+                                        const TemplateInput::Json& tools);
 
     const Tokenizer* tokenizer_;
     TemplateInput::Json variables_;
+    std::optional<bool> thinking_;
+    std::string source_;  // of template_
+    std::optional<ReasoningMarks> reasoning_;
     std::shared_ptr<const ChatTemplate> template_;  // null: format_ is used
     std::optional<ChatFormat> format_;
     std::string description_;

@@ -95,9 +95,22 @@ private:
         return sampler_.sample(session_.logits().first(usable));
     }
 
+    Result<Token> next() {
+        if (forced_.empty() && options_.forced) forced_ = options_.forced();
+        if (forced_.empty()) return choose();
+        const Token token = forced_.front();
+        forced_.erase(forced_.begin());
+        return token;
+    }
+
+    bool is_shown(Token token) const {
+        const std::vector<Token>& shown = options_.shown;
+        return options_.show_special || std::find(shown.begin(), shown.end(), token) != shown.end();
+    }
+
     // Chooses a token and puts it out.
     Result<Reason> sample() {
-        token_ = RL_TRY(choose());
+        token_ = RL_TRY(next());
         sampler_.accept(token_);
         if (out_.tokens.empty()) {
             first_ = Clock::now();
@@ -106,7 +119,7 @@ private:
         const Tokenizer& tokenizer = session_.model().tokenizer();
         if (tokenizer.is_end_of_generation(token_)) return Reason(StopReason::end_of_generation);
         out_.tokens.push_back(token_);
-        text_.push(tokenizer.piece(token_, options_.show_special));
+        text_.push(tokenizer.piece(token_, is_shown(token_)));
         if (text_.matcher().matched()) return Reason(StopReason::stop_string);
         if (text_.closed()) return Reason(StopReason::sink_closed);
         return Reason();
@@ -146,6 +159,7 @@ private:
     TextOut text_;
     Generation out_;
     Token token_ = kNoToken;
+    std::vector<Token> forced_;
     const Clock::time_point start_ = Clock::now();
     Clock::time_point first_;  // when the first token was there
     double shift_seconds_ = 0.0;
@@ -187,7 +201,9 @@ Result<Sampler> make_sampler(const Model& model, SamplerOptions options, bool ig
 }
 
 Status check_prompt(std::span<const Token> prompt, uint64_t context) {
-    if (prompt.empty()) return error("the prompt is empty and the model has no token to begin a text with");
+    if (prompt.empty())
+        return error(
+            "the prompt is empty and the model has no token to begin a text with: give it some text");
     if (prompt.size() > context)
         return error("the prompt has {} tokens, the context holds {}; choose a larger one with -c",
                      prompt.size(), context);

@@ -27,6 +27,9 @@ struct GenerateOptions {
     int64_t max_tokens = -1;         // -1: until another reason
     std::vector<std::string> stops;  // the text ends before the first of them
     bool show_special = false;       // control tokens are written out
+    std::vector<Token> shown;        // these are in any case
+    // Asked before each token: if it gives tokens, they come next in place of what the model would choose.
+    std::function<std::vector<Token>()> forced;
     WhenFull when_full = WhenFull::stop;
     uint64_t keep = 0;  // tokens at the start that a shift keeps; BOS is kept in any case
 };

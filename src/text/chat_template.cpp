@@ -80,7 +80,10 @@ Result<std::vector<TextPart>> ChatTemplate::render(const Tokenizer& tokenizer,
 
 Result<std::vector<Token>> ChatTemplate::encode(const Tokenizer& tokenizer,
                                                 const TemplateInput& input) const {
-    const std::vector<TextPart> parts = RL_TRY(render(tokenizer, input));
+    return encode_chat(tokenizer, RL_TRY(render(tokenizer, input)));
+}
+
+std::vector<Token> encode_chat(const Tokenizer& tokenizer, std::span<const TextPart> parts) {
     std::vector<Token> tokens = tokenizer.encode(parts, false);
     const bool has_bos = !tokens.empty() && tokens.front() == tokenizer.bos();
     if (tokenizer.adds_bos() && !has_bos) tokens.insert(tokens.begin(), tokenizer.bos());

@@ -30,13 +30,15 @@ public:
 
     // An error says where in the template, too where it refuses the conversation.
     Result<std::vector<TextPart>> render(const Tokenizer& tokenizer, const TemplateInput& input) const;
-    // With BOS once, whether the template or the tokenizer puts it there.
     Result<std::vector<Token>> encode(const Tokenizer& tokenizer, const TemplateInput& input) const;
 
 private:
     explicit ChatTemplate(jinja::Template parsed) : parsed_(std::move(parsed)) {}
     jinja::Template parsed_;
 };
+
+// The tokens of a rendered conversation, with BOS once, whether the template or the tokenizer puts it there.
+std::vector<Token> encode_chat(const Tokenizer& tokenizer, std::span<const TextPart> parts);
 
 TemplateInput::Json messages_json(const std::vector<Message>& messages);
 
