@@ -198,3 +198,28 @@ TEST_CASE("chat: another model takes the conversation over, and one that is none
     CHECK(has(got.err, "  top-k               3\n"));
     CHECK(has(read_file(path), "hello\n\n## Assistant\n\nabcd"));
 }
+
+TEST_CASE("chat: what a model thinks is kept apart from its answer") {
+    const auto think = [](const std::string& input, std::vector<std::string> more = {}) {
+        std::vector<std::string> all = {"-m", thinking_model(), "-n", "-1"};
+        all.insert(all.end(), more.begin(), more.end());
+        return chat(input, all);
+    };
+    const Outcome shown = think("hello\n");
+    CHECK(shown.out == "xyz\n");
+    CHECK(has(shown.err, "\nabc\n"));
+    CHECK_FALSE(has(think("hello\n", {"--think", "hide"}).err, "abc"));
+    CHECK(think("hello\n", {"--think", "hide"}).out == "xyz\n");
+    // The reasoning that the template closes is none of the model's.
+    CHECK(think("/think off\nhello\n/think on\nhello\n").out == "abc</think>xyz\nxyz\n");
+    // Cut short within the reasoning; and the whole of it in the conversation, but not in what is read next.
+    const std::string path = fresh("thoughts.json"), session = fresh("thoughts.session");
+    CHECK(think("hello\n", {"-n", "2", "--session", session}).out == "\n");
+    const Outcome on = think("/continue\n/export " + path + "\n", {"--session", session});
+    CHECK(on.out == "xyz\n");
+    const auto answer = nlohmann::json::parse(read_file(path))["messages"][1];
+    CHECK(answer["reasoning_content"] == "abc");
+    CHECK(answer["content"] == "xyz");
+    CHECK(has(chat("/think off\n").err, "not known to reason"));
+    CHECK(has(chat("/think hard\n").err, "/think takes on, off or hide"));
+}

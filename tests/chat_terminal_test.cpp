@@ -260,6 +260,16 @@ TEST_CASE("chat on a terminal: answers are wrapped between words, and figures st
     CHECK_FALSE(terminal.screen().colour_seen());
 }
 
+TEST_CASE("chat on a terminal: reasoning stands dim above the answer") {
+    Terminal terminal(talk({"-n", "-1", "--no-status"}, thinking_model()));
+    begin(terminal);
+    terminal.type("hello\r");
+    CHECK_MESSAGE(terminal.wait_for("hello\nabc\n\nxyz\nchain>"), terminal.screen().text());
+    CHECK(has(terminal.bytes(), "\x1b[2mabc"));
+    terminal.type("/think hide\rhello\r");
+    CHECK_MESSAGE(terminal.wait_for("hello\nxyz\nchain>"), terminal.screen().text());
+}
+
 TEST_CASE("chat on a terminal: Ctrl-C while a long message is read gives it back, and counts what was read") {
     // A batch of one token, and thousands of them to read.
     Terminal terminal(talk({"-b", "1", "-c", "300000"}, endless_model()));

@@ -1,5 +1,9 @@
 #include "cli/conversation.h"
 
+#include "text/unicode.h"
+
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 
 namespace redline::cli {
@@ -65,29 +69,30 @@ void Conversation::set_system(const std::string& text) {
     if (!text.empty()) messages_.insert(messages_.begin(), {Role::system, text, {}});
 }
 
-Result<std::vector<Token>> Conversation::encode(std::span<const ChatMessage> messages) {
-    std::vector<Message> written;
-    for (const ChatMessage& message : messages) written.push_back({message.role, message.content});
-    return keep_read(session_->tokens(), RL_TRY(writer_.encode(written)), session_->model().tokenizer());
+Result<WrittenChat> Conversation::write(std::span<const ChatMessage> messages) {
+    WrittenChat written = RL_TRY(writer_.write(messages_json(messages), {}));
+    written.tokens = keep_read(session_->tokens(), std::move(written.tokens), session_->model().tokenizer());
+    return written;
 }
 
 Result<uint64_t> Conversation::count_tokens() {
-    return RL_TRY(encode(messages_)).size();
+    return RL_TRY(write(messages_)).tokens.size();
 }
 
 // A quarter of the context is kept for the answer, or less when the answer is to be short.
-Result<std::vector<Token>> Conversation::make_room(Messages& messages, std::span<const Token> begun,
-                                                   uint64_t& dropped) {
+Result<WrittenChat> Conversation::make_room(Messages& messages, std::span<const Token> begun,
+                                            uint64_t& dropped) {
     const uint64_t context = session_->context();
     uint64_t room = std::max<uint64_t>(1, context / 4);
     if (options_.generate.max_tokens >= 0)
         room = std::min(room, std::max<uint64_t>(1, uint64_t(options_.generate.max_tokens)));
-    const auto tokens_now = [&]() -> Result<std::vector<Token>> {
-        std::vector<Token> tokens = RL_TRY(encode(messages));
-        tokens.insert(tokens.end(), begun.begin(), begun.end());
-        return tokens;
+    const auto write_now = [&]() -> Result<WrittenChat> {
+        WrittenChat now = RL_TRY(write(messages));
+        now.tokens.insert(now.tokens.end(), begun.begin(), begun.end());
+        return now;
     };
-    std::vector<Token> tokens = RL_TRY(tokens_now());
+    WrittenChat written = RL_TRY(write_now());
+    const std::vector<Token>& tokens = written.tokens;
     if (options_.policy == ContextPolicy::stop && tokens.size() >= context)
         return error(
             "the conversation, now {} tokens, fills the context of {}: /clear begins anew, -c makes more "
@@ -101,33 +106,94 @@ Result<std::vector<Token>> Conversation::make_room(Messages& messages, std::span
         if (second == messages.end()) break;
         dropped += uint64_t(second - first);
         messages.erase(first, second);
-        tokens = RL_TRY(tokens_now());
+        written = RL_TRY(write_now());
     }
     if (tokens.size() >= context)
         return error(
             "the message has {} tokens with its surroundings, the context of {} has no room for an answer; "
             "-c makes more",
             tokens.size(), context);
-    return tokens;
+    return written;
 }
+
+// Marks of reasoning that are control tokens are seen only where they are written out.
+GenerateOptions Conversation::generate_options() const {
+    GenerateOptions options = options_.generate;
+    if (writer_.reasoning())
+        options.shown = writer_.reasoning()->control_tokens(session_->model().tokenizer());
+    return options;
+}
+
+namespace {
+
+// Tells an answer from the reasoning before it, and hands both on.
+class Splitter {
+public:
+    Splitter(const std::optional<ReasoningMarks>& marks, const WrittenChat& written, const Listener& listener)
+        : listener_(listener) {
+        if (marks) splitter_.emplace(*marks, last_scaffold(written.parts));
+    }
+
+    // What was said before, and shown then.
+    void take(std::string_view text) { give(splitter_ ? splitter_->push(text) : one(text), false); }
+    bool put(std::string_view text) { return give(splitter_ ? splitter_->push(text) : one(text), true); }
+    void finish() {
+        if (splitter_) give(splitter_->finish(), true);
+    }
+    ChatMessage message;
+
+private:
+    using Pieces = std::vector<AnswerPiece>;
+    static Pieces one(std::string_view text) { return {{false, std::string(text)}}; }
+
+    bool give(const Pieces& pieces, bool shown) {
+        bool wanted = true;
+        for (const AnswerPiece& piece : pieces) {
+            (piece.reasoning ? message.reasoning : message.content) += piece.text;
+            const TextSink& sink = piece.reasoning ? listener_.reasoning : listener_.text;
+            if (shown && sink) wanted = sink(piece.text) && wanted;
+        }
+        return wanted;
+    }
+
+    const Listener& listener_;
+    std::optional<ReasoningSplitter> splitter_;
+};
+
+std::string text_of(std::span<const Token> tokens, const Tokenizer& tokenizer,
+                    const GenerateOptions& options) {
+    std::string text;
+    for (const Token token : tokens)
+        text += tokenizer.piece(
+            token, options.show_special ||
+                       std::find(options.shown.begin(), options.shown.end(), token) != options.shown.end());
+    return to_valid_utf8(text);
+}
+
+}  // namespace
 
 // The messages become those of the conversation, unless nothing comes of them.
 Result<Turn> Conversation::answer(Messages messages, const Listener& listener, std::span<const Token> begun) {
     Turn turn;
-    const std::vector<Token> tokens = RL_TRY(make_room(messages, begun, turn.dropped));
+    const WrittenChat written = RL_TRY(make_room(messages, begun, turn.dropped));
     SamplerOptions sampling = options_.sampling.sampler;
     sampling.seed += answers_;
     if (sampling.seed == SamplerOptions().seed) sampling.seed = 0;  // that one means random
     Sampler sampler =
         RL_TRY(make_sampler(session_->model(), sampling, options_.sampling.ignore_eos, session_->context()));
-    turn.prompt = RL_TRY(read_prompt(*session_, sampler, tokens, listener.cancel, listener.progress));
-    turn.generation = RL_TRY(generate(*session_, sampler, options_.generate, listener.text, listener.cancel));
+    turn.prompt = RL_TRY(read_prompt(*session_, sampler, written.tokens, listener.cancel, listener.progress));
+    const GenerateOptions options = generate_options();
+    Splitter splitter(writer_.reasoning(), written, listener);
+    splitter.take(text_of(begun, session_->model().tokenizer(), options));
+    const TextSink sink = [&](std::string_view text) { return splitter.put(text); };
+    turn.generation = RL_TRY(generate(*session_, sampler, options, sink, listener.cancel));
+    splitter.finish();
     ++answers_;
     const Generation& made = turn.generation;
     if (made.reason == StopReason::cancelled && made.text.empty()) return turn;
-    std::string before = begun.empty() ? "" : messages_.back().content;
     messages_ = std::move(messages);
-    messages_.push_back({Role::assistant, std::move(before) + made.text, {}});
+    splitter.message.role = Role::assistant;
+    messages_.push_back(std::move(splitter.message));
     if (begun.empty()) last_answer_.clear();
     last_answer_.insert(last_answer_.end(), made.tokens.begin(), made.tokens.end());
     return turn;

@@ -26,7 +26,8 @@ struct Turn {
 // Who waits for an answer.
 struct Listener {
     TextSink text;
-    Progress progress;  // tokens of the prompt
+    TextSink reasoning;  // what the model thinks before
+    Progress progress;   // tokens of the prompt
     const std::atomic<bool>* cancel = nullptr;
 };
 
@@ -77,10 +78,11 @@ private:
     using Messages = std::vector<ChatMessage>;
 
     // The messages, and the header that makes the model answer.
-    Result<std::vector<Token>> encode(std::span<const ChatMessage> messages);
-    // The tokens of the messages and of an answer that is begun. Forgets the oldest turns of `messages` where
-    // they leave no room.
-    Result<std::vector<Token>> make_room(Messages& messages, std::span<const Token> begun, uint64_t& dropped);
+    Result<WrittenChat> write(std::span<const ChatMessage> messages);
+    // The same, and the tokens of an answer that is begun. Forgets the oldest turns of `messages` where they
+    // leave no room.
+    Result<WrittenChat> make_room(Messages& messages, std::span<const Token> begun, uint64_t& dropped);
+    GenerateOptions generate_options() const;
     Result<Turn> answer(Messages messages, const Listener& listener, std::span<const Token> begun = {});
     size_t place_of(size_t turn) const;
 

@@ -10,7 +10,7 @@ using Json = nlohmann::ordered_json;
 
 static constexpr const char* kRoles[] = {"system", "user", "assistant"};
 
-static Json messages_of(const std::vector<ChatMessage>& messages) {
+Json messages_json(std::span<const ChatMessage> messages) {
     Json all = Json::array();
     for (const ChatMessage& message : messages) {
         all.push_back({{"role", kRoles[size_t(message.role)]}, {"content", message.content}});
@@ -24,7 +24,7 @@ static std::string dump(const Json& value, int indent) {
 }
 
 std::string to_json_text(const SavedConversation& conversation) {
-    return dump({{"messages", messages_of(conversation.messages)},
+    return dump({{"messages", messages_json(conversation.messages)},
                  {"last_answer", conversation.last_answer},
                  {"answers", conversation.answers},
                  {"seed", conversation.seed}},
@@ -93,7 +93,7 @@ static std::string markdown(const std::vector<ChatMessage>& messages) {
 }
 
 Result<std::string> export_text(const std::vector<ChatMessage>& messages, const std::string& path) {
-    if (path.ends_with(".json")) return dump({{"messages", messages_of(messages)}}, 2) + "\n";
+    if (path.ends_with(".json")) return dump({{"messages", messages_json(messages)}}, 2) + "\n";
     if (path.ends_with(".md")) return markdown(messages);
     return error("the ending of {} says no form: .md is Markdown, .json is JSON", path);
 }

@@ -3,6 +3,10 @@
 
 #include "text/chat_format.h"
 
+#include <nlohmann/json_fwd.hpp>
+
+#include <span>
+
 namespace redline::cli {
 
 struct ChatMessage {
@@ -10,6 +14,9 @@ struct ChatMessage {
     std::string content;
     std::string reasoning;  // of an assistant, before its answer
 };
+
+// As chat templates and OpenAI's clients have them; reasoning is their "reasoning_content".
+nlohmann::ordered_json messages_json(std::span<const ChatMessage> messages);
 
 struct SavedConversation {
     std::vector<ChatMessage> messages;

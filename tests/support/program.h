@@ -69,6 +69,25 @@ inline std::string chat_model() {
     return path;
 }
 
+// Its template opens the reasoning; the model thinks "abc" and answers "xyz".
+inline std::string thinking_model() {
+    static const std::string path = [] {
+        ChainModel chain;
+        chain.chat = true;
+        chain.chat_template.insert(chain.chat_template.rfind("{% endif %}"),
+                                   "{% if enable_thinking|default(true) %}{{ '<think>\n' }}"
+                                   "{% else %}{{ '<think>\n\n</think>\n\n' }}{% endif %}");
+        const std::string mark = "</think>";
+        int32_t last = ChainModel::kLetterA + 2;
+        for (const char letter : mark) last = chain.next[last] = ChainModel::kByte0 + letter;
+        chain.next[last] = ChainModel::kLetterA + 23;
+        chain.next[ChainModel::kLetterA + 25] = ChainModel::kEos;
+        chain.build().save(file("thinking.gguf"));
+        return file("thinking.gguf");
+    }();
+    return path;
+}
+
 inline std::string program() {
     const char* moved = std::getenv("RL_REDLINE");
     return moved ? moved : RL_REDLINE;

@@ -27,6 +27,7 @@ std::span<const Talk::TalkCommand> Talk::commands() {
         {"/set", "[NAME VALUE]", "change a sampling value, or list them", &Talk::set},
         {"/show", "[stats|plan|template|memory|system]", "what there is to know", &Talk::show_facts},
         {"/model", "[FILE]", "go on with another model, or say which it is", &Talk::change_model},
+        {"/think", "on|off|hide", "whether a model that reasons does, and whether it is shown", &Talk::think},
         {"/tokens", "TEXT", "the tokens of a text", &Talk::tokens},
         {"/image", "", "", &Talk::image},
         {"/stats", "", "", &Talk::statistics},
@@ -192,6 +193,22 @@ bool Talk::export_to(const std::string& rest) {
     return true;
 }
 
+bool Talk::think(const std::string& rest) {
+    const Status taken = take_thinking(options_, file_of(rest));
+    if (!taken) return refuse(error("/think {}", taken.error().message)), true;
+    Result<ChatWriter> writer = ChatWriter::create(*partner_->loaded.model, options_.writer);
+    if (!writer) return refuse(writer.error()), true;
+    if (!writer->reasoning())
+        tell("this model is not known to reason");
+    else if (options_.writer.thinking == false && !writer->switches_thinking())
+        tell("this model's chat template has no switch for its reasoning: it goes on");
+    else
+        tell(fmt::format("reasoning: {}", file_of(rest)));
+    partner_->writer = writer.value();
+    conversation_.writer() = std::move(writer).value();
+    return true;
+}
+
 bool Talk::tokens(const std::string& rest) {
     const Tokenizer& tokenizer = partner_->loaded.model->tokenizer();
     const std::vector<Token> all = tokenizer.encode(rest, {.add_special = false});
@@ -326,6 +343,14 @@ Status Talk::exchange_model(const std::string& path) {
     return {};
 }
 
+Status take_thinking(ChatOptions& options, const std::string& text) {
+    if (text != "on" && text != "off" && text != "hide")
+        return error("takes on, off or hide, not \"{}\"", text);
+    options.hide_reasoning = text == "hide";
+    options.writer.thinking = text != "off";
+    return {};
+}
+
 static Completion complete_file(const std::string& before, size_t begin) {
     Completion found;
     found.begin = begin;
@@ -356,6 +381,7 @@ Completion Talk::complete(const std::string& before) const {
         begin = blank + 1;
         const std::string command = before.substr(0, blank);
         if (has_word("/save /load /export /model", command)) return complete_file(before, begin);
+        if (command == "/think") words = {"hide", "off", "on"};
         if (command == "/show") words = {"memory", "plan", "stats", "system", "template"};
         if (command == "/set")
             for (const auto& [name, value] : list_settings(ConversationOptions()))

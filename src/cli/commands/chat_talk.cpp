@@ -140,6 +140,11 @@ Result<Turn> Talk::listen(const std::function<Result<Turn>(const Listener&)>& an
         reading.reset();
         return view_.put(text);
     };
+    listener.reasoning = [&](std::string_view text) {
+        if (options_.hide_reasoning) return out_.open();
+        reading.reset();
+        return view_.put_reasoning(text);
+    };
     return answer(listener);
 }
 

@@ -14,10 +14,14 @@ struct ChatOptions {
     ChatWriterOptions writer;
     std::string system;
     std::string session;  // a file; empty: none
+    bool hide_reasoning = false;
     bool status = true;
     bool escapes = true;
     bool list_formats = false;
 };
+
+// "on", "off" or "hide".
+Status take_thinking(ChatOptions& options, const std::string& text);
 
 // A model, and how it is written to. Sessions and rescues point here.
 struct Partner {
@@ -84,6 +88,7 @@ private:
     bool set(const std::string& rest);
     bool show_facts(const std::string& rest);
     bool change_model(const std::string& rest);
+    bool think(const std::string& rest);
     bool tokens(const std::string& rest);
     bool image(const std::string& rest);
     bool statistics(const std::string& rest);

@@ -27,18 +27,27 @@ bool AnswerView::put(std::string_view text) {
 }
 
 bool AnswerView::put_reasoning(std::string_view text) {
-    if (!terminal_ || text.empty()) return out_.open();
-    if (!std::exchange(reasoning_, true) && voice().colour) out_.write(kDim);
+    const bool begins = !std::exchange(reasoning_, true);
+    if (!terminal_) {
+        if (!voice().quiet) show(for_terminal(text));
+        return out_.open();
+    }
+    if (begins && voice().colour) out_.write(kDim);
     return write(text);
 }
 
 void AnswerView::end_reasoning() {
     if (!std::exchange(reasoning_, false)) return;
+    if (!terminal_) {
+        if (!voice().quiet) show("\n");
+        return;
+    }
     write(wrap_.at_start() ? "\n" : "\n\n");
     if (voice().colour) out_.write(kUsual);
 }
 
 void AnswerView::end_line() {
+    if (reasoning_ && !terminal_) end_reasoning();
     if (std::exchange(reasoning_, false) && voice().colour) out_.write(kUsual);
     if (!wrap_.at_start()) write("\n");
     wrap_ = WordWrap();

@@ -17,7 +17,8 @@ public:
 
     // False when nothing more can be written.
     bool put(std::string_view text);
-    // What a model thinks before it answers; on a terminal only, dim where it has colours.
+    // What a model thinks before it answers: dim where the terminal has colours, and in a pipe not a part of
+    // the output but of what is said on standard error.
     bool put_reasoning(std::string_view text);
     // An answer is a line of the output at least, so that a pipe can tell them apart.
     void end();
