@@ -318,3 +318,24 @@ TEST_CASE("make_sampler: options that make no sense are errors; dry breakers com
     options.dry_sequence_breakers = {"b"};
     CHECK(run(b, "abcab", at_most(1), options).generation.text == "c");
 }
+
+TEST_CASE("generate: control tokens that are asked for are written out, and forced tokens come next") {
+    ChainModel chain;
+    chain.chat = true;
+    chain.next[ChainModel::kLetterA + 1] =
+        ChainModel::kStart;  // "b" is followed by <|im_start|>, which by "a"
+    Bed b = bed(chain);
+    CHECK(run(b, "a", at_most(4)).generation.text == "bab");
+    GenerateOptions shown = at_most(4);
+    shown.shown = {ChainModel::kStart};
+    CHECK(run(b, "a", shown).generation.text == "b<|im_start|>ab");
+
+    GenerateOptions forced = at_most(5);
+    int asked = 0;
+    forced.forced = [&asked]() -> std::vector<Token> {
+        if (++asked != 2) return {};
+        return {ChainModel::kLetterA + 23, ChainModel::kLetterA + 6};
+    };
+    // After the two the model goes on from the last of them.
+    CHECK(run(b, "d", forced).generation.text == "exghi");
+}
