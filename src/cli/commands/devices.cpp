@@ -119,7 +119,15 @@ int run(const std::vector<std::string>& arguments) {
 Result<DeviceChoice> choose_device(const std::string& wanted) {
     if (wanted.empty()) return best_device();
     const size_t colon = wanted.find(':');
-    const std::string head = wanted.substr(0, colon);
+    std::string head = wanted.substr(0, colon);
+    if (head == "gpu") {
+        const DeviceChoice best = best_device();
+        if (best.backend == "cpu")
+            return error("--device {}: there is no GPU that can be used here; redline devices says why",
+                         wanted);
+        head = best.backend;
+        if (colon == std::string::npos) return best;
+    }
     for (const BackendEntry* entry : all_backends())
         if (entry->name == head)
             return DeviceChoice{head, colon == std::string::npos ? "" : wanted.substr(colon + 1), ""};

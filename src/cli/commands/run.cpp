@@ -240,7 +240,7 @@ Result<int> run_prompt(RunOptions& run, const Options& options, const std::strin
 }
 
 // What is wrong whatever the model.
-Status check_usage(const Options& options, const RunOptions& run) {
+Status check_usage(const Options& options, RunOptions& run) {
     RL_TRY(check_device_options(run.model));
     RL_TRY(check_options(run.sampling.sampler));
     const auto useless = [&](std::string_view name, std::string_view with) {

@@ -7,6 +7,7 @@
 #include "memory/budget.h"
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 
 namespace redline::cli {
@@ -17,13 +18,24 @@ void add_model_options(Options& options, ModelOptions& target) {
                  "model in GGUF form, of a split model the first part; or part of the name of one that "
                  "redline models lists",
                  target.model);
-    options.number("-c --ctx-size",
+    options.number("-c --context-length --ctx-size",
                    fmt::format("tokens of context; 0: as many as the model was trained for (default: {}, "
                                "or the model's own if that is less)",
                                target.default_context),
                    target.context, 0, kMostContext);
     options.number("-t --threads", "threads; 0: one per physical core", target.threads, 0, kMostThreads);
-    options.number("-b --batch-size", kBatchHelp, target.batch, 1, kMostBatch);
+    // llama.cpp has two sizes; what is read at a time is the second of them.
+    auto physical = std::make_shared<bool>(false);
+    const auto batch = [&target, physical](bool second) {
+        return [&target, physical, second](const std::string& text) -> Status {
+            const int64_t tokens = RL_TRY(parse_integer(text, 1, kMostBatch));
+            if (second || !*physical) target.batch = uint32_t(tokens);
+            *physical |= second;
+            return {};
+        };
+    };
+    options.each("-b --batch-size", "N", kBatchHelp, batch(false));
+    options.each("-ub --ubatch-size", "N", "the same, and goes before it", batch(true));
     add_cache_options(options, [&target](const std::string& name) -> Status {
         target.cache = RL_TRY(parse_cache_type(name));
         return {};
@@ -31,11 +43,43 @@ void add_model_options(Options& options, ModelOptions& target) {
     add_device_options(options, target);
 }
 
+// "Vulkan0", "ROCm1": a kind of device and a number, as llama.cpp writes them.
+static std::string with_colon(const std::string& name) {
+    const size_t digits = name.find_last_not_of("0123456789") + 1;
+    const std::string kind = name.substr(0, digits);
+    if (digits == name.size() || (kind != "vulkan" && kind != "hip" && kind != "rocm" && kind != "cuda"))
+        return name;
+    return (kind == "vulkan" ? kind : "hip") + ":" + name.substr(digits);
+}
+
+Result<std::string> device_name(const std::string& text) {
+    std::string name = text;
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char letter) { return std::tolower(letter); });
+    if (name.find_first_not_of("0123456789") == std::string::npos)
+        return error("{}: a number alone names no device; vulkan:{} may be meant", text, text);
+    if (name == "auto") return std::string();
+    return name == "none" ? "cpu" : with_colon(name);
+}
+
 void add_device_options(Options& options, ModelOptions& target) {
-    options.name("--device", "NAME",
-                 "where to run: cpu, vulkan, vulkan:1 or part of a device's name; redline devices lists them "
-                 "(default: the best GPU, or cpu when there is none)",
-                 target.device);
+    options.each(
+        "-dev --device", "NAME",
+        "where to run: cpu (or none), gpu, vulkan, vulkan:1 or part of a device's name, in any case; redline "
+        "devices lists them (default: auto, the best GPU, or cpu when there is none)",
+        [&target](const std::string& name) -> Status {
+            if (name.empty()) return error("was given an empty name");
+            target.device = RL_TRY(device_name(name));
+            return {};
+        });
+    options.each("-ngl --gpu-layers --n-gpu-layers", "N|all|auto",
+                 "layers on the GPU: all of them, whatever N is, since they are not split; 0: the CPU",
+                 [&target](const std::string& text) -> Status {
+                     if (text == "all" || text == "auto") return {};
+                     target.gpu_layers = RL_TRY(parse_integer(text, -2, std::numeric_limits<int32_t>::max()));
+                     return {};
+                 });
+    options.number("-mg --main-gpu", "the GPU by its number (default: the best)", target.main_gpu, 0, 63);
     options.choice("--cpu-level", {"portable", "avx2", "avx512", "amx"},
                    "highest CPU instruction set to use (default: the machine's)", [&target](size_t index) {
                        constexpr const char* kNames[] = {"portable", "avx2", "avx512", "amx"};
@@ -54,8 +98,16 @@ void add_device_options(Options& options, ModelOptions& target) {
 
 void add_voice_options(Options& options) {
     options.group("general");
+    options.knows_foreign();
     options.flag("-v --verbose", "say more on standard error", voice().verbose);
     options.flag("-q --quiet", "say nothing but errors on standard error", voice().quiet);
+    options.each("-co --color", "[on|off|auto]", "colours on a terminal (default: auto)",
+                 [](const std::string& text) -> Status {
+                     if (text != "on" && text != "off" && text != "auto")
+                         return error("takes on, off or auto, not \"{}\"", text);
+                     if (text != "auto") voice().colour = text == "on";
+                     return {};
+                 });
     options.flag("--no-color --no-colour", "no colours; the environment variable NO_COLOR does the same",
                  voice().colour, false);
 }
@@ -84,7 +136,19 @@ Status check_model_given(const std::string& path) {
     return error("no model: name a GGUF file with -m FILE; redline --help tells how to begin");
 }
 
-Status check_device_options(const ModelOptions& options) {
+Status check_device_options(ModelOptions& options) {
+    if (options.gpu_layers == 0) {
+        if (!options.device.empty() && options.device != "cpu")
+            return error("-ngl 0 means the CPU, --device {} another: leave one of them out", options.device);
+        options.device = "cpu";
+    }
+    if (options.main_gpu >= 0 && options.device != "cpu") {
+        if (options.device.find(':') != std::string::npos)
+            return error("-mg/--main-gpu {} and --device {} both name a GPU: leave one of them out",
+                         options.main_gpu, options.device);
+        options.device =
+            fmt::format("{}:{}", options.device.empty() ? "gpu" : options.device, options.main_gpu);
+    }
     const std::string head = options.device.substr(0, options.device.find(':'));
     if (head.size() + 1 == options.device.size())
         return error("--device {}: a number, or part of a device's name, belongs behind the colon",
@@ -116,6 +180,11 @@ Result<LoadedModel> inspect_model(const ModelOptions& options) {
     const uint64_t context = options.context < 0 ? options.default_context : uint64_t(options.context);
     loaded.model = std::make_unique<Model>(RL_TRY(Model::inspect(path, context)));
     loaded.load_seconds = seconds_since(start);
+    const uint32_t layers = loaded.model->config().layers;
+    // Of all layers, and of one more for the output, there is nothing to say.
+    if (options.gpu_layers > 0 && options.gpu_layers < int64_t(layers))
+        note(fmt::format("-ngl {}: layers are not split, all {} run on {}; -ngl 0 runs them on the CPU",
+                         options.gpu_layers, layers, loaded.device));
     for (const std::string& left_out : loaded.model->notes()) note(left_out);
     for (const std::string& warning : loaded.model->tokenizer().warnings()) note(warning);
     return loaded;

@@ -16,6 +16,8 @@ struct ModelOptions {
     uint32_t threads = 0;      // 0: one per physical core
     uint32_t batch = 0;        // 0: see batch_of()
     std::string device;        // empty: the preferred one
+    int64_t gpu_layers = -1;   // 0: the CPU; else not more than a word
+    int32_t main_gpu = -1;     // -1: the preferred one
     std::string level;         // of the CPU's kernels; empty: the machine's
     std::string vulkan_level;  // of Vulkan's; empty: what the device is good at
     CacheType cache = CacheType::f16;
@@ -30,9 +32,11 @@ constexpr int64_t kMostThreads = 1024;
 void add_model_options(Options& options, ModelOptions& target);
 // --device, --cpu-level, --vulkan-level, --no-fuse.
 void add_device_options(Options& options, ModelOptions& target);
-// What can be said of them without looking for a device: the form of its name, and levels that it has no use
-// for.
-Status check_device_options(const ModelOptions& options);
+// A device as a user writes it in the form that choose_device() takes; llama.cpp's names are known.
+Result<std::string> device_name(const std::string& text);
+// Brings the options that name a device together. What can be said of them without looking for one: the form
+// of its name, and levels that it has no use for.
+Status check_device_options(ModelOptions& options);
 // -v, -q, --no-color.
 void add_voice_options(Options& options);
 // -ctk, -ctv: one type for both, since the cache stores key and value side by side.

@@ -1,6 +1,7 @@
 #include "cli/options/options.h"
 
 #include "cli/command.h"
+#include "cli/options/foreign.h"
 #include "cli/terminal/terminal.h"
 
 // The parser without std::regex, which overflows the stack on long arguments.
@@ -132,6 +133,10 @@ void Options::number(std::string_view names, std::string help, float& target) {
          });
 }
 
+void Options::accepts(std::string_view names) {
+    accepted_ = split_words(names);
+}
+
 const Options::Option* Options::find(std::string_view name) const {
     for (const Option& option : options_)
         if (std::find(option.names.begin(), option.names.end(), name) != option.names.end()) return &option;
@@ -140,38 +145,77 @@ const Options::Option* Options::find(std::string_view name) const {
 
 Error Options::unknown(const std::string& argument) const {
     const std::string name = argument.substr(0, argument.find('='));
-    if (!name.starts_with("-"))
+    if (argument.ends_with(".gguf"))
+        return error("\"{}\": a model is named with -m, redline {} -m {}", argument, command_, argument);
+    if (!name.starts_with("-") || name == "-")
         return error("\"{}\" is not an option, and nothing else is expected there", argument);
     std::vector<std::string> known = {"--help"};
     for (const Option& option : options_)
-        for (const std::string& one : option.names)
-            if (one.starts_with("--")) known.push_back(one);
-    const std::string dashed = "--" + name.substr(name.find_first_not_of('-'));
-    const std::string hint =
-        name.find_first_not_of('-') == std::string::npos ? "" : nearest_name(dashed, known);
+        for (const std::string& one : option.names) known.push_back(one);
+    // Of a single letter every other is one edit away.
+    const size_t begin = name.find_first_not_of('-');
+    const bool vague = begin == std::string::npos || name.size() - begin < 2;
+    std::string hint = vague ? "" : nearest_name(name, known);
+    if (hint.empty() && !vague) hint = nearest_name("--" + name.substr(begin), known);
     if (hint.empty()) return error("unknown option {}; redline {} --help lists them", name, command_);
     return error("unknown option {}; did you mean {}?", name, hint);
 }
 
+// The option of an argument, and where its value begins in it (behind its end: there is none).
+const Options::Option* Options::find_with_value(const std::string& argument, size_t& value_at) const {
+    const bool single = argument.size() > 1 && argument[0] == '-' && argument[1] != '-';
+    const size_t equals = std::min(argument.find('='), argument.size());
+    value_at = equals + 1;
+    const Option* option = find(argument.substr(0, equals));
+    if (!option && single) option = find("-" + argument.substr(0, equals));  // -temp for --temp
+    if (!option && single && argument.find_first_not_of("+-.0123456789e", 2) == std::string::npos) {
+        option = find(argument.substr(0, 2));
+        value_at = 2;
+    }
+    return option;
+}
+
+Result<bool> Options::take_foreign(const std::string& name) {
+    const ForeignOption* foreign = foreign_ ? find_foreign(name) : nullptr;
+    if (!foreign) return false;
+    const bool accepted = std::find(accepted_.begin(), accepted_.end(), name) != accepted_.end();
+    if (!foreign->instead.empty() && !accepted) return error("{}: {}", name, foreign->instead);
+    if (std::find(noted_.begin(), noted_.end(), name) == noted_.end()) noted_.push_back(name);
+    return true;
+}
+
 // Every known option becomes its long name, with its value as the next argument: cxxopts has no words behind
 // a single dash (-ctk, -sys) and takes no number glued to a letter (-n-1).
-std::vector<std::string> Options::rewrite(const std::vector<std::string>& arguments) const {
+Result<std::vector<std::string>> Options::rewrite(const std::vector<std::string>& arguments) {
     std::vector<std::string> out;
+    bool words_only = false;
     for (size_t i = 0; i < arguments.size(); ++i) {
         const std::string& argument = arguments[i];
-        const bool single = argument.size() > 1 && argument[0] == '-' && argument[1] != '-';
-        const size_t equals = std::min(argument.find('='), argument.size());
-        size_t value_at = equals + 1;
-        const Option* option = find(argument.substr(0, equals));
-        if (!option && single) option = find("-" + argument.substr(0, equals));  // -temp for --temp
-        if (!option && single && argument.find_first_not_of("+-.0123456789e", 2) == std::string::npos) {
-            option = find(argument.substr(0, 2));
-            value_at = 2;
+        if (words_only || !argument.starts_with("-") || argument == "-") {
+            if (!word_) return unknown(argument);
+            RL_TRY(word_(argument));
+            continue;
         }
-        out.push_back(option ? option->name() : argument);
-        if (!option) continue;
+        if (argument == "--") {
+            words_only = true;
+            continue;
+        }
+        size_t value_at = 0;
+        const Option* option = find_with_value(argument, value_at);
+        if (!option) {
+            const std::string name = argument.substr(0, argument.find('='));
+            if (!RL_TRY(take_foreign(name))) return unknown(argument);
+            if (name == argument)
+                i += foreign_values(*find_foreign(name), std::span(arguments).subspan(i + 1));
+            continue;
+        }
+        out.push_back(option->name());
+        const bool optional = option->value.starts_with("[");
         if (value_at <= argument.size())
             out.push_back(argument.substr(value_at));
+        else if (optional)
+            out.push_back(i + 1 < arguments.size() && is_switch_word(arguments[i + 1]) ? arguments[++i]
+                                                                                       : "on");
         else if (!option->value.empty() && i + 1 < arguments.size())
             out.push_back(arguments[++i]);
     }
@@ -192,7 +236,7 @@ Status Options::apply(const std::vector<std::string>& arguments) {
         else
             parser.add_options()(name, "", cxxopts::value<std::string>());
     }
-    const std::vector<std::string> rewritten = rewrite(arguments);
+    const std::vector<std::string> rewritten = RL_TRY(rewrite(arguments));
     std::vector<const char*> pointers = {"redline"};
     for (const std::string& argument : rewritten) pointers.push_back(argument.c_str());
     try {
@@ -215,7 +259,7 @@ Status Options::apply(const std::vector<std::string>& arguments) {
 std::optional<int> Options::parse(const std::vector<std::string>& arguments) {
     bool wanted = false;
     const std::string saved = std::exchange(group_, "general");
-    flag("-h --help", "print this and exit", wanted);
+    flag("-h --usage --help", "print this and exit", wanted);
     group_ = saved;
     const Status parsed = apply(arguments);
     if (wanted) {
@@ -224,10 +268,13 @@ std::optional<int> Options::parse(const std::vector<std::string>& arguments) {
         return out.finish();
     }
     if (!parsed) return fail(parsed.error(), kUsage);
+    if (!noted_.empty())
+        note(fmt::format("{} {} nothing here", fmt::join(noted_, ", "),
+                         noted_.size() == 1 ? "changes" : "change"));
     return {};
 }
 
-// Words of `text` in lines of at most `width`, each after the first behind `indent` blanks.
+// Words of `text` in lines of at most `width` columns, each after the first behind `indent` blanks.
 static std::string wrapped(std::string_view text, size_t indent, size_t width) {
     std::string out;
     size_t column = 0;
@@ -246,8 +293,9 @@ static std::string wrapped(std::string_view text, size_t indent, size_t width) {
 }
 
 std::string Options::help() const {
-    constexpr size_t kIndent = 34;
-    constexpr size_t kWidth = 100 - kIndent;
+    constexpr size_t kIndent = 30;
+    constexpr size_t kColumns = 80;
+    constexpr size_t kWidth = kColumns - kIndent;
     std::string out = fmt::format("redline {}: {}\n\n", command_, summary_);
     for (size_t i = 0; i < usage_.size(); ++i)
         out += fmt::format("{}redline {}\n", i == 0 ? "usage: " : "       ", usage_[i]);
@@ -268,7 +316,7 @@ std::string Options::help() const {
     }
     if (!examples_.empty()) out += "\nexamples\n";
     for (const std::string& line : examples_) out += "  " + line + "\n";
-    for (const std::string& text : remarks_) out += "\n" + wrapped(text, 0, 100) + "\n";
+    for (const std::string& text : remarks_) out += "\n" + wrapped(text, 0, kColumns) + "\n";
     return out;
 }
 

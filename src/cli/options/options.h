@@ -53,6 +53,12 @@ public:
              });
     }
     void number(std::string_view names, std::string help, float& target);
+    // What is no option: called once for each, in order. Without it these are errors.
+    void words(Take take) { word_ = std::move(take); }
+    // llama.cpp's options that are not here are known, too: noted, or refused with what there is instead.
+    void knows_foreign() { foreign_ = true; }
+    // Of those, names that are noted here although another command refuses them.
+    void accepts(std::string_view names);
 
     bool given(std::string_view name) const { return given_.count(std::string(name)) > 0; }
 
@@ -73,7 +79,10 @@ private:
 
     static std::string with_default(std::string help, const std::string& value);
     const Option* find(std::string_view name) const;
-    std::vector<std::string> rewrite(const std::vector<std::string>& arguments) const;
+    Result<std::vector<std::string>> rewrite(const std::vector<std::string>& arguments);
+    const Option* find_with_value(const std::string& argument, size_t& value_at) const;
+    // Takes an option of another program; false: it is of none that is known.
+    Result<bool> take_foreign(const std::string& name);
     Status apply(const std::vector<std::string>& arguments);
     Error unknown(const std::string& argument) const;
 
@@ -85,6 +94,10 @@ private:
     std::string group_ = "options";
     std::vector<Option> options_;
     std::set<std::string> given_;
+    Take word_;
+    bool foreign_ = false;
+    std::vector<std::string> accepted_;
+    std::vector<std::string> noted_;  // options of other programs that change nothing here
 };
 
 // Of `names` the one that is nearest to `wanted` by edits; empty when none is near.

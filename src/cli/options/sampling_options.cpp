@@ -80,9 +80,14 @@ void add_sampling_options(Options& options, SamplingOptions& target) {
     options.each("-l --logit-bias", "ID(+|-)BIAS", "make a token likelier or less likely; -inf forbids it",
                  [&s](const std::string& text) { return add_bias(s, text); });
     options.flag("--ignore-eos", "do not let the model end the text", target.ignore_eos);
-    options.text("--sampler-seq --samplers", "LIST",
-                 fmt::format("order of the samplers, by name or by letter (default: {})", s.samplers),
-                 s.samplers);
+    // Names and semicolons alone would be one word, too long for a line of the help.
+    std::string order = s.samplers;
+    for (size_t at = order.find(';'); at != std::string::npos; at = order.find(';', at + 2))
+        order.insert(at + 1, " ");
+    options.text(
+        "--sampling-seq --sampler-seq --samplers", "LIST",
+        fmt::format("order of the samplers, by name or by letter (default, without blanks: {})", order),
+        s.samplers);
 }
 
 namespace {
