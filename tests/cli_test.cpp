@@ -94,7 +94,11 @@ TEST_CASE("cli: an unknown command or option gets the nearest known one as a hin
     check_refused({"run", "--tmep", "1"}, 2, {"--tmep", "--temp"});
     check_refused({"run", "--no-such-thing-at-all"}, 2, {"--no-such-thing-at-all", "--help"});
     check_refused({"run", "-z"}, 2, {"-z"});
-    check_refused({"run", "model.gguf"}, 2, {"model.gguf"});
+    check_refused({"run", "model.gguf"}, 2, {"no prompt", "-p TEXT"});
+    for (const char* name : {"info", "chat", "bench"})
+        check_refused({name, "model.gguf"}, 2, {fmt::format("redline {} -m model.gguf", name)});
+    check_refused({"run", "one", "two"}, 2, {"\"one\" and \"two\" are two texts"});
+    check_refused({"run", "qwen3:8b"}, 2, {"redline models lists them, redline pull fetches more"});
     check_refused({"run", "-m"}, 2, {"-m/--model needs a value"});
     check_refused({"run", "--json=yes"}, 2, {"yes"});
 }
@@ -116,7 +120,7 @@ TEST_CASE("cli: a bad value names the option, what it takes, and what it got") {
     check_refused({"run", "-l", "12"}, 2, {"15043+1"});
     check_refused({"run", "-l", "12+inf"}, 2, {"12+inf"});
     check_refused({"run", "--stop", ""}, 2, {"--stop"});
-    check_refused({"run", "-sys", "x", "-p", "y", "-m", chain_model()}, 2, {"--chat"});
+    check_refused({"run", "-sys", "x", "-p", "y", "--raw"}, 2, {"--raw"});
     check_refused({"bench", "-p", "1,,2"}, 2, {"--n-prompt"});
     check_refused({"bench", "-m", chain_model(), "-p", "0", "-n", "0"}, 2, {"nothing to measure"});
     check_refused({"bench", "-m", chain_model(), "-t", "5000"}, 2, {"--threads"});

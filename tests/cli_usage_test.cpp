@@ -54,12 +54,15 @@ TEST_CASE("usage: names that are empty, and options without the one that they go
     check_usage("run", {"--prompt-cache", ""}, "--prompt-cache was given an empty name");
     check_usage("run", {"--prompt-cache-ro"}, "without --prompt-cache");
     check_usage("run", {"--keep", "5"}, "without --context-shift");
-    check_usage("run", {"--chat", "--no-bos"}, "--no-bos means nothing with --chat");
-    check_usage("run", {"--chat", "--parse-special"}, "--parse-special means nothing with --chat");
-    check_usage("run", {"-sys", "x"}, "goes with --chat");
+    check_usage("run", {"--chat", "--no-bos"}, "--no-bos means nothing with a chat template");
+    check_usage("run", {"-sys", "x", "--parse-special"},
+                "--parse-special means nothing with a chat template");
+    check_usage("run", {"-sys", "x", "--raw"}, "--system-prompt means nothing with --raw");
+    check_usage("run", {"--think", "off", "--raw"}, "--think means nothing with --raw");
+    check_usage("run", {"--think=loudly"}, "--think takes on, off, hide");
+    check_usage("run", {"--messages", file("m.json")}, "a prompt means nothing with --messages");
     check_usage("chat", {"--chat-format", "morse"}, "\"morse\"");
     check_usage("chat", {"--chat-template-kwargs", "[1]"}, "takes a JSON object");
-    check_usage("run", {"--chat-template", "chatml"}, "--chat-template goes with --chat");
     check_usage("eval", {"--ids", ""}, "--ids was given an empty name");
     check_usage("eval", {"-f", "x", "--logits", ""}, "--logits was given an empty name");
     check_usage("eval", {"-f", "x", "-c", "3"}, "size of a chunk");

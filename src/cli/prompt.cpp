@@ -1,10 +1,13 @@
 #include "cli/prompt.h"
 
 #include "base/file.h"
+#include "cli/command.h"
 #include "cli/options/sampling_options.h"
 #include "cli/terminal/terminal.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace redline::cli {
@@ -22,13 +25,51 @@ static std::string without_last_line_end(std::string text) {
     return text;
 }
 
+// Programs inherit the standard input of the one that starts them. A pipe that is also our parent's belongs
+// to the parent: the shell of a "while read" loop reads its next line from there, and a service's never ends.
+static bool is_parents(const struct stat& input) {
+    struct stat parents = {};
+    const std::string path = fmt::format("/proc/{}/fd/0", ::getppid());
+    return ::stat(path.c_str(), &parents) == 0 && parents.st_dev == input.st_dev &&
+           parents.st_ino == input.st_ino;
+}
+
+// Whether standard input is read although the prompt has another part. A file is, unless somebody has read a
+// part of it, as "while read" has. A pipe or socket is, unless it is the parent's, or neither data nor its
+// end come for a while: one that is open for ever must not block a prompt that is complete.
+static bool is_for_prompt() {
+    constexpr int kPatienceMs = 3000;  // a program that makes the data may take a moment to start
+    struct stat input = {};
+    if (::fstat(STDIN_FILENO, &input) != 0) return false;
+    if (S_ISREG(input.st_mode)) {
+        const off_t at = ::lseek(STDIN_FILENO, 0, SEEK_CUR);
+        if (at > 0 && at < input.st_size)
+            note(
+                "the file at standard input is being read by another program, and left to it; -f - reads it");
+        return at <= 0;
+    }
+    if (!S_ISFIFO(input.st_mode) && !S_ISSOCK(input.st_mode)) return true;
+    pollfd wait = {STDIN_FILENO, POLLIN, 0};
+    if (is_parents(input)) {
+        if (::poll(&wait, 1, 0) > 0 && (wait.revents & POLLIN))
+            note("standard input is the pipe of the calling program, and left to it; -f - reads it");
+        return false;
+    }
+    if (::poll(&wait, 1, kPatienceMs) > 0) return true;
+    note(fmt::format(
+        "standard input is an open pipe without data for {} s: the prompt goes without it; -f - waits",
+        kPatienceMs / 1000));
+    return false;
+}
+
 Result<std::optional<std::string>> gather_prompt(const PromptSource& source) {
     std::optional<std::string> prompt;
     const auto add = [&](const std::string& part) { prompt = prompt ? *prompt + "\n" + part : part; };
     if (source.has_text) add(source.escapes ? unescape(source.text) : source.text);
     if (!source.file.empty() && source.file != "-")
         add(without_last_line_end(RL_TRY(read_text_file(source.file, kMostText))));
-    if (source.file == "-" || (source.file.empty() && !is_terminal(STDIN_FILENO))) {
+    const bool may_read = source.file.empty() || source.combines;
+    if (source.file == "-" || (may_read && !is_terminal(STDIN_FILENO) && (!prompt || is_for_prompt()))) {
         const std::string input = without_last_line_end(RL_TRY(read_standard_input()));
         if (!input.empty() || source.file == "-") add(input);
     }

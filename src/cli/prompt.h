@@ -13,11 +13,13 @@ struct PromptSource {
     bool has_text = false;  // "" is a prompt too
     std::string file;       // -f; "-" is standard input
     bool escapes = true;    // backslash escapes in `text` are taken
+    bool combines = false;  // standard input may come behind a file, too
 };
 
 // The parts in the order text, file, standard input, joined by line ends; one line end at the end of a file
-// or of the input is dropped. Standard input is read when it is no terminal and no file was named. Nothing
-// when there is no part at all.
+// or of the input is dropped. Standard input is read when it is no terminal and no file was named; behind
+// another part only when it is meant for the prompt, which prompt.cpp decides, and says where it is not.
+// Nothing when there is no part at all.
 Result<std::optional<std::string>> gather_prompt(const PromptSource& source);
 
 // All of standard input; an error above 1 GiB. Closed: empty.

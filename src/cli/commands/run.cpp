@@ -1,18 +1,19 @@
 // redline run: one prompt in, one text out.
-#include "cli/chat_writer.h"
+#include "base/file.h"
+#include "cli/answer_text.h"
+#include "cli/commands/run_options.h"
 #include "cli/demo_model.h"
-#include "cli/options/model_options.h"
-#include "cli/options/sampling_options.h"
-#include "cli/prompt.h"
+#include "cli/messages.h"
 #include "cli/report.h"
 #include "cli/rescue.h"
 #include "cli/terminal/terminal.h"
 #include "memory/budget.h"
-#include "sample/chain.h"
+#include "text/tool_calls.h"
 
 #include <nlohmann/json.hpp>
 
 #include <filesystem>
+#include <utility>
 
 #include <unistd.h>
 
@@ -20,108 +21,54 @@ namespace redline::cli {
 
 namespace {
 
-struct RunOptions {
-    ModelOptions model;
-    SamplingOptions sampling;
-    PromptSource prompt;
-    GenerateOptions generate;
-    int64_t keep = 0;  // -1: the whole prompt
-    std::string cache_file;
-    bool cache_read_only = false;
-    bool display_prompt = false;
-    bool parse_special = false;
-    bool add_bos = true;
+// What the model reads, and how its answer is to be read.
+struct Prompt {
+    std::string text;  // as the user gave it
+    WrittenChat written;
+    std::optional<ReasoningMarks> reasoning;
+    Json tools;  // null: no calls are looked for
     bool chat = false;
-    std::string system;
-    ChatWriterOptions writer;
-    bool json = false;
+    bool switches_thinking = false;
 };
 
-void add_prompt_options(Options& options, RunOptions& run) {
-    options.group("prompt");
-    options.each("-p --prompt", "TEXT",
-                 "the prompt; what is piped into standard input follows it on a new line",
-                 [&run](const std::string& text) -> Status {
-                     run.prompt.text = text;
-                     run.prompt.has_text = true;
-                     return {};
-                 });
-    options.name("-f --file", "FILE", "a file with the prompt (after that of -p); - is standard input",
-                 run.prompt.file);
-    options.flag("-e --escape", "take \\n, \\t, \\\", \\\\ and the like in -p, -sys and --stop (default)",
-                 run.prompt.escapes);
-    options.flag("--no-escape", "take them as they are", run.prompt.escapes, false);
-    options.flag(
-        "--parse-special",
-        "control tokens written in the prompt become control tokens; without it they are plain text, unlike "
-        "in llama.cpp, so that a pasted text cannot pose as a turn",
-        run.parse_special);
-    options.flag("--no-bos", "do not put the model's first token before the prompt", run.add_bos, false);
-    options.flag("--chat", "put the prompt as a user's turn into the model's chat template", run.chat);
-    options.text("-sys --system-prompt", "TEXT", "with --chat: the system's text before it", run.system);
-    add_template_options(options, run.writer);
-    options.name(
-        "--prompt-cache", "FILE",
-        "keep the state after the prompt in this file; a later run with the same beginning reads less",
-        run.cache_file);
-    options.flag("--prompt-cache-ro", "use that file but do not write it", run.cache_read_only);
-}
-
-void add_output_options(Options& options, RunOptions& run) {
-    options.group("text");
-    options.number("-n --predict --n-predict",
-                   "tokens to make at most; -1: until the model ends or the context is full",
-                   run.generate.max_tokens, -1, std::numeric_limits<int64_t>::max());
-    options.each("-r --reverse-prompt --stop", "TEXT", "end before this text; may be given again",
-                 [&run](const std::string& text) -> Status {
-                     if (text.empty()) return error("takes a text that is not empty");
-                     run.generate.stops.push_back(text);
-                     return {};
-                 });
-    options.flag("--context-shift", "when the context is full, forget the older half and go on",
-                 [&run] { run.generate.when_full = WhenFull::shift; });
-    options.number("--keep", "tokens of the prompt that this never forgets; -1: all", run.keep, -1,
-                   kMostContext);
-    options.flag("--special", "write control tokens out", run.generate.show_special);
-    options.flag("--display-prompt", "write the prompt before the text", run.display_prompt);
-    options.flag("--no-display-prompt", "do not (default)", run.display_prompt, false);
-    options.flag("--json", "write one JSON object at the end instead of the text as it comes", run.json);
-}
-
-Options declare(RunOptions& run) {
-    Options options("run", "make text from a prompt",
-                    {"run [-m MODEL] -p TEXT [options]", "run [-m MODEL] -f FILE [options]",
-                     "run [-m MODEL] [options] < FILE"});
-    add_prompt_options(options, run);
-    add_output_options(options, run);
-    add_model_options(options, run.model);
-    add_sampling_options(options, run.sampling);
-    add_voice_options(options);
-    options.example("redline run --chat -p \"What is GGUF?\"");
-    options.example("redline run -m model.gguf -p \"Once upon a time\" -n 200");
-    options.example("redline run -m model.gguf --chat -p \"Summarize:\" -f report.txt --temp 0");
-    options.example("git diff | redline run -m model.gguf --chat -p \"Write a commit message for this:\"");
-    options.remark(
-        "Only the text goes to standard output, with a line end after it on a terminal only; all else goes "
-        "to "
-        "standard error. Exit code: 0, 1 for an error, 2 for a wrong option, 130 after Ctrl-C.");
-    return options;
-}
-
-Result<std::vector<Token>> encode_prompt(const RunOptions& run, const Model& model, const std::string& text) {
-    const Tokenizer& tokenizer = model.tokenizer();
-    if (!run.chat) {
-        if (model.gguf().metadata().has("tokenizer.chat_template"))
-            say_detail("the model has a chat template; --chat puts the prompt into it");
-        return tokenizer.encode(text, {run.add_bos, run.parse_special});
+Result<ChatRequest> chat_request(const RunOptions& run, const std::string& text) {
+    ChatRequest request;
+    if (!run.messages.empty()) {
+        request = RL_TRY(read_messages(text, run.messages == "-" ? "standard input" : run.messages));
+    } else {
+        if (!run.system.empty())
+            request.messages.push_back(
+                {{"role", "system"}, {"content", run.prompt.escapes ? unescape(run.system) : run.system}});
+        request.messages.push_back({{"role", "user"}, {"content", text}});
     }
+    if (run.tools.empty()) return request;
+    const bool from_input = run.tools == "-";
+    const std::string list = from_input ? RL_TRY(read_standard_input()) : RL_TRY(read_text_file(run.tools));
+    request.tools = RL_TRY(read_tools(list, from_input ? "standard input" : run.tools));
+    return request;
+}
+
+Result<Prompt> write_prompt(const RunOptions& run, const Model& model, const std::string& text) {
+    const Tokenizer& tokenizer = model.tokenizer();
+    const bool has_template = model.gguf().metadata().has("tokenizer.chat_template");
+    Prompt prompt;
+    prompt.text = text;
+    prompt.chat = run.form == PromptForm::chat || (run.form == PromptForm::automatic && has_template);
+    if (!prompt.chat) {
+        prompt.written.parts = {{text, run.parse_special}};
+        prompt.written.tokens = tokenizer.encode(text, {run.add_bos, run.parse_special});
+        return prompt;
+    }
+    ChatRequest request = RL_TRY(chat_request(run, text));
     ChatWriter writer = RL_TRY(ChatWriter::create(model, run.writer));
-    say_detail(writer.description());
-    std::vector<Message> messages;
-    if (!run.system.empty())
-        messages.push_back({Role::system, run.prompt.escapes ? unescape(run.system) : run.system});
-    messages.push_back({Role::user, text});
-    return writer.encode(messages);
+    say_detail(writer.description() + (run.form == PromptForm::automatic
+                                           ? ", since the model file has one; --raw goes without"
+                                           : ""));
+    prompt.written = RL_TRY(writer.write(std::move(request.messages), request.tools));
+    prompt.reasoning = writer.reasoning();
+    prompt.tools = std::move(request.tools);
+    prompt.switches_thinking = writer.switches_thinking();
+    return prompt;
 }
 
 bool is_set(const std::atomic<bool>* flag) {
@@ -168,28 +115,88 @@ Status save_cache(const RunOptions& run, const Session& session, const PromptRes
 struct Answer {
     PromptResult prompt;
     Generation generation;
+    ParsedAnswer parsed;
+    std::string reasoning;
 };
 
-Result<Answer> answer(const RunOptions& run, Session& session, Sampler& sampler,
-                      std::span<const Token> tokens, const TextSink& sink, const std::atomic<bool>* cancel) {
+// Where the pieces of the answer go while they come.
+class Printer {
+public:
+    Printer(const RunOptions& run, Output& out) : run_(run), out_(out) {}
+
+    bool show(const AnswerPiece& piece) {
+        if (run_.json) return true;
+        if (!piece.reasoning) {
+            end_reasoning();
+            ends_line_ = piece.text.ends_with('\n');
+            return out_.write(terminal_ ? for_terminal(piece.text) : piece.text);
+        }
+        if (run_.hide_reasoning || voice().quiet) return true;
+        // Dim letters tell it from the answer.
+        const bool begins = !std::exchange(reasoning_, true);
+        cli::show((begins && voice().colour ? "\x1b[2m" : "") + for_terminal(piece.text));
+        return true;
+    }
+    void end_reasoning() {
+        if (std::exchange(reasoning_, false)) cli::show(voice().colour ? "\x1b[0m\n\n" : "\n\n");
+    }
+    void end_line() {
+        end_reasoning();
+        if (terminal_ && !run_.json && !ends_line_) out_.write("\n");
+    }
+
+private:
+    const RunOptions& run_;
+    Output& out_;
+    const bool terminal_ = is_terminal(STDOUT_FILENO);
+    bool reasoning_ = false;
+    bool ends_line_ = false;
+};
+
+GenerateOptions generate_options(const RunOptions& run, const Prompt& prompt, const Tokenizer& tokenizer,
+                                 AnswerText& text) {
+    GenerateOptions options = run.generate;
+    const uint64_t bos = tokenizer.adds_bos() && run.add_bos ? 1 : 0;
+    options.keep = run.keep < 0 ? prompt.written.tokens.size() : uint64_t(run.keep) + bos;
+    if (prompt.reasoning) options.shown = prompt.reasoning->control_tokens(tokenizer);
+    if (!prompt.tools.empty())
+        for (const Token token : tool_call_tokens(tokenizer)) options.shown.push_back(token);
+    int64_t budget = run.reasoning_budget;
+    // A template without a switch is answered for by cutting the reasoning at its beginning.
+    if (run.writer.thinking == false && !prompt.switches_thinking) budget = 0;
+    if (budget >= 0 && prompt.reasoning) options.forced = text.reasoning_limit(tokenizer, uint64_t(budget));
+    return options;
+}
+
+Result<Answer> answer(const RunOptions& run, Session& session, Sampler& sampler, const Prompt& prompt,
+                      Printer& printer, const std::atomic<bool>* cancel) {
     RL_TRY(restore_cache(run, session, cancel));
     const uint64_t had = session.position();
     Answer out;
-    out.prompt = RL_TRY(read_prompt(session, sampler, tokens, cancel));
+    out.prompt = RL_TRY(read_prompt(session, sampler, prompt.written.tokens, cancel));
     const Status saved = save_cache(run, session, out.prompt, had, cancel);
     // The answer does not need it.
     if (!saved) fail(error("the prompt cache is not kept: {}", saved.error().message));
-    GenerateOptions options = run.generate;
-    const uint64_t bos = session.model().tokenizer().adds_bos() && run.add_bos ? 1 : 0;
-    options.keep = run.keep < 0 ? tokens.size() : uint64_t(run.keep) + bos;
+    AnswerText text(prompt.reasoning, last_scaffold(prompt.written.parts),
+                    [&printer](const AnswerPiece& piece) { return printer.show(piece); });
+    const GenerateOptions options = generate_options(run, prompt, session.model().tokenizer(), text);
+    const TextSink sink = [&text](std::string_view piece) { return text.push(piece); };
     out.generation = RL_TRY(generate(session, sampler, options, sink, cancel));
+    text.finish();
+    if (text.cut()) say_detail("the reasoning was ended at its budget");
+    out.reasoning = text.reasoning();
+    out.parsed.content = text.content();
+    if (!prompt.tools.empty()) out.parsed = parse_tool_calls(text.content(), prompt.tools);
+    for (const std::string& problem : out.parsed.notes) note(problem);
     return out;
 }
 
 Json describe(const RunOptions& run, const LoadedModel& loaded, const Session& session,
               const Sampler& sampler, const Answer& a) {
     const Generation& g = a.generation;
-    return {{"text", g.text},
+    return {{"text", a.parsed.content},
+            {"reasoning", a.reasoning.empty() ? Json(nullptr) : Json(a.reasoning)},
+            {"tool_calls", tool_calls_json(a.parsed.calls)},
             {"stop_reason", stop_reason_name(g.reason)},
             {"stop", g.stop.empty() ? Json(nullptr) : Json(g.stop)},
             {"prompt_tokens", a.prompt.tokens},
@@ -207,14 +214,49 @@ Json describe(const RunOptions& run, const LoadedModel& loaded, const Session& s
             {"peak_memory", peak_resident()}};
 }
 
+// The text that the model would read; on a terminal with colours its control tokens stand out. Only scaffold
+// has control tokens.
+int show_prompt(const RunOptions& run, const Tokenizer& tokenizer, const Prompt& prompt) {
+    Output out;
+    std::string text;
+    std::string marked;
+    auto token = prompt.written.tokens.begin();
+    for (const TextPart& part : prompt.written.parts) {
+        text += part.text;
+        std::string_view rest = part.text;
+        for (; part.scaffold && token != prompt.written.tokens.end(); ++token) {
+            if (tokenizer.type(*token) != TokenType::control) continue;
+            const std::string_view name = tokenizer.raw_text(*token);
+            const size_t at = rest.find(name);
+            if (at == rest.npos) {
+                if (token != prompt.written.tokens.begin()) break;  // of a later part
+                continue;                                           // BOS that the tokenizer adds
+            }
+            marked += for_terminal(rest.substr(0, at)) + "\x1b[36m" + for_terminal(name) + "\x1b[0m";
+            rest.remove_prefix(at + name.size());
+        }
+        marked += for_terminal(rest);
+    }
+    const bool terminal = is_terminal(STDOUT_FILENO);
+    if (run.json)
+        out.write(to_text(Json{{"text", text}, {"tokens", prompt.written.tokens}}) + "\n");
+    else if (terminal)
+        out.write((voice().colour ? marked : for_terminal(text)) + (text.ends_with('\n') ? "" : "\n"));
+    else
+        out.write(text);
+    say_detail(fmt::format("{} tokens", prompt.written.tokens.size()));
+    return out.finish();
+}
+
 Result<int> run_prompt(RunOptions& run, const Options& options, const std::string& text) {
     LoadedModel loaded = RL_TRY(inspect_model(run.model));
     const Model& model = *loaded.model;
     RL_TRY(take_file_defaults(options, model.gguf().metadata(), run.sampling.sampler));
     const uint64_t context = choose_context(run.model, model.config());
     Sampler sampler = RL_TRY(make_sampler(model, run.sampling.sampler, run.sampling.ignore_eos, context));
-    const std::vector<Token> tokens = RL_TRY(encode_prompt(run, model, text));
-    RL_TRY(check_prompt(tokens, context));
+    const Prompt prompt = RL_TRY(write_prompt(run, model, text));
+    if (run.show_prompt) return show_prompt(run, model.tokenizer(), prompt);
+    RL_TRY(check_prompt(prompt.written.tokens, context));
     RL_TRY(place_model(loaded, run.model, context));
     Session session = RL_TRY(open_session(loaded, run.model, context));
     rescue_from_loss(session, loaded, run.model);
@@ -223,62 +265,51 @@ Result<int> run_prompt(RunOptions& run, const Options& options, const std::strin
     Output out;
     const Interrupts interrupts;
     if (run.display_prompt && !run.json) out.write(text);
-    const bool terminal = is_terminal(STDOUT_FILENO);
-    const TextSink sink = [&](std::string_view piece) {
-        return run.json || out.write(terminal ? for_terminal(piece) : std::string(piece));
-    };
-    const Answer a = RL_TRY(answer(run, session, sampler, tokens, sink, interrupts.flag()));
-    const std::string shown = run.display_prompt ? text + a.generation.text : a.generation.text;
-    if (run.json)
-        out.write(to_text(describe(run, loaded, session, sampler, a)) + "\n");
-    else if (terminal && !shown.ends_with('\n'))
-        out.write("\n");
-    const std::string why = explain_stop(a.generation, context);
+    Printer printer(run, out);
+    Result<Answer> a = answer(run, session, sampler, prompt, printer, interrupts.flag());
+    printer.end_line();
+    if (!a) return a.error();
+    if (run.json) out.write(to_text(describe(run, loaded, session, sampler, a.value())) + "\n");
+    const std::string why = explain_stop(a->generation, context);
     if (!why.empty()) note(why);
-    if (out.open()) say_statistics(loaded, session, a.prompt, a.generation);
-    return out.finish(a.generation.reason == StopReason::cancelled ? interrupts.code() : kDone);
+    if (out.open()) say_statistics(loaded, session, a->prompt, a->generation);
+    return out.finish(a->generation.reason == StopReason::cancelled ? interrupts.code() : kDone);
 }
 
-// What is wrong whatever the model.
-Status check_usage(const Options& options, RunOptions& run) {
-    RL_TRY(check_device_options(run.model));
-    RL_TRY(check_options(run.sampling.sampler));
-    const auto useless = [&](std::string_view name, std::string_view with) {
-        return error("{} means nothing {}: leave it out", name, with);
-    };
-    if (!run.system.empty() && !run.chat) return error("-sys/--system-prompt goes with --chat");
-    for (const char* name : {"--chat-template", "--chat-template-kwargs"})
-        if (options.given(name) && !run.chat) return error("{} goes with --chat", name);
-    if (run.cache_read_only && run.cache_file.empty())
-        return useless("--prompt-cache-ro", "without --prompt-cache");
-    if (options.given("--keep") && run.generate.when_full != WhenFull::shift)
-        return useless("--keep", "without --context-shift");
-    if (run.chat && !run.add_bos) return useless("--no-bos", "with --chat, whose format sets it");
-    if (run.chat && run.parse_special)
-        return useless("--parse-special", "with --chat, where messages are plain text");
-    return {};
+Result<std::optional<std::string>> gather_text(const RunOptions& run) {
+    if (run.messages.empty()) return gather_prompt(run.prompt);
+    const std::string text =
+        run.messages == "-" ? RL_TRY(read_standard_input()) : RL_TRY(read_text_file(run.messages));
+    return std::optional<std::string>(text);
 }
 
 int run(const std::vector<std::string>& arguments) {
     RunOptions run;
+    run.prompt.combines = true;
     Options options = declare(run);
     if (const std::optional<int> code = options.parse(arguments)) return *code;
-    if (const Status usage = check_usage(options, run); !usage) return fail(usage.error(), kUsage);
+    Status usage = take_words(run);
+    if (usage) usage = check_usage(options, run);
+    if (!usage) return fail(usage.error(), kUsage);
     if (run.prompt.escapes)
         for (std::string& stop : run.generate.stops) stop = unescape(stop);
+    // As ollama does, where only a model is named.
+    if (arguments.size() == 1 && !run.model.model.empty() && is_terminal(STDIN_FILENO))
+        return chat_command.run({"-m", run.model.model});
     if (const Status found = take_demo_model(run.model.model); !found) return fail(found.error(), kUsage);
-    const Result<std::optional<std::string>> text = gather_prompt(run.prompt);
+    const Result<std::optional<std::string>> text = gather_text(run);
     if (!text) return fail(text.error());
     if (!text.value())
-        return fail(error("no prompt: give one with -p TEXT, -f FILE or on standard input (-p \"\" starts "
-                          "from nothing)"),
-                    kUsage);
+        return fail(
+            error("no prompt: redline run \"TEXT\" answers one, so do -p TEXT, -f FILE and standard input; "
+                  "redline chat has conversations"),
+            kUsage);
     const Result<int> code = run_prompt(run, options, *text.value());
     return code ? code.value() : fail(code.error());
 }
 
 }  // namespace
 
-extern const Command run_command = {"run", "make text from a prompt", run};
+extern const Command run_command = {"run", "answer a prompt, or go on from a text", run};
 
 }  // namespace redline::cli

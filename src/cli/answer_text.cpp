@@ -1,0 +1,36 @@
+#include "cli/answer_text.h"
+
+namespace redline::cli {
+
+AnswerText::AnswerText(const std::optional<ReasoningMarks>& marks, std::string_view scaffold, Show show)
+    : marks_(marks), show_(std::move(show)) {
+    if (marks) splitter_.emplace(*marks, scaffold);
+}
+
+bool AnswerText::give(const std::vector<AnswerPiece>& pieces) {
+    for (const AnswerPiece& piece : pieces) {
+        (piece.reasoning ? reasoning_ : content_) += piece.text;
+        if (show_ && !show_(piece)) return false;
+    }
+    return true;
+}
+
+bool AnswerText::push(std::string_view text) {
+    if (splitter_) return give(splitter_->push(text));
+    return text.empty() || give({{false, std::string(text)}});
+}
+
+void AnswerText::finish() {
+    if (splitter_) give(splitter_->finish());
+}
+
+std::function<std::vector<Token>()> AnswerText::reasoning_limit(const Tokenizer& tokenizer, uint64_t budget) {
+    return [this, &tokenizer, budget, used = uint64_t(0)]() mutable -> std::vector<Token> {
+        if (!splitter_ || !splitter_->reasoning() || used++ < budget) return {};
+        used = 0;
+        cut_ = true;
+        return tokenizer.encode(marks_->closing(), {.add_special = false, .parse_special = true});
+    };
+}
+
+}  // namespace redline::cli

@@ -1,0 +1,225 @@
+#include "cli/commands/run_options.h"
+
+#include "sample/chain.h"
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+
+namespace redline::cli {
+
+static void add_prompt_options(Options& options, RunOptions& run) {
+    options.group("prompt");
+    options.each(
+        "-p --prompt", "TEXT",
+        "the prompt, as is a text without an option; what is piped into standard input follows it on a new "
+        "line",
+        [&run](const std::string& text) -> Status {
+            run.prompt.text = text;
+            run.prompt.has_text = true;
+            return {};
+        });
+    options.name("-f --file", "FILE", "a file with the prompt (after that of -p); - is standard input",
+                 run.prompt.file);
+    options.flag("-e --escape", "take \\n, \\t, \\\", \\\\ and the like in -p, -sys and --stop (default)",
+                 run.prompt.escapes);
+    options.flag("--no-escape", "take them as they are", run.prompt.escapes, false);
+    options.flag("--parse-special",
+                 "control tokens written in a raw prompt become control tokens; without it they are plain "
+                 "text, unlike "
+                 "in llama.cpp, so that a pasted text cannot pose as a turn",
+                 run.parse_special);
+    options.flag("--no-bos", "do not put the model's first token before a raw prompt", run.add_bos, false);
+    options.name(
+        "--prompt-cache", "FILE",
+        "keep the state after the prompt in this file; a later run with the same beginning reads less",
+        run.cache_file);
+    options.flag("--prompt-cache-ro", "use that file but do not write it", run.cache_read_only);
+}
+
+static Status take_thinking(RunOptions& run, const std::string& text) {
+    if (text == "hide") {
+        run.hide_reasoning = true;
+    } else if (text == "on" || text == "true") {
+        run.writer.thinking = true;
+    } else if (text == "off" || text == "false") {
+        run.writer.thinking = false;
+    } else if (text == "low" || text == "medium" || text == "high") {
+        run.writer.thinking = true;
+        run.writer.variables["reasoning_effort"] = text;
+    } else if (text != "auto") {
+        return error("takes on, off, hide, low, medium or high, not \"{}\"", text);
+    }
+    return {};
+}
+
+static void add_chat_options(Options& options, RunOptions& run) {
+    options.group("chat");
+    options.flag(
+        "-cnv --conversation --chat",
+        "put the prompt as a user's turn into the model's chat template (default where the model file has "
+        "one)",
+        [&run] { run.form = PromptForm::chat; });
+    options.flag("-no-cnv --no-conversation --raw", "go on from the prompt as a plain text",
+                 [&run] { run.form = PromptForm::raw; });
+    options.text("-sys --system --system-prompt", "TEXT", "the system's text before it", run.system);
+    options.name(
+        "--messages", "FILE",
+        "answer a conversation in the form of OpenAI's API: a list of messages, or an object with messages "
+        "and tools; - is standard input",
+        run.messages);
+    options.name(
+        "--tools", "FILE",
+        "functions that the model may call, as a list in that form; calls in the answer are told apart with "
+        "--json",
+        run.tools);
+    options.each(
+        "--think", "[on|off|hide]",
+        "whether a model that reasons does so before the answer; its reasoning goes to standard error, with "
+        "hide nowhere; also low, medium, high where the template knows them (default: as the template does)",
+        [&run](const std::string& text) { return take_thinking(run, text); });
+    options.each("-rea --reasoning", "[on|off|auto]", "the same",
+                 [&run](const std::string& text) { return take_thinking(run, text); });
+    options.flag("--hidethinking", "the same as --think hide", run.hide_reasoning);
+    options.each("--reasoning-effort", "LEVEL",
+                 "how much it reasons, where the template knows levels: low, high, ...",
+                 [&run](const std::string& text) -> Status {
+                     if (text != "default") run.writer.variables["reasoning_effort"] = text;
+                     return {};
+                 });
+    options.number("--reasoning-budget",
+                   "tokens of reasoning at most; 0: none, -1: as many as the model makes",
+                   run.reasoning_budget, -1, std::numeric_limits<int64_t>::max());
+    options.flag("--show-prompt", "print what the model would read, and end; with --json also its tokens",
+                 run.show_prompt);
+    add_template_options(options, run.writer);
+    options.accepts("-st --single-turn");
+}
+
+static void add_output_options(Options& options, RunOptions& run) {
+    options.group("text");
+    options.number("-n --predict --n-predict",
+                   "tokens to make at most; -1: until the model ends or the context is full",
+                   run.generate.max_tokens, -1, std::numeric_limits<int64_t>::max());
+    options.each("-r --reverse-prompt --stop", "TEXT", "end before this text; may be given again",
+                 [&run](const std::string& text) -> Status {
+                     if (text.empty()) return error("takes a text that is not empty");
+                     run.generate.stops.push_back(text);
+                     return {};
+                 });
+    options.flag("--context-shift", "when the context is full, forget the older half and go on",
+                 [&run] { run.generate.when_full = WhenFull::shift; });
+    options.flag("--no-context-shift", "end there (default)",
+                 [&run] { run.generate.when_full = WhenFull::stop; });
+    options.number("--keep", "tokens of the prompt that this never forgets; -1: all", run.keep, -1,
+                   kMostContext);
+    options.flag("-sp --special", "write control tokens out", run.generate.show_special);
+    options.flag("--display-prompt", "write the prompt before the text", run.display_prompt);
+    options.flag("--no-display-prompt", "do not (default)", run.display_prompt, false);
+    options.flag("--json", "write one JSON object at the end instead of the text as it comes", run.json);
+}
+
+Options declare(RunOptions& run) {
+    Options options("run", "answer a prompt, or go on from a text",
+                    {"run [MODEL.gguf] [TEXT] [options]", "run [-m MODEL] -f FILE [options]",
+                     "run [-m MODEL] [options] < FILE"});
+    options.words([&run](const std::string& word) -> Status {
+        run.words.push_back(word);
+        return {};
+    });
+    add_prompt_options(options, run);
+    add_chat_options(options, run);
+    add_output_options(options, run);
+    add_model_options(options, run.model);
+    add_sampling_options(options, run.sampling);
+    add_voice_options(options);
+    options.example("redline run \"What is GGUF?\"");
+    options.example("redline run model.gguf \"What is GGUF?\" --temp 0");
+    options.example("git diff | redline run model.gguf -p \"Explain this change:\"");
+    options.example("redline run model.gguf --raw -p \"Once upon a time\" -n 200");
+    options.example("redline run model.gguf --messages chat.json --tools tools.json --json");
+    options.remark(
+        "Only the answer goes to standard output, with a line end after it on a terminal only; all else goes "
+        "to standard error. Beside a prompt, standard input is read when it is a file or a pipe of ours; in "
+        "a "
+        "\"while read\" loop it is left alone. Exit code: 0, 1 for an error, 2 for a wrong option, 130 after "
+        "Ctrl-C.");
+    return options;
+}
+
+static bool is_model_file(const std::string& word) {
+    std::string end = word.substr(word.size() - std::min<size_t>(word.size(), 5));
+    std::transform(end.begin(), end.end(), end.begin(), [](unsigned char c) { return std::tolower(c); });
+    if (end == ".gguf") return true;
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(word, ignored)) return false;
+    char magic[4] = {};
+    return std::ifstream(word, std::ios::binary).read(magic, 4) && std::string_view(magic, 4) == "GGUF";
+}
+
+// "qwen3:8b", "user/model:tag": what ollama calls a model.
+static bool is_library_name(const std::string& word) {
+    const size_t colon = word.find(':');
+    return colon != std::string::npos && colon > 0 && colon + 1 < word.size() &&
+           word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789._-/:") == std::string::npos;
+}
+
+Status take_words(RunOptions& run) {
+    std::vector<std::string>& words = run.words;
+    if (!words.empty() && run.model.model.empty() && is_model_file(words[0])) {
+        run.model.model = words[0];
+        words.erase(words.begin());
+    }
+    if (words.empty()) return {};
+    if (run.model.model.empty() && is_library_name(words[0]))
+        return error(
+            "\"{}\" looks like the name of a model: redline run -m NAME \"TEXT\" takes a part of a file's "
+            "name, redline models lists them, redline pull fetches more (as a prompt it goes with -p)",
+            words[0]);
+    if (words.size() > 1)
+        return error(
+            "\"{}\" and \"{}\" are two texts: put the prompt in quotes; a model is a file, redline run "
+            "FILE.gguf \"TEXT\"",
+            words[0], words[1]);
+    run.prompt.text = run.prompt.has_text ? run.prompt.text + "\n" + words[0] : words[0];
+    run.prompt.has_text = true;
+    return {};
+}
+
+static Status check_forms(const Options& options, RunOptions& run) {
+    const auto conflict = [&](std::string_view name, std::string_view with) {
+        return error("{} means nothing with {}: leave one of them out", name, with);
+    };
+    // What speaks of turns implies the template, what speaks of plain text its absence.
+    for (const char* name : {"--system-prompt", "--messages", "--tools", "--chat-template",
+                             "--chat-template-kwargs", "--reasoning-effort", "--think"}) {
+        if (!options.given(name)) continue;
+        if (run.form == PromptForm::raw) return conflict(name, "--raw, which has no turns");
+        if (std::string_view(name) != "--think") run.form = PromptForm::chat;
+    }
+    for (const char* name : {"--no-bos", "--parse-special"}) {
+        if (!options.given(name)) continue;
+        if (run.form == PromptForm::chat)
+            return conflict(name, "a chat template, which sets control tokens itself");
+        run.form = PromptForm::raw;
+    }
+    if (run.messages.empty()) return {};
+    if (run.prompt.has_text || !run.prompt.file.empty())
+        return conflict("a prompt", "--messages, which holds the whole conversation");
+    if (!run.system.empty()) return conflict("--system-prompt", "--messages, where it is a message");
+    if (run.messages == "-" && run.tools == "-") return conflict("--tools -", "--messages -");
+    return {};
+}
+
+Status check_usage(const Options& options, RunOptions& run) {
+    RL_TRY(check_device_options(run.model));
+    RL_TRY(check_options(run.sampling.sampler));
+    if (run.cache_read_only && run.cache_file.empty())
+        return error("--prompt-cache-ro means nothing without --prompt-cache: leave it out");
+    if (options.given("--keep") && run.generate.when_full != WhenFull::shift)
+        return error("--keep means nothing without --context-shift: leave it out");
+    return check_forms(options, run);
+}
+
+}  // namespace redline::cli

@@ -1,0 +1,44 @@
+// The options of redline run.
+#pragma once
+
+#include "cli/chat_writer.h"
+#include "cli/options/model_options.h"
+#include "cli/options/sampling_options.h"
+#include "cli/prompt.h"
+#include "run/generate.h"
+
+namespace redline::cli {
+
+// Whether the prompt goes into the model's chat template; automatic: if the model file has one.
+enum class PromptForm : uint8_t { automatic, chat, raw };
+
+struct RunOptions {
+    ModelOptions model;
+    SamplingOptions sampling;
+    PromptSource prompt;
+    std::vector<std::string> words;  // without an option: a model's file, a prompt
+    std::string messages;            // a file of a conversation; "-": standard input
+    std::string tools;
+    GenerateOptions generate;
+    int64_t keep = 0;  // -1: the whole prompt
+    std::string cache_file;
+    bool cache_read_only = false;
+    bool display_prompt = false;
+    bool show_prompt = false;
+    bool parse_special = false;
+    bool add_bos = true;
+    PromptForm form = PromptForm::automatic;
+    std::string system;
+    ChatWriterOptions writer;
+    bool hide_reasoning = false;
+    int64_t reasoning_budget = -1;  // -1: no limit
+    bool json = false;
+};
+
+Options declare(RunOptions& run);
+// Takes the words for the model and the prompt that they are.
+Status take_words(RunOptions& run);
+// What is wrong whatever the model. Brings options together that imply each other.
+Status check_usage(const Options& options, RunOptions& run);
+
+}  // namespace redline::cli

@@ -1,0 +1,21 @@
+// Conversations and functions in the form of OpenAI's API, from files.
+#pragma once
+
+#include "cli/report.h"
+
+#include <nlohmann/json.hpp>
+
+namespace redline::cli {
+
+struct ChatRequest {
+    Json messages = Json::array();  // contents are texts
+    Json tools;                     // null: none
+};
+
+// A list of messages, or an object that holds "messages" and perhaps "tools". `name` is for errors, which say
+// which message is wrong, and how.
+Result<ChatRequest> read_messages(std::string_view text, const std::string& name);
+// A list of functions, each alone or in {"type": "function", "function": ...}.
+Result<Json> read_tools(std::string_view text, const std::string& name);
+
+}  // namespace redline::cli

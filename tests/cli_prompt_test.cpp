@@ -1,0 +1,162 @@
+// redline run with conversations, reasoning and standard inputs that are somebody else's.
+#include "support/program.h"
+
+#include <nlohmann/json.hpp>
+
+using namespace redline;
+using namespace redline::test;
+using Json = nlohmann::json;
+
+namespace {
+
+// Answers with "a" and what follows it; the template says whether reasoning is open.
+std::vector<std::string> thinking(const std::string& opening, std::vector<std::string> more) {
+    write_file(file("think.jinja"), "{{ messages[-1].content }}{# </think> #}" + opening);
+    std::vector<std::string> all = greedy({"-p", "x", "--chat-template", file("think.jinja"), "-n", "30"});
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+}
+
+// A shell's command line, with the program in $0 and its model in $1.
+Outcome shell(const std::string& line) {
+    Launch what;
+    what.arguments = {"/bin/sh", "-c", line, program(), chain_model()};
+    what.input = "";
+    return launch(what);
+}
+
+}  // namespace
+
+TEST_CASE("run: a model with a chat template answers, and --raw goes on from the text") {
+    const std::vector<std::string> base = {"run", chat_model(), "--temp", "0", "-n", "3", "-q"};
+    const auto run = [&](std::vector<std::string> more) {
+        more.insert(more.begin(), base.begin(), base.end());
+        return redline_(more).out;
+    };
+    CHECK(run({"k"}) == "abc");
+    CHECK(run({"-p", "k", "-cnv", "-st"}) == "abc");
+    CHECK(run({"k", "--raw"}) == "lmn");
+    CHECK(run({"k", "-no-cnv"}) == "lmn");
+    CHECK(run({"k", "--no-bos"}) == "lmn");
+    CHECK(redline_({"run", chain_model(), "k", "--temp", "0", "-n", "3", "-q"}).out == "lmn");
+}
+
+TEST_CASE("run: --show-prompt prints what the model would read, without its weights") {
+    const std::string text =
+        "<|im_start|>system\nbe brief<|im_end|>\n<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n";
+    const std::vector<std::string> base = {"run", chat_model(),    "-sys", "be brief",
+                                           "hi",  "--show-prompt", "-q"};
+    CHECK(redline_(base).out == text);
+    std::vector<std::string> more = base;
+    more.push_back("--json");
+    const Json all = Json::parse(redline_(more).out);
+    CHECK(all["text"] == text);
+    CHECK(all["tokens"][0] == ChainModel::kBos);
+    CHECK(all["tokens"][1] == ChainModel::kStart);
+}
+
+TEST_CASE("run: reasoning goes to standard error, and is cut at its budget") {
+    const std::string answer = std::string("a") + ChainModel::kWholeText;
+    const Outcome shown = redline_(thinking("<think>\n", {"--reasoning-budget", "3"}));
+    CHECK_MESSAGE(shown.code == 0, shown.err);
+    CHECK(answer.starts_with(shown.out));
+    CHECK(shown.out.starts_with("abcd"));
+    CHECK(has(shown.err, "abc\n"));
+    const Json all =
+        Json::parse(redline_(thinking("<think>\n", {"--reasoning-budget", "3", "--json", "-q"})).out);
+    CHECK(all["reasoning"] == "abc");
+    CHECK(all["text"].get<std::string>().starts_with("abcd"));
+    CHECK(all["tool_calls"] == Json::array());
+    // Without a budget all of it is reasoning.
+    const Json whole = Json::parse(redline_(thinking("<think>\n", {"--json", "-q"})).out);
+    CHECK(whole["reasoning"] == answer);
+    CHECK(whole["text"] == "");
+    CHECK_FALSE(has(redline_(thinking("<think>\n", {"--think", "hide"})).err, answer));
+    // A template without a switch, and one that has it.
+    const Json off = Json::parse(redline_(thinking("<think>\n", {"--think", "off", "--json", "-q"})).out);
+    CHECK(off["reasoning"] == nullptr);
+    CHECK(off["text"].get<std::string>().starts_with("abcd"));
+    const std::string knowing = "{% if not enable_thinking %}k{% else %}<think>\n{% endif %}";
+    CHECK(redline_(thinking(knowing, {"--think", "off", "-n", "2", "-q"})).out == "lm");
+}
+
+TEST_CASE("run: --messages answers a conversation of OpenAI's form") {
+    write_file(file("chat.json"), R"([{"role": "system", "content": "be brief"},
+        {"role": "user", "content": [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]},
+        {"role": "assistant", "content": "three"}, {"role": "user", "content": "four"}])");
+    const std::vector<std::string> base = {"run", chat_model(), "--messages", file("chat.json"), "-q"};
+    std::vector<std::string> more = base;
+    more.push_back("--show-prompt");
+    CHECK(redline_(more).out ==
+          "<|im_start|>system\nbe "
+          "brief<|im_end|>\n<|im_start|>user\none\ntwo<|im_end|>\n<|im_start|>assistant\n"
+          "three<|im_end|>\n<|im_start|>user\nfour<|im_end|>\n<|im_start|>assistant\n");
+    more = base;
+    more.insert(more.end(), {"-n", "3", "--temp", "0"});
+    CHECK(redline_(more).out == "abc");
+    more[3] = "-";
+    CHECK(redline_(more, R"({"messages": [{"role": "user", "content": "hi"}]})").out == "abc");
+}
+
+TEST_CASE("run: what is wrong with messages and functions is said with its place") {
+    const auto refused = [](const std::string& text, const std::string& said) {
+        write_file(file("wrong.json"), text);
+        check_refused({"run", chat_model(), "--messages", file("wrong.json"), "-q"}, 1, {"wrong.json", said});
+    };
+    refused("[{", "is no JSON");
+    refused("{}", "must hold a list of messages");
+    refused("[]", "must hold a list of messages");
+    refused("[1]", "messages[0] must be an object");
+    refused(R"([{"role": "bard", "content": "x"}])", "messages[0] has the role \"bard\"");
+    refused(R"([{"role": "user"}])", "messages[0] has no content");
+    refused(R"([{"role": "user", "content": [{"type": "image_url"}]}])",
+            "content[0] is of the type \"image_url\"");
+    refused(R"([{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}])",
+            "messages[1], the last");
+    refused(std::string(100000, '['), "is no JSON");
+    refused(std::string(1000, '[') + std::string(1000, ']'), "nested too deep");
+    write_file(file("tools.json"), R"([{"name": "f", "parameters": {}}])");
+    check_refused({"run", chat_model(), "hi", "--tools", file("tools.json"), "-q"}, 1,
+                  {"no place for functions"});
+    write_file(file("tools.json"), "[{}]");
+    check_refused({"run", chat_model(), "hi", "--tools", file("tools.json"), "-q"}, 1,
+                  {"[0] must be a function"});
+}
+
+TEST_CASE("run: functions reach the template, and calls are told apart from the text") {
+    write_file(file("tools.json"), R"([{"name": "f", "parameters": {}}])");
+    // The chain model goes on from "<tool_call>..." as from any text; a call cannot be read from it.
+    write_file(file("tools.jinja"), "{{ tools[0].function.name }}{{ messages[-1].content }}");
+    const Outcome got = redline_(greedy({"-p", "x", "--tools", file("tools.json"), "--chat-template",
+                                         file("tools.jinja"), "--show-prompt", "-q"}));
+    CHECK(got.out == "fx");
+}
+
+TEST_CASE("run: a standard input that is the caller's own is left alone") {
+    const std::string run = "\"$0\" run \"$1\" --device cpu -t 1 --temp 0 -n 1 -q ";
+    const Outcome loop = shell("printf 'a\\nk\\n' | while read -r line; do " + run + "-p \"$line\"; done");
+    CHECK(loop.out == "bl");
+    write_file(file("lines.txt"), "a\nk\n");
+    const Outcome from_file =
+        shell("while read -r line; do " + run + "-p \"$line\"; done < " + file("lines.txt"));
+    CHECK(from_file.out == "bl");
+    CHECK(shell("printf k | " + run + "-p x").out == "l");
+    CHECK(shell(run + "-p x < " + file("lines.txt")).out == "l");
+    CHECK(shell("printf 'a\\nk\\n' | while read -r line; do " + run + "-p x -f -; done").out == "l");
+}
+
+TEST_CASE("run: an open pipe without data does not block a prompt") {
+    const Outcome got = shell("sleep 4 | \"$0\" run \"$1\" --device cpu -t 1 --temp 0 -n 1 -p a");
+    CHECK(got.out == "b");
+    CHECK(has(got.err, "an open pipe without data"));
+}
+
+TEST_CASE("run: llama.cpp's options are taken with one note, or refused by their whole name") {
+    const Outcome got =
+        redline_(greedy({"-p", "a", "-n", "1", "-ngl", "99", "--jinja", "--mlock", "-fa", "on"}));
+    CHECK(got.out == "b");
+    CHECK(has(got.err, "note: --jinja, --mlock, -fa change nothing here"));
+    check_refused(greedy({"-p", "a", "--lora", "x.gguf"}), 2, {"--lora: there are no adapters here"});
+    check_refused(greedy({"-p", "a", "-hf", "a/b"}), 2, {"-hf: redline pull USER/REPO fetches a model"});
+    check_refused(greedy({"-p", "a", "--n-gpu-layer", "9"}), 2, {"did you mean --n-gpu-layers"});
+}

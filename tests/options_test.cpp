@@ -1,0 +1,117 @@
+// Options of other programs, and the shape of the help, without running anything.
+#include "cli/commands/run_options.h"
+#include "cli/options/foreign.h"
+#include "support/material.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+using namespace redline;
+using namespace redline::cli;
+
+static std::vector<std::string> llama_options() {
+    std::ifstream list(test::golden("cli/llama_options.txt"));
+    std::vector<std::string> names;
+    for (std::string line; std::getline(list, line);)
+        if (line.starts_with("-")) names.push_back(line);
+    return names;
+}
+
+// The names that the help lists.
+static std::set<std::string> own_options(const Options& options) {
+    std::set<std::string> names;
+    std::istringstream text(options.help());
+    for (std::string line; std::getline(text, line);) {
+        if (!line.starts_with("  -")) continue;
+        std::istringstream words(line);
+        for (std::string word; words >> word && word.starts_with("-");) {
+            const bool more = word.ends_with(",");
+            if (more) word.pop_back();
+            names.insert(word);
+            if (!more) break;
+        }
+    }
+    return names;
+}
+
+TEST_CASE("options: each of llama.cpp's is taken, noted, or refused by its whole name") {
+    const std::vector<std::string> names = llama_options();
+    REQUIRE(names.size() > 300);
+    RunOptions run;
+    Options options = declare(run);
+    options.flag("-h --usage --help", "", run.json);  // parse() adds them
+    const std::set<std::string> own = own_options(options);
+    for (const std::string& name : names) {
+        CAPTURE(name);
+        CHECK((own.count(name) > 0 || find_foreign(name) != nullptr));
+    }
+}
+
+TEST_CASE("options: those that are noted take their values with them") {
+    RunOptions run;
+    Options options = declare(run);
+    const std::optional<int> code =
+        options.parse({"--mlock", "-fa",     "on",    "--jinja", "-sm", "none", "-tb", "8",
+                       "-np=4",   "-fa",     "hello", "-ngl",    "99",  "-ub",  "256", "-b",
+                       "2048",    "--color", "off",   "-dev",    "CPU", "-st",  "-q"});
+    CHECK_FALSE(code.has_value());
+    CHECK(run.words == std::vector<std::string>{"hello"});
+    CHECK(run.model.gpu_layers == 99);
+    CHECK(run.model.batch == 256);
+    CHECK(run.model.device == "cpu");
+}
+
+TEST_CASE("options: devices by llama.cpp's names, in any case, and never by a bare number") {
+    const auto named = [](const std::string& text) {
+        const Result<std::string> name = device_name(text);
+        return name ? name.value() : "error: " + name.error().message;
+    };
+    CHECK(named("CPU") == "cpu");
+    CHECK(named("none") == "cpu");
+    CHECK(named("Auto") == "");
+    CHECK(named("GPU") == "gpu");
+    CHECK(named("Vulkan0") == "vulkan:0");
+    CHECK(named("VULKAN:1") == "vulkan:1");
+    CHECK(named("ROCm1") == "hip:1");
+    CHECK(named("Radeon 8060S") == "radeon 8060s");
+    CHECK(named("780") == "error: 780: a number alone names no device; vulkan:780 may be meant");
+}
+
+TEST_CASE("options: -ngl 0 is the CPU, and -mg a number of the GPU") {
+    ModelOptions options;
+    options.gpu_layers = 0;
+    CHECK(check_device_options(options).ok());
+    CHECK(options.device == "cpu");
+    ModelOptions second;
+    second.main_gpu = 1;
+    CHECK(check_device_options(second).ok());
+    CHECK(second.device == "gpu:1");
+    ModelOptions both;
+    both.gpu_layers = 0;
+    both.device = "vulkan";
+    CHECK_FALSE(check_device_options(both).ok());
+}
+
+TEST_CASE("options: the help of run is at most 80 columns wide") {
+    RunOptions run;
+    std::istringstream text(declare(run).help());
+    for (std::string line; std::getline(text, line);) CHECK_MESSAGE(line.size() <= 80, line);
+}
+
+TEST_CASE("run: words are a model's file and a prompt") {
+    const auto taken = [](std::vector<std::string> words) {
+        RunOptions run;
+        run.words = std::move(words);
+        const Status done = take_words(run);
+        return done ? run.model.model + "|" + run.prompt.text : "error: " + done.error().message;
+    };
+    CHECK(taken({"What is GGUF?"}) == "|What is GGUF?");
+    CHECK(taken({"a.gguf"}) == "a.gguf|");
+    CHECK(taken({"a.GGUF", "Hi"}) == "a.GGUF|Hi");
+    CHECK(taken({"llama3.2:3b"}).starts_with("error: \"llama3.2:3b\" looks like"));
+    CHECK(taken({"say", "hello"}).starts_with("error: \"say\" and \"hello\" are two texts"));
+    CHECK(taken({"Translate: Hallo"}) == "|Translate: Hallo");
+}
