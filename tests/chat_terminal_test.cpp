@@ -221,12 +221,21 @@ TEST_CASE("chat on a terminal: what is typed during an answer waits, unseen, for
 
 TEST_CASE("chat on a terminal: a program that is ended leaves the terminal as it was") {
     for (const bool answering : {false, true}) {
-        Terminal terminal(talk({"-n", "-1", "-c", "50000"}, endless_model()));
+        const std::string session = file(answering ? "ended_answering.session" : "ended.session");
+        Terminal terminal(talk({"-n", "-1", "-c", "50000", "--session", session}, endless_model()));
         begin(terminal);
+        terminal.type("/set max-tokens 3\rhello\r");
+        REQUIRE(terminal.wait_for("hello\nabc\n"));
+        begin(terminal);
+        terminal.type("/set max-tokens -1\r\x1b[200~a paste without an end");
+        REQUIRE(terminal.wait_for("max-tokens is -1"));
+        if (answering) terminal.type("\x1b[201~\x15");
         terminal.type(answering ? "hello\r" : "hel");
-        REQUIRE(terminal.wait_for(answering ? "xyzabc" : "hel"));
+        if (answering) REQUIRE(terminal.wait_for("xyzabc"));
+        terminal.settle();
         ::kill(terminal.child(), SIGTERM);
         CHECK(terminal.finish() == 143);
+        CHECK(std::filesystem::exists(session));
         CHECK(terminal.is_cooked());
         CHECK_FALSE(terminal.screen().pastes_bracketed());
     }

@@ -113,6 +113,7 @@ int LineEditor::Library::next(wchar_t* key) {
         if (ended) return 0;
         switch (wait_for_event(STDIN_FILENO)) {
             case Event::interrupt:
+                gives_up = true;
                 *key = kCtrlC;
                 return 1;
             case Event::redraw:
