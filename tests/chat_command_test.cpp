@@ -51,6 +51,16 @@ TEST_CASE("chat: messages are taken back, answered again, and answers go on") {
     CHECK(has(chat("hello\n/edit\n").err, "/undo"));
 }
 
+TEST_CASE("chat: an answer that is cut within a character goes on with the whole of it") {
+    // Behind "z" stand the three bytes of the euro sign, each a token.
+    for (const std::string cut : {"27", "28"}) {
+        const std::string path = fresh("cut.md");
+        const Outcome got = chat("hello\n/set max-tokens -1\n/continue\n/export " + path + "\n", {"-n", cut});
+        CHECK(got.out == "abcdefghijklmnopqrstuvwxyz\xEF\xBF\xBD\n\xE2\x82\xAC!\n");
+        CHECK(has(read_file(path), "wxyz\xE2\x82\xAC!\n"));
+    }
+}
+
 TEST_CASE("chat: a conversation is exported as JSON, and nothing is overwritten") {
     const std::string path = fresh("talk.json");
     CHECK(chat("hello\n/export " + path + "\n").code == 0);

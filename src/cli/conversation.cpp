@@ -167,7 +167,14 @@ std::string text_of(std::span<const Token> tokens, const Tokenizer& tokenizer,
         text += tokenizer.piece(
             token, options.show_special ||
                        std::find(options.shown.begin(), options.shown.end(), token) != options.shown.end());
-    return to_valid_utf8(text);
+    return text;
+}
+
+bool ends_within_character(std::string_view text) {
+    size_t at = text.size() - std::min<size_t>(text.size(), 3);  // of four bytes at most the last lacks
+    for (; at < text.size(); at += utf8_step(text, at).bytes)
+        if (utf8_step(text, at).kind == Utf8Step::Kind::cut) return true;
+    return false;
 }
 
 }  // namespace
@@ -184,7 +191,7 @@ Result<Turn> Conversation::answer(Messages messages, const Listener& listener, s
     turn.prompt = RL_TRY(read_prompt(*session_, sampler, written.tokens, listener.cancel, listener.progress));
     const GenerateOptions options = generate_options();
     Splitter splitter(writer_.reasoning(), written, listener);
-    splitter.take(text_of(begun, session_->model().tokenizer(), options));
+    splitter.take(to_valid_utf8(text_of(begun, session_->model().tokenizer(), options)));
     const TextSink sink = [&](std::string_view text) { return splitter.put(text); };
     turn.generation = RL_TRY(generate(*session_, sampler, options, sink, listener.cancel));
     splitter.finish();
@@ -196,7 +203,17 @@ Result<Turn> Conversation::answer(Messages messages, const Listener& listener, s
     messages_.push_back(std::move(splitter.message));
     if (begun.empty()) last_answer_.clear();
     last_answer_.insert(last_answer_.end(), made.tokens.begin(), made.tokens.end());
+    drop_cut_character(options);
     return turn;
+}
+
+// An answer may be cut within a character, whose bytes are several tokens: what goes on begins before it.
+void Conversation::drop_cut_character(const GenerateOptions& options) {
+    const Tokenizer& tokenizer = session_->model().tokenizer();
+    std::string& content = messages_.back().content;
+    if (!ends_within_character(text_of(last_answer_, tokenizer, options))) return;
+    while (ends_within_character(text_of(last_answer_, tokenizer, options))) last_answer_.pop_back();
+    while (content.ends_with(kReplacement)) content.resize(content.size() - kReplacement.size());
 }
 
 Result<Turn> Conversation::ask(const std::string& text, const Listener& listener) {

@@ -83,6 +83,7 @@ private:
     // leave no room.
     Result<WrittenChat> make_room(Messages& messages, std::span<const Token> begun, uint64_t& dropped);
     GenerateOptions generate_options() const;
+    void drop_cut_character(const GenerateOptions& options);
     Result<Turn> answer(Messages messages, const Listener& listener, std::span<const Token> begun = {});
     size_t place_of(size_t turn) const;
 
