@@ -144,7 +144,7 @@ TEST_CASE("chat: a saved conversation goes on at once, and as if it had never en
         const Outcome first = chat("one\ntwo\n", by_chance({"--session", path}));
         CHECK_MESSAGE(first.code == 0, first.err);
         CHECK(mode_of(path) == 0600);
-        const Outcome second = chat("three\n/stats\n", by_chance({"--session", path, "-s", "8"}));
+        const Outcome second = chat("three\n/stats\n", by_chance({"--session", path}));
         CHECK_MESSAGE(second.code == 0, second.err);
         CHECK(first.out + second.out == whole.out);
         const auto from_cache = [](const std::string& text) {
@@ -153,6 +153,10 @@ TEST_CASE("chat: a saved conversation goes on at once, and as if it had never en
             return text.substr(text.rfind(' ', at - 1), at - text.rfind(' ', at - 1));
         };
         CHECK(from_cache(second.err) == from_cache(whole.err));
+        const Outcome seeded =
+            chat("four\n/set\n", by_chance({"--session", path, "-s", "8", "-sys", "be odd"}));
+        CHECK(has(seeded.err, "  seed                8\n"));
+        CHECK(has(chat("/show system\n", {"--session", path}).err, "be odd"));
         // By commands, and on from an answer that was cut short.
         const std::string other = fresh("other.session");
         CHECK(chat("one\n/save " + other + "\n").out == "ab\n");

@@ -69,7 +69,8 @@ Result<int> chat_with(ChatOptions& chat, const Options& options) {
     Session session = RL_TRY(partner->open());
     say_detail(fmt::format("{}, seed {}", partner->writer->description(), sampler.seed));
     Conversation begun(std::move(session), *partner->writer, std::move(conversation));
-    begun.set_system(chat.escapes ? unescape(chat.system) : chat.system);
+    if (chat.escapes) chat.system = unescape(chat.system);
+    begun.set_system(chat.system);
     Talk talk(chat, take_defaults, std::move(partner), std::move(begun));
     RL_TRY(talk.resume());
     return talk.run();

@@ -54,7 +54,12 @@ Talk::Talk(ChatOptions options, FileDefaults defaults, std::unique_ptr<Partner> 
 Status Talk::resume() {
     std::error_code unknown;
     if (options_.session.empty() || !std::filesystem::exists(options_.session, unknown)) return {};
-    return load_session(options_.session);
+    RL_TRY(load_session(options_.session));
+    // What the user asks for now goes before what was so then.
+    const uint32_t seed = options_.conversation.sampling.sampler.seed;
+    if (seed != SamplerOptions().seed) conversation_.options().sampling.sampler.seed = seed;
+    if (!options_.system.empty()) conversation_.set_system(options_.system);
+    return {};
 }
 
 int Talk::run() {
