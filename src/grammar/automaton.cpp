@@ -1,0 +1,262 @@
+#include "grammar/automaton.h"
+
+#include <algorithm>
+
+namespace redline {
+namespace {
+
+constexpr size_t kMostStacks = 4096;  // of a state
+// For one token, in steps from state to state; what is computed counts for more.
+constexpr uint64_t kMostWork = 400'000'000;
+constexpr uint64_t kExpanding = 16;
+constexpr size_t kFullElements = 1'000'000;
+constexpr size_t kMostElements = 5'000'000;
+constexpr size_t kFullStates = 30'000;  // about a KB each
+
+size_t mix(size_t hash, size_t value) {
+    hash = (hash ^ value) * 0x9E3779B97F4A7C15u;
+    return hash ^ (hash >> 29);
+}
+
+}  // namespace
+
+bool Automaton::StateData::same(const StateData& other) const {
+    return stacks == other.stacks && can_end == other.can_end && escapes == other.escapes &&
+           missing == other.missing && any == other.any && code == other.code;
+}
+
+size_t Automaton::ElementHash::operator()(Stack stack) const {
+    const Element& e = automaton->elements_[stack];
+    return mix(mix(mix(mix(0, e.position), e.least), e.most), e.below);
+}
+
+size_t Automaton::StateHash::operator()(State state) const {
+    const StateData& data = automaton->states_[state];
+    size_t hash = mix(size_t(data.code) * 8 + data.missing, size_t(data.can_end) + 2 * size_t(data.escapes));
+    for (const Stack stack : data.stacks) hash = mix(hash, stack);
+    return hash;
+}
+
+Automaton::Automaton(const Grammar& grammar)
+    : grammar_(grammar),
+      known_elements_(0, ElementHash{this}, ElementEqual{this}),
+      known_states_(0, StateHash{this}, StateEqual{this}) {
+    reset();
+}
+
+void Automaton::reset() {
+    known_elements_.clear();
+    known_states_.clear();
+    elements_.assign(2, {});  // kEmpty and kUnknown, which are equal to no other
+    states_.clear();
+    states_.emplace_back();  // kDead
+    seen_.clear();
+    intern({});
+}
+
+Status Automaton::check() const {
+    if (failed_)
+        return error(
+            "the grammar can match this text in too many ways at once; say the same with fewer alternatives "
+            "that "
+            "begin alike");
+    return {};
+}
+
+Automaton::Stack Automaton::push(const Element& element) {
+    elements_.push_back(element);
+    const auto [found, added] = known_elements_.insert(Stack(elements_.size() - 1));
+    if (!added) elements_.pop_back();
+    return *found;
+}
+
+// What is left of an alternative from `position` on, on top of `below`.
+Automaton::Stack Automaton::enter(uint32_t position, Stack below) {
+    const Symbol& symbol = grammar_.symbols()[position];
+    if (symbol.kind == Symbol::Kind::end) return below;
+    if (symbol.kind != Symbol::Kind::repeat) return push({position, 0, 0, below});
+    const Grammar::Repeat& repeat = grammar_.repeats()[symbol.index];
+    return push({position, repeat.least, repeat.most, below});
+}
+
+// Replaces the top by what it may begin with.
+void Automaton::expand(Stack stack) {
+    if (stack == kEmpty) found_.can_end = true;
+    if (stack == kUnknown) found_.escapes = true;
+    if (stack == kEmpty || stack == kUnknown) return;
+    if (seen_.size() < elements_.size()) seen_.resize(elements_.size() + elements_.size() / 2, 0);
+    if (std::exchange(seen_[stack], round_) == round_) return;
+    const Element top = elements_[stack];
+    const Symbol& symbol = grammar_.symbols()[top.position];
+    work_ += kExpanding;
+    if (symbol.kind == Symbol::Kind::rule) {
+        const Stack below = enter(top.position + 1, top.below);
+        for (const uint32_t first : grammar_.rules()[symbol.index].alternatives) follow(enter(first, below));
+    } else if (symbol.kind == Symbol::Kind::repeat) {
+        if (top.least == 0) follow(enter(top.position + 1, top.below));
+        if (top.most == 0) return;
+        Element next = top;
+        next.least -= top.least > 0 ? 1 : 0;
+        next.most -= top.most != Grammar::kUnbounded ? 1 : 0;
+        const Stack below = push(next);
+        const uint32_t body = grammar_.repeats()[symbol.index].rule;
+        for (const uint32_t first : grammar_.rules()[body].alternatives) follow(enter(first, below));
+    } else {
+        found_.stacks.push_back(stack);
+    }
+}
+
+// The state of all stacks that were given to follow().
+Automaton::State Automaton::settle() {
+    found_.stacks.clear();
+    found_.can_end = found_.escapes = false;
+    if (++round_ == 0) {
+        std::fill(seen_.begin(), seen_.end(), 0);
+        round_ = 1;
+    }
+    while (!waiting_.empty() && !failed_) {
+        const Stack stack = waiting_.back();
+        waiting_.pop_back();
+        expand(stack);
+        failed_ = found_.stacks.size() > kMostStacks || work_ > kMostWork || elements_.size() > kMostElements;
+    }
+    waiting_.clear();
+    if (failed_) return kDead;
+    std::sort(found_.stacks.begin(), found_.stacks.end());
+    StateData data;
+    data.stacks = found_.stacks;
+    data.can_end = found_.can_end;
+    data.escapes = found_.escapes;
+    return intern(std::move(data));
+}
+
+Automaton::State Automaton::intern(StateData data) {
+    if (data.stacks.empty() && !data.can_end && !data.escapes) return kDead;
+    states_.push_back(std::move(data));
+    const auto [found, added] = known_states_.insert(State(states_.size() - 1));
+    if (!added) states_.pop_back();
+    return *found;
+}
+
+Automaton::State Automaton::start() {
+    for (const uint32_t first : grammar_.rules()[grammar_.root()].alternatives) follow(enter(first, kEmpty));
+    return settle();
+}
+
+Automaton::State Automaton::state_of(Stack stack) {
+    follow(stack);
+    return settle();
+}
+
+Automaton::State Automaton::join(State a, State b) {
+    for (const State state : {a, b}) {
+        const StateData& data = states_[state];
+        waiting_.insert(waiting_.end(), data.stacks.begin(), data.stacks.end());
+        if (data.can_end) follow(kEmpty);
+    }
+    return settle();
+}
+
+Automaton::State Automaton::step_character(const StateData& from, char32_t code, bool any) {
+    for (const Stack stack : from.stacks) {
+        const Symbol& symbol = this->symbol(stack);
+        if (symbol.kind == Symbol::Kind::characters && (any || grammar_.sets()[symbol.index].contains(code)))
+            follow(enter(elements_[stack].position + 1, elements_[stack].below));
+    }
+    work_ += from.stacks.size();
+    return settle();
+}
+
+// The stacks that take one of the characters that the bytes so far can still become. Below `least` they would
+// be written in fewer bytes.
+Automaton::State Automaton::narrow(const StateData& from, char32_t code, uint8_t missing, char32_t least) {
+    const char32_t low = code << (6 * missing);
+    const char32_t high = low | ((char32_t(1) << (6 * missing)) - 1);
+    if (high < least || low > 0x10FFFF) return kDead;
+    StateData data;
+    data.any = low >= least && high <= 0x10FFFF;
+    for (const Stack stack : from.stacks) {
+        const Symbol& symbol = this->symbol(stack);
+        if (symbol.kind != Symbol::Kind::characters) continue;
+        const CharacterSet& set = grammar_.sets()[symbol.index];
+        if (!set.overlaps(std::max(low, least), high)) continue;
+        data.stacks.push_back(stack);
+        data.any = data.any && set.covers(low, high);
+    }
+    work_ += from.stacks.size();
+    data.missing = missing;
+    data.code = data.any ? 0 : code;
+    return intern(std::move(data));
+}
+
+Automaton::State Automaton::make_step(State from, uint8_t byte) {
+    if (from == kDead || failed_) return kDead;
+    // A copy: making states may move them.
+    StateData data;
+    data.stacks = states_[from].stacks;
+    data.missing = states_[from].missing;
+    data.any = states_[from].any;
+    data.code = states_[from].code;
+    State to = kDead;
+    if (data.missing > 0) {
+        if ((byte & 0xC0) == 0x80) {
+            const char32_t code = data.code << 6 | (byte & 0x3F);
+            const auto missing = uint8_t(data.missing - 1);
+            // A second byte: of four where three are missing, of three where two are and none before was 0.
+            const char32_t least = data.any                            ? 0
+                                   : data.missing == 3                 ? 0x10000
+                                   : data.missing == 2 && code < 0x400 ? 0x800
+                                                                       : 0;
+            if (missing == 0)
+                to = step_character(data, code, data.any);
+            else if (data.any)
+                data.missing = missing, to = intern(std::move(data));
+            else
+                to = narrow(data, code, missing, least);
+        }
+    } else if (byte < 0x80) {
+        to = step_character(data, byte, false);
+    } else if (byte >= 0xC2 && byte < 0xE0) {
+        to = narrow(data, byte & 0x1F, 1, 0x80);
+    } else if (byte >= 0xE0 && byte < 0xF0) {
+        to = narrow(data, byte & 0x0F, 2, 0x800);
+    } else if (byte >= 0xF0 && byte < 0xF5) {
+        to = narrow(data, byte & 0x07, 3, 0x10000);
+    }
+    if (failed_) return kDead;
+    std::unique_ptr<Steps>& steps = states_[from].steps;
+    if (!steps) {
+        steps = std::make_unique<Steps>();
+        steps->fill(kUnset);
+    }
+    (*steps)[byte] = to;
+    return to;
+}
+
+bool Automaton::is_full() const {
+    return elements_.size() > kFullElements || states_.size() > kFullStates;
+}
+
+// Its elements from the lowest up, so that each finds the one below it.
+Automaton::Stack Automaton::copy(Stack stack, const std::vector<Element>& elements) {
+    std::vector<Element> chain;
+    for (; stack != kEmpty && stack != kUnknown; stack = elements[stack].below)
+        chain.push_back(elements[stack]);
+    for (; !chain.empty(); chain.pop_back()) {
+        chain.back().below = stack;
+        stack = push(chain.back());
+    }
+    return stack;
+}
+
+Automaton::State Automaton::forget_all_but(State state) {
+    StateData kept = std::move(states_[state]);
+    kept.steps.reset();
+    const std::vector<Element> elements = std::move(elements_);
+    reset();
+    for (Stack& stack : kept.stacks) stack = copy(stack, elements);
+    std::sort(kept.stacks.begin(), kept.stacks.end());
+    return intern(std::move(kept));
+}
+
+}  // namespace redline

@@ -1,0 +1,82 @@
+// Which tokens a grammar allows next: the exact mask over a whole vocabulary, and fast. What a stack accepts
+// is computed once per place in the grammar, not per text: only its upper part counts for most tokens, and
+// those that reach below it are looked at again. Caches survive restart(), so a constraint is made once.
+#pragma once
+
+#include "grammar/token_table.h"
+
+#include <unordered_map>
+
+namespace redline {
+
+class Constraint {
+public:
+    // A token that the grammar names must be in the vocabulary.
+    static Result<std::unique_ptr<Constraint>> create(Grammar grammar, const Tokenizer& tokenizer,
+                                                      size_t size);
+    Constraint(const Constraint&) = delete;
+    Constraint& operator=(const Constraint&) = delete;
+
+    void restart() { state_ = automaton_.start(); }
+    // A bit for each token, in words of 64; valid until the next call of any function.
+    Result<std::span<const uint64_t>> allowed();
+    Result<bool> allows(int32_t token);
+    // A token that is not allowed is an error.
+    Status accept(int32_t token);
+    // The text is complete, and nothing more may follow.
+    bool finished() const { return automaton_.can_end(state_) && automaton_.stacks(state_).empty(); }
+    bool can_end() const { return automaton_.can_end(state_); }
+
+    const TokenTable& table() const { return table_; }
+
+private:
+    using Stack = Automaton::Stack;
+    using State = Automaton::State;
+    using Mask = std::vector<uint64_t>;
+
+    // Tokens as a list, or, when they are many, as a mask.
+    struct TokenSet {
+        std::vector<int32_t> list;
+        Mask mask;
+    };
+    // What the upper part of a stack accepts by itself, and the nodes at which it is used up.
+    struct Upper {
+        TokenSet tokens;
+        std::vector<uint32_t> used_up;
+    };
+    struct Parts {
+        Stack upper;
+        Stack below;
+    };
+
+    Constraint(Grammar grammar, TokenTable table)
+        : grammar_(std::move(grammar)), table_(std::move(table)), automaton_(grammar_) {}
+    Status resolve_tokens(const Tokenizer& tokenizer);
+    State after(State state, int32_t token);
+    void trim();
+
+    template <typename Visit>
+    void walk(const TokenTrie& trie, uint32_t node, State state, Visit visit);
+    void collect(const TokenTrie& trie, uint32_t node, TokenSet& set) const;
+    void pack(TokenSet& set);
+    void add(const TokenSet& set, Mask& mask) const;
+    Parts split(Stack stack, uint32_t longest);
+    const Upper& upper(size_t trie, Stack stack);
+    const TokenSet& below(size_t trie, Parts parts, const Upper& upper);
+    void add_text_tokens(Mask& mask);
+    void add_named_tokens(Mask& mask) const;
+
+    const Grammar grammar_;
+    const TokenTable table_;
+    Automaton automaton_;
+    std::vector<int32_t> named_;  // as Grammar::tokens()
+    State state_ = Automaton::kDead;
+    std::vector<State> path_;  // of a walk, by depth
+    // By trie and stack; of `below_`, by trie, upper part and the rest.
+    std::vector<std::unordered_map<Stack, Upper>> upper_;
+    std::vector<std::unordered_map<uint64_t, TokenSet>> below_;
+    std::unordered_map<State, Mask> masks_;
+    size_t cached_bytes_ = 0;
+};
+
+}  // namespace redline
