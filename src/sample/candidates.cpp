@@ -149,6 +149,25 @@ std::span<float> Candidates::editable() {
     return edited_;
 }
 
+void Candidates::mask(std::span<const uint64_t> allowed) {
+    RL_CHECK(whole_ && edited_.empty(), "the mask comes before all else");
+    const size_t count = logits_.size();
+    RL_CHECK(allowed.size() == (count + 63) / 64, "a mask of {} words for {} logits", allowed.size(), count);
+    edited_.resize(count);
+    for (size_t word = 0; word < allowed.size(); ++word) {
+        const size_t end = std::min(count, word * 64 + 64);
+        uint64_t bits = allowed[word];
+        if (bits == 0) {
+            std::fill(edited_.begin() + std::ptrdiff_t(word * 64), edited_.begin() + std::ptrdiff_t(end),
+                      kForbidden);
+            continue;
+        }
+        for (size_t i = word * 64; i < end; ++i, bits >>= 1)
+            edited_[i] = (bits & 1) != 0 ? logits_[i] : kForbidden;
+    }
+    logits_ = edited_;
+}
+
 const std::vector<Candidate>& Candidates::list() {
     if (!whole_) return list_;
     whole_ = false;

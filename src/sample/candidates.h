@@ -44,6 +44,9 @@ public:
     bool whole() const { return whole_; }
     std::span<float> editable();
 
+    // Forbids the tokens whose bit, in words of 64, is not set. Before the first truncation.
+    void mask(std::span<const uint64_t> allowed);
+
     // logit = change(id, logit) for the token of each item; for all others `change` must give back the same
     // logit.
     template <typename Items, typename IdOf, typename Change>

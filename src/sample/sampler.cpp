@@ -1,5 +1,6 @@
 #include "sample/sampler.h"
 
+#include "grammar/constraint.h"
 #include "sample/arithmetic.h"
 #include "sample/candidates.h"
 #include "sample/chain.h"
@@ -56,7 +57,9 @@ struct Sampler::State {
     std::mt19937 draw_random;
     std::mt19937 xtc_random;
     Mirostat mirostat;
-    Candidates::Drawn last = {-1, 1.0};  // for mirostat, until accepted
+    Candidates::Drawn last = {-1, 1.0};  // for mirostat and the constraint, until accepted
+    std::shared_ptr<Constraint> constraint;
+    Status constrained;  // what was wrong with the last token accepted
 
     Status prepare(SamplerVocabulary vocabulary);
     void restart();
@@ -65,6 +68,7 @@ struct Sampler::State {
     void penalise();
     void penalise_repetition();
     void apply_temperature();
+    Status constrain();
     Result<int32_t> choose();
 
     bool has(SamplerStep step) const { return std::find(chain.begin(), chain.end(), step) != chain.end(); }
@@ -84,6 +88,10 @@ Status Sampler::State::prepare(SamplerVocabulary vocabulary) {
     plain_argmax = cold() && bias.empty() && !has(SamplerStep::penalties) && !has(SamplerStep::dry) &&
                    !has(SamplerStep::typical_p) && !has(SamplerStep::xtc);
     const int32_t context = vocabulary.context;
+    constraint = std::move(vocabulary.constraint);
+    if (constraint && constraint->table().size() != size_t(vocabulary_size))
+        return error("the grammar was prepared for a vocabulary of {}, this one has {}",
+                     constraint->table().size(), vocabulary_size);
     try {
         RL_TRY(candidates.reserve(size_t(vocabulary_size)));
         if (has(SamplerStep::penalties)) {
@@ -114,6 +122,8 @@ void Sampler::State::restart() {
     xtc_random.seed(seed ^ 0x9E3779B9u);
     mirostat.mu = 2 * mirostat.tau;
     last = {-1, 1.0};
+    constrained = {};
+    if (constraint) constraint->restart();
 }
 
 void Sampler::State::add_bias() {
@@ -193,6 +203,15 @@ void Sampler::State::apply(SamplerStep step) {
     }
 }
 
+// Forbids what the constraint does not allow. Where the best of the unmodified logits is chosen, it is enough
+// that this one is allowed.
+Status Sampler::State::constrain() {
+    RL_TRY(constrained);
+    if (plain_argmax && RL_TRY(constraint->allows(candidates.best()))) return {};
+    candidates.mask(RL_TRY(constraint->allowed()));
+    return {};
+}
+
 Result<int32_t> Sampler::State::choose() {
     if (!bias.empty()) add_bias();
     for (const SamplerStep step : chain) apply(step);
@@ -206,8 +225,9 @@ Result<int32_t> Sampler::State::choose() {
     } else {
         last = {-1, 1.0};
     }
-    if (last.id < 0) return error("no token may be chosen: all {} logits are -inf", vocabulary_size);
-    return last.id;
+    if (last.id >= 0) return last.id;
+    if (constraint) return error("no token of the vocabulary goes on with the text as the grammar wants it");
+    return error("no token may be chosen: all {} logits are -inf", vocabulary_size);
 }
 
 Sampler::Sampler(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -239,11 +259,13 @@ Result<int32_t> Sampler::sample(std::span<const float> logits) {
         return error("the sampler was made for a vocabulary of {} and got {} logits", state_->vocabulary_size,
                      logits.size());
     RL_TRY(state_->candidates.begin(logits));
+    if (state_->constraint) RL_TRY(state_->constrain());
     return state_->choose();
 }
 
 uint32_t Sampler::best_wanted() const {
     const State& state = *state_;
+    if (state.constraint) return 0;
     if (state.plain_argmax) return 1;
     const bool top_k_first = !state.chain.empty() && state.chain.front() == SamplerStep::top_k;
     return top_k_first && state.bias.empty() ? uint32_t(std::max(state.options.top_k, state.options.min_keep))
@@ -264,7 +286,13 @@ void Sampler::accept(int32_t token) {
     state_->dry.push(known ? token : -1);
     if (state_->options.mirostat != 0 && token == state_->last.id)
         state_->mirostat.learn(state_->last.probability);
+    if (state_->constraint && known && token == state_->last.id)
+        state_->constrained = state_->constraint->accept(token);
     state_->last.id = -1;
+}
+
+bool Sampler::finished() const {
+    return state_->constraint && state_->constraint->finished();
 }
 
 void Sampler::reset() {

@@ -15,6 +15,8 @@
 
 namespace redline {
 
+class Constraint;
+
 struct SamplerOptions {
     uint32_t seed = 0xFFFFFFFFu;  // 0xFFFFFFFF: take a random one (Sampler::seed() tells which)
     float temperature = 0.8f;     // <= 0: greedy, wherever and whether the chain names it
@@ -51,6 +53,8 @@ struct SamplerVocabulary {
     int32_t size = 0;
     int32_t context = 0;                   // tokens, for windows of -1
     std::vector<DryBreaker> dry_breakers;  // see make_dry_breakers; needed only for dry_multiplier > 0
+    // Forbids tokens before all else, from its start on; of one sampler at a time.
+    std::shared_ptr<Constraint> constraint = nullptr;
 };
 
 class Sampler {
@@ -63,17 +67,17 @@ public:
 
     uint32_t seed() const;
     bool greedy() const;  // no choice depends on chance, and the argmax of unmodified logits is the answer
-    // The next token; an error when a logit is NaN or +inf, or all are -inf. Does not record it, so that a
-    // token that a grammar refuses can be masked and drawn again.
+    // The next token; an error when a logit is NaN or +inf, or all are -inf. Does not record it.
     Result<int32_t> sample(std::span<const float> logits);
     // How many of the best logits are enough for the same choice; 0: all are needed.
     uint32_t best_wanted() const;
     // The same of so many, in the order of comes_first().
     Result<int32_t> sample(std::span<const Scored> best);
-    // Records a prompt or generated token for the penalties; mirostat learns when it is the token just
-    // sampled.
+    // Records a prompt or generated token for the penalties; mirostat learns, and the constraint goes on,
+    // when it is the token just sampled.
     void accept(int32_t token);
-    void reset();  // forgets the history and starts the random sequence again
+    bool finished() const;  // the constraint lets nothing more follow
+    void reset();           // forgets the history and starts the random sequence again
 
 private:
     struct State;

@@ -1,0 +1,167 @@
+// Masks over whole vocabularies: the fast way and the plain one agree, and samplers choose as if the logits
+// had been masked before.
+#include "gguf/gguf.h"
+#include "sample/sampler.h"
+#include "support/grammars.h"
+#include "support/material.h"
+#include "support/text_support.h"
+
+#include <cmath>
+
+using namespace redline;
+using namespace redline::test;
+
+namespace {
+
+template <typename T>
+T must(Result<T> result) {
+    REQUIRE_MESSAGE(result.ok(), (result.ok() ? "" : result.error().message));
+    return std::move(result).value();
+}
+
+std::unique_ptr<Constraint> constrained(std::string_view grammar, const Tokenizer& tokenizer) {
+    return must(Constraint::create(parsed(grammar), tokenizer, tokenizer.size()));
+}
+
+std::vector<bool> fast_mask(Constraint& constraint) {
+    const std::span<const uint64_t> bits = must(constraint.allowed());
+    std::vector<bool> mask(constraint.table().size());
+    for (size_t i = 0; i < mask.size(); ++i) mask[i] = (bits[i / 64] >> (i % 64) & 1) != 0;
+    return mask;
+}
+
+// Goes on with random tokens; every mask on the way is held to the plain one.
+size_t compare_masks(std::string_view grammar_text, const Tokenizer& tokenizer, std::mt19937& random,
+                     int steps) {
+    const Grammar grammar = parsed(grammar_text);
+    const auto constraint = constrained(grammar_text, tokenizer);
+    std::string text;
+    size_t different = 0;
+    for (int step = 0; step < steps; ++step) {
+        const std::vector<bool> mask = fast_mask(*constraint);
+        const std::vector<bool> plain = plain_mask(grammar, constraint->table(), text);
+        for (size_t i = 0; i < mask.size(); ++i) different += mask[i] != plain[i] ? 1 : 0;
+        std::vector<int32_t> allowed;
+        for (size_t i = 0; i < mask.size(); ++i)
+            if (mask[i] && !constraint->table().ends(int32_t(i))) allowed.push_back(int32_t(i));
+        if (allowed.empty()) {
+            constraint->restart();
+            text.clear();
+            continue;
+        }
+        const int32_t token = allowed[random() % allowed.size()];
+        REQUIRE(constraint->accept(token).ok());
+        text += constraint->table().piece(token);
+    }
+    return different;
+}
+
+constexpr std::string_view kCounted = R"gbnf(root ::= "[" word ("," word){2,40} "]"
+word ::= "\"" [^"]{3,30} "\"" | [0-9]{1,5} | "é" .{2}
+)gbnf";
+
+SmallVocabulary with_end(SmallVocabulary vocabulary) {
+    const int32_t end = vocabulary.add("<|end|>");
+    vocabulary.add("<think>");
+    vocabulary.types.assign(vocabulary.tokens.size(), 1);
+    vocabulary.types[size_t(end)] = 3;
+    vocabulary.types.back() = 3;
+    vocabulary.set_id("eos", end);
+    return vocabulary;
+}
+
+}  // namespace
+
+TEST_CASE("constraint: the mask is that of every token tried by itself, on a small vocabulary") {
+    const Tokenizer tokenizer = make(with_end(small_bpe()));
+    std::mt19937 random(3);
+    for (const std::string_view grammar :
+         {kJsonGrammar, kArithmeticGrammar, kChessGrammar, kListGrammar, kCGrammar, kCounted,
+          std::string_view("root ::= .*"), std::string_view("root ::= ([^\\x00-\\x7F] \"a\"{2,3}){1,4}")})
+        CHECK(compare_masks(grammar, tokenizer, random, 200) == 0);
+}
+
+TEST_CASE("constraint: the mask is that of every token tried by itself, on real vocabularies") {
+    std::mt19937 random(4);
+    for (const char* name : {"qwen3", "llama-spm"}) {
+        RL_NEED_MATERIAL(path, fmt::format("vocab/{}.gguf", name));
+        const Gguf file = must(Gguf::open(path));
+        const Tokenizer tokenizer = must(Tokenizer::create(file.metadata()));
+        for (const std::string_view grammar : {kJsonGrammar, kCounted, kListGrammar})
+            CHECK_MESSAGE(compare_masks(grammar, tokenizer, random, 25) == 0, name);
+    }
+}
+
+TEST_CASE("constraint: the text may end exactly when the grammar can end") {
+    const Tokenizer tokenizer = make(with_end(small_bpe()));
+    const int32_t end = tokenizer.find("<|end|>");
+    const auto constraint = constrained("root ::= \"a\" \"b\"?", tokenizer);
+    const auto allows = [&](int32_t token) { return must(constraint->allows(token)); };
+    CHECK_FALSE(allows(end));
+    REQUIRE(constraint->accept(tokenizer.find("a")).ok());
+    CHECK(allows(end));
+    CHECK_FALSE(constraint->finished());
+    REQUIRE(constraint->accept(tokenizer.find("b")).ok());
+    CHECK(allows(end));
+    CHECK(constraint->finished());
+    CHECK_FALSE(constraint->accept(tokenizer.find("b")).ok());
+    constraint->restart();
+    CHECK_FALSE(allows(end));
+}
+
+TEST_CASE("constraint: control tokens are allowed only where the grammar names them") {
+    const Tokenizer tokenizer = make(with_end(small_bpe()));
+    const int32_t think = tokenizer.find("<think>");
+    CHECK_FALSE(fast_mask(*constrained("root ::= .*", tokenizer))[size_t(think)]);
+    CHECK_FALSE(fast_mask(*constrained("root ::= !<[97]>", tokenizer))[size_t(think)]);
+    for (const std::string& name : {std::string("<think>"), fmt::format("<[{}]>", think)}) {
+        const auto constraint = constrained("root ::= " + name + " !<[97]>* \"a\"", tokenizer);
+        const std::vector<bool> mask = fast_mask(*constraint);
+        CHECK(mask[size_t(think)]);
+        CHECK(std::count(mask.begin(), mask.end(), true) == 1);
+        REQUIRE(constraint->accept(think).ok());
+        REQUIRE(constraint->accept(98).ok());
+        CHECK(fast_mask(*constraint)[97]);  // by its text
+        REQUIRE(constraint->accept(97).ok());
+        CHECK(constraint->finished());
+    }
+    const auto missing = Constraint::create(parsed("root ::= \"a\" |\n <x>"), tokenizer, tokenizer.size());
+    CHECK(missing.error().message ==
+          "the grammar names the token <x> (line 2, column 2), which this model's vocabulary does not have");
+    const auto ending = Constraint::create(parsed("root ::= <|end|>"), tokenizer, tokenizer.size());
+    CHECK(ending.error().message.find("ends the text by itself") != std::string::npos);
+}
+
+TEST_CASE("sampler: with a constraint it chooses as from logits that were masked before") {
+    const Tokenizer tokenizer = make(with_end(small_bpe()));
+    const auto size = int32_t(tokenizer.size());
+    std::vector<SamplerOptions> all(6);
+    all[1].temperature = 0.0f;
+    all[2].mirostat = 2;
+    all[3].mirostat = 1;
+    all[4].repeat_penalty = 1.3f, all[4].logit_bias = {{'a', 2.0f}, {'"', -1.0f}};
+    all[5].top_k = 0, all[5].typical_p = 0.8f, all[5].xtc_probability = 0.5f;
+    for (SamplerOptions options : all) {
+        options.seed = 7;
+        std::shared_ptr<Constraint> constraint = constrained(kJsonGrammar, tokenizer);
+        const auto again = constrained(kJsonGrammar, tokenizer);
+        Sampler sampler = must(Sampler::create(options, {size, 4096, {}, constraint}));
+        Sampler plain = must(Sampler::create(options, {size, 4096, {}}));
+        CHECK(sampler.best_wanted() == 0);
+        sampler.accept('x'), plain.accept('x');  // of a prompt: the grammar does not see it
+        std::mt19937 random(11);
+        std::normal_distribution<float> normal(0.0f, 3.0f);
+        for (int step = 0; step < 60; ++step) {
+            std::vector<float> logits(static_cast<size_t>(size));
+            for (float& logit : logits) logit = normal(random);
+            const int32_t token = must(sampler.sample(logits));
+            const std::vector<bool> mask = fast_mask(*again);
+            for (size_t i = 0; i < mask.size(); ++i)
+                if (!mask[i]) logits[i] = -INFINITY;
+            CHECK(must(plain.sample(logits)) == token);
+            sampler.accept(token), plain.accept(token);
+            if (tokenizer.is_end_of_generation(token)) break;
+            REQUIRE(again->accept(token).ok());
+        }
+    }
+}
