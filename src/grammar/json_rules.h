@@ -1,0 +1,44 @@
+// The rules of JSON that a schema's grammar is made of, each added when it is first used.
+#pragma once
+
+#include "base/result.h"
+
+#include <nlohmann/json.hpp>
+
+#include <map>
+#include <optional>
+#include <string>
+
+namespace redline {
+
+class JsonRules {
+public:
+    using Json = nlohmann::ordered_json;
+
+    // A rule of this text; equal texts share one. Its name begins with `hint`.
+    std::string add(const std::string& hint, const std::string& text);
+    // A rule to be defined later: rules that refer to themselves.
+    std::string reserve(const std::string& hint);
+    void define(const std::string& name, const std::string& text) { rules_[name] = text; }
+
+    // The name of a rule of JSON: "string", "value", "ws", ... with all that it needs.
+    std::string use(std::string_view name);
+    std::string text() const;  // of all rules
+    size_t bytes() const { return bytes_; }
+
+private:
+    std::map<std::string, std::string> rules_;  // by name
+    std::map<std::string, std::string> names_;  // by text
+    size_t bytes_ = 0;
+};
+
+// A literal of GBNF.
+std::string gbnf_quoted(std::string_view text);
+// item{least,most}
+std::string repeated(const std::string& item, uint64_t least, std::optional<uint64_t> most);
+// The whole numbers from low to high, written in decimal without needless zeros; open to a side without one.
+std::string integer_range(std::optional<int64_t> low, std::optional<int64_t> high);
+// The strings that match a regular expression, as they are written in JSON without their quotes.
+Result<std::string> pattern_rule(std::string_view pattern);
+
+}  // namespace redline
