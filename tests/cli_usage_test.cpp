@@ -2,6 +2,8 @@
 // model is said before its weights are loaded.
 #include "support/program.h"
 
+#include <fstream>
+
 using namespace redline;
 using namespace redline::test;
 
@@ -25,6 +27,23 @@ TEST_CASE("usage: sampling options are checked before a model is looked for") {
         check_usage(command, {"--xtc-probability", "2"}, "xtc_probability is 2");
         check_usage(command, {"--mirostat", "3"}, "--mirostat");
     }
+}
+
+TEST_CASE("usage: a wrong grammar or schema is shown with its place before a model is looked for") {
+    for (const std::string command : {"run", "chat"}) {
+        INFO(command);
+        check_usage(command, {"--grammar", "root ::= (\"a\""},
+                    "--grammar text: line 1, column 14: expected a literal");
+        std::ofstream(file("wrong.gbnf")) << "root ::= a\n";
+        check_usage(command, {"--grammar", file("wrong.gbnf")},
+                    "line 1, column 10: the rule a is not defined");
+        check_usage(command, {"--grammar-file", file("wrong.gbnf")}, file("wrong.gbnf"));
+        check_usage(command, {"--grammar-file", file("nosuch.gbnf")}, "nosuch.gbnf");
+        check_usage(command, {"-j", "{\"not\":{}}"}, "#/not: the keyword is not supported");
+        check_usage(command, {"-j", "{", "-v"}, "the schema is no JSON");
+        check_usage(command, {"-j", "{}", "--grammar", "root ::= \"a\""}, "another grammar or schema");
+    }
+    check_usage("run", {"--logprobs", "2"}, "--logprobs means nothing without --json");
 }
 
 TEST_CASE("usage: the form of a device's name, and levels that a device has no use for") {

@@ -339,3 +339,45 @@ TEST_CASE("generate: control tokens that are asked for are written out, and forc
     // After the two the model goes on from the last of them.
     CHECK(run(b, "d", forced).generation.text == "exghi");
 }
+
+TEST_CASE("generate: a grammar holds the text, and ends it where nothing more may follow") {
+    Bed b = bed();
+    const auto constrained = [&](std::string_view grammar, const GenerateOptions& options, bool ignore_eos) {
+        const auto constraint = must(make_constraint(*b.model, must(Grammar::parse(grammar))));
+        Sampler sampler = must(make_sampler(*b.model, greedy(), ignore_eos, 64, constraint));
+        must(read_prompt(*b.session, sampler, b.model->tokenizer().encode("a")));
+        return must(generate(*b.session, sampler, options, {}));
+    };
+    for (const bool ignore_eos : {false, true}) {
+        const Generation g = constrained("root ::= \"bc\" [d-x]", at_most(3), ignore_eos);
+        CHECK(g.text == "bcd");
+        CHECK(g.reason == StopReason::end_of_generation);
+    }
+    const Generation other = constrained("root ::= [x-z]{2} \"!\"", {}, false);
+    CHECK(other.text.size() == 3);
+    CHECK(other.reason == StopReason::end_of_generation);
+    CHECK(constrained("root ::= [b-z]*", at_most(4), false).reason == StopReason::max_tokens);
+    CHECK(constrained("root ::= \"\"", {}, false).text.empty());
+}
+
+TEST_CASE("generate: log probabilities are those of the model's logits, and the likeliest come first") {
+    const std::vector<float> logits = {0.0f, std::log(2.0f), std::log(5.0f), -INFINITY};
+    const TokenLogprobs one = token_logprobs(logits, 0, 2);
+    CHECK(one.chosen.logprob == doctest::Approx(std::log(1.0 / 8)));
+    REQUIRE(one.top.size() == 2);
+    CHECK(one.top[0].token == 2);
+    CHECK(one.top[0].logprob == doctest::Approx(std::log(5.0 / 8)));
+    CHECK(one.top[1].token == 1);
+    Bed b = bed();
+    GenerateOptions options = at_most(4);
+    options.logprobs = 3;
+    const Generation g = run(b, "a", options).generation;
+    REQUIRE(g.logprobs.size() == g.tokens.size());
+    for (size_t i = 0; i < g.tokens.size(); ++i) {
+        CHECK(g.logprobs[i].chosen.token == g.tokens[i]);
+        CHECK(g.logprobs[i].top.size() == 3);
+        CHECK(g.logprobs[i].top[0].token == g.tokens[i]);  // greedy
+        CHECK(g.logprobs[i].chosen.logprob <= 0.0);
+    }
+    CHECK(run(b, "a", at_most(4)).generation.logprobs.empty());
+}

@@ -186,8 +186,8 @@ Result<Turn> Conversation::answer(Messages messages, const Listener& listener, s
     SamplerOptions sampling = options_.sampling.sampler;
     sampling.seed += answers_;
     if (sampling.seed == SamplerOptions().seed) sampling.seed = 0;  // that one means random
-    Sampler sampler =
-        RL_TRY(make_sampler(session_->model(), sampling, options_.sampling.ignore_eos, session_->context()));
+    Sampler sampler = RL_TRY(make_sampler(session_->model(), sampling, options_.sampling.ignore_eos,
+                                          session_->context(), options_.sampling.constraint));
     turn.prompt = RL_TRY(read_prompt(*session_, sampler, written.tokens, listener.cancel, listener.progress));
     const GenerateOptions options = generate_options();
     Splitter splitter(writer_.reasoning(), written, listener);

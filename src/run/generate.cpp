@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace redline {
 
@@ -83,6 +84,7 @@ private:
 
     Reason before_token() const {
         if (is_set(cancel_)) return StopReason::cancelled;
+        if (sampler_.finished()) return StopReason::end_of_generation;
         if (options_.max_tokens >= 0 && out_.tokens.size() >= uint64_t(options_.max_tokens))
             return StopReason::max_tokens;
         return {};
@@ -119,6 +121,9 @@ private:
         const Tokenizer& tokenizer = session_.model().tokenizer();
         if (tokenizer.is_end_of_generation(token_)) return Reason(StopReason::end_of_generation);
         out_.tokens.push_back(token_);
+        if (options_.logprobs >= 0)
+            out_.logprobs.push_back(token_logprobs(session_.logits().first(session_.model().usable_vocab()),
+                                                   token_, size_t(options_.logprobs)));
         text_.push(tokenizer.piece(token_, is_shown(token_)));
         if (text_.matcher().matched()) return Reason(StopReason::stop_string);
         if (text_.closed()) return Reason(StopReason::sink_closed);
@@ -132,7 +137,8 @@ private:
             if (options_.when_full == WhenFull::stop) return Reason(StopReason::context_full);
             done = shift();
         }
-        if (done) done = session_.feed_for_best(token_, sampler_.best_wanted(), cancel_);
+        const uint32_t best = options_.logprobs >= 0 ? 0 : sampler_.best_wanted();
+        if (done) done = session_.feed_for_best(token_, best, cancel_);
         if (!done && is_set(cancel_)) return Reason(StopReason::cancelled);
         if (!done) return done.error();
         out_.steps++;
@@ -185,19 +191,41 @@ std::string_view stop_reason_name(StopReason reason) {
     return "";
 }
 
-Result<Sampler> make_sampler(const Model& model, SamplerOptions options, bool ignore_eos, uint64_t context) {
+Result<std::shared_ptr<Constraint>> make_constraint(const Model& model, const Grammar& grammar) {
+    return std::shared_ptr<Constraint>(
+        RL_TRY(Constraint::create(grammar, model.tokenizer(), model.usable_vocab())));
+}
+
+Result<Sampler> make_sampler(const Model& model, SamplerOptions options, bool ignore_eos, uint64_t context,
+                             std::shared_ptr<Constraint> constraint) {
     const Tokenizer& tokenizer = model.tokenizer();
     const int32_t usable = int32_t(model.usable_vocab());
     if (ignore_eos)
         for (const Token token : tokenizer.end_of_generation())
             if (token >= 0 && token < usable)
                 options.logit_bias.emplace_back(token, -std::numeric_limits<float>::infinity());
-    SamplerVocabulary vocabulary{usable, window(context), {}};
+    SamplerVocabulary vocabulary{usable, window(context), {}, std::move(constraint)};
     if (options.dry_multiplier > 0.0f)
         vocabulary.dry_breakers = RL_TRY(make_dry_breakers(
             options.dry_sequence_breakers, usable, [&](int32_t id) { return tokenizer.piece(id); },
             [&](std::string_view text) { return tokenizer.encode(text, {.add_special = false}); }));
     return Sampler::create(options, std::move(vocabulary));
+}
+
+TokenLogprobs token_logprobs(std::span<const float> logits, Token chosen, size_t count) {
+    const double most = double(*std::max_element(logits.begin(), logits.end()));
+    double sum = 0;
+    for (const float logit : logits) sum += std::exp(double(logit) - most);
+    const double all = most + std::log(sum);
+    std::vector<Token> ids(logits.size());
+    std::iota(ids.begin(), ids.end(), 0);
+    count = std::min(count, ids.size());
+    std::partial_sort(ids.begin(), ids.begin() + std::ptrdiff_t(count), ids.end(), [&](Token a, Token b) {
+        return logits[size_t(a)] != logits[size_t(b)] ? logits[size_t(a)] > logits[size_t(b)] : a < b;
+    });
+    TokenLogprobs out{{chosen, double(logits[size_t(chosen)]) - all}, {}};
+    for (size_t i = 0; i < count; ++i) out.top.push_back({ids[i], double(logits[size_t(ids[i])]) - all});
+    return out;
 }
 
 Status check_prompt(std::span<const Token> prompt, uint64_t context) {

@@ -2,6 +2,7 @@
 // token by token, streams whole characters, and stops for a stated reason.
 #pragma once
 
+#include "grammar/constraint.h"
 #include "run/session.h"
 #include "sample/sampler.h"
 
@@ -32,11 +33,18 @@ struct GenerateOptions {
     std::function<std::vector<Token>()> forced;
     WhenFull when_full = WhenFull::stop;
     uint64_t keep = 0;  // tokens at the start that a shift keeps; BOS is kept in any case
+    // So many of the likeliest tokens are noted with each; -1: no probabilities at all.
+    int32_t logprobs = -1;
 };
 
+// For make_sampler(). It may go from one sampler to the next, which begins it anew, but costs tens of
+// milliseconds to make.
+Result<std::shared_ptr<Constraint>> make_constraint(const Model& model, const Grammar& grammar);
+
 // A sampler for the model's usable vocabulary. `ignore_eos` forbids the tokens that end a generation. Windows
-// of -1 mean `context`.
-Result<Sampler> make_sampler(const Model& model, SamplerOptions options, bool ignore_eos, uint64_t context);
+// of -1 mean `context`. The text ends when the constraint allows nothing more.
+Result<Sampler> make_sampler(const Model& model, SamplerOptions options, bool ignore_eos, uint64_t context,
+                             std::shared_ptr<Constraint> constraint = {});
 
 struct PromptResult {
     uint64_t tokens = 0;  // of the prompt
@@ -60,9 +68,23 @@ Status check_logits(std::span<const float> logits, const Model& model);
 Result<PromptResult> read_prompt(Session& session, Sampler& sampler, std::span<const Token> prompt,
                                  const std::atomic<bool>* cancel = nullptr, const Progress& progress = {});
 
+// Probabilities are those of the model: the softmax of its logits, before any sampler.
+struct TokenLogprobs {
+    struct One {
+        Token token;
+        double logprob;
+    };
+    One chosen;
+    std::vector<One> top;  // the likeliest first
+};
+
+// The chosen token's and the `count` best of these logits.
+TokenLogprobs token_logprobs(std::span<const float> logits, Token chosen, size_t count);
+
 struct Generation {
-    std::string text;           // valid UTF-8, as the sink got it
-    std::vector<Token> tokens;  // sampled, without the one that ends the generation
+    std::string text;                     // valid UTF-8, as the sink got it
+    std::vector<Token> tokens;            // sampled, without the one that ends the generation
+    std::vector<TokenLogprobs> logprobs;  // one for each token, when asked for
     StopReason reason = StopReason::max_tokens;
     std::string stop;    // the stop string found
     uint64_t steps = 0;  // tokens read since the first was sampled: the work of decode_seconds

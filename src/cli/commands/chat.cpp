@@ -64,6 +64,8 @@ Result<int> chat_with(ChatOptions& chat, const Options& options) {
     SamplerOptions& sampler = conversation.sampling.sampler;
     RL_TRY(take_defaults(model, sampler));
     // Checks the options, and settles a random seed.
+    SamplingOptions& sampling = conversation.sampling;
+    if (sampling.grammar) sampling.constraint = RL_TRY(make_constraint(model, *sampling.grammar));
     sampler.seed =
         RL_TRY(make_sampler(model, sampler, conversation.sampling.ignore_eos, partner->context)).seed();
     Session session = RL_TRY(partner->open());

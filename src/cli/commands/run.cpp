@@ -9,6 +9,7 @@
 #include "cli/terminal/terminal.h"
 #include "memory/budget.h"
 #include "text/tool_calls.h"
+#include "text/unicode.h"
 
 #include <nlohmann/json.hpp>
 
@@ -191,27 +192,48 @@ Result<Answer> answer(const RunOptions& run, Session& session, Sampler& sampler,
     return out;
 }
 
+Json logprob_json(const Tokenizer& tokenizer, const TokenLogprobs::One& one) {
+    const std::string piece = tokenizer.piece(one.token, true);
+    return {{"token", to_valid_utf8(piece)},
+            {"id", one.token},
+            {"bytes", std::vector<uint8_t>(piece.begin(), piece.end())},
+            {"logprob", one.logprob}};
+}
+
+Json logprobs_json(const Tokenizer& tokenizer, const std::vector<TokenLogprobs>& all) {
+    Json out = Json::array();
+    for (const TokenLogprobs& each : all) {
+        Json token = logprob_json(tokenizer, each.chosen);
+        token["top"] = Json::array();
+        for (const TokenLogprobs::One& one : each.top) token["top"].push_back(logprob_json(tokenizer, one));
+        out.push_back(std::move(token));
+    }
+    return out;
+}
+
 Json describe(const RunOptions& run, const LoadedModel& loaded, const Session& session,
               const Sampler& sampler, const Answer& a) {
     const Generation& g = a.generation;
-    return {{"text", a.parsed.content},
-            {"reasoning", a.reasoning.empty() ? Json(nullptr) : Json(a.reasoning)},
-            {"tool_calls", tool_calls_json(a.parsed.calls)},
-            {"stop_reason", stop_reason_name(g.reason)},
-            {"stop", g.stop.empty() ? Json(nullptr) : Json(g.stop)},
-            {"prompt_tokens", a.prompt.tokens},
-            {"cached_tokens", a.prompt.reused},
-            {"generated_tokens", g.tokens.size()},
-            {"token_ids", g.tokens},
-            {"context_shifts", g.shifts},
-            {"seed", sampler.seed()},
-            {"temperature", real_json(double(run.sampling.sampler.temperature))},
-            {"context", session.context()},
-            {"cache_type", cache_type_name(run.model.cache)},
-            {"timings", timings_json(loaded, session, a.prompt, g)},
-            {"model", model_json(loaded)},
-            {"device", device_json(loaded)},
-            {"peak_memory", peak_resident()}};
+    Json out = {{"text", a.parsed.content},
+                {"reasoning", a.reasoning.empty() ? Json(nullptr) : Json(a.reasoning)},
+                {"tool_calls", tool_calls_json(a.parsed.calls)},
+                {"stop_reason", stop_reason_name(g.reason)},
+                {"stop", g.stop.empty() ? Json(nullptr) : Json(g.stop)},
+                {"prompt_tokens", a.prompt.tokens},
+                {"cached_tokens", a.prompt.reused},
+                {"generated_tokens", g.tokens.size()},
+                {"token_ids", g.tokens},
+                {"context_shifts", g.shifts},
+                {"seed", sampler.seed()},
+                {"temperature", real_json(double(run.sampling.sampler.temperature))},
+                {"context", session.context()},
+                {"cache_type", cache_type_name(run.model.cache)},
+                {"timings", timings_json(loaded, session, a.prompt, g)},
+                {"model", model_json(loaded)},
+                {"device", device_json(loaded)},
+                {"peak_memory", peak_resident()}};
+    if (run.generate.logprobs >= 0) out["logprobs"] = logprobs_json(loaded.model->tokenizer(), g.logprobs);
+    return out;
 }
 
 // The text that the model would read; on a terminal with colours its control tokens stand out. Only scaffold
@@ -253,7 +275,9 @@ Result<int> run_prompt(RunOptions& run, const Options& options, const std::strin
     const Model& model = *loaded.model;
     RL_TRY(take_file_defaults(options, model.gguf().metadata(), run.sampling.sampler));
     const uint64_t context = choose_context(run.model, model.config());
-    Sampler sampler = RL_TRY(make_sampler(model, run.sampling.sampler, run.sampling.ignore_eos, context));
+    if (run.sampling.grammar) run.sampling.constraint = RL_TRY(make_constraint(model, *run.sampling.grammar));
+    Sampler sampler = RL_TRY(
+        make_sampler(model, run.sampling.sampler, run.sampling.ignore_eos, context, run.sampling.constraint));
     const Prompt prompt = RL_TRY(write_prompt(run, model, text));
     if (run.show_prompt) return show_prompt(run, model.tokenizer(), prompt);
     RL_TRY(check_prompt(prompt.written.tokens, context));

@@ -74,6 +74,11 @@ static void add_chat_options(Options& options, RunOptions& run) {
         "functions that the model may call, as a list in that form; calls in the answer are told apart with "
         "--json",
         run.tools);
+    options.number(
+        "--logprobs",
+        "with --json: the log probability of each token and of the N likeliest in its place, before "
+        "the samplers (default: none)",
+        run.generate.logprobs, 0, 1000);
     options.each(
         "--think", "[on|off|hide]",
         "whether a model that reasons does so before the answer; its reasoning goes to standard error, with "
@@ -217,6 +222,8 @@ Status check_usage(const Options& options, RunOptions& run) {
     RL_TRY(check_options(run.sampling.sampler));
     if (run.cache_read_only && run.cache_file.empty())
         return error("--prompt-cache-ro means nothing without --prompt-cache: leave it out");
+    if (options.given("--logprobs") && !run.json)
+        return error("--logprobs means nothing without --json: leave it out");
     if (options.given("--keep") && run.generate.when_full != WhenFull::shift)
         return error("--keep means nothing without --context-shift: leave it out");
     return check_forms(options, run);

@@ -1,9 +1,13 @@
 #include "cli/options/sampling_options.h"
 
+#include "base/file.h"
+#include "cli/prompt.h"
 #include "cli/terminal/terminal.h"
+#include "grammar/json_schema.h"
 
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 
 namespace redline::cli {
 
@@ -67,6 +71,51 @@ static void add_penalties(Options& options, SamplerOptions& s) {
         });
 }
 
+// A value that is - or names a file is read from there, and errors then name it; else it is the text itself.
+static Status add_grammar(SamplingOptions& target, const std::string& value, bool is_schema, bool is_file) {
+    constexpr uint64_t kMostText = uint64_t(16) << 20;
+    if (target.grammar) return error("comes after another grammar or schema; give one");
+    std::error_code unknown;
+    const bool from_file =
+        is_file || (value.size() < 4096 && std::filesystem::is_regular_file(value, unknown));
+    std::string text = value;
+    if (value == "-")
+        text = RL_TRY(read_standard_input());
+    else if (from_file)
+        text = RL_TRY(read_text_file(value, kMostText));
+    Result<std::string> grammar = is_schema ? grammar_of_schema(text) : std::move(text);
+    Result<Grammar> parsed = grammar ? Grammar::parse(grammar.value()) : grammar.error();
+    if (parsed) {
+        target.grammar = std::move(parsed).value();
+        return {};
+    }
+    return error("{}: {}",
+                 value == "-" ? "standard input"
+                 : from_file  ? value
+                              : "text",
+                 parsed.error().message);
+}
+
+static void add_grammar_options(Options& options, SamplingOptions& target) {
+    const auto take = [&target](bool is_schema, bool is_file) {
+        return [&target, is_schema, is_file](const std::string& value) {
+            return add_grammar(target, value, is_schema, is_file);
+        };
+    };
+    options.each(
+        "--grammar", "GRAMMAR",
+        "the text follows this grammar, in llama.cpp's GBNF; a file's name, or - for standard input, is "
+        "read",
+        take(false, false));
+    options.each("--grammar-file", "FILE", "the same, always a file", take(false, true));
+    options.each(
+        "-j --json-schema", "SCHEMA",
+        "the text is JSON that follows this JSON schema ({}: any object); a file's name, or - for standard "
+        "input, is read",
+        take(true, false));
+    options.each("-jf --json-schema-file", "FILE", "the same, always a file", take(true, true));
+}
+
 void add_sampling_options(Options& options, SamplingOptions& target) {
     SamplerOptions& s = target.sampler;
     options.group("sampling");
@@ -88,6 +137,7 @@ void add_sampling_options(Options& options, SamplingOptions& target) {
         "--sampling-seq --sampler-seq --samplers", "LIST",
         fmt::format("order of the samplers, by name or by letter (default, without blanks: {})", order),
         s.samplers);
+    add_grammar_options(options, target);
 }
 
 namespace {

@@ -4,15 +4,20 @@
 
 #include "cli/options/options.h"
 #include "gguf/metadata.h"
+#include "grammar/constraint.h"
 #include "sample/sampler.h"
 
 #include <map>
+#include <memory>
+#include <optional>
 
 namespace redline::cli {
 
 struct SamplingOptions {
     SamplerOptions sampler;
     bool ignore_eos = false;
+    std::optional<Grammar> grammar;          // of --grammar or --json-schema
+    std::shared_ptr<Constraint> constraint;  // made of it, once the model is there
 };
 
 void add_sampling_options(Options& options, SamplingOptions& target);
