@@ -88,7 +88,7 @@ constexpr ForeignOption kForeign[] = {
     {"--skip-chat-parsing --no-skip-chat-parsing --nowordwrap --insecure --offline"},
     {"--reasoning-format --keepalive --ttl --identifier", 1},
     {"--reasoning-budget-message", 1, "the reasoning is ended by the model's own mark: leave it out"},
-    {"-rea --reasoning", kMaybe, "redline run takes --think on|off|hide"},
+    {"-rea --reasoning", kMaybe, "--think on|off|hide does that"},
     {"-bf --binary-file", 1, "-f FILE reads a file, as text"},
     {"-sysf --system-prompt-file", 1, "-sys \"$(cat FILE)\" does the same"},
     {"--verbose-prompt", 0, "redline run --show-prompt prints what the model would read"},
