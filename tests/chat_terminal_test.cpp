@@ -72,6 +72,13 @@ TEST_CASE("chat on a terminal: a typed message is answered, Ctrl-D leaves") {
     CHECK(terminal.is_cooked());
 }
 
+TEST_CASE("chat on a terminal: the prompt alone is coloured") {
+    Terminal terminal(talk());
+    begin(terminal);
+    terminal.settle();
+    CHECK_MESSAGE(has(terminal.bytes(), "\x1b[32mchain>\x1b[0m "), terminal.bytes());
+}
+
 TEST_CASE("chat on a terminal: Ctrl-C ends an answer, and twice at the prompt the program") {
     Terminal terminal(talk({"-n", "-1", "-c", "50000"}, endless_model()));
     REQUIRE(terminal.wait_for_line(kPrompt));

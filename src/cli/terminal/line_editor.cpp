@@ -291,7 +291,9 @@ LineEditor::~LineEditor() {
 
 Result<Typed> LineEditor::read(const std::string& prompt, const std::string& draft) {
     Library& library = *library_;
-    library.prompt = to_wide(voice().colour ? fmt::format("\1\x1b[32m\1{}\1\x1b[0m\1", prompt) : prompt);
+    // libedit leaves a sequence out that no character follows: the prompt's own blank ends it.
+    const std::string name = prompt.substr(0, prompt.size() - 1);
+    library.prompt = to_wide(voice().colour ? fmt::format("\1\x1b[32m\1{}\1\x1b[0m\1 ", name) : prompt);
     library.draft = to_wide(draft);
     library.draft_waits = !draft.empty();
     library.gives_up = false;

@@ -26,7 +26,8 @@ public:
     LineEditor(const LineEditor&) = delete;
     LineEditor& operator=(const LineEditor&) = delete;
 
-    // Line ends in it come from pasted text, Alt-Enter and history. `draft` is there to begin with.
+    // Line ends in it come from pasted text, Alt-Enter and history. `prompt` ends with a blank; `draft` is
+    // there to begin with.
     Result<Typed> read(const std::string& prompt, const std::string& draft);
     // The newest comes last.
     void remember(const std::string& message);
