@@ -136,6 +136,24 @@ TEST_CASE("chat: of a conversation nothing is read twice that did not change") {
     CHECK(std::stoi(statistics(odd)[1]) <= std::stoi(read[1]) + 1);
 }
 
+TEST_CASE("chat: a full context forgets the oldest turns, but not the system text, nor for nothing") {
+    const std::string path = fresh("full.json");
+    std::string input;
+    for (int i = 0; i < 9; ++i) input += fmt::format("message {}\n", i);
+    // A message without any chance of room takes no turn with it.
+    input += std::string(300, 'a') + "\n/export " + path + "\n";
+    const Outcome got = chat(input, {"-c", "128", "-sys", "be brief"});
+    CHECK(got.code == 1);
+    CHECK(has(got.err, "oldest turns are forgotten"));
+    CHECK(has(got.err, "no room for an answer"));
+    const auto messages = nlohmann::json::parse(read_file(path))["messages"];
+    REQUIRE(messages.size() >= 3);
+    CHECK(messages.size() < 2 * 9);
+    CHECK(messages[0]["content"] == "be brief");
+    CHECK(messages[messages.size() - 2]["content"] == "message 8");
+    CHECK(messages[messages.size() - 1]["content"] == "ab");
+}
+
 TEST_CASE("chat: a saved conversation goes on at once, and as if it had never ended") {
     on_each_device([] {
         const std::string path = fresh("talk.session");
