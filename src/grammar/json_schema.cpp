@@ -466,7 +466,7 @@ private:
             excluded += fmt::format("\\U{:08X}", uint32_t(code));
         }
         out += "[^\"\\\\\\x7F\\x00-\\x1F" + excluded + "] " + rules_.use("char") + "*";
-        if (!ends) out += " |";
+        if (!ends) out += " | \"\"";
         return rules_.add("key", out);
     }
 
