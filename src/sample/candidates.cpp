@@ -3,6 +3,7 @@
 #include "sample/arithmetic.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <new>
@@ -154,16 +155,20 @@ void Candidates::mask(std::span<const uint64_t> allowed) {
     const size_t count = logits_.size();
     RL_CHECK(allowed.size() == (count + 63) / 64, "a mask of {} words for {} logits", allowed.size(), count);
     edited_.resize(count);
+    // Of each word the rarer bits are gone through.
     for (size_t word = 0; word < allowed.size(); ++word) {
-        const size_t end = std::min(count, word * 64 + 64);
-        uint64_t bits = allowed[word];
-        if (bits == 0) {
-            std::fill(edited_.begin() + std::ptrdiff_t(word * 64), edited_.begin() + std::ptrdiff_t(end),
-                      kForbidden);
-            continue;
+        const size_t begin = word * 64, end = std::min(count, begin + 64);
+        const uint64_t present = end - begin == 64 ? ~uint64_t(0) : (uint64_t(1) << (end - begin)) - 1;
+        const uint64_t bits = allowed[word] & present;
+        const bool most = std::popcount(bits) > 32;
+        if (most)
+            std::copy(&logits_[begin], &logits_[begin] + (end - begin), &edited_[begin]);
+        else
+            std::fill(&edited_[begin], &edited_[begin] + (end - begin), kForbidden);
+        for (uint64_t rest = most ? ~bits & present : bits; rest != 0; rest &= rest - 1) {
+            const size_t i = begin + size_t(std::countr_zero(rest));
+            edited_[i] = most ? kForbidden : logits_[i];
         }
-        for (size_t i = word * 64; i < end; ++i, bits >>= 1)
-            edited_[i] = (bits & 1) != 0 ? logits_[i] : kForbidden;
     }
     logits_ = edited_;
 }
