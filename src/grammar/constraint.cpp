@@ -8,7 +8,9 @@
 namespace redline {
 namespace {
 
-constexpr size_t kMostCached = size_t(64) << 20;  // bytes of token sets and masks
+constexpr size_t kMostCached = size_t(64) << 20;  // bytes of token sets
+// A counted string needs another mask after each token, which is soon composed.
+constexpr size_t kMostMasks = 256;
 
 void set_bit(std::vector<uint64_t>& mask, int32_t token) {
     mask[size_t(token) / 64] |= uint64_t(1) << (size_t(token) % 64);
@@ -186,7 +188,7 @@ Result<std::span<const uint64_t>> Constraint::allowed() {
     if (automaton_.can_end(state_))
         for (const int32_t token : table_.end_tokens()) set_bit(mask, token);
     RL_TRY(automaton_.check());
-    cached_bytes_ += mask.size() * sizeof(uint64_t);
+    if (masks_.size() >= kMostMasks) masks_.clear();
     return std::span<const uint64_t>(masks_.emplace(state_, std::move(mask)).first->second);
 }
 

@@ -7,8 +7,9 @@
 namespace redline {
 namespace {
 
-// The longest token of each trie. Half of a large vocabulary has at most 6 bytes.
-constexpr uint32_t kLengths[] = {8, 24, std::numeric_limits<uint16_t>::max()};
+// The longest token of each trie. A string that may have 20 characters more is in a state of its own for the
+// tries of longer tokens only, and these are small.
+constexpr uint32_t kLengths[] = {6, 10, 16, 32, std::numeric_limits<uint16_t>::max()};
 
 TokenTrie make_trie(std::vector<int32_t> tokens, const std::vector<std::string>& pieces) {
     std::sort(tokens.begin(), tokens.end(), [&](int32_t a, int32_t b) {
