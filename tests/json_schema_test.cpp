@@ -207,6 +207,9 @@ TEST_CASE("schema: what is wrong or not supported is named, with a pointer to it
           "#/$ref: only references into the same schema (#/...) are supported, not http://x");
     CHECK(schema_error("{\"$ref\":\"#/$defs/a\"}") == "#/$ref: nothing is at #/$defs/a");
     CHECK(schema_error("{\"$ref\":\"#\"}") == "#: the schema is nothing but a reference to itself");
+    // Each reference is merged with what stands beside it, and so again for ever.
+    CHECK(schema_error("{\"anyOf\":[{\"$ref\":\"#\",\"minLength\":1},{\"$ref\":\"#\",\"minLength\":2}]}") !=
+          "accepted");
     CHECK(schema_error("{\"minItems\":3,\"maxItems\":2}") == "#: minItems 3 is more than maxItems 2");
     CHECK(schema_error("{\"minimum\":1.5}") ==
           "#/minimum: only whole bounds of numbers are supported, not 1.5");

@@ -14,6 +14,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kMostDepth = 100;
+constexpr size_t kMostVisits = 20'000;           // of schemas; what is merged is visited anew
 constexpr size_t kMostBytes = size_t(16) << 20;  // of the grammar
 constexpr size_t kMostKey = 500;
 constexpr uint64_t kMostCount = 1'000'000;
@@ -81,6 +82,8 @@ private:
     using Text = Result<std::string>;
 
     Text visit(const Json& schema, const std::string& path, size_t depth) {
+        if (++visits_ > kMostVisits)
+            return error("{}: the schema is too large, or refers to itself too often", path);
         if (depth > kMostDepth) return error("{}: schemas are nested more than {} deep", path, kMostDepth);
         if (rules_.bytes() > kMostBytes)
             return error("{}: the schema is too large: its grammar has more than {} bytes", path, kMostBytes);
@@ -148,6 +151,8 @@ private:
 
     // A part of allOf, with what it refers to in its place.
     Result<Json> part(const Json& schema, const std::string& path, size_t depth) {
+        if (++visits_ > kMostVisits)
+            return error("{}: the schema is too large, or refers to itself too often", path);
         if (depth > kMostDepth) return error("{}: schemas are nested more than {} deep", path, kMostDepth);
         if (schema == true) return Json::object();
         if (!schema.is_object()) return error("{}: a part of allOf is an object or true", path);
@@ -549,6 +554,7 @@ private:
 
     const Json root_;
     JsonRules rules_;
+    size_t visits_ = 0;
     std::map<std::string, std::string> refs_;  // rules by reference
 };
 
