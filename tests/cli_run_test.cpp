@@ -46,6 +46,18 @@ TEST_CASE("run: llama.cpp's ways to write an option are taken, and negative numb
     CHECK(redline_(greedy({"-q", "-p", "a", "-n", "2", "-l", "4-inf"})).out[0] != 'b');
 }
 
+TEST_CASE("run: statistics begin a line of their own where they meet the text in one pipe") {
+    const std::string line = program() + " run --device cpu -m " + chain_model() + " -p a -n 2 --temp 0";
+    const auto shell = [](const std::string& script) {
+        Launch what;
+        what.arguments = {"/bin/sh", "-c", script};
+        return launch(what).out;
+    };
+    CHECK(has(shell(line + " 2>&1"), "bc\nprompt: "));
+    CHECK(shell(line + " -q 2>&1") == "bc");
+    CHECK(shell(line + " 2>/dev/null") == "bc");
+}
+
 TEST_CASE("run: the prompt comes from an argument, a file, standard input, or several of them") {
     write_file(file("prompt.txt"), "ab\n");
     const auto text = [](std::vector<std::string> more, std::optional<std::string> input = {}) {

@@ -143,7 +143,11 @@ public:
     }
     void end_line() {
         end_reasoning();
-        if (terminal_ && !run_.json && !ends_line_) out_.write("\n");
+        if (run_.json || ends_line_) return;
+        if (terminal_)
+            out_.write("\n");
+        else if (outputs_meet())
+            say("");  // so that the statistics do not go on in the line of the text
     }
 
 private:

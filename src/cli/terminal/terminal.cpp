@@ -15,6 +15,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -38,6 +39,12 @@ Voice& voice() {
 
 bool is_terminal(int handle) {
     return ::isatty(handle) == 1;
+}
+
+bool outputs_meet() {
+    struct stat out = {}, err = {};
+    return ::fstat(STDOUT_FILENO, &out) == 0 && ::fstat(STDERR_FILENO, &err) == 0 &&
+           out.st_dev == err.st_dev && out.st_ino == err.st_ino;
 }
 
 // Writes all of it; the errno of what went wrong, else 0.

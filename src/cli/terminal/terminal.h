@@ -29,6 +29,8 @@ void tell(std::string_view line);
 // Text to standard error as it is.
 void show(std::string_view text);
 bool is_terminal(int handle);
+// Whether standard output and standard error end in the same terminal, pipe or file.
+bool outputs_meet();
 // By TERM, which is dumb, unknown or not set where a terminal knows no such thing.
 bool can_move_cursor();
 // Control characters but line ends and tabs become visible signs, so that a model cannot steer the terminal.
