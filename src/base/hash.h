@@ -14,6 +14,7 @@ namespace redline {
 class Hash64 {
 public:
     void add(std::span<const std::byte> bytes) {
+        if (bytes.empty()) return;  // memcpy takes no null, not even for nothing
         length_ += bytes.size();
         if (pending_bytes_ > 0) {
             const size_t taken = std::min(bytes.size(), kBlock - pending_bytes_);
@@ -25,7 +26,7 @@ public:
             pending_bytes_ = 0;
         }
         for (; bytes.size() >= kBlock; bytes = bytes.subspan(kBlock)) mix_block(bytes.data());
-        if (!bytes.empty()) std::memcpy(pending_, bytes.data(), bytes.size());
+        std::memcpy(pending_, bytes.data(), bytes.size());
         pending_bytes_ = bytes.size();
     }
     void add(std::string_view text) {
