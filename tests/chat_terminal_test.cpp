@@ -7,6 +7,18 @@ using namespace redline::test;
 
 namespace {
 
+// Where no terminal can be made, as in a chroot without /dev/pts, nothing here can be tested.
+[[maybe_unused]] const bool has_terminals = [] {
+    int ours = -1, theirs = -1;
+    if (::openpty(&ours, &theirs, nullptr, nullptr, nullptr) != 0) {
+        std::puts("[redline] not tested: chat on a terminal: no pseudo-terminal can be opened here");
+        std::exit(0);
+    }
+    ::close(ours);
+    ::close(theirs);
+    return true;
+}();
+
 // The chain model answers "a" and what follows it. Nothing is kept in the user's home.
 Launch talk(std::vector<std::string> more = {}, const std::string& model = chat_model()) {
     std::vector<std::string> all = {"chat", "-m", model, "--temp", "0", "-n", "3", "-t", "1"};
