@@ -55,11 +55,11 @@ Options declare(ChatOptions& chat) {
 }
 
 Result<int> chat_with(ChatOptions& chat, const Options& options) {
-    std::unique_ptr<Partner> partner = RL_TRY(Partner::meet(chat.model, chat.writer));
+    std::unique_ptr<ChatModel> chat_model = RL_TRY(ChatModel::inspect(chat.model, chat.writer));
     const auto take_defaults = [&options](const Model& model, SamplerOptions& sampler) {
         return take_file_defaults(options, model.gguf().metadata(), sampler);
     };
-    const Model& model = *partner->loaded.model;
+    const Model& model = *chat_model->loaded.model;
     ConversationOptions conversation = chat.conversation;
     SamplerOptions& sampler = conversation.sampling.sampler;
     RL_TRY(take_defaults(model, sampler));
@@ -67,13 +67,13 @@ Result<int> chat_with(ChatOptions& chat, const Options& options) {
     SamplingOptions& sampling = conversation.sampling;
     if (sampling.grammar) sampling.constraint = RL_TRY(make_constraint(model, *sampling.grammar));
     sampler.seed =
-        RL_TRY(make_sampler(model, sampler, conversation.sampling.ignore_eos, partner->context)).seed();
-    Session session = RL_TRY(partner->open());
-    say_detail(fmt::format("{}, seed {}", partner->writer->description(), sampler.seed));
-    Conversation begun(std::move(session), *partner->writer, std::move(conversation));
+        RL_TRY(make_sampler(model, sampler, conversation.sampling.ignore_eos, chat_model->context)).seed();
+    Session session = RL_TRY(chat_model->open());
+    say_detail(fmt::format("{}, seed {}", chat_model->writer->description(), sampler.seed));
+    Conversation begun(std::move(session), *chat_model->writer, std::move(conversation));
     if (chat.escapes) chat.system = unescape(chat.system);
     begun.set_system(chat.system);
-    Talk talk(chat, take_defaults, std::move(partner), std::move(begun));
+    Talk talk(chat, take_defaults, std::move(chat_model), std::move(begun));
     RL_TRY(talk.resume());
     return talk.run();
 }

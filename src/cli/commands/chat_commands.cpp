@@ -196,7 +196,7 @@ bool Talk::export_to(const std::string& rest) {
 bool Talk::think(const std::string& rest) {
     const Status taken = take_thinking(options_, file_of(rest));
     if (!taken) return refuse(error("/think {}", taken.error().message)), true;
-    Result<ChatWriter> writer = ChatWriter::create(*partner_->loaded.model, options_.writer);
+    Result<ChatWriter> writer = ChatWriter::create(*model_->loaded.model, options_.writer);
     if (!writer) return refuse(writer.error()), true;
     if (!writer->reasoning())
         tell("this model is not known to reason");
@@ -204,13 +204,13 @@ bool Talk::think(const std::string& rest) {
         tell("this model's chat template has no switch for its reasoning: it goes on");
     else
         tell(fmt::format("reasoning: {}", file_of(rest)));
-    partner_->writer = writer.value();
+    model_->writer = writer.value();
     conversation_.writer() = std::move(writer).value();
     return true;
 }
 
 bool Talk::tokens(const std::string& rest) {
-    const Tokenizer& tokenizer = partner_->loaded.model->tokenizer();
+    const Tokenizer& tokenizer = model_->loaded.model->tokenizer();
     const std::vector<Token> all = tokenizer.encode(rest, {.add_special = false});
     std::string line = fmt::format("{} token{}:", all.size(), all.size() == 1 ? "" : "s");
     for (const Token token : all) line += fmt::format(" {} \"{}\"", token, printable(tokenizer.piece(token)));
@@ -239,12 +239,12 @@ bool Talk::show_facts(const std::string& rest) {
     const bool all = part.empty();
     if (!all && !has_word("stats plan template memory system", part))
         return refuse(error("/show knows stats, plan, template, memory and system, not \"{}\"", part)), true;
-    if (all) tell(fmt::format("model: {} ({})", partner_->name(), partner_->options.model));
+    if (all) tell(fmt::format("model: {} ({})", model_->name(), model_->options.model));
     if (all || part == "plan") show_plan();
     if (all || part == "template") tell(fmt::format("template: {}", conversation_.writer().description()));
     if (part == "template") {
         Result<std::string> source =
-            partner_->loaded.model->gguf().metadata().text("tokenizer.chat_template", "");
+            model_->loaded.model->gguf().metadata().text("tokenizer.chat_template", "");
         if (source && !source->empty()) show(for_terminal(source.value()) + "\n");
     }
     if (all || part == "memory") show_memory();
@@ -257,12 +257,12 @@ bool Talk::show_facts(const std::string& rest) {
 }
 
 void Talk::show_plan() {
-    const DeviceInfo& device = partner_->loaded.backend->device();
+    const DeviceInfo& device = model_->loaded.backend->device();
     const Session& session = conversation_.session();
-    const uint32_t layers = partner_->loaded.model->config().layers;
+    const uint32_t layers = model_->loaded.model->config().layers;
     tell(fmt::format(
         "plan: {0}/{0} layers on {1} ({2}, {3}), KV cache {4} {5} tokens {6}, {7} tokens at a time", layers,
-        partner_->loaded.device, device.name, device.detail, cache_type_name(partner_->loaded.cache),
+        model_->loaded.device, device.name, device.detail, cache_type_name(model_->loaded.cache),
         session.context(), format_bytes(session.memory().cache), session.batch()));
 }
 
@@ -270,7 +270,7 @@ void Talk::show_memory() {
     const MemoryNeed& need = conversation_.session().memory();
     tell(fmt::format("memory: weights {}, cache {}, scratch {}, of {} that {} offers; peak of the program {}",
                      format_bytes(need.weights), format_bytes(need.cache), format_bytes(need.scratch),
-                     format_bytes(partner_->loaded.backend->device().memory_budget), partner_->loaded.device,
+                     format_bytes(model_->loaded.backend->device().memory_budget), model_->loaded.device,
                      format_bytes(peak_resident())));
 }
 
@@ -302,12 +302,12 @@ Status Talk::apply_setting(const std::string& name, const std::string& value) {
 bool Talk::change_model(const std::string& rest) {
     const std::string path = file_of(rest);
     if (path.empty()) {
-        tell(fmt::format("{} ({})", partner_->name(), partner_->options.model));
+        tell(fmt::format("{} ({})", model_->name(), model_->options.model));
         return true;
     }
     const Status done = exchange_model(path);
     if (done)
-        tell(fmt::format("the conversation goes on with {}", partner_->name()));
+        tell(fmt::format("the conversation goes on with {}", model_->name()));
     else
         refuse(done.error());
     if (!has_model_) exit_code_ = kFailed;
@@ -316,27 +316,27 @@ bool Talk::change_model(const std::string& rest) {
 
 // Both may not fit: the weights of the old one go first, and come back where the new one cannot be loaded.
 Status Talk::exchange_model(const std::string& path) {
-    ModelOptions wanted = partner_->options;
+    ModelOptions wanted = model_->options;
     wanted.model = path;
-    std::unique_ptr<Partner> next = RL_TRY(Partner::meet(wanted, options_.writer));
+    std::unique_ptr<ChatModel> next = RL_TRY(ChatModel::inspect(wanted, options_.writer));
     SamplerOptions sampler = options_.conversation.sampling.sampler;
     sampler.seed = conversation_.options().sampling.sampler.seed;
     RL_TRY(defaults_(*next->loaded.model, sampler));
     conversation_.close();
-    partner_->leave();
+    model_->unload();
     Result<Session> session = next->open();
     if (!session) {
         next.reset();
-        Result<Session> back = partner_->open();
+        Result<Session> back = model_->open();
         has_model_ = back.ok();
         if (!back)
             return error("{}; the one before cannot be loaded again: {}", session.error().message,
                          back.error().message);
-        conversation_.reopen(std::move(back).value(), *partner_->writer);
+        conversation_.reopen(std::move(back).value(), *model_->writer);
         return session.error();
     }
     conversation_.reopen(std::move(session).value(), *next->writer);
-    partner_ = std::move(next);
+    model_ = std::move(next);
     conversation_.options().sampling.sampler = sampler;
     last_.reset();
     for (const auto& [name, value] : chosen_) RL_TRY(apply_setting(name, value));

@@ -9,8 +9,9 @@
 
 namespace redline::cli {
 
-Result<std::unique_ptr<Partner>> Partner::meet(const ModelOptions& options, const ChatWriterOptions& writer) {
-    auto made = std::make_unique<Partner>();
+Result<std::unique_ptr<ChatModel>> ChatModel::inspect(const ModelOptions& options,
+                                                      const ChatWriterOptions& writer) {
+    auto made = std::make_unique<ChatModel>();
     made->options = options;
     made->loaded = RL_TRY(inspect_model(options));
     made->writer = RL_TRY(ChatWriter::create(*made->loaded.model, writer));
@@ -18,19 +19,19 @@ Result<std::unique_ptr<Partner>> Partner::meet(const ModelOptions& options, cons
     return made;
 }
 
-Result<Session> Partner::open() {
+Result<Session> ChatModel::open() {
     RL_TRY(place_model(loaded, options, context));
     Session session = RL_TRY(open_session(loaded, options, context));
     rescue_from_loss(session, loaded, options);
     return session;
 }
 
-void Partner::leave() {
+void ChatModel::unload() {
     loaded.model->unload();
     loaded.backend.reset();
 }
 
-std::string Partner::name() const {
+std::string ChatModel::name() const {
     constexpr size_t kMost = 32;
     const Result<std::string> given = loaded.model->gguf().metadata().text("general.name", "");
     std::string name = given ? given.value() : "";
@@ -42,11 +43,11 @@ std::string Partner::name() const {
     return name;
 }
 
-Talk::Talk(ChatOptions options, FileDefaults defaults, std::unique_ptr<Partner> partner,
+Talk::Talk(ChatOptions options, FileDefaults defaults, std::unique_ptr<ChatModel> chat_model,
            Conversation conversation)
     : options_(std::move(options)),
       defaults_(std::move(defaults)),
-      partner_(std::move(partner)),
+      model_(std::move(chat_model)),
       conversation_(std::move(conversation)) {
     reader_.set_completer([this](const std::string& before) { return complete(before); });
 }
@@ -65,7 +66,7 @@ Status Talk::resume() {
 int Talk::run() {
     if (reader_.interactive()) say("/help lists the commands, Ctrl-D leaves");
     while (out_.open()) {
-        const std::string name = reader_.interactive() ? partner_->name() : "";
+        const std::string name = reader_.interactive() ? model_->name() : "";
         Result<Typed> typed = reader_.read(name, std::exchange(draft_, {}));
         if (!typed) {
             leave();
@@ -195,7 +196,7 @@ void Talk::say_status() {
 
 void Talk::show_statistics() {
     const Session& session = conversation_.session();
-    if (last_) say_statistics(partner_->loaded, session, last_->prompt, last_->generation);
+    if (last_) say_statistics(model_->loaded, session, last_->prompt, last_->generation);
     const size_t turns = conversation_.turns();
     say(fmt::format("context: {} of {} tokens, {} turn{}", session.position(), session.context(), turns,
                     turns == 1 ? "" : "s"));

@@ -24,18 +24,18 @@ struct ChatOptions {
 Status take_thinking(ChatOptions& options, const std::string& text);
 
 // A model, and how it is written to. Sessions and rescues point here.
-struct Partner {
+struct ChatModel {
     ModelOptions options;
     LoadedModel loaded;
     std::optional<ChatWriter> writer;
     uint64_t context = 0;
 
     // All but the weights, so that what is wrong is said early.
-    static Result<std::unique_ptr<Partner>> meet(const ModelOptions& options,
-                                                 const ChatWriterOptions& writer);
-    // Loads the weights and opens a session. It can be done again after leave().
+    static Result<std::unique_ptr<ChatModel>> inspect(const ModelOptions& options,
+                                                      const ChatWriterOptions& writer);
+    // Loads the weights and opens a session. It can be done again after unload().
     Result<Session> open();
-    void leave();
+    void unload();
     std::string name() const;  // short, for the prompt
 };
 
@@ -44,7 +44,7 @@ using FileDefaults = std::function<Status(const Model& model, SamplerOptions& sa
 
 class Talk {
 public:
-    Talk(ChatOptions options, FileDefaults defaults, std::unique_ptr<Partner> partner,
+    Talk(ChatOptions options, FileDefaults defaults, std::unique_ptr<ChatModel> chat_model,
          Conversation conversation);
     // The exit code.
     int run();
@@ -104,7 +104,7 @@ private:
 
     ChatOptions options_;
     FileDefaults defaults_;
-    std::unique_ptr<Partner> partner_;
+    std::unique_ptr<ChatModel> model_;
     Conversation conversation_;
     Interrupts interrupts_;
     LineReader reader_;
