@@ -8,11 +8,12 @@ AnswerText::AnswerText(const std::optional<ReasoningMarks>& marks, std::string_v
 }
 
 bool AnswerText::give(const std::vector<AnswerPiece>& pieces) {
+    bool wanted = true;
     for (const AnswerPiece& piece : pieces) {
         (piece.reasoning ? reasoning_ : content_) += piece.text;
-        if (show_ && !show_(piece)) return false;
+        wanted = wanted && (!show_ || show_(piece));
     }
-    return true;
+    return wanted;
 }
 
 bool AnswerText::push(std::string_view text) {

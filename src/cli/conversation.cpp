@@ -1,5 +1,6 @@
 #include "cli/conversation.h"
 
+#include "cli/answer_text.h"
 #include "text/unicode.h"
 
 #include <nlohmann/json.hpp>
@@ -126,40 +127,6 @@ GenerateOptions Conversation::generate_options() const {
 
 namespace {
 
-// Tells an answer from the reasoning before it, and hands both on.
-class Splitter {
-public:
-    Splitter(const std::optional<ReasoningMarks>& marks, const WrittenChat& written, const Listener& listener)
-        : listener_(listener) {
-        if (marks) splitter_.emplace(*marks, last_scaffold(written.parts));
-    }
-
-    // What was said before, and shown then.
-    void take(std::string_view text) { give(splitter_ ? splitter_->push(text) : one(text), false); }
-    bool put(std::string_view text) { return give(splitter_ ? splitter_->push(text) : one(text), true); }
-    void finish() {
-        if (splitter_) give(splitter_->finish(), true);
-    }
-    ChatMessage message;
-
-private:
-    using Pieces = std::vector<AnswerPiece>;
-    static Pieces one(std::string_view text) { return {{false, std::string(text)}}; }
-
-    bool give(const Pieces& pieces, bool shown) {
-        bool wanted = true;
-        for (const AnswerPiece& piece : pieces) {
-            (piece.reasoning ? message.reasoning : message.content) += piece.text;
-            const TextSink& sink = piece.reasoning ? listener_.reasoning : listener_.text;
-            if (shown && sink) wanted = sink(piece.text) && wanted;
-        }
-        return wanted;
-    }
-
-    const Listener& listener_;
-    std::optional<ReasoningSplitter> splitter_;
-};
-
 std::string text_of(std::span<const Token> tokens, const Tokenizer& tokenizer,
                     const GenerateOptions& options) {
     std::string text;
@@ -190,17 +157,21 @@ Result<Turn> Conversation::answer(Messages messages, const Listener& listener, s
                                           session_->context(), options_.sampling.constraint));
     turn.prompt = RL_TRY(read_prompt(*session_, sampler, written.tokens, listener.cancel, listener.progress));
     const GenerateOptions options = generate_options();
-    Splitter splitter(writer_.reasoning(), written, listener);
-    splitter.take(to_valid_utf8(text_of(begun, session_->model().tokenizer(), options)));
-    const TextSink sink = [&](std::string_view text) { return splitter.put(text); };
+    bool shown = false;  // what was said before was shown then
+    AnswerText answer(writer_.reasoning(), last_scaffold(written.parts), [&](const AnswerPiece& piece) {
+        const TextSink& sink = piece.reasoning ? listener.reasoning : listener.text;
+        return !shown || !sink || sink(piece.text);
+    });
+    answer.push(to_valid_utf8(text_of(begun, session_->model().tokenizer(), options)));
+    shown = true;
+    const TextSink sink = [&](std::string_view text) { return answer.push(text); };
     turn.generation = RL_TRY(generate(*session_, sampler, options, sink, listener.cancel));
-    splitter.finish();
+    answer.finish();
     ++answers_;
     const Generation& made = turn.generation;
     if (made.reason == StopReason::cancelled && made.text.empty()) return turn;
     messages_ = std::move(messages);
-    splitter.message.role = Role::assistant;
-    messages_.push_back(std::move(splitter.message));
+    messages_.push_back({Role::assistant, answer.content(), answer.reasoning()});
     if (begun.empty()) last_answer_.clear();
     last_answer_.insert(last_answer_.end(), made.tokens.begin(), made.tokens.end());
     drop_cut_character(options);
