@@ -109,11 +109,6 @@ Result<ChatWriter> ChatWriter::create(const Model& model, const ChatWriterOption
     return writer;
 }
 
-Result<std::vector<Token>> ChatWriter::encode(const std::vector<Message>& messages) {
-    WrittenChat written = RL_TRY(write(messages_json(messages), {}));
-    return std::move(written.tokens);
-}
-
 Result<WrittenChat> ChatWriter::write(TemplateInput::Json messages, const TemplateInput::Json& tools) {
     if (!template_) return write_in_format(messages, tools);
     // Only a few models know this name for the system's texts.

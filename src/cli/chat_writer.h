@@ -30,10 +30,8 @@ class ChatWriter {
 public:
     static Result<ChatWriter> create(const Model& model, const ChatWriterOptions& options);
 
-    // Where the model file's own template fails and a built-in format is known, that one is used from then
-    // on, which is said.
-    Result<std::vector<Token>> encode(const std::vector<Message>& messages);
-    // The same for messages and functions as OpenAI's API has them; `tools` may be null.
+    // Messages and functions as OpenAI's API has them; `tools` may be null. Where the model file's own
+    // template fails and a built-in format is known, that one is used from then on, which is said.
     Result<WrittenChat> write(TemplateInput::Json messages, const TemplateInput::Json& tools);
     // How the model marks its reasoning, if it reasons.
     const std::optional<ReasoningMarks>& reasoning() const { return reasoning_; }
