@@ -94,6 +94,21 @@ TEST_CASE("a file is fetched whole, through redirects, and an empty folder is ma
     CHECK(target.partial() == 0);
 }
 
+TEST_CASE("a token goes to the server that it is for, and not where that redirects to") {
+    HttpServer other([](const HttpAsked&) { return HttpAnswer{200, {}, "body"}; });
+    HttpServer server([&](const HttpAsked&) -> HttpAnswer {
+        return {302, {"Location: " + other.url("/file")}, ""};
+    });
+    const Target target;
+    const std::vector<std::string> headers = Hub{server.url(), "secret", 1}.headers();
+    REQUIRE(
+        download({server.url("/file"), headers, target.path, 4, sha256("body"), 1}, [](uint64_t, uint64_t) {
+        }).ok());
+    CHECK(server.asked()[0].headers.count("authorization") == 1);
+    REQUIRE(other.asked().size() == 1);
+    CHECK(other.asked()[0].headers.count("authorization") == 0);
+}
+
 TEST_CASE("what broke off goes on where it ended, also on a server without ranges") {
     const std::string body = content(100000);
     for (const bool ranges : {true, false}) {

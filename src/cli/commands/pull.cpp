@@ -27,11 +27,12 @@ struct PullOptions {
 
 Options declare(PullOptions& pull) {
     Options options("pull", "fetch a model file", {"pull USER/REPO[:QUANT] [options]", "pull URL [options]"});
-    options.each("-hf -hfr --hf-repo", "USER/REPO[:QUANT]", "the model, as llama.cpp's users name it",
-                 [&pull](const std::string& name) -> Status {
-                     pull.words.push_back(name);
-                     return {};
-                 });
+    const auto take = [&pull](const std::string& name) -> Status {
+        pull.words.push_back(name);
+        return {};
+    };
+    options.words(take);
+    options.each("-hf -hfr --hf-repo", "USER/REPO[:QUANT]", "the model, as llama.cpp's users name it", take);
     options.name("-o --folder", "FOLDER",
                  "where to put it (default: $REDLINE_MODELS, or ~/.local/share/redline/models)", pull.folder);
     options.number("--stall", "seconds without a byte after which to give up", pull.stall_seconds, 1, 3600);
@@ -42,31 +43,15 @@ Options declare(PullOptions& pull) {
     options.example("redline pull https://example.org/models/small.gguf");
     options.remark(
         "A file that is there already is not fetched again; one of a hub that was interrupted goes on where "
-        "it ended. "
-        "Without "
-        "a QUANT it is Q4_K_M, or the nearest to it. HF_TOKEN gives access to gated models, HF_ENDPOINT "
-        "names a "
-        "mirror, https_proxy a proxy. Nothing is ever sent or fetched but by this command.");
+        "it ended. Without a QUANT it is Q4_K_M, or the nearest to it. HF_TOKEN gives access to gated "
+        "models, HF_ENDPOINT names a mirror, https_proxy a proxy. Nothing is ever sent or fetched but by "
+        "this command.");
     return options;
 }
 
 std::string variable(const std::string& name) {
     const char* const value = std::getenv(name.c_str());
     return value ? value : "";
-}
-
-// The command's words beside its options, which all take a value but the flags.
-std::vector<std::string> take_words(const std::vector<std::string>& arguments,
-                                    std::vector<std::string>& words) {
-    std::vector<std::string> rest;
-    for (size_t i = 0; i < arguments.size(); ++i) {
-        const std::string& argument = arguments[i];
-        const bool option = argument.size() > 1 && argument[0] == '-';
-        (option ? rest : words).push_back(argument);
-        for (const char* taker : {"-hf", "-hfr", "--hf-repo", "-o", "--folder", "--stall"})
-            if (argument == taker && i + 1 < arguments.size()) rest.push_back(arguments[++i]);
-    }
-    return rest;
 }
 
 struct Source {
@@ -162,15 +147,14 @@ int report(const std::vector<Source>& all, bool json) {
 int run(const std::vector<std::string>& arguments) {
     PullOptions pull;
     Options options = declare(pull);
-    const std::vector<std::string> rest = take_words(arguments, pull.words);
-    if (const std::optional<int> code = options.parse(rest)) return *code;
+    if (const std::optional<int> code = options.parse(arguments)) return *code;
     if (pull.words.size() != 1)
         return fail(
             error("pull takes one model, USER/REPO[:QUANT] or a URL, and {} were given", pull.words.size()),
             kUsage);
     const Interrupts interrupts;
     const Result<std::vector<Source>> all = pull_all(pull, interrupts.flag());
-    if (interrupts.raised()) {
+    if (!all && interrupts.raised()) {
         note("interrupted; the same command goes on where it can");
         return interrupts.code();
     }

@@ -27,6 +27,10 @@ struct QuantizeCommand {
 Options declare(QuantizeCommand& command) {
     Options options("quantize", "write a model again in fewer bits",
                     {"quantize IN.gguf OUT.gguf TYPE [options]"});
+    options.words([&command](const std::string& word) -> Status {
+        command.words.push_back(word);
+        return {};
+    });
     options.group("how");
     options.number("-t --threads", "threads; 0: one per core", command.threads, 0, kMostThreads);
     options.flag("--allow-requantize", "take a file that is quantized already, though errors add up",
@@ -46,19 +50,6 @@ Options declare(QuantizeCommand& command) {
         "OUT "
         "appears when it is complete; -v lists the tensors.");
     return options;
-}
-
-// Takes the words that belong to no option out of the arguments.
-std::vector<std::string> take_words(const std::vector<std::string>& arguments,
-                                    std::vector<std::string>& words) {
-    std::vector<std::string> rest;
-    for (size_t i = 0; i < arguments.size(); ++i) {
-        const bool option = arguments[i].size() > 1 && arguments[i][0] == '-';
-        (option ? rest : words).push_back(arguments[i]);
-        if ((arguments[i] == "-t" || arguments[i] == "--threads") && i + 1 < arguments.size())
-            rest.push_back(arguments[++i]);
-    }
-    return rest;
 }
 
 Result<const Recipe*> check_usage(const QuantizeCommand& command) {
@@ -150,8 +141,7 @@ Result<int> quantize_file(const QuantizeCommand& command, const Recipe& recipe) 
 int run(const std::vector<std::string>& arguments) {
     QuantizeCommand command;
     Options options = declare(command);
-    const std::vector<std::string> rest = take_words(arguments, command.words);
-    if (const std::optional<int> code = options.parse(rest)) return *code;
+    if (const std::optional<int> code = options.parse(arguments)) return *code;
     const Result<const Recipe*> recipe = check_usage(command);
     if (!recipe) return fail(recipe.error(), kUsage);
     const Result<int> code = quantize_file(command, *recipe.value());
