@@ -137,6 +137,10 @@ void run_case(const OpCase& c, std::map<std::string, double>& worst) {
     for (const auto& backend : test_backends())
         for (const bool fuse : {true, false}) {
             INFO(c.name, std::string(fuse ? " fused" : " decomposed"), " on ", backend->device().detail);
+            if (c.cpu_only && backend->device().threads == 0) {
+                CHECK_FALSE(lower(plan, *backend, fuse).ok());
+                continue;
+            }
             const auto weights = must(backend->load(fixture.weights(), fixture, {}));
             BoundPlan bound = must(lower(plan, *backend, fuse));
             const std::vector<Bounded>& want = reference_for(c, bound, fixture, *backend, wanted);

@@ -14,7 +14,9 @@ Result<std::unique_ptr<CacheStore>> CpuCaches::create(std::span<const CacheInfo>
     for (const CacheInfo& cache : caches) {
         made->caches_.push_back(cache);
         made->offsets_.push_back(bytes);
-        bytes += cache.kv_heads * kv_head_bytes(cache.type, cache.head_dim, cache.capacity);
+        bytes += cache.is_state()
+                     ? cache.bytes()
+                     : cache.kv_heads * kv_head_bytes(cache.type, cache.head_dim, cache.capacity);
     }
     made->region_ = RL_TRY(Region::allocate(bytes, "the key-value cache", guarded));
     return std::unique_ptr<CacheStore>(std::move(made));
@@ -28,8 +30,17 @@ KvHead CpuCaches::head(Cache cache, uint32_t kv_head, std::span<const uint32_t> 
             own.sequence_rows, pages.empty() ? nullptr : pages.data() + own.first_page};
 }
 
+float* CpuCaches::state(Cache cache, uint64_t row) const {
+    return reinterpret_cast<float*>(region_.data() + offsets_[size_t(cache.index)]) +
+           row * info(cache).state_floats;
+}
+
 Status CpuCaches::read(Cache cache, uint64_t first, uint64_t count, std::span<std::byte> out) {
     check_cache_rows(info(cache), first, count, out.size());
+    if (info(cache).is_state()) {
+        std::memcpy(out.data(), state(cache, first), out.size());
+        return {};
+    }
     const size_t bytes = out.size() / info(cache).kv_heads;
     for (uint32_t h = 0; h < info(cache).kv_heads; ++h)
         kv_export(head(cache, h), first, count, out.data() + h * bytes);
@@ -38,6 +49,10 @@ Status CpuCaches::read(Cache cache, uint64_t first, uint64_t count, std::span<st
 
 Status CpuCaches::write(Cache cache, uint64_t first, uint64_t count, std::span<const std::byte> in) {
     check_cache_rows(info(cache), first, count, in.size());
+    if (info(cache).is_state()) {
+        std::memcpy(state(cache, first), in.data(), in.size());
+        return {};
+    }
     const size_t bytes = in.size() / info(cache).kv_heads;
     for (uint32_t h = 0; h < info(cache).kv_heads; ++h)
         kv_import(head(cache, h), first, count, in.data() + h * bytes);

@@ -42,6 +42,7 @@ public:
     Status write(Cache cache, uint64_t first, uint64_t count, std::span<const std::byte> in) override;
     // As a sequence with these pages sees it.
     KvHead head(Cache cache, uint32_t kv_head, std::span<const uint32_t> pages = {}) const;
+    float* state(Cache cache, uint64_t row) const;
     Status check_guards() const { return region_.check(); }
 
 private:
@@ -72,6 +73,12 @@ struct RunView {
         return plan.slot(s).of_outputs ? uint32_t(params.outputs.size()) : rows();
     }
     uint32_t width(Slot s) const { return plan.slot(s).width; }
+    // The states of a row's sequence before and behind the step; the first is null where it is all zeros.
+    std::pair<const float*, float*> states(Cache cache, uint64_t row) const {
+        const StateRows at = params.states_of(row);
+        return {params.rows[row].position == 0 ? nullptr : caches.state(cache, at.from),
+                caches.state(cache, at.to)};
+    }
     // Where a row's token lies in a cache.
     uint64_t cache_row(Cache cache, uint64_t row) const {
         return plan.cache(cache).row_of(params.rows[row].position, params.pages_of(row));
@@ -127,6 +134,7 @@ std::unique_ptr<Kernel> make_product_kernel(const Op& op, const Plan& plan, Isa 
 std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan& plan, Isa isa);
 std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, Isa isa);
 std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, Isa isa);
+std::unique_ptr<Kernel> make_recurrent_kernel(const Op& op, const Plan& plan, Isa isa);
 
 class CpuExecutable : public Executable {
 public:

@@ -1,5 +1,7 @@
 #include "reference.h"
 
+#include "reference_units.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -8,15 +10,6 @@
 namespace redline {
 
 namespace {
-
-// Half a unit in the last place of binary32, as a relative error. Sums of n terms in any sensible order stay
-// within a few sqrt(n) of it; kernels sum in short chains, so this holds for adversarial data too.
-constexpr double kUnit = 0x1p-24;
-double sum_unit(size_t n) {
-    return (4.0 * std::sqrt(double(n)) + 8.0) * kUnit;
-}
-
-constexpr double kTiny = 1e-30;
 
 double act(Act kind, double x) {
     if (kind == Act::silu) return x / (1.0 + std::exp(-x));
@@ -91,7 +84,10 @@ std::vector<Precision> precisions(const BoundPlan& bound, const StepParams& para
 }
 
 Reference::Reference(const Plan& plan, std::vector<std::vector<float>> weights)
-    : weights_(std::move(weights)), keys_(plan.caches.size()), values_(plan.caches.size()) {
+    : weights_(std::move(weights)),
+      keys_(plan.caches.size()),
+      values_(plan.caches.size()),
+      states_(plan.caches.size()) {
     Expanded expanded = expand(plan);
     plan_ = std::move(expanded.plan);
     from_ = std::move(expanded.from);
@@ -102,6 +98,7 @@ Reference::Reference(const Plan& plan, std::vector<std::vector<float>> weights)
         const size_t size = rows * plan.caches[i].kv_heads * plan.caches[i].head_dim;
         keys_[i].resize(size);
         values_[i].resize(size);
+        states_[i].resize(plan.sizing.sequences * plan.caches[i].state_floats);
     }
 }
 

@@ -57,6 +57,10 @@ private:
     void eval(const ExpertLinear& op);
     void eval(const AddExpertBias& op);
     void eval(const SelectRows& op);
+    void eval(const CopyParts& op);
+    void eval(const OutputGate& op);
+    void eval(const Convolve& op);
+    void eval(const DeltaNet& op);
     template <typename Fused>
     void eval(const Fused&) {
         RL_CHECK(false, "a fused op reached the reference");
@@ -77,6 +81,10 @@ private:
     // Up to `most` in either direction where rounding is at random, otherwise nothing.
     double nudge(double most) const;
     void attend(const Attention& op, size_t row, uint32_t head, Bounded* out) const;
+    // Of a row's sequence, made all zeros at position 0.
+    std::span<Bounded> state(Cache cache, size_t row);
+    // One head of a row, with its part of the state.
+    void delta(const DeltaNet& op, size_t row, uint32_t head, Bounded* state, Bounded* out) const;
 
     Plan plan_;                 // core ops only
     std::vector<size_t> from_;  // for each, the step of the given plan that it is part of
@@ -84,6 +92,8 @@ private:
     std::vector<std::vector<Bounded>> slots_;
     // Per cache: (sequences, context, kv_heads * head_dim).
     std::vector<std::vector<Bounded>> keys_, values_;
+    // Per cache of states: (sequences, floats).
+    std::vector<std::vector<Bounded>> states_;
     StepParams params_;
     bool attends_ = true;
     Precision precision_;  // of the step that is evaluated

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cases/op_case.h"
+#include "cases/recurrent_cases.h"
 
 namespace redline {
 
@@ -533,6 +534,7 @@ inline std::vector<OpCase> op_cases(std::span<const Format* const> formats = all
         }
     cases.push_back(attention_case({4, 2, 20}, 5, 810, {true, false, false, 30, 0.0f, CacheType::f16}));
     add_paged_cases(cases);
+    add_recurrent_cases(cases);
     return cases;
 }
 

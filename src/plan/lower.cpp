@@ -53,8 +53,8 @@ Result<BoundPlan> lower(const Plan& plan, Backend& backend, bool fuse) {
                 continue;
             }
             if (!decompose(step.op, out))
-                return error("{} has no kernel for {}{}", backend.device().name, op_name(step.op),
-                             op_matrix(step.op, out.plan()));
+                return error("{} has no kernel for {}{}; the device cpu runs it", backend.device().name,
+                             op_name(step.op), op_matrix(step.op, out.plan()));
         }
         const auto& parts = out.plan().steps;
         for (size_t i = parts.size(); i > before; --i) {

@@ -5,6 +5,7 @@
 #include "plan/ops/attention.h"
 #include "plan/ops/experts.h"
 #include "plan/ops/products.h"
+#include "plan/ops/recurrent.h"
 #include "plan/ops/rows.h"
 
 #include <variant>
@@ -13,7 +14,7 @@ namespace redline {
 
 using Op = std::variant<Embed, Input, RmsNorm, Linear, AddBias, Add, Scale, ActMul, Rope, KvStore, Attention,
                         Route, ExpertLinear, AddExpertBias, SelectRows, LinearGroup, Gated, RopeStore,
-                        ExpertGated, ExpertBlock, Attend>;
+                        ExpertGated, ExpertBlock, Attend, CopyParts, OutputGate, Convolve, DeltaNet>;
 
 std::string_view op_name(const Op& op);
 Access access(const Op& op);

@@ -18,6 +18,7 @@ std::string_view cache_type_name(CacheType type) {
 }
 
 std::array<uint64_t, 4> CacheInfo::planes() const {
+    if (is_state()) return {state_floats * sizeof(float), 0, 0, 0};
     if (type == CacheType::q8_0) return {head_dim, head_dim / 32 * 2, head_dim, head_dim / 32 * 2};
     const uint64_t bytes = uint64_t(head_dim) * (type == CacheType::f32 ? 4 : 2);
     return {bytes, 0, bytes, 0};
@@ -78,6 +79,13 @@ Cache PlanBuilder::cache(uint32_t kv_heads, uint32_t head_dim, uint64_t window) 
         return other.sequence_rows == cache.sequence_rows && other.capacity == cache.capacity;
     });
     cache.first_page = same == plan_.caches.end() ? page_entries(plan_.caches) : same->first_page;
+    plan_.caches.push_back(cache);
+    return {int32_t(plan_.caches.size() - 1)};
+}
+
+Cache PlanBuilder::state(uint64_t floats) {
+    CacheInfo cache{.kv_heads = 1, .type = CacheType::f32, .state_floats = floats};
+    cache.capacity = std::max(plan_.sizing.sequences, plan_.sizing.states);
     plan_.caches.push_back(cache);
     return {int32_t(plan_.caches.size() - 1)};
 }
@@ -144,6 +152,19 @@ Slot PlanBuilder::attend(Cache cache, const std::array<Slot, 3>& qkv, HeadShape 
     const uint32_t window = uint32_t(plan_.cache(cache).window);
     append(Attend{{q, k, v, cache, shape, rope, q_norm, k_norm},
                   {q, y, cache, shape, scale, softcap, window, sinks}});
+    return y;
+}
+
+Slot PlanBuilder::convolve(Cache state, Slot x, Weight w, uint32_t taps, bool silu, Slot before,
+                           Slot behind) {
+    const Slot y = slot(plan_.slot(x).width);
+    append(Convolve{x, w, y, state, taps, silu, before, behind});
+    return y;
+}
+
+Slot PlanBuilder::parts_of(Slot x, uint32_t parts, uint32_t width, uint32_t first, uint32_t stride) {
+    const Slot y = slot(parts * width);
+    append(CopyParts{x, y, parts, width, first, stride, 0, width});
     return y;
 }
 

@@ -44,6 +44,7 @@ struct CacheSizing {
     CacheType type = CacheType::f16;
     uint32_t sequences = 1;  // that there may be at a time
     uint64_t pages = 0;      // of caches without a window, for all sequences; 0: there is one, without pages
+    uint32_t states = 0;     // rows of caches of states; 0: one for each sequence
 };
 
 struct Plan {
@@ -82,6 +83,7 @@ public:
     void next_layer() { ++layer_; }
     // `window` > 0: no attention on it looks further back than so many tokens.
     Cache cache(uint32_t kv_heads, uint32_t head_dim, uint64_t window = 0);
+    Cache state(uint64_t floats);
     Slot slot(uint32_t width, bool of_outputs = false);
 
     Slot embed(Weight table, float scale = 1.0f);
@@ -100,6 +102,10 @@ public:
     // Both for a group's q, k and v.
     Slot attend(Cache cache, const std::array<Slot, 3>& qkv, HeadShape shape, uint32_t rope, float scale,
                 Norm q_norm = {}, Norm k_norm = {}, float softcap = 0.0f, Weight sinks = {});
+    Slot convolve(Cache state, Slot x, Weight w, uint32_t taps, bool silu, Slot before = {},
+                  Slot behind = {});
+    // Parts of x alone, side by side.
+    Slot parts_of(Slot x, uint32_t parts, uint32_t width, uint32_t first, uint32_t stride);
     // x += scale * norm(y): what a block with a norm behind it adds to the residual.
     void add(Slot into, Slot x, float scale = 1.0f, Norm norm = {});
     Slot gated(Slot x, Weight gate, Weight up, Act act, Norm norm = {});

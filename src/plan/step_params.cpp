@@ -68,6 +68,15 @@ static void check_rows(const Plan& plan, const StepParams& params) {
     }
 }
 
+static void check_states(const Plan& plan, const StepParams& params) {
+    for (const CacheInfo& cache : plan.caches)
+        for (const StateRows& rows : params.states)
+            RL_CHECK(!cache.is_state() || (rows.from < cache.capacity && rows.to < cache.capacity),
+                     "states {} to {} of a cache of {}", rows.from, rows.to, cache.capacity);
+    RL_CHECK(params.states.empty() || params.states.size() == std::max<size_t>(1, params.pages.size()),
+             "states of {} sequences are sent", params.states.size());
+}
+
 static void check_outputs(const Plan& plan, const StepParams& params) {
     const std::span<const uint32_t> outputs = params.outputs;
     const size_t rows = params.rows.size();
@@ -87,6 +96,7 @@ void check_step(const Plan& plan, const StepParams& params) {
     RL_CHECK(params.rows.size() == rows, "{} rows are described, {} sent", params.rows.size(), rows);
     check_rows(plan, params);
     check_outputs(plan, params);
+    check_states(plan, params);
     RL_CHECK(params.input.size() == plan.input_floats(rows), "{} floats sent to a plan for {}",
              params.input.size(), plan.input_floats(rows));
 }

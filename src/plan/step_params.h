@@ -12,6 +12,12 @@ struct Row {
     uint32_t position = 0;  // in its sequence
 };
 
+// Where the states of a sequence lie in caches of states: those before a step, and those behind it. They may
+// be the same.
+struct StateRows {
+    uint32_t from = 0, to = 0;
+};
+
 struct StepParams {
     std::span<const int32_t> tokens;    // at most plan.max_rows
     std::span<const Row> rows;          // one per token; those of a sequence stand together, in order
@@ -25,9 +31,15 @@ struct StepParams {
     uint32_t best = 0;
     uint32_t best_among = 0;
     std::span<const float> input = {};  // of a plan that has one: (rows, width)
+    // Of each sequence that rows name. None: sequence s has row s.
+    std::span<const StateRows> states = {};
 
     // The largest number of tokens that a row sees.
     uint64_t kv_len() const;
+    StateRows states_of(size_t row) const {
+        const uint32_t sequence = rows[row].sequence;
+        return states.empty() ? StateRows{sequence, sequence} : states[sequence];
+    }
     // Of the row's sequence; empty where there are none.
     std::span<const uint32_t> pages_of(size_t row) const {
         return pages.empty() ? std::span<const uint32_t>() : pages[rows[row].sequence];

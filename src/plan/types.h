@@ -23,6 +23,8 @@ constexpr uint64_t kPageRows = 256;
 // Keys and values of some kv heads, a row per token and head. Token p of a sequence lies in row
 // p % sequence_rows of those that the sequence has: with a window, further back than which nobody looks,
 // there need not be a row for each.
+// Or states, of which a sequence has one whatever its length, rewritten by every step: then a row is a whole
+// state, no row belongs to a token, and only capacity and state_floats mean anything.
 struct CacheInfo {
     uint32_t kv_heads = 0;
     uint32_t head_dim = 0;
@@ -31,7 +33,9 @@ struct CacheInfo {
     uint64_t window = 0;         // 0: none
     uint64_t sequence_rows = 0;  // that one sequence has at most
     uint32_t first_page = 0;     // in a sequence's list of pages: caches that need the same rows share pages
+    uint64_t state_floats = 0;   // of a state; 0: these are keys and values
 
+    bool is_state() const { return state_floats > 0; }
     // Of a sequence with these pages; without, of the only one, which has the first rows.
     uint64_t row_of(uint64_t position, std::span<const uint32_t> pages) const {
         const uint64_t row = position % sequence_rows;

@@ -29,6 +29,7 @@ Status compile(const OpCase& c, VulkanBackend& backend) {
 // Cases of real sizes, besides the small ones of the tests.
 std::vector<OpCase> all_cases() {
     std::vector<OpCase> cases = op_cases();
+    std::erase_if(cases, [](const OpCase& c) { return c.cpu_only; });
     for (const Format* format : all_formats())
         for (const uint32_t rows : {1u, 4u, 64u}) {
             cases.push_back(linear_case(*format, rows, 1024, 4096, {true, false, false}));

@@ -46,6 +46,23 @@ void ActMul::list(OpFacts& f) const {
     f.note(width_note(f, y));
 }
 
+void CopyParts::list(OpFacts& f) const {
+    const auto end = [this](uint64_t first, uint64_t stride) {
+        return first + uint64_t(parts - 1) * stride + width;
+    };
+    f.that(parts > 0 && width > 0, "there are no parts");
+    f.that(x != y && x_stride >= width && y_stride >= width, "parts overlap");
+    f.that(end(x_first, x_stride) <= f.width(x) && end(y_first, y_stride) <= f.width(y),
+           "parts lie outside a row");
+    f.note(fmt::format(" {} of {}", parts, width));
+}
+
+void OutputGate::list(OpFacts& f) const {
+    f.slot("x", x, 2 * f.width(y));
+    f.that(head_dim > 0 && f.width(y) % head_dim == 0, "the row is not a multiple of a head's width");
+    f.note(width_note(f, y));
+}
+
 void SelectRows::list(OpFacts& f) const {
     f.slot("y", y, f.width(x));
     f.that(y && f.plan.slot(y).of_outputs, "y must be a slot of outputs");

@@ -82,6 +82,33 @@ struct ActMul {  // y = act(gate) * up
     void list(OpFacts& f) const;
 };
 
+// Parts of a row, all of one width: part i of y, y_stride apart from y_first on, is part i of x.
+struct CopyParts {
+    static constexpr std::string_view kName = "copy_parts";
+    Slot x;
+    Slot y;
+    uint32_t parts = 0;
+    uint32_t width = 0;
+    uint32_t x_first = 0, x_stride = 0;
+    uint32_t y_first = 0, y_stride = 0;
+
+    // What it does not write stays.
+    Access access() const { return {{x, y}, {y}}; }
+    void visit_indices(auto&& visit) { visit(x, y); }
+    void list(OpFacts& f) const;
+};
+
+struct OutputGate {  // y *= sigmoid(gate), for each head; the gate is the second half of what x has of a head
+    static constexpr std::string_view kName = "output_gate";
+    Slot x;  // (rows, heads * 2 * head_dim)
+    Slot y;  // (rows, heads * head_dim)
+    uint32_t head_dim = 0;
+
+    Access access() const { return {{x, y}, {y}}; }
+    void visit_indices(auto&& visit) { visit(x, y); }
+    void list(OpFacts& f) const;
+};
+
 struct SelectRows {  // the rows whose output is wanted, in order
     static constexpr std::string_view kName = "select_rows";
     Slot x;

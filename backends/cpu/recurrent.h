@@ -1,0 +1,25 @@
+// The inner kernel of the delta rule, by level as those in kernels.h are.
+#pragma once
+
+#include "kernels.h"
+
+namespace redline::cpu {
+
+// One token of one head: a state of (keys, values), rewritten, and what comes of it.
+struct DeltaToken {
+    float* state = nullptr;
+    const float* q = nullptr;  // of length 1 / sqrt(keys)
+    const float* k = nullptr;  // of length 1
+    const float* v = nullptr;
+    size_t keys = 0, values = 0;
+    float decay = 0.0f, beta = 0.0f;
+    float* y = nullptr;
+};
+using DeltaKernel = void (*)(const DeltaToken& token);
+
+DeltaKernel delta_kernel(Isa isa);
+// The levels'.
+void delta_avx2(const DeltaToken& token);
+void delta_avx512(const DeltaToken& token);
+
+}  // namespace redline::cpu

@@ -1,0 +1,169 @@
+// Convolve and DeltaNet, and what stands around them: CopyParts, OutputGate.
+#include "executable.h"
+#include "recurrent.h"
+#include "simd/vec_portable.h"
+
+#include "simd/delta_loops.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace redline::cpu {
+
+DeltaKernel delta_kernel(Isa isa) {
+#if defined(__x86_64__)
+    if (isa >= Isa::avx512) return delta_avx512;
+    if (isa == Isa::avx2) return delta_avx2;
+#else
+    (void)isa;
+#endif
+    return delta;
+}
+
+namespace {
+
+float sigmoid(float x) {
+    return 1.0f / (1.0f + std::exp(-x));
+}
+
+class CopyPartsKernel : public CpuKernel {
+public:
+    explicit CopyPartsKernel(const CopyParts& op) : op_(op) {}
+    void run(const RunView& view, const Worker& worker, uint32_t) const override {
+        const auto mine = worker.share(view.rows_of(op_.y));
+        for (uint64_t row = mine.begin; row < mine.end; ++row)
+            for (uint32_t part = 0; part < op_.parts; ++part)
+                std::memcpy(view.floats(op_.y) + row * view.width(op_.y) + op_.y_first + part * op_.y_stride,
+                            view.floats(op_.x) + row * view.width(op_.x) + op_.x_first + part * op_.x_stride,
+                            op_.width * sizeof(float));
+    }
+
+private:
+    CopyParts op_;
+};
+
+class OutputGateKernel : public CpuKernel {
+public:
+    explicit OutputGateKernel(const OutputGate& op) : op_(op) {}
+    void run(const RunView& view, const Worker& worker, uint32_t) const override {
+        const uint64_t d = op_.head_dim;
+        const auto mine = worker.share(view.rows_of(op_.y) * (view.width(op_.y) / d));
+        for (uint64_t head = mine.begin; head < mine.end; ++head) {
+            float* y = view.floats(op_.y) + head * d;
+            const float* gate = view.floats(op_.x) + (2 * head + 1) * d;
+            for (uint64_t i = 0; i < d; ++i) y[i] *= sigmoid(gate[i]);
+        }
+    }
+
+private:
+    OutputGate op_;
+};
+
+// Units are stretches of channels of a sequence, which go over its rows.
+class ConvolveKernel : public CpuKernel {
+public:
+    explicit ConvolveKernel(const Convolve& op) : op_(op) {}
+
+    void run(const RunView& view, const Worker& worker, uint32_t step) const override {
+        const uint64_t width = view.width(op_.x), stretches = (width + kChannels - 1) / kChannels;
+        Claims claims(view, worker, step, stretches * view.segments.size());
+        for (uint64_t i; claims.next(i);) {
+            const uint64_t first = i % stretches * kChannels;
+            convolve(view, view.segments[i / stretches], first, std::min(width - first, kChannels));
+        }
+    }
+
+private:
+    static constexpr uint64_t kChannels = 64;
+
+    void convolve(const RunView& view, const Segment& segment, uint64_t first, uint64_t count) const {
+        const uint64_t width = view.width(op_.x);
+        const uint32_t kept = op_.taps - 1;
+        const auto [from, to] = view.states(op_.state, segment.first);
+        const float* w = view.vector(op_.w) + first * op_.taps;
+        float past[kMostTaps - 1][kChannels] = {};
+        for (uint32_t j = 0; from && j < kept; ++j) std::copy_n(from + j * width + first, count, past[j]);
+        for (uint64_t row = segment.first; row < segment.first + segment.rows; ++row) {
+            const uint64_t at = row * width + first;
+            const auto factor = [&](Slot s, uint64_t i) { return s ? view.floats(s)[at + i] : 1.0f; };
+            for (uint64_t i = 0; i < count; ++i) {
+                const float u = view.floats(op_.x)[at + i] * factor(op_.before, i);
+                float sum = w[i * op_.taps + kept] * u;
+                for (uint32_t j = 0; j < kept; ++j) sum += w[i * op_.taps + j] * past[j][i];
+                for (uint32_t j = 0; j + 1 < kept; ++j) past[j][i] = past[j + 1][i];
+                past[kept - 1][i] = u;
+                if (op_.silu) sum *= sigmoid(sum);
+                view.floats(op_.y)[at + i] = sum * factor(op_.behind, i);
+            }
+        }
+        for (uint32_t j = 0; j < kept; ++j) std::copy_n(past[j], count, to + j * width + first);
+    }
+
+    Convolve op_;
+};
+
+// Units are the heads of a sequence, which go over its rows.
+class DeltaKernelStep : public CpuKernel {
+public:
+    DeltaKernelStep(const DeltaNet& op, Isa isa) : op_(op), delta_(delta_kernel(isa)) {}
+
+    uint64_t thread_scratch(const Plan&) const override { return 2 * op_.shape.key_dim * sizeof(float); }
+
+    void run(const RunView& view, const Worker& worker, uint32_t step) const override {
+        const uint32_t heads = op_.shape.heads;
+        Claims claims(view, worker, step, uint64_t(heads) * view.segments.size());
+        for (uint64_t i; claims.next(i);)
+            run_head(view, view.segments[i / heads], uint32_t(i % heads),
+                     reinterpret_cast<float*>(view.scratch(worker)));
+    }
+
+private:
+    static void unit_vector(const float* x, uint32_t n, float scale, float* out) {
+        double squares = 0.0;
+        for (uint32_t i = 0; i < n; ++i) squares += double(x[i]) * double(x[i]);
+        const float factor = float(double(scale) / std::sqrt(squares + double(DeltaNet::kEps)));
+        for (uint32_t i = 0; i < n; ++i) out[i] = x[i] * factor;
+    }
+
+    void run_head(const RunView& view, const Segment& segment, uint32_t head, float* scratch) const {
+        const DeltaShape& s = op_.shape;
+        const uint64_t size = uint64_t(s.key_dim) * s.value_dim;
+        const auto [from, to] = view.states(op_.state, segment.first);
+        DeltaToken token{to + head * size, scratch, scratch + s.key_dim};
+        if (!from)
+            std::fill_n(token.state, size, 0.0f);
+        else if (from != to)
+            std::memcpy(token.state, from + head * size, size * sizeof(float));
+        token.keys = s.key_dim;
+        token.values = s.value_dim;
+        const float a = view.vector(op_.a)[head], dt = view.vector(op_.dt)[head];
+        for (uint64_t row = segment.first; row < segment.first + segment.rows; ++row) {
+            const float* qkv = view.floats(op_.qkv) + row * s.width();
+            const float* q = qkv + s.key_head(head) * s.key_dim;
+            unit_vector(q, s.key_dim, 1.0f / std::sqrt(float(s.key_dim)), scratch);
+            unit_vector(q + s.keys(), s.key_dim, 1.0f, scratch + s.key_dim);
+            token.v = qkv + 2 * s.keys() + head * s.value_dim;
+            const float x = view.floats(op_.alpha)[row * s.heads + head] + dt;
+            token.decay = std::exp(a * (x > 20.0f ? x : std::log1p(std::exp(x))));
+            token.beta = sigmoid(view.floats(op_.beta)[row * s.heads + head]);
+            token.y = view.floats(op_.y) + row * s.values() + head * s.value_dim;
+            delta_(token);
+        }
+    }
+
+    DeltaNet op_;
+    DeltaKernel delta_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_recurrent_kernel(const Op& op, const Plan&, Isa isa) {
+    if (const auto* o = std::get_if<CopyParts>(&op)) return std::make_unique<CopyPartsKernel>(*o);
+    if (const auto* o = std::get_if<OutputGate>(&op)) return std::make_unique<OutputGateKernel>(*o);
+    if (const auto* o = std::get_if<Convolve>(&op)) return std::make_unique<ConvolveKernel>(*o);
+    if (const auto* o = std::get_if<DeltaNet>(&op)) return std::make_unique<DeltaKernelStep>(*o, isa);
+    return nullptr;
+}
+
+}  // namespace redline::cpu

@@ -1,0 +1,12 @@
+// The delta rule, compiled for AVX2 with FMA.
+#include "simd/vec_avx2.h"
+
+#include "simd/delta_loops.h"
+
+namespace redline::cpu {
+
+void delta_avx2(const DeltaToken& token) {
+    delta(token);
+}
+
+}  // namespace redline::cpu

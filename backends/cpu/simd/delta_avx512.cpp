@@ -1,0 +1,12 @@
+// The delta rule, compiled for AVX-512.
+#include "simd/vec_avx512.h"
+
+#include "simd/delta_loops.h"
+
+namespace redline::cpu {
+
+void delta_avx512(const DeltaToken& token) {
+    delta(token);
+}
+
+}  // namespace redline::cpu

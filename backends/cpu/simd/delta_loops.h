@@ -1,0 +1,57 @@
+// The delta rule over the Vec of the including level: two passes over the state, each along its rows.
+#pragma once
+
+#include "recurrent.h"
+
+namespace redline::cpu {
+namespace {
+
+// A single value, for those that no vector of the level is left for.
+struct OneLane {
+    static constexpr size_t kLanes = 1;
+    float v;
+    static OneLane set1(float x) { return {x}; }
+    static OneLane load(const float* p) { return {*p}; }
+    void store(float* p) const { *p = v; }
+    friend OneLane operator-(OneLane a, OneLane b) { return {a.v - b.v}; }
+    friend OneLane operator*(OneLane a, OneLane b) { return {a.v * b.v}; }
+    static OneLane fma(OneLane a, OneLane b, OneLane c) { return {a.v * b.v + c.v}; }
+};
+
+// kColumns vectors of values from `first` on: what they change by, then the change and what comes of it.
+template <typename Lanes, size_t kColumns>
+inline void delta_columns(const DeltaToken& t, size_t first) {
+    constexpr size_t kStep = size_t(Lanes::kLanes);
+    const Lanes decay = Lanes::set1(t.decay);
+    Lanes seen[kColumns], y[kColumns], change[kColumns];
+    for (size_t c = 0; c < kColumns; ++c) seen[c] = y[c] = Lanes::set1(0.0f);
+    for (size_t i = 0; i < t.keys; ++i) {
+        const Lanes k = Lanes::set1(t.k[i]);
+        const float* row = t.state + i * t.values + first;
+        for (size_t c = 0; c < kColumns; ++c)
+            seen[c] = Lanes::fma(k, Lanes::load(row + c * kStep) * decay, seen[c]);
+    }
+    for (size_t c = 0; c < kColumns; ++c)
+        change[c] = (Lanes::load(t.v + first + c * kStep) - seen[c]) * Lanes::set1(t.beta);
+    for (size_t i = 0; i < t.keys; ++i) {
+        const Lanes k = Lanes::set1(t.k[i]), q = Lanes::set1(t.q[i]);
+        float* row = t.state + i * t.values + first;
+        for (size_t c = 0; c < kColumns; ++c) {
+            const Lanes next = Lanes::fma(k, change[c], Lanes::load(row + c * kStep) * decay);
+            next.store(row + c * kStep);
+            y[c] = Lanes::fma(q, next, y[c]);
+        }
+    }
+    for (size_t c = 0; c < kColumns; ++c) y[c].store(t.y + first + c * kStep);
+}
+
+inline void delta(const DeltaToken& t) {
+    constexpr size_t kStep = size_t(Vec::kLanes);
+    size_t first = 0;
+    for (; first + 4 * kStep <= t.values; first += 4 * kStep) delta_columns<Vec, 4>(t, first);
+    for (; first + kStep <= t.values; first += kStep) delta_columns<Vec, 1>(t, first);
+    for (; first < t.values; ++first) delta_columns<OneLane, 1>(t, first);
+}
+
+}  // namespace
+}  // namespace redline::cpu

@@ -1,0 +1,90 @@
+// The op cases of layers that keep a state.
+#pragma once
+
+#include "cases/op_case.h"
+
+namespace redline {
+
+// A convolution and the delta rule behind it, as a layer has them, whose inputs stand in groups.
+inline OpCase delta_case(DeltaShape s, uint32_t rows, uint64_t position, bool rule) {
+    OpCase c;
+    c.name = fmt::format("{} {} heads of {}, {} keys of {}{} rows {} at {}",
+                         rule ? "delta rule" : "convolution", s.heads, s.value_dim, s.key_heads, s.key_dim,
+                         s.in_turns ? " in turns" : "", rows, position);
+    c.rows = rows;
+    c.position = position;
+    c.cpu_only = true;
+    c.context = position + rows + 3;
+    c.declare = [=](Fixture& f) -> OpCase::Build {
+        const uint32_t each = s.width() / s.key_heads;
+        const Weight x = f.input(s.width()), beta = f.input(s.heads), alpha = f.input(s.heads),
+                     taps = f.vector(s.width() * 4), dt = f.vector(s.heads);
+        std::vector<float> rates(s.heads);
+        for (size_t i = 0; i < rates.size(); ++i) rates[i] = -0.02f * float(1 << (i % 6));
+        const Weight a = f.vector(rates);
+        return [=](PlanBuilder& p) {
+            const Slot in = p.embed(x);
+            const Slot apart = p.slot(s.width());
+            const uint32_t values = each - 2 * s.key_dim;
+            p.append(CopyParts{in, apart, s.key_heads, s.key_dim, 0, each, 0, s.key_dim});
+            p.append(CopyParts{in, apart, s.key_heads, s.key_dim, s.key_dim, each, s.keys(), s.key_dim});
+            p.append(CopyParts{in, apart, s.key_heads, values, 2 * s.key_dim, each, 2 * s.keys(), values});
+            if (!rule) return p.convolve(p.state(3 * s.width()), apart, taps, 4, true);
+            const Slot y = p.slot(s.values());
+            p.append(DeltaNet{apart, p.embed(beta), p.embed(alpha), a, dt, y, p.state(s.state_floats()), s});
+            return y;
+        };
+    };
+    return c;
+}
+
+// The convolution of a layer that has gates around it, and the gate of an attention's output.
+inline OpCase gated_convolution_case(uint32_t taps, uint32_t width, uint32_t rows, uint64_t position) {
+    OpCase c;
+    c.name = fmt::format("gated convolution {} of {} rows {} at {}", width, taps, rows, position);
+    c.rows = rows;
+    c.position = position;
+    c.cpu_only = true;
+    c.context = position + rows + 3;
+    c.declare = [=](Fixture& f) -> OpCase::Build {
+        const Weight x = f.input(width), before = f.input(width), behind = f.input(width),
+                     gate = f.input(2 * width), w = f.vector(width * taps);
+        return [=](PlanBuilder& p) {
+            const Slot y = p.convolve(p.state(uint64_t(width) * (taps - 1)), p.embed(x), w, taps, false,
+                                      p.embed(before), p.embed(behind));
+            p.append(OutputGate{p.embed(gate), y, width / 3});
+            return y;
+        };
+    };
+    return c;
+}
+
+inline OpCase in_pages(OpCase c, uint32_t sequences) {
+    c.name += fmt::format(", {} sequences", sequences);
+    c.sequences = sequences;
+    c.context += (sequences - 1) * kFurtherTokens;
+    return c;
+}
+
+inline void add_recurrent_cases(std::vector<OpCase>& cases) {
+    const DeltaShape odd{6, 2, 12, 20, true}, grouped{6, 2, 20, 12, false}, usual{4, 2, 128, 128, true};
+    for (const uint32_t rows : {1u, 2u, 7u, 40u})
+        for (const uint64_t position : {0u, 1u, 2u, 130u}) {
+            cases.push_back(delta_case(odd, rows, position, false));
+            cases.push_back(delta_case(odd, rows, position, true));
+            cases.push_back(gated_convolution_case(3, 69, rows, position));
+        }
+    for (const uint32_t rows : {1u, 33u}) {
+        cases.push_back(delta_case(grouped, rows, 5, true));
+        cases.push_back(delta_case(usual, rows, 70, true));
+        cases.push_back(gated_convolution_case(2, 300, rows, 9));
+        cases.push_back(gated_convolution_case(4, 300, rows, 9));
+    }
+    for (const uint32_t rows : {3u, 20u}) {
+        cases.push_back(in_pages(delta_case(odd, rows, 10, true), 3));
+        cases.push_back(in_pages(delta_case(odd, rows, 0, false), 3));
+        cases.push_back(in_pages(gated_convolution_case(3, 69, rows, 10), 2));
+    }
+}
+
+}  // namespace redline

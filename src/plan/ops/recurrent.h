@@ -1,0 +1,70 @@
+// Layers that keep a state of a sequence instead of its keys and values. States lie in caches of states: what
+// a sequence has before a step is read from one row, what it has behind it is written to another, or the
+// same. A step that begins at position 0 reads none: the state is zero there.
+#pragma once
+
+#include "plan/ops/facts.h"
+
+namespace redline {
+
+constexpr uint32_t kMostTaps = 4;  // of a convolution
+
+// A causal convolution of each channel on its own: u = before * x, then
+// y[t] = act(sum over j of w[j] * u[t - taps + 1 + j]) * behind. The state is the last taps - 1 rows of u,
+// oldest first.
+struct Convolve {
+    static constexpr std::string_view kName = "convolve";
+    Slot x;
+    Weight w;  // (channels, taps), the oldest tap first
+    Slot y;
+    Cache state;
+    uint32_t taps = 0;
+    bool silu = false;
+    Slot before = {}, behind = {};  // absent: 1
+
+    Access access() const;
+    void visit_indices(auto&& visit) { visit(x, w, y, state, before, behind); }
+    void list(OpFacts& f) const;
+    Cost cost(const Plan& plan, const StepShape& shape) const;
+};
+
+struct DeltaShape {
+    uint32_t heads = 0;      // of values
+    uint32_t key_heads = 0;  // of queries and keys
+    uint32_t key_dim = 0;
+    uint32_t value_dim = 0;
+    // Which head of keys a head of values has: heads in turns, h % key_heads, or in groups that share one.
+    bool in_turns = false;
+
+    uint32_t keys() const { return key_heads * key_dim; }
+    uint32_t values() const { return heads * value_dim; }
+    uint32_t width() const { return 2 * keys() + values(); }
+    uint32_t key_head(uint32_t head) const {
+        return in_turns ? head % key_heads : head / (heads / key_heads);
+    }
+    uint64_t state_floats() const { return uint64_t(heads) * key_dim * value_dim; }
+};
+
+// The gated delta rule (arXiv 2412.06464), for each head and token, on a state S of (key_dim, value_dim):
+//   q and k are made unit vectors, q is divided by sqrt(key_dim);
+//   decay = exp(a * softplus(alpha + dt)), b = sigmoid(beta);
+//   S = decay * S, then S += b * k (v - k S), y = q S.
+struct DeltaNet {
+    static constexpr std::string_view kName = "delta_net";
+    static constexpr float kEps = 1e-6f;  // added to the sums of squares of q and k
+    Slot qkv;                             // (rows, queries, then keys, then values)
+    Slot beta;                            // (rows, heads)
+    Slot alpha;                           // (rows, heads)
+    Weight a;                             // (heads), not above 0
+    Weight dt;                            // (heads)
+    Slot y;                               // (rows, heads * value_dim)
+    Cache state;                          // (heads, key_dim, value_dim)
+    DeltaShape shape;
+
+    Access access() const { return {{qkv, beta, alpha}, {y}, true, true}; }
+    void visit_indices(auto&& visit) { visit(qkv, beta, alpha, a, dt, y, state); }
+    void list(OpFacts& f) const;
+    Cost cost(const Plan& plan, const StepShape& shape) const;
+};
+
+}  // namespace redline
