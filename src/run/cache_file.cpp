@@ -13,7 +13,7 @@ namespace redline {
 namespace {
 
 struct FileHeader {
-    char magic[8] = {'R', 'L', 'C', 'A', 'C', 'H', 'E', '3'};
+    char magic[8] = {'R', 'L', 'C', 'A', 'C', 'H', 'E', '4'};
     uint64_t fingerprint = 0;
     uint64_t tokens = 0;
     uint64_t caches = 0;
@@ -27,9 +27,10 @@ struct FileCache {
     uint32_t type = 0;
     uint32_t piece = 0;  // rows
     uint64_t window = 0;
-    uint64_t first = 0;  // the first token whose row is there
+    uint64_t first = 0;  // the first token whose row is there; of states, the last token
+    uint64_t state_floats = 0;
 };
-static_assert(sizeof(FileCache) == 32);
+static_assert(sizeof(FileCache) == 40);
 
 constexpr uint64_t kPieceBytes = uint64_t(4) << 20;
 
@@ -128,9 +129,14 @@ private:
 
 void CacheFile::describe() {
     for (const CacheInfo& cache : infos()) {
+        if (cache.is_state()) {
+            caches_.push_back({cache.kv_heads, cache.head_dim, uint32_t(cache.type), 1, cache.window,
+                               tokens_ > 0 ? tokens_ - 1 : 0, cache.state_floats});
+            continue;
+        }
         const uint64_t piece = std::max<uint64_t>(1, kPieceBytes / std::max<uint64_t>(1, row_bytes(cache)));
         caches_.push_back({cache.kv_heads, cache.head_dim, uint32_t(cache.type), uint32_t(piece),
-                           cache.window, std::min(sequence_.first_held(cache), tokens_)});
+                           cache.window, std::min(sequence_.first_held(cache), tokens_), 0});
     }
 }
 
@@ -159,6 +165,7 @@ Status CacheFile::for_pieces(const Visit& visit) const {
 
 Status CacheFile::read_rows(size_t cache, uint64_t first, uint64_t count, std::span<std::byte> bytes) const {
     const CacheInfo& info = infos()[cache];
+    if (info.is_state()) return engine_.caches_->read({int32_t(cache)}, sequence_.state_, 1, bytes);
     for (const auto& [at, row, rows] : stretches(info, sequence_.pages_, first, count)) {
         if (rows == count) return engine_.caches_->read({int32_t(cache)}, row, rows, bytes);
         std::vector<std::byte> part(rows * row_bytes(info));
@@ -173,6 +180,7 @@ Status CacheFile::read_rows(size_t cache, uint64_t first, uint64_t count, std::s
 Status CacheFile::write_rows(size_t cache, uint64_t first, uint64_t count,
                              std::span<const std::byte> bytes) const {
     const CacheInfo& info = infos()[cache];
+    if (info.is_state()) return engine_.caches_->write({int32_t(cache)}, sequence_.state_, 1, bytes);
     for (const auto& [at, row, rows] : stretches(info, sequence_.pages_, first, count)) {
         if (rows == count) return engine_.caches_->write({int32_t(cache)}, row, rows, bytes);
         std::vector<std::byte> part(rows * row_bytes(info));
@@ -220,14 +228,16 @@ Status CacheFile::check_caches() const {
     for (size_t i = 0; i < caches_.size(); ++i) {
         const FileCache& have = caches_[i];
         const CacheInfo& want = infos()[i];
-        if (have.kv_heads != want.kv_heads || have.head_dim != want.head_dim || have.window != want.window)
+        if (have.kv_heads != want.kv_heads || have.head_dim != want.head_dim || have.window != want.window ||
+            have.state_floats != want.state_floats)
             return error("{} was saved with another model shape", path_);
         if (have.type != uint32_t(want.type))
             return error(
                 "{} holds a {} cache; choose that cache type to use it", path_,
                 have.type <= uint32_t(CacheType::f32) ? cache_type_name(CacheType(have.type)) : "newer");
-        if (have.piece == 0 || have.first > tokens_ || (want.window == 0 && have.first > 0) ||
-            have.first > first_seen(want, tokens_))
+        if (want.is_state() && have.first == (tokens_ > 0 ? tokens_ - 1 : 0) && have.piece == 1) continue;
+        if (want.is_state() || have.piece == 0 || have.first > tokens_ ||
+            (want.window == 0 && have.first > 0) || have.first > first_seen(want, tokens_))
             return error("{} holds impossible sizes: it is damaged", path_);
     }
     return {};
@@ -319,11 +329,15 @@ Status Engine::restore(Sequence& sequence, const std::string& path, const Progre
     sequence.rewind(0);
     sequence.opened_ = opened_;
     const Feed all{&sequence, tokens};
-    if (!tokens.empty()) RL_TRY(give_pages({&all, 1}));
+    if (!tokens.empty()) {
+        RL_TRY(give_pages({&all, 1}));
+        sequence.state_ = pool_->take_state();
+    }
     RL_TRY(saved.load(file, saved.text_at() + saved.text_bytes()));
     sequence.tokens_ = std::move(tokens);
     sequence.written_ = sequence.position();
     sequence.oldest_ = saved.oldest();
+    sequence.take_snapshot(false);
     return {};
 }
 

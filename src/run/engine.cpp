@@ -13,7 +13,7 @@ constexpr uint64_t kTogether = 8;
 
 Status check_caches(std::span<const CacheInfo> caches, const Model& model) {
     for (const CacheInfo& cache : caches)
-        if (cache.type == CacheType::q8_0 && cache.head_dim % 32 != 0)
+        if (!cache.is_state() && cache.type == CacheType::q8_0 && cache.head_dim % 32 != 0)
             return error("{}: heads of {} cannot be cached as q8_0, which needs a multiple of 32; use f16",
                          model.gguf().path(), cache.head_dim);
     return {};
@@ -31,7 +31,8 @@ Result<EngineOptions> checked(EngineOptions options) {
 }
 
 CacheSizing sizing(const EngineOptions& options) {
-    return {options.context, options.batch, options.cache, options.sequences, options.pages};
+    return {options.context,   options.batch, options.cache,
+            options.sequences, options.pages, options.sequences * CachePool::kStatesOfSequence};
 }
 
 // For steps of at most so many rows; those of all that share caches are sized alike.
@@ -221,6 +222,9 @@ Status Engine::run(std::span<const Feed> feeds, const Wanted& wanted) {
     StepParams params{rows.tokens, rows.rows, rows.outputs};
     if (!feeds[0].sequence->pages_.empty()) params.pages = rows.pages;
     params.cancel = wanted.cancel;
+    StateChanges states(*pool_);
+    for (const Feed& feed : feeds) states.add(*feed.sequence);
+    params.states = states.rows();
     if (wanted.best <= target->most_best()) params.best = wanted.best;
     if (params.best > 0) params.best_among = uint32_t(model_->usable_vocab());
     for (const Feed& feed : feeds) {
@@ -232,6 +236,7 @@ Status Engine::run(std::span<const Feed> feeds, const Wanted& wanted) {
         std::vector<Token>& tokens = feed.sequence->tokens_;
         tokens.insert(tokens.end(), feed.tokens.begin(), feed.tokens.end());
     }
+    states.keep();
     output_ = target->output();
     best_ = target->best();
     return {};
@@ -251,6 +256,12 @@ Status Engine::feed(std::span<const Feed> feeds, const LogitsSink& sink, const s
     RL_TRY(check(feeds));
     RL_TRY(check_open());
     RL_TRY(give_pages(feeds));
+    // A turn ends where the next is read, a prompt where its last token was: what is rewound goes there.
+    const auto take_snapshots = [&](bool read) {
+        for (const Feed& feed : feeds)
+            if (feed.tokens.size() > 1) feed.sequence->take_snapshot(read);
+    };
+    take_snapshots(false);
     const size_t vocab = model_->config().vocab;
     std::vector<Feed> group;
     std::vector<size_t> indices;
@@ -276,7 +287,9 @@ Status Engine::feed(std::span<const Feed> feeds, const LogitsSink& sink, const s
         indices.push_back(i);
         rows += own;
     }
-    return read_group();
+    RL_TRY(read_group());
+    take_snapshots(true);
+    return {};
 }
 
 }  // namespace redline
