@@ -22,6 +22,7 @@ TEST_CASE(
         const Matrix want = read_npy(golden("models/" + name + ".npy"));
         REQUIRE(want.rows == tokens.size());
         for (const auto& backend : backends) {
+            if (!runs_on(*backend, name)) continue;
             const Model model = must(Model::load(golden("models/" + name + ".gguf"), *backend, {64, {}}));
             for (const bool fuse : {true, false}) {
                 SessionOptions options{64, 16, 16};
@@ -53,6 +54,15 @@ static std::vector<float> written(const TraceStep& traced, size_t slot) {
     return all;
 }
 
+// Whether an op writes to a column of its slot: copies may leave some to others.
+static bool writes_to(const Op& op, uint64_t column) {
+    const auto* copy = std::get_if<CopyParts>(&op);
+    if (!copy) return true;
+    if (column < copy->y_first) return false;
+    const uint64_t at = column - copy->y_first;
+    return at / copy->y_stride < copy->parts && at % copy->y_stride < copy->width;
+}
+
 // Holds each op of a few steps to the reference, which takes what the backend computed as exact before it
 // goes on: over a whole model, worst cases multiplied by each other would bound nothing.
 static void check_ops(const std::string& path, Backend& backend, bool fuse) {
@@ -60,6 +70,8 @@ static void check_ops(const std::string& path, Backend& backend, bool fuse) {
     const std::vector<Token> tokens = golden_tokens();
     BoundPlan bound = must(lower(must(model.plan(64, 64, {64, 64, CacheType::f16})), backend, fuse));
     Reference reference(bound.plan, decoded_weights(model, backend));
+    std::vector<uint32_t> widths;
+    for (const SlotInfo& slot : bound.plan.slots) widths.push_back(slot.width);
     std::vector<SequenceStep> made;
     for (size_t first = 0; const uint32_t rows : {20u, 1u, 16u}) {
         made.emplace_back(std::span(tokens).subspan(first, rows), first, rows);
@@ -78,7 +90,14 @@ static void check_ops(const std::string& path, Backend& backend, bool fuse) {
             for (size_t w = 0; w < traced.written.size(); ++w) {
                 const Slot slot = access(op).writes[w];
                 const std::vector<float> values = written(traced, w);
-                const Comparison got = compare(values, reference.slot(slot));
+                std::vector<float> own;
+                std::vector<Bounded> want;
+                for (size_t i = 0; i < values.size(); ++i) {
+                    if (!writes_to(op, i % widths[size_t(slot.index)])) continue;
+                    own.push_back(values[i]);
+                    want.push_back(reference.slot(slot)[i]);
+                }
+                const Comparison got = compare(own, want);
                 INFO(path, std::string(fuse ? " fused" : " decomposed"), " on ", backend.device().detail,
                      ", step ", index, " ", op_name(op), " of ", steps[s].tokens.size(), " rows");
                 INFO("worst at ", got.worst, ": got ", got.got, ", want ", got.want, ", bound ", got.bound,
@@ -97,7 +116,7 @@ static void check_ops(const std::string& path, Backend& backend, bool fuse) {
 
 TEST_CASE("each op of each tiny model is within the reference's bound for what the backend gave it") {
     for (const auto& backend : all_test_backends())
-        for (const std::string& name : tiny_models())
+        for (const std::string& name : tiny_models(*backend))
             for (const bool fuse : {true, false})
                 check_ops(golden("models/" + name + ".gguf"), *backend, fuse);
 }

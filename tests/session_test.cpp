@@ -40,7 +40,7 @@ TEST_CASE("session: a prompt in chunks of any size gives the logits of one chunk
     for (const auto& backend : session_backends()) {
         INFO("on ", backend->device().name);
         const std::vector<Token> tokens = golden_tokens();
-        for (const std::string& name : tiny_models()) {
+        for (const std::string& name : tiny_models(*backend)) {
             const Model model = tiny(*backend, name);
             for (const CacheType type : {CacheType::f32, CacheType::f16}) {
                 SessionOptions options{64, 64, 64, type};
@@ -382,7 +382,7 @@ TEST_CASE("session: saving and restoring tell of their progress, and end where t
 TEST_CASE("session: memory is what was planned before anything was loaded, to one percent") {
     for (const auto& backend : session_backends()) {
         INFO("on ", backend->device().name);
-        for (const std::string& name : tiny_models()) {
+        for (const std::string& name : tiny_models(*backend)) {
             INFO(name);
             SessionOptions options{4096, 256};
             Model model = must(Model::inspect(golden("models/" + name + ".gguf"), options.context));

@@ -24,6 +24,7 @@ import gguf
 import numpy as np
 
 import synthetic_vocab
+import tiny_recurrent
 
 VOCAB = 317
 TOKENS = 37
@@ -70,6 +71,9 @@ class Tiny:
     dense: int = 0  # leading layers without experts
     dense_ffn: int = 0  # their width
     unused: int = 0  # layers behind the last that predict further tokens
+    kinds: str = ""  # by layer: a attends, s keeps a state
+    taps: int = 0  # of the convolutions of the latter
+    delta: dict = dataclasses.field(default_factory=dict)  # heads of the delta rule
     calm: bool = False  # weak branches, so that small errors (of quantized activations) stay small
 
     @property
@@ -82,6 +86,8 @@ GRANITE = dict(embedding_multiplier=12.0, residual_multiplier=0.22, attention_mu
                logits_scaling=2.5)
 PHI = dict(arch="phi3", hf="Phi3", heads=2, kv_heads=1, head_dim=32, fused=True, rotary=0.75, tied=True,
            vocab_kind="bpe", pre="gpt-4o")
+DELTA = dict(delta=dict(key_heads=2, heads=6, key_dim=12, value_dim=12), taps=4, eps=1e-6, rope_base=1e6, rotary=0.5,
+             qk_norm=True, vocab_kind="bpe", pre="qwen35")
 MODELS = {
     # The original context is short, so that all three ranges of the scaling matter within the test.
     "llama3": Tiny("llama", "Llama", rope_base=500000.0, vocab_kind="bpe", pre="llama-bpe",
@@ -125,6 +131,19 @@ MODELS = {
     "glm4moe": Tiny("glm4moe", "Glm4Moe", dim=32, ffn=40, heads=6, kv_heads=2, head_dim=16, layers=3,
                     rotary=0.5, qkv_bias=True, qk_norm=True, experts=6, experts_used=2, shared=80, dense=1,
                     dense_ffn=56, unused=1, vocab_kind="bpe", pre="glm4"),
+    "lfm2": Tiny("lfm2", "Lfm2", dim=48, ffn=72, heads=3, kv_heads=1, layers=4, kinds="ssas", taps=3,
+                 qk_norm=True, tied=True, rope_base=1e6, vocab_kind="bpe", pre="lfm2"),
+    "lfm2moe": Tiny("lfm2moe", "Lfm2Moe", dim=32, ffn=24, heads=4, kv_heads=2, head_dim=8, layers=3, kinds="sas",
+                    taps=3, qk_norm=True, tied=True, rope_base=1e6, experts=6, experts_used=2, dense=1,
+                    dense_ffn=56, vocab_kind="bpe", pre="lfm2"),
+    # Heads of keys and of values of other sizes than attention's; three heads of values share one of keys.
+    "qwen35": Tiny("qwen35", "Qwen3_5", layers=4, kinds="sasa", heads=3, kv_heads=1, dim=48, ffn=72, **DELTA),
+    "qwen35moe": Tiny("qwen35moe", "Qwen3_5Moe", layers=2, kinds="sa", dim=32, ffn=24, experts=6, experts_used=3,
+                      shared=40, unused=1, **DELTA),
+    "qwen3next": Tiny("qwen3next", "Qwen3Next", layers=3, kinds="ssa", dim=32, ffn=24, experts=5, experts_used=2,
+                      shared=24, **DELTA),
+    "qwen3next-fused": Tiny("qwen3next", "Qwen3Next", layers=2, kinds="sa", dim=32, ffn=24, experts=4,
+                            experts_used=2, shared=24, fused=True, **DELTA),
 }
 
 
@@ -149,7 +168,8 @@ class Weights:
         if not tiny.tied:
             self.matrix("lm_head", (VOCAB, tiny.dim), 2)
         for layer in range(tiny.layers):
-            self.add_layer(tiny, f"model.layers.{layer}", tiny.experts if layer >= tiny.dense else 0)
+            self.add_layer(tiny, f"model.layers.{layer}", tiny.experts if layer >= tiny.dense else 0,
+                           tiny.kinds[layer:layer + 1] == "s")
 
     def matrix(self, name, shape, scale=1.0):
         """Gaussian, `scale` times what keeps the variance of its input."""
@@ -162,7 +182,7 @@ class Weights:
     def vector(self, name, size, deviation):
         self.tensors[name] = (deviation * self.rng.standard_normal(size)).astype(np.float32)
 
-    def add_layer(self, tiny, prefix, experts):
+    def add_layer(self, tiny, prefix, experts, keeps_state):
         attention = prefix + ".self_attn."
         rows = {"q_proj": tiny.heads * tiny.head_dim, "k_proj": tiny.kv_heads * tiny.head_dim}
         rows["v_proj"] = rows["k_proj"]
@@ -170,13 +190,18 @@ class Weights:
         pick, branch = (0.7, 0.5) if tiny.calm else (1.4, 1.5)
         self.gain(prefix + ".input_layernorm", tiny.dim)
         self.gain(prefix + ".post_attention_layernorm", tiny.dim)
+        if keeps_state:
+            tiny_recurrent.add_mixer(tiny, self, prefix)
+            rows = {}
         for name, size in rows.items():
-            self.matrix(attention + name, (size, tiny.dim), pick)
+            gated = 2 if tiny.delta and name == "q_proj" else 1
+            self.matrix(attention + name, (gated * size, tiny.dim), pick)
             if tiny.qkv_bias:
                 bias = self.rng.standard_normal(size) * (3 if name == "k_proj" else 1)
                 self.tensors[attention + name + ".bias"] = bias.astype(np.float32)
-        self.matrix(attention + "o_proj", (tiny.dim, rows["q_proj"]), pick)
-        if tiny.qk_norm:
+        if rows:
+            self.matrix(attention + "o_proj", (tiny.dim, rows["q_proj"]), pick)
+        if tiny.qk_norm and rows:
             self.gain(attention + "q_norm", tiny.head_dim)
             self.gain(attention + "k_norm", tiny.head_dim)
         if tiny.sandwich:
@@ -192,6 +217,8 @@ class Weights:
                 self.vector(prefix + ".mlp.gate.e_score_correction_bias", experts, 0.3)
             if tiny.shared:
                 self.add_mlp(prefix + ".mlp.shared_experts.", tiny.dim, tiny.shared, branch)
+                if tiny.delta:
+                    self.matrix(prefix + ".mlp.shared_expert_gate", (1, tiny.dim), 2)
         for expert in range(experts or 1):
             mlp = f"{prefix}.mlp.experts.{expert}." if experts else prefix + ".mlp."
             self.add_mlp(mlp, tiny.dim, tiny.ffn if experts else tiny.dense_ffn or tiny.ffn, branch)
@@ -241,7 +268,8 @@ def attention_factor(tiny):
 def gguf_tensors(tiny, weights):
     """(name, values) of the GGUF file."""
     yield "token_embd.weight", weights["model.embed_tokens.weight"]
-    yield "output_norm.weight", weights["model.norm.weight"]
+    last_norm = "token_embd_norm" if tiny.arch.startswith("lfm2") else "output_norm"
+    yield last_norm + ".weight", weights["model.norm.weight"]
     if not tiny.tied:
         yield "output.weight", weights["lm_head.weight"]
     if tiny.llama3:
@@ -265,8 +293,16 @@ def layer_tensors(tiny, weights, prefix, dense):
         yield "ffn_norm.weight", weights[prefix + "pre_feedforward_layernorm.weight"]
         yield "post_ffw_norm.weight", weights[prefix + "post_feedforward_layernorm.weight"]
     else:
-        pre_ffn = "post_attention_norm" if tiny.oss or tiny.dense else "ffn_norm"
+        pre_ffn = "post_attention_norm" if tiny.oss or tiny.arch == "glm4moe" or tiny.delta else "ffn_norm"
         yield pre_ffn + ".weight", weights[prefix + "post_attention_layernorm.weight"]
+    if attention + "o_proj.weight" not in weights.tensors:
+        yield from tiny_recurrent.mixer_tensors(tiny, weights, prefix)
+    else:
+        yield from attention_tensors(tiny, weights, prefix, attention)
+    yield from ffn_tensors(tiny, weights, prefix + "mlp.", dense)
+
+
+def attention_tensors(tiny, weights, prefix, attention):
     yield "attn_output.weight", weights[attention + "o_proj.weight"]
     if tiny.oss:
         yield "attn_output.bias", weights[attention + "o_proj.bias"]
@@ -276,7 +312,7 @@ def layer_tensors(tiny, weights, prefix, dense):
     if tiny.arch in ("llama", "mistral3", "granite", "granitemoe"):
         parts["q"] = pair_order(parts["q"], tiny.heads)
         parts["k"] = pair_order(parts["k"], tiny.kv_heads)
-    if tiny.fused:
+    if tiny.fused and not tiny.delta:
         yield "attn_qkv.weight", np.concatenate(list(parts.values()))
     else:
         for name, values in parts.items():
@@ -286,11 +322,15 @@ def layer_tensors(tiny, weights, prefix, dense):
     if tiny.qk_norm:
         yield "attn_q_norm.weight", weights[attention + "q_norm.weight"]
         yield "attn_k_norm.weight", weights[attention + "k_norm.weight"]
-    mlp = prefix + "mlp."
+
+
+def ffn_tensors(tiny, weights, mlp, dense):
     if tiny.experts and not dense:
         yield "ffn_gate_inp.weight", weights[mlp + "gate.weight"]
         if tiny.dense:
             yield "exp_probs_b.bias", weights[mlp + "gate.e_score_correction_bias"]
+        if tiny.delta:
+            yield "ffn_gate_inp_shexp.weight", weights[mlp + "shared_expert_gate.weight"][0]
         if tiny.shared:
             for name in ("gate", "up", "down"):
                 yield f"ffn_{name}_shexp.weight", weights[f"{mlp}shared_experts.{name}_proj.weight"]
@@ -319,7 +359,10 @@ def write_gguf(path, name, tiny, weights):
     writer.add_embedding_length(tiny.dim)
     writer.add_feed_forward_length(tiny.dense_ffn or tiny.ffn)
     writer.add_head_count(tiny.heads)
-    writer.add_head_count_kv(tiny.kv_heads)
+    if tiny.kinds:
+        tiny_recurrent.add_metadata(tiny, writer)
+    else:
+        writer.add_head_count_kv(tiny.kv_heads)
     writer.add_layer_norm_rms_eps(tiny.eps)
     writer.add_rope_freq_base(tiny.rope_base)
     writer.add_rope_dimension_count(tiny.rope_dims)
@@ -341,6 +384,7 @@ def write_gguf(path, name, tiny, weights):
         writer.add_logit_scale(tiny.factors["logits_scaling"])
     if tiny.dense:
         writer.add_leading_dense_block_count(tiny.dense)
+    if tiny.dense and not tiny.kinds:
         writer.add_nextn_predict_layers(tiny.unused)
         writer.add_expert_shared_count(tiny.shared // tiny.ffn)
         writer.add_expert_gating_func(gguf.ExpertGatingFuncType.SIGMOID)
@@ -383,6 +427,10 @@ def hf_config(tiny, transformers):
         rms_norm_eps=tiny.eps, max_position_embeddings=tiny.context, rope_theta=tiny.rope_base,
         tie_word_embeddings=tiny.tied, sliding_window=None, attn_implementation="eager",
         bos_token_id=None, eos_token_id=None, pad_token_id=None)
+    if tiny.kinds:
+        settings.update(tiny_recurrent.hf_settings(tiny))
+        config = tiny.hf + ("TextConfig" if tiny.hf.startswith("Qwen3_5") else "Config")
+        return getattr(transformers, config)(**settings)
     if tiny.hf == "Mixtral":
         settings.update(num_local_experts=tiny.experts, num_experts_per_tok=tiny.experts_used)
     if tiny.hf == "Qwen3Moe":
@@ -444,7 +492,7 @@ def hf_tensors(tiny, weights):
             found[prefix + "post_self_attn_layernorm.weight"] = weights[prefix + "post_attention_layernorm.weight"]
             found[prefix + "post_attention_layernorm.weight"] = weights[prefix + "pre_feedforward_layernorm.weight"]
             found[prefix + "post_mlp_layernorm.weight"] = weights[prefix + "post_feedforward_layernorm.weight"]
-        if tiny.fused:
+        if tiny.fused and not tiny.delta:
             parts = [weights[f"{prefix}self_attn.{name}_proj.weight"] for name in "qkv"]
             found[prefix + "self_attn.qkv_proj.weight"] = np.concatenate(parts)
             halves = [weights[f"{prefix}mlp.{name}_proj.weight"] for name in ("gate", "up")]
@@ -465,7 +513,7 @@ def hf_tensors(tiny, weights):
             found[prefix + "shared_mlp.output_linear.weight"] = weights[shared + "down_proj.weight"]
         if tiny.oss:
             add_oss_tensors(tiny, weights, prefix, found)
-    return found
+    return tiny_recurrent.hf_tensors(tiny, found) if tiny.kinds else found
 
 
 def add_oss_tensors(tiny, weights, prefix, found):

@@ -28,9 +28,8 @@ Result<std::vector<float>> ModelFile::floats(const std::string& name, uint64_t e
     return out;
 }
 
-// A required or defaulted count with bounds.
-static Result<uint32_t> count(const ModelFile& file, std::string_view rest, std::optional<uint64_t> otherwise,
-                              uint64_t low, uint64_t high) {
+Result<uint32_t> count(const ModelFile& file, std::string_view rest, std::optional<uint64_t> otherwise,
+                       uint64_t low, uint64_t high) {
     const std::string key = file.key(rest);
     const uint64_t value =
         otherwise ? RL_TRY(file.meta().integer(key, *otherwise)) : RL_TRY(file.meta().integer(key));
@@ -52,7 +51,29 @@ static Result<uint32_t> uniform(const ModelFile& file, std::string_view rest, ui
     return uint32_t(values[0]);
 }
 
-static Result<Config> checked_config(const ModelFile& file, std::optional<float> eps) {
+// Layers that keep states have no kv heads.
+static Status read_kv_heads(const ModelFile& file, Config& c, bool recurrent) {
+    constexpr std::string_view kKey = "attention.head_count_kv";
+    const std::vector<uint64_t> by_layer =
+        RL_TRY(file.meta().integers(file.key(kKey), c.layers, c.heads.heads));
+    if (!recurrent || std::find(by_layer.begin(), by_layer.end(), 0u) == by_layer.end()) {
+        c.heads.kv_heads = RL_TRY(uniform(file, kKey, c.layers, c.heads.heads, 1, 65536));
+        return {};
+    }
+    const uint64_t most = *std::max_element(by_layer.begin(), by_layer.end());
+    for (const uint64_t heads : by_layer) {
+        if (heads != 0 && heads != most)
+            return error("{}: {} holds {} and {}, which architecture {} does not allow", file.gguf.path(),
+                         file.key(kKey), heads, most, file.arch);
+        c.recurrent.push_back(heads == 0);
+    }
+    if (most == 0 || most > 65536)
+        return error("{}: {} is {} at most, 1 to 65536 expected", file.gguf.path(), file.key(kKey), most);
+    c.heads.kv_heads = uint32_t(most);
+    return {};
+}
+
+static Result<Config> checked_config(const ModelFile& file, std::optional<float> eps, bool recurrent) {
     const Metadata& meta = file.meta();
     Config c;
     c.layers = RL_TRY(count(file, "block_count", {}, 1, 1024));
@@ -60,7 +81,7 @@ static Result<Config> checked_config(const ModelFile& file, std::optional<float>
     c.train_context = RL_TRY(count(file, "context_length", {}, 1, 1u << 30));
     c.ffn_dim = RL_TRY(uniform(file, "feed_forward_length", c.layers, 0, 0, 1u << 24));
     c.heads.heads = RL_TRY(uniform(file, "attention.head_count", c.layers, {}, 1, 65536));
-    c.heads.kv_heads = RL_TRY(uniform(file, "attention.head_count_kv", c.layers, c.heads.heads, 1, 65536));
+    RL_TRY(read_kv_heads(file, c, recurrent));
     if (c.heads.heads % c.heads.kv_heads != 0)
         return error("{}: {} heads are not a multiple of {} kv heads", file.gguf.path(), c.heads.heads,
                      c.heads.kv_heads);
@@ -88,8 +109,8 @@ static Result<Config> checked_config(const ModelFile& file, std::optional<float>
     return c;
 }
 
-Result<Config> common_config(const ModelFile& file, std::optional<float> eps) {
-    Result<Config> config = checked_config(file, eps);
+Result<Config> common_config(const ModelFile& file, std::optional<float> eps, bool recurrent) {
+    Result<Config> config = checked_config(file, eps, recurrent);
     // Metadata's own errors name the key, not the file.
     if (!config && config.error().message.find(file.gguf.path()) == std::string::npos)
         return error("{}: {}", file.gguf.path(), config.error().message);
@@ -204,9 +225,14 @@ Status read_shared_experts(const ModelFile& file, Config& c, uint64_t otherwise)
     c.expert_norm = RL_TRY(file.meta().boolean(file.key("expert_weights_norm"), false));
     c.expert_scale = RL_TRY(factor(file, "expert_weights_scale", 1.0f));
     if (c.expert_scale == 0.0f) c.expert_scale = 1.0f;
+    RL_TRY(leave_out_predicting_layers(file, c));
+    c.dense_layers = RL_TRY(count(file, "leading_dense_block_count", 0, 0, c.layers));
+    return {};
+}
+
+Status leave_out_predicting_layers(const ModelFile& file, Config& c) {
     c.unused_layers = RL_TRY(count(file, "nextn_predict_layers", 0, 0, c.layers - 1));
     c.layers -= c.unused_layers;
-    c.dense_layers = RL_TRY(count(file, "leading_dense_block_count", 0, 0, c.layers));
     return {};
 }
 
@@ -238,8 +264,8 @@ void WeightList::global_matrix(std::string name, uint64_t rows, uint64_t cols, s
     specs_.push_back(
         {name, name, std::move(otherwise), -1, {1, rows, cols}, WeightRole::matrix, false, 0, 0});
 }
-void WeightList::global_vector(std::string name, uint64_t size) {
-    specs_.push_back({name, name, {}, -1, {1, 1, size}, WeightRole::vector, false, 0, 0});
+void WeightList::global_vector(std::string name, uint64_t size, std::string otherwise) {
+    specs_.push_back({name, name, std::move(otherwise), -1, {1, 1, size}, WeightRole::vector, false, 0, 0});
 }
 void WeightList::matrix(std::string name, uint64_t rows, uint64_t cols, std::string otherwise) {
     each_layer({name, name, std::move(otherwise), -1, {1, rows, cols}, WeightRole::matrix, false, 0, 0});

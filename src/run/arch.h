@@ -24,8 +24,13 @@ struct Config {
     uint32_t dense_layers = 0;    // the first, where the others have experts
     uint32_t unused_layers = 0;   // of the file, behind `layers`: they predict further tokens
     HeadShape heads;
-    uint64_t window = 0;         // tokens that attention looks back over, its own included; 0: all
-    std::vector<bool> windowed;  // by layer: whether the window is there; empty: in every one
+    uint64_t window = 0;          // tokens that attention looks back over, its own included; 0: all
+    std::vector<bool> windowed;   // by layer: whether the window is there; empty: in every one
+    std::vector<bool> recurrent;  // by layer: it keeps a state, not keys and values; empty: none does
+    uint32_t taps = 0;            // of the convolutions of those
+    DeltaShape delta;             // of those that follow the delta rule
+    bool delta_in_one = false;    // their inputs are one matrix, grouped by heads of keys
+    bool steps_in_one = false;    // and so is what they step and decay by
     float eps = 0.0f;
     uint64_t train_context = 0;
     RopeSpec rope;
@@ -42,6 +47,7 @@ struct Config {
     uint32_t kv_dim() const { return heads.kv_heads * heads.head_dim; }
     float attention_scale() const;
     bool is_windowed(size_t layer) const { return window > 0 && (windowed.empty() || windowed[layer]); }
+    bool is_recurrent(size_t layer) const { return !recurrent.empty() && recurrent[layer]; }
     uint64_t window_of(size_t layer) const { return is_windowed(layer) ? window : 0; }
 };
 
@@ -58,8 +64,13 @@ struct ModelFile {
 };
 
 // Dimensions, heads, eps and experts from "<arch>.*", with every value checked for sanity.
-// `eps`: of norms where the file does not say.
-Result<Config> common_config(const ModelFile& file, std::optional<float> eps = {});
+// `eps`: of norms where the file does not say. `recurrent`: layers without kv heads keep states.
+Result<Config> common_config(const ModelFile& file, std::optional<float> eps = {}, bool recurrent = false);
+// A required or defaulted count with bounds.
+Result<uint32_t> count(const ModelFile& file, std::string_view rest, std::optional<uint64_t> otherwise,
+                       uint64_t low, uint64_t high);
+// The last layers, which predict further tokens, are not run.
+Status leave_out_predicting_layers(const ModelFile& file, Config& config);
 // Rope of the file: base, dimensions, linear and yarn scaling, and `factors` (one per pair, may be empty).
 // `rounded`: the pairs between which yarn blends are whole numbers.
 Result<RopeSpec> common_rope(const ModelFile& file, const Config& config, bool half_split,
@@ -100,7 +111,7 @@ public:
     }
 
     void global_matrix(std::string name, uint64_t rows, uint64_t cols, std::string otherwise = {});
-    void global_vector(std::string name, uint64_t size);
+    void global_vector(std::string name, uint64_t size, std::string otherwise = {});
     // `otherwise`: what some files call it.
     void matrix(std::string name, uint64_t rows, uint64_t cols, std::string otherwise = {});
     void experts(std::string name, uint64_t count, uint64_t rows, uint64_t cols);

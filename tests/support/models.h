@@ -68,6 +68,22 @@ inline void must(Status status) {
     REQUIRE_MESSAGE(status.ok(), (status.ok() ? "" : status.error().message));
 }
 
+// False where the backend has no kernels for an op of a model; any other error fails.
+inline bool runs_on(Backend& backend, const std::string& name) {
+    const Model model = must(Model::inspect(golden("models/" + name + ".gguf"), 64));
+    const Result<BoundPlan> bound = lower(must(model.plan(1, 1, {64})), backend);
+    if (bound) return true;
+    REQUIRE(bound.error().message.find(" has no kernel for ") != std::string::npos);
+    return false;
+}
+
+// Those that a backend runs.
+inline std::vector<std::string> tiny_models(Backend& backend) {
+    std::vector<std::string> names = tiny_models();
+    std::erase_if(names, [&](const std::string& name) { return !runs_on(backend, name); });
+    return names;
+}
+
 inline std::unique_ptr<Backend> cpu(uint32_t threads = 2, const std::string& level = "") {
     return must(open_backend("cpu", {threads, level}));
 }
