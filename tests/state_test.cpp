@@ -9,7 +9,7 @@ using namespace redline::test;
 
 namespace {
 
-constexpr const char* kModels[] = {"lfm2", "lfm2moe"};
+constexpr const char* kModels[] = {"lfm2", "lfm2moe", "qwen35", "qwen35moe", "qwen3next", "qwen3next-fused"};
 
 Model tiny(Backend& backend, const std::string& name) {
     return must(Model::load(golden("models/" + name + ".gguf"), backend, {64, {}}));

@@ -1,0 +1,207 @@
+// Qwen3.5 to 3.8, dense or with experts (qwen35moe), and Qwen3-Next: most layers follow the gated delta rule
+// behind a short convolution, every fourth is attention whose output is gated. The shared expert has a gate
+// of its own. The last layers, which predict further tokens, are not run.
+#include "run/arch.h"
+
+namespace redline::archs {
+
+static Status read_delta(const ModelFile& file, Config& c) {
+    DeltaShape& s = c.delta;
+    s.key_heads = RL_TRY(count(file, "ssm.group_count", {}, 1, 65536));
+    s.heads = RL_TRY(count(file, "ssm.time_step_rank", {}, 1, 65536));
+    s.key_dim = RL_TRY(count(file, "ssm.state_size", {}, 1, 4096));
+    const uint32_t values = RL_TRY(count(file, "ssm.inner_size", {}, 1, 1u << 24));
+    s.value_dim = values / s.heads;
+    if (s.heads % s.key_heads != 0 || s.value_dim == 0 || s.values() != values)
+        return error("{}: {} values for {} heads, and {} heads of keys, do not divide", file.gguf.path(),
+                     values, s.heads, s.key_heads);
+    // Converters of qwen35 put the heads that share a head of keys apart.
+    s.in_turns =
+        file.arch != "qwen3next" && RL_TRY(file.meta().boolean(file.key("ssm.v_head_reordered"), true));
+    c.taps = RL_TRY(count(file, "ssm.conv_kernel", 4, 2, kMostTaps));
+    return {};
+}
+
+static Result<Config> config(const ModelFile& file) {
+    Config c = RL_TRY(common_config(file, {}, true));
+    c.rope = RL_TRY(common_rope(file, c, true, {}));
+    RL_TRY(leave_out_predicting_layers(file, c));
+    RL_TRY(read_delta(file, c));
+    if (c.recurrent.empty()) {
+        const uint32_t every = RL_TRY(count(file, "full_attention_interval", 4, 1, 1024));
+        for (uint32_t i = 0; i < c.layers; ++i) c.recurrent.push_back((i + 1) % every != 0);
+    }
+    c.recurrent.resize(c.layers);
+    const auto any_layer_has = [&](std::string_view name) {
+        for (uint32_t i = 0; i < c.layers; ++i)
+            if (file.gguf.find(fmt::format("blk.{}.{}.weight", i, name))) return true;
+        return false;
+    };
+    c.delta_in_one = any_layer_has("ssm_in");
+    c.steps_in_one = any_layer_has("ssm_ba");
+    if (c.experts > 0)
+        c.shared_ffn_dim =
+            RL_TRY(count(file, "expert_shared_feed_forward_length", c.expert_ffn_dim, 1, 1u << 24));
+    return c;
+}
+
+static void delta_weights(const Config& c, WeightList& w) {
+    const DeltaShape& s = c.delta;
+    if (c.delta_in_one) {
+        w.matrix("ssm_in", s.width() + s.values(), c.dim);
+    } else {
+        w.matrix("attn_qkv", s.width(), c.dim);
+        w.matrix("attn_gate", s.values(), c.dim);
+    }
+    if (c.steps_in_one) {
+        w.matrix("ssm_ba", 2 * s.heads, c.dim);
+    } else {
+        w.matrix("ssm_beta", s.heads, c.dim);
+        w.matrix("ssm_alpha", s.heads, c.dim);
+    }
+    w.vector("ssm_conv1d", uint64_t(s.width()) * c.taps);
+    w.vector("ssm_dt.bias", s.heads, "ssm_dt");
+    w.vector("ssm_a", s.heads);
+    w.vector("ssm_norm", s.value_dim);
+    w.matrix("ssm_out", c.dim, s.values());
+}
+
+static void ffn_weights(const Config& c, WeightList& w) {
+    if (c.experts == 0) {
+        w.matrix("ffn_gate", c.ffn_dim, c.dim);
+        w.matrix("ffn_up", c.ffn_dim, c.dim);
+        w.matrix("ffn_down", c.dim, c.ffn_dim);
+        return;
+    }
+    w.matrix("ffn_gate_inp", c.experts, c.dim);
+    w.experts("ffn_gate_exps", c.experts, c.expert_ffn_dim, c.dim);
+    w.experts("ffn_up_exps", c.experts, c.expert_ffn_dim, c.dim);
+    w.experts("ffn_down_exps", c.experts, c.dim, c.expert_ffn_dim);
+    w.matrix("ffn_gate_inp_shexp", 1, c.dim);
+    w.matrix("ffn_gate_shexp", c.shared_ffn_dim, c.dim);
+    w.matrix("ffn_up_shexp", c.shared_ffn_dim, c.dim);
+    w.matrix("ffn_down_shexp", c.dim, c.shared_ffn_dim);
+}
+
+static void weights(const Config& c, WeightList& w) {
+    w.global_matrix("token_embd", c.vocab, c.dim);
+    w.global_vector("output_norm", c.dim);
+    w.global_matrix("output", c.vocab, c.dim, "token_embd");
+    for (uint32_t i = 0; i < c.layers; ++i) {
+        w.in_layers(i, i + 1);
+        w.vector("attn_norm", c.dim);
+        w.vector("post_attention_norm", c.dim);
+        if (c.is_recurrent(i)) {
+            delta_weights(c, w);
+        } else {
+            w.matrix("attn_q", 2 * uint64_t(c.q_dim()), c.dim);
+            w.matrix("attn_k", c.kv_dim(), c.dim);
+            w.matrix("attn_v", c.kv_dim(), c.dim);
+            w.vector("attn_q_norm", c.heads.head_dim);
+            w.vector("attn_k_norm", c.heads.head_dim);
+            w.matrix("attn_output", c.dim, c.q_dim());
+        }
+        ffn_weights(c, w);
+    }
+    for (uint32_t i = 0; i < c.unused_layers; ++i) w.ignore(fmt::format("blk.{}.", c.layers + i));
+    w.ignore("mtp.");
+    w.ignore("output_extra.weight");
+}
+
+// A query stands beside its gate in each head.
+static Slot gated_attention(const Config& c, const LayerWeights& l, Slot x, uint32_t rope, PlanBuilder& p) {
+    const uint32_t d = c.heads.head_dim;
+    const auto [both, k, v] =
+        p.group(x, {{{l["attn_q"]}, {l["attn_k"]}, {l["attn_v"]}}}, {l["attn_norm"], c.eps});
+    const Slot q = p.parts_of(both, c.heads.heads, d, 0, 2 * d);
+    const Slot seen = p.attend(p.cache(c.heads.kv_heads, d), {q, k, v}, c.heads, rope, c.attention_scale(),
+                               {l["attn_q_norm"], c.eps}, {l["attn_k_norm"], c.eps});
+    p.append(OutputGate{both, seen, d});
+    return seen;
+}
+
+struct DeltaInputs {
+    Slot qkv, z, beta, alpha;
+};
+
+static DeltaInputs delta_inputs(const Config& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
+    const DeltaShape& s = c.delta;
+    const Norm norm{l["attn_norm"], c.eps};
+    if (!c.delta_in_one && !c.steps_in_one) {
+        const auto [qkv, z, beta] = p.group(x, {{{l["attn_qkv"]}, {l["attn_gate"]}, {l["ssm_beta"]}}}, norm);
+        return {qkv, z, beta, p.linear(x, l["ssm_alpha"], norm)};
+    }
+    // Of a head of keys, what its heads of values step by, then what they decay by.
+    DeltaInputs in;
+    const uint32_t heads = s.heads / s.key_heads, values = heads * s.value_dim;
+    if (c.steps_in_one) {
+        const Slot both = p.linear(x, l["ssm_ba"], norm);
+        in.beta = p.parts_of(both, s.key_heads, heads, 0, 2 * heads);
+        in.alpha = p.parts_of(both, s.key_heads, heads, heads, 2 * heads);
+    } else {
+        in.beta = p.linear(x, l["ssm_beta"], norm);
+        in.alpha = p.linear(x, l["ssm_alpha"], norm);
+    }
+    if (!c.delta_in_one) {
+        in.qkv = p.linear(x, l["attn_qkv"], norm);
+        in.z = p.linear(x, l["attn_gate"], norm);
+        return in;
+    }
+    // And its queries, keys, values and gates.
+    const uint32_t stride = 2 * (s.key_dim + values);
+    const Slot all = p.linear(x, l["ssm_in"], norm);
+    in.qkv = p.slot(s.width());
+    const auto copy = [&](uint32_t width, uint32_t first, uint32_t to) {
+        p.append(CopyParts{all, in.qkv, s.key_heads, width, first, stride, to, width});
+    };
+    copy(s.key_dim, 0, 0);
+    copy(s.key_dim, s.key_dim, s.keys());
+    copy(values, 2 * s.key_dim, 2 * s.keys());
+    in.z = p.parts_of(all, s.key_heads, values, 2 * s.key_dim + values, stride);
+    return in;
+}
+
+static Slot delta(const Config& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
+    const DeltaShape& s = c.delta;
+    const DeltaInputs in = delta_inputs(c, l, x, p);
+    const Cache last = p.state(uint64_t(s.width()) * (c.taps - 1));
+    const Slot qkv = p.convolve(last, in.qkv, l["ssm_conv1d"], c.taps, true);
+    const Slot y = p.slot(s.values());
+    p.append(DeltaNet{qkv, in.beta, in.alpha, l["ssm_a"], l["ssm_dt.bias"], y, p.state(s.state_floats()), s});
+    p.append(RmsNorm{y, {l["ssm_norm"], c.eps}, s.value_dim, y});
+    p.append(ActMul{in.z, y, y, Act::silu});
+    return y;
+}
+
+static void ffn(const Config& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
+    const Norm norm{l["post_attention_norm"], c.eps};
+    if (c.experts == 0) {
+        p.linear_add(x, p.gated(x, l["ffn_gate"], l["ffn_up"], Act::silu, norm), l["ffn_down"]);
+        return;
+    }
+    const Slot h = p.rms_norm(x, norm);
+    const auto routing = p.route(h, l["ffn_gate_inp"], c.experts_used, Gating::softmax, true);
+    p.experts_add(x, h, routing, {l["ffn_gate_exps"], l["ffn_up_exps"], l["ffn_down_exps"]});
+    // The shared one is the only one of a router whose sigmoid is its weight.
+    const auto shared = p.route(h, l["ffn_gate_inp_shexp"], 1, Gating::sigmoid, false);
+    p.experts_add(x, h, shared, {l["ffn_gate_shexp"], l["ffn_up_shexp"], l["ffn_down_shexp"]});
+}
+
+static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
+    const uint32_t rope = p.add_rope(c.rope);
+    const Slot x = p.embed(w["token_embd"]);
+    for (size_t i = 0; i < c.layers; ++i) {
+        const LayerWeights& l = w.layers()[i];
+        if (c.is_recurrent(i))
+            p.linear_add(x, delta(c, l, x, p), l["ssm_out"]);
+        else
+            p.linear_add(x, gated_attention(c, l, x, rope, p), l["attn_output"]);
+        ffn(c, l, x, p);
+        p.next_layer();
+    }
+    p.logits(x, w["output"], {w["output_norm"], c.eps});
+}
+
+extern const Arch qwen35 = {{"qwen35", "qwen35moe", "qwen3next"}, config, weights, build};
+
+}  // namespace redline::archs
