@@ -59,8 +59,22 @@ class Shape:
     window: int = 0
     factor: float = 0.0  # linear scaling of the rope, or with oss that of yarn
     oss: bool = False  # gpt-oss: sinks, and biases in attention, router and experts
+    attends: tuple = ()  # the layers that do, where the others keep states
+    taps: int = 0  # of the convolutions of those
+    delta: tuple = ()  # heads of keys, of values, and their size, where those follow the delta rule
+    shared: int = 0  # width of the expert that all tokens share
+    dense: int = 0  # leading layers without experts
+    dense_ffn: int = 0  # their width
+
+    def keeps_state(self, layer):
+        return bool(self.attends) and layer not in self.attends
+
+    def has_experts(self, layer):
+        return self.experts > 0 and layer >= self.dense
 
 
+QWEN35 = dict(heads=16, head_dim=256, vocab=248320, rope_base=1e7, context=262144, eps=1e-6, pre="qwen35",
+              qk_norm=True, taps=4, delta=(16, 32, 128))
 GEMMA3 = dict(arch="gemma3", vocab=262144, rope_base=1e6, context=131072, eps=1e-6, vocab_kind="spm", tied=True,
               qk_norm=True, sandwich=True, window=1024, factor=8)
 GPT_OSS = dict(arch="gpt-oss", dim=2880, ffn=2880, heads=64, kv_heads=8, head_dim=64, vocab=201088,
@@ -85,6 +99,12 @@ SHAPES = {
                       qk_norm=True),
     "qwen3-30b-a3b": Shape("qwen3moe", 48, 2048, 768, 32, 4, 128, 151936, 1e6, 40960, 1e-6, pre="qwen2",
                            experts=128, experts_used=8, qk_norm=True),
+    "qwen3.5-9b": Shape("qwen35", 32, 4096, 12288, kv_heads=4, attends=tuple(range(3, 32, 4)), **QWEN35),
+    "qwen3.5-35b-a3b": Shape("qwen35moe", 40, 2048, 512, kv_heads=2, attends=tuple(range(3, 40, 4)), experts=256,
+                             experts_used=8, shared=512, **QWEN35),
+    "lfm2-8b-a1b": Shape("lfm2moe", 24, 2048, 1792, 32, 8, 64, 65536, 1e6, 128000, pre="lfm2", tied=True,
+                         qk_norm=True, attends=(2, 6, 10, 14, 18, 21), taps=3, experts=32, experts_used=4, dense=2,
+                         dense_ffn=7168),
     "gemma-3-4b": Shape(layers=34, dim=2560, ffn=10240, heads=8, kv_heads=4, head_dim=256, **GEMMA3),
     "gemma-3-12b": Shape(layers=48, dim=3840, ffn=15360, heads=16, kv_heads=8, head_dim=256, **GEMMA3),
     "gemma-3-27b": Shape(layers=62, dim=5376, ffn=21504, heads=32, kv_heads=16, head_dim=128, **GEMMA3),
@@ -272,17 +292,48 @@ class Item:
         return math.prod(self.shape) // length * size
 
 
-def matrices(shape):
-    """(name, shape) of the matrices of one layer."""
+def mixer_matrices(shape, layer):
     q, kv = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
-    yield "attn_q", (q, shape.dim)
-    yield "attn_k", (kv, shape.dim)
-    yield "attn_v", (kv, shape.dim)
-    yield "attn_output", (shape.dim, q)
-    suffix, lead = ("_exps", (shape.experts,)) if shape.experts else ("", ())
-    yield "ffn_gate" + suffix, (*lead, shape.ffn, shape.dim)
-    yield "ffn_up" + suffix, (*lead, shape.ffn, shape.dim)
-    yield "ffn_down" + suffix, (*lead, shape.dim, shape.ffn)
+    if not shape.keeps_state(layer):
+        yield "attn_q", (2 * q if shape.delta else q, shape.dim)
+        yield "attn_k", (kv, shape.dim)
+        yield "attn_v", (kv, shape.dim)
+        yield "attn_output", (shape.dim, q)
+    elif not shape.delta:
+        yield "shortconv.in_proj", (3 * shape.dim, shape.dim)
+        yield "shortconv.out_proj", (shape.dim, shape.dim)
+    else:
+        keys, heads, size = shape.delta
+        yield "attn_qkv", ((2 * keys + heads) * size, shape.dim)
+        yield "attn_gate", (heads * size, shape.dim)
+        yield "ssm_beta", (heads, shape.dim)
+        yield "ssm_alpha", (heads, shape.dim)
+        yield "ssm_out", (shape.dim, heads * size)
+
+
+def matrices(shape, layer):
+    """(name, shape) of the matrices of one layer."""
+    yield from mixer_matrices(shape, layer)
+    blocks = [("_exps", (shape.experts,), shape.ffn)] if shape.has_experts(layer) else [
+        ("", (), shape.dense_ffn or shape.ffn)]
+    if shape.shared:
+        blocks.append(("_shexp", (), shape.shared))
+    for suffix, lead, ffn in blocks:
+        yield "ffn_gate" + suffix, (*lead, ffn, shape.dim)
+        yield "ffn_up" + suffix, (*lead, ffn, shape.dim)
+        yield "ffn_down" + suffix, (*lead, shape.dim, ffn)
+
+
+def state_tensors(shape, prefix, vector):
+    """What a layer that keeps a state has beside its matrices."""
+    if not shape.delta:
+        yield Item(prefix + "shortconv.conv.weight", (shape.dim, shape.taps), Type.F32, 0.5)
+        return
+    keys, heads, size = shape.delta
+    yield Item(prefix + "ssm_conv1d.weight", ((2 * keys + heads) * size, shape.taps), Type.F32, 0.5)
+    yield Item(prefix + "ssm_a", (heads,), Type.F32, values=-np.exp(np.linspace(-3, 1, heads)))
+    yield vector(prefix + "ssm_dt.bias", heads, 0, 1)
+    yield vector(prefix + "ssm_norm.weight", size, 1, 0.1)
 
 
 def llama3_factors(shape):
@@ -305,7 +356,7 @@ def tensors(shape, mix, pure):
 
     embed_kind = "output" if shape.tied else "token_embd"
     yield matrix("token_embd.weight", embed_kind, 0, (shape.vocab, shape.dim), 2.0)
-    yield vector("output_norm.weight", shape.dim, 1, 0.1)
+    yield vector(("token_embd_norm" if shape.arch == "lfm2moe" else "output_norm") + ".weight", shape.dim, 1, 0.1)
     if not shape.tied:
         yield matrix("output.weight", "output", 0, (shape.vocab, shape.dim), 2.0)
     if shape.rope_factor:
@@ -313,7 +364,7 @@ def tensors(shape, mix, pure):
     for layer in range(shape.layers):
         prefix = f"blk.{layer}."
         yield vector(prefix + "attn_norm.weight", shape.dim, 1, 0.1)
-        yield vector(prefix + ("post_attention_norm" if shape.oss else "ffn_norm") + ".weight", shape.dim, 1, 0.1)
+        yield vector(prefix + ("post_attention_norm" if shape.oss or shape.delta else "ffn_norm") + ".weight", shape.dim, 1, 0.1)
         if shape.sandwich:
             yield vector(prefix + "post_attention_norm.weight", shape.dim, 1, 0.1)
             yield vector(prefix + "post_ffw_norm.weight", shape.dim, 1, 0.1)
@@ -321,13 +372,19 @@ def tensors(shape, mix, pure):
             yield vector(prefix + "attn_sinks.weight", shape.heads, 0, 1)
             yield vector(prefix + "attn_output.bias", shape.dim, 0, 0.5)
             yield vector(prefix + "ffn_gate_inp.bias", shape.experts, 0, 0.5)
-        if shape.qk_norm:
+        if shape.keeps_state(layer):
+            yield from state_tensors(shape, prefix, vector)
+        elif shape.qk_norm:
             yield vector(prefix + "attn_q_norm.weight", shape.head_dim, 1, 0.1)
             yield vector(prefix + "attn_k_norm.weight", shape.head_dim, 1, 0.1)
-        if shape.experts:
+        if shape.shared:
+            yield vector(prefix + "ffn_gate_inp_shexp.weight", shape.dim, 0, 1 / math.sqrt(shape.dim))
+        if shape.dense and shape.has_experts(layer):
+            yield vector(prefix + "exp_probs_b.bias", shape.experts, 0, 0.1)
+        if shape.has_experts(layer):
             router = (shape.experts, shape.dim)
             yield Item(prefix + "ffn_gate_inp.weight", router, Type.F32, 1 / math.sqrt(shape.dim))
-        for kind, dims in matrices(shape):
+        for kind, dims in matrices(shape, layer):
             yield matrix(f"{prefix}{kind}.weight", kind, layer, dims)
             if shape.qkv_bias and kind in ("attn_q", "attn_k", "attn_v"):
                 yield vector(f"{prefix}{kind}.bias", dims[0], 0, 0.5)
@@ -359,20 +416,38 @@ def add_metadata(writer, shape, name, mix):
     writer.add_block_count(shape.layers)
     writer.add_context_length(shape.context)
     writer.add_embedding_length(shape.dim)
-    writer.add_feed_forward_length(shape.ffn)
+    writer.add_feed_forward_length(shape.dense_ffn or shape.ffn)
     writer.add_head_count(shape.heads)
-    writer.add_head_count_kv(shape.kv_heads)
+    by_layer = shape.attends and not shape.delta
+    writer.add_head_count_kv([shape.kv_heads if layer in shape.attends else 0 for layer in range(shape.layers)]
+                             if by_layer else shape.kv_heads)
     writer.add_key_length(shape.head_dim)
     writer.add_value_length(shape.head_dim)
     writer.add_layer_norm_rms_eps(shape.eps)
     writer.add_rope_freq_base(shape.rope_base)
-    writer.add_rope_dimension_count(shape.head_dim)
+    writer.add_rope_dimension_count(shape.head_dim // 4 if shape.delta else shape.head_dim)
     writer.add_vocab_size(shape.vocab)
     if shape.experts:
         writer.add_expert_count(shape.experts)
         writer.add_expert_used_count(shape.experts_used)
         if shape.arch != "llama":
             writer.add_expert_feed_forward_length(shape.ffn)
+    if shape.dense:
+        writer.add_leading_dense_block_count(shape.dense)
+        writer.add_expert_gating_func(gguf.ExpertGatingFuncType.SIGMOID)
+    if shape.delta:
+        keys, heads, size = shape.delta
+        writer.add_ssm_conv_kernel(shape.taps)
+        writer.add_ssm_state_size(size)
+        writer.add_ssm_group_count(keys)
+        writer.add_ssm_time_step_rank(heads)
+        writer.add_ssm_inner_size(heads * size)
+        writer.add_uint32(f"{shape.arch}.full_attention_interval", 4)
+        writer.add_rope_dimension_sections([11, 11, 10, 0])
+        if shape.shared:
+            writer.add_expert_shared_feed_forward_length(shape.shared)
+    elif shape.taps:
+        writer.add_shortconv_l_cache(shape.taps)
     if shape.window:
         writer.add_sliding_window(shape.window)
     if shape.factor:
