@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CPU_DRIVER = "Vulkan on the CPU"  # the type that `redline devices` gives such a device
@@ -65,8 +66,10 @@ def counts(output, what):
 
 
 def run_program(program, device, options, build):
-    environment = dict(os.environ, RL_TEST_BACKENDS=device, RL_TEST_LONG="1", RL_SOURCE_DIR=ROOT,
+    environment = dict(os.environ, RL_TEST_BACKENDS=device, RL_SOURCE_DIR=ROOT,
                        RL_REDLINE=os.path.join(build, "redline"))
+    if not options.short:
+        environment["RL_TEST_LONG"] = "1"
     begin = time.monotonic()
     try:
         done = subprocess.run([program], env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -85,21 +88,23 @@ def run_program(program, device, options, build):
 def run_all(programs, devices, options, build):
     """A program that uses no device is run once."""
     rows, on_host = [], set()
+
+    def run_one(number, device, program):
+        row = run_program(program, device, options, build)
+        if not row["tested"] and row["code"] == 0:
+            # One that only wants other devices ran nothing here.
+            if number > 0:
+                return
+            on_host.add(program)
+            row["device"] = "host"
+        rows.append(row)
+        text = f"{row['program']} on {row['device']}: {verdict(row)}, {row['seconds']:.1f} s\n"
+        print(text + (row["output"][-options.tail:] if row["code"] != 0 else ""), end="", flush=True)
+
     for number, (device, _) in enumerate(devices):
-        for program in programs:
-            if program in on_host:
-                continue
-            row = run_program(program, device, options, build)
-            if not row["tested"] and row["code"] == 0:
-                # One that only wants other devices ran nothing here.
-                if number > 0:
-                    continue
-                on_host.add(program)
-                row["device"] = "host"
-            rows.append(row)
-            print(f"{row['program']} on {row['device']}: {verdict(row)}, {row['seconds']:.1f} s", flush=True)
-            if row["code"] != 0:
-                print(row["output"][-options.tail:], flush=True)
+        with ThreadPoolExecutor(options.jobs) as pool:
+            for done in [pool.submit(run_one, number, device, program) for program in programs if program not in on_host]:
+                done.result()
     return rows
 
 
@@ -135,6 +140,8 @@ def main():
     parser.add_argument("--only", metavar="REGEX", default="", help="only programs whose name has this")
     parser.add_argument("-o", "--output", metavar="FILE", help="write the table there as well")
     parser.add_argument("--drivers-on-cpu", action="store_true", help="also Vulkan drivers that compute on the CPU")
+    parser.add_argument("--jobs", type=int, default=1, help="programs at a time (default: 1)")
+    parser.add_argument("--short", action="store_true", help="no case repeated twenty times")
     parser.add_argument("--timeout", type=float, default=1200, help="seconds for one program (default: 1200)")
     parser.add_argument("--tail", type=int, default=4000, help="characters shown of a failed program's output")
     options = parser.parse_args()
