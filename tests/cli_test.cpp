@@ -356,6 +356,38 @@ TEST_CASE("a format that a device has no kernels for is said to be decoded, with
               said));
 }
 
+TEST_CASE("a context of 0 or auto is the most that fits into the memory to plan with") {
+    const std::string model = RL_SOURCE_DIR "/models/demo/redline-demo-q8_0.gguf";
+    const auto info = [&](std::vector<std::string> more) {
+        std::vector<std::string> words = {"info", "-m", model, "--device", "cpu", "--json"};
+        words.insert(words.end(), more.begin(), more.end());
+        return Json::parse(redline_(words).out)["memory"];
+    };
+    const Json whole = info({"-c", "0"});
+    const uint64_t trained = whole["context"];
+    CHECK(whole["fits"] == true);
+    CHECK(whole["largest_context"] == trained);
+    // Room for the weights, and for half of the rest.
+    const uint64_t total = whole["total"], cache = whole["cache"];
+    const std::string budget = fmt::format("{}K", (total - cache / 2) / 1024);
+    const Json half = info({"-c", "auto", "--mem-budget", budget});
+    CHECK(half["fits"] == true);
+    CHECK(half["context"] < trained);
+    CHECK(half["context"] == half["largest_context"]);
+    CHECK(half["limit"].get<std::string>().find("as asked for") != std::string::npos);
+    const Outcome run = redline_({"run", "-m", model, "--device", "cpu", "-c", "0", "--mem-budget", budget,
+                                  "--raw", "-p", "ab", "-n", "3"});
+    CHECK(run.code == 0);
+    CHECK(has(run.err,
+              fmt::format("a context of {} tokens is the most that fits", half["context"].get<uint64_t>())));
+    check_refused(
+        {"run", "-m", model, "--device", "cpu", "-c", "0", "--mem-budget", "1K", "--raw", "-p", "ab"}, 1,
+        {"no context fits", "as asked for"});
+    check_refused({"run", "-m", model, "--mem-budget", "12"}, 2, {"12G"});
+    // What does not fit is described all the same.
+    CHECK(info({"-c", "0", "--mem-budget", "1K"})["fits"] == false);
+}
+
 TEST_CASE("info: a file that cannot run is described all the same, with the reason") {
     GgufBuilder other;
     other.add("general.architecture", std::string("spaceship"));

@@ -1,36 +1,16 @@
 // The limits of control groups, read from trees as systems have them.
 #include "base/control_group.h"
 
+#include "support/tree.h"
+
 #include <doctest/doctest.h>
 
-#include <filesystem>
-#include <fstream>
-#include <map>
-
 #include <sched.h>
-#include <stdlib.h>
 
 using namespace redline;
-
-using Files = std::map<std::string, std::string>;
+using namespace redline::test;
 
 namespace {
-
-// Files by path, in a folder of its own.
-struct Tree {
-    std::string root;
-    explicit Tree(const Files& files) {
-        std::string name = (std::filesystem::temp_directory_path() / "redline_groups_XXXXXX").string();
-        root = ::mkdtemp(name.data());
-        for (const auto& [path, text] : files) {
-            std::filesystem::create_directories(std::filesystem::path(root + path).parent_path());
-            std::ofstream(root + path) << text;
-        }
-    }
-    ~Tree() { std::filesystem::remove_all(root); }
-    Tree(const Tree&) = delete;
-    operator const std::string&() const { return root; }
-};
 
 constexpr uint32_t kNoQuota = UINT32_MAX;
 

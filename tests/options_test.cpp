@@ -80,6 +80,18 @@ TEST_CASE("options: devices by llama.cpp's names, in any case, and never by a ba
     CHECK(named("780") == "error: 780: a number alone names no device; vulkan:780 may be meant");
 }
 
+TEST_CASE("options: a size has a unit, of 1024 to the power") {
+    CHECK(parse_bytes("12G").value() == uint64_t(12) << 30);
+    CHECK(parse_bytes("1.5GiB").value() == uint64_t(3) << 29);
+    CHECK(parse_bytes("800m").value() == uint64_t(800) << 20);
+    CHECK(parse_bytes("4KB").value() == 4096);
+    for (const char* wrong :
+         {"", "12", "G", "-1G", "0G", "12X", "12GG", "12 G", "nanG", "99999999T", "1e300G"}) {
+        INFO(wrong);
+        CHECK(!parse_bytes(wrong).ok());
+    }
+}
+
 TEST_CASE("options: -ngl 0 is the CPU, and -mg a number of the GPU") {
     ModelOptions options;
     options.gpu_layers = 0;

@@ -86,12 +86,13 @@ Status load_panels(const Tensor& tensor, const LoadItem& item, ByteSource& sourc
 
 class CpuBackend : public Backend {
 public:
-    CpuBackend(uint32_t threads, Isa isa, bool guarded) : team_(threads), isa_(isa), guarded_(guarded) {
+    CpuBackend(uint32_t threads, Isa isa, const BackendOptions& options)
+        : team_(threads), isa_(isa), guarded_(options.guarded) {
         info_.name = cpu_model_name();
         info_.detail = fmt::format("{}, {} thread{}", isa_name(isa), threads, threads == 1 ? "" : "s");
         info_.unified = true;
         info_.threads = threads;
-        info_.memory_budget = host_memory().budget();
+        info_.memory = options.memory > 0 ? asked_budget(options.memory) : host_budget(host_memory());
     }
 
     const DeviceInfo& device() const override { return info_; }
@@ -204,7 +205,7 @@ private:
 
 double CpuBackend::measure_read_bandwidth() {
     if (bandwidth_ > 0.0) return bandwidth_;
-    const uint64_t bytes = std::min<uint64_t>(uint64_t(1) << 30, host_memory().budget() / 2);
+    const uint64_t bytes = std::min<uint64_t>(uint64_t(1) << 30, host_budget(host_memory()).bytes / 2);
     Result<Region> region = Region::allocate(bytes, "the bandwidth measurement");
     if (!region || bytes < (1u << 24)) return 0.0;
     const uint64_t words = bytes / sizeof(uint64_t);
@@ -248,7 +249,7 @@ static Result<std::unique_ptr<Backend>> open_cpu(const BackendOptions& options) 
         return error("{} threads were asked for; 1 to {} can be had", options.threads, kMostThreads);
     const uint32_t threads = options.threads > 0 ? options.threads : cpu::default_threads();
     try {
-        return std::unique_ptr<Backend>(std::make_unique<cpu::CpuBackend>(threads, isa, options.guarded));
+        return std::unique_ptr<Backend>(std::make_unique<cpu::CpuBackend>(threads, isa, options));
     } catch (const std::exception& failure) {  // the system refused a thread
         return error("cannot start {} threads: {}", threads, failure.what());
     }
@@ -263,7 +264,7 @@ static Result<std::vector<DeviceListing>> list_cpu() {
     listing.facts = {{"levels", levels},
                      {"threads", uint64_t(cpu::default_threads())},
                      {"memory", host_memory().total},
-                     {"memory to plan with", host_memory().budget()}};
+                     {"memory to plan with", host_budget(host_memory()).text()}};
     return std::vector<DeviceListing>{listing};
 }
 

@@ -11,15 +11,16 @@ namespace hip {
 
 class HipBackend : public Backend {
 public:
-    HipBackend(const Runtime& runtime, std::unique_ptr<Device> device, const std::string& why, bool guarded)
+    HipBackend(const Runtime& runtime, std::unique_ptr<Device> device, const std::string& why,
+               const BackendOptions& options)
         : device_(std::move(device)),
-          memory_(*device_, guarded ? Memory::Mode::guarded : Memory::Mode::plain) {
+          memory_(*device_, options.guarded ? Memory::Mode::guarded : Memory::Mode::plain) {
         const DeviceReport& report = device_->report();
         info_.name = report.name;
         info_.detail = fmt::format("{}; {} as {}; {}; waves of {}", runtime.version_text(), report.arch,
                                    report.target, why, report.wave());
         info_.unified = report.integrated;
-        info_.memory_budget = report.budget();
+        info_.memory = options.memory > 0 ? asked_budget(options.memory) : report.budget();
         info_.wave = report.wave();
     }
 
@@ -88,7 +89,7 @@ private:
 // A copy within the device's memory: each byte is read and written once.
 double HipBackend::measure_read_bandwidth() {
     if (bandwidth_ > 0.0 || !device_->use()) return bandwidth_;
-    const uint64_t bytes = std::min<uint64_t>(uint64_t(1) << 29, info_.memory_budget / 4);
+    const uint64_t bytes = std::min<uint64_t>(uint64_t(1) << 29, info_.memory.bytes / 4);
     const Result<Buffer> from = memory_.allocate(bytes, Use::scratch, "the bandwidth measurement");
     const Result<Buffer> to = memory_.allocate(bytes, Use::scratch, "the bandwidth measurement");
     if (!from || !to || bytes < (1u << 24)) return 0.0;
@@ -112,10 +113,11 @@ static DeviceListing listing_of(const Runtime& runtime, const DeviceReport& repo
     out.facts = {{"type", std::string(report.integrated ? "integrated" : "card")},
                  {"runtime", fmt::format("{} ({})", runtime.version_text(), runtime.library)},
                  {"target", report.arch},
+                 {"PCI address", report.pci.empty() ? "unknown" : report.pci},
                  {"kernels", report.target.empty() ? "none" : report.target},
                  {"memory", report.memory_total},
                  {"memory free", report.memory_free},
-                 {"memory to plan with", report.budget()},
+                 {"memory to plan with", report.budget().text()},
                  {"multiprocessors", uint64_t(report.multiprocessors)},
                  {"wave", uint64_t(report.wave())}};
     return out;
@@ -130,7 +132,7 @@ static Result<std::unique_ptr<Backend>> open_hip(const BackendOptions& options) 
     auto device = RL_TRY(hip::Device::open(runtime, std::move(report)));
     if (options.most_groups > 0) device->most_blocks = options.most_groups;
     return std::unique_ptr<Backend>(
-        std::make_unique<hip::HipBackend>(runtime, std::move(device), why, options.guarded));
+        std::make_unique<hip::HipBackend>(runtime, std::move(device), why, options));
 }
 
 static Result<std::vector<DeviceListing>> list_hip() {

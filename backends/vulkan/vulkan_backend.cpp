@@ -23,19 +23,22 @@ std::string shapes_of(const DeviceReport& report) {
 
 // What can be planned with: the heaps that the device calls its own, or all of them where it shares the
 // host's.
-uint64_t budget_of(const DeviceReport& report) {
+MemoryBudget budget_of(const DeviceReport& report) {
     uint64_t sum = 0;
     for (const Heap& heap : report.heaps)
         if (heap.local || report.integrated()) sum += heap.budget > heap.used ? heap.budget - heap.used : 0;
     // Left to the driver and the screen.
     sum -= std::min(sum, std::max<uint64_t>(sum / 16, uint64_t(128) << 20));
-    return report.integrated() ? std::min(sum, host_memory().budget()) : sum;
+    const std::vector<KernelGpu> gpus = kernel_gpus();
+    return gpu_budget(
+        {report.budget ? "VK_EXT_memory_budget, less a reserve" : "Vulkan's heaps, less a reserve", sum},
+        report.integrated(), find_gpu(gpus, report.pci), ttm_limit(), host_memory());
 }
 
 }  // namespace
 
 VulkanBackend::VulkanBackend(std::unique_ptr<Device> device, std::unique_ptr<Memory> memory,
-                             const std::string& cache_folder, const std::string& why)
+                             const std::string& cache_folder, uint64_t asked, const std::string& why)
     : device_(std::move(device)), memory_(std::move(memory)), pipelines_(*device_, cache_folder) {
     const DeviceReport& report = device_->report();
     info_.name = report.name;
@@ -45,7 +48,7 @@ VulkanBackend::VulkanBackend(std::unique_ptr<Device> device, std::unique_ptr<Mem
                                device_->use_bfloat16() ? ", bfloat16" : "",
                                device_->use_group_matrices() ? ", work-group matrices" : "");
     info_.unified = report.integrated();
-    info_.memory_budget = budget_of(report);
+    info_.memory = asked > 0 ? asked_budget(asked) : budget_of(report);
     info_.wave = device_->subgroup();
 }
 
@@ -100,7 +103,7 @@ Result<std::unique_ptr<Executable>> VulkanBackend::record(BoundPlan plan, Weight
 
 double VulkanBackend::measure_read_bandwidth() {
     if (bandwidth_ > 0.0) return bandwidth_;
-    const uint64_t most = std::min({uint64_t(1) << 30, info_.memory_budget / 4, device_->largest_buffer()});
+    const uint64_t most = std::min({uint64_t(1) << 30, info_.memory.bytes / 4, device_->largest_buffer()});
     const Result<double> measured = read_bandwidth(*device_, *memory_, pipelines_, most);
     return measured ? bandwidth_ = measured.value() : 0.0;
 }
@@ -122,7 +125,8 @@ static DeviceListing listing_of(const DeviceReport& report, size_t index) {
                          format_bytes(heap.budget > heap.used ? heap.budget - heap.used : 0))});
     }
     const std::vector<DeviceListing::Fact> more = {
-        {"memory to plan with", budget_of(report)},
+        {"PCI address", report.pci.empty() ? "unknown" : report.pci},
+        {"memory to plan with", budget_of(report).text()},
         {"subgroups",
          report.min_subgroup == report.max_subgroup
              ? fmt::format("{}", report.subgroup)
@@ -172,7 +176,8 @@ Result<std::unique_ptr<VulkanBackend>> open_vulkan_backend(const BackendOptions&
     auto memory = RL_TRY(Memory::create(*device));
     memory->guarded = options.guarded;
     if (options.most_groups > 0) device->most_groups = options.most_groups;
-    return std::make_unique<VulkanBackend>(std::move(device), std::move(memory), options.cache_folder, why);
+    return std::make_unique<VulkanBackend>(std::move(device), std::move(memory), options.cache_folder,
+                                           options.memory, why);
 }
 
 }  // namespace vulkan

@@ -9,7 +9,7 @@ class VulkanBackend : public Backend {
 public:
     // `why` the device was chosen, for DeviceInfo::detail.
     VulkanBackend(std::unique_ptr<Device> device, std::unique_ptr<Memory> memory,
-                  const std::string& cache_folder, const std::string& why);
+                  const std::string& cache_folder, uint64_t asked, const std::string& why);
 
     const DeviceInfo& device() const override { return info_; }
     bool lost() const override { return device_->lost(); }

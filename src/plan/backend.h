@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/scored.h"
+#include "memory/budget.h"
 #include "plan/step_params.h"
 
 #include <algorithm>
@@ -13,12 +14,12 @@
 namespace redline {
 
 struct DeviceInfo {
-    std::string name;            // "AMD Ryzen 7 7840U"
-    std::string detail;          // "avx512, 8 threads"
-    bool unified = false;        // host and device share the same memory
-    uint64_t memory_budget = 0;  // bytes we may plan to use, measured at open
-    uint32_t wave = 1;           // lanes per subgroup the kernels are built for
-    uint32_t threads = 0;        // CPU: of the team
+    std::string name;      // "AMD Ryzen 7 7840U"
+    std::string detail;    // "avx512, 8 threads"
+    bool unified = false;  // host and device share the same memory
+    MemoryBudget memory;   // what may be planned with, measured at open
+    uint32_t wave = 1;     // lanes per subgroup the kernels are built for
+    uint32_t threads = 0;  // CPU: of the team
 };
 
 // How far a kernel rounds an operand before it multiplies, beyond 32-bit floats: an element x by up to `unit`
@@ -175,6 +176,7 @@ struct BackendOptions {
     std::string level = {};         // highest level of kernels to use; empty means what the device is good at
     std::string device = {};        // of several: its number, or part of its name; empty means the best
     std::string cache_folder = {};  // for compiled kernels between runs; empty: none are kept
+    uint64_t memory = 0;            // bytes to plan with; 0: as many as there are
     // For tests. Memory has guards (plan/guard.h) and is all ones at first; a step that wrote to them ends
     // with an error.
     bool guarded = false;

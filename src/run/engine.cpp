@@ -58,7 +58,7 @@ Result<MemoryNeed> memory_need(const Model& model, Backend& backend, const Engin
         RL_TRY(check_caches(plan.caches, model));
         // What no device could even be asked to size.
         const MemoryNeed least{model.weight_bytes(backend), cache_bytes(plan.caches), plan.arena_bytes, 0};
-        if (least.total() > backend.device().memory_budget) return least;
+        if (least.total() > backend.device().memory.bytes) return least;
         plans.push_back(RL_TRY(lower(plan, backend, options.fuse)));
         if (options.batch == 1) break;
     }
@@ -68,11 +68,27 @@ Result<MemoryNeed> memory_need(const Model& model, Backend& backend, const Engin
 }
 
 Status check_fits(const MemoryNeed& need, const Model& model, const DeviceInfo& device, uint64_t context) {
-    if (need.total() <= device.memory_budget) return {};
+    if (need.total() <= device.memory.bytes) return {};
     return error("{}: weights need {}, cache {}, scratch {}; {} offers {}: {} fit", model.gguf().path(),
                  format_bytes(need.weights), format_bytes(need.cache), format_bytes(need.scratch),
-                 device.name, format_bytes(device.memory_budget),
-                 smaller_context(need, context, device.memory_budget));
+                 device.name, format_bytes(device.memory.bytes),
+                 smaller_context(need, context, device.memory.bytes));
+}
+
+Result<uint64_t> largest_context(const Model& model, Backend& backend, EngineOptions options, uint64_t most) {
+    constexpr uint64_t kGrain = 256;
+    const uint64_t budget = backend.device().memory.bytes;
+    const auto fits = [&](uint64_t context) -> Result<bool> {
+        options.context = context;
+        return RL_TRY(memory_need(model, backend, options)).total() <= budget;
+    };
+    if (RL_TRY(fits(most))) return most;
+    uint64_t low = 0, high = (most + kGrain - 1) / kGrain;  // in grains: low fits or is 0, high does not fit
+    while (high - low > 1) {
+        const uint64_t middle = low + (high - low) / 2;
+        (RL_TRY(fits(middle * kGrain)) ? low : high) = middle;
+    }
+    return low * kGrain;
 }
 
 Result<std::unique_ptr<Engine>> Engine::create(const Model& model, const EngineOptions& options) {

@@ -24,6 +24,10 @@ Result<MemoryNeed> memory_need(const Model& model, Backend& backend, const Engin
 // An error with the numbers, and with what would fit, when it is more than the device offers.
 Status check_fits(const MemoryNeed& need, const Model& model, const DeviceInfo& device, uint64_t context);
 
+// The most tokens of context, up to `most`, with which all of it fits; multiples of 256 below that. 0: none
+// does.
+Result<uint64_t> largest_context(const Model& model, Backend& backend, EngineOptions options, uint64_t most);
+
 // What a sequence is to read next.
 struct Feed {
     Sequence* sequence = nullptr;

@@ -95,7 +95,7 @@ Result<Model> Model::load(const std::string& path, Backend& backend, const LoadO
 
 Status Model::place(Backend& backend, const Progress& progress) {
     backend_ = &backend;
-    const uint64_t budget = backend.device().memory_budget;
+    const uint64_t budget = backend.device().memory.bytes;
     if (weight_bytes(backend) > budget)
         return error(
             "{} needs {} for its weights alone; {} offers {}. A smaller quantization or model would fit",

@@ -296,7 +296,7 @@ TEST_CASE("on an APU weights go on into host memory when the device's share is f
         const hip::Runtime& runtime = *hip::Runtime::get().value();
         const auto device = std::move(hip::Device::open(runtime, hip::device_reports(runtime)[0])).value();
         hip::Memory pool(*device);
-        const bool is_apu = *apu == '1' || hip::is_apu(device->report().arch);
+        const bool is_apu = *apu == '1' || device->report().integrated;
         CHECK(pool.allocate(1 << 20, hip::Use::weights, "a tensor").ok() == is_apu);
         CHECK(!pool.allocate(1 << 20, hip::Use::scratch, "activations").ok());
         CHECK(pool.allocated() == 0);

@@ -216,6 +216,10 @@ RL_EXPORT const char* hipGetErrorName(int code) {
            : code == 719        ? "hipErrorLaunchFailure"
                                 : "hipErrorOfTheDouble";
 }
+// As if it had no address, so that no GPU of this machine is taken for it.
+RL_EXPORT int hipDeviceGetPCIBusId(char*, int, int) {
+    return 1;
+}
 RL_EXPORT int hipMemGetInfo(size_t* free, size_t* total) {
     const std::lock_guard lock(allocations_mutex);
     *total = device_bytes();

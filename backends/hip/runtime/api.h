@@ -27,6 +27,7 @@ constexpr Code kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNoDevice = 10
     X(device_count, "hipGetDeviceCount", "cuDeviceGetCount", (int*))                                    \
     X(set_device, "hipSetDevice", "", (int))                                                            \
     X(device_name, "hipDeviceGetName", "cuDeviceGetName", (char*, int, int))                            \
+    X(device_pci, "hipDeviceGetPCIBusId", "cuDeviceGetPCIBusId", (char*, int, int))                     \
     X(device_attribute, "hipDeviceGetAttribute", "cuDeviceGetAttribute", (int*, int, int))              \
     X(device_properties, "hipGetDeviceProperties", "", (void*, int))                                    \
     X(last_error, "hipGetLastError", "", ())                                                            \

@@ -50,7 +50,9 @@ DeviceReport report_of(const Runtime& runtime, int index) {
     value = 0;
     if (runtime.call.device_attribute(&value, runtime.attributes.integrated, index) == kSuccess)
         report.integrated = value != 0;
-    report.integrated |= is_apu(report.arch);
+    report.integrated |= is_apu_target(report.arch.substr(0, report.arch.find(':')));
+    char pci[32] = {};
+    if (runtime.call.device_pci(pci, sizeof(pci) - 1, index) == kSuccess) report.pci = pci;
     size_t available = 0, total = 0;
     if (runtime.call.set_device(index) == kSuccess &&
         runtime.call.memory_info(&available, &total) == kSuccess) {
@@ -71,12 +73,13 @@ bool DeviceReport::copies_ahead() const {
     return target.starts_with("sm_") && std::atoi(target.c_str() + 3) >= 90;
 }
 
-uint64_t DeviceReport::budget() const {
+MemoryBudget DeviceReport::budget() const {
     // Left to the runtime and the screen.
     const uint64_t left = std::max<uint64_t>(memory_total / 32, uint64_t(256) << 20);
     const uint64_t free = memory_free > left ? memory_free - left : 0;
-    // An APU's memory is the host's, and some runtimes promise more of it than there is.
-    return integrated ? std::min(free, host_memory().budget()) : free;
+    const std::vector<KernelGpu> gpus = kernel_gpus();
+    return gpu_budget({"hipMemGetInfo, less a reserve", free}, integrated, find_gpu(gpus, pci), ttm_limit(),
+                      host_memory());
 }
 
 std::vector<DeviceReport> device_reports(const Runtime& runtime) {

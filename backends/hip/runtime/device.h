@@ -20,6 +20,7 @@ struct DeviceReport {
     uint32_t multiprocessors = 0;
     uint64_t memory_total = 0;
     uint64_t memory_free = 0;
+    std::string pci;  // "0000:c3:00.0"
     uint32_t wave() const { return target.starts_with("gfx9") ? 64 : 32; }
     // gfxhost computes as if it had them.
     bool matrix_units() const { return !target.starts_with("gfx10"); }
@@ -35,7 +36,7 @@ struct DeviceReport {
         return wave_groups() ? kTurns * (rows + tokens) * kRowBytes : 0;
     }
     // What can be planned with.
-    uint64_t budget() const;
+    MemoryBudget budget() const;
 };
 
 std::vector<DeviceReport> device_reports(const Runtime& runtime);

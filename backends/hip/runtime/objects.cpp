@@ -75,12 +75,4 @@ Result<std::string_view> choose_target(std::string_view arch, int runtime_versio
     return error("kernels for {}: this build has {}; try --device vulkan", name, fmt::join(targets, " "));
 }
 
-bool is_apu(std::string_view arch) {
-    const std::string_view name = arch.substr(0, arch.find(':'));
-    for (const std::string_view known : {"gfx902", "gfx90c", "gfx1013", "gfx1033", "gfx1035", "gfx1036",
-                                         "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153"})
-        if (name == known) return true;
-    return false;
-}
-
 }  // namespace redline::hip

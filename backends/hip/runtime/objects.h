@@ -31,7 +31,5 @@ Result<std::vector<std::byte>> unpack(const CodeObject& object);
 // ...", and what would work instead.
 Result<std::string_view> choose_target(std::string_view arch, int runtime_version,
                                        std::span<const std::string_view> targets);
-// Integrated ones, for runtimes that do not say so.
-bool is_apu(std::string_view arch);
 
 }  // namespace redline::hip

@@ -35,6 +35,7 @@ struct DeviceReport {
     VkPhysicalDevice handle = VK_NULL_HANDLE;
     std::string name;
     std::string driver;  // "radv, Mesa 26.2.6"
+    std::string pci;     // "0000:c3:00.0"; empty when the driver does not say
     std::string uuid;    // of the device and driver, for the pipeline cache
     VkPhysicalDeviceType type = VK_PHYSICAL_DEVICE_TYPE_OTHER;
     uint32_t api = 0;

@@ -131,7 +131,7 @@ Result<std::vector<std::string>> extensions_of(VkPhysicalDevice device) {
 
 // Extensions, or the versions of Vulkan that include them.
 struct Known {
-    bool dot, control, matrix, bfloat16, group_matrix;
+    bool dot, control, matrix, bfloat16, group_matrix, pci;
 };
 
 void read_properties(DeviceReport& report, const Known& known) {
@@ -155,9 +155,18 @@ void read_properties(DeviceReport& report, const Known& known) {
     }
     VkPhysicalDeviceCooperativeMatrix2PropertiesNV group_matrix = {};
     group_matrix.sType = kGroupMatrixProperties;
-    if (known.group_matrix) *next = &group_matrix;
+    if (known.group_matrix) {
+        *next = &group_matrix;
+        next = &group_matrix.pNext;
+    }
+    VkPhysicalDevicePCIBusInfoPropertiesEXT pci = {
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PCI_BUS_INFO_PROPERTIES_EXT};
+    if (known.pci) *next = &pci;
     vkGetPhysicalDeviceProperties2(report.handle, &properties);
     report.driver = fmt::format("{}, {}", v12.driverName, v12.driverInfo);
+    if (known.pci)
+        report.pci = fmt::format("{:04x}:{:02x}:{:02x}.{:x}", pci.pciDomain, pci.pciBus, pci.pciDevice,
+                                 pci.pciFunction);
     report.limits = properties.properties.limits;
     report.group_matrix_shared = group_matrix.cooperativeMatrixWorkgroupScopeReservedSharedMemory;
     report.max_allocation = v11.maxMemoryAllocationSize;
@@ -310,6 +319,7 @@ Result<DeviceReport> Instance::describe(VkPhysicalDevice handle) const {
     known.bfloat16 = has(VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME);
     // Its kernels are SPIR-V 1.6.
     known.group_matrix = v13 && known.matrix && has(VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME);
+    known.pci = has(VK_EXT_PCI_BUS_INFO_EXTENSION_NAME);
     report.budget = has(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
     report.pipeline_facts = has(VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
     read_properties(report, known);

@@ -270,7 +270,7 @@ void Talk::show_memory() {
     const MemoryNeed& need = conversation_.session().memory();
     tell(fmt::format("memory: weights {}, cache {}, scratch {}, of {} that {} offers; peak of the program {}",
                      format_bytes(need.weights), format_bytes(need.cache), format_bytes(need.scratch),
-                     format_bytes(model_->loaded.backend->device().memory_budget), model_->loaded.device,
+                     format_bytes(model_->loaded.backend->device().memory.bytes), model_->loaded.device,
                      format_bytes(peak_resident())));
 }
 

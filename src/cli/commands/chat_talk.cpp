@@ -15,11 +15,14 @@ Result<std::unique_ptr<ChatModel>> ChatModel::inspect(const ModelOptions& option
     made->options = options;
     made->loaded = RL_TRY(inspect_model(options));
     made->writer = RL_TRY(ChatWriter::create(*made->loaded.model, writer));
-    made->context = choose_context(options, made->loaded.model->config());
+    // What fits shows when the device is opened, after the model before this one is gone.
+    made->context = options.context == 0 ? made->loaded.model->config().train_context
+                                         : RL_TRY(choose_context(made->loaded, options));
     return made;
 }
 
 Result<Session> ChatModel::open() {
+    if (options.context == 0) context = RL_TRY(choose_context(loaded, options));
     RL_TRY(place_model(loaded, options, context));
     Session session = RL_TRY(open_session(loaded, options, context));
     rescue_from_loss(session, loaded, options);

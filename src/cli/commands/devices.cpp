@@ -147,7 +147,7 @@ Result<DeviceChoice> choose_device(const std::string& wanted) {
 Result<std::unique_ptr<Backend>> open_device(const DeviceChoice& choice, const ModelOptions& options) {
     return open_backend(choice.backend,
                         {options.threads, choice.backend == "cpu" ? options.level : options.vulkan_level,
-                         choice.device, cache_folder()});
+                         choice.device, cache_folder(), options.memory});
 }
 
 extern const Command devices_command = {"devices", "list what can compute here", run};

@@ -139,7 +139,7 @@ Result<int> evaluate(const EvalOptions& eval) {
     LoadedModel loaded = RL_TRY(inspect_model(eval.model));
     const Model& model = *loaded.model;
     std::vector<Token> tokens = RL_TRY(read_tokens(eval, model));
-    uint64_t context = choose_context(eval.model, model.config());
+    uint64_t context = RL_TRY(choose_context(loaded, eval.model));
     std::optional<NpyWriter> out;
     if (!eval.logits.empty()) {
         if (tokens.size() > context)
@@ -151,7 +151,7 @@ Result<int> evaluate(const EvalOptions& eval) {
     } else {
         RL_TRY(check_chunks(tokens, context));
     }
-    RL_TRY(open_for(loaded, eval.model));
+    if (!loaded.backend) RL_TRY(open_for(loaded, eval.model));
     const uint32_t outputs = choose_outputs(model, batch_of(eval.model, loaded.backend->device()));
     RL_TRY(place_model(loaded, eval.model, context, outputs));
     Session session = RL_TRY(open_session(loaded, eval.model, context, outputs));

@@ -147,20 +147,51 @@ Result<Json> memory_json(const Model& model, const ModelOptions& options, Backen
                          uint64_t context) {
     const DeviceInfo& device = backend.device();
     const MemoryNeed need = RL_TRY(memory_need(model, backend, session_options(options, device, context)));
-    const uint64_t budget = device.memory_budget;
-    const uint64_t fixed = need.weights + need.scratch;
-    const uint64_t per_token = std::max<uint64_t>(1, need.cache / context);
-    return Json{{"context", context},
-                {"cache_type", cache_type_name(options.cache)},
-                {"weights", need.weights},
-                {"decoded", describe_decoding(model.file_weights(), backend)},
-                {"cache", need.cache},
-                {"scratch", need.scratch},
-                {"staging", need.staging},
-                {"total", need.total()},
-                {"available", budget},
-                {"fits", need.total() <= budget},
-                {"largest_context", budget > fixed ? (budget - fixed) / per_token : 0}};
+    const uint64_t budget = device.memory.bytes;
+    return Json{
+        {"context", context},
+        {"cache_type", cache_type_name(options.cache)},
+        {"weights", need.weights},
+        {"decoded", describe_decoding(model.file_weights(), backend)},
+        {"cache", need.cache},
+        {"scratch", need.scratch},
+        {"staging", need.staging},
+        {"total", need.total()},
+        {"available", budget},
+        {"limit", device.memory.text()},
+        {"fits", need.total() <= budget},
+        {"largest_context", RL_TRY(largest_context(model, backend, session_options(options, device, context),
+                                                   model.config().train_context))}};
+}
+
+// For each device at hand: whether the model fits there, and with how much context at most.
+Json devices_json(const Model& model, const ModelOptions& options, uint64_t context) {
+    Json list = Json::array();
+    for (const BackendEntry* entry : all_backends()) {
+        const Result<std::vector<DeviceListing>> devices = entry->list();
+        if (!devices) continue;
+        for (const DeviceListing& device : devices.value()) {
+            if (!device.missing.empty() || !device.preferred) continue;
+            Json row = {{"id", device.id}, {"name", device.name}};
+            const size_t colon = device.id.find(':');
+            const std::string which = colon == std::string::npos ? "" : device.id.substr(colon + 1);
+            const auto fill = [&]() -> Status {
+                const auto backend = RL_TRY(open_device({std::string(entry->name), which, ""}, options));
+                const SessionOptions session = session_options(options, backend->device(), context);
+                const MemoryNeed need = RL_TRY(memory_need(model, *backend, session));
+                row["total"] = need.total();
+                row["available"] = backend->device().memory.bytes;
+                row["limit"] = backend->device().memory.text();
+                row["fits"] = need.total() <= backend->device().memory.bytes;
+                row["largest_context"] =
+                    RL_TRY(largest_context(model, *backend, session, model.config().train_context));
+                return {};
+            };
+            if (const Status filled = fill(); !filled) row["problem"] = filled.error().message;
+            list.push_back(std::move(row));
+        }
+    }
+    return list;
 }
 
 // The step of one token at the end of the context, as it would be recorded.
@@ -208,18 +239,25 @@ void add_chat(const Metadata& metadata, const Tokenizer& tokenizer, Json& all) {
 Result<Json> gather(const InfoOptions& info) {
     const Gguf gguf = RL_TRY(Gguf::open(info.model.model));
     Json all = file_json(gguf);
-    const Result<Model> model = Model::inspect(
+    Result<Model> model = Model::inspect(
         info.model.model, info.model.context < 0 ? info.model.default_context : uint64_t(info.model.context));
     if (model) {
-        const Model& m = model.value();
-        const uint64_t context = choose_context(info.model, m.config());
+        LoadedModel loaded;
+        loaded.model = std::make_unique<Model>(std::move(model.value()));
+        const Model& m = *loaded.model;
         all["shape"] = shape_json(m.config());
         all["tokenizer"] = tokenizer_json(m.tokenizer());
         add_chat(gguf.metadata(), m.tokenizer(), all);
         const DeviceChoice choice = RL_TRY(choose_device(info.model.device));
-        const std::unique_ptr<Backend> backend = RL_TRY(open_device(choice, info.model));
-        all["memory"] = RL_TRY(memory_json(m, info.model, *backend, context));
-        if (info.plan) all["plan"] = RL_TRY(plan_json(m, info.model, choice, *backend, context));
+        loaded.backend = RL_TRY(open_device(choice, info.model));
+        // Of a model that does not fit, what it would need for the context it was trained for.
+        const Result<uint64_t> chosen = choose_context(loaded, info.model);
+        const uint64_t context = chosen ? chosen.value() : m.config().train_context;
+        all["memory"] = RL_TRY(memory_json(m, info.model, *loaded.backend, context));
+        all["memory"]["device"] = choice.backend;
+        if (info.plan) all["plan"] = RL_TRY(plan_json(m, info.model, choice, *loaded.backend, context));
+        loaded.backend.reset();
+        if (info.model.device.empty()) all["devices"] = devices_json(m, info.model, context);
     }
     all["runs"] = model.ok();
     if (!model) all["problem"] = model.error().message;
@@ -265,6 +303,10 @@ std::string file_text(const Json& all) {
     return out;
 }
 
+std::string context_text(const Json& largest) {
+    return largest == 0 ? "no context does" : fmt::format("contexts of up to {} tokens do", number(largest));
+}
+
 std::string token_text(const Json& token) {
     if (token.is_null()) return "none";
     return fmt::format("{} \"{}\"", token["id"].get<int64_t>(), shown(token["text"]));
@@ -301,9 +343,18 @@ std::string model_text(const Json& all) {
                                       bytes(m["total"]), number(m["context"]), bytes(m["weights"]),
                                       shown(m["cache_type"]), bytes(m["cache"]), bytes(m["scratch"])));
     for (const Json& decoded : m["decoded"]) out += line("", shown(decoded));
-    out += line("", fmt::format("{} {} available here; contexts of up to {} tokens fit",
-                                m["fits"].get<bool>() ? "fits into the" : "does not fit into the",
-                                bytes(m["available"]), number(m["largest_context"])));
+    out +=
+        line("", fmt::format("{} the {} of {}; {}", m["fits"].get<bool>() ? "fits into" : "does not fit into",
+                             shown(m["limit"]), shown(m["device"]), context_text(m["largest_context"])));
+    if (!all.contains("devices")) return out;
+    for (const Json& device : all["devices"])
+        out +=
+            line(shown(device["id"]),
+                 device.contains("problem")
+                     ? "cannot be asked: " + shown(device["problem"])
+                     : fmt::format("{}: {} of {}; {}", device["fits"].get<bool>() ? "fits" : "does not fit",
+                                   bytes(device["total"]), shown(device["limit"]),
+                                   context_text(device["largest_context"])));
     return out;
 }
 

@@ -63,7 +63,7 @@ Status judge(Listed& listed, const ModelsOptions& options, Backend& backend) {
     const Model model = RL_TRY(Model::inspect(file.path, context));
     const SessionOptions session = session_options(options.model, backend.device(), context);
     listed.needs = RL_TRY(memory_need(model, backend, session)).total();
-    listed.rank = listed.needs <= backend.device().memory_budget ? Rank::fits : Rank::too_large;
+    listed.rank = listed.needs <= backend.device().memory.bytes ? Rank::fits : Rank::too_large;
     return {};
 }
 
@@ -78,7 +78,7 @@ bool better(const Listed& a, const Listed& b) {
 std::string verdict(const Listed& listed, const DeviceInfo& device) {
     if (listed.rank == Rank::fits) return "fits";
     if (listed.rank == Rank::too_large)
-        return fmt::format("needs {} of {}", format_bytes(listed.needs), format_bytes(device.memory_budget));
+        return fmt::format("needs {} of {}", format_bytes(listed.needs), format_bytes(device.memory.bytes));
     return printable(listed.problem);
 }
 
@@ -115,7 +115,7 @@ Json as_json(const std::vector<Listed>& all, const StoredModels& found, const st
     return {{"models", models},
             {"faults", found.faults},
             {"device", backend},
-            {"available", device.memory_budget},
+            {"available", device.memory.bytes},
             {"context", options.model.default_context}};
 }
 

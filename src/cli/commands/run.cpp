@@ -278,7 +278,7 @@ Result<int> run_prompt(RunOptions& run, const Options& options, const std::strin
     LoadedModel loaded = RL_TRY(inspect_model(run.model));
     const Model& model = *loaded.model;
     RL_TRY(take_file_defaults(options, model.gguf().metadata(), run.sampling.sampler));
-    const uint64_t context = choose_context(run.model, model.config());
+    const uint64_t context = RL_TRY(choose_context(loaded, run.model));
     if (run.sampling.grammar) run.sampling.constraint = RL_TRY(make_constraint(model, *run.sampling.grammar));
     Sampler sampler = RL_TRY(
         make_sampler(model, run.sampling.sampler, run.sampling.ignore_eos, context, run.sampling.constraint));

@@ -18,11 +18,15 @@ void add_model_options(Options& options, ModelOptions& target) {
                  "model in GGUF form, of a split model the first part; or part of the name of one that "
                  "redline models lists",
                  target.model);
-    options.number("-c --context-length --ctx-size",
-                   fmt::format("tokens of context; 0: as many as the model was trained for (default: {}, "
-                               "or the model's own if that is less)",
-                               target.default_context),
-                   target.context, 0, kMostContext);
+    options.each(
+        "-c --context-length --ctx-size", "N|auto",
+        fmt::format("tokens of context; 0 or auto: as many as fit, at most those that the model was trained "
+                    "for (default: {}, or the model's own if that is less)",
+                    target.default_context),
+        [&target](const std::string& text) -> Status {
+            target.context = text == "auto" ? 0 : RL_TRY(parse_integer(text, 0, kMostContext));
+            return {};
+        });
     options.number("-t --threads", "threads; 0: one per physical core", target.threads, 0, kMostThreads);
     // llama.cpp has two sizes; what is read at a time is the second of them.
     auto physical = std::make_shared<bool>(false);
@@ -79,6 +83,14 @@ void add_device_options(Options& options, ModelOptions& target) {
                      target.gpu_layers = RL_TRY(parse_integer(text, -2, std::numeric_limits<int32_t>::max()));
                      return {};
                  });
+    options.each(
+        "--mem-budget", "SIZE",
+        "memory of the device to plan with, like 12G or 800M (default: the least of what its driver, the "
+        "kernel and control groups leave)",
+        [&target](const std::string& text) -> Status {
+            target.memory = RL_TRY(parse_bytes(text));
+            return {};
+        });
     options.number("-mg --main-gpu", "the GPU by its number (default: the best)", target.main_gpu, 0, 63);
     options.choice("--cpu-level", {"portable", "avx2", "avx512", "amx"},
                    "highest CPU instruction set to use (default: the machine's)", [&target](size_t index) {
@@ -211,7 +223,7 @@ static void say_plan(const LoadedModel& loaded, const MemoryNeed& need, uint64_t
     if (!loaded.why.empty()) say_detail(fmt::format("{}: {}", loaded.device, loaded.why));
     say_detail(fmt::format("memory: weights {}, cache {}, scratch {}, of {} that {} offers; {} while loading",
                            format_bytes(need.weights), format_bytes(need.cache), format_bytes(need.scratch),
-                           format_bytes(device.memory_budget), loaded.device, format_bytes(need.staging)));
+                           format_bytes(device.memory.bytes), loaded.device, format_bytes(need.staging)));
 }
 
 Status open_for(LoadedModel& loaded, const ModelOptions& options) {
@@ -244,8 +256,24 @@ Result<LoadedModel> load_model(const ModelOptions& options) {
     return loaded;
 }
 
-uint64_t choose_context(const ModelOptions& options, const Config& config) {
-    if (options.context == 0) return config.train_context;
+static Result<uint64_t> context_that_fits(LoadedModel& loaded, const ModelOptions& options) {
+    if (!loaded.backend) RL_TRY(open_for(loaded, options));
+    const uint64_t most = loaded.model->config().train_context;
+    const DeviceInfo& device = loaded.backend->device();
+    const uint64_t context =
+        RL_TRY(largest_context(*loaded.model, *loaded.backend, session_options(options, device, most), most));
+    if (context == 0)
+        return error("{}: no context fits into the {} that {} offers. A smaller quantization or model would",
+                     loaded.model->gguf().path(), device.memory.text(), device.name);
+    if (context < most)
+        note(fmt::format("a context of {} tokens is the most that fits into {}; the model was trained for {}",
+                         context, device.memory.text(), most));
+    return context;
+}
+
+Result<uint64_t> choose_context(LoadedModel& loaded, const ModelOptions& options) {
+    const Config& config = loaded.model->config();
+    if (options.context == 0) return context_that_fits(loaded, options);
     if (options.context < 0) return std::min(options.default_context, config.train_context);
     if (uint64_t(options.context) > config.train_context)
         note(fmt::format(
@@ -258,7 +286,7 @@ uint64_t choose_context(const ModelOptions& options, const Config& config) {
 uint32_t batch_of(const ModelOptions& options, const DeviceInfo& device) {
     if (options.batch > 0) return options.batch;
     // On an H100 Llama-3.1-8B Q4_K_M reads a prompt of 4096 at 17081 tok/s so, and at 15044 in steps of 512.
-    const bool wide = !device.unified && device.memory_budget >= uint64_t(15) << 30;
+    const bool wide = !device.unified && device.memory.bytes >= uint64_t(15) << 30;
     return wide ? 2 * kUsualBatch : kUsualBatch;
 }
 

@@ -11,7 +11,7 @@ namespace redline::cli {
 
 struct ModelOptions {
     std::string model;
-    int64_t context = -1;  // -1: the default, at most the model's own; 0: the model's own
+    int64_t context = -1;  // -1: the default, at most the model's own; 0: the most that fits, at most that
     uint64_t default_context = 4096;
     uint32_t threads = 0;      // 0: one per physical core
     uint32_t batch = 0;        // 0: see batch_of()
@@ -21,6 +21,7 @@ struct ModelOptions {
     std::string level;         // of the CPU's kernels; empty: the machine's
     std::string vulkan_level;  // of Vulkan's; empty: what the device is good at
     CacheType cache = CacheType::f16;
+    uint64_t memory = 0;  // bytes to plan with; 0: what the device has
     bool fuse = true;
     Record record = Record::replay;
 };
@@ -71,8 +72,9 @@ Status place_model(LoadedModel& loaded, const ModelOptions& options, uint64_t co
 // Both.
 Result<LoadedModel> load_model(const ModelOptions& options);
 
-// The context that the options ask for; says when it is more than the model was trained for.
-uint64_t choose_context(const ModelOptions& options, const Config& config);
+// The context that the options ask for; says when it is more than the model was trained for, or less since no
+// more fits. Opens the device where it has to know what fits.
+Result<uint64_t> choose_context(LoadedModel& loaded, const ModelOptions& options);
 Result<Session> open_session(const LoadedModel& loaded, const ModelOptions& options, uint64_t context,
                              uint32_t outputs = 1);
 SessionOptions session_options(const ModelOptions& options, const DeviceInfo& device, uint64_t context,

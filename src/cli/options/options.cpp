@@ -35,6 +35,18 @@ Result<double> parse_real(std::string_view text) {
     return value;
 }
 
+Result<uint64_t> parse_bytes(std::string_view text) {
+    const size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
+    const std::string_view unit = text.substr(digits), end = unit.substr(std::min<size_t>(1, unit.size()));
+    const size_t power = unit.empty() ? std::string_view::npos : std::string_view("KMGTkmgt").find(unit[0]);
+    const Result<double> number = parse_real(text.substr(0, digits));
+    const bool known = power != std::string_view::npos && (end.empty() || end == "B" || end == "iB");
+    const double bytes = known && number ? number.value() * double(uint64_t(1) << (power % 4 + 1) * 10) : 0.0;
+    if (bytes < 1.0 || bytes > 0x1p62)
+        return error("takes a size with its unit, like 12G or 800M, not \"{}\"", text);
+    return uint64_t(bytes);
+}
+
 // Letters changed, added, left out, or exchanged with their neighbour.
 static size_t edit_distance(std::string_view a, std::string_view b) {
     std::vector<size_t> before, last, now(b.size() + 1);

@@ -19,6 +19,8 @@ namespace redline::cli {
 // Whole text as a number, or an error that says what it is instead.
 Result<int64_t> parse_integer(std::string_view text, int64_t low, int64_t high);
 Result<double> parse_real(std::string_view text);
+// "12G", "800M", "1.5GiB": 1024 bytes are a K.
+Result<uint64_t> parse_bytes(std::string_view text);
 
 class Options {
 public:
