@@ -19,8 +19,8 @@
 namespace redline::cli {
 
 static const Command* const kCommands[] = {
-    &run_command,      &chat_command,     &bench_command,   &info_command,   &eval_command,
-    &tokenize_command, &quantize_command, &devices_command, &models_command, &pull_command};
+    &run_command,      &chat_command,    &bench_command,  &info_command, &eval_command,  &tokenize_command,
+    &quantize_command, &devices_command, &models_command, &pull_command, &doctor_command};
 
 static std::string overview() {
     std::string out =

@@ -388,6 +388,17 @@ TEST_CASE("a context of 0 or auto is the most that fits into the memory to plan 
     CHECK(info({"-c", "0", "--mem-budget", "1K"})["fits"] == false);
 }
 
+TEST_CASE("doctor: says what it finds, for people and for programs, and changes nothing") {
+    const Outcome text = redline_({"doctor", "--no-measure"});
+    CHECK(text.code <= 1);
+    CHECK(has(text.out, "by default models run on"));
+    const Json all = Json::parse(redline_({"doctor", "--no-measure", "--json"}).out);
+    CHECK(all["machine"]["memory_total"] > 0);
+    CHECK(!all["findings"].empty());
+    for (const Json& finding : all["findings"]) CHECK(!finding["what"].get<std::string>().empty());
+    check_refused({"doctor", "--frobnicate"}, 2, {"--frobnicate"});
+}
+
 TEST_CASE("info: a file that cannot run is described all the same, with the reason") {
     GgufBuilder other;
     other.add("general.architecture", std::string("spaceship"));

@@ -29,6 +29,7 @@ extern const Command tokenize_command;
 extern const Command quantize_command;
 extern const Command devices_command;
 extern const Command models_command;
+extern const Command doctor_command;
 extern const Command pull_command;
 
 // "redline: MESSAGE" to stderr, in red on a terminal; returns `code`.

@@ -1,0 +1,153 @@
+// redline doctor: what is wrong with this machine for running models, and what mends it.
+#include "cli/commands/devices.h"
+#include "cli/report.h"
+#include "cli/terminal/terminal.h"
+#include "doctor/findings.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdlib>
+
+namespace redline::cli {
+
+namespace {
+
+struct DoctorOptions {
+    bool json = false;
+    bool measure = true;
+    std::string root;
+};
+
+std::vector<BackendView> backend_views() {
+    std::vector<BackendView> views;
+    for (const BackendEntry* entry : all_backends()) {
+        Result<std::vector<DeviceListing>> devices = entry->list();
+        views.push_back({std::string(entry->name),
+                         devices ? std::move(devices.value()) : std::vector<DeviceListing>(),
+                         devices ? "" : devices.error().message});
+    }
+    return views;
+}
+
+// Of the usable devices; what cannot be opened is left out, and is found otherwise.
+std::vector<MeasuredBandwidth> measure(const std::vector<BackendView>& views) {
+    std::vector<MeasuredBandwidth> out;
+    for (const BackendView& view : views)
+        for (const DeviceListing& device : view.devices) {
+            if (!device.missing.empty() || !device.preferred) continue;
+            const size_t colon = device.id.find(':');
+            const auto backend = open_device(
+                {view.backend, colon == std::string::npos ? "" : device.id.substr(colon + 1), ""}, {});
+            if (backend) out.push_back({device.id, backend.value()->measure_read_bandwidth()});
+        }
+    return out;
+}
+
+Machine examined(const DoctorOptions& options) {
+    Machine machine = read_machine(options.root);
+    for (const std::string& variable : kDoctorVariables)
+        if (const char* value = std::getenv(variable.c_str()); value && *value)
+            machine.environment[variable] = value;
+    machine.backends = backend_views();
+    if (options.measure) machine.bandwidths = measure(machine.backends);
+    return machine;
+}
+
+Json machine_json(const Machine& m) {
+    Json gpus = Json::array();
+    const auto bytes = [](const std::optional<uint64_t>& value) {
+        return value ? Json(*value) : Json(nullptr);
+    };
+    for (const KernelGpu& gpu : m.gpus)
+        gpus.push_back({{"card", gpu.card},
+                        {"pci", gpu.pci},
+                        {"vendor", gpu.vendor},
+                        {"device", gpu.device},
+                        {"driver", gpu.driver},
+                        {"target", gpu.target},
+                        {"vram_total", bytes(gpu.vram_total)},
+                        {"vram_used", bytes(gpu.vram_used)},
+                        {"vram_visible", bytes(gpu.visible)},
+                        {"gtt_total", bytes(gpu.gtt_total)},
+                        {"gtt_used", bytes(gpu.gtt_used)}});
+    Json bandwidths = Json::object();
+    for (const MeasuredBandwidth& measured : m.bandwidths)
+        bandwidths[measured.device] = measured.bytes_per_second;
+    return {
+        {"system", m.system},
+        {"kernel", m.kernel},
+        {"rocm", m.rocm},
+        {"container", m.container},
+        {"memory_total", m.memory.total},
+        {"memory_available", m.memory.available},
+        {"memory_of_group", m.memory.group_limit == UINT64_MAX ? Json(nullptr) : Json(m.memory.group_limit)},
+        {"swap_used", m.swap_used},
+        {"ttm_limit", bytes(m.ttm_limit)},
+        {"vulkan_drivers", m.vulkan_drivers},
+        {"environment", m.environment},
+        {"gpus", gpus},
+        {"bandwidths", bandwidths}};
+}
+
+Json findings_json(const std::vector<Finding>& findings) {
+    Json list = Json::array();
+    for (const Finding& finding : findings)
+        list.push_back({{"severity", severity_name(finding.severity)},
+                        {"check", finding.check},
+                        {"what", finding.what},
+                        {"remedy", finding.remedy}});
+    return list;
+}
+
+std::string as_text(const Machine& m, const std::vector<Finding>& findings) {
+    std::string out = fmt::format(
+        "{}, Linux {}{}{}; {} of memory, {} available\n", m.system.empty() ? "unknown system" : m.system,
+        m.kernel, m.rocm.empty() ? "" : ", ROCm " + m.rocm, m.container ? ", in a container" : "",
+        format_bytes(m.memory.total), format_bytes(m.memory.available));
+    size_t problems = 0, warnings = 0;
+    for (const Finding& finding : findings) {
+        problems += finding.severity == Severity::problem;
+        warnings += finding.severity == Severity::warning;
+        out += fmt::format("{:<8} {}\n",
+                           finding.severity == Severity::good ? "ok" : severity_name(finding.severity),
+                           finding.what);
+        if (!finding.remedy.empty()) out += fmt::format("         -> {}\n", finding.remedy);
+    }
+    const DeviceChoice choice = choose_device("").value();
+    out += fmt::format("by default models run on {} ({})\n", choice.backend, choice.why);
+    return out + fmt::format("{} problem{}, {} warning{}\n", problems, problems == 1 ? "" : "s", warnings,
+                             warnings == 1 ? "" : "s");
+}
+
+int run(const std::vector<std::string>& arguments) {
+    DoctorOptions doctor;
+    Options options("doctor", "look for what keeps models from running well here, and say what mends it",
+                    {"doctor [options]"});
+    options.flag("--json", "write one JSON object", doctor.json);
+    options.flag("--no-measure", "do not measure the bandwidth of memory, which takes a second per device",
+                 doctor.measure, false);
+    options.name("--root", "DIR", "read /proc, /sys and the like below this folder: a recorded machine",
+                 doctor.root);
+    options.remark("Needs no rights and changes nothing. Ends with status 1 when there is a problem.");
+    options.example("redline doctor");
+    options.example("redline doctor --json | jq '.findings[] | select(.severity != \"good\")'");
+    if (const std::optional<int> code = options.parse(arguments)) return *code;
+    const Machine machine = examined(doctor);
+    const std::vector<Finding> findings = examine(machine);
+    Output out;
+    out.write(doctor.json
+                  ? to_text(Json{{"machine", machine_json(machine)}, {"findings", findings_json(findings)}}) +
+                        "\n"
+                  : as_text(machine, findings));
+    const int written = out.finish();
+    const bool wrong = std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
+        return finding.severity == Severity::problem;
+    });
+    return written != kDone ? written : wrong ? kFailed : kDone;
+}
+
+}  // namespace
+
+extern const Command doctor_command = {"doctor", "look for what keeps models from running well here", run};
+
+}  // namespace redline::cli

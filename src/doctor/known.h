@@ -1,0 +1,57 @@
+// What is known of GPUs, their firmware and their drivers, each with its public source.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace redline {
+
+// GPUs by PCI id, with the bandwidth of their memory in GB/s as AMD gives it. Where several products have one
+// id it is that of the slowest, and of memory that can be chosen that of the slowest in use.
+struct KnownGpu {
+    uint32_t device;
+    std::string_view name;
+    double gb_per_second;
+};
+inline constexpr KnownGpu kKnownGpus[] = {
+    {0x163f, "Steam Deck LCD (Van Gogh)", 88},
+    {0x1435, "Steam Deck OLED (Sephiroth)", 102},
+    {0x15bf, "Radeon 780M (Phoenix)", 83},
+    {0x150e, "Radeon 890M (Strix Point)", 89},
+    {0x1586, "Radeon 8060S or 8050S (Strix Halo)", 256},
+    {0x73bf, "RX 6800 to 6900 XT (Navi 21)", 512},
+    {0x744c, "RX 7900 GRE to XTX (Navi 31)", 576},
+    {0x7448, "Radeon PRO W7900", 864},
+    {0x7480, "RX 7600 (Navi 33)", 288},
+    {0x7550, "RX 9070 or 9070 XT (Navi 48)", 640},
+    {0x740f, "Instinct MI210", 1638},
+    {0x74a1, "Instinct MI300X", 5300},
+};
+
+// Versions that give wrong results or hang.
+struct BadFirmware {
+    std::string_view part;
+    uint64_t version;
+    std::string_view targets;  // that it runs on begin so
+    std::string_view effect;
+    std::string_view remedy;
+    std::string_view source;
+};
+inline constexpr BadFirmware kBadFirmware[] = {
+    {"mes", 0x83, "gfx11", "page faults and hangs of the GPU under ROCm",
+     "install another version of linux-firmware than 20251125 (MES 0x80 is known to work), or use --device "
+     "vulkan",
+     "ROCm issue 5724"},
+};
+
+// The least ROCm whose compiler and runtime know a target; from the release notes of ROCm.
+struct TargetSince {
+    std::string_view target;
+    int major, minor;
+};
+inline constexpr TargetSince kTargetSince[] = {
+    {"gfx1150", 6, 4}, {"gfx1151", 6, 4}, {"gfx1152", 6, 4},
+    {"gfx1200", 6, 4}, {"gfx1201", 6, 4}, {"gfx950", 7, 0},
+};
+
+}  // namespace redline
