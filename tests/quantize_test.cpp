@@ -92,6 +92,9 @@ GgufBuilder small_model() {
     b.tensor_f32("blk.0.attn_q.weight", {96, 3}, normal(96 * 3, 50));
     b.tensor_f32("blk.0.attn_k.weight", {40, 3}, normal(40 * 3, 51));
     b.tensor_f32("blk.0.ffn_gate_inp.weight", {256, 4}, normal(256 * 4, 52));
+    b.tensor_f32("blk.1.ssm_conv1d.weight", {4, 64}, normal(256, 54));
+    b.tensor_f32("blk.2.shortconv.conv.weight", {3, 96}, normal(288, 55));
+    b.tensor_f32("blk.2.shortconv.in_proj.weight", {256, 3}, normal(768, 56));
     b.tensor_f32("blk.2.ffn_down_exps.weight", {256, 3, 4}, normal(256 * 12, 53));
     return b;
 }
@@ -202,6 +205,9 @@ TEST_CASE("quantize: the mix, the metadata, and what is left alone") {
     CHECK(format("token_embd.weight") == "Q6_K");  // it is the output as well
     CHECK(format("output_norm.weight") == "F32");
     CHECK(format("blk.0.ffn_gate_inp.weight") == "F32");
+    CHECK(format("blk.1.ssm_conv1d.weight") == "F32");
+    CHECK(format("blk.2.shortconv.conv.weight") == "F32");
+    CHECK(format("blk.2.shortconv.in_proj.weight") == "Q4_K");
     CHECK(format("blk.0.attn_q.weight") == "Q8_0");  // rows of 96
     CHECK(format("blk.0.attn_k.weight") == "F16");   // rows of 40
     CHECK(format("blk.2.ffn_down_exps.weight") == "Q4_K");

@@ -50,7 +50,10 @@ bool gets_more_bits(uint64_t layer, uint64_t layers) {
 bool is_quantized(const GgufTensor& tensor) {
     const std::string& name = tensor.tensor.name;
     if (tensor.dims.size() < 2 || tensor.tensor.shape.rows * tensor.tensor.shape.count < 2) return false;
-    return name.ends_with(".weight") && !contains(name, "norm") && !contains(name, "ffn_gate_inp");
+    // Small, and what they are off goes far: gains, routers, and convolutions, whose rows are a few taps.
+    constexpr std::string_view kKept[] = {"norm", "ffn_gate_inp", "ssm_conv1d", "shortconv.conv"};
+    return name.ends_with(".weight") &&
+           std::none_of(std::begin(kKept), std::end(kKept), [&](auto part) { return contains(name, part); });
 }
 
 std::string_view format_for(const Recipe& recipe, const GgufTensor& tensor, uint64_t layers, bool tied) {

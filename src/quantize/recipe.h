@@ -21,7 +21,8 @@ const Recipe* find_recipe(std::string_view name);
 
 // The first and the last eighth of the layers, and every third one between.
 bool gets_more_bits(uint64_t layer, uint64_t layers);
-// Matrices of weights. Vectors, norms and the small matrices that choose experts stay as they are.
+// Matrices of weights. Vectors, norms, convolutions and the small matrices that choose experts stay as they
+// are.
 bool is_quantized(const GgufTensor& tensor);
 // The name of the format for a tensor that is_quantized: the recipe's, or Q8_0 or F16 where the rows do not
 // divide into blocks.
