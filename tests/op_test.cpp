@@ -40,6 +40,12 @@ Share share_of_cases() {
     return share;
 }
 
+// RL_TEST_CASES=convolution takes those whose name has it.
+bool chosen(const OpCase& c) {
+    const char* const given = std::getenv("RL_TEST_CASES");
+    return !given || c.name.find(given) != std::string::npos;
+}
+
 uint64_t inputs_of(const OpCase& c) {
     return c.position + c.rows;
 }
@@ -175,7 +181,8 @@ TEST_CASE("every op, format, row class and fused flag is within its bound on eve
     }
     const Share share = share_of_cases();
     const std::vector<OpCase> cases = op_cases(formats);
-    for (size_t i = share.first; i < cases.size(); i += share.every) run_case(cases[i], worst);
+    for (size_t i = share.first; i < cases.size(); i += share.every)
+        if (chosen(cases[i])) run_case(cases[i], worst);
     for (const Format* format : decoded) {
         for (const uint32_t rows : {1u, 33u}) run_case(linear_case(*format, rows, 37, 512, {}), worst);
         run_case(embed_case(*format, 5), worst);
