@@ -1,6 +1,7 @@
 // How backends with device memory lay caches out, and how rows of them are copied: a buffer of keys and one
 // of values, each (kv heads, capacity, head size) in the cache's type; q8_0 keeps its scales, (kv heads,
-// capacity, head size / 32), behind all codes.
+// capacity, head size / 32), behind all codes. States are what there is in the first buffer; the other is
+// empty.
 #pragma once
 
 #include "base/result.h"
@@ -11,9 +12,11 @@
 
 namespace redline {
 
-// Bytes of one of the two buffers.
-inline uint64_t cache_side_bytes(const CacheInfo& cache) {
-    return cache.bytes() / 2;
+// Bytes of the buffer of keys, and of that of values.
+inline std::array<uint64_t, 2> cache_side_bytes(const CacheInfo& cache) {
+    const std::array<uint64_t, 4> planes = cache.planes();
+    const uint64_t rows = cache.capacity * cache.kv_heads;
+    return {rows * (planes[0] + planes[1]), rows * (planes[2] + planes[3])};
 }
 
 // What CacheStore's functions may be asked for.

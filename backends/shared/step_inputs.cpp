@@ -7,14 +7,23 @@
 
 namespace redline {
 
+uint32_t StepLayout::most_segments(const Plan& plan, uint32_t rows, StepKind kind) {
+    return kind == StepKind::several ? std::min(rows, plan.sizing.sequences) : 1;
+}
+
 StepLayout::StepLayout(const Plan& plan, uint32_t rows, StepKind step_kind) : kind(step_kind) {
     bytes = aligned(sizeof(StepHeader) + uint64_t(rows) * sizeof(int32_t));
+    const uint64_t segments = most_segments(plan, rows, kind);
     if (kind != StepKind::alone) {
-        const uint64_t lists = kind == StepKind::paged ? 1 : std::min(rows, plan.sizing.sequences);
         output_rows = bytes;
         places = output_rows + aligned(uint64_t(rows) * sizeof(uint32_t));
         pages = places + aligned(uint64_t(rows) * sizeof(StepPlace));
-        bytes = pages + aligned(lists * page_entries(plan.caches) * sizeof(uint32_t));
+        bytes = pages + aligned(segments * page_entries(plan.caches) * sizeof(uint32_t));
+    }
+    if (std::any_of(plan.caches.begin(), plan.caches.end(),
+                    [](const CacheInfo& c) { return c.is_state(); })) {
+        states = bytes;
+        bytes += aligned(segments * sizeof(StepState));
     }
     for (const RopeSpec& rope : plan.ropes) {
         ropes.push_back(bytes);
@@ -39,6 +48,15 @@ void StepLayout::write_places(const Plan& plan, const StepParams& params, std::b
     std::memcpy(to + output_rows, params.outputs.data(), params.outputs.size_bytes());
 }
 
+void StepLayout::write_states(const StepParams& params, std::byte* to) const {
+    auto* state = reinterpret_cast<StepState*>(to + states);
+    for (const Segment& segment : segments_of(params.rows)) {
+        const StateRows at = params.states_of(segment.first);
+        const bool begins = params.rows[segment.first].position == 0;
+        *state++ = {segment.first, segment.rows, begins ? kZeroState : at.from, at.to};
+    }
+}
+
 void StepLayout::write(const Plan& plan, const StepParams& params, std::byte* to) const {
     StepHeader header = {};
     header.rows = uint32_t(params.tokens.size());
@@ -49,7 +67,10 @@ void StepLayout::write(const Plan& plan, const StepParams& params, std::byte* to
     header.output_rows = kind == StepKind::several ? uint32_t(output_rows / 4) : 0;
     header.places = uint32_t(places / 4);
     header.pages = uint32_t(pages / 4);
+    header.segments = uint32_t(segments_of(params.rows).size());
+    header.states = uint32_t(states / 4);
     std::memcpy(to, &header, sizeof(header));
+    if (states > 0) write_states(params, to);
     if (kind != StepKind::alone) write_places(plan, params, to);
     std::memcpy(to + sizeof(header), params.tokens.data(), params.tokens.size_bytes());
     if (!params.input.empty()) std::memcpy(to + input, params.input.data(), params.input.size_bytes());

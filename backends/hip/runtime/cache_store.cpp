@@ -12,9 +12,11 @@ Result<std::unique_ptr<CacheStore>> HipCaches::create(Device& device, Memory& me
     RL_TRY(device.use());
     std::unique_ptr<HipCaches> made(new HipCaches(device, caches));
     for (const CacheInfo& cache : caches) {
+        const auto [key_bytes, value_bytes] = cache_side_bytes(cache);
+        const std::string_view what = cache.is_state() ? "states" : "the key-value cache";
         // One by one: gcc 12 leaks the first of a list whose second returns early.
-        Buffer keys = RL_TRY(memory.allocate(cache_side_bytes(cache), Use::cache, "the key-value cache"));
-        Buffer values = RL_TRY(memory.allocate(cache_side_bytes(cache), Use::cache, "the key-value cache"));
+        Buffer keys = RL_TRY(memory.allocate(key_bytes, Use::cache, what));
+        Buffer values = RL_TRY(memory.allocate(value_bytes, Use::cache, what));
         made->buffers_.push_back({std::move(keys), std::move(values)});
     }
     const uint64_t counter_bytes = kCounters * 4;

@@ -2,23 +2,31 @@
 
 #include "backends/shared/cache_rows.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace redline::vulkan {
+
+static Error too_large(const Device& device, const CacheInfo& cache) {
+    const uint64_t bytes = cache_side_bytes(cache)[0], most = device.largest_buffer();
+    if (cache.is_state())
+        return error("{} states need buffers of {} bytes per layer; {} takes at most {}: use fewer sequences",
+                     cache.capacity, bytes, device.report().name, most);
+    return error(
+        "a cache of {} tokens needs buffers of {} bytes per layer; {} takes at most {}: use a context of at "
+        "most {}",
+        cache.capacity, bytes, device.report().name, most, most / (bytes / cache.capacity));
+}
 
 Result<std::unique_ptr<CacheStore>> VulkanCaches::create(Device& device, Memory& memory,
                                                          std::span<const CacheInfo> caches) {
     std::unique_ptr<VulkanCaches> made(new VulkanCaches(device, caches));
     for (const CacheInfo& cache : caches) {
-        const uint64_t bytes = cache_side_bytes(cache);
-        if (bytes > device.largest_buffer())
-            return error(
-                "a cache of {} tokens needs buffers of {} bytes per layer; {} takes at most {}: use a "
-                "context of at most {}",
-                cache.capacity, bytes, device.report().name, device.largest_buffer(),
-                device.largest_buffer() / (bytes / cache.capacity));
-        Buffer keys = RL_TRY(memory.allocate(bytes, Use::cache, "the key-value cache"));
-        Buffer values = RL_TRY(memory.allocate(bytes, Use::cache, "the key-value cache"));
+        const auto [key_bytes, value_bytes] = cache_side_bytes(cache);
+        const std::string_view what = cache.is_state() ? "states" : "the key-value cache";
+        if (std::max(key_bytes, value_bytes) > device.largest_buffer()) return too_large(device, cache);
+        Buffer keys = RL_TRY(memory.allocate(key_bytes, Use::cache, what));
+        Buffer values = RL_TRY(memory.allocate(value_bytes, Use::cache, what));
         made->buffers_.push_back({std::move(keys), std::move(values)});
     }
     made->staging_ = RL_TRY(memory.allocate(cache_staging_bytes(caches), Use::readback, "cache rows"));
