@@ -49,6 +49,43 @@ struct ExpertBiasArgs {
     uint weighted;
 };
 
+struct CopyPartsArgs {
+    uint parts;
+    uint width;    // of a part
+    uint x_width;  // of a row
+    uint x_first;
+    uint x_stride;
+    uint y_width;
+    uint y_first;
+    uint y_stride;
+    uint rows_of;
+};
+
+struct OutputGateArgs {
+    uint width;
+    uint head_dim;
+    uint rows_of;
+};
+
+#define RL_NO_STATE 0xFFFFFFFFu  // in place of the row of a state: zeros
+#define RL_CONVOLVED_ROWS 32u    // of a sequence, that an invocation goes over
+struct ConvolveArgs {
+    uint width;
+    uint silu;
+    uint has_before;
+    uint has_behind;
+};
+
+#define RL_DELTA_COLUMNS 4u  // of the state, that invocations share
+#define RL_DELTA_EPS 1e-6f   // DeltaNet::kEps
+struct DeltaArgs {
+    uint heads;
+    uint key_heads;
+    uint in_turns;
+    uint first_row;  // of the step: rows first_row .. end_row - 1
+    uint end_row;
+};
+
 #define RL_BEST_SLICE 4096u  // entries that a work-group of best.comp picks from
 struct BestArgs {
     uint count;    // that are picked of a slice

@@ -144,7 +144,9 @@ void run_case(const OpCase& c, std::map<std::string, double>& worst) {
         for (const bool fuse : {true, false}) {
             INFO(c.name, std::string(fuse ? " fused" : " decomposed"), " on ", backend->device().detail);
             if (c.cpu_only && backend->device().threads == 0) {
-                CHECK_FALSE(lower(plan, *backend, fuse).ok());
+                const Result<BoundPlan> refused = lower(plan, *backend, fuse);
+                REQUIRE_FALSE(refused.ok());
+                CHECK(refused.error().message.ends_with("; the device cpu runs it"));
                 continue;
             }
             const auto weights = must(backend->load(fixture.weights(), fixture, {}));

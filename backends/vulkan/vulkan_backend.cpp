@@ -88,8 +88,8 @@ Result<MemoryNeed> VulkanBackend::measure(std::span<const WeightInfo> weights,
 }
 
 std::unique_ptr<Kernel> VulkanBackend::kernel_for(const Op& op, const Plan& plan) {
-    for (const auto make :
-         {make_product_kernel, make_attention_kernel, make_expert_kernel, make_vector_kernel})
+    for (const auto make : {make_product_kernel, make_attention_kernel, make_expert_kernel,
+                            make_vector_kernel, make_recurrent_kernel})
         if (std::unique_ptr<Kernel> kernel = make(op, plan, *device_)) return kernel;
     return nullptr;
 }

@@ -8,7 +8,9 @@ layout(set = 0, binding = STEP_BINDING, std430) readonly buffer StepBuffer {
     uint step_output_rows; // of step_word(): rows that have an output; 0: those from step_first_output on
     uint step_places;      // of step_word(): per row its position, and where its sequence's pages begin behind step_pages
     uint step_pages;       // of step_word()
-    uint step_unused[56];
+    uint step_segments;    // sequences that have rows
+    uint step_states;      // of step_word(): per segment its first row, its rows, and where its states were and will be
+    uint step_unused[54];
     int step_tokens[];
 };
 uint step_word(uint at) {

@@ -96,7 +96,7 @@ struct OpCase {
     uint32_t sequences = 0;
     CacheType cache = CacheType::f16;
     std::function<Build(Fixture&)> declare;
-    bool cpu_only = false;                // other backends refuse it: they have no kernels for its ops yet
+    bool cpu_only = false;                // other backends refuse it: they have no kernels for an op of it
     const char* loose_because = nullptr;  // why its bound may be larger than a tenth of its magnitude
 };
 

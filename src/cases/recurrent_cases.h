@@ -13,7 +13,7 @@ inline OpCase delta_case(DeltaShape s, uint32_t rows, uint64_t position, bool ru
                          s.in_turns ? " in turns" : "", rows, position);
     c.rows = rows;
     c.position = position;
-    c.cpu_only = true;
+    c.cpu_only = rule && s.key_dim > 256;
     c.context = position + rows + 3;
     c.declare = [=](Fixture& f) -> OpCase::Build {
         const uint32_t each = s.width() / s.key_heads;
@@ -44,7 +44,6 @@ inline OpCase gated_convolution_case(uint32_t taps, uint32_t width, uint32_t row
     c.name = fmt::format("gated convolution {} of {} rows {} at {}", width, taps, rows, position);
     c.rows = rows;
     c.position = position;
-    c.cpu_only = true;
     c.context = position + rows + 3;
     c.declare = [=](Fixture& f) -> OpCase::Build {
         const Weight x = f.input(width), before = f.input(width), behind = f.input(width),
@@ -67,7 +66,8 @@ inline OpCase in_pages(OpCase c, uint32_t sequences) {
 }
 
 inline void add_recurrent_cases(std::vector<OpCase>& cases) {
-    const DeltaShape odd{6, 2, 12, 20, true}, grouped{6, 2, 20, 12, false}, usual{4, 2, 128, 128, true};
+    const DeltaShape odd{6, 2, 12, 20, true}, grouped{6, 2, 20, 12, false}, usual{4, 2, 128, 128, true},
+        wide{2, 1, 250, 70, true}, narrow{3, 3, 70, 131, false}, huge{2, 1, 257, 8, true};
     for (const uint32_t rows : {1u, 2u, 7u, 40u})
         for (const uint64_t position : {0u, 1u, 2u, 130u}) {
             cases.push_back(delta_case(odd, rows, position, false));
@@ -77,10 +77,13 @@ inline void add_recurrent_cases(std::vector<OpCase>& cases) {
     for (const uint32_t rows : {1u, 33u}) {
         cases.push_back(delta_case(grouped, rows, 5, true));
         cases.push_back(delta_case(usual, rows, 70, true));
+        cases.push_back(delta_case(wide, rows, 3, true));
+        cases.push_back(delta_case(narrow, rows, 3, true));
         cases.push_back(gated_convolution_case(2, 300, rows, 9));
         cases.push_back(gated_convolution_case(4, 300, rows, 9));
     }
-    for (const uint32_t rows : {3u, 20u}) {
+    cases.push_back(delta_case(huge, 2, 3, true));
+    for (const uint32_t rows : {3u, 20u, 90u}) {
         cases.push_back(in_pages(delta_case(odd, rows, 10, true), 3));
         cases.push_back(in_pages(delta_case(odd, rows, 0, false), 3));
         cases.push_back(in_pages(gated_convolution_case(3, 69, rows, 10), 2));

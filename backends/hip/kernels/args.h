@@ -14,7 +14,9 @@ struct Step {
     uint32_t outputs;
     uint32_t best_among;
     uint32_t output_rows;  // words from here to the list of rows that have an output; 0: from first_output on
-    uint32_t unused[58];
+    uint32_t places, pages;
+    uint32_t segments;  // sequences that have rows
+    uint32_t unused[55];
 };
 static_assert(sizeof(Step) == 256);
 
@@ -23,6 +25,14 @@ struct Place {
     uint32_t position;
     uint32_t list;  // where its sequence's pages begin in Cache::pages
 };
+
+// Of a sequence that has rows in the step: where its states were, and where they will be.
+struct SegmentState {
+    uint32_t first_row, rows;
+    uint32_t from;  // kZeroState: they are zeros
+    uint32_t to;
+};
+constexpr uint32_t kZeroState = UINT32_MAX;
 
 // A weight in planes, as backends/shared/layout.h lays it out.
 struct Matrix {
@@ -90,6 +100,64 @@ struct ElementArgs {
     uint32_t act;
     float scale;
     float softcap;
+};
+
+struct CopyPartsArgs {
+    const Step* step;
+    const float* x;
+    float* y;
+    uint32_t parts;
+    uint32_t width;    // of a part
+    uint32_t x_width;  // of a row
+    uint32_t x_first;
+    uint32_t x_stride;
+    uint32_t y_width;
+    uint32_t y_first;
+    uint32_t y_stride;
+    uint32_t of_outputs;
+};
+
+struct OutputGateArgs {
+    const Step* step;
+    const float* x;
+    float* y;
+    uint32_t width;
+    uint32_t head_dim;
+    uint32_t of_outputs;
+};
+
+struct ConvolveArgs {
+    const Step* step;
+    const SegmentState* states;
+    const float* x;
+    float* y;
+    const float* w;       // (width, taps)
+    float* state;         // rows of (taps - 1, width)
+    const float* before;  // null: 1
+    const float* behind;
+    uint32_t width;
+    uint32_t silu;
+};
+constexpr uint32_t kConvolvedRows = 32;  // of a sequence, that a thread goes over
+
+struct DeltaArgs {
+    const Step* step;
+    const SegmentState* states;
+    const float* qkv;
+    const float* beta;
+    const float* alpha;
+    const float* a;
+    const float* dt;
+    float* y;
+    float* state;  // rows of (heads, key_dim, value_dim)
+    uint32_t heads;
+    uint32_t key_heads;
+    uint32_t key_dim;
+    uint32_t value_dim;
+    uint32_t in_turns;
+    uint32_t first_row;  // of the step: rows first_row .. end_row - 1
+    uint32_t end_row;
+    float eps;
 };
 
 struct ExpertBiasArgs {

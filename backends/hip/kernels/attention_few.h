@@ -83,15 +83,6 @@ RL_DEVICE uint32_t first_sum() {
     else
         return 0;
 }
-// The same value in all lanes that differ in these bits.
-template <uint32_t kBit, uint32_t kEnd, typename Fold>
-RL_DEVICE float fold_lanes(float value, Fold fold) {
-    if constexpr (kBit < kEnd)
-        return fold_lanes<kBit * 2, kEnd>(fold(value, from_lane_across<kBit>(value)), fold);
-    else
-        return value;
-}
-
 // Every key is read in whole, so the loads need no branches: beyond the range they are those of its last key,
 // and of dimensions beyond the head the last, times zero.
 template <typename C, typename Shape>

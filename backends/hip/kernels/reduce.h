@@ -5,6 +5,22 @@
 
 namespace redline::hip {
 
+// The same value in all lanes that differ in these bits.
+template <uint32_t kBit, uint32_t kEnd, typename Fold>
+RL_DEVICE float fold_lanes(float value, Fold fold) {
+    if constexpr (kBit < kEnd)
+        return fold_lanes<kBit * 2, kEnd>(fold(value, from_lane_across<kBit>(value)), fold);
+    else
+        return value;
+}
+
+// Elements go to the threads of a grid of blocks of kThreads, in turns.
+template <typename Each>
+RL_DEVICE void each_element(size_t count, Each each) {
+    const size_t step = size_t(grid_blocks()) * kThreads;
+    for (size_t i = size_t(block_index().x) * kThreads + thread_index(); i < count; i += step) each(i);
+}
+
 // Every thread gets the sum. `parts` is shared memory of one float per wave of the block.
 template <uint32_t kBlockThreads = kThreads>
 RL_DEVICE float block_sum(float value, float* parts) {

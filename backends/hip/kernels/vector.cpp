@@ -9,12 +9,6 @@ namespace redline::hip {
 
 using namespace args;
 
-template <typename Each>
-RL_DEVICE void each_element(size_t count, Each each) {
-    const size_t step = size_t(grid_blocks()) * kThreads;
-    for (size_t i = size_t(block_index().x) * kThreads + thread_index(); i < count; i += step) each(i);
-}
-
 // y = x / sqrt(mean(x^2) + eps) * gain over `width` elements: the row, or a head. A block per group.
 RL_KERNEL(128, rms_norm, NormArgs) {
     RL_SHARED float parts[kWaves];

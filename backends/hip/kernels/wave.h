@@ -221,6 +221,9 @@ RL_DEVICE uint32_t pick_bytes(uint32_t select, uint32_t low, uint32_t high) {
 RL_DEVICE float exp_of(float x) {
     return __builtin_elementwise_exp(x);
 }
+RL_DEVICE float log_of(float x) {
+    return __builtin_elementwise_log(x);
+}
 RL_DEVICE float root_of(float x) {
     return __builtin_sqrtf(x);
 }
@@ -322,6 +325,9 @@ RL_DEVICE uint32_t pick_bytes(uint32_t select, uint32_t low, uint32_t high) {
 }
 RL_DEVICE float exp_of(float x) {
     return expf(x);
+}
+RL_DEVICE float log_of(float x) {
+    return logf(x);
 }
 RL_DEVICE float root_of(float x) {
     return sqrtf(x);
@@ -448,6 +454,9 @@ RL_DEVICE uint32_t pick_bytes(uint32_t select, uint32_t low, uint32_t high) {
 }
 RL_DEVICE float exp_of(float x) {
     return std::exp(x);
+}
+RL_DEVICE float log_of(float x) {
+    return std::log(x);
 }
 RL_DEVICE float root_of(float x) {
     return std::sqrt(x);

@@ -34,6 +34,22 @@ inline uint32_t row_blocks(uint64_t rows, uint32_t per_wave, const Device& devic
     return blocks_for(rows, uint64_t(per_wave) * (kThreads / device.report().wave()));
 }
 
+// Wraps a function launch(launcher, view) as a kernel.
+template <typename Write>
+class SimpleKernel : public HipKernel {
+public:
+    explicit SimpleKernel(Write write) : write_(std::move(write)) {}
+    Status launch(Launcher& launcher, const View& view) const override { return write_(launcher, view); }
+
+private:
+    Write write_;
+};
+
+template <typename Write>
+std::unique_ptr<Kernel> simple(Write write) {
+    return std::make_unique<SimpleKernel<Write>>(std::move(write));
+}
+
 // y = norm(x) over groups of `width`.
 Status launch_norm(Launcher& launcher, const View& view, Slot x, const Norm& norm, uint32_t width, float* y);
 

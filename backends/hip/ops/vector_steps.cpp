@@ -5,22 +5,6 @@ namespace redline::hip {
 
 namespace {
 
-// Wraps a function launch(launcher, view) as a kernel.
-template <typename Write>
-class SimpleKernel : public HipKernel {
-public:
-    explicit SimpleKernel(Write write) : write_(std::move(write)) {}
-    Status launch(Launcher& launcher, const View& view) const override { return write_(launcher, view); }
-
-private:
-    Write write_;
-};
-
-template <typename Write>
-std::unique_ptr<Kernel> simple(Write write) {
-    return std::make_unique<SimpleKernel<Write>>(std::move(write));
-}
-
 Status launch_embed(Launcher& launcher, const View& view, const Embed& op) {
     const Shape& shape = view.plan.weight(op.table).tensor.shape;
     const std::string module = view.weights[op.table].layout->name;

@@ -76,6 +76,8 @@ View HipExecutable::view_of(uint32_t rows, const StepLayout& inputs) const {
     for (const uint64_t offset : inputs.ropes)
         view.ropes.push_back(reinterpret_cast<const float*>(step_.data() + offset));
     view.kind = inputs.kind;
+    if (inputs.states > 0)
+        view.states = reinterpret_cast<const args::SegmentState*>(step_.data() + inputs.states);
     if (inputs.kind == StepKind::alone) return view;
     view.places = reinterpret_cast<const args::Place*>(step_.data() + inputs.places);
     view.pages = reinterpret_cast<const uint32_t*>(step_.data() + inputs.pages);

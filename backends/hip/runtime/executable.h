@@ -28,12 +28,14 @@ struct View {
     StepKind kind = StepKind::alone;
     const args::Place* places = nullptr;  // of rows, and the lists of pages; null: of a sequence alone
     const uint32_t* pages = nullptr;
+    const args::SegmentState* states = nullptr;  // of the step's sequences; null: the plan has none
     // Of the kernel that is launched, in a step of one row: its operand in int8 as the kernel that computed
     // it left it, and where it leaves its own row so.
     const std::byte* taken = nullptr;
     args::HandOver left = {};
 
     uint32_t rows_of(Slot s) const { return plan.slot(s).of_outputs ? outputs : rows; }
+    uint32_t segments() const { return StepLayout::most_segments(plan, rows, kind); }
     uint32_t of_outputs(Slot s) const { return plan.slot(s).of_outputs; }
     uint32_t width(Slot s) const { return plan.slot(s).width; }
     args::Cache cache(Cache cache) const {
@@ -64,6 +66,7 @@ std::unique_ptr<Kernel> make_product_kernel(const Op& op, const Plan& plan, cons
 std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan& plan, const Device& device);
 std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, const Device& device);
 std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const Device& device);
+std::unique_ptr<Kernel> make_recurrent_kernel(const Op& op, const Plan& plan, const Device& device);
 
 class HipExecutable : public Executable {
 public:

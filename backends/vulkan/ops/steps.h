@@ -20,6 +20,22 @@ inline uint32_t rows_kind(const Plan& plan, Slot s) {
     return plan.slot(s).of_outputs ? RL_ROWS_OUTPUTS : RL_ROWS_ALL;
 }
 
+// Wraps a function record(recorder, view) as a kernel.
+template <typename Write>
+class SimpleKernel : public VulkanKernel {
+public:
+    explicit SimpleKernel(Write write) : write_(std::move(write)) {}
+    Status record(Recorder& recorder, const View& view) const override { return write_(recorder, view); }
+
+private:
+    Write write_;
+};
+
+template <typename Write>
+std::unique_ptr<Kernel> simple(Write write) {
+    return std::make_unique<SimpleKernel<Write>>(std::move(write));
+}
+
 // y = norm(x) over groups of `width`.
 Status record_norm(Recorder& recorder, const View& view, Slot x, const Norm& norm, uint32_t width, Binding y);
 

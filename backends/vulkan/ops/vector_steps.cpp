@@ -6,22 +6,6 @@ namespace redline::vulkan {
 
 namespace {
 
-// Wraps a function record(recorder, view) as a kernel.
-template <typename Write>
-class SimpleKernel : public VulkanKernel {
-public:
-    explicit SimpleKernel(Write write) : write_(std::move(write)) {}
-    Status record(Recorder& recorder, const View& view) const override { return write_(recorder, view); }
-
-private:
-    Write write_;
-};
-
-template <typename Write>
-std::unique_ptr<Kernel> simple(Write write) {
-    return std::make_unique<SimpleKernel<Write>>(std::move(write));
-}
-
 Status record_embed(Recorder& recorder, const View& view, const Embed& op) {
     const PlacedWeight& table = view.weight(op.table);
     for (const WeightPart& part : table.parts) {

@@ -104,6 +104,7 @@ Result<std::unique_ptr<Device>> Device::open(std::shared_ptr<Instance> instance,
                                              Level level, bool forced) {
     std::unique_ptr<Device> made(new Device(std::move(instance), std::move(report)));
     const DeviceReport& r = made->report_;
+    made->use_clustered_ = level >= Level::dot && r.clustered && r.subgroup >= 8;
     made->use_dot_ = level >= Level::dot && (forced ? r.dot : r.dot_accelerated);
     made->use_matrix_ = level >= Level::matrix && !r.matrices.empty() && r.float16;
     made->use_bfloat16_ = level >= Level::bfloat16 && why_not_bfloat16(r).empty();

@@ -47,6 +47,7 @@ struct DeviceReport {
     uint32_t subgroup = 0, min_subgroup = 0, max_subgroup = 0;
     bool subgroup_control = false;  // a size can be required of a compute pipeline
     bool full_subgroups = false;
+    bool clustered = false;  // sums over parts of a subgroup
     bool float16 = false;
     bool dot = false;              // packed 8-bit dot products
     bool dot_accelerated = false;  // ... in hardware
@@ -115,6 +116,8 @@ public:
     const DeviceReport& report() const { return report_; }
     VkCommandPool pool() const { return pool_; }
     uint32_t subgroup() const { return report_.subgroup; }
+    // Sums over eight neighbours in a subgroup.
+    bool use_clustered() const { return use_clustered_; }
     bool use_dot() const { return use_dot_; }
     bool use_matrix() const { return use_matrix_; }
     // In matrices: of products whose weights are bfloat16.
@@ -161,6 +164,7 @@ private:
 
     std::mutex queue_mutex_;
     std::atomic<bool> lost_{false};
+    bool use_clustered_ = false;
     bool use_dot_ = false;
     bool use_matrix_ = false;
     bool use_bfloat16_ = false;

@@ -41,6 +41,7 @@ struct View {
     uint32_t left_units() const { return uint32_t(left.bytes / kLeftUnitBytes); }
 
     uint32_t rows_of(Slot s) const { return plan.slot(s).of_outputs ? outputs : rows; }
+    uint32_t segments() const { return StepLayout::most_segments(plan, rows, kind); }
     uint32_t width(Slot s) const { return plan.slot(s).width; }
     Binding slot(Slot s) const {
         return {arena.buffer, plan.slot(s).offset,
@@ -71,6 +72,7 @@ std::unique_ptr<Kernel> make_product_kernel(const Op& op, const Plan& plan, cons
 std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan& plan, const Device& device);
 std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, const Device& device);
 std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const Device& device);
+std::unique_ptr<Kernel> make_recurrent_kernel(const Op& op, const Plan& plan, const Device& device);
 
 class VulkanExecutable : public Executable {
 public:

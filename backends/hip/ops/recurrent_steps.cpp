@@ -1,0 +1,95 @@
+// Convolve and DeltaNet, and what stands around them: CopyParts, OutputGate.
+#include "steps.h"
+
+#include <algorithm>
+
+namespace redline::hip {
+
+namespace {
+
+constexpr uint32_t kMostDeltaKeys = 256;
+
+float* states_of(const View& view, Cache state) {
+    return reinterpret_cast<float*>(view.caches[state].keys);
+}
+
+Status launch_copy_parts(Launcher& launcher, const View& view, const CopyParts& op) {
+    const args::CopyPartsArgs args = {
+        view.step,  view.slot(op.x), view.slot(op.y),  op.parts,   op.width,    view.width(op.x),
+        op.x_first, op.x_stride,     view.width(op.y), op.y_first, op.y_stride, view.of_outputs(op.y)};
+    const uint64_t copied = uint64_t(op.parts) * op.width * view.rows_of(op.y);
+    return launcher.launch("recurrent", "copy_parts", striding(blocks_for(copied, kThreads)), args);
+}
+
+Status launch_output_gate(Launcher& launcher, const View& view, const OutputGate& op) {
+    const args::OutputGateArgs args = {view.step,        view.slot(op.x), view.slot(op.y),
+                                       view.width(op.y), op.head_dim,     view.of_outputs(op.y)};
+    const uint64_t elements = uint64_t(args.width) * view.rows_of(op.y);
+    return launcher.launch("recurrent", "output_gate", striding(blocks_for(elements, kThreads)), args);
+}
+
+Status launch_convolve(Launcher& launcher, const View& view, const Convolve& op) {
+    const auto factor = [&](Slot s) { return s ? view.slot(s) : nullptr; };
+    const uint32_t width = view.width(op.x);
+    const args::ConvolveArgs args = {view.step,
+                                     view.states,
+                                     view.slot(op.x),
+                                     view.slot(op.y),
+                                     view.vector(op.w),
+                                     states_of(view, op.state),
+                                     factor(op.before),
+                                     factor(op.behind),
+                                     width,
+                                     op.silu};
+    const uint64_t pieces = (view.rows + args::kConvolvedRows - 1) / args::kConvolvedRows;
+    return launcher.launch("recurrent", fmt::format("convolve_{}", op.taps),
+                           striding(blocks_for(width * pieces * view.segments(), kThreads)), args);
+}
+
+Status launch_delta_net(Launcher& launcher, const View& view, const DeltaNet& op) {
+    const DeltaShape& s = op.shape;
+    args::DeltaArgs args = {};
+    args.step = view.step;
+    args.states = view.states;
+    args.qkv = view.slot(op.qkv);
+    args.beta = view.slot(op.beta);
+    args.alpha = view.slot(op.alpha);
+    args.a = view.vector(op.a);
+    args.dt = view.vector(op.dt);
+    args.y = view.slot(op.y);
+    args.state = states_of(view, op.state);
+    args.heads = s.heads;
+    args.key_heads = s.key_heads;
+    args.key_dim = s.key_dim;
+    args.value_dim = s.value_dim;
+    args.in_turns = s.in_turns;
+    args.eps = DeltaNet::kEps;
+    const bool narrow = s.key_dim <= 128;
+    const uint64_t units = uint64_t(s.heads) * blocks_for(s.value_dim, narrow ? 64 : 32) * view.segments();
+    const double flops_per_row = 7.0 * double(s.state_floats());
+    const double fit = std::max(1.0, flops_per_launch(launcher.device().report()) / flops_per_row);
+    const uint32_t rows = uint32_t(std::min(fit, double(view.rows)));
+    for (uint32_t row = 0; row < view.rows; row += rows) {
+        args.first_row = row;
+        args.end_row = std::min(row + rows, view.rows);
+        RL_TRY(launcher.launch("recurrent", narrow ? "delta_net_128" : "delta_net_256",
+                               striding(blocks_for(units, 1)), args, flops_per_row * (args.end_row - row)));
+    }
+    return {};
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_recurrent_kernel(const Op& op, const Plan&, const Device&) {
+    if (const auto* o = std::get_if<CopyParts>(&op))
+        return simple([o = *o](Launcher& l, const View& v) { return launch_copy_parts(l, v, o); });
+    if (const auto* o = std::get_if<OutputGate>(&op))
+        return simple([o = *o](Launcher& l, const View& v) { return launch_output_gate(l, v, o); });
+    if (const auto* o = std::get_if<Convolve>(&op))
+        return simple([o = *o](Launcher& l, const View& v) { return launch_convolve(l, v, o); });
+    const auto* o = std::get_if<DeltaNet>(&op);
+    if (!o || o->shape.key_dim > kMostDeltaKeys) return nullptr;
+    return simple([o = *o](Launcher& l, const View& v) { return launch_delta_net(l, v, o); });
+}
+
+}  // namespace redline::hip
