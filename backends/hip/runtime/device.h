@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api.h"
+#include "memory/budget.h"
 #include "objects.h"
 
 #include <map>
