@@ -315,7 +315,7 @@ RL_DEVICE void attend_keys(const args::AttentionArgs& a, const Queries& which, c
     const Cache& c = a.cache;
     const HeadRows all_keys = C::head(c, c.keys, which.kv_head),
                    all_values = C::head(c, c.values, which.kv_head);
-    const KeyRows in_cache = key_rows(c, which.first_row, keys.from);
+    const KeyRows in_cache = key_rows(c, which.first_row, keys.from, keys.to);
     typename FewShared<kQueries, kDims>::OfWave& own = shared.waves[wave_index()];
     typename C::Eight k[S::kBatch][S::kParts], v[S::kBatch][S::kParts];
     for (uint32_t first = keys.from + wave_index() * S::kWaveKeys; first < keys.to; first += kStep) {

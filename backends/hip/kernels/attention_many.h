@@ -314,7 +314,7 @@ RL_DEVICE void attend_tiles(const args::AttentionArgs& a, const Queries& which, 
                             ManyState<kDims> (&states)[kManyTiles], ManyShared<kDims>& shared) {
     const HeadRows all_keys = C::head(a.cache, a.cache.keys, which.kv_head),
                    all_values = C::head(a.cache, a.cache.values, which.kv_head);
-    const KeyRows in_cache = key_rows(a.cache, which.first_row, range.from);
+    const KeyRows in_cache = key_rows(a.cache, which.first_row, range.from, range.to);
     uint16_t *keys = shared.halfs, *values = keys + ManyShape<kDims>::kKeyHalfs;
     typename C::Eight ahead[ManyShape<kDims>::kEach];
     MatrixSums scores[kManyTiles][kKeyTiles];

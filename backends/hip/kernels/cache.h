@@ -31,18 +31,19 @@ struct KeyRows {
     uint32_t round;  // the first token of the round of the ring that the block's keys begin in
     uint32_t sequence_rows;
     const uint32_t* pages;
+    bool plain;  // no pages, and all keys in one round: rows are tokens less a constant
     // What has to be taken from the tokens of a batch to get their rows: the batch lies in this round or the
     // next.
     RL_DEVICE uint32_t before(uint32_t first) const {
+        if (plain) return round;
         const uint32_t in_round = first - round < sequence_rows ? round : round + sequence_rows;
         return pages ? first - row_in_cache(pages, first - in_round) : in_round;
     }
 };
-// Of the sequence that a row is of.
-RL_DEVICE KeyRows key_rows(const Cache& c, uint32_t row, uint32_t first_token) {
-    const uint32_t rows = c.sequence_rows;
-    return {first_token < rows ? 0 : first_token / rows * rows, rows,
-            c.places ? c.pages + c.places[row].list : nullptr};
+// Of the sequence that a row is of, for keys [from, to).
+RL_DEVICE KeyRows key_rows(const Cache& c, uint32_t row, uint32_t from, uint32_t to) {
+    const uint32_t rows = c.sequence_rows, round = from < rows ? 0 : from / rows * rows;
+    return {round, rows, c.places ? c.pages + c.places[row].list : nullptr, !c.places && to - round <= rows};
 }
 
 // Where a head of a row's token is stored; `position` is that of the step's first row.
