@@ -213,6 +213,7 @@ struct ExpertArgs {
     uint weighted;
     uint act;
     uint first_token;
+    uint has_bias;
 };
 
 struct GroupArgs {

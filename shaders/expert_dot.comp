@@ -21,6 +21,7 @@ layout(set = 0, binding = 2, std430) buffer Y { float y[]; };
 layout(set = 0, binding = 4, std430) readonly buffer Ids { int ids[]; };
 layout(set = 0, binding = 5, std430) readonly buffer Scales { float scales[]; };
 layout(set = 0, binding = 5, std430) readonly buffer Gain { vec4 gain4[]; };
+layout(set = 0, binding = 6, std430) readonly buffer Bias { float bias[]; };
 #include "reduce.glsl"
 #include "own_activations.glsl"
 #include "dot_product.glsl"
@@ -48,6 +49,14 @@ float lane_sum(uint row) {
     return sum;
 }
 
+// The biases of one row of each expert; of those of other parts none.
+float biases_of(uint row) {
+    float sum = 0.0;
+    [[unroll]] for (uint p = 0; p < PLACES; ++p)
+        if (first_rows[p] + row < args.flat_rows) sum += factors[p] * bias[first_rows[p] + args.first_flat + row];
+    return sum;
+}
+
 // y[row_out] (+)= what entries first .. first + PLACES - 1 give.
 void add_entries(uint first, uint row_out) {
     barrier();  // those before have been read
@@ -61,8 +70,9 @@ void add_entries(uint first, uint row_out) {
     const uint step = gl_NumWorkGroups.x * gl_NumSubgroups;
     for (uint row = gl_WorkGroupID.x * gl_NumSubgroups + gl_SubgroupID; row < args.rows; row += step) {
         if (args.weighted == 0u && first_rows[0] + row >= args.flat_rows) continue;
-        const float sum = subgroupAdd(lane_sum(row));
+        float sum = subgroupAdd(lane_sum(row));
         if (!subgroupElect()) continue;
+        if (args.has_bias != 0u) sum += biases_of(row);
         const uint at = row_out * args.rows + row;
         y[at] = args.weighted != 0u ? y[at] + sum : sum;
     }

@@ -18,6 +18,8 @@ layout(set = 0, binding = 2, std430) buffer Y { float y[]; };
 #include "step.glsl"
 layout(set = 0, binding = 4, std430) readonly buffer Ids { int ids[]; };
 layout(set = 0, binding = 4, std430) readonly buffer Gain { vec4 gain4[]; };
+layout(set = 0, binding = 5, std430) readonly buffer GateBias { float gate_bias[]; };
+layout(set = 0, binding = 6, std430) readonly buffer UpBias { float up_bias[]; };
 #include "reduce.glsl"
 #include "own_activations.glsl"
 #include "dot_product.glsl"
@@ -55,7 +57,9 @@ void main() {
     for (uint row = gl_WorkGroupID.x * gl_NumSubgroups + gl_SubgroupID; row < args.rows; row += step) {
         const uint flat_row = expert * args.rows + row - args.first_flat;
         if (flat_row >= args.flat_rows) continue;
-        const vec2 sums = subgroupAdd(lane_sums(flat_row));
+        vec2 sums = subgroupAdd(lane_sums(flat_row));
+        const uint bias = flat_row + args.first_flat;
+        if (args.has_bias != 0u && subgroupElect()) sums += vec2(gate_bias[bias], up_bias[bias]);
         if (subgroupElect()) y[entry * args.rows + row] = act_times(args.act, sums.x, sums.y);
     }
 }

@@ -1,5 +1,5 @@
 // for each format
-// Per token and chosen expert e: y[t][place][r] = act(gate[e][r] . x[t]) * (up[e][r] . x[t]). As expert_vec.
+// Per token and chosen expert e: y[t][place][r] = act(gate[e][r] . x[t]) * (up[e][r] . x[t]), with biases. As expert_vec.
 #define MATRICES 2
 #include "types.glsl"
 layout(local_size_x_id = 0) in;
@@ -15,6 +15,8 @@ layout(set = 0, binding = 2, std430) buffer Y { float y[]; };
 #define STEP_BINDING 3
 #include "step.glsl"
 layout(set = 0, binding = 4, std430) readonly buffer Ids { int ids[]; };
+layout(set = 0, binding = 5, std430) readonly buffer GateBias { float gate_bias[]; };
+layout(set = 0, binding = 6, std430) readonly buffer UpBias { float up_bias[]; };
 #include "vec_product.glsl"
 
 void main() {
@@ -32,7 +34,11 @@ void main() {
         gates[0] = ups[0] = 0.0;
         lane_products(0u, rows, x_rows, args.cols, gates);
         lane_products(1u, rows, x_rows, args.cols, ups);
-        const float gate = subgroupAdd(gates[0]), up = subgroupAdd(ups[0]);
+        float gate = subgroupAdd(gates[0]), up = subgroupAdd(ups[0]);
+        if (args.has_bias != 0u && subgroupElect()) {
+            gate += gate_bias[rows[0] + args.first_flat];
+            up += up_bias[rows[0] + args.first_flat];
+        }
         if (subgroupElect()) y[entry * args.rows + row] = act_times(args.act, gate, up);
     }
 }

@@ -1,6 +1,6 @@
 // for each format
-// Per token and chosen expert e: y[t][place][r] = w[e][r] . x, or, weighted, y[t][r] += the sum over places of
-// scale * (w[e][r] . x). The buffer is a range of rows counted over all experts: rows of others are skipped.
+// Per token and chosen expert e: y[t][place][r] = w[e][r] . x + bias, or, weighted, y[t][r] += the sum over places of
+// scale * (w[e][r] . x + bias). The buffer is a range of rows counted over all experts: rows of others are skipped.
 // The grid's y is over (token, place), or over tokens when weighted.
 #include "types.glsl"
 layout(local_size_x_id = 0) in;
@@ -16,6 +16,7 @@ layout(set = 0, binding = 2, std430) buffer Y { float y[]; };
 #include "step.glsl"
 layout(set = 0, binding = 4, std430) readonly buffer Ids { int ids[]; };
 layout(set = 0, binding = 5, std430) readonly buffer Scales { float scales[]; };
+layout(set = 0, binding = 6, std430) readonly buffer Bias { float bias[]; };
 #include "vec_product.glsl"
 
 float entry_product(uint entry, uint row) {
@@ -28,7 +29,8 @@ float entry_product(uint entry, uint row) {
     rows[0] = flat_row;
     x_rows[0] = args.per_expert != 0u ? entry : entry / args.used;
     if (flat_row < args.flat_rows) lane_products(0u, rows, x_rows, args.cols, sums);
-    return subgroupAdd(sums[0]);
+    const float sum = subgroupAdd(sums[0]);
+    return args.has_bias != 0u ? sum + bias[expert * args.rows + row] : sum;
 }
 
 bool holds(uint entry, uint row) {

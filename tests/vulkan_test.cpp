@@ -364,14 +364,17 @@ TEST_CASE("vulkan: the delta rule over many rows gives the same in dispatches of
 }
 
 TEST_CASE("vulkan: a few rows' experts in int8 give the same from tensors in parts") {
-    for (const uint32_t rows : {1u, 3u}) {
-        auto backend = vulkan::open_vulkan_backend({0, "dot"});
-        if (!backend) return;
-        const OpCase c = many_rows_case(*find_format("Q8_0"), {9, 4, 96, 160}, rows);
-        const std::vector<float> whole = output_of(c, **backend);
-        (*backend)->opened().most_per_buffer = 8192;
-        CHECK(relative_error(output_of(c, **backend), whole) < 1e-5);
-    }
+    const Format& q8 = *find_format("Q8_0");
+    for (const uint32_t rows : {1u, 3u})
+        for (const OpCase& c :
+             {many_rows_case(q8, {9, 4, 96, 160}, rows), biased_experts_case(q8, {9, 4, 96, 160}, rows)}) {
+            auto backend = vulkan::open_vulkan_backend({0, "dot"});
+            if (!backend) return;
+            CAPTURE(c.name);
+            const std::vector<float> whole = output_of(c, **backend);
+            (*backend)->opened().most_per_buffer = 8192;
+            CHECK(relative_error(output_of(c, **backend), whole) < 1e-5);
+        }
 }
 
 TEST_CASE("vulkan: weights that go through staging give the logits of weights written in place") {

@@ -103,6 +103,18 @@ Precision expert_precision(const Device& device, const Tensor& w, uint32_t used,
     return precision_of(path, *w.format);
 }
 
+// y += bias of the entries' experts, or, with scales, their weighted sum.
+Status record_expert_bias(Recorder& recorder, const View& view, Weight bias, uint32_t width, Binding y,
+                          Slot ids, uint32_t used, Slot scales) {
+    const uint64_t experts = view.plan.weight(bias).tensor.shape.elements() / width;
+    const args::ExpertBiasArgs push = {width, uint32_t(experts), used, scales ? 1u : 0u};
+    const uint64_t elements = uint64_t(width) * (scales ? 1 : used) * view.rows;
+    return recorder.dispatch(
+        {"add_expert_bias", 5, 1, {kThreads}},
+        {view.vector(bias, view.step), y, view.step, view.slot(ids), scales ? view.slot(scales) : view.step},
+        push, striding((elements + kThreads - 1) / kThreads));
+}
+
 // Products of entries that wait to be summed take no more scratch than this, unless those of one tile of rows
 // do: about what a large cache keeps until they are read.
 constexpr uint64_t kPartialBytes = uint64_t(32) << 20;
@@ -135,14 +147,15 @@ public:
             args::ExpertArgs push = expert_args(w, w.parts[i], shape, op_.used);
             push.per_expert = op_.per_expert;
             push.weighted = op_.scales ? 1 : 0;
+            push.has_bias = op_.bias ? 1 : 0;
             const uint32_t entries = op_.scales ? 1 : op_.used;  // of a token, along y
             const double per_token = 2.0 * op_.used * double(shape.rows) * double(shape.cols);
             RL_TRY(in_slices(recorder, view.rows, entries, per_token, [&](uint32_t first, uint32_t tokens) {
                 push.first_token = first;
                 return recorder.dispatch(
-                    {fmt::format("expert_{}.{}", dots ? "dot" : "vec", w.layout->name), 6, 1, constants},
+                    {fmt::format("expert_{}.{}", dots ? "dot" : "vec", w.layout->name), 7, 1, constants},
                     {w.parts[i].buffer, view.slot(op_.x), view.slot(op_.y), view.step, view.slot(op_.ids),
-                     op_.scales ? view.slot(op_.scales) : view.step},
+                     op_.scales ? view.slot(op_.scales) : view.step, view.vector(op_.bias, view.step)},
                     push,
                     striding(vector_groups(shape.rows, 1, device_, threads), uint64_t(tokens) * entries),
                     per_token * tokens);
@@ -177,7 +190,10 @@ private:
         ExpertProduct entries = product();
         RL_TRY(entries.prepare(recorder, view));
         const uint32_t rows = uint32_t(tensor_.shape.rows), step = partial_rows(view.rows);
-        if (!op_.scales) return entries.record(recorder, view, op_.w, view.slot(op_.y), 0, rows);
+        if (!op_.scales) {
+            RL_TRY(entries.record(recorder, view, op_.w, view.slot(op_.y), 0, rows));
+            return record_bias(recorder, view);
+        }
         const Binding partials =
             view.scratch_at(entries.scratch(view.rows), uint64_t(view.rows) * op_.used * step * 4);
         for (uint32_t first = 0; first < rows; first += step) {
@@ -190,7 +206,14 @@ private:
                                      {partials, view.slot(op_.scales), view.slot(op_.y), view.step}, push,
                                      {(end - first + kThreads - 1) / kThreads, view.rows}));
         }
-        return {};
+        return record_bias(recorder, view);
+    }
+
+    Status record_bias(Recorder& recorder, const View& view) const {
+        if (!op_.bias) return {};
+        recorder.barrier();
+        return record_expert_bias(recorder, view, op_.bias, uint32_t(tensor_.shape.rows), view.slot(op_.y),
+                                  op_.ids, op_.used, op_.scales);
     }
 
     ExpertLinear op_;
@@ -221,14 +244,16 @@ public:
         for (size_t i = 0; i < gate.parts.size(); ++i) {
             args::ExpertArgs push = expert_args(gate, gate.parts[i], shape, op_.used);
             push.act = uint32_t(op_.act);
+            push.has_bias = op_.gate_bias ? 1 : 0;
             const double per_token = 4.0 * op_.used * double(shape.rows) * double(shape.cols);
             RL_TRY(in_slices(recorder, view.rows, op_.used, per_token, [&](uint32_t first, uint32_t tokens) {
                 push.first_token = first;
                 return recorder.dispatch(
-                    {fmt::format("expert_gated_{}.{}", dots ? "dot" : "vec", gate.layout->name), 5, 2,
+                    {fmt::format("expert_gated_{}.{}", dots ? "dot" : "vec", gate.layout->name), 7, 2,
                      constants},
                     {gate.parts[i].buffer, up.parts[i].buffer, view.slot(op_.x), view.slot(op_.y), view.step,
-                     view.slot(op_.ids)},
+                     view.slot(op_.ids), view.vector(op_.gate_bias, view.step),
+                     view.vector(op_.up_bias, view.step)},
                     push,
                     striding(vector_groups(shape.rows, 1, device_, threads), uint64_t(tokens) * op_.used),
                     per_token * tokens);
@@ -249,6 +274,11 @@ private:
         RL_TRY(entries.record(recorder, view, op_.gate, y, 0, rows));
         RL_TRY(entries.record(recorder, view, op_.up, raised, 0, rows));
         recorder.barrier();
+        if (op_.gate_bias) {
+            RL_TRY(record_expert_bias(recorder, view, op_.gate_bias, rows, y, op_.ids, op_.used, {}));
+            RL_TRY(record_expert_bias(recorder, view, op_.up_bias, rows, raised, op_.ids, op_.used, {}));
+            recorder.barrier();
+        }
         return record_act_mul(recorder, view, op_.act, y, raised, op_.y);
     }
 
@@ -262,13 +292,8 @@ public:
     explicit AddExpertBiasKernel(const AddExpertBias& op) : op_(op) {}
     Status record(Recorder& recorder, const View& view) const override {
         const uint32_t width = view.width(op_.y) / (op_.scales ? 1 : op_.used);
-        const uint64_t experts = view.plan.weight(op_.bias).tensor.shape.elements() / width;
-        const args::ExpertBiasArgs push = {width, uint32_t(experts), op_.used, op_.scales ? 1u : 0u};
-        const uint64_t elements = uint64_t(view.width(op_.y)) * view.rows;
-        return recorder.dispatch({"add_expert_bias", 5, 1, {kThreads}},
-                                 {view.vector(op_.bias, view.step), view.slot(op_.y), view.step,
-                                  view.slot(op_.ids), op_.scales ? view.slot(op_.scales) : view.step},
-                                 push, striding((elements + kThreads - 1) / kThreads));
+        return record_expert_bias(recorder, view, op_.bias, width, view.slot(op_.y), op_.ids, op_.used,
+                                  op_.scales);
     }
 
 private:
@@ -282,10 +307,9 @@ std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, const
         return has_layout(plan, o->w) ? std::make_unique<RouteKernel>(*o, plan) : nullptr;
     if (const auto* o = std::get_if<AddExpertBias>(&op)) return std::make_unique<AddExpertBiasKernel>(*o);
     if (const auto* o = std::get_if<ExpertLinear>(&op))
-        return has_layout(plan, o->w) && !o->bias ? std::make_unique<ExpertLinearKernel>(*o, plan, device)
-                                                  : nullptr;
+        return has_layout(plan, o->w) ? std::make_unique<ExpertLinearKernel>(*o, plan, device) : nullptr;
     if (const auto* o = std::get_if<ExpertGated>(&op))
-        return has_layout(plan, o->gate, o->up) && !o->gate_bias && !o->up_bias
+        return has_layout(plan, o->gate, o->up) && bool(o->gate_bias) == bool(o->up_bias)
                    ? std::make_unique<ExpertGatedKernel>(*o, plan, device)
                    : nullptr;
     return nullptr;
