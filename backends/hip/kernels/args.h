@@ -268,8 +268,10 @@ struct ExpertArgs {
     const float* x;
     float* y;
     const int32_t* ids;
-    const float* scales;  // null: not weighted
-    uint32_t rows;        // of one expert
+    const float* scales;   // null: not weighted
+    const float* bias;     // (experts, rows); null: none
+    const float* up_bias;  // gated kernels only
+    uint32_t rows;         // of one expert
     uint32_t cols;
     uint32_t experts;
     uint32_t used;
@@ -301,8 +303,10 @@ struct ExpertTileArgs {
     Groups groups;
     const uint16_t* halves;  // (tokens, cols), or (places, cols)
     const float* row_scales;
-    float* y;       // (places, rows)
-    uint32_t rows;  // of one expert
+    float* y;              // (places, rows)
+    const float* bias;     // (experts, rows); null: none
+    const float* up_bias;  // gated kernels only
+    uint32_t rows;         // of one expert
     uint32_t cols;
     uint32_t used;
     uint32_t first_row;  // for long steps cut into several launches

@@ -144,7 +144,7 @@ RL_DEVICE void each_own_row(const args::DotArgs& a, const Rows& which) {
         RL_UNROLL_BY(1)
         for (uint32_t from = wave_index() * Rows::kCount; from < kGroup; from += kDotWaves * Rows::kCount) {
             if (base + from >= a.rows) break;
-            const float before = which.before(base + from);
+            const auto before = which.before(base + from);
             float sums[kMatrixRows] = {};
             if (kOneFormat || base < a.second)
                 which.template add<F>(base + from, x, sums);
@@ -258,7 +258,7 @@ RL_DEVICE void each_float_row(const args::DotArgs& a, const Rows& which) {
             Matrix w[kMatrixRows];
             size_t rows[kMatrixRows];
             which.find(base + from, w, rows);
-            const float before = which.before(base + from);
+            const auto before = which.before(base + from);
             float sums[kMatrixRows] = {};
             if (a.gain)
                 float_dots<F, kMatrixRows, true>(w, rows, a.x, a.gain, a.cols, sums);
@@ -355,23 +355,49 @@ struct ExpertGatedRows : GatedRows {
         w[1] = {a.parts[1].w.data, w[0].units};
         rows[0] = rows[1] = in_each_lane(expert_row(a.chosen, place, counted - place * each));
     }
+    struct Biases {
+        float gate = 0.0f, up = 0.0f;
+    };
+    RL_DEVICE Biases before(uint32_t row) const {
+        if (!a.parts[0].bias) return {};
+        const uint32_t each = a.chosen.rows, counted = lesser(row, a.rows - 1), place = counted / each;
+        const size_t at = in_each_lane(expert_row(a.chosen, place, counted - place * each));
+        return {a.parts[0].bias[at], a.parts[1].bias[at]};
+    }
+    RL_DEVICE void put(uint32_t row, float* value, const float (&sums)[2], float scale,
+                       const Biases& biases) const {
+        const float gate = fused(wave_sum(sums[0]), scale, biases.gate),
+                    up = fused(wave_sum(sums[1]), scale, biases.up);
+        if (lane_index() == 0 && row < a.rows) a.parts[0].y[row] = *value = act_times(a.act, gate, up);
+    }
     template <typename F>
     RL_DEVICE void add(uint32_t first, const OwnRow& x, float (&sums)[kMatrixRows]) const {
         found_dots<F>(*this, first, x, sums);
     }
 };
 
-// y[r] += the sum over places of scale * (w[e][r] . x[place]) of one token: as one long row, so that all of
-// it is on its way together.
+// y[r] += the sum over places of scale * (w[e][r] . x[place] + bias[e][r]) of one token: as one long row, so
+// that all of it is on its way together.
 struct ExpertSumRows {
     static constexpr uint32_t kCount = 1, kMatrixRows = 1;
     const args::DotArgs& a;
 
     RL_DEVICE uint32_t units() const { return a.cols / 32 * a.chosen.used; }
-    RL_DEVICE float before(uint32_t row) const { return a.parts[0].y[row]; }
-    RL_DEVICE void put(uint32_t row, float* value, const float (&sums)[1], float, float added) const {
-        const float sum = wave_sum(sums[0]);
-        if (lane_index() == 0) a.parts[0].y[row] = *value = added + sum;
+    // What a result is added to, and of the lane's places the biases.
+    struct Before {
+        float y, biases;
+    };
+    RL_DEVICE Before before(uint32_t row) const {
+        Before found = {a.parts[0].y[row], 0.0f};
+        if (!a.parts[0].bias) return found;
+        for (uint32_t place = lane_index(); place < a.chosen.used; place += kWave)
+            found.biases = fused(a.chosen.scales[place], a.parts[0].bias[expert_row(a.chosen, place, row)],
+                                 found.biases);
+        return found;
+    }
+    RL_DEVICE void put(uint32_t row, float* value, const float (&sums)[1], float, const Before& added) const {
+        const float sum = wave_sum(sums[0] + added.biases);
+        if (lane_index() == 0) a.parts[0].y[row] = *value = added.y + sum;
     }
     template <typename F>
     RL_DEVICE void add(uint32_t row, const OwnRow& x, float (&sums)[1]) const {
@@ -425,6 +451,7 @@ RL_DEVICE void expert_dot(const args::ExpertArgs& a) {
             const uint32_t skip = x_rows > 1 ? place * units : 0;
             float sums[1] = {};
             lane_dots<F, 1, 1>(w, rows, OwnRow{x.low + skip, x.high + skip, x.meta + skip}, units, sums);
+            if (a.bias && lane_index() == 0) sums[0] += a.bias[rows[0]];
             total = a.scales ? fused(a.scales[entry], sums[0], total) : sums[0];
         }
         total = wave_sum(total);
@@ -449,6 +476,10 @@ RL_DEVICE void expert_gated_dot(const args::ExpertArgs& a) {
         const size_t at = expert_row(a, entry, row), rows[2] = {at, at};
         float sums[2] = {};
         lane_dots<F, 2, 1>(w, rows, x, units, sums);
+        if (a.bias && lane_index() == 0) {
+            sums[0] += a.bias[at];
+            sums[1] += a.up_bias[at];
+        }
         const float gate = wave_sum(sums[0]), up = wave_sum(sums[1]);
         if (lane_index() == 0) a.y[entry * a.rows + row] = act_times(a.act, gate, up);
     }

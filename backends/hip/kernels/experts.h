@@ -6,15 +6,17 @@
 namespace redline::hip {
 
 template <typename F>
-RL_DEVICE float entry_product(const args::ExpertArgs& a, const Matrix& w, size_t entry, uint32_t row) {
+RL_DEVICE float entry_product(const args::ExpertArgs& a, const Matrix& w, const float* bias, size_t entry,
+                              uint32_t row) {
     const size_t rows[1] = {expert_row(a, entry, row)}, x_rows[1] = {a.per_expert ? entry : entry / a.used};
     float sums[1] = {};
     lane_products<F, 1, 1>(w, rows, a.x, x_rows, a.cols, sums);
+    if (bias && lane_index() == 0) sums[0] += bias[rows[0]];
     return wave_sum(sums[0]);
 }
 
-// y[t][place][r] = w[e][r] . x, or, weighted, y[t][r] += the sum over places of scale * (w[e][r] . x). The
-// grid's y is over (token, place), or over tokens when weighted.
+// y[t][place][r] = w[e][r] . x + bias, or, weighted, y[t][r] += the sum over places of scale * (w[e][r] . x +
+// bias). The grid's y is over (token, place), or over tokens when weighted.
 template <typename F>
 RL_DEVICE void expert_vec(const args::ExpertArgs& a) {
     const uint32_t places = a.scales ? 1 : a.used;
@@ -24,27 +26,28 @@ RL_DEVICE void expert_vec(const args::ExpertArgs& a) {
     for (uint32_t row = block_index().x * kWaves + wave_index(); row < a.rows; row += step) {
         float& y = a.y[group * a.rows + row];
         if (!a.scales) {
-            const float sum = entry_product<F>(a, a.w, group, row);
+            const float sum = entry_product<F>(a, a.w, a.bias, group, row);
             if (lane_index() == 0) y = sum;
             continue;
         }
         float sum = 0.0f;
         for (uint32_t place = 0; place < a.used; ++place) {
             const size_t entry = group * a.used + place;
-            sum = fused(a.scales[entry], entry_product<F>(a, a.w, entry, row), sum);
+            sum = fused(a.scales[entry], entry_product<F>(a, a.w, a.bias, entry, row), sum);
         }
         if (lane_index() == 0) y += sum;
     }
 }
 
-// y[t][place][r] = act(w[e][r] . x[t]) * (up[e][r] . x[t]); the grid's y is over (token, place).
+// y[t][place][r] = act(w[e][r] . x[t]) * (up[e][r] . x[t]), with biases; the grid's y is over (token, place).
 template <typename F>
 RL_DEVICE void expert_gated_vec(const args::ExpertArgs& a) {
     const size_t entry = size_t(a.first_token) * a.used + block_index().y;
     if (entry >= size_t(a.step->rows) * a.used) return;
     const uint32_t step = grid_blocks() * kWaves;
     for (uint32_t row = block_index().x * kWaves + wave_index(); row < a.rows; row += step) {
-        const float gate = entry_product<F>(a, a.w, entry, row), up = entry_product<F>(a, a.up, entry, row);
+        const float gate = entry_product<F>(a, a.w, a.bias, entry, row),
+                    up = entry_product<F>(a, a.up, a.up_bias, entry, row);
         if (lane_index() == 0) a.y[entry * a.rows + row] = act_times(a.act, gate, up);
     }
 }

@@ -176,7 +176,7 @@ RL_DEVICE void each_streamed_row(const args::DotArgs& a, const Rows& which) {
     for (uint32_t base = block_index().x * kGroup; base < a.rows; base += grid_blocks() * kGroup, turn ^= 1) {
         float* values = results[turn]->d;
         if (base + wave < a.rows) {
-            const float before = which.before(base + wave);
+            const auto before = which.before(base + wave);
             float sums[kMatrixRows] = {};
             RL_UNROLL_BY(1)
             for (uint32_t first = 0; first < units; first += kUnits) {
@@ -213,7 +213,7 @@ RL_DEVICE void each_streamed_float_row(const args::DotArgs& a, const Rows& which
     wait_for_inputs();
     const float scale = a.gain ? norm_scale<kDotThreads>(a.x, units, a.eps, parts) : 1.0f;
     for (uint32_t row = block_index().x * kGroup + wave; row < a.rows; row += grid_blocks() * kGroup) {
-        const float before = which.before(row);
+        const auto before = which.before(row);
         float sums[kMatrixRows] = {};
         RL_UNROLL_BY(1)
         for (uint32_t first = 0; first < units; first += kUnits) {

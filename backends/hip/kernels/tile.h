@@ -303,8 +303,8 @@ RL_DEVICE void linear_matrix(const args::TileArgs& a) {
         });
 }
 
-// y[place][r] = w[e][r] . x, or act(w[e][r] . x) * (up[e][r] . x): z over experts, y over tiles of rows, x
-// over tiles of an expert's places, which a block takes on when there are more.
+// y[place][r] = w[e][r] . x, or act(w[e][r] . x) * (up[e][r] . x), with biases: z over experts, y over tiles
+// of rows, x over tiles of an expert's places, which a block takes on when there are more.
 template <typename F, uint32_t kRows, uint32_t kTokens, bool kGated>
 RL_DEVICE void expert_matrix(const args::ExpertTileArgs& a) {
     using S = TileShape<kRows, kTokens, kGated>;
@@ -325,11 +325,13 @@ RL_DEVICE void expert_matrix(const args::ExpertTileArgs& a) {
         compute_tile<F, S, kGated>(a, at, x_row, [&](uint32_t entry, uint32_t row, float sum, float up) {
             if (row >= a.rows || entry >= end) return;
             const float scale = a.row_scales[x_row(entry)];
+            const size_t biased = at.matrix_row + row;
             float& y = a.y[size_t(a.groups.places[entry]) * a.rows + row];
+            const float own = fused(sum, scale, a.bias ? a.bias[biased] : 0.0f);
             if constexpr (kGated)
-                y = act_times(a.act, sum * scale, up * scale);
+                y = act_times(a.act, own, fused(up, scale, a.bias ? a.up_bias[biased] : 0.0f));
             else
-                y = sum * scale;
+                y = own;
         });
     }
 }

@@ -109,8 +109,8 @@ args::ExpertArgs expert_args(const View& view, Weight w, Slot x, Slot y, Slot id
 args::DotArgs chosen_args(const View& view, const args::ExpertArgs& op, const Norm& norm, uint32_t rows) {
     args::DotArgs args = {};
     args.step = view.step;
-    args.parts[0] = {op.w, op.y, nullptr, rows};
-    args.parts[1] = {op.up, op.y, nullptr, rows};
+    args.parts[0] = {op.w, op.y, op.bias, rows};
+    args.parts[1] = {op.up, op.y, op.up_bias, rows};
     args.rows = rows;
     args.x = op.x;
     args.prepared = view.taken;
@@ -182,6 +182,8 @@ public:
         args.halves = reinterpret_cast<const uint16_t*>(prepare.to);
         args.row_scales = prepare.row_scales;
         args.y = y;
+        args.bias = op.bias;
+        args.up_bias = op.up_bias;
         args.rows = op.rows;
         args.cols = op.cols;
         args.used = used_;
@@ -259,6 +261,7 @@ public:
         args::ExpertArgs args = expert_args(view, op_.w, op_.x, op_.y, op_.ids, op_.used);
         args.per_expert = op_.per_expert;
         args.scales = op_.scales ? view.slot(op_.scales) : nullptr;
+        args.bias = view.vector(op_.bias);
         if (grouped_.takes(view.rows)) return launch_grouped(launcher, view, args);
         const std::string module = view.weights[op_.w].layout->name;
         if (view.rows == 1 && sums_one())
@@ -330,6 +333,8 @@ private:
     args::ExpertArgs args_of(const View& view, Slot x) const {
         args::ExpertArgs args = expert_args(view, op_.gate, x, op_.y, op_.ids, op_.used);
         args.up = view.weights[op_.up].matrix();
+        args.bias = view.vector(op_.gate_bias);
+        args.up_bias = view.vector(op_.up_bias);
         args.act = uint32_t(op_.act);
         return args;
     }
@@ -421,10 +426,10 @@ bool has_kernel(const Route& op, const Plan& plan) {
     return experts <= args::kMostExperts && op.used <= args::kMostUsed && has_layout(plan, op.w);
 }
 bool has_kernel(const ExpertLinear& op, const Plan& plan) {
-    return has_layout(plan, op.w) && !op.bias;
+    return has_layout(plan, op.w);
 }
 bool has_kernel(const ExpertGated& op, const Plan& plan) {
-    return has_layout(plan, op.gate, op.up) && !op.gate_bias && !op.up_bias;
+    return has_layout(plan, op.gate, op.up) && bool(op.gate_bias) == bool(op.up_bias);
 }
 
 }  // namespace
