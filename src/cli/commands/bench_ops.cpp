@@ -203,7 +203,7 @@ Result<int> bench_ops(const LoadedModel& loaded, const BenchOptions& options) {
                    context = depth + most;
     ModelOptions settings = options.common;
     // What comes before the step is read in steps of the usual size, however small the step itself is.
-    settings.batch = uint32_t(std::max(most, std::min<uint64_t>(depth, kUsualBatch)));
+    settings.batch = uint32_t(std::max(most, std::min<uint64_t>(depth, 512)));
     settings.cache = options.caches.front();
     Session session = RL_TRY(open_session(loaded, settings, context));
     const Plan plan =

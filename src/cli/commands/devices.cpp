@@ -1,4 +1,4 @@
-// redline devices: what can compute here, and what each device can do. Also the choice of one.
+// redline devices: what can compute here, and what each device can do. Also the opening of one.
 #include "cli/commands/devices.h"
 
 #include "cli/report.h"
@@ -7,39 +7,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
 #include <cstdlib>
 
 namespace redline::cli {
 
 namespace {
-
-std::vector<const BackendEntry*> by_preference() {
-    std::vector<const BackendEntry*> entries(all_backends().begin(), all_backends().end());
-    std::stable_sort(entries.begin(), entries.end(), [](const BackendEntry* a, const BackendEntry* b) {
-        return a->preference > b->preference;
-    });
-    return entries;
-}
-
-std::string lower_case(std::string text) {
-    for (char& c : text) c = char(std::tolower(static_cast<unsigned char>(c)));
-    return text;
-}
-
-// The first backend with a device that is more than a stand-in computing on the CPU.
-DeviceChoice best_device() {
-    std::string passed;
-    for (const BackendEntry* entry : by_preference()) {
-        const Result<std::vector<DeviceListing>> devices = entry->list();
-        if (devices)
-            for (const DeviceListing& device : devices.value())
-                if (device.missing.empty() && device.preferred)
-                    return {std::string(entry->name), "", passed.empty() ? "the best device" : passed};
-        passed += fmt::format("{}no GPU that {} can use", passed.empty() ? "" : ", ", entry->name);
-    }
-    return {"cpu", "", passed};
-}
 
 // Where compiled kernels are kept; empty when the environment names no home.
 std::string cache_folder() {
@@ -62,7 +34,7 @@ Json fact_json(const DeviceListing::Fact& fact) {
 
 Json listing_json() {
     Json all = Json::array();
-    for (const BackendEntry* entry : by_preference()) {
+    for (const BackendEntry* entry : backends_by_preference()) {
         const Result<std::vector<DeviceListing>> devices = entry->list();
         Json list = Json::array();
         if (devices)
@@ -79,27 +51,28 @@ Json listing_json() {
                        {"devices", list},
                        {"error", devices ? Json(nullptr) : Json(devices.error().message)}});
     }
-    const DeviceChoice best = best_device();
+    const DeviceChoice best = choose_device("").value();
     return {{"backends", all}, {"default", best.backend}, {"why", best.why}};
+}
+
+std::string device_text(const DeviceListing& device) {
+    std::string out =
+        fmt::format("{}: {}{}\n", device.id, device.name,
+                    device.missing.empty() ? "" : fmt::format(" (cannot be used: lacks {})", device.missing));
+    for (const auto& fact : device.facts) out += fmt::format("    {:<24}{}\n", fact.name, fact_text(fact));
+    return out;
 }
 
 std::string listing_text() {
     std::string out;
-    for (const BackendEntry* entry : by_preference()) {
+    for (const BackendEntry* entry : backends_by_preference()) {
         const Result<std::vector<DeviceListing>> devices = entry->list();
-        if (!devices) {
+        if (devices)
+            for (const DeviceListing& device : devices.value()) out += device_text(device);
+        else
             out += fmt::format("{}: {}\n", entry->name, devices.error().message);
-            continue;
-        }
-        for (const DeviceListing& device : devices.value()) {
-            out += fmt::format(
-                "{}: {}{}\n", device.id, device.name,
-                device.missing.empty() ? "" : fmt::format(" (cannot be used: lacks {})", device.missing));
-            for (const auto& fact : device.facts)
-                out += fmt::format("    {:<24}{}\n", fact.name, fact_text(fact));
-        }
     }
-    const DeviceChoice best = best_device();
+    const DeviceChoice best = choose_device("").value();
     return out + fmt::format("\nby default: {} ({})\n", best.backend, best.why);
 }
 
@@ -115,34 +88,6 @@ int run(const std::vector<std::string>& arguments) {
 }
 
 }  // namespace
-
-Result<DeviceChoice> choose_device(const std::string& wanted) {
-    if (wanted.empty()) return best_device();
-    const size_t colon = wanted.find(':');
-    std::string head = wanted.substr(0, colon);
-    if (head == "gpu") {
-        const DeviceChoice best = best_device();
-        if (best.backend == "cpu")
-            return error("--device {}: there is no GPU that can be used here; redline devices says why",
-                         wanted);
-        head = best.backend;
-        if (colon == std::string::npos) return best;
-    }
-    for (const BackendEntry* entry : all_backends())
-        if (entry->name == head)
-            return DeviceChoice{head, colon == std::string::npos ? "" : wanted.substr(colon + 1), ""};
-    std::string known;
-    for (const BackendEntry* entry : by_preference()) {
-        const Result<std::vector<DeviceListing>> devices = entry->list();
-        if (!devices) continue;
-        for (const DeviceListing& device : devices.value()) {
-            if (lower_case(device.name).find(lower_case(wanted)) != std::string::npos)
-                return DeviceChoice{std::string(entry->name), device.id == entry->name ? "" : wanted, ""};
-            known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", device.id, device.name);
-        }
-    }
-    return error("no device is called {}; there are: {}", wanted, known);
-}
 
 Result<std::unique_ptr<Backend>> open_device(const DeviceChoice& choice, const ModelOptions& options) {
     return open_backend(choice.backend,

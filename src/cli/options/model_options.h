@@ -44,8 +44,6 @@ void add_voice_options(Options& options);
 void add_cache_options(Options& options, std::function<Status(const std::string&)> take);
 Result<CacheType> parse_cache_type(const std::string& name);
 
-// Tokens read at a time, if not told: 512, and on cards with at least 16 GB of their own 1024.
-constexpr uint32_t kUsualBatch = 512;
 constexpr const char* kBatchHelp = "tokens read at a time (default: 512; on cards of 16 GB or more 1024)";
 uint32_t batch_of(const ModelOptions& options, const DeviceInfo& device);
 

@@ -1,0 +1,24 @@
+// The choice of a device from a name for it, or of the best one, and why.
+#pragma once
+
+#include "plan/backend.h"
+
+namespace redline {
+
+struct DeviceChoice {
+    std::string backend;
+    std::string device;  // which of the backend's; empty: its best
+    std::string why;     // in a few words; empty when it was asked for
+};
+
+// The first is taken before the others by who has no wish.
+std::vector<const BackendEntry*> backends_by_preference();
+
+// `wanted`: empty (always has an answer), "gpu", the name of a backend, "vulkan:1", or part of a device's
+// name.
+Result<DeviceChoice> choose_device(const std::string& wanted);
+
+// Tokens read at a time, if not told: 512, and on cards with at least 16 GB of their own 1024.
+uint32_t usual_batch(const DeviceInfo& device);
+
+}  // namespace redline
