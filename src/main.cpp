@@ -4,7 +4,7 @@
 #include "cli/options/options.h"
 #include "cli/terminal/terminal.h"
 #include "cli/version.h"
-#include "plan/backend.h"
+#include "plan/device_choice.h"
 #include "run/arch.h"
 
 #include <algorithm>
@@ -47,8 +47,12 @@ static std::string version_text() {
     std::string devices;
     for (const BackendEntry* entry : all_backends())
         devices += fmt::format("{}{}", devices.empty() ? "" : ", ", entry->name);
-    return fmt::format("redline {} ({})\nbuilt with {}\ndevices: {}\n", version(), commit(), compiler(),
-                       devices);
+    std::string lacks;
+    for (const BackendEntry* entry : all_backends())
+        if (const std::string_view left_out = build_lacks(entry->name); !left_out.empty())
+            lacks += fmt::format("this build lacks {}\n", left_out);
+    return fmt::format("redline {} ({})\nbuilt with {}\ndevices: {}\n{}", version(), commit(), compiler(),
+                       devices, lacks);
 }
 
 static int print(const std::string& text) {

@@ -1,4 +1,5 @@
 // The program as a user meets it: what it prints where, its exit codes, and every kind of bad input.
+#include "plan/device_choice.h"
 #include "support/material.h"
 #include "support/program.h"
 #include "support/small_llama.h"
@@ -29,6 +30,22 @@ TEST_CASE("cli: the overview, the help of every command, and the version") {
         CHECK(has(own.out, "examples"));
         std::istringstream lines(own.out);
         for (std::string line; std::getline(lines, line);) CHECK_MESSAGE(line.size() <= 110, line);
+    }
+}
+
+TEST_CASE("cli: the version and the devices name what this build lacks, and what that costs") {
+    const std::string version = redline_({"--version"}).out, devices = redline_({"devices"}).out;
+    const Json listed = Json::parse(redline_({"devices", "--json"}).out);
+    for (const BackendEntry* entry : all_backends()) {
+        INFO(entry->name);
+        const std::string lacks(build_lacks(entry->name));
+        if (entry->name == "hip") CHECK(!lacks.empty());  // the tests' double is no GPU
+        for (const Json& backend : listed["backends"])
+            if (backend["backend"] == entry->name) CHECK(backend["lacks"] == lacks);
+        if (lacks.empty()) continue;
+        CHECK(has(version, fmt::format("this build lacks {}\n", lacks)));
+        CHECK(has(devices, fmt::format("{}: this build lacks {}\n", entry->name, lacks)));
+        CHECK(has(lacks, ", so that "));
     }
 }
 

@@ -139,7 +139,9 @@ static DeviceListing listing_of(const DeviceReport& report, size_t index) {
         {"bfloat16", !report.bfloat16  ? "no"
                      : why_not.empty() ? "yes"
                                        : "yes, not used: " + why_not},
-        {"matrix shapes", shapes_of(report)},
+        {"matrix shapes", !report.matrices.empty() && !Pipelines::exists("linear_coop.f16")
+                              ? "not used: " + std::string(kCompilerTooOld)
+                              : shapes_of(report)},
         {"work-group matrices", report.group_matrices.empty() ? "no"
                                 : why_no_group.empty()        ? "yes"
                                                               : "yes, not used: " + why_no_group},

@@ -21,4 +21,7 @@ Result<DeviceChoice> choose_device(const std::string& wanted);
 // Tokens read at a time, if not told: 512, and on cards with at least 16 GB of their own 1024.
 uint32_t usual_batch(const DeviceInfo& device);
 
+// What of a backend was left out when this program was built, and what that costs; empty when nothing was.
+std::string_view build_lacks(std::string_view backend);
+
 }  // namespace redline

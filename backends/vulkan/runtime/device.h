@@ -72,6 +72,7 @@ struct DeviceReport {
 const MatrixShape* matrix_shape(const DeviceReport& report,
                                 VkComponentTypeKHR factors = VK_COMPONENT_TYPE_FLOAT16_KHR);
 
+constexpr const char* kCompilerTooOld = "redline was built by a shader compiler that does not know them";
 // Why products do not use bfloat16 matrices; empty when they can.
 std::string why_not_bfloat16(const DeviceReport& report);
 // Likewise matrices that a whole work-group holds.

@@ -60,15 +60,13 @@ std::string why_not_bfloat16(const DeviceReport& report) {
     if (!report.bfloat16) return "the driver does not know it";
     if (!report.bfloat16_matrices || !matrix_shape(report, kBfloat16))
         return "no matrix shape for it has sums in f32";
-    if (!Pipelines::exists("linear_coop_bfloat.bf16"))
-        return "redline was built by a shader compiler that does not know it";
+    if (!Pipelines::exists("linear_coop_bfloat.bf16")) return kCompilerTooOld;
     return "";
 }
 
 std::string why_no_group_matrices(const DeviceReport& report) {
     if (report.group_matrices.empty()) return "the driver does not know them";
-    if (!Pipelines::exists("linear_coop2.f16"))
-        return "redline was built by a shader compiler that does not know them";
+    if (!Pipelines::exists("linear_coop2.f16")) return kCompilerTooOld;
     return "";
 }
 

@@ -49,6 +49,7 @@ Json listing_json() {
             }
         all.push_back({{"backend", entry->name},
                        {"devices", list},
+                       {"lacks", build_lacks(entry->name)},
                        {"error", devices ? Json(nullptr) : Json(devices.error().message)}});
     }
     const DeviceChoice best = choose_device("").value();
@@ -71,6 +72,8 @@ std::string listing_text() {
             for (const DeviceListing& device : devices.value()) out += device_text(device);
         else
             out += fmt::format("{}: {}\n", entry->name, devices.error().message);
+        if (const std::string_view lacks = build_lacks(entry->name); !lacks.empty())
+            out += fmt::format("{}: this build lacks {}\n", entry->name, lacks);
     }
     const DeviceChoice best = choose_device("").value();
     return out + fmt::format("\nby default: {} ({})\n", best.backend, best.why);
