@@ -1,0 +1,170 @@
+/* redline's C interface: load a model, turn text into tokens, feed them, choose the next ones, free what was
+ * made.
+ *
+ * Errors. A function that can fail says so by what it returns (NULL, or a negative number), and
+ * redline_error() then has one sentence that says what was wrong and what would work. Nothing is printed, no
+ * C++ exception comes out, and the environment is not read.
+ *
+ * Lifetimes. Handles are opaque; each is freed by its own function, which takes NULL too, in any order: a
+ * session keeps what it needs of its model. Pointers that are given out belong to their handle.
+ *
+ * Threads. Different sessions and samplers may be used by different threads; one of them by one thread at a
+ * time, but for redline_cancel(). A model may be read (tokens, text) by several.
+ *
+ * Options are structs that begin with their size, so that later versions can add members at the end: begin
+ * with the macro of the same name in capitals, then set what you want otherwise. NULL in place of options
+ * means all defaults.
+ *
+ *     redline_model *model = redline_model_load("model.gguf", NULL);
+ *     redline_session *session = redline_session_new(model);
+ *     redline_sampler *sampler = redline_sampler_new(session, NULL);
+ *     int32_t tokens[512];
+ *     int64_t count = redline_tokenize(model, text, strlen(text), REDLINE_ADD_SPECIAL, tokens, 512);
+ *     redline_feed(session, tokens, count);
+ *     for (int32_t token; (token = redline_sample(sampler, session)) >= 0 && !redline_is_end(model, token);)
+ * { fwrite(piece, 1, redline_piece(model, token, piece, sizeof piece), stdout); redline_feed(session, &token,
+ * 1);
+ *     }
+ *
+ * tests/api/answer.c is that as a whole program. Compile with `pkg-config --cflags --libs redline`, or in
+ * CMake with find_package(redline) and the target redline::redline. */
+#ifndef REDLINE_H
+#define REDLINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Rises when a program that was compiled for an earlier one no longer works with the library; the number in
+ * its file's name, libredline.so.1, is the same. */
+#define REDLINE_ABI_VERSION 1
+
+#if defined(__GNUC__)
+#define REDLINE_API __attribute__((visibility("default")))
+#else
+#define REDLINE_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct redline_model redline_model;
+typedef struct redline_session redline_session;
+typedef struct redline_sampler redline_sampler;
+
+/* REDLINE_ABI_VERSION of the library that runs. */
+REDLINE_API int redline_abi_version(void);
+/* "0.1.0" */
+REDLINE_API const char* redline_version(void);
+/* Why the last call of this thread that failed did so; "" before any. Valid until this thread's next failure.
+ */
+REDLINE_API const char* redline_error(void);
+
+/* ---- models ---- */
+
+typedef struct redline_model_options {
+    size_t size;        /* of this struct */
+    const char* device; /* "cpu", "gpu", "vulkan", "hip:1", or part of a device's name; NULL: the best */
+    const char* cache_folder; /* where compiled GPU kernels are kept between runs; NULL: nowhere */
+    const char* cache_type;   /* of keys and values: "f16", "q8_0" or "f32"; NULL: f16 */
+    uint64_t context;         /* most tokens of a session; 0: 4096, or the model's own if that is less */
+    uint32_t threads;         /* of the CPU; 0: one per physical core */
+    uint32_t batch;           /* tokens read at a time; 0: what suits the device */
+} redline_model_options;
+#define REDLINE_MODEL_OPTIONS \
+    { sizeof(redline_model_options), NULL, NULL, NULL, 0, 0, 0 }
+
+/* A GGUF file, of a split one the first part. NULL: an error. */
+REDLINE_API redline_model* redline_model_load(const char* path, const redline_model_options* options);
+REDLINE_API void redline_model_free(redline_model* model);
+/* The device that it runs on: "AMD Ryzen 7 7840U". */
+REDLINE_API const char* redline_model_device(const redline_model* model);
+REDLINE_API uint64_t redline_model_context(const redline_model* model);
+/* Tokens are the numbers below this; so many logits there are. */
+REDLINE_API uint32_t redline_model_vocabulary(const redline_model* model);
+
+/* ---- tokens ---- */
+
+/* Puts the file's token for the beginning of a text before it, where the model wants that. */
+#define REDLINE_ADD_SPECIAL 1
+/* Takes control tokens that are written in the text for what they say: never with a text that others wrote.
+ */
+#define REDLINE_PARSE_SPECIAL 2
+/* Writes control tokens out (redline_piece). */
+#define REDLINE_SHOW_SPECIAL 4
+
+/* The tokens of a text: how many there are, of which the first `capacity` are written to `tokens` (which may
+ * be NULL when that is 0). Negative: an error. */
+REDLINE_API int64_t redline_tokenize(const redline_model* model, const char* text, size_t length, int flags,
+                                     int32_t* tokens, size_t capacity);
+
+typedef struct redline_message {
+    const char* role; /* "system", "user" or "assistant" */
+    const char* text;
+} redline_message;
+/* The same for a conversation, as the model's chat template writes it, up to where the assistant speaks. What
+ * messages say never becomes a control token. */
+REDLINE_API int64_t redline_chat(const redline_model* model, const redline_message* messages, size_t count,
+                                 int32_t* tokens, size_t capacity);
+
+/* The bytes of a token, without a zero at the end: how many there are, of which the first `capacity` are
+ * written. They may be a part of a UTF-8 character. Negative: an error. */
+REDLINE_API int64_t redline_piece(const redline_model* model, int32_t token, int flags, char* bytes,
+                                  size_t capacity);
+/* Whether it ends a text, or a turn of a conversation. */
+REDLINE_API int redline_is_end(const redline_model* model, int32_t token);
+
+/* ---- sessions: a text that a model reads ---- */
+
+/* NULL: an error, which has the numbers when the device's memory is too small. */
+REDLINE_API redline_session* redline_session_new(redline_model* model);
+REDLINE_API void redline_session_free(redline_session* session);
+/* Reads tokens behind those read before. 0, or negative: an error; with more tokens than the context has room
+ * for nothing is read. */
+REDLINE_API int redline_feed(redline_session* session, const int32_t* tokens, size_t count);
+/* Of the last token read, redline_model_vocabulary() of them; NULL before any. Valid until the next
+ * redline_feed(). */
+REDLINE_API const float* redline_logits(const redline_session* session);
+/* How many tokens were read. */
+REDLINE_API uint64_t redline_position(const redline_session* session);
+/* Forgets all but the first `count` tokens, or more where the model keeps states: returns how many are left.
+ * There are no logits until the next redline_feed(). */
+REDLINE_API uint64_t redline_rewind(redline_session* session, uint64_t count);
+/* Ends the redline_feed() that runs, or the next one, with an error. The only function for another thread. */
+REDLINE_API void redline_cancel(redline_session* session);
+
+/* ---- samplers: the choice of the next token ---- */
+
+typedef struct redline_sampler_options {
+    size_t size;             /* of this struct */
+    uint32_t seed;           /* 0xFFFFFFFF: a random one */
+    float temperature;       /* 0: always the likeliest token */
+    int32_t top_k;           /* 0: off */
+    float top_p;             /* 1: off */
+    float min_p;             /* 0: off */
+    int32_t repeat_last_n;   /* tokens that the penalties look back; -1: the context */
+    float repeat_penalty;    /* 1: off */
+    float frequency_penalty; /* 0: off */
+    float presence_penalty;  /* 0: off */
+    const char* grammar;     /* GBNF that the text follows; NULL: none */
+    const char* json_schema; /* JSON schema that it follows; NULL: none. One of the two. */
+} redline_sampler_options;
+#define REDLINE_SAMPLER_OPTIONS \
+    { sizeof(redline_sampler_options), 0xFFFFFFFFu, 0.8f, 40, 0.95f, 0.05f, 64, 1.0f, 0.0f, 0.0f, NULL, NULL }
+
+/* For sessions of the same model. */
+REDLINE_API redline_sampler* redline_sampler_new(const redline_session* session,
+                                                 const redline_sampler_options* options);
+REDLINE_API void redline_sampler_free(redline_sampler* sampler);
+/* Chooses by the logits of the last token read, and notes the choice; it is not fed. Negative: an error. */
+REDLINE_API int32_t redline_sample(redline_sampler* sampler, const redline_session* session);
+/* Notes a token of the prompt, for the penalties. */
+REDLINE_API int redline_note(redline_sampler* sampler, int32_t token);
+/* Whether the grammar lets nothing more follow. */
+REDLINE_API int redline_finished(const redline_sampler* sampler);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
