@@ -18,15 +18,11 @@
 
 namespace redline::cli {
 
-static const Command* const kCommands[] = {
-    &run_command,      &chat_command,    &bench_command,  &info_command, &eval_command,  &tokenize_command,
-    &quantize_command, &devices_command, &models_command, &pull_command, &doctor_command};
-
 static std::string overview() {
     std::string out =
         "redline runs language models in GGUF form on this machine.\n\nusage: redline COMMAND [options]\n\n";
-    for (const Command* command : kCommands)
-        out += fmt::format("  {:<10}{}\n", command->name, command->summary);
+    for (const Command* command : all_commands())
+        out += fmt::format("  {:<12}{}\n", command->name, command->summary);
     out +=
         "\n  redline COMMAND --help    the options of a command\n"
         "  redline --version         version, compiler and devices\n"
@@ -76,7 +72,7 @@ static int begin() {
 
 static Error unknown_command(const std::string& name) {
     std::vector<std::string> known;
-    for (const Command* command : kCommands) known.emplace_back(command->name);
+    for (const Command* command : all_commands()) known.emplace_back(command->name);
     const std::string hint = nearest_name(name, known);
     if (!hint.empty()) return error("\"{}\" is not a command; did you mean {}?", name, hint);
     return error("\"{}\" is not a command; these are: {}", name, fmt::join(known, ", "));
@@ -87,7 +83,7 @@ static int dispatch(const std::vector<std::string>& arguments) {
     const std::string& name = arguments.front();
     if (name == "-h" || name == "--help" || name == "help") return print(overview());
     if (name == "--version" || name == "version") return print(version_text());
-    for (const Command* command : kCommands)
+    for (const Command* command : all_commands())
         if (command->name == name) return command->run({arguments.begin() + 1, arguments.end()});
     return fail(unknown_command(name), kUsage);
 }

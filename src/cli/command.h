@@ -5,6 +5,7 @@
 
 #include "base/result.h"
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,10 @@ extern const Command devices_command;
 extern const Command models_command;
 extern const Command doctor_command;
 extern const Command pull_command;
+extern const Command completion_command;
+
+// In the order of the overview.
+std::span<const Command* const> all_commands();
 
 // "redline: MESSAGE" to stderr, in red on a terminal; returns `code`.
 int fail(const Error& problem, int code = kFailed);

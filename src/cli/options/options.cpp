@@ -273,6 +273,10 @@ std::optional<int> Options::parse(const std::vector<std::string>& arguments) {
     const std::string saved = std::exchange(group_, "general");
     flag("-h --usage --help", "print this and exit", wanted);
     group_ = saved;
+    if (reader) {
+        reader(*this);
+        return 0;
+    }
     const Status parsed = apply(arguments);
     if (wanted) {
         Output out;

@@ -68,7 +68,6 @@ public:
     std::optional<int> parse(const std::vector<std::string>& arguments);
     std::string help() const;
 
-private:
     struct Option {
         std::vector<std::string> names;  // with their dashes
         std::string value;               // empty: a flag
@@ -78,7 +77,16 @@ private:
         const std::string& name() const { return names.back(); }
         std::string shown_name() const;  // "-n/--n-predict"
     };
+    const std::string& command() const { return command_; }
+    const std::string& summary() const { return summary_; }
+    const std::vector<std::string>& usage() const { return usage_; }
+    const std::vector<Option>& options() const { return options_; }
+    const std::vector<std::string>& examples() const { return examples_; }
+    const std::vector<std::string>& remarks() const { return remarks_; }
+    // Where it is set, parse() gives it the options in place of arguments, and the command ends.
+    static inline std::function<void(const Options&)> reader;
 
+private:
     static std::string with_default(std::string help, const std::string& value);
     const Option* find(std::string_view name) const;
     Result<std::vector<std::string>> rewrite(const std::vector<std::string>& arguments);

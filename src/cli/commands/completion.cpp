@@ -1,0 +1,197 @@
+// redline completion: what shells complete, and the manual page, from the tables that the commands parse by.
+#include "cli/command.h"
+#include "cli/commands/described.h"
+#include "cli/terminal/terminal.h"
+
+#include <algorithm>
+
+namespace redline::cli {
+
+namespace {
+
+// What a value can be: words to choose from, and whether it can be a file.
+struct Value {
+    std::vector<std::string> words;
+    bool file = false;
+};
+
+Value value_of(const Options::Option& option) {
+    Value out;
+    std::string_view text = option.value;
+    if (text.starts_with('[')) text = text.substr(1, text.size() - 2);
+    while (!text.empty()) {
+        const size_t end = std::min(text.find('|'), text.size());
+        const std::string word(text.substr(0, end));
+        text.remove_prefix(std::min(end + 1, text.size()));
+        if (word.find("FILE") != std::string::npos) out.file = true;
+        if (word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_.") == std::string::npos)
+            out.words.push_back(word);
+    }
+    return out;
+}
+
+std::string replaced(std::string text, std::string_view what, std::string_view by) {
+    for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size()))
+        text.replace(at, what.size(), by);
+    return text;
+}
+
+// Between single quotes of a shell.
+std::string quoted(const std::string& text) {
+    return "'" + replaced(text, "'", "'\\''") + "'";
+}
+
+std::string names_of(const std::vector<Options>& commands) {
+    std::string out;
+    for (const Options& command : commands) out += (out.empty() ? "" : " ") + command.command();
+    return out;
+}
+
+int run(const std::vector<std::string>& arguments) {
+    Options options("completion", "write a shell's completion script, or the manual page",
+                    {"completion bash|zsh|fish|man"});
+    std::string wanted;
+    options.words([&wanted](const std::string& word) -> Status {
+        if (!wanted.empty()) return error("\"{}\": one shell at a time", word);
+        if (word != "bash" && word != "zsh" && word != "fish" && word != "man")
+            return error("takes bash, zsh, fish or man, not \"{}\"", word);
+        wanted = word;
+        return {};
+    });
+    options.example(
+        "source <(redline completion bash)    # for this shell; the same line in ~/.bashrc for all");
+    options.example("redline completion zsh > ~/.zfunc/_redline");
+    options.example("redline completion fish > ~/.config/fish/completions/redline.fish");
+    options.example("redline completion man | man -l -");
+    if (const std::optional<int> code = options.parse(arguments)) return *code;
+    if (wanted.empty()) return fail(error("no shell was named: bash, zsh, fish or man"), kUsage);
+    const std::vector<Options> commands = described_commands();
+    Output out;
+    out.write(wanted == "bash"   ? bash_completion(commands)
+              : wanted == "zsh"  ? zsh_completion(commands)
+              : wanted == "fish" ? fish_completion(commands)
+                                 : manual_page(commands));
+    return out.finish();
+}
+
+}  // namespace
+
+std::vector<Options> described_commands() {
+    std::vector<Options> out;
+    Options::reader = [&out](const Options& options) { out.push_back(options); };
+    for (const Command* command : all_commands()) command->run({});
+    Options::reader = {};
+    return out;
+}
+
+std::string bash_completion(const std::vector<Options>& commands) {
+    std::string values, options;
+    for (const Options& command : commands) {
+        std::string all;
+        for (const Options::Option& option : command.options()) {
+            std::string names;
+            for (const std::string& name : option.names) {
+                all += (all.empty() ? "" : " ") + name;
+                names += fmt::format("{}\"{} {}\"", names.empty() ? "" : " | ", command.command(), name);
+            }
+            const Value value = value_of(option);
+            if (!value.words.empty())
+                values +=
+                    fmt::format("            {}) words=\"{}\" ;;\n", names, fmt::join(value.words, " "));
+        }
+        options += fmt::format("            {}) words=\"{}\" ;;\n", command.command(), all);
+    }
+    // What is no word here is a file's name, by "-o default".
+    return fmt::format(
+        "# Completion for bash, by `redline completion bash`.\n"
+        "_redline() {{\n"
+        "    local word=${{COMP_WORDS[COMP_CWORD]}} words=\"\"\n"
+        "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
+        "        words=\"{} --help --version\"\n"
+        "    else\n"
+        "        case \"${{COMP_WORDS[1]}} ${{COMP_WORDS[COMP_CWORD - 1]}}\" in\n{}        esac\n"
+        "    fi\n"
+        "    if [ -z \"$words\" ] && [[ $word == -* ]]; then\n"
+        "        case \"${{COMP_WORDS[1]}}\" in\n{}        esac\n"
+        "    fi\n"
+        "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
+        "}}\n"
+        "complete -o default -F _redline redline\n",
+        names_of(commands), values, options);
+}
+
+std::string zsh_completion(const std::vector<Options>& commands) {
+    std::string names, cases;
+    for (const Options& command : commands) {
+        names += fmt::format("        {}\n",
+                             quoted(command.command() + ":" + replaced(command.summary(), ":", "\\:")));
+        cases += fmt::format("        {})\n            _arguments \\\n", command.command());
+        for (const Options::Option& option : command.options()) {
+            const Value value = value_of(option);
+            std::string takes;
+            if (!option.value.empty())
+                takes = ":" + replaced(option.value, ":", "\\:") + ":" +
+                        (!value.words.empty() ? fmt::format("({})", fmt::join(value.words, " "))
+                         : value.file         ? "_files"
+                                              : " ");
+            const std::string help = replaced(replaced(option.help, "[", "\\["), "]", "\\]");
+            for (const std::string& name : option.names)
+                cases += fmt::format("                {} \\\n",
+                                     quoted(fmt::format("*{}[{}]{}", name, help, takes)));
+        }
+        cases += "                '*:file:_files'\n            ;;\n";
+    }
+    return fmt::format(
+        "#compdef redline\n"
+        "# Completion for zsh, by `redline completion zsh`.\n"
+        "_redline() {{\n"
+        "    local -a commands\n"
+        "    commands=(\n{}    )\n"
+        "    if (( CURRENT == 2 )); then\n"
+        "        _describe -t commands command commands\n"
+        "        return\n"
+        "    fi\n"
+        "    shift words\n"
+        "    (( CURRENT-- ))\n"
+        "    case $words[1] in\n{}    esac\n"
+        "}}\n"
+        "if [ \"$funcstack[1]\" = _redline ]; then _redline \"$@\"; else compdef _redline redline; fi\n",
+        names, cases);
+}
+
+std::string fish_completion(const std::vector<Options>& commands) {
+    const auto fish_quoted = [](const std::string& text) {
+        return "'" + replaced(replaced(text, "\\", "\\\\"), "'", "\\'") + "'";
+    };
+    std::string out = fmt::format(
+        "# Completion for fish, by `redline completion fish`.\nset -l commands {}\n"
+        "complete -c redline -n \"not __fish_seen_subcommand_from $commands\" -f -l help -d 'how it is "
+        "used'\n"
+        "complete -c redline -n \"not __fish_seen_subcommand_from $commands\" -f -l version -d 'which "
+        "program this is'\n",
+        names_of(commands));
+    for (const Options& command : commands) {
+        out += fmt::format(
+            "complete -c redline -n \"not __fish_seen_subcommand_from $commands\" -f -a {} -d {}\n",
+            command.command(), fish_quoted(command.summary()));
+        for (const Options::Option& option : command.options()) {
+            out +=
+                fmt::format("complete -c redline -n \"__fish_seen_subcommand_from {}\"", command.command());
+            for (const std::string& name : option.names)
+                out += name.starts_with("--") ? " -l " + name.substr(2)
+                       : name.size() == 2     ? " -s " + name.substr(1)
+                                              : " -o " + name.substr(1);
+            const Value value = value_of(option);
+            if (!value.words.empty())
+                out += fmt::format(" -x -a {}", fish_quoted(fmt::format("{}", fmt::join(value.words, " "))));
+            else if (!option.value.empty())
+                out += value.file ? " -r -F" : " -x";
+            out += fmt::format(" -d {}\n", fish_quoted(option.help));
+        }
+    }
+    return out;
+}
+
+extern const Command completion_command = {"completion", "write a shell's completion script", run};
+
+}  // namespace redline::cli

@@ -1,0 +1,124 @@
+// What shells complete, and the manual page: held to the help of the commands.
+#include "support/at_end.h"
+#include "support/program.h"
+
+#include <set>
+
+using namespace redline;
+using namespace redline::test;
+
+namespace {
+
+std::string written(const std::string& kind) {
+    const Outcome outcome = redline_({"completion", kind});
+    CHECK_MESSAGE(outcome.code == 0, outcome.err);
+    return outcome.out;
+}
+
+// The words of the overview's list of commands.
+std::vector<std::string> command_names() {
+    std::vector<std::string> names;
+    std::istringstream lines(redline_({"--help"}).out);
+    for (std::string line; std::getline(lines, line);)
+        if (line.starts_with("  ") && line[2] != ' ' && line.find("redline") == std::string::npos)
+            names.push_back(line.substr(2, line.find(' ', 2) - 2));
+    return names;
+}
+
+// The names of options that the help of a command lists.
+std::set<std::string> options_of(const std::string& name) {
+    std::set<std::string> names;
+    std::istringstream lines(redline_({name, "--help"}).out);
+    for (std::string line; std::getline(lines, line);) {
+        if (!line.starts_with("  -")) continue;
+        std::istringstream words(line);
+        for (std::string word; words >> word && word[0] == '-';) {
+            names.insert(word.substr(0, word.find(',')));
+            if (!word.ends_with(',')) break;
+        }
+    }
+    return names;
+}
+
+bool is_here(const std::string& shell) {
+    Launch what;
+    what.arguments = {"/bin/sh", "-c", "command -v " + shell};
+    return launch(what).code == 0;
+}
+
+Outcome shell(const std::string& line) {
+    Launch what;
+    what.arguments = {"/bin/sh", "-c", line};
+    return launch(what);
+}
+
+}  // namespace
+
+TEST_CASE("completion: every command and option of the help is in each script and in the manual") {
+    const std::vector<std::string> names = command_names();
+    REQUIRE(names.size() >= 11);
+    const std::string bash = written("bash"), zsh = written("zsh"), fish = written("fish"),
+                      man = written("man");
+    for (const std::string& name : names) {
+        INFO(name);
+        const std::set<std::string> options = options_of(name);
+        CHECK(options.count("--help") == 1);
+        CHECK(has(man, "\n.SS redline " + name + "\n"));
+        CHECK(has(zsh, "\n        " + name + ")\n"));
+        CHECK(has(fish, "-f -a " + name + " "));
+        for (const std::string& option : options) {
+            INFO(option);
+            CHECK(has(bash, " " + option + " ") + has(bash, "\"" + option + " ") +
+                      has(bash, " " + option + "\"") >
+                  0);
+            CHECK(has(zsh, "'*" + option + "["));
+            const size_t dashes = option.find_first_not_of('-');
+            const std::string flag = dashes == 2 ? "-l " : option.size() == 2 ? "-s " : "-o ";
+            CHECK(has(fish, " " + flag + option.substr(dashes) + " "));
+            std::string escaped;
+            for (const char c : option) escaped += c == '-' ? "\\-" : std::string(1, c);
+            CHECK(has(man, "\\fB" + escaped + "\\fR"));
+        }
+    }
+}
+
+TEST_CASE("completion: bash offers commands, options and the words that an option takes") {
+    if (!is_here("bash")) return not_tested("completion in bash: there is none here");
+    write_file(file("completion.bash"), written("bash"));
+    const auto offered = [](const std::string& line) {
+        const Outcome outcome =
+            shell("bash -c 'source " + file("completion.bash") + "; COMP_WORDS=(" + line +
+                  "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _redline; echo ${COMPREPLY[@]}'");
+        CHECK_MESSAGE(outcome.code == 0, outcome.err);
+        return outcome.out;
+    };
+    CHECK(offered("redline ch") == "chat\n");
+    CHECK(offered("redline run --mod") == "--model\n");
+    CHECK(offered("redline bench --output js") == "json jsonl\n");
+    CHECK(offered("redline run --cpu-level avx5") == "avx512\n");
+    CHECK(offered("redline run some.gg") == "\n");  // a file's name, by readline
+}
+
+TEST_CASE("completion: shells and man take what was written") {
+    for (const std::string kind : {"bash", "zsh", "fish"}) {
+        if (!is_here(kind)) {
+            not_tested("completion in " + kind + ", which is not here");
+            continue;
+        }
+        write_file(file("completion." + kind), written(kind));
+        const Outcome outcome = shell(kind + " -n " + file("completion." + kind));
+        CHECK_MESSAGE(outcome.code == 0, outcome.err);
+    }
+    if (!is_here("groff")) return;
+    write_file(file("redline.1"), written("man"));
+    const Outcome page = shell("groff -man -ww -Tascii -P-cbu " + file("redline.1"));
+    CHECK(page.code == 0);
+    CHECK_MESSAGE(page.err.empty(), page.err);
+    CHECK(has(page.out, "--cpu-level"));
+}
+
+TEST_CASE("completion: a shell that is not known is a wrong command line") {
+    check_refused({"completion", "tcsh"}, 2, {"bash, zsh, fish or man"});
+    check_refused({"completion"}, 2, {"no shell was named"});
+    check_refused({"completion", "bash", "zsh"}, 2, {"one shell at a time"});
+}
