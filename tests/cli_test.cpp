@@ -201,6 +201,35 @@ TEST_CASE("bench: a record for every test, with llama-bench's names") {
     });
 }
 
+TEST_CASE("bench: --devices measures every device that can run the model, in one table") {
+    Launch what;  // names no device
+    what.arguments = {program(), "bench", "-m", chain_model(), "--devices", "-p",  "8",
+                      "-n",      "2",     "-r", "1",           "-o",        "json"};
+    const Outcome bench = launch(what);
+    REQUIRE_MESSAGE(bench.code == 0, bench.err);
+    std::vector<std::string> measured;
+    for (const Json& record : Json::parse(bench.out)) measured.push_back(record["device_id"]);
+    const Json listed = Json::parse(redline_({"devices", "--json"}).out);
+    for (const Json& backend : listed["backends"])
+        for (const Json& device : backend["devices"]) {
+            const std::string id = device["id"];
+            const auto times = std::count(measured.begin(), measured.end(), id);
+            if (times == 0)  // then it is said why
+                CHECK_MESSAGE(has(bench.err, id + " ("), bench.err);
+            else
+                CHECK(times == 2);  // pp8 and tg2
+        }
+    CHECK(std::count(measured.begin(), measured.end(), "cpu") == 2);
+    check_refused({"bench", "-m", chain_model(), "--devices"}, 2, {"--devices measures all"});
+}
+
+TEST_CASE("cli: devices explains the choice of the default") {
+    const Outcome devices = redline_({"devices"});
+    CHECK(has(devices.out, "by default: "));
+    CHECK(has(devices.out, "in this order: vulkan, hip, cpu"));
+    CHECK(has(devices.out, "bench --devices"));
+}
+
 // The CPU has one way to run a step; there only the report is tested.
 TEST_CASE("bench: --soak finds no difference between replayed steps and those launched anew") {
     const std::vector<std::string>& devices = device_names();

@@ -1,6 +1,7 @@
 #include "cli/commands/bench.h"
 
 #include "base/hash.h"
+#include "cli/commands/devices.h"
 #include "cli/demo_model.h"
 #include "cli/find_model.h"
 #include "cli/model_facts.h"
@@ -97,6 +98,8 @@ Options declare(BenchOptions& bench) {
     });
     options.number("-r --repetitions", "times that each test is run", bench.repetitions, 1, 100000);
     options.flag("--no-warmup", "do not run each test once before", bench.warmup, false);
+    options.flag("--devices", "measure every device of this machine that can run the model, in one table",
+                 bench.devices);
     options.flag("--ops",
                  "time operations one by one instead: the model's, in steps of one token and of each -p, or "
                  "without -m a table of cases",
@@ -111,6 +114,7 @@ Options declare(BenchOptions& bench) {
     add_voice_options(options);
     options.example("redline bench -m model.gguf");
     options.example("redline bench -m a.gguf,b.gguf -p 512,2048 -n 128 -d 0,4096 -o json > result.json");
+    options.example("redline bench -m model.gguf --devices");
     options.example("redline bench -m model.gguf --ops");
     options.example("redline bench --ops --device vulkan");
     options.example("redline bench -m model.gguf --soak 5000");
@@ -242,9 +246,34 @@ private:
                     if (code != kDone) return code;
                     continue;
                 }
-                const int code = RL_TRY(run_model(model));
+                const int code = RL_TRY(options_.devices ? run_on_devices(model) : run_model(model));
                 if (code != kDone) return code;
             }
+        return kDone;
+    }
+
+    // What a device cannot do is said, and the others are measured.
+    Result<int> run_on_devices(ModelOptions model) {
+        bool measured = false;
+        for (const BackendEntry* entry : backends_by_preference()) {
+            const Result<std::vector<DeviceListing>> devices = entry->list();
+            if (!devices) note(fmt::format("{}: {}", entry->name, devices.error().message));
+            if (!devices) continue;
+            for (const DeviceListing& device : devices.value()) {
+                if (!device.missing.empty() || !device.preferred) {
+                    note(fmt::format("{} ({}) is left out: it {}", device.id, device.name,
+                                     device.missing.empty() ? "computes on the CPU, too; --device measures it"
+                                                            : "lacks " + device.missing));
+                    continue;
+                }
+                model.device = device.id;
+                const Result<int> code = run_model(model);
+                if (code && code.value() != kDone) return code;
+                if (!code) note(fmt::format("{} ({}): {}", device.id, device.name, code.error().message));
+                measured |= code.ok();
+            }
+        }
+        if (!measured) return error("{}: no device here could be measured", model.model);
         return kDone;
     }
 
@@ -281,6 +310,7 @@ private:
         record.parameters = parameter_count(gguf);
         record.load_seconds = loaded.load_seconds;
         record.backend = loaded.device;
+        record.device_id = options_.devices ? model.device : loaded.device;
         record.device = device.name;
         record.device_detail = device.detail;
         record.threads = device.threads;
@@ -310,6 +340,8 @@ private:
 
 // A flag that a kind of run has no use for is refused: who gives it expects something of it.
 Status check_kind(const Options& options, const BenchOptions& bench) {
+    for (const std::string_view name : {"--device", "--gpu-layers", "--main-gpu"})
+        if (bench.devices && options.given(name)) return error("--devices measures all: leave {} out", name);
     if (!bench.ops && !bench.soak) {
         if (list_tests(bench).empty())
             return error("there is nothing to measure: -p, -n and -pg name no tokens");
@@ -321,7 +353,7 @@ Status check_kind(const Options& options, const BenchOptions& bench) {
     if (bench.format == BenchFormat::csv)
         return error("-o csv is for tables of tests: with {} use md, json or jsonl", kind);
     if (bench.caches.size() > 1) return error("{} takes one cache type", kind);
-    std::vector<std::string_view> unused = {"--prompt-gen", "--batch-size", "--no-warmup"};
+    std::vector<std::string_view> unused = {"--prompt-gen", "--batch-size", "--no-warmup", "--devices"};
     if (!sizes) unused.insert(unused.end(), {"--n-prompt", "--n-gen", "--n-depth"});
     if (bench.ops && !sizes) unused.insert(unused.end(), {"--cache-type-k", "--cache-type"});
     if (!bench.ops) unused.push_back("--repetitions");

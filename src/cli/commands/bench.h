@@ -20,6 +20,7 @@ struct BenchOptions {
     std::vector<CacheType> caches = {CacheType::f16};
     int32_t repetitions = 5;
     bool warmup = true;
+    bool devices = false;  // every one that can be used
     bool ops = false;
     uint64_t soak = 0;  // steps
     BenchFormat format = BenchFormat::md;
@@ -37,6 +38,7 @@ struct BenchRecord {
     uint64_t parameters = 0;
     double load_seconds = 0.0;
     std::string backend;
+    std::string device_id;  // as --device takes it
     std::string device;
     std::string device_detail;
     int64_t threads = 0;  // as asked for; 0: one per physical core

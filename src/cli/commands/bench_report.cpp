@@ -66,6 +66,7 @@ static Json to_json(const BenchRecord& r) {
             {"cpu_info", r.device},
             {"gpu_info", ""},
             {"backends", r.backend},
+            {"device_id", r.device_id},
             {"device", r.device},
             {"device_detail", r.device_detail},
             {"model_filename", r.model_path},
@@ -113,8 +114,9 @@ static std::string md_line(const BenchRecord& r) {
     return fmt::format(
         "| {:<30} | {:>8.2f} GiB | {:<8} | {:>7} | {:>5} | {:>16} | {:>20} | {:>7.2f} | {:>5.0f} % | "
         "{:>8.1f} |\n",
-        r.model_type, double(r.file_bytes) / double(1u << 30), r.backend, r.threads, cache_type_name(r.cache),
-        r.test_name(), rate, r.gb_per_second(), 100.0 * r.bandwidth_share(), r.gflop_per_second());
+        r.model_type, double(r.file_bytes) / double(1u << 30), r.device_id, r.threads,
+        cache_type_name(r.cache), r.test_name(), rate, r.gb_per_second(), 100.0 * r.bandwidth_share(),
+        r.gflop_per_second());
 }
 
 std::string report_head(BenchFormat format) {

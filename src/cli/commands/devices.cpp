@@ -32,6 +32,13 @@ Json fact_json(const DeviceListing::Fact& fact) {
     return std::visit([](const auto& value) { return Json(value); }, fact.value);
 }
 
+std::string names_in_order() {
+    std::string out;
+    for (const BackendEntry* entry : backends_by_preference())
+        out += fmt::format("{}{}", out.empty() ? "" : ", ", entry->name);
+    return out;
+}
+
 Json listing_json() {
     Json all = Json::array();
     for (const BackendEntry* entry : backends_by_preference()) {
@@ -53,7 +60,7 @@ Json listing_json() {
                        {"error", devices ? Json(nullptr) : Json(devices.error().message)}});
     }
     const DeviceChoice best = choose_device("").value();
-    return {{"backends", all}, {"default", best.backend}, {"why", best.why}};
+    return {{"backends", all}, {"default", best.backend}, {"why", best.why}, {"order", names_in_order()}};
 }
 
 std::string device_text(const DeviceListing& device) {
@@ -62,6 +69,18 @@ std::string device_text(const DeviceListing& device) {
                     device.missing.empty() ? "" : fmt::format(" (cannot be used: lacks {})", device.missing));
     for (const auto& fact : device.facts) out += fmt::format("    {:<24}{}\n", fact.name, fact_text(fact));
     return out;
+}
+
+std::string default_text() {
+    const DeviceChoice best = choose_device("").value();
+    return fmt::format(
+        "\nby default: {} ({})\n"
+        "    Backends are asked in this order: {}. The first that has a GPU is taken, and of several GPUs "
+        "the\n"
+        "    best; a driver that computes on the CPU is taken only when it is asked for. HIP comes behind\n"
+        "    Vulkan because no AMD card has been measured with both yet.\n"
+        "    redline bench --devices measures all with a model of yours; --device takes another.\n",
+        best.backend, best.why, names_in_order());
 }
 
 std::string listing_text() {
@@ -75,8 +94,7 @@ std::string listing_text() {
         if (const std::string_view lacks = build_lacks(entry->name); !lacks.empty())
             out += fmt::format("{}: this build lacks {}\n", entry->name, lacks);
     }
-    const DeviceChoice best = choose_device("").value();
-    return out + fmt::format("\nby default: {} ({})\n", best.backend, best.why);
+    return out + default_text();
 }
 
 int run(const std::vector<std::string>& arguments) {
