@@ -1,7 +1,10 @@
-# Writes OUTPUT, a header that says which source was built; run at every build, touches the file only on a change.
+# Writes OUTPUT, a header that says which source was built, COMMIT or else what git says; run at every build, touches the file
+# only on a change.
 find_program(git git)
 set(commit "unknown")
-if(git)
+if(COMMIT)
+  set(commit ${COMMIT})
+elseif(git)
   execute_process(COMMAND ${git} -C ${SOURCE} describe --always --dirty --exclude=* --abbrev=10
                   OUTPUT_VARIABLE described OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
   if(NOT failed)
