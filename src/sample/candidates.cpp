@@ -104,6 +104,7 @@ Status Candidates::reserve(size_t vocabulary) {
 Status Candidates::begin(std::span<const float> logits) {
     if (!scan(logits).sound) return unsound(logits);
     logits_ = logits;
+    allowed_ = {};
     edited_.clear();
     list_.clear();
     whole_ = true;
@@ -119,13 +120,15 @@ Status Candidates::begin(std::span<const Scored> best) {
         if (each.logit != kForbidden) list_.push_back({double(each.logit), each.id});
     }
     logits_ = {};
+    allowed_ = {};
     edited_.clear();
     whole_ = false;
     sorted_ = true;
     return {};
 }
 
-double Candidates::largest() const {
+double Candidates::largest() {
+    apply_mask();
     if (whole_) return double(scan(logits_).largest);
     if (sorted_ && !list_.empty()) return list_.front().logit;
     double largest = -std::numeric_limits<double>::infinity();
@@ -133,7 +136,8 @@ double Candidates::largest() const {
     return largest;
 }
 
-int32_t Candidates::best() const {
+int32_t Candidates::best() {
+    if (!allowed_.empty()) select(1);
     if (!whole_) {
         const auto found = std::min_element(list_.begin(), list_.end(), better);
         return found == list_.end() ? -1 : found->id;
@@ -145,6 +149,7 @@ int32_t Candidates::best() const {
 
 std::span<float> Candidates::editable() {
     RL_CHECK(whole_, "the logits can only be edited before the first truncation");
+    apply_mask();
     if (edited_.empty()) edited_.assign(logits_.begin(), logits_.end());
     logits_ = edited_;
     return edited_;
@@ -152,14 +157,21 @@ std::span<float> Candidates::editable() {
 
 void Candidates::mask(std::span<const uint64_t> allowed) {
     RL_CHECK(whole_ && edited_.empty(), "the mask comes before all else");
+    const size_t words = (logits_.size() + 63) / 64;
+    RL_CHECK(allowed.size() == words, "a mask of {} words for {} logits", allowed.size(), logits_.size());
+    allowed_ = allowed;
+}
+
+// What does not go through the words of the mask itself reads a copy of the logits.
+void Candidates::apply_mask() {
+    if (allowed_.empty()) return;
     const size_t count = logits_.size();
-    RL_CHECK(allowed.size() == (count + 63) / 64, "a mask of {} words for {} logits", allowed.size(), count);
     edited_.resize(count);
     // Of each word the rarer bits are gone through.
-    for (size_t word = 0; word < allowed.size(); ++word) {
+    for (size_t word = 0; word < allowed_.size(); ++word) {
         const size_t begin = word * 64, end = std::min(count, begin + 64);
         const uint64_t present = end - begin == 64 ? ~uint64_t(0) : (uint64_t(1) << (end - begin)) - 1;
-        const uint64_t bits = allowed[word] & present;
+        const uint64_t bits = allowed_[word] & present;
         const bool most = std::popcount(bits) > 32;
         if (most)
             std::copy(&logits_[begin], &logits_[begin] + (end - begin), &edited_[begin]);
@@ -171,10 +183,12 @@ void Candidates::mask(std::span<const uint64_t> allowed) {
         }
     }
     logits_ = edited_;
+    allowed_ = {};
 }
 
 const std::vector<Candidate>& Candidates::list() {
     if (!whole_) return list_;
+    apply_mask();
     whole_ = false;
     list_.resize(logits_.size());
     Candidate* out = list_.data();
@@ -206,10 +220,12 @@ void Candidates::sort() {
 // input order.
 void Candidates::select(size_t k) {
     whole_ = false;
+    const bool masked = !allowed_.empty();
     const size_t most = 2 * k + 512;
     float bar = kForbidden;
     const auto offer = [&](size_t i) {
         if (!(logits_[i] > bar)) return;
+        if (masked && (allowed_[i / 64] >> (i % 64) & 1) == 0) return;
         list_.push_back({double(logits_[i]), int32_t(i)});
         if (list_.size() < most) return;
         const auto last = list_.begin() + std::ptrdiff_t(k) - 1;
@@ -219,10 +235,12 @@ void Candidates::select(size_t k) {
     };
     size_t i = 0;
     for (; i + kBlock <= logits_.size(); i += kBlock) {
+        if (masked && uint16_t(allowed_[i / 64] >> (i % 64)) == 0) continue;
         if (!any_of_block(&logits_[i], [bar](Floats x) { return Mask(x > bar); })) continue;
         for (size_t j = 0; j < kBlock; ++j) offer(i + j);
     }
     for (; i < logits_.size(); ++i) offer(i);
+    allowed_ = {};
 }
 
 void Candidates::keep_top_k(size_t k) {
@@ -235,6 +253,7 @@ void Candidates::keep_top_k(size_t k) {
 
 void Candidates::keep_at_least(double floor, size_t min_keep) {
     min_keep = std::max<size_t>(min_keep, 1);
+    apply_mask();
     size_t passing = 0;
     if (whole_) {
         for (const float x : logits_) passing += double(x) >= floor && x != kForbidden ? 1 : 0;
@@ -253,6 +272,7 @@ void Candidates::keep_at_least(double floor, size_t min_keep) {
 }
 
 void Candidates::keep_top_n_sigma(double n, size_t min_keep) {
+    apply_mask();
     double sum[4] = {};
     size_t count = 0;
     const auto add = [&](size_t lane, double x) {
@@ -393,7 +413,7 @@ double Candidates::entropy() {
     return weighed_entropy(weigh());
 }
 
-double Candidates::weighed_entropy(double total) const {
+double Candidates::weighed_entropy(double total) {
     const double max = largest();
     double sum = 0;
     for (size_t i = 0; i < list_.size(); ++i) sum += weights_[i] * (list_[i].logit - max);

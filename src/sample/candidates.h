@@ -38,13 +38,14 @@ public:
     Status begin(std::span<const Scored> best);
 
     // The best token of all, the lowest id among equals; -1 when every token is forbidden.
-    int32_t best() const;
+    int32_t best();
 
     // True while nothing has been removed: then editable() is a private copy of the logits, by token id.
     bool whole() const { return whole_; }
     std::span<float> editable();
 
-    // Forbids the tokens whose bit, in words of 64, is not set. Before the first truncation.
+    // Forbids the tokens whose bit, in words of 64, is not set. Before all else; `allowed` is borrowed until
+    // the next begin.
     void mask(std::span<const uint64_t> allowed);
 
     // logit = change(id, logit) for the token of each item; for all others `change` must give back the same
@@ -79,9 +80,10 @@ public:
     Drawn draw(double u);
 
 private:
-    double largest() const;
+    void apply_mask();
+    double largest();
     double weigh();  // fills weights_ with exp(logit - max), in the list's order; returns their sum
-    double weighed_entropy(double total) const;
+    double weighed_entropy(double total);
     void keep_at_least(double floor, size_t min_keep);
     struct Part {
         size_t count = 0;
@@ -93,7 +95,8 @@ private:
     void keep_prefix(Key key, Enough enough, size_t min_keep);
     void select(size_t k);
 
-    std::span<const float> logits_;  // whole: the array in force, the caller's or edited_
+    std::span<const float> logits_;      // whole: the array in force, the caller's or edited_
+    std::span<const uint64_t> allowed_;  // not applied to logits_ yet; empty: all
     std::vector<float> edited_;
     std::vector<Candidate> list_;
     std::vector<double> weights_;
