@@ -231,6 +231,13 @@ TEST_CASE("chat: another model takes the conversation over, and one that is none
     CHECK(has(read_file(path), "hello\n\n## Assistant\n\nabcd"));
 }
 
+TEST_CASE("chat: a grammar goes on with an answer, begins anew with each, and binds another model") {
+    const std::vector<std::string> bound = {"--grammar", "root ::= \"mnop\""};
+    CHECK(chat("hello\n/continue\n/continue\nmore\n", bound).out == "mn\nop\n\nmn\n");
+    const std::string demo = RL_SOURCE_DIR "/models/demo/redline-demo-q8_0.gguf";
+    CHECK(chat("hello\n/model " + demo + "\nmore\n", bound).out.starts_with("mn\nmn"));
+}
+
 TEST_CASE("chat: what a model thinks is kept apart from its answer") {
     const auto think = [](const std::string& input, std::vector<std::string> more = {}) {
         std::vector<std::string> all = {"-m", thinking_model(), "-n", "-1"};

@@ -80,6 +80,29 @@ TEST_CASE("run: reasoning goes to standard error, and is cut at its budget") {
     CHECK(redline_(thinking(knowing, {"--think", "off", "-n", "2", "-q"})).out == "lm");
 }
 
+TEST_CASE("run: a grammar binds the answer and not what the model thinks before it") {
+    const auto answered = [](const std::string& opening, std::vector<std::string> more) {
+        more.insert(more.end(), {"--grammar", "root ::= [m-p]{4}", "--json", "-q"});
+        const Outcome got = redline_(thinking(opening, more));
+        REQUIRE_MESSAGE(got.code == 0, got.err);
+        return Json::parse(got.out);
+    };
+    const Json cut = answered("<think>\n", {"--reasoning-budget", "3"});
+    CHECK(cut["reasoning"] == "abc");
+    CHECK(cut["text"] == "mnop");
+    CHECK(cut["stop_reason"] == "end_of_generation");
+    // The end of the text is no way around the grammar.
+    const Json endless = answered("<think>\n", {});
+    CHECK(endless["reasoning"].get<std::string>().starts_with(std::string("a") + ChainModel::kWholeText));
+    CHECK(endless["stop_reason"] == "max_tokens");
+    const Json off = answered("<think>\n", {"--think", "off"});
+    CHECK(off["reasoning"] == nullptr);
+    CHECK(off["text"] == "mnop");
+    CHECK(answered("", {})["text"] == "mnop");
+    // A stop string that the closing mark ends like holds the text back, but not the grammar.
+    CHECK(answered("<think>\n", {"--reasoning-budget", "3", "-r", "\n\nZ"})["text"] == "mnop");
+}
+
 TEST_CASE("run: --messages answers a conversation of OpenAI's form") {
     write_file(file("chat.json"), R"([{"role": "system", "content": "be brief"},
         {"role": "user", "content": [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]},

@@ -132,6 +132,115 @@ TEST_CASE("constraint: control tokens are allowed only where the grammar names t
     CHECK(ending.error().message.find("ends the text by itself") != std::string::npos);
 }
 
+namespace {
+
+// Byte tokens, the marks of reasoning of several families, and tokens of several characters.
+Tokenizer of_thinkers() {
+    SmallVocabulary vocabulary = small_bpe();
+    vocabulary.add_merge(":", "y");
+    vocabulary.types.assign(vocabulary.tokens.size(), 1);
+    for (const char* mark : {"<think>", "</think>"}) vocabulary.add(mark, 4);
+    for (const char* mark : {"<|channel|>", "<|message|>", "<|start|>", "<|end|>", "<|return|>", "<|call|>",
+                             "<|START_THINKING|>", "<|END_THINKING|>", "<|START_RESPONSE|>"})
+        vocabulary.add(mark, 3);
+    vocabulary.set_id("eos", int64_t(vocabulary.add("<|over|>", 3)));
+    return make(vocabulary);
+}
+
+// How much of the text a constraint takes, token by token, and where it is finished; marks are tokens.
+std::string taken(Constraint& constraint, const Tokenizer& tokenizer, std::string_view text) {
+    std::string out;
+    for (const Token token : tokenizer.encode(text, kParsed)) {
+        const std::vector<bool> mask = fast_mask(constraint);
+        const bool allowed = must(constraint.allows(token));
+        CHECK(mask[size_t(token)] == allowed);
+        CHECK(constraint.accept(token).ok() == allowed);
+        if (!allowed) return out + "|";
+        out += tokenizer.piece(token, true);
+    }
+    return out + (constraint.finished() ? "." : "");
+}
+
+}  // namespace
+
+TEST_CASE("constraint: of a model that reasons the answer alone is bound") {
+    const Tokenizer tokenizer = of_thinkers();
+    const Token end = tokenizer.find("<|over|>");
+    const auto constraint = constrained("root ::= \"yes\"", tokenizer);
+    const auto take = [&](const char* family, std::string_view scaffold, bool wanted, std::string_view text) {
+        constraint->expect_reasoning(ReasoningMarks::named(family), scaffold, wanted);
+        return taken(*constraint, tokenizer, text);
+    };
+    // Opened by the prompt; an empty line may stand before the answer, and only the answer may end.
+    CHECK(take("think", "<think>\n", true, "so </ yes\n</think>yes") == "so </ yes\n</think>yes.");
+    CHECK(take("think", "<think>\n", true, "</think>\n\nyes") == "</think>\n\nyes.");
+    CHECK(take("think", "<think>\n", true, "</think>\n\n\nyes") == "</think>\n\n|");
+    CHECK(take("think", "<think>\n", true, "</think>no") == "</think>|");
+    CHECK(take("think", "<think>\n", true, "yes<|over|>") == "yes|");
+    constraint->restart();
+    CHECK_FALSE(must(constraint->allows(end)));
+    CHECK(taken(*constraint, tokenizer, "again</think>yes") == "again</think>yes.");
+    // Opened by the model, or not.
+    CHECK(take("think", "assistant\n", true, "<think>a</think>yes") == "<think>a</think>yes.");
+    CHECK(take("think", "assistant\n", true, "yes") == "yes.");
+    CHECK(take("think", "assistant\n", true, "a<think>") == "|");
+    CHECK(take("think", "assistant\n", true, "y<think>") == "y|");
+    CHECK(take("think", "assistant\n", false, "<think>") == "|");
+    CHECK(take("think", "<think>\n\n</think>\n\n", true, "<think>") == "|");
+    CHECK(take("think", "<think>\n\n</think>\n\n", true, "yes") == "yes.");
+    CHECK(take("think", "<think>\n", false, "</think>\n\nyes") == "</think>\n\nyes.");
+    // Marks that are plain text, and a token that would end one and begin the answer.
+    const std::string open = "Here is my thought process:", close = "Here is my response:";
+    CHECK(take("granite", "", true, open + " no. " + close + "\n\nyes") ==
+          open + " no. " + close + "\n\nyes.");
+    CHECK(take("granite", "", true, "Hello") == "He|");
+    CHECK(take("granite", open, true, close + "yes") == close.substr(0, close.size() - 1) + "|");
+    // Marks around the answer.
+    CHECK(take("command", "<|START_THINKING|>", true, "a<|END_THINKING|><|START_RESPONSE|>yes") ==
+          "a<|END_THINKING|><|START_RESPONSE|>yes.");
+    constraint->expect_reasoning({}, "<think>\n", true);
+    CHECK(taken(*constraint, tokenizer, "no") == "|");
+}
+
+TEST_CASE("constraint: of harmony's messages the answer alone is bound") {
+    const Tokenizer tokenizer = of_thinkers();
+    const auto constraint = constrained("root ::= \"yes\"", tokenizer);
+    const auto take = [&](std::string_view scaffold, bool wanted, std::string_view text) {
+        constraint->expect_reasoning(ReasoningMarks::named("harmony"), scaffold, wanted);
+        return taken(*constraint, tokenizer, text);
+    };
+    const std::string begun = "<|start|>assistant", final = "<|channel|>final<|message|>";
+    const std::string thought = "<|channel|>analysis<|message|>no, yes<|end|><|start|>assistant";
+    CHECK(take(begun, true, thought + final + "yes") == thought + final + "yes.");
+    CHECK(take(begun, true, thought + final + "no") == thought + final + "|");
+    CHECK(take(begun, true, "yes") == "yes.");
+    CHECK(take(begun, false, final + "yes") == final + "yes.");
+    CHECK(take(begun, false, "<|channel|>analysis") == "<|channel|>|");
+    CHECK(take(begun + final, true, "yes") == "yes.");
+}
+
+TEST_CASE("constraint: marks that a vocabulary does not have open nothing") {
+    const Tokenizer tokenizer = make(with_end(small_bpe()));
+    const auto constraint = constrained("root ::= \"yes\"", tokenizer);
+    for (const char* family : {"harmony", "gemma4", "command"}) {
+        constraint->expect_reasoning(ReasoningMarks::named(family), "assistant\n", true);
+        CHECK(taken(*constraint, tokenizer, "yes") == "yes.");
+    }
+}
+
+TEST_CASE("constraint: a grammar that names a mark of reasoning binds the reasoning, too") {
+    const Tokenizer tokenizer = of_thinkers();
+    const auto constraint = constrained("root ::= <think> \"a\" </think> \"yes\"", tokenizer);
+    constraint->expect_reasoning(ReasoningMarks::named("think"), "assistant\n", true);
+    CHECK(taken(*constraint, tokenizer, "<think>b") == "<think>|");
+    constraint->restart();
+    CHECK(taken(*constraint, tokenizer, "<think>a</think>yes") == "<think>a</think>yes.");
+    // Its text is a grammar's as well; that the model opens its reasoning goes before.
+    const auto any = constrained("root ::= [^\\n!]* \"!\"", tokenizer);
+    any->expect_reasoning(ReasoningMarks::named("think"), "assistant\n", true);
+    CHECK(taken(*any, tokenizer, "<think>\n</think>yes!") == "<think>\n</think>yes!.");
+}
+
 TEST_CASE("sampler: with a constraint it chooses as from logits that were masked before") {
     const Tokenizer tokenizer = make(with_end(small_bpe()));
     const auto size = int32_t(tokenizer.size());

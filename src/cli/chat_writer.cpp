@@ -154,7 +154,7 @@ Result<WrittenChat> ChatWriter::write_in_format(const TemplateInput::Json& messa
                                         : Role::assistant,
                        message.value("content", "")});
     }
-    const ChatOptions options{.date = {}, .thinking = thinking_.value_or(true)};
+    const ChatOptions options{.date = {}, .thinking = wants_thinking()};
     WrittenChat written;
     written.parts = format_->render(*tokenizer_, all, options);
     written.tokens = tokenizer_->encode(written.parts, false);

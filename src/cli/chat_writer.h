@@ -35,6 +35,7 @@ public:
     Result<WrittenChat> write(TemplateInput::Json messages, const TemplateInput::Json& tools);
     // How the model marks its reasoning, if it reasons.
     const std::optional<ReasoningMarks>& reasoning() const { return reasoning_; }
+    bool wants_thinking() const { return thinking_.value_or(true); }
     // Whether ChatWriterOptions::thinking has an effect.
     bool switches_thinking() const;
     // "the model's chat template", "chat format chatml (by its name)".

@@ -153,8 +153,13 @@ Result<Turn> Conversation::answer(Messages messages, const Listener& listener, s
     SamplerOptions sampling = options_.sampling.sampler;
     sampling.seed += answers_;
     if (sampling.seed == SamplerOptions().seed) sampling.seed = 0;  // that one means random
+    Constraint* constraint = options_.sampling.constraint.get();
+    if (constraint)
+        constraint->expect_reasoning(writer_.reasoning(), last_scaffold(written.parts),
+                                     writer_.wants_thinking());
     Sampler sampler = RL_TRY(make_sampler(session_->model(), sampling, options_.sampling.ignore_eos,
                                           session_->context(), options_.sampling.constraint));
+    for (const Token token : begun) sampler.advance(token);
     turn.prompt = RL_TRY(read_prompt(*session_, sampler, written.tokens, listener.cancel, listener.progress));
     const GenerateOptions options = generate_options();
     bool shown = false;  // what was said before was shown then

@@ -16,12 +16,16 @@ void set_bit(std::vector<uint64_t>& mask, int32_t token) {
     mask[size_t(token) / 64] |= uint64_t(1) << (size_t(token) % 64);
 }
 
+void clear_bit(std::vector<uint64_t>& mask, int32_t token) {
+    mask[size_t(token) / 64] &= ~(uint64_t(1) << (size_t(token) % 64));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Constraint>> Constraint::create(Grammar grammar, const Tokenizer& tokenizer,
                                                        size_t size) {
-    std::unique_ptr<Constraint> made(new Constraint(std::move(grammar), TokenTable::create(tokenizer, size)));
-    RL_TRY(made->resolve_tokens(tokenizer));
+    std::unique_ptr<Constraint> made(new Constraint(std::move(grammar), tokenizer, size));
+    RL_TRY(made->resolve_tokens());
     made->upper_.resize(made->table_.tries().size());
     made->below_.resize(made->table_.tries().size());
     made->restart();
@@ -29,9 +33,9 @@ Result<std::unique_ptr<Constraint>> Constraint::create(Grammar grammar, const To
     return made;
 }
 
-Status Constraint::resolve_tokens(const Tokenizer& tokenizer) {
+Status Constraint::resolve_tokens() {
     for (const Grammar::TokenName& name : grammar_.tokens()) {
-        const int32_t id = name.text.empty() ? name.id : tokenizer.find(name.text);
+        const int32_t id = name.text.empty() ? name.id : tokenizer_.find(name.text);
         const std::string shown = name.text.empty() ? fmt::format("<[{}]>", name.id) : printable(name.text);
         if (id < 0 || size_t(id) >= table_.size())
             return error("the grammar names the token {} ({}), which this model's vocabulary does not have",
@@ -42,6 +46,26 @@ Status Constraint::resolve_tokens(const Tokenizer& tokenizer) {
         named_.push_back(id);
     }
     return {};
+}
+
+void Constraint::expect_reasoning(const std::optional<ReasoningMarks>& marks, std::string_view scaffold,
+                                  bool wanted) {
+    at_start_.reset();
+    if (marks) at_start_.emplace(*marks, scaffold, wanted, tokenizer_, table_);
+    const auto names = [this](int32_t mark) {
+        return std::find(named_.begin(), named_.end(), mark) != named_.end();
+    };
+    if (marks && std::any_of(at_start_->mark_tokens().begin(), at_start_->mark_tokens().end(), names))
+        at_start_.reset();
+    restart();
+}
+
+void Constraint::restart() {
+    state_ = automaton_.start();
+    gate_.reset();
+    if (!at_start_) return;
+    gate_.emplace(*at_start_);
+    gate_->leave_to_grammar([this](int32_t listed) { return grammar_allows(listed); });
 }
 
 // The subtree of a node, whose bytes led to `state`, without the node itself. visit(node, state) may return
@@ -177,8 +201,7 @@ void Constraint::add_named_tokens(Mask& mask) const {
     }
 }
 
-Result<std::span<const uint64_t>> Constraint::allowed() {
-    trim();
+Result<std::span<const uint64_t>> Constraint::grammar_mask() {
     if (const auto known = masks_.find(state_); known != masks_.end())
         return std::span<const uint64_t>(known->second);
     automaton_.begin_work();
@@ -208,19 +231,48 @@ Constraint::State Constraint::after(State state, int32_t token) {
     return automaton_.join(by_name, by_text);
 }
 
+bool Constraint::grammar_allows(int32_t token) {
+    return table_.ends(token) ? automaton_.can_end(state_) : after(state_, token) != Automaton::kDead;
+}
+
+// What the gate makes of a mask of the grammar.
+std::span<const uint64_t> Constraint::gated(std::span<const uint64_t> mask) {
+    const bool all = gate_->admits() == AnswerGate::Admits::all_but;
+    gated_.assign((table_.size() + 63) / 64, all ? ~uint64_t(0) : 0);
+    if (all && table_.size() % 64 != 0) gated_.back() = (uint64_t(1) << (table_.size() % 64)) - 1;
+    std::copy(mask.begin(), mask.end(), gated_.begin());
+    for (const int32_t token : gate_->tokens()) all ? clear_bit(gated_, token) : set_bit(gated_, token);
+    if (!all) return gated_;
+    for (const int32_t token : table_.end_tokens()) clear_bit(gated_, token);
+    return gated_;
+}
+
+Result<std::span<const uint64_t>> Constraint::allowed() {
+    trim();
+    if (binds()) return grammar_mask();
+    if (gate_->admits() == AnswerGate::Admits::listed) return gated(RL_TRY(grammar_mask()));
+    return gated({});
+}
+
 Result<bool> Constraint::allows(int32_t token) {
     if (token < 0 || size_t(token) >= table_.size()) return false;
-    if (table_.ends(token)) return automaton_.can_end(state_);
+    if (gate_)
+        if (const std::optional<bool> passes = gate_->passes(token)) return *passes;
     trim();
     automaton_.begin_work();
-    const bool possible = after(state_, token) != Automaton::kDead;
+    const bool possible = grammar_allows(token);
     RL_TRY(automaton_.check());
     return possible;
 }
 
 Status Constraint::accept(int32_t token) {
     if (!RL_TRY(allows(token))) return error("the grammar does not allow token {} here", token);
-    if (!table_.ends(token)) state_ = after(state_, token);
+    const bool counts = !gate_ || !gate_->passes(token);
+    if (counts && !table_.ends(token)) state_ = after(state_, token);
+    if (gate_ && !binds()) {
+        gate_->push(token);
+        gate_->leave_to_grammar([this](int32_t listed) { return grammar_allows(listed); });
+    }
     return {};
 }
 

@@ -3,7 +3,7 @@
 // those that reach below it are looked at again. Caches survive restart(), so a constraint is made once.
 #pragma once
 
-#include "grammar/token_table.h"
+#include "grammar/answer_gate.h"
 
 #include <unordered_map>
 
@@ -11,21 +11,26 @@ namespace redline {
 
 class Constraint {
 public:
-    // A token that the grammar names must be in the vocabulary.
+    // A token that the grammar names must be in the vocabulary. The tokenizer must stay.
     static Result<std::unique_ptr<Constraint>> create(Grammar grammar, const Tokenizer& tokenizer,
                                                       size_t size);
     Constraint(const Constraint&) = delete;
     Constraint& operator=(const Constraint&) = delete;
 
-    void restart() { state_ = automaton_.start(); }
+    // Of a model that reasons only the answer is bound, unless the grammar names the marks. `scaffold`: what
+    // the prompt ends with. `wanted`: the text may begin with reasoning, else only what the prompt opened is
+    // left to end. Begins anew, as restart() does then, too; without marks all of the text is bound.
+    void expect_reasoning(const std::optional<ReasoningMarks>& marks, std::string_view scaffold, bool wanted);
+    void restart();
     // A bit for each token, in words of 64; valid until the next call of any function.
     Result<std::span<const uint64_t>> allowed();
     Result<bool> allows(int32_t token);
     // A token that is not allowed is an error.
     Status accept(int32_t token);
     // The text is complete, and nothing more may follow.
-    bool finished() const { return automaton_.can_end(state_) && automaton_.stacks(state_).empty(); }
-    bool can_end() const { return automaton_.can_end(state_); }
+    bool finished() const {
+        return binds() && automaton_.can_end(state_) && automaton_.stacks(state_).empty();
+    }
 
     const TokenTable& table() const { return table_; }
 
@@ -49,9 +54,16 @@ private:
         Stack below;
     };
 
-    Constraint(Grammar grammar, TokenTable table)
-        : grammar_(std::move(grammar)), table_(std::move(table)), automaton_(grammar_) {}
-    Status resolve_tokens(const Tokenizer& tokenizer);
+    Constraint(Grammar grammar, const Tokenizer& tokenizer, size_t size)
+        : grammar_(std::move(grammar)),
+          tokenizer_(tokenizer),
+          table_(TokenTable::create(tokenizer, size)),
+          automaton_(grammar_) {}
+    Status resolve_tokens();
+    bool binds() const { return !gate_ || gate_->admits() == AnswerGate::Admits::grammar; }
+    bool grammar_allows(int32_t token);
+    std::span<const uint64_t> gated(std::span<const uint64_t> mask);
+    Result<std::span<const uint64_t>> grammar_mask();
     State after(State state, int32_t token);
     void trim();
 
@@ -67,10 +79,14 @@ private:
     void add_named_tokens(Mask& mask) const;
 
     const Grammar grammar_;
+    const Tokenizer& tokenizer_;
     const TokenTable table_;
     Automaton automaton_;
     std::vector<int32_t> named_;  // as Grammar::tokens()
     State state_ = Automaton::kDead;
+    std::optional<AnswerGate> at_start_;  // the gate at the start of a text
+    std::optional<AnswerGate> gate_;
+    Mask gated_;
     std::vector<State> path_;  // of a walk, by depth
     // By trie and stack; of `below_`, by trie, upper part and the rest.
     std::vector<std::unordered_map<Stack, Upper>> upper_;

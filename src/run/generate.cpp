@@ -102,6 +102,7 @@ private:
         if (forced_.empty()) return choose();
         const Token token = forced_.front();
         forced_.erase(forced_.begin());
+        sampler_.advance(token);
         return token;
     }
 

@@ -286,9 +286,12 @@ void Sampler::accept(int32_t token) {
     state_->dry.push(known ? token : -1);
     if (state_->options.mirostat != 0 && token == state_->last.id)
         state_->mirostat.learn(state_->last.probability);
-    if (state_->constraint && known && token == state_->last.id)
-        state_->constrained = state_->constraint->accept(token);
+    if (known && token == state_->last.id) advance(token);
     state_->last.id = -1;
+}
+
+void Sampler::advance(int32_t token) {
+    if (state_->constraint && state_->constrained) state_->constrained = state_->constraint->accept(token);
 }
 
 bool Sampler::finished() const {

@@ -76,6 +76,8 @@ public:
     // Records a prompt or generated token for the penalties; mirostat learns, and the constraint goes on,
     // when it is the token just sampled.
     void accept(int32_t token);
+    // The constraint goes on with a token of the text that was not sampled.
+    void advance(int32_t token);
     bool finished() const;  // the constraint lets nothing more follow
     void reset();           // forgets the history and starts the random sequence again
 

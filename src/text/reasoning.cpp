@@ -180,21 +180,53 @@ std::vector<Token> ReasoningMarks::control_tokens(const Tokenizer& tokenizer) co
     return control_tokens_of(tokenizer, style_->tokens);
 }
 
+std::string_view ReasoningMarks::open() const {
+    return style_->open;
+}
+
+std::string_view ReasoningMarks::close() const {
+    return style_->close;
+}
+
+bool ReasoningMarks::is_harmony() const {
+    return style_->name == kHarmony;
+}
+
 bool ReasoningMarks::opened_by(std::string_view scaffold) const {
     const std::string_view end = without_spaces_at_end(scaffold);
-    if (style_->name == kHarmony) return end.ends_with("<|channel|>analysis<|message|>");
+    if (is_harmony()) return end.ends_with("<|channel|>analysis<|message|>");
     return end.ends_with(style_->open);
+}
+
+bool ReasoningMarks::closed_by(std::string_view scaffold) const {
+    const std::string_view end = without_spaces_at_end(scaffold);
+    if (is_harmony()) return end.ends_with("<|channel|>final<|message|>");
+    return end.ends_with(style_->close);
 }
 
 ReasoningSplitter::ReasoningSplitter(const ReasoningMarks& marks, std::string_view scaffold) : marks_(marks) {
     if (marks.opened_by(scaffold)) state_ = State::reasoning;
-    if (marks.name() != kHarmony) return;
+    if (!marks.is_harmony()) return;
     analysis_ = marks.opened_by(scaffold);
     state_ = scaffold.ends_with(kMessage) ? State::message : State::header;
 }
 
-bool ReasoningSplitter::reasoning() const {
-    return state_ == State::reasoning || (state_ == State::message && analysis_);
+ReasoningSplitter::Place ReasoningSplitter::place() const {
+    const bool blank = held_.find_first_not_of(kSpaces) == std::string::npos;
+    switch (state_) {
+        case State::start:
+        case State::header:
+            return blank ? Place::between : Place::mark;
+        case State::after:
+            return blank ? Place::after : Place::mark;
+        case State::reasoning:
+            return Place::reasoning;
+        case State::message:
+            return analysis_ ? Place::reasoning : Place::answer;
+        case State::answer:
+            break;
+    }
+    return Place::answer;
 }
 
 void ReasoningSplitter::put(bool reasoning, std::string_view text) {

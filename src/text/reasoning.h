@@ -30,8 +30,16 @@ public:
     // What ends the reasoning when it is cut short, to be read as scaffold: "</think>\n\n".
     std::string_view closing() const;
 
-    // Whether a prompt that ends with this scaffold has opened the reasoning, so that the text begins in it.
+    // The marks around the reasoning as the model writes them; of harmony what a message's header begins and
+    // ends with.
+    std::string_view open() const;
+    std::string_view close() const;
+    bool is_harmony() const;
+
+    // Whether a prompt that ends with this scaffold has opened the reasoning, so that the text begins in it,
+    // or has closed it already.
     bool opened_by(std::string_view scaffold) const;
+    bool closed_by(std::string_view scaffold) const;
 
 private:
     friend class ReasoningSplitter;
@@ -68,8 +76,16 @@ public:
     std::vector<AnswerPiece> push(std::string_view text);
     // The rest, at the end of the generation.
     std::vector<AnswerPiece> finish();
-    // Whether what comes next is reasoning, as far as it is known.
-    bool reasoning() const;
+    // Where the text is, as far as it is known.
+    enum class Place : uint8_t {
+        between,    // messages, of harmony; before all else, of others
+        mark,       // text that may become a mark; of harmony a header
+        reasoning,  // what comes next belongs to it
+        after,      // it, and in white space
+        answer,
+    };
+    Place place() const;
+    bool reasoning() const { return place() == Place::reasoning; }
 
 private:
     enum class State : uint8_t {

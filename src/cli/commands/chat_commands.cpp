@@ -322,6 +322,9 @@ Status Talk::exchange_model(const std::string& path) {
     SamplerOptions sampler = options_.conversation.sampling.sampler;
     sampler.seed = conversation_.options().sampling.sampler.seed;
     RL_TRY(defaults_(*next->loaded.model, sampler));
+    SamplingOptions& sampling = conversation_.options().sampling;
+    std::shared_ptr<Constraint> constraint;
+    if (sampling.grammar) constraint = RL_TRY(make_constraint(*next->loaded.model, *sampling.grammar));
     conversation_.close();
     model_->unload();
     Result<Session> session = next->open();
@@ -336,8 +339,9 @@ Status Talk::exchange_model(const std::string& path) {
         return session.error();
     }
     conversation_.reopen(std::move(session).value(), *next->writer);
+    sampling.constraint = std::move(constraint);
     model_ = std::move(next);
-    conversation_.options().sampling.sampler = sampler;
+    sampling.sampler = sampler;
     last_.reset();
     for (const auto& [name, value] : chosen_) RL_TRY(apply_setting(name, value));
     return {};

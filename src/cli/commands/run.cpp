@@ -32,6 +32,11 @@ struct Prompt {
     bool switches_thinking = false;
 };
 
+// Of the answer's reasoning. A template without a switch is answered for by cutting it at its beginning.
+int64_t reasoning_budget(const RunOptions& run, const Prompt& prompt) {
+    return run.writer.thinking == false && !prompt.switches_thinking ? 0 : run.reasoning_budget;
+}
+
 Result<ChatRequest> chat_request(const RunOptions& run, const std::string& text) {
     ChatRequest request;
     if (!run.messages.empty()) {
@@ -166,9 +171,7 @@ GenerateOptions generate_options(const RunOptions& run, const Prompt& prompt, co
     if (prompt.reasoning) options.shown = prompt.reasoning->control_tokens(tokenizer);
     if (!prompt.tools.empty())
         for (const Token token : tool_call_tokens(tokenizer)) options.shown.push_back(token);
-    int64_t budget = run.reasoning_budget;
-    // A template without a switch is answered for by cutting the reasoning at its beginning.
-    if (run.writer.thinking == false && !prompt.switches_thinking) budget = 0;
+    const int64_t budget = reasoning_budget(run, prompt);
     if (budget >= 0 && prompt.reasoning) options.forced = text.reasoning_limit(tokenizer, uint64_t(budget));
     return options;
 }
@@ -283,6 +286,10 @@ Result<int> run_prompt(RunOptions& run, const Options& options, const std::strin
     Sampler sampler = RL_TRY(
         make_sampler(model, run.sampling.sampler, run.sampling.ignore_eos, context, run.sampling.constraint));
     const Prompt prompt = RL_TRY(write_prompt(run, model, text));
+    if (run.sampling.constraint)
+        run.sampling.constraint->expect_reasoning(
+            prompt.reasoning, last_scaffold(prompt.written.parts),
+            run.writer.thinking != false && reasoning_budget(run, prompt) != 0);
     if (run.show_prompt) return show_prompt(run, model.tokenizer(), prompt);
     RL_TRY(check_prompt(prompt.written.tokens, context));
     RL_TRY(place_model(loaded, run.model, context));
