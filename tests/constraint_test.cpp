@@ -56,6 +56,16 @@ size_t compare_masks(std::string_view grammar_text, const Tokenizer& tokenizer, 
     return different;
 }
 
+// Strings that differ in their counts and in where they stand, and rules that are written twice.
+constexpr std::string_view kTwice =
+    R"gbnf(root ::= "[" name "," mail ("," name2){0,3} "," "\"" [^"\\]{2,6} "\"]"
+name ::= "\"" char{0,7} "\""
+mail ::= "\"" char{1,9} "@" char{0,4} "\""
+name2 ::= "\"" char2{0,7} "\"" | [0-9]{1,3}
+char ::= [^"\\] | "\\" ["n]
+char2 ::= [^"\\] | "\\" ["n]
+)gbnf";
+
 constexpr std::string_view kCounted = R"gbnf(root ::= "[" word ("," word){2,40} "]"
 word ::= "\"" [^"]{3,30} "\"" | [0-9]{1,5} | "é" .{2}
 )gbnf";
@@ -76,7 +86,7 @@ TEST_CASE("constraint: the mask is that of every token tried by itself, on a sma
     const Tokenizer tokenizer = make(with_end(small_bpe()));
     std::mt19937 random(3);
     for (const std::string_view grammar :
-         {kJsonGrammar, kArithmeticGrammar, kChessGrammar, kListGrammar, kCGrammar, kCounted,
+         {kJsonGrammar, kArithmeticGrammar, kChessGrammar, kListGrammar, kCGrammar, kCounted, kTwice,
           std::string_view("root ::= .*"), std::string_view("root ::= ([^\\x00-\\x7F] \"a\"{2,3}){1,4}")})
         CHECK(compare_masks(grammar, tokenizer, random, 200) == 0);
 }

@@ -109,7 +109,8 @@ void Constraint::add(const TokenSet& set, Mask& mask) const {
 }
 
 // The upper part ends below a rule that is not small. Within it, repetitions that can go on for longer than
-// any token are alike, as long as each takes a byte at least.
+// any token are alike, as long as each takes a byte at least, and so are places from which the grammar goes
+// on alike.
 Constraint::Parts Constraint::split(Stack stack, uint32_t longest) {
     std::vector<Automaton::Element> elements;
     while (stack > Automaton::kUnknown) {
@@ -129,6 +130,7 @@ Constraint::Parts Constraint::split(Stack stack, uint32_t longest) {
             element.least = std::min(element.least, longest + 1);
             if (element.most > longest) element.most = Grammar::kUnbounded;
         }
+        element.position = alike_[element.position];
         element.below = parts.upper;
         parts.upper = automaton_.push(element);
     }

@@ -58,7 +58,8 @@ private:
         : grammar_(std::move(grammar)),
           tokenizer_(tokenizer),
           table_(TokenTable::create(tokenizer, size)),
-          automaton_(grammar_) {}
+          automaton_(grammar_),
+          alike_(grammar_.alike_positions()) {}
     Status resolve_tokens();
     bool binds() const { return !gate_ || gate_->admits() == AnswerGate::Admits::grammar; }
     bool grammar_allows(int32_t token);
@@ -82,7 +83,8 @@ private:
     const Tokenizer& tokenizer_;
     const TokenTable table_;
     Automaton automaton_;
-    std::vector<int32_t> named_;  // as Grammar::tokens()
+    const std::vector<uint32_t> alike_;  // by position, see Grammar
+    std::vector<int32_t> named_;         // as Grammar::tokens()
     State state_ = Automaton::kDead;
     std::optional<AnswerGate> at_start_;  // the gate at the start of a text
     std::optional<AnswerGate> gate_;

@@ -59,6 +59,9 @@ public:
     const std::vector<TokenName>& tokens() const { return tokens_; }
     uint32_t root() const { return root_; }
     const Rule& rule_at(uint32_t position) const { return rules_[rule_at_[position]]; }
+    // For each position the first one from which the rest of the alternative takes the same texts, as far as
+    // that can be told from the same symbols. A repetition's counts there are not compared.
+    std::vector<uint32_t> alike_positions() const;
 
 private:
     friend class GrammarBuilder;
