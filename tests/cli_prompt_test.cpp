@@ -155,6 +155,14 @@ TEST_CASE("run: functions reach the template, and calls are told apart from the 
     CHECK(got.out == "fx");
 }
 
+TEST_CASE("run: a schema whose oneOf is read as anyOf says so once, and not with -q") {
+    const std::string schema = R"({"oneOf":[{"type":"integer"},{"type":"number"}]})";
+    const Outcome said = redline_(greedy({"-p", "a", "-n", "3", "-j", schema}));
+    CHECK(said.code == 0);
+    CHECK(has(said.err, "#/oneOf: read as anyOf"));
+    CHECK(redline_(greedy({"-p", "a", "-n", "3", "-q", "-j", schema})).err.empty());
+}
+
 TEST_CASE("run: a standard input that is the caller's own is left alone") {
     const std::string run = "\"$0\" run \"$1\" --device cpu -t 1 --temp 0 -n 1 -q ";
     const Outcome loop = shell("printf 'a\\nk\\n' | while read -r line; do " + run + "-p \"$line\"; done");

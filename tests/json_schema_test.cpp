@@ -224,3 +224,48 @@ TEST_CASE("schema: what is wrong or not supported is named, with a pointer to it
     CHECK(schema_error("{\"allOf\":[{\"type\":\"string\"},{\"type\":\"null\"}]}") ==
           "#: no type is in all parts of allOf");
 }
+
+TEST_CASE("json schema: oneOf is right where its branches exclude each other, and noted where they may not") {
+    const auto notes = [](const std::string& branches, const std::string& more = "") {
+        std::vector<std::string> said;
+        const Result<std::string> text =
+            grammar_of_schema("{\"oneOf\":[" + branches + "]" + more + "}", &said);
+        REQUIRE_MESSAGE(text.ok(), (text.ok() ? "" : text.error().message));
+        return said.empty() ? "" : said[0];
+    };
+    const std::string cat =
+        R"({"type":"object","properties":{"kind":{"const":"cat"},"lives":{"type":"integer"}},)"
+        R"("required":["kind"]})";
+    const std::string dog = R"({"type":"object","properties":{"kind":{"const":"dog"}},"required":["kind"]})";
+    const std::string any =
+        R"({"type":"object","properties":{"kind":{"type":"string"}},"required":["kind"]})";
+    for (const std::string& apart :
+         {std::string(R"({"type":"string"},{"type":"integer"},{"type":"null"})"),
+          std::string(R"({"enum":[1,"a"]},{"const":"b"})"),
+          std::string(R"({"type":"integer","maximum":4},{"type":"number","minimum":5})"),
+          std::string(R"({"type":"string","maxLength":4},{"type":"string","minLength":5})"), cat + "," + dog,
+          // One asks for what the other does not write.
+          std::string(
+              R"({"type":"object","properties":{"a":{}},"required":["a"],"additionalProperties":false},)"
+              R"({"type":"object","properties":{"b":{}},"required":["b"],"additionalProperties":false})"),
+          cat + R"(,{"anyOf":[{"type":"array"},)" + dog + "]}"}) {
+        CAPTURE(apart);
+        CHECK(notes(apart) == "");
+    }
+    CHECK(notes(R"({"$ref":"#/$defs/cat"},{"$ref":"#/$defs/dog"})",
+                R"(,"$defs":{"cat":)" + cat + R"(,"dog":)" + dog + "}") == "");
+    for (const std::string& together :
+         {std::string(R"({"type":"integer"},{"type":"number"})"),
+          std::string(R"({"const":1.0},{"type":"integer"})"), cat + "," + any, any + "," + cat,
+          std::string(R"({"type":"string"},{"pattern":"^a$"})"),
+          std::string(R"({"enum":[1,2]},{"enum":[2,3]})"),
+          // What one need not write the other need not have.
+          std::string(
+              R"({"type":"object","properties":{"a":{}}},{"type":"object","properties":{"b":{}}})")}) {
+        CAPTURE(together);
+        CHECK(notes(together).find("#/oneOf: read as anyOf, for a value of branch ") == 0);
+    }
+    std::vector<std::string> said;
+    CHECK(grammar_of_schema(R"({"anyOf":[{"type":"integer"},{"type":"number"}]})", &said).ok());
+    CHECK(said.empty());
+}

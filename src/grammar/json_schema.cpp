@@ -1,6 +1,7 @@
 #include "grammar/json_schema.h"
 
 #include "grammar/json_rules.h"
+#include "grammar/schema_disjoint.h"
 #include "grammar/schema_merge.h"
 #include "text/unicode.h"
 
@@ -65,7 +66,7 @@ std::string literal(const Json& value) {
 
 class Converter {
 public:
-    explicit Converter(Json schema) : root_(std::move(schema)) {}
+    Converter(Json schema, std::vector<std::string>* notes) : root_(std::move(schema)), notes_(notes) {}
 
     Result<std::string> run() {
         rules_.reserve("root");
@@ -184,13 +185,33 @@ private:
             return error("{}/{}: takes a list of schemas that is not empty", path, key);
         const Json rest = without(schema, key);
         std::string out;
+        std::vector<Json> branches;
         for (size_t i = 0; i < list.size(); ++i) {
             const std::string at = fmt::format("{}/{}/{}", path, key, i);
             const Json both = Json::array({rest, list[i]});
-            const Json merged = rest.empty() ? list[i] : Json{{"allOf", both}};
-            out += (out.empty() ? "" : " | ") + RL_TRY(visit(merged, at, depth + 1));
+            branches.push_back(rest.empty() ? list[i] : Json{{"allOf", both}});
+            out += (out.empty() ? "" : " | ") + RL_TRY(visit(branches.back(), at, depth + 1));
         }
+        if (key == "oneOf" && notes_) note_overlap(branches, child(path, key), depth);
         return rules_.add("any", out);
+    }
+
+    void note_overlap(const std::vector<Json>& branches, const std::string& path, size_t depth) {
+        constexpr size_t kMostResolved = 2000;
+        const size_t before = visits_;
+        size_t resolved = 0;
+        const ResolveSchema resolve = [&](const Json& schema) -> std::optional<Json> {
+            visits_ = 0;
+            if (++resolved > kMostResolved) return {};
+            Result<Json> whole = part(schema, path, depth);
+            return whole ? std::optional(std::move(whole).value()) : std::nullopt;
+        };
+        const auto pair = overlap(branches, resolve);
+        visits_ = before;
+        if (pair)
+            notes_->push_back(
+                fmt::format("{}: read as anyOf, for a value of branch {} may be one of branch {}, too", path,
+                            pair->first, pair->second));
     }
 
     static bool is_type(const Json& value, const std::string& type) {
@@ -553,6 +574,7 @@ private:
     }
 
     const Json root_;
+    std::vector<std::string>* const notes_;  // may be null
     JsonRules rules_;
     size_t visits_ = 0;
     std::map<std::string, std::string> refs_;  // rules by reference
@@ -560,7 +582,7 @@ private:
 
 }  // namespace
 
-Result<std::string> grammar_of_schema(std::string_view schema) {
+Result<std::string> grammar_of_schema(std::string_view schema, std::vector<std::string>* notes) {
     Json parsed;
     try {
         parsed = Json::parse(schema);
@@ -575,7 +597,7 @@ Result<std::string> grammar_of_schema(std::string_view schema) {
     } catch (const Json::exception& problem) {
         return error("the schema is no JSON: {}", printable(problem.what()));
     }
-    return Converter(std::move(parsed)).run();
+    return Converter(std::move(parsed), notes).run();
 }
 
 }  // namespace redline

@@ -65,6 +65,7 @@ Result<int> chat_with(ChatOptions& chat, const Options& options) {
     RL_TRY(take_defaults(model, sampler));
     // Checks the options, and settles a random seed.
     SamplingOptions& sampling = conversation.sampling;
+    for (const std::string& each : sampling.notes) note(each);
     if (sampling.grammar) sampling.constraint = RL_TRY(make_constraint(model, *sampling.grammar));
     sampler.seed =
         RL_TRY(make_sampler(model, sampler, conversation.sampling.ignore_eos, chat_model->context)).seed();

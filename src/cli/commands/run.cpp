@@ -282,6 +282,7 @@ Result<int> run_prompt(RunOptions& run, const Options& options, const std::strin
     const Model& model = *loaded.model;
     RL_TRY(take_file_defaults(options, model.gguf().metadata(), run.sampling.sampler));
     const uint64_t context = RL_TRY(choose_context(loaded, run.model));
+    for (const std::string& each : run.sampling.notes) note(each);
     if (run.sampling.grammar) run.sampling.constraint = RL_TRY(make_constraint(model, *run.sampling.grammar));
     Sampler sampler = RL_TRY(
         make_sampler(model, run.sampling.sampler, run.sampling.ignore_eos, context, run.sampling.constraint));

@@ -83,7 +83,7 @@ static Status add_grammar(SamplingOptions& target, const std::string& value, boo
         text = RL_TRY(read_standard_input());
     else if (from_file)
         text = RL_TRY(read_text_file(value, kMostText));
-    Result<std::string> grammar = is_schema ? grammar_of_schema(text) : std::move(text);
+    Result<std::string> grammar = is_schema ? grammar_of_schema(text, &target.notes) : std::move(text);
     Result<Grammar> parsed = grammar ? Grammar::parse(grammar.value()) : grammar.error();
     if (parsed) {
         target.grammar = std::move(parsed).value();

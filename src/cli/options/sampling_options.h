@@ -17,6 +17,7 @@ struct SamplingOptions {
     SamplerOptions sampler;
     bool ignore_eos = false;
     std::optional<Grammar> grammar;          // of --grammar or --json-schema
+    std::vector<std::string> notes;          // on how the schema is read
     std::shared_ptr<Constraint> constraint;  // made of it, once the model is there
 };
 
