@@ -111,6 +111,9 @@ TEST_CASE("cli: an unknown command or option gets the nearest known one as a hin
     check_refused({"run", "--tmep", "1"}, 2, {"--tmep", "--temp"});
     check_refused({"run", "--no-such-thing-at-all"}, 2, {"--no-such-thing-at-all", "--help"});
     check_refused({"run", "-z"}, 2, {"-z"});
+    check_refused({"run", "--frob"}, 2, {"unknown option --frob; redline run --help"});
+    check_refused({"run", "--jsn"}, 2, {"did you mean --json?"});
+    check_refused({"run", "--samp"}, 2, {"did you mean --samplers?"});
     check_refused({"run", "model.gguf"}, 2, {"no prompt", "-p TEXT"});
     for (const char* name : {"info", "chat", "bench"})
         check_refused({name, "model.gguf"}, 2, {fmt::format("redline {} -m model.gguf", name)});

@@ -64,14 +64,18 @@ static size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string nearest_name(std::string_view wanted, const std::vector<std::string>& names) {
+    const size_t letters = wanted.size() - std::min(wanted.find_first_not_of("-/"), wanted.size());
     std::string best;
-    size_t least = wanted.size() / 3 + 2;  // more edits than this is another word
+    size_t least = letters / 3 + 1;  // more edits than a third of the letters make another word
     for (const std::string& name : names) {
         const size_t edits = edit_distance(wanted, name);
         if (edits >= least) continue;
         least = edits;
         best = name;
     }
+    if (!best.empty() || letters < 2) return best;
+    for (const std::string& name : names)
+        if (name.starts_with(wanted) && (best.empty() || name.size() < best.size())) best = name;
     return best;
 }
 
