@@ -154,6 +154,28 @@ TEST_CASE("chat: a full context forgets the oldest turns, but not the system tex
     CHECK(messages[messages.size() - 1]["content"] == "ab");
 }
 
+TEST_CASE("chat: a full context is emptied by half, so that little is read anew") {
+    std::string input;
+    constexpr int kTurns = 24;
+    for (char letter = 'a'; letter < 'a' + kTurns; ++letter)
+        input += std::string(5, letter) + "\n/stats\n";  // none is like another
+    const Outcome got = chat(input, {"-c", "192"});
+    CHECK(got.code == 0);
+    int total = 0, anew = 0;
+    std::istringstream text(got.err);
+    for (std::string line; std::getline(text, line);) {
+        if (!line.starts_with("prompt: ")) continue;
+        const int read = std::stoi(line.substr(8));
+        total += read;
+        anew += read > 40 ? 1 : 0;
+    }
+    // A turn has some 40 tokens, and 192 hold three with their answers: at most each second turn rereads.
+    CHECK(has(got.err, "oldest turns are forgotten"));
+    CAPTURE(total);
+    CHECK(anew >= 2);
+    CHECK(anew <= kTurns / 2);
+}
+
 TEST_CASE("chat: a saved conversation goes on at once, and as if it had never ended") {
     on_each_device([] {
         const std::string path = fresh("talk.session");

@@ -100,7 +100,9 @@ Result<WrittenChat> Conversation::make_room(Messages& messages, std::span<const 
             "room, --context-policy drop forgets the oldest turns",
             tokens.size(), context);
     const auto is_user = [](const ChatMessage& m) { return m.role == Role::user; };
-    while (options_.policy == ContextPolicy::drop && tokens.size() + room > context) {
+    // What is left is read anew: down to half of the context at once, so that it happens rarely.
+    const bool full = options_.policy == ContextPolicy::drop && tokens.size() + room > context;
+    while (full && tokens.size() > context / 2) {
         const auto first = std::find_if(messages.begin(), messages.end(), is_user);
         const auto second =
             first == messages.end() ? first : std::find_if(first + 1, messages.end(), is_user);
