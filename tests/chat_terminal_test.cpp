@@ -352,3 +352,38 @@ TEST_CASE("chat on a terminal: a dumb one is written to plainly") {
         CHECK(terminal.finish() == 0);
     }
 }
+
+TEST_CASE("chat on a terminal: a session that is killed loses no message") {
+    const std::string session = file("killed.session"), journal = session + ".journal";
+    std::filesystem::remove(session);
+    const auto killed_after = [&](const std::string& message) {
+        Terminal terminal(talk({"--session", session}));
+        begin(terminal);
+        terminal.type(message + "\r");
+        REQUIRE_MESSAGE(terminal.wait_for("\nabc\n"), terminal.screen().text());
+        begin(terminal);
+        ::kill(terminal.child(), SIGKILL);
+        CHECK(terminal.finish() == -SIGKILL);
+        return terminal.screen().text();
+    };
+    killed_after("one");
+    CHECK_FALSE(std::filesystem::exists(session));
+    CHECK(unsigned(std::filesystem::status(journal).permissions()) == 0600);
+    CHECK(has(killed_after("two"), "2 messages are taken from"));
+    {
+        Terminal terminal(talk({"--session", session}));
+        REQUIRE_MESSAGE(terminal.wait_for("4 messages are taken from"), terminal.screen().text());
+        begin(terminal);
+        terminal.type(kCtrlD);
+        CHECK(terminal.finish() == 0);
+    }
+    CHECK(std::filesystem::exists(session));
+    CHECK_FALSE(std::filesystem::exists(journal));
+    // What was said after the file was written stands beside it.
+    CHECK(has(killed_after("three"), "4 messages"));
+    Terminal terminal(talk({"--session", session}));
+    REQUIRE_MESSAGE(terminal.wait_for("6 messages are taken from"), terminal.screen().text());
+    begin(terminal);
+    terminal.type("/undo\r");
+    CHECK(terminal.wait_for("taken back: three"));
+}

@@ -211,17 +211,28 @@ Result<Turn> Conversation::go_on(const Listener& listener) {
     return answer({messages_.begin(), messages_.end() - 1}, listener, begun);
 }
 
+std::string Conversation::text() const {
+    return to_json_text({messages_, last_answer_, answers_, options_.sampling.sampler.seed});
+}
+
 Status Conversation::save(const std::string& path, const Progress& progress,
                           const std::atomic<bool>* cancel) const {
-    const SavedConversation saved = {messages_, last_answer_, answers_, options_.sampling.sampler.seed};
-    return session_->save(path, progress, cancel, to_json_text(saved));
+    return session_->save(path, progress, cancel, text());
 }
 
 Status Conversation::load(const std::string& path, const Progress& progress,
                           const std::atomic<bool>* cancel) {
     std::string text;
     RL_TRY(session_->restore(path, progress, cancel, &text));
+    return take_text(text, path);
+}
+
+Status Conversation::take_text(const std::string& text, const std::string& path) {
     SavedConversation saved = RL_TRY(read_conversation(text, path));
+    const auto vocabulary = Token(session_->model().tokenizer().size());
+    for (const Token token : saved.last_answer)
+        if (token < 0 || token >= vocabulary)
+            return error("{} holds token {}, which this model does not have", path, token);
     messages_ = std::move(saved.messages);
     last_answer_ = std::move(saved.last_answer);
     answers_ = saved.answers;

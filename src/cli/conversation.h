@@ -69,6 +69,9 @@ public:
     // conversation as it is.
     Status save(const std::string& path, const Progress& progress, const std::atomic<bool>* cancel) const;
     Status load(const std::string& path, const Progress& progress, const std::atomic<bool>* cancel);
+    // The messages alone, as text; what of them is read stays as it is. `path` is for errors.
+    std::string text() const;
+    Status take_text(const std::string& text, const std::string& path);
 
     // Gives the session up, so that another model has room; nothing but reopen() may follow.
     void close() { session_.reset(); }

@@ -1,5 +1,6 @@
 #include "cli/commands/chat_talk.h"
 
+#include "base/file.h"
 #include "cli/report.h"
 #include "cli/rescue.h"
 #include "text/unicode.h"
@@ -57,8 +58,12 @@ Talk::Talk(ChatOptions options, FileDefaults defaults, std::unique_ptr<ChatModel
 
 Status Talk::resume() {
     std::error_code unknown;
-    if (options_.session.empty() || !std::filesystem::exists(options_.session, unknown)) return {};
-    RL_TRY(load_session(options_.session));
+    if (options_.session.empty()) return {};
+    const bool saved = std::filesystem::exists(options_.session, unknown);
+    const bool unsaved = std::filesystem::exists(journal(), unknown);
+    if (!saved && !unsaved) return {};
+    if (saved) RL_TRY(load_session(options_.session));
+    if (unsaved) RL_TRY(take_journal());
     // What the user asks for now goes before what was so then.
     const uint32_t seed = options_.conversation.sampling.sampler.seed;
     if (seed != SamplerOptions().seed) conversation_.options().sampling.sampler.seed = seed;
@@ -104,12 +109,35 @@ bool Talk::interrupted_at_prompt(const Typed& typed) {
 }
 
 int Talk::leave() {
-    if (has_model_ && !options_.session.empty() && conversation_.turns() > 0) {
-        const Status saved = save_session(options_.session);
+    if (has_model_ && !options_.session.empty()) {
+        const Status saved = conversation_.turns() > 0 ? save_session(options_.session) : Status();
+        std::error_code ignored;
+        if (saved) std::filesystem::remove(journal(), ignored);
         if (!saved) refuse(saved.error());
         if (!saved) exit_code_ = kFailed;
     }
     return out_.finish(exit_code_);
+}
+
+void Talk::write_journal() {
+    if (options_.session.empty()) return;
+    const auto write = [this]() -> Status {
+        const std::string text = conversation_.text();
+        AtomicWriter file = RL_TRY(AtomicWriter::create(journal(), 0600));  // it holds what was said
+        RL_TRY(file.write(std::as_bytes(std::span(text))));
+        return file.commit();
+    };
+    const Status written = write();
+    if (written || std::exchange(said_no_journal_, true)) return;
+    note(fmt::format("what is said is kept at the end only: {}", written.error().message));
+}
+
+Status Talk::take_journal() {
+    const std::string text = RL_TRY(read_text_file(journal()));
+    RL_TRY(conversation_.take_text(text, journal()));
+    say(fmt::format("the last chat ended before it was saved: {} messages are taken from {}",
+                    conversation_.messages().size(), journal()));
+    return {};
 }
 
 void Talk::refuse(const Error& problem) {
@@ -170,6 +198,7 @@ bool Talk::finish_turn(Result<Turn> turn, const std::string& question) {
         return true;
     }
     view_.end();
+    write_journal();
     if (turn->dropped > 0 && !std::exchange(said_dropping_, true))
         note("the context is full: the oldest turns are forgotten from now on");
     if (cancelled)

@@ -48,7 +48,7 @@ public:
          Conversation conversation);
     // The exit code.
     int run();
-    // What the options' session file holds, if it exists.
+    // What the options' session file holds, if it exists, and what was said after it was written.
     Status resume();
 
 private:
@@ -96,6 +96,10 @@ private:
 
     Status save_session(const std::string& path);
     Status load_session(const std::string& path);
+    // The session's messages are kept beside its file from answer to answer, and until that is written.
+    std::string journal() const { return options_.session + ".journal"; }
+    void write_journal();
+    Status take_journal();
     Status exchange_model(const std::string& path);
     Status apply_setting(const std::string& name, const std::string& value);
     void show_settings();
@@ -114,6 +118,7 @@ private:
     std::optional<size_t> edited_;                             // the turn that the next message replaces
     std::vector<std::pair<std::string, std::string>> chosen_;  // by /set
     bool said_dropping_ = false;
+    bool said_no_journal_ = false;
     bool hinted_ = false;  // that Ctrl-C again leaves
     bool has_model_ = true;
     int exit_code_ = kDone;
