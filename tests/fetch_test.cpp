@@ -273,6 +273,24 @@ TEST_CASE("redline pull: fetches a model that then is listed and runs by its nam
     CHECK(read_file(got.out.substr(0, got.out.size() - 1)) == body);
     CHECK(has(at_home({"pull", "-hf", "us/er-GGUF", "--json"}).err, "is there already"));
     CHECK(at_home({"run", "-m", "letters-q8", "-p", "a", "-n", "2", "--temp", "0"}).out == "bc");
+    // As llama.cpp's users ask for a model: this one is here, no server is asked.
+    const size_t asked = server.asked().size();
+    const std::vector<std::string> letters = {"-p", "a", "-n", "2", "--temp", "0"};
+    const auto with_letters = [&](std::vector<std::string> line) {
+        line.insert(line.end(), letters.begin(), letters.end());
+        return at_home(line);
+    };
+    for (const std::string name : {"us/er-GGUF", "us/er-GGUF:Q8_0"})
+        CHECK(with_letters({"run", "-hf", name}).out == "bc");
+    CHECK(server.asked().size() == asked);
+    fs::remove_all(home.path / ".local/share/redline/models");
+    const Outcome fetched = with_letters({"run", "-hf", "us/er-GGUF:Q8_0"});
+    CHECK_MESSAGE(fetched.out == "bc", fetched.err);
+    CHECK(has(fetched.err, "fetching letters-Q8_0.gguf"));
+    CHECK(server.asked().size() > asked);
+    CHECK(has(with_letters({"run", "-hf", "no/body"}).err, "answers 404"));
+    CHECK(with_letters({"run", "-hf", "no/body", "-m", "x.gguf"}).code == 2);
+    CHECK(with_letters({"run", "-hf", "nobody"}).code == 2);
     const Outcome missing = at_home({"pull", "no/body"});
     CHECK(missing.code == 1);
     CHECK(has(missing.err, "answers 404"));

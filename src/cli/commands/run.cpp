@@ -4,6 +4,7 @@
 #include "cli/commands/run_options.h"
 #include "cli/demo_model.h"
 #include "cli/messages.h"
+#include "cli/pull_model.h"
 #include "cli/report.h"
 #include "cli/rescue.h"
 #include "cli/terminal/terminal.h"
@@ -330,8 +331,12 @@ int run(const std::vector<std::string>& arguments) {
     if (run.prompt.escapes)
         for (std::string& stop : run.generate.stops) stop = unescape(stop);
     // As ollama does, where only a model is named.
-    if (arguments.size() == 1 && !run.model.model.empty() && is_terminal(STDIN_FILENO))
-        return chat_command.run({"-m", run.model.model});
+    const bool named_alone =
+        !run.model.hub.empty() ? arguments.size() == 2 : arguments.size() == 1 && !run.model.model.empty();
+    if (named_alone && is_terminal(STDIN_FILENO))
+        return chat_command.run(arguments.size() == 2 ? arguments
+                                                      : std::vector<std::string>{"-m", run.model.model});
+    if (const std::optional<int> code = take_hub_model(run.model.hub, run.model.model)) return *code;
     if (const Status found = take_demo_model(run.model.model); !found) return fail(found.error(), kUsage);
     const Result<std::optional<std::string>> text = gather_text(run);
     if (!text) return fail(text.error());

@@ -1,5 +1,6 @@
 #include "cli/commands/run_options.h"
 
+#include "cli/pull_model.h"
 #include "sample/chain.h"
 
 #include <algorithm>
@@ -137,6 +138,7 @@ Options declare(RunOptions& run) {
     add_chat_options(options, run);
     add_output_options(options, run);
     add_model_options(options, run.model);
+    add_hub_option(options, run.model.hub);
     add_sampling_options(options, run.sampling);
     add_voice_options(options);
     options.example("redline run \"What is GGUF?\"");
@@ -177,7 +179,7 @@ Status take_words(RunOptions& run) {
         words.erase(words.begin());
     }
     if (words.empty()) return {};
-    if (run.model.model.empty() && is_library_name(words[0]))
+    if (run.model.model.empty() && run.model.hub.empty() && is_library_name(words[0]))
         return error(
             "\"{}\" looks like the name of a model: redline run -m NAME \"TEXT\" takes a part of a file's "
             "name, redline models lists them, redline pull fetches more (as a prompt it goes with -p)",

@@ -11,6 +11,7 @@ namespace redline::cli {
 
 struct ModelOptions {
     std::string model;
+    std::string hub;       // a hub's name of the model, see take_hub_model()
     int64_t context = -1;  // -1: the default, at most the model's own; 0: the most that fits, at most that
     uint64_t default_context = 4096;
     uint32_t threads = 0;      // 0: one per physical core
