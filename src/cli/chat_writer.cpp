@@ -52,18 +52,14 @@ void ChatWriter::take_template(ChatTemplate parsed, const std::string& source) {
     template_ = std::make_shared<const ChatTemplate>(std::move(parsed));
     source_ = source;
     reasoning_ = ReasoningMarks::find(source, *tokenizer_);
-    // Templates call the switch one or the other.
-    if (!thinking_ || !switches_thinking()) return;
-    for (const char* name : {"enable_thinking", "thinking"})
-        if (!variables_.contains(name)) variables_[name] = *thinking_;
+    reads_ = probe_template(*template_, *tokenizer_, variables_);
+    if (thinking_ && !reads_.thinking.empty() && !variables_.contains(reads_.thinking))
+        variables_[reads_.thinking] = *thinking_;
 }
 
 bool ChatWriter::switches_thinking() const {
     if (!template_) return format_ && format_->can_skip_thinking();
-    for (const char* sign :
-         {"enable_thinking", " thinking %}", " thinking is defined", " thinking is not defined"})
-        if (source_.find(sign) != std::string::npos) return true;
-    return false;
+    return !reads_.thinking.empty();
 }
 
 Result<ChatWriter> ChatWriter::create(const Model& model, const ChatWriterOptions& options) {
@@ -112,10 +108,10 @@ Result<ChatWriter> ChatWriter::create(const Model& model, const ChatWriterOption
 Result<WrittenChat> ChatWriter::write(TemplateInput::Json messages, const TemplateInput::Json& tools) {
     if (!template_) return write_in_format(messages, tools);
     // Only a few models know this name for the system's texts.
-    if (source_.find("developer") == std::string::npos)
+    if (!reads_.developer)
         for (TemplateInput::Json& message : messages)
             if (message["role"] == "developer") message["role"] = "system";
-    if (!tools.empty() && source_.find("tools") == std::string::npos)
+    if (!tools.empty() && !reads_.tools)
         return error(
             "the chat template has no place for functions: leave --tools out, or name a template that has, "
             "with --chat-template FILE");

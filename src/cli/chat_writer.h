@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cli/options/options.h"
+#include "cli/template_probe.h"
 #include "run/model.h"
 #include "text/chat_template.h"
 #include "text/reasoning.h"
@@ -53,6 +54,7 @@ private:
     TemplateInput::Json variables_;
     std::optional<bool> thinking_;
     std::string source_;  // of template_
+    TemplateReads reads_;
     std::optional<ReasoningMarks> reasoning_;
     std::shared_ptr<const ChatTemplate> template_;  // null: format_ is used
     std::optional<ChatFormat> format_;

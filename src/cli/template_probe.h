@@ -1,0 +1,21 @@
+// What a chat template reads, found out by rendering short conversations with and without it.
+#pragma once
+
+#include "text/chat_template.h"
+
+#include <string>
+
+namespace redline::cli {
+
+struct TemplateReads {
+    std::string thinking;    // the variable that switches the reasoning; empty: none
+    bool tools = false;      // functions are offered to the model
+    bool developer = false;  // messages of the role "developer" are written otherwise than of an unknown role
+};
+
+// Where a template refuses the short conversations, it reads nothing that we know of, but may offer
+// functions.
+TemplateReads probe_template(const ChatTemplate& parsed, const Tokenizer& tokenizer,
+                             const TemplateInput::Json& variables);
+
+}  // namespace redline::cli
