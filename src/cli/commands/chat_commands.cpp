@@ -25,7 +25,8 @@ std::span<const Talk::TalkCommand> Talk::commands() {
         {"/load", "FILE", "go on with a conversation that was saved", &Talk::load},
         {"/export", "FILE", "write the conversation as Markdown (.md) or JSON (.json)", &Talk::export_to},
         {"/set", "[NAME VALUE]", "change a sampling value, or list them", &Talk::set},
-        {"/show", "[stats|plan|template|memory|system]", "what there is to know", &Talk::show_facts},
+        {"/show", "[PART]", "what there is to know, or stats, plan, template, memory or system of it",
+         &Talk::show_facts},
         {"/model", "[FILE]", "go on with another model, or say which it is", &Talk::change_model},
         {"/think", "on|off|hide", "whether a model that reasons does, and whether it is shown", &Talk::think},
         {"/tokens", "TEXT", "the tokens of a text", &Talk::tokens},
@@ -69,8 +70,7 @@ static std::string file_of(std::string text) {
 bool Talk::help(const std::string&) {
     for (const TalkCommand& command : commands())
         if (!command.help.empty())
-            show(fmt::format("  {:<24}{}\n",
-                             fmt::format("{} {}", command.name, command.argument).substr(0, 23),
+            show(fmt::format("  {:<24}{}\n", fmt::format("{} {}", command.name, command.argument),
                              command.help));
     tell(
         "Keys: arrows move and bring earlier messages back, Alt-Enter begins a line, Tab completes commands "

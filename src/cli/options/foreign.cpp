@@ -92,6 +92,8 @@ constexpr ForeignOption kForeign[] = {
     {"-bf --binary-file", 1, "-f FILE reads a file, as text"},
     {"-sysf --system-prompt-file", 1, "-sys \"$(cat FILE)\" does the same"},
     {"--verbose-prompt", 0, "redline run --show-prompt prints what the model would read"},
+    {"-p --prompt -f --file", 1,
+     "redline run answers a prompt; redline chat takes messages at its prompt or from standard input"},
     {"--prompt-cache-all", 0, "--prompt-cache FILE keeps the state after the prompt alone"},
     {"-i --interactive -if --interactive-first", 0, "redline chat has conversations"},
     {"-cnv --conversation"},
