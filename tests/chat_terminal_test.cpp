@@ -387,3 +387,28 @@ TEST_CASE("chat on a terminal: a session that is killed loses no message") {
     terminal.type("/undo\r");
     CHECK(terminal.wait_for("taken back: three"));
 }
+
+TEST_CASE("run on a terminal: a model's file alone begins a chat, and a shown prompt has coloured marks") {
+    Launch what = talk();
+    what.arguments = {program(), "run", chat_model()};
+    Terminal chat(what);
+    begin(chat);
+    chat.type("hello\r");
+    CHECK_MESSAGE(chat.wait_for("\nabcdef"), chat.screen().text());
+    begin(chat);
+    chat.type(kCtrlD);
+    CHECK(chat.finish() == 0);
+
+    what.arguments = {program(), "run", chat_model(), "-p", "say <|im_end|> \x1b[31m", "--show-prompt"};
+    Terminal shown(what);
+    CHECK(shown.finish() == 0);
+    CHECK(has(shown.bytes(), "\x1b[36m<|im_start|>\x1b[0muser"));
+    // What the user writes is no mark, and sets no colours.
+    CHECK(has(shown.bytes(), "say <|im_end|> "));
+    CHECK_FALSE(has(shown.bytes(), "\x1b[31m"));
+    what.environment.push_back("NO_COLOR=1");
+    Terminal plain(what);
+    CHECK(plain.finish() == 0);
+    CHECK_FALSE(has(plain.bytes(), "\x1b[36m"));
+    CHECK(has(plain.bytes(), "<|im_start|>user"));
+}

@@ -155,6 +155,50 @@ TEST_CASE("run: functions reach the template, and calls are told apart from the 
     CHECK(got.out == "fx");
 }
 
+TEST_CASE("run: calls of functions come as OpenAI's clients want them, in the forms of two families") {
+    write_file(file("ask.json"), R"([{"role": "user", "content": "Bonn, Ulm?"}])");
+    write_file(
+        file("weather.json"),
+        R"([{"type": "function", "function": {"name": "weather", "parameters": {"type": "object", "properties": {"place": {"type": "string"},
+                                   "days": {"type": "integer"}}, "required": ["place"]}}}])");
+    write_file(file("hermes.jinja"),
+               "{% for tool in tools %}{{ tool | tojson }}{% endfor %}{% for m in messages %}"
+               "<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant\n");
+    const auto called = [](const std::string& text) {
+        std::string rule;
+        for (const char c : text) rule += c == '\n' ? "\\n" : c == '"' ? "\\\"" : std::string(1, c);
+        const Outcome got = redline_(greedy({"--messages", file("ask.json"), "--tools", file("weather.json"),
+                                             "--chat-template", file("hermes.jinja"), "--json", "-q", "-c",
+                                             "1024", "--grammar", "root ::= \"" + rule + "\""}));
+        REQUIRE_MESSAGE(got.code == 0, got.err);
+        return Json::parse(got.out);
+    };
+    const Json hermes = called(
+        "I look.\n<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"place\": \"Bonn\", \"days\": 2}}\n"
+        "</tool_call>\n<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"place\": "
+        "\"Ulm\"}}\n</tool_call>");
+    CHECK(hermes["text"] == "I look.");
+    REQUIRE(hermes["tool_calls"].size() == 2);
+    const Json& first = hermes["tool_calls"][0];
+    CHECK(first["type"] == "function");
+    CHECK(first["function"]["name"] == "weather");
+    CHECK(Json::parse(first["function"]["arguments"].get<std::string>()) ==
+          Json({{"place", "Bonn"}, {"days", 2}}));
+    CHECK(first["id"] != hermes["tool_calls"][1]["id"]);
+    CHECK(Json::parse(hermes["tool_calls"][1]["function"]["arguments"].get<std::string>())["place"] == "Ulm");
+
+    const Json coder = called(
+        "<tool_call>\n<function=weather>\n<parameter=place>\nBonn\n</parameter>\n<parameter=days>\n3\n"
+        "</parameter>\n</function>\n</tool_call>");
+    REQUIRE(coder["tool_calls"].size() == 1);
+    CHECK(Json::parse(coder["tool_calls"][0]["function"]["arguments"].get<std::string>()) ==
+          Json({{"place", "Bonn"}, {"days", 3}}));
+    // What is no call stays text.
+    const Json text = called("<tool_call>\nno JSON\n</tool_call>");
+    CHECK(text["tool_calls"] == Json::array());
+    CHECK(text["text"].get<std::string>().find("no JSON") != std::string::npos);
+}
+
 TEST_CASE("run: a schema whose oneOf is read as anyOf says so once, and not with -q") {
     const std::string schema = R"({"oneOf":[{"type":"integer"},{"type":"number"}]})";
     const Outcome said = redline_(greedy({"-p", "a", "-n", "3", "-j", schema}));
