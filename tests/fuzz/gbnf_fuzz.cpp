@@ -4,13 +4,20 @@
 
 #include <cstdlib>
 
+// Of the automaton's limit, so that an input takes milliseconds at most.
+constexpr uint64_t kSpentWork = 399'000'000;
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     using namespace redline;
     const std::string_view input(reinterpret_cast<const char*>(data), size);
     const size_t line = std::min(input.find('\n'), input.size());
     const Result<Grammar> grammar = Grammar::parse(input.substr(std::min(line + 1, size)));
     if (!grammar.ok()) return 0;
+    const std::vector<uint32_t> alike = grammar.value().alike_positions();
+    for (size_t i = 0; i < alike.size(); ++i)
+        if (alike[alike[i]] != alike[i]) std::abort();
     Automaton automaton(grammar.value());
+    automaton.add_work(kSpentWork);
     Automaton::State state = automaton.start();
     for (const char byte : input.substr(0, std::min<size_t>(line, 64))) {
         state = automaton.step(state, uint8_t(byte));

@@ -7,7 +7,8 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     using namespace redline;
-    const Result<std::string> text = grammar_of_schema({reinterpret_cast<const char*>(data), size});
+    std::vector<std::string> notes;
+    const Result<std::string> text = grammar_of_schema({reinterpret_cast<const char*>(data), size}, &notes);
     if (!text.ok()) return 0;
     const Result<Grammar> grammar = Grammar::parse(text.value());
     if (grammar.ok()) return 0;
