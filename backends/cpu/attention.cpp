@@ -40,6 +40,7 @@ void copy_head(const KvHead& head, uint64_t first, uint64_t count, std::byte* pl
     const auto both = [&](auto* keys, auto* values, auto* key_scales, auto* value_scales) {
         copy_rows<kToPlain>(true, keys, first, count, layout.dims, plain);
         if (key_scales) copy_rows<kToPlain>(true, key_scales, first, count, layout.groups, plain);
+        if (layout.rank > 0) return;
         copy_rows<kToPlain>(false, values, first, count, layout.dims, plain);
         if (value_scales) copy_rows<kToPlain>(true, value_scales, first, count, layout.groups, plain);
     };
@@ -54,8 +55,9 @@ void copy_head(const KvHead& head, uint64_t first, uint64_t count, std::byte* pl
 
 }  // namespace
 
-uint64_t kv_head_bytes(CacheType format, uint32_t head_dim, uint64_t capacity) {
-    return padded_tokens(capacity) * CacheInfo{1, head_dim, 1, format}.row_bytes();
+uint64_t kv_head_bytes(CacheType format, uint32_t head_dim, uint64_t capacity, uint32_t rank) {
+    return padded_tokens(capacity) *
+           CacheInfo{.kv_heads = 1, .head_dim = head_dim, .type = format, .rank = rank}.row_bytes();
 }
 
 void kv_export(const KvHead& head, uint64_t first, uint64_t count, std::byte* out) {

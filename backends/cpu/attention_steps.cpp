@@ -1,4 +1,4 @@
-// Rope, KvStore, RopeStore and Attention.
+// Rope, KvStore, RopeStore, Attention, LatentStore and LatentAttention.
 #include "executable.h"
 
 #include <algorithm>
@@ -82,22 +82,54 @@ private:
     RopeStore op_;
 };
 
+class LatentStoreKernel : public CpuKernel {
+public:
+    explicit LatentStoreKernel(const LatentStore& op) : op_(op) {}
+
+    uint64_t thread_scratch(const Plan& plan) const override {
+        return plan.cache(op_.cache).head_dim * sizeof(float);
+    }
+    void run(const RunView& view, const Worker& worker, uint32_t) const override {
+        const KvHead head = view.caches.head(op_.cache, 0);
+        const uint32_t rest = head.head_dim - head.rank;
+        auto* whole = reinterpret_cast<float*>(view.scratch(worker));
+        const auto mine = worker.share(view.rows());
+        for (uint64_t row = mine.begin; row < mine.end; ++row) {
+            std::copy_n(view.floats(op_.latent) + row * head.rank, head.rank, whole);
+            std::copy_n(view.floats(op_.key) + row * rest, rest, whole + head.rank);
+            attention_kernels(view.isa).kv_store(head, view.cache_row(op_.cache, row), whole, nullptr);
+        }
+    }
+
+private:
+    LatentStore op_;
+};
+
+// Latents are keys of one kv head, and values.
+Attention on_latents(const LatentAttention& op, const Plan& plan) {
+    return {op.q, op.y, op.cache, {op.heads, 1, plan.cache(op.cache).head_dim}, op.scale};
+}
+
 class AttentionKernel : public CpuKernel {
 public:
-    AttentionKernel(const Attention& op, Isa isa)
-        : op_(op), isa_(isa), group_(op.shape.heads / op.shape.kv_heads) {}
+    AttentionKernel(const Attention& op, const Plan& plan, Isa isa)
+        : op_(op),
+          isa_(isa),
+          group_(op.shape.heads / op.shape.kv_heads),
+          latent_(plan.cache(op.cache).rank > 0),
+          value_dim_(latent_ ? plan.cache(op.cache).rank : op.shape.head_dim) {}
 
     Precision precision(uint64_t rows) const override {
         const uint64_t queries = std::min<uint64_t>(rows, block_rows()) * group_;
         const auto how = attention_kernels(isa_).activations;
-        if (rows <= kFewRows || how(queries, op_.shape.head_dim) == Activations::f32) return {};
+        if (latent_ || rows <= kFewRows || how(queries, op_.shape.head_dim) == Activations::f32) return {};
         // Queries and keys are two bfloat16 numbers each. The product of both lower ones, 2^-16 of the whole,
         // is left out, which counts as the keys'.
         return {.weights = kToBfloat, .activations = {0x1p-16}, .keys = {0x1p-15}, .values = kToBfloat};
     }
 
     uint64_t shared_scratch(const Plan&, uint32_t) const override {
-        return uint64_t(kFewRows) * op_.shape.heads * kMaxParts * (op_.shape.head_dim + 2) * sizeof(float);
+        return uint64_t(kFewRows) * op_.shape.heads * kMaxParts * (value_dim_ + 2) * sizeof(float);
     }
     uint64_t thread_scratch(const Plan& plan) const override {
         return attend_scratch_bytes(std::min(plan.max_rows, block_rows()), group_, op_.shape.head_dim);
@@ -123,9 +155,10 @@ private:
     Attend attend(const RunView& view, const Worker& worker, uint32_t kv_head, uint32_t row,
                   uint32_t rows) const {
         const size_t stride = size_t(op_.shape.heads) * op_.shape.head_dim;
-        const size_t at = row * stride + size_t(kv_head) * group_ * op_.shape.head_dim;
+        const size_t out_stride = size_t(op_.shape.heads) * value_dim_;
+        const size_t first = size_t(kv_head) * group_;
         Attend work;
-        work.q = view.floats(op_.q) + at;
+        work.q = view.floats(op_.q) + row * stride + first * op_.shape.head_dim;
         work.q_stride = stride;
         work.rows = rows;
         work.group = group_;
@@ -137,9 +170,9 @@ private:
         work.scale = op_.scale;
         work.softcap = op_.softcap;
         work.window = op_.window;
-        if (op_.sinks) work.sinks = view.vector(op_.sinks) + size_t(kv_head) * group_;
-        work.out = view.floats(op_.y) + at;
-        work.out_stride = stride;
+        if (op_.sinks) work.sinks = view.vector(op_.sinks) + first;
+        work.out = view.floats(op_.y) + row * out_stride + first * value_dim_;
+        work.out_stride = out_stride;
         work.scratch = view.scratch(worker);
         return work;
     }
@@ -173,7 +206,7 @@ private:
         const uint64_t wanted = std::min<uint64_t>(kMaxParts, (keys + kPartKeys - 1) / kPartKeys);
         const uint64_t per_part = (keys + wanted - 1) / wanted;
         const uint32_t parts = uint32_t((keys + per_part - 1) / per_part);
-        const size_t part_floats = size_t(whole.rows) * whole.group * (op_.shape.head_dim + 2);
+        const size_t part_floats = size_t(whole.rows) * whole.group * (value_dim_ + 2);
         auto* partials = reinterpret_cast<float*>(view.shared_scratch);
         Claims claims(view, worker, step, uint64_t(parts) * kv_heads);
         for (uint64_t i; claims.next(i);) {
@@ -199,15 +232,20 @@ private:
     Attention op_;
     Isa isa_;
     uint32_t group_;  // query heads of a kv head
+    bool latent_;
+    uint32_t value_dim_;
 };
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan&, Isa isa) {
+std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan& plan, Isa isa) {
     if (const auto* o = std::get_if<Rope>(&op)) return std::make_unique<RopeKernel>(*o);
     if (const auto* o = std::get_if<KvStore>(&op)) return std::make_unique<KvStoreKernel>(*o);
     if (const auto* o = std::get_if<RopeStore>(&op)) return std::make_unique<RopeStoreKernel>(*o);
-    if (const auto* o = std::get_if<Attention>(&op)) return std::make_unique<AttentionKernel>(*o, isa);
+    if (const auto* o = std::get_if<Attention>(&op)) return std::make_unique<AttentionKernel>(*o, plan, isa);
+    if (const auto* o = std::get_if<LatentStore>(&op)) return std::make_unique<LatentStoreKernel>(*o);
+    if (const auto* o = std::get_if<LatentAttention>(&op))
+        return std::make_unique<AttentionKernel>(on_latents(*o, plan), plan, isa);
     return nullptr;
 }
 

@@ -1,10 +1,12 @@
 // Mixture of experts: Route picks experts per row; ExpertLinear and ExpertGated run the picked ones. Rows are
-// sorted by expert, so that an expert's weights are read once however many rows picked it.
+// sorted by expert, so that an expert's weights are read once however many rows picked it. HeadLinear is the
+// same with heads for experts, all of which every row picks.
 #include "executable.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 namespace redline::cpu {
 
@@ -75,20 +77,41 @@ private:
         const float* bias = op_.bias_of == BiasOf::choice ? all : nullptr;
         if (all && !bias) vector_kernels(view.isa).add(logits, all, count);
         probabilities(logits, count, chances);
+        // The logits are read no more: the scores to choose by.
+        for (size_t e = 0; e < count; ++e) logits[e] = chances[e] + (bias ? bias[e] : 0.0f);
+        if (op_.groups.count > 1) leave_best_groups(logits, count);
         for (uint32_t k = 0; k < op_.used; ++k) {
             int32_t best = -1;
             float best_score = 0.0f;
             for (size_t e = 0; e < count; ++e) {
                 if (std::find(ids, ids + k, int32_t(e)) != ids + k) continue;
-                const float score = chances[e] + (bias ? bias[e] : 0.0f);
-                if (best >= 0 && !(score > best_score)) continue;
+                if (best >= 0 && !(logits[e] > best_score)) continue;
                 best = int32_t(e);
-                best_score = score;
+                best_score = logits[e];
             }
             ids[k] = best;
             scales[k] = chances[size_t(best)];
         }
         weigh(scales);
+    }
+
+    // Scores of experts in other groups become the lowest there are.
+    void leave_best_groups(float* scores, size_t count) const {
+        const size_t size = count / op_.groups.count;
+        std::vector<float> worth;
+        for (float* group = scores; group < scores + count; group += size) {
+            float best = -INFINITY, second = -INFINITY;
+            for (size_t i = 0; i < size; ++i) {
+                second = std::max(second, std::min(best, group[i]));
+                best = std::max(best, group[i]);
+            }
+            worth.push_back(op_.groups.by_two ? best + second : best);
+        }
+        std::vector<size_t> order(worth.size());
+        std::iota(order.begin(), order.end(), size_t(0));
+        std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return worth[a] > worth[b]; });
+        for (size_t i = op_.groups.used; i < order.size(); ++i)
+            std::fill_n(scores + order[i] * size, size, -INFINITY);
     }
 
     void probabilities(const float* logits, size_t count, float* chances) const {
@@ -146,7 +169,18 @@ const Assignment& assign(const int32_t* ids, uint32_t rows, uint32_t used, uint6
     return a;
 }
 
-// What ExpertLinear and ExpertGated share: activations prepared in the order of the experts.
+// As if each row had picked every one of `heads` experts.
+const Assignment& assign_all(uint32_t rows, uint32_t heads) {
+    static thread_local Assignment a;
+    a.first.clear();
+    a.entries.clear();
+    for (uint32_t h = 0; h <= heads; ++h) a.first.push_back(h * rows);
+    for (uint32_t h = 0; h < heads; ++h)
+        for (uint32_t row = 0; row < rows; ++row) a.entries.push_back(row * heads + h);
+    return a;
+}
+
+// What these products share: activations prepared in the order of the experts.
 class ExpertKernel : public CpuKernel {
 public:
     ExpertKernel(Slot x, Weight w, Slot ids, uint32_t used, bool per_expert, Isa isa, const Plan& plan)
@@ -183,15 +217,17 @@ protected:
         const uint32_t* entries;
     };
 
-    const Assignment& prepare(const RunView& view, const Worker& worker) const {
-        const Assignment& a = assign(view.ids(ids_), view.rows(), used_, shape_.count);
+    // Of rows, or of their parts for the experts, `stride` floats apart.
+    const Assignment& prepare(const RunView& view, const Worker& worker, size_t stride) const {
+        const Assignment& a =
+            ids_ ? assign(view.ids(ids_), view.rows(), used_, shape_.count) : assign_all(view.rows(), used_);
         for (uint64_t e = 0, at = 0; e < shape_.count; ++e) {
             const Batch b = batch(view, a, e);
             for (uint32_t i = 0; i < b.rows; ++i, ++at) {
                 if (at % worker.count != worker.index) continue;
                 const size_t source = per_expert_ ? b.entries[i] : b.entries[i] / used_;
-                b.kernel->prepare(view.floats(x_) + source * shape_.cols, shape_.cols,
-                                  const_cast<std::byte*>(b.x), i, b.rows);
+                b.kernel->prepare(view.floats(x_) + source * stride, shape_.cols, const_cast<std::byte*>(b.x),
+                                  i, b.rows);
             }
         }
         worker.barrier();
@@ -212,7 +248,7 @@ protected:
     }
 
     Slot x_;
-    Slot ids_;
+    Slot ids_;  // none: of each row, all
     uint32_t used_;
     bool per_expert_;
     Isa isa_;
@@ -228,7 +264,7 @@ public:
         : ExpertKernel(op.x, op.w, op.ids, op.used, op.per_expert, isa, plan), op_(op) {}
 
     void run(const RunView& view, const Worker& worker, uint32_t step) const override {
-        const Assignment& a = prepare(view, worker);
+        const Assignment& a = prepare(view, worker, shape_.cols);
         const PlacedWeight& w = view.weights[op_.w];
         auto* out = reinterpret_cast<float*>(view.scratch(worker));
         constexpr size_t kStride = kChunk * kPanelRows;
@@ -272,7 +308,7 @@ public:
         : ExpertKernel(op.x, op.gate, op.ids, op.used, false, isa, plan), op_(op) {}
 
     void run(const RunView& view, const Worker& worker, uint32_t step) const override {
-        const Assignment& a = prepare(view, worker);
+        const Assignment& a = prepare(view, worker, shape_.cols);
         const PlacedWeight& gate_w = view.weights[op_.gate];
         const PlacedWeight& up_w = view.weights[op_.up];
         constexpr size_t kStride = kChunk * kPanelRows;
@@ -307,12 +343,48 @@ private:
     ExpertGated op_;
 };
 
+// Units are chunks of a head's output rows.
+class HeadLinearKernel : public ExpertKernel {
+public:
+    HeadLinearKernel(const HeadLinear& op, Isa isa, const Plan& plan)
+        : ExpertKernel(op.x, op.w, {}, uint32_t(plan.weight(op.w).tensor.shape.count), true, isa, plan),
+          op_(op) {}
+
+    uint64_t thread_scratch(const Plan& plan) const override {
+        return uint64_t(plan.max_rows) * kChunk * kPanelRows * 4;
+    }
+
+    void run(const RunView& view, const Worker& worker, uint32_t step) const override {
+        const Assignment& a = prepare(view, worker, op_.x_stride);
+        const PlacedWeight& w = view.weights[op_.w];
+        auto* out = reinterpret_cast<float*>(view.scratch(worker));
+        constexpr size_t kStride = kChunk * kPanelRows;
+        const uint64_t chunks = (w.matrix.panels() + kChunk - 1) / kChunk;
+        Claims claims(view, worker, step, chunks * used_);
+        for (uint64_t i; claims.next(i);) {
+            const uint64_t p = i % chunks * kChunk, end = std::min(p + kChunk, w.matrix.panels());
+            const uint64_t first = p * kPanelRows, last = std::min(end * kPanelRows, shape_.rows);
+            const Batch b = batch(view, a, i / chunks);
+            b.kernel->multiply(w.expert(i / chunks), p, end, b.x, b.stride, b.rows, out - first, kStride,
+                               false);
+            for (uint32_t row = 0; row < b.rows; ++row)
+                std::memcpy(view.floats(op_.y) + b.entries[row] * size_t(op_.y_stride) + first,
+                            out + row * kStride, (last - first) * sizeof(float));
+        }
+    }
+
+private:
+    HeadLinear op_;
+};
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, Isa isa) {
     if (const auto* o = std::get_if<Route>(&op)) return std::make_unique<RouteKernel>(*o, isa, plan);
     if (const auto* o = std::get_if<ExpertLinear>(&op))
         return std::make_unique<ExpertLinearKernel>(*o, isa, plan);
+    if (const auto* o = std::get_if<HeadLinear>(&op))
+        return std::make_unique<HeadLinearKernel>(*o, isa, plan);
     if (const auto* o = std::get_if<ExpertGated>(&op)) {
         if (plan.weight(o->gate).tensor.format != plan.weight(o->up).tensor.format) return nullptr;
         return std::make_unique<ExpertGatedKernel>(*o, isa, plan);

@@ -75,12 +75,16 @@ struct KvHead {
     // the first.
     uint64_t sequence_rows = 0;
     const uint32_t* pages = nullptr;
+    uint32_t rank = 0;  // > 0: values are the first `rank` elements of keys
+
+    uint32_t value_dim() const { return rank > 0 ? rank : head_dim; }
 };
-uint64_t kv_head_bytes(CacheType format, uint32_t head_dim, uint64_t capacity);
+uint64_t kv_head_bytes(CacheType format, uint32_t head_dim, uint64_t capacity, uint32_t rank = 0);
 
 // `group` query heads that share one key-value head, for `rows` consecutive tokens. Query (r, h) stands at
-// q + r * q_stride + h * head_dim. Row r (at position first_position + r) sees the keys p in [key_begin,
-// key_end) with p <= its position and, when window > 0, position - p < window.
+// q + r * q_stride + h * head_dim, what it sees likewise with value_dim in `out`. Row r (at position
+// first_position + r) sees the keys p in [key_begin, key_end) with p <= its position and, when window > 0,
+// position - p < window.
 struct Attend {
     const float* q = nullptr;
     size_t q_stride = 0;
@@ -97,15 +101,15 @@ struct Attend {
         nullptr;           // (group), an extra logit per head whose probability is dropped; may be null
     float* out = nullptr;  // as q, out_stride floats per row; null when only `partial` is wanted
     size_t out_stride = 0;
-    float* partial = nullptr;      // (rows, group, head_dim + 2): sum of exp * value, max score, sum of exp
+    float* partial = nullptr;      // (rows, group, value_dim + 2): sum of exp * value, max score, sum of exp
     std::byte* scratch = nullptr;  // attend_scratch_bytes(); needs no alignment
 };
 
 struct AttentionKernels {
-    // Writes the key and value of one token (head_dim floats each) into a row.
+    // Writes the key and value of one token (head_dim floats each; of latents there is no value) into a row.
     void (*kv_store)(const KvHead& head, uint64_t row, const float* key, const float* value);
     void (*attend)(const Attend& work);
-    // Merges `parts` partial results (each (rows, group, head_dim + 2), part_stride floats apart) into out.
+    // Merges `parts` partial results (each (rows, group, value_dim + 2), part_stride floats apart) into out.
     void (*combine)(const float* partials, size_t parts, size_t part_stride, const Attend& work);
     // How attend() treats its operands with so many queries, rows times group.
     Activations (*activations)(size_t queries, uint32_t head_dim);

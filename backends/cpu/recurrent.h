@@ -18,8 +18,25 @@ struct DeltaToken {
 using DeltaKernel = void (*)(const DeltaToken& token);
 
 DeltaKernel delta_kernel(Isa isa);
+
+// One token of one head of a state space: a state of (inputs, width), rewritten, and what comes of it.
+struct ScanToken {
+    float* state = nullptr;
+    const float* x = nullptr;
+    const float* in = nullptr;
+    const float* out = nullptr;
+    size_t inputs = 0, width = 0;
+    float decay = 0.0f, step = 0.0f, through = 0.0f;
+    float* y = nullptr;
+};
+using ScanKernel = void (*)(const ScanToken& token);
+
+ScanKernel scan_kernel(Isa isa);
+
 // The levels'.
 void delta_avx2(const DeltaToken& token);
 void delta_avx512(const DeltaToken& token);
+void scan_avx2(const ScanToken& token);
+void scan_avx512(const ScanToken& token);
 
 }  // namespace redline::cpu

@@ -1,4 +1,4 @@
-// Convolve and DeltaNet, and what stands around them: CopyParts, OutputGate.
+// Convolve, DeltaNet and StateScan, and what stands around them: CopyParts, OutputGate.
 #include "executable.h"
 #include "recurrent.h"
 #include "simd/vec_portable.h"
@@ -21,7 +21,21 @@ DeltaKernel delta_kernel(Isa isa) {
     return delta;
 }
 
+ScanKernel scan_kernel(Isa isa) {
+#if defined(__x86_64__)
+    if (isa >= Isa::avx512) return scan_avx512;
+    if (isa == Isa::avx2) return scan_avx2;
+#else
+    (void)isa;
+#endif
+    return scan;
+}
+
 namespace {
+
+float softplus(float x) {
+    return x > 20.0f ? x : std::log1p(std::exp(x));
+}
 
 float sigmoid(float x) {
     return 1.0f / (1.0f + std::exp(-x));
@@ -103,6 +117,54 @@ private:
     Convolve op_;
 };
 
+// What a sequence's state is before a step, brought to where the step leaves it.
+float* brought_state(const RunView& view, Cache cache, const Segment& segment, uint64_t first,
+                     uint64_t size) {
+    const auto [from, to] = view.states(cache, segment.first);
+    if (!from)
+        std::fill_n(to + first, size, 0.0f);
+    else if (from != to)
+        std::memcpy(to + first, from + first, size * sizeof(float));
+    return to + first;
+}
+
+// Units are the heads of a sequence, which go over its rows.
+class StateScanKernel : public CpuKernel {
+public:
+    StateScanKernel(const StateScan& op, Isa isa) : op_(op), scan_(scan_kernel(isa)) {}
+
+    void run(const RunView& view, const Worker& worker, uint32_t step) const override {
+        const uint32_t heads = op_.shape.heads;
+        Claims claims(view, worker, step, uint64_t(heads) * view.segments.size());
+        for (uint64_t i; claims.next(i);) run_head(view, view.segments[i / heads], uint32_t(i % heads));
+    }
+
+private:
+    void run_head(const RunView& view, const Segment& segment, uint32_t head) const {
+        const ScanShape& s = op_.shape;
+        const uint64_t size = uint64_t(s.head_dim) * s.state_dim;
+        ScanToken token{brought_state(view, op_.state, segment, head * size, size)};
+        token.inputs = s.head_dim;
+        token.width = s.state_dim;
+        token.through = view.vector(op_.through)[head];
+        const float a = view.vector(op_.a)[head], bias = view.vector(op_.step_bias)[head];
+        const uint32_t group = head / (s.heads / s.groups);
+        for (uint64_t row = segment.first; row < segment.first + segment.rows; ++row) {
+            const float* x = view.floats(op_.x) + row * s.width();
+            token.x = x + head * s.head_dim;
+            token.in = x + s.inner() + group * s.state_dim;
+            token.out = token.in + s.groups * s.state_dim;
+            token.step = softplus(view.floats(op_.step)[row * s.heads + head] + bias);
+            token.decay = std::exp(a * token.step);
+            token.y = view.floats(op_.y) + row * s.inner() + head * s.head_dim;
+            scan_(token);
+        }
+    }
+
+    StateScan op_;
+    ScanKernel scan_;
+};
+
 // Units are the heads of a sequence, which go over its rows.
 class DeltaKernelStep : public CpuKernel {
 public:
@@ -129,12 +191,8 @@ private:
     void run_head(const RunView& view, const Segment& segment, uint32_t head, float* scratch) const {
         const DeltaShape& s = op_.shape;
         const uint64_t size = uint64_t(s.key_dim) * s.value_dim;
-        const auto [from, to] = view.states(op_.state, segment.first);
-        DeltaToken token{to + head * size, scratch, scratch + s.key_dim};
-        if (!from)
-            std::fill_n(token.state, size, 0.0f);
-        else if (from != to)
-            std::memcpy(token.state, from + head * size, size * sizeof(float));
+        DeltaToken token{brought_state(view, op_.state, segment, head * size, size), scratch,
+                         scratch + s.key_dim};
         token.keys = s.key_dim;
         token.values = s.value_dim;
         const float a = view.vector(op_.a)[head], dt = view.vector(op_.dt)[head];
@@ -145,7 +203,7 @@ private:
             unit_vector(q + s.keys(), s.key_dim, 1.0f, scratch + s.key_dim);
             token.v = qkv + 2 * s.keys() + head * s.value_dim;
             const float x = view.floats(op_.alpha)[row * s.heads + head] + dt;
-            token.decay = std::exp(a * (x > 20.0f ? x : std::log1p(std::exp(x))));
+            token.decay = std::exp(a * softplus(x));
             token.beta = sigmoid(view.floats(op_.beta)[row * s.heads + head]);
             token.y = view.floats(op_.y) + row * s.values() + head * s.value_dim;
             delta_(token);
@@ -163,6 +221,7 @@ std::unique_ptr<Kernel> make_recurrent_kernel(const Op& op, const Plan&, Isa isa
     if (const auto* o = std::get_if<OutputGate>(&op)) return std::make_unique<OutputGateKernel>(*o);
     if (const auto* o = std::get_if<Convolve>(&op)) return std::make_unique<ConvolveKernel>(*o);
     if (const auto* o = std::get_if<DeltaNet>(&op)) return std::make_unique<DeltaKernelStep>(*o, isa);
+    if (const auto* o = std::get_if<StateScan>(&op)) return std::make_unique<StateScanKernel>(*o, isa);
     return nullptr;
 }
 

@@ -347,8 +347,10 @@ void Reference::attend(const Attention& op, size_t row, uint32_t head, Bounded* 
 
 void Reference::weigh(const Attention& op, uint32_t head, size_t first, std::vector<double> scores,
                       double score_error, Bounded* out) const {
-    const uint32_t d = op.shape.head_dim, kv_head = head / (op.shape.heads / op.shape.kv_heads);
-    const size_t row_size = size_t(op.shape.kv_heads) * d;
+    const uint32_t kv_head = head / (op.shape.heads / op.shape.kv_heads), rank = plan_.cache(op.cache).rank;
+    const uint32_t d = rank > 0 ? rank : op.shape.head_dim;
+    const size_t row_size = size_t(op.shape.kv_heads) * op.shape.head_dim;
+    const std::vector<Bounded>& values = (rank > 0 ? keys_ : values_)[size_t(op.cache.index)];
     double top = *std::max_element(scores.begin(), scores.end());
     const double sink = op.sinks ? double(weights_[size_t(op.sinks.index)][head]) : -INFINITY;
     top = std::max(top, sink);
@@ -359,8 +361,7 @@ void Reference::weigh(const Attention& op, uint32_t head, size_t first, std::vec
     const double largest = *std::max_element(scores.begin(), scores.end());
     std::fill(out, out + d, Bounded());
     for (size_t j = 0; j < scores.size(); ++j) {
-        const Bounded* v =
-            values_[size_t(op.cache.index)].data() + (first + j) * row_size + size_t(kv_head) * d;
+        const Bounded* v = values.data() + (first + j) * row_size + size_t(kv_head) * op.shape.head_dim;
         Rounded off_v(precision_.values, v, d);
         const double p = scores[j] / total;
         const double p_off =
@@ -381,6 +382,26 @@ void Reference::eval(const Attention& op) {
     for (size_t row = 0; attends_ && row < params_.tokens.size(); ++row)
         for (uint32_t head = 0; head < op.shape.heads; ++head)
             attend(op, row, head, y.data() + (row * op.shape.heads + head) * op.shape.head_dim);
+}
+
+static std::vector<size_t> best_first(std::span<const double> scores) {
+    std::vector<size_t> order(scores.size());
+    std::iota(order.begin(), order.end(), size_t(0));
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return scores[a] > scores[b]; });
+    return order;
+}
+
+static void leave_best_groups(const ExpertGroups& groups, std::vector<double>& scores) {
+    const size_t size = scores.size() / groups.count;
+    std::vector<double> worth;
+    for (size_t at = 0; at < scores.size(); at += size) {
+        std::vector<double> group(scores.begin() + ptrdiff_t(at), scores.begin() + ptrdiff_t(at + size));
+        std::sort(group.begin(), group.end(), std::greater<>());
+        worth.push_back(group[0] + (groups.by_two ? group[1] : 0.0));
+    }
+    const std::vector<size_t> order = best_first(worth);
+    for (size_t i = groups.used; i < order.size(); ++i)
+        std::fill_n(scores.begin() + ptrdiff_t(order[i] * size), size, -INFINITY);
 }
 
 void Reference::eval(const Route& op) {
@@ -409,9 +430,10 @@ void Reference::eval(const Route& op) {
         const auto score = [&](size_t e) {
             return chances[e] + (bias && op.bias_of == BiasOf::choice ? double((*bias)[e]) : 0.0);
         };
-        std::vector<size_t> order(shape.rows);
-        std::iota(order.begin(), order.end(), size_t(0));
-        std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return score(a) > score(b); });
+        std::vector<double> scores(shape.rows);
+        for (size_t e = 0; e < shape.rows; ++e) scores[e] = score(e);
+        if (op.groups.count > 1) leave_best_groups(op.groups, scores);
+        std::vector<size_t> order = best_first(scores);
         if (routed_ == chosen_.size())
             chosen_.push_back(order);
         else if (random_)

@@ -61,6 +61,13 @@ private:
     void eval(const OutputGate& op);
     void eval(const Convolve& op);
     void eval(const DeltaNet& op);
+    void eval(const HeadLinear& op);
+    void eval(const Multiply& op);
+    void eval(const Apply& op);
+    void eval(const ScaleByExpert& op);
+    void eval(const StateScan& op);
+    void eval(const LatentStore& op);
+    void eval(const LatentAttention& op);
     template <typename Fused>
     void eval(const Fused&) {
         RL_CHECK(false, "a fused op reached the reference");

@@ -32,6 +32,41 @@ static Bounded sigmoid(const Bounded& x) {
     return {v, 0.25 * x.error + (8 + std::min(std::abs(x.value), 100.0)) * kUnit * v + kTiny, v};
 }
 
+void Reference::eval(const Multiply& op) {
+    const std::vector<float>& factor = weights_[size_t(op.factor.index)];
+    auto& y = slots_[size_t(op.y.index)];
+    for (size_t i = 0; i < y.size(); ++i) {
+        const double f = factor[i % factor.size()];
+        y[i] = product(y[i], {f, 0.0, std::abs(f)});
+    }
+}
+
+// The slope of silu is 1.1 at most, and it is at most its argument in size.
+static Bounded silu(const Bounded& x) {
+    const double v = x.value / (1.0 + std::exp(-x.value));
+    return {v, 1.13 * x.error + 8 * kUnit * std::abs(x.value) + kTiny, x.magnitude};
+}
+
+void Reference::eval(const Apply& op) {
+    for (Bounded& y : slots_[size_t(op.y.index)]) {
+        if (op.function == Function::silu)
+            y = silu(y);
+        else if (const Bounded x = y; x.value > 0.0)
+            y = product(x, x);
+        else
+            y = {0.0, x.error * x.error, x.magnitude * x.magnitude};
+    }
+}
+
+void Reference::eval(const ScaleByExpert& op) {
+    const std::vector<float>& factor = weights_[size_t(op.factor.index)];
+    auto& scales = slots_[size_t(op.scales.index)];
+    for (size_t i = 0; i < scales.size(); ++i) {
+        const double f = factor[size_t(slots_[size_t(op.ids.index)][i].value)];
+        scales[i] = product(scales[i], {f, 0.0, std::abs(f)});
+    }
+}
+
 void Reference::eval(const OutputGate& op) {
     const std::vector<Bounded>& x = slots_[size_t(op.x.index)];
     auto& y = slots_[size_t(op.y.index)];
@@ -70,11 +105,7 @@ void Reference::eval(const Convolve& op) {
                 if (j > 0) past[(j - 1) * n + i] = terms[j];
             }
             sum.error += sum_unit(op.taps) * size + kTiny;
-            y[at] = op.silu ? product(sum, sigmoid(sum)) : sum;
-            if (op.silu) {  // its slope is 1.1 at most, and it is at most its argument in size
-                y[at].error = 1.13 * sum.error + 8 * kUnit * std::abs(sum.value) + kTiny;
-                y[at].magnitude = sum.magnitude;
-            }
+            y[at] = op.silu ? silu(sum) : sum;
             if (op.behind) y[at] = product(y[at], slots_[size_t(op.behind.index)][at]);
         }
     }
@@ -118,6 +149,54 @@ Bounded decay_of(double a, const Bounded& x) {
 }
 
 }  // namespace
+
+// Its error and its size, where its argument is off.
+static Bounded softplus(const Bounded& x) {
+    const double v = x.value > 20.0 ? x.value : std::log1p(std::exp(x.value));
+    const double off = x.error + kUnit * (8 + 4 * std::abs(x.value));
+    return {v, std::min(off, v * std::expm1(off)) + 4 * kUnit * v + kTiny, v};
+}
+
+void Reference::eval(const StateScan& op) {
+    const ScanShape& s = op.shape;
+    auto& y = target(op.y);
+    const auto plus = [](const Bounded& a, const Bounded& b) {
+        const double v = a.value + b.value;
+        return Bounded{v, a.error + b.error + kUnit * (std::abs(v) + a.error + b.error),
+                       a.magnitude + b.magnitude};
+    };
+    const auto exact = [](double v) { return Bounded{v, 0.0, std::abs(v)}; };
+    for (size_t row = 0; row < params_.tokens.size(); ++row) {
+        const std::span<Bounded> states = state(op.state, row);
+        const Bounded* x = slots_[size_t(op.x.index)].data() + row * s.width();
+        for (size_t head = 0; head < s.heads; ++head) {
+            const Bounded* in = x + s.inner() + head / (s.heads / s.groups) * s.state_dim;
+            const Bounded* out = in + s.groups * s.state_dim;
+            const Bounded step = softplus(plus(slots_[size_t(op.step.index)][row * s.heads + head],
+                                               exact(weights_[size_t(op.step_bias.index)][head])));
+            const double a = weights_[size_t(op.a.index)][head], g = a * step.value;
+            const double g_off = std::abs(a) * step.error + kUnit * std::abs(g);
+            const double decay = std::exp(g);
+            const Bounded keep{decay, decay * (std::expm1(g_off) + kUnit * (8 + 2 * std::abs(g))) + kTiny,
+                               decay};
+            for (size_t p = 0; p < s.head_dim; ++p) {
+                const size_t at = head * s.head_dim + p;
+                const Bounded put = product(step, x[at]);
+                Bounded sum = product(x[at], exact(weights_[size_t(op.through.index)][head]));
+                double size = std::abs(sum.value);
+                for (size_t n = 0; n < s.state_dim; ++n) {
+                    Bounded& held = states[at * s.state_dim + n];
+                    held = plus(product(keep, held), product(put, in[n]));
+                    const Bounded term = product(held, out[n]);
+                    sum = {sum.value + term.value, sum.error + term.error, sum.magnitude + term.magnitude};
+                    size += std::abs(term.value) + term.error;
+                }
+                sum.error += sum_unit(s.state_dim + 1) * size;
+                y[row * s.inner() + at] = sum;
+            }
+        }
+    }
+}
 
 // A column of the state is a vector that each token maps to decay * (1 - b k k^T) times it, which makes no
 // vector longer as k is one at most: the length of its error, which stands in the column's first element,

@@ -1,7 +1,9 @@
-// Embed, Input, RmsNorm, AddBias, AddExpertBias, Add, Scale, ActMul, SelectRows: work per row or per element.
+// Embed, Input, RmsNorm, AddBias, Multiply, AddExpertBias, ScaleByExpert, Add, Scale, Apply, ActMul,
+// SelectRows: work per row or per element.
 #include "executable.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace redline::cpu {
@@ -74,6 +76,34 @@ void add_expert_bias(const RunView& view, const Worker& worker, const AddExpertB
     }
 }
 
+void multiply(const RunView& view, const Worker& worker, const Multiply& op) {
+    const uint64_t width = view.width(op.y);
+    const float* factor = view.vector(op.factor);
+    const auto mine = worker.share(view.rows_of(op.y));
+    for (uint64_t t = mine.begin; t < mine.end; ++t)
+        for (uint64_t i = 0; i < width; ++i) view.floats(op.y)[t * width + i] *= factor[i];
+}
+
+void apply(const RunView& view, const Worker& worker, const Apply& op) {
+    const auto mine = worker.share(uint64_t(view.rows_of(op.y)) * view.width(op.y));
+    for (uint64_t i = mine.begin; i < mine.end; ++i) {
+        float& y = view.floats(op.y)[i];
+        if (op.function == Function::silu)
+            y /= 1.0f + std::exp(-y);
+        else
+            y = y < 0.0f ? 0.0f : y * y;
+    }
+}
+
+void scale_by_expert(const RunView& view, const Worker& worker, const ScaleByExpert& op) {
+    const size_t experts = view.plan.weight(op.factor).tensor.shape.elements();
+    const auto mine = worker.share(uint64_t(view.rows()) * view.width(op.scales));
+    for (uint64_t i = mine.begin; i < mine.end; ++i) {
+        const auto id = size_t(view.ids(op.ids)[i]);
+        view.floats(op.scales)[i] *= view.vector(op.factor)[id < experts ? id : 0];
+    }
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan&, Isa) {
@@ -92,6 +122,12 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan&, Isa) {
             for (uint64_t t = mine.begin; t < mine.end; ++t)
                 vector_kernels(v.isa).add(v.floats(o.y) + t * width, v.vector(o.bias), width);
         });
+    if (const auto* o = std::get_if<Multiply>(&op))
+        return simple([o = *o](const RunView& v, const Worker& w) { multiply(v, w, o); });
+    if (const auto* o = std::get_if<Apply>(&op))
+        return simple([o = *o](const RunView& v, const Worker& w) { apply(v, w, o); });
+    if (const auto* o = std::get_if<ScaleByExpert>(&op))
+        return simple([o = *o](const RunView& v, const Worker& w) { scale_by_expert(v, w, o); });
     if (const auto* o = std::get_if<AddExpertBias>(&op))
         return simple([o = *o](const RunView& v, const Worker& w) { add_expert_bias(v, w, o); });
     if (const auto* o = std::get_if<Add>(&op))

@@ -2,6 +2,7 @@
 // odd sizes too.
 #pragma once
 
+#include "cases/latent_cases.h"
 #include "cases/op_case.h"
 #include "cases/recurrent_cases.h"
 
@@ -535,6 +536,7 @@ inline std::vector<OpCase> op_cases(std::span<const Format* const> formats = all
     cases.push_back(attention_case({4, 2, 20}, 5, 810, {true, false, false, 30, 0.0f, CacheType::f16}));
     add_paged_cases(cases);
     add_recurrent_cases(cases);
+    add_latent_cases(cases);
     return cases;
 }
 

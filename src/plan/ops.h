@@ -4,6 +4,7 @@
 
 #include "plan/ops/attention.h"
 #include "plan/ops/experts.h"
+#include "plan/ops/latent.h"
 #include "plan/ops/products.h"
 #include "plan/ops/recurrent.h"
 #include "plan/ops/rows.h"
@@ -14,7 +15,8 @@ namespace redline {
 
 using Op = std::variant<Embed, Input, RmsNorm, Linear, AddBias, Add, Scale, ActMul, Rope, KvStore, Attention,
                         Route, ExpertLinear, AddExpertBias, SelectRows, LinearGroup, Gated, RopeStore,
-                        ExpertGated, ExpertBlock, Attend, CopyParts, OutputGate, Convolve, DeltaNet>;
+                        ExpertGated, ExpertBlock, Attend, CopyParts, OutputGate, Convolve, DeltaNet,
+                        HeadLinear, LatentStore, LatentAttention, Multiply, Apply, ScaleByExpert, StateScan>;
 
 std::string_view op_name(const Op& op);
 Access access(const Op& op);

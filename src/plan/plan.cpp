@@ -19,9 +19,10 @@ std::string_view cache_type_name(CacheType type) {
 
 std::array<uint64_t, 4> CacheInfo::planes() const {
     if (is_state()) return {state_floats * sizeof(float), 0, 0, 0};
-    if (type == CacheType::q8_0) return {head_dim, head_dim / 32 * 2, head_dim, head_dim / 32 * 2};
-    const uint64_t bytes = uint64_t(head_dim) * (type == CacheType::f32 ? 4 : 2);
-    return {bytes, 0, bytes, 0};
+    const uint64_t bytes = uint64_t(head_dim) * (type == CacheType::f32 ? 4 : type == CacheType::f16 ? 2 : 1);
+    const uint64_t scales = type == CacheType::q8_0 ? head_dim / 32 * 2 : 0;
+    return rank > 0 ? std::array{bytes, scales, uint64_t(0), uint64_t(0)}
+                    : std::array{bytes, scales, bytes, scales};
 }
 
 uint64_t CacheInfo::row_bytes() const {
@@ -90,6 +91,12 @@ Cache PlanBuilder::state(uint64_t floats) {
     return {int32_t(plan_.caches.size() - 1)};
 }
 
+Cache PlanBuilder::latents(uint32_t width, uint32_t rank) {
+    const Cache made = cache(1, width);
+    plan_.caches.back().rank = rank;
+    return made;
+}
+
 Slot PlanBuilder::slot(uint32_t width, bool of_outputs) {
     plan_.slots.push_back({width, of_outputs, 0});
     return {int32_t(plan_.slots.size() - 1)};
@@ -155,6 +162,18 @@ Slot PlanBuilder::attend(Cache cache, const std::array<Slot, 3>& qkv, HeadShape 
     return y;
 }
 
+Slot PlanBuilder::head_linear(Slot x, Weight w, uint32_t x_stride, uint32_t y_stride) {
+    const Slot y = slot(w ? uint32_t(plan_.weight(w).tensor.shape.count) * y_stride : 0);
+    append(HeadLinear{x, w, y, x_stride, y_stride});
+    return y;
+}
+
+Slot PlanBuilder::latent_attention(Cache cache, Slot q, uint32_t heads, float scale) {
+    const Slot y = slot(heads * plan_.cache(cache).rank);
+    append(LatentAttention{q, y, cache, heads, scale});
+    return y;
+}
+
 Slot PlanBuilder::convolve(Cache state, Slot x, Weight w, uint32_t taps, bool silu, Slot before,
                            Slot behind) {
     const Slot y = slot(plan_.slot(x).width);
@@ -179,9 +198,9 @@ Slot PlanBuilder::gated(Slot x, Weight gate, Weight up, Act act, Norm norm) {
 }
 
 PlanBuilder::Routing PlanBuilder::route(Slot x, Weight w, uint32_t used, Gating gating, bool normalise,
-                                        float scale, Weight bias, BiasOf bias_of) {
+                                        float scale, Weight bias, BiasOf bias_of, ExpertGroups groups) {
     const Routing routing{slot(used), slot(used), used};
-    append(Route{x, w, routing.ids, routing.scales, used, gating, normalise, scale, bias, bias_of});
+    append(Route{x, w, routing.ids, routing.scales, used, gating, normalise, scale, bias, bias_of, groups});
     return routing;
 }
 

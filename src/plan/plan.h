@@ -84,6 +84,8 @@ public:
     // `window` > 0: no attention on it looks further back than so many tokens.
     Cache cache(uint32_t kv_heads, uint32_t head_dim, uint64_t window = 0);
     Cache state(uint64_t floats);
+    // Rows of `width`, the first `rank` of which are a latent.
+    Cache latents(uint32_t width, uint32_t rank);
     Slot slot(uint32_t width, bool of_outputs = false);
 
     Slot embed(Weight table, float scale = 1.0f);
@@ -102,6 +104,9 @@ public:
     // Both for a group's q, k and v.
     Slot attend(Cache cache, const std::array<Slot, 3>& qkv, HeadShape shape, uint32_t rope, float scale,
                 Norm q_norm = {}, Norm k_norm = {}, float softcap = 0.0f, Weight sinks = {});
+    // For each head w[h] times its part of x; parts of x and of the result stand so far apart.
+    Slot head_linear(Slot x, Weight w, uint32_t x_stride, uint32_t y_stride);
+    Slot latent_attention(Cache cache, Slot q, uint32_t heads, float scale);
     Slot convolve(Cache state, Slot x, Weight w, uint32_t taps, bool silu, Slot before = {},
                   Slot behind = {});
     // Parts of x alone, side by side.
@@ -115,7 +120,7 @@ public:
         uint32_t used = 0;
     };
     Routing route(Slot x, Weight w, uint32_t used, Gating gating, bool normalise, float scale = 1.0f,
-                  Weight bias = {}, BiasOf bias_of = BiasOf::choice);
+                  Weight bias = {}, BiasOf bias_of = BiasOf::choice, ExpertGroups groups = {});
     struct Router {
         Weight w;
         uint32_t used = 0;

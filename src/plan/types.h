@@ -34,6 +34,9 @@ struct CacheInfo {
     uint64_t sequence_rows = 0;  // that one sequence has at most
     uint32_t first_page = 0;     // in a sequence's list of pages: caches that need the same rows share pages
     uint64_t state_floats = 0;   // of a state; 0: these are keys and values
+    // > 0: there are no values but the first `rank` elements of each key, which are a latent that all heads
+    // share.
+    uint32_t rank = 0;
 
     bool is_state() const { return state_floats > 0; }
     // Of a sequence with these pages; without, of the only one, which has the first rows.

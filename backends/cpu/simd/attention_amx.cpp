@@ -284,7 +284,7 @@ inline void attend_by_tiles(const Attend& work) {
     const uint32_t step = block_rows(work.rows, work.group, work.kv.head_dim);
     for (uint32_t row = 0; row < work.rows; row += step) {
         const uint32_t rows = work.rows - row < step ? work.rows - row : step;
-        if (tiles_suit(size_t{rows} * work.group, work.kv.head_dim))
+        if (work.kv.rank == 0 && tiles_suit(size_t{rows} * work.group, work.kv.head_dim))
             TileBlock(work, row, rows).run();
         else
             Block(work, row, rows).run();

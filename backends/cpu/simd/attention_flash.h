@@ -104,7 +104,7 @@ private:
     // Few queries read the cache as it is. A tile that they see differently goes through the panel, where
     // values that some must not see can be checked.
     bool direct(const Tile& tile) const {
-        return queries_ <= Vec::kDirectQueries && tile.uniform && dims_ % kPiece == 0;
+        return queries_ <= Vec::kDirectQueries && tile.uniform && dims_ % kPiece == 0 && cache_.rank == 0;
     }
     Sums sums(size_t query) const {
         return {scratch_.sums + query * width_, width_, scratch_.rescale + query};
@@ -131,7 +131,8 @@ protected:
     size_t queries_;
     size_t chunk_;  // queries that go through the products together
     size_t dims_;
-    size_t width_;  // dims_ rounded up to whole pieces
+    size_t value_dims_;
+    size_t width_;  // value_dims_ rounded up to whole pieces
     Scratch scratch_;
 };
 
@@ -141,7 +142,8 @@ inline Block::Block(const Attend& work, uint32_t first_row, uint32_t rows)
       first_row_(first_row),
       queries_(size_t{rows} * work.group),
       dims_(work.kv.head_dim),
-      width_(round_up(dims_, kPiece)),
+      value_dims_(work.kv.value_dim()),
+      width_(round_up(value_dims_, kPiece)),
       scratch_(work.scratch, queries_, dims_) {
     // Even chunks: 4 and 4 queries cost less than 6 and 2.
     const size_t chunks = (queries_ + Vec::kQueries - 1) / Vec::kQueries;
@@ -321,7 +323,7 @@ inline void Block::sum_panel(const Tile& tile, size_t dim, size_t panel_dims) {
 
 inline void Block::write_out(size_t query, float scale, float* out) const {
     const float* from = scratch_.sums + query * width_;
-    for (size_t i = 0; i < dims_; ++i) out[i] = from[i] * scale;
+    for (size_t i = 0; i < value_dims_; ++i) out[i] = from[i] * scale;
 }
 
 // What the sums of one query are multiplied with at the end, when a sink joins: 0 where nothing was seen.
@@ -338,15 +340,15 @@ inline void Block::finish(size_t query) const {
     const size_t row = row_of(query);
     const size_t head = query % work_.group;
     if (work_.partial != nullptr) {
-        float* part = work_.partial + (row * work_.group + head) * (dims_ + 2);
+        float* part = work_.partial + (row * work_.group + head) * (value_dims_ + 2);
         write_out(query, 1.0f, part);
-        part[dims_] = state.maximum;
-        part[dims_ + 1] = state.total;
+        part[value_dims_] = state.maximum;
+        part[value_dims_ + 1] = state.total;
     }
     if (work_.out != nullptr) {
         const float* sink = work_.sinks != nullptr ? work_.sinks + head : nullptr;
         write_out(query, final_scale(state.maximum, state.total, sink),
-                  work_.out + row * work_.out_stride + head * dims_);
+                  work_.out + row * work_.out_stride + head * value_dims_);
     }
 }
 
@@ -381,7 +383,7 @@ inline void combine_head(const float* part, size_t parts, size_t part_stride, si
 }
 
 inline void combine(const float* partials, size_t parts, size_t part_stride, const Attend& work) {
-    const size_t dims = work.kv.head_dim;
+    const size_t dims = work.kv.value_dim();
     for (size_t row = 0; row < work.rows; ++row)
         for (size_t head = 0; head < work.group; ++head)
             combine_head(partials + (row * work.group + head) * (dims + 2), parts, part_stride, dims,

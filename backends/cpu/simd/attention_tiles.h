@@ -90,8 +90,38 @@ inline void convert_int8_values(const KvLayout& cache, uint64_t token, size_t co
     }
 }
 
+// The same of keys, which stand the other way round.
+inline void convert_latents(const KvLayout& cache, CacheType format, uint64_t token, size_t count, size_t dim,
+                            float* panel) {
+    const size_t present = smaller(kPanelDims, cache.rank - dim), width = round_up(present, kPiece);
+    alignas(64) float block[kPanelDims * kPiece];
+    for (size_t i = present; i < width; ++i)
+        for (size_t lane = 0; lane < kPiece; ++lane) block[i * kPiece + lane] = 0.0f;
+    for (uint64_t first = token / kPiece * kPiece; first < token + count; first += kPiece) {
+        for (size_t i = 0; i < present; ++i)
+            for (size_t lane = 0; lane < kPiece; lane += kLanes) {
+                const uint64_t at = cache.key_index(first, dim + i) + lane;
+                float* const to = block + i * kPiece + lane;
+                if (format == CacheType::f32)
+                    Vec::load(cache.float_keys() + at).store(to);
+                else if (format == CacheType::f16)
+                    Vec::load_half(cache.half_keys() + at).store(to);
+                else
+                    (Vec::load_int8(cache.int8_keys() + at) *
+                     Vec::load_half(cache.key_scales() + cache.scale_index(first, dim / kGroup) + lane))
+                        .store(to);
+            }
+        const size_t begin = token > first ? token - first : 0, end = smaller(kPiece, token + count - first);
+        for (size_t lane = begin; lane < end; ++lane)
+            for (size_t i = 0; i < width; ++i)
+                panel[(first + lane - token) * kPiece + i / kPiece * kTile * kPiece + i % kPiece] =
+                    block[i * kPiece + lane];
+    }
+}
+
 inline void convert_values(const KvLayout& cache, CacheType format, uint64_t token, size_t count, size_t dim,
                            float* panel) {
+    if (cache.rank > 0) return convert_latents(cache, format, token, count, dim, panel);
     const uint64_t first = cache.value_index(token, dim);
     if (format == CacheType::f32)
         convert_plain_values<CachedFloat>(cache.float_values() + first, cache.dims, count, dim, panel);

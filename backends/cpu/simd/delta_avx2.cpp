@@ -1,4 +1,4 @@
-// The delta rule, compiled for AVX2 with FMA.
+// The delta rule and the state space, compiled for AVX2 with FMA.
 #include "simd/vec_avx2.h"
 
 #include "simd/delta_loops.h"
@@ -7,6 +7,9 @@ namespace redline::cpu {
 
 void delta_avx2(const DeltaToken& token) {
     delta(token);
+}
+void scan_avx2(const ScanToken& token) {
+    scan(token);
 }
 
 }  // namespace redline::cpu

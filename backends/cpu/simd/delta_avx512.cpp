@@ -1,4 +1,4 @@
-// The delta rule, compiled for AVX-512.
+// The delta rule and the state space, compiled for AVX-512.
 #include "simd/vec_avx512.h"
 
 #include "simd/delta_loops.h"
@@ -7,6 +7,9 @@ namespace redline::cpu {
 
 void delta_avx512(const DeltaToken& token) {
     delta(token);
+}
+void scan_avx512(const ScanToken& token) {
+    scan(token);
 }
 
 }  // namespace redline::cpu

@@ -1,4 +1,5 @@
-// The delta rule over the Vec of the including level: two passes over the state, each along its rows.
+// The delta rule and the state space over the Vec of the including level: passes over the state along its
+// rows.
 #pragma once
 
 #include "recurrent.h"
@@ -51,6 +52,28 @@ inline void delta(const DeltaToken& t) {
     for (; first + 4 * kStep <= t.values; first += 4 * kStep) delta_columns<Vec, 4>(t, first);
     for (; first + kStep <= t.values; first += kStep) delta_columns<Vec, 1>(t, first);
     for (; first < t.values; ++first) delta_columns<OneLane, 1>(t, first);
+}
+
+inline void scan(const ScanToken& t) {
+    constexpr size_t kStep = size_t(Vec::kLanes);
+    const Vec decay = Vec::set1(t.decay);
+    for (size_t p = 0; p < t.inputs; ++p) {
+        float* row = t.state + p * t.width;
+        const Vec put = Vec::set1(t.step * t.x[p]);
+        Vec sum = Vec::set1(0.0f);
+        size_t i = 0;
+        for (; i + kStep <= t.width; i += kStep) {
+            const Vec next = Vec::fma(put, Vec::load(t.in + i), Vec::load(row + i) * decay);
+            next.store(row + i);
+            sum = Vec::fma(next, Vec::load(t.out + i), sum);
+        }
+        float y = sum.sum();
+        for (; i < t.width; ++i) {
+            row[i] = row[i] * t.decay + t.step * t.x[p] * t.in[i];
+            y += row[i] * t.out[i];
+        }
+        t.y[p] = y + t.through * t.x[p];
+    }
 }
 
 }  // namespace

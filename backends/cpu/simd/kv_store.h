@@ -58,7 +58,8 @@ inline void store_f16(const KvHead& head, uint64_t position, const float* key, c
     uint16_t* keys = layout.half_keys() + layout.key_index(position, 0);
     uint16_t* values = layout.half_values() + layout.value_index(position, 0);
     for_each_half(key, head.head_dim, [keys](size_t i, uint16_t half) { keys[i * kKeyBlock] = half; });
-    for_each_half(value, head.head_dim, [values](size_t i, uint16_t half) { values[i] = half; });
+    if (head.rank == 0)
+        for_each_half(value, head.head_dim, [values](size_t i, uint16_t half) { values[i] = half; });
 }
 
 inline void store_q8_0(const KvHead& head, uint64_t position, const float* key, const float* value) {
@@ -69,6 +70,7 @@ inline void store_q8_0(const KvHead& head, uint64_t position, const float* key, 
     for (uint64_t g = 0; g < layout.groups; ++g) {
         layout.key_scales()[layout.scale_index(position, g)] = quantize_group(key + g * kGroup, q);
         for (uint32_t i = 0; i < kGroup; ++i) keys[(g * kGroup + i) * kKeyBlock] = q[i];
+        if (head.rank > 0) continue;
         layout.value_scales()[layout.scale_index(position, g)] = quantize_group(value + g * kGroup, q);
         for (uint32_t i = 0; i < kGroup; ++i) values[g * kGroup + i] = q[i];
     }
@@ -80,7 +82,7 @@ inline void store_f32(const KvHead& head, uint64_t position, const float* key, c
     float* values = layout.float_values() + layout.value_index(position, 0);
     for (uint32_t i = 0; i < head.head_dim; ++i) {
         keys[i * kKeyBlock] = key[i];
-        values[i] = value[i];
+        if (head.rank == 0) values[i] = value[i];
     }
 }
 

@@ -436,7 +436,8 @@ bool has_kernel(const ExpertGated& op, const Plan& plan) {
 
 std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, const Device&) {
     if (const auto* o = std::get_if<Route>(&op))
-        return has_kernel(*o, plan) ? std::make_unique<RouteKernel>(*o, plan) : nullptr;
+        return has_kernel(*o, plan) && o->groups.count == 1 ? std::make_unique<RouteKernel>(*o, plan)
+                                                            : nullptr;
     if (const auto* o = std::get_if<AddExpertBias>(&op)) return std::make_unique<AddExpertBiasKernel>(*o);
     if (const auto* o = std::get_if<ExpertLinear>(&op))
         return has_kernel(*o, plan) ? std::make_unique<ExpertLinearKernel>(*o, plan) : nullptr;

@@ -304,7 +304,8 @@ private:
 
 std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, const Device& device) {
     if (const auto* o = std::get_if<Route>(&op))
-        return has_layout(plan, o->w) ? std::make_unique<RouteKernel>(*o, plan) : nullptr;
+        return has_layout(plan, o->w) && o->groups.count == 1 ? std::make_unique<RouteKernel>(*o, plan)
+                                                              : nullptr;
     if (const auto* o = std::get_if<AddExpertBias>(&op)) return std::make_unique<AddExpertBiasKernel>(*o);
     if (const auto* o = std::get_if<ExpertLinear>(&op))
         return has_layout(plan, o->w) ? std::make_unique<ExpertLinearKernel>(*o, plan, device) : nullptr;

@@ -31,7 +31,7 @@ Groups element_groups(const View& view, Slot y) {
 Status record_norm(Recorder& recorder, const View& view, Slot x, const Norm& norm, uint32_t width,
                    Binding y) {
     const uint32_t groups = view.width(x) / width;
-    const args::NormArgs push = {width, groups, rows_kind(view.plan, x), 1, norm.eps};
+    const args::NormArgs push = {width, groups, rows_kind(view.plan, x), norm ? 1u : 0u, norm.eps};
     // A single row is waited for: the more invocations read it, the sooner it is there.
     const uint32_t threads = width < 8 * kThreads ? kThreads : own_threads(recorder.device());
     return recorder.dispatch({"rms_norm", 4, 1, {threads}},

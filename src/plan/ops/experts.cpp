@@ -22,6 +22,17 @@ void Route::list(OpFacts& f) const {
     f.slot("scales", scales, used);
     f.vector("bias", bias, experts, " +bias");
     f.note(fmt::format(" best {}", used));
+    const ExpertGroups& g = groups;
+    f.that(g.used > 0 && g.used <= g.count && experts % g.count == 0 && used <= experts / g.count * g.used &&
+               (!g.by_two || experts / g.count > 1),
+           "the experts cannot be chosen from such groups");
+    if (g.count > 1) f.note(fmt::format(" of the best {} of {} groups", g.used, g.count));
+}
+
+void ScaleByExpert::list(OpFacts& f) const {
+    f.slot("ids", ids, f.width(scales));
+    f.that(bool(factor), "the factors are missing");
+    f.vector("factor", factor, f.shape(factor).elements());
 }
 
 Access ExpertLinear::access() const {

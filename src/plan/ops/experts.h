@@ -10,6 +10,13 @@ enum class Gating : uint8_t { softmax, sigmoid, softmax_of_selected };
 // What a router's bias is added to: the chances, for the choice alone, or the logits.
 enum class BiasOf : uint8_t { choice, logits };
 
+// Experts stand in `count` groups of equal size, and only those of the `used` best groups are chosen from. A
+// group counts as much as its best expert, or as its two best together.
+struct ExpertGroups {
+    uint32_t count = 1, used = 1;
+    bool by_two = false;
+};
+
 struct Route {  // the `used` best experts of each row and their weights
     static constexpr std::string_view kName = "route";
     Slot x;
@@ -22,9 +29,21 @@ struct Route {  // the `used` best experts of each row and their weights
     float scale = 1.0f;
     Weight bias = {};  // (experts)
     BiasOf bias_of = BiasOf::choice;
+    ExpertGroups groups = {};
 
     Access access() const { return {{x}, {ids, scales}}; }
     void visit_indices(auto&& visit) { visit(x, w, ids, scales, bias); }
+    void list(OpFacts& f) const;
+};
+
+struct ScaleByExpert {  // the weight of each chosen expert e times factor[e]
+    static constexpr std::string_view kName = "scale_by_expert";
+    Slot scales;    // (rows, used)
+    Slot ids;       // (rows, used)
+    Weight factor;  // (experts)
+
+    Access access() const { return {{scales, ids}, {scales}}; }
+    void visit_indices(auto&& visit) { visit(scales, ids, factor); }
     void list(OpFacts& f) const;
 };
 

@@ -35,6 +35,27 @@ Cost Convolve::cost(const Plan& plan, const StepShape& shape) const {
     return {width * taps * 4, 2 * plan.cache(state).row_bytes(), 2 * shape.rows * width * taps};
 }
 
+void StateScan::list(OpFacts& f) const {
+    const ScanShape& s = shape;
+    f.that(s.heads > 0 && s.groups > 0 && s.head_dim > 0 && s.state_dim > 0,
+           "sizes of heads must not be zero");
+    f.that(s.groups == 0 || s.heads % s.groups == 0, "heads must be a multiple of their groups");
+    f.slot("x", x, s.width());
+    f.slot("step", step, s.heads);
+    f.slot("y", y, s.inner());
+    f.that(x != y, "y must be a slot of its own");
+    f.vector("a", a, s.heads);
+    f.vector("step bias", step_bias, s.heads);
+    f.vector("through", through, s.heads);
+    f.that(bool(a) && bool(step_bias) && bool(through), "a vector is missing");
+    list_state(f, state, s.state_floats());
+    f.note(fmt::format(" {} heads of {}, states of {}", s.heads, s.head_dim, s.state_dim));
+}
+
+Cost StateScan::cost(const Plan& plan, const StepShape& step_shape) const {
+    return {0, 2 * plan.cache(state).row_bytes(), 5 * step_shape.rows * shape.state_floats()};
+}
+
 void DeltaNet::list(OpFacts& f) const {
     const DeltaShape& s = shape;
     f.that(s.heads > 0 && s.key_heads > 0 && s.key_dim > 0 && s.value_dim > 0,

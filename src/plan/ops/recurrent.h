@@ -67,4 +67,35 @@ struct DeltaNet {
     Cost cost(const Plan& plan, const StepShape& shape) const;
 };
 
+struct ScanShape {
+    uint32_t heads = 0;
+    uint32_t groups = 0;    // of heads, each with its own in and out vectors
+    uint32_t head_dim = 0;  // of inputs and results
+    uint32_t state_dim = 0;
+
+    uint32_t inner() const { return heads * head_dim; }
+    uint32_t width() const { return inner() + 2 * groups * state_dim; }
+    uint64_t state_floats() const { return uint64_t(inner()) * state_dim; }
+};
+
+// The state space of Mamba-2 (arXiv 2405.21060), for each head and token, on a state S of (head_dim,
+// state_dim):
+//   step = softplus(step + step_bias); S = exp(a * step) * S + step * x in; y = S out + through * x.
+struct StateScan {
+    static constexpr std::string_view kName = "state_scan";
+    Slot x;            // (rows, inputs of all heads, then in, then out vectors of all groups)
+    Slot step;         // (rows, heads)
+    Weight a;          // (heads), not above 0
+    Weight step_bias;  // (heads)
+    Weight through;    // (heads)
+    Slot y;            // (rows, heads * head_dim)
+    Cache state;       // (heads, head_dim, state_dim)
+    ScanShape shape;
+
+    Access access() const { return {{x, step}, {y}, true, true}; }
+    void visit_indices(auto&& visit) { visit(x, step, a, step_bias, through, y, state); }
+    void list(OpFacts& f) const;
+    Cost cost(const Plan& plan, const StepShape& shape) const;
+};
+
 }  // namespace redline

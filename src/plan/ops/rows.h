@@ -48,6 +48,28 @@ struct AddBias {  // y[t] += bias
     void list(OpFacts& f) const;
 };
 
+struct Multiply {  // y[t] *= factor, element by element
+    static constexpr std::string_view kName = "multiply";
+    Slot y;
+    Weight factor;
+
+    Access access() const { return {{y}, {y}}; }
+    void visit_indices(auto&& visit) { visit(y, factor); }
+    void list(OpFacts& f) const { f.vector("factor", factor, f.width(y)); }
+};
+
+enum class Function : uint8_t { silu, squared_relu };
+
+struct Apply {  // y = function(y), element by element
+    static constexpr std::string_view kName = "apply";
+    Slot y;
+    Function function = Function::silu;
+
+    Access access() const { return {{y}, {y}}; }
+    void visit_indices(auto&& visit) { visit(y); }
+    void list(OpFacts& f) const { f.note(function == Function::silu ? " silu" : " squared relu"); }
+};
+
 struct Add {  // y += scale * x
     static constexpr std::string_view kName = "add";
     Slot x;

@@ -1,0 +1,141 @@
+// The op cases of attention on latents, of experts in groups, and of state spaces with what stands around
+// them.
+#pragma once
+
+#include "cases/op_case.h"
+
+#include <cmath>
+
+namespace redline {
+
+struct LatentCase {
+    uint32_t rank, rope, heads;
+    CacheType cache = CacheType::f16;
+    uint32_t sequences = 0;
+};
+
+inline OpCase latent_case(const LatentCase& l, uint32_t rows, uint64_t position) {
+    OpCase c;
+    c.name = fmt::format("latents of {} + {}, {} heads, cache {} rows {} at {}, {} sequences", l.rank, l.rope,
+                         l.heads, cache_type_name(l.cache), rows, position, l.sequences);
+    c.rows = rows;
+    c.position = position;
+    c.cache = l.cache;
+    c.sequences = l.sequences;
+    c.context = position + rows + 3 + l.sequences * kFurtherTokens;
+    c.cpu_only = true;
+    c.declare = [=](Fixture& f) -> OpCase::Build {
+        const Weight latent = f.input(l.rank), key = f.input(l.rope),
+                     q = f.input(l.heads * (l.rank + l.rope));
+        return [=](PlanBuilder& p) {
+            const Cache cache = p.latents(l.rank + l.rope, l.rank);
+            p.append(LatentStore{p.embed(latent), p.embed(key), cache});
+            // So that keys are told apart, and no one key is all that is seen.
+            return p.latent_attention(cache, p.embed(q), l.heads, 0.3f / std::sqrt(float(l.rank + l.rope)));
+        };
+    };
+    return c;
+}
+
+// Parts of x and of y stand apart; what stands between those of y stays.
+inline OpCase head_linear_case(const Format& format, uint32_t heads, uint32_t out, uint32_t in,
+                               uint32_t rows) {
+    OpCase c;
+    c.name = fmt::format("heads {} of {} x {} {} rows {}", heads, out, in, format.name, rows);
+    c.rows = rows;
+    c.cpu_only = true;
+    c.declare = [=, &format](Fixture& f) -> OpCase::Build {
+        const Weight x = f.input(heads * (in + 5)), y = f.input(heads * (out + 3)),
+                     w = f.matrix(format, out, in, heads);
+        return [=](PlanBuilder& p) {
+            const Slot to = p.embed(y);
+            p.append(HeadLinear{p.embed(x), w, to, in + 5, out + 3});
+            return to;
+        };
+    };
+    return c;
+}
+
+inline OpCase grouped_route_case(ExpertGroups groups, Gating gating, uint32_t rows) {
+    OpCase c;
+    c.name = fmt::format("route by {} of {} groups{} rows {}", groups.used, groups.count,
+                         groups.by_two ? " by two" : "", rows);
+    c.rows = rows;
+    c.cpu_only = true;
+    c.declare = [=](Fixture& f) -> OpCase::Build {
+        const Weight x = f.input(32), w = f.matrix(*find_format("F32"), 24, 32), bias = f.vector(24),
+                     factor = f.vector(24);
+        return [=](PlanBuilder& p) {
+            const auto routing = p.route(p.embed(x), w, 4, gating, true, 1.5f, bias, BiasOf::choice, groups);
+            p.append(ScaleByExpert{routing.scales, routing.ids, factor});
+            return routing.scales;
+        };
+    };
+    return c;
+}
+
+inline OpCase state_space_case(ScanShape s, uint32_t rows, uint64_t position, uint32_t sequences = 0) {
+    OpCase c;
+    c.name = fmt::format("state space {} heads of {} in {} groups, states of {} rows {} at {}, {} sequences",
+                         s.heads, s.head_dim, s.groups, s.state_dim, rows, position, sequences);
+    c.rows = rows;
+    c.position = position;
+    c.sequences = sequences;
+    c.context = position + rows + 3 + sequences * kFurtherTokens;
+    c.cpu_only = true;
+    c.declare = [=](Fixture& f) -> OpCase::Build {
+        const Weight x = f.input(s.width()), step = f.input(s.heads), bias = f.vector(s.heads),
+                     through = f.vector(s.heads), gain = f.vector(s.inner());
+        std::vector<float> rates(s.heads);
+        for (size_t i = 0; i < rates.size(); ++i) rates[i] = -0.02f * float(1 << (i % 6));
+        const Weight a = f.vector(rates);
+        return [=](PlanBuilder& p) {
+            const Slot y = p.slot(s.inner());
+            p.append(StateScan{p.embed(x), p.embed(step), a, bias, through, y, p.state(s.state_floats()), s});
+            p.append(Multiply{y, gain});
+            return y;
+        };
+    };
+    return c;
+}
+
+inline OpCase apply_case(Function function, uint32_t rows) {
+    OpCase c;
+    c.name = fmt::format("apply {} rows {}", function == Function::silu ? "silu" : "squared relu", rows);
+    c.rows = rows;
+    c.cpu_only = true;
+    c.declare = [=](Fixture& f) -> OpCase::Build {
+        const Weight x = f.input(77);
+        return [=](PlanBuilder& p) {
+            const Slot y = p.embed(x);
+            p.append(Apply{y, function});
+            return y;
+        };
+    };
+    return c;
+}
+
+inline void add_latent_cases(std::vector<OpCase>& cases) {
+    for (const CacheType type : {CacheType::f16, CacheType::q8_0, CacheType::f32})
+        for (const uint32_t rows : {1u, 3u, 40u})
+            for (const uint64_t position : {0u, 5u, 300u})
+                cases.push_back(latent_case({64, 32, 6, type}, rows, position));
+    for (const uint32_t rows : {1u, 17u}) {
+        cases.push_back(latent_case({512, 64, 20}, rows, 140));
+        cases.push_back(latent_case({21, 6, 3}, rows, 40));
+        cases.push_back(latent_case({64, 32, 4, CacheType::f16, 3}, rows + 2, 250));
+        cases.push_back(head_linear_case(*find_format("F32"), 5, 37, 20, rows));
+        cases.push_back(head_linear_case(*find_format("Q8_0"), 4, 128, 96, rows));
+        cases.push_back(head_linear_case(*find_format("Q4_K"), 3, 64, 512, rows));
+        cases.push_back(grouped_route_case({6, 2, false}, Gating::softmax, rows));
+        cases.push_back(grouped_route_case({4, 2, true}, Gating::sigmoid, rows));
+        cases.push_back(state_space_case({6, 2, 5, 12}, rows, 0));
+        cases.push_back(state_space_case({6, 2, 5, 12}, rows, 70));
+        cases.push_back(state_space_case({4, 1, 64, 128}, rows, 9));
+        cases.push_back(state_space_case({6, 3, 8, 20}, rows + 2, 10, 3));
+        cases.push_back(apply_case(Function::silu, rows));
+        cases.push_back(apply_case(Function::squared_relu, rows));
+    }
+}
+
+}  // namespace redline

@@ -1,0 +1,51 @@
+// Attention on rows of latents (multi-head latent attention, arXiv 2405.04434), in the form that keeps of a
+// token one row for all heads: its latent, then the part of its key that has rope. All heads' keys are such
+// rows, and the values are the latents; what leads from latents to a head's keys and values is multiplied
+// with its query before, and with what it has seen behind.
+#pragma once
+
+#include "plan/ops/facts.h"
+
+namespace redline {
+
+// A product for each head: part h of y = w[h] * part h of x.
+struct HeadLinear {
+    static constexpr std::string_view kName = "head_linear";
+    Slot x;
+    Weight w;  // (heads, rows, cols)
+    Slot y;
+    uint32_t x_stride = 0, y_stride = 0;  // from a head to the next; at least cols and rows
+
+    // What it does not write stays.
+    Access access() const { return {{x, y}, {y}}; }
+    void visit_indices(auto&& visit) { visit(x, w, y); }
+    void list(OpFacts& f) const;
+    Cost cost(const Plan& plan, const StepShape& shape) const;
+};
+
+struct LatentStore {  // cache[position of row] = latent, then key
+    static constexpr std::string_view kName = "latent_store";
+    Slot latent;  // (rows, rank)
+    Slot key;     // (rows, the rest of the cache's rows)
+    Cache cache;
+
+    Access access() const { return {{latent, key}, {}, false, true}; }
+    void visit_indices(auto&& visit) { visit(latent, key, cache); }
+    void list(OpFacts& f) const;
+};
+
+struct LatentAttention {  // causal, of all heads on the same rows
+    static constexpr std::string_view kName = "latent_attention";
+    Slot q;  // (rows, heads * width of the cache's rows)
+    Slot y;  // (rows, heads * rank)
+    Cache cache;
+    uint32_t heads = 0;
+    float scale = 0.0f;
+
+    Access access() const { return {{q}, {y}, true, false}; }
+    void visit_indices(auto&& visit) { visit(q, y, cache); }
+    void list(OpFacts& f) const;
+    Cost cost(const Plan& plan, const StepShape& step) const;
+};
+
+}  // namespace redline
