@@ -6,7 +6,7 @@
 namespace redline::archs {
 
 static Result<Config> config(const ModelFile& file) {
-    Config c = RL_TRY(common_config(file, {}, true));
+    Config c = RL_TRY(common_config(file, {}, LayersDiffer::in_kind));
     c.rope = RL_TRY(common_rope(file, c, true, {}));
     c.taps = RL_TRY(count(file, "shortconv.l_cache", 3, 2, kMostTaps));
     // Some files round the width in another way than the tensors do.

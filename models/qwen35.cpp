@@ -23,7 +23,7 @@ static Status read_delta(const ModelFile& file, Config& c) {
 }
 
 static Result<Config> config(const ModelFile& file) {
-    Config c = RL_TRY(common_config(file, {}, true));
+    Config c = RL_TRY(common_config(file, {}, LayersDiffer::in_kind));
     c.rope = RL_TRY(common_rope(file, c, true, {}));
     RL_TRY(leave_out_predicting_layers(file, c));
     RL_TRY(read_delta(file, c));

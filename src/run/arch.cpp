@@ -51,6 +51,30 @@ static Result<uint32_t> uniform(const ModelFile& file, std::string_view rest, ui
     return uint32_t(values[0]);
 }
 
+// By layer; the largest stands for all.
+static Status read_sizes(const ModelFile& file, Config& c) {
+    const auto read = [&](std::string_view rest, uint64_t otherwise, uint32_t& most,
+                          std::vector<uint32_t>& by_layer) -> Status {
+        const std::string key = file.key(rest);
+        for (const uint64_t value : RL_TRY(file.meta().integers(key, c.layers, otherwise))) {
+            if (value > 1u << 24)
+                return error("{}: {} holds {}, at most {} expected", file.gguf.path(), key, value, 1u << 24);
+            by_layer.push_back(uint32_t(value));
+            most = std::max(most, uint32_t(value));
+        }
+        return {};
+    };
+    RL_TRY(read("feed_forward_length", 0, c.ffn_dim, c.ffn_dims));
+    std::vector<uint32_t> heads;
+    RL_TRY(read("attention.head_count", 0, c.heads.heads, heads));
+    RL_TRY(read("attention.head_count_kv", c.heads.heads, c.heads.kv_heads, c.kv_heads_of));
+    for (const uint32_t kv_heads : c.kv_heads_of)
+        if (kv_heads > 0 && c.heads.heads % kv_heads != 0)
+            return error("{}: {} heads are not a multiple of {} kv heads", file.gguf.path(), c.heads.heads,
+                         kv_heads);
+    return {};
+}
+
 // Layers that keep states have no kv heads.
 static Status read_kv_heads(const ModelFile& file, Config& c, bool recurrent) {
     constexpr std::string_view kKey = "attention.head_count_kv";
@@ -73,21 +97,26 @@ static Status read_kv_heads(const ModelFile& file, Config& c, bool recurrent) {
     return {};
 }
 
-static Result<Config> checked_config(const ModelFile& file, std::optional<float> eps, bool recurrent) {
+static Result<Config> checked_config(const ModelFile& file, std::optional<float> eps, LayersDiffer differ) {
     const Metadata& meta = file.meta();
     Config c;
     c.layers = RL_TRY(count(file, "block_count", {}, 1, 1024));
     c.dim = RL_TRY(count(file, "embedding_length", {}, 1, 1u << 20));
     c.train_context = RL_TRY(count(file, "context_length", {}, 1, 1u << 30));
-    c.ffn_dim = RL_TRY(uniform(file, "feed_forward_length", c.layers, 0, 0, 1u << 24));
-    c.heads.heads = RL_TRY(uniform(file, "attention.head_count", c.layers, {}, 1, 65536));
-    RL_TRY(read_kv_heads(file, c, recurrent));
-    if (c.heads.heads % c.heads.kv_heads != 0)
-        return error("{}: {} heads are not a multiple of {} kv heads", file.gguf.path(), c.heads.heads,
-                     c.heads.kv_heads);
-    c.heads.head_dim = RL_TRY(count(file, "attention.key_length", c.dim / c.heads.heads, 1, 4096));
+    if (differ == LayersDiffer::in_size) {
+        RL_TRY(read_sizes(file, c));
+    } else {
+        c.ffn_dim = RL_TRY(uniform(file, "feed_forward_length", c.layers, 0, 0, 1u << 24));
+        c.heads.heads = RL_TRY(uniform(file, "attention.head_count", c.layers, {}, 1, 65536));
+        RL_TRY(read_kv_heads(file, c, differ == LayersDiffer::in_kind));
+        if (c.heads.heads % c.heads.kv_heads != 0)
+            return error("{}: {} heads are not a multiple of {} kv heads", file.gguf.path(), c.heads.heads,
+                         c.heads.kv_heads);
+    }
+    const uint32_t heads = std::max(1u, c.heads.heads);
+    c.heads.head_dim = RL_TRY(count(file, "attention.key_length", std::max(1u, c.dim / heads), 1, 4096));
     const uint32_t value_length = RL_TRY(count(file, "attention.value_length", c.heads.head_dim, 1, 4096));
-    if (value_length != c.heads.head_dim)
+    if (value_length != c.heads.head_dim && !meta.find(file.key("attention.kv_lora_rank")))
         return error("{}: value heads of {} beside key heads of {} are not supported", file.gguf.path(),
                      value_length, c.heads.head_dim);
     const std::string eps_key = file.key("attention.layer_norm_rms_epsilon");
@@ -98,7 +127,7 @@ static Result<Config> checked_config(const ModelFile& file, std::optional<float>
     if (c.experts > 0) {
         c.experts_used = RL_TRY(count(file, "expert_used_count", {}, 1, c.experts));
         c.expert_ffn_dim = RL_TRY(count(file, "expert_feed_forward_length", c.ffn_dim, 1, 1u << 24));
-    } else if (c.ffn_dim == 0) {
+    } else if (c.ffn_dim == 0 && differ != LayersDiffer::in_size) {
         return error("{}: {} is missing or zero", file.gguf.path(), file.key("feed_forward_length"));
     }
     const GgufTensor* table = file.gguf.find("token_embd.weight");
@@ -109,8 +138,8 @@ static Result<Config> checked_config(const ModelFile& file, std::optional<float>
     return c;
 }
 
-Result<Config> common_config(const ModelFile& file, std::optional<float> eps, bool recurrent) {
-    Result<Config> config = checked_config(file, eps, recurrent);
+Result<Config> common_config(const ModelFile& file, std::optional<float> eps, LayersDiffer differ) {
+    Result<Config> config = checked_config(file, eps, differ);
     // Metadata's own errors name the key, not the file.
     if (!config && config.error().message.find(file.gguf.path()) == std::string::npos)
         return error("{}: {}", file.gguf.path(), config.error().message);
@@ -213,12 +242,22 @@ Status read_windows(const ModelFile& file, Config& config, uint32_t period, uint
     return {};
 }
 
-Status read_shared_experts(const ModelFile& file, Config& c, uint64_t otherwise) {
-    if (c.experts == 0) return {};
+static Status read_expert_groups(const ModelFile& file, Config& c, bool allowed) {
     const uint32_t groups = RL_TRY(count(file, "expert_group_count", 1, 0, 1024));
-    if (groups > 1)
-        return error("{}: {} is {}; experts in groups are not supported", file.gguf.path(),
-                     file.key("expert_group_count"), groups);
+    if (groups <= 1) return {};
+    if (!allowed)
+        return error("{}: {} is {}; architecture {} has no experts in groups", file.gguf.path(),
+                     file.key("expert_group_count"), groups, file.arch);
+    c.expert_groups = {groups, RL_TRY(count(file, "expert_group_used_count", groups, 1, groups))};
+    if (c.experts % groups != 0 || c.experts_used > c.experts / groups * c.expert_groups.used)
+        return error("{}: {} of {} experts cannot be chosen from {} of {} groups", file.gguf.path(),
+                     c.experts_used, c.experts, c.expert_groups.used, groups);
+    return {};
+}
+
+Status read_shared_experts(const ModelFile& file, Config& c, uint64_t otherwise, bool groups) {
+    if (c.experts == 0) return {};
+    RL_TRY(read_expert_groups(file, c, groups));
     const uint64_t shared = RL_TRY(count(file, "expert_shared_count", otherwise, 0, 1024));
     c.shared_ffn_dim =
         RL_TRY(count(file, "expert_shared_feed_forward_length", shared * c.expert_ffn_dim, 0, 1u << 24));
@@ -292,6 +331,19 @@ void WeightList::rows_of(std::string name, std::string source, uint64_t source_r
                 source_rows});
 }
 
+void WeightList::head_rows_of(std::string name, std::string source, uint64_t heads, uint64_t source_rows,
+                              uint64_t first, uint64_t rows, uint64_t cols, bool transposed) {
+    WeightSpec spec;
+    spec.name = std::move(name);
+    spec.source = std::move(source);
+    spec.shape = transposed ? Shape{heads, cols, rows} : Shape{heads, rows, cols};
+    spec.first_row = first;
+    spec.source_rows = source_rows;
+    spec.flat = true;
+    spec.transposed = transposed;
+    each_layer(spec);
+}
+
 Weight LayerWeights::operator[](std::string_view name) const {
     const auto found = by_name_.find(name);
     RL_CHECK(found != by_name_.end(), "the model file asks for weight {}, which it never listed", name);
@@ -307,7 +359,9 @@ void WeightSet::set(const WeightSpec& spec, Weight w) {
 static Status check_weight(const Gguf& gguf, const WeightSpec& spec, const GgufTensor& found) {
     const Tensor& tensor = found.tensor;
     Shape want = spec.shape;
+    if (spec.transposed) std::swap(want.rows, want.cols);
     if (spec.source_rows != 0) want.rows = spec.source_rows;
+    if (spec.flat) want = {1, want.count * want.rows, want.cols};
     const bool fits =
         spec.role == WeightRole::vector ? tensor.shape.elements() == want.cols : tensor.shape == want;
     if (!fits)
@@ -349,17 +403,34 @@ static Result<std::vector<std::string>> check_leftovers(const Gguf& gguf, const 
     return notes;
 }
 
+// What a matrix that is read the other way round is kept in.
+static const Format* transposed_format(const Format& format) {
+    const bool wide = format.name == "F32" || format.name == "BF16";
+    return find_format(wide ? "F32" : "F16");
+}
+
+// Some files have gates and ups of experts in one tensor, an expert's gate before its up.
+static const GgufTensor* find_in_one(const Gguf& gguf, WeightSpec& spec) {
+    if (spec.source != "ffn_gate_exps" && spec.source != "ffn_up_exps") return nullptr;
+    const GgufTensor* found = gguf.find(tensor_name("ffn_gate_up_exps", spec.layer));
+    if (!found) return nullptr;
+    spec.source_rows = 2 * spec.shape.rows;
+    spec.first_row = spec.source == "ffn_up_exps" ? spec.shape.rows : 0;
+    return found;
+}
+
 Result<ResolvedWeights> resolve_weights(const Gguf& gguf, const Config& config, const WeightList& list) {
     ResolvedWeights out{{}, {}, WeightSet(config.layers)};
     std::vector<bool> used(gguf.tensors().size());
     std::map<std::pair<uint32_t, uint64_t>, Weight>
         placed;  // (tensor, first byte): a tied weight is one weight
-    for (const WeightSpec& spec : list.specs()) {
+    for (WeightSpec spec : list.specs()) {
         const std::string name = tensor_name(spec.source, spec.layer);
         const GgufTensor* found = gguf.find(name);
         if (!found && !spec.otherwise.empty()) found = gguf.find(tensor_name(spec.otherwise, spec.layer));
         // Ollama's files leave the suffix of some out.
         if (!found && name.ends_with(".weight")) found = gguf.find(name.substr(0, name.size() - 7));
+        if (!found) found = find_in_one(gguf, spec);
         if (!found && spec.optional) {
             out.set.set(spec, {});
             continue;
@@ -380,8 +451,10 @@ Result<ResolvedWeights> resolve_weights(const Gguf& gguf, const Config& config, 
         if (fresh) {
             Tensor tensor = found->tensor;
             tensor.shape = spec.shape;
+            const uint64_t matrix_bytes = spec.source_rows * found->tensor.row_bytes();
+            if (spec.transposed) tensor.format = transposed_format(*found->tensor.format);
             out.weights.push_back({std::move(tensor), spec.role});
-            out.sources.push_back({index, first_byte});
+            out.sources.push_back({index, first_byte, matrix_bytes, spec.transposed});
         }
         out.set.set(spec, slot->second);
     }

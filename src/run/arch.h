@@ -10,6 +10,17 @@
 
 namespace redline {
 
+// Attention on latents: a head's query and key have `plain` elements without rope, then `rope` with it.
+struct LatentShape {
+    uint32_t rank = 0;        // of what keys and values are made of; 0: attention is on keys and values
+    uint32_t query_rank = 0;  // of what queries are made of; 0: they are made of the embedding
+    uint32_t plain = 0, rope = 0;
+    uint32_t value_dim = 0;  // of a head
+    bool in_one = false;     // what keys and values are made with is one tensor
+
+    uint32_t width() const { return rank + rope; }  // of what is kept
+};
+
 struct Config {
     uint32_t vocab = 0;  // rows of the embedding
     uint32_t dim = 0;
@@ -19,18 +30,30 @@ struct Config {
     uint32_t experts_used = 0;
     uint32_t expert_ffn_dim = 0;
     uint32_t shared_ffn_dim = 0;  // of the experts that all tokens share, together; 0: none
-    bool expert_norm = false;     // weights of the chosen add up to one
-    float expert_scale = 1.0f;    // of their weights
-    uint32_t dense_layers = 0;    // the first, where the others have experts
-    uint32_t unused_layers = 0;   // of the file, behind `layers`: they predict further tokens
+    Gating gating = Gating::softmax;
+    ExpertGroups expert_groups;
+    bool expert_norm = false;    // weights of the chosen add up to one
+    float expert_scale = 1.0f;   // of their weights
+    uint32_t dense_layers = 0;   // the first, where the others have experts
+    uint32_t unused_layers = 0;  // of the file, behind `layers`: they predict further tokens
     HeadShape heads;
-    uint64_t window = 0;          // tokens that attention looks back over, its own included; 0: all
-    std::vector<bool> windowed;   // by layer: whether the window is there; empty: in every one
-    std::vector<bool> recurrent;  // by layer: it keeps a state, not keys and values; empty: none does
-    uint32_t taps = 0;            // of the convolutions of those
-    DeltaShape delta;             // of those that follow the delta rule
-    bool delta_in_one = false;    // their inputs are one matrix, grouped by heads of keys
-    bool steps_in_one = false;    // and so is what they step and decay by
+    std::vector<uint32_t> kv_heads_of, ffn_dims;  // by layer, where those may differ; else empty
+    HeadShape local_heads;                        // of layers with a window, where those have their own
+    std::vector<bool> raw_values;                 // by layer: what is normed to keys is normed to values, too
+    uint32_t shared_caches = 0;                   // last layers that see the keys and values of earlier ones
+    uint32_t layer_input = 0;         // width of what each layer gets of a token beside x; 0: nothing
+    std::vector<float> layer_scales;  // of what leaves a layer; empty: 1
+    LatentShape latent;               // of attention on latents
+    uint64_t window = 0;              // tokens that attention looks back over, its own included; 0: all
+    std::vector<bool> windowed;       // by layer: whether the window is there; empty: in every one
+    std::vector<bool> recurrent;      // by layer: it keeps a state, not keys and values; empty: none does
+    uint32_t taps = 0;                // of the convolutions of those
+    DeltaShape delta;                 // of those that follow the delta rule
+    ScanShape scan;                   // of those that are state spaces
+    bool without_rope = false;
+    uint32_t expert_input = 0;  // width of what experts read and write; 0: dim
+    bool delta_in_one = false;  // their inputs are one matrix, grouped by heads of keys
+    bool steps_in_one = false;  // and so is what they step and decay by
     float eps = 0.0f;
     uint64_t train_context = 0;
     RopeSpec rope;
@@ -64,8 +87,14 @@ struct ModelFile {
 };
 
 // Dimensions, heads, eps and experts from "<arch>.*", with every value checked for sanity.
-// `eps`: of norms where the file does not say. `recurrent`: layers without kv heads keep states.
-Result<Config> common_config(const ModelFile& file, std::optional<float> eps = {}, bool recurrent = false);
+// `eps`: of norms where the file does not say.
+enum class LayersDiffer : uint8_t {
+    no,
+    in_kind,  // those without kv heads keep states
+    in_size   // and their kv heads and FFN differ otherwise, too: Config::kv_heads_of, Config::ffn_dims
+};
+Result<Config> common_config(const ModelFile& file, std::optional<float> eps = {},
+                             LayersDiffer differ = LayersDiffer::no);
 // A required or defaulted count with bounds.
 Result<uint32_t> count(const ModelFile& file, std::string_view rest, std::optional<uint64_t> otherwise,
                        uint64_t low, uint64_t high);
@@ -82,8 +111,8 @@ Result<RopeSpec> local_rope(const ModelFile& file, const Config& config, std::st
 // `window`.
 Status read_windows(const ModelFile& file, Config& config, uint32_t period, uint64_t window);
 // Shared experts (`otherwise`: how many there are where the file does not say), leading dense layers, layers
-// that are not run, and what is done with the weights of the chosen.
-Status read_shared_experts(const ModelFile& file, Config& config, uint64_t otherwise);
+// that are not run, and what is done with the weights of the chosen. `groups`: they may be chosen by groups.
+Status read_shared_experts(const ModelFile& file, Config& config, uint64_t otherwise, bool groups = false);
 // A number of the file, finite and not negative.
 Result<float> factor(const ModelFile& file, std::string_view rest, float otherwise);
 
@@ -96,8 +125,11 @@ struct WeightSpec {
     Shape shape;
     WeightRole role = WeightRole::matrix;
     bool optional = false;
-    uint64_t first_row = 0;    // of the file tensor, for fused tensors
-    uint64_t source_rows = 0;  // rows that the file tensor must have; 0: shape.rows
+    // Of the file tensor, for fused ones; of each of its matrices where there are several.
+    uint64_t first_row = 0;
+    uint64_t source_rows = 0;  // that it must have; 0: shape.rows
+    bool flat = false;         // the file has the rows of all matrices in one
+    bool transposed = false;   // and each the other way round; first_row and source_rows are the file's
 };
 
 class WeightList {
@@ -120,6 +152,10 @@ public:
     // Rows [first, first + rows) of the fused tensor `source`, which has `source_rows` in all.
     void rows_of(std::string name, std::string source, uint64_t source_rows, uint64_t first, uint64_t rows,
                  uint64_t cols);
+    // For each head, `rows` rows from `first` on of its `source_rows` in the matrix `source`. `transposed`:
+    // such are the columns of what is wanted.
+    void head_rows_of(std::string name, std::string source, uint64_t heads, uint64_t source_rows,
+                      uint64_t first, uint64_t rows, uint64_t cols, bool transposed);
     // Tensors that the file may have and this program does not need, or has read already: a name, or with a
     // dot at its end all names that begin so.
     void ignore(std::string tensor) { ignored_.push_back(std::move(tensor)); }
@@ -174,13 +210,18 @@ Result<const Arch*> find_arch(const std::string& name);
 struct ResolvedWeights {
     std::vector<WeightInfo> weights;
     struct Source {
-        uint32_t tensor = 0;      // index in Gguf::tensors()
-        uint64_t first_byte = 0;  // within the tensor
+        uint32_t tensor = 0;        // index in Gguf::tensors()
+        uint64_t first_byte = 0;    // within the tensor
+        uint64_t matrix_bytes = 0;  // from one matrix to the next, where that differs from what they take
+        bool transposed = false;    // each: what the file has as rows are columns, in another format
     };
     std::vector<Source> sources;  // one per weight
     WeightSet set;
     std::vector<std::string> notes = {};  // what of the file is left out
 };
+// Bytes [offset, offset + out.size()) of weight `index`, as its WeightInfo describes it.
+Status read_weight(const Gguf& gguf, const WeightInfo& info, const ResolvedWeights::Source& source,
+                   uint64_t offset, std::span<std::byte> out);
 Result<ResolvedWeights> resolve_weights(const Gguf& gguf, const Config& config, const WeightList& list);
 
 }  // namespace redline

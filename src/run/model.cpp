@@ -8,19 +8,20 @@ namespace redline {
 
 namespace {
 
-// Gives the backend the bytes of logical weights, which may be row ranges of file tensors.
+// Gives the backend the bytes of logical weights, which may be parts of file tensors.
 class GgufSource : public ByteSource {
 public:
-    GgufSource(const Gguf& gguf, std::span<const ResolvedWeights::Source> sources)
-        : gguf_(gguf), sources_(sources) {}
+    GgufSource(const Gguf& gguf, std::span<const WeightInfo> weights,
+               std::span<const ResolvedWeights::Source> sources)
+        : gguf_(gguf), weights_(weights), sources_(sources) {}
 
     Status read(size_t tensor, uint64_t offset, std::span<std::byte> out) override {
-        const auto& source = sources_[tensor];
-        return gguf_.read(gguf_.tensors()[source.tensor], source.first_byte + offset, out);
+        return read_weight(gguf_, weights_[tensor], sources_[tensor], offset, out);
     }
 
 private:
     const Gguf& gguf_;
+    std::span<const WeightInfo> weights_;
     std::span<const ResolvedWeights::Source> sources_;
 };
 
@@ -100,7 +101,7 @@ Status Model::place(Backend& backend, const Progress& progress) {
         return error(
             "{} needs {} for its weights alone; {} offers {}. A smaller quantization or model would fit",
             gguf_->path(), format_bytes(weight_bytes(backend)), backend.device().name, format_bytes(budget));
-    GgufSource source(*gguf_, resolved_->sources);
+    GgufSource source(*gguf_, resolved_->weights, resolved_->sources);
     weights_ = RL_TRY(backend.load(resolved_->weights, source, progress));
     return {};
 }
@@ -112,7 +113,7 @@ Result<std::unique_ptr<WeightStore>> Model::load_some(std::span<const Weight> wh
         weights.push_back(resolved_->weights[size_t(w.index)]);
         sources.push_back(resolved_->sources[size_t(w.index)]);
     }
-    GgufSource source(*gguf_, sources);
+    GgufSource source(*gguf_, weights, sources);
     return backend.load(weights, source, {});
 }
 

@@ -110,7 +110,7 @@ inline std::vector<std::vector<float>> decoded_weights(const Model& model, const
         const Tensor& tensor = resolved.weights[i].tensor;
         const ResolvedWeights::Source& source = resolved.sources[i];
         std::vector<std::byte> bytes(tensor.bytes());
-        must(model.gguf().read(model.gguf().tensors()[source.tensor], source.first_byte, bytes));
+        must(read_weight(model.gguf(), resolved.weights[i], source, 0, bytes));
         std::vector<float> all(tensor.shape.elements());
         tensor.format->decode(bytes.data(), all.data(), all.size());
         if (stored[i].tensor.format != tensor.format)
