@@ -55,7 +55,9 @@ static std::vector<float> written(const TraceStep& traced, size_t slot) {
 }
 
 // Whether an op writes to a column of its slot: copies may leave some to others.
-static bool writes_to(const Op& op, uint64_t column) {
+static bool writes_to(const Op& op, uint64_t column, const Plan& plan) {
+    if (const auto* heads = std::get_if<HeadLinear>(&op))
+        return column % heads->y_stride < plan.weight(heads->w).tensor.shape.rows;
     const auto* copy = std::get_if<CopyParts>(&op);
     if (!copy) return true;
     if (column < copy->y_first) return false;
@@ -78,6 +80,7 @@ static void check_ops(const std::string& path, Backend& backend, bool fuse) {
         first += rows;
     }
     const std::vector<StepParams> steps(made.begin(), made.end());
+    const Plan plan = bound.plan;
     std::vector<std::vector<Precision>> held_to;
     for (const StepParams& step : steps) held_to.push_back(precisions(bound, step));
     const auto caches = must(backend.make_caches(bound.plan.caches));
@@ -93,7 +96,7 @@ static void check_ops(const std::string& path, Backend& backend, bool fuse) {
                 std::vector<float> own;
                 std::vector<Bounded> want;
                 for (size_t i = 0; i < values.size(); ++i) {
-                    if (!writes_to(op, i % widths[size_t(slot.index)])) continue;
+                    if (!writes_to(op, i % widths[size_t(slot.index)], plan)) continue;
                     own.push_back(values[i]);
                     want.push_back(reference.slot(slot)[i]);
                 }

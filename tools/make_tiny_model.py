@@ -24,6 +24,7 @@ import gguf
 import numpy as np
 
 import synthetic_vocab
+import tiny_latent
 import tiny_recurrent
 
 VOCAB = 317
@@ -74,6 +75,7 @@ class Tiny:
     kinds: str = ""  # by layer: a attends, s keeps a state
     taps: int = 0  # of the convolutions of the latter
     delta: dict = dataclasses.field(default_factory=dict)  # heads of the delta rule
+    latent: dict = dataclasses.field(default_factory=dict)  # sizes of attention on latents, and how experts are chosen
     calm: bool = False  # weak branches, so that small errors (of quantized activations) stay small
 
     @property
@@ -145,6 +147,7 @@ MODELS = {
     "qwen3next-fused": Tiny("qwen3next", "Qwen3Next", layers=2, kinds="sa", dim=32, ffn=24, experts=4,
                             experts_used=2, shared=24, fused=True, **DELTA),
 }
+MODELS.update({name: Tiny(**settings) for name, settings in tiny_latent.MODELS.items()})
 
 
 def for_kquants(tiny):
@@ -193,6 +196,9 @@ class Weights:
         if keeps_state:
             tiny_recurrent.add_mixer(tiny, self, prefix)
             rows = {}
+        if tiny.latent:
+            tiny_latent.add_attention(tiny, self, attention, pick)
+            rows = {}
         for name, size in rows.items():
             gated = 2 if tiny.delta and name == "q_proj" else 1
             self.matrix(attention + name, (gated * size, tiny.dim), pick)
@@ -213,7 +219,7 @@ class Weights:
             self.vector(prefix + ".mlp.router.bias", tiny.experts, 1)
         if experts:
             self.matrix(prefix + ".mlp.gate", (experts, tiny.dim), 2)
-            if tiny.dense:
+            if tiny.dense and tiny.latent.get("sigmoid", True):
                 self.vector(prefix + ".mlp.gate.e_score_correction_bias", experts, 0.3)
             if tiny.shared:
                 self.add_mlp(prefix + ".mlp.shared_experts.", tiny.dim, tiny.shared, branch)
@@ -295,7 +301,9 @@ def layer_tensors(tiny, weights, prefix, dense):
     else:
         pre_ffn = "post_attention_norm" if tiny.oss or tiny.arch == "glm4moe" or tiny.delta else "ffn_norm"
         yield pre_ffn + ".weight", weights[prefix + "post_attention_layernorm.weight"]
-    if attention + "o_proj.weight" not in weights.tensors:
+    if tiny.latent:
+        yield from tiny_latent.attention_tensors(tiny, weights, attention)
+    elif attention + "o_proj.weight" not in weights.tensors:
         yield from tiny_recurrent.mixer_tensors(tiny, weights, prefix)
     else:
         yield from attention_tensors(tiny, weights, prefix, attention)
@@ -327,7 +335,7 @@ def attention_tensors(tiny, weights, prefix, attention):
 def ffn_tensors(tiny, weights, mlp, dense):
     if tiny.experts and not dense:
         yield "ffn_gate_inp.weight", weights[mlp + "gate.weight"]
-        if tiny.dense:
+        if mlp + "gate.e_score_correction_bias" in weights.tensors:
             yield "exp_probs_b.bias", weights[mlp + "gate.e_score_correction_bias"]
         if tiny.delta:
             yield "ffn_gate_inp_shexp.weight", weights[mlp + "shared_expert_gate.weight"][0]
@@ -342,7 +350,7 @@ def ffn_tensors(tiny, weights, mlp, dense):
                 yield f"ffn_{name}_exps.bias", np.stack(biases)
         return
     gate, up = weights[mlp + "gate_proj.weight"], weights[mlp + "up_proj.weight"]
-    if tiny.fused or tiny.arch == "glm4":
+    if (tiny.fused and not tiny.latent) or tiny.arch == "glm4":
         yield "ffn_up.weight", np.concatenate([gate, up])
     else:
         yield "ffn_gate.weight", gate
@@ -361,13 +369,15 @@ def write_gguf(path, name, tiny, weights):
     writer.add_head_count(tiny.heads)
     if tiny.kinds:
         tiny_recurrent.add_metadata(tiny, writer)
+    elif tiny.latent:
+        tiny_latent.add_metadata(tiny, writer)
     else:
         writer.add_head_count_kv(tiny.kv_heads)
     writer.add_layer_norm_rms_eps(tiny.eps)
     writer.add_rope_freq_base(tiny.rope_base)
     writer.add_rope_dimension_count(tiny.rope_dims)
     writer.add_vocab_size(VOCAB)
-    if tiny.heads * tiny.head_dim != tiny.dim:
+    if tiny.heads * tiny.head_dim != tiny.dim and not tiny.latent:
         writer.add_key_length(tiny.head_dim)
         writer.add_value_length(tiny.head_dim)
     if tiny.experts:
@@ -387,8 +397,10 @@ def write_gguf(path, name, tiny, weights):
     if tiny.dense and not tiny.kinds:
         writer.add_nextn_predict_layers(tiny.unused)
         writer.add_expert_shared_count(tiny.shared // tiny.ffn)
-        writer.add_expert_gating_func(gguf.ExpertGatingFuncType.SIGMOID)
-        writer.add_expert_weights_norm(True)
+        sigmoid = tiny.latent.get("sigmoid", True)
+        writer.add_expert_gating_func(gguf.ExpertGatingFuncType.SIGMOID if sigmoid
+                                      else gguf.ExpertGatingFuncType.SOFTMAX)
+        writer.add_expert_weights_norm(sigmoid)
         writer.add_expert_weights_scale(EXPERT_SCALE)
     if tiny.original_context:
         writer.add_rope_scaling_orig_ctx_len(tiny.original_context)
@@ -408,7 +420,7 @@ def write_gguf(path, name, tiny, weights):
         writer.add_rope_scaling_yarn_beta_fast(tiny.yarn["beta_fast"])
         writer.add_rope_scaling_yarn_beta_slow(tiny.yarn["beta_slow"])
         if "mscale_all_dim" in tiny.yarn:
-            writer.add_rope_scaling_yarn_log_mul(tiny.yarn["mscale_all_dim"])
+            writer.add_rope_scaling_yarn_log_mul(tiny.yarn["mscale_all_dim"] * (0.1 if tiny.latent else 1))
         if "llama_4_scaling_beta" in tiny.yarn:
             writer.add_attn_temperature_scale(tiny.yarn["llama_4_scaling_beta"])
     synthetic_vocab.add_to(writer, tiny.vocab_kind, VOCAB, tiny.pre)
@@ -469,6 +481,8 @@ def hf_config(tiny, transformers):
                         n_routed_experts=tiny.experts, num_experts_per_tok=tiny.experts_used,
                         n_shared_experts=tiny.shared // tiny.ffn, first_k_dense_replace=tiny.dense, norm_topk_prob=True,
                         routed_scaling_factor=EXPERT_SCALE)
+    if tiny.latent:
+        settings.update(tiny_latent.hf_settings(tiny))
     if tiny.local_base:
         settings["rope_parameters"] = {
             "full_attention": dict(rope_type="linear", factor=tiny.rope_factor, rope_theta=tiny.rope_base),
@@ -492,7 +506,7 @@ def hf_tensors(tiny, weights):
             found[prefix + "post_self_attn_layernorm.weight"] = weights[prefix + "post_attention_layernorm.weight"]
             found[prefix + "post_attention_layernorm.weight"] = weights[prefix + "pre_feedforward_layernorm.weight"]
             found[prefix + "post_mlp_layernorm.weight"] = weights[prefix + "post_feedforward_layernorm.weight"]
-        if tiny.fused and not tiny.delta:
+        if tiny.fused and not tiny.delta and not tiny.latent:
             parts = [weights[f"{prefix}self_attn.{name}_proj.weight"] for name in "qkv"]
             found[prefix + "self_attn.qkv_proj.weight"] = np.concatenate(parts)
             halves = [weights[f"{prefix}mlp.{name}_proj.weight"] for name in ("gate", "up")]

@@ -1,0 +1,171 @@
+// DeepSeek V2 to V3.1 and R1, Kimi K2, Moonlight, GLM-4.7-Flash: attention on latents, in the form that keeps
+// a row of a latent and of a rotated key for each token; experts behind the leading dense layers, chosen by
+// groups in the large ones, beside those that all tokens share. Old files have in one tensor what keys and
+// values are made with. The last layers, which predict further tokens, are not run.
+#include "run/arch.h"
+
+#include <cmath>
+
+namespace redline::archs {
+
+static bool any_layer_has(const ModelFile& file, const Config& c, std::string_view name) {
+    for (uint32_t i = 0; i < c.layers; ++i)
+        if (file.gguf.find(fmt::format("blk.{}.{}", i, name))) return true;
+    return false;
+}
+
+static Status read_latent(const ModelFile& file, Config& c) {
+    LatentShape& s = c.latent;
+    s.rank = RL_TRY(count(file, "attention.kv_lora_rank", {}, 1, 65536));
+    s.query_rank = RL_TRY(count(file, "attention.q_lora_rank", 0, 0, 65536));
+    s.rope = RL_TRY(count(file, "rope.dimension_count", {}, 2, 4096));
+    const GgufTensor* keys = file.gguf.find("blk.0.attn_k_b.weight");
+    const GgufTensor* values = file.gguf.find("blk.0.attn_v_b.weight");
+    s.in_one = !keys || !values;
+    // Files that have them apart count heads of latents in the metadata, or of other things.
+    const uint64_t plain =
+        keys ? keys->tensor.shape.cols : c.heads.head_dim - std::min(c.heads.head_dim, s.rope);
+    const uint64_t value_dim = s.in_one
+                                   ? RL_TRY(count(file, "attention.value_length", c.heads.head_dim, 1, 4096))
+                                   : values->tensor.shape.rows;
+    if (plain == 0 || plain > 4096 || value_dim > 4096)
+        return error("{}: heads of {} without rope, and values of {}, are not possible", file.gguf.path(),
+                     plain, value_dim);
+    s.plain = uint32_t(plain);
+    s.value_dim = uint32_t(value_dim);
+    return {};
+}
+
+// With yarn, scores are scaled instead of what has rope, if the file says by how much.
+static Status read_scale(const ModelFile& file, Config& c) {
+    c.rope = RL_TRY(common_rope(file, c, false, {}));
+    c.scale = 1.0f / std::sqrt(float(c.latent.plain + c.latent.rope));
+    const float multiplier = RL_TRY(factor(file, "rope.scaling.yarn_log_multiplier", 0.0f));
+    const std::string type = RL_TRY(file.meta().text(file.key("rope.scaling.type"), "none"));
+    if (multiplier == 0.0f || type != "yarn") return {};
+    const float longer = RL_TRY(factor(file, "rope.scaling.factor", 1.0f));
+    const float growth = 1.0f + multiplier * std::log(std::max(longer, 1.0f));
+    c.scale *= growth * growth;
+    c.rope.magnitude = RL_TRY(factor(file, "rope.scaling.attn_factor", 1.0f));
+    return {};
+}
+
+static Status read_gating(const ModelFile& file, Config& c) {
+    uint64_t gating = RL_TRY(file.meta().integer(file.key("expert_gating_func"), 0));
+    if (gating == 0) gating = any_layer_has(file, c, "exp_probs_b.bias") ? 2 : 1;
+    if (gating > 2)
+        return error("{}: {} is {}, 1 (softmax) or 2 (sigmoid) expected", file.gguf.path(),
+                     file.key("expert_gating_func"), gating);
+    c.gating = gating == 2 ? Gating::sigmoid : Gating::softmax;
+    c.expert_groups.by_two = gating == 2;
+    return {};
+}
+
+static Result<Config> config(const ModelFile& file) {
+    Config c = RL_TRY(common_config(file));
+    RL_TRY(read_latent(file, c));
+    RL_TRY(read_scale(file, c));
+    c.dense_layers = c.layers;
+    if (c.experts == 0) return c;
+    RL_TRY(read_shared_experts(file, c, 0, true));
+    RL_TRY(read_gating(file, c));
+    return c;
+}
+
+static void attention_weights(const Config& c, WeightList& w) {
+    const LatentShape& s = c.latent;
+    const uint64_t heads = c.heads.heads, head = s.plain + s.rope;
+    w.vector("attn_norm", c.dim);
+    if (s.query_rank > 0) {
+        w.matrix("attn_q_a", s.query_rank, c.dim);
+        w.vector("attn_q_a_norm", s.query_rank);
+        w.matrix("attn_q_b", heads * head, s.query_rank);
+    } else {
+        w.matrix("attn_q", heads * head, c.dim);
+    }
+    w.rows_of("latent", "attn_kv_a_mqa", s.width(), 0, s.rank, c.dim);
+    w.rows_of("key", "attn_kv_a_mqa", s.width(), s.rank, s.rope, c.dim);
+    w.vector("attn_kv_a_norm", s.rank);
+    if (s.in_one) {
+        const uint64_t both = s.plain + s.value_dim;
+        w.head_rows_of("attn_k_b", "attn_kv_b", heads, both, 0, s.plain, s.rank, true);
+        w.head_rows_of("attn_v_b", "attn_kv_b", heads, both, s.plain, s.value_dim, s.rank, false);
+    } else {
+        w.experts("attn_k_b", heads, s.rank, s.plain);
+        w.experts("attn_v_b", heads, s.value_dim, s.rank);
+        for (uint32_t i = 0; i < c.layers; ++i) w.ignore(fmt::format("blk.{}.attn_kv_b.weight", i));
+    }
+    w.matrix("attn_output", c.dim, heads * s.value_dim);
+}
+
+static void weights(const Config& c, WeightList& w) {
+    w.global_matrix("token_embd", c.vocab, c.dim);
+    w.global_vector("output_norm", c.dim);
+    w.global_matrix("output", c.vocab, c.dim, "token_embd");
+    attention_weights(c, w);
+    w.vector("ffn_norm", c.dim);
+    w.in_layers(0, c.dense_layers);
+    w.matrix("ffn_gate", c.ffn_dim, c.dim);
+    w.matrix("ffn_up", c.ffn_dim, c.dim);
+    w.matrix("ffn_down", c.dim, c.ffn_dim);
+    w.in_layers(c.dense_layers, c.layers);
+    w.matrix("ffn_gate_inp", c.experts, c.dim);
+    w.optional_vector("exp_probs_b.bias", c.experts);
+    w.experts("ffn_gate_exps", c.experts, c.expert_ffn_dim, c.dim);
+    w.experts("ffn_up_exps", c.experts, c.expert_ffn_dim, c.dim);
+    w.experts("ffn_down_exps", c.experts, c.dim, c.expert_ffn_dim);
+    if (c.shared_ffn_dim > 0) {
+        w.matrix("ffn_gate_shexp", c.shared_ffn_dim, c.dim);
+        w.matrix("ffn_up_shexp", c.shared_ffn_dim, c.dim);
+        w.matrix("ffn_down_shexp", c.dim, c.shared_ffn_dim);
+    }
+    for (uint32_t i = 0; i < c.unused_layers; ++i) w.ignore(fmt::format("blk.{}.", c.layers + i));
+}
+
+// A query meets latents as its head's keys are made of them, and what it sees of them becomes the head's
+// value.
+static Slot attention(const Config& c, const LayerWeights& l, Slot x, uint32_t rope, PlanBuilder& p) {
+    const LatentShape& s = c.latent;
+    const uint32_t heads = c.heads.heads, head = s.plain + s.rope;
+    auto [q, latent, key] =
+        p.group(x, {{{l[s.query_rank > 0 ? "attn_q_a" : "attn_q"]}, {l["latent"]}, {l["key"]}}},
+                {l["attn_norm"], c.eps});
+    if (s.query_rank > 0) q = p.linear(q, l["attn_q_b"], {l["attn_q_a_norm"], c.eps});
+    const Cache cache = p.latents(s.width(), s.rank);
+    p.append(Rope{key, 1, s.rope, rope});
+    p.append(LatentStore{p.rms_norm(latent, {l["attn_kv_a_norm"], c.eps}), key, cache});
+    const Slot turned = p.parts_of(q, heads, s.rope, s.plain, head);
+    p.append(Rope{turned, heads, s.rope, rope});
+    const Slot queries = p.head_linear(q, l["attn_k_b"], head, s.width());
+    p.append(CopyParts{turned, queries, heads, s.rope, 0, s.rope, s.rank, s.width()});
+    const Slot seen = p.latent_attention(cache, queries, heads, c.scale);
+    return p.head_linear(seen, l["attn_v_b"], s.rank, s.value_dim);
+}
+
+static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
+    const uint32_t rope = p.add_rope(c.rope);
+    const Slot x = p.embed(w["token_embd"]);
+    for (size_t i = 0; i < c.layers; ++i) {
+        const LayerWeights& l = w.layers()[i];
+        p.linear_add(x, attention(c, l, x, rope, p), l["attn_output"]);
+        const Norm norm{l["ffn_norm"], c.eps};
+        if (i < c.dense_layers) {
+            p.linear_add(x, p.gated(x, l["ffn_gate"], l["ffn_up"], Act::silu, norm), l["ffn_down"]);
+        } else {
+            const Slot h = p.rms_norm(x, norm);
+            const auto routing =
+                p.route(h, l["ffn_gate_inp"], c.experts_used, c.gating, c.expert_norm, c.expert_scale,
+                        l["exp_probs_b.bias"], BiasOf::choice, c.expert_groups);
+            p.experts_add(x, h, routing, {l["ffn_gate_exps"], l["ffn_up_exps"], l["ffn_down_exps"]});
+            if (c.shared_ffn_dim > 0)
+                p.linear_add(x, p.gated(h, l["ffn_gate_shexp"], l["ffn_up_shexp"], Act::silu),
+                             l["ffn_down_shexp"]);
+        }
+        p.next_layer();
+    }
+    p.logits(x, w["output"], {w["output_norm"], c.eps});
+}
+
+extern const Arch deepseek2 = {{"deepseek2", "glm4moelite"}, config, weights, build};
+
+}  // namespace redline::archs
