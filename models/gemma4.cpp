@@ -1,0 +1,229 @@
+// Gemma 4, the text part: layers with a window have heads of another size than those that see everything, and
+// values are normed like keys. The last layers of the small models see the keys and values of earlier ones,
+// and each layer gets something of the token beside x; large ones may have experts beside the dense FFN.
+#include "run/arch.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace redline::archs {
+
+static uint32_t first_sharing(const Config& c) {
+    return c.layers - c.shared_caches;
+}
+
+// The last layer of the same kind that has keys and values of its own.
+static uint32_t layer_of_cache(const Config& c, uint32_t layer) {
+    if (layer < first_sharing(c)) return layer;
+    uint32_t from = first_sharing(c) - 1;
+    while (from > 0 && c.is_windowed(from) != c.is_windowed(layer)) --from;
+    return from;
+}
+
+static HeadShape shape_of(const Config& c, uint32_t layer) {
+    const uint32_t head_dim = c.is_windowed(layer) ? c.local_heads.head_dim : c.heads.head_dim;
+    return {c.heads.heads, c.kv_heads_of[layer_of_cache(c, layer)], head_dim};
+}
+
+static Status read_ropes(const ModelFile& file, Config& c) {
+    const uint32_t dims = RL_TRY(count(file, "rope.dimension_count", c.heads.head_dim, 2, c.heads.head_dim));
+    const std::vector<float> factors = RL_TRY(file.floats("rope_freqs.weight", dims / 2));
+    c.rope = RL_TRY(common_rope(file, c, true, factors));
+    const uint32_t local = c.local_heads.head_dim;
+    const uint32_t pairs = RL_TRY(count(file, "rope.dimension_count_swa", local, 2, local)) / 2;
+    const float base = RL_TRY(factor(file, "rope.freq_base_swa", 10000.0f));
+    if (!(base > 1.0f))
+        return error("{}: {} is {}, more than 1 expected", file.gguf.path(), file.key("rope.freq_base_swa"),
+                     base);
+    c.local_rope = RopeSpec{true, {}, 1.0};
+    for (uint32_t i = 0; i < pairs; ++i)
+        c.local_rope.inverse_frequency.push_back(std::pow(double(base), -double(i) / pairs));
+    return {};
+}
+
+static Status check_layers(const ModelFile& file, const Config& c) {
+    if (c.heads.heads == 0)
+        return error("{}: {} is missing or zero", file.gguf.path(), file.key("attention.head_count"));
+    for (uint32_t i = 0; i < c.layers; ++i) {
+        const uint32_t from = layer_of_cache(c, i);
+        if (c.is_windowed(from) != c.is_windowed(i))
+            return error("{}: no layer before {} has keys and values that layer {} could share",
+                         file.gguf.path(), first_sharing(c), i);
+        if (c.kv_heads_of[from] == 0 || c.ffn_dims[i] == 0)
+            return error("{}: layer {} has no kv heads or no FFN", file.gguf.path(), i);
+    }
+    return {};
+}
+
+static Result<Config> config(const ModelFile& file) {
+    Config c = RL_TRY(common_config(file, 1e-6f, LayersDiffer::in_size));
+    c.embedding_scale = std::sqrt(float(c.dim));
+    c.scale = 1.0f;
+    RL_TRY(read_windows(file, c, 6, 0));
+    c.local_heads = c.heads;
+    c.local_heads.head_dim = RL_TRY(count(file, "attention.key_length_swa", c.heads.head_dim, 1, 4096));
+    c.shared_caches = RL_TRY(count(file, "attention.shared_kv_layers", 0, 0, c.layers - 1));
+    RL_TRY(check_layers(file, c));
+    RL_TRY(read_ropes(file, c));
+    c.layer_input = RL_TRY(count(file, "embedding_length_per_layer_input", 0, 0, 1u << 16));
+    c.logit_softcap = RL_TRY(factor(file, "final_logit_softcapping", 0.0f));
+    for (uint32_t i = 0; i < c.layers; ++i) {
+        const auto scale = RL_TRY(file.floats(fmt::format("blk.{}.layer_output_scale.weight", i), 1));
+        c.layer_scales.push_back(scale.empty() ? 1.0f : scale[0]);
+        c.raw_values.push_back(!file.gguf.find(fmt::format("blk.{}.attn_v.weight", i)));
+    }
+    return c;
+}
+
+static void attention_weights(const Config& c, uint32_t layer, WeightList& w) {
+    const HeadShape s = shape_of(c, layer);
+    const uint64_t kv = uint64_t(s.kv_heads) * s.head_dim;
+    w.vector("attn_norm", c.dim);
+    w.matrix("attn_q", uint64_t(s.heads) * s.head_dim, c.dim);
+    w.vector("attn_q_norm", s.head_dim);
+    w.matrix("attn_output", c.dim, uint64_t(s.heads) * s.head_dim);
+    w.vector("post_attention_norm", c.dim);
+    if (layer >= first_sharing(c)) {  // converters may keep what is not used
+        for (const char* name : {"attn_k.weight", "attn_v.weight", "attn_k_norm.weight"})
+            w.ignore(fmt::format("blk.{}.{}", layer, name));
+        return;
+    }
+    w.matrix("attn_k", kv, c.dim);
+    w.vector("attn_k_norm", s.head_dim);
+    if (!c.raw_values[layer]) w.matrix("attn_v", kv, c.dim);
+}
+
+static void ffn_weights(const Config& c, uint32_t layer, WeightList& w) {
+    const uint64_t width = c.ffn_dims[layer];
+    w.vector("ffn_norm", c.dim);
+    w.matrix("ffn_gate", width, c.dim);
+    w.matrix("ffn_up", width, c.dim);
+    w.matrix("ffn_down", c.dim, width);
+    w.vector("post_ffw_norm", c.dim);
+    if (c.experts > 0) {
+        w.matrix("ffn_gate_inp", c.experts, c.dim);
+        w.vector("ffn_gate_inp.scale", c.dim);
+        w.vector("pre_ffw_norm_2", c.dim);
+        w.vector("post_ffw_norm_1", c.dim);
+        w.vector("post_ffw_norm_2", c.dim);
+        w.experts("ffn_gate_exps", c.experts, c.expert_ffn_dim, c.dim);
+        w.experts("ffn_up_exps", c.experts, c.expert_ffn_dim, c.dim);
+        w.experts("ffn_down_exps", c.experts, c.dim, c.expert_ffn_dim);
+        w.vector("ffn_down_exps.scale", c.experts, "ffn_gate_inp.per_expert_scale");
+    }
+    if (c.layer_input > 0) {
+        w.matrix("inp_gate", c.layer_input, c.dim);
+        w.matrix("proj", c.dim, c.layer_input);
+        w.vector("post_norm", c.dim);
+    }
+    w.ignore(fmt::format("blk.{}.layer_output_scale.weight", layer));
+}
+
+static void weights(const Config& c, WeightList& w) {
+    w.global_matrix("token_embd", c.vocab, c.dim);
+    w.global_vector("output_norm", c.dim);
+    w.global_matrix("output", c.vocab, c.dim, "token_embd");
+    if (c.layer_input > 0) {
+        const uint64_t all = uint64_t(c.layer_input) * c.layers;
+        w.global_matrix("per_layer_token_embd", c.vocab, all);
+        w.global_matrix("per_layer_model_proj", all, c.dim);
+        w.global_vector("per_layer_proj_norm", c.layer_input);
+    }
+    for (uint32_t i = 0; i < c.layers; ++i) {
+        w.in_layers(i, i + 1);
+        attention_weights(c, i, w);
+        ffn_weights(c, i, w);
+    }
+    w.ignore("rope_freqs.weight");
+}
+
+// What all layers get of their tokens, side by side: of a table, and of the embedding.
+static Slot layer_inputs(const Config& c, const WeightSet& w, Slot x, PlanBuilder& p) {
+    const float half = std::sqrt(0.5f);
+    const Slot all = p.linear(x, w["per_layer_model_proj"]);
+    p.append(Scale{all, 1.0f / std::sqrt(float(c.dim))});
+    p.append(RmsNorm{all, {w["per_layer_proj_norm"], c.eps}, c.layer_input, all});
+    p.append(Scale{all, half});
+    p.add(all, p.embed(w["per_layer_token_embd"], std::sqrt(float(c.layer_input)) * half));
+    return all;
+}
+
+struct Ropes {
+    uint32_t global, local;
+};
+
+static Slot attention(const Config& c, const LayerWeights& l, uint32_t layer, Slot x, const Ropes& ropes,
+                      std::vector<Cache>& caches, PlanBuilder& p) {
+    const HeadShape s = shape_of(c, layer);
+    const uint32_t rope = c.is_windowed(layer) ? ropes.local : ropes.global;
+    const Norm norm{l["attn_norm"], c.eps}, q_norm{l["attn_q_norm"], c.eps};
+    if (layer >= first_sharing(c)) {
+        const Slot q = p.linear(x, l["attn_q"], norm);
+        p.append(RmsNorm{q, q_norm, s.head_dim, q});
+        p.append(Rope{q, s.heads, s.head_dim, rope});
+        return p.attention(caches[layer_of_cache(c, layer)], q, s, c.scale);
+    }
+    caches.push_back(p.cache(s.kv_heads, s.head_dim, c.window_of(layer)));
+    Slot q, k, v;
+    if (c.raw_values[layer]) {
+        q = p.linear(x, l["attn_q"], norm);
+        k = p.linear(x, l["attn_k"], norm);
+        v = p.slot(s.kv_heads * s.head_dim);
+    } else {
+        const auto qkv = p.group(x, {{{l["attn_q"]}, {l["attn_k"]}, {l["attn_v"]}}}, norm);
+        q = qkv[0], k = qkv[1], v = qkv[2];
+    }
+    p.append(RmsNorm{c.raw_values[layer] ? k : v, {{}, c.eps}, s.head_dim, v});
+    return p.attend(caches.back(), {q, k, v}, s, rope, c.scale, q_norm, {l["attn_k_norm"], c.eps});
+}
+
+// Experts see what the dense FFN sees, normed in another way; the router, in a third.
+static Slot experts(const Config& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
+    const Slot seen = p.rms_norm(x, {l["ffn_gate_inp.scale"], c.eps});
+    p.append(Scale{seen, 1.0f / std::sqrt(float(c.dim))});
+    const auto routing = p.route(seen, l["ffn_gate_inp"], c.experts_used, Gating::softmax, true);
+    p.append(ScaleByExpert{routing.scales, routing.ids, l["ffn_down_exps.scale"]});
+    const Slot h = p.rms_norm(x, {l["pre_ffw_norm_2"], c.eps});
+    const Slot sum = p.parts_of(h, 1, c.dim, 0, c.dim);
+    p.add(sum, h, -1.0f);  // zero, to which experts are added
+    p.experts_add(sum, h, routing,
+                  {l["ffn_gate_exps"], l["ffn_up_exps"], l["ffn_down_exps"], Act::gelu_tanh});
+    return sum;
+}
+
+static void ffn(const Config& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
+    const Slot hidden = p.gated(x, l["ffn_gate"], l["ffn_up"], Act::gelu_tanh, {l["ffn_norm"], c.eps});
+    Slot out = p.linear(hidden, l["ffn_down"]);
+    if (c.experts > 0) {
+        const Slot of_experts = experts(c, l, x, p);
+        out = p.rms_norm(out, {l["post_ffw_norm_1"], c.eps});
+        p.add(out, of_experts, 1.0f, {l["post_ffw_norm_2"], c.eps});
+    }
+    p.add(x, out, 1.0f, {l["post_ffw_norm"], c.eps});
+}
+
+static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
+    const Ropes ropes{p.add_rope(c.rope), p.add_rope(c.local_rope)};
+    const Slot x = p.embed(w["token_embd"], c.embedding_scale);
+    const Slot inputs = c.layer_input > 0 ? layer_inputs(c, w, x, p) : Slot();
+    std::vector<Cache> caches;
+    for (uint32_t i = 0; i < c.layers; ++i) {
+        const LayerWeights& l = w.layers()[i];
+        const Slot seen = attention(c, l, i, x, ropes, caches, p);
+        p.add(x, p.linear(seen, l["attn_output"]), 1.0f, {l["post_attention_norm"], c.eps});
+        ffn(c, l, x, p);
+        if (inputs) {
+            const Slot gate = p.linear(x, l["inp_gate"]);
+            const Slot own = p.parts_of(inputs, 1, c.layer_input, i * c.layer_input, c.layer_input);
+            p.append(ActMul{gate, own, gate, Act::gelu_tanh});
+            p.add(x, p.linear(gate, l["proj"]), 1.0f, {l["post_norm"], c.eps});
+        }
+        if (c.layer_scales[i] != 1.0f) p.append(Scale{x, c.layer_scales[i]});
+        p.next_layer();
+    }
+    p.logits(x, w["output"], {w["output_norm"], c.eps}, 1.0f, c.logit_softcap);
+}
+
+extern const Arch gemma4 = {{"gemma4"}, config, weights, build};
+
+}  // namespace redline::archs
