@@ -1,0 +1,244 @@
+// State spaces of Mamba-2, and what is built of them: mamba2 has nothing else; of nemotron_h and
+// nemotron_h_moe each layer is one of a state space, attention without rope, and an FFN or experts; of
+// granitehybrid each layer is a state space or attention, with an FFN or experts behind it.
+#include "run/arch.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace redline::archs {
+
+enum class Mixer : uint8_t { state_space, attention, none };
+
+static Mixer mixer_of(const Config& c, size_t layer) {
+    if (c.is_recurrent(layer)) return Mixer::state_space;
+    return c.kv_heads_of.empty() || c.kv_heads_of[layer] > 0 ? Mixer::attention : Mixer::none;
+}
+
+// Of nemotron_h, a layer is its mixer or its FFN alone.
+static bool has_ffn(const Config& c, size_t layer) {
+    return c.ffn_dims.empty() || c.ffn_dims[layer] > 0;
+}
+
+static Status read_scan(const ModelFile& file, Config& c) {
+    ScanShape& s = c.scan;
+    s.heads = RL_TRY(count(file, "ssm.time_step_rank", {}, 1, 65536));
+    s.groups = RL_TRY(count(file, "ssm.group_count", {}, 1, 65536));
+    s.state_dim = RL_TRY(count(file, "ssm.state_size", {}, 1, 4096));
+    const uint32_t inner = RL_TRY(count(file, "ssm.inner_size", {}, 1, 1u << 24));
+    s.head_dim = inner / s.heads;
+    if (s.head_dim == 0 || s.inner() != inner || s.heads % s.groups != 0)
+        return error("{}: {} inner elements, {} heads and {} groups do not divide", file.gguf.path(), inner,
+                     s.heads, s.groups);
+    c.taps = RL_TRY(count(file, "ssm.conv_kernel", 4, 2, kMostTaps));
+    return {};
+}
+
+static Status read_granite(const ModelFile& file, Config& c) {
+    c.rope = RL_TRY(common_rope(file, c, false, {}));
+    c.without_rope = !RL_TRY(file.meta().boolean(file.key("rope.scaling.finetuned"), true));
+    c.embedding_scale = RL_TRY(factor(file, "embedding_scale", 1.0f));
+    c.residual_scale = RL_TRY(factor(file, "residual_scale", 1.0f));
+    c.scale = RL_TRY(factor(file, "attention.scale", 0.0f));
+    const float divisor = RL_TRY(factor(file, "logit_scale", 1.0f));
+    if (divisor > 0.0f) c.logit_scale = 1.0f / divisor;
+    c.gating = Gating::softmax_of_selected;
+    return {};
+}
+
+static Result<Config> config(const ModelFile& file) {
+    const bool granite = file.arch == "granitehybrid";
+    const float eps = RL_TRY(factor(file, "attention.layer_norm_epsilon", 1e-5f));
+    Config c = RL_TRY(common_config(file, eps, granite ? LayersDiffer::in_kind : LayersDiffer::in_size));
+    RL_TRY(read_scan(file, c));
+    RL_TRY(read_shared_experts(file, c, 0, !granite));
+    if (granite) {
+        RL_TRY(read_granite(file, c));
+        return c;
+    }
+    c.without_rope = true;
+    c.gating = Gating::sigmoid;
+    c.expert_groups.by_two = true;
+    c.expert_input = RL_TRY(count(file, "moe_latent_size", 0, 0, 1u << 20));
+    for (uint32_t i = 0; i < c.layers; ++i) {
+        const bool scans = file.arch == "mamba2" || (c.kv_heads_of[i] == 0 && c.ffn_dims[i] == 0);
+        c.recurrent.push_back(scans);
+        if (scans) c.ffn_dims[i] = 0;
+    }
+    return c;
+}
+
+static void mixer_weights(const Config& c, size_t layer, WeightList& w) {
+    const ScanShape& s = c.scan;
+    const uint64_t inner = s.inner(), all = inner + s.width() + s.heads;
+    w.vector("attn_norm", c.dim);
+    if (mixer_of(c, layer) == Mixer::state_space) {
+        w.rows_of("gate", "ssm_in", all, 0, inner, c.dim);
+        w.rows_of("inputs", "ssm_in", all, inner, s.width(), c.dim);
+        w.rows_of("steps", "ssm_in", all, inner + s.width(), s.heads, c.dim);
+        w.vector("ssm_conv1d", uint64_t(s.width()) * c.taps);
+        w.optional_vector("ssm_conv1d.bias", s.width());
+        w.vector("ssm_dt.bias", s.heads);
+        w.vector("ssm_a", s.heads);
+        w.vector("ssm_d", s.heads);
+        w.optional_vector("ssm_norm", inner);
+        w.matrix("ssm_out", c.dim, inner);
+    } else if (mixer_of(c, layer) == Mixer::attention) {
+        const uint64_t kv =
+            uint64_t(c.kv_heads_of.empty() ? c.heads.kv_heads : c.kv_heads_of[layer]) * c.heads.head_dim;
+        w.matrix("attn_q", c.q_dim(), c.dim);
+        w.matrix("attn_k", kv, c.dim);
+        w.matrix("attn_v", kv, c.dim);
+        w.optional_vector("attn_q.bias", c.q_dim());
+        w.optional_vector("attn_k.bias", kv);
+        w.optional_vector("attn_v.bias", kv);
+        w.matrix("attn_output", c.dim, c.q_dim());
+        w.optional_vector("attn_output.bias", c.dim);
+    }
+}
+
+// Those of granite have gates.
+static void ffn_weights(const Config& c, size_t layer, WeightList& w) {
+    const bool gated = c.ffn_dims.empty();
+    const uint64_t input = c.expert_input > 0 ? c.expert_input : c.dim;
+    if (gated) w.vector("ffn_norm", c.dim);
+    if (c.experts == 0) {
+        const uint64_t width = gated ? c.ffn_dim : c.ffn_dims[layer];
+        if (gated) w.matrix("ffn_gate", width, c.dim);
+        w.matrix("ffn_up", width, c.dim);
+        w.matrix("ffn_down", c.dim, width);
+        w.optional_vector("ffn_up.bias", width);
+        w.optional_vector("ffn_down.bias", c.dim);
+        return;
+    }
+    w.matrix("ffn_gate_inp", c.experts, c.dim);
+    w.optional_vector("exp_probs_b.bias", c.experts);
+    if (gated) w.experts("ffn_gate_exps", c.experts, c.expert_ffn_dim, input);
+    w.experts("ffn_up_exps", c.experts, c.expert_ffn_dim, input);
+    w.experts("ffn_down_exps", c.experts, input, c.expert_ffn_dim);
+    if (c.expert_input > 0) {
+        w.matrix("ffn_latent_down", input, c.dim);
+        w.matrix("ffn_latent_up", c.dim, input);
+    }
+    if (c.shared_ffn_dim == 0) return;
+    if (gated) w.matrix("ffn_gate_shexp", c.shared_ffn_dim, c.dim);
+    w.matrix("ffn_up_shexp", c.shared_ffn_dim, c.dim);
+    w.matrix("ffn_down_shexp", c.dim, c.shared_ffn_dim);
+}
+
+static void weights(const Config& c, WeightList& w) {
+    w.global_matrix("token_embd", c.vocab, c.dim);
+    w.global_vector("output_norm", c.dim);
+    w.global_matrix("output", c.vocab, c.dim, "token_embd");
+    for (uint32_t i = 0; i < c.layers; ++i) {
+        w.in_layers(i, i + 1);
+        mixer_weights(c, i, w);
+        if (has_ffn(c, i)) ffn_weights(c, i, w);
+    }
+    for (uint32_t i = 0; i < c.unused_layers; ++i) w.ignore(fmt::format("blk.{}.", c.layers + i));
+}
+
+static Slot state_space(const Config& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
+    const ScanShape& s = c.scan;
+    const auto [gate, inputs, steps] =
+        p.group(x, {{{l["gate"]}, {l["inputs"]}, {l["steps"]}}}, {l["attn_norm"], c.eps});
+    const Weight bias = l["ssm_conv1d.bias"];
+    const Cache last = p.state(uint64_t(s.width()) * (c.taps - 1));
+    const Slot mixed = p.convolve(last, inputs, l["ssm_conv1d"], c.taps, !bias);
+    if (bias) {
+        p.append(AddBias{mixed, bias});
+        p.append(Apply{mixed, Function::silu});
+    }
+    const Slot y = p.slot(s.inner());
+    p.append(
+        StateScan{mixed, steps, l["ssm_a"], l["ssm_dt.bias"], l["ssm_d"], y, p.state(s.state_floats()), s});
+    p.append(ActMul{gate, y, y, Act::silu});
+    if (!l["ssm_norm"]) return y;
+    // Statistics are of a group, the gain is of all.
+    p.append(RmsNorm{y, {{}, c.eps}, s.inner() / s.groups, y});
+    p.append(Multiply{y, l["ssm_norm"]});
+    return y;
+}
+
+static Slot attention(const Config& c, const LayerWeights& l, size_t layer, Slot x, uint32_t rope,
+                      PlanBuilder& p) {
+    HeadShape shape = c.heads;
+    if (!c.kv_heads_of.empty()) shape.kv_heads = c.kv_heads_of[layer];
+    const auto qkv = p.group(
+        x,
+        {{{l["attn_q"], l["attn_q.bias"]}, {l["attn_k"], l["attn_k.bias"]}, {l["attn_v"], l["attn_v.bias"]}}},
+        {l["attn_norm"], c.eps});
+    const Cache cache = p.cache(shape.kv_heads, shape.head_dim);
+    if (!c.without_rope) return p.attend(cache, qkv, shape, rope, c.attention_scale());
+    p.append(KvStore{qkv[1], qkv[2], cache, shape});
+    return p.attention(cache, qkv[0], shape, c.attention_scale());
+}
+
+static PlanBuilder::Routing route(const Config& c, const LayerWeights& l, Slot h, PlanBuilder& p) {
+    const bool granite = c.gating == Gating::softmax_of_selected;
+    return p.route(h, l["ffn_gate_inp"], c.experts_used, c.gating, c.expert_norm && !granite,
+                   granite ? c.residual_scale : c.expert_scale, l["exp_probs_b.bias"], BiasOf::choice,
+                   c.expert_groups);
+}
+
+static void gated_ffn(const Config& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
+    const Norm norm{l["ffn_norm"], c.eps};
+    if (c.experts == 0) {
+        const Slot hidden = p.gated(x, l["ffn_gate"], l["ffn_up"], Act::silu, norm);
+        p.add(x, p.linear(hidden, l["ffn_down"]), c.residual_scale);
+        return;
+    }
+    const Slot h = p.rms_norm(x, norm);
+    p.experts_add(x, h, route(c, l, h, p), {l["ffn_gate_exps"], l["ffn_up_exps"], l["ffn_down_exps"]});
+    if (c.shared_ffn_dim == 0) return;
+    const Slot hidden = p.gated(h, l["ffn_gate_shexp"], l["ffn_up_shexp"], Act::silu);
+    p.add(x, p.linear(hidden, l["ffn_down_shexp"]), c.residual_scale);
+}
+
+// down(relu(up)^2), without gates; experts may read and write vectors of another width.
+static void plain_ffn(const Config& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
+    const Norm norm{l["attn_norm"], c.eps};
+    const auto add = [&](Slot in, Weight up, Weight down, Norm in_norm, Weight up_bias, Weight down_bias) {
+        const Slot hidden = p.linear(in, up, in_norm, up_bias);
+        p.append(Apply{hidden, Function::squared_relu});
+        p.linear_add(x, hidden, down, down_bias);
+    };
+    if (c.experts == 0) return add(x, l["ffn_up"], l["ffn_down"], norm, l["ffn_up.bias"], l["ffn_down.bias"]);
+    const Slot h = p.rms_norm(x, norm);
+    const auto routing = route(c, l, h, p);
+    Slot in = h, into = x;
+    if (c.expert_input > 0) {
+        in = p.linear(h, l["ffn_latent_down"]);
+        into = p.parts_of(in, 1, c.expert_input, 0, c.expert_input);
+        p.add(into, in, -1.0f);  // zero, to which experts are added
+    }
+    const Slot hidden = p.slot(c.expert_ffn_dim * c.experts_used);
+    p.append(ExpertLinear{in, l["ffn_up_exps"], routing.ids, hidden, c.experts_used});
+    p.append(Apply{hidden, Function::squared_relu});
+    p.append(
+        ExpertLinear{hidden, l["ffn_down_exps"], routing.ids, into, c.experts_used, true, routing.scales});
+    if (c.expert_input > 0) p.linear_add(x, into, l["ffn_latent_up"]);
+    if (c.shared_ffn_dim > 0) add(h, l["ffn_up_shexp"], l["ffn_down_shexp"], {}, {}, {});
+}
+
+static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
+    const uint32_t rope = c.without_rope ? 0 : p.add_rope(c.rope);
+    const Slot x = p.embed(w["token_embd"], c.embedding_scale);
+    for (size_t i = 0; i < c.layers; ++i) {
+        const LayerWeights& l = w.layers()[i];
+        const Mixer mixer = mixer_of(c, i);
+        if (mixer == Mixer::state_space)
+            p.add(x, p.linear(state_space(c, l, x, p), l["ssm_out"]), c.residual_scale);
+        else if (mixer == Mixer::attention)
+            p.add(x, p.linear(attention(c, l, i, x, rope, p), l["attn_output"], {}, l["attn_output.bias"]),
+                  c.residual_scale);
+        if (has_ffn(c, i)) c.ffn_dims.empty() ? gated_ffn(c, l, x, p) : plain_ffn(c, l, x, p);
+        p.next_layer();
+    }
+    p.logits(x, w["output"], {w["output_norm"], c.eps}, c.logit_scale);
+}
+
+extern const Arch mamba2 = {
+    {"mamba2", "nemotron_h", "nemotron_h_moe", "granitehybrid"}, config, weights, build};
+
+}  // namespace redline::archs
