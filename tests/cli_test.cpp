@@ -407,8 +407,9 @@ TEST_CASE("a format that a device has no kernels for is said to be decoded, with
 
 TEST_CASE("a context of 0 or auto is the most that fits into the memory to plan with") {
     const std::string model = RL_SOURCE_DIR "/models/demo/redline-demo-q8_0.gguf";
+    // Of one thread, so that the cache counts for more than what loading takes.
     const auto info = [&](std::vector<std::string> more) {
-        std::vector<std::string> words = {"info", "-m", model, "--device", "cpu", "--json"};
+        std::vector<std::string> words = {"info", "-m", model, "--device", "cpu", "-t", "1", "--json"};
         words.insert(words.end(), more.begin(), more.end());
         return Json::parse(redline_(words).out)["memory"];
     };
@@ -424,8 +425,8 @@ TEST_CASE("a context of 0 or auto is the most that fits into the memory to plan 
     CHECK(half["context"] < trained);
     CHECK(half["context"] == half["largest_context"]);
     CHECK(half["limit"].get<std::string>().find("as asked for") != std::string::npos);
-    const Outcome run = redline_({"run", "-m", model, "--device", "cpu", "-c", "0", "--mem-budget", budget,
-                                  "--raw", "-p", "ab", "-n", "3"});
+    const Outcome run = redline_({"run", "-m", model, "--device", "cpu", "-t", "1", "-c", "0", "--mem-budget",
+                                  budget, "--raw", "-p", "ab", "-n", "3"});
     CHECK(run.code == 0);
     CHECK(has(run.err,
               fmt::format("a context of {} tokens is the most that fits", half["context"].get<uint64_t>())));
