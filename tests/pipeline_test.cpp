@@ -1,5 +1,6 @@
 // Plans in parts, and pipelines of them over several backends.
 #include "run/pipeline.h"
+#include "run/split.h"
 #include "support/backends.h"
 #include "support/models.h"
 
@@ -55,6 +56,7 @@ Places halves(const Model& model, Backend& first, Backend& second, size_t at) {
 
 // Logits of all tokens: a prompt of several chunks, then single ones.
 std::vector<float> logits_of(Places& places, const std::vector<Token>& tokens, bool fuse) {
+    const auto caches = must(places.make_caches());
     const auto many = must(places.record(kBatch, kBatch, Record::replay, fuse));
     const auto single = must(places.record(1, 1, Record::replay, fuse));
     std::vector<float> out;
@@ -215,6 +217,7 @@ TEST_CASE("pipeline: only the wanted outputs, the best of them, cancelling and t
     for (const auto& [first, second] : pairs()) {
         INFO("on ", first->device().detail, " and ", second->device().detail);
         Places places = halves(model, *first, *second, layer_ends(plan)[1]);
+        const auto caches = must(places.make_caches());
         const auto many = must(places.record(kBatch, 2, Record::replay));
         const SequenceStep step({tokens.data(), kBatch}, 0, 2);
         StepParams params = step;
@@ -246,4 +249,94 @@ TEST_CASE("pipeline: only the wanted outputs, the best of them, cancelling and t
         REQUIRE(single->best().size() >= 3);
         CHECK(single->best()[0].id == id);
     }
+}
+
+namespace {
+
+// Logits of all tokens by a session whose layers are split so.
+std::vector<float> session_logits(const Model& model, const Split& split, const std::vector<Token>& tokens) {
+    SessionOptions options{kSizing.context, kBatch, kBatch, kSizing.type};
+    options.placements = split.placements;
+    Session session = must(Session::create(model, options));
+    std::vector<float> out;
+    const auto sink = [&](size_t, std::span<const float> rows) {
+        out.insert(out.end(), rows.begin(), rows.end());
+    };
+    must(session.feed_all(std::span(tokens).first(kPrompt), sink));
+    for (size_t at = kPrompt; at < tokens.size(); ++at)
+        must(session.feed_all(std::span(tokens).subspan(at, 1), sink));
+    return out;
+}
+
+}  // namespace
+
+TEST_CASE("split: a session gives the model's logits with any number of layers on the device") {
+    const std::vector<Token> tokens = golden_tokens();
+    for (const std::string name : {"llama3", "qwen3moe", "lfm2", "qwen35"}) {
+        const Matrix want = read_npy(golden("models/" + name + ".npy"));
+        const Model model = tiny(name);
+        const SessionOptions options{kSizing.context, kBatch, kBatch, kSizing.type};
+        for (const auto& [cpu, device] : pairs()) {
+            if (cpu != backends().front().get()) continue;
+            for (uint32_t layers = 0; layers <= model.config().layers; ++layers) {
+                INFO(name, ", ", layers, " layers on ", device->device().detail);
+                const Split split = must(split_layers(model, options, *cpu, *device, layers));
+                CHECK(relative_error(session_logits(model, split, tokens), want.values) < 1e-3);
+            }
+        }
+    }
+}
+
+TEST_CASE("split: a session saves and restores its caches, wherever they are") {
+    const std::vector<Token> tokens = golden_tokens();
+    for (const std::string name : {"llama3", "lfm2"}) {
+        const Model model = tiny(name);
+        SessionOptions options{kSizing.context, kBatch, 1, kSizing.type};
+        Backend &cpu = *backends().front(), &device = *backends().back();
+        options.placements = must(split_layers(model, options, cpu, device, 1)).placements;
+        const std::string path = std::filesystem::temp_directory_path() / ("redline_split_" + name);
+        std::vector<float> want;
+        {
+            Session session = must(Session::create(model, options));
+            must(session.feed(std::span(tokens).first(kPrompt)));
+            must(session.save(path));
+            must(session.feed(std::span(tokens).subspan(kPrompt, 1)));
+            want.assign(session.logits().begin(), session.logits().end());
+        }
+        Session session = must(Session::create(model, options));
+        must(session.restore(path));
+        CHECK(session.position() == kPrompt);
+        must(session.feed(std::span(tokens).subspan(kPrompt, 1)));
+        CHECK(std::ranges::equal(session.logits(), want));
+        std::filesystem::remove(path);
+    }
+}
+
+TEST_CASE("split: as many layers as fit are on the device, and none fits is an error with the numbers") {
+    const Model model = tiny("llama3");
+    const SessionOptions options{kSizing.context, kBatch, 1, kSizing.type};
+    Backend& cpu = *backends().front();
+    const uint32_t layers = model.config().layers;
+    uint32_t last = 0;
+    for (uint32_t wanted = 0; wanted <= layers; ++wanted) {
+        const Split exact = must(split_layers(model, options, cpu, cpu, wanted));
+        const uint64_t need = exact.needs.back().total();
+        const auto device = must(open_backend("cpu", {.threads = 1, .memory = std::max<uint64_t>(need, 1)}));
+        const Split split = must(most_layers(model, options, cpu, *device));
+        CHECK(split.layers >= last);
+        if (wanted > 0) CHECK(split.layers >= wanted);
+        CHECK(fits(split));
+        last = split.layers;
+        const std::vector<double> speeds(split.placements.size(), 1e9);
+        CHECK(must(most_tokens_per_second(model, options, split, speeds, 10)) > 0.0);
+    }
+    CHECK(last == layers);
+    const auto tiny_cpu = must(open_backend("cpu", {.threads = 1, .memory = 1}));
+    const auto none = most_layers(model, options, *tiny_cpu, *tiny_cpu);
+    REQUIRE_FALSE(none.ok());
+    CHECK(none.error().message.find("no split between them fits") != std::string::npos);
+    // A session that is told to split so refuses before it loads.
+    SessionOptions told = options;
+    told.placements = must(split_layers(model, options, *tiny_cpu, cpu, 1)).placements;
+    CHECK_FALSE(Session::create(model, told).ok());
 }

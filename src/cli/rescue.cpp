@@ -30,6 +30,7 @@ Status open_again(Engine& engine, LoadedModel& loaded, const ModelOptions& optio
 }  // namespace
 
 void rescue_from_loss(Session& session, LoadedModel& loaded, const ModelOptions& options) {
+    if (!loaded.placements.empty()) return;  // of a split model the loss ends the session
     auto last = std::make_shared<std::optional<Clock::time_point>>();
     session.set_rescue([&loaded, &options, last](Engine& lost, uint64_t tokens, const Error& loss) -> Status {
         if (*last && Clock::now() - **last < kCalm)

@@ -75,6 +75,12 @@ Status check_fits(const MemoryNeed& need, const Model& model, const DeviceInfo& 
                  smaller_context(need, context, device.memory.bytes));
 }
 
+Result<std::vector<MemoryNeed>> memory_needs(const Model& model, const EngineOptions& given) {
+    const EngineOptions options = RL_TRY(checked(given));
+    return Places::measure(model, sizing(options), options.placements, options.batch, options.outputs,
+                           options.fuse);
+}
+
 Result<uint64_t> largest_context(const Model& model, Backend& backend, EngineOptions options, uint64_t most) {
     constexpr uint64_t kGrain = 256;
     const uint64_t budget = backend.device().memory.bytes;
@@ -95,19 +101,50 @@ Result<std::unique_ptr<Engine>> Engine::create(const Model& model, const EngineO
     std::unique_ptr<Engine> engine(new Engine);
     engine->model_ = &model;
     engine->options_ = RL_TRY(checked(options));
-    Backend& backend = model.backend();
-    engine->memory_ = RL_TRY(memory_need(model, backend, options));
-    // The budget was measured before the weights were loaded, so they count.
-    RL_TRY(check_fits(engine->memory_, model, backend.device(), options.context));
     const Plan plan = RL_TRY(plan_of(model, engine->options_, 1));
     engine->pool_ = std::make_shared<CachePool>(plan.caches, plan.sizing);
-    engine->caches_ = RL_TRY(backend.make_caches(plan.caches));
+    if (!engine->options_.placements.empty()) {
+        RL_TRY(engine->load_parts());
+    } else {
+        Backend& backend = model.backend();
+        engine->memory_ = RL_TRY(memory_need(model, backend, options));
+        // The budget was measured before the weights were loaded, so they count.
+        RL_TRY(check_fits(engine->memory_, model, backend.device(), options.context));
+    }
+    engine->caches_ = RL_TRY(engine->make_caches());
     return engine;
+}
+
+Status Engine::load_parts() {
+    const std::vector<MemoryNeed> needs = RL_TRY(memory_needs(*model_, options_));
+    for (size_t i = 0; i < needs.size(); ++i) {
+        RL_TRY(check_fits(needs[i], *model_, options_.placements[i].backend->device(), options_.context));
+        memory_.weights += needs[i].weights;
+        memory_.cache += needs[i].cache;
+        memory_.scratch += needs[i].scratch;
+        memory_.staging += needs[i].staging;
+    }
+    places_ = RL_TRY(Places::load(*model_, sizing(options_), options_.placements, options_.progress));
+    return {};
+}
+
+Result<std::unique_ptr<CacheStore>> Engine::make_caches() {
+    return places_ ? places_->make_caches() : model_->backend().make_caches(pool_->caches());
+}
+
+bool Engine::lost() const {
+    return places_ ? places_->lost() : model_->backend().lost();
 }
 
 Result<Executable*> Engine::executable(uint32_t rows) {
     std::unique_ptr<Executable>& slot = rows == 1 ? single_ : many_;
     if (slot) return slot.get();
+    if (places_) {
+        const uint32_t most = rows == 1 ? 1 : options_.batch;
+        slot =
+            RL_TRY(places_->record(most, std::min(most, options_.outputs), options_.record, options_.fuse));
+        return slot.get();
+    }
     const Plan plan = RL_TRY(plan_of(*model_, options_, rows == 1 ? 1 : options_.batch));
     BoundPlan bound = RL_TRY(lower(plan, model_->backend(), options_.fuse));
     slot = RL_TRY(model_->backend().record(std::move(bound), model_->weights(), *caches_, options_.record));
@@ -130,7 +167,7 @@ void Engine::close() {
 
 Status Engine::reopen() {
     close();
-    caches_ = RL_TRY(model_->backend().make_caches(pool_->caches()));
+    caches_ = RL_TRY(make_caches());
     ++opened_;
     return {};
 }
@@ -192,7 +229,7 @@ Status Engine::step(std::span<const Feed> feeds, const Wanted& wanted) {
     RL_TRY(check(feeds));
     const Status done = try_step(feeds, wanted);
     if (done || !rescue_) return done;
-    if (caches_ && !model_->backend().lost()) return done;
+    if (caches_ && !lost()) return done;
     uint64_t tokens = 0;
     for (const Feed& feed : feeds) tokens += feed.sequence->position();
     RL_TRY(rescue_(*this, tokens, done.error()));

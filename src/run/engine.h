@@ -2,7 +2,7 @@
 // share.
 #pragma once
 
-#include "run/model.h"
+#include "run/pipeline.h"
 #include "run/sequence.h"
 
 namespace redline {
@@ -16,6 +16,10 @@ struct EngineOptions {
     bool fuse = true;
     uint32_t sequences = 1;  // that may be open at a time
     uint64_t pages = 0;      // of kPageRows tokens that they share; 0: room for all of them, full
+    // Where the steps of the plan run; empty: where the model is placed. With these the engine loads the
+    // weights.
+    std::vector<Placement> placements = {};
+    Progress progress = {};  // of that
 };
 
 // What the model and an engine of these options take on a backend: lowered and sized there before anything is
@@ -23,6 +27,9 @@ struct EngineOptions {
 Result<MemoryNeed> memory_need(const Model& model, Backend& backend, const EngineOptions& options);
 // An error with the numbers, and with what would fit, when it is more than the device offers.
 Status check_fits(const MemoryNeed& need, const Model& model, const DeviceInfo& device, uint64_t context);
+
+// Likewise, one for each placement, which has to fit its device.
+Result<std::vector<MemoryNeed>> memory_needs(const Model& model, const EngineOptions& options);
 
 // The most tokens of context, up to `most`, with which all of it fits; multiples of 256 below that. 0: none
 // does.
@@ -87,6 +94,9 @@ public:
 private:
     Engine() = default;
     Result<Executable*> executable(uint32_t rows);
+    Status load_parts();
+    Result<std::unique_ptr<CacheStore>> make_caches();
+    bool lost() const;
     Status check_open() const;
     Status try_step(std::span<const Feed> feeds, const Wanted& wanted);
     Status run(std::span<const Feed> feeds, const Wanted& wanted);
@@ -101,6 +111,7 @@ private:
     EngineOptions options_;
     MemoryNeed memory_;
     Rescue rescue_;
+    std::optional<Places> places_;  // where the options place the plan
     std::shared_ptr<CachePool> pool_;
     std::unique_ptr<CacheStore> caches_;  // null: closed
     uint64_t opened_ = 1;                 // how often the caches were

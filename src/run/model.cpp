@@ -106,7 +106,8 @@ Status Model::place(Backend& backend, const Progress& progress) {
     return {};
 }
 
-Result<std::unique_ptr<WeightStore>> Model::load_some(std::span<const Weight> which, Backend& backend) const {
+Result<std::unique_ptr<WeightStore>> Model::load_some(std::span<const Weight> which, Backend& backend,
+                                                      const Progress& progress) const {
     std::vector<WeightInfo> weights;
     std::vector<ResolvedWeights::Source> sources;
     for (const Weight w : which) {
@@ -114,7 +115,7 @@ Result<std::unique_ptr<WeightStore>> Model::load_some(std::span<const Weight> wh
         sources.push_back(resolved_->sources[size_t(w.index)]);
     }
     GgufSource source(*gguf_, weights, sources);
-    return backend.load(weights, source, {});
+    return backend.load(weights, source, progress);
 }
 
 Result<uint64_t> Model::fingerprint() const {

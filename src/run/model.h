@@ -22,7 +22,8 @@ public:
     Status place(Backend& backend, const Progress& progress);
     // Puts some of the weights that the plan uses on a backend, in this order; the model's own stay as they
     // are.
-    Result<std::unique_ptr<WeightStore>> load_some(std::span<const Weight> which, Backend& backend) const;
+    Result<std::unique_ptr<WeightStore>> load_some(std::span<const Weight> which, Backend& backend,
+                                                   const Progress& progress = {}) const;
     // Gives the weights up, so that the backend can go; no session may be open.
     void unload() { weights_.reset(); }
 

@@ -31,16 +31,26 @@ class Places {
 public:
     // `placements` are all steps of the model's plan, in order. The model need not be placed itself.
     static Result<Places> load(const Model& model, const CacheSizing& sizing,
-                               std::span<const Placement> placements);
-    // For steps of at most so many rows, and outputs of so many.
+                               std::span<const Placement> placements, const Progress& progress = {});
+    // What load(), make_caches() and record() of steps of 1 and of `rows` rows would take, one for each
+    // placement.
+    static Result<std::vector<MemoryNeed>> measure(const Model& model, const CacheSizing& sizing,
+                                                   std::span<const Placement> placements, uint32_t rows,
+                                                   uint32_t outputs, bool fuse);
+
+    // The caches of the whole plan, each where its layers are. At most one of these lives at a time.
+    Result<std::unique_ptr<CacheStore>> make_caches();
+    // For steps of at most so many rows, and outputs of so many, with the caches that were made last.
     Result<std::unique_ptr<Executable>> record(uint32_t rows, uint32_t outputs, Record mode,
                                                bool fuse = true);
+    // Whether one of its devices was lost.
+    bool lost() const;
 
 private:
     struct Place {
         Backend* backend;
         std::unique_ptr<WeightStore> weights;
-        std::unique_ptr<CacheStore> caches;
+        CacheStore* caches = nullptr;
     };
 
     Places(const Model& model, const CacheSizing& sizing) : model_(&model), sizing_(sizing) {}

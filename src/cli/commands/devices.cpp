@@ -13,14 +13,6 @@ namespace redline::cli {
 
 namespace {
 
-// Where compiled kernels are kept; empty when the environment names no home.
-std::string cache_folder() {
-    const char* cache = std::getenv("XDG_CACHE_HOME");
-    if (cache && *cache) return std::string(cache) + "/redline";
-    const char* home = std::getenv("HOME");
-    return home && *home ? std::string(home) + "/.cache/redline" : "";
-}
-
 std::string fact_text(const DeviceListing::Fact& fact) {
     if (const auto* text = std::get_if<std::string>(&fact.value)) return *text;
     if (const auto* flag = std::get_if<bool>(&fact.value)) return *flag ? "yes" : "no";
@@ -109,6 +101,13 @@ int run(const std::vector<std::string>& arguments) {
 }
 
 }  // namespace
+
+std::string cache_folder() {
+    const char* cache = std::getenv("XDG_CACHE_HOME");
+    if (cache && *cache) return std::string(cache) + "/redline";
+    const char* home = std::getenv("HOME");
+    return home && *home ? std::string(home) + "/.cache/redline" : "";
+}
 
 Result<std::unique_ptr<Backend>> open_device(const DeviceChoice& choice, const ModelOptions& options) {
     return open_backend(choice.backend,

@@ -6,6 +6,8 @@
 
 namespace redline::cli {
 
+// Where what is known of devices is kept between runs; empty when the environment names no home.
+std::string cache_folder();
 Result<std::unique_ptr<Backend>> open_device(const DeviceChoice& choice, const ModelOptions& options);
 
 }  // namespace redline::cli

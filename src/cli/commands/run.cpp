@@ -3,6 +3,7 @@
 #include "cli/answer_text.h"
 #include "cli/commands/run_options.h"
 #include "cli/demo_model.h"
+#include "cli/expected_speed.h"
 #include "cli/messages.h"
 #include "cli/pull_model.h"
 #include "cli/report.h"
@@ -310,6 +311,8 @@ Result<int> run_prompt(RunOptions& run, const Options& options, const std::strin
     const std::string why = explain_stop(a->generation, context);
     if (!why.empty()) note(why);
     if (out.open()) say_statistics(loaded, session, a->prompt, a->generation);
+    const std::string slow = explain_slow(loaded, context, a->generation);
+    if (!slow.empty()) note(slow);
     return out.finish(a->generation.reason == StopReason::cancelled ? interrupts.code() : kDone);
 }
 

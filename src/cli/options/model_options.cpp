@@ -2,6 +2,7 @@
 
 #include "cli/commands/devices.h"
 #include "cli/find_model.h"
+#include "cli/load_plan.h"
 #include "cli/model_facts.h"
 #include "cli/terminal/terminal.h"
 #include "memory/budget.h"
@@ -76,13 +77,16 @@ void add_device_options(Options& options, ModelOptions& target) {
             target.device = RL_TRY(device_name(name));
             return {};
         });
-    options.each("-ngl --gpu-layers --n-gpu-layers", "N|all|auto",
-                 "layers on the GPU: all of them, whatever N is, since they are not split; 0: the CPU",
-                 [&target](const std::string& text) -> Status {
-                     if (text == "all" || text == "auto") return {};
-                     target.gpu_layers = RL_TRY(parse_integer(text, -2, std::numeric_limits<int32_t>::max()));
-                     return {};
-                 });
+    options.each(
+        "-ngl --gpu-layers --n-gpu-layers", "N|all|auto",
+        "layers on the GPU, the last ones; the others run on the CPU (default: auto, as many as fit)",
+        [&target](const std::string& text) -> Status {
+            if (text == "all") target.gpu_layers = std::numeric_limits<int32_t>::max();
+            if (text == "auto") target.gpu_layers = -1;
+            if (text == "all" || text == "auto") return {};
+            target.gpu_layers = RL_TRY(parse_integer(text, -2, std::numeric_limits<int32_t>::max()));
+            return {};
+        });
     options.each(
         "--mem-budget", "SIZE",
         "memory of the device to plan with, like 12G or 800M (default: the least of what its driver, the "
@@ -192,11 +196,6 @@ Result<LoadedModel> inspect_model(const ModelOptions& options) {
     const uint64_t context = options.context < 0 ? options.default_context : uint64_t(options.context);
     loaded.model = std::make_unique<Model>(RL_TRY(Model::inspect(path, context)));
     loaded.load_seconds = seconds_since(start);
-    const uint32_t layers = loaded.model->config().layers;
-    // Of all layers, and of one more for the output, there is nothing to say.
-    if (options.gpu_layers > 0 && options.gpu_layers < int64_t(layers))
-        note(fmt::format("-ngl {}: layers are not split, all {} run on {}; -ngl 0 runs them on the CPU",
-                         options.gpu_layers, layers, loaded.device));
     for (const std::string& left_out : loaded.model->notes()) note(left_out);
     for (const std::string& warning : loaded.model->tokenizer().warnings()) note(warning);
     return loaded;
@@ -214,18 +213,6 @@ SessionOptions session_options(const ModelOptions& options, const DeviceInfo& de
     return session;
 }
 
-static void say_plan(const LoadedModel& loaded, const MemoryNeed& need, uint64_t context) {
-    const uint32_t layers = loaded.model->config().layers;
-    const DeviceInfo& device = loaded.backend->device();
-    say(fmt::format("plan: {0}/{0} layers on {1} ({2}, {3}), KV cache {4} {5} tokens {6}", layers,
-                    loaded.device, device.name, device.detail, cache_type_name(loaded.cache), context,
-                    format_bytes(need.cache)));
-    if (!loaded.why.empty()) say_detail(fmt::format("{}: {}", loaded.device, loaded.why));
-    say_detail(fmt::format("memory: weights {}, cache {}, scratch {}, of {} that {} offers; {} while loading",
-                           format_bytes(need.weights), format_bytes(need.cache), format_bytes(need.scratch),
-                           format_bytes(device.memory.bytes), loaded.device, format_bytes(need.staging)));
-}
-
 Status open_for(LoadedModel& loaded, const ModelOptions& options) {
     loaded.backend = RL_TRY(open_device({loaded.device, loaded.which, loaded.why}, options));
     return {};
@@ -235,15 +222,12 @@ Status place_model(LoadedModel& loaded, const ModelOptions& options, uint64_t co
     const auto start = std::chrono::steady_clock::now();
     if (!loaded.backend) RL_TRY(open_for(loaded, options));
     const DeviceInfo& device = loaded.backend->device();
-    if (context > 0) {
-        const SessionOptions session = session_options(options, device, context, outputs);
-        const MemoryNeed need = RL_TRY(memory_need(*loaded.model, *loaded.backend, session));
-        RL_TRY(check_fits(need, *loaded.model, device, context));
-        say_plan(loaded, need, context);
+    if (context > 0) RL_TRY(plan_load(loaded, options, session_options(options, device, context, outputs)));
+    if (loaded.placements.empty()) {
+        ProgressLine progress("loading");
+        RL_TRY(loaded.model->place(*loaded.backend,
+                                   [&](uint64_t done, uint64_t total) { progress.update(done, total); }));
     }
-    ProgressLine progress("loading");
-    RL_TRY(loaded.model->place(*loaded.backend,
-                               [&](uint64_t done, uint64_t total) { progress.update(done, total); }));
     for (const std::string& line : describe_decoding(loaded.model->file_weights(), *loaded.backend))
         note(line);
     loaded.load_seconds += seconds_since(start);
@@ -290,8 +274,12 @@ uint32_t batch_of(const ModelOptions& options, const DeviceInfo& device) {
 
 Result<Session> open_session(const LoadedModel& loaded, const ModelOptions& options, uint64_t context,
                              uint32_t outputs) {
-    const DeviceInfo& device = loaded.backend->device();
-    return Session::create(*loaded.model, session_options(options, device, context, outputs));
+    SessionOptions session = session_options(options, loaded.backend->device(), context, outputs);
+    if (loaded.placements.empty()) return Session::create(*loaded.model, session);
+    ProgressLine progress("loading");
+    session.placements = loaded.placements;
+    session.progress = [&](uint64_t done, uint64_t total) { progress.update(done, total); };
+    return Session::create(*loaded.model, session);
 }
 
 Cost step_cost(const Plan& plan, const StepShape& shape) {

@@ -17,7 +17,7 @@ struct ModelOptions {
     uint32_t threads = 0;      // 0: one per physical core
     uint32_t batch = 0;        // 0: see batch_of()
     std::string device;        // empty: the preferred one
-    int64_t gpu_layers = -1;   // 0: the CPU; else not more than a word
+    int64_t gpu_layers = -1;   // 0: the CPU; below: as many as fit
     int32_t main_gpu = -1;     // -1: the preferred one
     std::string level;         // of the CPU's kernels; empty: the machine's
     std::string vulkan_level;  // of Vulkan's; empty: what the device is good at
@@ -56,8 +56,12 @@ struct LoadedModel {
     std::string which;   // of the backend's devices; empty: its best
     std::string why;     // it was chosen; empty when it was asked for
     std::unique_ptr<Backend> backend;
-    std::unique_ptr<Model> model;  // borrows the backend
+    std::unique_ptr<Backend> cpu;       // for the layers that the device has no room for
+    std::vector<Placement> placements;  // of such a split; empty: all is on the device
+    std::unique_ptr<Model> model;       // borrows the backend
     CacheType cache = CacheType::f16;
+    std::vector<double>
+        bandwidths;  // bytes per second that the device reads, or each placement's; 0: not known
     double load_seconds = 0.0;
 };
 // Chooses the device and reads all of the model but its weights, so that what is wrong with a prompt or an

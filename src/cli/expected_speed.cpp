@@ -1,0 +1,64 @@
+#include "cli/expected_speed.h"
+
+#include "base/file.h"
+#include "base/system_files.h"
+#include "run/split.h"
+
+#include <nlohmann/json.hpp>
+
+namespace redline::cli {
+
+using Json = nlohmann::ordered_json;
+
+static Json read_measured(const std::string& path) {
+    const Json all = Json::parse(text_of(path), nullptr, false);
+    return all.is_object() ? all : Json::object();
+}
+
+double known_bandwidth(Backend& backend, const std::string& cache_folder) {
+    if (cache_folder.empty()) return 0.0;
+    const std::string path = cache_folder + "/bandwidth.json";
+    const std::string key = backend.device().name + "; " + backend.device().detail;
+    Json all = read_measured(path);
+    if (all.contains(key) && all[key].is_number() && all[key].get<double>() > 0.0)
+        return all[key].get<double>();
+    const double measured = backend.measure_read_bandwidth();
+    if (measured <= 0.0) return 0.0;
+    all[key] = measured;
+    const std::string text = all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    // Where it cannot be kept it is measured again the next time.
+    if (Result<AtomicWriter> out = AtomicWriter::create(path))
+        if (out.value().write(std::as_bytes(std::span(text))))
+            static_cast<void>(out.value().commit(false).ok());
+    return measured;
+}
+
+double most_tokens_per_second(const LoadedModel& loaded, uint64_t context, uint64_t position) {
+    Split split;
+    split.placements = loaded.placements;
+    const Result<Plan> plan = loaded.model->plan(1, 1, {context, 1, loaded.cache});
+    if (!plan || loaded.bandwidths.empty()) return 0.0;
+    if (split.placements.empty()) split.placements = {{loaded.backend.get(), 0, plan.value().steps.size()}};
+    SessionOptions session;
+    session.context = context;
+    session.cache = loaded.cache;
+    const Result<double> most =
+        most_tokens_per_second(*loaded.model, session, split, loaded.bandwidths, position);
+    return most ? most.value() : 0.0;
+}
+
+std::string explain_slow(const LoadedModel& loaded, uint64_t context, const Generation& generation) {
+    constexpr uint64_t kLeastSteps = 16;
+    constexpr double kFarBelow = 0.25;
+    if (generation.steps < kLeastSteps || generation.decode_seconds <= 0.0) return "";
+    const double speed = double(generation.steps) / generation.decode_seconds;
+    const double most = most_tokens_per_second(loaded, context, generation.context_sum / generation.steps);
+    if (most <= 0.0 || speed >= kFarBelow * most) return "";
+    return fmt::format(
+        "{:.1f} tok/s are {:.0f} % of the {:.1f} that the bandwidth measured on {} would allow: other "
+        "programs, low "
+        "clocks or swapping may slow it down; redline doctor looks for what does",
+        speed, 100.0 * speed / most, most, loaded.device);
+}
+
+}  // namespace redline::cli

@@ -1,0 +1,23 @@
+// How fast a model should generate on a device by the bandwidth that was measured there, and what may be
+// wrong when it does not.
+#pragma once
+
+#include "cli/options/model_options.h"
+#include "run/generate.h"
+
+namespace redline::cli {
+
+// Bytes per second that the device reads. Measured once, which takes about a second, and kept in a file of
+// the cache folder for the same device, driver and threads. 0: it could not be measured, or there is no cache
+// folder.
+double known_bandwidth(Backend& backend, const std::string& cache_folder);
+
+// The most tokens per second that the bandwidth allows, `position` tokens into the context: each reads all
+// weights that it uses and the cache. 0: unknown.
+double most_tokens_per_second(const LoadedModel& loaded, uint64_t context, uint64_t position);
+
+// One line of what may be wrong when a generation of 16 tokens or more reached less than a quarter of that;
+// else empty.
+std::string explain_slow(const LoadedModel& loaded, uint64_t context, const Generation& generation);
+
+}  // namespace redline::cli

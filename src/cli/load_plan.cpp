@@ -1,0 +1,114 @@
+#include "cli/load_plan.h"
+
+#include "cli/command.h"
+#include "cli/commands/devices.h"
+#include "cli/expected_speed.h"
+#include "cli/terminal/terminal.h"
+#include "run/split.h"
+
+namespace redline::cli {
+
+namespace {
+
+std::string described(const std::string& id, const DeviceInfo& device) {
+    return fmt::format("{} ({}, {})", id, device.name, device.detail);
+}
+
+// Small models are bound by other things than memory.
+bool is_large(const Model& model) {
+    return model.gguf().file_bytes() >= uint64_t(1) << 30;
+}
+
+void say_speed(double most) {
+    if (most > 0.0) say(fmt::format("speed: at most {:.1f} tok/s by the measured bandwidth", most));
+}
+
+void say_memory(const MemoryNeed& need, const std::string& id, const DeviceInfo& device) {
+    say_detail(fmt::format("memory: weights {}, cache {}, scratch {}, of {} that {} offers; {} while loading",
+                           format_bytes(need.weights), format_bytes(need.cache), format_bytes(need.scratch),
+                           device.memory.text(), id, format_bytes(need.staging)));
+}
+
+void say_whole(const LoadedModel& loaded, const MemoryNeed& need, uint64_t context) {
+    const uint32_t layers = loaded.model->config().layers;
+    const DeviceInfo& device = loaded.backend->device();
+    say(fmt::format("plan: {0}/{0} layers on {1}, KV cache {2} {3} tokens {4}", layers,
+                    described(loaded.device, device), cache_type_name(loaded.cache), context,
+                    format_bytes(need.cache)));
+    say_speed(most_tokens_per_second(loaded, context, 1));
+    if (!loaded.why.empty()) say_detail(fmt::format("{}: {}", loaded.device, loaded.why));
+    say_memory(need, loaded.device, device);
+}
+
+void say_split(const LoadedModel& loaded, const Split& split, const SessionOptions& session) {
+    const uint32_t layers = loaded.model->config().layers;
+    uint64_t cache = 0;
+    for (const MemoryNeed& need : split.needs) cache += need.cache;
+    say(fmt::format("plan: {}/{} layers on {}, {} on {}, KV cache {} {} tokens {}", split.layers, layers,
+                    described(loaded.device, loaded.backend->device()), layers - split.layers,
+                    described("cpu", loaded.cpu->device()), cache_type_name(loaded.cache), session.context,
+                    format_bytes(cache)));
+    const Result<double> most =
+        most_tokens_per_second(*loaded.model, session, split, loaded.bandwidths, session.context / 2);
+    if (most) say_speed(most.value());
+    for (size_t i = 0; i < split.needs.size(); ++i) {
+        const Backend* backend = split.placements[i].backend;
+        say_memory(split.needs[i], backend == loaded.cpu.get() ? "cpu" : loaded.device, backend->device());
+    }
+}
+
+Status open_cpu(LoadedModel& loaded, const ModelOptions& options) {
+    if (loaded.cpu) return {};
+    // Levels of kernels and a budget were given for the device.
+    ModelOptions own = options;
+    own.memory = 0;
+    loaded.cpu = RL_TRY(open_device({"cpu", "", ""}, own));
+    return {};
+}
+
+Status take_split(LoadedModel& loaded, const Split& split, const SessionOptions& session) {
+    for (size_t i = 0; i < split.needs.size(); ++i)
+        RL_TRY(check_fits(split.needs[i], *loaded.model, split.placements[i].backend->device(),
+                          session.context));
+    loaded.placements = split.placements;
+    loaded.bandwidths.assign(split.placements.size(), 0.0);
+    if (is_large(*loaded.model))
+        for (size_t i = 0; i < split.placements.size(); ++i)
+            loaded.bandwidths[i] = known_bandwidth(*split.placements[i].backend, cache_folder());
+    say_split(loaded, split, session);
+    return {};
+}
+
+}  // namespace
+
+Status plan_load(LoadedModel& loaded, const ModelOptions& options, const SessionOptions& session) {
+    const Model& model = *loaded.model;
+    const DeviceInfo& device = loaded.backend->device();
+    const uint32_t layers = model.config().layers;
+    loaded.placements.clear();
+    if (loaded.device != "cpu" && options.gpu_layers > 0 && options.gpu_layers < int64_t(layers)) {
+        RL_TRY(open_cpu(loaded, options));
+        return take_split(
+            loaded,
+            RL_TRY(split_layers(model, session, *loaded.cpu, *loaded.backend, uint32_t(options.gpu_layers))),
+            session);
+    }
+    const MemoryNeed need = RL_TRY(memory_need(model, *loaded.backend, session));
+    const bool splits =
+        need.total() > device.memory.bytes && loaded.device != "cpu" && options.gpu_layers < 0;
+    if (!splits) {
+        RL_TRY(check_fits(need, model, device, session.context));
+        loaded.bandwidths = {is_large(model) ? known_bandwidth(*loaded.backend, cache_folder()) : 0.0};
+        say_whole(loaded, need, session.context);
+        return {};
+    }
+    RL_TRY(open_cpu(loaded, options));
+    const Split split = RL_TRY(most_layers(model, session, *loaded.cpu, *loaded.backend));
+    note(fmt::format(
+        "{} are needed, {} offers {}: {} of {} layers run there, the others on the CPU, which is slower; "
+        "a smaller context (-c N), -ctk q8_0 or a smaller quantization leaves more of them on the GPU",
+        format_bytes(need.total()), loaded.device, device.memory.text(), split.layers, layers));
+    return take_split(loaded, split, session);
+}
+
+}  // namespace redline::cli
