@@ -71,9 +71,7 @@ std::vector<float> logits_of(Places& places, const std::vector<Token>& tokens, b
     return out;
 }
 
-std::vector<float> whole_logits(const std::string& name, Backend& backend, const std::vector<Token>& tokens) {
-    const Model model = must(Model::load(golden("models/" + name + ".gguf"), backend, {kSizing.context, {}}));
-    Session session = must(Session::create(model, {kSizing.context, kBatch, kBatch, kSizing.type}));
+std::vector<float> session_logits(Session session, const std::vector<Token>& tokens) {
     std::vector<float> out;
     const auto sink = [&](size_t, std::span<const float> rows) {
         out.insert(out.end(), rows.begin(), rows.end());
@@ -82,6 +80,12 @@ std::vector<float> whole_logits(const std::string& name, Backend& backend, const
     for (size_t at = kPrompt; at < tokens.size(); ++at)
         must(session.feed_all(std::span(tokens).subspan(at, 1), sink));
     return out;
+}
+
+std::vector<float> whole_logits(const std::string& name, Backend& backend, const std::vector<Token>& tokens) {
+    const Model model = must(Model::load(golden("models/" + name + ".gguf"), backend, {kSizing.context, {}}));
+    return session_logits(must(Session::create(model, {kSizing.context, kBatch, kBatch, kSizing.type})),
+                          tokens);
 }
 
 }  // namespace
@@ -251,37 +255,19 @@ TEST_CASE("pipeline: only the wanted outputs, the best of them, cancelling and t
     }
 }
 
-namespace {
-
-// Logits of all tokens by a session whose layers are split so.
-std::vector<float> session_logits(const Model& model, const Split& split, const std::vector<Token>& tokens) {
-    SessionOptions options{kSizing.context, kBatch, kBatch, kSizing.type};
-    options.placements = split.placements;
-    Session session = must(Session::create(model, options));
-    std::vector<float> out;
-    const auto sink = [&](size_t, std::span<const float> rows) {
-        out.insert(out.end(), rows.begin(), rows.end());
-    };
-    must(session.feed_all(std::span(tokens).first(kPrompt), sink));
-    for (size_t at = kPrompt; at < tokens.size(); ++at)
-        must(session.feed_all(std::span(tokens).subspan(at, 1), sink));
-    return out;
-}
-
-}  // namespace
-
 TEST_CASE("split: a session gives the model's logits with any number of layers on the device") {
     const std::vector<Token> tokens = golden_tokens();
     for (const std::string name : {"llama3", "qwen3moe", "lfm2", "qwen35"}) {
         const Matrix want = read_npy(golden("models/" + name + ".npy"));
         const Model model = tiny(name);
-        const SessionOptions options{kSizing.context, kBatch, kBatch, kSizing.type};
+        SessionOptions options{kSizing.context, kBatch, kBatch, kSizing.type};
         for (const auto& [cpu, device] : pairs()) {
             if (cpu != backends().front().get()) continue;
             for (uint32_t layers = 0; layers <= model.config().layers; ++layers) {
                 INFO(name, ", ", layers, " layers on ", device->device().detail);
-                const Split split = must(split_layers(model, options, *cpu, *device, layers));
-                CHECK(relative_error(session_logits(model, split, tokens), want.values) < 1e-3);
+                options.placements = must(split_layers(model, options, *cpu, *device, layers)).placements;
+                const std::vector<float> got = session_logits(must(Session::create(model, options)), tokens);
+                CHECK(relative_error(got, want.values) < 1e-3);
             }
         }
     }
