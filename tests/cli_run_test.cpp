@@ -347,3 +347,27 @@ TEST_CASE("run: the known beginning of a real small model") {
           "big, red "
           "ball. She wanted to play with it, but it was too high.\nLily");
 }
+
+TEST_CASE(
+    "run: layers that the GPU has no room for, or that -ngl leaves, run on the CPU, and the plan says so") {
+    on_each_device([] {
+        if (backend() == "cpu") return;
+        const Outcome told = redline_(greedy({"--raw", "-p", "ab", "-n", "6", "-ngl", "1"}));
+        INFO(told.err);
+        CHECK(told.code == 0);
+        CHECK(told.out == "cdefgh\n");
+        CHECK(has(told.err, fmt::format("plan: 1/2 layers on {} (", backend())));
+        CHECK(has(told.err, ", 1 on cpu ("));
+
+        const Json info = Json::parse(redline_({"info", "-m", chain_model(), "-t", "1", "--json"}).out);
+        const std::string less = fmt::format("{}K", info["memory"]["total"].get<uint64_t>() / 1024 - 1);
+        const Outcome split = redline_(greedy({"--raw", "-p", "ab", "-n", "6", "--mem-budget", less}));
+        INFO(split.err);
+        CHECK(split.code == 0);
+        CHECK(split.out == "cdefgh\n");
+        CHECK(has(split.err, "the others on the CPU, which is slower"));
+        // Asked to have all layers there, it refuses.
+        check_refused(greedy({"--raw", "-p", "ab", "-ngl", "all", "--mem-budget", less}), 1,
+                      {"as asked for"});
+    });
+}
