@@ -273,7 +273,7 @@ Status Engine::run(std::span<const Feed> feeds, const Wanted& wanted) {
         rows.add(*feed.sequence, feed.sequence->pages_, feed.tokens, wanted.outputs);
     Executable* target = RL_TRY(executable(uint32_t(rows.tokens.size())));
     StepParams params{rows.tokens, rows.rows, rows.outputs};
-    if (!feeds[0].sequence->pages_.empty()) params.pages = rows.pages;
+    if (options_.pages > 0) params.pages = rows.pages;  // empty lists where there are states alone
     params.cancel = wanted.cancel;
     StateChanges states(*pool_);
     for (const Feed& feed : feeds) states.add(*feed.sequence);
