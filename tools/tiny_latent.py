@@ -2,7 +2,7 @@
 
 import numpy as np
 
-SIZES = dict(arch="deepseek2", dim=48, ffn=24, heads=3, head_dim=8, layers=3, dense=1, dense_ffn=56, vocab_kind="bpe")
+SIZES = dict(arch="deepseek2", eps=1e-6, dim=48, ffn=24, heads=3, head_dim=8, layers=3, dense=1, dense_ffn=56, vocab_kind="bpe")
 
 
 def yarn(mscale):
