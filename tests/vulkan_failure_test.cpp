@@ -28,7 +28,7 @@ std::string read_file(const std::string& path) {
     return text.str();
 }
 
-constexpr SessionOptions kOptions = {64, 16, 16};
+const SessionOptions kOptions = {64, 16, 16};
 
 // A tiny model from file to logits, and one token more, which may be traced; closes what it opened.
 Result<std::vector<float>> load_and_run(Backend& backend, bool traced = false) {
