@@ -32,7 +32,7 @@ static Status score_chunk(Session& session, std::span<const Token> chunk, Perple
     RL_TRY(session.feed(chunk.first(first), cancel));
     Status sound;
     const auto score = [&](size_t row, std::span<const float> logits) {
-        if (row == 0) sound = check_logits(logits.first(vocab), session.model());
+        if (row == 0) sound = check_logits(logits.first(vocab), session.device());
         for (; !logits.empty(); logits = logits.subspan(vocab), ++row) {
             const double nll = negative_log_likelihood(logits.first(vocab), chunk[first + row + 1]);
             if (!std::isfinite(nll) && sound)

@@ -132,6 +132,10 @@ Result<std::unique_ptr<CacheStore>> Engine::make_caches() {
     return places_ ? places_->make_caches() : model_->backend().make_caches(pool_->caches());
 }
 
+const DeviceInfo& Engine::device() const {
+    return places_ ? options_.placements.back().backend->device() : model_->backend().device();
+}
+
 bool Engine::lost() const {
     return places_ ? places_->lost() : model_->backend().lost();
 }

@@ -49,6 +49,8 @@ public:
     const Model& model() const { return *model_; }
     const EngineOptions& options() const { return options_; }
     const MemoryNeed& memory() const { return memory_; }
+    // Of a split plan, the one that computes the logits.
+    const DeviceInfo& device() const;
 
     // An error when as many are open as the engine has room for.
     Result<Sequence> open_sequence();

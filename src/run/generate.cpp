@@ -239,8 +239,7 @@ Status check_prompt(std::span<const Token> prompt, uint64_t context) {
     return {};
 }
 
-Status check_logits(std::span<const float> logits, const Model& model) {
-    const DeviceInfo& device = model.backend().device();
+Status check_logits(std::span<const float> logits, const DeviceInfo& device) {
     const std::string cause =
         device.threads > 0 ? "the model file is damaged, or was converted wrongly; take another copy of it"
                            : fmt::format(
@@ -278,7 +277,7 @@ Result<PromptResult> read_prompt(Session& session, Sampler& sampler, std::span<c
     result.read = session.position() - result.reused;
     result.cancelled = is_set(cancel);
     if (!read && !result.cancelled) return read.error();
-    if (read) RL_TRY(check_logits(session.logits(), session.model()));
+    if (read) RL_TRY(check_logits(session.logits(), session.device()));
     return result;
 }
 

@@ -59,7 +59,7 @@ Status check_prompt(std::span<const Token> prompt, uint64_t context);
 
 // An error when these cannot be a model's logits: one is not finite, or all are the same, as a device gives
 // that computes nothing. It names a likely cause and what to try.
-Status check_logits(std::span<const float> logits, const Model& model);
+Status check_logits(std::span<const float> logits, const DeviceInfo& device);
 
 // Makes the session hold exactly `prompt`: keeps the common prefix with its tokens, reads the rest, and
 // leaves the logits of the last token. The sampler's penalties see the whole prompt. Errors are those of

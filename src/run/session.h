@@ -18,6 +18,7 @@ public:
     uint64_t position() const { return sequence_.position(); }
     const std::vector<Token>& tokens() const { return sequence_.tokens(); }
     const MemoryNeed& memory() const { return engine_->memory(); }
+    const DeviceInfo& device() const { return engine_->device(); }
 
     // Reads tokens in chunks of the batch size; afterwards logits() are those of the last one. More tokens
     // than the context has room for: an error, and nothing is read. Cancelled: an error; the chunks already

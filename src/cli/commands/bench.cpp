@@ -26,7 +26,7 @@ std::vector<Token> random_tokens(const Model& model, int64_t count) {
 }
 
 Result<uint64_t> hash_logits(std::span<const float> logits, const Model& model) {
-    RL_TRY(check_logits(logits, model));
+    RL_TRY(check_logits(logits, model.backend().device()));
     Hash64 hash;
     hash.add(std::as_bytes(logits));
     return hash.value();

@@ -77,7 +77,7 @@ Result<int> write_logits(const EvalOptions& eval, Session& session, std::span<co
     Status written;
     ProgressLine progress("evaluating");
     const auto sink = [&](size_t first, std::span<const float> logits) {
-        if (first == 0) written = check_logits(logits.first(vocab), session.model());
+        if (first == 0) written = check_logits(logits.first(vocab), session.device());
         if (written) written = out.write(logits);
         progress.update((first + logits.size() / vocab) * vocab * 4, tokens.size() * vocab * 4);
     };
