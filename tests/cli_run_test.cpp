@@ -355,7 +355,7 @@ TEST_CASE(
         const Outcome told = redline_(greedy({"--raw", "-p", "ab", "-n", "6", "-ngl", "1"}));
         INFO(told.err);
         CHECK(told.code == 0);
-        CHECK(told.out == "cdefgh\n");
+        CHECK(told.out == "cdefgh");
         CHECK(has(told.err, fmt::format("plan: 1/2 layers on {} (", backend())));
         CHECK(has(told.err, ", 1 on cpu ("));
 
@@ -364,7 +364,7 @@ TEST_CASE(
         const Outcome split = redline_(greedy({"--raw", "-p", "ab", "-n", "6", "--mem-budget", less}));
         INFO(split.err);
         CHECK(split.code == 0);
-        CHECK(split.out == "cdefgh\n");
+        CHECK(split.out == "cdefgh");
         CHECK(has(split.err, "the others on the CPU, which is slower"));
         // Asked to have all layers there, it refuses.
         check_refused(greedy({"--raw", "-p", "ab", "-ngl", "all", "--mem-budget", less}), 1,

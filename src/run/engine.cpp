@@ -44,7 +44,8 @@ Result<Plan> plan_of(const Model& model, const EngineOptions& options, uint32_t 
 std::string smaller_context(const MemoryNeed& need, uint64_t context, uint64_t budget) {
     const uint64_t rest = need.weights + need.scratch;
     const uint64_t per_token = std::max<uint64_t>(1, need.cache / context);
-    if (budget <= rest || (budget - rest) / per_token < 256) return "a smaller model would";
+    const bool loads = need.weights + need.staging <= budget;
+    if (!loads || budget <= rest || (budget - rest) / per_token < 256) return "a smaller model would";
     return fmt::format("a context of {} would", (budget - rest) / per_token / 256 * 256);
 }
 
@@ -69,10 +70,12 @@ Result<MemoryNeed> memory_need(const Model& model, Backend& backend, const Engin
 
 Status check_fits(const MemoryNeed& need, const Model& model, const DeviceInfo& device, uint64_t context) {
     if (need.total() <= device.memory.bytes) return {};
-    return error("{}: weights need {}, cache {}, scratch {}; {} offers {}: {} fit", model.gguf().path(),
-                 format_bytes(need.weights), format_bytes(need.cache), format_bytes(need.scratch),
-                 device.name, format_bytes(device.memory.bytes),
-                 smaller_context(need, context, device.memory.bytes));
+    const std::string loading = need.staging > need.cache + need.scratch
+                                    ? fmt::format(", loading {}", format_bytes(need.staging))
+                                    : "";
+    return error("{}: weights need {}, cache {}, scratch {}{}; {} offers {}: {} fit", model.gguf().path(),
+                 format_bytes(need.weights), format_bytes(need.cache), format_bytes(need.scratch), loading,
+                 device.name, device.memory.text(), smaller_context(need, context, device.memory.bytes));
 }
 
 Result<std::vector<MemoryNeed>> memory_needs(const Model& model, const EngineOptions& given) {
