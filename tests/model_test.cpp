@@ -106,9 +106,11 @@ static void check_ops(const std::string& path, Backend& backend, bool fuse) {
                 INFO("worst at ", got.worst, ": got ", got.got, ", want ", got.want, ", bound ", got.bound,
                      ", ", got.outside, " of ", got.count, " outside");
                 CHECK(got.worst_fraction <= 1.0);
-                // What rounding moves scores by enters an exponent, and gpt-oss's are large here.
-                const bool attends = op_name(op) == "attend" || op_name(op) == "attention";
-                CHECK(got.loosest_bound <= (attends ? 2 : 1) * kLoosestBound);
+                // What rounding moves scores by enters an exponent, and gpt-oss's are large here; of a
+                // rotation by nearly half a turn, an element that is nearly zero is all error of the angle.
+                const std::string_view name = op_name(op);
+                const bool twice = name == "attend" || name == "attention" || name == "rope";
+                CHECK(got.loosest_bound <= (twice ? 2 : 1) * kLoosestBound);
                 reference.assign(slot, values);
             }
             ++index;
