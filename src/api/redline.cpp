@@ -176,7 +176,9 @@ redline_model* redline_model_load(const char* path, const redline_model_options*
     return guarded<redline_model*>(nullptr, [&]() -> Result<redline_model*> {
         if (!path) return error("no file was given");
         const auto taken = RL_TRY(options_of(options, redline_model_options REDLINE_MODEL_OPTIONS));
-        return new redline_model{RL_TRY(load(path, taken))};
+        // First, since an error must not leave an object that is half made.
+        auto loaded = RL_TRY(load(path, taken));
+        return new redline_model{std::move(loaded)};
     });
 }
 
@@ -232,8 +234,8 @@ int redline_is_end(const redline_model* model, int32_t token) {
 redline_session* redline_session_new(redline_model* model) {
     return guarded<redline_session*>(nullptr, [&]() -> Result<redline_session*> {
         if (!model) return error("no model was given");
-        return new redline_session{model->loaded,
-                                   RL_TRY(Session::create(*model->loaded->model, model->loaded->session))};
+        auto session = RL_TRY(Session::create(*model->loaded->model, model->loaded->session));
+        return new redline_session{model->loaded, std::move(session)};
     });
 }
 
@@ -274,8 +276,8 @@ redline_sampler* redline_sampler_new(const redline_session* session, const redli
     return guarded<redline_sampler*>(nullptr, [&]() -> Result<redline_sampler*> {
         if (!session) return error("no session was given");
         const auto taken = RL_TRY(options_of(options, redline_sampler_options REDLINE_SAMPLER_OPTIONS));
-        return new redline_sampler{session->loaded,
-                                   RL_TRY(make(*session->loaded->model, taken, session->session.context()))};
+        auto sampler = RL_TRY(make(*session->loaded->model, taken, session->session.context()));
+        return new redline_sampler{session->loaded, std::move(sampler)};
     });
 }
 
