@@ -166,4 +166,10 @@ std::string JsonRules::text() const {
     return out;
 }
 
+std::string member_pointer(const std::string& path, std::string_view name) {
+    std::string out = path + "/";
+    for (const char c : name) out += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
+    return out;
+}
+
 }  // namespace redline

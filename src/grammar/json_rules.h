@@ -41,4 +41,7 @@ std::string integer_range(std::optional<int64_t> low, std::optional<int64_t> hig
 // The strings that match a regular expression, as they are written in JSON without their quotes.
 Result<std::string> pattern_rule(std::string_view pattern);
 
+// The JSON pointer of a member of what `path` points to.
+std::string member_pointer(const std::string& path, std::string_view name);
+
 }  // namespace redline

@@ -53,12 +53,6 @@ bool has(const List& list, std::string_view name) {
     return std::find(std::begin(list), std::end(list), name) != std::end(list);
 }
 
-std::string child(const std::string& path, std::string_view name) {
-    std::string out = path + "/";
-    for (const char c : name) out += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
-    return out;
-}
-
 // A value as the only text that is allowed for it.
 std::string literal(const Json& value) {
     return gbnf_quoted(value.dump());
@@ -106,7 +100,7 @@ private:
     Status check_keywords(const Json& schema, const std::string& path) const {
         for (const auto& [key, value] : schema.items()) {
             if (has(kDescriptive, key) || has(kKnown, key) || key.starts_with("x-")) continue;
-            return error("{}: the keyword is not supported", child(path, printable(key)));
+            return error("{}: the keyword is not supported", member_pointer(path, printable(key)));
         }
         return {};
     }
@@ -192,7 +186,7 @@ private:
             branches.push_back(rest.empty() ? list[i] : Json{{"allOf", both}});
             out += (out.empty() ? "" : " | ") + RL_TRY(visit(branches.back(), at, depth + 1));
         }
-        if (key == "oneOf" && notes_) note_overlap(branches, child(path, key), depth);
+        if (key == "oneOf" && notes_) note_overlap(branches, member_pointer(path, key), depth);
         return rules_.add("any", out);
     }
 
@@ -456,7 +450,7 @@ private:
         if (!closed) {
             std::string item = rules_.use("value");
             if (schema.contains(rest_key))
-                item = named(RL_TRY(visit(schema[rest_key], child(path, rest_key), depth + 1)));
+                item = named(RL_TRY(visit(schema[rest_key], member_pointer(path, rest_key), depth + 1)));
             const uint64_t first = fixed > 0 ? 0 : 1;  // the one without a comma before it
             optional = first == 1 && size.least == 0;
             const uint64_t taken = fixed + first;
@@ -530,7 +524,7 @@ private:
             return {};
         };
         for (const auto& [key, value] : listed.items())
-            RL_TRY(add(key, value, child(child(path, "properties"), printable(key))));
+            RL_TRY(add(key, value, member_pointer(member_pointer(path, "properties"), printable(key))));
         const bool closed =
             schema.contains("additionalProperties") && schema["additionalProperties"] == false;
         const Json& others = schema.contains("additionalProperties") ? schema["additionalProperties"] : open;
@@ -538,7 +532,7 @@ private:
         for (const std::string& name : required) {
             if (listed.contains(name) || !seen.insert(name).second) continue;
             if (closed) return error("{}/required: {} is none of the properties", path, printable(name));
-            RL_TRY(add(name, others, child(path, "additionalProperties")));
+            RL_TRY(add(name, others, member_pointer(path, "additionalProperties")));
         }
         return out;
     }
@@ -555,7 +549,7 @@ private:
         if (says && schema["additionalProperties"] != false) {
             const Json& others = schema["additionalProperties"];
             const std::string value =
-                named(RL_TRY(visit(others, child(path, "additionalProperties"), depth + 1)));
+                named(RL_TRY(visit(others, member_pointer(path, "additionalProperties"), depth + 1)));
             const std::string key =
                 list.empty() ? rules_.use("string") : "\"\\\"\" " + other_key(keys, 0) + " \"\\\"\"";
             const std::string pair = rules_.add("pair", key + " " + ws + " \":\" " + ws + " " + value);
