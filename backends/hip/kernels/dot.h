@@ -362,7 +362,8 @@ struct ExpertGatedRows : GatedRows {
         if (!a.parts[0].bias) return {};
         const uint32_t each = a.chosen.rows, counted = lesser(row, a.rows - 1), place = counted / each;
         const size_t at = in_each_lane(expert_row(a.chosen, place, counted - place * each));
-        return {a.parts[0].bias[at], a.parts[1].bias[at]};
+        const args::DotArgs& read_late = args_in_lanes(a);
+        return {read_late.parts[0].bias[at], read_late.parts[1].bias[at]};
     }
     RL_DEVICE void put(uint32_t row, float* value, const float (&sums)[2], float scale,
                        const Biases& biases) const {
