@@ -143,14 +143,6 @@ TEST_CASE("doctor: HIP is a note where Vulkan serves, and a problem where permis
     CHECK(holds(Worst(m).of("memory")->what, "HIP reports 6.00 GiB"));
 }
 
-TEST_CASE("doctor: a ROCm older than the GPU is told which one it wants") {
-    Machine m = machine_of(strix_halo(96 * kGiB));
-    m.rocm = "6.2.4-110";
-    CHECK(holds(Worst(m).of("rocm")->remedy, "ROCm 6.4"));
-    m.rocm = "6.4.1";
-    CHECK(!Worst(m).of("rocm"));
-}
-
 TEST_CASE("doctor: variables that change the devices are named, the override of the target as a problem") {
     Machine m = machine_of(rx_7900_xtx());
     m.environment["HIP_VISIBLE_DEVICES"] = "1";

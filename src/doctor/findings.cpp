@@ -214,16 +214,6 @@ Findings seen_by_hip(const Machine& m) {
                                : "Vulkan serves it without ROCm; for HIP install ROCm's runtime "
                                  "(rocm-hip-runtime or libamdhip64)"});
         }
-        for (const TargetSince& known : kTargetSince) {
-            const auto [major, minor] = two_numbers(m.rocm);
-            if (known.target == gpu.target && major > 0 &&
-                std::pair(major, minor) < std::pair(known.major, known.minor))
-                out.push_back({Severity::warning, "rocm",
-                               fmt::format("ROCm {} does not know {}, which came with {}.{}", m.rocm,
-                                           gpu.target, known.major, known.minor),
-                               fmt::format("install ROCm {}.{} or newer, or use --device vulkan", known.major,
-                                           known.minor)});
-        }
     }
     return out;
 }
@@ -421,16 +411,19 @@ Findings bandwidth(const Machine& m) {
             out.push_back(
                 {Severity::good, "bandwidth", fmt::format("{} reads {:.0f} GB/s", measured.device, gb), ""});
         else if (gb >= kEnough * known->gb_per_second)
-            out.push_back({Severity::good, "bandwidth",
-                           fmt::format("{} reads {:.0f} GB/s; {} has {:.0f} by its data sheet",
-                                       measured.device, gb, known->name, known->gb_per_second),
-                           ""});
+            out.push_back(
+                {Severity::good, "bandwidth",
+                 fmt::format("{} reads {:.0f} GB/s; {} has {:.0f} by the width and rate of its memory",
+                             measured.device, gb, known->name, known->gb_per_second),
+                 ""});
         else
-            out.push_back({Severity::warning, "bandwidth",
-                           fmt::format("{} reads {:.0f} GB/s, of the {:.0f} that {} has by its data sheet",
-                                       measured.device, gb, known->gb_per_second, known->name),
-                           "look for other programs on the GPU, a power profile that saves, a single memory "
-                           "module, or clocks that stay low"});
+            out.push_back(
+                {Severity::warning, "bandwidth",
+                 fmt::format(
+                     "{} reads {:.0f} GB/s, of the {:.0f} that {} has by the width and rate of its memory",
+                     measured.device, gb, known->gb_per_second, known->name),
+                 "look for other programs on the GPU, a power profile that saves, a single memory "
+                 "module, or clocks that stay low"});
     }
     return out;
 }

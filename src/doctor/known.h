@@ -1,4 +1,4 @@
-// What is known of GPUs, their firmware and their drivers, each with its public source.
+// What is known of GPUs and their firmware.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,9 @@
 
 namespace redline {
 
-// GPUs by PCI id, with the bandwidth of their memory in GB/s as AMD gives it. Where several products have one
-// id it is that of the slowest, and of memory that can be chosen that of the slowest in use.
+// GPUs by PCI id, with the bandwidth of their memory in GB/s: its width times its data rate. Where several
+// products have one id it is that of the slowest, and of memory that can be chosen that of the slowest in
+// use.
 struct KnownGpu {
     uint32_t device;
     std::string_view name;
@@ -28,7 +29,7 @@ inline constexpr KnownGpu kKnownGpus[] = {
     {0x74a1, "Instinct MI300X", 5300},
 };
 
-// Versions that give wrong results or hang.
+// Versions that give wrong results or hang, with the public report.
 struct BadFirmware {
     std::string_view part;
     uint64_t version;
@@ -42,16 +43,6 @@ inline constexpr BadFirmware kBadFirmware[] = {
      "install another version of linux-firmware than 20251125 (MES 0x80 is known to work), or use --device "
      "vulkan",
      "ROCm issue 5724"},
-};
-
-// The least ROCm whose compiler and runtime know a target; from the release notes of ROCm.
-struct TargetSince {
-    std::string_view target;
-    int major, minor;
-};
-inline constexpr TargetSince kTargetSince[] = {
-    {"gfx1150", 6, 4}, {"gfx1151", 6, 4}, {"gfx1152", 6, 4},
-    {"gfx1200", 6, 4}, {"gfx1201", 6, 4}, {"gfx950", 7, 0},
 };
 
 }  // namespace redline
