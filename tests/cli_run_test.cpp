@@ -369,5 +369,17 @@ TEST_CASE(
         // Asked to have all layers there, it refuses.
         check_refused(greedy({"--raw", "-p", "ab", "-ngl", "all", "--mem-budget", less}), 1,
                       {"as asked for"});
+
+        const Outcome chat = redline_({"chat", "-m", chat_model(), "-t", "1", "-ngl", "1"}, "/show\n");
+        const std::string places = fmt::format("plan: 1/2 layers on {} (", backend());
+        CHECK(chat.err.find(places) < chat.err.rfind(places));  // before the first prompt, and when asked for
+        CHECK(has(chat.err, fmt::format("that {} offers and ", backend())));
+        // Where a model is not split, that is said.
+        for (const std::vector<std::string>& line :
+             {std::vector<std::string>{"info"}, {"bench", "-p", "8", "-n", "0", "-r", "1"}}) {
+            std::vector<std::string> all = line;
+            all.insert(all.end(), {"-m", chain_model(), "-t", "1", "-ngl", "1"});
+            CHECK(has(redline_(all).err, "-ngl 1: run, chat and eval split layers; here all 2 are on"));
+        }
     });
 }

@@ -1,5 +1,6 @@
 // The program as a user meets it: what it prints where, its exit codes, and every kind of bad input.
 #include "plan/device_choice.h"
+#include "support/machines.h"
 #include "support/material.h"
 #include "support/program.h"
 #include "support/small_llama.h"
@@ -444,8 +445,19 @@ TEST_CASE("doctor: says what it finds, for people and for programs, and changes 
     CHECK(has(text.out, "by default models run on"));
     const Json all = Json::parse(redline_({"doctor", "--no-measure", "--json"}).out);
     CHECK(all["machine"]["memory_total"] > 0);
-    CHECK(all["findings"].is_array());
     for (const Json& finding : all["findings"]) CHECK(!finding["what"].get<std::string>().empty());
+    // A machine whose GPU has another kernel driver: a problem, with what mends it and status 1.
+    Files files = rx_7900_xtx();
+    files["/sys/class/drm/card0/device/uevent"] = "DRIVER=radeon\nPCI_SLOT_NAME=0000:03:00.0\n";
+    const Tree tree(files);
+    const Outcome wrong = redline_({"doctor", "--no-measure", "--root", tree.root});
+    INFO(wrong.out);
+    CHECK(wrong.code == 1);
+    CHECK(has(wrong.out, "problem  GPU 0000:03:00.0"));
+    CHECK(has(wrong.out, "-> load amdgpu"));
+    const Json found = Json::parse(redline_({"doctor", "--no-measure", "--json", "--root", tree.root}).out);
+    CHECK(found["machine"]["gpus"][0]["target"] == "gfx1100");
+    CHECK(found["findings"][0]["severity"] == "problem");
     check_refused({"doctor", "--frobnicate"}, 2, {"--frobnicate"});
 }
 

@@ -30,27 +30,17 @@ void say_memory(const MemoryNeed& need, const std::string& id, const DeviceInfo&
 }
 
 void say_whole(const LoadedModel& loaded, const MemoryNeed& need, uint64_t context) {
-    const uint32_t layers = loaded.model->config().layers;
-    const DeviceInfo& device = loaded.backend->device();
-    say(fmt::format("plan: {0}/{0} layers on {1}, KV cache {2} {3} tokens {4}", layers,
-                    described(loaded.device, device), cache_type_name(loaded.cache), context,
-                    format_bytes(need.cache)));
+    say(plan_line(loaded, context, need.cache));
     say_speed(most_tokens_per_second(loaded, context, 1));
     if (!loaded.why.empty()) say_detail(fmt::format("{}: {}", loaded.device, loaded.why));
-    say_memory(need, loaded.device, device);
+    say_memory(need, loaded.device, loaded.backend->device());
 }
 
-void say_split(const LoadedModel& loaded, const Split& split, const SessionOptions& session) {
-    const uint32_t layers = loaded.model->config().layers;
+void say_split(const LoadedModel& loaded, const Split& split, uint64_t context) {
     uint64_t cache = 0;
     for (const MemoryNeed& need : split.needs) cache += need.cache;
-    say(fmt::format("plan: {}/{} layers on {}, {} on {}, KV cache {} {} tokens {}", split.layers, layers,
-                    described(loaded.device, loaded.backend->device()), layers - split.layers,
-                    described("cpu", loaded.cpu->device()), cache_type_name(loaded.cache), session.context,
-                    format_bytes(cache)));
-    const Result<double> most =
-        most_tokens_per_second(*loaded.model, session, split, loaded.bandwidths, session.context / 2);
-    if (most) say_speed(most.value());
+    say(plan_line(loaded, context, cache));
+    say_speed(most_tokens_per_second(loaded, context, 1));
     for (size_t i = 0; i < split.needs.size(); ++i) {
         const Backend* backend = split.placements[i].backend;
         say_memory(split.needs[i], backend == loaded.cpu.get() ? "cpu" : loaded.device, backend->device());
@@ -71,21 +61,40 @@ Status take_split(LoadedModel& loaded, const Split& split, const SessionOptions&
         RL_TRY(check_fits(split.needs[i], *loaded.model, split.placements[i].backend->device(),
                           session.context));
     loaded.placements = split.placements;
+    loaded.device_layers = split.layers;
     loaded.bandwidths.assign(split.placements.size(), 0.0);
     if (is_large(*loaded.model))
         for (size_t i = 0; i < split.placements.size(); ++i)
             loaded.bandwidths[i] = known_bandwidth(*split.placements[i].backend, cache_folder());
-    say_split(loaded, split, session);
+    say_split(loaded, split, session.context);
     return {};
 }
 
 }  // namespace
+
+std::string plan_line(const LoadedModel& loaded, uint64_t context, uint64_t cache) {
+    const uint32_t layers = loaded.model->config().layers, own = loaded.device_layers;
+    std::string places =
+        fmt::format("{}/{} layers on {}", own, layers, described(loaded.device, loaded.backend->device()));
+    if (own < layers)
+        places += fmt::format(", {} on {}", layers - own, described("cpu", loaded.cpu->device()));
+    return fmt::format("plan: {}, KV cache {} {} tokens {}", places, cache_type_name(loaded.cache), context,
+                       format_bytes(cache));
+}
+
+void note_unsplit(const ModelOptions& options, const Model& model, const std::string& device) {
+    const uint32_t layers = model.config().layers;
+    if (device != "cpu" && options.gpu_layers > 0 && options.gpu_layers < int64_t(layers))
+        note(fmt::format("-ngl {}: run, chat and eval split layers; here all {} are on {}",
+                         options.gpu_layers, layers, device));
+}
 
 Status plan_load(LoadedModel& loaded, const ModelOptions& options, const SessionOptions& session) {
     const Model& model = *loaded.model;
     const DeviceInfo& device = loaded.backend->device();
     const uint32_t layers = model.config().layers;
     loaded.placements.clear();
+    loaded.device_layers = layers;
     if (loaded.device != "cpu" && options.gpu_layers > 0 && options.gpu_layers < int64_t(layers)) {
         RL_TRY(open_cpu(loaded, options));
         return take_split(

@@ -9,4 +9,11 @@ namespace redline::cli {
 // which layers the CPU takes (then LoadedModel::placements). An error has the numbers and what would fit.
 Status plan_load(LoadedModel& loaded, const ModelOptions& options, const SessionOptions& session);
 
+// For commands that do not split a model: says so where -ngl asks for it.
+void note_unsplit(const ModelOptions& options, const Model& model, const std::string& device);
+
+// "plan: 12/32 layers on vulkan (...), 20 on cpu (...), KV cache f16 4096 tokens 512.0 MiB"; `cache` in
+// bytes.
+std::string plan_line(const LoadedModel& loaded, uint64_t context, uint64_t cache);
+
 }  // namespace redline::cli

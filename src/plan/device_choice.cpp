@@ -10,6 +10,21 @@ std::vector<const BackendEntry*> backends_by_preference() {
     return entries;
 }
 
+std::vector<UsableDevice> usable_devices() {
+    std::vector<UsableDevice> out;
+    for (const BackendEntry* entry : backends_by_preference()) {
+        Result<std::vector<DeviceListing>> devices = entry->list();
+        if (!devices) continue;
+        for (DeviceListing& device : devices.value()) {
+            if (!device.missing.empty() || !device.preferred) continue;
+            const size_t colon = device.id.find(':');
+            std::string which = colon == std::string::npos ? "" : device.id.substr(colon + 1);
+            out.push_back({std::move(device), {std::string(entry->name), std::move(which), ""}});
+        }
+    }
+    return out;
+}
+
 static std::string lower_case(std::string text) {
     for (char& c : text) c = char(std::tolower(static_cast<unsigned char>(c)));
     return text;

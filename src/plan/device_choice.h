@@ -14,6 +14,13 @@ struct DeviceChoice {
 // The first is taken before the others by who has no wish.
 std::vector<const BackendEntry*> backends_by_preference();
 
+// A device that can be used and is more than a stand-in computing on the CPU.
+struct UsableDevice {
+    DeviceListing listing;
+    DeviceChoice choice;
+};
+std::vector<UsableDevice> usable_devices();
+
 // `wanted`: empty (always has an answer), "gpu", the name of a backend, "vulkan:1", or part of a device's
 // name.
 Result<DeviceChoice> choose_device(const std::string& wanted);

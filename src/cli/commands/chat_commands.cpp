@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "cli/commands/chat_settings.h"
 #include "cli/commands/chat_talk.h"
+#include "cli/load_plan.h"
 #include "cli/report.h"
 #include "memory/budget.h"
 #include "text/unicode.h"
@@ -257,21 +258,21 @@ bool Talk::show_facts(const std::string& rest) {
 }
 
 void Talk::show_plan() {
-    const DeviceInfo& device = model_->loaded.backend->device();
     const Session& session = conversation_.session();
-    const uint32_t layers = model_->loaded.model->config().layers;
-    tell(fmt::format(
-        "plan: {0}/{0} layers on {1} ({2}, {3}), KV cache {4} {5} tokens {6}, {7} tokens at a time", layers,
-        model_->loaded.device, device.name, device.detail, cache_type_name(model_->loaded.cache),
-        session.context(), format_bytes(session.memory().cache), session.batch()));
+    tell(fmt::format("{}, {} tokens at a time",
+                     plan_line(model_->loaded, session.context(), session.memory().cache), session.batch()));
 }
 
 void Talk::show_memory() {
     const MemoryNeed& need = conversation_.session().memory();
-    tell(fmt::format("memory: weights {}, cache {}, scratch {}, of {} that {} offers; peak of the program {}",
+    const LoadedModel& loaded = model_->loaded;
+    std::string offered =
+        fmt::format("{} that {} offers", loaded.backend->device().memory.text(), loaded.device);
+    if (!loaded.placements.empty())
+        offered += fmt::format(" and {} of cpu", loaded.cpu->device().memory.text());
+    tell(fmt::format("memory: weights {}, cache {}, scratch {}, of {}; peak of the program {}",
                      format_bytes(need.weights), format_bytes(need.cache), format_bytes(need.scratch),
-                     format_bytes(model_->loaded.backend->device().memory.bytes), model_->loaded.device,
-                     format_bytes(peak_resident())));
+                     offered, format_bytes(peak_resident())));
 }
 
 bool Talk::set(const std::string& rest) {

@@ -29,17 +29,12 @@ std::vector<BackendView> backend_views() {
     return views;
 }
 
-// Of the usable devices; what cannot be opened is left out, and is found otherwise.
-std::vector<MeasuredBandwidth> measure(const std::vector<BackendView>& views) {
+// What cannot be opened is left out, and is found otherwise.
+std::vector<MeasuredBandwidth> measure() {
     std::vector<MeasuredBandwidth> out;
-    for (const BackendView& view : views)
-        for (const DeviceListing& device : view.devices) {
-            if (!device.missing.empty() || !device.preferred) continue;
-            const size_t colon = device.id.find(':');
-            const auto backend = open_device(
-                {view.backend, colon == std::string::npos ? "" : device.id.substr(colon + 1), ""}, {});
-            if (backend) out.push_back({device.id, backend.value()->measure_read_bandwidth()});
-        }
+    for (const UsableDevice& device : usable_devices())
+        if (const auto backend = open_device(device.choice, {}))
+            out.push_back({device.listing.id, backend.value()->measure_read_bandwidth()});
     return out;
 }
 
@@ -49,7 +44,7 @@ Machine examined(const DoctorOptions& options) {
         if (const char* value = std::getenv(variable.c_str()); value && *value)
             machine.environment[variable] = value;
     machine.backends = backend_views();
-    if (options.measure) machine.bandwidths = measure(machine.backends);
+    if (options.measure) machine.bandwidths = measure();
     return machine;
 }
 

@@ -1,6 +1,7 @@
 // redline info: what is in a model file, what it needs of this machine, and how it would run.
 #include "cli/commands/devices.h"
 #include "cli/find_model.h"
+#include "cli/load_plan.h"
 #include "cli/model_facts.h"
 #include "cli/options/model_options.h"
 #include "cli/report.h"
@@ -167,29 +168,17 @@ Result<Json> memory_json(const Model& model, const ModelOptions& options, Backen
 // For each device at hand: whether the model fits there, and with how much context at most.
 Json devices_json(const Model& model, const ModelOptions& options, uint64_t context) {
     Json list = Json::array();
-    for (const BackendEntry* entry : all_backends()) {
-        const Result<std::vector<DeviceListing>> devices = entry->list();
-        if (!devices) continue;
-        for (const DeviceListing& device : devices.value()) {
-            if (!device.missing.empty() || !device.preferred) continue;
-            Json row = {{"id", device.id}, {"name", device.name}};
-            const size_t colon = device.id.find(':');
-            const std::string which = colon == std::string::npos ? "" : device.id.substr(colon + 1);
-            const auto fill = [&]() -> Status {
-                const auto backend = RL_TRY(open_device({std::string(entry->name), which, ""}, options));
-                const SessionOptions session = session_options(options, backend->device(), context);
-                const MemoryNeed need = RL_TRY(memory_need(model, *backend, session));
-                row["total"] = need.total();
-                row["available"] = backend->device().memory.bytes;
-                row["limit"] = backend->device().memory.text();
-                row["fits"] = need.total() <= backend->device().memory.bytes;
-                row["largest_context"] =
-                    RL_TRY(largest_context(model, *backend, session, model.config().train_context));
-                return {};
-            };
-            if (const Status filled = fill(); !filled) row["problem"] = filled.error().message;
-            list.push_back(std::move(row));
-        }
+    for (const UsableDevice& device : usable_devices()) {
+        Json row = {{"id", device.listing.id}, {"name", device.listing.name}};
+        const auto fill = [&]() -> Status {
+            const auto backend = RL_TRY(open_device(device.choice, options));
+            const Json memory = RL_TRY(memory_json(model, options, *backend, context));
+            for (const char* key : {"total", "available", "limit", "fits", "largest_context"})
+                row[key] = memory[key];
+            return {};
+        };
+        if (const Status filled = fill(); !filled) row["problem"] = filled.error().message;
+        list.push_back(std::move(row));
     }
     return list;
 }
@@ -249,6 +238,7 @@ Result<Json> gather(const InfoOptions& info) {
         all["tokenizer"] = tokenizer_json(m.tokenizer());
         add_chat(gguf.metadata(), m.tokenizer(), all);
         const DeviceChoice choice = RL_TRY(choose_device(info.model.device));
+        note_unsplit(info.model, m, choice.backend);
         loaded.backend = RL_TRY(open_device(choice, info.model));
         // Of a model that does not fit, what it would need for the context it was trained for.
         const Result<uint64_t> chosen = choose_context(loaded, info.model);

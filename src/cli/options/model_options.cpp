@@ -236,6 +236,7 @@ Status place_model(LoadedModel& loaded, const ModelOptions& options, uint64_t co
 
 Result<LoadedModel> load_model(const ModelOptions& options) {
     LoadedModel loaded = RL_TRY(inspect_model(options));
+    note_unsplit(options, *loaded.model, loaded.device);
     RL_TRY(place_model(loaded, options, 0));
     return loaded;
 }

@@ -58,6 +58,7 @@ struct LoadedModel {
     std::unique_ptr<Backend> backend;
     std::unique_ptr<Backend> cpu;       // for the layers that the device has no room for
     std::vector<Placement> placements;  // of such a split; empty: all is on the device
+    uint32_t device_layers = 0;         // of the model's, that are there
     std::unique_ptr<Model> model;       // borrows the backend
     CacheType cache = CacheType::f16;
     std::vector<double>
