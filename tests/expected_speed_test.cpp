@@ -1,0 +1,62 @@
+// What a model's speed is expected to be by the bandwidth of its device, and when too slow a run is
+// explained.
+#include "cli/expected_speed.h"
+#include "support/models.h"
+#include "support/program.h"
+
+#include <doctest/doctest.h>
+
+using namespace redline;
+using namespace redline::cli;
+using namespace redline::test;
+
+static LoadedModel chain_on(Backend& backend, double bandwidth) {
+    LoadedModel loaded;
+    loaded.device = "cpu";
+    loaded.model = std::make_unique<Model>(must(Model::load(chain_model(), backend, {64, {}})));
+    loaded.placements = {
+        Placement{&backend, 0, must(loaded.model->plan(1, 1, {64, 1, loaded.cache})).steps.size()}};
+    loaded.bandwidths = {bandwidth};
+    return loaded;
+}
+
+TEST_CASE("expected speed: the bandwidth over the bytes of a token, and unknown without one") {
+    const auto backend = must(open_backend("cpu", {.threads = 1}));
+    const LoadedModel loaded = chain_on(*backend, 1e9);
+    const Cost one = step_cost(must(loaded.model->plan(1, 1, {64, 1, loaded.cache})), {1, 1, 10});
+    const double bytes = double(one.weight_bytes + one.cache_bytes);
+    CHECK(most_tokens_per_second(loaded, 64, 10) == doctest::Approx(1e9 / bytes));
+    CHECK(most_tokens_per_second(chain_on(*backend, 0.0), 64, 10) == 0.0);
+}
+
+TEST_CASE(
+    "expected speed: a run below a quarter of it is explained, one above, a short one or an unknown one is "
+    "not") {
+    const auto backend = must(open_backend("cpu", {.threads = 1}));
+    const LoadedModel loaded = chain_on(*backend, 1e9);
+    const double most = most_tokens_per_second(loaded, 64, 10);
+    Generation made;
+    made.steps = 20;
+    made.context_sum = 200;
+    made.decode_seconds = 20 / (0.2 * most);
+    CHECK(explain_slow(loaded, 64, made).find("redline doctor") != std::string::npos);
+    CHECK(explain_slow(chain_on(*backend, 0.0), 64, made).empty());
+    Generation brief = made;
+    brief.steps = 15;
+    CHECK(explain_slow(loaded, 64, brief).empty());
+    made.decode_seconds = 20 / (0.3 * most);
+    CHECK(explain_slow(loaded, 64, made).empty());
+}
+
+TEST_CASE("expected speed: a bandwidth is measured once and kept, and a damaged file is written anew") {
+    const auto backend = must(open_backend("cpu", {.threads = 1}));
+    const TemporaryFolder folder;
+    CHECK(known_bandwidth(*backend, "") == 0.0);
+    const double first = known_bandwidth(*backend, folder.path);
+    CHECK(first > 0.0);
+    const auto again = must(open_backend("cpu", {.threads = 1}));
+    CHECK(known_bandwidth(*again, folder.path) == first);
+    write_file(folder.path / "bandwidth.json", "{ nonsense");
+    CHECK(known_bandwidth(*again, folder.path) > 0.0);
+    CHECK(read_file(folder.path / "bandwidth.json").find("nonsense") == std::string::npos);
+}
