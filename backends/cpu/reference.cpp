@@ -1,5 +1,4 @@
-#include "reference.h"
-
+#include "reference_product.h"
 #include "reference_units.h"
 
 #include <algorithm>
@@ -18,34 +17,6 @@ double act(Act kind, double x) {
 }
 // |act'| is nowhere larger.
 constexpr double kActSlope = 1.13;
-
-double size_of(double w) {
-    return std::abs(w);
-}
-double size_of(const Bounded& x) {
-    return std::abs(x.value) + x.error;
-}
-
-// How far the elements of one operand are off, asked for one after the other.
-template <typename T>
-class Rounded {
-public:
-    Rounded(const Rounding& rounding, const T* x, size_t count) : rounding_(rounding), x_(x), count_(count) {}
-    double operator()(size_t i) {
-        if (rounding_.block > 0.0 && i % rounding_.group == 0) {
-            most_ = 0.0;
-            for (size_t j = i; j < std::min(i + rounding_.group, count_); ++j)
-                most_ = std::max(most_, size_of(x_[j]));
-        }
-        return rounding_.unit * size_of(x_[i]) + rounding_.block * most_;
-    }
-
-private:
-    const Rounding rounding_;
-    const T* x_;
-    size_t count_;
-    double most_ = 0.0;
-};
 
 }  // namespace
 
@@ -121,7 +92,7 @@ void Reference::run_step(const StepParams& params, size_t step, const Precision&
 }
 
 double Reference::nudge(double most) const {
-    return random_ ? std::uniform_real_distribution<double>(-most, most)(*random_) : 0.0;
+    return random_ ? within(most, *random_) : 0.0;
 }
 
 void Reference::assign(Slot s, std::span<const float> values) {
@@ -138,24 +109,6 @@ std::vector<Bounded>& Reference::target(Slot s) {
     std::vector<Bounded>& out = slots_[size_t(s.index)];
     out.resize(rows_of(s) * width(s));
     return out;
-}
-
-Bounded Reference::dot(const float* w, const Bounded* x, size_t cols) const {
-    Rounded off_w(precision_.weights, w, cols);
-    Rounded off_x(precision_.activations, x, cols);
-    Bounded sum;
-    double terms = 0.0;
-    for (size_t i = 0; i < cols; ++i) {
-        const double size = std::abs(double(w[i])), x_off = off_x(i), w_off = off_w(i);
-        sum.value += (w[i] + nudge(w_off)) * (x[i].value + nudge(x_off));
-        sum.error += size * (x[i].error + x_off) + w_off * (size_of(x[i]) + x_off);
-        sum.magnitude += size * x[i].magnitude;
-        terms += size * std::abs(x[i].value);
-    }
-    // What is summed are the rounded terms.
-    sum.error += sum_unit(cols) * (terms + sum.error) + kTiny;
-    sum.value += nudge(sum_unit(cols) * terms);
-    return sum;
 }
 
 void Reference::eval(const Embed& op) {
@@ -205,9 +158,10 @@ void Reference::eval(const Linear& op) {
     const std::vector<float>& w = weights_[size_t(op.w.index)];
     const std::vector<Bounded>& x = slots_[size_t(op.x.index)];
     auto& y = target(op.y);
-    for (size_t t = 0; t < rows_of(op.y); ++t)
-        for (size_t r = 0; r < shape.rows; ++r)
-            y[t * shape.rows + r] = dot(w.data() + r * shape.cols, x.data() + t * shape.cols, shape.cols);
+    for (size_t t = 0; t < rows_of(op.y); ++t) {
+        ProductRow row(precision_, x.data() + t * shape.cols, shape.cols, random());
+        for (size_t r = 0; r < shape.rows; ++r) y[t * shape.rows + r] = row.dot(w.data() + r * shape.cols);
+    }
 }
 
 static Bounded plus(const Bounded& a, const Bounded& b) {
@@ -414,8 +368,9 @@ void Reference::eval(const Route& op) {
     for (size_t t = 0; t < params_.tokens.size(); ++t) {
         std::vector<double> logits(shape.rows), chances(shape.rows);
         double logit_error = 0.0;
+        ProductRow row(precision_, x.data() + t * shape.cols, shape.cols, random());
         for (size_t e = 0; e < shape.rows; ++e) {
-            const Bounded z = dot(w.data() + e * shape.cols, x.data() + t * shape.cols, shape.cols);
+            const Bounded z = row.dot(w.data() + e * shape.cols);
             logits[e] = z.value + (bias && op.bias_of == BiasOf::logits ? double((*bias)[e]) : 0.0);
             logit_error = std::max(logit_error, z.error + kUnit * std::abs(logits[e]));
         }
@@ -471,9 +426,10 @@ void Reference::eval(const ExpertLinear& op) {
         for (uint32_t k = 0; k < op.used; ++k) {
             const size_t entry = t * op.used + k;
             const float* expert = w.data() + size_t(ids[entry].value) * shape.rows * shape.cols;
-            const Bounded* in = x.data() + (op.per_expert ? entry : t) * shape.cols;
+            ProductRow row(precision_, x.data() + (op.per_expert ? entry : t) * shape.cols, shape.cols,
+                           random());
             for (size_t r = 0; r < shape.rows; ++r) {
-                const Bounded one = dot(expert + r * shape.cols, in, shape.cols);
+                const Bounded one = row.dot(expert + r * shape.cols);
                 if (!op.scales) {
                     y[entry * shape.rows + r] = one;
                     continue;

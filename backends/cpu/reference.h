@@ -76,8 +76,6 @@ private:
     size_t rows_of(Slot s) const;
     size_t width(Slot s) const { return plan_.slot(s).width; }
     std::vector<Bounded>& target(Slot s);
-    // w[row] . x with its bound, for one row of `cols` weights.
-    Bounded dot(const float* w, const Bounded* x, size_t cols) const;
     // `scores` of keys from row `first` of the cache on, which are at most `score_error` off, weigh their
     // values.
     void weigh(const Attention& op, uint32_t head, size_t first, std::vector<double> scores,
@@ -87,6 +85,7 @@ private:
     Bounded cached(const Bounded& x, double block_max) const;
     // Up to `most` in either direction where rounding is at random, otherwise nothing.
     double nudge(double most) const;
+    std::minstd_rand* random() const { return random_ ? &*random_ : nullptr; }
     void attend(const Attention& op, size_t row, uint32_t head, Bounded* out) const;
     // Of a row's sequence, made all zeros at position 0.
     std::span<Bounded> state(Cache cache, size_t row);

@@ -1,5 +1,5 @@
 // The reference of attention on latents.
-#include "reference.h"
+#include "reference_product.h"
 
 #include <algorithm>
 
@@ -11,11 +11,12 @@ void Reference::eval(const HeadLinear& op) {
     const std::vector<Bounded>& x = slots_[size_t(op.x.index)];
     auto& y = target(op.y);
     for (size_t t = 0; t < rows_of(op.y); ++t)
-        for (size_t h = 0; h < shape.count; ++h)
+        for (size_t h = 0; h < shape.count; ++h) {
+            ProductRow row(precision_, x.data() + t * width(op.x) + h * op.x_stride, shape.cols, random());
             for (size_t r = 0; r < shape.rows; ++r)
                 y[t * width(op.y) + h * op.y_stride + r] =
-                    dot(w.data() + (h * shape.rows + r) * shape.cols,
-                        x.data() + t * width(op.x) + h * op.x_stride, shape.cols);
+                    row.dot(w.data() + (h * shape.rows + r) * shape.cols);
+        }
 }
 
 void Reference::eval(const LatentStore& op) {

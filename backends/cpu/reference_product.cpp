@@ -1,0 +1,85 @@
+#include "reference_product.h"
+
+#include "reference_units.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace redline {
+
+namespace {
+
+// Several sums side by side, which a compiler keeps in vector registers.
+constexpr size_t kLanes = 4;
+struct Sums {
+    double lanes[kLanes] = {};
+    double total() const { return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]); }
+};
+
+}  // namespace
+
+ProductRow::ProductRow(const Precision& precision, const Bounded* x, size_t cols, std::minstd_rand* random)
+    : precision_(precision), x_(x), cols_(cols), random_(random) {
+    if (random) return;
+    for (auto* each : {&values_, &sizes_, &magnitudes_, &largest_, &errors_}) each->resize(cols);
+    Rounded off(precision.activations, x, cols);
+    for (size_t i = 0; i < cols; ++i) {
+        const double x_off = off(i);
+        values_[i] = x[i].value;
+        sizes_[i] = std::abs(x[i].value);
+        magnitudes_[i] = x[i].magnitude;
+        largest_[i] = size_of(x[i]) + x_off;
+        errors_[i] = x[i].error + x_off + precision.weights.unit * largest_[i];
+    }
+}
+
+Bounded ProductRow::rounded_dot(const float* w) {
+    Rounded off_w(precision_.weights, w, cols_);
+    Rounded off_x(precision_.activations, x_, cols_);
+    double value = 0.0, magnitude = 0.0, terms = 0.0;
+    for (size_t i = 0; i < cols_; ++i) {
+        const double size = std::abs(double(w[i]));
+        value += (w[i] + within(off_w(i), *random_)) * (x_[i].value + within(off_x(i), *random_));
+        magnitude += size * x_[i].magnitude;
+        terms += size * std::abs(x_[i].value);
+    }
+    return {value + within(sum_unit(cols_) * terms, *random_), 0.0, magnitude};
+}
+
+Bounded ProductRow::dot(const float* w) {
+    if (random_) return rounded_dot(w);
+    Sums value, error, magnitude, terms;
+    const size_t even = cols_ / kLanes * kLanes;
+    for (size_t i = 0; i < even; i += kLanes)
+        for (size_t lane = 0; lane < kLanes; ++lane) {
+            const double weight = double(w[i + lane]), size = std::abs(weight);
+            value.lanes[lane] += weight * values_[i + lane];
+            error.lanes[lane] += size * errors_[i + lane];
+            magnitude.lanes[lane] += size * magnitudes_[i + lane];
+            terms.lanes[lane] += size * sizes_[i + lane];
+        }
+    for (size_t i = even; i < cols_; ++i) {
+        const double weight = double(w[i]), size = std::abs(weight);
+        value.lanes[0] += weight * values_[i];
+        error.lanes[0] += size * errors_[i];
+        magnitude.lanes[0] += size * magnitudes_[i];
+        terms.lanes[0] += size * sizes_[i];
+    }
+    Bounded sum = {value.total(), error.total(), magnitude.total()};
+    const Rounding& weights = precision_.weights;
+    if (weights.block > 0.0)
+        for (size_t begin = 0; begin < cols_; begin += weights.group) {
+            const size_t end = std::min(begin + weights.group, cols_);
+            double most = 0.0, reach = 0.0;
+            for (size_t i = begin; i < end; ++i) {
+                most = std::max(most, std::abs(double(w[i])));
+                reach += largest_[i];
+            }
+            sum.error += weights.block * most * reach;
+        }
+    // What is summed are the rounded terms.
+    sum.error += sum_unit(cols_) * (terms.total() + sum.error) + kTiny;
+    return sum;
+}
+
+}  // namespace redline

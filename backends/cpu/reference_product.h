@@ -1,0 +1,64 @@
+// The reference of a row of weights by a row of activations, with the bound on its error.
+#pragma once
+
+#include "reference.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace redline {
+
+inline double size_of(double w) {
+    return std::abs(w);
+}
+inline double size_of(const Bounded& x) {
+    return std::abs(x.value) + x.error;
+}
+
+// Up to `most` in either direction.
+inline double within(double most, std::minstd_rand& random) {
+    return std::uniform_real_distribution<double>(-most, most)(random);
+}
+
+// How far the elements of one operand are off, asked for one after the other.
+template <typename T>
+class Rounded {
+public:
+    Rounded(const Rounding& rounding, const T* x, size_t count) : rounding_(rounding), x_(x), count_(count) {}
+    double operator()(size_t i) {
+        if (rounding_.block > 0.0 && i >= group_end_) {
+            group_end_ = std::min(i + rounding_.group, count_);
+            most_ = 0.0;
+            for (size_t j = i; j < group_end_; ++j) most_ = std::max(most_, size_of(x_[j]));
+        }
+        return rounding_.unit * size_of(x_[i]) + rounding_.block * most_;
+    }
+
+private:
+    const Rounding rounding_;
+    const T* x_;
+    size_t count_, group_end_ = 0;
+    double most_ = 0.0;
+};
+
+// What of a product depends on the activations alone, computed once for all rows of weights.
+class ProductRow {
+public:
+    // `random`: operands and sums are rounded by it, as far as kernels may, and no errors are bounded; or
+    // null.
+    ProductRow(const Precision& precision, const Bounded* x, size_t cols, std::minstd_rand* random);
+    Bounded dot(const float* w);
+
+private:
+    Bounded rounded_dot(const float* w);
+
+    const Precision precision_;
+    const Bounded* const x_;
+    const size_t cols_;
+    std::minstd_rand* const random_;
+    std::vector<double> values_, sizes_, magnitudes_;
+    std::vector<double> largest_;  // with all errors
+    std::vector<double> errors_;   // for each unit of a weight's size, its own rounding included
+};
+
+}  // namespace redline
