@@ -2,6 +2,7 @@
 #include "support/grammars.h"
 #include "text/unicode.h"
 
+#include <ctime>
 #include <random>
 
 using namespace redline;
@@ -162,6 +163,17 @@ TEST_CASE("grammar: hostile ones end in an error or a match, not in a full memor
     std::string deep = "root ::= r0\n";
     for (int i = 0; i < 20000; ++i) deep += fmt::format("r{} ::= r{}\n", i, i + 1);
     CHECK(verdict(parsed(deep + "r20000 ::= \"x\""), "x") == Verdict::complete);
+}
+
+TEST_CASE("grammar: the time for reading one grows as its size, on one line and on many") {
+    for (const char* end : {" ", "\nr ::= "}) {
+        std::string text = "a ::= \"x\"\nroot ::= ";
+        for (int i = 0; i < 300'000; ++i)
+            text += i % 10 == 9 && end[0] == '\n' ? "a\nr" + fmt::to_string(i) + " ::= " : "a ";
+        const std::clock_t begin = std::clock();
+        CHECK(Grammar::parse(text).ok());
+        CHECK(double(std::clock() - begin) / CLOCKS_PER_SEC < 10);
+    }
 }
 
 TEST_CASE("grammar: random bytes match . exactly where they are UTF-8") {

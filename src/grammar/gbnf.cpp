@@ -46,17 +46,22 @@ private:
         return true;
     }
 
-    Place place(size_t at) const {
-        const std::string_view before = text_.substr(0, at);
-        const size_t line = before.rfind('\n') + 1;  // npos + 1 is 0
-        const auto starts_character = [](char c) { return (uint8_t(c) & 0xC0) != 0x80; };
-        return {
-            size_t(std::count(before.begin(), before.end(), '\n')) + 1,
-            size_t(std::count_if(before.begin() + std::ptrdiff_t(line), before.end(), starts_character)) + 1};
+    // Places of rules are asked for in order: each is counted from the one before, so that all of them
+    // together go through the text once. Errors may go back.
+    Place place(size_t at) {
+        if (at < counted_) counted_ = 0, counted_place_ = {};
+        for (; counted_ < at; ++counted_) {
+            const char c = text_[counted_];
+            if (c == '\n')
+                counted_place_ = {counted_place_.line + 1, 1};
+            else if ((uint8_t(c) & 0xC0) != 0x80)
+                counted_place_.column += 1;
+        }
+        return counted_place_;
     }
-    Place here() const { return place(at_); }
+    Place here() { return place(at_); }
 
-    Error expected(std::string_view what) const {
+    Error expected(std::string_view what) {
         std::string found = "the end of the grammar";
         if (!done()) {
             const Utf8Step step = utf8_step(text_, at_);
@@ -284,7 +289,9 @@ private:
 
     std::string_view text_;
     size_t at_ = 0;
-    uint32_t owner_ = 0;  // the rule that is being read
+    size_t counted_ = 0;
+    Place counted_place_;  // of the byte at counted_
+    uint32_t owner_ = 0;   // the rule that is being read
     GrammarBuilder builder_;
 };
 
