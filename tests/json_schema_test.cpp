@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cmath>
+#include <ctime>
 #include <random>
 
 using namespace redline;
@@ -220,9 +221,51 @@ TEST_CASE("schema: what is wrong or not supported is named, with a pointer to it
     CHECK(schema_error("[]") == "#: a schema is an object, true or false, not array");
     CHECK(schema_error("{\n  \"type\" \"x\"}").starts_with("line 2, column "));
     CHECK(schema_error("").find("the schema is no JSON") != std::string::npos);
+    const auto nested = [](size_t deep) {
+        return "{\"const\":" + std::string(deep, '[') + std::string(deep, ']') + "}";
+    };
+    CHECK(schema_error(nested(400)) == "accepted");
+    CHECK(schema_error(nested(500'000)) == "the schema is nested more than 500 brackets deep");
     CHECK(schema_error("{\"enum\":[]}") == "#/enum: takes a list of values");
     CHECK(schema_error("{\"allOf\":[{\"type\":\"string\"},{\"type\":\"null\"}]}") ==
           "#: no type is in all parts of allOf");
+}
+
+TEST_CASE("schema: parts of allOf that refer to themselves are refused, in short time") {
+    const std::clock_t begin = std::clock();
+    CHECK(schema_error(R"({"allOf":[{"$ref":"#"},{"$ref":"#"}]})") ==
+          "#/allOf/0/$ref: the parts of allOf refer to themselves without end");
+    CHECK(schema_error(R"({"allOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"allOf":[{"$ref":"#/$defs/b"}]},)"
+                       R"("b":{"$ref":"#/$defs/a","minimum":1}}})") ==
+          "#/$defs/b/$ref: the parts of allOf refer to themselves without end");
+    CHECK(schema_error(
+              R"({"allOf":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/a"}],"$defs":{"a":{"type":"null"}}})") ==
+          "accepted");
+    CHECK(double(std::clock() - begin) / CLOCKS_PER_SEC < 8);
+}
+
+TEST_CASE("json schema: branches of oneOf are compared in bounded time") {
+    // Whether two branches exclude each other is seen at b; a comes first and is large.
+    const auto parts = [](const std::string& part, int count) {
+        std::string all = R"({"allOf":[)" + part;
+        for (int i = 1; i < count; ++i) all += "," + part;
+        return all + "]}";
+    };
+    std::string branches;
+    for (int i = 0; i < 8; ++i)
+        branches += fmt::format(
+            R"({}{{"type":"object","properties":{{"a":{{"$ref":"#/$defs/a"}},"b":{{"const":{}}}}},)"
+            R"("required":["a","b"]}})",
+            i > 0 ? "," : "", i);
+    std::vector<std::string> notes;
+    const std::clock_t begin = std::clock();
+    CHECK(grammar_of_schema(R"({"oneOf":[)" + branches + R"(],"$defs":{"a":)" +
+                                parts(R"({"$ref":"#/$defs/b"})", 60) + R"(,"b":)" +
+                                parts(R"({"type":"integer"})", 120) + "}}",
+                            &notes)
+              .ok());
+    CHECK(double(std::clock() - begin) / CLOCKS_PER_SEC < 8);
+    CHECK(notes.size() == 1);
 }
 
 TEST_CASE("json schema: oneOf is right where its branches exclude each other, and noted where they may not") {

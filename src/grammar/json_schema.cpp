@@ -3,6 +3,7 @@
 #include "grammar/json_rules.h"
 #include "grammar/schema_disjoint.h"
 #include "grammar/schema_merge.h"
+#include "grammar/schema_text.h"
 #include "text/unicode.h"
 
 #include <algorithm>
@@ -155,7 +156,11 @@ private:
         Json out = schema;
         if (schema.contains("$ref")) {
             const Json* found = RL_TRY(target(schema["$ref"], path));
-            const Json resolved = RL_TRY(part(*found, schema["$ref"], depth + 1));
+            if (!merging_.insert(found).second)
+                return error("{}/$ref: the parts of allOf refer to themselves without end", path);
+            Result<Json> whole = part(*found, schema["$ref"], depth + 1);
+            merging_.erase(found);
+            const Json resolved = RL_TRY(std::move(whole));
             out = RL_TRY(merge_schemas(without(schema, "$ref"), resolved, path));
         }
         if (!out.contains("allOf")) return out;
@@ -191,17 +196,14 @@ private:
     }
 
     void note_overlap(const std::vector<Json>& branches, const std::string& path, size_t depth) {
-        constexpr size_t kMostResolved = 2000;
-        const size_t before = visits_;
-        size_t resolved = 0;
+        // All comparisons of a schema share one count of visits; over it, branches are said to overlap.
+        const size_t before = std::exchange(visits_, compared_);
         const ResolveSchema resolve = [&](const Json& schema) -> std::optional<Json> {
-            visits_ = 0;
-            if (++resolved > kMostResolved) return {};
             Result<Json> whole = part(schema, path, depth);
             return whole ? std::optional(std::move(whole).value()) : std::nullopt;
         };
         const auto pair = overlap(branches, resolve);
-        visits_ = before;
+        compared_ = std::exchange(visits_, before);
         if (pair)
             notes_->push_back(
                 fmt::format("{}: read as anyOf, for a value of branch {} may be one of branch {}, too", path,
@@ -571,27 +573,15 @@ private:
     std::vector<std::string>* const notes_;  // may be null
     JsonRules rules_;
     size_t visits_ = 0;
+    size_t compared_ = 0;                      // visits to see whether branches of oneOf overlap
     std::map<std::string, std::string> refs_;  // rules by reference
+    std::set<const Json*> merging_;            // references that part() is inside of
 };
 
 }  // namespace
 
 Result<std::string> grammar_of_schema(std::string_view schema, std::vector<std::string>* notes) {
-    Json parsed;
-    try {
-        parsed = Json::parse(schema);
-    } catch (const Json::parse_error& problem) {
-        const std::string_view before = schema.substr(0, std::min(problem.byte, schema.size()));
-        const std::string what = problem.what();
-        const size_t said = what.rfind(": ", what.find("; last read"));
-        const size_t line = size_t(std::count(before.begin(), before.end(), '\n')) + 1;
-        const size_t column = std::max<size_t>(before.size() - (before.rfind('\n') + 1), 1);
-        return error("line {}, column {}: the schema is no JSON: {}", line, column,
-                     printable(said == what.npos ? what : what.substr(said + 2)));
-    } catch (const Json::exception& problem) {
-        return error("the schema is no JSON: {}", printable(problem.what()));
-    }
-    return Converter(std::move(parsed), notes).run();
+    return Converter(RL_TRY(parse_schema(schema)), notes).run();
 }
 
 }  // namespace redline

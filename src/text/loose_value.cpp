@@ -120,7 +120,7 @@ std::optional<Json> read_loose_arguments(std::string_view text, size_t& at, char
     return all;
 }
 
-size_t json_end(std::string_view text, size_t at) {
+size_t json_end(std::string_view text, size_t at, int deepest) {
     int depth = 0;
     bool quoted = false;
     for (; at < text.size(); ++at) {
@@ -131,7 +131,7 @@ size_t json_end(std::string_view text, size_t at) {
         } else if (letter == '"') {
             quoted = true;
         } else if (letter == '{' || letter == '[') {
-            if (++depth > kDeepest) return text.npos;
+            if (++depth > deepest) return text.npos;
         } else if (letter == '}' || letter == ']') {
             if (--depth <= 0) return at + 1;
         }

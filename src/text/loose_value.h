@@ -17,7 +17,7 @@ std::optional<nlohmann::ordered_json> read_loose_value(std::string_view text, si
 // Reads "name=value, name=value" up to `close`, and moves `at` behind that.
 std::optional<nlohmann::ordered_json> read_loose_arguments(std::string_view text, size_t& at, char close);
 
-// The end of the JSON object or list that begins at `at`; npos when it does not end or is nested too deep.
-size_t json_end(std::string_view text, size_t at);
+// The end of the JSON object or list that begins at `at`; npos when it does not end or is nested deeper.
+size_t json_end(std::string_view text, size_t at, int deepest = 64);
 
 }  // namespace redline
