@@ -126,6 +126,33 @@ TEST_CASE("jinja: a template that would take for ever, fill the memory or the st
                    "nested deeper than 1000 levels"));
 }
 
+TEST_CASE("jinja: looking through long texts counts as steps") {
+    const std::string text = "{% set a = 'aaaaaaaaaa' * 400000 %}{% set b = 'aaaaaaaaaa' * 200000 ~ 'b' %}";
+    const std::string again = "{% for i in range(100000) %}";
+    const jinja::Limits limits = {.steps = 1'000'000};
+    for (const char* use : {"{{ b in a }}", "{{ a.find(b) }}", "{{ a.rfind(b) }}", "{{ a.count(b) }}",
+                            "{{ a.split(b) }}", "{{ a.partition(b) }}", "{{ a|replace(b, '') }}"})
+        CHECK_MESSAGE(mentions(render(text + use, Json::object(), limits), "more than 1 million steps"), use);
+    for (const char* use : {"{{ a|length }}", "{{ a|wordcount }}", "{{ a|int }}", "{{ a.strip('b') }}"})
+        CHECK_MESSAGE(mentions(render(text + again + use + "{% endfor %}", Json::object(), limits),
+                               "more than 1 million steps"),
+                      use);
+    // What templates do: short markers in long texts.
+    CHECK(render(text + "{{ a.split('</think>')|length }}{{ '<tool>' in a }}{{ a.rfind('</s>') }}",
+                 Json::object(), {.steps = 2'000'000}) == "1False-1");
+}
+
+TEST_CASE("jinja: integers at the ends of what 64 bits hold") {
+    CHECK(render("{{ range(-9223372036854775807, 9223372036854775807, 9223372036854775807) }}") ==
+          "range(-9223372036854775807, 9223372036854775807, 9223372036854775807)");
+    CHECK(render("{{ range(-9223372036854775807, 9223372036854775807, 4000000000000000000)[::4]|list }}") ==
+          "[-9223372036854775807, 6776627963145224193]");
+    CHECK(render("{{ range(-9223372036854775807, 9223372036854775807, 4000000000000000000)[::4] }}")
+              .ends_with(", 16000000000000000000)"));
+    CHECK(mentions(render("{{ 9223372036854775807|round(-1) }}"), "more than 64 bits"));
+    CHECK(render("{{ 1234|round(-2) }}") == "1200");
+}
+
 TEST_CASE("jinja: sources that are nested deeply or broken are refused, not run into") {
     for (const char* open : {"(", "[", "{1:", "-", "not ", "a(", "a[", "a if b else ", "x|f("})
         CHECK(render("{{ " + repeated(open, 100000) + "1").starts_with("error: line 1"));

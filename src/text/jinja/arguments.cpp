@@ -136,10 +136,16 @@ Value strip(Store& store, const Text& text, const Text* set, bool left, bool rig
     return part(store, text, begin, end);
 }
 
+bool may_search(Store& store, std::string_view bytes, std::string_view part) {
+    constexpr size_t kAtOnce = 64;  // bytes that one comparison looks at
+    if (part.size() <= bytes.size()) store.scan(bytes.size() * (1 + part.size() / kAtOnce));
+    return store.within_limits();
+}
+
 Value replace(Store& store, const Text& text, const Text& from, const Text& to, int64_t count) {
     TextBuilder out(store);
     const std::string_view bytes = text.bytes;
-    store.scan(bytes.size());
+    if (!may_search(store, bytes, from.bytes)) return out.take();
     uint64_t left = count < 0 ? UINT64_MAX : uint64_t(count);
     size_t copied = 0;
     for (size_t at = 0; left > 0 && at <= bytes.size() && store.within_limits(); --left) {

@@ -38,6 +38,9 @@ char32_t lower_of(char32_t code);
 char32_t upper_of(char32_t code);
 // Both ends without the characters of `set` (white space when null).
 Value strip(Store& store, const Text& text, const Text* set, bool left, bool right);
+// False: looking for `part` in `bytes` would take too long. Every place may be compared up to the part's end,
+// so that a long part counts as often as it may be gone through.
+bool may_search(Store& store, std::string_view bytes, std::string_view part);
 Value replace(Store& store, const Text& text, const Text& from, const Text& to, int64_t count);
 std::vector<Value> split_lines(Store& store, const Text& text);
 Result<Value> join(Store& store, const std::vector<Value>& items, const Text& separator);

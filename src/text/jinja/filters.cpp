@@ -268,7 +268,9 @@ Result<Value> rounded(Interpreter&, const Value& self, const Arguments& argument
                 std::strtod(fmt::format("{:.{}f}", self.as_real(), int(precision)).c_str(), nullptr));
         const double unit = std::pow(10.0, double(-precision));
         const double number = std::nearbyint(self.as_real() / unit) * unit;
-        return self.is_integer() ? Value::integer(int64_t(number)) : Value::real(number);
+        if (!self.is_integer()) return Value::real(number);
+        if (!(std::abs(number) < 0x1p63)) return error("the rounded number has more than 64 bits");
+        return Value::integer(int64_t(number));
     }
     if (method.bytes() != "ceil" && method.bytes() != "floor")
         return error("the method of round must be \"common\", \"ceil\" or \"floor\"");

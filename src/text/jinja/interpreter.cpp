@@ -324,12 +324,20 @@ Result<Value> Interpreter::call(const Value& value, const Arguments& arguments) 
     if (!value.is(Kind::function)) return error("a value of type {} cannot be called", type_name(value));
     const Function& function = value.function();
     if (function.macro) return call_macro(function, arguments);
+    RL_TRY(charge(function.self));
     return function.builtin(*this, function.self, arguments);
+}
+
+// What is built in may look at all of the text that it is used on.
+Status Interpreter::charge(const Value& subject) {
+    if (subject.is_text()) store_.scan(subject.bytes().size());
+    return store_.check();
 }
 
 Result<Value> Interpreter::filter(std::string_view name, const Value& subject, const Arguments& arguments) {
     const Builtin builtin = find_filter(name);
     if (!builtin) return error("there is no filter \"{}\"", printable(name));
+    RL_TRY(charge(subject));
     return builtin(*this, subject, arguments);
 }
 

@@ -34,6 +34,7 @@ private:
     class Nesting;
 
     Status enter(const Node& node);
+    Status charge(const Value& subject);
 
     // Statements (interpreter.cpp).
     Result<Flow> execute(const Node& node, TextBuilder& out);

@@ -114,7 +114,7 @@ Result<bool> contains(Store& store, const Value& container, const Value& item) {
     if (container.is_text()) {
         if (!item.is_text())
             return error("only a text can be looked for in a text, not a value of type {}", type_name(item));
-        store.scan(container.bytes().size());
+        if (!may_search(store, container.bytes(), item.bytes())) return store.check().error();
         return container.bytes().find(item.bytes()) != std::string_view::npos;
     }
     if (container.is_mapping()) return container.dict().find(store, item) != nullptr;

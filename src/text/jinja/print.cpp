@@ -73,11 +73,13 @@ static void write_text_repr(TextBuilder& out, const Text& text) {
 // Signs between values count as given: a container's text is data, in which no control token is meant.
 static void write_list_repr(TextBuilder& out, const List& list, int depth) {
     if (list.kind == ListKind::range) {
-        const auto at = [&](size_t i) { return list.items[i].as_integer(); };
+        // The end, and the step of a slice, may need more than 64 bits.
+        __extension__ using Wide = __int128;
+        const auto at = [&](size_t i) { return Wide(list.items[i].as_integer()); };
         const size_t n = list.items.size();
-        const int64_t step = n > 1 ? at(1) - at(0) : 1;
-        const int64_t begin = n ? at(0) : 0;
-        out.add(fmt::format("range({}, {}", begin, begin + step * int64_t(n)));
+        const Wide step = n > 1 ? at(1) - at(0) : 1;
+        const Wide begin = n ? at(0) : 0;
+        out.add(fmt::format("range({}, {}", begin, begin + step * Wide(n)));
         out.add(step == 1 ? ")" : fmt::format(", {})", step));
         return;
     }

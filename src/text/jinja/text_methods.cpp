@@ -97,13 +97,13 @@ Result<Value> split(Interpreter& in, const Value& self, const Arguments& argumen
     const int64_t count = RL_TRY(take_integer(values[1], "maxsplit", -1));
     const uint64_t most = count < 0 ? UINT64_MAX : uint64_t(count);
     Store& store = in.store();
-    store.scan(self.bytes().size());
     if (values[0].is_undefined() || values[0].is_none())
         return store.list(split_white(store, self.as_text(), most, from_right));
     if (!values[0].is_text())
         return error("the separator must be a text, not of type {}", type_name(values[0]));
     const std::string separator(values[0].bytes());
     if (separator.empty()) return error("the separator is empty");
+    if (!may_search(store, self.bytes(), separator)) return store.check().error();
     return store.list(from_right ? split_by_from_right(store, self.as_text(), separator, most)
                                  : split_by(store, self.as_text(), separator, most));
 }
@@ -112,9 +112,10 @@ template <bool from_right>
 Result<Value> partition(Interpreter& in, const Value& self, const Arguments& arguments) {
     const Value separator = RL_TRY(bind_text(arguments, "sep"));
     const std::string_view bytes = self.bytes();
-    if (separator.bytes().empty()) return error("the separator is empty");
-    const size_t found = from_right ? bytes.rfind(separator.bytes()) : bytes.find(separator.bytes());
     Store& store = in.store();
+    if (separator.bytes().empty()) return error("the separator is empty");
+    if (!may_search(store, bytes, separator.bytes())) return store.check().error();
+    const size_t found = from_right ? bytes.rfind(separator.bytes()) : bytes.find(separator.bytes());
     const Value nothing = Value::literal("");
     std::vector<Value> parts = {self, nothing, nothing};
     if (found == bytes.npos && from_right) parts = {nothing, nothing, self};
@@ -139,7 +140,7 @@ Result<Value> find(Interpreter& in, const Value& self, const Arguments& argument
     const std::vector<Value> values = RL_TRY(bind(arguments, {"part", "start", "end"}, 1));
     const Value looked_for = RL_TRY(take_text(values[0], "part", ""));
     const std::string_view bytes = self.bytes();
-    in.store().scan(bytes.size());
+    if (!may_search(in.store(), bytes, looked_for.bytes())) return in.store().check().error();
     const auto count = int64_t(count_characters(bytes));
     const auto bound = [&](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + count : at, 0, count); };
     const int64_t first = bound(RL_TRY(take_integer(values[1], "start", 0)));
@@ -159,7 +160,7 @@ Result<Value> find(Interpreter& in, const Value& self, const Arguments& argument
 
 Result<Value> count_parts(Interpreter& in, const Value& self, const Arguments& arguments) {
     const Value looked_for = RL_TRY(bind_text(arguments, "part"));
-    in.store().scan(self.bytes().size());
+    if (!may_search(in.store(), self.bytes(), looked_for.bytes())) return in.store().check().error();
     if (looked_for.bytes().empty()) return Value::integer(int64_t(count_characters(self.bytes())) + 1);
     int64_t count = 0;
     for (size_t at = self.bytes().find(looked_for.bytes()); at != std::string_view::npos;
