@@ -74,6 +74,8 @@ TEST_CASE("chat: a conversation is exported as JSON, and nothing is overwritten"
     CHECK(has(chat("/export talk.txt\n").err, ".md is Markdown"));
     write_file(file("precious"), "notes");
     CHECK(has(chat("hello\n/save " + file("precious") + "\n").err, "is no saved conversation"));
+    const std::string nowhere = file("no folder/x");
+    CHECK(has(chat("hello\n/save " + nowhere + "\n").err, "cannot create " + nowhere + ": "));
     CHECK(read_file(file("precious")) == "notes");
 }
 

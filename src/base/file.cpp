@@ -125,7 +125,7 @@ Result<AtomicWriter> AtomicWriter::create(const std::string& path, unsigned mode
         std::string partial = fmt::format("{}.part{}-{}", path, ::getpid(), number);
         const int handle = ::open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         if (handle >= 0) return AtomicWriter(handle, path, remember(partial));
-        if (errno != EEXIST) return error("cannot create {}: {}", partial, reason());
+        if (errno != EEXIST) return error("cannot create {}: {}", path, reason());
     }
 }
 
@@ -155,8 +155,7 @@ Status AtomicWriter::commit(bool durable) {
     if (durable && ::fsync(handle_) != 0) return error("cannot write {}: {}", path_, reason());
     const int closed = ::close(std::exchange(handle_, -1));
     if (closed != 0) return error("cannot write {}: {}", path_, reason());
-    if (::rename(partial_, path_.c_str()) != 0)
-        return error("cannot rename {} to {}: {}", partial_, path_, reason());
+    if (::rename(partial_, path_.c_str()) != 0) return error("cannot write {}: {}", path_, reason());
     forget(std::exchange(partial_, nullptr));
     return {};
 }
