@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto json = nlohmann::ordered_json::parse(input.substr(0, line), nullptr, false);
     const Result<jinja::Template> parsed = jinja::Template::parse(input.substr(std::min(line + 1, size)));
     if (!parsed.ok()) return 0;
-    jinja::Store store({.steps = 10'000, .bytes = 1 << 20, .output = 1 << 18, .depth = 200});
+    jinja::Store store({.steps = 3'000, .bytes = 1 << 18, .output = 1 << 14, .depth = 200});
     jinja::Dict* variables = store.dict();
     if (json.is_object())
         if (const auto values = jinja::value_of(store, json); values.ok()) *variables = values.value().dict();
