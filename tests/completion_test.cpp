@@ -99,6 +99,50 @@ TEST_CASE("completion: bash offers commands, options and the words that an optio
     CHECK(offered("redline run some.gg") == "\n");  // a file's name, by readline
 }
 
+TEST_CASE("completion: fish offers commands, options and the words that an option takes") {
+    if (!is_here("fish")) return not_tested("completion in fish: there is none here");
+    write_file(file("completion.fish"), written("fish"));
+    // What is offered stands before a tab and its description.
+    const auto offered = [](const std::string& line) {
+        const Outcome outcome = shell("HOME=" + file("") + " fish --no-config -c 'source " +
+                                      file("completion.fish") + "; complete -C \"" + line + "\"' | cut -f 1");
+        CHECK_MESSAGE(outcome.err.empty(), outcome.err);
+        return outcome.out;
+    };
+    CHECK(offered("redline ch") == "chat\n");
+    CHECK(offered("redline run --mod") == "--model\n");
+    CHECK(offered("redline bench --output js") == "json\njsonl\n");
+    CHECK(offered("redline run --cpu-level avx5") == "avx512\n");
+    CHECK(offered("redline run -m " + file("completion.f")) == file("completion.fish") + "\n");
+}
+
+// zsh completes at a terminal only: a shell in one is given the line and a tab, and asked for the line.
+static const char kTypedInZsh[] = R"(
+zmodload zsh/zpty
+zpty shell zsh -f -i
+zpty -w shell "PROMPT=; autoload -U compinit; compinit -u -D; source $1"
+zpty -w shell 'tell() { print -r -- "<$BUFFER>"; BUFFER=; zle accept-line }; zle -N tell; bindkey "^X" tell'
+zpty -w -n shell "$2"$'\t\x18'
+zpty -r -m shell said '*<redline*>*' && print -r -- ${${said##*<}%%>*}
+)";
+
+TEST_CASE("completion: zsh offers commands, options and the words that an option takes") {
+    if (!is_here("zsh")) return not_tested("completion in zsh: there is none here");
+    write_file(file("_redline"), written("zsh"));
+    write_file(file("typed.zsh"), kTypedInZsh);
+    const auto completed = [](const std::string& line) {
+        const Outcome outcome =
+            shell("timeout 60 zsh -f " + file("typed.zsh") + " " + file("_redline") + " '" + line + "'");
+        CHECK_MESSAGE(outcome.code == 0, outcome.err);
+        return outcome.out;
+    };
+    CHECK(completed("redline ch") == "redline chat \n");
+    CHECK(completed("redline run --mod") == "redline run --model \n");
+    CHECK(completed("redline bench --output js") == "redline bench --output json\n");  // or jsonl
+    CHECK(completed("redline run --cpu-level avx5") == "redline run --cpu-level avx512 \n");
+    CHECK(completed("redline run -m " + file("_red")) == "redline run -m " + file("_redline") + " \n");
+}
+
 TEST_CASE("completion: shells and man take what was written") {
     for (const std::string kind : {"bash", "zsh", "fish"}) {
         if (!is_here(kind)) {
