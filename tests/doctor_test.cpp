@@ -1,5 +1,6 @@
 // The doctor's findings: each on a machine that has it, none on one that is as it should be.
 #include "doctor/findings.h"
+#include "doctor/vulkan_drivers.h"
 #include "support/machines.h"
 
 #include <doctest/doctest.h>
@@ -102,6 +103,31 @@ TEST_CASE("doctor: a node that this user cannot open is a problem, with the grou
     CHECK(holds(found.of("vulkan")->what, "/dev/dri/renderD128 cannot be opened"));
     m.groups = {"render", "video"};
     CHECK(holds(Worst(m).of("permissions")->remedy, "log in again"));
+}
+
+TEST_CASE("doctor: drivers' files that lead nowhere are named, with what is wrong") {
+    Files files = rx_7900_xtx();
+    const std::string folder = "/usr/share/vulkan/icd.d/";
+    files[folder + "a.json"] = R"({"ICD": {"library_path": "/usr/lib/libvulkan_gone.so"}})";
+    files[folder + "b.json"] = R"({"ICD": {"library_path": "../../../lib/libvulkan_there.so"}})";
+    files[folder + "c.json"] = "{";
+    files[folder + "d.json"] = R"({"ICD": {"api_version": "1.3"}})";
+    files[folder + "e.json"] = R"({"ICD": {"library_path": "libvulkan_by_name.so"}})";
+    files["/usr/lib/libvulkan_there.so"] = "";
+    const Tree tree(files);
+    const Machine m = read_machine(tree);
+    CHECK(m.vulkan_drivers == std::vector<std::string>{"a.json", "b.json", "c.json", "d.json", "e.json"});
+    REQUIRE(m.broken_drivers.size() == 3);
+    CHECK(holds(m.broken_drivers[0], "a.json names " + tree.root + "/usr/lib/libvulkan_gone.so, which does"));
+    CHECK(holds(m.broken_drivers[1], "c.json is not the description of a driver"));
+    CHECK(holds(m.broken_drivers[2], "d.json names no driver"));
+    REQUIRE(Worst(m).of("drivers"));
+
+    const std::vector<std::string> named =
+        broken_vulkan_drivers(tree.root + folder + "gone.json:" + tree.root + folder + "b.json:/dev");
+    REQUIRE(named.size() == 2);
+    CHECK(holds(named[0], "gone.json does not exist"));
+    CHECK(holds(named[1], "b.json names a driver that does not load: "));
 }
 
 TEST_CASE("doctor: a GPU that Vulkan does not see, and why") {

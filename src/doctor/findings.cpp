@@ -368,11 +368,16 @@ Findings drivers(const Machine& m) {
         return std::any_of(m.vulkan_drivers.begin(), m.vulkan_drivers.end(),
                            [&](const std::string& file) { return file.starts_with(start); });
     };
-    if (!has("radeon_icd") || !has("amd_icd")) return {};
-    return {{Severity::note, "drivers",
+    Findings out;
+    for (const std::string& problem : m.broken_drivers)
+        out.push_back({Severity::warning, "drivers", problem, "install the driver's package again"});
+    if (has("radeon_icd") && has("amd_icd"))
+        out.push_back(
+            {Severity::note, "drivers",
              "two Vulkan drivers for AMD are installed, RADV and AMDVLK; each GPU is listed twice or by one "
              "of them",
-             "AMDVLK is no longer developed: remove it, or choose with AMD_VULKAN_ICD=RADV"}};
+             "AMDVLK is no longer developed: remove it, or choose with AMD_VULKAN_ICD=RADV"});
+    return out;
 }
 
 // What a driver says of a card's memory beside what the kernel says.

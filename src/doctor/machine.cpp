@@ -1,6 +1,7 @@
 #include "doctor/machine.h"
 
 #include "base/system_files.h"
+#include "doctor/vulkan_drivers.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -75,15 +76,6 @@ static GpuState state_of(const std::string& root, const KernelGpu& gpu) {
     return state;
 }
 
-static std::vector<std::string> vulkan_driver_files(const std::string& root) {
-    std::vector<std::string> files;
-    for (const char* folder :
-         {"/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d", "/usr/local/share/vulkan/icd.d"})
-        for (const std::string& name : folder_names(root + folder))
-            if (name.ends_with(".json")) files.push_back(name);
-    return files;
-}
-
 Machine read_machine(const std::string& root) {
     Machine m;
     utsname names = {};
@@ -107,7 +99,9 @@ Machine read_machine(const std::string& root) {
         if (!gpu.render.empty()) m.nodes.push_back(node_at(root, "/dev/dri/" + gpu.render));
     }
     m.lockup_timeout = text_of(root + "/sys/module/amdgpu/parameters/lockup_timeout");
-    m.vulkan_drivers = vulkan_driver_files(root);
+    for (const std::string& path : vulkan_driver_files(root))
+        m.vulkan_drivers.push_back(std::filesystem::path(path).filename());
+    m.broken_drivers = broken_vulkan_drivers("", root);
     return m;
 }
 

@@ -52,6 +52,7 @@ struct Machine {
     std::vector<DeviceNode> nodes;                   // /dev/kfd and the render nodes
     std::string lockup_timeout;                      // amdgpu's, as set; empty: its default
     std::vector<std::string> vulkan_drivers;         // names of the loader's files, without folders
+    std::vector<std::string> broken_drivers;         // of those: a sentence each, what is wrong with it
     std::map<std::string, std::string> environment;  // of kVariables those that are set
     // Added by the caller.
     std::vector<BackendView> backends;

@@ -1,0 +1,82 @@
+#include "doctor/vulkan_drivers.h"
+
+#include "base/result.h"
+#include "base/system_files.h"
+
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+
+#include <dlfcn.h>
+
+namespace redline {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> vulkan_driver_files(const std::string& root) {
+    std::vector<std::string> files;
+    for (const char* folder :
+         {"/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d", "/usr/local/share/vulkan/icd.d"})
+        for (const std::string& name : folder_names(root + folder))
+            if (name.ends_with(".json")) files.push_back(root + folder + "/" + name);
+    return files;
+}
+
+static std::vector<std::string> files_named(const std::string& list) {
+    std::vector<std::string> files;
+    for (size_t at = 0; at < list.size();) {
+        const size_t end = std::min(list.find(':', at), list.size());
+        const std::string path = list.substr(at, end - at);
+        std::error_code unknown;
+        if (fs::is_directory(path, unknown)) {
+            for (const std::string& name : folder_names(path))
+                if (name.ends_with(".json")) files.push_back(path + "/" + name);
+        } else if (!path.empty()) {
+            files.push_back(path);
+        }
+        at = end + 1;
+    }
+    return files;
+}
+
+// Loads the driver as the loader does. One for programs of another word size is not broken.
+static Status check_loads(const std::string& library) {
+    void* handle = ::dlopen(library.c_str(), RTLD_LAZY | RTLD_LOCAL);
+    if (handle) {
+        ::dlclose(handle);
+        return {};
+    }
+    const char* said = ::dlerror();
+    const std::string why = said ? said : "it cannot be loaded";
+    if (why.find("wrong ELF class") != std::string::npos) return {};
+    return error("names a driver that does not load: {}", why);
+}
+
+static Status check_file(const std::string& path, const std::string& root) {
+    std::error_code unknown;
+    if (!fs::exists(path, unknown)) return error("does not exist");
+    const nlohmann::json file = nlohmann::json::parse(text_of(path), nullptr, false);
+    if (!file.is_object() || !file.contains("ICD") || !file["ICD"].is_object())
+        return error("is not the description of a driver");
+    const auto library = file["ICD"].find("library_path");
+    if (library == file["ICD"].end() || !library->is_string()) return error("names no driver");
+    std::string name = library->get<std::string>();
+    // Without a slash it is looked for where libraries are.
+    if (name.find('/') == std::string::npos) return root.empty() ? check_loads(name) : Status();
+    if (!name.starts_with('/'))
+        name = (fs::path(path).parent_path() / name).string();
+    else
+        name = root + name;
+    if (!fs::exists(name, unknown)) return error("names {}, which does not exist", name);
+    return root.empty() ? check_loads(name) : Status();
+}
+
+std::vector<std::string> broken_vulkan_drivers(const std::string& named, const std::string& root) {
+    std::vector<std::string> out;
+    for (const std::string& path : named.empty() ? vulkan_driver_files(root) : files_named(named))
+        if (const Status checked = check_file(path, root); !checked)
+            out.push_back(fmt::format("Vulkan's driver file {} {}", path, checked.error().message));
+    return out;
+}
+
+}  // namespace redline
