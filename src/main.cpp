@@ -36,7 +36,10 @@ static std::string overview() {
     std::string archs;
     for (const Arch* arch : all_archs())
         for (const std::string& name : arch->names) archs += (archs.empty() ? "" : ", ") + name;
-    return out + "\narchitectures: " + archs + "\n";
+    return out + "\narchitectures: " + archs +
+           "\nexit status: 0 done, 1 it could not be done, 2 the command line was wrong, 3 the device that "
+           "was "
+           "asked for\n             cannot be had, 130 interrupted\n";
 }
 
 static std::string version_text() {

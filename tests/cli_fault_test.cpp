@@ -33,6 +33,36 @@ TEST_CASE("fault: logits that are all the same are an error in every command tha
     CHECK(has(chat.err, "all 290 logits are 0"));
 }
 
+TEST_CASE("fault: a device that was asked for and is not there is exit status 3 in every command") {
+    write_file(file("letters.txt"), "abcdefghijklmnopqrst");
+    const std::vector<std::vector<std::string>> commands = {
+        {"run", "-p", "a", "-m", chain_model()},
+        {"chat", "-m", chat_model()},
+        {"eval", "-f", file("letters.txt"), "-c", "8", "-m", chain_model()},
+        {"bench", "-p", "8", "-n", "0", "-m", chain_model()},
+        {"info", "--json", "-m", chain_model()},
+        {"models"}};
+    for (std::vector<std::string> arguments : commands)
+        for (const std::string name : {"abacus", "vulkan:99", "hip:99", "gpu:99"}) {
+            std::vector<std::string> all = arguments;
+            all.insert(all.end(), {"--device", name, "-q"});
+            check_refused(all, 3, {});
+        }
+}
+
+TEST_CASE("fault: a driver that does not load is named when the default is another device") {
+    write_file(file("broken_icd.json"),
+               R"({"file_format_version": "1.0.0", "ICD": {"library_path": "./no_such_driver.so"}})");
+    Launch what;  // names no device
+    what.arguments = {program(), "run", "-m", chain_model(), "-p", "ab", "-t", "1", "-n", "1", "--raw"};
+    what.environment = {"VK_DRIVER_FILES=" + file("broken_icd.json"), "HIP_VISIBLE_DEVICES=-1"};
+    const Outcome got = launch(what);
+    INFO(got.err);
+    CHECK(got.code == 0);
+    CHECK(has(got.err, "note: Vulkan's driver file " + file("broken_icd.json") + " names "));
+    CHECK(has(got.err, "no_such_driver.so, which does not exist"));
+}
+
 TEST_CASE("fault: a prompt cache of a model with other metadata or weights is refused") {
     const auto model = [](const std::string& name, float rope_base, float gain) {
         ChainModel chain;

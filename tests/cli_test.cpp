@@ -162,7 +162,7 @@ TEST_CASE("cli: a model that is missing, a folder, cut short, or of another kind
         write_file(file("cut.gguf"), whole.substr(0, size));
         check_refused({"run", "-p", "a", "-m", file("cut.gguf")}, 1, {"cut.gguf"});
     }
-    check_refused({"run", "-p", "a", "-m", chain_model(), "--device", "abacus"}, 1, {"abacus", "cpu"});
+    check_refused({"run", "-p", "a", "-m", chain_model(), "--device", "abacus"}, 3, {"abacus", "cpu"});
 }
 
 TEST_CASE("cli: closed standard streams are not taken for files that are opened later") {

@@ -95,11 +95,11 @@ TEST_CASE("usage: what a model cannot take is said before its weights are loaded
     // A device that cannot be opened stands for the loading, which comes after it.
     if (!has(redline_({"--version"}).out, "vulkan")) return;
     const std::string long_text(500, 'a');
-    const auto check = [](std::vector<std::string> arguments, const std::string& said) {
+    const auto check = [](std::vector<std::string> arguments, const std::string& said, int code = 1) {
         arguments.insert(arguments.end(), {"--device", "vulkan:99", "-q"});
-        check_refused(arguments, 1, {said});
+        check_refused(arguments, code, {said});
     };
-    check({"run", "-m", chain_model(), "-p", "a"}, "ulkan");
+    check({"run", "-m", chain_model(), "-p", "a"}, "ulkan", 3);
     check({"run", "-m", chain_model(), "-p", long_text}, "501 tokens");
     check({"run", "-m", chain_model(), "-p", "a", "-l", "99999+1"}, "99999");
     check({"run", "-m", chain_model(), "-p", "a", "--chat"}, "chat");

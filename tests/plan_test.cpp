@@ -1,5 +1,6 @@
 // Plans: checks, liveness, hazards, decomposition, cost.
 #include "plan/backend.h"
+#include "plan/device_choice.h"
 
 #include <doctest/doctest.h>
 
@@ -177,6 +178,18 @@ TEST_CASE("backend: an unknown name is an error that lists the known ones") {
     const auto backend = open_backend("abacus", {});
     REQUIRE_FALSE(backend.ok());
     CHECK(backend.error().message.find("cpu") != std::string::npos);
+}
+
+TEST_CASE("devices: one that was asked for and is not there says so, and behind the CPU there is no other") {
+    const auto chosen = choose_device("abacus");
+    REQUIRE_FALSE(chosen.ok());
+    CHECK(chosen.error().cause == Cause::no_device);
+    const std::optional<DeviceChoice> next = next_choice({"vulkan", "", "the best device"});
+    REQUIRE(next);
+    CHECK(next->backend != "vulkan");
+    CHECK(next->why == "vulkan cannot be used");
+    CHECK_FALSE(next_choice({"cpu", "", "the best device"}));
+    CHECK(passed_over({"vulkan", "", "the best device"}).empty());
 }
 
 TEST_CASE("backend: an unknown CPU level and too many threads are errors") {

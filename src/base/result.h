@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,9 +12,16 @@
 
 namespace redline {
 
+// What a caller may have to tell apart.
+enum class Cause : uint8_t {
+    other,
+    no_device  // one that was asked for is not here, or does not open
+};
+
 // One lower-case sentence without a final stop: what, where, and what would have been right.
 struct Error {
     std::string message;
+    Cause cause = Cause::other;
 };
 
 template <typename... Args>

@@ -1,6 +1,6 @@
 // What a command of the program is. Commands are the only code that prints: text and reports to stdout,
 // everything else to stderr. Exit codes: 0 done, 1 the work could not be done, 2 the command line was wrong,
-// Interrupts::code() interrupted.
+// 3 the device that was asked for cannot be had, Interrupts::code() interrupted.
 #pragma once
 
 #include "base/result.h"
@@ -12,7 +12,7 @@
 
 namespace redline::cli {
 
-enum ExitCode : int { kDone = 0, kFailed = 1, kUsage = 2 };
+enum ExitCode : int { kDone = 0, kFailed = 1, kUsage = 2, kNoDevice = 3 };
 
 struct Command {
     std::string_view name;
@@ -37,7 +37,7 @@ extern const Command completion_command;
 // In the order of the overview.
 std::span<const Command* const> all_commands();
 
-// "redline: MESSAGE" to stderr, in red on a terminal; returns `code`.
+// "redline: MESSAGE" to stderr, in red on a terminal; returns `code`, or the one that the error's cause has.
 int fail(const Error& problem, int code = kFailed);
 // "redline: note: MESSAGE" to stderr.
 void note(std::string_view message);

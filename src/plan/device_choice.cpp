@@ -30,10 +30,10 @@ static std::string lower_case(std::string text) {
     return text;
 }
 
-// The first backend with a device that is more than a stand-in computing on the CPU.
-static DeviceChoice best_device() {
+// The first of these backends with a device that is more than a stand-in computing on the CPU.
+static DeviceChoice best_device(std::span<const BackendEntry* const> entries) {
     std::string passed;
-    for (const BackendEntry* entry : backends_by_preference()) {
+    for (const BackendEntry* entry : entries) {
         const Result<std::vector<DeviceListing>> devices = entry->list();
         if (devices)
             for (const DeviceListing& device : devices.value())
@@ -50,17 +50,51 @@ uint32_t usual_batch(const DeviceInfo& device) {
     return wide ? 1024 : 512;
 }
 
+// The preferred backends up to the one of this name, without it; and those behind it.
+static std::pair<std::vector<const BackendEntry*>, std::vector<const BackendEntry*>> around(
+    const std::string& backend) {
+    const std::vector<const BackendEntry*> all = backends_by_preference();
+    const auto at = std::find_if(all.begin(), all.end(),
+                                 [&](const BackendEntry* entry) { return entry->name == backend; });
+    RL_CHECK(at != all.end(), "no backend is called {}", backend);
+    return {{all.begin(), at}, {at + 1, all.end()}};
+}
+
+std::optional<DeviceChoice> next_choice(const DeviceChoice& failed) {
+    const auto behind = around(failed.backend).second;
+    if (behind.empty()) return {};
+    DeviceChoice next = best_device(behind);
+    next.why = fmt::format("{} cannot be used", failed.backend);
+    return next;
+}
+
+std::vector<std::string> passed_over(const DeviceChoice& choice) {
+    std::vector<std::string> out;
+    for (const BackendEntry* entry : around(choice.backend).first) {
+        const Result<std::vector<DeviceListing>> devices = entry->list();
+        if (!devices) continue;
+        for (const DeviceListing& device : devices.value())
+            if (device.preferred && !device.missing.empty())
+                out.push_back(fmt::format("{} ({}) cannot be used: it lacks {}", device.id, device.name,
+                                          device.missing));
+    }
+    return out;
+}
+
+static Error no_device(std::string message) {
+    return Error{std::move(message), Cause::no_device};
+}
+
 Result<DeviceChoice> choose_device(const std::string& wanted) {
-    if (wanted.empty()) return best_device();
+    if (wanted.empty()) return best_device(backends_by_preference());
     const size_t colon = wanted.find(':');
     std::string head = wanted.substr(0, colon);
     if (head == "gpu") {
-        const DeviceChoice best = best_device();
+        const DeviceChoice best = best_device(backends_by_preference());
         if (best.backend == "cpu")
-            return error("device {}: there is no GPU that can be used here; redline devices says why",
-                         wanted);
+            return no_device(fmt::format(
+                "device {}: there is no GPU that can be used here; redline devices says why", wanted));
         head = best.backend;
-        if (colon == std::string::npos) return best;
     }
     for (const BackendEntry* entry : all_backends())
         if (entry->name == head)
@@ -75,7 +109,7 @@ Result<DeviceChoice> choose_device(const std::string& wanted) {
             known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", device.id, device.name);
         }
     }
-    return error("no device is called {}; there are: {}", wanted, known);
+    return no_device(fmt::format("no device is called {}; there are: {}", wanted, known));
 }
 
 }  // namespace redline

@@ -22,8 +22,13 @@ struct UsableDevice {
 std::vector<UsableDevice> usable_devices();
 
 // `wanted`: empty (always has an answer), "gpu", the name of a backend, "vulkan:1", or part of a device's
-// name.
+// name. What is not there is an error of Cause::no_device.
 Result<DeviceChoice> choose_device(const std::string& wanted);
+// For who has no wish, when what was chosen does not open: the best of the backends behind it. None is behind
+// the CPU.
+std::optional<DeviceChoice> next_choice(const DeviceChoice& failed);
+// A sentence for each device that would be taken before the chosen backend's if it did not lack something.
+std::vector<std::string> passed_over(const DeviceChoice& choice);
 
 // Tokens read at a time, if not told: 512, and on cards with at least 16 GB of their own 1024.
 uint32_t usual_batch(const DeviceInfo& device);

@@ -232,8 +232,8 @@ Result<int> bench_ops(const LoadedModel& loaded, const BenchOptions& options) {
 }
 
 Result<int> bench_op_cases(const BenchOptions& options, Interrupts& interrupts) {
-    const DeviceChoice choice = RL_TRY(choose_device(options.common.device));
-    const std::unique_ptr<Backend> backend = RL_TRY(open_device(choice, options.common));
+    DeviceChoice choice = RL_TRY(choose_device(options.common.device));
+    const std::unique_ptr<Backend> backend = RL_TRY(open_best(choice, options.common));
     const Peaks peaks = RL_TRY(Peaks::measure(*backend));
     Output out;
     Json cases = Json::array();

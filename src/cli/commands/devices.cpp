@@ -3,7 +3,9 @@
 
 #include "cli/report.h"
 #include "cli/terminal/terminal.h"
+#include "doctor/vulkan_drivers.h"
 #include "memory/budget.h"
+#include "memory/gpus.h"
 
 #include <nlohmann/json.hpp>
 
@@ -110,9 +112,37 @@ std::string cache_folder() {
 }
 
 Result<std::unique_ptr<Backend>> open_device(const DeviceChoice& choice, const ModelOptions& options) {
-    return open_backend(choice.backend,
-                        {options.threads, choice.backend == "cpu" ? options.level : options.vulkan_level,
+    Result<std::unique_ptr<Backend>> opened = open_backend(
+        choice.backend, {options.threads, choice.backend == "cpu" ? options.level : options.vulkan_level,
                          choice.device, cache_folder(), options.memory});
+    if (!opened && choice.why.empty()) opened.error().cause = Cause::no_device;
+    return opened;
+}
+
+// Drivers are looked at where there should be a device of theirs.
+static std::vector<std::string> faulty_drivers(const DeviceChoice& choice) {
+    if (choice.backend == "vulkan") return {};
+    const char* named = std::getenv("VK_DRIVER_FILES");
+    if (!named || !*named) named = std::getenv("VK_ICD_FILENAMES");
+    const bool any_named = named && *named;
+    if (!any_named && kernel_gpus().empty()) return {};
+    return broken_vulkan_drivers(any_named ? named : "");
+}
+
+Result<std::unique_ptr<Backend>> open_best(DeviceChoice& choice, const ModelOptions& options) {
+    if (!choice.why.empty()) {
+        for (const std::string& problem : passed_over(choice)) note(problem);
+        for (const std::string& problem : faulty_drivers(choice)) note(problem);
+    }
+    while (true) {
+        Result<std::unique_ptr<Backend>> opened = open_device(choice, options);
+        if (opened || choice.why.empty()) return opened;
+        const std::optional<DeviceChoice> next = next_choice(choice);
+        if (!next) return opened;
+        note(fmt::format("{} cannot be used, {} is taken: {}", choice.backend, next->backend,
+                         opened.error().message));
+        choice = *next;
+    }
 }
 
 extern const Command devices_command = {"devices", "list what can compute here", run};

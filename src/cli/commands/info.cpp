@@ -237,9 +237,9 @@ Result<Json> gather(const InfoOptions& info) {
         all["shape"] = shape_json(m.config());
         all["tokenizer"] = tokenizer_json(m.tokenizer());
         add_chat(gguf.metadata(), m.tokenizer(), all);
-        const DeviceChoice choice = RL_TRY(choose_device(info.model.device));
+        DeviceChoice choice = RL_TRY(choose_device(info.model.device));
+        loaded.backend = RL_TRY(open_best(choice, info.model));
         note_unsplit(info.model, m, choice.backend);
-        loaded.backend = RL_TRY(open_device(choice, info.model));
         // Of a model that does not fit, what it would need for the context it was trained for.
         const Result<uint64_t> chosen = choose_context(loaded, info.model);
         const uint64_t context = chosen ? chosen.value() : m.config().train_context;

@@ -69,9 +69,9 @@ std::string manual_page(const std::vector<Options>& commands) {
     for (const Options& command : commands) out += command_section(command);
     return out +
            ".SH EXIT STATUS\n"
-           "0: done. 1: it could not be done. 2: the command line was wrong. 130: interrupted (143 by "
-           "SIGTERM, 129 by "
-           "SIGHUP).\n"
+           "0: done. 1: it could not be done. 2: the command line was wrong. 3: the device that was asked "
+           "for "
+           "cannot be had. 130: interrupted (143 by SIGTERM, 129 by SIGHUP).\n"
            ".SH ENVIRONMENT\n"
            ".TP\n.B REDLINE_MODELS\nthe folder of models, in place of ~/.local/share/redline/models\n"
            ".TP\n.B NO_COLOR\nif it is not empty: no colours\n"

@@ -125,8 +125,8 @@ Result<int> list(const ModelsOptions& options) {
     for (const std::string& fault : found.faults) note(fault);
     const std::vector<StoredModel> files =
         options.part.empty() ? found.files : named(found.files, options.part);
-    const DeviceChoice choice = RL_TRY(choose_device(options.model.device));
-    const std::unique_ptr<Backend> backend = RL_TRY(open_device(choice, options.model));
+    DeviceChoice choice = RL_TRY(choose_device(options.model.device));
+    const std::unique_ptr<Backend> backend = RL_TRY(open_best(choice, options.model));
     std::vector<Listed> all;
     for (const StoredModel& file : files) {
         Listed& listed = all.emplace_back(Listed{file, "", "", 0, Rank::cannot_run});

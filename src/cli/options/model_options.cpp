@@ -71,7 +71,8 @@ void add_device_options(Options& options, ModelOptions& target) {
     options.each(
         "-dev --device", "NAME",
         "where to run: cpu (or none), gpu, vulkan, vulkan:1 or part of a device's name, in any case; redline "
-        "devices lists them (default: auto, the best GPU, or cpu when there is none)",
+        "devices lists them; none other is taken, and where it cannot be had the exit status is 3 (default: "
+        "auto, the best GPU, or cpu when there is none)",
         [&target](const std::string& name) -> Status {
             if (name.empty()) return error("was given an empty name");
             target.device = RL_TRY(device_name(name));
@@ -214,7 +215,11 @@ SessionOptions session_options(const ModelOptions& options, const DeviceInfo& de
 }
 
 Status open_for(LoadedModel& loaded, const ModelOptions& options) {
-    loaded.backend = RL_TRY(open_device({loaded.device, loaded.which, loaded.why}, options));
+    DeviceChoice choice{loaded.device, loaded.which, loaded.why};
+    loaded.backend = RL_TRY(open_best(choice, options));
+    loaded.device = choice.backend;
+    loaded.which = choice.device;
+    loaded.why = choice.why;
     return {};
 }
 

@@ -68,7 +68,7 @@ struct LoadedModel {
 // Chooses the device and reads all of the model but its weights, so that what is wrong with a prompt or an
 // option is said before gigabytes are loaded. Shows the tokenizer's warnings.
 Result<LoadedModel> inspect_model(const ModelOptions& options);
-// Opens the device that inspect_model() chose.
+// Opens the device that inspect_model() chose, or, unless it was asked for, one that opens.
 Status open_for(LoadedModel& loaded, const ModelOptions& options);
 // Opens the device where that is not done, sizes and says the plan of a session of so many tokens (with 0
 // there is none), and loads the weights, with progress on a terminal.

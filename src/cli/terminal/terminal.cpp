@@ -105,7 +105,7 @@ int fail(const Error& problem, int code) {
     const bool red = voice().colour;
     show(fmt::format("{}{}{}\n", red ? "\x1b[31m" : "", for_screen("redline: " + printable(problem.message)),
                      red ? "\x1b[0m" : ""));
-    return code;
+    return code == kFailed && problem.cause == Cause::no_device ? kNoDevice : code;
 }
 
 void note(std::string_view message) {
