@@ -4,6 +4,8 @@
 #include "cli/terminal/terminal.h"
 #include "support/program.h"
 
+#include <nlohmann/json.hpp>
+
 #include <sys/stat.h>
 
 using namespace redline;
@@ -31,6 +33,40 @@ TEST_CASE("fault: logits that are all the same are an error in every command tha
     CHECK(chat.code == 1);
     CHECK(chat.out.empty());
     CHECK(has(chat.err, "all 290 logits are 0"));
+}
+
+TEST_CASE("fault: what cannot be a model's output ends the answer, which is kept, with status 1") {
+    ChainModel chain;
+    chain.chat = true;
+    chain.broken = ChainModel::kLetterA + 3;
+    chain.next[ChainModel::kNewline] = ChainModel::kLetterA + 1;
+    chain.build().save(file("breaks.gguf"));
+    const std::vector<std::string> words = {
+        "run", "-m", file("breaks.gguf"), "--raw", "-p", "a", "--temp", "0", "-t", "1", "-q"};
+    const Outcome ran = redline_(words);
+    CHECK(ran.code == 1);
+    CHECK(ran.out == "bcd");
+    CHECK(has(ran.err, " is nan: the model file is damaged"));
+    CHECK(std::count(ran.err.begin(), ran.err.end(), '\n') <= 2);
+    std::vector<std::string> for_programs = words;
+    for_programs.push_back("--json");
+    const Outcome json = redline_(for_programs);
+    CHECK(json.code == 1);
+    const auto report = nlohmann::json::parse(json.out);
+    CHECK(report["text"] == "bcd");
+    CHECK(report["stop_reason"] == "broken");
+    CHECK(has(report["error"].get<std::string>(), " is nan: "));
+
+    const Outcome chat = redline_({"chat", "-m", file("breaks.gguf"), "-t", "1", "--temp", "0", "-q"},
+                                  "hello\n/show\nhello\n");
+    INFO(chat.out, chat.err);
+    CHECK(chat.code == 1);
+
+    write_file(file("abc.txt"), "abcabcabcabcabcabcabcabcabdabcab");
+    const Outcome eval =
+        redline_({"eval", "-m", file("breaks.gguf"), "-f", file("abc.txt"), "-c", "16", "-q"});
+    CHECK(eval.code == 1);
+    CHECK(has(eval.err, "chunk 2: after token 12: logit "));
 }
 
 TEST_CASE("fault: a device that was asked for and is not there is exit status 3 in every command") {

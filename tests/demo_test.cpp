@@ -102,6 +102,36 @@ TEST_CASE("demo: at least 32 of 40 held-out questions get an answer with the exp
     CHECK(right >= 32);
 }
 
+// What OutputWatch calls certain leaves other tokens less than 2^-32.
+TEST_CASE("demo: no loop that it falls into is taken for a broken device") {
+    const auto backend = test::cpu();
+    const Model model = must(Model::load(demo(), *backend, {}));
+    std::string again, rule(60, '-');
+    for (int i = 0; i < 8; ++i) again += "one two three. one two three. ";
+    double least = 1.0;
+    for (const std::string& text :
+         {std::string("a"), std::string(" "), std::string("0 0 0 0 0 0 0 0"), std::string(64, 'a'), rule,
+          again, std::string("\n\n\n\n"), std::string("The the the the the the"), std::string(1, '\xFF')}) {
+        Session session = must(Session::create(model, {.context = 512}));
+        SamplerOptions greedy;
+        greedy.temperature = 0.0f;
+        Sampler sampler = must(make_sampler(model, greedy, true, 512));
+        must(read_prompt(session, sampler, model.tokenizer().encode(text, {true, false})));
+        GenerateOptions options;
+        options.max_tokens = 250;
+        options.logprobs = 1;
+        const Generation made = must(generate(session, sampler, options, {}));
+        CAPTURE(text);
+        CAPTURE(made.text);
+        CHECK(made.reason == StopReason::max_tokens);
+        for (size_t i = 1; i < made.tokens.size(); ++i)
+            if (made.tokens[i] == made.tokens[i - 1])
+                least = std::min(least, -std::expm1(made.logprobs[i].chosen.logprob));
+    }
+    MESSAGE("the surest repetition leaves others ", least);
+    CHECK(least > 0x1p-26);
+}
+
 TEST_CASE("demo: every backend says the same, and predicts as well") {
     const auto reference = test::cpu();
     Demo first(*reference);

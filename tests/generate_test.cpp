@@ -1,5 +1,6 @@
 // The generation loop: reasons to stop, text in whole characters, prompts from the cache, shifts, and faults.
 #include "run/generate.h"
+#include "run/output_check.h"
 #include "support/chain_model.h"
 #include "support/models.h"
 #include "text/unicode.h"
@@ -245,7 +246,57 @@ TEST_CASE("generate: logits that are no numbers are an error") {
     const Result<PromptResult> read = read_prompt(*b.session, sampler, prompt);
     REQUIRE_FALSE(read.ok());
     CHECK(read.error().message.find("logit 0 is nan: the model file is damaged") == 0);
-    CHECK_FALSE(generate(*b.session, sampler, {}, {}).ok());
+    CHECK(b.session->position() == 0);
+}
+
+TEST_CASE("generate: logits that are no numbers end the text, which is kept, and empty the session") {
+    for (const float temperature : {0.0f, 1.0f}) {
+        ChainModel chain;
+        chain.broken = ChainModel::kLetterA + 2;
+        Bed b = bed(chain);
+        SamplerOptions how = greedy();
+        how.temperature = temperature;
+        const Run r = run(b, "a", {}, how);
+        CHECK(r.generation.reason == StopReason::broken);
+        CHECK(r.generation.text == "bc");
+        CHECK(r.generation.fault.find(" is nan: the model file is damaged") != std::string::npos);
+        CHECK(b.session->position() == 0);
+        // In a prompt, wherever it is.
+        Sampler sampler = must(make_sampler(*b.model, how, false, 64));
+        const auto prompt = b.model->tokenizer().encode("abcabaababaabababab");
+        REQUIRE(prompt.size() > b.session->batch());
+        const Result<PromptResult> read = read_prompt(*b.session, sampler, prompt);
+        REQUIRE_FALSE(read.ok());
+        CHECK(b.session->position() == 0);
+    }
+}
+
+TEST_CASE("generate: a model that is certain of one token for ever is broken; one that repeats text is not") {
+    const auto said = [](const ChainModel& chain, const std::string& prompt, bool ignore_eos = false) {
+        Bed b = bed(chain);
+        return run(b, prompt, at_most(60), greedy(), ignore_eos).generation;
+    };
+    ChainModel chain;
+    chain.gain = 4.0f;  // its logits are 0 and 71: all but one token have 1e-29 of the probability
+    for (auto& [from, to] : chain.next) to = ChainModel::kLetterA;
+    const Generation broken = said(chain, "ab");
+    CHECK(broken.reason == StopReason::broken);
+    CHECK(broken.text == std::string(OutputWatch::kMostCertain - 1, 'a'));
+    CHECK(broken.fault.find("certain of token 3 for 32 tokens in a row") != std::string::npos);
+    // What was read last was that token: the text repeats.
+    CHECK(said(chain, "aa").reason == StopReason::max_tokens);
+    // It is not as certain: all others have 5e-6 of the probability.
+    ChainModel unsure = chain;
+    unsure.gain = 1.0f;
+    CHECK(said(unsure, "ab").reason == StopReason::max_tokens);
+    // Two tokens in turn.
+    ChainModel turns = chain;
+    turns.next[ChainModel::kLetterA] = ChainModel::kLetterA + 1;
+    CHECK(said(turns, "ab").reason == StopReason::max_tokens);
+    // The end of the text, again and again, where it is not allowed.
+    ChainModel ends = chain;
+    for (auto& [from, to] : ends.next) to = ChainModel::kEos;
+    CHECK(said(ends, "ab", true).reason == StopReason::max_tokens);
 }
 
 TEST_CASE(

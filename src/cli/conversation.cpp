@@ -176,7 +176,8 @@ Result<Turn> Conversation::answer(Messages messages, const Listener& listener, s
     answer.finish();
     ++answers_;
     const Generation& made = turn.generation;
-    if (made.reason == StopReason::cancelled && made.text.empty()) return turn;
+    const bool broken = made.reason == StopReason::broken;
+    if (made.text.empty() && (made.reason == StopReason::cancelled || broken)) return turn;
     messages_ = std::move(messages);
     messages_.push_back({Role::assistant, answer.content(), answer.reasoning()});
     if (begun.empty()) last_answer_.clear();

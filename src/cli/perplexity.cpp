@@ -1,6 +1,6 @@
 #include "cli/perplexity.h"
 
-#include "run/generate.h"
+#include "run/output_check.h"
 
 #include <algorithm>
 #include <cmath>
@@ -30,13 +30,14 @@ static Status score_chunk(Session& session, std::span<const Token> chunk, Perple
     const size_t first = chunk.size() / 2;
     session.rewind(0);
     RL_TRY(session.feed(chunk.first(first), cancel));
+    OutputWatch watch(session.model().tokenizer().end_of_generation());
     Status sound;
     const auto score = [&](size_t row, std::span<const float> logits) {
-        if (row == 0) sound = check_logits(logits.first(vocab), session.device());
-        for (; !logits.empty(); logits = logits.subspan(vocab), ++row) {
+        for (; sound && !logits.empty(); logits = logits.subspan(vocab), ++row) {
+            const Status seen = watch.see(chunk[first + row], logits.first(vocab), session.device());
+            if (!seen) sound = error("after token {}: {}", first + row + 1, seen.error().message);
+            if (!seen) return;
             const double nll = negative_log_likelihood(logits.first(vocab), chunk[first + row + 1]);
-            if (!std::isfinite(nll) && sound)
-                sound = error("the logits after token {} of the chunk are not finite", first + row);
             total.nll += nll;
             total.nll_squares += nll * nll;
             total.scored++;

@@ -1,5 +1,6 @@
 #include "run/generate.h"
 
+#include "run/output_check.h"
 #include "text/text_stream.h"
 
 #include <algorithm>
@@ -62,7 +63,8 @@ public:
           sampler_(sampler),
           options_(options),
           cancel_(cancel),
-          text_(options.stops, sink) {}
+          text_(options.stops, sink),
+          watch_(session.model().tokenizer().end_of_generation()) {}
 
     Result<Generation> run() {
         std::optional<StopReason> reason = before_token();
@@ -92,9 +94,7 @@ private:
 
     Result<Token> choose() {
         if (!session_.best().empty()) return sampler_.sample(session_.best());
-        const size_t usable = session_.model().usable_vocab();
-        RL_CHECK(session_.logits().size() >= usable, "generate needs the logits of a prompt");
-        return sampler_.sample(session_.logits().first(usable));
+        return sampler_.sample(session_.logits().first(session_.model().usable_vocab()));
     }
 
     Result<Token> next() {
@@ -111,8 +111,22 @@ private:
         return options_.show_special || std::find(shown.begin(), shown.end(), token) != shown.end();
     }
 
+    Status watch() {
+        const size_t usable = session_.model().usable_vocab();
+        RL_CHECK(!session_.best().empty() || session_.logits().size() >= usable,
+                 "generate needs the logits of a prompt");
+        const Token read = session_.tokens().back();
+        if (!session_.best().empty()) return watch_.see(read, session_.best(), usable, session_.device());
+        return watch_.see(read, session_.logits().first(usable), session_.device());
+    }
+
     // Chooses a token and puts it out.
     Result<Reason> sample() {
+        if (const Status sound = watch(); !sound) {
+            out_.fault = sound.error().message;
+            session_.rewind(0);
+            return Reason(StopReason::broken);
+        }
         token_ = RL_TRY(next());
         sampler_.accept(token_);
         if (out_.tokens.empty()) {
@@ -138,7 +152,9 @@ private:
             if (options_.when_full == WhenFull::stop) return Reason(StopReason::context_full);
             done = shift();
         }
-        const uint32_t best = options_.logprobs >= 0 ? 0 : sampler_.best_wanted();
+        // The second best shows how certain the model is.
+        const uint32_t wanted = options_.logprobs >= 0 ? 0 : sampler_.best_wanted();
+        const uint32_t best = wanted > 0 ? std::max(wanted, 2u) : 0;
         if (done) done = session_.feed_for_best(token_, best, cancel_);
         if (!done && is_set(cancel_)) return Reason(StopReason::cancelled);
         if (!done) return done.error();
@@ -164,6 +180,7 @@ private:
     const GenerateOptions& options_;
     const std::atomic<bool>* cancel_;
     TextOut text_;
+    OutputWatch watch_;
     Generation out_;
     Token token_ = kNoToken;
     std::vector<Token> forced_;
@@ -188,6 +205,8 @@ std::string_view stop_reason_name(StopReason reason) {
             return "cancelled";
         case StopReason::sink_closed:
             return "sink_closed";
+        case StopReason::broken:
+            return "broken";
     }
     return "";
 }
@@ -239,23 +258,6 @@ Status check_prompt(std::span<const Token> prompt, uint64_t context) {
     return {};
 }
 
-Status check_logits(std::span<const float> logits, const DeviceInfo& device) {
-    const std::string cause =
-        device.threads > 0 ? "the model file is damaged, or was converted wrongly; take another copy of it"
-                           : fmt::format(
-                                 "{} or its driver does not compute, or the file is damaged; "
-                                 "--device cpu tells which, a newer driver may help",
-                                 device.name);
-    bool differ = false;
-    for (size_t i = 0; i < logits.size(); ++i) {
-        if (!std::isfinite(logits[i])) return error("logit {} is {}: {}", i, logits[i], cause);
-        differ |= logits[i] != logits[0];
-    }
-    if (!differ && logits.size() > 1)
-        return error("all {} logits are {}: {}", logits.size(), logits[0], cause);
-    return {};
-}
-
 Result<PromptResult> read_prompt(Session& session, Sampler& sampler, std::span<const Token> prompt,
                                  const std::atomic<bool>* cancel, const Progress& progress) {
     RL_TRY(check_prompt(prompt, session.context()));
@@ -269,15 +271,18 @@ Result<PromptResult> read_prompt(Session& session, Sampler& sampler, std::span<c
     for (const Token token : prompt) sampler.accept(token);
     const auto start = Clock::now();
     Status read;
-    for (uint64_t at = result.reused; read && at < prompt.size(); at = session.position()) {
+    for (uint64_t at = result.reused; at < prompt.size(); at = session.position()) {
         if (progress) progress(at, prompt.size());
         read = session.feed(prompt.subspan(at, std::min(prompt.size() - at, session.batch())), cancel);
+        if (!read) break;
+        const Status sound = check_logits(session.logits(), session.device());
+        if (!sound) session.rewind(0);
+        if (!sound) return sound.error();
     }
     result.seconds = since(start);
     result.read = session.position() - result.reused;
     result.cancelled = is_set(cancel);
     if (!read && !result.cancelled) return read.error();
-    if (read) RL_TRY(check_logits(session.logits(), session.device()));
     return result;
 }
 

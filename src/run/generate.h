@@ -18,6 +18,7 @@ enum class StopReason : uint8_t {
     context_full,
     cancelled,
     sink_closed,  // the receiver of the text wants no more
+    broken        // what the device computes cannot be a model's: see Generation::fault
 };
 std::string_view stop_reason_name(StopReason reason);  // "end_of_generation", ...
 
@@ -57,14 +58,10 @@ struct PromptResult {
 // A prompt that is empty, or has more tokens than the context, is an error.
 Status check_prompt(std::span<const Token> prompt, uint64_t context);
 
-// An error when these cannot be a model's logits: one is not finite, or all are the same, as a device gives
-// that computes nothing. It names a likely cause and what to try.
-Status check_logits(std::span<const float> logits, const DeviceInfo& device);
-
 // Makes the session hold exactly `prompt`: keeps the common prefix with its tokens, reads the rest, and
 // leaves the logits of the last token. The sampler's penalties see the whole prompt. Errors are those of
-// check_prompt(), of the device, and of check_logits() at the prompt's end. `progress` is told of tokens, the
-// reused ones included.
+// check_prompt(), of the device, and of check_logits() where a chunk of it ends. `progress` is told of
+// tokens, the reused ones included.
 Result<PromptResult> read_prompt(Session& session, Sampler& sampler, std::span<const Token> prompt,
                                  const std::atomic<bool>* cancel = nullptr, const Progress& progress = {});
 
@@ -87,6 +84,7 @@ struct Generation {
     std::vector<TokenLogprobs> logprobs;  // one for each token, when asked for
     StopReason reason = StopReason::max_tokens;
     std::string stop;    // the stop string found
+    std::string fault;   // why the output is broken
     uint64_t steps = 0;  // tokens read since the first was sampled: the work of decode_seconds
     uint64_t shifts = 0;
     uint64_t context_sum = 0;          // tokens in the cache, added up over the steps
@@ -99,7 +97,8 @@ using TextSink = std::function<bool(std::string_view)>;
 
 // Samples from the session's logits until a reason to stop. After it the session holds what was read: the
 // last token sampled is not in the cache. An error of the sampler or the device ends it; text already given
-// to the sink stays.
+// to the sink stays. Logits that OutputWatch refuses end it as StopReason::broken, and the session is then
+// empty, as its caches may hold what is not finite.
 Result<Generation> generate(Session& session, Sampler& sampler, const GenerateOptions& options,
                             const TextSink& sink, const std::atomic<bool>* cancel = nullptr);
 

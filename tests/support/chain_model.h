@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 #include <map>
 
 namespace redline::test {
@@ -24,6 +25,7 @@ struct ChainModel {
     std::map<int32_t, int32_t> next;
     float gain = 1.0f;           // of the last norm; logits are 0, and gain * sqrt(kDim) for the successor
     uint32_t rows = kVocab;      // of the embedding
+    int32_t broken = -1;         // what is computed from this token is not finite
     std::string chat_template =  // with `chat`
         "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + "
         "'<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}"
@@ -92,6 +94,7 @@ private:
         const uint64_t dim = kDim, kv = kKvHeads * kHeadDim, ffn = kFfn;
         std::vector<float> table(size_t(rows) * kDim), output(size_t(rows) * kDim);
         for (int32_t id = 0; id < kVocab; ++id) table[size_t(id) * kDim + size_t(id)] = 1.0f;
+        if (broken >= 0) table[size_t(broken) * kDim] = std::numeric_limits<float>::quiet_NaN();
         for (const auto& [from, to] : next) {
             const int32_t follower = chat && to == kEos ? int32_t(kEnd) : to;
             output[size_t(follower) * kDim + size_t(from)] = 1.0f;

@@ -8,6 +8,7 @@
 #include "cli/terminal/terminal.h"
 #include "memory/budget.h"
 #include "run/generate.h"
+#include "run/output_check.h"
 
 #include <ctime>
 #include <fstream>

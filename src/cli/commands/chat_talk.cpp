@@ -201,7 +201,9 @@ bool Talk::finish_turn(Result<Turn> turn, const std::string& question) {
     write_journal();
     if (turn->dropped > 0 && !std::exchange(said_dropping_, true))
         note("the context is full: the oldest turns are forgotten from now on");
-    if (cancelled)
+    if (turn->generation.reason == StopReason::broken)
+        refuse(error("{}", turn->generation.fault));
+    else if (cancelled)
         note(turn->generation.text.empty() ? "interrupted" : "interrupted; /continue goes on");
     else if (turn->generation.reason == StopReason::context_full)
         note(explain_stop(turn->generation, conversation_.session().context()));

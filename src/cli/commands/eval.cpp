@@ -5,6 +5,7 @@
 #include "cli/prompt.h"
 #include "cli/report.h"
 #include "cli/terminal/terminal.h"
+#include "run/output_check.h"
 
 #include <nlohmann/json.hpp>
 
@@ -74,10 +75,15 @@ Result<int> write_logits(const EvalOptions& eval, Session& session, std::span<co
                          NpyWriter& out) {
     const Interrupts interrupts;
     const uint64_t vocab = session.model().config().vocab;
+    OutputWatch watch(session.model().tokenizer().end_of_generation());
     Status written;
     ProgressLine progress("evaluating");
     const auto sink = [&](size_t first, std::span<const float> logits) {
-        if (first == 0) written = check_logits(logits.first(vocab), session.device());
+        for (size_t row = 0; written && row < logits.size() / vocab; ++row) {
+            const auto own = logits.subspan(row * vocab, vocab);
+            const Status seen = watch.see(tokens[first + row], own, session.device());
+            if (!seen) written = error("after token {}: {}", first + row + 1, seen.error().message);
+        }
         if (written) written = out.write(logits);
         progress.update((first + logits.size() / vocab) * vocab * 4, tokens.size() * vocab * 4);
     };

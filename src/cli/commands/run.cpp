@@ -241,6 +241,7 @@ Json describe(const RunOptions& run, const LoadedModel& loaded, const Session& s
                 {"model", model_json(loaded)},
                 {"device", device_json(loaded)},
                 {"peak_memory", peak_resident()}};
+    if (!g.fault.empty()) out["error"] = g.fault;
     if (run.generate.logprobs >= 0) out["logprobs"] = logprobs_json(loaded.model->tokenizer(), g.logprobs);
     return out;
 }
@@ -313,6 +314,7 @@ Result<int> run_prompt(RunOptions& run, const Options& options, const std::strin
     if (out.open()) say_statistics(loaded, session, a->prompt, a->generation);
     const std::string slow = explain_slow(loaded, context, a->generation);
     if (!slow.empty()) note(slow);
+    if (a->generation.reason == StopReason::broken) return out.finish(fail(error("{}", a->generation.fault)));
     return out.finish(a->generation.reason == StopReason::cancelled ? interrupts.code() : kDone);
 }
 
