@@ -31,6 +31,7 @@ extern const Command quantize_command;
 extern const Command devices_command;
 extern const Command models_command;
 extern const Command doctor_command;
+extern const Command verify_command;
 extern const Command pull_command;
 extern const Command completion_command;
 

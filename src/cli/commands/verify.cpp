@@ -1,0 +1,296 @@
+// redline verify: whether a model computes the same on a device as on the CPU.
+#include "cli/commands/devices.h"
+#include "cli/demo_model.h"
+#include "cli/find_model.h"
+#include "cli/load_plan.h"
+#include "cli/report.h"
+#include "cli/terminal/terminal.h"
+#include "run/agreement.h"
+#include "run/output_check.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace redline::cli {
+
+namespace {
+
+struct VerifyOptions {
+    ModelOptions model;
+    bool json = false;
+};
+
+// What one device gave, beside the reference.
+struct Verified {
+    std::string id, name, detail;
+    Agreement agreement;
+    std::optional<Parting> parting;
+    std::string problem;  // why it could not be looked at
+};
+
+class Verification {
+public:
+    explicit Verification(const VerifyOptions& options) : options_(options) {}
+
+    Result<int> run() {
+        path_ = RL_TRY(find_model(options_.model.model));
+        RL_TRY(inspect());
+        const std::vector<DeviceChoice> devices = RL_TRY(choose());
+        note_unsplit(options_.model, *model_, devices[0].backend);
+        texts_ = check_texts(*model_);
+        if (texts_.empty()) return error("{}: the vocabulary writes no text", path_);
+        SessionOptions session;
+        session.cache = options_.model.cache;
+        session.fuse = options_.model.fuse;
+        session_ = check_session(texts_, session);
+        const Status made = compute_reference();
+        if (interrupts_.raised()) return fail(error("interrupted"), interrupts_.code());
+        RL_TRY(made);
+        for (const DeviceChoice& device : devices) {
+            const Status done = look_at(device);
+            if (interrupts_.raised()) return fail(error("interrupted"), interrupts_.code());
+            if (!done && !options_.model.device.empty()) return done.error();
+            if (!done) verified_.back().problem = done.error().message;
+        }
+        return report();
+    }
+
+private:
+    // One of the CPU is compared with its plain kernels, GPUs with those that are made for this CPU.
+    Result<std::vector<DeviceChoice>> choose() {
+        std::vector<DeviceChoice> devices;
+        if (!options_.model.device.empty()) {
+            devices.push_back(RL_TRY(choose_device(options_.model.device)));
+        } else {
+            for (const UsableDevice& device : usable_devices())
+                if (device.choice.backend != "cpu") devices.push_back(device.choice);
+            if (devices.empty()) {
+                note(
+                    "no GPU that can be used is here: the CPU's fast kernels are compared with its plain "
+                    "ones");
+                devices.push_back({"cpu", "", ""});
+            }
+        }
+        plain_ = devices[0].backend == "cpu";
+        return devices;
+    }
+
+    Status inspect() {
+        model_ = std::make_unique<Model>(RL_TRY(Model::inspect(path_, options_.model.default_context)));
+        return {};
+    }
+
+    // Of a model that was placed, plans are for the backend that it was on, which is gone.
+    Status place(Backend& backend) {
+        RL_TRY(inspect());
+        const MemoryNeed need = RL_TRY(memory_need(*model_, backend, session_));
+        RL_TRY(check_fits(need, *model_, backend.device(), session_.context));
+        ProgressLine progress("loading");
+        return model_->place(backend, [&](uint64_t done, uint64_t total) { progress.update(done, total); });
+    }
+
+    Result<std::unique_ptr<Backend>> open_reference() {
+        ModelOptions own = options_.model;
+        own.memory = 0;
+        if (plain_) own.level = "portable";
+        return open_device({"cpu", "", "the reference"}, own);
+    }
+
+    Status compute_reference() {
+        const std::unique_ptr<Backend> cpu = RL_TRY(open_reference());
+        reference_detail_ = cpu->device().detail;
+        RL_TRY(place(*cpu));
+        Status done = [&]() -> Status {
+            reference_ = RL_TRY(check_logits_of(*model_, texts_, session_, interrupts_.flag()));
+            reference_roundings_ = RL_TRY(roundings(*model_, session_));
+            for (const std::vector<float>& rows : reference_)
+                for (size_t at = 0; at < rows.size(); at += model_->usable_vocab())
+                    RL_TRY(check_logits(std::span(rows).subspan(at, model_->usable_vocab()), cpu->device()));
+            return {};
+        }();
+        model_->unload();
+        return done;
+    }
+
+    Status look_at(const DeviceChoice& device) {
+        Verified& own = verified_.emplace_back();
+        own.id = device.device.find_first_not_of("0123456789") == std::string::npos && !device.device.empty()
+                     ? device.backend + ":" + device.device
+                     : device.backend;
+        const std::unique_ptr<Backend> backend = RL_TRY(open_device(device, options_.model));
+        own.name = backend->device().name;
+        own.detail = backend->device().detail;
+        RL_TRY(place(*backend));
+        const Status done = compare_on(own);
+        model_->unload();
+        if (!done || own.agreement.agrees) return done;
+        return find_parting(own);
+    }
+
+    Status compare_on(Verified& own) {
+        const auto logits = RL_TRY(check_logits_of(*model_, texts_, session_, interrupts_.flag()));
+        const double bound = rounding_bound(reference_roundings_, RL_TRY(roundings(*model_, session_)));
+        own.agreement =
+            compare_logits(reference_, logits, model_->usable_vocab(), bound, model_->config().experts > 0);
+        if (!own.agreement.agrees)
+            trace_ = RL_TRY(
+                trace_token(*model_, texts_[own.agreement.worst_text], own.agreement.worst_token, session_));
+        return {};
+    }
+
+    // The worst token is computed again here, with all that lies between.
+    Status find_parting(Verified& own) {
+        const std::unique_ptr<Backend> cpu = RL_TRY(open_reference());
+        RL_TRY(place(*cpu));
+        const auto traced =
+            trace_token(*model_, texts_[own.agreement.worst_text], own.agreement.worst_token, session_);
+        model_->unload();
+        if (!traced) return traced.error();
+        own.parting = first_parting(traced.value(), trace_, own.agreement.bound);
+        return {};
+    }
+
+    int report() const {
+        Output out;
+        out.write(options_.json ? to_text(as_json()) + "\n" : as_text());
+        const bool all = std::all_of(verified_.begin(), verified_.end(), [](const Verified& each) {
+            return each.problem.empty() && each.agreement.agrees;
+        });
+        return out.finish(all ? kDone : kFailed);
+    }
+
+    std::string reference_name() const {
+        return fmt::format("cpu ({}{})", reference_detail_, plain_ ? ", plain kernels" : "");
+    }
+
+    std::string as_text() const {
+        std::string out =
+            fmt::format("{}: {} tokens, beside {}\n{:<12}{:<10}{:>12}{:>11}{:>11}{:>11}{:>13}{:>9}\n", path_,
+                        tokens(), reference_name(), "device", "", "same token", "near ties", "KL mean",
+                        "KL worst", "error worst", "bound");
+        for (const Verified& each : verified_) {
+            const Agreement& a = each.agreement;
+            if (!each.problem.empty())
+                out += fmt::format("{:<12}not looked at: {}\n", each.id, each.problem);
+            else
+                out += fmt::format("{:<12}{:<10}{:>12}{:>11}{:>11.2g}{:>11.2g}{:>13.2g}{:>9.2g}\n", each.id,
+                                   a.agrees ? "agrees" : "DISAGREES", fmt::format("{}/{}", a.same, a.tokens),
+                                   a.near_ties, a.mean_kl, a.worst_kl, a.worst_error, a.bound);
+        }
+        for (const Verified& each : verified_)
+            if (each.parting) out += parting_text(each);
+        return out;
+    }
+
+    std::string parting_text(const Verified& each) const {
+        const Parting& p = *each.parting;
+        const std::string remedy =
+            plain_ ? "--cpu-level portable computes as the reference does"
+                   : "a newer driver may help; until then --device cpu, or --vulkan-level plain";
+        return fmt::format("{} ({}, {}) parts from the CPU {} layer {}, {}{}, by {:.2g} of its size: {}\n",
+                           each.id, each.name, each.detail, p.beyond ? "first in" : "most in", p.layer, p.op,
+                           p.tensors.empty() ? "" : " of " + p.tensors, p.error, remedy);
+    }
+
+    uint64_t tokens() const {
+        uint64_t all = 0;
+        for (const CheckText& text : texts_) all += text.tokens.size();
+        return all;
+    }
+
+    Json as_json() const {
+        Json devices = Json::array();
+        for (const Verified& each : verified_) {
+            const Agreement& a = each.agreement;
+            Json row = {{"id", each.id}, {"name", each.name}, {"detail", each.detail}};
+            row["problem"] = each.problem.empty() ? Json(nullptr) : Json(each.problem);
+            if (each.problem.empty()) {
+                row["agrees"] = a.agrees;
+                row["tokens"] = a.tokens;
+                row["same_top"] = a.same;
+                row["near_ties"] = a.near_ties;
+                row["kl_mean"] = finite(a.mean_kl);
+                row["kl_worst"] = finite(a.worst_kl);
+                row["error_median"] = finite(a.median_error);
+                row["error_worst"] = finite(a.worst_error);
+                row["worst"] = {{"text", a.worst_text}, {"token", a.worst_token}};
+                row["bound"] = a.bound;
+                row["parting"] = nullptr;
+            }
+            if (each.parting)
+                row["parting"] = {{"layer", each.parting->layer},
+                                  {"op", each.parting->op},
+                                  {"tensors", each.parting->tensors},
+                                  {"error", finite(each.parting->error)},
+                                  {"beyond_bound", each.parting->beyond}};
+            devices.push_back(std::move(row));
+        }
+        return {{"model", path_},
+                {"reference", {{"device", "cpu"}, {"detail", reference_detail_}, {"plain", plain_}}},
+                {"cache_type", cache_type_name(options_.model.cache)},
+                {"devices", devices}};
+    }
+
+    // What is not finite is null, as JSON has no number for it.
+    static Json finite(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+    const VerifyOptions& options_;
+    Interrupts interrupts_;
+    std::string path_;
+    std::unique_ptr<Model> model_;
+    std::vector<CheckText> texts_;
+    SessionOptions session_;
+    bool plain_ = false;
+    std::string reference_detail_;
+    std::vector<std::vector<float>> reference_;
+    std::vector<double> reference_roundings_;
+    std::vector<TracedWrite> trace_;  // of the device that was looked at last
+    std::vector<Verified> verified_;
+};
+
+Options declare(VerifyOptions& verify) {
+    Options options("verify", "check that a model computes the same on a device as on the CPU",
+                    {"verify [-m MODEL] [options]"});
+    options.group("what");
+    options.name("-m --model", "FILE", "model in GGUF form, or part of its name (default: the demo model)",
+                 verify.model.model);
+    options.number("-t --threads", "threads; 0: one per physical core", verify.model.threads, 0,
+                   kMostThreads);
+    add_cache_options(options, [&verify](const std::string& name) -> Status {
+        verify.model.cache = RL_TRY(parse_cache_type(name));
+        return {};
+    });
+    add_device_options(options, verify.model);
+    options.flag("--json", "write one JSON object", verify.json);
+    add_voice_options(options);
+    options.example("redline verify");
+    options.example("redline verify -m model.gguf --device vulkan");
+    options.remark(
+        "Three texts are read on the CPU and on each GPU (or the device that is named), most of each in one "
+        "step and its end token by token. \"error\" is how far the logits are apart, in relation to their "
+        "spread; the bound is what rounding may move them by. Another likeliest token is a near tie where "
+        "the "
+        "CPU's own logits of the two are within it. Where they disagree, the first layer and tensor that "
+        "does "
+        "is named. The CPU itself is compared with its plain kernels. Exit status: 0 all agree, 1 one does "
+        "not, or could not be looked at, 3 the device that was named is not there.");
+    return options;
+}
+
+int run(const std::vector<std::string>& arguments) {
+    VerifyOptions verify;
+    Options options = declare(verify);
+    if (const std::optional<int> code = options.parse(arguments)) return *code;
+    if (const Status usage = check_device_options(verify.model); !usage) return fail(usage.error(), kUsage);
+    if (const Status found = take_demo_model(verify.model.model); !found) return fail(found.error(), kUsage);
+    const Result<int> code = Verification(verify).run();
+    return code ? code.value() : fail(code.error());
+}
+
+}  // namespace
+
+extern const Command verify_command = {"verify", "check that a device computes what the CPU does", run};
+
+}  // namespace redline::cli
