@@ -216,9 +216,6 @@ Result<std::vector<TracedWrite>> trace_token(const Model& model, const CheckText
             // Of the output there is a row for the last token alone.
             if (rows != step.size() && row + 1 != step.size()) continue;
             const auto own = all.subspan((rows == step.size() ? row : rows - 1) * width, width);
-            std::erase_if(out, [&](const TracedWrite& before) {
-                return before.layer == traced.step->layer && before.slot == slot.index;
-            });
             out.push_back({traced.step->layer,
                            slot.index,
                            op_text(traced.step->op, bound.plan),
@@ -229,14 +226,36 @@ Result<std::vector<TracedWrite>> trace_token(const Model& model, const CheckText
     return out;
 }
 
+namespace {
+
+// The writes to a slot within a layer, in order.
+std::vector<const TracedWrite*> writes_to(std::span<const TracedWrite> trace, uint32_t layer, int32_t slot) {
+    std::vector<const TracedWrite*> all;
+    for (const TracedWrite& write : trace)
+        if (write.layer == layer && write.slot == slot) all.push_back(&write);
+    return all;
+}
+
+// What the reference left where `got` was written. Where fusion makes a layer's writes to a slot more or
+// fewer, only those of the same tensors are the same: a rotation may be left to attention, a bias be added
+// later.
+const TracedWrite* counterpart(std::span<const TracedWrite> reference, std::span<const TracedWrite> device,
+                               const TracedWrite& got) {
+    const auto want = writes_to(reference, got.layer, got.slot), own = writes_to(device, got.layer, got.slot);
+    if (want.size() == own.size()) return want[size_t(std::find(own.begin(), own.end(), &got) - own.begin())];
+    const auto same = std::find_if(want.begin(), want.end(),
+                                   [&](const TracedWrite* write) { return write->tensors == got.tensors; });
+    return same == want.end() || got.tensors.empty() ? nullptr : *same;
+}
+
+}  // namespace
+
 std::optional<Parting> first_parting(std::span<const TracedWrite> reference,
                                      std::span<const TracedWrite> device, double bound) {
     std::optional<Parting> worst;
     for (const TracedWrite& got : device) {
-        const auto want = std::find_if(reference.begin(), reference.end(), [&](const TracedWrite& write) {
-            return write.layer == got.layer && write.slot == got.slot;
-        });
-        if (want == reference.end() || want->row.size() != got.row.size()) continue;
+        const TracedWrite* const want = counterpart(reference, device, got);
+        if (!want || want->row.size() != got.row.size()) continue;
         double squares = 0.0;
         for (const float x : want->row) squares += double(x) * double(x);
         const double error = rms_error(want->row, got.row, std::sqrt(squares / double(got.row.size())));

@@ -51,8 +51,7 @@ Agreement compare_logits(std::span<const std::vector<float>> reference,
                          std::span<const std::vector<float>> device, size_t vocab, double bound,
                          bool has_experts);
 
-// What one step left of one token's row in the slots that every backend has, in order of writing; of the
-// writes to a slot within a layer the last.
+// What one step left of one token's row in the slots that every backend has, in order of writing.
 struct TracedWrite {
     uint32_t layer = 0;
     int32_t slot = -1;

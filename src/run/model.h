@@ -25,7 +25,10 @@ public:
     Result<std::unique_ptr<WeightStore>> load_some(std::span<const Weight> which, Backend& backend,
                                                    const Progress& progress = {}) const;
     // Gives the weights up, so that the backend can go; no session may be open.
-    void unload() { weights_.reset(); }
+    void unload() {
+        weights_.reset();
+        backend_ = nullptr;  // plans are no longer made for it
+    }
 
     const Gguf& gguf() const { return *gguf_; }
     const Arch& arch() const { return *arch_; }

@@ -36,7 +36,7 @@ public:
 
     Result<int> run() {
         path_ = RL_TRY(find_model(options_.model.model));
-        RL_TRY(inspect());
+        model_ = std::make_unique<Model>(RL_TRY(Model::inspect(path_, options_.model.default_context)));
         const std::vector<DeviceChoice> devices = RL_TRY(choose());
         note_unsplit(options_.model, *model_, devices[0].backend);
         texts_ = check_texts(*model_);
@@ -77,14 +77,7 @@ private:
         return devices;
     }
 
-    Status inspect() {
-        model_ = std::make_unique<Model>(RL_TRY(Model::inspect(path_, options_.model.default_context)));
-        return {};
-    }
-
-    // Of a model that was placed, plans are for the backend that it was on, which is gone.
     Status place(Backend& backend) {
-        RL_TRY(inspect());
         const MemoryNeed need = RL_TRY(memory_need(*model_, backend, session_));
         RL_TRY(check_fits(need, *model_, backend.device(), session_.context));
         ProgressLine progress("loading");
