@@ -1,7 +1,6 @@
 // The commands of redline chat, and conversations that are kept in files.
+#include "json/json.h"
 #include "support/program.h"
-
-#include <nlohmann/json.hpp>
 
 using namespace redline;
 using namespace redline::test;
@@ -64,10 +63,10 @@ TEST_CASE("chat: an answer that is cut within a character goes on with the whole
 TEST_CASE("chat: a conversation is exported as JSON, and nothing is overwritten") {
     const std::string path = fresh("talk.json");
     CHECK(chat("hello\n/export " + path + "\n").code == 0);
-    const auto read = nlohmann::json::parse(read_file(path));
+    const auto read = parse_json(read_file(path));
     REQUIRE(read["messages"].size() == 2);
-    CHECK(read["messages"][0] == nlohmann::json({{"role", "user"}, {"content", "hello"}}));
-    CHECK(read["messages"][1] == nlohmann::json({{"role", "assistant"}, {"content", "ab"}}));
+    CHECK(read["messages"][0] == Json({{"role", "user"}, {"content", "hello"}}));
+    CHECK(read["messages"][1] == Json({{"role", "assistant"}, {"content", "ab"}}));
     const Outcome again = chat("bye\n/export " + path + "\n");
     CHECK(again.code == 1);
     CHECK(has(again.err, "exists"));
@@ -148,7 +147,7 @@ TEST_CASE("chat: a full context forgets the oldest turns, but not the system tex
     CHECK(got.code == 1);
     CHECK(has(got.err, "oldest turns are forgotten"));
     CHECK(has(got.err, "no room for an answer"));
-    const auto messages = nlohmann::json::parse(read_file(path))["messages"];
+    const auto messages = parse_json(read_file(path))["messages"];
     REQUIRE(messages.size() >= 3);
     CHECK(messages.size() < 2 * 9);
     CHECK(messages[0]["content"] == "be brief");
@@ -280,7 +279,7 @@ TEST_CASE("chat: what a model thinks is kept apart from its answer") {
     CHECK(think("hello\n", {"-n", "2", "--session", session}).out == "\n");
     const Outcome on = think("/continue\n/export " + path + "\n", {"--session", session});
     CHECK(on.out == "xyz\n");
-    const auto answer = nlohmann::json::parse(read_file(path))["messages"][1];
+    const auto answer = parse_json(read_file(path))["messages"][1];
     CHECK(answer["reasoning_content"] == "abc");
     CHECK(answer["content"] == "xyz");
     CHECK(has(chat("/think off\n").err, "not known to reason"));

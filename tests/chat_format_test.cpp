@@ -1,13 +1,12 @@
 #include "text/chat_format.h"
+#include "json/json.h"
 #include "support/material.h"
 #include "support/text_support.h"
 
 #include <doctest/doctest.h>
-#include <nlohmann/json.hpp>
 
 using namespace redline;
 using namespace redline::test;
-using Json = nlohmann::json;
 
 namespace {
 
@@ -111,7 +110,7 @@ const std::vector<Message> kTalk = {
 }  // namespace
 
 TEST_CASE("chat format: conversations are rendered as the models' own templates render them") {
-    const Json all = Json::parse(read_file(golden("text/chat_formats.json")));
+    const Json all = parse_json(read_file(golden("text/chat_formats.json")));
     const Tokenizer tokenizer = make(chat_vocabulary(all["bos"], all["eos"]));
     CHECK(all["templates"].size() >= 12);
     for (const Json& entry : all["templates"]) {

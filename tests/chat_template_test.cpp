@@ -4,7 +4,7 @@
 
 using namespace redline;
 using namespace redline::test;
-using Json = TemplateInput::Json;
+using Json = Json;
 
 namespace {
 
@@ -59,7 +59,7 @@ constexpr std::string_view kChatMl =
 
 TEST_CASE(
     "chat template: published templates write conversations as jinja2 does, or refuse them as it does") {
-    const Json all = Json::parse(read_file(golden("text/chat_templates.json")));
+    const Json all = parse_json(read_file(golden("text/chat_templates.json")));
     CHECK(all["templates"].size() >= 16);
     CHECK(all["conversations"].size() >= 12);
     RL_NEED_MATERIAL(folder, "templates");

@@ -2,9 +2,8 @@
 // that is not to be had, and signals.
 #include "base/file.h"
 #include "cli/terminal/terminal.h"
+#include "json/json.h"
 #include "support/program.h"
-
-#include <nlohmann/json.hpp>
 
 #include <sys/stat.h>
 
@@ -52,7 +51,7 @@ TEST_CASE("fault: what cannot be a model's output ends the answer, which is kept
     for_programs.push_back("--json");
     const Outcome json = redline_(for_programs);
     CHECK(json.code == 1);
-    const auto report = nlohmann::json::parse(json.out);
+    const auto report = parse_json(json.out);
     CHECK(report["text"] == "bcd");
     CHECK(report["stop_reason"] == "broken");
     CHECK(has(report["error"].get<std::string>(), " is nan: "));

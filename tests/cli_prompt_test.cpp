@@ -1,11 +1,9 @@
 // redline run with conversations, reasoning and standard inputs that are somebody else's.
+#include "json/json.h"
 #include "support/program.h"
-
-#include <nlohmann/json.hpp>
 
 using namespace redline;
 using namespace redline::test;
-using Json = nlohmann::json;
 
 namespace {
 
@@ -49,7 +47,7 @@ TEST_CASE("run: --show-prompt prints what the model would read, without its weig
     CHECK(redline_(base).out == text);
     std::vector<std::string> more = base;
     more.push_back("--json");
-    const Json all = Json::parse(redline_(more).out);
+    const Json all = parse_json(redline_(more).out);
     CHECK(all["text"] == text);
     CHECK(all["tokens"][0] == ChainModel::kBos);
     CHECK(all["tokens"][1] == ChainModel::kStart);
@@ -63,17 +61,17 @@ TEST_CASE("run: reasoning goes to standard error, and is cut at its budget") {
     CHECK(shown.out.starts_with("abcd"));
     CHECK(has(shown.err, "abc\n"));
     const Json all =
-        Json::parse(redline_(thinking("<think>\n", {"--reasoning-budget", "3", "--json", "-q"})).out);
+        parse_json(redline_(thinking("<think>\n", {"--reasoning-budget", "3", "--json", "-q"})).out);
     CHECK(all["reasoning"] == "abc");
     CHECK(all["text"].get<std::string>().starts_with("abcd"));
     CHECK(all["tool_calls"] == Json::array());
     // Without a budget all of it is reasoning.
-    const Json whole = Json::parse(redline_(thinking("<think>\n", {"--json", "-q"})).out);
+    const Json whole = parse_json(redline_(thinking("<think>\n", {"--json", "-q"})).out);
     CHECK(whole["reasoning"] == answer);
     CHECK(whole["text"] == "");
     CHECK_FALSE(has(redline_(thinking("<think>\n", {"--think", "hide"})).err, answer));
     // A template without a switch, and one that has it.
-    const Json off = Json::parse(redline_(thinking("<think>\n", {"--think", "off", "--json", "-q"})).out);
+    const Json off = parse_json(redline_(thinking("<think>\n", {"--think", "off", "--json", "-q"})).out);
     CHECK(off["reasoning"] == nullptr);
     CHECK(off["text"].get<std::string>().starts_with("abcd"));
     const std::string knowing = "{% if not enable_thinking %}k{% else %}<think>\n{% endif %}";
@@ -85,7 +83,7 @@ TEST_CASE("run: a grammar binds the answer and not what the model thinks before 
         more.insert(more.end(), {"--grammar", "root ::= [m-p]{4}", "--json", "-q"});
         const Outcome got = redline_(thinking(opening, more));
         REQUIRE_MESSAGE(got.code == 0, got.err);
-        return Json::parse(got.out);
+        return parse_json(got.out);
     };
     const Json cut = answered("<think>\n", {"--reasoning-budget", "3"});
     CHECK(cut["reasoning"] == "abc");
@@ -171,7 +169,7 @@ TEST_CASE("run: calls of functions come as OpenAI's clients want them, in the fo
                                              "--chat-template", file("hermes.jinja"), "--json", "-q", "-c",
                                              "1024", "--grammar", "root ::= \"" + rule + "\""}));
         REQUIRE_MESSAGE(got.code == 0, got.err);
-        return Json::parse(got.out);
+        return parse_json(got.out);
     };
     const Json hermes = called(
         "I look.\n<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"place\": \"Bonn\", \"days\": 2}}\n"
@@ -182,16 +180,16 @@ TEST_CASE("run: calls of functions come as OpenAI's clients want them, in the fo
     const Json& first = hermes["tool_calls"][0];
     CHECK(first["type"] == "function");
     CHECK(first["function"]["name"] == "weather");
-    CHECK(Json::parse(first["function"]["arguments"].get<std::string>()) ==
+    CHECK(parse_json(first["function"]["arguments"].get<std::string>()) ==
           Json({{"place", "Bonn"}, {"days", 2}}));
     CHECK(first["id"] != hermes["tool_calls"][1]["id"]);
-    CHECK(Json::parse(hermes["tool_calls"][1]["function"]["arguments"].get<std::string>())["place"] == "Ulm");
+    CHECK(parse_json(hermes["tool_calls"][1]["function"]["arguments"].get<std::string>())["place"] == "Ulm");
 
     const Json coder = called(
         "<tool_call>\n<function=weather>\n<parameter=place>\nBonn\n</parameter>\n<parameter=days>\n3\n"
         "</parameter>\n</function>\n</tool_call>");
     REQUIRE(coder["tool_calls"].size() == 1);
-    CHECK(Json::parse(coder["tool_calls"][0]["function"]["arguments"].get<std::string>()) ==
+    CHECK(parse_json(coder["tool_calls"][0]["function"]["arguments"].get<std::string>()) ==
           Json({{"place", "Bonn"}, {"days", 3}}));
     // What is no call stays text.
     const Json text = called("<tool_call>\nno JSON\n</tool_call>");

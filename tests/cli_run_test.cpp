@@ -1,12 +1,10 @@
 // Generating text as a user meets it: run and chat, with their pipes, limits, caches and interruptions.
+#include "json/json.h"
 #include "support/material.h"
 #include "support/program.h"
 
-#include <nlohmann/json.hpp>
-
 using namespace redline;
 using namespace redline::test;
-using Json = nlohmann::json;
 
 TEST_CASE("run: only the text goes to standard output") {
     on_each_device([] {
@@ -117,19 +115,19 @@ TEST_CASE("run: --json gives one object, and the same seed the same text") {
             "0",   "--top-p", "1",           "--min-p", "0", "-s", "11", "--json", "-q"};
         const Outcome got = redline_(hot);
         REQUIRE(got.code == 0);
-        const Json all = Json::parse(got.out);
+        const Json all = parse_json(got.out);
         CHECK(all["seed"] == 11);
         CHECK(all["prompt_tokens"] == 2);
         CHECK(all["generated_tokens"] == all["token_ids"].size());
         CHECK(all["timings"]["predicted_per_second"].is_number());
         CHECK(all["device"]["backend"] == backend());
         CHECK(all["model"]["architecture"] == "llama");
-        CHECK(Json::parse(redline_(hot).out)["text"] == all["text"]);
+        CHECK(parse_json(redline_(hot).out)["text"] == all["text"]);
 
-        const Json greedy_one = Json::parse(redline_(greedy({"-p", "x", "--json", "-q"})).out);
+        const Json greedy_one = parse_json(redline_(greedy({"-p", "x", "--json", "-q"})).out);
         CHECK(greedy_one["text"] == "yz\xE2\x82\xAC!");
         CHECK(greedy_one["stop_reason"] == "end_of_generation");
-        CHECK(Json::parse(redline_(greedy({"-p", "a", "--stop", "e", "--json", "-q"})).out)["stop"] == "e");
+        CHECK(parse_json(redline_(greedy({"-p", "a", "--stop", "e", "--json", "-q"})).out)["stop"] == "e");
     });
 }
 
@@ -167,7 +165,7 @@ TEST_CASE("run: a prompt cache is read less the second time, and no other file i
             more.insert(more.end(), {"-p", prompt, "-n", "3", "--prompt-cache", cache, "--json", "-q"});
             const Outcome got = redline_(greedy(more));
             REQUIRE_MESSAGE(got.code == 0, got.err);
-            return Json::parse(got.out);
+            return parse_json(got.out);
         };
         const Json first = run("abcdefgh");
         CHECK(first["cached_tokens"] == 0);
@@ -202,7 +200,7 @@ TEST_CASE("run: the file's sampling defaults count where the user says nothing, 
     CHECK(has(redline_(loud).err, "sampling defaults of the file: top_k 7 temp 0"));
     std::vector<std::string> own = base;
     own.insert(own.end(), {"--temp", "1.5", "--json", "-q"});
-    CHECK(Json::parse(redline_(own).out)["temperature"] == 1.5);
+    CHECK(parse_json(redline_(own).out)["temperature"] == 1.5);
 
     ChainModel wrong;
     wrong.extra.add("general.sampling.top_k", std::string("many"));
@@ -359,7 +357,7 @@ TEST_CASE(
         CHECK(has(told.err, fmt::format("plan: 1/2 layers on {} (", backend())));
         CHECK(has(told.err, ", 1 on cpu ("));
 
-        const Json info = Json::parse(redline_({"info", "-m", chain_model(), "-t", "1", "--json"}).out);
+        const Json info = parse_json(redline_({"info", "-m", chain_model(), "-t", "1", "--json"}).out);
         const std::string less = fmt::format("{}K", info["memory"]["total"].get<uint64_t>() / 1024 - 1);
         const Outcome split = redline_(greedy({"--raw", "-p", "ab", "-n", "6", "--mem-budget", less}));
         INFO(split.err);

@@ -1,15 +1,13 @@
 // The program as a user meets it: what it prints where, its exit codes, and every kind of bad input.
+#include "json/json.h"
 #include "plan/device_choice.h"
 #include "support/machines.h"
 #include "support/material.h"
 #include "support/program.h"
 #include "support/small_llama.h"
 
-#include <nlohmann/json.hpp>
-
 using namespace redline;
 using namespace redline::test;
-using Json = nlohmann::json;
 
 TEST_CASE("cli: the overview, the help of every command, and the version") {
     const Outcome alone = redline_({});
@@ -36,7 +34,7 @@ TEST_CASE("cli: the overview, the help of every command, and the version") {
 
 TEST_CASE("cli: the version and the devices name what this build lacks, and what that costs") {
     const std::string version = redline_({"--version"}).out, devices = redline_({"devices"}).out;
-    const Json listed = Json::parse(redline_({"devices", "--json"}).out);
+    const Json listed = parse_json(redline_({"devices", "--json"}).out);
     for (const BackendEntry* entry : all_backends()) {
         INFO(entry->name);
         const std::string lacks(build_lacks(entry->name));
@@ -95,7 +93,7 @@ TEST_CASE("cli: quantize writes a smaller file and says what it lost") {
     const Outcome got = redline_({"quantize", demo, out, "Q4_K_M", "--allow-requantize", "--json"});
     CHECK(got.code == 0);
     CHECK(has(got.err, "bits per weight"));
-    const Json report = Json::parse(got.out);
+    const Json report = parse_json(got.out);
     CHECK(report["file_bytes"] == std::filesystem::file_size(out));
     CHECK(report["tensors"][0]["to"] == "Q6_K");
     CHECK(report["tensors"][0]["rmse"] > 0.0);
@@ -178,7 +176,7 @@ TEST_CASE("bench: a record for every test, with llama-bench's names") {
         const Outcome got = redline_({"bench", "-m", chain_model(), "-p", "16", "-n", "4", "-pg", "8,2", "-d",
                                       "0,5", "-r", "2", "-t", "1", "-o", "json", "-q"});
         REQUIRE_MESSAGE(got.code == 0, got.err);
-        const Json all = Json::parse(got.out);
+        const Json all = parse_json(got.out);
         REQUIRE(all.size() == 6);
         for (const Json& one : all) {
             CHECK(one["samples_ns"].size() == 2);
@@ -212,8 +210,8 @@ TEST_CASE("bench: --devices measures every device that can run the model, in one
     const Outcome bench = launch(what);
     REQUIRE_MESSAGE(bench.code == 0, bench.err);
     std::vector<std::string> measured;
-    for (const Json& record : Json::parse(bench.out)) measured.push_back(record["device_id"]);
-    const Json listed = Json::parse(redline_({"devices", "--json"}).out);
+    for (const Json& record : parse_json(bench.out)) measured.push_back(record["device_id"]);
+    const Json listed = parse_json(redline_({"devices", "--json"}).out);
     for (const Json& backend : listed["backends"])
         for (const Json& device : backend["devices"]) {
             const std::string id = device["id"];
@@ -243,7 +241,7 @@ TEST_CASE("bench: --soak finds no difference between replayed steps and those la
         const Outcome soak =
             redline_({"bench", "-m", golden("models/llama3.gguf"), "--soak", "300", "-o", "json", "-q"});
         REQUIRE_MESSAGE(soak.code == 0, soak.err);
-        const Json compared = Json::parse(soak.out);
+        const Json compared = parse_json(soak.out);
         CHECK(compared["device"]["backend"] == backend());
         CHECK(compared["steps"] == 300);
         CHECK(compared["logits_differ"] == 0);
@@ -314,7 +312,7 @@ TEST_CASE("eval: the perplexity of a text that the model knows, as can be worked
         const Outcome got =
             redline_({"eval", "-m", ring_model(), "--ids", file("ids.txt"), "-c", "16", "--json", "-q"});
         REQUIRE_MESSAGE(got.code == 0, got.err);
-        const Json all = Json::parse(got.out);
+        const Json all = parse_json(got.out);
         const double want = 1.0 + (ChainModel::kVocab - 1) * std::exp(-std::sqrt(double(ChainModel::kDim)));
         CHECK(all["perplexity"].get<double>() == doctest::Approx(want).epsilon(1e-5));
         CHECK(all["chunks"] == 4);
@@ -385,7 +383,7 @@ TEST_CASE("info: what is in a file, with nothing in it that could steer a termin
         CHECK_FALSE(has(got.out, std::string(1000, 'x')));
         CHECK(has(redline_({"info", "-m", file("evil.gguf"), "--all"}).out, std::string(5000, 'x')));
 
-        const Json all = Json::parse(redline_({"info", "-m", file("evil.gguf"), "--json", "--plan"}).out);
+        const Json all = parse_json(redline_({"info", "-m", file("evil.gguf"), "--json", "--plan"}).out);
         CHECK(all["runs"] == true);
         CHECK(all["shape"]["layers"] == 2);
         CHECK(all["memory"]["fits"] == true);
@@ -412,7 +410,7 @@ TEST_CASE("a context of 0 or auto is the most that fits into the memory to plan 
     const auto info = [&](std::vector<std::string> more) {
         std::vector<std::string> words = {"info", "-m", model, "--device", "cpu", "-t", "1", "--json"};
         words.insert(words.end(), more.begin(), more.end());
-        return Json::parse(redline_(words).out)["memory"];
+        return parse_json(redline_(words).out)["memory"];
     };
     const Json whole = info({"-c", "0"});
     const uint64_t trained = whole["context"];
@@ -443,7 +441,7 @@ TEST_CASE("doctor: says what it finds, for people and for programs, and changes 
     const Outcome text = redline_({"doctor", "--no-measure"});
     CHECK(text.code <= 1);
     CHECK(has(text.out, "by default models run on"));
-    const Json all = Json::parse(redline_({"doctor", "--no-measure", "--json"}).out);
+    const Json all = parse_json(redline_({"doctor", "--no-measure", "--json"}).out);
     CHECK(all["machine"]["memory_total"] > 0);
     for (const Json& finding : all["findings"]) CHECK(!finding["what"].get<std::string>().empty());
     // A machine whose GPU has another kernel driver: a problem, with what mends it and status 1.
@@ -455,7 +453,7 @@ TEST_CASE("doctor: says what it finds, for people and for programs, and changes 
     CHECK(wrong.code == 1);
     CHECK(has(wrong.out, "problem  GPU 0000:03:00.0"));
     CHECK(has(wrong.out, "-> load amdgpu"));
-    const Json found = Json::parse(redline_({"doctor", "--no-measure", "--json", "--root", tree.root}).out);
+    const Json found = parse_json(redline_({"doctor", "--no-measure", "--json", "--root", tree.root}).out);
     CHECK(found["machine"]["gpus"][0]["target"] == "gfx1100");
     CHECK(found["findings"][0]["severity"] == "problem");
     check_refused({"doctor", "--frobnicate"}, 2, {"--frobnicate"});
@@ -470,5 +468,5 @@ TEST_CASE("info: a file that cannot run is described all the same, with the reas
     CHECK(got.code == 0);
     CHECK(has(got.out, "cannot run"));
     CHECK(has(got.out, "spaceship"));
-    CHECK(Json::parse(redline_({"info", "-m", file("other.gguf"), "--json"}).out)["runs"] == false);
+    CHECK(parse_json(redline_({"info", "-m", file("other.gguf"), "--json"}).out)["runs"] == false);
 }

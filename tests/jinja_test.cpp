@@ -1,12 +1,10 @@
+#include "json/json.h"
 #include "support/material.h"
 #include "support/text_support.h"
 #include "text/jinja/template.h"
 
-#include <nlohmann/json.hpp>
-
 using namespace redline;
 using namespace redline::test;
-using Json = nlohmann::ordered_json;
 
 namespace {
 
@@ -57,7 +55,7 @@ std::string repeated(const std::string& text, size_t times) {
 }  // namespace
 
 TEST_CASE("jinja: every feature of the language gives what jinja2 gives, and refuses what it refuses") {
-    const Json all = Json::parse(read_file(golden("text/jinja_language.json")));
+    const Json all = parse_json(read_file(golden("text/jinja_language.json")));
     CHECK(all["cases"].size() > 200);
     for (const Json& sample : all["cases"]) {
         const std::string source = sample["source"];

@@ -1,9 +1,8 @@
 // JSON schemas as grammars: which texts they allow, what is refused and how, and that all which they allow is
 // JSON of that schema.
 #include "grammar/json_schema.h"
+#include "json/json.h"
 #include "support/grammars.h"
-
-#include <nlohmann/json.hpp>
 
 #include <cmath>
 #include <ctime>
@@ -13,8 +12,6 @@ using namespace redline;
 using namespace redline::test;
 
 namespace {
-
-using Json = nlohmann::json;
 
 Grammar grammar_for(std::string_view schema) {
     const Result<std::string> text = grammar_of_schema(schema);
@@ -182,11 +179,11 @@ TEST_CASE("schema: random texts of its grammar parse, and are valid") {
         "inner":{"type":"object","properties":{"flag":{"type":"boolean"},"text":{"type":"string"}},"required":["text"]}},
         "required":["name","tags"]})json";
     const Grammar grammar = grammar_for(kSchema);
-    const Json schema = Json::parse(kSchema);
+    const Json schema = parse_json(kSchema);
     std::mt19937 random(8);
     for (int round = 0; round < 100; ++round) {
         const std::string text = random_text(grammar, random);
-        const Json value = Json::parse(text, nullptr, false);
+        const Json value = read_json(text);
         REQUIRE_MESSAGE(!value.is_discarded(), text);
         CHECK_MESSAGE(valid(schema, value), text);
     }

@@ -1,15 +1,15 @@
 #include "text/pretokenize.h"
+#include "json/json.h"
 #include "support/material.h"
 #include "support/text_support.h"
 
 #include <doctest/doctest.h>
-#include <nlohmann/json.hpp>
 
 using namespace redline;
 using namespace redline::test;
 
 TEST_CASE("pre-tokenizer: every pattern cuts as the models' own expressions do") {
-    const nlohmann::json patterns = nlohmann::json::parse(read_file(golden("text/pretokenize.json")));
+    const Json patterns = parse_json(read_file(golden("text/pretokenize.json")));
     CHECK(patterns.size() >= 20);
     for (const auto& row : patterns.items()) {
         const std::string& name = row.key();

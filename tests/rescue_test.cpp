@@ -1,5 +1,6 @@
 // A device that is lost while run or chat make text: it is opened again, and the text is the same.
 #include "cli/command.h"
+#include "json/json.h"
 #include "support/backends.h"
 #include "support/models.h"
 #include "support/program.h"
@@ -7,8 +8,6 @@
 #include "backends/vulkan/runtime/device.h"
 #include "support/vulkan_faults.h"
 #endif
-
-#include <nlohmann/json.hpp>
 
 #include <chrono>
 #include <functional>
@@ -18,7 +17,6 @@ using namespace redline::test;
 
 namespace {
 
-using Json = nlohmann::json;
 
 size_t count(const std::string& text, const std::string& part) {
     size_t found = 0;
@@ -181,7 +179,7 @@ TEST_CASE(
     "made") {
     if (!vulkan_is_there()) return;
     const Unbroken run = unbroken(cli::run_command, tiny_run("vulkan"));
-    const auto ids = [](const Outcome& got) { return Json::parse(got.out)["token_ids"]; };
+    const auto ids = [](const Outcome& got) { return parse_json(got.out)["token_ids"]; };
     const int64_t step = stride(run, 40.0);
     const int64_t rescued = lose_everywhere(run, step, cli::run_command, tiny_run("vulkan"), {},
                                             [&](const Outcome& got) { return ids(got) == ids(run.outcome); });
@@ -311,7 +309,7 @@ int lose_on_hip(const std::vector<std::string>& arguments, const std::string& in
 
 TEST_CASE("run: wherever a HIP device is lost, the text is the same and one line says it") {
     if (!hip_double_is_there()) return;
-    const auto ids = [](const Outcome& got) { return Json::parse(got.out)["token_ids"]; };
+    const auto ids = [](const Outcome& got) { return parse_json(got.out)["token_ids"]; };
     const Outcome unbroken = on_hip(hip_run(), "");
     REQUIRE_MESSAGE(unbroken.code == 0, unbroken.err);
     CHECK(lose_on_hip(hip_run(), {}, [&](const Outcome& got) { return ids(got) == ids(unbroken); }) >= 12);

@@ -16,7 +16,7 @@ std::string reads(const std::string& source) {
     const Result<ChatTemplate> parsed = ChatTemplate::parse(source);
     REQUIRE_MESSAGE(parsed.ok(), (parsed.ok() ? "" : parsed.error().message));
     static const Tokenizer tokenizer = make(small_bpe());
-    const TemplateReads found = probe_template(parsed.value(), tokenizer, TemplateInput::Json::object());
+    const TemplateReads found = probe_template(parsed.value(), tokenizer, Json::object());
     return found.thinking + "|" + (found.tools ? "tools" : "") + "|" + (found.developer ? "developer" : "");
 }
 

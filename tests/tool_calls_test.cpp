@@ -5,11 +5,10 @@
 
 using namespace redline;
 using namespace redline::test;
-using Json = nlohmann::ordered_json;
 
 namespace {
 
-const Json kTools = Json::parse(R"([
+const Json kTools = parse_json(R"([
   {"type": "function", "function": {"name": "weather", "parameters": {"type": "object", "properties": {
     "city": {"type": "string"}, "days": {"type": "integer"}, "zip": {"type": "string"}}}}},
   {"type": "function", "function": {"name": "now", "parameters": {"type": "object", "properties": {}}}}])");

@@ -1,18 +1,15 @@
 // Whether devices agree: the comparison of logits, where traces part, and the command that does both.
 #include "cli/demo_model.h"
+#include "json/json.h"
 #include "run/agreement.h"
 #include "support/backends.h"
 #include "support/models.h"
 #include "support/program.h"
 
-#include <nlohmann/json.hpp>
-
 using namespace redline;
 using namespace redline::test;
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string demo() {
     return must(cli::find_demo_model());
@@ -136,7 +133,8 @@ TEST_CASE("verify: the demo model agrees on every device here, and a device that
     CHECK(has(text.err, "demo model"));
     const Outcome all = redline_({"verify", "-t", "2", "-q", "--json"});
     CHECK(all.code == 0);
-    for (const Json& device : Json::parse(all.out)["devices"]) {
+    const Json report = parse_json(all.out);
+    for (const Json& device : report["devices"]) {
         CHECK(device["agrees"] == true);
         CHECK(device["parting"].is_null());
         CHECK(device["kl_worst"].get<double>() < 0.05);

@@ -31,7 +31,7 @@ void add_template_options(Options& options, ChatWriterOptions& writer) {
     options.each("--chat-template-kwargs", "JSON",
                  "variables for the chat template, for example {\"enable_thinking\": false}",
                  [&writer](const std::string& text) -> Status {
-                     TemplateInput::Json read = TemplateInput::Json::parse(text, nullptr, false);
+                     Json read = read_json(text);
                      if (!read.is_object())
                          return error(
                              "takes a JSON object, for example {{\"enable_thinking\": false}}, not \"{}\"",
@@ -105,11 +105,11 @@ Result<ChatWriter> ChatWriter::create(const Model& model, const ChatWriterOption
     return writer;
 }
 
-Result<WrittenChat> ChatWriter::write(TemplateInput::Json messages, const TemplateInput::Json& tools) {
+Result<WrittenChat> ChatWriter::write(Json messages, const Json& tools) {
     if (!template_) return write_in_format(messages, tools);
     // Only a few models know this name for the system's texts.
     if (!reads_.developer)
-        for (TemplateInput::Json& message : messages)
+        for (Json& message : messages)
             if (message["role"] == "developer") message["role"] = "system";
     if (!tools.empty() && !reads_.tools)
         return error(
@@ -133,14 +133,13 @@ Result<WrittenChat> ChatWriter::write(TemplateInput::Json messages, const Templa
     return write_in_format(input.messages, tools);
 }
 
-Result<WrittenChat> ChatWriter::write_in_format(const TemplateInput::Json& messages,
-                                                const TemplateInput::Json& tools) {
+Result<WrittenChat> ChatWriter::write_in_format(const Json& messages, const Json& tools) {
     if (!tools.empty())
         return error(
             "a built-in chat format offers no functions: leave --tools out, or give the model's own template "
             "with --chat-template FILE");
     std::vector<Message> all;
-    for (const TemplateInput::Json& message : messages) {
+    for (const Json& message : messages) {
         const std::string role = message.value("role", "");
         const bool system = role == "system" || role == "developer";
         if (!system && role != "user" && role != "assistant")

@@ -14,7 +14,7 @@ namespace redline::cli {
 
 struct ChatWriterOptions {
     std::string choice;  // the name of a built-in format or of a file; empty: as the model file says
-    TemplateInput::Json variables = TemplateInput::Json::object();
+    Json variables = Json::object();
     std::optional<bool> thinking;  // whether the model reasons before it answers; none: as the template does
 };
 
@@ -33,7 +33,7 @@ public:
 
     // Messages and functions as OpenAI's API has them; `tools` may be null. Where the model file's own
     // template fails and a built-in format is known, that one is used from then on, which is said.
-    Result<WrittenChat> write(TemplateInput::Json messages, const TemplateInput::Json& tools);
+    Result<WrittenChat> write(Json messages, const Json& tools);
     // How the model marks its reasoning, if it reasons.
     const std::optional<ReasoningMarks>& reasoning() const { return reasoning_; }
     bool wants_thinking() const { return thinking_.value_or(true); }
@@ -47,11 +47,10 @@ private:
         : tokenizer_(&model.tokenizer()), variables_(options.variables), thinking_(options.thinking) {}
     void take_format(const ChatFormat& format);
     void take_template(ChatTemplate parsed, const std::string& source);
-    Result<WrittenChat> write_in_format(const TemplateInput::Json& messages,
-                                        const TemplateInput::Json& tools);
+    Result<WrittenChat> write_in_format(const Json& messages, const Json& tools);
 
     const Tokenizer* tokenizer_;
-    TemplateInput::Json variables_;
+    Json variables_;
     std::optional<bool> thinking_;
     std::string source_;  // of template_
     TemplateReads reads_;

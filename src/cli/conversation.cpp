@@ -1,9 +1,8 @@
 #include "cli/conversation.h"
 
 #include "cli/answer_text.h"
+#include "json/json.h"
 #include "text/unicode.h"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 

@@ -1,12 +1,10 @@
 #include "cli/conversation_file.h"
 
-#include <nlohmann/json.hpp>
+#include "json/json.h"
 
 #include <limits>
 
 namespace redline::cli {
-
-using Json = nlohmann::ordered_json;
 
 static constexpr const char* kRoles[] = {"system", "user", "assistant"};
 
@@ -49,7 +47,7 @@ static std::optional<ChatMessage> read_message(const Json& read) {
 }
 
 Result<SavedConversation> read_conversation(const std::string& text, const std::string& path) {
-    const Json read = Json::parse(text, nullptr, false);
+    const Json read = read_json(text);
     const auto broken = [&](std::string_view what) {
         return error("{} holds no conversation: {}; /save writes one", path, what);
     };

@@ -2,16 +2,13 @@
 
 #include "base/file.h"
 #include "base/system_files.h"
+#include "json/json.h"
 #include "run/split.h"
-
-#include <nlohmann/json.hpp>
 
 namespace redline::cli {
 
-using Json = nlohmann::ordered_json;
-
 static Json read_measured(const std::string& path) {
-    const Json all = Json::parse(text_of(path), nullptr, false);
+    const Json all = read_json(text_of(path));
     return all.is_object() ? all : Json::object();
 }
 

@@ -11,9 +11,9 @@ namespace {
 
 constexpr std::string_view kRoles[] = {"system", "developer", "user", "assistant", "tool"};
 
-Result<Json> parse_json(std::string_view text, const std::string& name) {
+Result<Json> parse_named(std::string_view text, const std::string& name) {
     try {
-        Json value = Json::parse(text);
+        Json value = parse_json(text);
         // What goes through a value recurses.
         const size_t begin = std::min(text.find_first_of("[{"), text.size());
         if (value.is_structured() && json_end(text, begin) == text.npos)
@@ -94,7 +94,7 @@ Result<Json> check_tools(const Json& tools, const std::string& name) {
 }  // namespace
 
 Result<ChatRequest> read_messages(std::string_view text, const std::string& name) {
-    Json all = RL_TRY(parse_json(text, name));
+    Json all = RL_TRY(parse_named(text, name));
     ChatRequest request;
     if (all.is_object()) {
         if (all.contains("tools") && !all["tools"].is_null())
@@ -115,7 +115,7 @@ Result<ChatRequest> read_messages(std::string_view text, const std::string& name
 }
 
 Result<Json> read_tools(std::string_view text, const std::string& name) {
-    const Json tools = RL_TRY(parse_json(text, name));
+    const Json tools = RL_TRY(parse_named(text, name));
     return check_tools(tools, name);
 }
 

@@ -2,8 +2,7 @@
 #pragma once
 
 #include "cli/report.h"
-
-#include <nlohmann/json.hpp>
+#include "json/json.h"
 
 namespace redline::cli {
 

@@ -1,10 +1,9 @@
 #include "cli/report.h"
 
 #include "cli/terminal/terminal.h"
+#include "json/json.h"
 #include "memory/budget.h"
 #include "text/unicode.h"
-
-#include <nlohmann/json.hpp>
 
 #include <cmath>
 

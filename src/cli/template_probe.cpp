@@ -5,7 +5,7 @@
 namespace redline::cli {
 namespace {
 
-using Json = TemplateInput::Json;
+using Json = Json;
 
 class Probe {
 public:

@@ -15,7 +15,6 @@ struct TemplateReads {
 
 // Where a template refuses the short conversations, it reads nothing that we know of, but may offer
 // functions.
-TemplateReads probe_template(const ChatTemplate& parsed, const Tokenizer& tokenizer,
-                             const TemplateInput::Json& variables);
+TemplateReads probe_template(const ChatTemplate& parsed, const Tokenizer& tokenizer, const Json& variables);
 
 }  // namespace redline::cli

@@ -2,8 +2,7 @@
 
 #include "base/result.h"
 #include "base/system_files.h"
-
-#include <nlohmann/json.hpp>
+#include "json/json.h"
 
 #include <filesystem>
 
@@ -55,7 +54,7 @@ static Status check_loads(const std::string& library) {
 static Status check_file(const std::string& path, const std::string& root) {
     std::error_code unknown;
     if (!fs::exists(path, unknown)) return error("does not exist");
-    const nlohmann::json file = nlohmann::json::parse(text_of(path), nullptr, false);
+    const Json file = read_json(text_of(path));
     if (!file.is_object() || !file.contains("ICD") || !file["ICD"].is_object())
         return error("is not the description of a driver");
     const auto library = file["ICD"].find("library_path");

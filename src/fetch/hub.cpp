@@ -2,8 +2,7 @@
 
 #include "base/file.h"
 #include "fetch/download.h"
-
-#include <nlohmann/json.hpp>
+#include "json/json.h"
 
 #include <algorithm>
 #include <set>
@@ -59,13 +58,13 @@ std::string next_page(const HttpResponse& response) {
 }
 
 Status take_listing(const std::string& text, std::vector<HubFile>& files) {
-    const auto list = nlohmann::json::parse(text, nullptr, false);
+    const auto list = read_json(text);
     if (!list.is_array()) return error("the answer is no list of files");
     for (const auto& entry : list) {
         if (!entry.is_object() || !entry.contains("path") || !entry["path"].is_string()) continue;
         if (entry.contains("type") && entry["type"] != "file") continue;
         HubFile file{entry["path"].get<std::string>(), 0, ""};
-        const auto count = [](const nlohmann::json& from) {
+        const auto count = [](const Json& from) {
             return from.contains("size") && from["size"].is_number_unsigned() ? from["size"].get<uint64_t>()
                                                                               : 0;
         };

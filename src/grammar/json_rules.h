@@ -2,8 +2,7 @@
 #pragma once
 
 #include "base/result.h"
-
-#include <nlohmann/json.hpp>
+#include "json/json.h"
 
 #include <map>
 #include <optional>
@@ -13,8 +12,6 @@ namespace redline {
 
 class JsonRules {
 public:
-    using Json = nlohmann::ordered_json;
-
     // A rule of this text; equal texts share one. Its name begins with `hint`.
     std::string add(const std::string& hint, const std::string& text);
     // A rule to be defined later: rules that refer to themselves.

@@ -13,8 +13,6 @@
 namespace redline {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr size_t kMostDepth = 100;
 constexpr size_t kMostVisits = 20'000;           // of schemas; what is merged is visited anew
 constexpr size_t kMostBytes = size_t(16) << 20;  // of the grammar

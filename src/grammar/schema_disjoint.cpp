@@ -7,8 +7,6 @@
 namespace redline {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr int kMostDepth = 6;
 constexpr const char* kTypes[] = {"object", "array", "string", "number", "integer", "boolean", "null"};
 

@@ -2,7 +2,7 @@
 // keywords.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include "json/json.h"
 
 #include <functional>
 #include <optional>
@@ -12,11 +12,11 @@
 namespace redline {
 
 // A schema with what it refers to and all parts of allOf in one; nothing where that cannot be done.
-using ResolveSchema = std::function<std::optional<nlohmann::ordered_json>(const nlohmann::ordered_json&)>;
+using ResolveSchema = std::function<std::optional<Json>(const Json&)>;
 
 // The first two schemas where a text that the grammar of one allows may be valid for the other, too. That
 // grammar writes no properties but those listed, and others only where the schema allows them by name.
-std::optional<std::pair<size_t, size_t>> overlap(const std::vector<nlohmann::ordered_json>& schemas,
+std::optional<std::pair<size_t, size_t>> overlap(const std::vector<Json>& schemas,
                                                  const ResolveSchema& resolve);
 
 }  // namespace redline

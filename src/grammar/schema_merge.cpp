@@ -5,8 +5,6 @@
 namespace redline {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 Json as_list(const Json& value) {
     return value.is_array() ? value : Json::array({value});
 }

@@ -10,10 +10,9 @@ namespace redline {
 // Copying and writing a value calls itself for each level.
 static constexpr int kMostBrackets = 500;
 
-Result<nlohmann::ordered_json> parse_schema(std::string_view text) {
-    using Json = nlohmann::ordered_json;
+Result<Json> parse_schema(std::string_view text) {
     try {
-        Json parsed = Json::parse(text);
+        Json parsed = parse_json(text);
         const size_t begin = std::min(text.find_first_of("[{"), text.size());
         if (parsed.is_structured() && json_end(text, begin, kMostBrackets) == text.npos)
             return error("the schema is nested more than {} brackets deep", kMostBrackets);

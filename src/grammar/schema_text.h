@@ -2,14 +2,13 @@
 #pragma once
 
 #include "base/result.h"
-
-#include <nlohmann/json.hpp>
+#include "json/json.h"
 
 #include <string_view>
 
 namespace redline {
 
 // Errors give line and column.
-Result<nlohmann::ordered_json> parse_schema(std::string_view text);
+Result<Json> parse_schema(std::string_view text);
 
 }  // namespace redline

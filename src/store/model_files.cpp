@@ -1,8 +1,7 @@
 #include "store/model_files.h"
 
 #include "base/file.h"
-
-#include <nlohmann/json.hpp>
+#include "json/json.h"
 
 #include <algorithm>
 #include <charconv>
@@ -141,7 +140,7 @@ private:
     void take_manifest(const fs::path& path) {
         const Result<std::string> text = read_text_file(path.string(), kLargestManifest);
         if (!text) return fault(path, text.error().message);
-        const auto manifest = nlohmann::json::parse(text.value(), nullptr, false);
+        const auto manifest = read_json(text.value());
         if (!manifest.is_object() || !manifest.contains("layers") || !manifest["layers"].is_array())
             return fault(path, "is no manifest of Ollama");
         for (const auto& layer : manifest["layers"]) {

@@ -4,7 +4,7 @@
 
 namespace redline {
 
-using Json = TemplateInput::Json;
+using Json = Json;
 using jinja::Store;
 using jinja::Value;
 
@@ -37,7 +37,7 @@ static void read_arguments(Json& message) {
         Json& function = call.contains("function") && call["function"].is_object() ? call["function"] : call;
         const auto arguments = function.find("arguments");
         if (arguments == function.end() || !arguments->is_string()) continue;
-        Json read = Json::parse(arguments->get_ref<const std::string&>(), nullptr, false);
+        Json read = read_json(arguments->get_ref<const std::string&>());
         if (read.is_object()) *arguments = std::move(read);
     }
 }

@@ -2,10 +2,9 @@
 // What messages say is never taken for control tokens.
 #pragma once
 
+#include "json/json.h"
 #include "text/chat_format.h"
 #include "text/jinja/template.h"
-
-#include <nlohmann/json.hpp>
 
 #include <ctime>
 #include <optional>
@@ -13,7 +12,6 @@
 namespace redline {
 
 struct TemplateInput {
-    using Json = nlohmann::ordered_json;
     Json messages = Json::array();    // {"role": ..., "content": ...} each, and what else the template reads
     Json tools;                       // null: none
     Json variables = Json::object();  // further ones, such as enable_thinking
@@ -40,6 +38,6 @@ private:
 // The tokens of a rendered conversation, with BOS once, whether the template or the tokenizer puts it there.
 std::vector<Token> encode_chat(const Tokenizer& tokenizer, std::span<const TextPart> parts);
 
-TemplateInput::Json messages_json(const std::vector<Message>& messages);
+Json messages_json(const std::vector<Message>& messages);
 
 }  // namespace redline

@@ -4,8 +4,6 @@
 
 namespace redline {
 
-using Json = nlohmann::ordered_json;
-
 namespace {
 
 constexpr int kDeepest = 64;
@@ -96,7 +94,7 @@ private:
         if (word == "true" || word == "True") return Json(true);
         if (word == "false" || word == "False") return Json(false);
         if (word == "null" || word == "None") return Json(nullptr);
-        Json number = Json::parse(word, nullptr, false);
+        Json number = read_json(word);
         return number.is_number() ? std::optional<Json>(std::move(number)) : std::nullopt;
     }
 

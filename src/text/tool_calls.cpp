@@ -8,8 +8,6 @@
 
 namespace redline {
 
-using Json = nlohmann::ordered_json;
-
 namespace {
 
 constexpr std::string_view kSpaces = " \t\r\n";
@@ -30,7 +28,7 @@ std::string_view without_outer_lines(std::string_view text) {
 Json parsed(std::string_view text) {
     const bool nested = text.starts_with('{') || text.starts_with('[');
     if (nested && json_end(text, 0) != text.size()) return Json(Json::value_t::discarded);
-    return Json::parse(text, nullptr, false);
+    return read_json(text);
 }
 
 // The functions that are offered, whether each stands in {"type": "function", "function": ...} or alone.
@@ -255,8 +253,8 @@ private:
     std::optional<Json> json() {
         const size_t end =
             rest().starts_with("{") || rest().starts_with("[") ? json_end(text_, at_) : text_.npos;
-        Json value = end == text_.npos ? Json(Json::value_t::discarded)
-                                       : Json::parse(text_.substr(at_, end - at_), nullptr, false);
+        Json value =
+            end == text_.npos ? Json(Json::value_t::discarded) : read_json(text_.substr(at_, end - at_));
         if (value.is_discarded()) {
             refuse("is no JSON");
             return {};

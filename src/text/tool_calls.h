@@ -2,9 +2,8 @@
 // Llama 3.1, Mistral, harmony, GLM, DeepSeek, Kimi, Gemma 4, MiniMax, LFM2.
 #pragma once
 
+#include "json/json.h"
 #include "text/tokenizer.h"
-
-#include <nlohmann/json.hpp>
 
 #include <string>
 #include <string_view>
@@ -15,7 +14,7 @@ namespace redline {
 struct ToolCall {
     std::string id;  // as the model wrote it, else "call_1", ...
     std::string name;
-    nlohmann::ordered_json arguments;  // an object
+    Json arguments;  // an object
 };
 
 struct ParsedAnswer {
@@ -26,12 +25,12 @@ struct ParsedAnswer {
 
 // `tools` is OpenAI's list of functions: it says which parameters are texts, and only a function in it is
 // called by an answer that is nothing but JSON. A call that cannot be read stays text.
-ParsedAnswer parse_tool_calls(std::string_view answer, const nlohmann::ordered_json& tools);
+ParsedAnswer parse_tool_calls(std::string_view answer, const Json& tools);
 
 // The control tokens that mark calls; they have to be written out (GenerateOptions::shown) to be seen.
 std::vector<Token> tool_call_tokens(const Tokenizer& tokenizer);
 
 // As OpenAI's API has them: {"id", "type": "function", "function": {"name", "arguments": TEXT}}.
-nlohmann::ordered_json tool_calls_json(const std::vector<ToolCall>& calls);
+Json tool_calls_json(const std::vector<ToolCall>& calls);
 
 }  // namespace redline

@@ -4,8 +4,7 @@
 #include "cli/commands/devices.h"
 #include "cli/report.h"
 #include "cli/terminal/terminal.h"
-
-#include <nlohmann/json.hpp>
+#include "json/json.h"
 
 #include <algorithm>
 #include <map>

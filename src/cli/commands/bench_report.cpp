@@ -2,8 +2,7 @@
 
 #include "cli/report.h"
 #include "cli/version.h"
-
-#include <nlohmann/json.hpp>
+#include "json/json.h"
 
 #include <cmath>
 #include <numeric>

@@ -5,8 +5,7 @@
 
 #include "cli/report.h"
 #include "cli/terminal/terminal.h"
-
-#include <nlohmann/json.hpp>
+#include "json/json.h"
 
 #include <algorithm>
 #include <chrono>

@@ -4,10 +4,9 @@
 #include "cli/report.h"
 #include "cli/terminal/terminal.h"
 #include "doctor/vulkan_drivers.h"
+#include "json/json.h"
 #include "memory/budget.h"
 #include "memory/gpus.h"
-
-#include <nlohmann/json.hpp>
 
 #include <cstdlib>
 

@@ -3,8 +3,7 @@
 #include "cli/report.h"
 #include "cli/terminal/terminal.h"
 #include "doctor/findings.h"
-
-#include <nlohmann/json.hpp>
+#include "json/json.h"
 
 #include <cstdlib>
 

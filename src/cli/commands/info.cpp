@@ -6,11 +6,10 @@
 #include "cli/options/model_options.h"
 #include "cli/report.h"
 #include "cli/terminal/terminal.h"
+#include "json/json.h"
 #include "memory/budget.h"
 #include "text/chat_template.h"
 #include "text/unicode.h"
-
-#include <nlohmann/json.hpp>
 
 #include <unistd.h>
 

@@ -5,10 +5,9 @@
 #include "cli/options/model_options.h"
 #include "cli/report.h"
 #include "cli/terminal/terminal.h"
+#include "json/json.h"
 #include "memory/budget.h"
 #include "text/unicode.h"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 

@@ -3,8 +3,7 @@
 #include "cli/pull_model.h"
 #include "cli/report.h"
 #include "cli/terminal/terminal.h"
-
-#include <nlohmann/json.hpp>
+#include "json/json.h"
 
 namespace redline::cli {
 

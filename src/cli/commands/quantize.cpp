@@ -1,13 +1,12 @@
 // redline quantize: a model file again, with its matrices in fewer bits.
 #include "quantize/quantize.h"
+#include "json/json.h"
 
 #include "base/control_group.h"
 #include "cli/options/model_options.h"
 #include "cli/report.h"
 #include "cli/terminal/terminal.h"
 #include "memory/budget.h"
-
-#include <nlohmann/json.hpp>
 
 #include <filesystem>
 #include <map>

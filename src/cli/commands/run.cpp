@@ -9,11 +9,10 @@
 #include "cli/report.h"
 #include "cli/rescue.h"
 #include "cli/terminal/terminal.h"
+#include "json/json.h"
 #include "memory/budget.h"
 #include "text/tool_calls.h"
 #include "text/unicode.h"
-
-#include <nlohmann/json.hpp>
 
 #include <filesystem>
 #include <utility>

@@ -6,10 +6,9 @@
 #include "cli/report.h"
 #include "cli/terminal/terminal.h"
 #include "gguf/gguf.h"
+#include "json/json.h"
 #include "text/tokenizer.h"
 #include "text/unicode.h"
-
-#include <nlohmann/json.hpp>
 
 #include <unistd.h>
 

@@ -5,10 +5,9 @@
 #include "cli/load_plan.h"
 #include "cli/report.h"
 #include "cli/terminal/terminal.h"
+#include "json/json.h"
 #include "run/agreement.h"
 #include "run/output_check.h"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,7 @@
 #include "cli/terminal/history_file.h"
 
 #include "base/file.h"
-
-#include <nlohmann/json.hpp>
+#include "json/json.h"
 
 #include <cerrno>
 #include <cstdlib>
@@ -28,7 +27,7 @@ HistoryFile HistoryFile::of_user() {
 
 // A message is a line: a JSON string, since messages may have several lines.
 static std::string line_of(const std::string& message) {
-    return nlohmann::json(message).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+    return Json(message).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 static Status shorten(const std::string& path, const std::vector<std::string>& messages) {
@@ -46,8 +45,7 @@ Result<std::vector<std::string>> HistoryFile::load() {
     const std::string text = RL_TRY(read_text_file(path_));
     for (size_t at = 0; at < text.size();) {
         const size_t end = std::min(text.find('\n', at), text.size());
-        const auto read = nlohmann::json::parse(text.begin() + ptrdiff_t(at), text.begin() + ptrdiff_t(end),
-                                                nullptr, false);
+        const auto read = read_json(std::string_view(text).substr(at, end - at));
         if (read.is_string()) messages.push_back(read.get<std::string>());
         at = end + 1;
     }

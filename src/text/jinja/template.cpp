@@ -1,10 +1,9 @@
 #include "text/jinja/template.h"
 
+#include "json/json.h"
 #include "text/jinja/interpreter.h"
 #include "text/jinja/parser.h"
 #include "text/unicode.h"
-
-#include <nlohmann/json.hpp>
 
 namespace redline::jinja {
 
@@ -36,27 +35,27 @@ Result<std::vector<TextPart>> Template::render(Store& store, const Dict& variabl
     return parts;
 }
 
-Result<Value> value_of(Store& store, const nlohmann::ordered_json& json, int depth) {
+Result<Value> value_of(Store& store, const Json& json, int depth) {
     if (depth > kDeepestJson) return error("values are nested deeper than {} levels", kDeepestJson);
     switch (json.type()) {
-        case nlohmann::json::value_t::boolean:
+        case Json::value_t::boolean:
             return Value::boolean(json.get<bool>());
-        case nlohmann::json::value_t::number_unsigned:
+        case Json::value_t::number_unsigned:
             if (json.get<uint64_t>() > uint64_t(INT64_MAX))
                 return error("the integer {} has more than 64 bits", json.get<uint64_t>());
             return Value::integer(json.get<int64_t>());
-        case nlohmann::json::value_t::number_integer:
+        case Json::value_t::number_integer:
             return Value::integer(json.get<int64_t>());
-        case nlohmann::json::value_t::number_float:
+        case Json::value_t::number_float:
             return Value::real(json.get<double>());
-        case nlohmann::json::value_t::string:
+        case Json::value_t::string:
             return store.text(json.get_ref<const std::string&>(), true);
-        case nlohmann::json::value_t::array: {
+        case Json::value_t::array: {
             std::vector<Value> items;
             for (const auto& item : json) items.push_back(RL_TRY(value_of(store, item, depth + 1)));
             return store.list(std::move(items));
         }
-        case nlohmann::json::value_t::object: {
+        case Json::value_t::object: {
             Dict* dict = store.dict();
             for (const auto& [key, value] : json.items()) {
                 store.reserve(2 * sizeof(Value));
