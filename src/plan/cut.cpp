@@ -50,8 +50,9 @@ public:
     Mover(const Plan& whole, PlanPart& part) : whole_(whole), part_(part) {}
 
     Op moved(Op op) {
-        std::visit([this](auto& o) { o.visit_indices([this](auto&... index) { (renumber(index), ...); }); },
-                   op);
+        std::visit(
+            [this](auto& o) { o.visit_indices([this](auto&... index) { (this->renumber(index), ...); }); },
+            op);
         return op;
     }
     void renumber(Slot& slot) { renumber(slot, slots_, whole_.slots, part_.plan.slots); }

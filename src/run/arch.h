@@ -134,7 +134,7 @@ struct WeightSpec {
 
 class WeightList {
 public:
-    WeightList(const Config& config) : layers_(config.layers), end_(config.layers) {}
+    explicit WeightList(const Config& config) : end_(config.layers) {}
 
     // What is listed next is there in layers [first, end) only.
     void in_layers(uint32_t first, uint32_t end) {
@@ -166,7 +166,6 @@ public:
 private:
     void each_layer(const WeightSpec& spec);
 
-    uint32_t layers_;
     uint32_t first_ = 0, end_;
     std::vector<WeightSpec> specs_;
     std::vector<std::string> ignored_;

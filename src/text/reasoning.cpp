@@ -133,7 +133,9 @@ std::vector<Token> control_tokens_of(const Tokenizer& tokenizer, std::span<const
 }
 
 std::string_view last_scaffold(std::span<const TextPart> prompt) {
-    return !prompt.empty() && prompt.back().scaffold ? std::string_view(prompt.back().text) : "";
+    if (prompt.empty()) return {};
+    const TextPart& last = prompt.back();
+    return last.scaffold ? std::string_view(last.text) : std::string_view();
 }
 
 std::optional<ReasoningMarks> ReasoningMarks::find(std::string_view template_source,
