@@ -3,6 +3,7 @@
 // keys and values.
 #include "support/at_end.h"
 #include "support/attention_case.h"
+#include "support/share.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -149,6 +150,8 @@ void attend_in_parts(const Setup& s, Isa isa, size_t parts, float* out) {
 }
 
 void check_case(const AttentionCase& c, uint32_t seed, double& worst) {
+    static const Share share = share_of_cases();
+    if (!share.takes(seed)) return;
     INFO(c.name());
     std::map<Activations, Expected> by_activations;
     const Setup stored(c, Isa::portable, seed);  // all levels store the same bits

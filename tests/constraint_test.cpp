@@ -4,6 +4,7 @@
 #include "sample/sampler.h"
 #include "support/grammars.h"
 #include "support/material.h"
+#include "support/share.h"
 #include "support/text_support.h"
 
 #include <cmath>
@@ -93,12 +94,15 @@ TEST_CASE("constraint: the mask is that of every token tried by itself, on a sma
 
 TEST_CASE("constraint: the mask is that of every token tried by itself, on real vocabularies") {
     std::mt19937 random(4);
+    const Share share = share_of_cases();
+    size_t number = 0;
     for (const char* name : {"qwen3", "llama-spm"}) {
         RL_NEED_MATERIAL(path, fmt::format("vocab/{}.gguf", name));
         const Gguf file = must(Gguf::open(path));
         const Tokenizer tokenizer = must(Tokenizer::create(file.metadata()));
         for (const std::string_view grammar : {kJsonGrammar, kCounted, kListGrammar})
-            CHECK_MESSAGE(compare_masks(grammar, tokenizer, random, 25) == 0, name);
+            if (share.takes(number++))
+                CHECK_MESSAGE(compare_masks(grammar, tokenizer, random, 25) == 0, name);
     }
 }
 

@@ -4,6 +4,7 @@
 #include "support/comparison.h"
 #include "support/models.h"
 #include "support/pages.h"
+#include "support/share.h"
 #ifdef RL_VULKAN
 #include "backends/vulkan/vulkan_backend.h"
 #endif
@@ -23,21 +24,6 @@ std::vector<std::unique_ptr<Backend>>& test_backends() {
         return all_test_backends();
     }();
     return backends;
-}
-
-struct Share {
-    size_t first = 0, every = 1;
-};
-
-// RL_TEST_EVERY=4:1 takes the second of every four cases, so that slow configurations can share them.
-Share share_of_cases() {
-    Share share;
-    const char* const given = std::getenv("RL_TEST_EVERY");
-    if (given && std::sscanf(given, "%zu:%zu", &share.every, &share.first) < 1)
-        FAIL("RL_TEST_EVERY: ", given);
-    share.every = std::max<size_t>(1, share.every);
-    share.first %= share.every;
-    return share;
 }
 
 // RL_TEST_CASES=convolution takes those whose name has it.
@@ -184,7 +170,8 @@ TEST_CASE("every op, format, row class and fused flag is within its bound on eve
     }
     const Share share = share_of_cases();
     const std::vector<OpCase> cases = op_cases(formats);
-    for (size_t i = share.first; i < cases.size(); i += share.every) run_case(cases[i], worst);
+    for (size_t i = 0; i < cases.size(); ++i)
+        if (share.takes(i)) run_case(cases[i], worst);
     for (const Format* format : decoded) {
         for (const uint32_t rows : {1u, 33u}) run_case(linear_case(*format, rows, 37, 512, {}), worst);
         run_case(embed_case(*format, 5), worst);

@@ -17,7 +17,6 @@ using namespace redline::test;
 
 namespace {
 
-
 size_t count(const std::string& text, const std::string& part) {
     size_t found = 0;
     for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
@@ -180,7 +179,7 @@ TEST_CASE(
     if (!vulkan_is_there()) return;
     const Unbroken run = unbroken(cli::run_command, tiny_run("vulkan"));
     const auto ids = [](const Outcome& got) { return parse_json(got.out)["token_ids"]; };
-    const int64_t step = stride(run, 40.0);
+    const int64_t step = stride(run, 20.0);
     const int64_t rescued = lose_everywhere(run, step, cli::run_command, tiny_run("vulkan"), {},
                                             [&](const Outcome& got) { return ids(got) == ids(run.outcome); });
     // Submissions of at least three steps of the prompt and five tokens.
@@ -192,7 +191,7 @@ TEST_CASE("run: a Vulkan device that is lost again soon after is an error") {
     const Unbroken run = unbroken(cli::run_command, tiny_run("vulkan"));
     const auto alive = faults().alive();
     // However slow: one that comes after the tokens were read again must be among them.
-    const int64_t step = std::min<int64_t>(stride(run, 20.0), 4);
+    const int64_t step = std::min<int64_t>(stride(run, 10.0), 4);
     int64_t again = 0, refused = 0;
     bool broken = true;
     for (int64_t second = 0; broken; second += step) {
@@ -240,7 +239,7 @@ TEST_CASE("chat: turns go on after a lost Vulkan device") {
                                            "0",  "-n",         "3",        "-v"};
     const std::string input = "hello\nagain\nand again\n";
     const Unbroken run = unbroken(cli::chat_command, talk, input);
-    const int64_t step = stride(run, 30.0);
+    const int64_t step = stride(run, 15.0);
     const int64_t rescued = lose_everywhere(run, step, cli::chat_command, talk, input,
                                             [&](const Outcome& got) { return got.out == run.outcome.out; });
     // Of three turns.
@@ -279,14 +278,13 @@ std::string lost_at(const char* function, int call) {
     return fmt::format("{} {} 719 ", function, call);
 }
 
-// Loses the device at one call of a function after the other, until a run has none left; the number of
-// rescues.
-int lose_on_hip(const std::vector<std::string>& arguments, const std::string& input,
+// Loses the device at one of `step` calls of each function, until a run has none left; the number of rescues.
+int lose_on_hip(const std::vector<std::string>& arguments, const std::string& input, int step,
                 const std::function<bool(const Outcome&)>& same) {
     int rescued = 0;
     for (const char* function : {"hipStreamSynchronize", "hipGraphLaunch", "hipMemcpyDtoHAsync"})
-        for (int call = 1;; ++call) {
-            REQUIRE(call < 60);
+        for (int call = 1;; call += step) {
+            REQUIRE(call < 60 + step);
             const Outcome got = on_hip(arguments, lost_at(function, call), input);
             CAPTURE(function);
             CAPTURE(call);
@@ -312,7 +310,7 @@ TEST_CASE("run: wherever a HIP device is lost, the text is the same and one line
     const auto ids = [](const Outcome& got) { return parse_json(got.out)["token_ids"]; };
     const Outcome unbroken = on_hip(hip_run(), "");
     REQUIRE_MESSAGE(unbroken.code == 0, unbroken.err);
-    CHECK(lose_on_hip(hip_run(), {}, [&](const Outcome& got) { return ids(got) == ids(unbroken); }) >= 12);
+    CHECK(lose_on_hip(hip_run(), {}, 1, [&](const Outcome& got) { return ids(got) == ids(unbroken); }) >= 12);
 }
 
 TEST_CASE("chat: turns go on after a lost HIP device") {
@@ -322,7 +320,8 @@ TEST_CASE("chat: turns go on after a lost HIP device") {
     const std::string input = "hello\nagain\nand again\n";
     const Outcome unbroken = on_hip(talk, "", input);
     REQUIRE_MESSAGE(unbroken.code == 0, unbroken.err);
-    CHECK(lose_on_hip(talk, input, [&](const Outcome& got) { return got.out == unbroken.out; }) >= 12);
+    const auto same = [&](const Outcome& got) { return got.out == unbroken.out; };
+    CHECK(lose_on_hip(talk, input, 3, same) >= 4);
 }
 
 TEST_CASE("run: a HIP device that is lost again soon after, or cannot be opened again, is an error") {

@@ -1,6 +1,7 @@
 // Models whose layers keep states: rewinding, forks, files, and steps that fail.
 #include "support/backends.h"
 #include "support/models.h"
+#include "support/share.h"
 
 #include <unistd.h>
 
@@ -43,8 +44,11 @@ std::vector<float> fed(Engine& engine, Sequence& sequence, std::span<const Token
 
 // Calls test(model, bound of what logits may differ by) for each on each backend.
 void for_models(const std::function<void(const Model&, double)>& test) {
+    const Share share = share_of_cases();
+    size_t number = 0;
     for (const auto& backend : session_test_backends())
         for (const std::string name : kModels) {
+            if (!share.takes(number++)) continue;
             // State spaces have kernels on the CPU alone.
             const bool scans =
                 name.starts_with("mamba") || name.starts_with("nemotron") || name == "granitehybrid";

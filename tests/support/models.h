@@ -9,10 +9,12 @@
 #include "support/npy.h"
 
 #include <doctest/doctest.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <fstream>
 #include <functional>
+#include <map>
 
 namespace redline::test {
 
@@ -137,8 +139,8 @@ inline double relative_error(std::span<const float> got, std::span<const float> 
 // By how much logits may differ from those of other chunks: four times as far as the reference's move when
 // it rounds at random what this backend's kernels for many rows round. Both runs may be off as far as that,
 // and three samples are half as far off as many would be, or more.
-inline double chunk_bound(const Model& model, const SessionOptions& options,
-                          const std::vector<Token>& tokens) {
+inline double compute_chunk_bound(const Model& model, const SessionOptions& options,
+                                  const std::vector<Token>& tokens) {
     const Plan plan =
         must(model.plan(options.batch, options.outputs, {options.context, options.batch, options.cache}));
     const BoundPlan bound = must(lower(plan, model.backend()));
@@ -160,6 +162,19 @@ inline double chunk_bound(const Model& model, const SessionOptions& options,
     }
     CHECK(4 * most < 0.2);  // looser, it would say little
     return 4 * most;
+}
+
+// Computed once for all cases of a test: the reference takes long.
+inline double chunk_bound(const Model& model, const SessionOptions& options,
+                          const std::vector<Token>& tokens) {
+    static std::map<std::string, double> known;
+    const DeviceInfo& device = model.backend().device();
+    const std::string key = fmt::format("{} {} {} {} {} {} {} {}", must(model.fingerprint()), device.name,
+                                        device.detail, options.context, options.batch, options.outputs,
+                                        int(options.cache), fmt::join(tokens, " "));
+    const auto [at, added] = known.try_emplace(key);
+    if (added) at->second = compute_chunk_bound(model, options, tokens);
+    return at->second;
 }
 
 }  // namespace redline::test
