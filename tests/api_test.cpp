@@ -5,6 +5,7 @@
 #include "support/material.h"
 #include "support/program.h"
 
+#include <limits>
 #include <memory>
 #include <thread>
 
@@ -102,6 +103,19 @@ TEST_CASE("api: what was made is freed in any order") {
     redline_model_free(nullptr);
     redline_session_free(nullptr);
     redline_sampler_free(nullptr);
+}
+
+TEST_CASE("api: logits that cannot be a model's are an error, and the session is empty") {
+    ChainModel chain;
+    chain.gain = std::numeric_limits<float>::quiet_NaN();
+    chain.build().save(file("api_nan.gguf"));
+    OneModel model = open_model(file("api_nan.gguf"));
+    OneSession session(redline_session_new(model.get()));
+    const int32_t a = ChainModel::kLetterA;
+    CHECK(redline_feed(session.get(), &a, 1) < 0);
+    CHECK(has(redline_error(), "logit"));
+    CHECK(redline_logits(session.get()) == nullptr);
+    CHECK(redline_position(session.get()) == 0);
 }
 
 TEST_CASE("api: a conversation is written by the model's template, and texts cannot pose as control tokens") {

@@ -4,6 +4,7 @@
 #include "grammar/json_schema.h"
 #include "plan/device_choice.h"
 #include "run/generate.h"
+#include "run/output_check.h"
 #include "text/chat_template.h"
 
 #include "version_generated.h"
@@ -151,8 +152,24 @@ struct redline_model {
 struct redline_session {
     std::shared_ptr<Loaded> loaded;
     Session session;
+    OutputWatch watch;
     bool has_logits = false;
     std::atomic<bool> cancel = false;
+
+    // Forgets all but the first `count` tokens, and what was noted of the logits so far.
+    uint64_t rewind(uint64_t count) {
+        has_logits = false;
+        watch = watch_of(session);
+        return session.rewind(count);
+    }
+    static OutputWatch watch_of(const Session& session) {
+        return OutputWatch(session.model().tokenizer().end_of_generation());
+    }
+    // Whether the logits can be a model's.
+    Status check() {
+        const size_t usable = session.model().usable_vocab();
+        return watch.see(session.tokens().back(), session.logits().first(usable), session.device());
+    }
 };
 
 struct redline_sampler {
@@ -235,7 +252,8 @@ redline_session* redline_session_new(redline_model* model) {
     return guarded<redline_session*>(nullptr, [&]() -> Result<redline_session*> {
         if (!model) return error("no model was given");
         auto session = RL_TRY(Session::create(*model->loaded->model, model->loaded->session));
-        return new redline_session{model->loaded, std::move(session)};
+        OutputWatch watch = redline_session::watch_of(session);
+        return new redline_session{model->loaded, std::move(session), std::move(watch)};
     });
 }
 
@@ -250,6 +268,10 @@ int redline_feed(redline_session* session, const int32_t* tokens, size_t count) 
         session->has_logits = read.ok();
         if (session->cancel.exchange(false) && !read) return error("cancelled");
         if (!read) return read.error();
+        if (const Status sound = session->check(); !sound) {
+            session->rewind(0);  // its caches may hold what is not finite
+            return sound.error();
+        }
         return 0;
     });
 }
@@ -263,9 +285,7 @@ uint64_t redline_position(const redline_session* session) {
 }
 
 uint64_t redline_rewind(redline_session* session, uint64_t count) {
-    if (!session) return 0;
-    session->has_logits = false;
-    return session->session.rewind(count);
+    return session ? session->rewind(count) : 0;
 }
 
 void redline_cancel(redline_session* session) {

@@ -120,7 +120,8 @@ REDLINE_API int redline_is_end(const redline_model* model, int32_t token);
 REDLINE_API redline_session* redline_session_new(redline_model* model);
 REDLINE_API void redline_session_free(redline_session* session);
 /* Reads tokens behind those read before. 0, or negative: an error; with more tokens than the context has room
- * for nothing is read. */
+ * for nothing is read. Logits that cannot be a model's (not finite, all the same, or certain of one token
+ * over and over, as a device gives that computes wrongly) are an error after which the session is empty. */
 REDLINE_API int redline_feed(redline_session* session, const int32_t* tokens, size_t count);
 /* Of the last token read, redline_model_vocabulary() of them; NULL before any. Valid until the next
  * redline_feed(). */
