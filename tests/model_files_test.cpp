@@ -65,7 +65,7 @@ std::vector<std::string> names(const std::vector<StoredModel>& files) {
     return all;
 }
 
-const StoredModel& file_called(const StoredModels& found, const std::string& name) {
+const StoredModel& file_called(const StoredModels& found, std::string_view name) {
     for (const StoredModel& file : found.files)
         if (file.name == name) return file;
     FAIL("no model called ", name);
