@@ -20,6 +20,7 @@ namespace redline {
 namespace {
 
 constexpr uint32_t kRandomSeed = 0xFFFFFFFFu;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 Result<uint32_t> choose_seed(uint32_t wanted) {
     if (wanted != kRandomSeed) return wanted;
@@ -50,7 +51,10 @@ struct Sampler::State {
     const uint32_t seed;
     std::vector<SamplerStep> chain;  // the active steps; with mirostat on: temperature at most
     std::vector<std::pair<int32_t, double>> bias;
-    bool plain_argmax = false;
+    bool takes_argmax = false;  // of the logits with the bias
+    bool plain_argmax = false;  // of the logits as they are
+    bool only_forbids = true;   // all of the bias is -inf
+    std::vector<Scored> allowed;
     Candidates candidates;
     TokenCounts counts;
     DryHistory dry;
@@ -65,6 +69,7 @@ struct Sampler::State {
     void restart();
     void apply(SamplerStep step);
     void add_bias();
+    std::span<const Scored> without_forbidden(std::span<const Scored> best);
     void penalise();
     void penalise_repetition();
     void apply_temperature();
@@ -85,8 +90,11 @@ Status Sampler::State::prepare(SamplerVocabulary vocabulary) {
     for (const auto& [id, value] : options.logit_bias) sums[id] += double(value);
     bias.assign(sums.begin(), sums.end());
     // Typical sampling and xtc can drop the best token; the other truncations cannot.
-    plain_argmax = cold() && bias.empty() && !has(SamplerStep::penalties) && !has(SamplerStep::dry) &&
+    takes_argmax = cold() && !has(SamplerStep::penalties) && !has(SamplerStep::dry) &&
                    !has(SamplerStep::typical_p) && !has(SamplerStep::xtc);
+    plain_argmax = takes_argmax && bias.empty();
+    only_forbids =
+        std::all_of(bias.begin(), bias.end(), [](const auto& b) { return b.second == -kInfinity; });
     const int32_t context = vocabulary.context;
     constraint = std::move(vocabulary.constraint);
     if (constraint && constraint->table().size() != size_t(vocabulary_size))
@@ -134,6 +142,17 @@ void Sampler::State::add_bias() {
         const double sum = double(logit) + value;
         logit = sum < -kMost ? -std::numeric_limits<float>::infinity() : float(std::min(sum, kMost));
     }
+}
+
+// Those that the bias, which only forbids, leaves.
+std::span<const Scored> Sampler::State::without_forbidden(std::span<const Scored> best) {
+    if (bias.empty()) return best;
+    const auto forbidden = [this](const Scored& one) {
+        return std::any_of(bias.begin(), bias.end(), [&](const auto& b) { return b.first == one.id; });
+    };
+    allowed.clear();
+    std::remove_copy_if(best.begin(), best.end(), std::back_inserter(allowed), forbidden);
+    return allowed;
 }
 
 void Sampler::State::penalise() {
@@ -213,7 +232,6 @@ Status Sampler::State::constrain() {
 }
 
 Result<int32_t> Sampler::State::choose() {
-    if (!bias.empty()) add_bias();
     for (const SamplerStep step : chain) apply(step);
     if (cold()) {
         last = {candidates.best(), 1.0};
@@ -260,23 +278,25 @@ Result<int32_t> Sampler::sample(std::span<const float> logits) {
                      logits.size());
     RL_TRY(state_->candidates.begin(logits));
     if (state_->constraint) RL_TRY(state_->constrain());
+    if (!state_->bias.empty()) state_->add_bias();
     return state_->choose();
 }
 
 uint32_t Sampler::best_wanted() const {
     const State& state = *state_;
-    if (state.constraint) return 0;
-    if (state.plain_argmax) return 1;
+    if (state.constraint || !state.only_forbids) return 0;
+    // The best that are not forbidden are among so many more.
+    const uint32_t forbidden = uint32_t(state.bias.size());
+    if (state.takes_argmax) return 1 + forbidden;
     const bool top_k_first = !state.chain.empty() && state.chain.front() == SamplerStep::top_k;
-    return top_k_first && state.bias.empty() ? uint32_t(std::max(state.options.top_k, state.options.min_keep))
-                                             : 0;
+    return top_k_first ? uint32_t(std::max(state.options.top_k, state.options.min_keep)) + forbidden : 0;
 }
 
 Result<int32_t> Sampler::sample(std::span<const Scored> best) {
     RL_CHECK(
         best_wanted() > 0 && best.size() >= std::min<size_t>(best_wanted(), size_t(state_->vocabulary_size)),
         "{} best logits of the {} that the sampler needs", best.size(), best_wanted());
-    RL_TRY(state_->candidates.begin(best));
+    RL_TRY(state_->candidates.begin(state_->without_forbidden(best)));
     return state_->choose();
 }
 
