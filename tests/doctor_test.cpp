@@ -123,6 +123,12 @@ TEST_CASE("doctor: drivers' files that lead nowhere are named, with what is wron
     CHECK(holds(m.broken_drivers[2], "d.json names no driver"));
     REQUIRE(Worst(m).of("drivers"));
 
+    Machine silent = m;
+    silent.broken_drivers.clear();
+    silent.backends = {{"vulkan", {}, "no driver"}};
+    REQUIRE(Worst(silent).of("drivers"));
+    CHECK(holds(Worst(silent).of("drivers")->what, "a.json, b.json, c.json, d.json, e.json"));
+
     const std::vector<std::string> named =
         broken_vulkan_drivers(tree.root + folder + "gone.json:" + tree.root + folder + "b.json:/dev");
     REQUIRE(named.size() == 2);

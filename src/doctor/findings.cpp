@@ -363,6 +363,19 @@ Findings clocks(const Machine& m) {
     return out;
 }
 
+// Drivers that load, and no device of theirs.
+Findings silent_drivers(const Machine& m) {
+    const BackendView* vulkan = view_of(m, "vulkan");
+    if (!vulkan || !vulkan->devices.empty() || !m.broken_drivers.empty() || m.vulkan_drivers.empty())
+        return {};
+    return {{m.gpus.empty() ? Severity::note : Severity::warning, "drivers",
+             fmt::format("Vulkan's drivers are there ({}) and offer no device",
+                         fmt::join(m.vulkan_drivers, ", ")),
+             "VK_LOADER_DEBUG=all redline devices shows why: often a library that the driver needs is "
+             "missing, or "
+             "a container lacks the GPU's device files"}};
+}
+
 Findings drivers(const Machine& m) {
     const auto has = [&](std::string_view start) {
         return std::any_of(m.vulkan_drivers.begin(), m.vulkan_drivers.end(),
@@ -443,8 +456,8 @@ std::string_view severity_name(Severity severity) {
 std::vector<Finding> examine(const Machine& machine) {
     std::vector<Finding> all;
     for (const auto check :
-         {gpus_there, permissions, seen_by_vulkan, seen_by_hip, environment, drivers, firmware, shared_memory,
-          disagreement, groups_and_swap, timeouts, bar, clocks, bandwidth})
+         {gpus_there, permissions, seen_by_vulkan, seen_by_hip, environment, drivers, silent_drivers,
+          firmware, shared_memory, disagreement, groups_and_swap, timeouts, bar, clocks, bandwidth})
         for (Finding& finding : check(machine)) all.push_back(std::move(finding));
     return all;
 }

@@ -91,9 +91,10 @@ Result<std::shared_ptr<Instance>> Instance::get() {
     const VkResult result = vkCreateInstance(&create, nullptr, &made->handle_);
     if (result == VK_ERROR_INCOMPATIBLE_DRIVER)
         return error(
-            "there is a Vulkan loader on this machine but no Vulkan driver; install the driver's Vulkan "
-            "package "
-            "(mesa-vulkan-drivers for AMD and Intel)");
+            "there is a Vulkan loader on this machine but no Vulkan driver that works; install the driver's "
+            "Vulkan "
+            "package (mesa-vulkan-drivers for AMD and Intel), redline doctor says what is wrong with those "
+            "there");
     RL_TRY(checked(result, "opening Vulkan"));
     volkLoadInstance(made->handle_);
     shared = made;
