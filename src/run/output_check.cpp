@@ -1,10 +1,13 @@
 #include "run/output_check.h"
 
+#include "base/floats.h"
+
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 namespace redline {
+
+using namespace floats;
 
 static std::string likely_cause(const DeviceInfo& device) {
     if (device.threads > 0)
@@ -15,22 +18,50 @@ static std::string likely_cause(const DeviceInfo& device) {
         device.name);
 }
 
-// Without branches, since each token's logits go through here.
-static bool plausible(std::span<const float> logits) {
-    constexpr uint32_t kMagnitude = 0x7fffffff, kInfinity = 0x7f800000;
-    uint32_t most = 0, differing = logits.size() > 1 ? 0 : 1;
-    for (const float logit : logits) {
-        most = std::max(most, std::bit_cast<uint32_t>(logit) & kMagnitude);
-        differing |= uint32_t(logit != logits[0]);
+struct Range {
+    float least, most;
+    bool finite;
+};
+
+// Each token's logits go through here.
+static Range range_of(std::span<const float> logits) {
+    Range all = {logits[0], logits[0], true};
+    const Floats first = Floats{} + logits[0];
+    Floats least[4] = {first, first, first, first}, most[4] = {first, first, first, first};
+    Mask finite[4] = {~Mask{}, ~Mask{}, ~Mask{}, ~Mask{}};
+    size_t i = 0;
+    for (; i + kBlock <= logits.size(); i += kBlock)
+        for (size_t j = 0; j < 4; ++j) {
+            const Floats x = load(&logits[i + j * kLanes]);
+            least[j] = x < least[j] ? x : least[j];
+            most[j] = x > most[j] ? x : most[j];
+            finite[j] &= x - x == 0.0f;
+        }
+    for (size_t j = 0; j < kBlock; ++j) {
+        all.least = std::min(all.least, least[j / kLanes][j % kLanes]);
+        all.most = std::max(all.most, most[j / kLanes][j % kLanes]);
     }
-    return most < kInfinity && differing != 0;
+    all.finite = !any(~(finite[0] & finite[1] & finite[2] & finite[3]));
+    for (; i < logits.size(); ++i) {
+        all.least = std::min(all.least, logits[i]);
+        all.most = std::max(all.most, logits[i]);
+        all.finite = all.finite && std::isfinite(logits[i]);
+    }
+    return all;
 }
 
-Status check_logits(std::span<const float> logits, const DeviceInfo& device) {
-    if (plausible(logits)) return {};
+static Result<Range> checked_range(std::span<const float> logits, const DeviceInfo& device) {
+    if (logits.empty()) return error("there are no logits");
+    const Range range = range_of(logits);
+    if (range.finite && (range.least != range.most || logits.size() == 1)) return range;
     for (size_t i = 0; i < logits.size(); ++i)
         if (!std::isfinite(logits[i])) return error("logit {} is {}: {}", i, logits[i], likely_cause(device));
     return error("all {} logits are {}: {}", logits.size(), logits[0], likely_cause(device));
+}
+
+Status check_logits(std::span<const float> logits, const DeviceInfo& device) {
+    RL_TRY(checked_range(logits, device));
+    return {};
 }
 
 // By how much the best logit of so many is above all others when these have less than 2^-32 of the
@@ -39,13 +70,25 @@ static float certain_lead(size_t vocabulary) {
     return float(std::log(double(vocabulary)) + 32 * std::log(2.0));
 }
 
+// The only one that is so large; -1 when there are several. These are found soon.
+static Token only_one(std::span<const float> logits, float bound) {
+    Token found = kNoToken;
+    for (size_t i = 0; i < logits.size(); i += kBlock) {
+        const auto large = [bound](Floats x) { return Mask(x >= bound); };
+        if (i + kBlock <= logits.size() && !any_of_block(&logits[i], large)) continue;
+        for (size_t j = i; j < std::min(i + kBlock, logits.size()); ++j) {
+            if (logits[j] < bound) continue;
+            if (found != kNoToken) return kNoToken;
+            found = Token(j);
+        }
+    }
+    return found;
+}
+
 Status OutputWatch::see(Token read, std::span<const float> logits, const DeviceInfo& device) {
-    RL_TRY(check_logits(logits, device));
-    const auto top = std::max_element(logits.begin(), logits.end());
-    const float bound = *top - certain_lead(logits.size());
-    uint32_t near = 0;
-    for (const float logit : logits) near += uint32_t(logit >= bound);
-    return count(read, Token(top - logits.begin()), near == 1, device);
+    const Range range = RL_TRY(checked_range(logits, device));
+    const Token top = only_one(logits, range.most - certain_lead(logits.size()));
+    return count(read, top, top != kNoToken, device);
 }
 
 Status OutputWatch::see(Token read, std::span<const Scored> best, size_t vocabulary,

@@ -1,5 +1,6 @@
 #include "sample/candidates.h"
 
+#include "base/floats.h"
 #include "sample/arithmetic.h"
 
 #include <algorithm>
@@ -9,34 +10,12 @@
 #include <new>
 
 namespace redline {
+
+using namespace floats;
+
 namespace {
 
 constexpr float kForbidden = -std::numeric_limits<float>::infinity();
-// Vectors of the compiler's own kind, as wide as the narrowest machine's; four of them make a block.
-constexpr size_t kLanes = 4;
-constexpr size_t kBlock = 4 * kLanes;
-typedef float Floats __attribute__((vector_size(kLanes * sizeof(float))));
-typedef int32_t Mask __attribute__((vector_size(kLanes * sizeof(int32_t))));
-
-Floats load(const float* from) {
-    Floats x;
-    std::memcpy(&x, from, sizeof x);
-    return x;
-}
-
-bool any(Mask mask) {
-    uint64_t words[2];
-    std::memcpy(words, &mask, sizeof mask);
-    return (words[0] | words[1]) != 0;
-}
-
-// Whether test(Floats) -> Mask holds for any of the 16 values.
-template <typename Test>
-bool any_of_block(const float* block, Test test) {
-    return any((test(load(block)) | test(load(block + kLanes))) |
-               (test(load(block + 2 * kLanes)) | test(load(block + 3 * kLanes))));
-}
-
 struct Scan {
     float largest;
     bool sound;  // neither NaN nor +inf
