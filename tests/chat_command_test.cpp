@@ -282,6 +282,20 @@ TEST_CASE("chat: what a model thinks is kept apart from its answer") {
     const auto answer = parse_json(read_file(path))["messages"][1];
     CHECK(answer["reasoning_content"] == "abc");
     CHECK(answer["content"] == "xyz");
+    // A budget cuts it, by an option or in between; as does a template that cannot switch it off.
+    const Outcome cut = think("hello\n", {"--reasoning-budget", "2"});
+    CHECK(cut.out == "abc</think>xyz\n");  // behind the closing mark the model begins anew
+    CHECK(has(cut.err, "\nab\n"));
+    const Outcome set = think("/set reasoning-budget 1\nhello\n/set reasoning-budget -1\nhello\n");
+    CHECK(set.out == "abc</think>xyz\nxyz\n");
+    CHECK(has(set.err, "\na\n"));
+    write_file(file("always.jinja"), "{{ messages[-1].content }}{# </think> #}<think>\n");
+    const std::vector<std::string> always = {"--chat-template", file("always.jinja")};
+    CHECK(think("/think off\nhello\n", always).out == "abc</think>xyz\n");
+    CHECK(has(think("/think off\n", always).err, "cut at its beginning"));
+    CHECK(has(think("/set reasoning-budget x\n").err, "/set reasoning-budget takes a whole number"));
+    CHECK(think("hello\n", {"--hidethinking"}).err.find("abc") == std::string::npos);
+    CHECK(think("hello\n", {"--reasoning", "off"}).out == "abc</think>xyz\n");
     CHECK(has(chat("/think off\n").err, "not known to reason"));
-    CHECK(has(chat("/think hard\n").err, "/think takes on, off or hide"));
+    CHECK(has(chat("/think hard\n").err, "/think takes on, off, hide"));
 }

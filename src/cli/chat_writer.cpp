@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 
 namespace redline::cli {
 
@@ -41,6 +42,42 @@ void add_template_options(Options& options, ChatWriterOptions& writer) {
                  });
 }
 
+void add_reasoning_options(Options& options, ChatWriterOptions& writer, ReasoningOptions& reasoning) {
+    const auto take = [&](const std::string& text) { return take_thinking(text, writer, reasoning); };
+    options.each(
+        "--think", "[on|off|hide]",
+        "whether a model that reasons does so before the answer, and whether that is shown: dim on a "
+        "terminal, in a pipe on standard error; also low, medium, high where the template knows them "
+        "(default: as the template does)",
+        take);
+    options.each("-rea --reasoning", "[on|off|auto]", "the same", take);
+    options.flag("--hidethinking", "do not show the reasoning", reasoning.hide);
+    options.each("--reasoning-effort", "LEVEL",
+                 "how much it reasons, where the template knows levels: low, high, ...",
+                 [&writer](const std::string& text) -> Status {
+                     if (text != "default") writer.variables["reasoning_effort"] = text;
+                     return {};
+                 });
+    options.number("--reasoning-budget",
+                   "tokens of reasoning at most; 0: none, -1: as many as the model makes", reasoning.budget,
+                   -1, std::numeric_limits<int64_t>::max());
+}
+
+Status take_thinking(const std::string& text, ChatWriterOptions& writer, ReasoningOptions& reasoning) {
+    if (text == "on" || text == "true" || text == "hide") {
+        writer.thinking = true;
+        reasoning.hide = text == "hide";
+    } else if (text == "off" || text == "false") {
+        writer.thinking = false;
+    } else if (text == "low" || text == "medium" || text == "high") {
+        writer.thinking = true;
+        writer.variables["reasoning_effort"] = text;
+    } else if (text != "auto") {
+        return error("takes on, off, hide, low, medium or high, not \"{}\"", text);
+    }
+    return {};
+}
+
 void ChatWriter::take_format(const ChatFormat& format) {
     template_.reset();
     format_ = format;
@@ -60,6 +97,11 @@ void ChatWriter::take_template(ChatTemplate parsed, const std::string& source) {
 bool ChatWriter::switches_thinking() const {
     if (!template_) return format_ && format_->can_skip_thinking();
     return !reads_.thinking.empty();
+}
+
+int64_t ChatWriter::reasoning_budget(int64_t asked) const {
+    if (!reasoning_) return -1;
+    return !wants_thinking() && !switches_thinking() ? 0 : asked;
 }
 
 Result<ChatWriter> ChatWriter::create(const Model& model, const ChatWriterOptions& options) {

@@ -27,6 +27,16 @@ struct WrittenChat {
 // --chat-template and --chat-template-kwargs.
 void add_template_options(Options& options, ChatWriterOptions& writer);
 
+// What the user wants of a model's reasoning, beside what the template is told of it.
+struct ReasoningOptions {
+    bool hide = false;
+    int64_t budget = -1;  // tokens; -1: no limit
+};
+// --think, --reasoning-budget and their relatives.
+void add_reasoning_options(Options& options, ChatWriterOptions& writer, ReasoningOptions& reasoning);
+// "on", "off", "hide", or an effort that the template may know.
+Status take_thinking(const std::string& text, ChatWriterOptions& writer, ReasoningOptions& reasoning);
+
 class ChatWriter {
 public:
     static Result<ChatWriter> create(const Model& model, const ChatWriterOptions& options);
@@ -39,6 +49,9 @@ public:
     bool wants_thinking() const { return thinking_.value_or(true); }
     // Whether ChatWriterOptions::thinking has an effect.
     bool switches_thinking() const;
+    // Of a budget of the reasoning what holds here: a template that cannot switch it off is answered for by
+    // cutting it at its beginning. -1: no limit, or nothing to limit.
+    int64_t reasoning_budget(int64_t asked) const;
     // "the model's chat template", "chat format chatml (by its name)".
     const std::string& description() const { return description_; }
 

@@ -154,15 +154,16 @@ Result<Turn> Conversation::answer(Messages messages, const Listener& listener, s
     SamplerOptions sampling = options_.sampling.sampler;
     sampling.seed += answers_;
     if (sampling.seed == SamplerOptions().seed) sampling.seed = 0;  // that one means random
+    const int64_t budget = writer_.reasoning_budget(options_.reasoning.budget);
     Constraint* constraint = options_.sampling.constraint.get();
     if (constraint)
         constraint->expect_reasoning(writer_.reasoning(), last_scaffold(written.parts),
-                                     writer_.wants_thinking());
+                                     writer_.wants_thinking() && budget != 0);
     Sampler sampler = RL_TRY(make_sampler(session_->model(), sampling, options_.sampling.ignore_eos,
                                           session_->context(), options_.sampling.constraint));
     for (const Token token : begun) sampler.advance(token);
     turn.prompt = RL_TRY(read_prompt(*session_, sampler, written.tokens, listener.cancel, listener.progress));
-    const GenerateOptions options = generate_options();
+    GenerateOptions options = generate_options();
     bool shown = false;  // what was said before was shown then
     AnswerText answer(writer_.reasoning(), last_scaffold(written.parts), [&](const AnswerPiece& piece) {
         const TextSink& sink = piece.reasoning ? listener.reasoning : listener.text;
@@ -170,9 +171,11 @@ Result<Turn> Conversation::answer(Messages messages, const Listener& listener, s
     });
     answer.push(to_valid_utf8(text_of(begun, session_->model().tokenizer(), options)));
     shown = true;
+    if (budget >= 0) options.forced = answer.reasoning_limit(session_->model().tokenizer(), uint64_t(budget));
     const TextSink sink = [&](std::string_view text) { return answer.push(text); };
     turn.generation = RL_TRY(generate(*session_, sampler, options, sink, listener.cancel));
     answer.finish();
+    turn.reasoning_cut = answer.cut();
     ++answers_;
     const Generation& made = turn.generation;
     const bool broken = made.reason == StopReason::broken;

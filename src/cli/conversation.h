@@ -15,12 +15,14 @@ struct ConversationOptions {
     SamplingOptions sampling;
     GenerateOptions generate;
     ContextPolicy policy = ContextPolicy::drop;
+    ReasoningOptions reasoning;
 };
 
 struct Turn {
     PromptResult prompt;
     Generation generation;
-    uint64_t dropped = 0;  // messages forgotten to make room
+    uint64_t dropped = 0;        // messages forgotten to make room
+    bool reasoning_cut = false;  // at its budget
 };
 
 // Who waits for an answer.

@@ -15,11 +15,7 @@ Options declare(ChatOptions& chat) {
     options.group("conversation");
     options.text("-sys --system-prompt", "TEXT", "what the model is told before the first turn", chat.system);
     add_template_options(options, chat.writer);
-    options.each(
-        "--think", "on|off|hide",
-        "whether a model that reasons does so before its answer, and whether that is shown: dim on a "
-        "terminal, else on standard error",
-        [&chat](const std::string& text) { return take_thinking(chat, text); });
+    add_reasoning_options(options, chat.writer, chat.conversation.reasoning);
     options.flag("--list-chat-formats", "print their names and exit", chat.list_formats);
     options.number("-n --predict --n-predict", "tokens of an answer at most; -1: until the model ends it",
                    generate.max_tokens, -1, std::numeric_limits<int64_t>::max());

@@ -195,14 +195,14 @@ bool Talk::export_to(const std::string& rest) {
 }
 
 bool Talk::think(const std::string& rest) {
-    const Status taken = take_thinking(options_, file_of(rest));
+    const Status taken = take_thinking(file_of(rest), options_.writer, conversation_.options().reasoning);
     if (!taken) return refuse(error("/think {}", taken.error().message)), true;
     Result<ChatWriter> writer = ChatWriter::create(*model_->loaded.model, options_.writer);
     if (!writer) return refuse(writer.error()), true;
     if (!writer->reasoning())
         tell("this model is not known to reason");
     else if (options_.writer.thinking == false && !writer->switches_thinking())
-        tell("this model's chat template has no switch for its reasoning: it goes on");
+        tell("this model's chat template has no switch for its reasoning: it is cut at its beginning");
     else
         tell(fmt::format("reasoning: {}", file_of(rest)));
     model_->writer = writer.value();
@@ -348,14 +348,6 @@ Status Talk::exchange_model(const std::string& path) {
     return {};
 }
 
-Status take_thinking(ChatOptions& options, const std::string& text) {
-    if (text != "on" && text != "off" && text != "hide")
-        return error("takes on, off or hide, not \"{}\"", text);
-    options.hide_reasoning = text == "hide";
-    options.writer.thinking = text != "off";
-    return {};
-}
-
 static Completion complete_file(const std::string& before, size_t begin) {
     Completion found;
     found.begin = begin;
@@ -386,7 +378,7 @@ Completion Talk::complete(const std::string& before) const {
         begin = blank + 1;
         const std::string command = before.substr(0, blank);
         if (has_word("/save /load /export /model", command)) return complete_file(before, begin);
-        if (command == "/think") words = {"hide", "off", "on"};
+        if (command == "/think") words = {"high", "hide", "low", "medium", "off", "on"};
         if (command == "/show") words = {"memory", "plan", "stats", "system", "template"};
         if (command == "/set")
             for (const auto& [name, value] : list_settings(ConversationOptions()))

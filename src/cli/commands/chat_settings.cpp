@@ -19,6 +19,7 @@ struct Setting {
 };
 
 constexpr std::string_view kMaxTokens = "max-tokens";
+constexpr std::string_view kBudget = "reasoning-budget";
 
 const Setting kSettings[] = {
     {"temp", &SamplerOptions::temperature, "temperature"},
@@ -80,15 +81,16 @@ std::vector<std::pair<std::string, std::string>> list_settings(const Conversatio
             setting.name,
             std::visit([&](auto member) { return fmt::format("{}", sampler.*member); }, setting.member));
     all.emplace_back(kMaxTokens, fmt::format("{}", options.generate.max_tokens));
+    all.emplace_back(kBudget, fmt::format("{}", options.reasoning.budget));
     return all;
 }
 
 Status change_setting(ConversationOptions& options, const std::string& name, const std::string& value) {
     const std::string wanted = usual_form(name);
-    if (wanted == kMaxTokens) {
+    if (wanted == kMaxTokens || wanted == kBudget) {
         const Result<int64_t> number = parse_integer(value, -1, std::numeric_limits<int64_t>::max());
         if (!number) return error("/set {} {}", wanted, number.error().message);
-        options.generate.max_tokens = number.value();
+        (wanted == kBudget ? options.reasoning.budget : options.generate.max_tokens) = number.value();
         return {};
     }
     for (const Setting& setting : kSettings) {

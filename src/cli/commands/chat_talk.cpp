@@ -178,7 +178,7 @@ Result<Turn> Talk::listen(const std::function<Result<Turn>(const Listener&)>& an
         return view_.put(text);
     };
     listener.reasoning = [&](std::string_view text) {
-        if (options_.hide_reasoning) return out_.open();
+        if (conversation_.options().reasoning.hide) return out_.open();
         reading.reset();
         return view_.put_reasoning(text);
     };
@@ -198,6 +198,7 @@ bool Talk::finish_turn(Result<Turn> turn, const std::string& question) {
         return true;
     }
     view_.end();
+    if (turn->reasoning_cut) say_detail("the reasoning was ended at its budget");
     write_journal();
     if (turn->dropped > 0 && !std::exchange(said_dropping_, true))
         note("the context is full: the oldest turns are forgotten from now on");

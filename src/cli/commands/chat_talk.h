@@ -14,14 +14,10 @@ struct ChatOptions {
     ChatWriterOptions writer;
     std::string system;
     std::string session;  // a file; empty: none
-    bool hide_reasoning = false;
     bool status = true;
     bool escapes = true;
     bool list_formats = false;
 };
-
-// "on", "off" or "hide".
-Status take_thinking(ChatOptions& options, const std::string& text);
 
 // A model, and how it is written to. Sessions and rescues point here.
 struct ChatModel {

@@ -30,13 +30,8 @@ struct Prompt {
     std::optional<ReasoningMarks> reasoning;
     Json tools;  // null: no calls are looked for
     bool chat = false;
-    bool switches_thinking = false;
+    int64_t reasoning_budget = -1;  // -1: no limit
 };
-
-// Of the answer's reasoning. A template without a switch is answered for by cutting it at its beginning.
-int64_t reasoning_budget(const RunOptions& run, const Prompt& prompt) {
-    return run.writer.thinking == false && !prompt.switches_thinking ? 0 : run.reasoning_budget;
-}
 
 Result<ChatRequest> chat_request(const RunOptions& run, const std::string& text) {
     ChatRequest request;
@@ -74,7 +69,7 @@ Result<Prompt> write_prompt(const RunOptions& run, const Model& model, const std
     prompt.written = RL_TRY(writer.write(std::move(request.messages), request.tools));
     prompt.reasoning = writer.reasoning();
     prompt.tools = std::move(request.tools);
-    prompt.switches_thinking = writer.switches_thinking();
+    prompt.reasoning_budget = writer.reasoning_budget(run.reasoning.budget);
     return prompt;
 }
 
@@ -138,7 +133,7 @@ public:
             ends_line_ = piece.text.ends_with('\n');
             return out_.write(terminal_ ? for_terminal(piece.text) : piece.text);
         }
-        if (run_.hide_reasoning || voice().quiet) return true;
+        if (run_.reasoning.hide || voice().quiet) return true;
         // Dim letters tell it from the answer.
         const bool begins = !std::exchange(reasoning_, true);
         cli::show((begins && voice().colour ? "\x1b[2m" : "") + for_terminal(piece.text));
@@ -172,8 +167,8 @@ GenerateOptions generate_options(const RunOptions& run, const Prompt& prompt, co
     if (prompt.reasoning) options.shown = prompt.reasoning->control_tokens(tokenizer);
     if (!prompt.tools.empty())
         for (const Token token : tool_call_tokens(tokenizer)) options.shown.push_back(token);
-    const int64_t budget = reasoning_budget(run, prompt);
-    if (budget >= 0 && prompt.reasoning) options.forced = text.reasoning_limit(tokenizer, uint64_t(budget));
+    if (prompt.reasoning_budget >= 0)
+        options.forced = text.reasoning_limit(tokenizer, uint64_t(prompt.reasoning_budget));
     return options;
 }
 
@@ -292,7 +287,7 @@ Result<int> run_prompt(RunOptions& run, const Options& options, const std::strin
     if (run.sampling.constraint)
         run.sampling.constraint->expect_reasoning(
             prompt.reasoning, last_scaffold(prompt.written.parts),
-            run.writer.thinking != false && reasoning_budget(run, prompt) != 0);
+            run.writer.thinking != false && prompt.reasoning_budget != 0);
     if (run.show_prompt) return show_prompt(run, model.tokenizer(), prompt);
     RL_TRY(check_prompt(prompt.written.tokens, context));
     RL_TRY(place_model(loaded, run.model, context));

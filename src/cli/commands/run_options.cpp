@@ -39,22 +39,6 @@ static void add_prompt_options(Options& options, RunOptions& run) {
     options.flag("--prompt-cache-ro", "use that file but do not write it", run.cache_read_only);
 }
 
-static Status take_thinking(RunOptions& run, const std::string& text) {
-    if (text == "hide") {
-        run.hide_reasoning = true;
-    } else if (text == "on" || text == "true") {
-        run.writer.thinking = true;
-    } else if (text == "off" || text == "false") {
-        run.writer.thinking = false;
-    } else if (text == "low" || text == "medium" || text == "high") {
-        run.writer.thinking = true;
-        run.writer.variables["reasoning_effort"] = text;
-    } else if (text != "auto") {
-        return error("takes on, off, hide, low, medium or high, not \"{}\"", text);
-    }
-    return {};
-}
-
 static void add_chat_options(Options& options, RunOptions& run) {
     options.group("chat");
     options.flag(
@@ -80,23 +64,7 @@ static void add_chat_options(Options& options, RunOptions& run) {
         "with --json: the log probability of each token and of the N likeliest in its place, before "
         "the samplers (default: none)",
         run.generate.logprobs, 0, 1000);
-    options.each(
-        "--think", "[on|off|hide]",
-        "whether a model that reasons does so before the answer; its reasoning goes to standard error, with "
-        "hide nowhere; also low, medium, high where the template knows them (default: as the template does)",
-        [&run](const std::string& text) { return take_thinking(run, text); });
-    options.each("-rea --reasoning", "[on|off|auto]", "the same",
-                 [&run](const std::string& text) { return take_thinking(run, text); });
-    options.flag("--hidethinking", "the same as --think hide", run.hide_reasoning);
-    options.each("--reasoning-effort", "LEVEL",
-                 "how much it reasons, where the template knows levels: low, high, ...",
-                 [&run](const std::string& text) -> Status {
-                     if (text != "default") run.writer.variables["reasoning_effort"] = text;
-                     return {};
-                 });
-    options.number("--reasoning-budget",
-                   "tokens of reasoning at most; 0: none, -1: as many as the model makes",
-                   run.reasoning_budget, -1, std::numeric_limits<int64_t>::max());
+    add_reasoning_options(options, run.writer, run.reasoning);
     options.flag("--show-prompt", "print what the model would read, and end; with --json also its tokens",
                  run.show_prompt);
     add_template_options(options, run.writer);

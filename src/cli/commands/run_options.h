@@ -30,8 +30,7 @@ struct RunOptions {
     PromptForm form = PromptForm::automatic;
     std::string system;
     ChatWriterOptions writer;
-    bool hide_reasoning = false;
-    int64_t reasoning_budget = -1;  // -1: no limit
+    ReasoningOptions reasoning;
     bool json = false;
 };
 
