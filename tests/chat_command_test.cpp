@@ -82,19 +82,34 @@ TEST_CASE("chat: sampling values are changed between answers") {
     const Outcome got = chat("a\n/set max-tokens 4\na\n/set\n/set top_k 7\n/set --temp=0.5\n/set\n");
     CHECK(got.code == 0);
     CHECK(got.out == "ab\nabcd\n");
-    for (const char* line : {"  temp                0\n", "  max-tokens          4\n",
-                             "  top-k               7\n", "  temp                0.5\n"})
+    for (const char* line : {"  temp                  0\n", "  max-tokens            4\n",
+                             "  top-k                 7\n", "  temp                  0.5\n"})
         CHECK_MESSAGE(has(got.err, line), line, "\n", got.err);
     for (const auto& [line, words] :
          {std::pair<std::string, std::string>{"/set temp hot", "/set temp takes a number, not \"hot\""},
           {"/set top-q 1", "did you mean top-"},
           {"/set samplers nonsense", "nonsense"},
           {"/set top-p 2", "top_p"},
-          {"/set status perhaps", "on or off"}}) {
+          {"/set status perhaps", "on or off"},
+          {"/set ignore-eos perhaps", "on or off"},
+          {"/set logit-bias 3", "ID+BIAS"},
+          {"/set logit-bias", "ID+BIAS"},
+          {"/set dry-sequence-breaker", "or none"}}) {
         const Outcome refused = chat(line + "\n");
         CHECK(refused.code == 1);
         CHECK_MESSAGE(has(refused.err, words), refused.err);
     }
+    // Those that are lists: token 3 is "a", with which an answer begins.
+    const Outcome lists = chat(
+        "/set logit-bias 3-inf 4+50\na\n/set\n/set logit-bias none\na\n/set dry-sequence-breaker \\n ; x\n"
+        "/set samplers top_k; temperature\n/set ignore-eos on\n/set\n",
+        {"-n", "1"});
+    CHECK(lists.code == 0);
+    CHECK(lists.out == "b\na\n");
+    for (const char* line : {"  logit-bias            3-inf 4+50\n", "  dry-sequence-breaker  \\n : \" *\n",
+                             "  logit-bias            none\n", "  dry-sequence-breaker  \\n ; x\n",
+                             "  samplers              top_k; temperature\n", "  ignore-eos            on\n"})
+        CHECK_MESSAGE(has(lists.err, line), line, "\n", lists.err);
 }
 
 TEST_CASE("chat: what is there is shown, and what there is not is refused politely") {
@@ -105,6 +120,18 @@ TEST_CASE("chat: what is there is shown, and what there is not is refused polite
                              "2 tokens: 3 \"a\" 4 \"b\"", "chat.gguf)", "text only"})
         CHECK_MESSAGE(has(got.err, part), part, "\n", got.err);
     CHECK(has(chat("/show me\n").err, "not \"me\""));
+    // Sampling values, and which of them the model file gives.
+    CHECK(has(got.err, "sampling: temp 0, top-k 40, top-p 0.95, min-p 0.05"));
+    CHECK_FALSE(has(got.err, "recommends"));
+    ChainModel chain;
+    chain.chat = true;
+    chain.extra.add("general.sampling.top_k", int32_t(7));
+    chain.build().save(file("recommends.gguf"));
+    for (const char* part : {"/show\n", "/show sampling\n"}) {
+        const Outcome values = chat(part, {"-m", file("recommends.gguf")});
+        CHECK(has(values.err, "the model file recommends: top_k 7"));
+        CHECK(has(values.err, part == std::string("/show\n") ? ", top-k 7" : "  top-k                 7\n"));
+    }
 }
 
 TEST_CASE("chat: what begins with a slash is a message unless it is nearly a command") {
@@ -196,7 +223,7 @@ TEST_CASE("chat: a saved conversation goes on at once, and as if it had never en
         CHECK(from_cache(second.err) == from_cache(whole.err));
         const Outcome seeded =
             chat("four\n/set\n", by_chance({"--session", path, "-s", "8", "-sys", "be odd"}));
-        CHECK(has(seeded.err, "  seed                8\n"));
+        CHECK(has(seeded.err, "  seed                  8\n"));
         CHECK(has(chat("/show system\n", {"--session", path}).err, "be odd"));
         // By commands, and on from an answer that was cut short.
         const std::string other = fresh("other.session");
@@ -250,7 +277,7 @@ TEST_CASE("chat: another model takes the conversation over, and one that is none
     CHECK(got.out == "ab\ncd\nfg\nfg\nab\n");
     CHECK(has(got.err, "goes on with other"));
     CHECK(has(got.err, "none.gguf"));
-    CHECK(has(got.err, "  top-k               3\n"));
+    CHECK(has(got.err, "  top-k                 3\n"));
     CHECK(has(read_file(path), "hello\n\n## Assistant\n\nabcd"));
 }
 

@@ -4,12 +4,15 @@
 #include "cli/commands/chat_talk.h"
 #include "cli/load_plan.h"
 #include "cli/report.h"
+#include "cli/terminal/word_wrap.h"
 #include "memory/budget.h"
 #include "text/unicode.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+
+#include <unistd.h>
 
 namespace redline::cli {
 
@@ -26,7 +29,8 @@ std::span<const Talk::TalkCommand> Talk::commands() {
         {"/load", "FILE", "go on with a conversation that was saved", &Talk::load},
         {"/export", "FILE", "write the conversation as Markdown (.md) or JSON (.json)", &Talk::export_to},
         {"/set", "[NAME VALUE]", "change a sampling value, or list them", &Talk::set},
-        {"/show", "[PART]", "what there is to know, or stats, plan, template, memory or system of it",
+        {"/show", "[PART]",
+         "what there is to know, or stats, plan, template, memory, sampling or system of it",
          &Talk::show_facts},
         {"/model", "[FILE]", "go on with another model, or say which it is", &Talk::change_model},
         {"/think", "on|off|hide", "whether a model that reasons does, and whether it is shown", &Talk::think},
@@ -68,11 +72,22 @@ static std::string file_of(std::string text) {
     return text.starts_with("~/") && home ? home + text.substr(1) : text;
 }
 
+// A name, and behind so many columns what there is to say of it. On a narrow terminal lines that go on begin
+// in that column, too.
+static void tell_in_columns(std::string_view name, size_t columns, std::string_view text) {
+    constexpr size_t kLeast = 20;  // of the right column; narrower, the terminal's own line ends do
+    const size_t width = is_terminal(STDERR_FILENO) ? terminal_width(STDERR_FILENO) : 0;
+    std::string lines =
+        width >= columns + 2 + kLeast ? wrapped(text, width - columns - 2) : std::string(text);
+    for (size_t at = lines.find('\n'); at != lines.npos; at = lines.find('\n', at + 1))
+        lines.insert(at + 1, columns + 2, ' ');
+    show(fmt::format("  {:<{}}{}\n", name, columns, lines));
+}
+
 bool Talk::help(const std::string&) {
     for (const TalkCommand& command : commands())
         if (!command.help.empty())
-            show(fmt::format("  {:<24}{}\n", fmt::format("{} {}", command.name, command.argument),
-                             command.help));
+            tell_in_columns(fmt::format("{} {}", command.name, command.argument), 24, command.help);
     tell(
         "Keys: arrows move and bring earlier messages back, Alt-Enter begins a line, Tab completes commands "
         "and file names, Ctrl-R searches, Ctrl-C ends an answer. Lines between two of \"\"\", and what is "
@@ -238,8 +253,10 @@ bool Talk::exit(const std::string&) {
 bool Talk::show_facts(const std::string& rest) {
     const std::string part = file_of(rest);
     const bool all = part.empty();
-    if (!all && !has_word("stats plan template memory system", part))
-        return refuse(error("/show knows stats, plan, template, memory and system, not \"{}\"", part)), true;
+    if (!all && !has_word("stats plan template memory sampling system", part))
+        return refuse(
+                   error("/show knows stats, plan, template, memory, sampling and system, not \"{}\"", part)),
+               true;
     if (all) tell(fmt::format("model: {} ({})", model_->name(), model_->options.model));
     if (all || part == "plan") show_plan();
     if (all || part == "template") tell(fmt::format("template: {}", conversation_.writer().description()));
@@ -249,6 +266,8 @@ bool Talk::show_facts(const std::string& rest) {
         if (source && !source->empty()) show(for_terminal(source.value()) + "\n");
     }
     if (all || part == "memory") show_memory();
+    if (all) show_sampling();
+    if (part == "sampling") show_settings();
     const std::vector<ChatMessage>& messages = conversation_.messages();
     const bool has_system = !messages.empty() && messages[0].role == Role::system;
     if (all || part == "system")
@@ -287,10 +306,27 @@ bool Talk::set(const std::string& rest) {
     return true;
 }
 
+// The best known values, and those that are not as they are documented.
+void Talk::show_sampling() {
+    std::string line = "sampling:";
+    const auto usual = list_settings(ConversationOptions());
+    const auto now = list_settings(conversation_.options());
+    for (size_t i = 0; i < now.size(); ++i)
+        if (has_word("temp top-k top-p min-p", now[i].first) || now[i] != usual[i])
+            line += fmt::format("{} {} {}", line.ends_with(':') ? "" : ",", now[i].first, now[i].second);
+    tell(line + "; /show sampling lists all");
+    say_recommended();
+}
+
+void Talk::say_recommended() {
+    const Result<std::string> values = recommended_sampling(model_->loaded.model->gguf().metadata());
+    if (values && !values.value().empty()) tell(fmt::format("the model file recommends: {}", values.value()));
+}
+
 void Talk::show_settings() {
-    for (const auto& [name, value] : list_settings(conversation_.options()))
-        show(fmt::format("  {:<20}{}\n", name, value));
-    show(fmt::format("  {:<20}{}\n", "status", options_.status ? "on" : "off"));
+    for (const auto& [name, value] : list_settings(conversation_.options())) tell_in_columns(name, 22, value);
+    tell_in_columns("status", 22, options_.status ? "on" : "off");
+    say_recommended();
 }
 
 Status Talk::apply_setting(const std::string& name, const std::string& value) {
@@ -379,7 +415,7 @@ Completion Talk::complete(const std::string& before) const {
         const std::string command = before.substr(0, blank);
         if (has_word("/save /load /export /model", command)) return complete_file(before, begin);
         if (command == "/think") words = {"high", "hide", "low", "medium", "off", "on"};
-        if (command == "/show") words = {"memory", "plan", "stats", "system", "template"};
+        if (command == "/show") words = {"memory", "plan", "sampling", "stats", "system", "template"};
         if (command == "/set")
             for (const auto& [name, value] : list_settings(ConversationOptions()))
                 words.push_back(name + " ");

@@ -66,8 +66,68 @@ Status read_value(uint32_t& target, const std::string& text) {
     target = uint32_t(RL_TRY(parse_integer(text, 0, std::numeric_limits<uint32_t>::max() - 1)));
     return {};
 }
+// Lists of names: blanks between them are for readers.
 Status read_value(std::string& target, const std::string& text) {
     target = text;
+    std::erase(target, ' ');
+    return {};
+}
+
+std::string text_of(float value) {
+    return fmt::format("{}", value);
+}
+std::string text_of(int32_t value) {
+    return fmt::format("{}", value);
+}
+std::string text_of(uint32_t value) {
+    return fmt::format("{}", value);
+}
+std::string text_of(const std::string& value) {
+    std::string out = value;
+    for (size_t at = out.find(';'); at != out.npos; at = out.find(';', at + 2)) out.insert(at + 1, " ");
+    return out;
+}
+
+// The values that are lists or of another kind than numbers.
+constexpr std::string_view kBreakers = "dry-sequence-breaker";
+constexpr std::string_view kBias = "logit-bias";
+constexpr std::string_view kIgnoreEos = "ignore-eos";
+constexpr std::string_view kNone = "none";
+
+std::string breakers_text(const std::vector<std::string>& breakers) {
+    std::string out;
+    for (const std::string& one : breakers) {
+        out += out.empty() ? "" : " ";
+        for (const char c : one)
+            out += c == '\n' ? "\\n" : c == '\t' ? "\\t" : c == ' ' ? "\\x20" : std::string(1, c);
+    }
+    return out.empty() ? std::string(kNone) : out;
+}
+
+std::string bias_text(const SamplerOptions& sampler) {
+    std::string out;
+    for (const auto& [token, bias] : sampler.logit_bias)
+        out += fmt::format("{}{}{:+}", out.empty() ? "" : " ", token, bias);
+    return out.empty() ? std::string(kNone) : out;
+}
+
+Status change_breakers(SamplerOptions& sampler, const std::string& value) {
+    if (value.empty()) return error("/set {} takes texts with blanks between them, or none", kBreakers);
+    sampler.dry_sequence_breakers.clear();
+    if (value == kNone) return {};
+    for (const std::string& one : split_words(value)) sampler.dry_sequence_breakers.push_back(unescape(one));
+    return {};
+}
+
+Status change_bias(SamplerOptions& sampler, const std::string& value) {
+    SamplerOptions changed = sampler;
+    changed.logit_bias.clear();
+    for (const std::string& one : split_words(value == kNone ? std::string() : value)) {
+        const Status added = add_bias(changed, one);
+        if (!added) return error("/set {} {}", kBias, added.error().message);
+    }
+    if (value.empty()) return error("/set {} takes ID+BIAS or ID-BIAS, or none", kBias);
+    sampler = std::move(changed);
     return {};
 }
 
@@ -77,9 +137,11 @@ std::vector<std::pair<std::string, std::string>> list_settings(const Conversatio
     std::vector<std::pair<std::string, std::string>> all;
     const SamplerOptions& sampler = options.sampling.sampler;
     for (const Setting& setting : kSettings)
-        all.emplace_back(
-            setting.name,
-            std::visit([&](auto member) { return fmt::format("{}", sampler.*member); }, setting.member));
+        all.emplace_back(setting.name,
+                         std::visit([&](auto member) { return text_of(sampler.*member); }, setting.member));
+    all.emplace_back(kBreakers, breakers_text(sampler.dry_sequence_breakers));
+    all.emplace_back(kBias, bias_text(sampler));
+    all.emplace_back(kIgnoreEos, options.sampling.ignore_eos ? "on" : "off");
     all.emplace_back(kMaxTokens, fmt::format("{}", options.generate.max_tokens));
     all.emplace_back(kBudget, fmt::format("{}", options.reasoning.budget));
     return all;
@@ -91,6 +153,14 @@ Status change_setting(ConversationOptions& options, const std::string& name, con
         const Result<int64_t> number = parse_integer(value, -1, std::numeric_limits<int64_t>::max());
         if (!number) return error("/set {} {}", wanted, number.error().message);
         (wanted == kBudget ? options.reasoning.budget : options.generate.max_tokens) = number.value();
+        return {};
+    }
+    if (wanted == kBreakers) return change_breakers(options.sampling.sampler, value);
+    if (wanted == kBias) return change_bias(options.sampling.sampler, value);
+    if (wanted == kIgnoreEos) {
+        if (value != "on" && value != "off")
+            return error("/set {} takes on or off, not \"{}\"", wanted, value);
+        options.sampling.ignore_eos = value == "on";
         return {};
     }
     for (const Setting& setting : kSettings) {

@@ -99,6 +99,8 @@ private:
     Status exchange_model(const std::string& path);
     Status apply_setting(const std::string& name, const std::string& value);
     void show_settings();
+    void show_sampling();
+    void say_recommended();
     void show_plan();
     void show_memory();
 

@@ -80,7 +80,7 @@ std::string nearest_name(std::string_view wanted, const std::vector<std::string>
 }
 
 // The parts between blanks.
-static std::vector<std::string> split_words(std::string_view text) {
+std::vector<std::string> split_words(std::string_view text) {
     std::vector<std::string> parts;
     while (!text.empty()) {
         const size_t end = std::min(text.find(' '), text.size());

@@ -22,6 +22,9 @@ Result<double> parse_real(std::string_view text);
 // "12G", "800M", "1.5GiB": 1024 bytes are a K.
 Result<uint64_t> parse_bytes(std::string_view text);
 
+// What stands between blanks.
+std::vector<std::string> split_words(std::string_view text);
+
 class Options {
 public:
     // `usage` is one line each, without "redline".

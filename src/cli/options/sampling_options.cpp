@@ -11,7 +11,7 @@
 
 namespace redline::cli {
 
-static Status add_bias(SamplerOptions& target, const std::string& text) {
+Status add_bias(SamplerOptions& target, const std::string& text) {
     const size_t sign = text.find_first_of("+-", 1);
     if (sign == std::string::npos)
         return error("takes ID+BIAS or ID-BIAS, for example 15043+1, not \"{}\"", text);
@@ -144,7 +144,8 @@ namespace {
 
 class FileDefaults {
 public:
-    FileDefaults(const Options& options, const Metadata& metadata) : options_(options), metadata_(metadata) {}
+    // Without options: of all that the file has.
+    FileDefaults(const Options* options, const Metadata& metadata) : options_(options), metadata_(metadata) {}
 
     Status real(std::string_view key, std::string_view option, float& target) {
         const std::string name = wanted(key, option);
@@ -172,22 +173,19 @@ public:
 private:
     std::string wanted(std::string_view key, std::string_view option) const {
         const std::string name = fmt::format("general.sampling.{}", key);
-        return options_.given(option) || !metadata_.has(name) ? "" : name;
+        return (options_ && options_->given(option)) || !metadata_.has(name) ? "" : name;
     }
     Status said(std::string_view key, const std::string& value) {
-        list_ += fmt::format(" {} {}", key, value);
+        list_ += fmt::format("{}{} {}", list_.empty() ? "" : ", ", key, value);
         return {};
     }
 
-    const Options& options_;
+    const Options* options_;
     const Metadata& metadata_;
     std::string list_;
 };
 
-}  // namespace
-
-Status take_file_defaults(const Options& options, const Metadata& metadata, SamplerOptions& target) {
-    FileDefaults file(options, metadata);
+Status take(FileDefaults& file, SamplerOptions& target) {
     RL_TRY(file.text("sequence", "--samplers", target.samplers));
     RL_TRY(file.integer("top_k", "--top-k", target.top_k));
     RL_TRY(file.real("top_p", "--top-p", target.top_p));
@@ -199,9 +197,23 @@ Status take_file_defaults(const Options& options, const Metadata& metadata, Samp
     RL_TRY(file.real("penalty_repeat", "--repeat-penalty", target.repeat_penalty));
     RL_TRY(file.integer("mirostat", "--mirostat", target.mirostat));
     RL_TRY(file.real("mirostat_tau", "--mirostat-ent", target.mirostat_tau));
-    RL_TRY(file.real("mirostat_eta", "--mirostat-lr", target.mirostat_eta));
-    if (!file.list().empty()) say_detail(fmt::format("sampling defaults of the file:{}", file.list()));
+    return file.real("mirostat_eta", "--mirostat-lr", target.mirostat_eta);
+}
+
+}  // namespace
+
+Status take_file_defaults(const Options& options, const Metadata& metadata, SamplerOptions& target) {
+    FileDefaults file(&options, metadata);
+    RL_TRY(take(file, target));
+    if (!file.list().empty()) say_detail(fmt::format("sampling defaults of the file: {}", file.list()));
     return {};
+}
+
+Result<std::string> recommended_sampling(const Metadata& metadata) {
+    FileDefaults file(nullptr, metadata);
+    SamplerOptions unused;
+    RL_TRY(take(file, unused));
+    return file.list();
 }
 
 std::string unescape(std::string_view text) {

@@ -21,10 +21,15 @@ struct SamplingOptions {
     std::shared_ptr<Constraint> constraint;  // made of it, once the model is there
 };
 
+// "15043+1", "15043-inf".
+Status add_bias(SamplerOptions& target, const std::string& text);
+
 void add_sampling_options(Options& options, SamplingOptions& target);
 // Applies the file's recommended values where the user gave none; they are listed with -v. A value of another
 // kind is an error that names the key.
 Status take_file_defaults(const Options& options, const Metadata& metadata, SamplerOptions& target);
+// The same values, whoever else gives some: "temp 0.6 top_k 20"; empty: the file has none.
+Result<std::string> recommended_sampling(const Metadata& metadata);
 
 // \n \r \t \' \" \\ and \xHH; any other backslash stays.
 std::string unescape(std::string_view text);
