@@ -3,6 +3,7 @@
 #include "cli/demo_model.h"
 #include "cli/options/options.h"
 #include "cli/terminal/terminal.h"
+#include "cli/terminal/word_wrap.h"
 #include "cli/version.h"
 #include "plan/device_choice.h"
 #include "run/arch.h"
@@ -27,19 +28,20 @@ static std::string overview() {
         "\n  redline COMMAND --help    the options of a command\n"
         "  redline --version         version, compiler and devices\n"
         "\nto begin\n"
-        "  redline chat                  talk with the small demo model that comes with redline\n"
-        "  redline run --chat -p \"What is GGUF?\"    or ask it one question\n"
-        "  redline chat -m NAME.gguf     the same with a model of yours, for example a Q4_K_M file of a "
-        "small\n"
-        "                                instruct model\n"
-        "  redline info -m NAME.gguf     says what is in a file and whether it fits here\n";
+        "  redline chat                        talk with redline's small demo model\n"
+        "  redline run --chat \"What is GGUF?\"  or ask it one question\n"
+        "  redline chat -m NAME.gguf           the same with a model of yours, such as a\n"
+        "                                      Q4_K_M file of a small instruct model\n"
+        "  redline info -m NAME.gguf           what is in a file, and whether it fits\n";
     std::string archs;
     for (const Arch* arch : all_archs())
         for (const std::string& name : arch->names) archs += (archs.empty() ? "" : ", ") + name;
-    return out + "\narchitectures: " + archs +
-           "\nexit status: 0 done, 1 it could not be done, 2 the command line was wrong, 3 the device that "
-           "was "
-           "asked for\n             cannot be had, 130 interrupted\n";
+    return out + "\n" + wrapped("architectures: " + archs, 80) + "\n\n" +
+           wrapped(
+               "exit status: 0 done, 1 it could not be done, 2 the command line was wrong, 3 the device that "
+               "was asked for cannot be had, 130 interrupted",
+               80) +
+           "\n";
 }
 
 static std::string version_text() {

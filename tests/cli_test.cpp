@@ -19,6 +19,11 @@ TEST_CASE("cli: the overview, the help of every command, and the version") {
     CHECK(version.code == 0);
     CHECK(has(version.out, "built with"));
     CHECK(has(version.out, "cpu"));
+    const auto check_width = [](const std::string& text) {
+        std::istringstream lines(text);
+        for (std::string line; std::getline(lines, line);) CHECK_MESSAGE(line.size() <= 80, line);
+    };
+    check_width(help.out);
     for (const std::string name : {"run", "chat", "bench", "info", "eval", "quantize"}) {
         INFO(name);
         CHECK(has(help.out, "\n  " + name + " "));
@@ -27,9 +32,10 @@ TEST_CASE("cli: the overview, the help of every command, and the version") {
         CHECK(own.err.empty());
         CHECK(has(own.out, "usage: redline " + name));
         CHECK(has(own.out, "examples"));
-        std::istringstream lines(own.out);
-        for (std::string line; std::getline(lines, line);) CHECK_MESSAGE(line.size() <= 110, line);
+        check_width(own.out);
     }
+    for (const std::string name : {"tokenize", "devices", "models", "pull", "doctor", "verify", "completion"})
+        check_width(redline_({name, "--help"}).out);
 }
 
 TEST_CASE("cli: the version and the devices name what this build lacks, and what that costs") {

@@ -114,7 +114,7 @@ Options declare(BenchOptions& bench) {
     add_device_options(options, bench.common);
     add_voice_options(options);
     options.example("redline bench -m model.gguf");
-    options.example("redline bench -m a.gguf,b.gguf -p 512,2048 -n 128 -d 0,4096 -o json > result.json");
+    options.example("redline bench -m a.gguf,b.gguf -p 512,2048 -d 0,4096 -o json > result.json");
     options.example("redline bench -m model.gguf --devices");
     options.example("redline bench -m model.gguf --ops");
     options.example("redline bench --ops --device vulkan");

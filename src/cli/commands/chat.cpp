@@ -43,7 +43,7 @@ Options declare(ChatOptions& chat) {
     add_sampling_options(options, chat.conversation.sampling);
     add_voice_options(options);
     options.example("redline chat -m model.gguf");
-    options.example("redline chat -m model.gguf -sys \"Answer in one sentence.\" --temp 0 < questions.txt");
+    options.example("redline chat -m model.gguf -sys \"Answer briefly.\" --temp 0 < questions.txt");
     options.remark(
         "At the prompt: /help lists the commands and keys. Pasted lines, lines between two of three double "
         "quotes, and a line that ends with a backslash with the next are one message; Alt-Enter breaks a "

@@ -58,8 +58,7 @@ int run(const std::vector<std::string>& arguments) {
         wanted = word;
         return {};
     });
-    options.example(
-        "source <(redline completion bash)    # for this shell; the same line in ~/.bashrc for all");
+    options.example("source <(redline completion bash)    # in ~/.bashrc for all shells");
     options.example("redline completion zsh > ~/.zfunc/_redline");
     options.example("redline completion fish > ~/.config/fish/completions/redline.fish");
     options.example("redline completion man | man -l -");

@@ -122,7 +122,7 @@ std::string as_text(const Machine& m, const std::vector<Finding>& findings) {
 
 int run(const std::vector<std::string>& arguments) {
     DoctorOptions doctor;
-    Options options("doctor", "look for what keeps models from running well here, and say what mends it",
+    Options options("doctor", "say what keeps models from running well here, and what mends it",
                     {"doctor [options]"});
     options.flag("--json", "write one JSON object", doctor.json);
     options.flag("--no-measure", "do not measure the bandwidth of memory, which takes a second per device",

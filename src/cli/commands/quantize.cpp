@@ -38,7 +38,7 @@ Options declare(QuantizeCommand& command) {
     options.flag("--json", "print a report with the error of each tensor as one JSON object", command.json);
     add_voice_options(options);
     options.example("redline quantize model-f16.gguf model-q4_k_m.gguf Q4_K_M");
-    options.example("redline quantize model-bf16.gguf model-q8_0.gguf Q8_0 --json | jq '.tensors[0]'");
+    options.example("redline quantize bf16.gguf q8_0.gguf Q8_0 --json | jq '.tensors[0]'");
     std::string types;
     for (const Recipe& recipe : recipes()) types += fmt::format(" {} ({});", recipe.name, recipe.summary);
     types.back() = '.';
