@@ -108,7 +108,8 @@ int main(int argc, char** argv) {
     std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away shows as EPIPE
     cli::catch_signals();
     const char* no_color = std::getenv("NO_COLOR");
-    cli::voice().colour = cli::is_terminal(STDERR_FILENO) && !(no_color && *no_color);
+    cli::voice().colour =
+        cli::is_terminal(STDERR_FILENO) && cli::can_move_cursor() && !(no_color && *no_color);
     try {
         return cli::dispatch({argv + std::min(argc, 1), argv + argc});
     } catch (const std::bad_alloc&) {

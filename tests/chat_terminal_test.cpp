@@ -342,7 +342,7 @@ TEST_CASE("chat on a terminal: an earlier message is edited, and the talk goes o
 
 TEST_CASE("chat on a terminal: a dumb one is written to plainly") {
     for (const std::string kind : {"TERM=dumb", "TERM="}) {
-        Terminal terminal(with(talk(), {kind, "NO_COLOR=1"}));
+        Terminal terminal(with(talk(), {kind}));
         begin(terminal);
         terminal.type("hello\r");
         REQUIRE_MESSAGE(terminal.wait_for("\nabc\n"), terminal.screen().text());
