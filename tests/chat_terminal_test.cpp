@@ -412,3 +412,23 @@ TEST_CASE("run on a terminal: a model's file alone begins a chat, and a shown pr
     CHECK_FALSE(has(plain.bytes(), "\x1b[36m"));
     CHECK(has(plain.bytes(), "<|im_start|>user"));
 }
+
+TEST_CASE("run on a terminal: the reading of a long prompt is shown, and words are not broken") {
+    write_file(file("long.txt"), std::string(100000, 'q'));
+    Launch what = talk();
+    what.arguments = {program(), "run", endless_model(), "--device", "cpu", "-f", file("long.txt"), "-b",
+                      "1",       "-c",  "300000",        "-t",       "1"};
+    Terminal terminal(what);
+    REQUIRE_MESSAGE(terminal.wait_for("reading: "), terminal.screen().text());
+    CHECK(terminal.wait_for(" of 1000"));
+    terminal.type(kCtrlC);
+    REQUIRE(terminal.wait_for("interrupted"));
+    CHECK(terminal.finish() == 130);
+    CHECK_FALSE(has(terminal.screen().text(), "reading: "));
+
+    const std::string demo = RL_SOURCE_DIR "/models/demo/redline-demo-q8_0.gguf";
+    what.arguments = {program(), "run", demo, "What is GGUF?", "--temp", "0", "--device", "cpu", "-q"};
+    Terminal wrapped(what);
+    CHECK(wrapped.finish() == 0);
+    CHECK_MESSAGE(has(wrapped.screen().text(), "holds the weights, the\ntokenizer"), wrapped.screen().text());
+}

@@ -69,7 +69,10 @@ TEST_CASE("run: reasoning goes to standard error, and is cut at its budget") {
     const Json whole = parse_json(redline_(thinking("<think>\n", {"--json", "-q"})).out);
     CHECK(whole["reasoning"] == answer);
     CHECK(whole["text"] == "");
-    CHECK_FALSE(has(redline_(thinking("<think>\n", {"--think", "hide"})).err, answer));
+    const Outcome hidden = redline_(thinking("<think>\n", {"--think", "hide"}));
+    CHECK_FALSE(has(hidden.err, answer));
+    CHECK(has(hidden.err, "all of the text is reasoning, and there is no answer"));
+    CHECK_FALSE(has(shown.err, "there is no answer"));
     // A template without a switch, and one that has it.
     const Json off = parse_json(redline_(thinking("<think>\n", {"--think", "off", "--json", "-q"})).out);
     CHECK(off["reasoning"] == nullptr);

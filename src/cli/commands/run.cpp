@@ -8,7 +8,7 @@
 #include "cli/pull_model.h"
 #include "cli/report.h"
 #include "cli/rescue.h"
-#include "cli/terminal/terminal.h"
+#include "cli/terminal/answer_view.h"
 #include "json/json.h"
 #include "memory/budget.h"
 #include "text/tool_calls.h"
@@ -121,17 +121,31 @@ struct Answer {
     std::string reasoning;
 };
 
+bool ended_within_reasoning(const Answer& answer) {
+    return answer.parsed.content.empty() && answer.parsed.calls.empty() && !answer.reasoning.empty();
+}
+
 // Where the pieces of the answer go while they come.
 class Printer {
 public:
     Printer(const RunOptions& run, Output& out) : run_(run), out_(out) {}
 
+    // Until the first piece is shown, a line tells how far the prompt is read.
+    void wait() { reading_.emplace(); }
+    void update(uint64_t done, uint64_t total) { reading_->update(done, total); }
+    void end_waiting() { reading_.reset(); }
+
+    bool put(std::string_view text) {
+        if (!text.empty()) ends_line_ = text.ends_with('\n');
+        if (!terminal_) return out_.write(text);
+        return out_.write(
+            wrap_.put(for_terminal(text), can_move_cursor() ? terminal_width(STDOUT_FILENO) : 0));
+    }
     bool show(const AnswerPiece& piece) {
         if (run_.json) return true;
         if (!piece.reasoning) {
             end_reasoning();
-            ends_line_ = piece.text.ends_with('\n');
-            return out_.write(terminal_ ? for_terminal(piece.text) : piece.text);
+            return put(piece.text);
         }
         if (run_.reasoning.hide || voice().quiet) return true;
         // Dim letters tell it from the answer.
@@ -143,6 +157,7 @@ public:
         if (std::exchange(reasoning_, false)) cli::show(voice().colour ? "\x1b[0m\n\n" : "\n\n");
     }
     void end_line() {
+        end_waiting();
         end_reasoning();
         if (run_.json || ends_line_) return;
         if (terminal_)
@@ -157,6 +172,8 @@ private:
     const bool terminal_ = is_terminal(STDOUT_FILENO);
     bool reasoning_ = false;
     bool ends_line_ = false;
+    WordWrap wrap_;
+    std::optional<ReadingLine> reading_;
 };
 
 GenerateOptions generate_options(const RunOptions& run, const Prompt& prompt, const Tokenizer& tokenizer,
@@ -177,7 +194,11 @@ Result<Answer> answer(const RunOptions& run, Session& session, Sampler& sampler,
     RL_TRY(restore_cache(run, session, cancel));
     const uint64_t had = session.position();
     Answer out;
-    out.prompt = RL_TRY(read_prompt(session, sampler, prompt.written.tokens, cancel));
+    printer.wait();
+    out.prompt =
+        RL_TRY(read_prompt(session, sampler, prompt.written.tokens, cancel,
+                           [&printer](uint64_t done, uint64_t total) { printer.update(done, total); }));
+    printer.end_waiting();
     const Status saved = save_cache(run, session, out.prompt, had, cancel);
     // The answer does not need it.
     if (!saved) fail(error("the prompt cache is not kept: {}", saved.error().message));
@@ -297,14 +318,18 @@ Result<int> run_prompt(RunOptions& run, const Options& options, const std::strin
 
     Output out;
     const Interrupts interrupts;
-    if (run.display_prompt && !run.json) out.write(text);
     Printer printer(run, out);
+    if (run.display_prompt && !run.json) printer.put(text);
     Result<Answer> a = answer(run, session, sampler, prompt, printer, interrupts.flag());
     printer.end_line();
     if (!a) return a.error();
     if (run.json) out.write(to_text(describe(run, loaded, session, sampler, a.value())) + "\n");
     const std::string why = explain_stop(a->generation, context);
     if (!why.empty()) note(why);
+    if (a->generation.reason != StopReason::cancelled && ended_within_reasoning(a.value()))
+        note(
+            "all of the text is reasoning, and there is no answer: a larger -n or --reasoning-budget N "
+            "makes room for one");
     if (out.open()) say_statistics(loaded, session, a->prompt, a->generation);
     const std::string slow = explain_slow(loaded, context, a->generation);
     if (!slow.empty()) note(slow);
