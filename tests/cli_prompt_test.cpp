@@ -120,6 +120,13 @@ TEST_CASE("run: --messages answers a conversation of OpenAI's form") {
     CHECK(redline_(more).out == "abc");
     more[3] = "-";
     CHECK(redline_(more, R"({"messages": [{"role": "user", "content": "hi"}]})").out == "abc");
+    // What else a request of that form says is not dropped in silence.
+    more[4] = "-v";
+    const Outcome asked = redline_(
+        more,
+        R"({"model": "m", "messages": [{"role": "user", "content": "hi"}], "top_p": 1, "max_tokens": 1})");
+    CHECK(asked.out == "abc");
+    CHECK(has(asked.err, "standard input: top_p, max_tokens are not read here"));
 }
 
 TEST_CASE("run: what is wrong with messages and functions is said with its place") {

@@ -1,5 +1,6 @@
 #include "cli/messages.h"
 
+#include "cli/command.h"
 #include "text/loose_value.h"
 #include "text/unicode.h"
 
@@ -99,6 +100,12 @@ Result<ChatRequest> read_messages(std::string_view text, const std::string& name
     if (all.is_object()) {
         if (all.contains("tools") && !all["tools"].is_null())
             request.tools = RL_TRY(check_tools(all["tools"], name + ": tools"));
+        std::vector<std::string> others;
+        for (const auto& [key, value] : all.items())
+            if (key != "messages" && key != "tools" && key != "model") others.push_back(printable(key));
+        if (!others.empty())
+            note(fmt::format("{}: {} {} not read here; options say such things", name,
+                             fmt::join(others, ", "), others.size() == 1 ? "is" : "are"));
         all = all.contains("messages") ? Json(all["messages"]) : Json();
     }
     if (!all.is_array() || all.empty())
