@@ -12,7 +12,7 @@ constexpr std::string_view kNoDraft = "there are no draft models here: leave it 
 constexpr std::string_view kNoImages = "models read text alone here: leave it out";
 constexpr std::string_view kNoRope = "the position encoding is as the model file says: leave it out";
 constexpr std::string_view kOneDevice =
-    "all weights are on one device: leave it out, --device NAME chooses which";
+    "one GPU takes whole layers, and the CPU the others: -ngl N says how many, --device NAME which GPU";
 constexpr std::string_view kNoServer = "redline has no server: redline chat and redline run answer here";
 constexpr std::string_view kNoAdapter = "there are no adapters here: give a file that they are merged into";
 constexpr std::string_view kNoGrammar = "this command holds answers to no grammar: leave it out";
@@ -36,7 +36,8 @@ constexpr ForeignOption kForeign[] = {
      1, kOneDevice},
     {"-cmoe --cpu-moe", 0, kOneDevice},
     {"--list-devices", 0, "redline devices lists them"},
-    {"--gpu", 1, "--device gpu computes on the GPU, --device cpu on the CPU; layers are not split"},
+    {"--gpu", 1,
+     "--device gpu computes on the GPU, --device cpu on the CPU, -ngl N so many layers on the GPU"},
     // The model.
     {"-mu --model-url -dr --docker-repo -hf -hfr --hf-repo -hff --hf-file -hft --hf-token", 1, kNoDownload},
     {"--gpt-oss-20b-default --gpt-oss-120b-default --vision-gemma-4b-default --vision-gemma-12b-default", 0,
@@ -113,7 +114,7 @@ constexpr ForeignOption kForeign[] = {
     {"-lv --verbosity --log-verbosity", 1},
     {"--log-colors", kMaybe},
     {"--log-file --log-prompts-dir", 1, "messages go to standard error: 2> FILE keeps them"},
-    {"--completion-bash", 0, "redline completes nothing: redline COMMAND --help lists its options"},
+    {"--completion-bash", 0, "redline completion bash writes the script"},
     {"--version", 0, "redline --version"},
     // Servers.
     {"--host --port --api-key --api-key-file --path --server-base -a --alias --slot-save-path", 1, kNoServer},
