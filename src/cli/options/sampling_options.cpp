@@ -89,6 +89,10 @@ static Status add_grammar(SamplingOptions& target, const std::string& value, boo
         target.grammar = std::move(parsed).value();
         return {};
     }
+    // Far from any grammar or schema, it was to name a file.
+    if (value != "-" && !from_file && value.find_first_of(is_schema ? "{[\"" : "=") == value.npos &&
+        value.find_first_of("./") != value.npos)
+        return error("\"{}\" is no file here, and no {}", value, is_schema ? "JSON schema" : "grammar");
     return error("{}: {}",
                  value == "-" ? "standard input"
                  : from_file  ? value
