@@ -247,6 +247,8 @@ Result<CacheFile> CacheFile::open(const File& file, const Engine& engine, const 
                                   const Progress& progress, const std::atomic<bool>* cancel) {
     FileHeader header;
     const FileHeader want;
+    if (file.size() < sizeof(header))
+        return error("{} is not a saved cache: it has {} bytes", file.path(), file.size());
     RL_TRY(file.read(0, std::as_writable_bytes(std::span(&header, 1))));
     if (std::memcmp(header.magic, want.magic, sizeof(want.magic)) != 0)
         return error("{} is not a saved cache of this version of redline", file.path());
