@@ -426,6 +426,14 @@ TEST_CASE("run on a terminal: the reading of a long prompt is shown, and words a
     CHECK(terminal.finish() == 130);
     CHECK_FALSE(has(terminal.screen().text(), "reading: "));
 
+    what.arguments = {program(), "run", endless_model(), "--device", "cpu", "-c", "300000", "-t", "1",
+                      "-p",      "q",   "--json"};
+    Terminal unseen(what);
+    REQUIRE_MESSAGE(unseen.wait_for("answering  "), unseen.screen().text());
+    unseen.type(kCtrlC);
+    CHECK(unseen.finish() == 130);
+    CHECK_FALSE(has(unseen.screen().text(), "answering  "));
+
     const std::string demo = RL_SOURCE_DIR "/models/demo/redline-demo-q8_0.gguf";
     what.arguments = {program(), "run", demo, "What is GGUF?", "--temp", "0", "--device", "cpu", "-q"};
     Terminal wrapped(what);

@@ -178,7 +178,10 @@ Result<Turn> Talk::listen(const std::function<Result<Turn>(const Listener&)>& an
         return view_.put(text);
     };
     listener.reasoning = [&](std::string_view text) {
-        if (conversation_.options().reasoning.hide) return out_.open();
+        if (conversation_.options().reasoning.hide) {
+            if (reading) reading->unseen("thinking");
+            return out_.open();
+        }
         reading.reset();
         return view_.put_reasoning(text);
     };

@@ -130,7 +130,7 @@ class Printer {
 public:
     Printer(const RunOptions& run, Output& out) : run_(run), out_(out) {}
 
-    // Until the first piece is shown, a line tells how far the prompt is read.
+    // Until the first piece is shown, a line tells how far the prompt is read, and then what goes on.
     void wait() { reading_.emplace(); }
     void update(uint64_t done, uint64_t total) { reading_->update(done, total); }
     void end_waiting() { reading_.reset(); }
@@ -142,12 +142,15 @@ public:
             wrap_.put(for_terminal(text), can_move_cursor() ? terminal_width(STDOUT_FILENO) : 0));
     }
     bool show(const AnswerPiece& piece) {
-        if (run_.json) return true;
+        if (run_.json || (piece.reasoning && (run_.reasoning.hide || voice().quiet))) {
+            if (reading_) reading_->unseen(piece.reasoning ? "thinking" : "answering");
+            return true;
+        }
+        end_waiting();
         if (!piece.reasoning) {
             end_reasoning();
             return put(piece.text);
         }
-        if (run_.reasoning.hide || voice().quiet) return true;
         // Dim letters tell it from the answer.
         const bool begins = !std::exchange(reasoning_, true);
         cli::show((begins && voice().colour ? "\x1b[2m" : "") + for_terminal(piece.text));
@@ -200,6 +203,7 @@ Result<Answer> answer(const RunOptions& run, Session& session, Sampler& sampler,
                            [&printer](uint64_t done, uint64_t total) { printer.update(done, total); }));
     printer.end_waiting();
     const Status saved = save_cache(run, session, out.prompt, had, cancel);
+    printer.wait();
     // The answer does not need it.
     if (!saved) fail(error("the prompt cache is not kept: {}", saved.error().message));
     AnswerText text(prompt.reasoning, last_scaffold(prompt.written.parts),
@@ -208,6 +212,7 @@ Result<Answer> answer(const RunOptions& run, Session& session, Sampler& sampler,
     const TextSink sink = [&text](std::string_view piece) { return text.push(piece); };
     out.generation = RL_TRY(generate(session, sampler, options, sink, cancel));
     text.finish();
+    printer.end_waiting();
     if (text.cut()) say_detail("the reasoning was ended at its budget");
     out.reasoning = text.reasoning();
     out.parsed.content = text.content();

@@ -79,15 +79,22 @@ void ReadingLine::update(uint64_t done, uint64_t total) {
     total_ = total;
 }
 
+void ReadingLine::unseen(std::string_view what) {
+    const std::lock_guard lock(mutex_);
+    unseen_ = what;
+}
+
 // Chunks may take long: time goes on meanwhile.
 void ReadingLine::watch() {
     std::unique_lock lock(mutex_);
     bool shown = false;
     for (int seconds = 1; !ended_.wait_for(lock, std::chrono::seconds(1), [this] { return ends_; });
          ++seconds) {
-        if (total_ == 0) continue;
+        if (total_ == 0 && unseen_.empty()) continue;
         shown = true;
-        show(fmt::format("\r\x1b[Kreading: {} of {} tokens  {} s", done_, total_, seconds));
+        const std::string what =
+            unseen_.empty() ? fmt::format("reading: {} of {} tokens", done_, total_) : unseen_;
+        show(fmt::format("\r\x1b[K{}  {} s", what, seconds));
     }
     if (shown) show("\r\x1b[K");
 }

@@ -37,12 +37,15 @@ private:
     WordWrap wrap_;
 };
 
-// "reading 812 of 4096 tokens  12 s" on one line of a terminal, once it takes longer than a second.
+// "reading: 812 of 4096 tokens  12 s" on one line of a terminal, once it takes longer than a second;
+// "thinking  12 s" while tokens come that are not shown.
 class ReadingLine {
 public:
     ReadingLine();
     ~ReadingLine();
     void update(uint64_t done, uint64_t total);
+    // What goes on unseen: "thinking".
+    void unseen(std::string_view what);
 
 private:
     void watch();
@@ -51,6 +54,7 @@ private:
     std::condition_variable ended_;
     bool ends_ = false;
     uint64_t done_ = 0, total_ = 0;
+    std::string unseen_;
     std::thread thread_;
 };
 
