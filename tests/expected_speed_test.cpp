@@ -16,7 +16,7 @@ static LoadedModel chain_on(Backend& backend, double bandwidth) {
     loaded.model = std::make_unique<Model>(must(Model::load(chain_model(), backend, {64, {}})));
     loaded.placements = {
         Placement{&backend, 0, must(loaded.model->plan(1, 1, {64, 1, loaded.cache})).steps.size()}};
-    loaded.bandwidths = {bandwidth};
+    loaded.bandwidth = bandwidth;
     return loaded;
 }
 

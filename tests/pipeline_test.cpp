@@ -148,6 +148,39 @@ TEST_CASE("cut: where not just one slot of all rows crosses is an error that nam
     CHECK(must(cut(plan, {ends[0], ends[1], ends[2]})).size() == 4);
 }
 
+TEST_CASE("cut: parts of one place have the weights and caches of all of them, once") {
+    const Plan plan = must(tiny("llama-tied").plan(kBatch, 1, kSizing));
+    const std::vector<size_t> ends = layer_ends(plan);
+    const std::vector<PlanPart> parts = must(cut(plan, {ends[1], ends[2]}, {0, 1, 0}));
+    REQUIRE(parts.size() == 3);
+    CHECK(parts[0].weights == parts[2].weights);
+    CHECK(parts[0].caches == parts[2].caches);
+    CHECK(parts[0].plan.weights.size() == parts[0].weights.size());
+    // The embedding, which is the head's matrix, too, is there once.
+    CHECK(parts[0].weights.size() + parts[1].weights.size() == plan.weights.size());
+    CHECK(parts[0].caches.size() + parts[1].caches.size() == plan.caches.size());
+    CHECK(parts[2].plan.max_outputs == 1);
+}
+
+TEST_CASE("cut: blocks are what no cut can divide, and every cut between them can be made") {
+    for (const std::string& name : tiny_models()) {
+        CAPTURE(name);
+        const Plan plan = must(tiny(name).plan(kBatch, 1, kSizing));
+        const std::vector<Block> all = blocks(plan);
+        std::vector<size_t> between;
+        size_t end = 0;
+        for (const Block& block : all) {
+            CHECK(block.first == end);
+            if (block.first > 0) between.push_back(block.first);
+            for (size_t at = block.first + 1; at < block.last; ++at) CHECK_FALSE(cut(plan, {at}).ok());
+            end = block.last;
+        }
+        CHECK(end == plan.steps.size());
+        if (!between.empty())
+            CHECK(must(cut(plan, between, std::vector<size_t>(all.size(), 0))).size() == all.size());
+    }
+}
+
 TEST_CASE("cut: a cache that layers share cannot be on both sides") {
     const auto matrix = [](uint64_t cols) {
         return WeightInfo{{"m", find_format("F32"), {1, 10, cols}}, WeightRole::matrix};
@@ -162,6 +195,8 @@ TEST_CASE("cut: a cache that layers share cannot be on both sides") {
     REQUIRE_FALSE(parts.ok());
     CHECK(parts.error().message.find("cache 0 is used on both sides") != std::string::npos);
     CHECK(cut(plan, {1}).ok());
+    CHECK(cut(plan, {2}, {0, 0}).ok());
+    CHECK_FALSE(cut(plan, {1, 2}, {0, 1, 0}).ok());
 }
 
 TEST_CASE("pipeline: a model cut between any two layers gives its logits, on any two backends") {
@@ -305,18 +340,19 @@ TEST_CASE("split: as many layers as fit are on the device, and none fits is an e
     const SessionOptions options{kSizing.context, kBatch, 1, kSizing.type};
     Backend& cpu = *backends().front();
     const uint32_t layers = model.config().layers;
+    const auto other = must(open_backend("cpu", {.threads = 1}));
     uint32_t last = 0;
     for (uint32_t wanted = 0; wanted <= layers; ++wanted) {
-        const Split exact = must(split_layers(model, options, cpu, cpu, wanted));
-        const uint64_t need = exact.needs.back().total();
-        const auto device = must(open_backend("cpu", {.threads = 1, .memory = std::max<uint64_t>(need, 1)}));
+        const Split exact = must(split_layers(model, options, cpu, *other, wanted));
+        const uint64_t need = wanted == 0 ? 1 : exact.needs.back().total();
+        const auto device = must(open_backend("cpu", {.threads = 1, .memory = need}));
         const Split split = must(most_layers(model, options, cpu, *device));
         CHECK(split.layers >= last);
         if (wanted > 0) CHECK(split.layers >= wanted);
         CHECK(fits(split));
         last = split.layers;
-        const std::vector<double> speeds(split.placements.size(), 1e9);
-        CHECK(must(most_tokens_per_second(model, options, split, speeds, 10)) > 0.0);
+        const auto speed = [](const Backend&) { return 1e9; };
+        CHECK(must(most_tokens_per_second(model, options, split.placements, speed, 10)) > 0.0);
     }
     CHECK(last == layers);
     const auto tiny_cpu = must(open_backend("cpu", {.threads = 1, .memory = 1}));

@@ -30,17 +30,22 @@ double known_bandwidth(Backend& backend, const std::string& cache_folder) {
     return measured;
 }
 
+Bandwidth bandwidth_of(const LoadedModel& loaded) {
+    return [&loaded](const Backend& backend) {
+        return &backend == loaded.cpu.get() ? loaded.cpu_bandwidth : loaded.bandwidth;
+    };
+}
+
 double most_tokens_per_second(const LoadedModel& loaded, uint64_t context, uint64_t position) {
-    Split split;
-    split.placements = loaded.placements;
+    std::vector<Placement> placements = loaded.placements;
     const Result<Plan> plan = loaded.model->plan(1, 1, {context, 1, loaded.cache});
-    if (!plan || loaded.bandwidths.empty()) return 0.0;
-    if (split.placements.empty()) split.placements = {{loaded.backend.get(), 0, plan.value().steps.size()}};
+    if (!plan) return 0.0;
+    if (placements.empty()) placements = {{loaded.backend.get(), 0, plan.value().steps.size()}};
     SessionOptions session;
     session.context = context;
     session.cache = loaded.cache;
     const Result<double> most =
-        most_tokens_per_second(*loaded.model, session, split, loaded.bandwidths, position);
+        most_tokens_per_second(*loaded.model, session, placements, bandwidth_of(loaded), position);
     return most ? most.value() : 0.0;
 }
 

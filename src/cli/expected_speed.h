@@ -4,6 +4,7 @@
 
 #include "cli/options/model_options.h"
 #include "run/generate.h"
+#include "run/split.h"
 
 namespace redline::cli {
 
@@ -11,6 +12,9 @@ namespace redline::cli {
 // the cache folder for the same device, driver and threads. 0: it could not be measured, or there is no cache
 // folder.
 double known_bandwidth(Backend& backend, const std::string& cache_folder);
+
+// Of the model's device and the CPU, as they were measured for it.
+Bandwidth bandwidth_of(const LoadedModel& loaded);
 
 // The most tokens per second that the bandwidth allows, `position` tokens into the context: each reads all
 // weights that it uses and the cache. 0: unknown.

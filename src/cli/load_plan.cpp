@@ -15,8 +15,10 @@ std::string described(const std::string& id, const DeviceInfo& device) {
 }
 
 // Small models are bound by other things than memory.
-bool is_large(const Model& model) {
-    return model.gguf().file_bytes() >= uint64_t(1) << 30;
+void measure_bandwidths(LoadedModel& loaded) {
+    if (loaded.model->gguf().file_bytes() < uint64_t(1) << 30) return;
+    loaded.bandwidth = known_bandwidth(*loaded.backend, cache_folder());
+    if (loaded.cpu) loaded.cpu_bandwidth = known_bandwidth(*loaded.cpu, cache_folder());
 }
 
 void say_speed(double most) {
@@ -42,7 +44,7 @@ void say_split(const LoadedModel& loaded, const Split& split, uint64_t context) 
     say(plan_line(loaded, context, cache));
     say_speed(most_tokens_per_second(loaded, context, 1));
     for (size_t i = 0; i < split.needs.size(); ++i) {
-        const Backend* backend = split.placements[i].backend;
+        const Backend* backend = split.backends[i];
         say_memory(split.needs[i], backend == loaded.cpu.get() ? "cpu" : loaded.device, backend->device());
     }
 }
@@ -58,14 +60,10 @@ Status open_cpu(LoadedModel& loaded, const ModelOptions& options) {
 
 Status take_split(LoadedModel& loaded, const Split& split, const SessionOptions& session) {
     for (size_t i = 0; i < split.needs.size(); ++i)
-        RL_TRY(check_fits(split.needs[i], *loaded.model, split.placements[i].backend->device(),
-                          session.context));
+        RL_TRY(check_fits(split.needs[i], *loaded.model, split.backends[i]->device(), session.context));
     loaded.placements = split.placements;
     loaded.device_layers = split.layers;
-    loaded.bandwidths.assign(split.placements.size(), 0.0);
-    if (is_large(*loaded.model))
-        for (size_t i = 0; i < split.placements.size(); ++i)
-            loaded.bandwidths[i] = known_bandwidth(*split.placements[i].backend, cache_folder());
+    measure_bandwidths(loaded);
     say_split(loaded, split, session.context);
     return {};
 }
@@ -107,7 +105,7 @@ Status plan_load(LoadedModel& loaded, const ModelOptions& options, const Session
         need.total() > device.memory.bytes && loaded.device != "cpu" && options.gpu_layers < 0;
     if (!splits) {
         RL_TRY(check_fits(need, model, device, session.context));
-        loaded.bandwidths = {is_large(model) ? known_bandwidth(*loaded.backend, cache_folder()) : 0.0};
+        measure_bandwidths(loaded);
         say_whole(loaded, need, session.context);
         return {};
     }

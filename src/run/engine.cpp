@@ -120,8 +120,9 @@ Result<std::unique_ptr<Engine>> Engine::create(const Model& model, const EngineO
 
 Status Engine::load_parts() {
     const std::vector<MemoryNeed> needs = RL_TRY(memory_needs(*model_, options_));
+    const std::vector<Backend*> backends = backends_of(options_.placements);
     for (size_t i = 0; i < needs.size(); ++i) {
-        RL_TRY(check_fits(needs[i], *model_, options_.placements[i].backend->device(), options_.context));
+        RL_TRY(check_fits(needs[i], *model_, backends[i]->device(), options_.context));
         memory_.weights += needs[i].weights;
         memory_.cache += needs[i].cache;
         memory_.scratch += needs[i].scratch;

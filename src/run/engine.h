@@ -28,7 +28,7 @@ Result<MemoryNeed> memory_need(const Model& model, Backend& backend, const Engin
 // An error with the numbers, and with what would fit, when it is more than the device offers.
 Status check_fits(const MemoryNeed& need, const Model& model, const DeviceInfo& device, uint64_t context);
 
-// Likewise, one for each placement, which has to fit its device.
+// Likewise, one for each of backends_of(placements), which has to fit its device.
 Result<std::vector<MemoryNeed>> memory_needs(const Model& model, const EngineOptions& options);
 
 // The most tokens of context, up to `most`, with which all of it fits; multiples of 256 below that. 0: none

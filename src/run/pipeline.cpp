@@ -48,11 +48,39 @@ static Result<std::vector<size_t>> cuts_of(std::span<const Placement> placements
     return cuts;
 }
 
+std::vector<Backend*> backends_of(std::span<const Placement> placements) {
+    std::vector<Backend*> all;
+    for (const Placement& placement : placements)
+        if (std::find(all.begin(), all.end(), placement.backend) == all.end())
+            all.push_back(placement.backend);
+    return all;
+}
+
+Result<Places> Places::empty(const Model& model, const CacheSizing& sizing,
+                             std::span<const Placement> placements) {
+    Places made(model, sizing);
+    const Plan plan = RL_TRY(model.plan(1, 1, sizing));
+    made.cuts_ = RL_TRY(cuts_of(placements, plan.steps.size()));
+    const std::vector<Backend*> backends = backends_of(placements);
+    for (Backend* backend : backends) made.places_.push_back({backend, nullptr});
+    for (const Placement& placement : placements) {
+        const auto found = std::find(backends.begin(), backends.end(), placement.backend);
+        made.place_of_.push_back(size_t(found - backends.begin()));
+    }
+    return made;
+}
+
 Result<std::vector<PlanPart>> Places::parts(uint32_t rows, uint32_t outputs) const {
     Plan plan = RL_TRY(model_->plan(rows, outputs, sizing_));
     // As the file has them: each backend decides how it stores its own.
     plan.weights.assign(model_->file_weights().begin(), model_->file_weights().end());
-    return cut(plan, cuts_);
+    return cut(plan, cuts_, place_of_);
+}
+
+std::vector<PlanPart> Places::one_of_each(std::vector<PlanPart> parts) const {
+    std::vector<PlanPart> own(places_.size());
+    for (size_t i = 0; i < parts.size(); ++i) own[place_of_[i]] = std::move(parts[i]);
+    return own;
 }
 
 static uint64_t file_bytes(const PlanPart& part) {
@@ -63,19 +91,17 @@ static uint64_t file_bytes(const PlanPart& part) {
 
 Result<Places> Places::load(const Model& model, const CacheSizing& sizing,
                             std::span<const Placement> placements, const Progress& progress) {
-    Places made(model, sizing);
-    const Plan plan = RL_TRY(model.plan(1, 1, sizing));
-    made.cuts_ = RL_TRY(cuts_of(placements, plan.steps.size()));
-    const std::vector<PlanPart> parts = RL_TRY(made.parts(1, 1));
+    Places made = RL_TRY(empty(model, sizing, placements));
+    const std::vector<PlanPart> own = made.one_of_each(RL_TRY(made.parts(1, 1)));
     uint64_t all = 0, before = 0;
-    for (const PlanPart& part : parts) all += file_bytes(part);
-    for (size_t i = 0; i < parts.size(); ++i) {
-        Backend& backend = *placements[i].backend;
-        const Progress own = [&](uint64_t done, uint64_t) {
+    for (const PlanPart& part : own) all += file_bytes(part);
+    for (size_t i = 0; i < own.size(); ++i) {
+        const Progress report = [&](uint64_t done, uint64_t) {
             if (progress) progress(before + done, all);
         };
-        made.places_.push_back({&backend, RL_TRY(model.load_some(parts[i].weights, backend, own))});
-        before += file_bytes(parts[i]);
+        Place& place = made.places_[i];
+        place.weights = RL_TRY(model.load_some(own[i].weights, *place.backend, report));
+        before += file_bytes(own[i]);
     }
     return made;
 }
@@ -83,26 +109,26 @@ Result<Places> Places::load(const Model& model, const CacheSizing& sizing,
 Result<std::vector<MemoryNeed>> Places::measure(const Model& model, const CacheSizing& sizing,
                                                 std::span<const Placement> placements, uint32_t rows,
                                                 uint32_t outputs, bool fuse) {
-    Places made(model, sizing);
-    const Plan plan = RL_TRY(model.plan(1, 1, sizing));
-    made.cuts_ = RL_TRY(cuts_of(placements, plan.steps.size()));
-    std::vector<std::vector<BoundPlan>> plans(placements.size());
+    const Places made = RL_TRY(empty(model, sizing, placements));
+    std::vector<std::vector<BoundPlan>> plans(made.places_.size());
     std::vector<PlanPart> parts;
     for (const uint32_t most : {1u, rows}) {
         parts = RL_TRY(made.parts(most, std::min(most, outputs)));
         for (size_t i = 0; i < parts.size(); ++i)
-            plans[i].push_back(RL_TRY(lower(parts[i].plan, *placements[i].backend, fuse)));
+            plans[made.place_of_[i]].push_back(RL_TRY(lower(parts[i].plan, *placements[i].backend, fuse)));
         if (rows == 1) break;
     }
+    const std::vector<PlanPart> own = made.one_of_each(std::move(parts));
     std::vector<MemoryNeed> needs;
-    for (size_t i = 0; i < parts.size(); ++i)
-        needs.push_back(RL_TRY(
-            placements[i].backend->measure(stored_weights(parts[i].plan.weights, *placements[i].backend),
-                                           parts[i].plan.caches, std::move(plans[i]))));
+    for (size_t i = 0; i < own.size(); ++i) {
+        Backend& backend = *made.places_[i].backend;
+        needs.push_back(RL_TRY(backend.measure(stored_weights(own[i].plan.weights, backend),
+                                               own[i].plan.caches, std::move(plans[i]))));
+    }
     return needs;
 }
 
-// Each cache of a whole plan is one of a part's.
+// Each cache of a whole plan is one of a place's.
 class PartCaches : public CacheStore {
 public:
     struct Home {
@@ -132,16 +158,16 @@ private:
 };
 
 Result<std::unique_ptr<CacheStore>> Places::make_caches() {
-    const std::vector<PlanPart> parts = RL_TRY(this->parts(1, 1));
+    const std::vector<PlanPart> own = one_of_each(RL_TRY(this->parts(1, 1)));
     std::vector<std::unique_ptr<CacheStore>> stores;
     std::vector<PartCaches::Home> homes;
-    for (size_t i = 0; i < parts.size(); ++i) {
-        stores.push_back(RL_TRY(places_[i].backend->make_caches(parts[i].plan.caches)));
+    for (size_t i = 0; i < own.size(); ++i) {
+        stores.push_back(RL_TRY(places_[i].backend->make_caches(own[i].plan.caches)));
         places_[i].caches = stores.back().get();
-        for (size_t own = 0; own < parts[i].caches.size(); ++own) {
-            const size_t whole = size_t(parts[i].caches[own].index);
+        for (size_t cache = 0; cache < own[i].caches.size(); ++cache) {
+            const size_t whole = size_t(own[i].caches[cache].index);
             homes.resize(std::max(homes.size(), whole + 1));
-            homes[whole] = {places_[i].caches, {int32_t(own)}};
+            homes[whole] = {places_[i].caches, {int32_t(cache)}};
         }
     }
     return std::unique_ptr<CacheStore>(std::make_unique<PartCaches>(std::move(stores), std::move(homes)));
@@ -156,7 +182,7 @@ Result<std::unique_ptr<Executable>> Places::record(uint32_t rows, uint32_t outpu
     std::vector<PlanPart> parts = RL_TRY(this->parts(rows, outputs));
     std::vector<std::unique_ptr<Executable>> recorded;
     for (size_t i = 0; i < parts.size(); ++i) {
-        Place& place = places_[i];
+        Place& place = places_[place_of_[i]];
         BoundPlan bound = RL_TRY(lower(parts[i].plan, *place.backend, fuse));
         recorded.push_back(
             RL_TRY(place.backend->record(std::move(bound), *place.weights, *place.caches, mode)));

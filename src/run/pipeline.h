@@ -12,6 +12,9 @@ struct Placement {
     size_t first = 0, last = 0;  // steps [first, last) of a plan that was not lowered
 };
 
+// The backends of placements, each once, in the order of their first steps.
+std::vector<Backend*> backends_of(std::span<const Placement> placements);
+
 // All but the last give the rows of the whole step.
 class Pipeline : public Executable {
 public:
@@ -33,7 +36,7 @@ public:
     static Result<Places> load(const Model& model, const CacheSizing& sizing,
                                std::span<const Placement> placements, const Progress& progress = {});
     // What load(), make_caches() and record() of steps of 1 and of `rows` rows would take, one for each
-    // placement.
+    // of backends_of(placements).
     static Result<std::vector<MemoryNeed>> measure(const Model& model, const CacheSizing& sizing,
                                                    std::span<const Placement> placements, uint32_t rows,
                                                    uint32_t outputs, bool fuse);
@@ -54,11 +57,16 @@ private:
     };
 
     Places(const Model& model, const CacheSizing& sizing) : model_(&model), sizing_(sizing) {}
+    static Result<Places> empty(const Model& model, const CacheSizing& sizing,
+                                std::span<const Placement> placements);
     Result<std::vector<PlanPart>> parts(uint32_t rows, uint32_t outputs) const;
+    // One for each place: a part of those that are there.
+    std::vector<PlanPart> one_of_each(std::vector<PlanPart> parts) const;
 
     const Model* model_;
     CacheSizing sizing_;
     std::vector<size_t> cuts_;
+    std::vector<size_t> place_of_;  // of each part
     std::vector<Place> places_;
 };
 

@@ -29,6 +29,7 @@ Result<Split> split_layers(const Model& model, const EngineOptions& options, Bac
     }
     EngineOptions own = options;
     own.placements = split.placements;
+    split.backends = backends_of(split.placements);
     split.needs = RL_TRY(memory_needs(model, own));
     return split;
 }
@@ -36,7 +37,7 @@ Result<Split> split_layers(const Model& model, const EngineOptions& options, Bac
 bool fits(const Split& split) {
     uint64_t shared = 0, shared_budget = 0;
     for (size_t i = 0; i < split.needs.size(); ++i) {
-        const DeviceInfo& device = split.placements[i].backend->device();
+        const DeviceInfo& device = split.backends[i]->device();
         if (split.needs[i].total() > device.memory.bytes) return false;
         if (!device.unified) continue;
         shared += split.needs[i].total();
@@ -67,16 +68,18 @@ Result<Split> most_layers(const Model& model, const EngineOptions& options, Back
     return best;
 }
 
-Result<double> most_tokens_per_second(const Model& model, const EngineOptions& options, const Split& split,
-                                      std::span<const double> bandwidths, uint64_t position) {
+Result<double> most_tokens_per_second(const Model& model, const EngineOptions& options,
+                                      std::span<const Placement> placements, const Bandwidth& bandwidth,
+                                      uint64_t position) {
     const Plan plan = RL_TRY(model.plan(1, 1, {options.context, 1, options.cache}));
     double seconds = 0.0;
-    for (size_t i = 0; i < split.placements.size(); ++i) {
+    for (const Placement& placement : placements) {
         Cost sum;
-        for (size_t step = split.placements[i].first; step < split.placements[i].last; ++step)
+        for (size_t step = placement.first; step < placement.last; ++step)
             sum = sum + cost(plan.steps[step].op, plan, {1, 1, std::max<uint64_t>(position, 1)});
-        if (bandwidths[i] <= 0.0) return 0.0;
-        seconds += double(sum.weight_bytes + sum.cache_bytes) / bandwidths[i];
+        const double bytes_per_second = bandwidth(*placement.backend);
+        if (bytes_per_second <= 0.0) return 0.0;
+        seconds += double(sum.weight_bytes + sum.cache_bytes) / bytes_per_second;
     }
     return seconds > 0.0 ? 1.0 / seconds : 0.0;
 }

@@ -8,7 +8,8 @@ namespace redline {
 struct Split {
     uint32_t layers = 0;                // on the device: the last ones, and what follows them
     std::vector<Placement> placements;  // the CPU's part, if it has any, and the device's
-    std::vector<MemoryNeed> needs;      // of each
+    std::vector<Backend*> backends;     // of those, each once
+    std::vector<MemoryNeed> needs;      // of each of these
 };
 
 // The last `layers` layers on the device, the others and the embedding on the CPU. An error where the model
@@ -20,9 +21,12 @@ bool fits(const Split& split);
 // The split with the most layers on the device that fits. An error with the numbers when none does.
 Result<Split> most_layers(const Model& model, const EngineOptions& options, Backend& cpu, Backend& device);
 
-// Tokens per second that the bandwidths of the parts' devices allow, `position` tokens into the context;
-// bandwidths as bytes per second, one for each placement. 0 where one is not known.
-Result<double> most_tokens_per_second(const Model& model, const EngineOptions& options, const Split& split,
-                                      std::span<const double> bandwidths, uint64_t position);
+// Bytes per second that a backend's device reads; 0: not known.
+using Bandwidth = std::function<double(const Backend&)>;
+// Tokens per second that the bandwidths of the parts' devices allow, `position` tokens into the context. 0
+// where one is not known.
+Result<double> most_tokens_per_second(const Model& model, const EngineOptions& options,
+                                      std::span<const Placement> placements, const Bandwidth& bandwidth,
+                                      uint64_t position);
 
 }  // namespace redline

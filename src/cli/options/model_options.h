@@ -61,8 +61,8 @@ struct LoadedModel {
     uint32_t device_layers = 0;         // of the model's, that are there
     std::unique_ptr<Model> model;       // borrows the backend
     CacheType cache = CacheType::f16;
-    std::vector<double>
-        bandwidths;  // bytes per second that the device reads, or each placement's; 0: not known
+    double bandwidth = 0.0;      // bytes per second that the device reads; 0: not known
+    double cpu_bandwidth = 0.0;  // likewise, where there is a split
     double load_seconds = 0.0;
 };
 // Chooses the device and reads all of the model but its weights, so that what is wrong with a prompt or an
