@@ -373,11 +373,77 @@ TEST_CASE(
         CHECK(chat.err.find(places) < chat.err.rfind(places));  // before the first prompt, and when asked for
         CHECK(has(chat.err, fmt::format("that {} offers and ", backend())));
         // Where a model is not split, that is said.
-        for (const std::vector<std::string>& line :
-             {std::vector<std::string>{"info"}, {"bench", "-p", "8", "-n", "0", "-r", "1"}}) {
-            std::vector<std::string> all = line;
-            all.insert(all.end(), {"-m", chain_model(), "-t", "1", "-ngl", "1"});
-            CHECK(has(redline_(all).err, "-ngl 1: run, chat and eval split layers; here all 2 are on"));
-        }
+        const Outcome unsplit = redline_({"info", "-m", chain_model(), "-t", "1", "-ngl", "1"});
+        CHECK(has(unsplit.err, "-ngl 1: nothing is split here; all 2 layers are on"));
+    });
+}
+
+// Of the mixture, whose plan is to have these words in it.
+static void check_experts(std::vector<std::string> more, const std::vector<std::string>& words) {
+    std::vector<std::string> all = {
+        "run", "-m", mixture_model(), "--temp", "0", "-t", "1", "--raw", "-p", "ab", "-n", "6"};
+    all.insert(all.end(), more.begin(), more.end());
+    const Outcome got = redline_(all);
+    INFO(fmt::format("{}: {}", fmt::join(more, " "), got.err));
+    CHECK(got.code == 0);
+    CHECK(got.out == "cdefgh");
+    for (const std::string& word : words) CHECK(has(got.err, word));
+}
+
+TEST_CASE(
+    "run: experts and tensors are on the CPU where llama.cpp's options put them, and the plan says so") {
+    on_each_device([] {
+        if (backend() == "cpu") return;
+        const std::string all = fmt::format("plan: 2/2 layers on {} (", backend());
+        for (const std::vector<std::string>& form : {std::vector<std::string>{"--cpu-moe"},
+                                                     {"-cmoe"},
+                                                     {"--cpu-moe", "all"},
+                                                     {"--n-cpu-moe", "99"},
+                                                     {"-ngl", "99", "--cpu-moe"},
+                                                     {"-ot", "ffn_.*_exps=CPU"},
+                                                     {"-ot", "\\.ffn_(up|down|gate)_exps=cpu"}})
+            check_experts(form, {all, ", the experts of 2 on cpu ("});
+        for (const std::vector<std::string>& form : {std::vector<std::string>{"--cpu-moe", "1"},
+                                                     {"-ncmoe", "1"},
+                                                     {"-ot", "blk\\.(1|2)\\.ffn.*=CPU"},
+                                                     {"-ncmoe", "2", "-ot", "blk\\.0\\.=GPU"}})
+            check_experts(form, {all, ", the experts of 1 on cpu ("});
+        const std::string one = fmt::format("plan: 1/2 layers on {} (", backend());
+        check_experts({"--cpu-moe", "-ngl", "1"}, {one, ", 1 and the experts of 1 on cpu ("});
+        check_experts({"-ot", "blk\\.0\\.=CPU"}, {one, ", 1 on cpu ("});
+        check_experts({"-ot", "blk\\.1\\.attn=CPU,nothing=CPU"},
+                      {all, ", parts of 1 on cpu (", "-ot nothing: no tensor of this model"});
+        check_experts({"-ot", "token_embd=CPU"}, {all, ", the embedding or the output on cpu ("});
+
+        const std::vector<std::string> run = {"run", "-m", mixture_model(), "-p", "a"};
+        const auto refused = [&](const std::string& places, int code, const std::string& words) {
+            std::vector<std::string> line = run;
+            line.insert(line.end(), {"-ot", places});
+            check_refused(line, code, {words});
+        };
+        refused("ffn_up_exps=CPU", 1, "computed together");
+        refused("exps=Metal0", 1, fmt::format("tensors can be on {} or cpu", backend()));
+        refused("exps", 2, "takes PATTERN=DEVICE");
+        refused("(=CPU", 1, "is no pattern");
+        CHECK(has(redline_(greedy({"--raw", "-p", "a", "-n", "1", "--cpu-moe"})).err, "has no experts"));
+    });
+}
+
+TEST_CASE("run: what a GPU has no room for is experts first, and both ways are said with their costs") {
+    on_each_device([] {
+        if (backend() == "cpu") return;
+        const Json info = parse_json(redline_({"info", "-m", mixture_model(), "-t", "1", "--json"}).out);
+        const std::string less = fmt::format("{}K", info["memory"]["total"].get<uint64_t>() / 1024 - 1);
+        check_experts(
+            {"--mem-budget", less},
+            {"2 of 2 layers run there, but the experts of 1 on the CPU, which is slower (the CPU reads ",
+             " per token; were it so that 1 of 2 layers run there, the others on the CPU, the CPU reads ",
+             ", the experts of 1 on cpu ("});
+        check_experts({"--mem-budget", less, "-ngl", "all", "--cpu-moe", "auto"},
+                      {"but the experts of 1 on the CPU, which is slower;"});
+        check_experts({"--mem-budget", less, "--cpu-moe", "off"},
+                      {"1 of 2 layers run there, the others on the CPU, which is slower;"});
+        check_refused({"run", "-m", mixture_model(), "-p", "a", "-ngl", "all", "--mem-budget", less}, 1,
+                      {"as asked for"});
     });
 }

@@ -92,6 +92,35 @@ TEST_CASE("options: a size has a unit, of 1024 to the power") {
     }
 }
 
+TEST_CASE("options: experts and tensors have their places as llama.cpp's users write them") {
+    const auto taken = [](const std::vector<std::string>& arguments) {
+        RunOptions run;
+        Options options = declare(run);
+        if (options.parse(arguments)) return std::string("refused");
+        std::string text = run.model.cpu_experts ? fmt::format("{}", *run.model.cpu_experts) : "unset";
+        for (const TensorPlace& place : run.model.tensors)
+            text += fmt::format(" {} on {}", place.pattern, place.device);
+        return text + fmt::format("; {}", fmt::join(run.words, ","));
+    };
+    const std::string all = fmt::format("{}; ", std::numeric_limits<int32_t>::max());
+    CHECK(taken({}) == "unset; ");
+    CHECK(taken({"--cpu-moe"}) == all);
+    CHECK(taken({"-cmoe", "hello"}) == all + "hello");
+    CHECK(taken({"--cpu-moe", "-q"}) == all);
+    CHECK(taken({"--cpu-moe", "all"}) == all);
+    CHECK(taken({"--cpu-moe=12"}) == "12; ");
+    CHECK(taken({"--cpu-moe", "12", "hello"}) == "12; hello");
+    CHECK(taken({"--cpu-moe", "auto"}) == "-1; ");
+    CHECK(taken({"--cpu-moe", "off"}) == "0; ");
+    CHECK(taken({"-ncmoe", "3"}) == "3; ");
+    CHECK(taken({"--n-cpu-moe", "3", "--cpu-moe", "5"}) == "5; ");
+    CHECK(taken({"-ot", "exps=CPU,blk\\.1\\.=Vulkan0", "--override-tensor", "x=y=ROCm0"}) ==
+          "unset exps on cpu blk\\.1\\. on vulkan:0 x=y on hip:0; ");
+    for (const char* wrong : {"exps", "=CPU", "exps=", "a=CPU,", ""})
+        CHECK(taken({"-ot", wrong}) == "refused");
+    CHECK(taken({"--cpu-moe=some"}) == "refused");
+}
+
 TEST_CASE("options: -ngl 0 is the CPU, and -mg a number of the GPU") {
     ModelOptions options;
     options.gpu_layers = 0;

@@ -82,6 +82,14 @@ std::vector<float> session_logits(Session session, const std::vector<Token>& tok
     return out;
 }
 
+// Logits with a model's parts where the wish has them.
+std::vector<float> split_logits(const Model& model, Backend& cpu, Backend& device, const SplitWish& wish,
+                                const std::vector<Token>& tokens) {
+    SessionOptions options{kSizing.context, kBatch, kBatch, kSizing.type};
+    options.placements = must(split_model(model, options, cpu, device, wish)).placements;
+    return session_logits(must(Session::create(model, options)), tokens);
+}
+
 std::vector<float> whole_logits(const std::string& name, Backend& backend, const std::vector<Token>& tokens) {
     const Model model = must(Model::load(golden("models/" + name + ".gguf"), backend, {kSizing.context, {}}));
     return session_logits(must(Session::create(model, {kSizing.context, kBatch, kBatch, kSizing.type})),
@@ -297,17 +305,77 @@ TEST_CASE("split: a session gives the model's logits with any number of layers o
     for (const std::string name : {"llama3", "qwen3moe", "lfm2", "qwen35"}) {
         const Matrix want = read_npy(golden("models/" + name + ".npy"));
         const Model model = tiny(name);
-        SessionOptions options{kSizing.context, kBatch, kBatch, kSizing.type};
         for (const auto& [cpu, device] : pairs()) {
             if (cpu != backends().front().get()) continue;
             for (uint32_t layers = 0; layers <= model.config().layers; ++layers) {
                 INFO(name, ", ", layers, " layers on ", device->device().detail);
-                options.placements = must(split_layers(model, options, *cpu, *device, layers)).placements;
-                const std::vector<float> got = session_logits(must(Session::create(model, options)), tokens);
+                const std::vector<float> got = split_logits(model, *cpu, *device, {layers}, tokens);
                 CHECK(relative_error(got, want.values) < 1e-3);
             }
         }
     }
+}
+
+TEST_CASE("split: a mixture gives its logits with the experts of any layers on the CPU") {
+    const std::vector<Token> tokens = golden_tokens();
+    for (const auto& [cpu, device] : pairs()) {
+        if (cpu != backends().front().get()) continue;
+        for (const std::string& name : tiny_models(*device)) {
+            const Model model = tiny(name);
+            const uint32_t layers = model.config().layers;
+            if (model.config().experts == 0) continue;
+            const Matrix want = read_npy(golden("models/" + name + ".npy"));
+            std::vector<SplitWish> wishes = {{layers, layers}, {1, layers}};
+            if (name == "qwen3moe" || name == "qwen35moe")
+                for (uint32_t on_device = 0; on_device <= layers; ++on_device)
+                    for (uint32_t experts = 0; experts <= layers; ++experts)
+                        wishes.push_back({on_device, experts});
+            for (const SplitWish& wish : wishes) {
+                INFO(name, ", ", wish.layers, " layers on ", device->device().detail, ", experts of ",
+                     wish.experts, " on the CPU");
+                const std::vector<float> got = split_logits(model, *cpu, *device, wish, tokens);
+                CHECK(relative_error(got, want.values) < 1e-3);
+            }
+        }
+    }
+}
+
+TEST_CASE("split: tensors named by patterns are where these say, and all of a block or none of it moves") {
+    const std::vector<Token> tokens = golden_tokens();
+    const SessionOptions options{kSizing.context, kBatch, 1, kSizing.type};
+    Backend &cpu = *backends().front(), &device = *backends().back();
+    const auto counts = [&](const std::string& name, const std::vector<TensorRule>& rules) {
+        const Model model = tiny(name);
+        const Split split = must(split_model(model, options, cpu, device, {UINT32_MAX, 0, rules}));
+        const Matrix want = read_npy(golden("models/" + name + ".npy"));
+        const std::vector<float> got = split_logits(model, cpu, device, {UINT32_MAX, 0, rules}, tokens);
+        CHECK(relative_error(got, want.values) < 1e-3);
+        const auto& [layers, experts, parts] = split.counts;
+        return fmt::format("{} {} {}, {} parts, unused {}", layers, experts, parts, split.placements.size(),
+                           fmt::join(split.unused, " "));
+    };
+    CHECK(counts("qwen3moe", {{"ffn_.*_exps", true}}) == "2 2 0, 5 parts, unused ");
+    CHECK(counts("qwen3moe", {{"blk\\.(1|2)\\.ffn.*", true}}) == "2 1 0, 3 parts, unused ");
+    CHECK(counts("qwen3moe", {{"blk\\.0\\.", true}}) == "1 0 0, 3 parts, unused ");
+    CHECK(counts("qwen3moe", {{"blk\\.0\\.", false}, {"exps", true}}) == "2 1 0, 3 parts, unused ");
+    CHECK(counts("qwen3moe", {{"no_such", true}}) == "2 0 0, 1 parts, unused no_such");
+    CHECK(counts("llama3", {{"blk\\.1\\.ffn_(gate|up|down)", true}}) == "2 0 1, 3 parts, unused ");
+    CHECK(counts("llama3", {{"attn", true}}) == "2 0 2, 5 parts, unused ");
+    CHECK(counts("llama3", {{"token_embd|^output", true}}) == "2 0 0, 3 parts, unused ");
+    CHECK(counts("llama3", {{".", true}}) == "0 0 0, 1 parts, unused ");
+
+    const auto refused = [&](const std::string& name, const std::vector<TensorRule>& rules) {
+        const auto split = split_model(tiny(name), options, cpu, device, {UINT32_MAX, 0, rules});
+        REQUIRE_FALSE(split.ok());
+        return split.error().message;
+    };
+    CHECK(
+        refused("qwen3moe", {{"blk.1.ffn_up_exps", true}}) ==
+        "blk.1.ffn_gate_exps.weight would be on the device and blk.1.ffn_up_exps.weight on the CPU, but they "
+        "are computed together: a pattern has to fit both or none of them");
+    CHECK(refused("qwen3moe", {{"ffn_gate_inp", true}}).find("computed together") != std::string::npos);
+    CHECK(refused("llama3", {{"attn_q", true}}).find("computed together") != std::string::npos);
+    CHECK(refused("llama3", {{"(", true}}).starts_with("\"(\" is no pattern: "));
 }
 
 TEST_CASE("split: a session saves and restores its caches, wherever they are") {
@@ -316,7 +384,7 @@ TEST_CASE("split: a session saves and restores its caches, wherever they are") {
         const Model model = tiny(name);
         SessionOptions options{kSizing.context, kBatch, 1, kSizing.type};
         Backend &cpu = *backends().front(), &device = *backends().back();
-        options.placements = must(split_layers(model, options, cpu, device, 1)).placements;
+        options.placements = must(split_model(model, options, cpu, device, {1})).placements;
         const std::string path = std::filesystem::temp_directory_path() / ("redline_split_" + name);
         std::vector<float> want;
         {
@@ -343,24 +411,53 @@ TEST_CASE("split: as many layers as fit are on the device, and none fits is an e
     const auto other = must(open_backend("cpu", {.threads = 1}));
     uint32_t last = 0;
     for (uint32_t wanted = 0; wanted <= layers; ++wanted) {
-        const Split exact = must(split_layers(model, options, cpu, *other, wanted));
+        const Split exact = must(split_model(model, options, cpu, *other, {wanted}));
         const uint64_t need = wanted == 0 ? 1 : exact.needs.back().total();
         const auto device = must(open_backend("cpu", {.threads = 1, .memory = need}));
-        const Split split = must(most_layers(model, options, cpu, *device));
-        CHECK(split.layers >= last);
-        if (wanted > 0) CHECK(split.layers >= wanted);
+        const Split split = must(fitting_split(model, options, cpu, *device, {}, Yield::layers));
+        CHECK(split.counts.layers >= last);
+        CHECK(split.counts.layers >= wanted);
         CHECK(fits(split));
-        last = split.layers;
+        last = split.counts.layers;
         const auto speed = [](const Backend&) { return 1e9; };
         CHECK(must(most_tokens_per_second(model, options, split.placements, speed, 10)) > 0.0);
     }
     CHECK(last == layers);
     const auto tiny_cpu = must(open_backend("cpu", {.threads = 1, .memory = 1}));
-    const auto none = most_layers(model, options, *tiny_cpu, *tiny_cpu);
+    const auto none = fitting_split(model, options, *tiny_cpu, *tiny_cpu, {}, Yield::layers);
     REQUIRE_FALSE(none.ok());
     CHECK(none.error().message.find("no split between them fits") != std::string::npos);
     // A session that is told to split so refuses before it loads.
     SessionOptions told = options;
-    told.placements = must(split_layers(model, options, *tiny_cpu, cpu, 1)).placements;
+    told.placements = must(split_model(model, options, *tiny_cpu, cpu, {1})).placements;
     CHECK_FALSE(Session::create(model, told).ok());
+}
+
+TEST_CASE("split: as many experts as have to are on the CPU, and layers only when that is not enough") {
+    const Model model = tiny("qwen3moe");
+    const SessionOptions options{kSizing.context, kBatch, 1, kSizing.type};
+    Backend& cpu = *backends().front();
+    const uint32_t layers = model.config().layers;
+    const auto other = must(open_backend("cpu", {.threads = 1}));
+    const auto need_of = [&](const SplitWish& wish) {
+        return must(split_model(model, options, cpu, *other, wish)).needs.front().total();
+    };
+    const auto fitted = [&](uint64_t memory, Yield yield) {
+        const auto device = must(open_backend("cpu", {.threads = 1, .memory = memory}));
+        return fitting_split(model, options, cpu, *device, {}, yield);
+    };
+    for (uint32_t experts = 1; experts <= layers; ++experts) {
+        const uint64_t need = need_of({layers, experts});
+        for (const Yield yield : {Yield::experts, Yield::experts_first}) {
+            const SplitCounts counts = must(fitted(need, yield)).counts;
+            CHECK(counts.layers == layers);
+            CHECK(counts.experts <= experts);
+        }
+    }
+    const uint64_t less = need_of({layers, layers}) - 1;
+    CHECK_FALSE(fitted(1, Yield::experts).ok());
+    const SplitCounts counts = must(fitted(less, Yield::experts_first)).counts;
+    CHECK(counts.layers < layers);
+    CHECK(counts.experts == counts.layers);
+    CHECK(must(fitted(1, Yield::experts_first)).counts.layers == 0);
 }

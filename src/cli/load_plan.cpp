@@ -6,6 +6,8 @@
 #include "cli/terminal/terminal.h"
 #include "run/split.h"
 
+#include <algorithm>
+
 namespace redline::cli {
 
 namespace {
@@ -38,11 +40,35 @@ void say_whole(const LoadedModel& loaded, const MemoryNeed& need, uint64_t conte
     say_memory(need, loaded.device, loaded.backend->device());
 }
 
-void say_split(const LoadedModel& loaded, const Split& split, uint64_t context) {
+// What a split costs: "the CPU reads 1.2 GiB per token, at most 12.3 tok/s by the measured bandwidth".
+struct SplitCost {
+    uint64_t cpu_bytes = 0;
+    double most = 0.0;  // tokens per second; 0: not known
+
+    bool operator<(const SplitCost& other) const {
+        return most > 0.0 && other.most > 0.0 ? most > other.most : cpu_bytes < other.cpu_bytes;
+    }
+    std::string text() const {
+        const std::string speed =
+            most > 0.0 ? fmt::format(", at most {:.1f} tok/s by the measured bandwidth", most) : "";
+        return fmt::format("the CPU reads {} per token{}", format_bytes(cpu_bytes), speed);
+    }
+};
+
+Result<SplitCost> cost_of(const LoadedModel& loaded, const SessionOptions& session, const Split& split) {
+    SplitCost cost;
+    cost.cpu_bytes = RL_TRY(step_bytes(*loaded.model, session, split.placements, *loaded.cpu, 1));
+    cost.most =
+        RL_TRY(most_tokens_per_second(*loaded.model, session, split.placements, bandwidth_of(loaded), 1));
+    return cost;
+}
+
+void say_split(const LoadedModel& loaded, const Split& split, const SplitCost& cost, uint64_t context) {
     uint64_t cache = 0;
     for (const MemoryNeed& need : split.needs) cache += need.cache;
     say(plan_line(loaded, context, cache));
-    say_speed(most_tokens_per_second(loaded, context, 1));
+    say_speed(cost.most);
+    say_detail(cost.text());
     for (size_t i = 0; i < split.needs.size(); ++i) {
         const Backend* backend = split.backends[i];
         say_memory(split.needs[i], backend == loaded.cpu.get() ? "cpu" : loaded.device, backend->device());
@@ -58,68 +84,167 @@ Status open_cpu(LoadedModel& loaded, const ModelOptions& options) {
     return {};
 }
 
+Status take_whole(LoadedModel& loaded, const MemoryNeed& need, uint64_t context) {
+    RL_TRY(check_fits(need, *loaded.model, loaded.backend->device(), context));
+    measure_bandwidths(loaded);
+    say_whole(loaded, need, context);
+    return {};
+}
+
 Status take_split(LoadedModel& loaded, const Split& split, const SessionOptions& session) {
     for (size_t i = 0; i < split.needs.size(); ++i)
         RL_TRY(check_fits(split.needs[i], *loaded.model, split.backends[i]->device(), session.context));
     loaded.placements = split.placements;
-    loaded.device_layers = split.layers;
-    measure_bandwidths(loaded);
-    say_split(loaded, split, session.context);
+    loaded.counts = split.counts;
+    say_split(loaded, split, RL_TRY(cost_of(loaded, session, split)), session.context);
     return {};
+}
+
+// Whether the name that -ot gives to a place is the CPU's; an error where it is of neither place.
+Result<bool> is_cpu(const LoadedModel& loaded, const TensorPlace& place) {
+    if (place.device == "cpu") return true;
+    const size_t colon = std::min(place.device.find(':'), place.device.size());
+    const std::string kind = place.device.substr(0, colon);
+    const std::string number = colon < place.device.size() ? place.device.substr(colon + 1) : "";
+    const std::string own = loaded.which.empty() ? "0" : loaded.which;
+    if (loaded.device != "cpu" && (kind == loaded.device || kind == "gpu") &&
+        (number.empty() || number == own))
+        return false;
+    return error("-ot {}={}: tensors can be on {}cpu", place.pattern, place.device,
+                 loaded.device == "cpu" ? "" : loaded.device + " or ");
+}
+
+Result<SplitWish> wish_of(const LoadedModel& loaded, const ModelOptions& options) {
+    const uint32_t layers = loaded.model->config().layers;
+    SplitWish wish;
+    wish.layers = options.gpu_layers < 0 ? layers : uint32_t(std::min<int64_t>(options.gpu_layers, layers));
+    const int64_t experts = options.cpu_experts.value_or(0);
+    if (experts > 0 && loaded.model->config().experts == 0)
+        note("--cpu-moe: this model has no experts");
+    else if (experts > 0)
+        wish.experts = uint32_t(std::min<int64_t>(experts, layers));
+    for (const TensorPlace& place : options.tensors)
+        wish.rules.push_back({place.pattern, RL_TRY(is_cpu(loaded, place))});
+    return wish;
+}
+
+// What may go to the CPU beyond what was asked for.
+std::optional<Yield> yield_of(const Model& model, const ModelOptions& options) {
+    const bool layers = options.gpu_layers < 0;
+    const bool experts =
+        model.config().experts > 0 && (options.cpu_experts ? *options.cpu_experts < 0 : layers);
+    if (!options.tensors.empty() || (!layers && !experts)) return {};
+    return layers && experts ? Yield::experts_first : layers ? Yield::layers : Yield::experts;
+}
+
+std::string kept_text(const Split& split, uint32_t layers) {
+    const SplitCounts& counts = split.counts;
+    if (counts.experts == 0)
+        return fmt::format("{} of {} layers run there, the others on the CPU", counts.layers, layers);
+    const std::string others =
+        counts.layers < layers ? fmt::format(", and the other {}", layers - counts.layers) : "";
+    return fmt::format("{} of {} layers run there, but the experts of {} on the CPU{}", counts.layers, layers,
+                       counts.experts, others);
+}
+
+// The split nearest to the wish that fits. Where both may move, the one that should be faster: experts, of
+// which a token uses few, or whole layers, whose parts need not wait for each other as often.
+Status take_fitting(LoadedModel& loaded, const SplitWish& wish, Yield yield, const SessionOptions& session,
+                    const MemoryNeed& whole) {
+    const Model& model = *loaded.model;
+    const DeviceInfo& device = loaded.backend->device();
+    const uint32_t layers = model.config().layers;
+    Result<Split> best = fitting_split(model, session, *loaded.cpu, *loaded.backend, wish, yield);
+    std::string other;
+    if (yield == Yield::experts_first) {
+        Result<Split> second =
+            fitting_split(model, session, *loaded.cpu, *loaded.backend, wish, Yield::layers);
+        if (best && second && best.value().counts.experts > 0) {
+            const SplitCost first = RL_TRY(cost_of(loaded, session, best.value()));
+            const SplitCost instead = RL_TRY(cost_of(loaded, session, second.value()));
+            const bool keeps = first < instead;
+            if (!keeps) std::swap(best.value(), second.value());
+            other = fmt::format(" ({}; were it so that {}, {})", (keeps ? first : instead).text(),
+                                kept_text(second.value(), layers), (keeps ? instead : first).text());
+        } else if (!best) {
+            best = std::move(second);
+        }
+    }
+    if (!best)
+        return error("{}; nor between it and the CPU: {}",
+                     check_fits(whole, model, device, session.context).error().message, best.error().message);
+    note(
+        fmt::format("{} are needed, {} offers {}: {}, which is slower{}; a smaller context (-c N), -ctk q8_0 "
+                    "or a smaller "
+                    "quantization leaves more of them on the GPU",
+                    format_bytes(whole.total()), loaded.device, device.memory.text(),
+                    kept_text(best.value(), layers), other));
+    return take_split(loaded, best.value(), session);
 }
 
 }  // namespace
 
 std::string plan_line(const LoadedModel& loaded, uint64_t context, uint64_t cache) {
-    const uint32_t layers = loaded.model->config().layers, own = loaded.device_layers;
-    std::string places =
-        fmt::format("{}/{} layers on {}", own, layers, described(loaded.device, loaded.backend->device()));
-    if (own < layers)
-        places += fmt::format(", {} on {}", layers - own, described("cpu", loaded.cpu->device()));
+    const uint32_t layers = loaded.model->config().layers;
+    const SplitCounts& counts = loaded.counts;
+    std::vector<std::string> others;
+    if (counts.layers < layers) others.push_back(fmt::format("{}", layers - counts.layers));
+    if (counts.experts > 0) others.push_back(fmt::format("the experts of {}", counts.experts));
+    if (counts.parts > 0) others.push_back(fmt::format("parts of {}", counts.parts));
+    if (others.empty() && !loaded.placements.empty()) others.push_back("the embedding or the output");
+    std::string places = fmt::format("{}/{} layers on {}", counts.layers, layers,
+                                     described(loaded.device, loaded.backend->device()));
+    if (!others.empty())
+        places +=
+            fmt::format(", {} on {}", fmt::join(others, " and "), described("cpu", loaded.cpu->device()));
     return fmt::format("plan: {}, KV cache {} {} tokens {}", places, cache_type_name(loaded.cache), context,
                        format_bytes(cache));
 }
 
+// The options that ask for parts on the CPU.
+static std::vector<std::string> split_options(const ModelOptions& options, const Model& model) {
+    std::vector<std::string> asked;
+    if (options.gpu_layers > 0 && options.gpu_layers < int64_t(model.config().layers))
+        asked.push_back(fmt::format("-ngl {}", options.gpu_layers));
+    if (options.cpu_experts.value_or(0) != 0 && model.config().experts > 0) asked.emplace_back("--cpu-moe");
+    if (!options.tensors.empty()) asked.emplace_back("-ot");
+    return asked;
+}
+
 void note_unsplit(const ModelOptions& options, const Model& model, const std::string& device) {
-    const uint32_t layers = model.config().layers;
-    if (device != "cpu" && options.gpu_layers > 0 && options.gpu_layers < int64_t(layers))
-        note(fmt::format("-ngl {}: run, chat and eval split layers; here all {} are on {}",
-                         options.gpu_layers, layers, device));
+    const std::vector<std::string> asked = split_options(options, model);
+    if (device != "cpu" && !asked.empty())
+        note(fmt::format("{}: nothing is split here; all {} layers are on {}", fmt::join(asked, ", "),
+                         model.config().layers, device));
+}
+
+bool asks_split(const ModelOptions& options, const Model& model) {
+    return !split_options(options, model).empty();
 }
 
 Status plan_load(LoadedModel& loaded, const ModelOptions& options, const SessionOptions& session) {
     const Model& model = *loaded.model;
-    const DeviceInfo& device = loaded.backend->device();
     const uint32_t layers = model.config().layers;
     loaded.placements.clear();
-    loaded.device_layers = layers;
-    if (loaded.device != "cpu" && options.gpu_layers > 0 && options.gpu_layers < int64_t(layers)) {
-        RL_TRY(open_cpu(loaded, options));
-        return take_split(
-            loaded,
-            RL_TRY(split_layers(model, session, *loaded.cpu, *loaded.backend, uint32_t(options.gpu_layers))),
-            session);
-    }
-    const MemoryNeed need = RL_TRY(memory_need(model, *loaded.backend, session));
-    const bool splits =
-        need.total() > device.memory.bytes && loaded.device != "cpu" && options.gpu_layers < 0;
-    if (!splits) {
-        RL_TRY(check_fits(need, model, device, session.context));
-        measure_bandwidths(loaded);
-        say_whole(loaded, need, session.context);
-        return {};
-    }
+    loaded.counts = {layers, 0, 0};
+    const SplitWish wish = RL_TRY(wish_of(loaded, options));
+    const bool asked = wish.layers < layers || wish.experts > 0 || !wish.rules.empty();
+    const std::optional<Yield> yield = yield_of(model, options);
+    const MemoryNeed whole = RL_TRY(memory_need(model, *loaded.backend, session));
+    const bool whole_fits = whole.total() <= loaded.backend->device().memory.bytes;
+    if (loaded.device == "cpu" || (!asked && (whole_fits || !yield)))
+        return take_whole(loaded, whole, session.context);
     RL_TRY(open_cpu(loaded, options));
-    const Result<Split> most = most_layers(model, session, *loaded.cpu, *loaded.backend);
-    if (!most)
-        return error("{}; nor between it and the CPU: {}",
-                     check_fits(need, model, device, session.context).error().message, most.error().message);
-    const Split& split = most.value();
-    note(fmt::format(
-        "{} are needed, {} offers {}: {} of {} layers run there, the others on the CPU, which is slower; "
-        "a smaller context (-c N), -ctk q8_0 or a smaller quantization leaves more of them on the GPU",
-        format_bytes(need.total()), loaded.device, device.memory.text(), split.layers, layers));
-    return take_split(loaded, split, session);
+    measure_bandwidths(loaded);
+    if (asked) {
+        const Split split = RL_TRY(split_model(model, session, *loaded.cpu, *loaded.backend, wish));
+        for (const std::string& pattern : split.unused)
+            note(fmt::format("-ot {}: no tensor of this model has that in its name", pattern));
+        if (split.placements.size() == 1 && split.backends[0] == loaded.backend.get())
+            return take_whole(loaded, whole, session.context);
+        if (fits(split) || !yield) return take_split(loaded, split, session);
+    }
+    return take_fitting(loaded, wish, *yield, session, whole);
 }
 
 }  // namespace redline::cli

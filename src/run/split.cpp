@@ -2,34 +2,201 @@
 
 #include "memory/budget.h"
 
+#include <algorithm>
+#include <regex>
+
 namespace redline {
 
+namespace {
+
 // The step that the last `layers` layers begin with.
-static size_t first_step(const Plan& plan, uint32_t all, uint32_t layers) {
+size_t first_step(const Plan& plan, uint32_t all, uint32_t layers) {
     for (size_t i = 0; i < plan.steps.size(); ++i)
         // The embedding belongs to layer 0, and cannot be told from it by its number.
         if (i > 0 && plan.steps[i].layer >= all - layers) return i;
     return plan.steps.size();
 }
 
-Result<Split> split_layers(const Model& model, const EngineOptions& options, Backend& cpu, Backend& device,
-                           uint32_t layers) {
-    const Plan plan = RL_TRY(model.plan(1, 1, {options.context, 1, options.cache}));
-    const uint32_t all = model.config().layers;
-    const size_t end = plan.steps.size();
-    Split split;
-    split.layers = std::min(layers, all);
-    if (layers >= all) {
-        split.placements = {{&device, 0, end}};
-    } else if (layers == 0) {
-        split.placements = {{&cpu, 0, end}};
-    } else {
-        const size_t cut = first_step(plan, all, layers);
-        split.placements = {{&cpu, 0, cut}, {&device, cut, end}};
+// What an op visits, weights alone.
+struct WeightsOf {
+    std::vector<Weight> found;
+    void add(Weight w) {
+        if (w) found.push_back(w);
     }
+    void add(const auto&) {}
+};
+
+std::vector<Weight> weights_of(Op op) {
+    WeightsOf all;
+    std::visit([&](auto& o) { o.visit_indices([&](auto&... index) { (all.add(index), ...); }); }, op);
+    return all.found;
+}
+
+// The matrices of experts, of which there are several.
+std::vector<Weight> expert_weights(const Plan& plan, const Op& op) {
+    std::vector<Weight> own;
+    if (const auto* block = std::get_if<ExpertBlock>(&op))
+        own = {block->gated.gate, block->gated.up, block->linear.w};
+    if (const auto* gated = std::get_if<ExpertGated>(&op)) own = {gated->gate, gated->up};
+    if (const auto* linear = std::get_if<ExpertLinear>(&op)) own = {linear->w};
+    std::erase_if(own, [&](Weight w) { return plan.weight(w).tensor.shape.count < 2; });
+    return own;
+}
+
+std::vector<Weight> expert_weights(const Plan& plan, const Block& block) {
+    std::vector<Weight> all;
+    for (size_t i = block.first; i < block.last; ++i) {
+        const std::vector<Weight> own = expert_weights(plan, plan.steps[i].op);
+        all.insert(all.end(), own.begin(), own.end());
+    }
+    return all;
+}
+
+// The place of each step: whether it is the CPU.
+class StepPlaces {
+public:
+    StepPlaces(const Plan& plan, uint32_t layers)
+        : plan_(plan), layers_(layers), blocks_(blocks(plan)), on_cpu_(plan.steps.size()) {}
+
+    void put_layers(uint32_t on_device) {
+        const size_t end = on_device == 0         ? plan_.steps.size()
+                           : on_device >= layers_ ? 0
+                                                  : first_step(plan_, layers_, on_device);
+        for (size_t i = 0; i < end; ++i) on_cpu_[i] = true;
+    }
+
+    Status put_experts(uint32_t first_layers) {
+        for (const Block& block : blocks_) {
+            const uint32_t layer = plan_.steps[block.first].layer;
+            if (layer >= first_layers || expert_weights(plan_, block).empty()) continue;
+            if (plan_.steps[block.last - 1].layer != layer)
+                return error(
+                    "the experts of layer {} cannot be computed apart from what follows them in this "
+                    "model: leave --cpu-moe out",
+                    layer);
+            put(block, true);
+        }
+        return {};
+    }
+
+    // Patterns that fit no tensor come back.
+    Result<std::vector<std::string>> follow(std::span<const TensorRule> rules) {
+        std::vector<std::regex> patterns;
+        for (const TensorRule& rule : rules) patterns.push_back(RL_TRY(compiled(rule.pattern)));
+        std::vector<bool> used(rules.size());
+        std::vector<std::optional<bool>> wanted;  // of each weight: whether it is to be on the CPU
+        for (const WeightInfo& weight : plan_.weights) {
+            wanted.emplace_back();
+            for (size_t i = 0; i < rules.size(); ++i)
+                if (std::regex_search(weight.tensor.name, patterns[i])) {
+                    if (!wanted.back()) wanted.back() = rules[i].on_cpu;
+                    used[i] = true;
+                }
+        }
+        for (const Block& block : blocks_) RL_TRY(follow(wanted, block));
+        std::vector<std::string> unused;
+        for (size_t i = 0; i < rules.size(); ++i)
+            if (!used[i]) unused.push_back(rules[i].pattern);
+        return unused;
+    }
+
+    std::vector<Placement> placements(Backend& cpu, Backend& device) const {
+        std::vector<Placement> all;
+        for (size_t i = 0; i < on_cpu_.size(); ++i) {
+            Backend* const backend = on_cpu_[i] ? &cpu : &device;
+            if (all.empty() || all.back().backend != backend) all.push_back({backend, i, i});
+            all.back().last = i + 1;
+        }
+        return all;
+    }
+
+    SplitCounts counts() const {
+        SplitCounts counts;
+        for (uint32_t layer = 0; layer < layers_; ++layer) {
+            bool device = false, experts = false, other = false;
+            for (const Block& block : blocks_) {
+                // A layer whose steps no cut can part is where its first is.
+                if (!has_layer(block, layer)) continue;
+                const bool cpu = on_cpu_[block.first];
+                device |= !cpu;
+                (expert_weights(plan_, block).empty() ? other : experts) |= cpu;
+            }
+            counts.layers += device;
+            counts.experts += device && experts;
+            counts.parts += device && other;
+        }
+        return counts;
+    }
+
+private:
+    static Result<std::regex> compiled(const std::string& pattern) {
+        try {
+            return std::regex(pattern);
+        } catch (const std::regex_error& problem) {
+            return error("\"{}\" is no pattern: {}", pattern, problem.what());
+        }
+    }
+
+    // The embedding is a block of its own, and of no layer.
+    bool has_layer(const Block& block, uint32_t layer) const {
+        for (size_t i = std::max<size_t>(block.first, 1); i < block.last; ++i)
+            if (plan_.steps[i].layer == layer) return true;
+        return false;
+    }
+
+    void put(const Block& block, bool cpu) {
+        for (size_t i = block.first; i < block.last; ++i) on_cpu_[i] = cpu;
+    }
+
+    // Experts, or else the matrices, say where a block is, and what else is in it goes with them.
+    Status follow(std::span<const std::optional<bool>> wanted, const Block& block) {
+        std::vector<Weight> all, deciding = expert_weights(plan_, block);
+        for (size_t i = block.first; i < block.last; ++i)
+            for (const Weight w : weights_of(plan_.steps[i].op)) all.push_back(w);
+        if (deciding.empty())
+            for (const Weight w : all)
+                if (plan_.weight(w).role == WeightRole::matrix) deciding.push_back(w);
+        if (all.empty()) return {};
+        const bool before = on_cpu_[block.first];
+        const Weight first = deciding.empty() ? all[0] : deciding[0];
+        const bool cpu = wanted[size_t(first.index)].value_or(before);
+        for (const Weight w : deciding)
+            if (wanted[size_t(w.index)].value_or(before) != cpu) return divided(first, w, cpu);
+        for (const Weight w : all)
+            if (wanted[size_t(w.index)].value_or(cpu) != cpu) return divided(first, w, cpu);
+        put(block, cpu);
+        return {};
+    }
+
+    Error divided(Weight one, Weight other, bool cpu) const {
+        return error(
+            "{} would be on {} and {} on {}, but they are computed together: a pattern has to fit both "
+            "or none of them",
+            plan_.weight(one).tensor.name, cpu ? "the CPU" : "the device", plan_.weight(other).tensor.name,
+            cpu ? "the device" : "the CPU");
+    }
+
+    const Plan& plan_;
+    uint32_t layers_;
+    std::vector<Block> blocks_;
+    std::vector<bool> on_cpu_;
+};
+
+}  // namespace
+
+Result<Split> split_model(const Model& model, const EngineOptions& options, Backend& cpu, Backend& device,
+                          const SplitWish& wish) {
+    const Plan plan = RL_TRY(model.plan(1, 1, {options.context, 1, options.cache}));
+    StepPlaces places(plan, model.config().layers);
+    places.put_layers(wish.layers);
+    RL_TRY(places.put_experts(wish.experts));
+    Split split;
+    split.unused = RL_TRY(places.follow(wish.rules));
+    split.counts = places.counts();
+    split.placements = places.placements(cpu, device);
+    split.backends = backends_of(split.placements);
     EngineOptions own = options;
     own.placements = split.placements;
-    split.backends = backends_of(split.placements);
     split.needs = RL_TRY(memory_needs(model, own));
     return split;
 }
@@ -46,26 +213,65 @@ bool fits(const Split& split) {
     return shared <= shared_budget;
 }
 
-Result<Split> most_layers(const Model& model, const EngineOptions& options, Backend& cpu, Backend& device) {
-    uint32_t low = 0, high = model.config().layers + 1;
-    Split best = RL_TRY(split_layers(model, options, cpu, device, 0));
-    if (!fits(best))
-        return error(
-            "{}: {} are needed; {} offers {} and the CPU {}, and no split between them fits. A smaller "
-            "context, quantization or model would",
-            model.gguf().path(), format_bytes(best.needs[0].total()), device.device().name,
-            device.device().memory.text(), cpu.device().memory.text());
-    while (high - low > 1) {
-        const uint32_t middle = low + (high - low) / 2;
-        Split split = RL_TRY(split_layers(model, options, cpu, device, middle));
-        if (fits(split)) {
-            best = std::move(split);
-            low = middle;
-        } else {
-            high = middle;
+// Whether the device has room for its part.
+static bool fits_device(const Split& split, const Backend& device) {
+    for (size_t i = 0; i < split.needs.size(); ++i)
+        if (split.backends[i] == &device) return split.needs[i].total() <= device.device().memory.bytes;
+    return true;
+}
+
+Result<Split> fitting_split(const Model& model, const EngineOptions& options, Backend& cpu, Backend& device,
+                            const SplitWish& from, Yield yield) {
+    const uint32_t all = model.config().layers;
+    // Each of these steps takes the experts of a layer, or a layer, from the device.
+    const uint32_t experts = yield == Yield::layers ? 0 : all - std::min(from.experts, all);
+    const uint32_t layers = yield == Yield::experts ? 0 : std::min(from.layers, all);
+    const auto after = [&](uint32_t steps) {
+        SplitWish wish = from;
+        wish.experts += std::min(steps, experts);
+        if (steps > experts) wish.layers = layers - (steps - experts);
+        return split_model(model, options, cpu, device, wish);
+    };
+    Split best = RL_TRY(after(experts + layers));
+    if (fits_device(best, device)) {
+        uint32_t low = 0, high = experts + layers;  // what is nearer than low does not fit, high does
+        while (low < high) {
+            const uint32_t middle = low + (high - low) / 2;
+            Split split = RL_TRY(after(middle));
+            if (fits_device(split, device)) {
+                best = std::move(split);
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
         }
+        if (fits(best)) return best;
     }
-    return best;
+    uint64_t sum = 0;
+    for (const MemoryNeed& need : best.needs) sum += need.total();
+    return error(
+        "{}: {} are needed; {} offers {} and the CPU {}, and no split between them fits. A smaller context, "
+        "quantization or model would",
+        model.gguf().path(), format_bytes(sum), device.device().name, device.device().memory.text(),
+        cpu.device().memory.text());
+}
+
+// Bytes that a step of one token reads in these of the plan's.
+static uint64_t step_bytes(const Plan& plan, const Placement& placement, uint64_t position) {
+    Cost sum;
+    for (size_t step = placement.first; step < placement.last; ++step)
+        sum = sum + cost(plan.steps[step].op, plan, {1, 1, std::max<uint64_t>(position, 1)});
+    return sum.weight_bytes + sum.cache_bytes;
+}
+
+Result<uint64_t> step_bytes(const Model& model, const EngineOptions& options,
+                            std::span<const Placement> placements, const Backend& backend,
+                            uint64_t position) {
+    const Plan plan = RL_TRY(model.plan(1, 1, {options.context, 1, options.cache}));
+    uint64_t sum = 0;
+    for (const Placement& placement : placements)
+        if (placement.backend == &backend) sum += step_bytes(plan, placement, position);
+    return sum;
 }
 
 Result<double> most_tokens_per_second(const Model& model, const EngineOptions& options,
@@ -74,12 +280,9 @@ Result<double> most_tokens_per_second(const Model& model, const EngineOptions& o
     const Plan plan = RL_TRY(model.plan(1, 1, {options.context, 1, options.cache}));
     double seconds = 0.0;
     for (const Placement& placement : placements) {
-        Cost sum;
-        for (size_t step = placement.first; step < placement.last; ++step)
-            sum = sum + cost(plan.steps[step].op, plan, {1, 1, std::max<uint64_t>(position, 1)});
         const double bytes_per_second = bandwidth(*placement.backend);
         if (bytes_per_second <= 0.0) return 0.0;
-        seconds += double(sum.weight_bytes + sum.cache_bytes) / bytes_per_second;
+        seconds += double(step_bytes(plan, placement, position)) / bytes_per_second;
     }
     return seconds > 0.0 ? 1.0 / seconds : 0.0;
 }

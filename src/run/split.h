@@ -1,26 +1,60 @@
-// A model's layers between a device and the CPU, where the device's memory is too small for all of them.
+// A model's layers, or the experts of some, between a device and the CPU, where the device's memory is too
+// small for all of them.
 #pragma once
 
 #include "run/engine.h"
 
 namespace redline {
 
-struct Split {
-    uint32_t layers = 0;                // on the device: the last ones, and what follows them
-    std::vector<Placement> placements;  // the CPU's part, if it has any, and the device's
-    std::vector<Backend*> backends;     // of those, each once
-    std::vector<MemoryNeed> needs;      // of each of these
+// Where tensors are whose names have the pattern in them, a regular expression of std::regex.
+struct TensorRule {
+    std::string pattern;
+    bool on_cpu = false;
 };
 
-// The last `layers` layers on the device, the others and the embedding on the CPU. An error where the model
-// cannot be cut there.
-Result<Split> split_layers(const Model& model, const EngineOptions& options, Backend& cpu, Backend& device,
-                           uint32_t layers);
-// Whether both parts fit. What devices offer that share the host's memory is counted once.
-bool fits(const Split& split);
-// The split with the most layers on the device that fits. An error with the numbers when none does.
-Result<Split> most_layers(const Model& model, const EngineOptions& options, Backend& cpu, Backend& device);
+// What is to be where. Only whole blocks of the plan move (see blocks()): experts with the norm before them,
+// their router and what is added to theirs in the same layer.
+struct SplitWish {
+    uint32_t layers = UINT32_MAX;        // on the device: the last ones, and what follows them
+    uint32_t experts = 0;                // of so many first layers, on the CPU
+    std::vector<TensorRule> rules = {};  // before both; the first that fits a tensor holds
+};
 
+// Layers that the device has a part of: how many there are, of how many the experts are on the CPU, and of
+// how many another part.
+struct SplitCounts {
+    uint32_t layers = 0, experts = 0, parts = 0;
+};
+
+struct Split {
+    SplitCounts counts;
+    std::vector<Placement> placements;  // all steps, in order
+    std::vector<Backend*> backends;     // of those, each once
+    std::vector<MemoryNeed> needs;      // of each of these
+    std::vector<std::string> unused;    // patterns that no tensor has in its name
+};
+
+// An error where the model cannot be cut so, with what would work.
+Result<Split> split_model(const Model& model, const EngineOptions& options, Backend& cpu, Backend& device,
+                          const SplitWish& wish);
+// Whether all parts fit. What devices offer that share the host's memory is counted once.
+bool fits(const Split& split);
+
+// What may go to the CPU until the rest fits on the device.
+enum class Yield : uint8_t {
+    layers,         // whole ones, the first first
+    experts,        // those of the first layers first
+    experts_first,  // experts, and then whole layers
+};
+// The split nearest to `from`, which may have more on the CPU than that, that fits. An error with the numbers
+// when none does.
+Result<Split> fitting_split(const Model& model, const EngineOptions& options, Backend& cpu, Backend& device,
+                            const SplitWish& from, Yield yield);
+
+// Bytes that a step of one token reads on a backend's device, `position` tokens into the context: weights and
+// cache.
+Result<uint64_t> step_bytes(const Model& model, const EngineOptions& options,
+                            std::span<const Placement> placements, const Backend& backend, uint64_t position);
 // Bytes per second that a backend's device reads; 0: not known.
 using Bandwidth = std::function<double(const Backend&)>;
 // Tokens per second that the bandwidths of the parts' devices allow, `position` tokens into the context. 0

@@ -30,7 +30,8 @@ struct ChainModel {
         "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + "
         "'<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}"
         "{% endif %}";
-    bool chat = false;  // <|im_start|> and <|im_end|> are control tokens, with a template that says so
+    uint64_t experts = 0;  // of each layer, of which a token uses two; 0: the layers are dense
+    bool chat = false;     // <|im_start|> and <|im_end|> are control tokens, with a template that says so
     std::string name = "chain";
     GgufBuilder extra;  // its keys are added
 
@@ -65,6 +66,10 @@ struct ChainModel {
         b.add("llama.attention.head_count_kv", kKvHeads);
         b.add("llama.attention.layer_norm_rms_epsilon", 1e-6f);
         b.add("llama.rope.dimension_count", kHeadDim);
+        if (experts > 0) {
+            b.add("llama.expert_count", uint32_t(experts));
+            b.add("llama.expert_used_count", uint32_t(2));
+        }
         add_tokenizer(b);
         for (const GgufBuilder::Key& key : extra.keys) b.keys.push_back(key);
         add_tensors(b);
@@ -113,6 +118,15 @@ private:
             zeros(block + "attn_k.weight", dim, kv);
             zeros(block + "attn_v.weight", dim, kv);
             zeros(block + "attn_output.weight", dim, dim);
+            if (experts > 0) {
+                zeros(block + "ffn_gate_inp.weight", dim, experts);
+                for (const char* matrix : {"ffn_gate_exps.weight", "ffn_up_exps.weight"})
+                    b.tensor_f32(block + matrix, {dim, ffn, experts},
+                                 std::vector<float>(dim * ffn * experts));
+                b.tensor_f32(block + "ffn_down_exps.weight", {ffn, dim, experts},
+                             std::vector<float>(dim * ffn * experts));
+                continue;
+            }
             zeros(block + "ffn_gate.weight", dim, ffn);
             zeros(block + "ffn_up.weight", dim, ffn);
             zeros(block + "ffn_down.weight", ffn, dim);

@@ -48,6 +48,17 @@ inline std::string chain_model() {
     return path;
 }
 
+// Likewise, with experts.
+inline std::string mixture_model() {
+    static const std::string path = [] {
+        ChainModel chain;
+        chain.experts = 32;
+        chain.build().save(file("mixture.gguf"));
+        return file("mixture.gguf");
+    }();
+    return path;
+}
+
 // After "z" comes "a" again, for ever.
 inline std::string ring_model() {
     static const std::string path = [] {

@@ -12,7 +12,7 @@ constexpr std::string_view kNoDraft = "there are no draft models here: leave it 
 constexpr std::string_view kNoImages = "models read text alone here: leave it out";
 constexpr std::string_view kNoRope = "the position encoding is as the model file says: leave it out";
 constexpr std::string_view kOneDevice =
-    "one GPU takes whole layers, and the CPU the others: -ngl N says how many, --device NAME which GPU";
+    "one GPU and the CPU are used: leave it out, --device NAME chooses the GPU, -ngl and -ot what is there";
 constexpr std::string_view kNoServer = "redline has no server: redline chat and redline run answer here";
 constexpr std::string_view kNoAdapter = "there are no adapters here: give a file that they are merged into";
 constexpr std::string_view kNoGrammar = "this command holds answers to no grammar: leave it out";
@@ -32,9 +32,8 @@ constexpr ForeignOption kForeign[] = {
     {"--check-tensors --warmup --no-warmup -bs --backend-sampling --no-kv-unified -kvu --kv-unified"},
     // Where weights are.
     {"-sm --split-mode", 1},
-    {"-ts --tensor-split -ot --override-tensor -ncmoe --n-cpu-moe --moe-cache-mib -ncffn --n-cpu-ffn --rpc",
-     1, kOneDevice},
-    {"-cmoe --cpu-moe", 0, kOneDevice},
+    {"-ts --tensor-split --moe-cache-mib --rpc", 1, kOneDevice},
+    {"-ncffn --n-cpu-ffn", 1, "-ot \"blk\\\\.(0|1)\\\\.ffn=CPU\" does that for layers 0 and 1"},
     {"--list-devices", 0, "redline devices lists them"},
     {"--gpu", 1,
      "--device gpu computes on the GPU, --device cpu on the CPU, -ngl N so many layers on the GPU"},

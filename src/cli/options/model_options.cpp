@@ -78,16 +78,7 @@ void add_device_options(Options& options, ModelOptions& target) {
             target.device = RL_TRY(device_name(name));
             return {};
         });
-    options.each(
-        "-ngl --gpu-layers --n-gpu-layers", "N|all|auto",
-        "layers on the GPU, the last ones; the others run on the CPU (default: auto, as many as fit)",
-        [&target](const std::string& text) -> Status {
-            if (text == "all") target.gpu_layers = std::numeric_limits<int32_t>::max();
-            if (text == "auto") target.gpu_layers = -1;
-            if (text == "all" || text == "auto") return {};
-            target.gpu_layers = RL_TRY(parse_integer(text, -2, std::numeric_limits<int32_t>::max()));
-            return {};
-        });
+    add_split_options(options, target);
     options.each(
         "--mem-budget", "SIZE",
         "memory of the device to plan with, like 12G or 800M (default: the least of what its driver, the "
@@ -111,6 +102,59 @@ void add_device_options(Options& options, ModelOptions& target) {
                        target.vulkan_level = kNames[index];
                    });
     options.flag("--no-fuse", "run every operation on its own, to compare", target.fuse, false);
+}
+
+// "exps=CPU,blk\\.1\\.=Vulkan0".
+static Result<std::vector<TensorPlace>> parse_places(const std::string& text) {
+    std::vector<TensorPlace> places;
+    for (size_t at = 0; at <= text.size();) {
+        const size_t end = std::min(text.find(',', at), text.size());
+        const std::string one = text.substr(at, end - at);
+        const size_t equals = one.rfind('=');
+        if (equals == std::string::npos || equals == 0 || equals + 1 == one.size())
+            return error("takes PATTERN=DEVICE, like ffn_.*_exps=CPU, not \"{}\"", one);
+        places.push_back({one.substr(0, equals), RL_TRY(device_name(one.substr(equals + 1)))});
+        at = end + 1;
+    }
+    return places;
+}
+
+void add_split_options(Options& options, ModelOptions& target) {
+    constexpr int64_t kAll = std::numeric_limits<int32_t>::max();
+    options.each(
+        "-ngl --gpu-layers --n-gpu-layers", "N|all|auto",
+        "layers on the GPU, the last ones; the others run on the CPU (default: auto, as many as fit)",
+        [&target](const std::string& text) -> Status {
+            target.gpu_layers = text == "all"    ? kAll
+                                : text == "auto" ? -1
+                                                 : RL_TRY(parse_integer(text, -2, kAll));
+            return {};
+        });
+    options.each(
+        "-cmoe --cpu-moe", "[all|auto|N]",
+        "experts on the CPU: of all layers (as without a value), as many as the GPU has no room for, or "
+        "those of the first N layers (default: auto, unless -ngl says what is on the GPU)",
+        [&target](const std::string& text) -> Status {
+            target.cpu_experts = text == "on" || text == "all" ? kAll
+                                 : text == "auto"              ? -1
+                                 : text == "off"               ? 0
+                                                               : RL_TRY(parse_integer(text, 0, kAll));
+            return {};
+        });
+    options.each("-ncmoe --n-cpu-moe", "N", "experts of the first N layers on the CPU",
+                 [&target](const std::string& text) -> Status {
+                     target.cpu_experts = RL_TRY(parse_integer(text, 0, kAll));
+                     return {};
+                 });
+    options.each("-ot --override-tensor", "PATTERN=DEVICE[,...]",
+                 "tensors that have the regular expression in their names on cpu, or on the GPU: experts "
+                 "(ffn_.*_exps=CPU), the feed-forward or the attention of a layer, or all of it "
+                 "(blk\\.(1|2)\\.=CPU); what is computed with them moves along",
+                 [&target](const std::string& text) -> Status {
+                     for (TensorPlace& place : RL_TRY(parse_places(text)))
+                         target.tensors.push_back(std::move(place));
+                     return {};
+                 });
 }
 
 void add_voice_options(Options& options) {

@@ -4,20 +4,31 @@
 
 #include "cli/options/options.h"
 #include "run/session.h"
+#include "run/split.h"
 
 #include <memory>
 
 namespace redline::cli {
+
+// Where tensors are whose names have a pattern in them.
+struct TensorPlace {
+    std::string pattern;
+    std::string device;  // see device_name()
+};
 
 struct ModelOptions {
     std::string model;
     std::string hub;       // a hub's name of the model, see take_hub_model()
     int64_t context = -1;  // -1: the default, at most the model's own; 0: the most that fits, at most that
     uint64_t default_context = 4096;
-    uint32_t threads = 0;      // 0: one per physical core
-    uint32_t batch = 0;        // 0: see batch_of()
-    std::string device;        // empty: the preferred one
-    int64_t gpu_layers = -1;   // 0: the CPU; below: as many as fit
+    uint32_t threads = 0;     // 0: one per physical core
+    uint32_t batch = 0;       // 0: see batch_of()
+    std::string device;       // empty: the preferred one
+    int64_t gpu_layers = -1;  // 0: the CPU; below: as many as fit
+    // The first layers, whose experts are on the CPU; below 0: as many as have to. None: likewise, where the
+    // layers on the GPU are not said.
+    std::optional<int64_t> cpu_experts = {};
+    std::vector<TensorPlace> tensors = {};
     int32_t main_gpu = -1;     // -1: the preferred one
     std::string level;         // of the CPU's kernels; empty: the machine's
     std::string vulkan_level;  // of Vulkan's; empty: what the device is good at
@@ -34,6 +45,8 @@ constexpr int64_t kMostThreads = 1024;
 void add_model_options(Options& options, ModelOptions& target);
 // --device, --cpu-level, --vulkan-level, --no-fuse.
 void add_device_options(Options& options, ModelOptions& target);
+// -ngl, --cpu-moe, --n-cpu-moe, -ot; the group above has them.
+void add_split_options(Options& options, ModelOptions& target);
 // A device as a user writes it in the form that choose_device() takes; llama.cpp's names are known.
 Result<std::string> device_name(const std::string& text);
 // Brings the options that name a device together. What can be said of them without looking for one: the form
@@ -56,9 +69,9 @@ struct LoadedModel {
     std::string which;   // of the backend's devices; empty: its best
     std::string why;     // it was chosen; empty when it was asked for
     std::unique_ptr<Backend> backend;
-    std::unique_ptr<Backend> cpu;       // for the layers that the device has no room for
+    std::unique_ptr<Backend> cpu;       // for what the device has no room for
     std::vector<Placement> placements;  // of such a split; empty: all is on the device
-    uint32_t device_layers = 0;         // of the model's, that are there
+    SplitCounts counts;                 // of the model's layers
     std::unique_ptr<Model> model;       // borrows the backend
     CacheType cache = CacheType::f16;
     double bandwidth = 0.0;      // bytes per second that the device reads; 0: not known

@@ -200,6 +200,18 @@ Result<bool> Options::take_foreign(const std::string& name) {
     return true;
 }
 
+// Whether a word is one of "[all|auto|N]".
+static bool is_optional_value(std::string_view listed, const std::string& word) {
+    for (std::string_view rest = listed.substr(1, listed.size() - 2); !rest.empty();) {
+        const size_t end = std::min(rest.find('|'), rest.size());
+        const std::string_view one = rest.substr(0, end);
+        if (one == word || (one == "N" && word.find_first_not_of("0123456789") == std::string::npos))
+            return true;
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    return is_switch_word(word);
+}
+
 // Every known option becomes its long name, with its value as the next argument: cxxopts has no words behind
 // a single dash (-ctk, -sys) and takes no number glued to a letter (-n-1).
 Result<std::vector<std::string>> Options::rewrite(const std::vector<std::string>& arguments) {
@@ -230,8 +242,9 @@ Result<std::vector<std::string>> Options::rewrite(const std::vector<std::string>
         if (value_at <= argument.size())
             out.push_back(argument.substr(value_at));
         else if (optional)
-            out.push_back(i + 1 < arguments.size() && is_switch_word(arguments[i + 1]) ? arguments[++i]
-                                                                                       : "on");
+            out.push_back(i + 1 < arguments.size() && is_optional_value(option->value, arguments[i + 1])
+                              ? arguments[++i]
+                              : "on");
         else if (!option->value.empty() && i + 1 < arguments.size())
             out.push_back(arguments[++i]);
     }
