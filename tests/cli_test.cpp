@@ -209,6 +209,30 @@ TEST_CASE("bench: a record for every test, with llama-bench's names") {
     });
 }
 
+TEST_CASE("bench: what -ngl and --n-cpu-moe leave runs on the CPU, and the report says so") {
+    on_each_device([] {
+        if (backend() == "cpu") return;
+        const auto record = [](const std::vector<std::string>& more) {
+            std::vector<std::string> all = {"bench", "-m", mixture_model(), "-p", "8", "-n", "0", "-r",
+                                            "1",     "-o", "json"};
+            all.insert(all.end(), more.begin(), more.end());
+            const Outcome got = redline_(all);
+            REQUIRE_MESSAGE(got.code == 0, got.err);
+            const Json one = parse_json(got.out)[0];
+            CHECK(one["bandwidth_share"].get<double>() > 0.0);
+            return fmt::format("{} {}", one["n_gpu_layers"].get<int>(), one["n_cpu_moe"].get<int>());
+        };
+        CHECK(record({}) == "2 0");
+        CHECK(record({"-ngl", "1"}) == "1 0");
+        CHECK(record({"--n-cpu-moe", "1"}) == "2 1");
+        CHECK(record({"-ngl", "1", "--cpu-moe"}) == "1 1");
+        const Outcome table =
+            redline_({"bench", "-m", mixture_model(), "-p", "8", "-n", "2", "-r", "1", "--cpu-moe"});
+        CHECK(has(table.out, fmt::format("| {}+cpu", backend())));
+        CHECK(has(table.err, ", the experts of 2 on cpu ("));
+    });
+}
+
 TEST_CASE("bench: --devices measures every device that can run the model, in one table") {
     Launch what;  // names no device
     what.arguments = {program(), "bench", "-m", chain_model(), "--devices", "-p",  "8",

@@ -3,7 +3,9 @@
 #include "base/hash.h"
 #include "cli/commands/devices.h"
 #include "cli/demo_model.h"
+#include "cli/expected_speed.h"
 #include "cli/find_model.h"
+#include "cli/load_plan.h"
 #include "cli/model_facts.h"
 #include "cli/terminal/terminal.h"
 #include "memory/budget.h"
@@ -26,8 +28,8 @@ std::vector<Token> random_tokens(const Model& model, int64_t count) {
     return tokens;
 }
 
-Result<uint64_t> hash_logits(std::span<const float> logits, const Model& model) {
-    RL_TRY(check_logits(logits, model.backend().device()));
+Result<uint64_t> hash_logits(std::span<const float> logits, const DeviceInfo& device) {
+    RL_TRY(check_logits(logits, device));
     Hash64 hash;
     hash.add(std::as_bytes(logits));
     return hash.value();
@@ -187,7 +189,7 @@ Status run_test(Session& session, const BenchOptions& bench, BenchRecord& record
         if (i >= 0)
             record.samples_ns.push_back(
                 uint64_t(std::chrono::duration_cast<std::chrono::nanoseconds>(took).count()));
-        const Result<uint64_t> hash = hash_logits(session.logits(), session.model());
+        const Result<uint64_t> hash = hash_logits(session.logits(), session.device());
         if (!hash)
             return error("{}: no figure is given, for the output is wrong: {}", record.test_name(),
                          hash.error().message);
@@ -278,9 +280,44 @@ private:
         return kDone;
     }
 
+    // Split where that is asked for, in a way that fits the largest of the tests.
+    Result<LoadedModel> load(const ModelOptions& model) const {
+        LoadedModel loaded = RL_TRY(inspect_model(model));
+        if (loaded.device == "cpu" || !asks_split(model, *loaded.model)) {
+            RL_TRY(place_model(loaded, model, 0));
+            loaded.counts.layers = loaded.device == "cpu" ? 0 : loaded.model->config().layers;
+            return loaded;
+        }
+        RL_TRY(open_for(loaded, model));
+        ModelOptions most = model;
+        for (const int64_t batch : options_.batches)
+            most.batch =
+                std::max(most.batch, batch > 0 ? uint32_t(batch) : batch_of(model, loaded.backend->device()));
+        for (const CacheType type : {CacheType::q8_0, CacheType::f16, CacheType::f32})
+            if (std::find(options_.caches.begin(), options_.caches.end(), type) != options_.caches.end())
+                most.cache = type;
+        int64_t context = 0;
+        for (const int64_t depth : options_.depths)
+            for (const Test& test : list_tests(options_))
+                context = std::max(context, depth + test.prompt + test.generation);
+        RL_TRY(place_model(loaded, most, uint64_t(context)));
+        return loaded;
+    }
+
+    // Of a split: what both devices together read per second when each reads its part after the other.
+    static Result<double> measure_bandwidth(LoadedModel& loaded) {
+        loaded.bandwidth = loaded.backend->measure_read_bandwidth();
+        if (loaded.placements.empty()) return loaded.bandwidth;
+        loaded.cpu_bandwidth = loaded.cpu->measure_read_bandwidth();
+        uint64_t bytes = 0;
+        for (const Backend* backend : {loaded.backend.get(), loaded.cpu.get()})
+            bytes += RL_TRY(step_bytes(*loaded.model, {}, loaded.placements, *backend, 1));
+        return double(bytes) * most_tokens_per_second(loaded, EngineOptions().context, 1);
+    }
+
     Result<int> run_model(const ModelOptions& model) {
-        const LoadedModel loaded = RL_TRY(load_model(model));
-        const double bandwidth = loaded.backend->measure_read_bandwidth();
+        LoadedModel loaded = RL_TRY(load(model));
+        const double bandwidth = RL_TRY(measure_bandwidth(loaded));
         for (const int64_t batch : options_.batches)
             for (const CacheType cache : options_.caches)
                 for (const int64_t depth : options_.depths)
@@ -315,6 +352,8 @@ private:
         record.device = device.name;
         record.device_detail = device.detail;
         record.threads = device.threads;
+        record.layers = loaded.counts;
+        record.has_split = !loaded.placements.empty();
         return record;
     }
 
@@ -341,7 +380,8 @@ private:
 
 // A flag that a kind of run has no use for is refused: who gives it expects something of it.
 Status check_kind(const Options& options, const BenchOptions& bench) {
-    for (const std::string_view name : {"--device", "--gpu-layers", "--main-gpu"})
+    for (const std::string_view name : {"--device", "--gpu-layers", "--n-gpu-layers", "--main-gpu",
+                                        "--cpu-moe", "--n-cpu-moe", "--override-tensor"})
         if (bench.devices && options.given(name)) return error("--devices measures all: leave {} out", name);
     if (!bench.ops && !bench.soak) {
         if (list_tests(bench).empty())

@@ -41,7 +41,9 @@ struct BenchRecord {
     std::string device_id;  // as --device takes it
     std::string device;
     std::string device_detail;
-    int64_t threads = 0;  // as asked for; 0: one per physical core
+    SplitCounts layers;      // on the device
+    bool has_split = false;  // the CPU has the others
+    int64_t threads = 0;     // as asked for; 0: one per physical core
     int64_t batch = 0;
     CacheType cache = CacheType::f16;
     int64_t prompt = 0;      // tokens read in chunks of the batch
@@ -83,6 +85,6 @@ Result<int> bench_soak(const LoadedModel& loaded, const BenchOptions& options, I
 // Ids as good as random, the same at every call; the first is BOS where the model wants it.
 std::vector<Token> random_tokens(const Model& model, int64_t count);
 // Their hash; an error when they are not to be trusted.
-Result<uint64_t> hash_logits(std::span<const float> logits, const Model& model);
+Result<uint64_t> hash_logits(std::span<const float> logits, const DeviceInfo& device);
 
 }  // namespace redline::cli

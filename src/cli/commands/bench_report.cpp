@@ -68,6 +68,8 @@ static Json to_json(const BenchRecord& r) {
             {"device_id", r.device_id},
             {"device", r.device},
             {"device_detail", r.device_detail},
+            {"n_gpu_layers", r.layers.layers},
+            {"n_cpu_moe", r.layers.experts},
             {"model_filename", r.model_path},
             {"model_type", r.model_type},
             {"model_size", r.file_bytes},
@@ -113,9 +115,9 @@ static std::string md_line(const BenchRecord& r) {
     return fmt::format(
         "| {:<30} | {:>8.2f} GiB | {:<8} | {:>7} | {:>5} | {:>16} | {:>20} | {:>7.2f} | {:>5.0f} % | "
         "{:>8.1f} |\n",
-        r.model_type, double(r.file_bytes) / double(1u << 30), r.device_id, r.threads,
-        cache_type_name(r.cache), r.test_name(), rate, r.gb_per_second(), 100.0 * r.bandwidth_share(),
-        r.gflop_per_second());
+        r.model_type, double(r.file_bytes) / double(1u << 30), r.device_id + (r.has_split ? "+cpu" : ""),
+        r.threads, cache_type_name(r.cache), r.test_name(), rate, r.gb_per_second(),
+        100.0 * r.bandwidth_share(), r.gflop_per_second());
 }
 
 std::string report_head(BenchFormat format) {

@@ -34,7 +34,7 @@ Result<Pass> run_pass(const LoadedModel& loaded, ModelOptions settings, Record r
         pass.seconds.push_back(
             std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
         const auto logits = session.logits();
-        const Result<uint64_t> hash = hash_logits(logits, *loaded.model);
+        const Result<uint64_t> hash = hash_logits(logits, session.device());
         if (!hash) return error("step {}: {}", i, hash.error().message);
         pass.hashes.push_back(hash.value());
         pass.likeliest.push_back(Token(std::max_element(logits.begin(), logits.end()) - logits.begin()));
