@@ -244,6 +244,32 @@ TEST_CASE("pipeline: of three parts, and of one") {
     CHECK(logits_of(whole, tokens, true) == whole_logits("llama3", one, tokens));
 }
 
+// Guarded memory has gaps that differ from part to part: these share what they work in only without.
+TEST_CASE("pipeline: parts of one device work in the same memory, and none disturbs another") {
+    const std::vector<Token> tokens = golden_tokens();
+    Backends plain;
+    plain.push_back(must(open_backend("cpu", {.threads = 3})));
+    add_devices(plain, false);
+    const Model model = tiny("qwen3moe");
+    const Plan plan = must(model.plan(1, 1, kSizing));
+    const Matrix want = read_npy(golden("models/qwen3moe.npy"));
+    const std::vector<Block> all = blocks(plan);
+    const auto scratch = [&](std::span<const Placement> placements) {
+        return must(Places::measure(model, kSizing, placements, kBatch, kBatch, true))[0].scratch;
+    };
+    for (const auto& backend : plain) {
+        INFO("on ", backend->device().detail);
+        for (Backend* other : {backend.get(), plain[0].get()}) {
+            std::vector<Placement> placements;
+            for (size_t i = 0; i < all.size(); ++i)
+                placements.push_back({i % 2 == 0 ? backend.get() : other, all[i].first, all[i].last});
+            Places places = must(Places::load(model, kSizing, placements));
+            CHECK(relative_error(logits_of(places, tokens, true), want.values) < 1e-3);
+            CHECK(scratch(placements) < 2 * scratch({{{backend.get(), 0, plan.steps.size()}}}));
+        }
+    }
+}
+
 TEST_CASE("pipeline: placements that leave steps out, or place one twice, are errors") {
     const Model model = tiny("llama3");
     const size_t steps = must(model.plan(1, 1, kSizing)).steps.size();

@@ -18,12 +18,13 @@ public:
         return error("no caches");
     }
     Result<MemoryNeed> measure(std::span<const WeightInfo>, std::span<const CacheInfo>,
-                               std::vector<BoundPlan>) override {
+                               std::vector<PlanGroup>) override {
         return MemoryNeed{};
     }
     uint64_t allocated() const override { return 0; }
     std::unique_ptr<Kernel> kernel_for(const Op&, const Plan&) override { return nullptr; }
-    Result<std::unique_ptr<Executable>> record(BoundPlan, WeightStore&, CacheStore&, Record) override {
+    Result<std::vector<std::unique_ptr<Executable>>> record_group(PlanGroup, WeightStore&, CacheStore&,
+                                                                  Record) override {
         return error("no steps");
     }
     double measure_read_bandwidth() override { return 0.0; }

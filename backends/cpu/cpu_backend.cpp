@@ -125,17 +125,17 @@ public:
 
     // Memory of the system is taken when it is first written: to allocate it costs nothing.
     Result<MemoryNeed> measure(std::span<const WeightInfo> weights, std::span<const CacheInfo> caches,
-                               std::vector<BoundPlan> plans) override {
+                               std::vector<PlanGroup> groups) override {
         const uint64_t before = Region::allocated();
         uint64_t weight_bytes = 0;
         for (const WeightInfo& info : weights) weight_bytes += placed_bytes(info);
         const Region region = RL_TRY(Region::allocate(weight_bytes, "weights"));
         const std::unique_ptr<CacheStore> store = RL_TRY(CpuCaches::create(caches, false));
         const CpuWeights none({}, {});
-        std::vector<std::unique_ptr<Executable>> executables;
-        for (BoundPlan& plan : plans)
-            executables.push_back(RL_TRY(CpuExecutable::create(
-                std::move(plan), none, static_cast<const CpuCaches&>(*store), team_, isa_, false)));
+        std::vector<std::vector<std::unique_ptr<Executable>>> executables;
+        for (PlanGroup& group : groups)
+            executables.push_back(RL_TRY(CpuExecutable::create_group(
+                std::move(group), none, static_cast<const CpuCaches&>(*store), team_, isa_, false)));
         MemoryNeed need;
         need.weights = region.size();
         need.cache = store->bytes();
@@ -154,10 +154,10 @@ public:
     }
 
     // Replay or direct is the same here: the steps are walked.
-    Result<std::unique_ptr<Executable>> record(BoundPlan plan, WeightStore& weights, CacheStore& caches,
-                                               Record) override {
-        return CpuExecutable::create(std::move(plan), static_cast<const CpuWeights&>(weights),
-                                     static_cast<const CpuCaches&>(caches), team_, isa_, guarded_);
+    Result<std::vector<std::unique_ptr<Executable>>> record_group(PlanGroup plans, WeightStore& weights,
+                                                                  CacheStore& caches, Record) override {
+        return CpuExecutable::create_group(std::move(plans), static_cast<const CpuWeights&>(weights),
+                                           static_cast<const CpuCaches&>(caches), team_, isa_, guarded_);
     }
 
     double measure_read_bandwidth() override;

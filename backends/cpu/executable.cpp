@@ -89,37 +89,58 @@ CpuExecutable::CpuExecutable(BoundPlan bound, const CpuWeights& weights, const C
                              Isa isa)
     : bound_(std::move(bound)), weights_(weights), caches_(caches), team_(team), isa_(isa) {}
 
-Result<std::unique_ptr<Executable>> CpuExecutable::create(BoundPlan bound, const CpuWeights& weights,
-                                                          const CpuCaches& caches, Team& team, Isa isa,
-                                                          bool guarded) {
-    std::unique_ptr<CpuExecutable> made(new CpuExecutable(std::move(bound), weights, caches, team, isa));
-    if (guarded) made->arena_gaps_ = guard_arena(made->bound_.plan);
-    const Plan& plan = made->bound_.plan;
+void CpuExecutable::size(bool guarded) {
+    if (guarded) arena_gaps_ = guard_arena(bound_.plan);
+    const Plan& plan = bound_.plan;
     const auto aligned = [](uint64_t bytes) { return (bytes + 255) / 256 * 256; };
-    for (const auto& kernel : made->bound_.kernels) {
+    for (const auto& kernel : bound_.kernels) {
         const auto& cpu_kernel = static_cast<const CpuKernel&>(*kernel);
-        made->shared_bytes_ =
-            std::max(made->shared_bytes_, aligned(cpu_kernel.shared_scratch(plan, team.size())));
-        made->thread_bytes_ = std::max(made->thread_bytes_, aligned(cpu_kernel.thread_scratch(plan)));
+        shared_bytes_ = std::max(shared_bytes_, aligned(cpu_kernel.shared_scratch(plan, team_.size())));
+        thread_bytes_ = std::max(thread_bytes_, aligned(cpu_kernel.thread_scratch(plan)));
     }
     if (guarded) {
-        made->shared_bytes_ += kGuardBytes;
-        made->thread_bytes_ += kGuardBytes;
-        for (uint32_t i = 0; i <= team.size(); ++i) {
-            const uint64_t end = made->shared_bytes_ + i * made->thread_bytes_;
-            made->scratch_gaps_.push_back({end - kGuardBytes, end});
+        shared_bytes_ += kGuardBytes;
+        thread_bytes_ += kGuardBytes;
+        for (uint32_t i = 0; i <= team_.size(); ++i) {
+            const uint64_t end = shared_bytes_ + i * thread_bytes_;
+            scratch_gaps_.push_back({end - kGuardBytes, end});
         }
     }
-    made->arena_ = RL_TRY(Region::allocate(plan.arena_bytes, "activations", guarded));
-    made->arena_.guard(made->arena_gaps_);
-    made->scratch_ =
-        RL_TRY(Region::allocate(made->shared_bytes_ + made->thread_bytes_ * team.size(), "scratch", guarded));
-    made->scratch_.guard(made->scratch_gaps_);
     size_t rope_floats = 0;
     for (const RopeSpec& rope : plan.ropes) rope_floats += plan.max_rows * rope.table_floats();
-    made->rope_.resize(rope_floats);
-    made->counters_ = std::make_unique<std::atomic<uint32_t>[]>(plan.steps.size() * team.size());
-    return std::unique_ptr<Executable>(std::move(made));
+    rope_.resize(rope_floats);
+    counters_ = std::make_unique<std::atomic<uint32_t>[]>(plan.steps.size() * team_.size());
+}
+
+// Gives all of them one workspace.
+Status CpuExecutable::share(std::span<const std::unique_ptr<CpuExecutable>> group, bool guarded) {
+    uint64_t arena = 0, scratch = 0;
+    for (const auto& one : group) {
+        arena = std::max(arena, one->bound_.plan.arena_bytes);
+        scratch = std::max(scratch, one->scratch_bytes());
+    }
+    const auto workspace = std::make_shared<Workspace>();
+    workspace->arena = RL_TRY(Region::allocate(arena, "activations", guarded));
+    workspace->scratch = RL_TRY(Region::allocate(scratch, "scratch", guarded));
+    for (const auto& one : group) {
+        one->workspace_ = workspace;
+        workspace->arena.guard(one->arena_gaps_);
+        workspace->scratch.guard(one->scratch_gaps_);
+    }
+    return {};
+}
+
+Result<std::vector<std::unique_ptr<Executable>>> CpuExecutable::create_group(
+    PlanGroup plans, const CpuWeights& weights, const CpuCaches& caches, Team& team, Isa isa, bool guarded) {
+    std::vector<std::unique_ptr<CpuExecutable>> made;
+    for (BoundPlan& plan : plans) {
+        made.emplace_back(new CpuExecutable(std::move(plan), weights, caches, team, isa));
+        made.back()->size(guarded);
+        if (guarded) RL_TRY(share({&made.back(), 1}, guarded));
+    }
+    if (!guarded) RL_TRY(share(made, guarded));
+    return std::vector<std::unique_ptr<Executable>>(std::make_move_iterator(made.begin()),
+                                                    std::make_move_iterator(made.end()));
 }
 
 RunView CpuExecutable::prepare(const StepParams& params) {
@@ -129,11 +150,19 @@ RunView CpuExecutable::prepare(const StepParams& params) {
         counters_[i].store(0, std::memory_order_relaxed);
     outputs_ = uint32_t(params.outputs.size());
     RunView view{plan, weights_, caches_, isa_, params};
+    // What another of the group left is read before it is overwritten.
+    const auto* given = reinterpret_cast<const std::byte*>(params.input.data());
+    const Region& arena = workspace_->arena;
+    if (given && std::less_equal<>()(arena.data(), given) &&
+        std::less<>()(given, arena.data() + arena.size())) {
+        input_.assign(params.input.begin(), params.input.end());
+        view.params.input = input_;
+    }
     segments_ = segments_of(params.rows);
     view.segments = segments_;
-    view.arena = arena_.data();
-    view.shared_scratch = scratch_.data();
-    view.thread_scratch = scratch_.data() + shared_bytes_;
+    view.arena = workspace_->arena.data();
+    view.shared_scratch = workspace_->scratch.data();
+    view.thread_scratch = workspace_->scratch.data() + shared_bytes_;
     view.thread_scratch_bytes = thread_bytes_;
     view.rope_tables = rope_.data();
     view.counters = counters_.get();
@@ -172,8 +201,8 @@ Status CpuExecutable::run(const StepParams& params) {
 }
 
 Status CpuExecutable::check_guards() const {
-    RL_TRY(arena_.check(arena_gaps_));
-    RL_TRY(scratch_.check(scratch_gaps_));
+    RL_TRY(workspace_->arena.check(arena_gaps_));
+    RL_TRY(workspace_->scratch.check(scratch_gaps_));
     RL_TRY(weights_.check_guards());
     return caches_.check_guards();
 }
@@ -199,7 +228,8 @@ Status CpuExecutable::run_traced(const StepParams& params, const TraceSink& sink
 
 std::span<const float> CpuExecutable::output() const {
     const SlotInfo& slot = bound_.plan.slot(bound_.plan.output);
-    return {reinterpret_cast<const float*>(arena_.data() + slot.offset), size_t(outputs_) * slot.width};
+    return {reinterpret_cast<const float*>(workspace_->arena.data() + slot.offset),
+            size_t(outputs_) * slot.width};
 }
 
 }  // namespace redline::cpu

@@ -136,17 +136,26 @@ std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, Isa i
 std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, Isa isa);
 std::unique_ptr<Kernel> make_recurrent_kernel(const Op& op, const Plan& plan, Isa isa);
 
+// What steps work in. Those of a PlanGroup share one, unless it is guarded: each has gaps of its own.
+struct Workspace {
+    Region arena, scratch;
+};
+
 class CpuExecutable : public Executable {
 public:
-    static Result<std::unique_ptr<Executable>> create(BoundPlan bound, const CpuWeights& weights,
-                                                      const CpuCaches& caches, Team& team, Isa isa,
-                                                      bool guarded);
+    static Result<std::vector<std::unique_ptr<Executable>>> create_group(PlanGroup plans,
+                                                                         const CpuWeights& weights,
+                                                                         const CpuCaches& caches, Team& team,
+                                                                         Isa isa, bool guarded);
     Status run(const StepParams& params) override;
     Status run_traced(const StepParams& params, const TraceSink& sink) override;
     std::span<const float> output() const override;
 
 private:
     CpuExecutable(BoundPlan bound, const CpuWeights& weights, const CpuCaches& caches, Team& team, Isa isa);
+    void size(bool guarded);
+    uint64_t scratch_bytes() const { return shared_bytes_ + thread_bytes_ * team_.size(); }
+    static Status share(std::span<const std::unique_ptr<CpuExecutable>> group, bool guarded);
     RunView prepare(const StepParams& params);
     void fill_rope(const RunView& view, const Worker& worker) const;
     Status check_guards() const;
@@ -156,8 +165,8 @@ private:
     const CpuCaches& caches_;
     Team& team_;
     Isa isa_;
-    Region arena_;
-    Region scratch_;
+    std::shared_ptr<Workspace> workspace_;
+    std::vector<float> input_;                          // a copy of a step's that lies in the workspace
     std::vector<ByteRange> arena_gaps_, scratch_gaps_;  // of guarded memory
     uint64_t shared_bytes_ = 0;
     uint64_t thread_bytes_ = 0;

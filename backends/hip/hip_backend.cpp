@@ -42,15 +42,15 @@ public:
     }
 
     Result<MemoryNeed> measure(std::span<const WeightInfo> weights, std::span<const CacheInfo> caches,
-                               std::vector<BoundPlan> plans) override {
+                               std::vector<PlanGroup> groups) override {
         Memory counting(*device_, Memory::Mode::counting);
         const auto placed = RL_TRY(place_weights(*device_, counting, weights));
         MemoryNeed need;
         need.weights = counting.allocated();
         const auto store = RL_TRY(HipCaches::create(*device_, counting, caches));
         need.cache = counting.allocated() - need.weights;
-        for (BoundPlan& plan : plans)
-            RL_TRY(HipExecutable::measure(std::move(plan), static_cast<const HipWeights&>(*placed),
+        for (PlanGroup& group : groups)
+            RL_TRY(HipExecutable::measure(std::move(group), static_cast<const HipWeights&>(*placed),
                                           static_cast<const HipCaches&>(*store), *device_, counting));
         need.scratch = counting.allocated() - need.weights - need.cache;
         need.staging = staging_bytes();
@@ -66,10 +66,10 @@ public:
         return nullptr;
     }
 
-    Result<std::unique_ptr<Executable>> record(BoundPlan plan, WeightStore& weights, CacheStore& caches,
-                                               Record mode) override {
-        return HipExecutable::create(std::move(plan), static_cast<const HipWeights&>(weights),
-                                     static_cast<const HipCaches&>(caches), *device_, memory_, mode);
+    Result<std::vector<std::unique_ptr<Executable>>> record_group(PlanGroup plans, WeightStore& weights,
+                                                                  CacheStore& caches, Record mode) override {
+        return HipExecutable::create_group(std::move(plans), static_cast<const HipWeights&>(weights),
+                                           static_cast<const HipCaches&>(caches), *device_, memory_, mode);
     }
 
     double measure_read_bandwidth() override;

@@ -71,15 +71,15 @@ Result<std::unique_ptr<CacheStore>> VulkanBackend::make_caches(std::span<const C
 }
 
 Result<MemoryNeed> VulkanBackend::measure(std::span<const WeightInfo> weights,
-                                          std::span<const CacheInfo> caches, std::vector<BoundPlan> plans) {
+                                          std::span<const CacheInfo> caches, std::vector<PlanGroup> groups) {
     const std::unique_ptr<Memory> counting = Memory::counting(*memory_);
     const auto placed = RL_TRY(place_weights(*device_, *counting, weights));
     MemoryNeed need;
     need.weights = counting->allocated();
     const auto store = RL_TRY(VulkanCaches::create(*device_, *counting, caches));
     need.cache = counting->allocated() - need.weights;
-    for (BoundPlan& plan : plans)
-        RL_TRY(VulkanExecutable::measure(std::move(plan), static_cast<const VulkanWeights&>(*placed),
+    for (PlanGroup& group : groups)
+        RL_TRY(VulkanExecutable::measure(std::move(group), static_cast<const VulkanWeights&>(*placed),
                                          static_cast<const VulkanCaches&>(*store), *device_, *counting,
                                          pipelines_));
     need.scratch = counting->allocated() - need.weights - need.cache;
@@ -94,11 +94,13 @@ std::unique_ptr<Kernel> VulkanBackend::kernel_for(const Op& op, const Plan& plan
     return nullptr;
 }
 
-Result<std::unique_ptr<Executable>> VulkanBackend::record(BoundPlan plan, WeightStore& weights,
-                                                          CacheStore& caches, Record mode) {
-    return VulkanExecutable::create(std::move(plan), static_cast<const VulkanWeights&>(weights),
-                                    static_cast<const VulkanCaches&>(caches), *device_, *memory_, pipelines_,
-                                    mode);
+Result<std::vector<std::unique_ptr<Executable>>> VulkanBackend::record_group(PlanGroup plans,
+                                                                             WeightStore& weights,
+                                                                             CacheStore& caches,
+                                                                             Record mode) {
+    return VulkanExecutable::create_group(std::move(plans), static_cast<const VulkanWeights&>(weights),
+                                          static_cast<const VulkanCaches&>(caches), *device_, *memory_,
+                                          pipelines_, mode);
 }
 
 double VulkanBackend::measure_read_bandwidth() {

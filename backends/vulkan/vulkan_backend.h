@@ -18,11 +18,11 @@ public:
                                                      const Progress& progress) override;
     Result<std::unique_ptr<CacheStore>> make_caches(std::span<const CacheInfo> caches) override;
     Result<MemoryNeed> measure(std::span<const WeightInfo> weights, std::span<const CacheInfo> caches,
-                               std::vector<BoundPlan> plans) override;
+                               std::vector<PlanGroup> groups) override;
     uint64_t allocated() const override { return memory_->allocated(); }
     std::unique_ptr<Kernel> kernel_for(const Op& op, const Plan& plan) override;
-    Result<std::unique_ptr<Executable>> record(BoundPlan plan, WeightStore& weights, CacheStore& caches,
-                                               Record mode) override;
+    Result<std::vector<std::unique_ptr<Executable>>> record_group(PlanGroup plans, WeightStore& weights,
+                                                                  CacheStore& caches, Record mode) override;
     double measure_read_bandwidth() override;
     double take_longest_submission() override { return device_->pace().take_longest(); }
 

@@ -68,6 +68,10 @@ struct BoundPlan {
     std::vector<std::unique_ptr<Kernel>> kernels;
 };
 
+// Plans of which one runs at a time: what each leaves in its output has been read when the next begins. They
+// share the memory that steps work in.
+using PlanGroup = std::vector<BoundPlan>;
+
 struct TraceStep {
     const Step* step = nullptr;
     double seconds = 0.0;
@@ -147,13 +151,17 @@ public:
     // What load(), make_caches() and record() would allocate, by the code that does it, with nothing
     // allocated. `weights` are stored_weights().
     virtual Result<MemoryNeed> measure(std::span<const WeightInfo> weights, std::span<const CacheInfo> caches,
-                                       std::vector<BoundPlan> plans) = 0;
+                                       std::vector<PlanGroup> groups) = 0;
     // Bytes allocated on the device now.
     virtual uint64_t allocated() const = 0;
     // Null: please decompose. Null for a core op is an error of lower().
     virtual std::unique_ptr<Kernel> kernel_for(const Op& op, const Plan& plan) = 0;
-    virtual Result<std::unique_ptr<Executable>> record(BoundPlan plan, WeightStore& weights,
-                                                       CacheStore& cache, Record mode) = 0;
+    Result<std::unique_ptr<Executable>> record(BoundPlan plan, WeightStore& weights, CacheStore& cache,
+                                               Record mode);
+    // One for each plan.
+    virtual Result<std::vector<std::unique_ptr<Executable>>> record_group(PlanGroup plans,
+                                                                          WeightStore& weights,
+                                                                          CacheStore& cache, Record mode) = 0;
     // Bytes per second of plain reading with this device's settings: the peak that shares are given of.
     // Measured on first use; takes about a second.
     virtual double measure_read_bandwidth() = 0;

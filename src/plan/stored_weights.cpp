@@ -94,6 +94,14 @@ std::vector<DecodedFormat> decoded_formats(std::span<const WeightInfo> weights, 
     return decoded;
 }
 
+Result<std::unique_ptr<Executable>> Backend::record(BoundPlan plan, WeightStore& weights, CacheStore& cache,
+                                                    Record mode) {
+    PlanGroup alone;
+    alone.push_back(std::move(plan));
+    auto recorded = RL_TRY(record_group(std::move(alone), weights, cache, mode));
+    return std::move(recorded[0]);
+}
+
 Result<std::unique_ptr<WeightStore>> Backend::load(std::span<const WeightInfo> weights, ByteSource& source,
                                                    const Progress& progress) {
     const std::vector<WeightInfo> stored = stored_weights(weights, *this);

@@ -77,6 +77,15 @@ Result<std::vector<PlanPart>> Places::parts(uint32_t rows, uint32_t outputs) con
     return cut(plan, cuts_, place_of_);
 }
 
+Result<std::vector<PlanGroup>> Places::lowered(const std::vector<PlanPart>& parts, bool fuse) const {
+    std::vector<PlanGroup> groups(places_.size());
+    for (size_t i = 0; i < parts.size(); ++i) {
+        const size_t place = place_of_[i];
+        groups[place].push_back(RL_TRY(lower(parts[i].plan, *places_[place].backend, fuse)));
+    }
+    return groups;
+}
+
 std::vector<PlanPart> Places::one_of_each(std::vector<PlanPart> parts) const {
     std::vector<PlanPart> own(places_.size());
     for (size_t i = 0; i < parts.size(); ++i) own[place_of_[i]] = std::move(parts[i]);
@@ -110,12 +119,12 @@ Result<std::vector<MemoryNeed>> Places::measure(const Model& model, const CacheS
                                                 std::span<const Placement> placements, uint32_t rows,
                                                 uint32_t outputs, bool fuse) {
     const Places made = RL_TRY(empty(model, sizing, placements));
-    std::vector<std::vector<BoundPlan>> plans(made.places_.size());
+    std::vector<std::vector<PlanGroup>> groups(made.places_.size());
     std::vector<PlanPart> parts;
     for (const uint32_t most : {1u, rows}) {
         parts = RL_TRY(made.parts(most, std::min(most, outputs)));
-        for (size_t i = 0; i < parts.size(); ++i)
-            plans[made.place_of_[i]].push_back(RL_TRY(lower(parts[i].plan, *placements[i].backend, fuse)));
+        std::vector<PlanGroup> lowered = RL_TRY(made.lowered(parts, fuse));
+        for (size_t i = 0; i < lowered.size(); ++i) groups[i].push_back(std::move(lowered[i]));
         if (rows == 1) break;
     }
     const std::vector<PlanPart> own = made.one_of_each(std::move(parts));
@@ -123,7 +132,7 @@ Result<std::vector<MemoryNeed>> Places::measure(const Model& model, const CacheS
     for (size_t i = 0; i < own.size(); ++i) {
         Backend& backend = *made.places_[i].backend;
         needs.push_back(RL_TRY(backend.measure(stored_weights(own[i].plan.weights, backend),
-                                               own[i].plan.caches, std::move(plans[i]))));
+                                               own[i].plan.caches, std::move(groups[i]))));
     }
     return needs;
 }
@@ -179,15 +188,18 @@ bool Places::lost() const {
 }
 
 Result<std::unique_ptr<Executable>> Places::record(uint32_t rows, uint32_t outputs, Record mode, bool fuse) {
-    std::vector<PlanPart> parts = RL_TRY(this->parts(rows, outputs));
-    std::vector<std::unique_ptr<Executable>> recorded;
-    for (size_t i = 0; i < parts.size(); ++i) {
-        Place& place = places_[place_of_[i]];
-        BoundPlan bound = RL_TRY(lower(parts[i].plan, *place.backend, fuse));
+    const std::vector<PlanPart> parts = RL_TRY(this->parts(rows, outputs));
+    std::vector<PlanGroup> groups = RL_TRY(lowered(parts, fuse));
+    std::vector<std::vector<std::unique_ptr<Executable>>> recorded;
+    for (size_t i = 0; i < groups.size(); ++i) {
+        Place& place = places_[i];
         recorded.push_back(
-            RL_TRY(place.backend->record(std::move(bound), *place.weights, *place.caches, mode)));
+            RL_TRY(place.backend->record_group(std::move(groups[i]), *place.weights, *place.caches, mode)));
     }
-    return std::unique_ptr<Executable>(std::make_unique<Pipeline>(std::move(recorded)));
+    std::vector<size_t> next(places_.size());
+    std::vector<std::unique_ptr<Executable>> in_order;
+    for (const size_t place : place_of_) in_order.push_back(std::move(recorded[place][next[place]++]));
+    return std::unique_ptr<Executable>(std::make_unique<Pipeline>(std::move(in_order)));
 }
 
 }  // namespace redline

@@ -60,6 +60,8 @@ private:
     static Result<Places> empty(const Model& model, const CacheSizing& sizing,
                                 std::span<const Placement> placements);
     Result<std::vector<PlanPart>> parts(uint32_t rows, uint32_t outputs) const;
+    // Of each place, the plans of its parts, in order.
+    Result<std::vector<PlanGroup>> lowered(const std::vector<PlanPart>& parts, bool fuse) const;
     // One for each place: a part of those that are there.
     std::vector<PlanPart> one_of_each(std::vector<PlanPart> parts) const;
 

@@ -8,56 +8,97 @@ HipExecutable::HipExecutable(BoundPlan bound, const HipWeights& weights, const H
                              Device& device, Record mode)
     : bound_(std::move(bound)), weights_(weights), caches_(caches), device_(device), mode_(mode) {}
 
-Result<std::unique_ptr<Executable>> HipExecutable::create(BoundPlan bound, const HipWeights& weights,
-                                                          const HipCaches& caches, Device& device,
-                                                          Memory& memory, Record mode) {
-    RL_TRY(device.use());
-    std::unique_ptr<HipExecutable> made(new HipExecutable(std::move(bound), weights, caches, device, mode));
-    RL_TRY(made->allocate(memory));
+Workspace::~Workspace() {
+    device.call().set_device(device.report().index);
+    for (const Event event : sent)
+        if (event) device.call().event_destroy(event);
+}
+
+Result<std::vector<std::unique_ptr<Executable>>> HipExecutable::create_group(PlanGroup plans,
+                                                                             const HipWeights& weights,
+                                                                             const HipCaches& caches,
+                                                                             Device& device, Memory& memory,
+                                                                             Record mode) {
+    Group made = RL_TRY(make(std::move(plans), weights, caches, device, memory, mode));
     // The kernels of the longest steps now, so that what cannot be loaded shows before the first.
-    const uint32_t rows = made->bound_.plan.max_rows;
-    Launcher loader(device, Launcher::Mode::load);
-    RL_TRY(
-        made->launch_all(loader, made->view_of(rows, StepLayout(made->bound_.plan, rows, StepKind::alone))));
-    return std::unique_ptr<Executable>(std::move(made));
+    for (const auto& one : made) {
+        const Plan& plan = one->bound_.plan;
+        Launcher loader(device, Launcher::Mode::load);
+        const StepLayout inputs(plan, plan.max_rows, StepKind::alone);
+        RL_TRY(one->launch_all(loader, one->view_of(plan.max_rows, inputs)));
+    }
+    return std::vector<std::unique_ptr<Executable>>(std::make_move_iterator(made.begin()),
+                                                    std::make_move_iterator(made.end()));
 }
 
-Status HipExecutable::measure(BoundPlan bound, const HipWeights& weights, const HipCaches& caches,
+Status HipExecutable::measure(PlanGroup plans, const HipWeights& weights, const HipCaches& caches,
                               Device& device, Memory& counting) {
-    RL_TRY(device.use());
-    HipExecutable sized(std::move(bound), weights, caches, device, Record::direct);
-    return sized.allocate(counting);
+    RL_TRY(make(std::move(plans), weights, caches, device, counting, Record::direct));
+    return {};
 }
 
-Status HipExecutable::allocate(Memory& memory) {
-    constexpr unsigned kNoTiming = 2;
-    memory_ = &memory;
-    std::vector<ByteRange> gaps;
-    if (memory.guarded()) gaps = guard_arena(bound_.plan);
-    const Plan& plan = bound_.plan;
+Result<HipExecutable::Group> HipExecutable::make(PlanGroup plans, const HipWeights& weights,
+                                                 const HipCaches& caches, Device& device, Memory& memory,
+                                                 Record mode) {
+    RL_TRY(device.use());
+    Group made;
+    for (BoundPlan& plan : plans) {
+        made.emplace_back(new HipExecutable(std::move(plan), weights, caches, device, mode));
+        HipExecutable& one = *made.back();
+        one.memory_ = &memory;
+        if (memory.guarded()) one.arena_gaps_ = guard_arena(one.bound_.plan);
+        if (memory.guarded()) RL_TRY(share({&made.back(), 1}, device, memory));
+    }
+    if (!memory.guarded()) RL_TRY(share(made, device, memory));
+    return made;
+}
+
+uint64_t HipExecutable::scratch_bytes() const {
     uint64_t scratch = 0;
     for (const auto& kernel : bound_.kernels)
-        scratch = std::max(scratch, static_cast<const HipKernel&>(*kernel).scratch(plan));
+        scratch = std::max(scratch, static_cast<const HipKernel&>(*kernel).scratch(bound_.plan));
+    return scratch;
+}
+
+uint64_t HipExecutable::input_bytes() const {
+    const Plan& plan = bound_.plan;
     const StepKind most = plan.sizing.pages > 0 ? StepKind::several : StepKind::alone;
-    const uint64_t inputs = StepLayout(plan, plan.max_rows, most).bytes;
-    arena_ = RL_TRY(memory.allocate(plan.arena_bytes, Use::scratch, "activations"));
-    if (memory.guarded()) RL_TRY(memory.set_gaps(arena_, std::move(gaps)));
-    scratch_ = RL_TRY(memory.allocate(scratch, Use::scratch, "scratch"));
-    step_ = RL_TRY(memory.allocate(inputs, Use::scratch, "step inputs"));
-    for (Buffer& buffer : inputs_) buffer = RL_TRY(memory.allocate(inputs, Use::pinned, "step inputs"));
-    output_ = RL_TRY(memory.allocate(plan.slot_bytes(plan.output), Use::pinned, "results"));
-    for (Event& event : sent_)
-        RL_TRY(device_.checked(device_.call().event_create(&event, kNoTiming), "making an event"));
+    return StepLayout(plan, plan.max_rows, most).bytes;
+}
+
+// Gives all of them one workspace.
+Status HipExecutable::share(std::span<const std::unique_ptr<HipExecutable>> group, Device& device,
+                            Memory& memory) {
+    constexpr unsigned kNoTiming = 2;
+    uint64_t arena = 0, scratch = 0, inputs = 0, results = 0;
+    for (const auto& one : group) {
+        const Plan& plan = one->bound_.plan;
+        arena = std::max(arena, plan.arena_bytes);
+        scratch = std::max(scratch, one->scratch_bytes());
+        inputs = std::max(inputs, one->input_bytes());
+        results = std::max(results, plan.slot_bytes(plan.output));
+    }
+    const auto own = std::make_shared<Workspace>(device);
+    own->arena = RL_TRY(memory.allocate(arena, Use::scratch, "activations"));
+    own->scratch = RL_TRY(memory.allocate(scratch, Use::scratch, "scratch"));
+    own->step = RL_TRY(memory.allocate(inputs, Use::scratch, "step inputs"));
+    for (Buffer& buffer : own->inputs) buffer = RL_TRY(memory.allocate(inputs, Use::pinned, "step inputs"));
+    own->output = RL_TRY(memory.allocate(results, Use::pinned, "results"));
+    for (Event& event : own->sent)
+        RL_TRY(device.checked(device.call().event_create(&event, kNoTiming), "making an event"));
+    for (const auto& one : group) {
+        if (memory.guarded()) RL_TRY(memory.set_gaps(own->arena, one->arena_gaps_));
+        one->workspace_ = own;
+    }
     return {};
 }
 
 HipExecutable::~HipExecutable() {
     const Functions& call = device_.call();
     call.set_device(device_.report().index);
-    if (arena_.data()) call.stream_synchronize(device_.stream());  // else it was only sized
+    // Else it was only sized, or not even that.
+    if (workspace_ && workspace_->arena.data()) call.stream_synchronize(device_.stream());
     for (const auto& [what, exec] : graphs_) call.graph_exec_destroy(exec);
-    for (const Event event : sent_)
-        if (event) call.event_destroy(event);
 }
 
 // Kernels differ by how many rows there are, and blocks without a row cost time: so a few classes.
@@ -69,18 +110,18 @@ uint32_t HipExecutable::row_class(uint32_t rows) const {
 
 View HipExecutable::view_of(uint32_t rows, const StepLayout& inputs) const {
     View view{bound_.plan, weights_, caches_, rows, std::min(rows, bound_.plan.max_outputs), {}, {}, {}, {}};
-    view.arena = arena_.data();
-    view.scratch = scratch_.data();
-    view.input = reinterpret_cast<const float*>(step_.data() + inputs.input);
-    view.step = reinterpret_cast<const args::Step*>(step_.data());
+    view.arena = workspace_->arena.data();
+    view.scratch = workspace_->scratch.data();
+    view.input = reinterpret_cast<const float*>(workspace_->step.data() + inputs.input);
+    view.step = reinterpret_cast<const args::Step*>(workspace_->step.data());
     for (const uint64_t offset : inputs.ropes)
-        view.ropes.push_back(reinterpret_cast<const float*>(step_.data() + offset));
+        view.ropes.push_back(reinterpret_cast<const float*>(workspace_->step.data() + offset));
     view.kind = inputs.kind;
     if (inputs.states > 0)
-        view.states = reinterpret_cast<const args::SegmentState*>(step_.data() + inputs.states);
+        view.states = reinterpret_cast<const args::SegmentState*>(workspace_->step.data() + inputs.states);
     if (inputs.kind == StepKind::alone) return view;
-    view.places = reinterpret_cast<const args::Place*>(step_.data() + inputs.places);
-    view.pages = reinterpret_cast<const uint32_t*>(step_.data() + inputs.pages);
+    view.places = reinterpret_cast<const args::Place*>(workspace_->step.data() + inputs.places);
+    view.pages = reinterpret_cast<const uint32_t*>(workspace_->step.data() + inputs.pages);
     return view;
 }
 
@@ -89,10 +130,10 @@ Status HipExecutable::launch_one(Launcher& launcher, const View& view, size_t in
     if (view.rows > 1) return kernel.launch(launcher, view);
     View own = view;
     const Step& step = bound_.plan.steps[index];
-    if (step.takes) own.taken = arena_.data() + bound_.plan.slot(step.takes).offset;
+    if (step.takes) own.taken = workspace_->arena.data() + bound_.plan.slot(step.takes).offset;
     if (step.leaves) {
         const SlotInfo& left = bound_.plan.slot(step.leaves);
-        own.left = {arena_.data() + left.offset, view.vector(left.norm.gain), left.width / 32};
+        own.left = {workspace_->arena.data() + left.offset, view.vector(left.norm.gain), left.width / 32};
     }
     return kernel.launch(launcher, own);
 }
@@ -128,14 +169,17 @@ Result<GraphExec> HipExecutable::graph(const View& view) {
 
 // The ring's slot is written only when the copy that last read it is over.
 Status HipExecutable::send_inputs(const StepParams& params, const StepLayout& inputs) {
-    const uint64_t slot = turn_ % kRing;
+    const uint64_t slot = workspace_->turn % kRing;
     const Functions& call = device_.call();
-    if (turn_++ >= kRing)
-        RL_TRY(device_.checked(call.event_synchronize(sent_[slot]), "waiting for the last step's inputs"));
-    inputs.write(bound_.plan, params, inputs_[slot].data());
-    RL_TRY(device_.checked(call.copy_in(step_.data(), inputs_[slot].data(), inputs.bytes, device_.stream()),
+    if (workspace_->turn++ >= kRing)
+        RL_TRY(device_.checked(call.event_synchronize(workspace_->sent[slot]),
+                               "waiting for the last step's inputs"));
+    inputs.write(bound_.plan, params, workspace_->inputs[slot].data());
+    RL_TRY(device_.checked(call.copy_in(workspace_->step.data(), workspace_->inputs[slot].data(),
+                                        inputs.bytes, device_.stream()),
                            "sending a step's inputs"));
-    return device_.checked(call.event_record(sent_[slot], device_.stream()), "sending a step's inputs");
+    return device_.checked(call.event_record(workspace_->sent[slot], device_.stream()),
+                           "sending a step's inputs");
 }
 
 void HipExecutable::check_params(const StepParams& params) {
@@ -146,10 +190,10 @@ void HipExecutable::check_params(const StepParams& params) {
 Status HipExecutable::read_output() {
     const Plan& plan = bound_.plan;
     const uint64_t bytes = uint64_t(outputs_) * plan.slot(plan.output).width * 4;
-    RL_TRY(
-        device_.checked(device_.call().copy_out(output_.data(), arena_.data() + plan.slot(plan.output).offset,
-                                                bytes, device_.stream()),
-                        "reading the results"));
+    RL_TRY(device_.checked(device_.call().copy_out(workspace_->output.data(),
+                                                   workspace_->arena.data() + plan.slot(plan.output).offset,
+                                                   bytes, device_.stream()),
+                           "reading the results"));
     RL_TRY(device_.synchronize("running a step"));
     return memory_->check_guards();
 }
@@ -185,7 +229,7 @@ Status HipExecutable::traced_step(const StepParams& params, const View& view, si
     const StepShape shape{params.tokens.size(), params.outputs.size(), params.kv_len()};
     TraceStep traced{&plan.steps[index], took.count(), cost(op, plan, shape), {}};
     RL_TRY(device_.checked(
-        device_.call().copy_out(mirror.data(), arena_.data(), plan.arena_bytes, device_.stream()),
+        device_.call().copy_out(mirror.data(), workspace_->arena.data(), plan.arena_bytes, device_.stream()),
         "reading traced activations"));
     RL_TRY(device_.synchronize("reading traced activations"));
     for (const Slot s : access(op).writes) {
@@ -212,7 +256,7 @@ Status HipExecutable::run_traced(const StepParams& params, const TraceSink& sink
 
 std::span<const float> HipExecutable::output() const {
     const SlotInfo& slot = bound_.plan.slot(bound_.plan.output);
-    return {reinterpret_cast<const float*>(output_.data()), size_t(outputs_) * slot.width};
+    return {reinterpret_cast<const float*>(workspace_->output.data()), size_t(outputs_) * slot.width};
 }
 
 }  // namespace redline::hip

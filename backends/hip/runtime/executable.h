@@ -68,13 +68,32 @@ std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, const
 std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const Device& device);
 std::unique_ptr<Kernel> make_recurrent_kernel(const Op& op, const Plan& plan, const Device& device);
 
+constexpr uint32_t kRing = 2;  // steps whose inputs the host may have written
+
+// What steps work in. Those of a PlanGroup share one, unless it is guarded: each has gaps of its own.
+struct Workspace {
+    explicit Workspace(Device& opened) : device(opened) {}
+    ~Workspace();
+    Workspace(const Workspace&) = delete;
+    Workspace& operator=(const Workspace&) = delete;
+
+    Device& device;
+    Buffer arena, scratch, step;
+    Buffer inputs[kRing];
+    Event sent[kRing] = {};  // behind the copy from that slot of the ring
+    Buffer output;
+    uint64_t turn = 0;
+};
+
 class HipExecutable : public Executable {
 public:
-    static Result<std::unique_ptr<Executable>> create(BoundPlan bound, const HipWeights& weights,
-                                                      const HipCaches& caches, Device& device, Memory& memory,
-                                                      Record mode);
-    // What it would allocate: `weights` and `caches` need have no content.
-    static Status measure(BoundPlan bound, const HipWeights& weights, const HipCaches& caches, Device& device,
+    static Result<std::vector<std::unique_ptr<Executable>>> create_group(PlanGroup plans,
+                                                                         const HipWeights& weights,
+                                                                         const HipCaches& caches,
+                                                                         Device& device, Memory& memory,
+                                                                         Record mode);
+    // What they would allocate: `weights` and `caches` need have no content.
+    static Status measure(PlanGroup plans, const HipWeights& weights, const HipCaches& caches, Device& device,
                           Memory& counting);
     ~HipExecutable() override;
     Status run(const StepParams& params) override;
@@ -82,12 +101,17 @@ public:
     std::span<const float> output() const override;
 
 private:
-    static constexpr uint32_t kRing = 2;          // steps whose inputs the host may have written
     static constexpr uint32_t kReplayedRows = 8;  // steps of so few rows are replayed
 
     HipExecutable(BoundPlan bound, const HipWeights& weights, const HipCaches& caches, Device& device,
                   Record mode);
-    Status allocate(Memory& memory);
+    using Group = std::vector<std::unique_ptr<HipExecutable>>;
+    static Result<Group> make(PlanGroup plans, const HipWeights& weights, const HipCaches& caches,
+                              Device& device, Memory& memory, Record mode);
+    static Status share(std::span<const std::unique_ptr<HipExecutable>> group, Device& device,
+                        Memory& memory);
+    uint64_t scratch_bytes() const;
+    uint64_t input_bytes() const;
     uint32_t row_class(uint32_t rows) const;
     View view_of(uint32_t rows, const StepLayout& inputs) const;
     Status launch_one(Launcher& launcher, const View& view, size_t index) const;
@@ -105,13 +129,8 @@ private:
     Device& device_;
     Memory* memory_ = nullptr;  // for traces
     Record mode_;
-    Buffer arena_;
-    Buffer scratch_;
-    Buffer step_;
-    Buffer inputs_[kRing];
-    Event sent_[kRing] = {};  // behind the copy from that slot of the ring
-    Buffer output_;
-    uint64_t turn_ = 0;
+    std::shared_ptr<Workspace> workspace_;
+    std::vector<ByteRange> arena_gaps_;                          // of guarded memory
     std::map<std::pair<uint32_t, StepKind>, GraphExec> graphs_;  // by class of rows, and kind
     uint32_t outputs_ = 0;
 };

@@ -23,44 +23,78 @@ VulkanExecutable::VulkanExecutable(BoundPlan bound, const VulkanWeights& weights
       pipelines_(pipelines),
       mode_(mode) {}
 
-Result<std::unique_ptr<Executable>> VulkanExecutable::create(BoundPlan bound, const VulkanWeights& weights,
-                                                             const VulkanCaches& caches, Device& device,
-                                                             Memory& memory, Pipelines& pipelines,
-                                                             Record mode) {
-    std::unique_ptr<VulkanExecutable> made(
-        new VulkanExecutable(std::move(bound), weights, caches, device, pipelines, mode));
-    RL_TRY(made->allocate(memory));
+Result<std::vector<std::unique_ptr<Executable>>> VulkanExecutable::create_group(
+    PlanGroup plans, const VulkanWeights& weights, const VulkanCaches& caches, Device& device, Memory& memory,
+    Pipelines& pipelines, Record mode) {
+    Group made = RL_TRY(make(std::move(plans), weights, caches, device, memory, pipelines, mode));
     // The largest class and the best now, so that what cannot be recorded shows before the first step.
-    RL_TRY(made->recorded(made->bound_.plan.max_rows, false, StepKind::alone));
-    if (made->most_best() > 0) RL_TRY(made->recorded(1, true, StepKind::alone));
-    return std::unique_ptr<Executable>(std::move(made));
+    for (const auto& one : made) {
+        RL_TRY(one->recorded(one->bound_.plan.max_rows, false, StepKind::alone));
+        if (one->most_best() > 0) RL_TRY(one->recorded(1, true, StepKind::alone));
+    }
+    return std::vector<std::unique_ptr<Executable>>(std::make_move_iterator(made.begin()),
+                                                    std::make_move_iterator(made.end()));
 }
 
-Status VulkanExecutable::measure(BoundPlan bound, const VulkanWeights& weights, const VulkanCaches& caches,
+Status VulkanExecutable::measure(PlanGroup plans, const VulkanWeights& weights, const VulkanCaches& caches,
                                  Device& device, Memory& counting, Pipelines& pipelines) {
-    VulkanExecutable sized(std::move(bound), weights, caches, device, pipelines, Record::direct);
-    return sized.allocate(counting);
+    RL_TRY(make(std::move(plans), weights, caches, device, counting, pipelines, Record::direct));
+    return {};
 }
 
-Status VulkanExecutable::allocate(Memory& memory) {
-    memory_ = &memory;
-    std::vector<ByteRange> gaps;
-    if (memory.guarded) gaps = guard_arena(bound_.plan);
-    const Plan& plan = bound_.plan;
+Result<VulkanExecutable::Group> VulkanExecutable::make(PlanGroup plans, const VulkanWeights& weights,
+                                                       const VulkanCaches& caches, Device& device,
+                                                       Memory& memory, Pipelines& pipelines, Record mode) {
+    Group made;
+    for (BoundPlan& plan : plans) {
+        made.emplace_back(new VulkanExecutable(std::move(plan), weights, caches, device, pipelines, mode));
+        VulkanExecutable& one = *made.back();
+        one.memory_ = &memory;
+        for (VkFence& fence : one.fences_) fence = RL_TRY(device.make_fence());
+        if (memory.guarded) one.arena_gaps_ = guard_arena(one.bound_.plan);
+        if (memory.guarded) RL_TRY(share({&made.back(), 1}, memory));
+    }
+    if (!memory.guarded) RL_TRY(share(made, memory));
+    return made;
+}
+
+uint64_t VulkanExecutable::scratch_bytes() const {
     uint64_t scratch = 0;
     for (const auto& kernel : bound_.kernels)
-        scratch = std::max(scratch, static_cast<const VulkanKernel&>(*kernel).scratch(plan));
-    if (most_best() > 0) scratch = std::max<uint64_t>(scratch, best_slices() * kMostBest * sizeof(Scored));
+        scratch = std::max(scratch, static_cast<const VulkanKernel&>(*kernel).scratch(bound_.plan));
+    return most_best() > 0 ? std::max<uint64_t>(scratch, best_slices() * kMostBest * sizeof(Scored))
+                           : scratch;
+}
+
+uint64_t VulkanExecutable::input_bytes() const {
+    const Plan& plan = bound_.plan;
     const StepKind kind = plan.sizing.pages > 0 ? StepKind::several : StepKind::alone;
-    const uint64_t inputs = StepLayout(plan, plan.max_rows, kind).bytes;
-    arena_ = RL_TRY(memory.allocate(plan.arena_bytes, Use::scratch, "activations"));
-    if (memory.guarded) RL_TRY(memory.set_gaps(arena_, std::move(gaps)));
-    scratch_ = RL_TRY(memory.allocate(scratch, Use::scratch, "scratch"));
-    step_ = RL_TRY(memory.allocate(inputs, Use::scratch, "step inputs"));
-    for (Buffer& buffer : inputs_) buffer = RL_TRY(memory.allocate(inputs, Use::upload, "step inputs"));
-    const uint64_t results = std::max<uint64_t>(plan.slot_bytes(plan.output), most_best() * sizeof(Scored));
-    output_ = RL_TRY(memory.allocate(results, Use::readback, "results"));
-    for (VkFence& fence : fences_) fence = RL_TRY(device_.make_fence());
+    return StepLayout(plan, plan.max_rows, kind).bytes;
+}
+
+uint64_t VulkanExecutable::result_bytes() const {
+    return std::max<uint64_t>(bound_.plan.slot_bytes(bound_.plan.output), most_best() * sizeof(Scored));
+}
+
+// Gives all of them one workspace.
+Status VulkanExecutable::share(std::span<const std::unique_ptr<VulkanExecutable>> group, Memory& memory) {
+    uint64_t arena = 0, scratch = 0, inputs = 0, results = 0;
+    for (const auto& one : group) {
+        arena = std::max(arena, one->bound_.plan.arena_bytes);
+        scratch = std::max(scratch, one->scratch_bytes());
+        inputs = std::max(inputs, one->input_bytes());
+        results = std::max(results, one->result_bytes());
+    }
+    const auto own = std::make_shared<Workspace>();
+    own->arena = RL_TRY(memory.allocate(arena, Use::scratch, "activations"));
+    own->scratch = RL_TRY(memory.allocate(scratch, Use::scratch, "scratch"));
+    own->step = RL_TRY(memory.allocate(inputs, Use::scratch, "step inputs"));
+    for (Buffer& buffer : own->inputs) buffer = RL_TRY(memory.allocate(inputs, Use::upload, "step inputs"));
+    own->output = RL_TRY(memory.allocate(results, Use::readback, "results"));
+    for (const auto& one : group) {
+        if (memory.guarded) RL_TRY(memory.set_gaps(own->arena, one->arena_gaps_));
+        one->workspace_ = own;
+    }
     return {};
 }
 
@@ -80,10 +114,10 @@ View VulkanExecutable::view_of(uint32_t rows, const StepLayout& inputs) const {
     View view{bound_.plan, weights_, caches_};
     view.rows = rows;
     view.outputs = std::min(rows, bound_.plan.max_outputs);
-    view.arena = arena_;
-    view.scratch = scratch_;
-    view.step = {step_.handle(), 0, inputs.input};
-    view.input = {step_.handle(), inputs.input, inputs.bytes - inputs.input};
+    view.arena = workspace_->arena;
+    view.scratch = workspace_->scratch;
+    view.step = {workspace_->step.handle(), 0, inputs.input};
+    view.input = {workspace_->step.handle(), inputs.input, inputs.bytes - inputs.input};
     for (const uint64_t offset : inputs.ropes) view.rope_offsets.push_back(uint32_t(offset / 4));
     view.kind = inputs.kind;
     return view;
@@ -104,7 +138,7 @@ View VulkanExecutable::view_of(const View& all, size_t step) const {
 
 Result<Recording> VulkanExecutable::record_copies(const StepLayout& inputs) {
     Recording recording(device_);
-    for (const Buffer& from : inputs_) {
+    for (const Buffer& from : workspace_->inputs) {
         VkCommandBufferAllocateInfo allocate = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
         allocate.commandPool = device_.pool();
         allocate.commandBufferCount = 1;
@@ -118,7 +152,7 @@ Result<Recording> VulkanExecutable::record_copies(const StepLayout& inputs) {
         vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT,
                              0, 0, nullptr, 0, nullptr, 0, nullptr);
         const VkBufferCopy region = {0, 0, inputs.bytes};
-        vkCmdCopyBuffer(commands, from.handle(), step_.handle(), 1, &region);
+        vkCmdCopyBuffer(commands, from.handle(), workspace_->step.handle(), 1, &region);
         RL_TRY(checked(vkEndCommandBuffer(commands), "ending a command buffer"));
     }
     return recording;
@@ -139,8 +173,8 @@ Status VulkanExecutable::record_output(Recorder& recorder, const View& view) con
     const Slot slot = bound_.plan.output;
     const args::ElementArgs push = {view.width(slot), RL_ROWS_OUTPUTS, 0};
     const uint64_t elements = uint64_t(view.width(slot)) * view.outputs;
-    return recorder.dispatch({"copy_rows", 3, 1, {256}}, {view.slot(slot), output_, view.step}, push,
-                             striding((elements + 255) / 256));
+    return recorder.dispatch({"copy_rows", 3, 1, {256}}, {view.slot(slot), workspace_->output, view.step},
+                             push, striding((elements + 255) / 256));
 }
 
 uint32_t VulkanExecutable::best_slices() const {
@@ -161,12 +195,12 @@ Status VulkanExecutable::record_best(Recorder& recorder, const View& view) const
     RL_TRY(recorder.dispatch({"best", 3, 1, {256}}, {view.slot(bound_.plan.output), between, view.step},
                              args::BestArgs{kMostBest, 0, 0}, {best_slices()}));
     recorder.barrier();
-    return recorder.dispatch({"best", 3, 1, {256}}, {between, output_, view.step},
+    return recorder.dispatch({"best", 3, 1, {256}}, {between, workspace_->output, view.step},
                              args::BestArgs{kMostBest, 1, picked}, {1});
 }
 
 void VulkanExecutable::read_best(uint32_t among) {
-    const auto* picked = reinterpret_cast<const Scored*>(output_.mapped());
+    const auto* picked = reinterpret_cast<const Scored*>(workspace_->output.mapped());
     best_.assign(picked, picked + std::min(kMostBest, among));
     std::sort(best_.begin(), best_.end(), comes_first);
 }
@@ -270,13 +304,13 @@ Status VulkanExecutable::run(const StepParams& params) {
     const uint64_t slot = turn_++ % kRing;
     RL_CHECK(read_by_[slot] <= landed_, "step inputs are overwritten while submission {} may read them",
              read_by_[slot]);
-    commands.inputs.write(bound_.plan, params, inputs_[slot].mapped());
-    RL_TRY(inputs_[slot].flush());
+    commands.inputs.write(bound_.plan, params, workspace_->inputs[slot].mapped());
+    RL_TRY(workspace_->inputs[slot].flush());
     read_by_[slot] = submitted_ + 1;
     RL_TRY(submit_all(commands.copies.segments[slot], commands, params.cancel));
     commands.meter.end_step();
     RL_CHECK(landed_ == submitted_, "results are read while submission {} may write them", submitted_);
-    RL_TRY(output_.invalidate());
+    RL_TRY(workspace_->output.invalidate());
     if (best) read_best(params.best_among);
     return memory_->check_guards();
 }
@@ -309,7 +343,7 @@ Status VulkanExecutable::read_back(Slot slot, uint64_t rows, const Buffer& mirro
         const VkBufferCopy region = {at, at, std::min(kPiece, end - at)};
         RL_TRY(device_.run_once(
             [&](VkCommandBuffer commands) {
-                vkCmdCopyBuffer(commands, arena_.handle(), mirror.handle(), 1, &region);
+                vkCmdCopyBuffer(commands, workspace_->arena.handle(), mirror.handle(), 1, &region);
             },
             "reading traced activations"));
     }
@@ -327,8 +361,8 @@ Status VulkanExecutable::run_traced(const StepParams& params, const TraceSink& s
     const std::unique_ptr<Stopwatch> clock = RL_TRY(Stopwatch::create(device_));
     const StepShape shape{params.tokens.size(), params.outputs.size(), params.kv_len()};
     const auto rows_of = [&](Slot s) { return bound_.plan.slot(s).of_outputs ? shape.outputs : shape.rows; };
-    inputs.write(bound_.plan, params, inputs_[0].mapped());
-    RL_TRY(inputs_[0].flush());
+    inputs.write(bound_.plan, params, workspace_->inputs[0].mapped());
+    RL_TRY(workspace_->inputs[0].flush());
     RL_TRY(device_.submit(std::span(copies.segments).first(1), fences_[0]));
     RL_TRY(device_.wait(fences_[0], "running a step"));
     traced_.begin_step({double(params.tokens.size()), double(params.kv_len())});
@@ -354,13 +388,13 @@ Status VulkanExecutable::run_traced(const StepParams& params, const TraceSink& s
     Recording last = RL_TRY(std::move(recorder).finish());
     RL_TRY(device_.submit(last.segments, fences_[0]));
     RL_TRY(device_.wait(fences_[0], "running a step"));
-    RL_TRY(output_.invalidate());
+    RL_TRY(workspace_->output.invalidate());
     return memory_->check_guards();
 }
 
 std::span<const float> VulkanExecutable::output() const {
     const SlotInfo& slot = bound_.plan.slot(bound_.plan.output);
-    return {reinterpret_cast<const float*>(output_.mapped()), size_t(outputs_) * slot.width};
+    return {reinterpret_cast<const float*>(workspace_->output.mapped()), size_t(outputs_) * slot.width};
 }
 
 }  // namespace redline::vulkan

@@ -74,13 +74,24 @@ std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, const
 std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const Device& device);
 std::unique_ptr<Kernel> make_recurrent_kernel(const Op& op, const Plan& plan, const Device& device);
 
+constexpr uint32_t kRing = 2;  // steps whose inputs the host may have written
+
+// What steps work in. Those of a PlanGroup share one, unless it is guarded: each has gaps of its own.
+struct Workspace {
+    Buffer arena, scratch, step;
+    Buffer inputs[kRing];
+    Buffer output;
+};
+
 class VulkanExecutable : public Executable {
 public:
-    static Result<std::unique_ptr<Executable>> create(BoundPlan bound, const VulkanWeights& weights,
-                                                      const VulkanCaches& caches, Device& device,
-                                                      Memory& memory, Pipelines& pipelines, Record mode);
-    // What it would allocate: `weights` and `caches` need have no content.
-    static Status measure(BoundPlan bound, const VulkanWeights& weights, const VulkanCaches& caches,
+    static Result<std::vector<std::unique_ptr<Executable>>> create_group(PlanGroup plans,
+                                                                         const VulkanWeights& weights,
+                                                                         const VulkanCaches& caches,
+                                                                         Device& device, Memory& memory,
+                                                                         Pipelines& pipelines, Record mode);
+    // What they would allocate: `weights` and `caches` need have no content.
+    static Status measure(PlanGroup plans, const VulkanWeights& weights, const VulkanCaches& caches,
                           Device& device, Memory& counting, Pipelines& pipelines);
     ~VulkanExecutable() override;
     Status run(const StepParams& params) override;
@@ -90,7 +101,6 @@ public:
     std::span<const Scored> best() const override { return best_; }
 
 private:
-    static constexpr uint32_t kRing = 2;  // steps whose inputs the host may have written
     static constexpr uint32_t kMostBest = 64;
 
     struct Recorded {
@@ -103,7 +113,13 @@ private:
 
     VulkanExecutable(BoundPlan bound, const VulkanWeights& weights, const VulkanCaches& caches,
                      Device& device, Pipelines& pipelines, Record mode);
-    Status allocate(Memory& memory);
+    using Group = std::vector<std::unique_ptr<VulkanExecutable>>;
+    static Result<Group> make(PlanGroup plans, const VulkanWeights& weights, const VulkanCaches& caches,
+                              Device& device, Memory& memory, Pipelines& pipelines, Record mode);
+    static Status share(std::span<const std::unique_ptr<VulkanExecutable>> group, Memory& memory);
+    uint64_t scratch_bytes() const;
+    uint64_t input_bytes() const;
+    uint64_t result_bytes() const;
     View view_of(const View& all, size_t step) const;
     uint32_t row_class(uint32_t rows) const;
     View view_of(uint32_t rows, const StepLayout& inputs) const;
@@ -126,11 +142,8 @@ private:
     Device& device_;
     Pipelines& pipelines_;
     Record mode_;
-    Buffer arena_;
-    Buffer scratch_;
-    Buffer step_;
-    Buffer inputs_[kRing];
-    Buffer output_;
+    std::shared_ptr<Workspace> workspace_;
+    std::vector<ByteRange> arena_gaps_;  // of guarded memory
     VkFence fences_[kRing] = {};
     uint64_t turn_ = 0;
     // Counted over all steps, to check that the host writes and reads nothing that the device still works on.
