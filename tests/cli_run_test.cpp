@@ -444,6 +444,6 @@ TEST_CASE("run: what a GPU has no room for is experts first, and both ways are s
         check_experts({"--mem-budget", less, "--cpu-moe", "off"},
                       {"1 of 2 layers run there, the others on the CPU, which is slower;"});
         check_refused({"run", "-m", mixture_model(), "-p", "a", "-ngl", "all", "--mem-budget", less}, 1,
-                      {"as asked for"});
+                      {"as asked for", ", or --cpu-moe auto, which leaves experts to the CPU"});
     });
 }

@@ -68,7 +68,7 @@ void say_split(const LoadedModel& loaded, const Split& split, const SplitCost& c
     for (const MemoryNeed& need : split.needs) cache += need.cache;
     say(plan_line(loaded, context, cache));
     say_speed(cost.most);
-    say_detail(cost.text());
+    say_detail(fmt::format("the CPU reads {} per token", format_bytes(cost.cpu_bytes)));
     for (size_t i = 0; i < split.needs.size(); ++i) {
         const Backend* backend = split.backends[i];
         say_memory(split.needs[i], backend == loaded.cpu.get() ? "cpu" : loaded.device, backend->device());
@@ -84,16 +84,27 @@ Status open_cpu(LoadedModel& loaded, const ModelOptions& options) {
     return {};
 }
 
-Status take_whole(LoadedModel& loaded, const MemoryNeed& need, uint64_t context) {
-    RL_TRY(check_fits(need, *loaded.model, loaded.backend->device(), context));
+// Of a mixture, whose experts nobody spoke of, with that way out.
+Status check_room(const LoadedModel& loaded, const ModelOptions& options, const MemoryNeed& need,
+                  const DeviceInfo& device, uint64_t context) {
+    const Status fits = check_fits(need, *loaded.model, device, context);
+    if (fits || loaded.device == "cpu" || loaded.model->config().experts == 0 || options.cpu_experts)
+        return fits;
+    return error("{}, or --cpu-moe auto, which leaves experts to the CPU", fits.error().message);
+}
+
+Status take_whole(LoadedModel& loaded, const ModelOptions& options, const MemoryNeed& need,
+                  uint64_t context) {
+    RL_TRY(check_room(loaded, options, need, loaded.backend->device(), context));
     measure_bandwidths(loaded);
     say_whole(loaded, need, context);
     return {};
 }
 
-Status take_split(LoadedModel& loaded, const Split& split, const SessionOptions& session) {
+Status take_split(LoadedModel& loaded, const ModelOptions& options, const Split& split,
+                  const SessionOptions& session) {
     for (size_t i = 0; i < split.needs.size(); ++i)
-        RL_TRY(check_fits(split.needs[i], *loaded.model, split.backends[i]->device(), session.context));
+        RL_TRY(check_room(loaded, options, split.needs[i], split.backends[i]->device(), session.context));
     loaded.placements = split.placements;
     loaded.counts = split.counts;
     say_split(loaded, split, RL_TRY(cost_of(loaded, session, split)), session.context);
@@ -149,8 +160,8 @@ std::string kept_text(const Split& split, uint32_t layers) {
 
 // The split nearest to the wish that fits. Where both may move, the one that should be faster: experts, of
 // which a token uses few, or whole layers, whose parts need not wait for each other as often.
-Status take_fitting(LoadedModel& loaded, const SplitWish& wish, Yield yield, const SessionOptions& session,
-                    const MemoryNeed& whole) {
+Status take_fitting(LoadedModel& loaded, const ModelOptions& options, const SplitWish& wish, Yield yield,
+                    const SessionOptions& session, const MemoryNeed& whole) {
     const Model& model = *loaded.model;
     const DeviceInfo& device = loaded.backend->device();
     const uint32_t layers = model.config().layers;
@@ -179,7 +190,7 @@ Status take_fitting(LoadedModel& loaded, const SplitWish& wish, Yield yield, con
                     "quantization leaves more of them on the GPU",
                     format_bytes(whole.total()), loaded.device, device.memory.text(),
                     kept_text(best.value(), layers), other));
-    return take_split(loaded, best.value(), session);
+    return take_split(loaded, options, best.value(), session);
 }
 
 }  // namespace
@@ -233,7 +244,7 @@ Status plan_load(LoadedModel& loaded, const ModelOptions& options, const Session
     const MemoryNeed whole = RL_TRY(memory_need(model, *loaded.backend, session));
     const bool whole_fits = whole.total() <= loaded.backend->device().memory.bytes;
     if (loaded.device == "cpu" || (!asked && (whole_fits || !yield)))
-        return take_whole(loaded, whole, session.context);
+        return take_whole(loaded, options, whole, session.context);
     RL_TRY(open_cpu(loaded, options));
     measure_bandwidths(loaded);
     if (asked) {
@@ -241,10 +252,10 @@ Status plan_load(LoadedModel& loaded, const ModelOptions& options, const Session
         for (const std::string& pattern : split.unused)
             note(fmt::format("-ot {}: no tensor of this model has that in its name", pattern));
         if (split.placements.size() == 1 && split.backends[0] == loaded.backend.get())
-            return take_whole(loaded, whole, session.context);
-        if (fits(split) || !yield) return take_split(loaded, split, session);
+            return take_whole(loaded, options, whole, session.context);
+        if (fits(split) || !yield) return take_split(loaded, options, split, session);
     }
-    return take_fitting(loaded, wish, *yield, session, whole);
+    return take_fitting(loaded, options, wish, *yield, session, whole);
 }
 
 }  // namespace redline::cli
