@@ -96,6 +96,7 @@ TEST_CASE("completion: bash offers commands, options and the words that an optio
     CHECK(offered("redline run --mod") == "--model\n");
     CHECK(offered("redline bench --output js") == "json jsonl\n");
     CHECK(offered("redline run --cpu-level avx5") == "avx512\n");
+    CHECK(offered("redline completion f") == "fish\n");
     CHECK(offered("redline run some.gg") == "\n");  // a file's name, by readline
 }
 
@@ -113,6 +114,7 @@ TEST_CASE("completion: fish offers commands, options and the words that an optio
     CHECK(offered("redline run --mod") == "--model\n");
     CHECK(offered("redline bench --output js") == "json\njsonl\n");
     CHECK(offered("redline run --cpu-level avx5") == "avx512\n");
+    CHECK(offered("redline completion f") == "fish\n");
     CHECK(offered("redline run -m " + file("completion.f")) == file("completion.fish") + "\n");
 }
 
@@ -140,6 +142,7 @@ TEST_CASE("completion: zsh offers commands, options and the words that an option
     CHECK(completed("redline run --mod") == "redline run --model \n");
     CHECK(completed("redline bench --output js") == "redline bench --output json\n");  // or jsonl
     CHECK(completed("redline run --cpu-level avx5") == "redline run --cpu-level avx512 \n");
+    CHECK(completed("redline completion f") == "redline completion fish \n");
     CHECK(completed("redline run -m " + file("_red")) == "redline run -m " + file("_redline") + " \n");
 }
 

@@ -41,6 +41,16 @@ std::string quoted(const std::string& text) {
     return "'" + replaced(text, "'", "'\\''") + "'";
 }
 
+// The words that a command is to be followed by: "completion bash|zsh" is. Most take what the user makes up.
+std::string words_of(const Options& command) {
+    const std::string& usage = command.usage().front();
+    const std::string last = usage.substr(usage.rfind(' ') + 1);
+    if (last.find('|') == std::string::npos ||
+        last.find_first_not_of("abcdefghijklmnopqrstuvwxyz|") != std::string::npos)
+        return "";
+    return replaced(last, "|", " ");
+}
+
 std::string names_of(const std::vector<Options>& commands) {
     std::string out;
     for (const Options& command : commands) out += (out.empty() ? "" : " ") + command.command();
@@ -84,7 +94,7 @@ std::vector<Options> described_commands() {
 }
 
 std::string bash_completion(const std::vector<Options>& commands) {
-    std::string values, options;
+    std::string values, options, words;
     for (const Options& command : commands) {
         std::string all;
         for (const Options::Option& option : command.options()) {
@@ -99,6 +109,8 @@ std::string bash_completion(const std::vector<Options>& commands) {
                     fmt::format("            {}) words=\"{}\" ;;\n", names, fmt::join(value.words, " "));
         }
         options += fmt::format("            {}) words=\"{}\" ;;\n", command.command(), all);
+        if (const std::string taken = words_of(command); !taken.empty())
+            words += fmt::format("            {}) words=\"{}\" ;;\n", command.command(), taken);
     }
     // What is no word here is a file's name, by "-o default".
     return fmt::format(
@@ -112,11 +124,13 @@ std::string bash_completion(const std::vector<Options>& commands) {
         "    fi\n"
         "    if [ -z \"$words\" ] && [[ $word == -* ]]; then\n"
         "        case \"${{COMP_WORDS[1]}}\" in\n{}        esac\n"
+        "    elif [ -z \"$words\" ]; then\n"
+        "        case \"${{COMP_WORDS[1]}}\" in\n{}        esac\n"
         "    fi\n"
         "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
         "}}\n"
         "complete -o default -F _redline redline\n",
-        names_of(commands), values, options);
+        names_of(commands), values, options, words);
 }
 
 std::string zsh_completion(const std::vector<Options>& commands) {
@@ -138,7 +152,9 @@ std::string zsh_completion(const std::vector<Options>& commands) {
                 cases += fmt::format("                {} \\\n",
                                      quoted(fmt::format("*{}[{}]{}", name, help, takes)));
         }
-        cases += "                '*:file:_files'\n            ;;\n";
+        const std::string words = words_of(command);
+        cases += words.empty() ? "                '*:file:_files'\n            ;;\n"
+                               : fmt::format("                '1:what:({})'\n            ;;\n", words);
     }
     return fmt::format(
         "#compdef redline\n"
@@ -173,6 +189,9 @@ std::string fish_completion(const std::vector<Options>& commands) {
         out += fmt::format(
             "complete -c redline -n \"not __fish_seen_subcommand_from $commands\" -f -a {} -d {}\n",
             command.command(), fish_quoted(command.summary()));
+        if (const std::string words = words_of(command); !words.empty())
+            out += fmt::format("complete -c redline -n \"__fish_seen_subcommand_from {}\" -f -a {}\n",
+                               command.command(), fish_quoted(words));
         for (const Options::Option& option : command.options()) {
             out +=
                 fmt::format("complete -c redline -n \"__fish_seen_subcommand_from {}\"", command.command());
