@@ -4,7 +4,6 @@
 
 using namespace redline;
 using namespace redline::test;
-using Json = Json;
 
 namespace {
 

@@ -5,8 +5,6 @@
 namespace redline::cli {
 namespace {
 
-using Json = Json;
-
 class Probe {
 public:
     Probe(const ChatTemplate& parsed, const Tokenizer& tokenizer, const Json& variables)

@@ -4,7 +4,6 @@
 
 namespace redline {
 
-using Json = Json;
 using jinja::Store;
 using jinja::Value;
 
