@@ -437,7 +437,7 @@ TEST_CASE("run: what a GPU has no room for is experts first, and both ways are s
         check_experts(
             {"--mem-budget", less},
             {"2 of 2 layers run there, but the experts of 1 on the CPU, which is slower (the CPU reads ",
-             " per token; were it so that 1 of 2 layers run there, the others on the CPU, the CPU reads ",
+             " per token; the other way, 1 of 2 layers run there, the others on the CPU: the CPU reads ",
              ", the experts of 1 on cpu ("});
         check_experts({"--mem-budget", less, "-ngl", "all", "--cpu-moe", "auto"},
                       {"but the experts of 1 on the CPU, which is slower;"});

@@ -175,7 +175,7 @@ Status take_fitting(LoadedModel& loaded, const ModelOptions& options, const Spli
             const SplitCost instead = RL_TRY(cost_of(loaded, session, second.value()));
             const bool keeps = first < instead;
             if (!keeps) std::swap(best.value(), second.value());
-            other = fmt::format(" ({}; were it so that {}, {})", (keeps ? first : instead).text(),
+            other = fmt::format(" ({}; the other way, {}: {})", (keeps ? first : instead).text(),
                                 kept_text(second.value(), layers), (keeps ? instead : first).text());
         } else if (!best) {
             best = std::move(second);
@@ -186,8 +186,7 @@ Status take_fitting(LoadedModel& loaded, const ModelOptions& options, const Spli
                      check_fits(whole, model, device, session.context).error().message, best.error().message);
     note(
         fmt::format("{} are needed, {} offers {}: {}, which is slower{}; a smaller context (-c N), -ctk q8_0 "
-                    "or a smaller "
-                    "quantization leaves more of them on the GPU",
+                    "or a smaller quantization leaves more of them on the GPU",
                     format_bytes(whole.total()), loaded.device, device.memory.text(),
                     kept_text(best.value(), layers), other));
     return take_split(loaded, options, best.value(), session);

@@ -372,8 +372,7 @@ Findings silent_drivers(const Machine& m) {
              fmt::format("Vulkan's drivers are there ({}) and offer no device",
                          fmt::join(m.vulkan_drivers, ", ")),
              "VK_LOADER_DEBUG=all redline devices shows why: often a library that the driver needs is "
-             "missing, or "
-             "a container lacks the GPU's device files"}};
+             "missing, or a container lacks the GPU's device files"}};
 }
 
 Findings drivers(const Machine& m) {

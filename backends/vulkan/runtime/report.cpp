@@ -92,8 +92,7 @@ Result<std::shared_ptr<Instance>> Instance::get() {
     if (result == VK_ERROR_INCOMPATIBLE_DRIVER)
         return error(
             "there is a Vulkan loader on this machine but no Vulkan driver that works; install the driver's "
-            "Vulkan "
-            "package (mesa-vulkan-drivers for AMD and Intel), redline doctor says what is wrong with those "
+            "Vulkan package (mesa-vulkan-drivers for AMD and Intel); redline doctor looks at those that are "
             "there");
     RL_TRY(checked(result, "opening Vulkan"));
     volkLoadInstance(made->handle_);

@@ -130,13 +130,19 @@ class Printer {
 public:
     Printer(const RunOptions& run, Output& out) : run_(run), out_(out) {}
 
-    // Until the first piece is shown, a line tells how far the prompt is read, and then what goes on.
-    void wait() { reading_.emplace(); }
-    void update(uint64_t done, uint64_t total) { reading_->update(done, total); }
+    // Until the first piece is shown, a line tells how far the prompt is read, and then what goes on; not in
+    // the line of a terminal that the prompt was shown in.
+    void wait() {
+        if (!terminal_ || !shown_ || ends_line_) reading_.emplace();
+    }
+    void update(uint64_t done, uint64_t total) {
+        if (reading_) reading_->update(done, total);
+    }
     void end_waiting() { reading_.reset(); }
 
     bool put(std::string_view text) {
         if (!text.empty()) ends_line_ = text.ends_with('\n');
+        shown_ = shown_ || !text.empty();
         if (!terminal_) return out_.write(text);
         return out_.write(
             wrap_.put(for_terminal(text), can_move_cursor() ? terminal_width(STDOUT_FILENO) : 0));
@@ -174,6 +180,7 @@ private:
     Output& out_;
     const bool terminal_ = is_terminal(STDOUT_FILENO);
     bool reasoning_ = false;
+    bool shown_ = false;  // anything
     bool ends_line_ = false;
     WordWrap wrap_;
     std::optional<ReadingLine> reading_;
