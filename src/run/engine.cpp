@@ -287,7 +287,7 @@ Status Engine::run(std::span<const Feed> feeds, const Wanted& wanted) {
     StateChanges states(*pool_);
     for (const Feed& feed : feeds) states.add(*feed.sequence);
     params.states = states.rows();
-    if (wanted.best <= target->most_best()) params.best = wanted.best;
+    if (!wanted.trace && wanted.best <= target->most_best()) params.best = wanted.best;
     if (params.best > 0) params.best_among = uint32_t(model_->usable_vocab());
     for (const Feed& feed : feeds) {
         Sequence& sequence = *feed.sequence;

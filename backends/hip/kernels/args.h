@@ -70,6 +70,17 @@ constexpr StreamShape stream_shape(uint32_t bytes_per_eight, uint32_t matrices) 
     return shape;
 }
 
+// backends/shared/best.h.
+constexpr uint32_t kBestSlice = 4096;
+struct BestArgs {
+    const Step* step;
+    const void* from;  // outputs, or with `merge` what was picked before: words of a float and of an id
+    void* to;
+    uint32_t count;  // that a block picks
+    uint32_t merge;
+    uint32_t entries;  // with `merge`: in `from`
+};
+
 struct EmbedArgs {
     const Step* step;
     Matrix table;

@@ -1,6 +1,7 @@
 // The kernels that know neither a weight's format nor the cache's type: work per row or per element.
 #include "kernels/args.h"
 #include "kernels/attention_parts.h"
+#include "kernels/best.h"
 #include "kernels/dot.h"
 #include "kernels/matrix.h"
 #include "kernels/route.h"
@@ -195,6 +196,11 @@ RL_KERNEL(128, gather_places, GatherArgs) {
 RL_KERNEL(128, route, RouteArgs) {
     const uint32_t row = block_index().x;
     if (row < args.step->rows) choose_experts(args, row);
+}
+
+RL_KERNEL(kTileThreads, best, BestArgs) {
+    RL_SHARED BestShared shared;
+    pick_best(args, shared);
 }
 
 }  // namespace redline::hip

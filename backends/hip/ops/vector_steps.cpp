@@ -1,4 +1,5 @@
-// Embed, Input, RmsNorm, AddBias, Add, Scale, ActMul, SelectRows: work per row or per element.
+// Embed, Input, RmsNorm, AddBias, Add, Scale, ActMul, SelectRows: work per row or per element; and the best
+// outputs.
 #include "steps.h"
 
 namespace redline::hip {
@@ -42,6 +43,17 @@ Status launch_norm(Launcher& launcher, const View& view, Slot x, const Norm& nor
                                  groups,    view.of_outputs(x), norm.eps};
     return launcher.launch("vector", "rms_norm", striding(blocks_for(uint64_t(groups) * view.rows_of(x), 1)),
                            args);
+}
+
+// What is picked comes first in scratch, and behind it what the first turn picks.
+Status launch_best(Launcher& launcher, const View& view) {
+    static_assert(args::kBestSlice == kBestSlice);
+    const uint32_t slices = best_slices(view.plan);
+    float *const picked = view.scratch_at(0), *const between = view.scratch_at(kMostBest * sizeof(Scored));
+    const args::BestArgs first = {view.step, view.slot(view.plan.output), between, kMostBest, 0, 0},
+                         second = {view.step, between, picked, kMostBest, 1, best_between(view.plan)};
+    RL_TRY(launcher.launch("vector", "best", {slices, 1, 1, kTileThreads}, first));
+    return launcher.launch("vector", "best", {1, 1, 1, kTileThreads}, second);
 }
 
 std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const Device&) {

@@ -25,7 +25,7 @@ Result<std::vector<std::unique_ptr<Executable>>> HipExecutable::create_group(Pla
         const Plan& plan = one->bound_.plan;
         Launcher loader(device, Launcher::Mode::load);
         const StepLayout inputs(plan, plan.max_rows, StepKind::alone);
-        RL_TRY(one->launch_all(loader, one->view_of(plan.max_rows, inputs)));
+        RL_TRY(one->launch_all(loader, one->view_of(plan.max_rows, inputs), one->most_best() > 0));
     }
     return std::vector<std::unique_ptr<Executable>>(std::make_move_iterator(made.begin()),
                                                     std::make_move_iterator(made.end()));
@@ -57,7 +57,8 @@ uint64_t HipExecutable::scratch_bytes() const {
     uint64_t scratch = 0;
     for (const auto& kernel : bound_.kernels)
         scratch = std::max(scratch, static_cast<const HipKernel&>(*kernel).scratch(bound_.plan));
-    return scratch;
+    const uint64_t picked = uint64_t(kMostBest + best_between(bound_.plan)) * sizeof(Scored);
+    return most_best() > 0 ? std::max(scratch, picked) : scratch;
 }
 
 uint64_t HipExecutable::input_bytes() const {
@@ -76,7 +77,8 @@ Status HipExecutable::share(std::span<const std::unique_ptr<HipExecutable>> grou
         arena = std::max(arena, plan.arena_bytes);
         scratch = std::max(scratch, one->scratch_bytes());
         inputs = std::max(inputs, one->input_bytes());
-        results = std::max(results, plan.slot_bytes(plan.output));
+        results =
+            std::max({results, plan.slot_bytes(plan.output), uint64_t(one->most_best()) * sizeof(Scored)});
     }
     const auto own = std::make_shared<Workspace>(device);
     own->arena = RL_TRY(memory.allocate(arena, Use::scratch, "activations"));
@@ -138,22 +140,22 @@ Status HipExecutable::launch_one(Launcher& launcher, const View& view, size_t in
     return kernel.launch(launcher, own);
 }
 
-Status HipExecutable::launch_all(Launcher& launcher, const View& view) const {
+Status HipExecutable::launch_all(Launcher& launcher, const View& view, bool best) const {
     for (size_t i = 0; i < bound_.kernels.size(); ++i) RL_TRY(launch_one(launcher, view, i));
-    return {};
+    return best ? launch_best(launcher, view) : Status();
 }
 
 // The graph of a class and kind, captured on first use and never changed: what varies is in the step's
 // inputs.
-Result<GraphExec> HipExecutable::graph(const View& view) {
-    const std::pair what(view.rows, view.kind);
+Result<GraphExec> HipExecutable::graph(const View& view, bool best) {
+    const std::pair what(best ? 0 : view.rows, view.kind);
     if (const auto found = graphs_.find(what); found != graphs_.end()) return found->second;
     constexpr int kThreadLocal = 1;  // other threads may call the runtime meanwhile
     const Functions& call = device_.call();
     Launcher loader(device_, Launcher::Mode::load), launcher(device_, Launcher::Mode::capture);
-    RL_TRY(launch_all(loader, view));
+    RL_TRY(launch_all(loader, view, best));
     RL_TRY(device_.checked(call.begin_capture(device_.stream(), kThreadLocal), "beginning a graph"));
-    const Status launched = launch_all(launcher, view);
+    const Status launched = launch_all(launcher, view, best);
     Graph captured = nullptr;
     const Status ended = device_.checked(call.end_capture(device_.stream(), &captured), "ending a graph");
     if (!launched || !ended) {
@@ -183,18 +185,25 @@ Status HipExecutable::send_inputs(const StepParams& params, const StepLayout& in
 }
 
 void HipExecutable::check_params(const StepParams& params) {
-    check_step(bound_.plan, params);
-    outputs_ = uint32_t(params.outputs.size());
+    const Plan& plan = bound_.plan;
+    check_step(plan, params);
+    RL_CHECK(params.best <= most_best() && params.best_among <= plan.slot(plan.output).width,
+             "the best {} of {} asked of a plan that picks {}", params.best, params.best_among, most_best());
+    outputs_ = params.best > 0 ? 0 : uint32_t(params.outputs.size());
+    best_.clear();
 }
 
-Status HipExecutable::read_output() {
+Status HipExecutable::read_output(const StepParams& params) {
     const Plan& plan = bound_.plan;
-    const uint64_t bytes = uint64_t(outputs_) * plan.slot(plan.output).width * 4;
-    RL_TRY(device_.checked(device_.call().copy_out(workspace_->output.data(),
-                                                   workspace_->arena.data() + plan.slot(plan.output).offset,
-                                                   bytes, device_.stream()),
+    const bool best = params.best > 0;
+    const std::byte* const from =
+        best ? workspace_->scratch.data() : workspace_->arena.data() + plan.slot(plan.output).offset;
+    const uint64_t bytes =
+        best ? kMostBest * sizeof(Scored) : uint64_t(outputs_) * plan.slot(plan.output).width * 4;
+    RL_TRY(device_.checked(device_.call().copy_out(workspace_->output.data(), from, bytes, device_.stream()),
                            "reading the results"));
     RL_TRY(device_.synchronize("running a step"));
+    if (best) best_ = best_in_order(workspace_->output.data(), params.best_among);
     return memory_->check_guards();
 }
 
@@ -206,15 +215,15 @@ Status HipExecutable::run(const StepParams& params) {
     const StepLayout inputs(bound_.plan, rows, kind_of(params));
     const View view = view_of(rows, inputs);
     if (mode_ == Record::replay && rows <= kReplayedRows) {
-        const GraphExec exec = RL_TRY(graph(view));
+        const GraphExec exec = RL_TRY(graph(view, params.best > 0));
         RL_TRY(send_inputs(params, inputs));
         RL_TRY(device_.checked(device_.call().graph_launch(exec, device_.stream()), "running a step"));
-        return read_output();
+        return read_output(params);
     }
     Launcher launcher(device_, Launcher::Mode::run, params.cancel);
     RL_TRY(send_inputs(params, inputs));
-    RL_TRY(launch_all(launcher, view));
-    return read_output();
+    RL_TRY(launch_all(launcher, view, params.best > 0));
+    return read_output(params);
 }
 
 Status HipExecutable::traced_step(const StepParams& params, const View& view, size_t index,
@@ -251,7 +260,7 @@ Status HipExecutable::run_traced(const StepParams& params, const TraceSink& sink
         RL_TRY(memory_->allocate(bound_.plan.arena_bytes, Use::pinned, "traced activations"));
     RL_TRY(send_inputs(params, inputs));
     for (size_t i = 0; i < bound_.kernels.size(); ++i) RL_TRY(traced_step(params, view, i, mirror, sink));
-    return read_output();
+    return read_output(params);
 }
 
 std::span<const float> HipExecutable::output() const {

@@ -2,6 +2,7 @@
 // and replayed. Longer steps are launched directly, and paced.
 #pragma once
 
+#include "backends/shared/best.h"
 #include "backends/shared/products.h"
 #include "backends/shared/step_inputs.h"
 #include "cache_store.h"
@@ -68,6 +69,9 @@ std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, const
 std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const Device& device);
 std::unique_ptr<Kernel> make_recurrent_kernel(const Op& op, const Plan& plan, const Device& device);
 
+// Leaves the best outputs at the beginning of scratch.
+Status launch_best(Launcher& launcher, const View& view);
+
 constexpr uint32_t kRing = 2;  // steps whose inputs the host may have written
 
 // What steps work in. Those of a PlanGroup share one, unless it is guarded: each has gaps of its own.
@@ -99,6 +103,8 @@ public:
     Status run(const StepParams& params) override;
     Status run_traced(const StepParams& params, const TraceSink& sink) override;
     std::span<const float> output() const override;
+    uint32_t most_best() const override { return can_pick_best(bound_.plan) ? kMostBest : 0; }
+    std::span<const Scored> best() const override { return best_; }
 
 private:
     static constexpr uint32_t kReplayedRows = 8;  // steps of so few rows are replayed
@@ -115,10 +121,10 @@ private:
     uint32_t row_class(uint32_t rows) const;
     View view_of(uint32_t rows, const StepLayout& inputs) const;
     Status launch_one(Launcher& launcher, const View& view, size_t index) const;
-    Status launch_all(Launcher& launcher, const View& view) const;
-    Result<GraphExec> graph(const View& view);
+    Status launch_all(Launcher& launcher, const View& view, bool best) const;
+    Result<GraphExec> graph(const View& view, bool best);
     Status send_inputs(const StepParams& params, const StepLayout& inputs);
-    Status read_output();
+    Status read_output(const StepParams& params);
     Status traced_step(const StepParams& params, const View& view, size_t index, const Buffer& mirror,
                        const TraceSink& sink);
     void check_params(const StepParams& params);
@@ -130,9 +136,11 @@ private:
     Memory* memory_ = nullptr;  // for traces
     Record mode_;
     std::shared_ptr<Workspace> workspace_;
-    std::vector<ByteRange> arena_gaps_;                          // of guarded memory
-    std::map<std::pair<uint32_t, StepKind>, GraphExec> graphs_;  // by class of rows, and kind
+    std::vector<ByteRange> arena_gaps_;  // of guarded memory
+    // By class of rows (0: one row, of which the best are wanted), and kind.
+    std::map<std::pair<uint32_t, StepKind>, GraphExec> graphs_;
     uint32_t outputs_ = 0;
+    std::vector<Scored> best_;
 };
 
 }  // namespace redline::hip

@@ -62,7 +62,7 @@ uint64_t VulkanExecutable::scratch_bytes() const {
     uint64_t scratch = 0;
     for (const auto& kernel : bound_.kernels)
         scratch = std::max(scratch, static_cast<const VulkanKernel&>(*kernel).scratch(bound_.plan));
-    return most_best() > 0 ? std::max<uint64_t>(scratch, best_slices() * kMostBest * sizeof(Scored))
+    return most_best() > 0 ? std::max<uint64_t>(scratch, best_between(bound_.plan) * sizeof(Scored))
                            : scratch;
 }
 
@@ -177,32 +177,20 @@ Status VulkanExecutable::record_output(Recorder& recorder, const View& view) con
                              push, striding((elements + 255) / 256));
 }
 
-uint32_t VulkanExecutable::best_slices() const {
-    return (bound_.plan.slot(bound_.plan.output).width + RL_BEST_SLICE - 1) / RL_BEST_SLICE;
-}
-
-// What is picked of all slices must go into one.
 uint32_t VulkanExecutable::most_best() const {
-    const bool fits = bound_.plan.slot(bound_.plan.output).of_outputs &&
-                      best_slices() * kMostBest <= RL_BEST_SLICE &&
-                      device_.report().limits.maxComputeSharedMemorySize >= kBestShared;
-    return bound_.plan.max_rows == 1 && fits ? kMostBest : 0;
+    const bool fits = device_.report().limits.maxComputeSharedMemorySize >= kBestShared;
+    return can_pick_best(bound_.plan) && fits ? kMostBest : 0;
 }
 
 Status VulkanExecutable::record_best(Recorder& recorder, const View& view) const {
-    const uint32_t picked = best_slices() * kMostBest;
+    static_assert(RL_BEST_SLICE == kBestSlice);
+    const uint32_t picked = best_between(bound_.plan);
     const Binding between = view.scratch_at(0, picked * sizeof(Scored));
     RL_TRY(recorder.dispatch({"best", 3, 1, {256}}, {view.slot(bound_.plan.output), between, view.step},
-                             args::BestArgs{kMostBest, 0, 0}, {best_slices()}));
+                             args::BestArgs{kMostBest, 0, 0}, {best_slices(bound_.plan)}));
     recorder.barrier();
     return recorder.dispatch({"best", 3, 1, {256}}, {between, workspace_->output, view.step},
                              args::BestArgs{kMostBest, 1, picked}, {1});
-}
-
-void VulkanExecutable::read_best(uint32_t among) {
-    const auto* picked = reinterpret_cast<const Scored*>(workspace_->output.mapped());
-    best_.assign(picked, picked + std::min(kMostBest, among));
-    std::sort(best_.begin(), best_.end(), comes_first);
 }
 
 Result<VulkanExecutable::Recorded*> VulkanExecutable::recorded(uint32_t rows, bool best, StepKind kind) {
@@ -311,7 +299,7 @@ Status VulkanExecutable::run(const StepParams& params) {
     commands.meter.end_step();
     RL_CHECK(landed_ == submitted_, "results are read while submission {} may write them", submitted_);
     RL_TRY(workspace_->output.invalidate());
-    if (best) read_best(params.best_among);
+    if (best) best_ = best_in_order(workspace_->output.mapped(), params.best_among);
     return memory_->check_guards();
 }
 

@@ -1,6 +1,7 @@
 // A plan on a Vulkan device: buffers, and command buffers recorded once per class of row counts and replayed.
 #pragma once
 
+#include "backends/shared/best.h"
 #include "backends/shared/products.h"
 #include "backends/shared/step_inputs.h"
 #include "cache_store.h"
@@ -101,8 +102,6 @@ public:
     std::span<const Scored> best() const override { return best_; }
 
 private:
-    static constexpr uint32_t kMostBest = 64;
-
     struct Recorded {
         StepLayout inputs;
         Recording copies;  // one command buffer per slot of the ring
@@ -129,8 +128,6 @@ private:
     Result<Recording> record_steps(const View& view, double dispatch_seconds, bool best);
     Status record_output(Recorder& recorder, const View& view) const;
     Status record_best(Recorder& recorder, const View& view) const;
-    uint32_t best_slices() const;
-    void read_best(uint32_t among);
     Status submit_all(VkCommandBuffer copy, Recorded& commands, const std::atomic<bool>* cancel);
     Result<double> run_measured(Stopwatch& clock, const Recording& op);
     Status read_back(Slot slot, uint64_t rows, const Buffer& mirror);
