@@ -1,6 +1,6 @@
 // Whole models against an independent implementation, and the errors of files that are not what they claim.
+#include "cases/comparison.h"
 #include "support/backends.h"
-#include "support/comparison.h"
 #include "support/models.h"
 #include "support/small_llama.h"
 

@@ -1,7 +1,8 @@
 // Every op on every backend of this build and level of this machine against the reference, within the bound
 // that the reference computes from the data.
+#include "cases/comparison.h"
+#include "cases/op_cases.h"
 #include "support/backends.h"
-#include "support/comparison.h"
 #include "support/models.h"
 #include "support/pages.h"
 #include "support/share.h"

@@ -22,7 +22,7 @@ public:
         return MemoryNeed{};
     }
     uint64_t allocated() const override { return 0; }
-    std::unique_ptr<Kernel> kernel_for(const Op&, const Plan&) override { return nullptr; }
+    std::unique_ptr<Kernel> make_kernel(const Op&, const Plan&) override { return nullptr; }
     Result<std::vector<std::unique_ptr<Executable>>> record_group(PlanGroup, WeightStore&, CacheStore&,
                                                                   Record) override {
         return error("no steps");

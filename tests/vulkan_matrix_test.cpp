@@ -1,6 +1,6 @@
 // Products and attention on matrix units, in the ways that only some devices or some sizes go.
 #ifdef RL_VULKAN
-#include "support/comparison.h"
+#include "cases/comparison.h"
 #include "support/vulkan_case.h"
 
 using namespace redline;

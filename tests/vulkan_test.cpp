@@ -2,8 +2,8 @@
 #ifdef RL_VULKAN
 #include "args.h"
 #include "backends/vulkan/runtime/stopwatch.h"
+#include "cases/comparison.h"
 #include "memory/budget.h"
-#include "support/comparison.h"
 #include "support/vulkan_case.h"
 
 #include <chrono>

@@ -146,7 +146,7 @@ public:
 
     uint64_t allocated() const override { return Region::allocated(); }
 
-    std::unique_ptr<Kernel> kernel_for(const Op& op, const Plan& plan) override {
+    std::unique_ptr<Kernel> make_kernel(const Op& op, const Plan& plan) override {
         for (const auto make : {make_product_kernel, make_attention_kernel, make_expert_kernel,
                                 make_vector_kernel, make_recurrent_kernel})
             if (std::unique_ptr<Kernel> kernel = make(op, plan, isa_)) return kernel;

@@ -1,6 +1,8 @@
 // HIP as a backend: picks and opens a device, places weights, and hands out kernels.
 #include "backends/hip/ops/peak.h"
 #include "backends/hip/runtime/executable.h"
+#include "backends/hip/runtime/objects.h"
+#include "base/hash.h"
 
 #include <algorithm>
 #include <chrono>
@@ -59,7 +61,14 @@ public:
 
     uint64_t allocated() const override { return memory_.allocated(); }
 
-    std::unique_ptr<Kernel> kernel_for(const Op& op, const Plan& plan) override {
+    uint64_t kernels_hash() const override {
+        Hash64 hash;
+        for (const CodeObject& object : all_objects())
+            if (object.target == device_->report().target) hash.add(object.packed);
+        return hash.value();
+    }
+
+    std::unique_ptr<Kernel> make_kernel(const Op& op, const Plan& plan) override {
         for (const auto make : {make_product_kernel, make_attention_kernel, make_expert_kernel,
                                 make_vector_kernel, make_recurrent_kernel})
             if (std::unique_ptr<Kernel> kernel = make(op, plan, *device_)) return kernel;

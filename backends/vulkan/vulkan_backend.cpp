@@ -2,6 +2,7 @@
 
 #include "backends/vulkan/runtime/read_bandwidth.h"
 
+#include "base/hash.h"
 #include "memory/budget.h"
 #include "shader_table.h"
 
@@ -48,6 +49,7 @@ VulkanBackend::VulkanBackend(std::unique_ptr<Device> device, std::unique_ptr<Mem
                                device_->use_bfloat16() ? ", bfloat16" : "",
                                device_->use_group_matrices() ? ", work-group matrices" : "");
     info_.unified = report.integrated();
+    info_.on_cpu = report.type == VK_PHYSICAL_DEVICE_TYPE_CPU;
     info_.memory = asked > 0 ? asked_budget(asked) : budget_of(report);
     info_.wave = device_->subgroup();
 }
@@ -87,7 +89,13 @@ Result<MemoryNeed> VulkanBackend::measure(std::span<const WeightInfo> weights,
     return need;
 }
 
-std::unique_ptr<Kernel> VulkanBackend::kernel_for(const Op& op, const Plan& plan) {
+uint64_t VulkanBackend::kernels_hash() const {
+    Hash64 hash;
+    for (const Shader& shader : all_shaders()) hash.add(std::as_bytes(shader.code));
+    return hash.value();
+}
+
+std::unique_ptr<Kernel> VulkanBackend::make_kernel(const Op& op, const Plan& plan) {
     for (const auto make : {make_product_kernel, make_attention_kernel, make_expert_kernel,
                             make_vector_kernel, make_recurrent_kernel})
         if (std::unique_ptr<Kernel> kernel = make(op, plan, *device_)) return kernel;

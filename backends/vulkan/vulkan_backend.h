@@ -20,7 +20,8 @@ public:
     Result<MemoryNeed> measure(std::span<const WeightInfo> weights, std::span<const CacheInfo> caches,
                                std::vector<PlanGroup> groups) override;
     uint64_t allocated() const override { return memory_->allocated(); }
-    std::unique_ptr<Kernel> kernel_for(const Op& op, const Plan& plan) override;
+    uint64_t kernels_hash() const override;
+    std::unique_ptr<Kernel> make_kernel(const Op& op, const Plan& plan) override;
     Result<std::vector<std::unique_ptr<Executable>>> record_group(PlanGroup plans, WeightStore& weights,
                                                                   CacheStore& caches, Record mode) override;
     double measure_read_bandwidth() override;

@@ -15,12 +15,12 @@ using Clock = std::chrono::steady_clock;
 // What is lost again within this time would be lost for ever.
 constexpr std::chrono::seconds kCalm(5);
 
-Status open_again(Engine& engine, LoadedModel& loaded, const ModelOptions& options) {
+Status reload(Engine& engine, LoadedModel& loaded, const ModelOptions& options) {
     engine.close();
     loaded.model->unload();
     // The old one goes first: both may not fit.
     loaded.backend.reset();
-    loaded.backend = RL_TRY(open_device({loaded.device, loaded.which, loaded.why}, options));
+    loaded.backend = RL_TRY(open_again(loaded, options));
     ProgressLine progress("loading");
     RL_TRY(loaded.model->place(*loaded.backend,
                                [&](uint64_t done, uint64_t total) { progress.update(done, total); }));
@@ -38,7 +38,7 @@ void rescue_from_loss(Session& session, LoadedModel& loaded, const ModelOptions&
         note(fmt::format("{} was lost; it is opened again, and {} tokens are read again", loaded.device,
                          tokens));
         say_detail(loss.message);
-        const Status opened = open_again(lost, loaded, options);
+        const Status opened = reload(lost, loaded, options);
         *last = Clock::now();
         if (!opened) return error("{}; opening it again: {}", loss.message, opened.error().message);
         return {};

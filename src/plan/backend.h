@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 
 namespace redline {
 
@@ -18,6 +19,7 @@ struct DeviceInfo {
     std::string detail;    // "avx512, 8 threads"
     bool unified = false;  // host and device share the same memory
     MemoryBudget memory;   // what may be planned with, measured at open
+    bool on_cpu = false;   // a driver of a GPU's interface that computes on the CPU
     uint32_t wave = 1;     // lanes per subgroup the kernels are built for
     uint32_t threads = 0;  // CPU: of the team
 };
@@ -66,7 +68,11 @@ public:
 struct BoundPlan {
     Plan plan;  // steps in the order of `kernels`
     std::vector<std::unique_ptr<Kernel>> kernels;
+    bool picks_best = true;  // unless the backend was told that it does so wrongly
 };
+
+// In place of a kernel_key(): what Executable::best() is picked by.
+constexpr const char* kBestKey = "the best outputs";
 
 // Plans of which one runs at a time: what each leaves in its output has been read when the next begins. They
 // share the memory that steps work in.
@@ -155,7 +161,18 @@ public:
     // Bytes allocated on the device now.
     virtual uint64_t allocated() const = 0;
     // Null: please decompose. Null for a core op is an error of lower().
-    virtual std::unique_ptr<Kernel> kernel_for(const Op& op, const Plan& plan) = 0;
+    std::unique_ptr<Kernel> kernel_for(const Op& op, const Plan& plan) {
+        return refuses(op, plan) ? nullptr : make_kernel(op, plan);
+    }
+    // Kernels of these ops, by kernel_key() (or kBestKey), are not offered any more: they were found to
+    // compute wrongly.
+    void refuse(std::set<std::string> keys) { refused_ = std::move(keys); }
+    const std::set<std::string>& refused() const { return refused_; }
+    bool refuses(const Op& op, const Plan& plan) const {
+        return !refused_.empty() && refused_.contains(kernel_key(op, plan));
+    }
+    // Of the kernels' code, as the build has embedded it; 0: they are this program's own.
+    virtual uint64_t kernels_hash() const { return 0; }
     Result<std::unique_ptr<Executable>> record(BoundPlan plan, WeightStore& weights, CacheStore& cache,
                                                Record mode);
     // One for each plan.
@@ -173,10 +190,13 @@ public:
     virtual double take_longest_submission() { return 0.0; }
 
 private:
+    virtual std::unique_ptr<Kernel> make_kernel(const Op& op, const Plan& plan) = 0;
     // `weights` are in formats that it has kernels for.
     virtual Result<std::unique_ptr<WeightStore>> load_stored(std::span<const WeightInfo> weights,
                                                              ByteSource& source,
                                                              const Progress& progress) = 0;
+
+    std::set<std::string> refused_;
 };
 
 struct BackendOptions {

@@ -52,7 +52,10 @@ Result<BoundPlan> lower(const Plan& plan, Backend& backend, bool fuse) {
                 bound.kernels.push_back(std::move(kernel));
                 continue;
             }
-            if (!decompose(step.op, out))
+            if (!decompose(step.op, out) && backend.refuses(step.op, out.plan()))
+                return error("{} computes {}{} wrongly; the device cpu runs it", backend.device().name,
+                             op_name(step.op), op_matrix(step.op, out.plan()));
+            if (out.plan().steps.size() == before)
                 return error("{} has no kernel for {}{}; the device cpu runs it", backend.device().name,
                              op_name(step.op), op_matrix(step.op, out.plan()));
         }
@@ -66,6 +69,7 @@ Result<BoundPlan> lower(const Plan& plan, Backend& backend, bool fuse) {
     bound.plan.steps = std::move(placed);
     declare_int8_rows(bound);
     assign_arena(bound.plan);
+    bound.picks_best = !backend.refused().contains(kBestKey);
     return bound;
 }
 

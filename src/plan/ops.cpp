@@ -141,4 +141,15 @@ std::string op_matrix(const Op& op, const Plan& plan) {
                        tensor.shape.cols);
 }
 
+std::string kernel_key(const Op& op, const Plan& plan) {
+    std::string key = op_text(op, plan);
+    const auto add = [&](const auto& index) {
+        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(index)>, Cache>)
+            if (const CacheInfo& cache = plan.cache(index); !cache.is_state())
+                key += fmt::format(", cache {}", cache_type_name(cache.type));
+    };
+    std::visit([&](auto o) { o.visit_indices([&](auto&... indices) { (add(indices), ...); }); }, Op(op));
+    return key + (plan.max_rows == 1 ? ", one row" : ", rows");
+}
+
 }  // namespace redline

@@ -34,4 +34,8 @@ std::string op_tensors(const Op& op, const Plan& plan);
 // " of blk.0.attn_q.weight (Q4_K, 2048 x 2048)", for a message that names the op; empty without a matrix.
 std::string op_matrix(const Op& op, const Plan& plan);
 
+// What tells the kernels of a plan's ops apart: its text, the type of the cache that it names, and whether
+// the plan is for steps of one row.
+std::string kernel_key(const Op& op, const Plan& plan);
+
 }  // namespace redline

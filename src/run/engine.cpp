@@ -51,18 +51,24 @@ std::string smaller_context(const MemoryNeed& need, uint64_t context, uint64_t b
 
 }  // namespace
 
+Result<std::vector<Plan>> engine_plans(const Model& model, const EngineOptions& given) {
+    const EngineOptions options = RL_TRY(checked(given));
+    std::vector<Plan> plans;
+    plans.push_back(RL_TRY(plan_of(model, options, 1)));
+    if (options.batch > 1) plans.push_back(RL_TRY(plan_of(model, options, options.batch)));
+    return plans;
+}
+
 Result<MemoryNeed> memory_need(const Model& model, Backend& backend, const EngineOptions& given) {
     const EngineOptions options = RL_TRY(checked(given));
     std::vector<PlanGroup> plans;
-    for (const uint32_t rows : {1u, options.batch}) {
-        const Plan plan = RL_TRY(plan_of(model, options, rows));
+    for (const Plan& plan : RL_TRY(engine_plans(model, options))) {
         RL_TRY(check_caches(plan.caches, model));
         // What no device could even be asked to size.
         const MemoryNeed least{model.weight_bytes(backend), cache_bytes(plan.caches), plan.arena_bytes, 0};
         if (least.total() > backend.device().memory.bytes) return least;
         plans.emplace_back();
         plans.back().push_back(RL_TRY(lower(plan, backend, options.fuse)));
-        if (options.batch == 1) break;
     }
     const std::vector<WeightInfo> weights = plans[0][0].plan.weights;
     const std::vector<CacheInfo> caches = plans[0][0].plan.caches;

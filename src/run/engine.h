@@ -22,6 +22,9 @@ struct EngineOptions {
     Progress progress = {};  // of that
 };
 
+// What such an engine records: for one row, and for as many as a step has.
+Result<std::vector<Plan>> engine_plans(const Model& model, const EngineOptions& options);
+
 // What the model and an engine of these options take on a backend: lowered and sized there before anything is
 // loaded.
 Result<MemoryNeed> memory_need(const Model& model, Backend& backend, const EngineOptions& options);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backends/vulkan/vulkan_backend.h"
+#include "cases/op_cases.h"
 #include "support/backends.h"
 #include "support/models.h"
 

@@ -103,7 +103,9 @@ public:
     Status run(const StepParams& params) override;
     Status run_traced(const StepParams& params, const TraceSink& sink) override;
     std::span<const float> output() const override;
-    uint32_t most_best() const override { return can_pick_best(bound_.plan) ? kMostBest : 0; }
+    uint32_t most_best() const override {
+        return bound_.picks_best && can_pick_best(bound_.plan) ? kMostBest : 0;
+    }
     std::span<const Scored> best() const override { return best_; }
 
 private:

@@ -179,7 +179,7 @@ Status VulkanExecutable::record_output(Recorder& recorder, const View& view) con
 
 uint32_t VulkanExecutable::most_best() const {
     const bool fits = device_.report().limits.maxComputeSharedMemorySize >= kBestShared;
-    return can_pick_best(bound_.plan) && fits ? kMostBest : 0;
+    return bound_.picks_best && can_pick_best(bound_.plan) && fits ? kMostBest : 0;
 }
 
 Status VulkanExecutable::record_best(Recorder& recorder, const View& view) const {

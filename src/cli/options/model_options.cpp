@@ -2,6 +2,7 @@
 
 #include "cli/commands/devices.h"
 #include "cli/find_model.h"
+#include "cli/kernel_check.h"
 #include "cli/load_plan.h"
 #include "cli/model_facts.h"
 #include "cli/terminal/terminal.h"
@@ -101,6 +102,10 @@ void add_device_options(Options& options, ModelOptions& target) {
                        constexpr const char* kNames[] = {"plain", "dot", "matrix", "bfloat16", "workgroup"};
                        target.vulkan_level = kNames[index];
                    });
+    options.flag("--self-test", "check the device's kernels now, even if that was done before",
+                 [&target] { target.kernel_check = KernelCheck::always; });
+    options.flag("--no-self-test", "use the device's kernels unchecked (default: checked on first use)",
+                 [&target] { target.kernel_check = KernelCheck::never; });
     options.flag("--no-fuse", "run every operation on its own, to compare", target.fuse, false);
 }
 
@@ -267,11 +272,22 @@ Status open_for(LoadedModel& loaded, const ModelOptions& options) {
     return {};
 }
 
+Result<std::unique_ptr<Backend>> open_again(const LoadedModel& loaded, const ModelOptions& options) {
+    ModelOptions own = options;
+    if (!loaded.vulkan_level.empty()) own.vulkan_level = loaded.vulkan_level;
+    std::unique_ptr<Backend> backend = RL_TRY(open_device({loaded.device, loaded.which, loaded.why}, own));
+    backend->refuse(loaded.refused);
+    return backend;
+}
+
 Status place_model(LoadedModel& loaded, const ModelOptions& options, uint64_t context, uint32_t outputs) {
     const auto start = std::chrono::steady_clock::now();
     if (!loaded.backend) RL_TRY(open_for(loaded, options));
-    const DeviceInfo& device = loaded.backend->device();
-    if (context > 0) RL_TRY(plan_load(loaded, options, session_options(options, device, context, outputs)));
+    if (context > 0) {
+        RL_TRY(check_kernels(loaded, options, context, outputs));
+        const DeviceInfo& device = loaded.backend->device();
+        RL_TRY(plan_load(loaded, options, session_options(options, device, context, outputs)));
+    }
     if (loaded.placements.empty()) {
         ProgressLine progress("loading");
         RL_TRY(loaded.model->place(*loaded.backend,

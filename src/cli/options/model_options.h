@@ -7,6 +7,7 @@
 #include "run/split.h"
 
 #include <memory>
+#include <set>
 
 namespace redline::cli {
 
@@ -15,6 +16,9 @@ struct TensorPlace {
     std::string pattern;
     std::string device;  // see device_name()
 };
+
+// Whether a device's kernels are checked before they are used.
+enum class KernelCheck : uint8_t { first_use, always, never };
 
 struct ModelOptions {
     std::string model;
@@ -36,6 +40,7 @@ struct ModelOptions {
     uint64_t memory = 0;  // bytes to plan with; 0: what the device has
     bool fuse = true;
     Record record = Record::replay;
+    KernelCheck kernel_check = KernelCheck::first_use;
 };
 constexpr int64_t kMostContext = int64_t(1) << 32;
 constexpr int64_t kMostBatch = 1 << 16;  // tokens of a step
@@ -74,8 +79,10 @@ struct LoadedModel {
     SplitCounts counts;                 // of the model's layers
     std::unique_ptr<Model> model;       // borrows the backend
     CacheType cache = CacheType::f16;
-    double bandwidth = 0.0;      // bytes per second that the device reads; 0: not known
-    double cpu_bandwidth = 0.0;  // likewise, where there is a split
+    std::string vulkan_level;       // to which the check of kernels went down; empty: as the options have it
+    std::set<std::string> refused;  // see Backend::refuse()
+    double bandwidth = 0.0;         // bytes per second that the device reads; 0: not known
+    double cpu_bandwidth = 0.0;     // likewise, where there is a split
     double load_seconds = 0.0;
 };
 // Chooses the device and reads all of the model but its weights, so that what is wrong with a prompt or an
@@ -83,8 +90,10 @@ struct LoadedModel {
 Result<LoadedModel> inspect_model(const ModelOptions& options);
 // Opens the device that inspect_model() chose, or, unless it was asked for, one that opens.
 Status open_for(LoadedModel& loaded, const ModelOptions& options);
-// Opens the device where that is not done, sizes and says the plan of a session of so many tokens (with 0
-// there is none), and loads the weights, with progress on a terminal.
+// The device that is taken once more, with what its check has found.
+Result<std::unique_ptr<Backend>> open_again(const LoadedModel& loaded, const ModelOptions& options);
+// Opens the device where that is not done, checks its kernels, sizes and says the plan of a session of so
+// many tokens (with 0 there is none), and loads the weights, with progress on a terminal.
 Status place_model(LoadedModel& loaded, const ModelOptions& options, uint64_t context, uint32_t outputs = 1);
 // Both.
 Result<LoadedModel> load_model(const ModelOptions& options);

@@ -2,9 +2,11 @@
 #pragma once
 
 #include "backends/cpu/reference.h"
-#include "cases/op_cases.h"
 
-namespace redline::test {
+#include <cmath>
+#include <span>
+
+namespace redline {
 
 struct Comparison {
     double worst_fraction = 0.0;  // of the bound
@@ -44,4 +46,4 @@ inline Comparison compare(std::span<const float> got, std::span<const Bounded> w
     return c;
 }
 
-}  // namespace redline::test
+}  // namespace redline

@@ -1,0 +1,156 @@
+// The check of a device's kernels: silent where they are right; what is wrong is found, put aside, and the
+// text stays right.
+#include "cases/comparison.h"
+#include "run/self_test.h"
+#include "support/models.h"
+#include "support/program.h"
+
+#include <map>
+
+using namespace redline;
+using namespace redline::test;
+
+namespace {
+
+// An environment variable for as long as a test runs.
+class Setting {
+public:
+    Setting(const char* name, const std::string& value) : name_(name) { ::setenv(name, value.c_str(), 1); }
+    ~Setting() { ::unsetenv(name_); }
+
+private:
+    const char* name_;
+};
+
+constexpr const char* kBroken = "RL_HIP_DOUBLE_BROKEN";
+
+// The double of HIP, the only device whose kernels can be broken; null without it.
+std::unique_ptr<Backend> hip_double() {
+    std::unique_ptr<Backend> backend = open_wanted("hip");
+    if (backend && backend->device().name.find("double") == std::string::npos) return nullptr;
+    return backend;
+}
+
+SessionOptions check_options() {
+    SessionOptions options;
+    options.context = 256;
+    options.batch = 192;
+    return options;
+}
+
+SelfTest tested(Backend& backend, const std::string& name, const std::set<std::string>& known = {}) {
+    const Model model = must(Model::inspect(golden("models/" + name + ".gguf"), 256));
+    return must(self_test(model, backend, check_options(), known));
+}
+
+std::string wrong_text(const SelfTest& test) {
+    std::string text;
+    for (const WrongKernel& kernel : test.wrong) text += kernel.key + ": " + kernel.what + "\n";
+    return text;
+}
+
+Launch run_launch(const std::string& cache, const std::string& broken, std::vector<std::string> more) {
+    std::vector<std::string> arguments = {program(), "run",    "-m",  golden("models/llama3.gguf"),
+                                          "--raw",   "-p",     "a b", "-n",
+                                          "8",       "--temp", "0",   "--self-test"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    if (std::find(more.begin(), more.end(), "--later") != more.end()) {
+        std::erase(arguments, "--later");
+        std::erase(arguments, "--self-test");
+    }
+    Launch what;
+    what.arguments = std::move(arguments);
+    what.environment = {"XDG_CACHE_HOME=" + cache, std::string(kBroken) + "=" + broken,
+                        "REDLINE_SELF_TEST=1"};
+    return what;
+}
+
+}  // namespace
+
+TEST_CASE("kernel check: what models use is right on every device, and is checked once") {
+    for (const char* kind : {"hip", "vulkan"}) {
+        const auto backend = open_wanted(kind);
+        if (!backend) continue;
+        // The CPU's driver of Vulkan takes long to compile kernels.
+        std::vector<std::string> names = tiny_models(*backend);
+        if (backend->device().on_cpu) names = {"llama3", "qwen35moe"};
+        for (const std::string& name : names) {
+            INFO(name, " on ", backend->device().name);
+            const SelfTest test = tested(*backend, name);
+            CHECK(wrong_text(test) == "");
+            CHECK(!test.lost);
+            CHECK(backend->refused().empty());
+            CHECK(test.right.size() >= 5);
+            CHECK(tested(*backend, name, test.right).right.empty());
+        }
+    }
+}
+
+TEST_CASE("kernel check: a fused kernel that is wrong is put aside, and logits stay right") {
+    if (!hip_double()) return;
+    const std::map<std::string, std::string> broken = {
+        {"gated", "gated"}, {"best", kBestKey}, {"expert_gated", "expert_gated"}};
+    for (const auto& [kernel, key] : broken) {
+        const Setting setting(kBroken, kernel);
+        const auto backend = hip_double();
+        const std::string name = kernel == "expert_gated" ? "qwen3moe" : "llama3";
+        INFO(kernel, " in ", name);
+        const SelfTest test = tested(*backend, name);
+        CHECK(!test.lost);
+        REQUIRE(!test.wrong.empty());
+        for (const WrongKernel& wrong : test.wrong) {
+            CHECK(wrong.key.find(key) != std::string::npos);
+            CHECK(backend->refused().contains(wrong.key));
+        }
+        // What takes its place was checked as well.
+        CHECK(tested(*backend, name, test.right).wrong.empty());
+        const auto reference = test::cpu();
+        const std::string path = golden("models/" + name + ".gguf");
+        const Model model = must(Model::load(path, *backend, {256, {}})),
+                    right = must(Model::load(path, *reference, {256, {}}));
+        SessionOptions options = check_options();
+        options.outputs = options.batch;
+        CHECK(relative_error(all_logits(model, golden_tokens(), options),
+                             all_logits(right, golden_tokens(), options)) < 1e-2);
+    }
+}
+
+TEST_CASE("kernel check: a device whose core kernels are wrong is not used") {
+    if (!hip_double()) return;
+    const Setting setting(kBroken, "attention");
+    const auto backend = hip_double();
+    const SelfTest test = tested(*backend, "llama3");
+    REQUIRE(test.lost);
+    CHECK(test.lost->message == "gfx test double computes attention wrongly; the device cpu runs it");
+}
+
+TEST_CASE("kernel check: verdicts are remembered, said, and checked again when asked") {
+    if (!hip_double()) return;
+    const TemporaryFolder folder;
+    const std::string cache = folder.path.string();
+    const Outcome whole = launch(run_launch(cache, "", {"--device", "hip"}));
+    CHECK(whole.code == 0);
+    CHECK(whole.err.find(" checked for the first time on hip, all right in ") != std::string::npos);
+    // What is known is not checked again, not even what has changed unseen; --self-test does.
+    const Outcome known = launch(run_launch(cache, "gated", {"--device", "hip", "--later"}));
+    CHECK(known.err.find("checked") == std::string::npos);
+    const Outcome found = launch(run_launch(cache, "gated", {"--device", "hip"}));
+    CHECK(found.code == 0);
+    CHECK(found.out == whole.out);
+    CHECK(found.err.find(
+              "1 of hip's kernels computes wrongly with this driver and is put aside (gated F32 96 x "
+              "64, F32 96 x 64 +norm, one row: with 1 row 64 of 64 results are wrong") != std::string::npos);
+    const Outcome later = launch(run_launch(cache, "gated", {"--device", "hip", "--later"}));
+    CHECK(later.out == whole.out);
+    CHECK(later.err.find(
+              "put aside (gated F32 96 x 64, F32 96 x 64 +norm, one row); --self-test checks again") !=
+          std::string::npos);
+    const Outcome refused = launch(run_launch(cache, "attention", {"--device", "hip"}));
+    CHECK(refused.code == 3);
+    CHECK(refused.err.find("computes attention wrongly; the device cpu runs it; --no-self-test runs it all "
+                           "the same") != std::string::npos);
+    // Verdicts of another program, or a damaged file, are as good as none.
+    write_file(cache + "/redline/kernels.json", "{\"a\": [1, 2");
+    CHECK(launch(run_launch(cache, "", {"--device", "hip", "--later"})).err.find("all right") !=
+          std::string::npos);
+}
