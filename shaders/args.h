@@ -49,6 +49,11 @@ struct ExpertBiasArgs {
     uint weighted;
 };
 
+struct ExpertFactorArgs {
+    uint experts;
+    uint used;
+};
+
 struct CopyPartsArgs {
     uint parts;
     uint width;    // of a part

@@ -8,6 +8,9 @@ layout(constant_id = 2) const uint EXPERTS = 8;
 layout(constant_id = 3) const uint USED = 2;
 layout(constant_id = 4) const uint SUBGROUP = 32;
 layout(constant_id = 5) const uint ROWS = 1;  // of a subgroup at a time
+layout(constant_id = 6) const uint GROUPS = 1;
+layout(constant_id = 7) const uint GROUPS_USED = 1;
+layout(constant_id = 8) const bool BY_TWO = false;
 const uint SUMS = ROWS * TOKENS;
 layout(push_constant) uniform Push { RouteArgs args; };
 #include "weights.glsl"

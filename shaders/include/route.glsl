@@ -1,14 +1,68 @@
 // The USED best experts of a row by its logits, best first, ties to the lower id, and their weights. A whole subgroup
-// chooses, each invocation among its own experts. Wants EXPERTS, USED, SUBGROUP, logits[], ids[], scales[], bias[] and
-// what RouteArgs has of the choice.
+// chooses, each invocation among its own experts; those of groups that are not among the GROUPS_USED best of GROUPS are
+// taken before. Wants EXPERTS, USED, SUBGROUP, GROUPS, GROUPS_USED, BY_TWO, logits[], ids[], scales[], bias[] and what
+// RouteArgs has of the choice.
 const uint EACH = (EXPERTS + SUBGROUP - 1) / SUBGROUP;
 const uint kSoftmax = 0, kSigmoid = 1, kSoftmaxOfSelected = 2;
 const uint kOfChoice = 1, kOfLogits = 2;  // what a bias is added to
 shared float chosen_all[gl_WorkGroupSize.x / SUBGROUP * USED];  // written and read by one invocation of each subgroup
 
+const float kNone = -1.0 / 0.0;
+const uint GROUP_SIZE = EXPERTS / GROUPS, GROUPS_EACH = (GROUPS + SUBGROUP - 1) / SUBGROUP;
+
+// What the choice of an invocation's expert number k goes by.
+float score_of(uint k, float chance) {
+    return chance + (args.bias_of == kOfChoice ? bias[min(k * SUBGROUP + gl_SubgroupInvocationID, EXPERTS - 1u)] : 0.0);
+}
+
+// Takes all experts but those of the best groups; ties go to the lower group. A NaN is as good as nothing.
+void leave_best_groups(float chances[EACH], inout bool taken[EACH]) {
+    const uint lane = gl_SubgroupInvocationID;
+    float worths[GROUPS_EACH];  // of groups lane, lane + SUBGROUP, ...
+    bool over[GROUPS_EACH];     // or not there
+    [[unroll]] for (uint i = 0; i < GROUPS_EACH; ++i) {
+        worths[i] = kNone;
+        over[i] = i * SUBGROUP + lane >= GROUPS;
+    }
+    [[dont_unroll]] for (uint group = 0; group < GROUPS; ++group) {
+        float best = kNone, second = kNone;
+        [[unroll]] for (uint k = 0; k < EACH; ++k) {
+            const uint e = k * SUBGROUP + lane;
+            const float score = e < EXPERTS && e / GROUP_SIZE == group ? score_of(k, chances[k]) : kNone;
+            second = score > best ? best : score > second ? score : second;
+            best = score > best ? score : best;
+        }
+        float worth = subgroupMax(best);
+        if (BY_TWO) {
+            const uint holder = subgroupMin(best == worth ? lane : SUBGROUP);
+            worth += subgroupMax(lane == holder ? second : best);
+        }
+        [[unroll]] for (uint i = 0; i < GROUPS_EACH; ++i)
+            if (i * SUBGROUP + lane == group) worths[i] = worth;
+    }
+    [[unroll]] for (uint k = 0; k < EACH; ++k) taken[k] = true;
+    [[dont_unroll]] for (uint place = 0; place < GROUPS_USED; ++place) {
+        float best = kNone;
+        uint own = GROUPS;
+        [[unroll]] for (uint i = 0; i < GROUPS_EACH; ++i)
+            if (!over[i] && (own == GROUPS || worths[i] > best)) {
+                best = worths[i];
+                own = i * SUBGROUP + lane;
+            }
+        const float most = subgroupMax(own < GROUPS ? best : kNone);
+        uint winner = subgroupMin(own < GROUPS && best == most ? own : GROUPS);
+        if (winner == GROUPS) winner = subgroupMin(own);  // any that is left
+        [[unroll]] for (uint i = 0; i < GROUPS_EACH; ++i)
+            if (i * SUBGROUP + lane == winner) over[i] = true;
+        [[unroll]] for (uint k = 0; k < EACH; ++k) {
+            const uint e = k * SUBGROUP + lane;
+            if (e < EXPERTS && e / GROUP_SIZE == winner) taken[k] = false;
+        }
+    }
+}
+
 void choose(uint row) {
     const uint lane = gl_SubgroupInvocationID;
-    const float kNone = -1.0 / 0.0;
     float chances[EACH];
     bool taken[EACH];
     float top = kNone, sum = 0.0;
@@ -28,13 +82,14 @@ void choose(uint row) {
     sum = subgroupAdd(sum);
     if (args.gating == kSoftmax)
         [[unroll]] for (uint k = 0; k < EACH; ++k) chances[k] /= sum;
+    if (GROUPS > 1) leave_best_groups(chances, taken);
     const uint own = gl_SubgroupID * USED;
     [[dont_unroll]] for (uint place = 0; place < USED; ++place) {
         float best = kNone, chance = 0.0;
         uint id = EXPERTS;
         [[unroll]] for (uint k = 0; k < EACH; ++k) {
             const uint e = k * SUBGROUP + lane;
-            const float score = chances[k] + (args.bias_of == kOfChoice ? bias[min(e, EXPERTS - 1u)] : 0.0);
+            const float score = score_of(k, chances[k]);
             if (!taken[k] && (id == EXPERTS || score > best)) {
                 best = score;
                 chance = chances[k];

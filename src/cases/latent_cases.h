@@ -57,17 +57,24 @@ inline OpCase head_linear_case(const Format& format, uint32_t heads, uint32_t ou
     return c;
 }
 
-inline OpCase grouped_route_case(ExpertGroups groups, Gating gating, uint32_t rows) {
+// By the factors the weights say who was chosen. `tied`: all logits are 0, and many biases equal.
+inline OpCase grouped_route_case(uint32_t experts, ExpertGroups groups, Gating gating, uint32_t rows,
+                                 bool tied = false) {
     OpCase c;
-    c.name = fmt::format("route by {} of {} groups{} rows {}", groups.used, groups.count,
-                         groups.by_two ? " by two" : "", rows);
+    c.name = fmt::format("route to {} by {} of {} groups{}{} rows {}", experts, groups.used, groups.count,
+                         groups.by_two ? " by two" : "", tied ? " tied" : "", rows);
     c.rows = rows;
-    c.cpu_only = true;
     c.declare = [=](Fixture& f) -> OpCase::Build {
-        const Weight x = f.input(32), w = f.matrix(*find_format("F32"), 24, 32), bias = f.vector(24),
-                     factor = f.vector(24);
+        std::vector<float> plateaus(experts);
+        for (size_t e = 0; e < experts; ++e) plateaus[e] = float(e * 7 % 5);
+        const Weight x = f.input(32), w = f.matrix(*find_format("F32"), experts, 32),
+                     none = f.vector(std::vector<float>(32)),
+                     bias = tied ? f.vector(plateaus) : f.vector(experts), factor = f.vector(experts);
         return [=](PlanBuilder& p) {
-            const auto routing = p.route(p.embed(x), w, 4, gating, true, 1.5f, bias, BiasOf::choice, groups);
+            const Slot in = p.embed(x);
+            if (tied) p.append(Multiply{in, none});
+            const auto routing =
+                p.route(in, w, std::min(8u, experts / 6), gating, true, 1.5f, bias, BiasOf::choice, groups);
             p.append(ScaleByExpert{routing.scales, routing.ids, factor});
             return routing.scales;
         };
@@ -104,7 +111,6 @@ inline OpCase apply_case(Function function, uint32_t rows) {
     OpCase c;
     c.name = fmt::format("apply {} rows {}", function == Function::silu ? "silu" : "squared relu", rows);
     c.rows = rows;
-    c.cpu_only = true;
     c.declare = [=](Fixture& f) -> OpCase::Build {
         const Weight x = f.input(77);
         return [=](PlanBuilder& p) {
@@ -114,6 +120,21 @@ inline OpCase apply_case(Function function, uint32_t rows) {
         };
     };
     return c;
+}
+
+inline void add_grouped_route_cases(std::vector<OpCase>& cases) {
+    for (const uint32_t rows : {1u, 17u}) {
+        cases.push_back(grouped_route_case(24, {6, 2, false}, Gating::softmax, rows));
+        cases.push_back(grouped_route_case(24, {4, 2, true}, Gating::sigmoid, rows));
+        cases.push_back(grouped_route_case(24, {24, 7, false}, Gating::sigmoid, rows));
+        cases.push_back(grouped_route_case(160, {8, 3, false}, Gating::softmax, rows));
+        cases.push_back(grouped_route_case(512, {8, 4, true}, Gating::sigmoid, rows));
+    }
+    for (const bool by_two : {false, true}) {
+        cases.push_back(grouped_route_case(256, {8, 4, by_two}, Gating::sigmoid, 100));
+        cases.push_back(grouped_route_case(66, {11, 5, by_two}, Gating::sigmoid, 2, true));
+        cases.push_back(grouped_route_case(288, {72, 9, by_two}, Gating::sigmoid, 1, true));
+    }
 }
 
 inline void add_latent_cases(std::vector<OpCase>& cases) {
@@ -128,8 +149,6 @@ inline void add_latent_cases(std::vector<OpCase>& cases) {
         cases.push_back(head_linear_case(*find_format("F32"), 5, 37, 20, rows));
         cases.push_back(head_linear_case(*find_format("Q8_0"), 4, 128, 96, rows));
         cases.push_back(head_linear_case(*find_format("Q4_K"), 3, 64, 512, rows));
-        cases.push_back(grouped_route_case({6, 2, false}, Gating::softmax, rows));
-        cases.push_back(grouped_route_case({4, 2, true}, Gating::sigmoid, rows));
         cases.push_back(state_space_case({6, 2, 5, 12}, rows, 0));
         cases.push_back(state_space_case({6, 2, 5, 12}, rows, 70));
         cases.push_back(state_space_case({4, 1, 64, 128}, rows, 9));
@@ -137,6 +156,7 @@ inline void add_latent_cases(std::vector<OpCase>& cases) {
         cases.push_back(apply_case(Function::silu, rows));
         cases.push_back(apply_case(Function::squared_relu, rows));
     }
+    add_grouped_route_cases(cases);
 }
 
 }  // namespace redline

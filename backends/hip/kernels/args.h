@@ -171,6 +171,15 @@ struct DeltaArgs {
     float eps;
 };
 
+struct ExpertFactorArgs {
+    const Step* step;
+    const float* factor;  // (experts)
+    const int32_t* ids;
+    float* scales;
+    uint32_t experts;
+    uint32_t used;
+};
+
 struct ExpertBiasArgs {
     const Step* step;
     const float* bias;  // (experts, width)
@@ -347,8 +356,12 @@ struct RouteArgs {
     uint32_t gating;
     uint32_t normalise;
     float scale;
+    uint32_t groups;  // of experts
+    uint32_t groups_used;
+    uint32_t by_two;
 };
 constexpr uint32_t kMostExperts = 1024;
+constexpr uint32_t kMostGroups = 256;
 constexpr uint32_t kMostUsed = 64;
 
 // Of one row.

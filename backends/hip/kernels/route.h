@@ -11,6 +11,7 @@ constexpr uint32_t kSoftmax = 0, kSigmoid = 1, kSoftmaxOfSelected = 2;
 struct RouteShared {
     float chances[args::kMostExperts];
     alignas(16) float scores[args::kMostExperts];  // what the choice goes by; never NaN
+    float worths[args::kMostGroups];               // of groups
     float chosen[args::kMostUsed];
     float parts[kWaves];
 };
@@ -39,6 +40,31 @@ RL_DEVICE void route_chances(const args::RouteArgs& a, const float* logits, Rout
     sync_block();
 }
 
+// Scores of experts that are not in the best groups become the lowest there are.
+RL_DEVICE void leave_best_groups(const args::RouteArgs& a, RouteShared& shared) {
+    const uint32_t size = a.experts / a.groups;
+    for (uint32_t g = thread_index(); g < a.groups; g += kThreads) {
+        float best = -kInfinity, second = -kInfinity;
+        for (uint32_t e = g * size; e < (g + 1) * size; ++e) {
+            const float score = shared.scores[e];
+            second = larger(score > best ? best : score, second);
+            best = larger(score, best);
+        }
+        shared.worths[g] = a.by_two ? best + second : best;
+    }
+    sync_block();
+    for (uint32_t e = thread_index(); e < a.experts; e += kThreads) {
+        const uint32_t own = e / size;
+        uint32_t better = 0;
+        for (uint32_t g = 0; g < a.groups; ++g) {
+            const float other = shared.worths[g];
+            better += other > shared.worths[own] || (other == shared.worths[own] && g < own) ? 1u : 0u;
+        }
+        if (better >= a.groups_used) shared.scores[e] = -kInfinity;
+    }
+    sync_block();
+}
+
 // How many experts are better; of equal ones the lower id is.
 RL_DEVICE uint32_t rank_of(const args::RouteArgs& a, const RouteShared& shared, uint32_t expert) {
     const float own = shared.scores[expert];
@@ -55,6 +81,7 @@ RL_DEVICE uint32_t rank_of(const args::RouteArgs& a, const RouteShared& shared, 
 RL_DEVICE void choose_experts(const args::RouteArgs& a, size_t row) {
     RL_SHARED RouteShared shared;
     route_chances(a, a.logits + row * a.experts, shared);
+    if (a.groups > 1) leave_best_groups(a, shared);
     for (uint32_t e = thread_index(); e < a.experts; e += kThreads) {
         const uint32_t rank = rank_of(a, shared, e);
         if (rank >= a.used) continue;

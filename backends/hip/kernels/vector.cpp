@@ -106,6 +106,33 @@ RL_KERNEL(128, add_bias, ElementArgs) {
                  [&](size_t i) { args.y[i] += args.x[i % args.width]; });
 }
 
+// y[t] *= factor, element by element.
+RL_KERNEL(128, multiply, ElementArgs) {
+    each_element(size_t(rows_in_step(args.step, args.of_outputs)) * args.width,
+                 [&](size_t i) { args.y[i] *= args.x[i % args.width]; });
+}
+
+RL_KERNEL(128, silu, ElementArgs) {
+    each_element(size_t(rows_in_step(args.step, args.of_outputs)) * args.width,
+                 [&](size_t i) { args.y[i] /= 1.0f + exp_of(-args.y[i]); });
+}
+
+// The square of max(y, 0). The comparison lets NaN through.
+RL_KERNEL(128, squared_relu, ElementArgs) {
+    each_element(size_t(rows_in_step(args.step, args.of_outputs)) * args.width, [&](size_t i) {
+        const float x = args.y[i] < 0.0f ? 0.0f : args.y[i];
+        args.y[i] = x * x;
+    });
+}
+
+// The weight of each chosen expert times its factor. An id that is no expert counts as expert 0.
+RL_KERNEL(128, scale_by_expert, ExpertFactorArgs) {
+    each_element(size_t(args.step->rows) * args.used, [&](size_t i) {
+        const uint32_t id = uint32_t(args.ids[i]);
+        args.scales[i] *= args.factor[id < args.experts ? id : 0];
+    });
+}
+
 // y = act(x) * z; y may be one of them.
 RL_KERNEL(128, act_mul, ElementArgs) {
     each_element(size_t(rows_in_step(args.step, args.of_outputs)) * args.width,

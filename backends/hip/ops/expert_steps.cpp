@@ -1,4 +1,5 @@
-// Mixture of experts: Route picks experts per row; ExpertLinear and ExpertGated run the picked ones.
+// Mixture of experts: Route picks experts per row, and ScaleByExpert weighs them; ExpertLinear and
+// ExpertGated run the picked ones.
 #include "steps.h"
 
 #include <array>
@@ -56,7 +57,10 @@ private:
                 op_.used,
                 uint32_t(op_.gating),
                 op_.normalise,
-                op_.scale};
+                op_.scale,
+                op_.groups.count,
+                op_.groups.used,
+                op_.groups.by_two};
     }
 
     Route op_;
@@ -421,9 +425,22 @@ private:
     ExpertLinearKernel linear_;
 };
 
+Status launch_factors(Launcher& launcher, const View& view, const ScaleByExpert& op) {
+    const uint32_t used = view.width(op.scales);
+    const args::ExpertFactorArgs args = {view.step,
+                                         view.vector(op.factor),
+                                         view.ids(op.ids),
+                                         view.slot(op.scales),
+                                         uint32_t(view.plan.weight(op.factor).tensor.shape.elements()),
+                                         used};
+    return launcher.launch("vector", "scale_by_expert",
+                           striding(blocks_for(uint64_t(used) * view.rows, kThreads)), args);
+}
+
 bool has_kernel(const Route& op, const Plan& plan) {
     const uint64_t experts = plan.weight(op.w).tensor.shape.rows;
-    return experts <= args::kMostExperts && op.used <= args::kMostUsed && has_layout(plan, op.w);
+    return experts <= args::kMostExperts && op.used <= args::kMostUsed &&
+           op.groups.count <= args::kMostGroups && has_layout(plan, op.w);
 }
 bool has_kernel(const ExpertLinear& op, const Plan& plan) {
     return has_layout(plan, op.w);
@@ -436,8 +453,9 @@ bool has_kernel(const ExpertGated& op, const Plan& plan) {
 
 std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, const Device&) {
     if (const auto* o = std::get_if<Route>(&op))
-        return has_kernel(*o, plan) && o->groups.count == 1 ? std::make_unique<RouteKernel>(*o, plan)
-                                                            : nullptr;
+        return has_kernel(*o, plan) ? std::make_unique<RouteKernel>(*o, plan) : nullptr;
+    if (const auto* o = std::get_if<ScaleByExpert>(&op))
+        return simple([o = *o](Launcher& l, const View& v) { return launch_factors(l, v, o); });
     if (const auto* o = std::get_if<AddExpertBias>(&op)) return std::make_unique<AddExpertBiasKernel>(*o);
     if (const auto* o = std::get_if<ExpertLinear>(&op))
         return has_kernel(*o, plan) ? std::make_unique<ExpertLinearKernel>(*o, plan) : nullptr;

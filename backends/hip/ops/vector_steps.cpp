@@ -1,5 +1,5 @@
-// Embed, Input, RmsNorm, AddBias, Add, Scale, ActMul, SelectRows: work per row or per element; and the best
-// outputs.
+// Embed, Input, RmsNorm, AddBias, Multiply, Apply, Add, Scale, ActMul, SelectRows: work per row or per
+// element; and the best outputs.
 #include "steps.h"
 
 namespace redline::hip {
@@ -76,6 +76,15 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const
     if (const auto* o = std::get_if<AddBias>(&op))
         return simple([o = *o](Launcher& l, const View& v) {
             return launch_element(l, v, "add_bias", {v.vector(o.bias), nullptr, o.y});
+        });
+    if (const auto* o = std::get_if<Multiply>(&op))
+        return simple([o = *o](Launcher& l, const View& v) {
+            return launch_element(l, v, "multiply", {v.vector(o.factor), nullptr, o.y});
+        });
+    if (const auto* o = std::get_if<Apply>(&op))
+        return simple([o = *o](Launcher& l, const View& v) {
+            const char* const kernel = o.function == redline::Function::silu ? "silu" : "squared_relu";
+            return launch_element(l, v, kernel, {nullptr, nullptr, o.y});
         });
     if (const auto* o = std::get_if<Add>(&op))
         return simple([o = *o](Launcher& l, const View& v) {

@@ -1,5 +1,5 @@
-// Mixture of experts: Route picks experts per row; ExpertLinear and ExpertGated run the picked ones, row by
-// row, or, where rows are many, sorted by expert.
+// Mixture of experts: Route picks experts per row, and ScaleByExpert weighs them; ExpertLinear and
+// ExpertGated run the picked ones, row by row, or, where rows are many, sorted by expert.
 #include "expert_product.h"
 
 #include <algorithm>
@@ -52,7 +52,8 @@ private:
                 {fmt::format("route.{}", w.layout->name),
                  8,
                  1,
-                 {kThreads, tokens, experts_, op_.used, device.subgroup(), per_subgroup}},
+                 {kThreads, tokens, experts_, op_.used, device.subgroup(), per_subgroup, op_.groups.count,
+                  op_.groups.used, op_.groups.by_two}},
                 {part.buffer, view.slot(op_.x), view.scratch_at(0, uint64_t(experts_) * 4 * view.rows),
                  view.step, view.slot(op_.ids), view.slot(op_.scales), view.vector(op_.bias, view.step),
                  view.caches.counters()},
@@ -113,6 +114,15 @@ Status record_expert_bias(Recorder& recorder, const View& view, Weight bias, uin
         {"add_expert_bias", 5, 1, {kThreads}},
         {view.vector(bias, view.step), y, view.step, view.slot(ids), scales ? view.slot(scales) : view.step},
         push, striding((elements + kThreads - 1) / kThreads));
+}
+
+Status record_factors(Recorder& recorder, const View& view, const ScaleByExpert& op) {
+    const uint32_t used = view.width(op.scales);
+    const args::ExpertFactorArgs push = {uint32_t(view.plan.weight(op.factor).tensor.shape.elements()), used};
+    return recorder.dispatch(
+        {"scale_by_expert", 4, 1, {kThreads}},
+        {view.vector(op.factor, view.step), view.slot(op.ids), view.slot(op.scales), view.step}, push,
+        striding((uint64_t(used) * view.rows + kThreads - 1) / kThreads));
 }
 
 // Products of entries that wait to be summed take no more scratch than this, unless those of one tile of rows
@@ -304,8 +314,9 @@ private:
 
 std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, const Device& device) {
     if (const auto* o = std::get_if<Route>(&op))
-        return has_layout(plan, o->w) && o->groups.count == 1 ? std::make_unique<RouteKernel>(*o, plan)
-                                                              : nullptr;
+        return has_layout(plan, o->w) ? std::make_unique<RouteKernel>(*o, plan) : nullptr;
+    if (const auto* o = std::get_if<ScaleByExpert>(&op))
+        return simple([o = *o](Recorder& r, const View& v) { return record_factors(r, v, o); });
     if (const auto* o = std::get_if<AddExpertBias>(&op)) return std::make_unique<AddExpertBiasKernel>(*o);
     if (const auto* o = std::get_if<ExpertLinear>(&op))
         return has_layout(plan, o->w) ? std::make_unique<ExpertLinearKernel>(*o, plan, device) : nullptr;

@@ -1,4 +1,5 @@
-// Embed, Input, RmsNorm, AddBias, Add, Scale, ActMul, SelectRows: work per row or per element.
+// Embed, Input, RmsNorm, AddBias, Multiply, Apply, Add, Scale, ActMul, SelectRows: work per row or per
+// element.
 #include "backends/vulkan/runtime/executable.h"
 #include "steps.h"
 
@@ -66,6 +67,17 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const
     if (const auto* o = std::get_if<AddBias>(&op))
         return simple([o = *o](Recorder& r, const View& v) {
             return r.dispatch({"add_bias", 3, 1, {kThreads}}, {v.vector(o.bias, v.step), v.slot(o.y), v.step},
+                              element_args(v, o.y), element_groups(v, o.y));
+        });
+    if (const auto* o = std::get_if<Multiply>(&op))
+        return simple([o = *o](Recorder& r, const View& v) {
+            return r.dispatch({"multiply", 3, 1, {kThreads}},
+                              {v.vector(o.factor, v.step), v.slot(o.y), v.step}, element_args(v, o.y),
+                              element_groups(v, o.y));
+        });
+    if (const auto* o = std::get_if<Apply>(&op))
+        return simple([o = *o](Recorder& r, const View& v) {
+            return r.dispatch({"apply", 2, 1, {kThreads, uint32_t(o.function)}}, {v.slot(o.y), v.step},
                               element_args(v, o.y), element_groups(v, o.y));
         });
     if (const auto* o = std::get_if<Add>(&op))

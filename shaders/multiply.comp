@@ -1,0 +1,14 @@
+// y[t] *= factor, element by element.
+#include "types.glsl"
+layout(local_size_x_id = 0) in;
+layout(push_constant) uniform Push { ElementArgs args; };
+layout(set = 0, binding = 0, std430) readonly buffer Factor { float factor[]; };
+layout(set = 0, binding = 1, std430) buffer Y { float y[]; };
+#define STEP_BINDING 2
+#include "step.glsl"
+
+void main() {
+    const uint count = rows_in_step(args.rows_of) * args.width;
+    for (uint i = gl_GlobalInvocationID.x; i < count; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x)
+        y[i] *= factor[i % args.width];
+}
