@@ -91,6 +91,13 @@ struct DeltaArgs {
     uint end_row;
 };
 
+struct ScanArgs {
+    uint heads;
+    uint groups;
+    uint first_row;  // of the step: rows first_row .. end_row - 1
+    uint end_row;
+};
+
 #define RL_BEST_SLICE 4096u  // entries that a work-group of best.comp picks from
 struct BestArgs {
     uint count;    // that are picked of a slice

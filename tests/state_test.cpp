@@ -49,10 +49,6 @@ void for_models(const std::function<void(const Model&, double)>& test) {
     for (const auto& backend : session_test_backends())
         for (const std::string name : kModels) {
             if (!share.takes(number++)) continue;
-            // State spaces have kernels on the CPU alone.
-            const bool scans =
-                name.starts_with("mamba") || name.starts_with("nemotron") || name == "granitehybrid";
-            if (scans && !runs_on(*backend, name)) continue;
             REQUIRE(runs_on(*backend, name));
             INFO(name, " on ", backend->device().name);
             const Model model = tiny(*backend, name);

@@ -274,13 +274,16 @@ TEST_CASE("vulkan: many rows of experts give the same from tensors in parts and 
     CHECK(relative_error(output_of(c, *backend), whole) < 1e-5);
 }
 
-TEST_CASE("vulkan: the delta rule over many rows gives the same in dispatches of one row each") {
-    const auto backend = open_vulkan();
-    if (!backend) return;
-    const OpCase c = delta_case({2, 1, 32, 32, true}, 40, 0, true);
-    const std::vector<float> whole = output_of(c, *backend);
-    backend->opened().pace().rates = {1e3, 1e6};
-    CHECK(output_of(c, *backend) == whole);
+TEST_CASE("vulkan: states go over many rows to the same in dispatches of one row each") {
+    for (const OpCase& c :
+         {delta_case({2, 1, 32, 32, true}, 40, 0, true), state_space_case({4, 2, 24, 36}, 40, 0)}) {
+        const auto backend = open_vulkan();
+        if (!backend) return;
+        CAPTURE(c.name);
+        const std::vector<float> whole = output_of(c, *backend);
+        backend->opened().pace().rates = {1e3, 1e6};
+        CHECK(output_of(c, *backend) == whole);
+    }
 }
 
 TEST_CASE("vulkan: a few rows' experts in int8 give the same from tensors in parts") {

@@ -90,7 +90,7 @@ inline OpCase state_space_case(ScanShape s, uint32_t rows, uint64_t position, ui
     c.position = position;
     c.sequences = sequences;
     c.context = position + rows + 3 + sequences * kFurtherTokens;
-    c.cpu_only = true;
+    c.cpu_only = s.state_dim > 256;
     c.declare = [=](Fixture& f) -> OpCase::Build {
         const Weight x = f.input(s.width()), step = f.input(s.heads), bias = f.vector(s.heads),
                      through = f.vector(s.heads), gain = f.vector(s.inner());
@@ -137,6 +137,25 @@ inline void add_grouped_route_cases(std::vector<OpCase>& cases) {
     }
 }
 
+// Of models: state 128, and heads of 64 (mamba2, nemotron_h) or 80 (Nemotron Nano).
+inline void add_state_space_cases(std::vector<OpCase>& cases) {
+    for (const uint32_t rows : {1u, 17u}) {
+        cases.push_back(state_space_case({6, 2, 5, 12}, rows, 0));
+        cases.push_back(state_space_case({6, 2, 5, 12}, rows, 70));
+        cases.push_back(state_space_case({4, 1, 64, 128}, rows, 9));
+        cases.push_back(state_space_case({4, 2, 80, 128}, rows, 9));
+        cases.push_back(state_space_case({3, 3, 70, 131}, rows, 3));
+        cases.push_back(state_space_case({2, 1, 161, 37}, rows, 3));
+        cases.push_back(state_space_case({2, 1, 65, 256}, rows, 3));
+        cases.push_back(state_space_case({6, 3, 8, 20}, rows + 2, 10, 3));
+    }
+    cases.push_back(state_space_case({128, 8, 64, 128}, 2, 0));
+    cases.push_back(state_space_case({2, 1, 3, 257}, 2, 3));
+    cases.push_back(state_space_case({8, 2, 64, 128}, 130, 2));
+    cases.push_back(state_space_case({4, 1, 80, 128}, 90, 0, 3));
+    cases.push_back(state_space_case({5, 5, 17, 3}, 40, 130, 4));
+}
+
 inline void add_latent_cases(std::vector<OpCase>& cases) {
     for (const CacheType type : {CacheType::f16, CacheType::q8_0, CacheType::f32})
         for (const uint32_t rows : {1u, 3u, 40u})
@@ -149,14 +168,11 @@ inline void add_latent_cases(std::vector<OpCase>& cases) {
         cases.push_back(head_linear_case(*find_format("F32"), 5, 37, 20, rows));
         cases.push_back(head_linear_case(*find_format("Q8_0"), 4, 128, 96, rows));
         cases.push_back(head_linear_case(*find_format("Q4_K"), 3, 64, 512, rows));
-        cases.push_back(state_space_case({6, 2, 5, 12}, rows, 0));
-        cases.push_back(state_space_case({6, 2, 5, 12}, rows, 70));
-        cases.push_back(state_space_case({4, 1, 64, 128}, rows, 9));
-        cases.push_back(state_space_case({6, 3, 8, 20}, rows + 2, 10, 3));
         cases.push_back(apply_case(Function::silu, rows));
         cases.push_back(apply_case(Function::squared_relu, rows));
     }
     add_grouped_route_cases(cases);
+    add_state_space_cases(cases);
 }
 
 }  // namespace redline

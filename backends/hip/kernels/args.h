@@ -171,6 +171,24 @@ struct DeltaArgs {
     float eps;
 };
 
+struct ScanArgs {
+    const Step* step;
+    const SegmentState* states;
+    const float* x;
+    const float* steps;
+    const float* a;
+    const float* step_bias;
+    const float* through;
+    float* y;
+    float* state;  // rows of (heads, head_dim, state_dim)
+    uint32_t heads;
+    uint32_t groups;
+    uint32_t head_dim;
+    uint32_t state_dim;
+    uint32_t first_row;  // of the step: rows first_row .. end_row - 1
+    uint32_t end_row;
+};
+
 struct ExpertFactorArgs {
     const Step* step;
     const float* factor;  // (experts)

@@ -1,6 +1,7 @@
 // The kernels of ops that keep states, and of what stands around them.
 #include "kernels/args.h"
 #include "kernels/reduce.h"
+#include "kernels/scan.h"
 #include "kernels/unit.h"
 
 namespace redline::hip {
@@ -107,14 +108,6 @@ struct DeltaShared {
     Float4 values[Cut::kRows * Cut::kBlock / 4];
     Float4 factors[Cut::kRows];  // decay, b, q k
 };
-
-// Elements 4 * i .. of a head's queries or keys; zeros behind its end.
-RL_DEVICE Float4 quad_of(const float* head, uint32_t dims, uint32_t i) {
-    Float4 quad;
-    RL_UNROLL
-    for (uint32_t e = 0; e < 4; ++e) quad.d[e] = 4 * i + e < dims ? head[4 * i + e] : 0.0f;
-    return quad;
-}
 
 // Queries and keys of a row as unit vectors, by a wave.
 template <typename Cut>
@@ -294,6 +287,20 @@ RL_KERNEL(128, delta_net_128, DeltaArgs) {
 RL_KERNEL(128, delta_net_256, DeltaArgs) {
     RL_SHARED DeltaShared<DeltaCut<256, 16>> shared;
     delta_all(args_in_lanes(args), shared);
+}
+
+// By the states and the rows of a head that a block has.
+RL_KERNEL(128, state_scan_128_64, ScanArgs) {
+    RL_SHARED ScanShared<ScanCut<128, 8, 4>> shared;
+    scan_all(args_in_lanes(args), shared);
+}
+RL_KERNEL(128, state_scan_128_80, ScanArgs) {
+    RL_SHARED ScanShared<ScanCut<128, 8, 5>> shared;
+    scan_all(args_in_lanes(args), shared);
+}
+RL_KERNEL(128, state_scan_256_32, ScanArgs) {
+    RL_SHARED ScanShared<ScanCut<256, 16, 4>> shared;
+    scan_all(args_in_lanes(args), shared);
 }
 
 }  // namespace redline::hip

@@ -1,4 +1,4 @@
-// Convolve and DeltaNet, and what stands around them: CopyParts, OutputGate.
+// Convolve, DeltaNet and StateScan, and what stands around them: CopyParts, OutputGate.
 #include "steps.h"
 
 #include <algorithm>
@@ -9,6 +9,9 @@ namespace {
 
 constexpr uint32_t kDeltaLanes = 8;       // invocations that share columns of a state
 constexpr uint32_t kMostDeltaKeys = 256;  // an invocation keeps half as many floats in registers
+constexpr uint32_t kScanLanes = 8;        // invocations that share rows of a state
+constexpr uint32_t kMostScanStates = 256;
+constexpr uint32_t kMostScanFloats = 80;  // of a state, that an invocation keeps in registers
 
 Groups element_groups(uint64_t elements) {
     return striding((elements + kThreads - 1) / kThreads);
@@ -65,6 +68,35 @@ Status record_delta_net(Recorder& recorder, const View& view, const DeltaNet& op
     return {};
 }
 
+Status record_state_scan(Recorder& recorder, const View& view, const StateScan& op) {
+    const ScanShape& s = op.shape;
+    const Device& device = recorder.device();
+    const uint32_t lanes = std::min(kScanLanes, device.subgroup()), apart = kThreads / lanes,
+                   each = (s.state_dim + 4 * lanes - 1) / (4 * lanes) * 4;
+    // As few blocks as registers allow, and as few rows of each as then do.
+    const uint32_t most = std::clamp(kMostScanFloats / each, 1u, 5u),
+                   blocks = (s.head_dim + apart * most - 1) / (apart * most),
+                   rows_each = (s.head_dim + apart * blocks - 1) / (apart * blocks);
+    const double flops_per_row = 5.0 * double(s.state_floats());
+    const double fit = std::max(1.0, recorder.flops_per_segment() / flops_per_row);
+    const uint32_t rows = uint32_t(std::min(fit, double(view.rows)));
+    for (uint32_t row = 0; row < view.rows; row += rows) {
+        if (row > 0) recorder.barrier();
+        const uint32_t end = std::min(row + rows, view.rows);
+        const args::ScanArgs push = {s.heads, s.groups, row, end};
+        RL_TRY(recorder.dispatch({device.use_clustered() ? "state_scan_clustered" : "state_scan",
+                                  8,
+                                  1,
+                                  {kThreads, s.head_dim, s.state_dim, lanes, rows_each}},
+                                 {view.slot(op.x), view.slot(op.step), view.vector(op.a, view.step),
+                                  view.vector(op.step_bias, view.step), view.vector(op.through, view.step),
+                                  view.slot(op.y), view.caches[op.state].keys, view.step},
+                                 push, striding(uint64_t(s.heads) * blocks * view.segments()),
+                                 flops_per_row * (end - row)));
+    }
+    return {};
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_recurrent_kernel(const Op& op, const Plan&, const Device&) {
@@ -74,6 +106,10 @@ std::unique_ptr<Kernel> make_recurrent_kernel(const Op& op, const Plan&, const D
         return simple([o = *o](Recorder& r, const View& v) { return record_output_gate(r, v, o); });
     if (const auto* o = std::get_if<Convolve>(&op))
         return simple([o = *o](Recorder& r, const View& v) { return record_convolve(r, v, o); });
+    if (const auto* o = std::get_if<StateScan>(&op)) {
+        if (o->shape.state_dim > kMostScanStates) return nullptr;
+        return simple([o = *o](Recorder& r, const View& v) { return record_state_scan(r, v, o); });
+    }
     const auto* o = std::get_if<DeltaNet>(&op);
     if (!o || o->shape.key_dim > kMostDeltaKeys) return nullptr;
     return simple([o = *o](Recorder& r, const View& v) { return record_delta_net(r, v, o); });
