@@ -419,6 +419,64 @@ TEST_CASE("model: gpt-oss is read with the names that Ollama's files have") {
           1e-3);
 }
 
+// A copy of a file with queries, keys and values in one tensor, and their biases in another.
+static void save_with_qkv(const Gguf& gguf, const std::string& path) {
+    std::vector<NewTensor> tensors;
+    std::vector<std::byte> data;
+    for (const GgufTensor& t : gguf.tensors()) {
+        std::vector<const GgufTensor*> parts = {&t};
+        std::string name = t.tensor.name;
+        if (name.find(".attn_k.") != name.npos || name.find(".attn_v.") != name.npos) continue;
+        if (const size_t at = name.find(".attn_q."); at != name.npos) {
+            for (const char* part : {".attn_k.", ".attn_v."})
+                parts.push_back(gguf.find(std::string(name).replace(at, 8, part)));
+            name.replace(at, 8, ".attn_qkv.");
+        }
+        NewTensor made{name, t.dims, t.type};
+        made.dims.back() = 0;
+        for (const GgufTensor* part : parts) {
+            REQUIRE(part->type == t.type);
+            made.dims.back() += part->dims.back();
+            made.bytes += part->bytes;
+            data.resize(data.size() + part->bytes);
+            REQUIRE(gguf.read(*part, 0, std::span(data).last(part->bytes)).ok());
+        }
+        data.resize(data.size() + gguf_padding(made.bytes, 32));
+        tensors.push_back(std::move(made));
+    }
+    const auto& entries = gguf.metadata().entries();
+    const std::vector<MetadataEntry> all(entries.begin(), entries.end());
+    std::ofstream out(path, std::ios::binary);
+    for (const std::vector<std::byte>& bytes : {gguf_header(all, tensors, 32), data})
+        out.write(reinterpret_cast<const char*>(bytes.data()), std::streamsize(bytes.size()));
+}
+
+TEST_CASE("model: queries, keys and values in one tensor give the logits of three, and so do their biases") {
+    const std::string path =
+        std::filesystem::temp_directory_path() / fmt::format("redline_qkv_{}.gguf", ::getpid());
+    for (const std::string name :
+         {"llama3", "qwen2", "qwen3", "glm4", "glm4moe", "gpt-oss", "granite", "gemma2"}) {
+        CAPTURE(name);
+        const std::string apart = golden("models/" + name + ".gguf");
+        save_with_qkv(must(Gguf::open(apart)), path);
+        const auto backend = test::cpu(1);
+        const auto logits = [&](const std::string& file) {
+            return all_logits(must(Model::load(file, *backend, {64, {}})), golden_tokens(), {64, 64, 64});
+        };
+        CHECK(must(Gguf::open(path)).find("blk.0.attn_q.weight") == nullptr);
+        CHECK(logits(path) == logits(apart));
+    }
+    std::filesystem::remove(path);
+}
+
+TEST_CASE("model: a tensor for queries, keys and values of another size is named with both shapes") {
+    GgufBuilder b = small_llama();
+    std::erase_if(b.tensors, [](const auto& t) { return t.name == "blk.0.attn_k.weight"; });
+    for (auto& t : b.tensors)
+        if (t.name == "blk.0.attn_q.weight") t.name = "blk.0.attn_qkv.weight";
+    CHECK(mentions(load_error(b), "blk.0.attn_qkv.weight is (1, 16, 16), (1, 32, 16) expected"));
+}
+
 TEST_CASE("model: a tensor of another shape is named with both shapes") {
     GgufBuilder b = small_llama();
     for (auto& t : b.tensors)

@@ -362,8 +362,9 @@ static Status check_weight(const Gguf& gguf, const WeightSpec& spec, const GgufT
     if (spec.transposed) std::swap(want.rows, want.cols);
     if (spec.source_rows != 0) want.rows = spec.source_rows;
     if (spec.flat) want = {1, want.count * want.rows, want.cols};
-    const bool fits =
-        spec.role == WeightRole::vector ? tensor.shape.elements() == want.cols : tensor.shape == want;
+    const bool vector = spec.role == WeightRole::vector;
+    if (vector && spec.source_rows != 0) want = {1, 1, spec.source_rows};
+    const bool fits = vector ? tensor.shape.elements() == want.cols : tensor.shape == want;
     if (!fits)
         return error("{}: tensor {} is ({}, {}, {}), ({}, {}, {}) expected", gguf.path(), tensor.name,
                      tensor.shape.count, tensor.shape.rows, tensor.shape.cols, want.count, want.rows,
@@ -371,6 +372,9 @@ static Status check_weight(const Gguf& gguf, const WeightSpec& spec, const GgufT
     if (!tensor.format)
         return error("{}: tensor {} has {}, which redline cannot decode", gguf.path(), tensor.name,
                      describe_type(found.type));
+    if (vector && spec.source_rows != 0 && tensor.format->block != 1)
+        return error("{}: tensor {} is a vector in blocks of {}, which cannot be divided", gguf.path(),
+                     tensor.name, tensor.format->name);
     return {};
 }
 
@@ -409,9 +413,33 @@ static const Format* transposed_format(const Format& format) {
     return find_format(wide ? "F32" : "F16");
 }
 
+// Some files have queries, keys and values in one tensor, in this order; so with their biases.
+static const GgufTensor* find_in_qkv(const Gguf& gguf, const WeightList& list, WeightSpec& spec) {
+    if (!spec.source.starts_with("attn_")) return nullptr;
+    const bool bias = spec.source.ends_with(".bias");
+    const std::string suffix = bias ? ".bias" : "";
+    const GgufTensor* found = gguf.find(tensor_name("attn_qkv" + suffix, spec.layer));
+    if (!found) return nullptr;
+    uint64_t rows = 0;
+    std::optional<uint64_t> first;
+    for (const char part : {'q', 'k', 'v'}) {
+        const std::string name = fmt::format("attn_{}{}", part, suffix);
+        const auto one = std::find_if(list.specs().begin(), list.specs().end(), [&](const WeightSpec& s) {
+            return s.layer == spec.layer && s.source == name;
+        });
+        if (one == list.specs().end()) return nullptr;
+        if (name == spec.source) first = rows;
+        rows += bias ? one->shape.cols : one->shape.rows;
+    }
+    if (!first) return nullptr;
+    spec.first_row = *first;
+    spec.source_rows = rows;
+    return found;
+}
+
 // Some files have gates and ups of experts in one tensor, an expert's gate before its up.
-static const GgufTensor* find_in_one(const Gguf& gguf, WeightSpec& spec) {
-    if (spec.source != "ffn_gate_exps" && spec.source != "ffn_up_exps") return nullptr;
+static const GgufTensor* find_in_one(const Gguf& gguf, const WeightList& list, WeightSpec& spec) {
+    if (spec.source != "ffn_gate_exps" && spec.source != "ffn_up_exps") return find_in_qkv(gguf, list, spec);
     const GgufTensor* found = gguf.find(tensor_name("ffn_gate_up_exps", spec.layer));
     if (!found) return nullptr;
     spec.source_rows = 2 * spec.shape.rows;
@@ -430,7 +458,7 @@ Result<ResolvedWeights> resolve_weights(const Gguf& gguf, const Config& config, 
         if (!found && !spec.otherwise.empty()) found = gguf.find(tensor_name(spec.otherwise, spec.layer));
         // Ollama's files leave the suffix of some out.
         if (!found && name.ends_with(".weight")) found = gguf.find(name.substr(0, name.size() - 7));
-        if (!found) found = find_in_one(gguf, spec);
+        if (!found) found = find_in_one(gguf, list, spec);
         if (!found && spec.optional) {
             out.set.set(spec, {});
             continue;
@@ -445,13 +473,15 @@ Result<ResolvedWeights> resolve_weights(const Gguf& gguf, const Config& config, 
         RL_TRY(check_weight(gguf, spec, *found));
         const uint32_t index = uint32_t(found - gguf.tensors().data());
         used[index] = true;
-        const uint64_t first_byte = spec.first_row * found->tensor.row_bytes();
+        const bool vector = spec.role == WeightRole::vector;
+        const uint64_t row_bytes = vector ? found->tensor.format->block_bytes : found->tensor.row_bytes(),
+                       first_byte = spec.first_row * row_bytes;
         const auto [slot, fresh] =
             placed.try_emplace({index, first_byte}, Weight{int32_t(out.weights.size())});
         if (fresh) {
             Tensor tensor = found->tensor;
             tensor.shape = spec.shape;
-            const uint64_t matrix_bytes = spec.source_rows * found->tensor.row_bytes();
+            const uint64_t matrix_bytes = spec.source_rows * row_bytes;
             if (spec.transposed) tensor.format = transposed_format(*found->tensor.format);
             out.weights.push_back({std::move(tensor), spec.role});
             out.sources.push_back({index, first_byte, matrix_bytes, spec.transposed});

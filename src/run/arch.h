@@ -125,7 +125,8 @@ struct WeightSpec {
     Shape shape;
     WeightRole role = WeightRole::matrix;
     bool optional = false;
-    // Of the file tensor, for fused ones; of each of its matrices where there are several.
+    // Of the file tensor, for fused ones; of each of its matrices where there are several. Of a vector:
+    // elements.
     uint64_t first_row = 0;
     uint64_t source_rows = 0;  // that it must have; 0: shape.rows
     bool flat = false;         // the file has the rows of all matrices in one
