@@ -121,6 +121,14 @@ struct StoreArgs {
     uint first_page;
 };
 
+struct LatentStoreArgs {
+    uint rank;
+    uint width;  // of a row
+    uint capacity;
+    uint sequence_rows;  // see cache_rows.glsl
+    uint first_page;
+};
+
 // How heads are turned, for constants: see turn_head.glsl.
 #define RL_TURN_HEADS 1   // they are
 #define RL_TURN_HALVES 2  // pairs lie half the turned elements apart
@@ -175,6 +183,21 @@ struct LinearArgs {
     float eps;
     uint hand_units;   // of the row that is left for the next dispatch, see leave_row.glsl; 0: none is
     uint hand_normed;  // it is going to be normed
+};
+
+// A product for each head; rows of the weights are counted over all heads.
+struct HeadArgs {
+    uint rows;  // of one head
+    uint cols;
+    uint units;      // of 32 elements in this part
+    uint flat_rows;  // rows in this part
+    uint first_flat;
+    uint first_token;
+    uint rows_of;
+    uint x_width;   // of a row
+    uint x_stride;  // from a head to the next
+    uint y_width;
+    uint y_stride;
 };
 
 struct QuantizeArgs {

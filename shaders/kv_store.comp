@@ -25,7 +25,9 @@ void main() {
         const uint row = n / args.kv_heads, head = n % args.kv_heads;
         source = n * args.head_dim;
         const uint token = head * args.capacity + stored_row(row);
-        for (uint i = gl_LocalInvocationID.x * kStoreGroup; i < args.head_dim; i += gl_WorkGroupSize.x * kStoreGroup)
-            store_group(token, args.head_dim, i);
+        for (uint i = gl_LocalInvocationID.x * kStoreGroup; i < args.head_dim; i += gl_WorkGroupSize.x * kStoreGroup) {
+            store_key_group(token, args.head_dim, i);
+            store_value_group(token, args.head_dim, i);
+        }
     }
 }

@@ -70,8 +70,10 @@ void main() {
         turn_head(is_key, source, source, row, lane);
         barrier();
         const uint token = (index - args.heads) * args.capacity + stored_row(row);
-        for (uint i = lane * kStoreGroup; is_key && real && i < HEAD_DIM; i += LANES * kStoreGroup)
-            store_group(token, HEAD_DIM, i);
+        for (uint i = lane * kStoreGroup; is_key && real && i < HEAD_DIM; i += LANES * kStoreGroup) {
+            store_key_group(token, HEAD_DIM, i);
+            store_value_group(token, HEAD_DIM, i);
+        }
         barrier();  // keys of the next heads take their place
     }
 }

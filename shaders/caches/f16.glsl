@@ -22,10 +22,14 @@ uvec4 value_halves8(uint token, uint dims, uint i) { return values8.d[token * (d
 #endif
 #ifdef CACHE_STORES
 const uint kStoreGroup = 1;
-void store_group(uint token, uint dims, uint first) {
+void store_key_group(uint token, uint dims, uint first) {
     keys.d[token * dims + first] = uint16_t(to_half_bits(new_key(first)));
+}
+#ifndef CACHE_OF_LATENTS
+void store_value_group(uint token, uint dims, uint first) {
     values.d[token * dims + first] = uint16_t(to_half_bits(new_value(first)));
 }
+#endif
 #endif
 #ifdef CACHE_KEEPS
 const bool kScaled = false;

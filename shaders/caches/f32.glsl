@@ -19,10 +19,10 @@ uvec4 value_halves8(uint token, uint dims, uint i) {
 }
 #ifdef CACHE_STORES
 const uint kStoreGroup = 1;  // elements that one invocation stores
-void store_group(uint token, uint dims, uint first) {
-    keys.d[token * dims + first] = new_key(first);
-    values.d[token * dims + first] = new_value(first);
-}
+void store_key_group(uint token, uint dims, uint first) { keys.d[token * dims + first] = new_key(first); }
+#ifndef CACHE_OF_LATENTS
+void store_value_group(uint token, uint dims, uint first) { values.d[token * dims + first] = new_value(first); }
+#endif
 #endif
 #ifdef CACHE_KEEPS
 const bool kScaled = false;

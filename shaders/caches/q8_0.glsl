@@ -69,19 +69,20 @@ vec4 keep_value4(bool stores, uint token, uint dims, uint i, vec4 value, float m
 #ifdef CACHE_STORES
 const uint kStoreGroup = 4;
 // Each invocation looks for the largest of all 32 elements: cheaper than one that computes all codes.
-void store_group(uint token, uint dims, uint first) {
+void store_key_group(uint token, uint dims, uint first) {
     const uint begin = first & ~31u;
-    float most_k = 0.0, most_v = 0.0;
-    for (uint i = 0; i < 32; ++i) {
-        most_k = max(most_k, abs(new_key(begin + i)));
-        most_v = max(most_v, abs(new_value(begin + i)));
-    }
-    vec4 key, value;
-    for (uint i = 0; i < 4; ++i) {
-        key[i] = new_key(first + i);
-        value[i] = new_value(first + i);
-    }
-    keep_key4(true, token, dims, first / 4u, key, most_k);
-    keep_value4(true, token, dims, first / 4u, value, most_v);
+    float most = 0.0;
+    for (uint i = 0; i < 32; ++i) most = max(most, abs(new_key(begin + i)));
+    const vec4 key = vec4(new_key(first), new_key(first + 1u), new_key(first + 2u), new_key(first + 3u));
+    keep_key4(true, token, dims, first / 4u, key, most);
 }
+#ifndef CACHE_OF_LATENTS
+void store_value_group(uint token, uint dims, uint first) {
+    const uint begin = first & ~31u;
+    float most = 0.0;
+    for (uint i = 0; i < 32; ++i) most = max(most, abs(new_value(begin + i)));
+    const vec4 value = vec4(new_value(first), new_value(first + 1u), new_value(first + 2u), new_value(first + 3u));
+    keep_value4(true, token, dims, first / 4u, value, most);
+}
+#endif
 #endif

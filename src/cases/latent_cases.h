@@ -24,7 +24,6 @@ inline OpCase latent_case(const LatentCase& l, uint32_t rows, uint64_t position)
     if (l.cache == CacheType::q8_0) c.loose_because = "a step of q8_0 is of the largest of 32 elements";
     c.sequences = l.sequences;
     c.context = position + rows + 3 + l.sequences * kFurtherTokens;
-    c.cpu_only = true;
     c.declare = [=](Fixture& f) -> OpCase::Build {
         const Weight latent = f.input(l.rank), key = f.input(l.rope),
                      q = f.input(l.heads * (l.rank + l.rope));
@@ -39,18 +38,17 @@ inline OpCase latent_case(const LatentCase& l, uint32_t rows, uint64_t position)
 }
 
 // Parts of x and of y stand apart; what stands between those of y stays.
-inline OpCase head_linear_case(const Format& format, uint32_t heads, uint32_t out, uint32_t in,
-                               uint32_t rows) {
+inline OpCase head_linear_case(const Format& format, uint32_t heads, uint32_t out, uint32_t in, uint32_t rows,
+                               uint32_t apart = 5) {
     OpCase c;
-    c.name = fmt::format("heads {} of {} x {} {} rows {}", heads, out, in, format.name, rows);
+    c.name = fmt::format("heads {} of {} x {} {} rows {} apart {}", heads, out, in, format.name, rows, apart);
     c.rows = rows;
-    c.cpu_only = true;
     c.declare = [=, &format](Fixture& f) -> OpCase::Build {
-        const Weight x = f.input(heads * (in + 5)), y = f.input(heads * (out + 3)),
+        const Weight x = f.input(heads * (in + apart)), y = f.input(heads * (out + apart)),
                      w = f.matrix(format, out, in, heads);
         return [=](PlanBuilder& p) {
             const Slot to = p.embed(y);
-            p.append(HeadLinear{p.embed(x), w, to, in + 5, out + 3});
+            p.append(HeadLinear{p.embed(x), w, to, in + apart, out + apart});
             return to;
         };
     };
@@ -161,6 +159,15 @@ inline void add_latent_cases(std::vector<OpCase>& cases) {
         for (const uint32_t rows : {1u, 3u, 40u})
             for (const uint64_t position : {0u, 5u, 300u})
                 cases.push_back(latent_case({64, 32, 6, type}, rows, position));
+    cases.push_back(latent_case({512, 64, 128}, 1, 300));
+    cases.push_back(latent_case({512, 64, 128, CacheType::q8_0}, 2, 70));
+    cases.push_back(latent_case({512, 64, 20, CacheType::f16, 3}, 5, 100));
+    cases.push_back(latent_case({512, 64, 16, CacheType::f32, 2}, 3, 200));
+    cases.push_back(latent_case({64, 32, 6}, 200, 30));
+    cases.push_back(latent_case({64, 32, 16}, 1, 2500));
+    for (const uint32_t rows : {1u, 2u, 8u, 70u})
+        for (const char* name : {"F16", "BF16", "Q8_0", "Q6_K", "MXFP4"})
+            cases.push_back(head_linear_case(*find_format(name), 3, 70, 256, rows, 4));
     for (const uint32_t rows : {1u, 17u}) {
         cases.push_back(latent_case({512, 64, 20}, rows, 140));
         cases.push_back(latent_case({21, 6, 3}, rows, 40));

@@ -224,6 +224,23 @@ struct LinearArgs {
     uint32_t act;
 };
 
+// A product for each head, with weights of (heads, rows, cols).
+struct HeadArgs {
+    const Step* step;
+    Matrix w;
+    const float* x;  // (tokens, x_width)
+    float* y;        // (tokens, y_width)
+    uint32_t heads;
+    uint32_t rows;
+    uint32_t cols;
+    uint32_t x_width;
+    uint32_t x_stride;  // from a head to the next
+    uint32_t y_width;
+    uint32_t y_stride;
+    uint32_t first_token;  // of the step, for long steps cut into several launches
+    uint32_t of_outputs;
+};
+
 // One of the matrices that share their activations.
 struct DotPart {
     Matrix w;
@@ -424,6 +441,14 @@ struct StoreArgs {
     Cache cache;
 };
 
+struct LatentStoreArgs {
+    const Step* step;
+    const float* latent;  // (rows, rank)
+    const float* key;     // (rows, the rest of the cache's rows)
+    Cache cache;
+    uint32_t rank;
+};
+
 // How heads are normed and turned.
 struct Turn {
     const float* table;   // per row: cosines, then sines
@@ -471,6 +496,13 @@ struct AttentionArgs {
     const float* k;
     const float* v;
 };
+
+// Attention on latents, as that of heads whose one kv head has values of their rank.
+struct LatentArgs {
+    AttentionArgs heads;
+    Cache latents;  // the rows as they are
+};
+constexpr uint32_t kLatentStep = 64;  // queries take a multiple of so many floats of shared memory
 
 // Products of matrices that stay in registers, to measure the machine by.
 struct PeakArgs {

@@ -3,6 +3,7 @@
 
 #include "kernels/attention_few.h"
 #include "kernels/attention_many.h"
+#include "kernels/latent.h"
 #include "kernels/turn.h"
 
 namespace redline::hip {
@@ -69,6 +70,15 @@ RL_DEVICE void rope_store(const args::RopeStoreArgs& a) {
     RL_KERNEL(kManyThreads, attention_many_##dims##_##cache, args::AttentionArgs) { \
         attention_many<cache_##cache, dims>(args);                                  \
     }
+#define RL_LATENT_KERNEL(name, type, cache, queries, rank)                             \
+    RL_KERNEL(kLatentThreads, name##_##queries##_##rank##_##cache, args::LatentArgs) { \
+        latent_attention<type, queries, rank>(args);                                   \
+    }
+#define RL_LATENT_KERNELS(cache, rank)                                 \
+    RL_LATENT_KERNEL(latent_attention, cache_##cache, cache, 4, rank)  \
+    RL_LATENT_KERNEL(latent_attention, cache_##cache, cache, 8, rank)  \
+    RL_LATENT_KERNEL(latent_attention, cache_##cache, cache, 16, rank) \
+    RL_LATENT_KERNEL(latent_attention_any, any_width<cache_##cache>, cache, 8, rank)
 // Of the types whose elements are no more exact than halfs.
 #define RL_MANY_KERNELS_f32
 #define RL_MANY_KERNELS_f16 \
@@ -79,21 +89,26 @@ RL_DEVICE void rope_store(const args::RopeStoreArgs& a) {
     RL_MANY_KERNEL(q8_0, 64) \
     RL_MANY_KERNEL(q8_0, 96) \
     RL_MANY_KERNEL(q8_0, 128)
-#define RL_CACHE_KERNELS(cache)                                \
-    namespace redline::hip {                                   \
-    RL_KERNEL(128, kv_store_##cache, args::StoreArgs) {        \
-        kv_store<cache_##cache>(args);                         \
-    }                                                          \
-    RL_KERNEL(128, rope_store_##cache, args::RopeStoreArgs) {  \
-        rope_store<cache_##cache>(args);                       \
-    }                                                          \
-    RL_FEW_KERNELS(cache_##cache, cache, 64)                   \
-    RL_FEW_KERNEL(attention_few, cache_##cache, cache, 8, 64)  \
-    RL_FEW_KERNELS(cache_##cache, cache, 128)                  \
-    RL_FEW_KERNEL(attention_few, cache_##cache, cache, 8, 128) \
-    RL_FEW_KERNELS(cache_##cache, cache, 256)                  \
-    RL_FEW_KERNEL(attention_few, cache_##cache, cache, 1, 512) \
-    RL_FEW_KERNEL(attention_few, cache_##cache, cache, 2, 512) \
-    RL_ANY_KERNELS(cache_##cache, cache)                       \
-    RL_MANY_KERNELS_##cache                                    \
+#define RL_CACHE_KERNELS(cache)                                   \
+    namespace redline::hip {                                      \
+    RL_KERNEL(128, kv_store_##cache, args::StoreArgs) {           \
+        kv_store<cache_##cache>(args);                            \
+    }                                                             \
+    RL_KERNEL(128, rope_store_##cache, args::RopeStoreArgs) {     \
+        rope_store<cache_##cache>(args);                          \
+    }                                                             \
+    RL_FEW_KERNELS(cache_##cache, cache, 64)                      \
+    RL_FEW_KERNEL(attention_few, cache_##cache, cache, 8, 64)     \
+    RL_FEW_KERNELS(cache_##cache, cache, 128)                     \
+    RL_FEW_KERNEL(attention_few, cache_##cache, cache, 8, 128)    \
+    RL_FEW_KERNELS(cache_##cache, cache, 256)                     \
+    RL_FEW_KERNEL(attention_few, cache_##cache, cache, 1, 512)    \
+    RL_FEW_KERNEL(attention_few, cache_##cache, cache, 2, 512)    \
+    RL_ANY_KERNELS(cache_##cache, cache)                          \
+    RL_KERNEL(128, latent_store_##cache, args::LatentStoreArgs) { \
+        latent_store<cache_##cache>(args);                        \
+    }                                                             \
+    RL_LATENT_KERNELS(cache, 128)                                 \
+    RL_LATENT_KERNELS(cache, 512)                                 \
+    RL_MANY_KERNELS_##cache                                       \
     }

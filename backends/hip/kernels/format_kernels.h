@@ -4,6 +4,7 @@
 #include "kernels/dot.h"
 #include "kernels/embed.h"
 #include "kernels/experts.h"
+#include "kernels/heads.h"
 #include "kernels/linear.h"
 #include "kernels/route.h"
 #include "kernels/stream.h"
@@ -28,6 +29,15 @@
     }                                                         \
     RL_VECTOR_KERNEL(format, 1)                               \
     RL_VECTOR_KERNEL(format, 8)                               \
+    RL_KERNEL(128, head_1_##format, args::HeadArgs) {         \
+        head_vec<format, 1>(args);                            \
+    }                                                         \
+    RL_KERNEL(128, head_4_##format, args::HeadArgs) {         \
+        head_vec<format, 4>(args);                            \
+    }                                                         \
+    RL_KERNEL(256, head_tile_##format, args::HeadArgs) {      \
+        head_tile<format>(args);                              \
+    }                                                         \
     RL_KERNEL(128, expert_##format, args::ExpertArgs) {       \
         expert_vec<format>(args);                             \
     }                                                         \

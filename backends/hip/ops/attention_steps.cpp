@@ -17,13 +17,6 @@ constexpr uint32_t kManySplits = 16;
 constexpr uint64_t kManyLeastKeys = 256;
 constexpr uint32_t kManyWaves = 4;
 
-std::string cache_module(const View& view, Cache cache) {
-    return fmt::format("cache_{}", cache_type_name(view.plan.cache(cache).type));
-}
-std::string cache_kernel(std::string_view stem, const View& view, Cache cache) {
-    return fmt::format("{}_{}", stem, cache_type_name(view.plan.cache(cache).type));
-}
-
 class RopeKernel : public HipKernel {
 public:
     explicit RopeKernel(const Rope& op) : op_(op) {}
@@ -271,6 +264,13 @@ bool has_kernel(const Attention& op, const Plan& plan) {
 }
 
 }  // namespace
+
+std::string cache_module(const View& view, Cache cache) {
+    return fmt::format("cache_{}", cache_type_name(view.plan.cache(cache).type));
+}
+std::string cache_kernel(std::string_view stem, const View& view, Cache cache) {
+    return fmt::format("{}_{}", stem, cache_type_name(view.plan.cache(cache).type));
+}
 
 std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan& plan, const Device& device) {
     if (const auto* o = std::get_if<Rope>(&op)) return std::make_unique<RopeKernel>(*o);

@@ -53,6 +53,10 @@ std::unique_ptr<Kernel> simple(Write write) {
 // y = norm(x) over groups of `width`.
 Status launch_norm(Launcher& launcher, const View& view, Slot x, const Norm& norm, uint32_t width, float* y);
 
+// Of kernels that come once for each type of the cache.
+std::string cache_module(const View& view, Cache cache);
+std::string cache_kernel(std::string_view stem, const View& view, Cache cache);
+
 // How a product with a weight is computed.
 enum class Path : uint8_t {
     floats,        // few rows, activations in f32

@@ -11,33 +11,17 @@ namespace {
 
 constexpr uint32_t kMostHeadDim = 512;
 constexpr uint32_t kMostQueries = 16;
-constexpr uint32_t kTurnLanes = 32;     // that share a head of rope_store, at least
-constexpr uint32_t kMostSplits = 64;    // kThreads / 2: see attention.comp
-constexpr uint64_t kKeysPerSplit = 64;  // fewer are not worth a work-group
+constexpr uint32_t kTurnLanes = 32;  // that share a head of rope_store, at least
 // Of attention_coop. With larger heads the sums of a subgroup would not fit into registers.
 constexpr uint32_t kKeysPerTile = 32;
 constexpr uint32_t kMatrixQueries = 64;
 constexpr uint32_t kWideQueries = 128;
 constexpr uint32_t kMostMatrixThreads = 256;  // with 512 RDNA 3's integrated chips have too few registers
-// Work-groups of attention that fill a device. On an H100 (Llama-3.1-8B, 8192 tokens in the cache) 256 give
-// 293 tok/s, 512 277.
-constexpr uint64_t kAttentionGroups = 256;
 // Of attention_few.
 constexpr uint32_t kFewThreads = 256;
 constexpr uint32_t kMostFewQueries = 8;
 constexpr uint32_t kMostFewHeadDim = 256;
 constexpr uint32_t kMostMatrixHeadDim = 128;
-
-std::string cache_shader(std::string_view stem, const View& view, Cache cache) {
-    return fmt::format("{}.{}", stem, VulkanCaches::snippet(view.plan.cache(cache).type));
-}
-
-template <typename Args>
-void set_rows(Args& push, const CacheInfo& cache) {
-    push.capacity = uint32_t(cache.capacity);
-    push.sequence_rows = uint32_t(cache.sequence_rows);
-    push.first_page = cache.first_page;
-}
 
 class RopeKernel : public VulkanKernel {
 public:
@@ -124,9 +108,7 @@ public:
           matrices_(matrices_fit(op.shape, plan.cache(op.cache).type, device, kMatrixQueries)),
           wide_(matrices_fit(op.shape, plan.cache(op.cache).type, device, kWideQueries)),
           half_cache_(plan.cache(op.cache).type == CacheType::f16),
-          wanted_(device.attention_groups > 0  ? device.attention_groups
-                  : device.report().hardware() ? kAttentionGroups
-                                               : 8),
+          wanted_(attention_groups(device)),
           few_threads_(std::min(own_threads(device), kFewThreads)),
           subgroup_(device.subgroup()),
           shared_(device.report().limits.maxComputeSharedMemorySize) {}
@@ -253,13 +235,9 @@ private:
         return uint32_t((uint64_t(rows) * group() + n - 1) / n);
     }
 
-    // Enough work-groups to fill the device, but no more than a sequence has keys for.
     uint32_t splits(const Plan& plan, uint32_t rows, bool several) const {
         const uint64_t units = uint64_t(op_.shape.kv_heads) * query_groups(rows, several);
-        const uint64_t n =
-            std::min({(wanted_ + units - 1) / units, uint64_t(kMostSplits),
-                      (plan.cache(op_.cache).sequence_rows + kKeysPerSplit - 1) / kKeysPerSplit});
-        return uint32_t(std::max<uint64_t>(1, n));
+        return attention_splits(plan.cache(op_.cache), units, wanted_);
     }
 
     uint64_t partial_bytes(uint32_t rows, uint32_t splits) const {
@@ -358,6 +336,25 @@ private:
 };
 
 }  // namespace
+
+std::string cache_shader(std::string_view stem, const View& view, Cache cache) {
+    return fmt::format("{}.{}", stem, VulkanCaches::snippet(view.plan.cache(cache).type));
+}
+
+// On an H100 (Llama-3.1-8B, 8192 tokens in the cache) 256 give 293 tok/s, 512 277.
+uint64_t attention_groups(const Device& device) {
+    constexpr uint64_t kFull = 256;
+    if (device.attention_groups > 0) return device.attention_groups;
+    return device.report().hardware() ? kFull : 8;
+}
+
+uint32_t attention_splits(const CacheInfo& cache, uint64_t units, uint64_t wanted) {
+    constexpr uint64_t kMostSplits = 64;    // kThreads / 2: see attention.comp
+    constexpr uint64_t kKeysPerSplit = 64;  // fewer are not worth a work-group
+    const uint64_t n = std::min({(wanted + units - 1) / units, kMostSplits,
+                                 (cache.sequence_rows + kKeysPerSplit - 1) / kKeysPerSplit});
+    return uint32_t(std::max<uint64_t>(1, n));
+}
 
 std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan& plan, const Device& device) {
     if (const auto* o = std::get_if<Rope>(&op)) return std::make_unique<RopeKernel>(*o);

@@ -42,6 +42,19 @@ Status record_norm(Recorder& recorder, const View& view, Slot x, const Norm& nor
 // y = act(gate) * up; y may be one of them.
 Status record_act_mul(Recorder& recorder, const View& view, Act act, Binding gate, Binding up, Slot y);
 
+// Of kernels that come once for each type of the cache.
+std::string cache_shader(std::string_view stem, const View& view, Cache cache);
+template <typename Args>
+void set_rows(Args& push, const CacheInfo& cache) {
+    push.capacity = uint32_t(cache.capacity);
+    push.sequence_rows = uint32_t(cache.sequence_rows);
+    push.first_page = cache.first_page;
+}
+// Work-groups of attention that fill a device.
+uint64_t attention_groups(const Device& device);
+// Splits over keys by which `units` work-groups become so many, but no more than a sequence has keys for.
+uint32_t attention_splits(const CacheInfo& cache, uint64_t units, uint64_t wanted);
+
 // How a product with a weight is computed.
 enum class Path : uint8_t {
     floats,        // few rows, activations in f32

@@ -74,6 +74,7 @@ std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan& plan, co
 std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, const Device& device);
 std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const Device& device);
 std::unique_ptr<Kernel> make_recurrent_kernel(const Op& op, const Plan& plan, const Device& device);
+std::unique_ptr<Kernel> make_latent_kernel(const Op& op, const Plan& plan, const Device& device);
 
 constexpr uint32_t kRing = 2;  // steps whose inputs the host may have written
 

@@ -1,0 +1,207 @@
+// HeadLinear, LatentStore and LatentAttention.
+#include "steps.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace redline::vulkan {
+
+namespace {
+
+// Of head_vec.comp.
+constexpr uint32_t kHeadLanes = 4;
+constexpr uint32_t kTile = 64;  // of head_mat, both ways
+// Of latent_attention.comp.
+constexpr uint32_t kLatentThreads = 256;
+constexpr uint32_t kSlices = 8, kCellQueries = 4, kCellKeys = 4;
+constexpr uint32_t kMostQueries = 16;
+constexpr uint32_t kMostSums = 16;  // fours of an invocation, that its registers have room for
+constexpr uint64_t kMostShared = 32768;
+
+class HeadLinearKernel : public VulkanKernel {
+public:
+    explicit HeadLinearKernel(const HeadLinear& op) : op_(op) {}
+
+    Status record(Recorder& recorder, const View& view) const override {
+        const PlacedWeight& w = view.weight(op_.w);
+        const Shape& shape = view.plan.weight(op_.w).tensor.shape;
+        args::HeadArgs push = {};
+        push.rows = uint32_t(shape.rows);
+        push.cols = uint32_t(shape.cols);
+        push.rows_of = rows_kind(view.plan, op_.y);
+        push.x_width = view.width(op_.x);
+        push.x_stride = op_.x_stride;
+        push.y_width = view.width(op_.y);
+        push.y_stride = op_.y_stride;
+        for (const WeightPart& part : w.parts) {
+            push.units = w.units(part);
+            push.first_flat = uint32_t(part.first);
+            push.flat_rows = uint32_t(part.rows);
+            RL_TRY(view.rows_of(op_.y) <= kFewRows ? record_few(recorder, view, w, part, push)
+                                                   : record_many(recorder, view, w, part, push));
+        }
+        return {};
+    }
+
+private:
+    static uint32_t begins_at_fours(const args::HeadArgs& push) {
+        return push.x_width % 4 == 0 && push.x_stride % 4 == 0;
+    }
+
+    Status record_few(Recorder& recorder, const View& view, const PlacedWeight& w, const WeightPart& part,
+                      const args::HeadArgs& push) const {
+        constexpr uint32_t kRows = kThreads / kHeadLanes;
+        const uint32_t rows = view.rows_of(op_.y), tokens = power_of_two(rows);
+        return recorder.dispatch(
+            {fmt::format("head_vec.{}", w.layout->name), 4, 1, {kThreads, tokens, begins_at_fours(push)}},
+            {part.buffer, view.slot(op_.x), view.slot(op_.y), view.step}, push,
+            striding((part.rows + kRows - 1) / kRows, (rows + tokens - 1) / tokens));
+    }
+
+    Status record_many(Recorder& recorder, const View& view, const PlacedWeight& w, const WeightPart& part,
+                       args::HeadArgs push) const {
+        const uint64_t first_head = part.first / push.rows,
+                       last_head = (part.first + part.rows - 1) / push.rows;
+        const uint32_t tokens = view.rows_of(op_.y);
+        const double per_token = 2.0 * double(part.rows) * double(w.cols);
+        const double fit = std::max(1.0, recorder.flops_per_segment() / per_token / kTile);
+        const uint32_t step = uint32_t(std::min(fit, 1e6)) * kTile;
+        for (uint32_t first = 0; first < tokens; first += step) {
+            const uint32_t count = std::min(step, tokens - first);
+            push.first_token = first;
+            const Groups groups = {(push.rows + kTile - 1) / kTile, (count + kTile - 1) / kTile,
+                                   last_head - first_head + 1};
+            RL_TRY(
+                recorder.dispatch({fmt::format("head_mat.{}", w.layout->name), 4, 1, {begins_at_fours(push)}},
+                                  {part.buffer, view.slot(op_.x), view.slot(op_.y), view.step}, push, groups,
+                                  per_token * count));
+        }
+        return {};
+    }
+
+    HeadLinear op_;
+};
+
+Status record_store(Recorder& recorder, const View& view, const LatentStore& op) {
+    const CacheInfo& cache = view.plan.cache(op.cache);
+    args::LatentStoreArgs push = {cache.rank, cache.head_dim, 0, 0, 0};
+    set_rows(push, cache);
+    return recorder.dispatch(
+        {cache_shader("latent_store", view, op.cache), 4, 1, {kThreads, uint32_t(view.kind)}},
+        {view.slot(op.latent), view.slot(op.key), view.step, view.caches[op.cache].keys}, push,
+        striding(view.rows));
+}
+
+class LatentAttentionKernel : public VulkanKernel {
+public:
+    LatentAttentionKernel(const LatentAttention& op, const Plan& plan, const Device& device)
+        : op_(op),
+          width_(plan.cache(op.cache).head_dim),
+          rank_(plan.cache(op.cache).rank),
+          threads_(std::min(own_threads(device), kLatentThreads)),
+          wanted_(attention_groups(device)) {}
+
+    // Whether one query at least has room.
+    bool fits() const { return queries_fit(1); }
+
+    uint64_t scratch(const Plan& plan) const override {
+        uint64_t most = 0;
+        for (uint32_t rows = 1;; rows = std::min(rows * 2, plan.max_rows)) {
+            for (const bool several : {false, plan.sizing.pages > 0})
+                if (const uint32_t n = splits(plan, rows, several); n > 1)
+                    most = std::max(most, partial_bytes(rows, n));
+            if (rows == plan.max_rows) return most;
+        }
+    }
+
+    Status record(Recorder& recorder, const View& view) const override {
+        const bool several = view.kind == StepKind::several;
+        const CacheInfo& cache = view.plan.cache(op_.cache);
+        args::AttentionArgs push = {};
+        push.heads = op_.heads;
+        push.kv_heads = 1;
+        set_rows(push, cache);
+        push.splits = splits(view.plan, view.rows, several);
+        push.scale = op_.scale;
+        push.first_stat = view.rows * op_.heads * push.splits * whole_fours();
+        Binding partials = view.step;
+        if (push.splits > 1) {
+            recorder.claim_scratch();
+            partials = view.scratch_at(0, partial_bytes(view.rows, push.splits));
+        }
+        // Rows are cut so that no dispatch alone fills a submission, with the cache full; at whole
+        // work-groups.
+        const uint32_t n = queries(view.rows, several), together = several ? 1 : n / std::gcd(n, op_.heads);
+        const double per_row = 2.0 * op_.heads * (width_ + rank_) * double(cache.sequence_rows);
+        const double fit = std::max(1.0, recorder.flops_per_segment() / per_row / together);
+        const uint32_t step = uint32_t(std::min(fit, 1e6)) * together;
+        for (uint32_t first = 0; first < view.rows; first += step) {
+            const uint32_t rows = std::min(step, view.rows - first);
+            push.first_row = first;
+            const uint64_t groups = several ? rows * groups_of(1, n) : groups_of(rows, n);
+            RL_TRY(
+                recorder.dispatch({cache_shader("latent_attention", view, op_.cache),
+                                   7,
+                                   1,
+                                   {threads_, width_, rank_, n, uint32_t(view.kind)}},
+                                  {view.slot(op_.q), view.slot(op_.y), view.step, view.caches[op_.cache].keys,
+                                   view.step, partials, view.caches.counters()},
+                                  push, {push.splits, groups}, per_row * rows));
+        }
+        return {};
+    }
+
+private:
+    uint32_t whole_fours() const { return (rank_ + 3) / 4 * 4; }
+    // Work-groups for the queries of so many rows.
+    uint64_t groups_of(uint32_t rows, uint32_t queries) const {
+        return (uint64_t(rows) * op_.heads + queries - 1) / queries;
+    }
+
+    // Whether a work-group of so many has room in shared memory and registers.
+    bool queries_fit(uint32_t n) const {
+        const uint32_t cells = threads_ / kSlices, query_cells = (n + kCellQueries - 1) / kCellQueries;
+        if (query_cells > cells) return false;
+        const uint64_t keys = cells / query_cells * kCellKeys,
+                       columns = (rank_ + 4 * threads_ - 1) / (4 * threads_);
+        const uint64_t shared = n * ((width_ + 3) / 4 * 16 + std::max<uint64_t>(128, keys) * 4 + 12) +
+                                std::min(n, 2u) * threads_ * 16 + 4;
+        return columns * n <= kMostSums && shared <= kMostShared;
+    }
+    // Queries of one work-group: as many as fit, for which the cache is read once.
+    uint32_t queries(uint32_t rows, bool several) const {
+        const uint64_t there = uint64_t(several ? 1 : rows) * op_.heads;
+        uint32_t n = 1;
+        while (n < kMostQueries && n < there && queries_fit(n * 2)) n *= 2;
+        return n;
+    }
+    uint32_t splits(const Plan& plan, uint32_t rows, bool several) const {
+        const uint32_t n = queries(rows, several);
+        return attention_splits(plan.cache(op_.cache), several ? rows * groups_of(1, n) : groups_of(rows, n),
+                                wanted_);
+    }
+    uint64_t partial_bytes(uint32_t rows, uint32_t splits) const {
+        return aligned(uint64_t(rows) * op_.heads * splits * (whole_fours() + 2) * 4);
+    }
+
+    LatentAttention op_;
+    uint32_t width_, rank_;
+    uint32_t threads_;
+    uint64_t wanted_;  // work-groups, if there is enough to do
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_latent_kernel(const Op& op, const Plan& plan, const Device& device) {
+    if (const auto* o = std::get_if<HeadLinear>(&op))
+        return has_layout(plan, o->w) ? std::make_unique<HeadLinearKernel>(*o) : nullptr;
+    if (const auto* o = std::get_if<LatentStore>(&op))
+        return simple([o = *o](Recorder& r, const View& v) { return record_store(r, v, o); });
+    if (const auto* o = std::get_if<LatentAttention>(&op)) {
+        auto kernel = std::make_unique<LatentAttentionKernel>(*o, plan, device);
+        if (kernel->fits()) return kernel;
+    }
+    return nullptr;
+}
+
+}  // namespace redline::vulkan
