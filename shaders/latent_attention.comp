@@ -180,7 +180,7 @@ void put_sums(uint used, vec4 sums[SUMS]) {
                 const uint i = first + t / WIDE, own = t / WIDE * THREADS + t % WIDE, four = t % WIDE + c * THREADS;
                 if (four >= FOURS || query_row(own_query(i)) >= end_row()) continue;
                 vec4 sum = sum_parts[own];
-                [[unroll]] for (uint turn = 1; turn < TURNS; ++turn) sum += sum_parts[own + turn * WIDE];
+                for (uint turn = 1; turn < TURNS; ++turn) sum += sum_parts[own + turn * WIDE];
                 if (used == 1u) {
                     put_result(i, four, sum / totals[i]);
                     continue;
