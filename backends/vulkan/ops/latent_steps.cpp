@@ -129,11 +129,14 @@ public:
             recorder.claim_scratch();
             partials = view.scratch_at(0, partial_bytes(view.rows, push.splits));
         }
-        // Rows are cut so that no dispatch alone fills a submission, with the cache full; at whole
-        // work-groups.
+        // Rows are cut so that no dispatch alone fills a submission, with the cache full, or is higher than
+        // the device takes; at whole work-groups.
         const uint32_t n = queries(view.rows, several), together = several ? 1 : n / std::gcd(n, op_.heads);
         const double per_row = 2.0 * op_.heads * (width_ + rank_) * double(cache.sequence_rows);
-        const double fit = std::max(1.0, recorder.flops_per_segment() / per_row / together);
+        const double highest = recorder.device().report().limits.maxComputeWorkGroupCount[1];
+        const double fit = std::max(
+            1.0,
+            std::min(recorder.flops_per_segment() / per_row, highest / double(groups_of(1, n))) / together);
         const uint32_t step = uint32_t(std::min(fit, 1e6)) * together;
         for (uint32_t first = 0; first < view.rows; first += step) {
             const uint32_t rows = std::min(step, view.rows - first);
