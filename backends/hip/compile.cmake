@@ -1,5 +1,6 @@
 # Runs a command that compiles HIP kernels to assembly, or takes what an earlier one made of the same sources, with the same
-# compiler and options. usage: cmake -DCACHE=FOLDER -DHERE=FOLDER -DSOURCE=FILE -DASSEMBLY=FILE -P compile.cmake -- COMMAND...
+# compiler and options.
+# usage: cmake -DCACHE=FOLDER -DHERE=FOLDER -DSOURCE=FILE -DASSEMBLY=FILE -P compile.cmake -- COMMAND...
 set(command "")
 foreach(i RANGE ${CMAKE_ARGC})
   if(begun AND DEFINED CMAKE_ARGV${i})
@@ -10,7 +11,8 @@ foreach(i RANGE ${CMAKE_ARGC})
 endforeach()
 list(GET command 0 clang)
 execute_process(COMMAND ${clang} --version OUTPUT_VARIABLE known)
-file(GLOB headers ${HERE}/kernels/*.h ${HERE}/formats/*.h)
+file(GLOB headers ${HERE}/kernels/*.h ${HERE}/formats/*.h ${HERE}/../shared/code_books.h
+     ${HERE}/../../src/formats/grids/*.h)
 foreach(file ${SOURCE} ${headers})
   file(SHA256 ${file} hash)
   string(APPEND known "${hash}\n")

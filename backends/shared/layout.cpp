@@ -1,5 +1,9 @@
 #include "layout.h"
 
+#include "code_book_layout.h"
+#include "code_books.h"
+#include "pack_bits.h"
+
 #include "formats/iq4_xs.h"
 #include "formats/mxfp4.h"
 #include "formats/q2_k.h"
@@ -13,44 +17,9 @@
 #include "formats/q6_k.h"
 #include "formats/q8_0.h"
 
-#include <cstring>
-
 namespace redline {
 
 namespace {
-
-using Planes = std::array<std::byte*, 4>;
-
-// Codes of 32 elements into 16 bytes: byte i holds element i below and i + 16 above.
-void put_nibbles(const uint8_t* codes, std::byte* out) {
-    for (int i = 0; i < 16; ++i) out[i] = std::byte((codes[i] & 15) | (codes[i + 16] & 15) << 4);
-}
-
-// Bit v of byte j belongs to element 4v + j.
-void put_bits(const uint8_t* bits, std::byte* out) {
-    uint8_t bytes[4] = {};
-    for (int e = 0; e < 32; ++e) bytes[e % 4] = uint8_t(bytes[e % 4] | (bits[e] & 1) << (e / 4));
-    std::memcpy(out, bytes, 4);
-}
-
-// Bits 2v, 2v + 1 of byte j of word w belong to element 16w + 4v + j.
-void put_pairs(const uint8_t* pairs, std::byte* out) {
-    uint8_t bytes[8] = {};
-    for (int e = 0; e < 32; ++e) {
-        uint8_t& byte = bytes[e / 16 * 4 + e % 4];
-        byte = uint8_t(byte | (pairs[e] & 3) << (e % 16 / 4 * 2));
-    }
-    std::memcpy(out, bytes, 8);
-}
-
-template <typename F, typename Put>
-void for_blocks(const std::byte* file, uint64_t blocks, Put put) {
-    typename F::Block block;
-    for (uint64_t i = 0; i < blocks; ++i) {
-        std::memcpy(&block, file + i * sizeof(block), sizeof(block));
-        put(block, i);
-    }
-}
 
 // Formats of 32 whose nibbles lie as we want them: `scales` bytes before them.
 template <typename F, uint32_t kScales>
@@ -183,6 +152,14 @@ void pack_plain(const std::byte* file, uint64_t blocks, const Planes& out) {
     std::memcpy(out[0], file, blocks * kBytes);
 }
 
+constexpr auto kIq1Book = ternary_pairs(formats::kIq1Grid);
+constexpr auto kIq2XxsBook = level_nibbles(formats::kIq2XxsGrid);
+constexpr auto kIq2XsBook = level_nibbles(formats::kIq2XsGrid);
+constexpr auto kIq2SBook = level_nibbles(formats::kIq2SGrid);
+constexpr auto kIq3XxsBook = levels_to_62(formats::kIq3XxsGrid);
+constexpr auto kIq3SBook = levels_to_15(formats::kIq3SGrid);
+static_assert(sizeof(kIq1Book) <= kMostBookBytes && sizeof(kIq2SBook) <= kMostBookBytes);
+
 struct Known {
     uint32_t gguf_id;
     WeightLayout layout;
@@ -202,8 +179,15 @@ constexpr Known kLayouts[] = {
     {12, {"q4_k", 2, {128, 16}, pack_q4_k}},
     {13, {"q5_k", 3, {128, 16, 32}, pack_q5_k}},
     {14, {"q6_k", 4, {128, 64, 16, 2}, pack_q6_k}},
+    {16, {"iq2_xxs", 2, {64, 2}, pack_iq2_xxs, kIq2XxsBook.d}},
+    {17, {"iq2_xs", 3, {64, 8, 2}, pack_iq2_xs, kIq2XsBook.d}},
+    {18, {"iq3_xxs", 3, {64, 32, 2}, pack_iq3_xxs, kIq3XxsBook.d}},
+    {19, {"iq1_s", 3, {32, 16, 2}, pack_iq1_s, kIq1Book.d}},
     {20, {"iq4_nl", 2, {16, 2}, pack_nibbles<formats::iq4_nl, 2>}},
+    {21, {"iq3_s", 3, {64, 32, 14}, pack_iq3_s, kIq3SBook.d}},
+    {22, {"iq2_s", 3, {64, 16, 2}, pack_iq2_s, kIq2SBook.d}},
     {23, {"iq4_xs", 2, {128, 8}, pack_iq4_xs}},
+    {29, {"iq1_m", 3, {32, 16, 8}, pack_iq1_m, kIq1Book.d}},
     {39, {"mxfp4", 2, {16, 1}, pack_nibbles<formats::mxfp4, 1>}},
 };
 

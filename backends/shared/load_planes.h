@@ -11,7 +11,7 @@ namespace redline {
 
 constexpr uint64_t kLoadChunk = uint64_t(4) << 20;  // bytes of the file read and taken apart at a time
 constexpr uint32_t kMostReaders = 4;                // each with a chunk read, and staging for two
-constexpr uint64_t kStagingBytes = kLoadChunk + 4096;
+constexpr uint64_t kStagingBytes = kLoadChunk + kMostBookBytes;
 
 // Some blocks of a part of a matrix; none: a whole vector, as floats.
 struct LoadItem {
@@ -40,8 +40,8 @@ struct CopyRegion {
 };
 
 // One item, by a reader with its own `file`, the bytes that are read. `to` offers mapped(item), null where
-// there is none, staging(reader), free memory of kStagingBytes, and send(reader, item, regions) from there.
-// Returns the bytes read.
+// there is none, staging(reader), free memory of kStagingBytes, and send(reader, item, regions) from there;
+// and kBooks, whether a format's code book goes behind its planes. Returns the bytes read.
 template <typename To>
 Result<uint64_t> load_item(To& to, size_t reader, const LoadItem& item, const Tensor& tensor,
                            ByteSource& source, std::vector<std::byte>& file) {
@@ -64,7 +64,7 @@ Result<uint64_t> load_item(To& to, size_t reader, const LoadItem& item, const Te
     std::byte* const staging = mapped ? nullptr : RL_TRY(to.staging(reader));
     const WeightLayout& layout = *weight_layout(format);
     std::array<std::byte*, 4> out = {};
-    std::array<CopyRegion, 4> regions = {};
+    std::array<CopyRegion, 5> regions = {};
     uint64_t from = 0, plane = 0;
     for (uint32_t p = 0; p < layout.planes; ++p) {
         const uint64_t block_bytes = layout.bytes[p];
@@ -74,7 +74,14 @@ Result<uint64_t> load_item(To& to, size_t reader, const LoadItem& item, const Te
         plane += item.part_blocks * block_bytes;
     }
     layout.pack(file.data(), item.blocks, out);
-    if (!mapped) RL_TRY(to.send(reader, item, std::span(regions).first(layout.planes)));
+    uint32_t count = layout.planes;
+    if (To::kBooks && item.first_block == 0 && !layout.book.empty()) {
+        regions[count] = {from, book_begin(plane), layout.book.size_bytes()};
+        std::memcpy(mapped ? mapped + regions[count].to : staging + from, layout.book.data(),
+                    layout.book.size_bytes());
+        ++count;
+    }
+    if (!mapped) RL_TRY(to.send(reader, item, std::span(regions).first(count)));
     return uint64_t(file.size());
 }
 

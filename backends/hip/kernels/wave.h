@@ -8,6 +8,7 @@
 //                                                 touches what other kernels write; the others begin with
 //                                                 that
 //   RL_SHARED_POOL(name)                          shared memory whose size the launch says
+//   RL_TABLE name = ...;                          numbers that all kernels read, each lane where it wants
 #pragma once
 
 #include <cstddef>
@@ -18,6 +19,7 @@
 #define __device__ __attribute__((device))
 #define RL_DEVICE __attribute__((device)) inline
 #define RL_SHARED __attribute__((shared))
+#define RL_TABLE static __attribute__((constant)) constexpr auto
 #define RL_KERNEL(threads, name, Args)                                                           \
     extern "C" __attribute__((global, amdgpu_flat_work_group_size(threads, threads))) void name( \
         const Args args)
@@ -30,6 +32,7 @@
 #elif defined(__CUDACC__)
 #define RL_DEVICE __device__ __forceinline__
 #define RL_SHARED __shared__
+#define RL_TABLE static __device__ constexpr auto
 #define RL_COMMA ,
 #define RL_CUDA_KERNEL(bounds, begin, name, Args)                               \
     static __device__ __forceinline__ void name##_body(const Args& args);       \
@@ -53,6 +56,7 @@
 #include <cmath>
 #define RL_DEVICE inline
 #define RL_SHARED static thread_local
+#define RL_TABLE [[maybe_unused]] static constexpr auto
 #define RL_KERNEL(threads, name, Args)                       \
     static void name##_body(const Args& args);               \
     extern "C" const size_t name##_args_size;                \

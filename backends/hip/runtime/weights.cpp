@@ -30,6 +30,7 @@ public:
     std::unique_ptr<WeightStore> take() { return std::move(store_); }
 
     // As load_item() asks for them.
+    static constexpr bool kBooks = false;  // they are in the kernels' modules
     std::byte* mapped(const LoadItem&) const { return nullptr; }
     Result<std::byte*> staging(size_t reader);
     Status send(size_t reader, const LoadItem& item, std::span<const CopyRegion> regions);

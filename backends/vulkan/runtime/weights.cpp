@@ -30,6 +30,7 @@ public:
     std::unique_ptr<WeightStore> take() { return std::move(store_); }
 
     // As load_item() asks for them.
+    static constexpr bool kBooks = true;
     std::byte* mapped(const LoadItem& item) const { return part(item).buffer.mapped(); }
     Result<std::byte*> staging(size_t reader);
     Status send(size_t reader, const LoadItem& item, std::span<const CopyRegion> regions);
@@ -77,9 +78,10 @@ Status WeightLoader::place(uint32_t index) {
         const uint64_t step = rows_per_part(device_, tensor);
         for (uint64_t first = 0; first < rows; first += step) {
             const uint64_t count = std::min(step, rows - first), part = placed.parts.size();
-            placed.parts.push_back({first, count,
-                                    RL_TRY(memory_.allocate(count * tensor.row_bytes(), Use::weights,
-                                                            "tensor " + tensor.name))});
+            placed.parts.push_back(
+                {first, count,
+                 RL_TRY(memory_.allocate(bytes_with_book(*placed.layout, count * tensor.row_bytes()),
+                                         Use::weights, "tensor " + tensor.name))});
             add_items(items_, *tensor.format,
                       {index, uint32_t(part), first * row_blocks, count * row_blocks, 0, 0});
         }
@@ -170,7 +172,9 @@ Result<std::unique_ptr<WeightStore>> WeightLoader::run() {
 
 // Rows go by eights, so that packed planes of every part begin aligned.
 uint64_t rows_per_part(const Device& device, const Tensor& tensor) {
-    const uint64_t most = std::max<uint64_t>(1, device.largest_buffer() / tensor.row_bytes());
+    const WeightLayout* const layout = weight_layout(*tensor.format);
+    const uint64_t book = layout && !layout->book.empty() ? kMostBookBytes : 0;
+    const uint64_t most = std::max<uint64_t>(1, (device.largest_buffer() - book) / tensor.row_bytes());
     return most >= 8 ? most / 8 * 8 : most;
 }
 

@@ -1,4 +1,5 @@
-// What the formats with code books share. Their tables are for the host: a kernel wants its own copy.
+// What the formats with code books share. Their tables are for the host; kernels have them as
+// backends/shared/code_books.h makes them.
 #pragma once
 
 #include "base/half.h"

@@ -1,0 +1,24 @@
+// Planes: lower bits of entries, and signs with the entries' top bits between them (8 bytes per unit), scales (1), per 256
+// elements their scale (2).
+#define FORMAT_SIGNED
+#define FORMAT_BIAS 0
+#define FORMAT_HALVES
+#define FORMAT_BLOCK_BYTES 74
+#define FORMAT_RAW 4
+#include "code_books.glsl"
+void unit_raw(uint m, uint unit, out uint raw[4]) {
+    const uvec2 both = w64[m].d[unit];
+    raw[0] = both.x;
+    raw[1] = both.y;
+    raw[2] = uint(w8[m].d[weight_units * 8 + unit]);
+    raw[3] = uint(w16[m].d[weight_units * 4 + weight_units / 2 + (unit >> 3)]);
+}
+uint raw_word(uint raw[4], uint k) {
+    const uint l = k >> 1, top = raw[1] >> (25u + 2u * l) & 1u;
+    return word_of_eight(book_word(byte_of(raw[0], l) | top << 8), even_signs(raw[1]), k);
+}
+vec4 raw_scales(uint unit, uint raw[4]) {
+    precise vec2 s = unpackHalf2x16(raw[3]).x * (0.25 * vec2(raw[2] & 15u, raw[2] >> 4) + 0.125);
+    return vec4(s.x, 0.0, s.y, 0.0);
+}
+#include "raw_units.glsl"
