@@ -6,6 +6,7 @@
 
 #include "formats/iq4_xs.h"
 #include "formats/mxfp4.h"
+#include "formats/nvfp4.h"
 #include "formats/q2_k.h"
 #include "formats/q3_k.h"
 #include "formats/q4_0.h"
@@ -16,6 +17,8 @@
 #include "formats/q5_k.h"
 #include "formats/q6_k.h"
 #include "formats/q8_0.h"
+#include "formats/tq1_0.h"
+#include "formats/tq2_0.h"
 
 namespace redline {
 
@@ -147,6 +150,56 @@ void pack_iq4_xs(const std::byte* file, uint64_t blocks, const Planes& out) {
     }
 }
 
+void pack_nvfp4(const std::byte* file, uint64_t blocks, const Planes& out) {
+    for_blocks<formats::nvfp4>(file, blocks, [&](const formats::nvfp4::Block& b, uint64_t i) {
+        for (uint32_t u = 0; u < 2; ++u) {
+            uint8_t codes[32];
+            for (uint32_t e = 0; e < 32; ++e)
+                codes[e] = uint8_t(b.q[u * 16 + e / 16 * 8 + e % 8] >> (e % 16 / 8 * 4));
+            put_nibbles(codes, out[0] + (i * 2 + u) * 16);
+        }
+        // 0x7F, which stands for NaN, counts as zero, so that 480 can have its place.
+        for (uint32_t j = 0; j < 4; ++j)
+            out[1][i * 4 + j] = std::byte(b.scales[j] == 0x7F ? 0 : b.scales[j] & 0x7F);
+    });
+}
+
+void pack_tq2_0(const std::byte* file, uint64_t blocks, const Planes& out) {
+    for_blocks<formats::tq2_0>(file, blocks, [&](const formats::tq2_0::Block& b, uint64_t i) {
+        put_k_pairs(b.q, out[0] + i * 64);
+        std::memcpy(out[1] + i * 2, &b.scale, 2);
+    });
+}
+
+// Digits to the base 3, the first the highest, as the least fraction of 2^bits that gives them back.
+uint32_t fraction_of(const uint8_t* digits, uint32_t stride, uint32_t count, uint32_t bits) {
+    uint32_t number = 0, all = 1;
+    for (uint32_t n = 0; n < count; ++n, all *= 3) number = number * 3 + digits[n * stride];
+    return ((number << bits) + all - 1) / all;
+}
+
+// A unit's 32 digits as four bytes with five each and four times five bits with three: together 52 bits.
+void pack_tq1_0(const std::byte* file, uint64_t blocks, const Planes& out) {
+    for_blocks<formats::tq1_0>(file, blocks, [&](const formats::tq1_0::Block& b, uint64_t i) {
+        uint32_t tops = 0;
+        for (uint32_t u = 0; u < 8; ++u) {
+            uint8_t digits[32];
+            for (uint32_t e = 0; e < 32; ++e) digits[e] = uint8_t(formats::tq1_0::trit(b, u * 32 + e));
+            uint32_t five = 0, three = 0;
+            for (uint32_t j = 0; j < 4; ++j) {
+                five |= fraction_of(digits + j, 4, 5, 8) << (8 * j);
+                three |= fraction_of(digits + 20 + j, 4, 3, 5) << (5 * j);
+            }
+            const auto low = uint16_t(three);
+            std::memcpy(out[0] + i * 32 + u * 4, &five, 4);
+            std::memcpy(out[1] + i * 16 + u * 2, &low, 2);
+            tops |= three >> 16 << (4 * u);
+        }
+        std::memcpy(out[2] + i * 4, &tops, 4);
+        std::memcpy(out[3] + i * 2, &b.scale, 2);
+    });
+}
+
 template <uint32_t kBytes>
 void pack_plain(const std::byte* file, uint64_t blocks, const Planes& out) {
     std::memcpy(out[0], file, blocks * kBytes);
@@ -188,7 +241,10 @@ constexpr Known kLayouts[] = {
     {22, {"iq2_s", 3, {64, 16, 2}, pack_iq2_s, kIq2SBook.d}},
     {23, {"iq4_xs", 2, {128, 8}, pack_iq4_xs}},
     {29, {"iq1_m", 3, {32, 16, 8}, pack_iq1_m, kIq1Book.d}},
+    {34, {"tq1_0", 4, {32, 16, 4, 2}, pack_tq1_0}},
+    {35, {"tq2_0", 2, {64, 2}, pack_tq2_0}},
     {39, {"mxfp4", 2, {16, 1}, pack_nibbles<formats::mxfp4, 1>}},
+    {40, {"nvfp4", 2, {32, 4}, pack_nvfp4}},
 };
 
 }  // namespace

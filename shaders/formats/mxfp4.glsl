@@ -1,15 +1,7 @@
 // Planes: nibbles (16 bytes per unit), exponent (1). Codes are twice the E2M1 number under half the scale.
 #define FORMAT_SIGNED
 #define FORMAT_BIAS 0
-// Codes by nibble, four to a word.
-const uint kLevels[4] = uint[4](0x03020100u, 0x0C080604u, 0xFDFEFF00u, 0xF4F8FAFCu);
-uint level_of(uint nibble) {
-    return (kLevels[nibble >> 2] >> ((nibble & 3u) * 8u)) & 255u;
-}
-uint levels_of(uint nibbles) {
-    return level_of(byte_of(nibbles, 0)) | level_of(byte_of(nibbles, 1)) << 8 | level_of(byte_of(nibbles, 2)) << 16 |
-           level_of(byte_of(nibbles, 3)) << 24;
-}
+#include "e2m1.glsl"
 void unit_codes(uint m, uint unit, out uint words[8]) {
     const uvec4 q = w128[m].d[unit];
     [[unroll]] for (uint k = 0; k < 4; ++k) {
