@@ -308,6 +308,17 @@ TEST_CASE("vulkan: weights that go through staging give the logits of weights wr
     CHECK(logits_of(*backend, "phi4-mini-short") == want);
 }
 
+TEST_CASE("vulkan: every part of a weight has its code book, written in place or through staging") {
+    const auto backend = open_vulkan();
+    if (!backend) return;
+    const OpCase c = many_rows_case(*find_format("IQ2_S"), {9, 4, 256, 256}, 3);
+    const std::vector<float> whole = output_of(c, *backend);
+    backend->opened().most_per_buffer = 16384;
+    CHECK(relative_error(output_of(c, *backend), whole) < 1e-5);
+    backend->memory().always_stage = true;
+    CHECK(relative_error(output_of(c, *backend), whole) < 1e-5);
+}
+
 TEST_CASE("vulkan: an allocation that fails anywhere is an error with numbers, and leaves nothing behind") {
     const auto backend = open_vulkan();
     if (!backend) return;
