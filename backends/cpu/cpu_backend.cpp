@@ -247,7 +247,11 @@ static Result<std::unique_ptr<Backend>> open_cpu(const BackendOptions& options) 
     constexpr uint32_t kMostThreads = 1024;
     if (options.threads > kMostThreads)
         return error("{} threads were asked for; 1 to {} can be had", options.threads, kMostThreads);
-    const uint32_t threads = options.threads > 0 ? options.threads : cpu::default_threads();
+    // One core less costs few cores much, and a team of many waits for the one that the driver disturbs.
+    constexpr uint32_t kMany = 8;
+    const uint32_t cores = cpu::default_threads();
+    const uint32_t chosen = options.beside_gpu && cores >= kMany ? cores - 1 : cores;
+    const uint32_t threads = options.threads > 0 ? options.threads : chosen;
     try {
         return std::unique_ptr<Backend>(std::make_unique<cpu::CpuBackend>(threads, isa, options));
     } catch (const std::exception& failure) {  // the system refused a thread

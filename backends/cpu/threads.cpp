@@ -3,6 +3,7 @@
 #include "base/control_group.h"
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <new>
 #include <set>
@@ -17,6 +18,9 @@ namespace {
 // A pause takes 10 to 70 ns, so this is some 10 to 100 us of spinning before a thread gives up its slice:
 // longer than a barrier's usual wait, short enough where more threads run than there are cores.
 constexpr int kSpins = 1500;
+// Then it gives its slice away for so long before it sleeps: the next run is near where a GPU computes the
+// rest of a layer, or a token is chosen, and waking a team takes longer than either.
+constexpr std::chrono::milliseconds kLinger(1);
 
 inline void relax() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -78,6 +82,11 @@ void Team::serve(uint32_t index) {
         uint32_t now = generation_.load(std::memory_order_acquire);
         for (int spins = 0; now == seen && spins < kSpins; ++spins) {
             relax();
+            now = generation_.load(std::memory_order_acquire);
+        }
+        for (const auto end = std::chrono::steady_clock::now() + kLinger;
+             now == seen && std::chrono::steady_clock::now() < end;) {
+            std::this_thread::yield();
             now = generation_.load(std::memory_order_acquire);
         }
         if (now == seen) {

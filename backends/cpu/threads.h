@@ -1,5 +1,5 @@
 // A team of threads that runs one function at a time on all of them, with a barrier and claimed work inside.
-// Between runs the threads spin for a moment, since the next token is usually near, and then sleep.
+// Between runs the threads spin for about a millisecond, since the next run is usually near, and then sleep.
 #pragma once
 
 #include "base/result.h"

@@ -80,6 +80,7 @@ Status open_cpu(LoadedModel& loaded, const ModelOptions& options) {
     // Levels of kernels and a budget were given for the device.
     ModelOptions own = options;
     own.memory = 0;
+    own.beside_gpu = true;
     loaded.cpu = RL_TRY(open_device({"cpu", "", ""}, own));
     return {};
 }

@@ -200,11 +200,12 @@ private:
 };
 
 struct BackendOptions {
-    uint32_t threads = 0;           // CPU: 0 means one per physical core
+    uint32_t threads = 0;           // CPU: 0 means one per physical core; beside a GPU one is left free
     std::string level = {};         // highest level of kernels to use; empty means what the device is good at
     std::string device = {};        // of several: its number, or part of its name; empty means the best
     std::string cache_folder = {};  // for compiled kernels between runs; empty: none are kept
     uint64_t memory = 0;            // bytes to plan with; 0: as many as there are
+    bool beside_gpu = false;        // CPU: a GPU computes a part of each step, and its driver takes time
     // For tests. Memory has guards (plan/guard.h) and is all ones at first; a step that wrote to them ends
     // with an error.
     bool guarded = false;

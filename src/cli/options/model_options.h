@@ -37,7 +37,8 @@ struct ModelOptions {
     std::string level;         // of the CPU's kernels; empty: the machine's
     std::string vulkan_level;  // of Vulkan's; empty: what the device is good at
     CacheType cache = CacheType::f16;
-    uint64_t memory = 0;  // bytes to plan with; 0: what the device has
+    uint64_t memory = 0;      // bytes to plan with; 0: what the device has
+    bool beside_gpu = false;  // the CPU, of a split model
     bool fuse = true;
     Record record = Record::replay;
     KernelCheck kernel_check = KernelCheck::first_use;
