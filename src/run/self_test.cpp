@@ -89,13 +89,19 @@ private:
         }
         for (const uint32_t count : kRows) {
             const uint32_t most = std::min(count, plan.max_rows);
-            const uint64_t flops = cost(op_of(trial), plan, {most, most, position + most}).flops;
-            if (position > 0 && flops > kMostFlops) break;
+            if (position > 0 && flops(trial, {most, most, position + most}) > kMostFlops) break;
             add(most, true);
         }
     }
 
-    static const Op& op_of(const Trial& trial) { return trial.alone.plan.steps[trial.alone.step].op; }
+    // Of the op and what stands behind it so that its results are seen.
+    static uint64_t flops(const Trial& trial, const StepShape& shape) {
+        const Plan& plan = trial.alone.plan;
+        uint64_t sum = 0;
+        for (size_t i = trial.alone.step; i < plan.steps.size(); ++i)
+            sum += cost(plan.steps[i].op, plan, shape).flops;
+        return sum;
+    }
 
     Status run(const Trial& trial, StepRun& run, Executable& executable) {
         const SequenceStep step(run.tokens, run.position, rows(run));
