@@ -189,15 +189,19 @@ void Reference::eval(const Add& op) {
     }
 }
 
+// Of c * tanh(x / c), whose slope is at most one, by its own arithmetic. By exponentials, as GPUs have it,
+// tanh is off by units of one, not of itself.
+static double softcap_error(double x, double c) {
+    return kUnit * (16 * std::abs(x) + 4 * c);
+}
+
 void Reference::eval(const Scale& op) {
     for (Bounded& y : slots_[size_t(op.y.index)]) {
         const double size = std::abs(op.scale);
         y = {y.value * op.scale, size * (y.error + kUnit * std::abs(y.value)), size * y.magnitude};
-        // Its slope is at most one. By exponentials, as GPUs have it, tanh is off by units of one, not of
-        // itself.
         if (op.softcap > 0.0f)
-            y = {op.softcap * std::tanh(y.value / op.softcap),
-                 y.error + kUnit * (16 * std::abs(y.value) + 4 * double(op.softcap)), y.magnitude};
+            y = {op.softcap * std::tanh(y.value / op.softcap), y.error + softcap_error(y.value, op.softcap),
+                 y.magnitude};
     }
 }
 
@@ -277,8 +281,7 @@ void Reference::attend(const Attention& op, size_t row, uint32_t head, Bounded* 
     const Bounded* q = slots_[size_t(op.q.index)].data() + (row * op.shape.heads + head) * d;
     const size_t position = params_.rows[row].position, begin = begin_of(row);
     const size_t first = op.window > 0 && position + 1 > op.window ? position + 1 - op.window : 0;
-    std::vector<double> scores;
-    double score_error = 0.0;
+    std::vector<double> scores, errors;
     for (size_t p = first; p <= position; ++p) {
         const Bounded* k =
             keys_[size_t(op.cache.index)].data() + (begin + p) * row_size + size_t(kv_head) * d;
@@ -291,44 +294,65 @@ void Reference::attend(const Attention& op, size_t row, uint32_t head, Bounded* 
             error += std::abs(q[i].value) * k_off + (std::abs(k[i].value) + k_off) * q_off;
         }
         double score = sum * op.scale;
-        if (op.softcap > 0.0f) score = op.softcap * std::tanh(score / op.softcap);
+        double off = (error + (sum_unit(d) + 4 * kUnit) * magnitude) * std::abs(op.scale);
+        if (op.softcap > 0.0f) {
+            off += softcap_error(score, op.softcap);
+            score = op.softcap * std::tanh(score / op.softcap);
+        }
         scores.push_back(score);
-        score_error =
-            std::max(score_error, (error + (sum_unit(d) + 4 * kUnit) * magnitude) * std::abs(op.scale));
+        errors.push_back(random_ ? 0.0 : off);
     }
-    weigh(op, head, begin + first, std::move(scores), random_ ? 0.0 : score_error, out);
+    weigh(op, head, begin + first, scores, std::move(errors), out);
 }
 
-void Reference::weigh(const Attention& op, uint32_t head, size_t first, std::vector<double> scores,
-                      double score_error, Bounded* out) const {
+void Reference::weigh(const Attention& op, uint32_t head, size_t first, std::span<const double> scores,
+                      std::vector<double> errors, Bounded* out) const {
     const uint32_t kv_head = head / (op.shape.heads / op.shape.kv_heads), rank = plan_.cache(op.cache).rank;
     const uint32_t d = rank > 0 ? rank : op.shape.head_dim;
     const size_t row_size = size_t(op.shape.kv_heads) * op.shape.head_dim;
-    const std::vector<Bounded>& values = (rank > 0 ? keys_ : values_)[size_t(op.cache.index)];
+    const Bounded* const values = (rank > 0 ? keys_ : values_)[size_t(op.cache.index)].data() +
+                                  first * row_size + size_t(kv_head) * op.shape.head_dim;
     double top = *std::max_element(scores.begin(), scores.end());
     const double sink = op.sinks ? double(weights_[size_t(op.sinks.index)][head]) : -INFINITY;
     top = std::max(top, sink);
-    double total = std::exp(sink - top);
-    for (double& s : scores) total += s = std::exp(s - top);
-    // Every probability may be off by this factor: both its own score and the total move.
-    const double factor = std::expm1(2.0 * score_error + 16 * kUnit) + sum_unit(scores.size());
-    const double largest = *std::max_element(scores.begin(), scores.end());
+    double total = std::exp(sink - top), largest_score = op.sinks ? std::abs(sink) : 0.0;
+    for (const double s : scores) {
+        total += std::exp(s - top);
+        largest_score = std::max(largest_score, std::abs(s));
+    }
+    std::vector<double> p(scores.size());
+    double least_total = std::exp(sink - top) / total, largest = 0.0;
+    for (size_t j = 0; j < p.size(); ++j) {
+        p[j] = std::exp(scores[j] - top) / total;
+        // An exponential's own, and that of what it is taken of: scores less the largest.
+        errors[j] += (16 + 4 * largest_score) * kUnit;
+        least_total += p[j] * std::exp(-errors[j]);
+        largest = std::max(largest, p[j] * std::exp(errors[j]));
+    }
     std::fill(out, out + d, Bounded());
-    for (size_t j = 0; j < scores.size(); ++j) {
-        const Bounded* v = values.data() + (first + j) * row_size + size_t(kv_head) * op.shape.head_dim;
+    for (size_t j = 0; j < p.size(); ++j) {
+        const Bounded* v = values + j * row_size;
         Rounded off_v(precision_.values, v, d);
-        const double p = scores[j] / total;
-        const double p_off =
-            p * (factor + precision_.weights.unit) + largest / total * precision_.weights.block;
-        const double p_rounded = p + nudge(p_off);
+        const double most = p[j] * std::exp(errors[j]) / least_total;
+        const double p_off = most * (sum_unit(p.size()) + precision_.weights.unit) +
+                             largest / least_total * precision_.weights.block;
+        const double p_rounded = p[j] + nudge(p_off);
         for (uint32_t i = 0; i < d; ++i) {
             const double v_off = v[i].error + off_v(i);
             out[i].value += p_rounded * (v[i].value + nudge(v_off));
-            out[i].magnitude += p * v[i].magnitude;
-            out[i].error += p * v_off + p_off * (std::abs(v[i].value) + v_off);
+            out[i].magnitude += p[j] * v[i].magnitude;
+            out[i].error += most * v_off + p_off * (std::abs(v[i].value) + v_off);
         }
     }
     for (uint32_t i = 0; i < d; ++i) out[i].error += kTiny;
+    if (random_) return;
+    // What moves scores moves the total, too: of a value that is the output it moves nothing. With factors
+    // f[j] from e^-errors[j] to e^errors[j], sum p f v / sum p f - out is sum p (f - 1) (v - out) / sum p f.
+    for (size_t j = 0; j < p.size(); ++j) {
+        const double moved = p[j] * std::expm1(errors[j]) / least_total;
+        for (uint32_t i = 0; i < d; ++i)
+            out[i].error += moved * std::abs(values[j * row_size + i].value - out[i].value);
+    }
 }
 
 void Reference::eval(const Attention& op) {

@@ -76,10 +76,9 @@ private:
     size_t rows_of(Slot s) const;
     size_t width(Slot s) const { return plan_.slot(s).width; }
     std::vector<Bounded>& target(Slot s);
-    // `scores` of keys from row `first` of the cache on, which are at most `score_error` off, weigh their
-    // values.
-    void weigh(const Attention& op, uint32_t head, size_t first, std::vector<double> scores,
-               double score_error, Bounded* out) const;
+    // `scores` of keys from row `first` of the cache on, which are at most `errors` off, weigh their values.
+    void weigh(const Attention& op, uint32_t head, size_t first, std::span<const double> scores,
+               std::vector<double> errors, Bounded* out) const;
     // Where the tokens of a row's sequence begin in caches.
     size_t begin_of(size_t row) const { return params_.rows[row].sequence * plan_.sizing.context; }
     Bounded cached(const Bounded& x, double block_max) const;
