@@ -117,13 +117,10 @@ inline OpCase mixed_group_case(const Format& first, const Format& last, uint32_t
 
 // Products one behind the other as in a layer: backends may hand activations from one to the next in their
 // own form.
-constexpr const char* kManyOps =
-    "each op's worst case comes on top of that of the ops before: what of it arrives is the NMSE's to say";
-
 inline OpCase layer_case(const Format& format, uint32_t rows) {
     OpCase c;
     c.name = fmt::format("layer {} rows {}", format.name, rows);
-    c.loose_because = kManyOps;
+    c.each_op = true;
     c.rows = rows;
     c.declare = [=, &format](Fixture& f) -> OpCase::Build {
         const Weight x0 = f.input(256), h0 = f.input(512), gain = f.vector(256), next_gain = f.vector(256);
@@ -176,12 +173,7 @@ inline OpCase attention_case(HeadShape s, uint32_t rows, uint64_t position, Atte
             const Slot qs = p.embed(q);
             const Cache cache = p.cache(s.kv_heads, s.head_dim, flags.window);
             const Slot ks = p.embed(k), vs = p.embed(v), y = p.slot(s.heads * s.head_dim);
-            // The less exact the cache, the smaller the scores: what its rounding may move them by enters an
-            // exponent, and has to stay small there for the bound to say anything.
-            const float size = flags.cache == CacheType::f32   ? 0.3f
-                               : flags.cache == CacheType::f16 ? 0.1f
-                                                               : 0.015f;
-            const float scale = size / std::sqrt(float(s.head_dim));
+            const float scale = score_size(flags.cache) / std::sqrt(float(s.head_dim));
             p.append(Attend{{qs, ks, vs, cache, s, rope, q_norm, k_norm},
                             {qs, y, cache, s, scale, flags.softcap, flags.window, sinks}});
             return y;
@@ -321,7 +313,7 @@ inline OpCase experts_layer_case(const Format& format, ExpertShape s, uint32_t r
     OpCase c;
     c.name = fmt::format("experts layer {} {} of {} {}x{} rows {}{}", format.name, s.used, s.experts,
                          s.hidden, s.dim, rows, far ? " and another" : "");
-    c.loose_because = kManyOps;
+    c.each_op = true;
     c.rows = rows;
     c.declare = [=, &format](Fixture& f) -> OpCase::Build {
         const Weight x0 = f.input(s.dim), h0 = f.input(512), gain = f.vector(s.dim),
