@@ -1,24 +1,33 @@
 // The backends that tests hold to the reference: every CPU level of this machine, and where there is a
-// device, Vulkan at each level of its kernels, and HIP.
+// device, Vulkan at each level of its kernels, and any other that is in the folder of backends.
 #pragma once
 
 #include "at_end.h"
 
 #include "backends/cpu/kernels.h"
-#include "plan/backend.h"
+#include "plan/device_choice.h"
 
 #include <doctest/doctest.h>
+#include <fmt/ranges.h>
 
 #include <cstdlib>
 #include <string>
 
 namespace redline::test {
 
+// The CPU first.
+inline std::vector<std::string> backend_names() {
+    std::vector<std::string> names = {"cpu"};
+    for (const BackendEntry* entry : backends_by_preference())
+        if (entry->name != "cpu") names.emplace_back(entry->name);
+    return names;
+}
+
 // RL_TEST_BACKENDS leaves others out: cpu, vulkan, hip, or several with commas between; vulkan:1 is the
 // second of its devices, where vulkan is the best.
 inline std::string wanted_backends() {
     const char* given = std::getenv("RL_TEST_BACKENDS");
-    return given ? given : "cpu,vulkan,hip";
+    return given ? given : fmt::format("{}", fmt::join(backend_names(), ","));
 }
 inline bool wanted(const std::string& backend) {
     return wanted_backends().find(backend) != std::string::npos;
@@ -61,8 +70,10 @@ inline Backends vulkan_backends(bool guarded = false) {
 
 inline void add_devices(Backends& made, bool guarded) {
     for (std::unique_ptr<Backend>& backend : vulkan_backends(guarded)) made.push_back(std::move(backend));
-    if (std::unique_ptr<Backend> hip = open_wanted("hip", {.guarded = guarded}))
-        made.push_back(std::move(hip));
+    for (const std::string& name : backend_names()) {
+        if (name == "cpu" || name == "vulkan") continue;
+        if (auto other = open_wanted(name, {.guarded = guarded})) made.push_back(std::move(other));
+    }
     // One that is asked for alone must be there.
     if (wanted_backends().find(',') == std::string::npos) REQUIRE(!made.empty());
 }
@@ -96,7 +107,7 @@ inline Backends session_test_backends() {
 inline const std::vector<std::string>& device_names() {
     static const std::vector<std::string> names = [] {
         std::vector<std::string> usable;
-        for (const std::string name : {"cpu", "vulkan", "hip"}) {
+        for (const std::string& name : backend_names()) {
             if (!open_wanted(name)) continue;
             const std::string which = wanted_device(name);
             usable.push_back(which.empty() ? name : name + ":" + which);
