@@ -317,7 +317,7 @@ TEST_CASE(
     CHECK(changed.tokens == 20);
     CHECK(changed.reused == 12);
     CHECK(used.tokens() == other);
-    CHECK(relative_error(used.logits(), fresh.logits()) < 3e-3);
+    CHECK(relative_error(used.logits(), fresh.logits()) < chunk_bound(model, {64, 16, 1}, other));
 
     // The same again: the last token is read once more, for its logits.
     CHECK(must(read_prompt(used, sampler, other)).reused == 19);

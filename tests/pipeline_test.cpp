@@ -31,6 +31,11 @@ Backends& backends() {
     return all;
 }
 
+// By how much logits may differ from those of transformers, whoever of the two computes a part.
+double either_bound(Backend& first, Backend& second, const std::string& name) {
+    return std::max(golden_bound(first, name), golden_bound(second, name));
+}
+
 // Every pair of places with the CPU in one of them.
 std::vector<std::pair<Backend*, Backend*>> pairs() {
     std::vector<std::pair<Backend*, Backend*>> all;
@@ -221,7 +226,7 @@ TEST_CASE("pipeline: a model cut between any two layers gives its logits, on any
                 Places places = halves(model, *first, *second, at);
                 for (const bool fuse : {true, false}) {
                     const std::vector<float> got = logits_of(places, tokens, fuse);
-                    CHECK(relative_error(got, want.values) < 1e-3);
+                    CHECK(relative_error(got, want.values) < either_bound(*first, *second, name));
                     if (one && fuse) CHECK(got == whole);
                 }
             }
@@ -239,7 +244,7 @@ TEST_CASE("pipeline: of three parts, and of one") {
         {&one, 0, ends[1]}, {&other, ends[1], ends[2]}, {&one, ends[2], plan.steps.size()}};
     Places three = must(Places::load(model, kSizing, placements));
     const Matrix want = read_npy(golden("models/llama3.npy"));
-    CHECK(relative_error(logits_of(three, tokens, true), want.values) < 1e-3);
+    CHECK(relative_error(logits_of(three, tokens, true), want.values) < either_bound(one, other, "llama3"));
     Places whole = must(Places::load(model, kSizing, {{{&one, 0, plan.steps.size()}}}));
     CHECK(logits_of(whole, tokens, true) == whole_logits("llama3", one, tokens));
 }
@@ -264,7 +269,8 @@ TEST_CASE("pipeline: parts of one device work in the same memory, and none distu
             for (size_t i = 0; i < all.size(); ++i)
                 placements.push_back({i % 2 == 0 ? backend.get() : other, all[i].first, all[i].last});
             Places places = must(Places::load(model, kSizing, placements));
-            CHECK(relative_error(logits_of(places, tokens, true), want.values) < 1e-3);
+            CHECK(relative_error(logits_of(places, tokens, true), want.values) <
+                  either_bound(*backend, *other, "qwen3moe"));
             CHECK(scratch(placements) < 2 * scratch({{{backend.get(), 0, plan.steps.size()}}}));
         }
     }
@@ -336,7 +342,7 @@ TEST_CASE("split: a session gives the model's logits with any number of layers o
             for (uint32_t layers = 0; layers <= model.config().layers; ++layers) {
                 INFO(name, ", ", layers, " layers on ", device->device().detail);
                 const std::vector<float> got = split_logits(model, *cpu, *device, {layers}, tokens);
-                CHECK(relative_error(got, want.values) < 1e-3);
+                CHECK(relative_error(got, want.values) < either_bound(*cpu, *device, name));
             }
         }
     }
@@ -360,7 +366,7 @@ TEST_CASE("split: a mixture gives its logits with the experts of any layers on t
                 INFO(name, ", ", wish.layers, " layers on ", device->device().detail, ", experts of ",
                      wish.experts, " on the CPU");
                 const std::vector<float> got = split_logits(model, *cpu, *device, wish, tokens);
-                CHECK(relative_error(got, want.values) < 1e-3);
+                CHECK(relative_error(got, want.values) < either_bound(*cpu, *device, name));
             }
         }
     }
@@ -370,12 +376,13 @@ TEST_CASE("split: tensors named by patterns are where these say, and all of a bl
     const std::vector<Token> tokens = golden_tokens();
     const SessionOptions options{kSizing.context, kBatch, 1, kSizing.type};
     Backend &cpu = *backends().front(), &device = *backends().back();
+    if (&cpu == &device) return;
     const auto counts = [&](const std::string& name, const std::vector<TensorRule>& rules) {
         const Model model = tiny(name);
         const Split split = must(split_model(model, options, cpu, device, {UINT32_MAX, 0, rules}));
         const Matrix want = read_npy(golden("models/" + name + ".npy"));
         const std::vector<float> got = split_logits(model, cpu, device, {UINT32_MAX, 0, rules}, tokens);
-        CHECK(relative_error(got, want.values) < 1e-3);
+        CHECK(relative_error(got, want.values) < either_bound(cpu, device, name));
         const auto& [layers, experts, parts] = split.counts;
         return fmt::format("{} {} {}, {} parts, unused {}", layers, experts, parts, split.placements.size(),
                            fmt::join(split.unused, " "));

@@ -1,7 +1,7 @@
 // The tiny models of tests/golden/models, and what several tests do with them.
 #pragma once
 
-#include "backends/cpu/reference.h"
+#include "cases/comparison.h"
 #include "gguf/writer.h"
 #include "plan/stored_weights.h"
 #include "run/session.h"
@@ -136,16 +136,11 @@ inline double relative_error(std::span<const float> got, std::span<const float> 
     return worst / spread;
 }
 
-// By how much logits may differ from those of other chunks: four times as far as the reference's move when
-// it rounds at random what this backend's kernels for many rows round. Both runs may be off as far as that,
-// and three samples are half as far off as many would be, or more.
-inline double compute_chunk_bound(const Model& model, const SessionOptions& options,
-                                  const std::vector<Token>& tokens) {
-    const Plan plan =
-        must(model.plan(options.batch, options.outputs, {options.context, options.batch, options.cache}));
-    const BoundPlan bound = must(lower(plan, model.backend()));
+// By how much logits may differ from those of other chunks, or of another correct implementation: four times
+// as far as the reference's move when it rounds at random what the kernels of `bound` round. Both runs may be
+// off as far as that, and three samples are half as far off as many would be, or more.
+inline double compute_chunk_bound(const Model& model, const BoundPlan& bound, const StepParams& step) {
     const std::vector<std::vector<float>> weights = decoded_weights(model, model.backend());
-    const SequenceStep step(tokens, 0, std::min(options.outputs, uint32_t(tokens.size())));
     const auto logits = [&](Reference& reference) {
         reference.run(step, precisions(bound, step));
         std::vector<float> values;
@@ -160,21 +155,34 @@ inline double compute_chunk_bound(const Model& model, const SessionOptions& opti
         other.round_at_random(seed, reference);
         most = std::max(most, relative_error(logits(other), exact));
     }
-    CHECK(4 * most < 0.2);  // looser, it would say little
+    CHECK(4 * most <= kLoosestBound);
     return 4 * most;
 }
 
-// Computed once for all cases of a test: the reference takes long.
+// Computed once for all cases of a test and all backends that round alike: the reference takes long.
 inline double chunk_bound(const Model& model, const SessionOptions& options,
                           const std::vector<Token>& tokens) {
-    static std::map<std::string, double> known;
-    const DeviceInfo& device = model.backend().device();
-    const std::string key = fmt::format("{} {} {} {} {} {} {} {}", must(model.fingerprint()), device.name,
-                                        device.detail, options.context, options.batch, options.outputs,
-                                        int(options.cache), fmt::join(tokens, " "));
-    const auto [at, added] = known.try_emplace(key);
-    if (added) at->second = compute_chunk_bound(model, options, tokens);
+    const BoundPlan bound = must(lower(
+        must(model.plan(options.batch, options.outputs, {options.context, options.batch, options.cache})),
+        model.backend()));
+    const SequenceStep step(tokens, 0, std::min(options.outputs, uint32_t(tokens.size())));
+    const std::vector<Precision> all = precisions(bound, step);
+    std::vector<Precision> of_core_ops;
+    for (const size_t from : expand(bound.plan).from) of_core_ops.push_back(all[from]);
+    static std::map<std::pair<std::string, std::vector<Precision>>, double> known;
+    const size_t decoded = decoded_formats(model.file_weights(), model.backend()).size();
+    const std::string key =
+        fmt::format("{} {} {} {} {} {} {}", must(model.fingerprint()), decoded, options.context,
+                    options.batch, options.outputs, int(options.cache), fmt::join(tokens, " "));
+    const auto [at, added] = known.try_emplace({key, std::move(of_core_ops)});
+    if (added) at->second = compute_chunk_bound(model, bound, step);
     return at->second;
+}
+
+// By how much a backend's logits may differ from those of transformers, with a cache of floats.
+inline double golden_bound(Backend& backend, const std::string& name) {
+    const Model model = must(Model::load(golden("models/" + name + ".gguf"), backend, {64, {}}));
+    return chunk_bound(model, {64, 64, 64, CacheType::f32}, golden_tokens());
 }
 
 }  // namespace redline::test
