@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backends/vulkan/vulkan_backend.h"
+#include "cases/comparison.h"
 #include "cases/op_cases.h"
 #include "support/backends.h"
 #include "support/models.h"
@@ -45,6 +46,18 @@ inline std::vector<float> output_of(const OpCase& c, Backend& backend, Fixture& 
 inline std::vector<float> output_of(const OpCase& c, Backend& backend, bool traced = false) {
     Fixture fixture(1, c.rows);
     return output_of(c, backend, fixture, traced);
+}
+
+// How far that is from the reference, as a share of the bound.
+inline double off_reference(const OpCase& c, Backend& backend) {
+    Fixture fixture(1, c.rows);
+    const BoundPlan bound = must(lower(must(case_plan(c, fixture, c.rows, c.rows)), backend));
+    std::vector<int32_t> tokens(c.rows);
+    std::iota(tokens.begin(), tokens.end(), 0);
+    const SequenceStep step(tokens, 0, c.rows);
+    Reference reference(bound.plan, fixture.decoded(backend));
+    reference.run(step, precisions(bound, step));
+    return compare(output_of(c, backend), reference.output()).worst_fraction;
 }
 
 }  // namespace redline::test
