@@ -200,6 +200,31 @@ TEST_CASE("every op, format, row class and fused flag is within its bound on eve
     for (const auto& [device, fraction] : worst) MESSAGE(device, ": worst fraction of the bound ", fraction);
 }
 
+TEST_CASE("every op that programs use has a case") {
+    std::set<std::string_view> met = {Input::kName};  // of pipelines: pipeline_test has it
+    const Format* const one[] = {find_format("Q8_0")};
+    for (const OpCase& c : op_cases(one)) {
+        if (c.rows > 8) continue;  // large weights, and no other ops
+        Fixture fixture(1, inputs_of(c));
+        const Plan plan = record(c, fixture);
+        PlanBuilder parts = PlanBuilder::like(plan);
+        for (const Step& step : plan.steps) parts.append(step.op);
+        // Those of a decomposition are appended, and met in their turn.
+        for (size_t i = 0; i < parts.plan().steps.size(); ++i) {
+            const Op op = parts.plan().steps[i].op;
+            met.insert(op_name(op));
+            decompose(op, parts);
+        }
+    }
+    const auto look_for = [&]<typename... Ops>(const std::variant<Ops...>&) {
+        for (const std::string_view name : {Ops::kName...}) {
+            CAPTURE(name);
+            CHECK(met.contains(name));
+        }
+    };
+    look_for(Op());
+}
+
 TEST_CASE("a step of 8200 rows is within its bound: more heads and experts than a grid has work-groups") {
     std::map<std::string, double> worst;
     AttentionFlags near_keys;
