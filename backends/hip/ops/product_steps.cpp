@@ -317,7 +317,8 @@ private:
         }
         float* y = view.slot(op_.y);
         const args::ElementArgs args = {
-            view.step, y, raised, y, view.width(op_.y), view.of_outputs(op_.y), uint32_t(op_.act)};
+            view.step,         y,    raised, y, view.width(op_.y), view.of_outputs(op_.y),
+            uint32_t(op_.act), 1.0f, 0.0f};
         return launcher.launch("vector", "act_mul",
                                striding(blocks_for(uint64_t(args.width) * rows, kThreads)), args);
     }

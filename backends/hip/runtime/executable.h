@@ -25,7 +25,7 @@ struct View {
     std::byte* scratch = nullptr;
     const args::Step* step = nullptr;
     const float* input = nullptr;  // what the host gives with a step, for an Input
-    std::vector<const float*> ropes;
+    std::vector<const float*> ropes = {};
     StepKind kind = StepKind::alone;
     const args::Place* places = nullptr;  // of rows, and the lists of pages; null: of a sequence alone
     const uint32_t* pages = nullptr;
