@@ -3,6 +3,8 @@
 #include "support/material.h"
 #include "support/program.h"
 
+#include <set>
+
 using namespace redline;
 using namespace redline::test;
 
@@ -373,8 +375,50 @@ TEST_CASE(
         CHECK(chat.err.find(places) < chat.err.rfind(places));  // before the first prompt, and when asked for
         CHECK(has(chat.err, fmt::format("that {} offers and ", backend())));
         // Where a model is not split, that is said.
-        const Outcome unsplit = redline_({"info", "-m", chain_model(), "-t", "1", "-ngl", "1"});
+        const Outcome unsplit = redline_({"verify", "-m", chain_model(), "-t", "1", "-ngl", "1"});
         CHECK(has(unsplit.err, "-ngl 1: nothing is split here; all 2 layers are on"));
+    });
+}
+
+TEST_CASE("info: the split that run makes of a model, with its memory and cost, or why run refuses") {
+    on_each_device([] {
+        if (backend() == "cpu") return;
+        const auto info = [](std::vector<std::string> more) {
+            std::vector<std::string> words = {"info", "-m", mixture_model(), "-t", "1"};
+            words.insert(words.end(), more.begin(), more.end());
+            return redline_(words);
+        };
+        const Json whole = parse_json(info({"--json"}).out)["memory"];
+        CHECK_FALSE(whole.contains("split"));
+        const std::string less = fmt::format("{}K", whole["total"].get<uint64_t>() / 1024 - 1);
+        const Outcome run = redline_({"run", "-m", mixture_model(), "--temp", "0", "-t", "1", "--raw", "-p",
+                                      "ab", "-n", "1", "--mem-budget", less});
+        const Json all = parse_json(info({"--json", "--plan", "--mem-budget", less}).out);
+        const Json split = all["memory"]["split"];
+        CHECK(split["device"] == backend());
+        CHECK(split["device_layers"] == 2);
+        CHECK(split["cpu_experts"] == 1);
+        REQUIRE(split["places"].size() == 2);
+        for (const Json& place : split["places"]) CHECK(place["total"] <= place["available"]);
+        REQUIRE(split["notes"].size() == 1);
+        CHECK(has(run.err, split["notes"][0].get<std::string>()));
+        std::set<std::string> devices;
+        for (const Json& step : all["plan"]["steps"]) devices.insert(step["device"].get<std::string>());
+        CHECK(devices == std::set<std::string>{"cpu", backend()});
+
+        const Outcome text = info({"--plan", "--mem-budget", less});
+        CHECK(has(text.out, fmt::format("run splits it: 2/2 layers on {}, the experts of 1 on cpu; the CPU "
+                                        "reads ",
+                                        backend())));
+        CHECK(has(text.out, "\non cpu:\n"));
+        CHECK(has(info({"-ngl", "1"}).out,
+                  fmt::format("run splits it: 1/2 layers on {}, 1 on cpu", backend())));
+        // What was asked for does not fit.
+        const Outcome refused = info({"-ngl", "2", "--mem-budget", less});
+        CHECK(has(refused.out, "run refuses: "));
+        CHECK(has(refused.out, ", or --cpu-moe auto, which leaves experts to the CPU, or -ngl 1"));
+        check_refused({"run", "-m", mixture_model(), "-t", "1", "-p", "a", "-ngl", "2", "--mem-budget", less},
+                      1, {", or -ngl 1"});
     });
 }
 

@@ -460,6 +460,14 @@ TEST_CASE("split: as many layers as fit are on the device, and none fits is an e
     const auto none = fitting_split(model, options, *tiny_cpu, *tiny_cpu, {}, Yield::layers);
     REQUIRE_FALSE(none.ok());
     CHECK(none.error().message.find("no split between them fits") != std::string::npos);
+    CHECK(must(fitting_context(model, options, *tiny_cpu, *tiny_cpu, {}, Yield::layers)) == 0);
+    CHECK(must(fitting_context(model, options, cpu, *tiny_cpu, {}, Yield::layers)) == options.context);
+    // Room for the caches of 8192 tokens, and of no more; those of few take less than loading does.
+    SessionOptions longer{8192, kBatch, 1, kSizing.type};
+    const uint64_t room = must(split_model(model, longer, *other, *tiny_cpu, {0})).needs.front().total();
+    const auto small = must(open_backend("cpu", {.threads = 1, .memory = room}));
+    longer.context = 20000;
+    CHECK(must(fitting_context(model, longer, *small, *tiny_cpu, {}, Yield::layers)) == 8192);
     // A session that is told to split so refuses before it loads.
     SessionOptions told = options;
     told.placements = must(split_model(model, options, *tiny_cpu, cpu, {1})).placements;

@@ -40,21 +40,6 @@ void say_whole(const LoadedModel& loaded, const MemoryNeed& need, uint64_t conte
     say_memory(need, loaded.device, loaded.backend->device());
 }
 
-// What a split costs: "the CPU reads 1.2 GiB per token, at most 12.3 tok/s by the measured bandwidth".
-struct SplitCost {
-    uint64_t cpu_bytes = 0;
-    double most = 0.0;  // tokens per second; 0: not known
-
-    bool operator<(const SplitCost& other) const {
-        return most > 0.0 && other.most > 0.0 ? most > other.most : cpu_bytes < other.cpu_bytes;
-    }
-    std::string text() const {
-        const std::string speed =
-            most > 0.0 ? fmt::format(", at most {:.1f} tok/s by the measured bandwidth", most) : "";
-        return fmt::format("the CPU reads {} per token{}", format_bytes(cpu_bytes), speed);
-    }
-};
-
 Result<SplitCost> cost_of(const LoadedModel& loaded, const SessionOptions& session, const Split& split) {
     SplitCost cost;
     cost.cpu_bytes = RL_TRY(step_bytes(*loaded.model, session, split.placements, *loaded.cpu, 1));
@@ -94,22 +79,29 @@ Status check_room(const LoadedModel& loaded, const ModelOptions& options, const 
     return error("{}, or --cpu-moe auto, which leaves experts to the CPU", fits.error().message);
 }
 
-Status take_whole(LoadedModel& loaded, const ModelOptions& options, const MemoryNeed& need,
-                  uint64_t context) {
+Result<LoadDecision> whole_decision(const LoadedModel& loaded, const ModelOptions& options,
+                                    const MemoryNeed& need, uint64_t context) {
     RL_TRY(check_room(loaded, options, need, loaded.backend->device(), context));
-    measure_bandwidths(loaded);
-    say_whole(loaded, need, context);
-    return {};
+    return LoadDecision{need, {}, {}};
 }
 
-Status take_split(LoadedModel& loaded, const ModelOptions& options, const Split& split,
-                  const SessionOptions& session) {
+Result<LoadDecision> split_decision(const LoadedModel& loaded, const ModelOptions& options,
+                                    const MemoryNeed& whole, Split split, const SessionOptions& session) {
     for (size_t i = 0; i < split.needs.size(); ++i)
         RL_TRY(check_room(loaded, options, split.needs[i], split.backends[i]->device(), session.context));
-    loaded.placements = split.placements;
-    loaded.counts = split.counts;
-    say_split(loaded, split, RL_TRY(cost_of(loaded, session, split)), session.context);
-    return {};
+    const SplitCost cost = RL_TRY(cost_of(loaded, session, split));
+    return LoadDecision{whole, std::move(split), cost};
+}
+
+// Of layers that were asked for, with the number of them that would fit.
+Error with_fewer_layers(LoadedModel& loaded, const ModelOptions& options, const SessionOptions& session,
+                        const SplitWish& wish, const Error& problem) {
+    if (loaded.device == "cpu" || options.gpu_layers < 0 || !wish.rules.empty()) return problem;
+    if (!open_cpu(loaded, options)) return problem;
+    const Result<Split> less =
+        fitting_split(*loaded.model, session, *loaded.cpu, *loaded.backend, wish, Yield::layers);
+    if (!less) return problem;
+    return error("{}, or -ngl {}", problem.message, less.value().counts.layers);
 }
 
 // Whether the name that -ot gives to a place is the CPU's; an error where it is of neither place.
@@ -126,13 +118,13 @@ Result<bool> is_cpu(const LoadedModel& loaded, const TensorPlace& place) {
                  loaded.device == "cpu" ? "" : loaded.device + " or ");
 }
 
-Result<SplitWish> wish_of(const LoadedModel& loaded, const ModelOptions& options) {
+Result<SplitWish> wish_of(const LoadedModel& loaded, const ModelOptions& options, Notes& notes) {
     const uint32_t layers = loaded.model->config().layers;
     SplitWish wish;
     wish.layers = options.gpu_layers < 0 ? layers : uint32_t(std::min<int64_t>(options.gpu_layers, layers));
     const int64_t experts = options.cpu_experts.value_or(0);
     if (experts > 0 && loaded.model->config().experts == 0)
-        note("--cpu-moe: this model has no experts");
+        notes.emplace_back("--cpu-moe: this model has no experts");
     else if (experts > 0)
         wish.experts = uint32_t(std::min<int64_t>(experts, layers));
     for (const TensorPlace& place : options.tensors)
@@ -159,10 +151,33 @@ std::string kept_text(const Split& split, uint32_t layers) {
                        counts.experts, others);
 }
 
+// For who is told that no split fits: the change of a setting with which one would.
+Result<std::string> what_would_fit(const LoadedModel& loaded, const SplitWish& wish, Yield yield,
+                                   const SessionOptions& session) {
+    const auto most = [&](CacheType cache) {
+        SessionOptions own = session;
+        own.cache = cache;
+        return fitting_context(*loaded.model, own, *loaded.cpu, *loaded.backend, wish, yield);
+    };
+    std::vector<std::string> ways;
+    if (const uint64_t context = RL_TRY(most(session.cache)); context > 0)
+        ways.push_back(fmt::format("-c {}", context));
+    if (session.cache != CacheType::q8_0) {
+        // Not every model's cache can be of that type.
+        const Result<uint64_t> small = most(CacheType::q8_0);
+        const uint64_t context = small ? small.value() : 0;
+        if (context == session.context) ways.emplace_back("-ctk q8_0");
+        if (context > 0 && ways.empty()) ways.push_back(fmt::format("-ctk q8_0 -c {}", context));
+    }
+    if (ways.empty()) return std::string("a smaller quantization or model would");
+    return fmt::format("{} would", fmt::join(ways, ", or "));
+}
+
 // The split nearest to the wish that fits. Where both may move, the one that should be faster: experts, of
 // which a token uses few, or whole layers, whose parts need not wait for each other as often.
-Status take_fitting(LoadedModel& loaded, const ModelOptions& options, const SplitWish& wish, Yield yield,
-                    const SessionOptions& session, const MemoryNeed& whole) {
+Result<LoadDecision> fitting_decision(const LoadedModel& loaded, const ModelOptions& options,
+                                      const SplitWish& wish, Yield yield, const SessionOptions& session,
+                                      const MemoryNeed& whole, Notes& notes) {
     const Model& model = *loaded.model;
     const DeviceInfo& device = loaded.backend->device();
     const uint32_t layers = model.config().layers;
@@ -183,17 +198,24 @@ Status take_fitting(LoadedModel& loaded, const ModelOptions& options, const Spli
         }
     }
     if (!best)
-        return error("{}; nor between it and the CPU: {}",
-                     check_fits(whole, model, device, session.context).error().message, best.error().message);
-    note(
+        return error("{}; nor between it and the CPU: {}; {}",
+                     check_fits(whole, model, device, session.context).error().message, best.error().message,
+                     RL_TRY(what_would_fit(loaded, wish, yield, session)));
+    notes.push_back(
         fmt::format("{} are needed, {} offers {}: {}, which is slower{}; a smaller context (-c N), -ctk q8_0 "
                     "or a smaller quantization leaves more of them on the GPU",
                     format_bytes(whole.total()), loaded.device, device.memory.text(),
                     kept_text(best.value(), layers), other));
-    return take_split(loaded, options, best.value(), session);
+    return split_decision(loaded, options, whole, std::move(best.value()), session);
 }
 
 }  // namespace
+
+std::string SplitCost::text() const {
+    const std::string speed =
+        most > 0.0 ? fmt::format(", at most {:.1f} tok/s by the measured bandwidth", most) : "";
+    return fmt::format("the CPU reads {} per token{}", format_bytes(cpu_bytes), speed);
+}
 
 std::string plan_line(const LoadedModel& loaded, uint64_t context, uint64_t cache) {
     const uint32_t layers = loaded.model->config().layers;
@@ -233,29 +255,53 @@ bool asks_split(const ModelOptions& options, const Model& model) {
     return !split_options(options, model).empty();
 }
 
-Status plan_load(LoadedModel& loaded, const ModelOptions& options, const SessionOptions& session) {
+static Result<LoadDecision> decide_wish(LoadedModel& loaded, const ModelOptions& options,
+                                        const SessionOptions& session, const SplitWish& wish, Notes& notes) {
     const Model& model = *loaded.model;
     const uint32_t layers = model.config().layers;
-    loaded.placements.clear();
-    loaded.counts = {layers, 0, 0};
-    const SplitWish wish = RL_TRY(wish_of(loaded, options));
     const bool asked = wish.layers < layers || wish.experts > 0 || !wish.rules.empty();
     const std::optional<Yield> yield = yield_of(model, options);
     const MemoryNeed whole = RL_TRY(memory_need(model, *loaded.backend, session));
     const bool whole_fits = whole.total() <= loaded.backend->device().memory.bytes;
     if (loaded.device == "cpu" || (!asked && (whole_fits || !yield)))
-        return take_whole(loaded, options, whole, session.context);
+        return whole_decision(loaded, options, whole, session.context);
     RL_TRY(open_cpu(loaded, options));
     measure_bandwidths(loaded);
     if (asked) {
-        const Split split = RL_TRY(split_model(model, session, *loaded.cpu, *loaded.backend, wish));
+        Split split = RL_TRY(split_model(model, session, *loaded.cpu, *loaded.backend, wish));
         for (const std::string& pattern : split.unused)
-            note(fmt::format("-ot {}: no tensor of this model has that in its name", pattern));
+            notes.push_back(fmt::format("-ot {}: no tensor of this model has that in its name", pattern));
         if (split.placements.size() == 1 && split.backends[0] == loaded.backend.get())
-            return take_whole(loaded, options, whole, session.context);
-        if (fits(split) || !yield) return take_split(loaded, options, split, session);
+            return whole_decision(loaded, options, whole, session.context);
+        if (fits(split) || !yield) return split_decision(loaded, options, whole, std::move(split), session);
     }
-    return take_fitting(loaded, options, wish, *yield, session, whole);
+    return fitting_decision(loaded, options, wish, *yield, session, whole, notes);
+}
+
+Result<LoadDecision> decide_load(LoadedModel& loaded, const ModelOptions& options,
+                                 const SessionOptions& session, Notes& notes) {
+    const SplitWish wish = RL_TRY(wish_of(loaded, options, notes));
+    Result<LoadDecision> decided = decide_wish(loaded, options, session, wish, notes);
+    if (decided) return decided;
+    return with_fewer_layers(loaded, options, session, wish, decided.error());
+}
+
+Status plan_load(LoadedModel& loaded, const ModelOptions& options, const SessionOptions& session) {
+    loaded.placements.clear();
+    loaded.counts = {loaded.model->config().layers, 0, 0};
+    Notes notes;
+    const Result<LoadDecision> decision = decide_load(loaded, options, session, notes);
+    for (const std::string& text : notes) note(text);
+    const LoadDecision decided = RL_TRY(decision);
+    if (decided.split) {
+        loaded.placements = decided.split->placements;
+        loaded.counts = decided.split->counts;
+        say_split(loaded, *decided.split, decided.cost, session.context);
+        return {};
+    }
+    measure_bandwidths(loaded);
+    say_whole(loaded, decided.whole, session.context);
+    return {};
 }
 
 }  // namespace redline::cli

@@ -5,9 +5,30 @@
 
 namespace redline::cli {
 
-// For a session like this one: that the model fits the device; or, where it does not or options ask for it,
-// which layers and experts the CPU takes (then LoadedModel::placements). An error has the numbers and what
-// would fit.
+// What a split costs: "the CPU reads 1.2 GiB per token, at most 12.3 tok/s by the measured bandwidth".
+struct SplitCost {
+    uint64_t cpu_bytes = 0;  // per token
+    double most = 0.0;       // tokens per second; 0: not known
+
+    bool operator<(const SplitCost& other) const {
+        return most > 0.0 && other.most > 0.0 ? most > other.most : cpu_bytes < other.cpu_bytes;
+    }
+    std::string text() const;
+};
+
+struct LoadDecision {
+    MemoryNeed whole;            // of all on the device
+    std::optional<Split> split;  // none: all is on the device
+    SplitCost cost;              // of the split
+};
+// What is to be said to the user beside: where it is not what the options ask for.
+using Notes = std::vector<std::string>;
+// What a session like this one gets on the device that is open; nothing is said or loaded. `loaded` gets the
+// CPU and the bandwidths where they count. An error has the numbers and the nearest setting that would fit.
+Result<LoadDecision> decide_load(LoadedModel& loaded, const ModelOptions& options,
+                                 const SessionOptions& session, Notes& notes);
+
+// Decides so, says what it is, and keeps the split (LoadedModel::placements), if there is one.
 Status plan_load(LoadedModel& loaded, const ModelOptions& options, const SessionOptions& session);
 
 // Whether options ask for parts of the model on the CPU beside the device.

@@ -249,11 +249,27 @@ Result<Split> fitting_split(const Model& model, const EngineOptions& options, Ba
     }
     uint64_t sum = 0;
     for (const MemoryNeed& need : best.needs) sum += need.total();
-    return error(
-        "{}: {} are needed; {} offers {} and the CPU {}, and no split between them fits. A smaller context, "
-        "quantization or model would",
-        model.gguf().path(), format_bytes(sum), device.device().name, device.device().memory.text(),
-        cpu.device().memory.text());
+    return error("{}: {} are needed; {} offers {} and the CPU {}, and no split between them fits",
+                 model.gguf().path(), format_bytes(sum), device.device().name, device.device().memory.text(),
+                 cpu.device().memory.text());
+}
+
+Result<uint64_t> fitting_context(const Model& model, const EngineOptions& options, Backend& cpu,
+                                 Backend& device, const SplitWish& from, Yield yield) {
+    constexpr uint64_t kGrain = 256;
+    EngineOptions own = options;
+    const auto fits = [&](uint64_t context) {
+        own.context = context;
+        return fitting_split(model, own, cpu, device, from, yield).ok();
+    };
+    if (fits(options.context)) return options.context;
+    uint64_t low = 1, high = (options.context + kGrain - 1) / kGrain;  // in grains
+    if (high < 2 || !fits(kGrain)) return uint64_t(0);
+    while (high - low > 1) {
+        const uint64_t middle = low + (high - low) / 2;
+        (fits(middle * kGrain) ? low : high) = middle;
+    }
+    return low * kGrain;
 }
 
 // Bytes that a step of one token reads in these of the plan's.

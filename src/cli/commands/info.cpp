@@ -5,6 +5,7 @@
 #include "cli/model_facts.h"
 #include "cli/options/model_options.h"
 #include "cli/report.h"
+#include "cli/split_report.h"
 #include "cli/terminal/terminal.h"
 #include "json/json.h"
 #include "memory/budget.h"
@@ -143,12 +144,15 @@ Json tokenizer_json(const Tokenizer& t) {
             {"warnings", t.warnings()}};
 }
 
-Result<Json> memory_json(const Model& model, const ModelOptions& options, Backend& backend,
-                         uint64_t context) {
+// What the device that is open has room for, and what `run` would do there.
+Result<Json> memory_json(LoadedModel& loaded, const ModelOptions& options, uint64_t context) {
+    const Model& model = *loaded.model;
+    Backend& backend = *loaded.backend;
     const DeviceInfo& device = backend.device();
-    const MemoryNeed need = RL_TRY(memory_need(model, backend, session_options(options, device, context)));
+    const SessionOptions session = session_options(options, device, context);
+    const MemoryNeed need = RL_TRY(memory_need(model, backend, session));
     const uint64_t budget = device.memory.bytes;
-    return Json{
+    Json memory = {
         {"context", context},
         {"cache_type", cache_type_name(options.cache)},
         {"weights", need.weights},
@@ -160,54 +164,34 @@ Result<Json> memory_json(const Model& model, const ModelOptions& options, Backen
         {"available", budget},
         {"limit", device.memory.text()},
         {"fits", need.total() <= budget},
-        {"largest_context", RL_TRY(largest_context(model, backend, session_options(options, device, context),
-                                                   model.config().train_context))}};
+        {"largest_context", RL_TRY(largest_context(model, backend, session, model.config().train_context))}};
+    add_split(loaded, options, session, memory);
+    return memory;
 }
 
-// For each device at hand: whether the model fits there, and with how much context at most.
-Json devices_json(const Model& model, const ModelOptions& options, uint64_t context) {
+// For each device at hand: whether the model fits there, and with how much context at most; where it does
+// not, what `run` would do there. `loaded` is left without a device.
+Json devices_json(LoadedModel& loaded, const ModelOptions& options, uint64_t context) {
     Json list = Json::array();
     for (const UsableDevice& device : usable_devices()) {
         Json row = {{"id", device.listing.id}, {"name", device.listing.name}};
         const auto fill = [&]() -> Status {
-            const auto backend = RL_TRY(open_device(device.choice, options));
-            const Json memory = RL_TRY(memory_json(model, options, *backend, context));
+            loaded.backend.reset();
+            loaded.device = device.choice.backend;
+            loaded.which = device.choice.device;
+            loaded.backend = RL_TRY(open_device(device.choice, options));
+            const Json memory = RL_TRY(memory_json(loaded, options, context));
             for (const char* key : {"total", "available", "limit", "fits", "largest_context"})
                 row[key] = memory[key];
+            for (const char* key : {"split", "refusal"})
+                if (memory.contains(key)) row[key] = memory[key];
             return {};
         };
         if (const Status filled = fill(); !filled) row["problem"] = filled.error().message;
         list.push_back(std::move(row));
     }
+    loaded.backend.reset();
     return list;
-}
-
-// The step of one token at the end of the context, as it would be recorded.
-Result<Json> plan_json(const Model& model, const ModelOptions& options, const DeviceChoice& choice,
-                       Backend& backend, uint64_t context) {
-    const Plan plan = RL_TRY(model.plan(1, 1, {context, 1, options.cache}));
-    const BoundPlan bound = RL_TRY(lower(plan, backend, options.fuse));
-    Json steps = Json::array();
-    for (const Step& step : bound.plan.steps) {
-        const Cost one = cost(step.op, bound.plan, {1, 1, context});
-        steps.push_back({{"layer", step.layer},
-                         {"op", op_text(step.op, bound.plan)},
-                         {"tensors", op_tensors(step.op, bound.plan)},
-                         {"weight_bytes", one.weight_bytes},
-                         {"cache_bytes", one.cache_bytes},
-                         {"flops", one.flops},
-                         {"barrier", step.barrier}});
-    }
-    const Cost sum = step_cost(bound.plan, {1, 1, context});
-    return Json{{"device", choice.backend},
-                {"ops", bound.plan.steps.size()},
-                {"recorded_ops", plan.steps.size()},
-                {"kv_len", context},
-                {"weight_bytes", sum.weight_bytes},
-                {"cache_bytes", sum.cache_bytes},
-                {"flops", sum.flops},
-                {"arena_bytes", bound.plan.arena_bytes},
-                {"steps", steps}};
 }
 
 // By what a conversation is written: the file's template, or a built-in format.
@@ -236,17 +220,18 @@ Result<Json> gather(const InfoOptions& info) {
         all["shape"] = shape_json(m.config());
         all["tokenizer"] = tokenizer_json(m.tokenizer());
         add_chat(gguf.metadata(), m.tokenizer(), all);
-        DeviceChoice choice = RL_TRY(choose_device(info.model.device));
-        loaded.backend = RL_TRY(open_best(choice, info.model));
-        note_unsplit(info.model, m, choice.backend);
+        const DeviceChoice choice = RL_TRY(choose_device(info.model.device));
+        loaded.device = choice.backend;
+        loaded.which = choice.device;
+        loaded.cache = info.model.cache;
+        RL_TRY(open_for(loaded, info.model));
         // Of a model that does not fit, what it would need for the context it was trained for.
         const Result<uint64_t> chosen = choose_context(loaded, info.model);
         const uint64_t context = chosen ? chosen.value() : m.config().train_context;
-        all["memory"] = RL_TRY(memory_json(m, info.model, *loaded.backend, context));
-        all["memory"]["device"] = choice.backend;
-        if (info.plan) all["plan"] = RL_TRY(plan_json(m, info.model, choice, *loaded.backend, context));
-        loaded.backend.reset();
-        if (info.model.device.empty()) all["devices"] = devices_json(m, info.model, context);
+        all["memory"] = RL_TRY(memory_json(loaded, info.model, context));
+        all["memory"]["device"] = loaded.device;
+        if (info.plan) all["plan"] = RL_TRY(plan_json(loaded, info.model, context));
+        if (info.model.device.empty()) all["devices"] = devices_json(loaded, info.model, context);
     }
     all["runs"] = model.ok();
     if (!model) all["problem"] = model.error().message;
@@ -268,10 +253,6 @@ std::string bytes(const Json& count) {
 }
 uint64_t number(const Json& value) {
     return value.get<uint64_t>();
-}
-
-std::string amount(const Json& count) {
-    return count == 0 ? "-" : bytes(count);
 }
 
 std::string file_text(const Json& all) {
@@ -335,29 +316,20 @@ std::string model_text(const Json& all) {
     out +=
         line("", fmt::format("{} the {} of {}; {}", m["fits"].get<bool>() ? "fits into" : "does not fit into",
                              shown(m["limit"]), shown(m["device"]), context_text(m["largest_context"])));
+    for (const std::string& split : split_lines(m)) out += line("", split);
     if (!all.contains("devices")) return out;
-    for (const Json& device : all["devices"])
-        out +=
-            line(shown(device["id"]),
-                 device.contains("problem")
-                     ? "cannot be asked: " + shown(device["problem"])
-                     : fmt::format("{}: {} of {}; {}", device["fits"].get<bool>() ? "fits" : "does not fit",
-                                   bytes(device["total"]), shown(device["limit"]),
-                                   context_text(device["largest_context"])));
+    for (const Json& device : all["devices"]) {
+        if (device.contains("problem")) {
+            out += line(shown(device["id"]), "cannot be asked: " + shown(device["problem"]));
+            continue;
+        }
+        out += line(shown(device["id"]),
+                    fmt::format("{}: {} of {}; {}", device["fits"].get<bool>() ? "fits" : "does not fit",
+                                bytes(device["total"]), shown(device["limit"]),
+                                context_text(device["largest_context"])));
+        for (const std::string& split : split_lines(device)) out += line("", split);
+    }
     return out;
-}
-
-std::string plan_text(const Json& p) {
-    std::string out =
-        fmt::format("\nplan of one token at a context of {} on {}: {} ops ({} as the model file has them)\n",
-                    number(p["kv_len"]), shown(p["device"]), number(p["ops"]), number(p["recorded_ops"]));
-    for (const Json& step : p["steps"])
-        out += fmt::format("{:>4} {} {:<58} {:>10} {:>10}  {}\n", number(step["layer"]),
-                           step["barrier"].get<bool>() ? "|" : " ", shown(step["op"]),
-                           amount(step["weight_bytes"]), amount(step["cache_bytes"]), shown(step["tensors"]));
-    return out + fmt::format("reads {} of weights and {} of cache, computes {:.3f} GFLOP; scratch {}\n",
-                             bytes(p["weight_bytes"]), bytes(p["cache_bytes"]),
-                             double(number(p["flops"])) * 1e-9, bytes(p["arena_bytes"]));
 }
 
 std::string metadata_text(const Json& keys) {

@@ -1,0 +1,166 @@
+#include "cli/split_report.h"
+
+#include "cli/terminal/terminal.h"
+#include "memory/budget.h"
+#include "text/unicode.h"
+
+namespace redline::cli {
+
+namespace {
+
+std::string shown(const Json& text) {
+    return printable(text.get<std::string>());
+}
+std::string bytes(const Json& count) {
+    return format_bytes(count.get<uint64_t>());
+}
+uint64_t number(const Json& value) {
+    return value.get<uint64_t>();
+}
+std::string amount(const Json& count) {
+    return count == 0 ? "-" : bytes(count);
+}
+
+std::string name_of(const LoadedModel& loaded, const Backend* backend) {
+    return backend == loaded.cpu.get() ? "cpu" : loaded.device;
+}
+
+Json split_json(const LoadedModel& loaded, const Split& split, const SplitCost& cost, const Notes& notes) {
+    Json parts = Json::array();
+    for (size_t i = 0; i < split.needs.size(); ++i) {
+        const MemoryNeed& need = split.needs[i];
+        const MemoryBudget& budget = split.backends[i]->device().memory;
+        parts.push_back({{"id", name_of(loaded, split.backends[i])},
+                         {"weights", need.weights},
+                         {"cache", need.cache},
+                         {"scratch", need.scratch},
+                         {"staging", need.staging},
+                         {"total", need.total()},
+                         {"available", budget.bytes},
+                         {"limit", budget.text()}});
+    }
+    return {{"device", loaded.device},
+            {"layers", loaded.model->config().layers},
+            {"device_layers", split.counts.layers},
+            {"cpu_experts", split.counts.experts},
+            {"cpu_parts", split.counts.parts},
+            {"cpu_bytes_per_token", cost.cpu_bytes},
+            {"most_tokens_per_second", cost.most > 0.0 ? Json(cost.most) : Json(nullptr)},
+            {"places", parts},
+            {"notes", notes}};
+}
+
+}  // namespace
+
+void add_split(LoadedModel& loaded, const ModelOptions& options, const SessionOptions& session,
+               Json& memory) {
+    Notes notes;
+    const Result<LoadDecision> decided = decide_load(loaded, options, session, notes);
+    if (!decided)
+        memory["refusal"] = decided.error().message;
+    else if (decided.value().split)
+        memory["split"] = split_json(loaded, *decided.value().split, decided.value().cost, notes);
+}
+
+std::vector<std::string> split_lines(const Json& memory) {
+    if (memory.contains("refusal")) return {"run refuses: " + shown(memory["refusal"])};
+    if (!memory.contains("split")) return {};
+    const Json& split = memory["split"];
+    const uint64_t layers = number(split["layers"]), there = number(split["device_layers"]);
+    std::vector<std::string> on_cpu;
+    if (there < layers) on_cpu.push_back(fmt::format("{}", layers - there));
+    if (split["cpu_experts"] != 0)
+        on_cpu.push_back(fmt::format("the experts of {}", number(split["cpu_experts"])));
+    if (split["cpu_parts"] != 0) on_cpu.push_back(fmt::format("parts of {}", number(split["cpu_parts"])));
+    if (on_cpu.empty()) on_cpu.emplace_back("the embedding or the output");
+    std::string cost = fmt::format("the CPU reads {} per token", bytes(split["cpu_bytes_per_token"]));
+    if (!split["most_tokens_per_second"].is_null())
+        cost += fmt::format(", at most {:.1f} tok/s by the measured bandwidth",
+                            split["most_tokens_per_second"].get<double>());
+    std::vector<std::string> memories;
+    for (const Json& place : split["places"])
+        memories.push_back(fmt::format(
+            "{} of {} on {} (weights {}, cache {}, scratch {})", bytes(place["total"]), shown(place["limit"]),
+            shown(place["id"]), bytes(place["weights"]), bytes(place["cache"]), bytes(place["scratch"])));
+    std::vector<std::string> lines = {
+        fmt::format("run splits it: {}/{} layers on {}, {} on cpu; {}", there, layers, shown(split["device"]),
+                    fmt::join(on_cpu, " and "), cost),
+        fmt::format("{}", fmt::join(memories, "; "))};
+    for (const Json& text : split["notes"]) lines.push_back("note: " + shown(text));
+    return lines;
+}
+
+// Adds the steps of a part, as its device runs them, to the plan.
+static Status add_part(const Plan& part, Backend& backend, const std::string& device, bool fuse,
+                       uint64_t context, Json& plan) {
+    const BoundPlan bound = RL_TRY(lower(part, backend, fuse));
+    const StepShape shape{1, 1, context};
+    for (const Step& step : bound.plan.steps) {
+        const Cost one = cost(step.op, bound.plan, shape);
+        plan["steps"].push_back({{"layer", step.layer},
+                                 {"device", device},
+                                 {"op", op_text(step.op, bound.plan)},
+                                 {"tensors", op_tensors(step.op, bound.plan)},
+                                 {"weight_bytes", one.weight_bytes},
+                                 {"cache_bytes", one.cache_bytes},
+                                 {"flops", one.flops},
+                                 {"barrier", step.barrier}});
+    }
+    const Cost sum = step_cost(bound.plan, shape);
+    const auto add = [&](const char* key, uint64_t more) { plan[key] = plan.value(key, uint64_t(0)) + more; };
+    add("ops", bound.plan.steps.size());
+    add("weight_bytes", sum.weight_bytes);
+    add("cache_bytes", sum.cache_bytes);
+    add("flops", uint64_t(sum.flops));
+    // Parts of a device work in the same memory.
+    plan["arena_bytes"] = std::max(plan.value("arena_bytes", uint64_t(0)), bound.plan.arena_bytes);
+    return {};
+}
+
+Result<Json> plan_json(LoadedModel& loaded, const ModelOptions& options, uint64_t context) {
+    const Plan plan = RL_TRY(loaded.model->plan(1, 1, {context, 1, options.cache}));
+    Json all = {{"device", loaded.device},
+                {"recorded_ops", plan.steps.size()},
+                {"kv_len", context},
+                {"steps", Json::array()}};
+    Notes notes;
+    const SessionOptions session = session_options(options, loaded.backend->device(), context);
+    const Result<LoadDecision> decided = decide_load(loaded, options, session, notes);
+    if (!decided || !decided.value().split) {
+        RL_TRY(add_part(plan, *loaded.backend, loaded.device, options.fuse, context, all));
+        return all;
+    }
+    const std::vector<Placement>& placements = decided.value().split->placements;
+    std::vector<size_t> cuts, places;
+    for (const Placement& placement : placements) {
+        if (placement.first > 0) cuts.push_back(placement.first);
+        places.push_back(placement.backend == loaded.cpu.get() ? 0 : 1);
+    }
+    const std::vector<PlanPart> parts = RL_TRY(cut(plan, cuts, places));
+    for (size_t i = 0; i < parts.size(); ++i) {
+        Backend& backend = *placements[i].backend;
+        RL_TRY(add_part(parts[i].plan, backend, name_of(loaded, &backend), options.fuse, context, all));
+    }
+    return all;
+}
+
+std::string plan_text(const Json& p) {
+    std::string out =
+        fmt::format("\nplan of one token at a context of {} on {}: {} ops ({} as the model file has them)\n",
+                    number(p["kv_len"]), shown(p["device"]), number(p["ops"]), number(p["recorded_ops"]));
+    std::string device = shown(p["device"]);
+    for (const Json& step : p["steps"]) {
+        if (shown(step["device"]) != device) {
+            device = shown(step["device"]);
+            out += fmt::format("on {}:\n", device);
+        }
+        out += fmt::format("{:>4} {} {:<58} {:>10} {:>10}  {}\n", number(step["layer"]),
+                           step["barrier"].get<bool>() ? "|" : " ", shown(step["op"]),
+                           amount(step["weight_bytes"]), amount(step["cache_bytes"]), shown(step["tensors"]));
+    }
+    return out + fmt::format("reads {} of weights and {} of cache, computes {:.3f} GFLOP; scratch {}\n",
+                             bytes(p["weight_bytes"]), bytes(p["cache_bytes"]),
+                             double(number(p["flops"])) * 1e-9, bytes(p["arena_bytes"]));
+}
+
+}  // namespace redline::cli
