@@ -271,6 +271,12 @@ static Result<LoadDecision> decide_wish(LoadedModel& loaded, const ModelOptions&
         Split split = RL_TRY(split_model(model, session, *loaded.cpu, *loaded.backend, wish));
         for (const std::string& pattern : split.unused)
             notes.push_back(fmt::format("-ot {}: no tensor of this model has that in its name", pattern));
+        if (split.together_first < split.together_last)
+            notes.push_back(
+                fmt::format("-ngl {}: layers {} to {} share caches and stay together: {} of {} "
+                            "layers run on {}",
+                            wish.layers, split.together_first, split.together_last - 1, split.counts.layers,
+                            layers, loaded.device));
         if (split.placements.size() == 1 && split.backends[0] == loaded.backend.get())
             return whole_decision(loaded, options, whole, session.context);
         if (fits(split) || !yield) return split_decision(loaded, options, whole, std::move(split), session);

@@ -35,21 +35,60 @@ std::vector<std::vector<Slot>> crossing_slots(const Plan& plan) {
     }
 }
 
-bool can_cross(const Plan& plan, const std::vector<Slot>& slots) {
-    return slots.size() == 1 && !plan.slot(slots[0]).of_outputs;
+bool of_all_rows(const Plan& plan, const std::vector<Slot>& slots) {
+    return std::none_of(slots.begin(), slots.end(), [&](Slot s) { return plan.slot(s).of_outputs; });
 }
 
-// The only one of `slots`, which cross a cut.
-Result<Slot> crossing(const Plan& plan, size_t before, const std::vector<Slot>& slots) {
-    if (can_cross(plan, slots)) return slots[0];
-    std::set<size_t> writers;
-    for (const Slot slot : slots) writers.insert(last_writer(plan, before, slot));
-    std::string from;
-    for (const size_t step : writers) from += (from.empty() ? "" : ", ") + step_text(plan, step);
-    const std::string at = "a plan cannot be cut before " + step_text(plan, before);
-    if (slots.size() == 1) return error("{}: {} leaves the rows of outputs only", at, from);
-    return error("{}: one slot can cross, {} do{}{}", at, slots.size(), from.empty() ? "" : ", written by ",
-                 from);
+// Of the slots that cross a cut.
+Status check_crossing(const Plan& plan, size_t before, const std::vector<Slot>& slots) {
+    for (const Slot slot : slots)
+        if (plan.slot(slot).of_outputs)
+            return error("a plan cannot be cut before {}: {} leaves the rows of outputs only",
+                         step_text(plan, before), step_text(plan, last_writer(plan, before, slot)));
+    return {};
+}
+
+// What crosses between all layers: the rows themselves, and in some architectures what each layer gets of its
+// token beside them.
+std::vector<Slot> lasting_slots(const Plan& plan, const std::vector<std::vector<Slot>>& crossing) {
+    std::vector<size_t> between;
+    for (size_t i = 1; i < plan.steps.size(); ++i)
+        if (plan.steps[i].layer != plan.steps[i - 1].layer) between.push_back(i);
+    if (between.size() < 2) return {};
+    between.pop_back();  // behind the last layer is the output
+    std::vector<Slot> lasting = crossing[between[0]];
+    for (const size_t i : between)
+        std::erase_if(lasting, [&](Slot slot) { return std::ranges::count(crossing[i], slot) == 0; });
+    return lasting;
+}
+
+// What each part takes and leaves, in the order of the slots' numbers. A part takes what it reads and did not
+// write before, and leaves what a later one takes before another writes it.
+struct Flow {
+    std::vector<std::vector<Slot>> takes, leaves;
+};
+
+Flow flow_of(const Plan& plan, const std::vector<size_t>& ends) {
+    const size_t parts = ends.size();
+    Flow flow{std::vector<std::vector<Slot>>(parts), std::vector<std::vector<Slot>>(parts)};
+    std::vector<size_t> writer(plan.slots.size(), parts);  // the last part that wrote it; none yet
+    std::vector<std::set<int32_t>> takes(parts), leaves(parts);
+    for (size_t part = 0, step = 0; part < parts; ++part)
+        for (; step < ends[part]; ++step) {
+            const Access used = access(plan.steps[step].op);
+            for (const Slot slot : used.reads) {
+                const size_t from = writer[size_t(slot.index)];
+                if (from == parts || from == part) continue;
+                takes[part].insert(slot.index);
+                leaves[from].insert(slot.index);
+            }
+            for (const Slot slot : used.writes) writer[size_t(slot.index)] = part;
+        }
+    for (size_t part = 0; part < parts; ++part) {
+        for (const int32_t slot : takes[part]) flow.takes[part].push_back({slot});
+        for (const int32_t slot : leaves[part]) flow.leaves[part].push_back({slot});
+    }
+    return flow;
 }
 
 // What the parts of one place have together, in the order of their first use.
@@ -74,6 +113,15 @@ public:
     void renumber(Slot& slot) { renumber(slot, slots_, whole_.slots, part_.slots); }
     void renumber(Weight& weight) { renumber(weight, shared_.weights, whole_.weights, shared_.weight_infos); }
     void renumber(Cache& cache) { renumber(cache, shared_.caches, whole_.caches, shared_.cache_infos); }
+    // A slot of the part that holds rows of these, which are the part's, side by side; of one, that itself.
+    Slot side_by_side(const std::vector<Slot>& slots) {
+        if (slots.size() == 1) return slots[0];
+        uint32_t width = 0;
+        for (const Slot slot : slots) width += part_.slot(slot).width;
+        slots_.emplace_back();  // it is none of the whole plan's
+        part_.slots.push_back({width});
+        return {int32_t(part_.slots.size() - 1)};
+    }
     void renumber(uint32_t& rope) {
         Rope index{int32_t(rope)};
         renumber(index, ropes_, whole_.ropes, part_.ropes);
@@ -107,24 +155,42 @@ private:
     std::vector<Rope> ropes_;
 };
 
-// Steps [first, last), without weights and caches; `input` and `output` are slots of the whole plan.
-Plan part_of(const Plan& whole, size_t first, size_t last, Slot input, Slot output, Shared& shared) {
+// Between that slot and the others; `in`: from it to them.
+void copy_between(Plan& part, Slot all, const std::vector<Slot>& slots, bool in, uint32_t layer) {
+    if (slots.size() < 2) return;
+    uint32_t at = 0;
+    for (const Slot slot : slots) {
+        const uint32_t width = part.slot(slot).width;
+        part.steps.push_back({in ? CopyParts{all, slot, 1, width, at, width, 0, width}
+                                 : CopyParts{slot, all, 1, width, 0, width, at, width},
+                              layer});
+        at += width;
+    }
+}
+
+// Steps [first, last), without weights and caches; `takes` and `leaves` are slots of the whole plan.
+Plan part_of(const Plan& whole, size_t first, size_t last, std::vector<Slot> takes, std::vector<Slot> leaves,
+             Shared& shared) {
     Plan plan;
     plan.sizing = whole.sizing;
     plan.max_rows = whole.max_rows;
     plan.max_outputs = last < whole.steps.size() ? whole.max_rows : whole.max_outputs;
     Mover mover(whole, plan, shared);
-    mover.renumber(input);
-    plan.input = input;
-    if (first > 0) plan.steps.push_back({Input{input}, whole.steps[first].layer});
+    if (first == 0 && whole.input) takes = {whole.input};
+    for (Slot& slot : takes) mover.renumber(slot);
+    if (!takes.empty()) plan.input = mover.side_by_side(takes);
+    if (first > 0 && plan.input) plan.steps.push_back({Input{plan.input}, whole.steps[first].layer});
+    copy_between(plan, plan.input, takes, true, whole.steps[first].layer);
     for (size_t i = first; i < last; ++i)
         plan.steps.push_back({mover.moved(whole.steps[i].op), whole.steps[i].layer});
-    mover.renumber(output);
-    plan.output = output;
+    if (last == whole.steps.size()) leaves = {whole.output};
+    for (Slot& slot : leaves) mover.renumber(slot);
+    plan.output = mover.side_by_side(leaves);
+    copy_between(plan, plan.output, leaves, false, whole.steps[last - 1].layer);
     return plan;
 }
 
-PlanPart with_shared(Plan plan, const Shared& shared) {
+PlanPart with_shared(Plan plan, const Shared& shared, std::vector<Slot> takes, std::vector<Slot> leaves) {
     plan.weights = shared.weight_infos;
     plan.caches = shared.cache_infos;
     for (const Step& step : plan.steps) {
@@ -132,7 +198,7 @@ PlanPart with_shared(Plan plan, const Shared& shared) {
         RL_CHECK(fits.ok(), "cutting a plan: {}", fits.error().message);
     }
     assign_arena(plan);
-    return {std::move(plan), shared.weights, shared.caches};
+    return {std::move(plan), shared.weights, shared.caches, std::move(takes), std::move(leaves)};
 }
 
 // No place but `own` has a cache of its.
@@ -147,6 +213,35 @@ Status check_caches(const Plan& whole, size_t before, std::span<const Shared> al
 
 }  // namespace
 
+namespace {
+
+// What an op visits, those of a kind alone.
+template <typename Index>
+struct IndicesOf {
+    std::vector<Index> found;
+    void add(Index index) {
+        if (index) found.push_back(index);
+    }
+    void add(const auto&) {}
+};
+
+template <typename Index>
+std::vector<Index> indices_of(Op& op) {
+    IndicesOf<Index> all;
+    std::visit([&](auto& o) { o.visit_indices([&](auto&... index) { (all.add(index), ...); }); }, op);
+    return all.found;
+}
+
+}  // namespace
+
+std::vector<Weight> weights_of(Op op) {
+    return indices_of<Weight>(op);
+}
+
+std::vector<Cache> caches_of(Op op) {
+    return indices_of<Cache>(op);
+}
+
 Result<std::vector<PlanPart>> cut(const Plan& plan, const std::vector<size_t>& before,
                                   std::vector<size_t> places) {
     if (places.empty())
@@ -154,34 +249,43 @@ Result<std::vector<PlanPart>> cut(const Plan& plan, const std::vector<size_t>& b
     RL_CHECK(places.size() == before.size() + 1, "{} cuts for parts at {} places", before.size(),
              places.size());
     const std::vector<std::vector<Slot>> slots = crossing_slots(plan);
+    std::vector<size_t> ends = before;
+    ends.push_back(plan.steps.size());
+    for (size_t i = 0; i < ends.size(); ++i)
+        if (ends[i] <= (i == 0 ? 0 : ends[i - 1]) || (i + 1 < ends.size() && ends[i] >= plan.steps.size()))
+            return error("a plan of {} steps can be cut before steps {} to {}, not before step {}",
+                         plan.steps.size(), (i == 0 ? 0 : ends[i - 1]) + 1, plan.steps.size() - 1, ends[i]);
+    for (const size_t at : before) RL_TRY(check_crossing(plan, at, slots[at]));
+    Flow flow = flow_of(plan, ends);
     std::vector<Shared> shared(*std::max_element(places.begin(), places.end()) + 1);
     std::vector<Plan> plans;
-    size_t first = 0;
-    Slot input = plan.input;
-    for (size_t i = 0; i <= before.size(); ++i) {
-        const bool is_last = i == before.size();
-        const size_t last = is_last ? plan.steps.size() : before[i];
-        if (last <= first || (!is_last && last >= plan.steps.size()))
-            return error("a plan of {} steps can be cut before steps {} to {}, not before step {}",
-                         plan.steps.size(), first + 1, plan.steps.size() - 1, last);
-        const Slot output = is_last ? plan.output : RL_TRY(crossing(plan, last, slots[last]));
-        plans.push_back(part_of(plan, first, last, input, output, shared[places[i]]));
+    for (size_t i = 0, first = 0; i < ends.size(); first = ends[i++]) {
+        if (i + 1 < ends.size() && flow.leaves[i].empty())
+            return error("a plan cannot be cut before {}: nothing behind that reads what is before it",
+                         step_text(plan, ends[i]));
+        plans.push_back(part_of(plan, first, ends[i], flow.takes[i], flow.leaves[i], shared[places[i]]));
         RL_TRY(check_caches(plan, first, shared, shared[places[i]]));
-        first = last;
-        input = output;
     }
     std::vector<PlanPart> parts;
     for (size_t i = 0; i < plans.size(); ++i)
-        parts.push_back(with_shared(std::move(plans[i]), shared[places[i]]));
+        parts.push_back(with_shared(std::move(plans[i]), shared[places[i]], std::move(flow.takes[i]),
+                                    std::move(flow.leaves[i])));
     return parts;
 }
 
-std::vector<Block> blocks(const Plan& plan) {
+std::vector<Block> blocks(const Plan& plan, const std::vector<size_t>& also) {
     const std::vector<std::vector<Slot>> slots = crossing_slots(plan);
+    const std::vector<Slot> lasting = lasting_slots(plan, slots);
+    const auto is_end = [&](size_t step) {
+        if (step == plan.steps.size()) return true;
+        if (slots[step].empty() || !of_all_rows(plan, slots[step])) return false;
+        return slots[step].size() == 1 || std::ranges::count(also, step) > 0 ||
+               std::ranges::all_of(slots[step], [&](Slot s) { return std::ranges::count(lasting, s) > 0; });
+    };
     std::vector<Block> all;
     size_t first = 0;
     for (size_t i = 1; i <= plan.steps.size(); ++i) {
-        if (i < plan.steps.size() && !can_cross(plan, slots[i])) continue;
+        if (!is_end(i)) continue;
         all.push_back({first, i});
         first = i;
     }

@@ -7,29 +7,76 @@
 
 namespace redline {
 
-// Runs all parts, each with what the one before it left.
-static Status run_parts(std::span<const std::unique_ptr<Executable>> parts, const StepParams& params,
-                        const std::function<Status(Executable&, const StepParams&)>& run) {
-    StepParams own = params;
-    std::vector<uint32_t> all(params.tokens.size());
+Pipeline::Pipeline(std::vector<Part> parts) : parts_(std::move(parts)), kept_(parts_.size()) {
+    for (size_t part = 0; part + 1 < parts_.size(); ++part)
+        for (const Crossing& left : parts_[part].leaves) {
+            bool kept = !hands_on(part);
+            for (size_t later = part + 1; later < parts_.size() && !kept; ++later) {
+                kept = later > part + 1 && std::ranges::count(parts_[later].takes, left) > 0;
+                if (std::ranges::count(parts_[later].leaves, left) > 0) break;
+            }
+            if (kept) kept_[part].push_back(left);
+        }
+}
+
+bool Pipeline::hands_on(size_t part) const {
+    return parts_[part].leaves == parts_[part + 1].takes;
+}
+
+std::span<const float> Pipeline::input_of(size_t part, size_t rows) {
+    const std::vector<Crossing>& takes = parts_[part].takes;
+    if (hands_on(part - 1)) return parts_[part - 1].executable->output();
+    if (takes.size() == 1) return rows_[takes[0].slot.index];
+    size_t width = 0, at = 0;
+    for (const Crossing& taken : takes) width += taken.width;
+    input_.resize(rows * width);
+    for (const Crossing& taken : takes) {
+        const std::vector<float>& from = rows_[taken.slot.index];
+        for (size_t row = 0; row < rows; ++row)
+            std::copy_n(&from[row * taken.width], taken.width, &input_[row * width + at]);
+        at += taken.width;
+    }
+    return input_;
+}
+
+void Pipeline::keep_output_of(size_t part, size_t rows) {
+    const std::span<const float> output = parts_[part].executable->output();
+    const size_t width = output.size() / rows;
+    size_t at = 0;
+    for (const Crossing& left : parts_[part].leaves) {
+        if (std::ranges::count(kept_[part], left) > 0) {
+            std::vector<float>& to = rows_[left.slot.index];
+            to.resize(rows * left.width);
+            for (size_t row = 0; row < rows; ++row)
+                std::copy_n(&output[row * width + at], left.width, &to[row * left.width]);
+        }
+        at += left.width;
+    }
+}
+
+Status Pipeline::run_parts(const StepParams& params, const RunPart& run) {
+    const size_t rows = params.tokens.size();
+    std::vector<uint32_t> all(rows);
     std::iota(all.begin(), all.end(), 0u);
+    StepParams own = params;
     own.outputs = all;
     own.best = own.best_among = 0;
-    for (const std::unique_ptr<Executable>& part : parts.first(parts.size() - 1)) {
-        RL_TRY(run(*part, own));
-        own.input = part->output();
+    for (size_t part = 0; part + 1 < parts_.size(); ++part) {
+        if (part > 0) own.input = input_of(part, rows);
+        RL_TRY(run(*parts_[part].executable, own));
+        keep_output_of(part, rows);
     }
     StepParams last = params;
-    last.input = own.input;
-    return run(*parts.back(), last);
+    if (parts_.size() > 1) last.input = input_of(parts_.size() - 1, rows);
+    return run(*parts_.back().executable, last);
 }
 
 Status Pipeline::run(const StepParams& params) {
-    return run_parts(parts_, params, [](Executable& part, const StepParams& own) { return part.run(own); });
+    return run_parts(params, [](Executable& part, const StepParams& own) { return part.run(own); });
 }
 
 Status Pipeline::run_traced(const StepParams& params, const TraceSink& sink) {
-    return run_parts(parts_, params,
+    return run_parts(params,
                      [&](Executable& part, const StepParams& own) { return part.run_traced(own, sink); });
 }
 
@@ -196,9 +243,19 @@ Result<std::unique_ptr<Executable>> Places::record(uint32_t rows, uint32_t outpu
         recorded.push_back(
             RL_TRY(place.backend->record_group(std::move(groups[i]), *place.weights, *place.caches, mode)));
     }
+    // The same of every plan of the model.
+    const auto crossings = [&, whole = RL_TRY(model_->plan(1, 1, sizing_))](const std::vector<Slot>& slots) {
+        std::vector<Pipeline::Crossing> all;
+        for (const Slot slot : slots) all.push_back({slot, whole.slot(slot).width});
+        return all;
+    };
     std::vector<size_t> next(places_.size());
-    std::vector<std::unique_ptr<Executable>> in_order;
-    for (const size_t place : place_of_) in_order.push_back(std::move(recorded[place][next[place]++]));
+    std::vector<Pipeline::Part> in_order;
+    for (size_t i = 0; i < parts.size(); ++i) {
+        const size_t place = place_of_[i];
+        in_order.push_back({std::move(recorded[place][next[place]++]), crossings(parts[i].takes),
+                            crossings(parts[i].leaves)});
+    }
     return std::unique_ptr<Executable>(std::make_unique<Pipeline>(std::move(in_order)));
 }
 

@@ -5,6 +5,8 @@
 #include "plan/cut.h"
 #include "run/model.h"
 
+#include <map>
+
 namespace redline {
 
 struct Placement {
@@ -15,18 +17,39 @@ struct Placement {
 // The backends of placements, each once, in the order of their first steps.
 std::vector<Backend*> backends_of(std::span<const Placement> placements);
 
-// All but the last give the rows of the whole step.
+// Parts one after another; all but the last give the rows of the whole step.
 class Pipeline : public Executable {
 public:
-    explicit Pipeline(std::vector<std::unique_ptr<Executable>> parts) : parts_(std::move(parts)) {}
+    // A slot of the whole plan, of which rows move from part to part.
+    struct Crossing {
+        Slot slot;
+        uint32_t width = 0;
+        bool operator==(const Crossing&) const = default;
+    };
+    struct Part {
+        std::unique_ptr<Executable> executable;
+        std::vector<Crossing> takes, leaves;  // see PlanPart
+    };
+    explicit Pipeline(std::vector<Part> parts);
     Status run(const StepParams& params) override;
     Status run_traced(const StepParams& params, const TraceSink& sink) override;
-    std::span<const float> output() const override { return parts_.back()->output(); }
-    uint32_t most_best() const override { return parts_.back()->most_best(); }
-    std::span<const Scored> best() const override { return parts_.back()->best(); }
+    std::span<const float> output() const override { return parts_.back().executable->output(); }
+    uint32_t most_best() const override { return parts_.back().executable->most_best(); }
+    std::span<const Scored> best() const override { return parts_.back().executable->best(); }
 
 private:
-    std::vector<std::unique_ptr<Executable>> parts_;
+    using RunPart = std::function<Status(Executable&, const StepParams&)>;
+    Status run_parts(const StepParams& params, const RunPart& run);
+    // What the part takes of those before it.
+    std::span<const float> input_of(size_t part, size_t rows);
+    // Copies what the part has left and what not only the next part takes as it is.
+    void keep_output_of(size_t part, size_t rows);
+    bool hands_on(size_t part) const;  // to the next as it is
+
+    std::vector<Part> parts_;
+    std::vector<std::vector<Crossing>> kept_;     // of each part: what is copied
+    std::map<int32_t, std::vector<float>> rows_;  // of the copied slots
+    std::vector<float> input_;
 };
 
 // What a model has where its parts are: weights and caches. Outlives what it records.

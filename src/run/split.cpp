@@ -17,21 +17,6 @@ size_t first_step(const Plan& plan, uint32_t all, uint32_t layers) {
     return plan.steps.size();
 }
 
-// What an op visits, weights alone.
-struct WeightsOf {
-    std::vector<Weight> found;
-    void add(Weight w) {
-        if (w) found.push_back(w);
-    }
-    void add(const auto&) {}
-};
-
-std::vector<Weight> weights_of(Op op) {
-    WeightsOf all;
-    std::visit([&](auto& o) { o.visit_indices([&](auto&... index) { (all.add(index), ...); }); }, op);
-    return all.found;
-}
-
 // The matrices of experts, of which there are several.
 std::vector<Weight> expert_weights(const Plan& plan, const Op& op) {
     std::vector<Weight> own;
@@ -52,17 +37,30 @@ std::vector<Weight> expert_weights(const Plan& plan, const Block& block) {
     return all;
 }
 
+// Layers [first, last) that are to be in one place.
+struct Together {
+    uint32_t first = 0, last = 0;
+};
+
 // The place of each step: whether it is the CPU.
 class StepPlaces {
 public:
     StepPlaces(const Plan& plan, uint32_t layers)
         : plan_(plan), layers_(layers), blocks_(blocks(plan)), on_cpu_(plan.steps.size()) {}
 
-    void put_layers(uint32_t on_device) {
+    // The layers that would be apart though they share caches come back: they go where less has to move.
+    Together put_layers(uint32_t on_device) {
+        const Together together = sharing_around(layers_ - std::min(on_device, layers_));
+        if (together.first < together.last) {
+            const uint32_t first = layers_ - on_device;  // on the device
+            const bool up = first - together.first < together.last - first;
+            on_device = layers_ - (up ? together.first : together.last);
+        }
         const size_t end = on_device == 0         ? plan_.steps.size()
                            : on_device >= layers_ ? 0
                                                   : first_step(plan_, layers_, on_device);
         for (size_t i = 0; i < end; ++i) on_cpu_[i] = true;
+        return together;
     }
 
     Status put_experts(uint32_t first_layers) {
@@ -129,6 +127,27 @@ public:
     }
 
 private:
+    // The layers that share caches with such before and behind the first that `layer` names.
+    Together sharing_around(uint32_t layer) const {
+        std::vector<Together> users(plan_.caches.size(), {layers_, 0});
+        for (const Step& step : plan_.steps)
+            for (const Cache cache : caches_of(step.op)) {
+                Together& own = users[size_t(cache.index)];
+                own = {std::min(own.first, step.layer), std::max(own.last, step.layer + 1)};
+            }
+        Together all{layer, layer};
+        for (bool grows = true; grows;) {
+            grows = false;
+            for (const Together& own : users) {
+                const bool apart = (own.first < all.first && all.first < own.last) ||
+                                   (own.first < all.last && all.last < own.last);
+                if (!apart) continue;
+                all = {std::min(all.first, own.first), std::max(all.last, own.last)};
+                grows = true;
+            }
+        }
+        return all;
+    }
     static Result<std::regex> compiled(const std::string& pattern) {
         try {
             return std::regex(pattern);
@@ -188,9 +207,11 @@ Result<Split> split_model(const Model& model, const EngineOptions& options, Back
                           const SplitWish& wish) {
     const Plan plan = RL_TRY(model.plan(1, 1, {options.context, 1, options.cache}));
     StepPlaces places(plan, model.config().layers);
-    places.put_layers(wish.layers);
+    const Together together = places.put_layers(wish.layers);
     RL_TRY(places.put_experts(wish.experts));
     Split split;
+    split.together_first = together.first;
+    split.together_last = together.last;
     split.unused = RL_TRY(places.follow(wish.rules));
     split.counts = places.counts();
     split.placements = places.placements(cpu, device);

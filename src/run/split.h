@@ -15,7 +15,8 @@ struct TensorRule {
 // What is to be where. Only whole blocks of the plan move (see blocks()): experts with the norm before them,
 // their router and what is added to theirs in the same layer.
 struct SplitWish {
-    uint32_t layers = UINT32_MAX;        // on the device: the last ones, and what follows them
+    // On the device: the last ones, and what follows them; the nearest number where layers share caches.
+    uint32_t layers = UINT32_MAX;
     uint32_t experts = 0;                // of so many first layers, on the CPU
     std::vector<TensorRule> rules = {};  // before both; the first that fits a tensor holds
 };
@@ -32,6 +33,8 @@ struct Split {
     std::vector<Backend*> backends;     // of those, each once
     std::vector<MemoryNeed> needs;      // of each of these
     std::vector<std::string> unused;    // patterns that no tensor has in its name
+    // Layers [first, last) that share caches, where the wish would have had them apart; else none.
+    uint32_t together_first = 0, together_last = 0;
 };
 
 // An error where the model cannot be cut so, with what would work.
