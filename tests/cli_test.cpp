@@ -391,6 +391,9 @@ TEST_CASE("eval: --logits writes what NumPy reads, of as many tokens as the cont
         check_refused(
             {"eval", "-m", chain_model(), "--ids", file("five.txt"), "--logits", "/nowhere/x.npy", "-q"}, 1,
             {"/nowhere/x.npy"});
+        // Before the text is read, which may come slowly.
+        check_refused({"eval", "-m", chain_model(), "-f", "/nowhere/text", "--logits", "/nowhere/x.npy"}, 1,
+                      {"/nowhere/x.npy"});
     });
 }
 

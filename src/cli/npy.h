@@ -7,7 +7,9 @@ namespace redline::cli {
 
 class NpyWriter {
 public:
-    static Result<NpyWriter> create(const std::string& path, uint64_t rows, uint64_t cols);
+    static Result<NpyWriter> create(const std::string& path);
+    // Goes before the values.
+    Status write_shape(uint64_t rows, uint64_t cols);
     // The next values, in row order.
     Status write(std::span<const float> values) { return file_.write(std::as_bytes(values)); }
     Status commit() { return file_.commit(); }

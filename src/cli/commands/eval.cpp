@@ -143,20 +143,22 @@ Result<int> score(const EvalOptions& eval, const LoadedModel& loaded, Session& s
 Result<int> evaluate(const EvalOptions& eval) {
     LoadedModel loaded = RL_TRY(inspect_model(eval.model));
     const Model& model = *loaded.model;
-    std::vector<Token> tokens = RL_TRY(read_tokens(eval, model));
-    uint64_t context = RL_TRY(choose_context(loaded, eval.model));
+    // A text may come slowly, from a pipe: what can be refused without it is refused before.
     std::optional<NpyWriter> out;
-    if (!eval.logits.empty()) {
+    if (!eval.logits.empty()) out.emplace(RL_TRY(NpyWriter::create(eval.logits)));
+    uint64_t context = RL_TRY(choose_context(loaded, eval.model));
+    if (!loaded.backend) RL_TRY(open_for(loaded, eval.model));
+    std::vector<Token> tokens = RL_TRY(read_tokens(eval, model));
+    if (out) {
         if (tokens.size() > context)
             note(fmt::format("only the first {} of {} tokens are evaluated; -c N takes more", context,
                              tokens.size()));
         context = std::min<uint64_t>(context, tokens.size());
         tokens.resize(size_t(context));
-        out.emplace(RL_TRY(NpyWriter::create(eval.logits, tokens.size(), model.config().vocab)));
+        RL_TRY(out->write_shape(tokens.size(), model.config().vocab));
     } else {
         RL_TRY(check_chunks(tokens, context));
     }
-    if (!loaded.backend) RL_TRY(open_for(loaded, eval.model));
     const uint32_t outputs = choose_outputs(model, batch_of(eval.model, loaded.backend->device()));
     RL_TRY(place_model(loaded, eval.model, context, outputs));
     Session session = RL_TRY(open_session(loaded, eval.model, context, outputs));
