@@ -427,6 +427,33 @@ TEST_CASE("split: a session gives the model's logits with any number of layers o
     }
 }
 
+TEST_CASE("split: routers and shared experts stay on the device where experts are on the CPU") {
+    const auto other = must(open_backend("cpu", {.threads = 1}));
+    Backend& cpu = *backends().front();
+    const SessionOptions options{kSizing.context, kBatch, kBatch, kSizing.type};
+    for (const std::string name :
+         {"deepseek2-v3", "gemma4-moe", "glm4moe", "granitemoe", "nemotron-h-moe", "qwen35moe"}) {
+        CAPTURE(name);
+        const Model model = tiny(name);
+        const uint32_t layers = model.config().layers;
+        const Split split = must(split_model(model, options, cpu, *other, {layers, layers}));
+        CHECK(split.counts.experts > 0);
+        std::vector<size_t> cuts, places;
+        for (const Placement& placement : split.placements) {
+            if (placement.first > 0) cuts.push_back(placement.first);
+            places.push_back(placement.backend == &cpu);
+        }
+        const Plan plan = must(model.plan(1, 1, kSizing));
+        const std::vector<PlanPart> parts = must(cut(plan, cuts, places));
+        for (size_t i = 0; i < parts.size(); ++i)
+            for (const WeightInfo& weight : parts[i].plan.weights) {
+                const bool of_experts = weight.tensor.name.find("_exps.") != std::string::npos;
+                // What a router multiplies its weights by may have a name of theirs.
+                CHECK((of_experts && weight.role == WeightRole::matrix) == (places[i] == 1));
+            }
+    }
+}
+
 TEST_CASE("split: layers that share caches stay together, at the nearest cut") {
     const std::vector<Token> tokens = golden_tokens();
     const Matrix want = read_npy(golden("models/gemma4.npy"));

@@ -37,6 +37,21 @@ std::vector<Weight> expert_weights(const Plan& plan, const Block& block) {
     return all;
 }
 
+// The steps that the experts of each layer begin with, and those behind them: where only their rows, their
+// routing and what they are added to have to cross, so that shared experts and routers need not go along.
+std::vector<size_t> expert_ends(const Plan& plan) {
+    std::vector<size_t> ends;
+    for (size_t i = 0; i < plan.steps.size(); ++i) {
+        if (expert_weights(plan, plan.steps[i].op).empty()) continue;
+        const bool goes_on = !ends.empty() && plan.steps[ends.back() - 1].layer == plan.steps[i].layer;
+        if (goes_on)
+            ends.back() = i + 1;
+        else
+            ends.insert(ends.end(), {i, i + 1});
+    }
+    return ends;
+}
+
 // Layers [first, last) that are to be in one place.
 struct Together {
     uint32_t first = 0, last = 0;
@@ -46,7 +61,10 @@ struct Together {
 class StepPlaces {
 public:
     StepPlaces(const Plan& plan, uint32_t layers)
-        : plan_(plan), layers_(layers), blocks_(blocks(plan)), on_cpu_(plan.steps.size()) {}
+        : plan_(plan),
+          layers_(layers),
+          blocks_(blocks(plan, expert_ends(plan))),
+          on_cpu_(plan.steps.size()) {}
 
     // The layers that would be apart though they share caches come back: they go where less has to move.
     Together put_layers(uint32_t on_device) {

@@ -12,8 +12,8 @@ struct TensorRule {
     bool on_cpu = false;
 };
 
-// What is to be where. Only whole blocks of the plan move (see blocks()): experts with the norm before them,
-// their router and what is added to theirs in the same layer.
+// What is to be where. Only whole blocks of the plan move (see blocks()), and the steps of a layer's experts.
+// Where these are one step with their norm and router (ExpertBlock), the two go along.
 struct SplitWish {
     // On the device: the last ones, and what follows them; the nearest number where layers share caches.
     uint32_t layers = UINT32_MAX;
