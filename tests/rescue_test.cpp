@@ -313,6 +313,34 @@ TEST_CASE("run: wherever a HIP device is lost, the text is the same and one line
     CHECK(lose_on_hip(hip_run(), {}, 1, [&](const Outcome& got) { return ids(got) == ids(unbroken); }) >= 12);
 }
 
+TEST_CASE("run, chat: a split model goes on after a lost HIP device, wherever that was") {
+    if (!hip_double_is_there()) return;
+    const auto ids = [](const Outcome& got) { return parse_json(got.out)["token_ids"]; };
+    std::vector<std::string> split = hip_run();
+    split.insert(split.end(), {"-ngl", "1"});
+    const Outcome unbroken = on_hip(split, "");
+    REQUIRE_MESSAGE(unbroken.code == 0, unbroken.err);
+    CHECK(has(unbroken.err, "plan: 1/2 layers on hip"));
+    CHECK(lose_on_hip(split, {}, 1, [&](const Outcome& got) { return ids(got) == ids(unbroken); }) >= 12);
+
+    const std::vector<std::string> talk = {"chat", "-m",     chat_model(), "--device", "hip", "-ngl",
+                                           "1",    "--temp", "0",          "-n",       "3",   "-v"};
+    const std::string input = "hello\nagain\nand again\n";
+    const Outcome whole = on_hip(talk, "", input);
+    REQUIRE_MESSAGE(whole.code == 0, whole.err);
+    const auto same = [&](const Outcome& got) { return got.out == whole.out; };
+    CHECK(lose_on_hip(talk, input, 3, same) >= 4);
+
+    // One that cannot be opened again is an error that says both.
+    Outcome shut;
+    for (int stream = 2; stream < 100 && count(shut.err, kRescued) == 0; ++stream)
+        shut = on_hip(
+            split, lost_at("hipStreamSynchronize", 5) + fmt::format("hipStreamCreateWithFlags {} 2", stream));
+    CAPTURE(shut.err);
+    CHECK(shut.code == 1);
+    CHECK(has(shut.err, "opening it again: "));
+}
+
 TEST_CASE("chat: turns go on after a lost HIP device") {
     if (!hip_double_is_there()) return;
     const std::vector<std::string> talk = {"chat",   "-m", chat_model(), "--device", "hip",

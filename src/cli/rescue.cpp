@@ -22,15 +22,19 @@ Status reload(Engine& engine, LoadedModel& loaded, const ModelOptions& options) 
     loaded.backend.reset();
     loaded.backend = RL_TRY(open_again(loaded, options));
     ProgressLine progress("loading");
-    RL_TRY(loaded.model->place(*loaded.backend,
-                               [&](uint64_t done, uint64_t total) { progress.update(done, total); }));
-    return engine.reopen();
+    const Progress report = [&](uint64_t done, uint64_t total) { progress.update(done, total); };
+    if (loaded.placements.empty()) {
+        RL_TRY(loaded.model->place(*loaded.backend, report));
+        return engine.reopen();
+    }
+    for (Placement& placement : loaded.placements)
+        if (placement.backend != loaded.cpu.get()) placement.backend = loaded.backend.get();
+    return engine.reopen(loaded.placements, report);
 }
 
 }  // namespace
 
 void rescue_from_loss(Session& session, LoadedModel& loaded, const ModelOptions& options) {
-    if (!loaded.placements.empty()) return;  // of a split model the loss ends the session
     auto last = std::make_shared<std::optional<Clock::time_point>>();
     session.set_rescue([&loaded, &options, last](Engine& lost, uint64_t tokens, const Error& loss) -> Status {
         if (*last && Clock::now() - **last < kCalm)

@@ -178,6 +178,14 @@ void Engine::close() {
     caches_.reset();
     output_ = {};
     best_ = {};
+    if (places_) places_->let_go();
+}
+
+Status Engine::reopen(std::span<const Placement> placements, const Progress& progress) {
+    close();
+    options_.placements.assign(placements.begin(), placements.end());
+    RL_TRY(places_->reload(placements, progress));
+    return reopen();
 }
 
 Status Engine::reopen() {

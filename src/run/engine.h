@@ -89,6 +89,9 @@ public:
     // Gives up all that is on the device; sequences keep their tokens.
     void close();
     Status reopen();
+    // Likewise of a split plan: `placements` are those of the options, with the device that was opened again
+    // in place of the lost one. Its weights are loaded again.
+    Status reopen(std::span<const Placement> placements, const Progress& progress);
 
     // A sequence's rows of the caches and its tokens in a file: see Session.
     Status save(const Sequence& sequence, const std::string& path, const Progress& progress,

@@ -231,7 +231,30 @@ Result<std::unique_ptr<CacheStore>> Places::make_caches() {
 
 bool Places::lost() const {
     return std::any_of(places_.begin(), places_.end(),
-                       [](const Place& place) { return place.backend->lost(); });
+                       [](const Place& place) { return !place.backend || place.backend->lost(); });
+}
+
+void Places::let_go() {
+    for (Place& place : places_) {
+        place.caches = nullptr;
+        if (!place.backend || !place.backend->lost()) continue;
+        place.weights.reset();
+        place.backend = nullptr;
+    }
+}
+
+Status Places::reload(std::span<const Placement> placements, const Progress& progress) {
+    const std::vector<Backend*> backends = backends_of(placements);
+    RL_CHECK(backends.size() == places_.size(), "{} places are now {}", places_.size(), backends.size());
+    for (size_t i = 0; i < places_.size(); ++i)
+        if (!places_[i].weights) places_[i].backend = backends[i];
+    const std::vector<PlanPart> own = one_of_each(RL_TRY(parts(1, 1)));
+    for (size_t i = 0; i < places_.size(); ++i) {
+        Place& place = places_[i];
+        if (!place.weights)
+            place.weights = RL_TRY(model_->load_some(own[i].weights, *place.backend, progress));
+    }
+    return {};
 }
 
 Result<std::unique_ptr<Executable>> Places::record(uint32_t rows, uint32_t outputs, Record mode, bool fuse) {

@@ -69,8 +69,12 @@ public:
     // For steps of at most so many rows, and outputs of so many, with the caches that were made last.
     Result<std::unique_ptr<Executable>> record(uint32_t rows, uint32_t outputs, Record mode,
                                                bool fuse = true);
-    // Whether one of its devices was lost.
+    // Whether one of its devices was lost, or was and is not there again.
     bool lost() const;
+    // Lets go of the lost devices, once the caches and what was recorded are gone. Then loads the weights
+    // that were there to what `placements` name in their place; the others stay.
+    void let_go();
+    Status reload(std::span<const Placement> placements, const Progress& progress);
 
 private:
     struct Place {
