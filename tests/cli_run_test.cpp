@@ -366,6 +366,17 @@ TEST_CASE(
         CHECK(split.code == 0);
         CHECK(split.out == "cdefgh");
         CHECK(has(split.err, "the others on the CPU, which is slower"));
+        // The chain was trained for little, so that most of its context fits: here none does, whole.
+        const std::string weights = fmt::format("{}K", info["memory"]["weights"].get<uint64_t>() / 1024);
+        const Outcome longest =
+            redline_(greedy({"--raw", "-p", "ab", "-n", "6", "-c", "0", "--mem-budget", weights}));
+        INFO(longest.err);
+        CHECK(longest.code == 0);
+        CHECK(longest.out == "cdefgh");
+        CHECK(has(longest.err, "the others on the CPU, which is slower"));
+        const Outcome parted = redline_(greedy({"--raw", "-p", "ab", "-n", "6", "-c", "0", "-ngl", "1"}));
+        CHECK(parted.code == 0);
+        CHECK(has(parted.err, fmt::format("plan: 1/2 layers on {} (", backend())));
         // Asked to have all layers there, it refuses.
         check_refused(greedy({"--raw", "-p", "ab", "-ngl", "all", "--mem-budget", less}), 1,
                       {"as asked for"});

@@ -255,11 +255,33 @@ bool asks_split(const ModelOptions& options, const Model& model) {
     return !split_options(options, model).empty();
 }
 
+static bool is_asked(const SplitWish& wish, uint32_t layers) {
+    return wish.layers < layers || wish.experts > 0 || !wish.rules.empty();
+}
+
+Result<uint64_t> split_context(LoadedModel& loaded, const ModelOptions& options, uint64_t most) {
+    Notes unsaid;
+    const Model& model = *loaded.model;
+    const SplitWish wish = RL_TRY(wish_of(loaded, options, unsaid));
+    if (loaded.device == "cpu") return uint64_t(0);
+    RL_TRY(open_cpu(loaded, options));
+    SessionOptions session = session_options(options, loaded.backend->device(), most);
+    if (is_asked(wish, model.config().layers)) {
+        const uint64_t context =
+            RL_TRY(fitting_context(model, session, *loaded.cpu, *loaded.backend, wish, {}));
+        if (context > 0) return context;
+    }
+    const std::optional<Yield> yield = yield_of(model, options);
+    if (!yield) return uint64_t(0);
+    session.context = std::min(options.default_context, most);
+    return fitting_context(model, session, *loaded.cpu, *loaded.backend, wish, yield);
+}
+
 static Result<LoadDecision> decide_wish(LoadedModel& loaded, const ModelOptions& options,
                                         const SessionOptions& session, const SplitWish& wish, Notes& notes) {
     const Model& model = *loaded.model;
     const uint32_t layers = model.config().layers;
-    const bool asked = wish.layers < layers || wish.experts > 0 || !wish.rules.empty();
+    const bool asked = is_asked(wish, layers);
     const std::optional<Yield> yield = yield_of(model, options);
     const MemoryNeed whole = RL_TRY(memory_need(model, *loaded.backend, session));
     const bool whole_fits = whole.total() <= loaded.backend->device().memory.bytes;

@@ -31,6 +31,11 @@ Result<LoadDecision> decide_load(LoadedModel& loaded, const ModelOptions& option
 // Decides so, says what it is, and keeps the split (LoadedModel::placements), if there is one.
 Status plan_load(LoadedModel& loaded, const ModelOptions& options, const SessionOptions& session);
 
+// The most context, up to `most` tokens, with which the split that the options ask for fits. Where they ask
+// for none: the usual context, or what is left of it, with which a split fits that comes about by itself. 0:
+// none.
+Result<uint64_t> split_context(LoadedModel& loaded, const ModelOptions& options, uint64_t most);
+
 // Whether options ask for parts of the model on the CPU beside the device.
 bool asks_split(const ModelOptions& options, const Model& model);
 // For commands that do not split a model: says so where options ask for it.

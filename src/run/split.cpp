@@ -294,19 +294,20 @@ Result<Split> fitting_split(const Model& model, const EngineOptions& options, Ba
 }
 
 Result<uint64_t> fitting_context(const Model& model, const EngineOptions& options, Backend& cpu,
-                                 Backend& device, const SplitWish& from, Yield yield) {
+                                 Backend& device, const SplitWish& from, std::optional<Yield> yield) {
     constexpr uint64_t kGrain = 256;
     EngineOptions own = options;
-    const auto fits = [&](uint64_t context) {
+    const auto has_room = [&](uint64_t context) -> Result<bool> {
         own.context = context;
-        return fitting_split(model, own, cpu, device, from, yield).ok();
+        if (yield) return fitting_split(model, own, cpu, device, from, *yield).ok();
+        return fits(RL_TRY(split_model(model, own, cpu, device, from)));
     };
-    if (fits(options.context)) return options.context;
+    if (RL_TRY(has_room(options.context))) return options.context;
     uint64_t low = 1, high = (options.context + kGrain - 1) / kGrain;  // in grains
-    if (high < 2 || !fits(kGrain)) return uint64_t(0);
+    if (high < 2 || !RL_TRY(has_room(kGrain))) return uint64_t(0);
     while (high - low > 1) {
         const uint64_t middle = low + (high - low) / 2;
-        (fits(middle * kGrain) ? low : high) = middle;
+        (RL_TRY(has_room(middle * kGrain)) ? low : high) = middle;
     }
     return low * kGrain;
 }

@@ -54,10 +54,10 @@ enum class Yield : uint8_t {
 Result<Split> fitting_split(const Model& model, const EngineOptions& options, Backend& cpu, Backend& device,
                             const SplitWish& from, Yield yield);
 
-// The most tokens of context, up to those of the options, with which there is one; multiples of 256 below
-// that. 0: with none.
+// The most tokens of context, up to those of the options, with which there is one, or with which the wish
+// itself fits where nothing may yield; multiples of 256 below that. 0: with none.
 Result<uint64_t> fitting_context(const Model& model, const EngineOptions& options, Backend& cpu,
-                                 Backend& device, const SplitWish& from, Yield yield);
+                                 Backend& device, const SplitWish& from, std::optional<Yield> yield);
 
 // Bytes that a step of one token reads on a backend's device, `position` tokens into the context: weights and
 // cache.

@@ -306,12 +306,27 @@ Result<LoadedModel> load_model(const ModelOptions& options) {
     return loaded;
 }
 
+// Into the device whole, unless there is next to no room for that and the model can be split.
 static Result<uint64_t> context_that_fits(LoadedModel& loaded, const ModelOptions& options) {
     if (!loaded.backend) RL_TRY(open_for(loaded, options));
     const uint64_t most = loaded.model->config().train_context;
     const DeviceInfo& device = loaded.backend->device();
-    const uint64_t context =
-        RL_TRY(largest_context(*loaded.model, *loaded.backend, session_options(options, device, most), most));
+    const bool asked = loaded.device != "cpu" && asks_split(options, *loaded.model);
+    uint64_t context = 0;
+    if (!asked)
+        context = RL_TRY(
+            largest_context(*loaded.model, *loaded.backend, session_options(options, device, most), most));
+    if (asked || context < std::min(options.default_context, most)) {
+        const uint64_t split = RL_TRY(split_context(loaded, options, most));
+        if (split > context) {
+            if (split < most)
+                note(fmt::format(
+                    "a context of {} tokens is taken, with which the model fits {}; it was trained "
+                    "for {}, and -c N asks for another",
+                    split, asked ? "as it is split" : "once it is split", most));
+            return split;
+        }
+    }
     if (context == 0)
         return error("{}: no context fits into the {} that {} offers. A smaller quantization or model would",
                      loaded.model->gguf().path(), device.memory.text(), device.name);
