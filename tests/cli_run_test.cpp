@@ -386,7 +386,8 @@ TEST_CASE(
         CHECK(chat.err.find(places) < chat.err.rfind(places));  // before the first prompt, and when asked for
         CHECK(has(chat.err, fmt::format("that {} offers and ", backend())));
         // Where a model is not split, that is said.
-        const Outcome unsplit = redline_({"verify", "-m", chain_model(), "-t", "1", "-ngl", "1"});
+        const Outcome unsplit =
+            redline_({"verify", "--device", backend(), "-m", chain_model(), "-t", "1", "-ngl", "1"});
         CHECK(has(unsplit.err, "-ngl 1: nothing is split here; all 2 layers are on"));
     });
 }
