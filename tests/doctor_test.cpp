@@ -222,6 +222,9 @@ TEST_CASE("doctor: bandwidth is held to the card's, where the card is known") {
     CHECK(!Worst(m).any());
     m.bandwidths[0].bytes_per_second = 120e9;
     CHECK(holds(Worst(m).of("bandwidth")->what, "120 GB/s"));
+    m.bandwidths[0].bytes_per_second = 0.0;
+    CHECK(holds(Worst(m).of("bandwidth")->what, "vulkan:0 reads nothing that could be measured"));
+    CHECK(Worst(m).of("bandwidth")->severity == Severity::problem);
 }
 
 TEST_CASE("doctor: a container without devices, a machine with nothing, two Vulkan drivers") {

@@ -424,7 +424,15 @@ Findings bandwidth(const Machine& m) {
                     if (device.id == measured.device && amd(gpu) && fact(device, "PCI address") == gpu.pci)
                         for (const KnownGpu& entry : kKnownGpus)
                             if (entry.device == gpu.device) known = &entry;
-        if (!known)
+        if (gb <= 0.0)
+            out.push_back(
+                {Severity::problem, "bandwidth",
+                 fmt::format("{} reads nothing that could be measured: its driver does not compute, "
+                             "or its memory is full",
+                             measured.device),
+                 "redline run --self-test compares its kernels with the CPU's; another version of the "
+                 "driver may compute, --device cpu does"});
+        else if (!known)
             out.push_back(
                 {Severity::good, "bandwidth", fmt::format("{} reads {:.0f} GB/s", measured.device, gb), ""});
         else if (gb >= kEnough * known->gb_per_second)

@@ -52,6 +52,7 @@ Result<double> read_bandwidth(Device& device, Memory& memory, Pipelines& pipelin
     const auto read = [&](uint64_t size, int reads) -> Result<double> {
         const Recording recording = RL_TRY(record_reads(device, pipelines, from, to, size, reads));
         const double seconds = RL_TRY(clock->run(recording.segments));
+        if (seconds <= 0.0) return error("the device's clock stands still, or it does not compute");
         device.pace().note(seconds);
         return seconds;
     };

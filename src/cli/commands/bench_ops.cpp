@@ -108,6 +108,10 @@ double gflop_per_second(const OpTimes& op) {
     return op.seconds > 0.0 ? double(op.cost.flops) * 1e-9 / op.seconds : 0.0;
 }
 
+double time_share(const OpTimes& op, const StepTimes& times) {
+    return times.seconds > 0.0 ? op.seconds / times.seconds : 0.0;
+}
+
 // What shares are given of.
 struct Peaks {
     double bandwidth = 0.0;
@@ -152,7 +156,7 @@ std::string table_row(const OpTimes& op, const StepTimes& times, const Peaks& pe
                       std::string_view suffix = "") {
     const std::optional<double> matrix = peaks.matrix_share(op, times);
     return fmt::format("{:>5} {:>10.1f} {:>5.1f} % {:>8.2f} {:>6.0f} % {:>9.1f} {:>9}  {}{}\n", op.count,
-                       op.seconds * 1e6, 100.0 * op.seconds / times.seconds, gb_per_second(op),
+                       op.seconds * 1e6, 100.0 * time_share(op, times), gb_per_second(op),
                        100.0 * peaks.bandwidth_share(op), gflop_per_second(op),
                        matrix ? fmt::format("{:.1f} %", 100.0 * *matrix) : "-", op.text, suffix);
 }
