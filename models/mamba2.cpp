@@ -169,9 +169,7 @@ static Slot attention(const Config& c, const LayerWeights& l, size_t layer, Slot
         {{{l["attn_q"], l["attn_q.bias"]}, {l["attn_k"], l["attn_k.bias"]}, {l["attn_v"], l["attn_v.bias"]}}},
         {l["attn_norm"], c.eps});
     const Cache cache = p.cache(shape.kv_heads, shape.head_dim);
-    if (!c.without_rope) return p.attend(cache, qkv, shape, rope, c.attention_scale());
-    p.append(KvStore{qkv[1], qkv[2], cache, shape});
-    return p.attention(cache, qkv[0], shape, c.attention_scale());
+    return p.attend(cache, qkv, shape, rope, c.attention_scale());
 }
 
 static PlanBuilder::Routing route(const Config& c, const LayerWeights& l, Slot h, PlanBuilder& p) {
@@ -222,7 +220,7 @@ static void plain_ffn(const Config& c, const LayerWeights& l, Slot x, PlanBuilde
 }
 
 static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
-    const uint32_t rope = c.without_rope ? 0 : p.add_rope(c.rope);
+    const uint32_t rope = c.without_rope ? kNoRope : p.add_rope(c.rope);
     const Slot x = p.embed(w["token_embd"], c.embedding_scale);
     for (size_t i = 0; i < c.layers; ++i) {
         const LayerWeights& l = w.layers()[i];

@@ -155,6 +155,12 @@ Slot PlanBuilder::attention(Cache cache, Slot q, HeadShape shape, float scale, f
 Slot PlanBuilder::attend(Cache cache, const std::array<Slot, 3>& qkv, HeadShape shape, uint32_t rope,
                          float scale, Norm q_norm, Norm k_norm, float softcap, Weight sinks) {
     const auto [q, k, v] = qkv;
+    if (rope == kNoRope) {
+        if (q_norm) append(RmsNorm{q, q_norm, shape.head_dim, q});
+        if (k_norm) append(RmsNorm{k, k_norm, shape.head_dim, k});
+        append(KvStore{k, v, cache, shape});
+        return attention(cache, q, shape, scale, softcap, sinks);
+    }
     const Slot y = slot(shape.heads * shape.head_dim);
     const uint32_t window = uint32_t(plan_.cache(cache).window);
     append(Attend{{q, k, v, cache, shape, rope, q_norm, k_norm},

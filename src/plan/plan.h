@@ -71,6 +71,8 @@ struct Plan {
     }
 };
 
+constexpr uint32_t kNoRope = UINT32_MAX;  // of attend(): queries and keys are not rotated
+
 // Verbs of a model file. Each appends one op and returns the slot it writes.
 class PlanBuilder {
 public:
@@ -101,7 +103,7 @@ public:
                     Norm k_norm = {});
     Slot attention(Cache cache, Slot q, HeadShape shape, float scale, float softcap = 0.0f,
                    Weight sinks = {});
-    // Both for a group's q, k and v.
+    // Both for a group's q, k and v. `rope` may be kNoRope.
     Slot attend(Cache cache, const std::array<Slot, 3>& qkv, HeadShape shape, uint32_t rope, float scale,
                 Norm q_norm = {}, Norm k_norm = {}, float softcap = 0.0f, Weight sinks = {});
     // For each head w[h] times its part of x; parts of x and of the result stand so far apart.
