@@ -6,13 +6,7 @@ namespace redline::archs {
 
 static Result<Config> config(const ModelFile& file) {
     Config c = RL_TRY(common_config(file));
-    const uint64_t pairs =
-        RL_TRY(file.meta().integer(file.key("rope.dimension_count"), c.heads.head_dim)) / 2;
-    const uint64_t original =
-        RL_TRY(file.meta().integer(file.key("rope.scaling.original_context_length"), c.train_context));
-    const bool is_long = file.context > original;
-    const std::vector<float> factors =
-        RL_TRY(file.floats(is_long ? "rope_factors_long.weight" : "rope_factors_short.weight", pairs));
+    const std::vector<float> factors = RL_TRY(longrope_factors(file, c));
     c.rope = RL_TRY(common_rope(file, c, true, factors));
     return c;
 }

@@ -213,6 +213,15 @@ Result<RopeSpec> common_rope(const ModelFile& file, const Config& config, bool h
     return rope;
 }
 
+Result<std::vector<float>> longrope_factors(const ModelFile& file, const Config& config) {
+    const uint64_t pairs =
+        RL_TRY(file.meta().integer(file.key("rope.dimension_count"), config.heads.head_dim)) / 2;
+    const uint64_t original =
+        RL_TRY(file.meta().integer(file.key("rope.scaling.original_context_length"), config.train_context));
+    const bool is_long = file.context > original;
+    return file.floats(is_long ? "rope_factors_long.weight" : "rope_factors_short.weight", pairs);
+}
+
 Result<RopeSpec> local_rope(const ModelFile& file, const Config& config, std::string_view key, float base) {
     const double own = RL_TRY(file.meta().real(file.key(key), base));
     if (!(own > 1.0))

@@ -51,6 +51,7 @@ struct Config {
     DeltaShape delta;                 // of those that follow the delta rule
     ScanShape scan;                   // of those that are state spaces
     bool without_rope = false;
+    std::vector<bool> roped;    // by layer: whether it has rope; empty: every one
     uint32_t expert_input = 0;  // width of what experts read and write; 0: dim
     bool delta_in_one = false;  // their inputs are one matrix, grouped by heads of keys
     bool steps_in_one = false;  // and so is what they step and decay by
@@ -71,6 +72,7 @@ struct Config {
     float attention_scale() const;
     bool is_windowed(size_t layer) const { return window > 0 && (windowed.empty() || windowed[layer]); }
     bool is_recurrent(size_t layer) const { return !recurrent.empty() && recurrent[layer]; }
+    bool has_rope(size_t layer) const { return roped.empty() || roped[layer]; }
     uint64_t window_of(size_t layer) const { return is_windowed(layer) ? window : 0; }
 };
 
@@ -104,6 +106,8 @@ Status leave_out_predicting_layers(const ModelFile& file, Config& config);
 // `rounded`: the pairs between which yarn blends are whole numbers.
 Result<RopeSpec> common_rope(const ModelFile& file, const Config& config, bool half_split,
                              std::span<const float> factors, bool rounded = true);
+// Of longrope: of the tensor for contexts such as the file is read for; empty without it.
+Result<std::vector<float>> longrope_factors(const ModelFile& file, const Config& config);
 // One without scaling, with the base of a key of its own; of as many dimensions as config.rope.
 Result<RopeSpec> local_rope(const ModelFile& file, const Config& config, std::string_view key, float base);
 // The window, and the layers that have it by "attention.sliding_window_pattern": a period, whose last layer
