@@ -1,6 +1,7 @@
 // Llama 1 to 3.x, Mistral, TinyLlama, SmolLM and their kin, dense or with experts (Mixtral): pre-norm, rope
 // on neighbouring pairs (the converter has permuted q and k for it), SwiGLU. mistral3 (Ministral 3) is the
-// same with queries that grow with the position, on yarn.
+// same with queries that grow with the position, on yarn; smollm3 has no rope on every fourth layer; ernie4_5
+// is the same.
 #include "run/arch.h"
 
 namespace redline::archs {
@@ -12,6 +13,7 @@ static Result<Config> config(const ModelFile& file) {
     // Mistral 7B v0.1 was trained with one; llama.cpp ignores the key, transformers does not.
     c.window = RL_TRY(file.meta().integer(file.key("attention.sliding_window"), 0));
     if (c.window > c.train_context) c.window = 0;
+    for (uint32_t i = 0; i < c.layers && file.arch == "smollm3"; ++i) c.roped.push_back((i + 1) % 4 != 0);
     if (file.arch != "mistral3") return c;
     // What the rope turns grows, and it turns all of a head.
     c.query_rope = c.rope;
@@ -58,7 +60,8 @@ static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
     const bool grows = c.query_rope.growth > 0.0;
     const uint32_t query_rope = grows ? p.add_rope(c.query_rope) : rope;
     const Slot x = p.embed(w["token_embd"]);
-    for (const LayerWeights& l : w.layers()) {
+    for (size_t i = 0; i < c.layers; ++i) {
+        const LayerWeights& l = w.layers()[i];
         const auto qkv = p.group(x,
                                  {{{l["attn_q"], l["attn_q.bias"]},
                                    {l["attn_k"], l["attn_k.bias"]},
@@ -73,7 +76,7 @@ static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
             p.append(KvStore{k, v, cache, c.heads});
             seen = p.attention(cache, q, c.heads, c.attention_scale());
         } else {
-            seen = p.attend(cache, qkv, c.heads, rope, c.attention_scale());
+            seen = p.attend(cache, qkv, c.heads, c.has_rope(i) ? rope : kNoRope, c.attention_scale());
         }
         p.linear_add(x, seen, l["attn_output"], l["attn_output.bias"]);
         const Norm norm{l["ffn_norm"], c.eps};
@@ -88,6 +91,6 @@ static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
     p.logits(x, w["output"], {w["output_norm"], c.eps});
 }
 
-extern const Arch llama = {{"llama", "mistral3"}, config, weights, build};
+extern const Arch llama = {{"llama", "mistral3", "smollm3", "ernie4_5"}, config, weights, build};
 
 }  // namespace redline::archs

@@ -1,5 +1,6 @@
 // Qwen2 and Qwen2.5, and distillations into them: as llama with biases on q, k and v, rope on half-split
-// pairs.
+// pairs. seed_oss is the same. So is the text of qwen2vl (qwen25vl in Ollama's files): the sections of its
+// rope have positions of their own in images only.
 #include "run/arch.h"
 
 namespace redline::archs {
@@ -22,7 +23,7 @@ static void weights(const Config& c, WeightList& w) {
     w.vector("attn_q.bias", c.q_dim());
     w.vector("attn_k.bias", c.kv_dim());
     w.vector("attn_v.bias", c.kv_dim());
-    w.vector("ffn_norm", c.dim);
+    w.vector("ffn_norm", c.dim, "post_attention_norm");
     w.matrix("ffn_gate", c.ffn_dim, c.dim);
     w.matrix("ffn_up", c.ffn_dim, c.dim);
     w.matrix("ffn_down", c.dim, c.ffn_dim);
@@ -46,6 +47,6 @@ static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
     p.logits(x, w["output"], {w["output_norm"], c.eps});
 }
 
-extern const Arch qwen2 = {{"qwen2"}, config, weights, build};
+extern const Arch qwen2 = {{"qwen2", "qwen2vl", "qwen25vl", "seed_oss"}, config, weights, build};
 
 }  // namespace redline::archs

@@ -1,4 +1,6 @@
-// Dense Qwen3: pre-norm, per-head norms of q and k before the half-split rope, SwiGLU.
+// Dense Qwen3: pre-norm, per-head norms of q and k before the half-split rope, SwiGLU. The text of
+// qwen3vl is the same: the sections of its rope have positions of their own in images only, and what its
+// vision adds to early layers comes with images.
 #include "run/arch.h"
 
 namespace redline::archs {
@@ -42,6 +44,6 @@ static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
     p.logits(x, w["output"], {w["output_norm"], c.eps});
 }
 
-extern const Arch qwen3 = {{"qwen3"}, config, weights, build};
+extern const Arch qwen3 = {{"qwen3", "qwen3vl"}, config, weights, build};
 
 }  // namespace redline::archs

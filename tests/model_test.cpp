@@ -386,8 +386,8 @@ static void save_with_qkv(const Gguf& gguf, const std::string& path) {
 TEST_CASE("model: queries, keys and values in one tensor give the logits of three, and so do their biases") {
     const std::string path =
         std::filesystem::temp_directory_path() / fmt::format("redline_qkv_{}.gguf", ::getpid());
-    for (const std::string name :
-         {"llama3", "qwen2", "qwen3", "glm4", "glm4moe", "gpt-oss", "granite", "gemma2"}) {
+    for (const std::string name : {"llama3", "qwen2", "qwen3", "glm4", "glm4moe", "gpt-oss", "granite",
+                                   "gemma2", "olmo2", "seed-oss"}) {
         CAPTURE(name);
         const std::string apart = golden("models/" + name + ".gguf");
         save_with_qkv(must(Gguf::open(apart)), path);

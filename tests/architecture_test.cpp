@@ -1,0 +1,64 @@
+// Keys and names of single architectures, by their tiny models.
+#include "support/backends.h"
+#include "support/models.h"
+#include "support/text_support.h"
+
+#include <unistd.h>
+
+using namespace redline;
+using namespace redline::test;
+
+TEST_CASE("model: architectures that Ollama's files call otherwise give the same logits") {
+    const std::string path =
+        std::filesystem::temp_directory_path() / fmt::format("redline_renamed_{}.gguf", ::getpid());
+    struct Renamed {
+        std::string file, arch, other;
+    };
+    for (const auto& [file, arch, other] :
+         {Renamed{"olmo3", "olmo2", "olmo3"}, {"qwen2vl", "qwen2vl", "qwen25vl"}}) {
+        CAPTURE(file);
+        const auto key = [&](std::string name) {
+            if (name == "general.architecture") return std::string();
+            return name.starts_with(arch + ".") ? other + name.substr(arch.size()) : name;
+        };
+        const std::string original = golden("models/" + file + ".gguf");
+        save_renamed(
+            must(Gguf::open(original)), key, [](std::string name) { return name; },
+            {{"general.architecture", {other, 8}}}, path);
+        const auto backend = test::cpu(1);
+        const auto logits = [&](const std::string& from) {
+            return all_logits(must(Model::load(from, *backend, {64, {}})), golden_tokens(), {64, 64, 64});
+        };
+        CHECK(logits(path) == logits(original));
+    }
+    std::filesystem::remove(path);
+}
+
+// Of a tiny model without a key, or with another value of it.
+static std::string error_with(const std::string& name, const std::string& key,
+                              std::optional<MetadataValue> value = {}) {
+    const std::string path =
+        std::filesystem::temp_directory_path() / fmt::format("redline_key_{}.gguf", ::getpid());
+    std::vector<MetadataEntry> entries;
+    if (value) entries.emplace_back(key, *value);
+    save_renamed(
+        must(Gguf::open(golden("models/" + name + ".gguf"))),
+        [&](std::string other) { return other == key ? std::string() : other; },
+        [](std::string tensor) { return tensor; }, std::move(entries), path);
+    const Result<Model> model = Model::inspect(path);
+    std::filesystem::remove(path);
+    REQUIRE(!model.ok());
+    CHECK(mentions(model.error().message, key));
+    return model.error().message;
+}
+
+TEST_CASE("model: impossible keys of single architectures are errors that name the key") {
+    const auto flags = [](size_t count) { return MetadataValue{MetadataValue::Bools(count, true), 9, 7}; };
+    const auto real = [](double value) { return MetadataValue{value, 6}; };
+    CHECK(mentions(error_with("granite-swa", "granite_swa.attention.sliding_window_pattern"), "missing"));
+    CHECK(mentions(error_with("granite-swa", "granite_swa.attention.rope_pattern", flags(3)), "3"));
+    CHECK(mentions(error_with("exaone4", "exaone4.attention.sliding_window_pattern", flags(4)), "4"));
+    CHECK(mentions(error_with("minicpm", "minicpm.residual_scale", real(-1.0)), "-1"));
+    CHECK(mentions(error_with("olmo3", "olmo2.rope.freq_base_swa", real(0.5)), "0.5"));
+    CHECK(mentions(error_with("arcee", "arcee.feed_forward_length"), "missing"));
+}

@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+"""Write tiny random models of dense architectures, and the logits that transformers computes for them.
+
+As make_tiny_by_config.py, but the names of tensors are those of the gguf package's own table, and the keys
+beside those that all have stand in MODELS. What transformers does not have is made of a class that computes
+the same: MiniCPM is Granite, whose factors are written out.
+
+Needs numpy, gguf, torch and transformers 5.
+
+example: tiny_dense.py -o tests/golden/models
+"""
+
+import argparse
+import math
+import os
+from dataclasses import dataclass, field
+
+import gguf
+import numpy as np
+
+import make_tiny_by_config as by_config
+import make_tiny_model as tiny
+import synthetic_vocab
+
+CONTEXT = 256
+EPS = 1e-5
+S, F = "sliding_attention", "full_attention"
+
+
+def rope(base=10000.0, **scaling):
+    return dict(dict(rope_type="default", rope_theta=base), **scaling)
+
+
+def sizes(layers=2, heads=3, kv_heads=1, head_dim=16, dim=48, ffn=68, tied=False, **more):
+    return dict(num_hidden_layers=layers, num_attention_heads=heads, num_key_value_heads=kv_heads, head_dim=head_dim,
+                hidden_size=dim, intermediate_size=ffn, tie_word_embeddings=tied, rms_norm_eps=EPS,
+                **dict(dict(rope_parameters=rope()), **more))
+
+
+def yarn(factor, base):
+    return rope(base, rope_type="yarn", factor=factor, beta_fast=8.0, beta_slow=1.0,
+                original_max_position_embeddings=16)
+
+
+def yarn_keys(factor):
+    return {"rope.scaling.type": "yarn", "rope.scaling.factor": factor, "rope.scaling.yarn_beta_fast": 8.0,
+            "rope.scaling.yarn_beta_slow": 1.0, "rope.scaling.original_context_length": 16}
+
+
+@dataclass(frozen=True)
+class Model:
+    arch: str  # general.architecture
+    hf: str  # prefix of the transformers classes
+    settings: dict  # of the configuration
+    keys: dict = field(default_factory=dict)  # of the file, without "<arch>."
+    names: str = ""  # the architecture whose table of names is taken; empty: arch
+    pre: str = "llama-bpe"
+    base: float = 10000.0  # of the rope, in the file
+    pairs: bool = False  # the converter makes pairs of halves of q and k
+    tensors: dict = field(default_factory=dict)  # of the file, made otherwise
+
+
+LLAMA3 = dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+              original_max_position_embeddings=64)
+GRANITE = dict(embedding_multiplier=12.0, residual_multiplier=0.4, attention_multiplier=0.2, logits_scaling=2.5)
+GRANITE_KEYS = {"embedding_scale": 12.0, "residual_scale": 0.4, "attention.scale": 0.2, "logit_scale": 2.5}
+# Windows on the middle layers; the first layer has no rope.
+GRANITE_SWA = dict(GRANITE, layer_types=[F, S, S, F], sliding_window=6, layer_rope_theta=[0, 1e4, 1e4, 1e4])
+GRANITE_SWA_KEYS = {**GRANITE_KEYS, "attention.sliding_window": 6,
+                    "attention.sliding_window_pattern": [False, True, True, False],
+                    "attention.rope_pattern": [False, True, True, True]}
+LONG, SHORT = (1.1 * 1.35 ** np.arange(8)).tolist(), (1 + 0.05 * np.arange(8)).tolist()
+HUNYUAN_ALPHA = 50.0
+
+MODELS = {
+    "smollm3": Model("smollm3", "SmolLM3", sizes(5, tied=True), pairs=True),
+    "ernie4_5": Model("ernie4_5", "Ernie4_5", sizes(head_dim=24, tied=True)),
+    "arcee": Model("arcee", "Arcee", sizes(rope_parameters=yarn(20.0, 1e4)), yarn_keys(20.0), pairs=True),
+    "qwen2vl": Model("qwen2vl", "Qwen2VLText", sizes(rope_parameters=rope(1e6, mrope_section=[2, 3, 3])),
+                     {"rope.dimension_sections": [2, 3, 3, 0]}, pre="qwen2", base=1e6),
+    "qwen3vl": Model("qwen3vl", "Qwen3VLText",
+                     sizes(head_dim=24, rope_parameters=rope(1e6, mrope_section=[4, 4, 4], mrope_interleaved=True)),
+                     {"rope.dimension_sections": [4, 4, 4, 0]}, pre="qwen2", base=1e6),
+    "seed-oss": Model("seed_oss", "SeedOss", sizes(head_dim=24, attention_bias=True, attention_out_bias=False),
+                      pre="seed-coder"),
+    "olmo2": Model("olmo2", "Olmo2", sizes(heads=4, kv_heads=2, dim=64, rope_parameters=rope(5e5)), pre="dbrx",
+                   base=5e5),
+    "olmo3": Model("olmo2", "Olmo3", sizes(5, layer_types=[S, S, S, F, S], sliding_window=6, rope_parameters={
+        F: yarn(8.0, 5e5), S: rope(5e5)}), {"attention.sliding_window": 6, **yarn_keys(8.0)}, pre="dbrx", base=5e5),
+    "hunyuan-dense": Model("hunyuan-dense", "HunYuanDenseV1",
+                           sizes(head_dim=24, tied=True, rope_parameters=rope(
+                               rope_type="dynamic", alpha=HUNYUAN_ALPHA, factor=1.0)),
+                           pre="hunyuan-dense", base=1e4 * HUNYUAN_ALPHA ** (24 / 22)),
+    "exaone4": Model("exaone4", "Exaone4", sizes(5, layer_types=[S, S, S, F, S], sliding_window=6,
+                                                 rope_parameters=rope(1e6)),
+                     {"attention.sliding_window": 6,
+                      "attention.sliding_window_pattern": [True, True, True, False, True]}, pre="exaone4", base=1e6),
+    # A window that is not used, as there is no pattern.
+    "exaone4-small": Model("exaone4", "Exaone4", sizes(tied=True, layer_types=[F, F], sliding_window=None,
+                                                       rope_parameters=rope(1e6, **LLAMA3)),
+                           {"attention.sliding_window": 6}, pre="exaone4", base=1e6,
+                           tensors={"rope_freqs.weight": lambda: tiny.llama3_factors(
+                               tiny.Tiny("exaone4", "", rope_base=1e6, llama3=LLAMA3))}),
+    # The factors of a file without their keys.
+    "minicpm": Model("minicpm", "Granite",
+                     sizes(3, embedding_multiplier=12.0, residual_multiplier=1.4 / math.sqrt(3),
+                           attention_multiplier=0.25, logits_scaling=48 / 256,
+                           rope_parameters=rope(rope_type="longrope", long_factor=LONG, short_factor=SHORT,
+                                                attention_factor=1.0, original_max_position_embeddings=24)),
+                     {"rope.scaling.type": "longrope", "rope.scaling.original_context_length": 24}, pairs=True,
+                     tensors={"rope_factors_long.weight": lambda: np.array(LONG),
+                              "rope_factors_short.weight": lambda: np.array(SHORT)}),
+    "granite-swa": Model("granite_swa", "GraniteSWA", sizes(4, **GRANITE_SWA), GRANITE_SWA_KEYS, names="granite",
+                         pre="refact", pairs=True),
+    "granite-swa-moe": Model("granite_swa", "GraniteMoeSWA",
+                             sizes(4, dim=32, heads=2, ffn=24, num_local_experts=5, num_experts_per_tok=2,
+                                   shared_intermediate_size=40, **GRANITE_SWA),
+                             {**GRANITE_SWA_KEYS, "expert_count": 5, "expert_used_count": 2,
+                              "expert_shared_feed_forward_length": 40}, names="granitemoe", pre="refact", pairs=True),
+}
+# What the table of names lacks.
+OTHER_NAMES = {
+    "self_attn.sinks": "attn_sinks", "block_sparse_moe.router": "ffn_gate_inp",
+    "block_sparse_moe.experts.gate_up_proj": "ffn_gate_up_exps", "block_sparse_moe.experts.down_proj": "ffn_down_exps",
+    "shared_mlp.input_linear": "ffn_up_shexp", "shared_mlp.output_linear": "ffn_down_shexp"}
+
+
+def random_values(name, shape, rng):
+    return by_config.random_values(name, shape, rng)
+
+
+def file_name(table, name):
+    """Of a tensor of transformers."""
+    layer, _, rest = name.removeprefix("model.layers.").partition(".")
+    ours = OTHER_NAMES.get(rest.removesuffix(".weight"))
+    if ours:
+        return f"blk.{layer}.{ours}.weight"
+    found = table.get_name(name, try_suffixes=(".weight", ".bias"))
+    if not found:
+        raise ValueError(f"the gguf package has no name for {name}")
+    return found if found.endswith((".weight", ".bias")) else found + ".weight"
+
+
+def gguf_tensors(model, config, found):
+    names = gguf.MODEL_ARCH[(model.names or model.arch).replace("-", "_").upper()
+                            .replace("GRANITEMOE", "GRANITE_MOE")]
+    table = gguf.get_tensor_name_map(names, config.num_hidden_layers)
+    for name, values in found.items():
+        if name == "lm_head.weight" and config.tie_word_embeddings:
+            continue
+        heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}
+        heads = heads.get(name.split(".")[-2])
+        if model.pairs and heads:
+            values = tiny.pair_order(values, heads)
+        yield file_name(table, name), values
+    for name, values in model.tensors.items():
+        yield name, values()
+
+
+def add_key(writer, key, value):
+    if isinstance(value, list):
+        writer.add_array(key, value)
+        return
+    add = {bool: writer.add_bool, int: writer.add_uint32, float: writer.add_float32, str: writer.add_string}
+    add[type(value)](key, value)
+
+
+def write_gguf(path, name, model, config, found):
+    writer = gguf.GGUFWriter(path, model.arch)
+    heads, head_dim = config.num_attention_heads, config.head_dim
+    writer.add_name(f"tiny random {name}")
+    writer.add_file_type(0)
+    writer.add_block_count(config.num_hidden_layers)
+    writer.add_context_length(CONTEXT)
+    writer.add_embedding_length(config.hidden_size)
+    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_head_count(heads)
+    writer.add_head_count_kv(config.num_key_value_heads)
+    writer.add_layer_norm_rms_eps(EPS)
+    writer.add_rope_freq_base(model.base)
+    writer.add_rope_dimension_count(head_dim)
+    writer.add_vocab_size(tiny.VOCAB)
+    if heads * head_dim != config.hidden_size:
+        writer.add_key_length(head_dim)
+        writer.add_value_length(head_dim)
+    for key, value in model.keys.items():
+        add_key(writer, f"{model.arch}.{key}", value)
+    synthetic_vocab.add_to(writer, "bpe", tiny.VOCAB, model.pre)
+    for tensor, values in gguf_tensors(model, config, found):
+        writer.add_tensor(tensor, np.ascontiguousarray(values, dtype=np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def make_hf(model, torch, transformers):
+    """The configuration and the model; of those for text and images the part for text, with a head."""
+    config = getattr(transformers, model.hf + "Config")(
+        **{**by_config.COMMON, "max_position_embeddings": CONTEXT, **model.settings})
+    if not model.hf.endswith("Text"):
+        return config, getattr(transformers, model.hf + "ForCausalLM")(config).float().eval()
+
+    class WithHead(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = getattr(transformers, model.hf + "Model")(config)
+            self.lm_head = torch.nn.Linear(config.hidden_size, config.vocab_size, bias=False)
+
+        def forward(self, tokens):
+            logits = self.lm_head(self.model(tokens).last_hidden_state)
+            return transformers.modeling_outputs.CausalLMOutput(logits=logits)
+
+    return config, WithHead().float().eval()
+
+
+def main():
+    import torch
+    import transformers
+
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-o", "--output", required=True, metavar="FOLDER", help="made when it does not exist")
+    parser.add_argument("--only", nargs="+", choices=MODELS, metavar="MODEL", help=f"of {', '.join(MODELS)}")
+    options = parser.parse_args()
+    os.makedirs(options.output, exist_ok=True)
+    tokens = torch.tensor([tiny.test_tokens(tiny.SEED)])
+    for name, model in MODELS.items():
+        if options.only and name not in options.only:
+            continue
+        config, network = make_hf(model, torch, transformers)
+        rng = np.random.default_rng([tiny.SEED, *name.encode()])
+        found = {}
+        for key, parameter in network.state_dict().items():
+            if key == "lm_head.weight" and config.tie_word_embeddings:
+                continue
+            found[key] = random_values(key, tuple(parameter.shape), rng).astype(np.float32)
+            parameter.copy_(torch.from_numpy(found[key]))
+        path = os.path.join(options.output, name + ".gguf")
+        write_gguf(path, name, model, config, found)
+        with torch.no_grad():
+            logits = network(tokens).logits[0].float().numpy()
+        np.save(os.path.join(options.output, name + ".npy"), logits)
+        print(f"{path}: {os.path.getsize(path) / 1e3:.0f} kB, logits {logits.std():.2f} around {logits.mean():.2f}")
+
+
+if __name__ == "__main__":
+    main()
