@@ -1,4 +1,4 @@
-// y = silu(y), or the square of max(y, 0), as Function of plan/ops/rows.h has it. Comparisons let NaN through.
+// y = silu(y), the square of max(y, 0) or gelu(y), as Function of plan/ops/rows.h has it. Comparisons let NaN through.
 #include "types.glsl"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint FUNCTION = 0;
@@ -6,11 +6,12 @@ layout(push_constant) uniform Push { ElementArgs args; };
 layout(set = 0, binding = 0, std430) buffer Y { float y[]; };
 #define STEP_BINDING 1
 #include "step.glsl"
+#include "act.glsl"
 
 void main() {
     const uint count = rows_in_step(args.rows_of) * args.width;
     for (uint i = gl_GlobalInvocationID.x; i < count; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
         const float x = y[i], raised = x < 0.0 ? 0.0 : x;
-        y[i] = FUNCTION == 0 ? x / (1.0 + exp(-x)) : raised * raised;
+        y[i] = FUNCTION == 1 ? raised * raised : act_times(FUNCTION == 0 ? 0u : 1u, x, 1.0);
     }
 }

@@ -153,6 +153,23 @@ void Reference::eval(const RmsNorm& op) {
     }
 }
 
+void Reference::eval(const Center& op) {
+    const std::vector<Bounded> x = slots_[size_t(op.x.index)];
+    auto& y = target(op.y);
+    for (size_t begin = 0; begin < x.size(); begin += op.width) {
+        Bounded mean;
+        for (size_t i = begin; i < begin + op.width; ++i) {
+            mean.value += x[i].value / op.width;
+            mean.error += (x[i].error + sum_unit(op.width) * (std::abs(x[i].value) + x[i].error)) / op.width;
+            mean.magnitude += x[i].magnitude / op.width;
+        }
+        for (size_t i = begin; i < begin + op.width; ++i) {
+            const double v = x[i].value - mean.value, error = x[i].error + mean.error;
+            y[i] = {v, error + kUnit * (std::abs(v) + error) + kTiny, x[i].magnitude + mean.magnitude};
+        }
+    }
+}
+
 void Reference::eval(const Linear& op) {
     const Shape& shape = plan_.weight(op.w).tensor.shape;
     const std::vector<float>& w = weights_[size_t(op.w.index)];

@@ -45,6 +45,7 @@ private:
     void eval(const Embed& op);
     void eval(const Input& op);
     void eval(const RmsNorm& op);
+    void eval(const Center& op);
     void eval(const Linear& op);
     void eval(const AddBias& op);
     void eval(const Add& op);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 namespace redline {
 
@@ -47,10 +48,19 @@ static Bounded silu(const Bounded& x) {
     return {v, 1.13 * x.error + 8 * kUnit * std::abs(x.value) + kTiny, x.magnitude};
 }
 
+// As silu.
+static Bounded gelu_tanh(const Bounded& x) {
+    const double inner = std::sqrt(2.0 / std::numbers::pi) * (x.value + 0.044715 * std::pow(x.value, 3));
+    const double v = 0.5 * x.value * (1.0 + std::tanh(inner));
+    return {v, 1.13 * x.error + 8 * kUnit * std::abs(x.value) + kTiny, x.magnitude};
+}
+
 void Reference::eval(const Apply& op) {
     for (Bounded& y : slots_[size_t(op.y.index)]) {
         if (op.function == Function::silu)
             y = silu(y);
+        else if (op.function == Function::gelu_tanh)
+            y = gelu_tanh(y);
         else if (const Bounded x = y; x.value > 0.0)
             y = product(x, x);
         else

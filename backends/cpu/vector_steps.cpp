@@ -1,10 +1,11 @@
-// Embed, Input, RmsNorm, AddBias, Multiply, AddExpertBias, ScaleByExpert, Add, Scale, Apply, ActMul,
+// Embed, Input, RmsNorm, Center, AddBias, Multiply, AddExpertBias, ScaleByExpert, Add, Scale, Apply, ActMul,
 // SelectRows: work per row or per element.
 #include "executable.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 namespace redline::cpu {
 
@@ -51,6 +52,26 @@ void rms_norm(const RunView& view, const Worker& worker, const RmsNorm& op) {
                                           op.norm.eps, op.width, view.floats(op.y) + g * op.width);
 }
 
+// Eight sums, which the compiler makes vectors of.
+double mean_of(const float* x, uint64_t n) {
+    double sums[8] = {};
+    uint64_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (uint64_t k = 0; k < 8; ++k) sums[k] += double(x[i + k]);
+    for (; i < n; ++i) sums[i % 8] += double(x[i]);
+    return std::accumulate(sums, sums + 8, 0.0) / double(n);
+}
+
+void center(const RunView& view, const Worker& worker, const Center& op) {
+    const auto mine = worker.share(uint64_t(view.rows_of(op.x)) * (view.width(op.x) / op.width));
+    for (uint64_t g = mine.begin; g < mine.end; ++g) {
+        const float* x = view.floats(op.x) + g * op.width;
+        float* y = view.floats(op.y) + g * op.width;
+        const float mean = float(mean_of(x, op.width));
+        for (uint64_t i = 0; i < op.width; ++i) y[i] = x[i] - mean;
+    }
+}
+
 void select_rows(const RunView& view, const Worker& worker, const SelectRows& op) {
     const size_t width = view.width(op.x);
     const auto mine = worker.share(view.params.outputs.size());
@@ -84,8 +105,21 @@ void multiply(const RunView& view, const Worker& worker, const Multiply& op) {
         for (uint64_t i = 0; i < width; ++i) view.floats(op.y)[t * width + i] *= factor[i];
 }
 
+// The activation of a gated block whose other product is one.
+void gelu(const RunView& view, float* y, uint64_t n) {
+    static const std::vector<float> ones(1024, 1.0f);
+    for (uint64_t i = 0; i < n; i += ones.size()) {
+        const uint64_t some = std::min<uint64_t>(ones.size(), n - i);
+        vector_kernels(view.isa).act_mul(Act::gelu_tanh, y + i, ones.data(), some, y + i);
+    }
+}
+
 void apply(const RunView& view, const Worker& worker, const Apply& op) {
     const auto mine = worker.share(uint64_t(view.rows_of(op.y)) * view.width(op.y));
+    if (op.function == Function::gelu_tanh) {
+        gelu(view, view.floats(op.y) + mine.begin, mine.end - mine.begin);
+        return;
+    }
     for (uint64_t i = mine.begin; i < mine.end; ++i) {
         float& y = view.floats(op.y)[i];
         if (op.function == Function::silu)
@@ -113,6 +147,8 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan&, Isa) {
         return simple([o = *o](const RunView& v, const Worker& w) { input(v, w, o); });
     if (const auto* o = std::get_if<RmsNorm>(&op))
         return simple([o = *o](const RunView& v, const Worker& w) { rms_norm(v, w, o); });
+    if (const auto* o = std::get_if<Center>(&op))
+        return simple([o = *o](const RunView& v, const Worker& w) { center(v, w, o); });
     if (const auto* o = std::get_if<SelectRows>(&op))
         return simple([o = *o](const RunView& v, const Worker& w) { select_rows(v, w, o); });
     if (const auto* o = std::get_if<AddBias>(&op))

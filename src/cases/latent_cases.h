@@ -1,5 +1,5 @@
-// The op cases of attention on latents, of experts in groups, and of state spaces with what stands around
-// them.
+// The op cases of attention on latents, of experts in groups, of state spaces with what stands around them,
+// and of what layer norms and FFNs without gates are made of.
 #pragma once
 
 #include "cases/op_case.h"
@@ -106,13 +106,28 @@ inline OpCase state_space_case(ScanShape s, uint32_t rows, uint64_t position, ui
 
 inline OpCase apply_case(Function function, uint32_t rows) {
     OpCase c;
-    c.name = fmt::format("apply {} rows {}", function == Function::silu ? "silu" : "squared relu", rows);
+    c.name = fmt::format("apply {} rows {}", function_name(function), rows);
     c.rows = rows;
     c.declare = [=](Fixture& f) -> OpCase::Build {
         const Weight x = f.input(77);
         return [=](PlanBuilder& p) {
             const Slot y = p.embed(x);
             p.append(Apply{y, function});
+            return y;
+        };
+    };
+    return c;
+}
+
+inline OpCase center_case(uint32_t groups, uint32_t width, uint32_t rows, bool in_place = false) {
+    OpCase c;
+    c.name = fmt::format("center {} of {} rows {}{}", groups, width, rows, in_place ? " in place" : "");
+    c.rows = rows;
+    c.declare = [=](Fixture& f) -> OpCase::Build {
+        const Weight from = f.input(groups * width);
+        return [=](PlanBuilder& p) {
+            const Slot x = p.embed(from), y = in_place ? x : p.slot(groups * width);
+            p.append(Center{x, width, y});
             return y;
         };
     };
@@ -176,6 +191,10 @@ inline void add_latent_cases(std::vector<OpCase>& cases) {
         cases.push_back(head_linear_case(*find_format("Q4_K"), 3, 64, 512, rows));
         cases.push_back(apply_case(Function::silu, rows));
         cases.push_back(apply_case(Function::squared_relu, rows));
+        cases.push_back(apply_case(Function::gelu_tanh, rows));
+        cases.push_back(center_case(1, 77, rows));
+        cases.push_back(center_case(5, 24, rows, true));
+        cases.push_back(center_case(1, 4096, rows, true));
     }
     add_grouped_route_cases(cases);
     add_state_space_cases(cases);

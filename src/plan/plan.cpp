@@ -119,6 +119,20 @@ Slot PlanBuilder::rms_norm(Slot x, Norm norm) {
     return y;
 }
 
+Slot PlanBuilder::centered(Slot x) {
+    const SlotInfo info = plan_.slot(x);
+    const Slot y = slot(info.width, info.of_outputs);
+    append(Center{x, info.width, y});
+    return y;
+}
+
+Slot PlanBuilder::layer_norm(Slot x, Norm norm, Weight bias) {
+    const Slot y = centered(x);
+    append(RmsNorm{y, norm, plan_.slot(y).width, y});
+    if (bias) append(AddBias{y, bias});
+    return y;
+}
+
 Slot PlanBuilder::linear(Slot x, Weight w, Norm norm, Weight bias) {
     const Slot y = slot(rows_of(plan_, w), plan_.slot(x).of_outputs);
     append(Linear{x, w, y, norm, bias, false});

@@ -92,6 +92,8 @@ public:
 
     Slot embed(Weight table, float scale = 1.0f);
     Slot rms_norm(Slot x, Norm norm);
+    Slot centered(Slot x);
+    Slot layer_norm(Slot x, Norm norm, Weight bias);
     Slot linear(Slot x, Weight w, Norm norm = {}, Weight bias = {});
     void linear_add(Slot into, Slot x, Weight w, Weight bias = {});
     struct Matrix {

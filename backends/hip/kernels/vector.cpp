@@ -24,6 +24,20 @@ RL_KERNEL(128, rms_norm, NormArgs) {
     }
 }
 
+// y = x less its mean over `width` elements. A block per group; y may be x.
+RL_KERNEL(128, center, NormArgs) {
+    RL_SHARED float parts[kWaves];
+    const size_t groups = size_t(rows_in_step(args.step, args.of_outputs)) * args.groups;
+    for (size_t group = block_index().x; group < groups; group += grid_blocks()) {
+        const float* x = args.x + group * args.width;
+        float sum = 0.0f;
+        for (uint32_t i = thread_index(); i < args.width; i += kThreads) sum += x[i];
+        const float mean = block_sum(sum, parts) / float(args.width);
+        for (uint32_t i = thread_index(); i < args.width; i += kThreads)
+            args.y[group * args.width + i] = x[i] - mean;
+    }
+}
+
 // Rows in int8, normed where there is a gain. A block per row.
 RL_KERNEL(128, prepare_dots, PrepareArgs) {
     RL_SHARED float parts[kWaves];
@@ -115,6 +129,11 @@ RL_KERNEL(128, multiply, ElementArgs) {
 RL_KERNEL(128, silu, ElementArgs) {
     each_element(size_t(rows_in_step(args.step, args.of_outputs)) * args.width,
                  [&](size_t i) { args.y[i] /= 1.0f + exp_of(-args.y[i]); });
+}
+
+RL_KERNEL(128, gelu, ElementArgs) {
+    each_element(size_t(rows_in_step(args.step, args.of_outputs)) * args.width,
+                 [&](size_t i) { args.y[i] = act_times(1, args.y[i], 1.0f); });
 }
 
 // The square of max(y, 0). The comparison lets NaN through.

@@ -1,5 +1,5 @@
-// Embed, Input, RmsNorm, AddBias, Multiply, Apply, Add, Scale, ActMul, SelectRows: work per row or per
-// element; and the best outputs.
+// Embed, Input, RmsNorm, Center, AddBias, Multiply, Apply, Add, Scale, ActMul, SelectRows: work per row or
+// per element; and the best outputs.
 #include "steps.h"
 
 namespace redline::hip {
@@ -69,6 +69,14 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const
         return simple([o = *o](Launcher& l, const View& v) {
             return launch_norm(l, v, o.x, o.norm, o.width, v.slot(o.y));
         });
+    if (const auto* o = std::get_if<Center>(&op))
+        return simple([o = *o](Launcher& l, const View& v) {
+            const uint32_t groups = v.width(o.x) / o.width;
+            const args::NormArgs args = {v.step,  v.slot(o.x), v.slot(o.y),       nullptr,
+                                         o.width, groups,      v.of_outputs(o.x), 0.0f};
+            return l.launch("vector", "center", striding(blocks_for(uint64_t(groups) * v.rows_of(o.x), 1)),
+                            args);
+        });
     if (const auto* o = std::get_if<SelectRows>(&op))
         return simple([o = *o](Launcher& l, const View& v) {
             return launch_element(l, v, "select_rows", {v.slot(o.x), nullptr, o.y});
@@ -83,7 +91,9 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const
         });
     if (const auto* o = std::get_if<Apply>(&op))
         return simple([o = *o](Launcher& l, const View& v) {
-            const char* const kernel = o.function == redline::Function::silu ? "silu" : "squared_relu";
+            const char* const kernel = o.function == redline::Function::silu        ? "silu"
+                                       : o.function == redline::Function::gelu_tanh ? "gelu"
+                                                                                    : "squared_relu";
             return launch_element(l, v, kernel, {nullptr, nullptr, o.y});
         });
     if (const auto* o = std::get_if<Add>(&op))

@@ -1,5 +1,5 @@
-// Embed, Input, RmsNorm, AddBias, Multiply, Apply, Add, Scale, ActMul, SelectRows: work per row or per
-// element.
+// Embed, Input, RmsNorm, Center, AddBias, Multiply, Apply, Add, Scale, ActMul, SelectRows: work per row or
+// per element.
 #include "backends/vulkan/runtime/executable.h"
 #include "steps.h"
 
@@ -58,6 +58,13 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const
     if (const auto* o = std::get_if<RmsNorm>(&op))
         return simple([o = *o](Recorder& r, const View& v) {
             return record_norm(r, v, o.x, o.norm, o.width, v.slot(o.y));
+        });
+    if (const auto* o = std::get_if<Center>(&op))
+        return simple([o = *o](Recorder& r, const View& v) {
+            const uint32_t groups = v.width(o.x) / o.width;
+            const args::NormArgs push = {o.width, groups, rows_kind(v.plan, o.x), 0, 0.0f};
+            return r.dispatch({"center", 3, 1, {kThreads}}, {v.slot(o.x), v.slot(o.y), v.step}, push,
+                              striding(uint64_t(groups) * v.rows_of(o.x)));
         });
     if (const auto* o = std::get_if<SelectRows>(&op))
         return simple([o = *o](Recorder& r, const View& v) {

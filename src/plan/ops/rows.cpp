@@ -24,6 +24,17 @@ void RmsNorm::list(OpFacts& f) const {
     f.note(fmt::format(" {}", width));
 }
 
+void Center::list(OpFacts& f) const {
+    f.slot("y", y, f.width(x));
+    f.that(width > 0 && f.width(x) % width == 0, "the row is not a multiple of the width that is centred");
+    f.note(fmt::format(" {}", width));
+}
+
+std::string_view function_name(Function function) {
+    if (function == Function::silu) return "silu";
+    return function == Function::gelu_tanh ? "gelu" : "squared relu";
+}
+
 void AddBias::list(OpFacts& f) const {
     f.vector("bias", bias, f.width(y));
     f.note(width_note(f, y));

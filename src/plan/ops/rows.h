@@ -38,6 +38,19 @@ struct RmsNorm {  // each `width` consecutive elements of a row on their own: th
     void list(OpFacts& f) const;
 };
 
+// y = x less its mean, each `width` consecutive elements of a row on their own; y may be x. An RmsNorm of it
+// is a layer norm (arXiv 1607.06450) of x.
+struct Center {
+    static constexpr std::string_view kName = "center";
+    Slot x;
+    uint32_t width = 0;
+    Slot y;
+
+    Access access() const { return {{x}, {y}}; }
+    void visit_indices(auto&& visit) { visit(x, y); }
+    void list(OpFacts& f) const;
+};
+
 struct AddBias {  // y[t] += bias
     static constexpr std::string_view kName = "add_bias";
     Slot y;
@@ -58,7 +71,8 @@ struct Multiply {  // y[t] *= factor, element by element
     void list(OpFacts& f) const { f.vector("factor", factor, f.width(y)); }
 };
 
-enum class Function : uint8_t { silu, squared_relu };
+enum class Function : uint8_t { silu, squared_relu, gelu_tanh };
+std::string_view function_name(Function function);
 
 struct Apply {  // y = function(y), element by element
     static constexpr std::string_view kName = "apply";
@@ -67,7 +81,7 @@ struct Apply {  // y = function(y), element by element
 
     Access access() const { return {{y}, {y}}; }
     void visit_indices(auto&& visit) { visit(y); }
-    void list(OpFacts& f) const { f.note(function == Function::silu ? " silu" : " squared relu"); }
+    void list(OpFacts& f) const { f.note(fmt::format(" {}", function_name(function))); }
 };
 
 struct Add {  // y += scale * x
