@@ -42,6 +42,20 @@ struct ElementArgs {
     float softcap;
 };
 
+struct PositionArgs {
+    uint width;
+    uint last;  // row of the table
+};
+
+struct XieluArgs {
+    uint width;
+    uint rows_of;
+    float positive;
+    float negative;
+    float linear;
+    float limit;
+};
+
 struct ExpertBiasArgs {
     uint width;
     uint experts;

@@ -186,6 +186,17 @@ static Bounded plus(const Bounded& a, const Bounded& b) {
     return {v, a.error + b.error + kUnit * (std::abs(v) + a.error + b.error), a.magnitude + b.magnitude};
 }
 
+void Reference::eval(const AddPosition& op) {
+    auto& y = slots_[size_t(op.y.index)];
+    const std::vector<float>& table = weights_[size_t(op.table.index)];
+    const size_t n = width(op.y), last = table.size() / n - 1;
+    for (size_t i = 0; i < y.size(); ++i) {
+        const size_t position = std::min<size_t>(params_.rows[i / n].position, last);
+        const double b = table[position * n + i % n];
+        y[i] = plus(y[i], {b, 0.0, std::abs(b)});
+    }
+}
+
 void Reference::eval(const AddBias& op) {
     auto& y = slots_[size_t(op.y.index)];
     const std::vector<float>& bias = weights_[size_t(op.bias.index)];

@@ -46,6 +46,8 @@ private:
     void eval(const Input& op);
     void eval(const RmsNorm& op);
     void eval(const Center& op);
+    void eval(const AddPosition& op);
+    void eval(const Xielu& op);
     void eval(const Linear& op);
     void eval(const AddBias& op);
     void eval(const Add& op);

@@ -68,6 +68,22 @@ void Reference::eval(const Apply& op) {
     }
 }
 
+// Its slope is between those of its parts; what it is made of is rounded, each part by a few units.
+void Reference::eval(const Xielu& op) {
+    for (Bounded& y : slots_[size_t(op.y.index)]) {
+        const double x = y.value, low = std::min(x, double(op.limit)), linear = op.linear * x;
+        const double tail = std::expm1(low) - low, bent = tail + (low - x);
+        const double v = x > 0.0 ? op.positive * x * x + linear : op.negative * bent + linear;
+        const double positive = std::abs(op.positive) * (2.0 * std::abs(x) + y.error);
+        const double slope = std::abs(op.linear) + std::max(positive, double(std::abs(op.negative)));
+        // Of the tail the exponential is off by units of one where it is not by a series.
+        const double parts = x > 0.0 ? std::abs(op.positive) * x * x
+                                     : std::abs(op.negative) * (std::abs(x) + std::abs(low) + tail);
+        y = {v, slope * y.error + kUnit * (16 * parts + 2 * std::abs(linear) + 2 * std::abs(v)) + kTiny,
+             slope * y.magnitude};
+    }
+}
+
 void Reference::eval(const ScaleByExpert& op) {
     const std::vector<float>& factor = weights_[size_t(op.factor.index)];
     auto& scales = slots_[size_t(op.scales.index)];

@@ -1,5 +1,5 @@
-// Embed, Input, RmsNorm, Center, AddBias, Multiply, AddExpertBias, ScaleByExpert, Add, Scale, Apply, ActMul,
-// SelectRows: work per row or per element.
+// Embed, Input, RmsNorm, Center, AddBias, AddPosition, Multiply, AddExpertBias, ScaleByExpert, Add, Scale,
+// Apply, Xielu, ActMul, SelectRows: work per row or per element.
 #include "executable.h"
 
 #include <algorithm>
@@ -129,6 +129,34 @@ void apply(const RunView& view, const Worker& worker, const Apply& op) {
     }
 }
 
+void add_position(const RunView& view, const Worker& worker, const AddPosition& op) {
+    const uint64_t width = view.width(op.y);
+    const uint64_t last = view.plan.weight(op.table).tensor.shape.elements() / width - 1;
+    const auto mine = worker.share(view.rows());
+    for (uint64_t t = mine.begin; t < mine.end; ++t) {
+        const uint64_t position = std::min<uint64_t>(view.params.rows[t].position, last);
+        vector_kernels(view.isa).add(view.floats(op.y) + t * width, view.vector(op.table) + position * width,
+                                     width);
+    }
+}
+
+// e^x - 1 - x; near 0 by its series, which loses nothing there.
+float exponential_tail(float x) {
+    if (x < -0.25f) return std::exp(x) - 1.0f - x;
+    const float inner = 1.0f / 120 + x * (1.0f / 720 + x * (1.0f / 5040));
+    return x * x * (0.5f + x * (1.0f / 6 + x * (1.0f / 24 + x * inner)));
+}
+
+void xielu(const RunView& view, const Worker& worker, const Xielu& op) {
+    const auto mine = worker.share(uint64_t(view.rows_of(op.y)) * view.width(op.y));
+    for (uint64_t i = mine.begin; i < mine.end; ++i) {
+        float& y = view.floats(op.y)[i];
+        const float low = y < op.limit ? y : op.limit;
+        const float bent = y > 0.0f ? op.positive * y * y : op.negative * (exponential_tail(low) + (low - y));
+        y = bent + op.linear * y;
+    }
+}
+
 void scale_by_expert(const RunView& view, const Worker& worker, const ScaleByExpert& op) {
     const size_t experts = view.plan.weight(op.factor).tensor.shape.elements();
     const auto mine = worker.share(uint64_t(view.rows()) * view.width(op.scales));
@@ -162,6 +190,10 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan&, Isa) {
         return simple([o = *o](const RunView& v, const Worker& w) { multiply(v, w, o); });
     if (const auto* o = std::get_if<Apply>(&op))
         return simple([o = *o](const RunView& v, const Worker& w) { apply(v, w, o); });
+    if (const auto* o = std::get_if<AddPosition>(&op))
+        return simple([o = *o](const RunView& v, const Worker& w) { add_position(v, w, o); });
+    if (const auto* o = std::get_if<Xielu>(&op))
+        return simple([o = *o](const RunView& v, const Worker& w) { xielu(v, w, o); });
     if (const auto* o = std::get_if<ScaleByExpert>(&op))
         return simple([o = *o](const RunView& v, const Worker& w) { scale_by_expert(v, w, o); });
     if (const auto* o = std::get_if<AddExpertBias>(&op))

@@ -134,6 +134,43 @@ inline OpCase center_case(uint32_t groups, uint32_t width, uint32_t rows, bool i
     return c;
 }
 
+// In several sequences every row has a position of its own; some lie behind the table.
+inline OpCase position_case(uint32_t width, uint32_t positions, uint32_t rows, uint64_t position,
+                            uint32_t sequences = 0) {
+    OpCase c;
+    c.name = fmt::format("add_position {} of {} rows {} at {}, {} sequences", width, positions, rows,
+                         position, sequences);
+    c.rows = rows;
+    c.position = position;
+    c.sequences = sequences;
+    c.context = position + rows + 3 + sequences * kFurtherTokens;
+    c.declare = [=](Fixture& f) -> OpCase::Build {
+        const Weight x = f.input(width), table = f.vector(uint64_t(width) * positions);
+        return [=](PlanBuilder& p) {
+            const Slot y = p.embed(x);
+            p.append(AddPosition{y, table});
+            return y;
+        };
+    };
+    return c;
+}
+
+inline OpCase xielu_case(uint32_t width, uint32_t rows, float limit) {
+    OpCase c;
+    c.name = fmt::format("xielu {} limit {} rows {}", width, limit, rows);
+    c.rows = rows;
+    c.declare = [=](Fixture& f) -> OpCase::Build {
+        const Weight x = f.input(width);
+        return [=](PlanBuilder& p) {
+            const Slot y = p.embed(x);
+            p.append(Scale{y, 0.3f});
+            p.append(Xielu{y, 0.8f, 1.3f, 0.5f, limit});
+            return y;
+        };
+    };
+    return c;
+}
+
 inline void add_grouped_route_cases(std::vector<OpCase>& cases) {
     for (const uint32_t rows : {1u, 17u}) {
         cases.push_back(grouped_route_case(24, {6, 2, false}, Gating::softmax, rows));
@@ -193,6 +230,11 @@ inline void add_latent_cases(std::vector<OpCase>& cases) {
         cases.push_back(apply_case(Function::squared_relu, rows));
         cases.push_back(apply_case(Function::gelu_tanh, rows));
         cases.push_back(center_case(1, 77, rows));
+        cases.push_back(xielu_case(77, rows, -1e-6f));
+        cases.push_back(xielu_case(300, rows, -0.5f));
+        cases.push_back(position_case(77, 40, rows, 0));
+        cases.push_back(position_case(48, 20, rows, 9));
+        cases.push_back(position_case(48, 90, rows + 2, 7, 3));
         cases.push_back(center_case(5, 24, rows, true));
         cases.push_back(center_case(1, 4096, rows, true));
     }

@@ -113,6 +113,23 @@ struct ElementArgs {
     float softcap;
 };
 
+struct PositionArgs {
+    const Step* step;
+    const Place* places;  // null: rows follow the step's first
+    const float* table;
+    float* y;
+    uint32_t width;
+    uint32_t last;  // row of the table
+};
+
+struct XieluArgs {
+    const Step* step;
+    float* y;
+    uint32_t width;
+    uint32_t of_outputs;
+    float positive, negative, linear, limit;
+};
+
 struct CopyPartsArgs {
     const Step* step;
     const float* x;

@@ -120,6 +120,27 @@ RL_KERNEL(128, add_bias, ElementArgs) {
                  [&](size_t i) { args.y[i] += args.x[i % args.width]; });
 }
 
+// y[t] += the table's row at the token's position.
+RL_KERNEL(128, add_position, PositionArgs) {
+    each_element(size_t(args.step->rows) * args.width, [&](size_t i) {
+        const uint32_t row = uint32_t(i / args.width);
+        const uint32_t position = args.places ? args.places[row].position : args.step->position + row;
+        args.y[i] += args.table[size_t(lesser(position, args.last)) * args.width + i % args.width];
+    });
+}
+
+// As Xielu of plan/ops/rows.h has it; e^x - 1 - x near 0 by its series, which loses nothing there.
+RL_KERNEL(128, xielu, XieluArgs) {
+    each_element(size_t(rows_in_step(args.step, args.of_outputs)) * args.width, [&](size_t i) {
+        const float y = args.y[i], x = y < args.limit ? y : args.limit;
+        const float inner = 1.0f / 120 + x * (1.0f / 720 + x * (1.0f / 5040));
+        const float series = x * x * (0.5f + x * (1.0f / 6 + x * (1.0f / 24 + x * inner)));
+        const float tail = x < -0.25f ? exp_of(x) - 1.0f - x : series;
+        const float bent = y > 0.0f ? args.positive * y * y : args.negative * (tail + (x - y));
+        args.y[i] = bent + args.linear * y;
+    });
+}
+
 // y[t] *= factor, element by element.
 RL_KERNEL(128, multiply, ElementArgs) {
     each_element(size_t(rows_in_step(args.step, args.of_outputs)) * args.width,

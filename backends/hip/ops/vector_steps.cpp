@@ -1,5 +1,5 @@
-// Embed, Input, RmsNorm, Center, AddBias, Multiply, Apply, Add, Scale, ActMul, SelectRows: work per row or
-// per element; and the best outputs.
+// Embed, Input, RmsNorm, Center, AddBias, AddPosition, Multiply, Apply, Xielu, Add, Scale, ActMul,
+// SelectRows: work per row or per element; and the best outputs.
 #include "steps.h"
 
 namespace redline::hip {
@@ -84,6 +84,22 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const
     if (const auto* o = std::get_if<AddBias>(&op))
         return simple([o = *o](Launcher& l, const View& v) {
             return launch_element(l, v, "add_bias", {v.vector(o.bias), nullptr, o.y});
+        });
+    if (const auto* o = std::get_if<AddPosition>(&op))
+        return simple([o = *o](Launcher& l, const View& v) {
+            const uint64_t elements = v.plan.weight(o.table).tensor.shape.elements();
+            const args::PositionArgs args = {
+                v.step,      v.places,     v.vector(o.table),
+                v.slot(o.y), v.width(o.y), uint32_t(elements / v.width(o.y) - 1)};
+            return l.launch("vector", "add_position",
+                            striding(blocks_for(uint64_t(args.width) * v.rows, kThreads)), args);
+        });
+    if (const auto* o = std::get_if<Xielu>(&op))
+        return simple([o = *o](Launcher& l, const View& v) {
+            const args::XieluArgs args = {v.step,     v.slot(o.y), v.width(o.y), v.of_outputs(o.y),
+                                          o.positive, o.negative,  o.linear,     o.limit};
+            return l.launch("vector", "xielu",
+                            striding(blocks_for(uint64_t(args.width) * v.rows_of(o.y), kThreads)), args);
         });
     if (const auto* o = std::get_if<Multiply>(&op))
         return simple([o = *o](Launcher& l, const View& v) {

@@ -1,5 +1,5 @@
-// Embed, Input, RmsNorm, Center, AddBias, Multiply, Apply, Add, Scale, ActMul, SelectRows: work per row or
-// per element.
+// Embed, Input, RmsNorm, Center, AddBias, AddPosition, Multiply, Apply, Xielu, Add, Scale, ActMul,
+// SelectRows: work per row or per element.
 #include "backends/vulkan/runtime/executable.h"
 #include "steps.h"
 
@@ -75,6 +75,20 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const
         return simple([o = *o](Recorder& r, const View& v) {
             return r.dispatch({"add_bias", 3, 1, {kThreads}}, {v.vector(o.bias, v.step), v.slot(o.y), v.step},
                               element_args(v, o.y), element_groups(v, o.y));
+        });
+    if (const auto* o = std::get_if<AddPosition>(&op))
+        return simple([o = *o](Recorder& r, const View& v) {
+            const uint64_t elements = v.plan.weight(o.table).tensor.shape.elements();
+            const args::PositionArgs push = {v.width(o.y), uint32_t(elements / v.width(o.y) - 1)};
+            return r.dispatch({"add_position", 3, 1, {kThreads, uint32_t(v.kind)}},
+                              {v.vector(o.table, v.step), v.slot(o.y), v.step}, push, element_groups(v, o.y));
+        });
+    if (const auto* o = std::get_if<Xielu>(&op))
+        return simple([o = *o](Recorder& r, const View& v) {
+            const args::XieluArgs push = {
+                v.width(o.y), rows_kind(v.plan, o.y), o.positive, o.negative, o.linear, o.limit};
+            return r.dispatch({"xielu", 2, 1, {kThreads}}, {v.slot(o.y), v.step}, push,
+                              element_groups(v, o.y));
         });
     if (const auto* o = std::get_if<Multiply>(&op))
         return simple([o = *o](Recorder& r, const View& v) {

@@ -30,6 +30,19 @@ void Center::list(OpFacts& f) const {
     f.note(fmt::format(" {}", width));
 }
 
+void AddPosition::list(OpFacts& f) const {
+    const uint64_t elements = f.shape(table).elements();
+    f.vector("table", table, elements);
+    f.that(elements > 0 && elements % std::max(1u, uint32_t(f.width(y))) == 0, "the table has other rows");
+    f.that(y && !f.plan.slot(y).of_outputs, "y must have a row for each token");
+    f.note(width_note(f, y));
+}
+
+void Xielu::list(OpFacts& f) const {
+    f.that(limit <= 0.0f, "the limit must not be above 0");
+    f.note(width_note(f, y));
+}
+
 std::string_view function_name(Function function) {
     if (function == Function::silu) return "silu";
     return function == Function::gelu_tanh ? "gelu" : "squared relu";

@@ -51,6 +51,18 @@ struct Center {
     void list(OpFacts& f) const;
 };
 
+// y[t] += the table's row at the token's position; behind the last one that row, so that nothing else is
+// read: model files keep contexts within the table.
+struct AddPosition {
+    static constexpr std::string_view kName = "add_position";
+    Slot y;
+    Weight table;  // (positions, width of y), one after another
+
+    Access access() const { return {{y}, {y}}; }
+    void visit_indices(auto&& visit) { visit(y, table); }
+    void list(OpFacts& f) const;
+};
+
 struct AddBias {  // y[t] += bias
     static constexpr std::string_view kName = "add_bias";
     Slot y;
@@ -82,6 +94,19 @@ struct Apply {  // y = function(y), element by element
     Access access() const { return {{y}, {y}}; }
     void visit_indices(auto&& visit) { visit(y); }
     void list(OpFacts& f) const { f.note(fmt::format(" {}", function_name(function))); }
+};
+
+// y = positive * y^2 + linear * y above 0, negative * (e^min(y, limit) - 1 - y) + linear * y elsewhere
+// (xIELU, arXiv 2411.13010).
+struct Xielu {
+    static constexpr std::string_view kName = "xielu";
+    Slot y;
+    float positive = 0.0f, negative = 0.0f, linear = 0.0f;
+    float limit = 0.0f;  // not above 0
+
+    Access access() const { return {{y}, {y}}; }
+    void visit_indices(auto&& visit) { visit(y); }
+    void list(OpFacts& f) const;
 };
 
 struct Add {  // y += scale * x
