@@ -61,4 +61,20 @@ TEST_CASE("model: impossible keys of single architectures are errors that name t
     CHECK(mentions(error_with("minicpm", "minicpm.residual_scale", real(-1.0)), "-1"));
     CHECK(mentions(error_with("olmo3", "olmo2.rope.freq_base_swa", real(0.5)), "0.5"));
     CHECK(mentions(error_with("arcee", "arcee.feed_forward_length"), "missing"));
+    const auto reals = [](std::vector<float> values) {
+        return MetadataValue{MetadataValue::Floats(std::move(values)), 9, 6};
+    };
+    CHECK(mentions(error_with("apertus", "xielu.alpha_p"), "3 numbers"));
+    CHECK(mentions(error_with("apertus", "xielu.beta", reals({0.5f})), "3 numbers"));
+    CHECK(mentions(error_with("apertus", "xielu.eps", reals({0.0f, 0.5f, 0.0f})), "0.5"));
+    CHECK(mentions(error_with("cohere2", "cohere2.attention.layer_norm_epsilon", real(-1.0)), "-1"));
+}
+
+TEST_CASE("model: a context longer than the embeddings of positions is an error") {
+    const auto backend = test::cpu(1);
+    const Model model = must(Model::load(golden("models/gpt2.gguf"), *backend, {}));
+    CHECK(Session::create(model, {256}).ok());
+    const auto longer = Session::create(model, {257});
+    REQUIRE(!longer.ok());
+    CHECK(mentions(longer.error().message, "embeddings of 256 positions"));
 }

@@ -3,7 +3,8 @@
 
 As make_tiny_by_config.py, but the names of tensors are those of the gguf package's own table, and the keys
 beside those that all have stand in MODELS. What transformers does not have is made of a class that computes
-the same: MiniCPM is Granite, whose factors are written out.
+the same: MiniCPM is Granite, whose factors are written out. Falcon's gelu is that by tanh, as runners of GGUF
+have it, where checkpoints ask for the exact one.
 
 Needs numpy, gguf, torch and transformers 5.
 
@@ -13,6 +14,7 @@ example: tiny_dense.py -o tests/golden/models
 import argparse
 import math
 import os
+import re
 from dataclasses import dataclass, field
 
 import gguf
@@ -58,6 +60,8 @@ class Model:
     base: float = 10000.0  # of the rope, in the file
     pairs: bool = False  # the converter makes pairs of halves of q and k
     tensors: dict = field(default_factory=dict)  # of the file, made otherwise
+    layer_norms: bool = False  # not those of root mean squares
+    fused: str = ""  # how falcon has q, k and v in one
 
 
 LLAMA3 = dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
@@ -116,8 +120,33 @@ MODELS = {
                              sizes(4, dim=32, heads=2, ffn=24, num_local_experts=5, num_experts_per_tok=2,
                                    shared_intermediate_size=40, **GRANITE_SWA),
                              {**GRANITE_SWA_KEYS, "expert_count": 5, "expert_used_count": 2,
-                              "expert_shared_feed_forward_length": 40}, names="granitemoe", pre="refact", pairs=True),
+                              "expert_shared_feed_forward_length": 40}, names="granite_moe", pre="refact", pairs=True),
 }
+COHERE = dict(layer_norm_eps=EPS, logit_scale=1.5, use_qk_norm=False)
+COHERE_KEYS = {"logit_scale": 1.5}
+FALCON = dict(num_hidden_layers=2, hidden_size=48, ffn_hidden_size=68, tie_word_embeddings=False, alibi=False,
+              parallel_attn=True, layer_norm_epsilon=EPS, activation="gelu_pytorch_tanh", rope_parameters=rope())
+MODELS.update({
+    "command-r": Model("command-r", "Cohere", sizes(heads=3, head_dim=16, tied=True, **COHERE), COHERE_KEYS,
+                       pre="command-r", layer_norms=True),
+    "command-r-plus": Model("command-r", "Cohere", sizes(heads=6, kv_heads=2, head_dim=8, tied=True, **{
+        **COHERE, "use_qk_norm": True}), COHERE_KEYS, pre="command-r", layer_norms=True),
+    "cohere2": Model("cohere2", "Cohere2", sizes(5, tied=True, layer_types=[S, S, S, F, S], sliding_window=6, **COHERE),
+                     {**COHERE_KEYS, "attention.sliding_window": 6}, pre="command-r", layer_norms=True),
+    "starcoder2": Model("starcoder2", "Starcoder2", sizes(tied=True, norm_epsilon=EPS, use_bias=True, sliding_window=None,
+                                                          residual_dropout=0, embedding_dropout=0),
+                        pre="starcoder", layer_norms=True),
+    "falcon": Model("falcon", "Falcon", dict(FALCON, num_attention_heads=3, multi_query=True), pre="falcon",
+                    layer_norms=True, fused="one"),
+    "falcon-40b": Model("falcon", "Falcon", dict(FALCON, num_attention_heads=6, num_kv_heads=2,
+                                                 new_decoder_architecture=True), pre="falcon", layer_norms=True,
+                        fused="groups"),
+    "gpt2": Model("gpt2", "GPT2", dict(n_layer=2, n_head=3, n_embd=48, n_inner=68, layer_norm_epsilon=EPS,
+                                       n_positions=CONTEXT), pre="gpt-2", layer_norms=True),
+    "apertus": Model("apertus", "Apertus", sizes(3, head_dim=24, rope_parameters=rope(1e6, **LLAMA3)), pre="tekken",
+                     base=1e6, tensors={"rope_freqs.weight": lambda: tiny.llama3_factors(
+                         tiny.Tiny("apertus", "", head_dim=24, rope_base=1e6, llama3=LLAMA3))}),
+})
 # What the table of names lacks.
 OTHER_NAMES = {
     "self_attn.sinks": "attn_sinks", "block_sparse_moe.router": "ffn_gate_inp",
@@ -126,7 +155,27 @@ OTHER_NAMES = {
 
 
 def random_values(name, shape, rng):
+    """As make_tiny_by_config.py, where names of layer norms and matrices are not like those there."""
+    if re.search(r"norm\.bias|ln_\w+\.bias", name):
+        return 0.5 * rng.standard_normal(shape)
+    if re.search(r"ln_\w+\.weight", name):
+        return 1 + 0.25 * rng.standard_normal(shape)
+    if name.startswith("transformer.h.") and name.endswith("c_proj.weight"):  # (inputs, outputs), as all of GPT-2
+        return rng.standard_normal(shape) * 1.4 / np.sqrt(shape[0])
     return by_config.random_values(name, shape, rng)
+
+
+def split_heads(config, fused, values):
+    """Falcon's heads of q, k and v in the order of the file."""
+    heads = config.num_attention_heads
+    kv_heads = config.num_kv_heads if fused == "groups" else 1
+    groups = values.reshape(kv_heads, heads // kv_heads + 2, heads_dim(config), -1)
+    return np.concatenate([part.reshape(-1, values.shape[-1]) for part in
+                           (groups[:, :-2], groups[:, -2:-1], groups[:, -1:])])
+
+
+def heads_dim(config):
+    return getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
 
 
 def file_name(table, name):
@@ -142,16 +191,19 @@ def file_name(table, name):
 
 
 def gguf_tensors(model, config, found):
-    names = gguf.MODEL_ARCH[(model.names or model.arch).replace("-", "_").upper()
-                            .replace("GRANITEMOE", "GRANITE_MOE")]
+    names = gguf.MODEL_ARCH[(model.names or model.arch).replace("-", "_").upper()]
     table = gguf.get_tensor_name_map(names, config.num_hidden_layers)
     for name, values in found.items():
-        if name == "lm_head.weight" and config.tie_word_embeddings:
+        if "act_fn" in name:
             continue
-        heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}
-        heads = heads.get(name.split(".")[-2])
-        if model.pairs and heads:
-            values = tiny.pair_order(values, heads)
+        if model.pairs and "q_proj" in name:
+            values = tiny.pair_order(values, config.num_attention_heads)
+        if model.pairs and "k_proj" in name:
+            values = tiny.pair_order(values, config.num_key_value_heads)
+        if "query_key_value" in name:
+            values = split_heads(config, model.fused, values)
+        if model.arch == "gpt2" and re.search(r"(c_attn|c_proj|c_fc)\.weight", name):
+            values = values.T
         yield file_name(table, name), values
     for name, values in model.tensors.items():
         yield name, values()
@@ -167,22 +219,28 @@ def add_key(writer, key, value):
 
 def write_gguf(path, name, model, config, found):
     writer = gguf.GGUFWriter(path, model.arch)
-    heads, head_dim = config.num_attention_heads, config.head_dim
+    heads, head_dim = config.num_attention_heads, heads_dim(config)
+    kv_heads = {"one": 1, "groups": getattr(config, "num_kv_heads", 0), "": getattr(config, "num_key_value_heads", heads)}
+    width = [getattr(config, key, None) for key in ("intermediate_size", "ffn_hidden_size", "n_inner")]
     writer.add_name(f"tiny random {name}")
     writer.add_file_type(0)
     writer.add_block_count(config.num_hidden_layers)
     writer.add_context_length(CONTEXT)
     writer.add_embedding_length(config.hidden_size)
-    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_feed_forward_length(next(filter(None, width)))
     writer.add_head_count(heads)
-    writer.add_head_count_kv(config.num_key_value_heads)
-    writer.add_layer_norm_rms_eps(EPS)
-    writer.add_rope_freq_base(model.base)
-    writer.add_rope_dimension_count(head_dim)
+    writer.add_head_count_kv(kv_heads[model.fused])
+    (writer.add_layer_norm_eps if model.layer_norms else writer.add_layer_norm_rms_eps)(EPS)
+    if model.arch != "gpt2":
+        writer.add_rope_freq_base(model.base)
+        writer.add_rope_dimension_count(head_dim)
     writer.add_vocab_size(tiny.VOCAB)
     if heads * head_dim != config.hidden_size:
         writer.add_key_length(head_dim)
         writer.add_value_length(head_dim)
+    for part in ("alpha_p", "alpha_n", "beta", "eps") if model.arch == "apertus" else ():
+        by_layer = [found[key].item() for key in found if key.endswith("act_fn." + part)]
+        writer.add_array("xielu." + part, by_layer)
     for key, value in model.keys.items():
         add_key(writer, f"{model.arch}.{key}", value)
     synthetic_vocab.add_to(writer, "bpe", tiny.VOCAB, model.pre)
@@ -199,7 +257,8 @@ def make_hf(model, torch, transformers):
     config = getattr(transformers, model.hf + "Config")(
         **{**by_config.COMMON, "max_position_embeddings": CONTEXT, **model.settings})
     if not model.hf.endswith("Text"):
-        return config, getattr(transformers, model.hf + "ForCausalLM")(config).float().eval()
+        kind = "LMHeadModel" if model.hf == "GPT2" else "ForCausalLM"
+        return config, getattr(transformers, model.hf + kind)(config).float().eval()
 
     class WithHead(torch.nn.Module):
         def __init__(self):
@@ -231,7 +290,10 @@ def main():
         rng = np.random.default_rng([tiny.SEED, *name.encode()])
         found = {}
         for key, parameter in network.state_dict().items():
-            if key == "lm_head.weight" and config.tie_word_embeddings:
+            if key == "lm_head.weight" and config.tie_word_embeddings or key.endswith((".attn.bias", "masked_bias")):
+                continue
+            if key.endswith(("act_fn.beta", "act_fn.eps")):  # constants
+                found[key] = parameter.numpy()
                 continue
             found[key] = random_values(key, tuple(parameter.shape), rng).astype(np.float32)
             parameter.copy_(torch.from_numpy(found[key]))

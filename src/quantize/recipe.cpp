@@ -50,8 +50,10 @@ bool gets_more_bits(uint64_t layer, uint64_t layers) {
 bool is_quantized(const GgufTensor& tensor) {
     const std::string& name = tensor.tensor.name;
     if (tensor.dims.size() < 2 || tensor.tensor.shape.rows * tensor.tensor.shape.count < 2) return false;
-    // Small, and what they are off goes far: gains, routers, and convolutions, whose rows are a few taps.
-    constexpr std::string_view kKept[] = {"norm", "ffn_gate_inp", "ssm_conv1d", "shortconv.conv"};
+    // Small, and what they are off goes far: gains, routers, embeddings of positions, and convolutions, whose
+    // rows are a few taps.
+    constexpr std::string_view kKept[] = {"norm", "ffn_gate_inp", "ssm_conv1d", "shortconv.conv",
+                                          "position_embd"};
     return name.ends_with(".weight") &&
            std::none_of(std::begin(kKept), std::end(kKept), [&](auto part) { return contains(name, part); });
 }

@@ -50,6 +50,8 @@ struct Config {
     uint32_t taps = 0;                // of the convolutions of those
     DeltaShape delta;                 // of those that follow the delta rule
     ScanShape scan;                   // of those that are state spaces
+    uint32_t positions = 0;           // that have an embedding of their own, in place of rope
+    std::vector<Xielu> xielu;         // by layer, without its slot
     bool without_rope = false;
     std::vector<bool> roped;    // by layer: whether it has rope; empty: every one
     uint32_t expert_input = 0;  // width of what experts read and write; 0: dim

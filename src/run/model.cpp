@@ -146,6 +146,9 @@ uint32_t Model::usable_vocab() const {
 }
 
 Result<Plan> Model::plan(uint32_t max_rows, uint32_t max_outputs, const CacheSizing& sizing) const {
+    if (config_.positions > 0 && sizing.context > config_.positions)
+        return error("{}: a context of {} tokens is too long; the model has embeddings of {} positions",
+                     gguf_->path(), sizing.context, config_.positions);
     std::vector<WeightInfo> weights =
         backend_ ? stored_weights(resolved_->weights, *backend_) : resolved_->weights;
     PlanBuilder builder(std::move(weights), sizing, max_rows, max_outputs);
