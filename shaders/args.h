@@ -80,9 +80,15 @@ struct CopyPartsArgs {
     uint rows_of;
 };
 
+#define RL_GATE_SIGMOID 0u  // as GateOf
+#define RL_GATE_SOFTPLUS 1u
 struct OutputGateArgs {
     uint width;
     uint head_dim;
+    uint stride;  // GateLayout
+    uint first;
+    uint step;
+    uint act;
     uint rows_of;
 };
 

@@ -62,15 +62,22 @@ public:
     explicit OutputGateKernel(const OutputGate& op) : op_(op) {}
     void run(const RunView& view, const Worker& worker, uint32_t) const override {
         const uint64_t d = op_.head_dim;
+        const GateLayout gates = op_.layout(uint32_t(view.width(op_.x)), uint32_t(view.width(op_.y)));
         const auto mine = worker.share(view.rows_of(op_.y) * (view.width(op_.y) / d));
         for (uint64_t head = mine.begin; head < mine.end; ++head) {
             float* y = view.floats(op_.y) + head * d;
-            const float* gate = view.floats(op_.x) + (2 * head + 1) * d;
-            for (uint64_t i = 0; i < d; ++i) y[i] *= sigmoid(gate[i]);
+            const float* gate = view.floats(op_.x) + head * gates.stride + gates.first;
+            const float of_all = of(gate[0]);
+            for (uint64_t i = 0; i < d; ++i) y[i] *= gates.step == 0 ? of_all : of(gate[i]);
         }
     }
 
 private:
+    float of(float gate) const {
+        if (op_.act == GateOf::itself) return gate;
+        return op_.act == GateOf::softplus ? softplus(gate) : sigmoid(gate);
+    }
+
     OutputGate op_;
 };
 

@@ -62,6 +62,7 @@ private:
     void eval(const SelectRows& op);
     void eval(const CopyParts& op);
     void eval(const OutputGate& op);
+    void eval(const Clamp& op);
     void eval(const Convolve& op);
     void eval(const DeltaNet& op);
     void eval(const HeadLinear& op);

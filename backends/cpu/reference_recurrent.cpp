@@ -26,11 +26,12 @@ static Bounded product(const Bounded& a, const Bounded& b) {
         a.magnitude * b.magnitude};
 }
 
-// Its slope is at most a quarter. It is at most one, and exponentials are a few units off for each unit of
-// their argument.
+// Its slope is at most a quarter, and at most itself. It is at most one, and exponentials are a few units off
+// for each unit of their argument.
 static Bounded sigmoid(const Bounded& x) {
     const double v = 1.0 / (1.0 + std::exp(-x.value));
-    return {v, 0.25 * x.error + (8 + std::min(std::abs(x.value), 100.0)) * kUnit * v + kTiny, v};
+    const double off = std::min(0.25 * x.error, v * std::expm1(x.error));
+    return {v, off + (8 + std::min(std::abs(x.value), 100.0)) * kUnit * v + kTiny, v};
 }
 
 void Reference::eval(const Multiply& op) {
@@ -93,11 +94,28 @@ void Reference::eval(const ScaleByExpert& op) {
     }
 }
 
+// Its error and its size, where its argument is off.
+static Bounded softplus(const Bounded& x) {
+    const double v = x.value > 20.0 ? x.value : std::log1p(std::exp(x.value));
+    const double off = x.error + kUnit * (8 + 4 * std::abs(x.value));
+    return {v, std::min(off, v * std::expm1(off)) + 4 * kUnit * v + kTiny, v};
+}
+
 void Reference::eval(const OutputGate& op) {
     const std::vector<Bounded>& x = slots_[size_t(op.x.index)];
     auto& y = slots_[size_t(op.y.index)];
-    for (size_t i = 0; i < y.size(); ++i)
-        y[i] = product(y[i], sigmoid(x[(i / op.head_dim * 2 + 1) * op.head_dim + i % op.head_dim]));
+    const GateLayout gates = op.layout(uint32_t(width(op.x)), uint32_t(width(op.y)));
+    for (size_t i = 0; i < y.size(); ++i) {
+        const Bounded& gate = x[i / op.head_dim * gates.stride + gates.first + i % op.head_dim * gates.step];
+        y[i] = product(y[i], op.act == GateOf::itself     ? gate
+                             : op.act == GateOf::softplus ? softplus(gate)
+                                                          : sigmoid(gate));
+    }
+}
+
+void Reference::eval(const Clamp& op) {
+    for (Bounded& y : slots_[size_t(op.y.index)])
+        y.value = std::clamp(y.value, double(op.low), double(op.high));
 }
 
 std::span<Bounded> Reference::state(Cache cache, size_t row) {
@@ -175,13 +193,6 @@ Bounded decay_of(double a, const Bounded& x) {
 }
 
 }  // namespace
-
-// Its error and its size, where its argument is off.
-static Bounded softplus(const Bounded& x) {
-    const double v = x.value > 20.0 ? x.value : std::log1p(std::exp(x.value));
-    const double off = x.error + kUnit * (8 + 4 * std::abs(x.value));
-    return {v, std::min(off, v * std::expm1(off)) + 4 * kUnit * v + kTiny, v};
-}
 
 void Reference::eval(const StateScan& op) {
     const ScanShape& s = op.shape;

@@ -1,5 +1,5 @@
 // Embed, Input, RmsNorm, Center, AddBias, AddPosition, Multiply, AddExpertBias, ScaleByExpert, Add, Scale,
-// Apply, Xielu, ActMul, SelectRows: work per row or per element.
+// Clamp, Apply, Xielu, ActMul, SelectRows: work per row or per element.
 #include "executable.h"
 
 #include <algorithm>
@@ -214,6 +214,12 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan&, Isa) {
             const auto mine = w.share(uint64_t(v.rows_of(o.y)) * v.width(o.y));
             vector_kernels(v.isa).scale(v.floats(o.y) + mine.begin, o.scale, o.softcap,
                                         mine.end - mine.begin);
+        });
+    if (const auto* o = std::get_if<Clamp>(&op))
+        return simple([o = *o](const RunView& v, const Worker& w) {
+            const auto mine = w.share(uint64_t(v.rows_of(o.y)) * v.width(o.y));
+            float* y = v.floats(o.y);
+            for (uint64_t i = mine.begin; i < mine.end; ++i) y[i] = std::clamp(y[i], o.low, o.high);
         });
     if (const auto* o = std::get_if<ActMul>(&op))
         return simple([o = *o](const RunView& v, const Worker& w) {

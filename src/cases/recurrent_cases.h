@@ -58,6 +58,42 @@ inline OpCase gated_convolution_case(uint32_t taps, uint32_t width, uint32_t row
     return c;
 }
 
+// Gates of an attention's output: one for each head, or one for each element.
+inline OpCase gate_case(uint32_t heads, uint32_t head_dim, bool by_heads, GateOf act, uint32_t rows) {
+    OpCase c;
+    const char* const name = act == GateOf::sigmoid    ? "sigmoid"
+                             : act == GateOf::softplus ? "softplus"
+                                                       : "itself";
+    c.name = fmt::format("output gate {} of {} x {} by {} rows {}", name, heads, head_dim,
+                         by_heads ? "heads" : "elements", rows);
+    c.rows = rows;
+    c.declare = [=](Fixture& f) -> OpCase::Build {
+        const Weight gate = f.input(by_heads ? heads : heads * head_dim), x = f.input(heads * head_dim);
+        return [=](PlanBuilder& p) {
+            const Slot y = p.embed(x), gates = p.embed(gate, 3.0f);
+            p.append(OutputGate{gates, y, head_dim, act});
+            return y;
+        };
+    };
+    return c;
+}
+
+// Limits that most elements meet.
+inline OpCase clamp_case(uint32_t width, uint32_t rows) {
+    OpCase c;
+    c.name = fmt::format("clamp {} rows {}", width, rows);
+    c.rows = rows;
+    c.declare = [=](Fixture& f) -> OpCase::Build {
+        const Weight x = f.input(width);
+        return [=](PlanBuilder& p) {
+            const Slot y = p.embed(x, 4.0f);
+            p.append(Clamp{y, -1.5f, 0.75f});
+            return y;
+        };
+    };
+    return c;
+}
+
 inline OpCase in_pages(OpCase c, uint32_t sequences) {
     c.name += fmt::format(", {} sequences", sequences);
     c.sequences = sequences;
@@ -81,6 +117,9 @@ inline void add_recurrent_cases(std::vector<OpCase>& cases) {
         cases.push_back(delta_case(narrow, rows, 3, true));
         cases.push_back(gated_convolution_case(2, 300, rows, 9));
         cases.push_back(gated_convolution_case(4, 300, rows, 9));
+        for (const GateOf act : {GateOf::sigmoid, GateOf::softplus, GateOf::itself})
+            for (const bool by_heads : {true, false}) cases.push_back(gate_case(3, 23, by_heads, act, rows));
+        cases.push_back(clamp_case(77, rows));
     }
     cases.push_back(delta_case(huge, 2, 3, true));
     for (const uint32_t rows : {3u, 20u, 90u}) {

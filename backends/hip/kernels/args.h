@@ -151,8 +151,13 @@ struct OutputGateArgs {
     float* y;
     uint32_t width;
     uint32_t head_dim;
+    uint32_t stride;  // GateLayout
+    uint32_t first;
+    uint32_t step_of_gates;
+    uint32_t act;  // GateOf
     uint32_t of_outputs;
 };
+constexpr uint32_t kGateSigmoid = 0, kGateSoftplus = 1;
 
 struct ConvolveArgs {
     const Step* step;

@@ -23,11 +23,14 @@ RL_KERNEL(128, copy_parts, CopyPartsArgs) {
     });
 }
 
-// y *= sigmoid(gate), for each head; the gate is the second half of what x has of a head.
+// y *= act(gate), for each head.
 RL_KERNEL(128, output_gate, OutputGateArgs) {
     each_element(size_t(rows_in_step(args.step, args.of_outputs)) * args.width, [&](size_t i) {
         const size_t head = i / args.head_dim;
-        args.y[i] *= sigmoid(args.x[(2 * head + 1) * args.head_dim + i % args.head_dim]);
+        const float gate = args.x[head * args.stride + args.first + i % args.head_dim * args.step_of_gates];
+        args.y[i] *= args.act == kGateSigmoid    ? sigmoid(gate)
+                     : args.act == kGateSoftplus ? softplus(gate)
+                                                 : gate;
     });
 }
 

@@ -165,6 +165,14 @@ RL_KERNEL(128, squared_relu, ElementArgs) {
     });
 }
 
+// y, but at least `scale` and at most `softcap`. Comparisons let NaN through.
+RL_KERNEL(128, clamp, ElementArgs) {
+    each_element(size_t(rows_in_step(args.step, args.of_outputs)) * args.width, [&](size_t i) {
+        const float x = args.y[i];
+        args.y[i] = x < args.scale ? args.scale : x > args.softcap ? args.softcap : x;
+    });
+}
+
 // The weight of each chosen expert times its factor. An id that is no expert counts as expert 0.
 RL_KERNEL(128, scale_by_expert, ExpertFactorArgs) {
     each_element(size_t(args.step->rows) * args.used, [&](size_t i) {

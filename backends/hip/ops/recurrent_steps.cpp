@@ -23,8 +23,12 @@ Status launch_copy_parts(Launcher& launcher, const View& view, const CopyParts& 
 }
 
 Status launch_output_gate(Launcher& launcher, const View& view, const OutputGate& op) {
-    const args::OutputGateArgs args = {view.step,        view.slot(op.x), view.slot(op.y),
-                                       view.width(op.y), op.head_dim,     view.of_outputs(op.y)};
+    static_assert(args::kGateSigmoid == uint32_t(GateOf::sigmoid) &&
+                  args::kGateSoftplus == uint32_t(GateOf::softplus));
+    const GateLayout gates = op.layout(view.width(op.x), view.width(op.y));
+    const args::OutputGateArgs args = {
+        view.step,    view.slot(op.x), view.slot(op.y), view.width(op.y), op.head_dim,
+        gates.stride, gates.first,     gates.step,      uint32_t(op.act), view.of_outputs(op.y)};
     const uint64_t elements = uint64_t(args.width) * view.rows_of(op.y);
     return launcher.launch("recurrent", "output_gate", striding(blocks_for(elements, kThreads)), args);
 }

@@ -1,4 +1,4 @@
-// Embed, Input, RmsNorm, Center, AddBias, AddPosition, Multiply, Apply, Xielu, Add, Scale, ActMul,
+// Embed, Input, RmsNorm, Center, AddBias, AddPosition, Multiply, Apply, Xielu, Add, Scale, Clamp, ActMul,
 // SelectRows: work per row or per element; and the best outputs.
 #include "steps.h"
 
@@ -119,6 +119,10 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const
     if (const auto* o = std::get_if<Scale>(&op))
         return simple([o = *o](Launcher& l, const View& v) {
             return launch_element(l, v, "scale", {nullptr, nullptr, o.y, {}, o.scale, o.softcap});
+        });
+    if (const auto* o = std::get_if<Clamp>(&op))
+        return simple([o = *o](Launcher& l, const View& v) {
+            return launch_element(l, v, "clamp", {nullptr, nullptr, o.y, {}, o.low, o.high});
         });
     if (const auto* o = std::get_if<ActMul>(&op))
         return simple([o = *o](Launcher& l, const View& v) {

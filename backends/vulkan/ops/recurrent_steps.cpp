@@ -26,7 +26,10 @@ Status record_copy_parts(Recorder& recorder, const View& view, const CopyParts& 
 }
 
 Status record_output_gate(Recorder& recorder, const View& view, const OutputGate& op) {
-    const args::OutputGateArgs push = {view.width(op.y), op.head_dim, rows_kind(view.plan, op.y)};
+    const GateLayout gates = op.layout(view.width(op.x), view.width(op.y));
+    const args::OutputGateArgs push = {
+        view.width(op.y),          op.head_dim, gates.stride, gates.first, gates.step, uint32_t(op.act),
+        rows_kind(view.plan, op.y)};
     return recorder.dispatch({"output_gate", 3, 1, {kThreads}}, {view.slot(op.x), view.slot(op.y), view.step},
                              push, element_groups(uint64_t(view.width(op.y)) * view.rows_of(op.y)));
 }

@@ -1,4 +1,4 @@
-// Embed, Input, RmsNorm, Center, AddBias, AddPosition, Multiply, Apply, Xielu, Add, Scale, ActMul,
+// Embed, Input, RmsNorm, Center, AddBias, AddPosition, Multiply, Apply, Xielu, Add, Scale, Clamp, ActMul,
 // SelectRows: work per row or per element.
 #include "backends/vulkan/runtime/executable.h"
 #include "steps.h"
@@ -110,6 +110,11 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const
         return simple([o = *o](Recorder& r, const View& v) {
             return r.dispatch({"scale", 2, 1, {kThreads}}, {v.slot(o.y), v.step},
                               element_args(v, o.y, {}, o.scale, o.softcap), element_groups(v, o.y));
+        });
+    if (const auto* o = std::get_if<Clamp>(&op))
+        return simple([o = *o](Recorder& r, const View& v) {
+            return r.dispatch({"clamp", 2, 1, {kThreads}}, {v.slot(o.y), v.step},
+                              element_args(v, o.y, {}, o.low, o.high), element_groups(v, o.y));
         });
     if (const auto* o = std::get_if<ActMul>(&op))
         return simple([o = *o](Recorder& r, const View& v) {

@@ -8,7 +8,8 @@
 namespace redline {
 
 double RopeSpec::magnitude_at(uint64_t position) const {
-    return growth > 0.0 ? magnitude * (1.0 + growth * std::log1p(double(position / period))) : magnitude;
+    return growth > 0.0 ? magnitude * (1.0 + growth * std::log1p(double((position + ahead) / period)))
+                        : magnitude;
 }
 
 void RopeSpec::fill_table(uint64_t position, float* table) const {

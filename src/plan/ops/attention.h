@@ -11,9 +11,11 @@ struct RopeSpec {
     bool half_split = false;  // pairs (i, i + n) as in NEOX; else (2i, 2i + 1)
     std::vector<double> inverse_frequency;
     double magnitude = 1.0;
-    // > 0: the magnitude grows with the position, by the logarithm of how many times `period` is behind it.
+    // > 0: the magnitude grows with the position, by the logarithm of how many times `period` is behind it,
+    // or behind the position `ahead` of it.
     double growth = 0.0;
     uint64_t period = 0;
+    uint64_t ahead = 0;
 
     double magnitude_at(uint64_t position) const;
     // Of a position: cosines of all pairs, then their sines.

@@ -2,6 +2,8 @@
 
 #include "plan/plan.h"
 
+#include <algorithm>
+
 namespace redline {
 
 static std::string width_note(const OpFacts& f, Slot s) {
@@ -81,10 +83,21 @@ void CopyParts::list(OpFacts& f) const {
     f.note(fmt::format(" {} of {}", parts, width));
 }
 
-void OutputGate::list(OpFacts& f) const {
-    f.slot("x", x, 2 * f.width(y));
-    f.that(head_dim > 0 && f.width(y) % head_dim == 0, "the row is not a multiple of a head's width");
+void Clamp::list(OpFacts& f) const {
+    f.that(low <= high, "the lower limit is above the upper");
     f.note(width_note(f, y));
+}
+
+void OutputGate::list(OpFacts& f) const {
+    f.that(head_dim > 0 && f.width(y) % head_dim == 0, "the row is not a multiple of a head's width");
+    const uint64_t of_heads = f.width(y) / std::max(1u, head_dim), of_elements = f.width(y);
+    const uint64_t given = f.width(x);
+    f.that(given == of_heads || given == of_elements || given == 2 * of_elements,
+           "x has neither a gate for each head nor for each element");
+    f.note(width_note(f, y));
+    if (act != GateOf::sigmoid) f.note(act == GateOf::softplus ? " softplus" : " as it is");
+    if (given == of_heads) f.note(" by heads");
+    if (given == of_elements) f.note(" by elements");
 }
 
 void SelectRows::list(OpFacts& f) const {

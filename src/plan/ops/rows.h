@@ -159,12 +159,37 @@ struct CopyParts {
     void list(OpFacts& f) const;
 };
 
-struct OutputGate {  // y *= sigmoid(gate), for each head; the gate is the second half of what x has of a head
+struct Clamp {  // y = y, but at least `low` and at most `high`
+    static constexpr std::string_view kName = "clamp";
+    Slot y;
+    float low = 0.0f, high = 0.0f;
+
+    Access access() const { return {{y}, {y}}; }
+    void visit_indices(auto&& visit) { visit(y); }
+    void list(OpFacts& f) const;
+};
+
+// What a gate is before it multiplies.
+enum class GateOf : uint8_t { sigmoid, softplus, itself };
+
+// Where the gates of a head lie: element i of head h has x[h * stride + first + i * step].
+struct GateLayout {
+    uint32_t stride, first, step;
+};
+
+// y *= act(gate), for each head. By its width x has a gate for each head, one for each element, or, behind
+// what is not a gate, in the second half of each head.
+struct OutputGate {
     static constexpr std::string_view kName = "output_gate";
-    Slot x;  // (rows, heads * 2 * head_dim)
+    Slot x;  // (rows, heads), (rows, heads * head_dim) or (rows, heads * 2 * head_dim)
     Slot y;  // (rows, heads * head_dim)
     uint32_t head_dim = 0;
+    GateOf act = GateOf::sigmoid;
 
+    GateLayout layout(uint32_t x_width, uint32_t y_width) const {
+        const uint32_t stride = x_width / (y_width / head_dim);
+        return {stride, stride == 2 * head_dim ? head_dim : 0, stride == 1 ? 0u : 1u};
+    }
     Access access() const { return {{x, y}, {y}}; }
     void visit_indices(auto&& visit) { visit(x, y); }
     void list(OpFacts& f) const;
