@@ -65,13 +65,12 @@ static Status read_sizes(const ModelFile& file, Config& c) {
         return {};
     };
     RL_TRY(read("feed_forward_length", 0, c.ffn_dim, c.ffn_dims));
-    std::vector<uint32_t> heads;
-    RL_TRY(read("attention.head_count", 0, c.heads.heads, heads));
+    RL_TRY(read("attention.head_count", 0, c.heads.heads, c.heads_of));
     RL_TRY(read("attention.head_count_kv", c.heads.heads, c.heads.kv_heads, c.kv_heads_of));
-    for (const uint32_t kv_heads : c.kv_heads_of)
-        if (kv_heads > 0 && c.heads.heads % kv_heads != 0)
-            return error("{}: {} heads are not a multiple of {} kv heads", file.gguf.path(), c.heads.heads,
-                         kv_heads);
+    for (uint32_t i = 0; i < c.layers; ++i)
+        if (c.kv_heads_of[i] > 0 && c.heads_of[i] % c.kv_heads_of[i] != 0)
+            return error("{}: {} heads are not a multiple of {} kv heads", file.gguf.path(), c.heads_of[i],
+                         c.kv_heads_of[i]);
     return {};
 }
 
@@ -100,6 +99,7 @@ static Status read_kv_heads(const ModelFile& file, Config& c, bool recurrent) {
 static Result<Config> checked_config(const ModelFile& file, std::optional<float> eps, LayersDiffer differ) {
     const Metadata& meta = file.meta();
     Config c;
+    c.arch = file.arch;
     c.layers = RL_TRY(count(file, "block_count", {}, 1, 1024));
     c.dim = RL_TRY(count(file, "embedding_length", {}, 1, 1u << 20));
     c.train_context = RL_TRY(count(file, "context_length", {}, 1, 1u << 30));
@@ -227,8 +227,11 @@ Result<RopeSpec> local_rope(const ModelFile& file, const Config& config, std::st
     if (!(own > 1.0))
         return error("{}: {} is {}, more than 1 expected", file.gguf.path(), file.key(key), own);
     RopeSpec rope{config.rope.half_split, {}, 1.0};
-    const size_t pairs = config.rope.inverse_frequency.size();
-    for (size_t i = 0; i < pairs; ++i)
+    const uint32_t all = uint32_t(2 * config.rope.inverse_frequency.size());
+    const uint32_t dims = RL_TRY(count(file, "rope.dimension_count_swa", all, 2, config.heads.head_dim));
+    if (dims % 2 != 0) return error("{}: rope.dimension_count_swa {} is odd", file.gguf.path(), dims);
+    const uint32_t pairs = dims / 2;
+    for (uint32_t i = 0; i < pairs; ++i)
         rope.inverse_frequency.push_back(std::pow(own, -double(i) / double(pairs)));
     return rope;
 }

@@ -22,6 +22,7 @@ struct LatentShape {
 };
 
 struct Config {
+    std::string arch;    // of the names that a model file knows
     uint32_t vocab = 0;  // rows of the embedding
     uint32_t dim = 0;
     uint32_t layers = 0;
@@ -35,11 +36,14 @@ struct Config {
     bool expert_norm = false;    // weights of the chosen add up to one
     float expert_scale = 1.0f;   // of their weights
     uint32_t dense_layers = 0;   // the first, where the others have experts
+    uint32_t expert_step = 1;    // and of those every so many-th
     uint32_t unused_layers = 0;  // of the file, behind `layers`: they predict further tokens
     HeadShape heads;
-    std::vector<uint32_t> kv_heads_of, ffn_dims;  // by layer, where those may differ; else empty
+    std::vector<uint32_t> heads_of;               // by layer, where those may differ; else empty
+    std::vector<uint32_t> kv_heads_of, ffn_dims;  // so, too
     HeadShape local_heads;                        // of layers with a window, where those have their own
     std::vector<bool> raw_values;                 // by layer: what is normed to keys is normed to values, too
+    std::vector<bool> gates_of_heads;             // by layer: a gate of the attention is for a whole head
     uint32_t shared_caches = 0;                   // last layers that see the keys and values of earlier ones
     uint32_t layer_input = 0;         // width of what each layer gets of a token beside x; 0: nothing
     std::vector<float> layer_scales;  // of what leaves a layer; empty: 1
@@ -53,7 +57,9 @@ struct Config {
     uint32_t positions = 0;           // that have an embedding of their own, in place of rope
     std::vector<Xielu> xielu;         // by layer, without its slot
     bool without_rope = false;
-    std::vector<bool> roped;    // by layer: whether it has rope; empty: every one
+    std::vector<bool> roped;  // by layer: whether it has rope; empty: every one
+    // By layer, of what gates and ups of experts are, and of shared ones; 0 or empty: none.
+    std::vector<float> expert_limits, shared_limits;
     uint32_t expert_input = 0;  // width of what experts read and write; 0: dim
     bool delta_in_one = false;  // their inputs are one matrix, grouped by heads of keys
     bool steps_in_one = false;  // and so is what they step and decay by
@@ -72,6 +78,9 @@ struct Config {
     uint32_t q_dim() const { return heads.heads * heads.head_dim; }
     uint32_t kv_dim() const { return heads.kv_heads * heads.head_dim; }
     float attention_scale() const;
+    bool has_experts(size_t layer) const {
+        return experts > 0 && layer >= dense_layers && (layer + 1) % expert_step == 0;
+    }
     bool is_windowed(size_t layer) const { return window > 0 && (windowed.empty() || windowed[layer]); }
     bool is_recurrent(size_t layer) const { return !recurrent.empty() && recurrent[layer]; }
     bool has_rope(size_t layer) const { return roped.empty() || roped[layer]; }
@@ -110,7 +119,8 @@ Result<RopeSpec> common_rope(const ModelFile& file, const Config& config, bool h
                              std::span<const float> factors, bool rounded = true);
 // Of longrope: of the tensor for contexts such as the file is read for; empty without it.
 Result<std::vector<float>> longrope_factors(const ModelFile& file, const Config& config);
-// One without scaling, with the base of a key of its own; of as many dimensions as config.rope.
+// One without scaling, with the base of a key of its own; of as many dimensions as config.rope, unless
+// "rope.dimension_count_swa" says otherwise.
 Result<RopeSpec> local_rope(const ModelFile& file, const Config& config, std::string_view key, float base);
 // The window, and the layers that have it by "attention.sliding_window_pattern": a period, whose last layer
 // sees everything, or a flag for each. Where the key is missing, `period`; without a window in the file,
