@@ -1,0 +1,235 @@
+#!/usr/bin/env python3
+"""Write tiny random models with experts or gated attention, through llama.cpp's converter, and their logits.
+
+As make_tiny_by_config.py: every tensor of the model that transformers makes of a configuration is filled at
+random. Here it is saved as a checkpoint and converted by the converter of llama.cpp itself, so that keys and
+tensors are what published files have; only the vocabulary is made up. MODELS says for each what its checkpoint
+is called where transformers saves it in another way than it was published.
+
+Needs numpy, torch, safetensors, transformers 5, and the folder of llama.cpp that has the package `conversion`,
+whose own gguf has to come first.
+
+example: PYTHONPATH=llama.cpp/gguf-py tiny_mixtures.py --converter llama.cpp -o tests/golden/models
+"""
+
+import argparse
+import dataclasses
+import json
+import os
+import pathlib
+import re
+import sys
+import tempfile
+
+import numpy as np
+
+import make_tiny_model as tiny
+import synthetic_vocab
+
+EPS = 1e-5
+S, F = "sliding_attention", "full_attention"
+COMMON = dict(vocab_size=tiny.VOCAB, hidden_size=32, num_attention_heads=4, num_key_value_heads=2, head_dim=12,
+              max_position_embeddings=256, rms_norm_eps=EPS, tie_word_embeddings=False, bos_token_id=None,
+              eos_token_id=None, pad_token_id=None)
+SMALL_VISION = dict(hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2)
+SEES = re.compile("vision|visual|vit_large|projector")
+
+
+@dataclasses.dataclass(frozen=True)
+class Tiny:
+    hf: str  # prefix of the transformers classes
+    settings: dict  # of its configuration
+    vision: dict = None  # it is part of a model that sees: that part's
+    centred: str = "$^"  # norms whose weights are stored less one
+    # What config.json says otherwise; with `architectures`, it is that of the text alone. None: it says nothing.
+    published: dict = dataclasses.field(default_factory=dict)
+    names: tuple = ()  # (pattern, replacement) of tensors
+    fused: bool = False  # q, k and v in one tensor
+    transposed: bool = False  # experts are published the other way round
+    further: str = ""  # a tensor of a layer that predicts further tokens
+
+
+YARN = dict(rope_type="yarn", rope_theta=5e5, factor=4.0, original_max_position_embeddings=64, beta_fast=8.0,
+            beta_slow=1.0, partial_rotary_factor=0.5)
+LLAMA3 = dict(rope_type="llama3", factor=2.0, low_freq_factor=1.0, high_freq_factor=4.0,
+              original_max_position_embeddings=64)
+MOE = dict(intermediate_size=56, num_experts_per_tok=2, moe_intermediate_size=24)
+MODELS = {
+    # Windows of 6, and the fourth layer, which sees everything without rope.
+    "muse-glimmer": Tiny("MuseGlimmer", dict(
+        num_hidden_layers=4, intermediate_size=40, sliding_window=6, final_logit_softcapping=4.0,
+        output_multiplier=0.7, qk_scale_factor=2.5, post_norm_eps=1e-8),
+        vision=SMALL_VISION, centred=r"layers.*layernorm.weight$"),
+    # More heads in layers with windows, which have their own rope, and gates for whole heads.
+    "laguna": Tiny("Laguna", dict(
+        MOE, num_hidden_layers=5, num_attention_heads_per_layer=[4, 6, 6, 6, 4], layer_types=[F, S, S, S, F],
+        sliding_window=6, num_experts=4, shared_expert_intermediate_size=40, moe_routed_scaling_factor=1.7,
+        rope_parameters={F: YARN, S: dict(rope_type="default", rope_theta=1e4, partial_rotary_factor=1.0)})),
+    # Gates for elements, no windows.
+    "laguna-m": Tiny("Laguna", dict(
+        MOE, num_hidden_layers=2, gating="per-element", sliding_window=0, num_experts=5,
+        shared_expert_intermediate_size=24, rope_parameters={F: dict(YARN, partial_rotary_factor=1.0)})),
+    # More heads in layers with windows, half a head turned in the others, limits of gate and up that are met.
+    "step35": Tiny("Step3p7", dict(
+        MOE, pad_token_id=1, num_hidden_layers=4, layer_types=[F, S, S, F], sliding_window=6,
+        num_sliding_attention_heads=6, n_routed_experts=4, share_expert_dim=40, moe_router_scaling_factor=1.7, moe_layers_enum="1,2,3",
+        swiglu_limits=[0, 0, 0.5, 0.7], swiglu_limits_shared=[0, 0.6, 0, 0.4], rope_theta=[1e6, 1e4, 1e4, 1e6],
+        partial_rotary_factors=[0.5, 1.0, 1.0, 0.5], rope_scaling=LLAMA3),
+        vision=SMALL_VISION, centred=r"norm.weight$", published=dict(
+            architectures=["Step3p5ForCausalLM"], model_type="published", num_attention_groups=2,
+            moe_num_experts=4, moe_top_k=2,
+            attention_other_setting=dict(num_attention_heads=6), moe_layers_enum="1,2,3", norm_expert_weight=True,
+            rope_theta=[1e6, 1e4, 1e4, 1e6], partial_rotary_factors=[0.5, 1.0, 1.0, 0.5], rope_scaling=LLAMA3,
+            rope_parameters=None, num_nextn_predict_layers=1), further="model.layers.4.eh_proj.weight"),
+    "afmoe": Tiny("Afmoe", dict(
+        MOE, num_hidden_layers=4, layer_types=[S, S, S, F], sliding_window=6, num_experts=5, num_shared_experts=2,
+        num_dense_layers=1, route_scale=1.7, mup_enabled=True), published=dict(
+            score_func="sigmoid", route_norm=True)),
+    "minimax-m2": Tiny("MiniMaxM2", dict(
+        num_hidden_layers=2, intermediate_size=24, num_experts_per_tok=3, num_local_experts=6,
+        rope_parameters=dict(rope_type="default", rope_theta=1e6, partial_rotary_factor=0.5)),
+        published=dict(rotary_dim=6, scoring_func="sigmoid")),
+    "qwen2moe": Tiny("Qwen2Moe", dict(
+        MOE, hidden_size=48, num_hidden_layers=2, num_experts=5, shared_expert_intermediate_size=40)),
+    "qwen3vlmoe": Tiny("Qwen3VLMoe", dict(
+        MOE, num_hidden_layers=2, num_experts=5, rope_parameters=dict(
+            rope_type="default", rope_theta=1e6, mrope_section=[2, 2, 2], mrope_interleaved=True)),
+        vision=dict(depth=1, hidden_size=16, intermediate_size=16, num_heads=2, out_hidden_size=32,
+                    deepstack_visual_indexes=[0]), transposed=True),
+    "olmoe": Tiny("Olmoe", dict(num_hidden_layers=2, hidden_size=48, num_key_value_heads=4, intermediate_size=24,
+                                num_experts=6, num_experts_per_tok=3)),
+    "dots1": Tiny("Dots1", dict(
+        MOE, num_hidden_layers=3, num_key_value_heads=4, n_routed_experts=5, n_shared_experts=2,
+        first_k_dense_replace=1, norm_topk_prob=True, routed_scaling_factor=1.7, sliding_window=None),
+        published=dict(scoring_func="sigmoid")),
+    # transformers has the same decoder under another name.
+    "bailingmoe2": Tiny("Glm4Moe", dict(
+        MOE, hidden_size=48, num_hidden_layers=3, n_routed_experts=8, n_shared_experts=1, first_k_dense_replace=1,
+        n_group=4, topk_group=2, num_experts_per_tok=3, norm_topk_prob=True, routed_scaling_factor=1.7,
+        use_qk_norm=True, rope_parameters=dict(rope_type="default", rope_theta=1e6, partial_rotary_factor=0.5)),
+        published=dict(architectures=["BailingMoeV2ForCausalLM"], model_type="published", num_experts=8,
+                       num_shared_experts=1, score_function="sigmoid", partial_rotary_factor=0.5,
+                       num_nextn_predict_layers=0),
+        names=(("embed_tokens", "word_embeddings"), ("self_attn.o_proj", "attention.dense"),
+               ("self_attn.(q|k)_norm", r"attention.\1_layernorm"), ("q_layernorm", "query_layernorm"),
+               ("k_layernorm", "key_layernorm"), ("e_score_correction_bias", "expert_bias"),
+               ("self_attn", "attention")), fused=True),
+    "hunyuan-moe": Tiny("HunYuanMoEV1", dict(
+        num_hidden_layers=2, intermediate_size=24, num_experts=5, moe_topk=2, pad_token_id=0),
+        published=dict(moe_intermediate_size=[24, 24], moe_topk=[2, 2], num_shared_expert=[1, 1])),
+    # Experts in every other layer behind the first.
+    "ernie4_5-moe": Tiny("Ernie4_5_Moe", dict(
+        num_hidden_layers=4, intermediate_size=96, hidden_size=48, moe_intermediate_size=24,
+        moe_k=2, moe_num_experts=5, moe_num_shared_experts=2, moe_layer_start_index=1, moe_layer_interval=2,
+        pad_token_id=0, tie_word_embeddings=True)),
+}
+
+
+def random_values(name, shape, one, rng):
+    """`one`: what a gain is stored as when it is one."""
+    if name.endswith(("e_score_correction_bias", "expert_bias", "router_bias")):
+        return 0.3 * rng.standard_normal(shape)
+    if "norm" in name:
+        return one + 0.25 * rng.standard_normal(shape)
+    if len(shape) == 1:
+        return rng.standard_normal(shape)
+    if name.endswith(("embed_tokens.weight", "word_embeddings.weight")):
+        return rng.standard_normal(shape)
+    scale = 2 if re.search(r"router|gate\.w|shared_expert_gate|lm_head", name) else 1.4
+    return rng.standard_normal(shape) * scale / np.sqrt(shape[-1])
+
+
+def make_model(one, transformers):
+    """The transformers model with its own values, and its configuration."""
+    if one.vision is None:
+        config = getattr(transformers, one.hf + "Config")(**{**COMMON, **one.settings})
+        kind = "ForCausalLM"
+    else:
+        text = getattr(transformers, one.hf + "TextConfig")(**{**COMMON, **one.settings})
+        config = getattr(transformers, one.hf + "Config")(text_config=text.to_dict(), vision_config=one.vision,
+                                                          tie_word_embeddings=False)
+        kind = "ForConditionalGeneration"
+    config._attn_implementation = "eager"
+    return getattr(transformers, one.hf + kind)(config).float().eval()
+
+
+def fill(model, one, rng):
+    import torch
+
+    for name, parameter in model.state_dict().items():
+        if parameter.is_floating_point() and not SEES.search(name):
+            centre = 0.0 if re.search(one.centred, name) else 1.0
+            values = random_values(name, tuple(parameter.shape), centre, rng)
+            parameter.copy_(torch.from_numpy(values.astype(np.float32)))
+
+
+def published_tensors(one, tensors):
+    found = {}
+    for name, values in tensors.items():
+        if SEES.search(name):
+            continue
+        for pattern, replacement in one.names:
+            name = re.sub(pattern, replacement, name)
+        found[name] = values.mT.contiguous() if one.transposed and ".experts." in name else values
+    if one.further:
+        found[one.further] = found["model.embed_tokens.weight"].clone()
+    if one.fused:
+        import torch
+
+        for name in [n for n in found if n.endswith("q_proj.weight")]:
+            parts = [found.pop(name.replace("q_proj", part)) for part in ("q_proj", "k_proj", "v_proj")]
+            found[name.replace("q_proj", "query_key_value")] = torch.cat(parts)
+    return found
+
+
+def convert(folder, path, name):
+    import gguf
+    from conversion import ModelBase, ModelType, get_model_architecture, get_model_class
+
+    hparams = ModelBase.load_hparams(folder, False)
+    kind = get_model_class(get_model_architecture(hparams, ModelType.TEXT))
+    kind.set_vocab = lambda self: synthetic_vocab.add_to(getattr(self, "impl", self).gguf_writer, "spm", tiny.VOCAB)
+    made = kind(folder, gguf.LlamaFileType.ALL_F32, pathlib.Path(path), model_name=f"tiny random {name}")
+    made.write()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-o", "--output", required=True, metavar="FOLDER", help="made when it does not exist")
+    parser.add_argument("--converter", required=True, metavar="FOLDER", help="where llama.cpp's `conversion` is")
+    parser.add_argument("--only", nargs="+", choices=MODELS, metavar="MODEL", help=f"of {', '.join(MODELS)}")
+    options = parser.parse_args()
+    sys.path.insert(1, options.converter)
+    import safetensors.torch
+    import torch
+    import transformers
+
+    os.makedirs(options.output, exist_ok=True)
+    tokens = torch.tensor([tiny.test_tokens(tiny.SEED)])
+    for index, (name, one) in enumerate(MODELS.items()):
+        if options.only and name not in options.only:
+            continue
+        model = make_model(one, transformers)
+        fill(model, one, np.random.default_rng([tiny.SEED, 200 + index]))
+        with torch.no_grad():
+            logits = model(tokens).logits[0].float().numpy()
+        path = os.path.join(options.output, name + ".gguf")
+        with tempfile.TemporaryDirectory() as folder:
+            model.save_pretrained(folder)
+            stored = os.path.join(folder, "model.safetensors")
+            safetensors.torch.save_file(published_tensors(one, safetensors.torch.load_file(stored)), stored)
+            with open(os.path.join(folder, "config.json"), "r+", encoding="utf-8") as file:
+                config = json.load(file)
+                if "architectures" in one.published:
+                    config.update(config.pop("text_config", {}))
+                config = {k: v for k, v in {**config, **one.published}.items() if v is not None}
+                file.seek(0)
+                json.dump(config, file)
+                file.truncate()
+            convert(pathlib.Path(folder), path, name)
+        np.save(os.path.join(options.output, name + ".npy"), logits)
+        print(f"{path}: {os.path.getsize(path) / 1e3:.0f} kB, logits {logits.std():.2f} around {logits.mean():.2f}")
+
+
+if __name__ == "__main__":
+    main()
