@@ -323,6 +323,49 @@ TEST_CASE("model: tensors of vision and audio are left out, which is said") {
                                    "tensors for vision or audio are left out, 1 of them: text only here"});
 }
 
+TEST_CASE("model: a wrong value of a key of a mixture gives an error of one line that names it") {
+    struct Wrong {
+        const char *model, *key;
+        uint32_t value;
+        const char* part;
+    };
+    const Wrong all[] = {
+        {"laguna", "attention.head_count", 5, "5 heads are not a multiple of 2 kv heads"},
+        {"laguna", "attention.head_count", 0, "layer 0 has no heads"},
+        {"laguna", "block_count", 4, "attention.head_count"},
+        {"laguna", "expert_gating_func", 3, "expert_gating_func is 3"},
+        {"laguna", "rope.dimension_count_swa", 5, "rope.dimension_count_swa 5 is odd"},
+        {"laguna-m", "rope.dimension_count", 14, "rope.dimension_count is 14"},
+        {"step35", "attention.head_count_kv", 0, "layer 0 has no heads or no kv heads"},
+        {"step35", "swiglu_clamp_exp", 7, "swiglu_clamp_exp is not a list of 5 numbers"},
+        {"step35", "nextn_predict_layers", 9, "nextn_predict_layers is 9"},
+        {"step35", "rope.dimension_count", 2, "rope_freqs.weight"},
+        {"afmoe", "leading_dense_block_count", 9, "leading_dense_block_count is 9"},
+        {"afmoe", "expert_count", 0, "expert_count is missing or zero"},
+        {"muse-glimmer", "rope.dimension_count", 7, "rope.dimension_count 7 is odd"},
+        {"bailingmoe2", "expert_group_count", 3, "cannot be chosen from"},
+        {"ernie4_5-moe", "interleave_moe_layer_step", 0, "interleave_moe_layer_step is 0"},
+        {"hunyuan-moe", "expert_used_count", 99, "expert_used_count is 99"},
+        {"qwen2moe", "expert_shared_feed_forward_length", 41, "blk.0.ffn_gate_shexp.weight"},
+    };
+    const std::string path =
+        std::filesystem::temp_directory_path() / fmt::format("redline_wrong_{}.gguf", ::getpid());
+    for (const Wrong& wrong : all) {
+        const Gguf source = must(Gguf::open(golden(fmt::format("models/{}.gguf", wrong.model))));
+        const auto same = [](std::string name) { return name; };
+        const auto* arch = std::get_if<std::string>(&source.metadata().find("general.architecture")->value);
+        const std::string name = *arch + "." + wrong.key;
+        const auto others = [&](std::string key) { return key == name ? std::string() : key; };
+        save_renamed(source, others, same, {{name, metadata_u32(wrong.value)}}, path);
+        const Result<Model> model = Model::inspect(path, 64);
+        INFO(wrong.model, " with ", name, " ", wrong.value);
+        REQUIRE(!model.ok());
+        CHECK_MESSAGE(mentions(model.error().message, wrong.part), model.error().message);
+        CHECK(model.error().message.find('\n') == std::string::npos);
+    }
+    std::filesystem::remove(path);
+}
+
 TEST_CASE("model: gpt-oss is read with the names that Ollama's files have") {
     const auto replaced = [](std::string name, std::string_view from, std::string_view to) {
         const size_t at = name.find(from);
