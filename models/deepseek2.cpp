@@ -1,7 +1,8 @@
 // DeepSeek V2 to V3.1 and R1, Kimi K2, Moonlight, GLM-4.7-Flash: attention on latents, in the form that keeps
 // a row of a latent and of a rotated key for each token; experts behind the leading dense layers, chosen by
 // groups in the large ones, beside those that all tokens share. Old files have in one tensor what keys and
-// values are made with. The last layers, which predict further tokens, are not run.
+// values are made with. Mistral Large 3 and mistral4 have queries that grow with the position. The last
+// layers, which predict further tokens, are not run.
 #include "run/arch.h"
 
 #include <cmath>
@@ -50,6 +51,22 @@ static Status read_scale(const ModelFile& file, Config& c) {
     return {};
 }
 
+// Queries grow with the position, as by a rope that turns nothing.
+static Status read_growth(const ModelFile& file, Config& c) {
+    const uint32_t head = c.latent.plain + c.latent.rope;
+    RopeSpec& growing = c.query_rope;
+    growing.growth = RL_TRY(factor(file, "attention.temperature_scale", 0.0f));
+    if (growing.growth == 0.0) return {};
+    const uint64_t otherwise =
+        RL_TRY(file.meta().integer(file.key("rope.scaling.original_context_length"), c.train_context));
+    growing.period = RL_TRY(file.meta().integer(file.key("attention.temperature_length"), otherwise));
+    if (growing.period == 0 || head % 2 != 0)
+        return error("{}: {} wants a length, and heads of {} to be even", file.gguf.path(),
+                     file.key("attention.temperature_scale"), head);
+    growing.inverse_frequency.assign(head / 2, 0.0);
+    return {};
+}
+
 static Status read_gating(const ModelFile& file, Config& c) {
     uint64_t gating = RL_TRY(file.meta().integer(file.key("expert_gating_func"), 0));
     if (gating == 0) gating = any_layer_has(file, c, "exp_probs_b.bias") ? 2 : 1;
@@ -57,7 +74,7 @@ static Status read_gating(const ModelFile& file, Config& c) {
         return error("{}: {} is {}, 1 (softmax) or 2 (sigmoid) expected", file.gguf.path(),
                      file.key("expert_gating_func"), gating);
     c.gating = gating == 2 ? Gating::sigmoid : Gating::softmax;
-    c.expert_groups.by_two = gating == 2;
+    c.expert_groups.by_two = gating == 2 || file.arch == "mistral4";
     return {};
 }
 
@@ -65,6 +82,7 @@ static Result<Config> config(const ModelFile& file) {
     Config c = RL_TRY(common_config(file));
     RL_TRY(read_latent(file, c));
     RL_TRY(read_scale(file, c));
+    RL_TRY(read_growth(file, c));
     c.dense_layers = c.layers;
     if (c.experts == 0) return c;
     RL_TRY(read_shared_experts(file, c, 0, true));
@@ -124,13 +142,15 @@ static void weights(const Config& c, WeightList& w) {
 
 // A query meets latents as its head's keys are made of them, and what it sees of them becomes the head's
 // value.
-static Slot attention(const Config& c, const LayerWeights& l, Slot x, uint32_t rope, PlanBuilder& p) {
+static Slot attention(const Config& c, const LayerWeights& l, Slot x, uint32_t rope, uint32_t growing,
+                      PlanBuilder& p) {
     const LatentShape& s = c.latent;
     const uint32_t heads = c.heads.heads, head = s.plain + s.rope;
     auto [q, latent, key] =
         p.group(x, {{{l[s.query_rank > 0 ? "attn_q_a" : "attn_q"]}, {l["latent"]}, {l["key"]}}},
                 {l["attn_norm"], c.eps});
     if (s.query_rank > 0) q = p.linear(q, l["attn_q_b"], {l["attn_q_a_norm"], c.eps});
+    if (c.query_rope.growth > 0.0) p.append(Rope{q, heads, head, growing});
     const Cache cache = p.latents(s.width(), s.rank);
     p.append(Rope{key, 1, s.rope, rope});
     p.append(LatentStore{p.rms_norm(latent, {l["attn_kv_a_norm"], c.eps}), key, cache});
@@ -144,10 +164,11 @@ static Slot attention(const Config& c, const LayerWeights& l, Slot x, uint32_t r
 
 static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
     const uint32_t rope = p.add_rope(c.rope);
+    const uint32_t growing = c.query_rope.growth > 0.0 ? p.add_rope(c.query_rope) : rope;
     const Slot x = p.embed(w["token_embd"]);
     for (size_t i = 0; i < c.layers; ++i) {
         const LayerWeights& l = w.layers()[i];
-        p.linear_add(x, attention(c, l, x, rope, p), l["attn_output"]);
+        p.linear_add(x, attention(c, l, x, rope, growing, p), l["attn_output"]);
         const Norm norm{l["ffn_norm"], c.eps};
         if (i < c.dense_layers) {
             p.linear_add(x, p.gated(x, l["ffn_gate"], l["ffn_up"], Act::silu, norm), l["ffn_down"]);
@@ -166,6 +187,6 @@ static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
     p.logits(x, w["output"], {w["output_norm"], c.eps});
 }
 
-extern const Arch deepseek2 = {{"deepseek2", "glm4moelite"}, config, weights, build};
+extern const Arch deepseek2 = {{"deepseek2", "glm4moelite", "mistral4"}, config, weights, build};
 
 }  // namespace redline::archs
