@@ -346,6 +346,8 @@ TEST_CASE("model: a wrong value of a key of a mixture gives an error of one line
         {"bailingmoe2", "expert_group_count", 3, "cannot be chosen from"},
         {"ernie4_5-moe", "interleave_moe_layer_step", 0, "interleave_moe_layer_step is 0"},
         {"hunyuan-moe", "expert_used_count", 99, "expert_used_count is 99"},
+        {"llama4", "expert_used_count", 2, "5 experts, 2 used"},
+        {"mistral4", "attention.temperature_length", 0, "wants a length"},
         {"qwen2moe", "expert_shared_feed_forward_length", 41, "blk.0.ffn_gate_shexp.weight"},
     };
     const std::string path =
@@ -364,6 +366,9 @@ TEST_CASE("model: a wrong value of a key of a mixture gives an error of one line
         CHECK(model.error().message.find('\n') == std::string::npos);
     }
     std::filesystem::remove(path);
+    const Result<Model> chunks = Model::inspect(golden("models/llama4.gguf"), 8193);
+    REQUIRE(!chunks.ok());
+    CHECK(mentions(chunks.error().message, "chunks of 8192 tokens"));
 }
 
 TEST_CASE("model: gpt-oss is read with the names that Ollama's files have") {

@@ -39,6 +39,7 @@ SEES = re.compile("vision|visual|vit_large|projector")
 class Tiny:
     hf: str  # prefix of the transformers classes
     settings: dict  # of its configuration
+    text: str = ""  # suffix of the configuration's class
     vision: dict = None  # it is part of a model that sees: that part's
     centred: str = "$^"  # norms whose weights are stored less one
     # What config.json says otherwise; with `architectures`, it is that of the text alone. None: it says nothing.
@@ -46,6 +47,7 @@ class Tiny:
     names: tuple = ()  # (pattern, replacement) of tensors
     fused: bool = False  # q, k and v in one tensor
     transposed: bool = False  # experts are published the other way round
+    keys: dict = dataclasses.field(default_factory=dict)  # of attention, that this form's converter leaves out
     further: str = ""  # a tensor of a layer that predicts further tokens
 
 
@@ -122,6 +124,19 @@ MODELS = {
         num_hidden_layers=4, intermediate_size=96, hidden_size=48, moe_intermediate_size=24,
         moe_k=2, moe_num_experts=5, moe_num_shared_experts=2, moe_layer_start_index=1, moe_layer_interval=2,
         pad_token_id=0, tie_word_embeddings=True)),
+    # Queries grow every 9 tokens.
+    "mistral4": Tiny("Mistral4", dict(
+        MOE, num_hidden_layers=2, num_key_value_heads=4, head_dim=20, n_routed_experts=5, n_shared_experts=1,
+        q_lora_rank=24, kv_lora_rank=32, qk_nope_head_dim=12, qk_rope_head_dim=8, v_head_dim=20, pad_token_id=11,
+        rms_norm_eps=1e-6, rope_parameters=dict(
+            rope_type="yarn", rope_theta=1e4, factor=16.0, beta_fast=8.0, beta_slow=1.0, mscale=1.0,
+            mscale_all_dim=1.0, original_max_position_embeddings=9, llama_4_scaling_beta=0.1)),
+        published=dict(architectures=["Mistral3ForConditionalGeneration"]),
+        keys=dict(temperature_scale=0.1, temperature_length=9)),
+    # The fourth layer has no rope, and every other has experts.
+    "llama4": Tiny("Llama4", dict(
+        intermediate_size=24, intermediate_size_mlp=56, num_hidden_layers=4, num_local_experts=5,
+        interleave_moe_layer_step=2, rope_parameters=dict(LLAMA3, rope_theta=5e5)), text="Text"),
 }
 
 
@@ -142,7 +157,7 @@ def random_values(name, shape, one, rng):
 def make_model(one, transformers):
     """The transformers model with its own values, and its configuration."""
     if one.vision is None:
-        config = getattr(transformers, one.hf + "Config")(**{**COMMON, **one.settings})
+        config = getattr(transformers, one.hf + one.text + "Config")(**{**COMMON, **one.settings})
         kind = "ForCausalLM"
     else:
         text = getattr(transformers, one.hf + "TextConfig")(**{**COMMON, **one.settings})
@@ -182,14 +197,22 @@ def published_tensors(one, tensors):
     return found
 
 
-def convert(folder, path, name):
+def convert(folder, path, name, one):
     import gguf
     from conversion import ModelBase, ModelType, get_model_architecture, get_model_class
 
     hparams = ModelBase.load_hparams(folder, False)
     kind = get_model_class(get_model_architecture(hparams, ModelType.TEXT))
-    kind.set_vocab = lambda self: synthetic_vocab.add_to(getattr(self, "impl", self).gguf_writer, "spm", tiny.VOCAB)
     made = kind(folder, gguf.LlamaFileType.ALL_F32, pathlib.Path(path), model_name=f"tiny random {name}")
+    made = getattr(made, "impl", made)
+
+    def set_vocab():
+        synthetic_vocab.add_to(made.gguf_writer, "spm", tiny.VOCAB)
+        for key, value in one.keys.items():
+            add = made.gguf_writer.add_uint32 if isinstance(value, int) else made.gguf_writer.add_float32
+            add(f"{made.gguf_writer.arch}.attention.{key}", value)
+
+    made.set_vocab = set_vocab
     made.write()
 
 
@@ -226,7 +249,7 @@ def main():
                 file.seek(0)
                 json.dump(config, file)
                 file.truncate()
-            convert(pathlib.Path(folder), path, name)
+            convert(pathlib.Path(folder), path, name, one)
         np.save(os.path.join(options.output, name + ".npy"), logits)
         print(f"{path}: {os.path.getsize(path) / 1e3:.0f} kB, logits {logits.std():.2f} around {logits.mean():.2f}")
 
