@@ -387,8 +387,10 @@ TEST_CASE("session: memory is what was planned before anything was loaded, to on
         INFO("on ", backend->device().name);
         for (const std::string& name : tiny_models(*backend)) {
             INFO(name);
-            SessionOptions options{4096, 256};
-            Model model = must(Model::inspect(golden("models/" + name + ".gguf"), options.context));
+            const std::string path = golden("models/" + name + ".gguf");
+            const uint32_t positions = must(Model::inspect(path, 64)).config().positions;
+            SessionOptions options{positions > 0 ? positions : 4096, 256};
+            Model model = must(Model::inspect(path, options.context));
             const uint64_t before = backend->allocated();
             const MemoryNeed need = must(memory_need(model, *backend, options));
             CHECK(backend->allocated() == before);
