@@ -1,4 +1,5 @@
 // The program: finds the command and hands it the rest of the line.
+#include "base/nearest_name.h"
 #include "cli/command.h"
 #include "cli/demo_model.h"
 #include "cli/options/options.h"

@@ -500,6 +500,15 @@ TEST_CASE("info: a file that cannot run is described all the same, with the reas
     const Outcome got = redline_({"info", "-m", file("other.gguf")});
     CHECK(got.code == 0);
     CHECK(has(got.out, "cannot run"));
-    CHECK(has(got.out, "spaceship"));
+    CHECK(has(got.out, "architecture spaceship is not known to redline"));
     CHECK(parse_json(redline_({"info", "-m", file("other.gguf"), "--json"}).out)["runs"] == false);
+    // Its tokenizer and how a conversation is written are shown, too.
+    GgufBuilder later = small_llama();
+    std::erase_if(later.keys, [](const auto& key) { return key.name == "general.architecture"; });
+    later.add("general.architecture", std::string("llama9"));
+    later.save(file("later.gguf"));
+    const Json shown = parse_json(redline_({"info", "-m", file("later.gguf"), "--json"}).out);
+    CHECK(shown["runs"] == false);
+    CHECK(shown["tokenizer"]["kind"] == "SPM");
+    CHECK(shown.contains("chat_template"));
 }

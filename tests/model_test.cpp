@@ -502,9 +502,22 @@ TEST_CASE("model: impossible numbers in the metadata are errors that name the ke
     CHECK(mentions(load_error(with_key("llama.rope.scaling.type", std::string("magic"))), "magic"));
     CHECK(mentions(load_error(with_key("llama.attention.key_length", uint32_t(4096))), "attn_q.weight"));
     CHECK(mentions(load_error(with_key("llama.expert_count", uint32_t(4))), "expert_used_count"));
-    CHECK(mentions(load_error(with_key("general.architecture", std::string("gpt9"))), "gpt9"));
-    CHECK(mentions(load_error(with_key("general.architecture", std::string("gpt9"))), "qwen3moe"));
     CHECK(mentions(load_error(with_key("general.type", std::string("adapter"))), "adapter"));
+}
+
+TEST_CASE("model: of an unknown architecture the error says what is like it, and what the file is") {
+    const auto refused = [](const std::string& arch) {
+        return load_error(with_key("general.architecture", arch));
+    };
+    const std::string gpt = refused("gpt9");
+    CHECK(mentions(gpt, "architecture gpt9 is not known to redline "));
+    CHECK(mentions(gpt, "nearest by name: gpt2"));
+    CHECK(mentions(gpt, " parameters, mostly F32, with tokenizer SPM and without a chat template"));
+    CHECK(mentions(refused("glm-dsa"), "nearest by name: glm4"));  // of its family
+    CHECK(mentions(refused("lama"), "nearest by name: llama"));    // by its letters
+    CHECK(!mentions(refused("spaceship"), "nearest"));
+    CHECK(mentions(refused("nomic-bert-moe"), "is an encoder"));
+    CHECK(refused(std::string(1 << 20, 'x')).size() < 1000);
 }
 
 TEST_CASE("model: NaN in a weight reaches the logits instead of being hidden") {

@@ -1,5 +1,7 @@
 #include "run/arch.h"
 
+#include "run/unknown_arch.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -507,14 +509,12 @@ Result<ResolvedWeights> resolve_weights(const Gguf& gguf, const Config& config, 
     return out;
 }
 
-Result<const Arch*> find_arch(const std::string& name) {
-    std::string known;
+Result<const Arch*> find_arch(const Gguf& gguf) {
+    const Result<std::string> name = gguf.metadata().text("general.architecture");
+    if (!name) return error("{}: {}", gguf.path(), name.error().message);
     for (const Arch* arch : all_archs())
-        for (const std::string& one : arch->names) {
-            if (one == name) return arch;
-            known += (known.empty() ? "" : ", ") + one;
-        }
-    return error("architecture {} is not supported; these are: {}", name, known);
+        if (std::find(arch->names.begin(), arch->names.end(), name.value()) != arch->names.end()) return arch;
+    return unknown_arch(gguf, name.value());
 }
 
 }  // namespace redline

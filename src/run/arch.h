@@ -218,8 +218,8 @@ struct Arch {
 };
 
 std::span<const Arch* const> all_archs();
-// An error that lists what is supported when the architecture is not.
-Result<const Arch*> find_arch(const std::string& name);
+// The file's; see unknown_arch.h for its error.
+Result<const Arch*> find_arch(const Gguf& gguf);
 
 // The weights of `specs` found in the file: every expected tensor must be there with its shape and a format
 // that can be decoded, and no tensor may be left over but those of vision and audio.

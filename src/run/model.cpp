@@ -72,13 +72,10 @@ Result<Model> Model::inspect(const std::string& path, uint64_t context) {
     model.gguf_ = std::make_unique<Gguf>(RL_TRY(Gguf::open(path)));
     const Gguf& gguf = *model.gguf_;
     RL_TRY(check_kind(gguf));
-    const Result<std::string> name = gguf.metadata().text("general.architecture");
-    if (!name) return error("{}: {}", path, name.error().message);
-    Result<const Arch*> arch = find_arch(name.value());
-    if (!arch) return error("{}: {}", path, arch.error().message);
-    model.arch_ = arch.value();
+    model.arch_ = RL_TRY(find_arch(gguf));
     if (gguf.tensors().empty()) return error("{} holds a vocabulary only, no weights", path);
-    model.config_ = RL_TRY(model.arch_->config({gguf, name.value(), context}));
+    const std::string arch = RL_TRY(gguf.metadata().text("general.architecture"));
+    model.config_ = RL_TRY(model.arch_->config({gguf, arch, context}));
     WeightList list(model.config_);
     model.arch_->weights(model.config_, list);
     model.resolved_ = std::make_unique<ResolvedWeights>(RL_TRY(resolve_weights(gguf, model.config_, list)));

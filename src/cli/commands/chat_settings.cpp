@@ -1,5 +1,6 @@
 #include "cli/commands/chat_settings.h"
 
+#include "base/nearest_name.h"
 #include "sample/chain.h"
 
 #include <algorithm>

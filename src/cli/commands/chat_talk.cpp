@@ -1,6 +1,7 @@
 #include "cli/commands/chat_talk.h"
 
 #include "base/file.h"
+#include "base/nearest_name.h"
 #include "cli/report.h"
 #include "cli/rescue.h"
 #include "text/unicode.h"

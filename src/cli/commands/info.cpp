@@ -234,7 +234,14 @@ Result<Json> gather(const InfoOptions& info) {
         if (info.model.device.empty()) all["devices"] = devices_json(loaded, info.model, context);
     }
     all["runs"] = model.ok();
-    if (!model) all["problem"] = model.error().message;
+    if (!model) {
+        all["problem"] = model.error().message;
+        const Result<Tokenizer> tokenizer = Tokenizer::create(gguf.metadata());
+        if (tokenizer) {
+            all["tokenizer"] = tokenizer_json(tokenizer.value());
+            add_chat(gguf.metadata(), tokenizer.value(), all);
+        }
+    }
     all["metadata"] = metadata_json(gguf, info.all);
     if (info.tensors) all["tensors"] = tensors_json(gguf);
     return all;
@@ -282,7 +289,7 @@ std::string token_text(const Json& token) {
     return fmt::format("{} \"{}\"", token["id"].get<int64_t>(), shown(token["text"]));
 }
 
-std::string model_text(const Json& all) {
+std::string shape_text(const Json& all) {
     const Json& s = all["shape"];
     std::string shape =
         fmt::format("{} layers of {}, {} heads of {} ({} for keys and values), ", number(s["layers"]),
@@ -293,7 +300,11 @@ std::string model_text(const Json& all) {
     else
         shape += fmt::format("feed-forward {}", number(s["ffn_width"]));
     std::string out = line("shape", shape);
-    out += line("context", fmt::format("trained for {} tokens", number(s["trained_context"])));
+    return out + line("context", fmt::format("trained for {} tokens", number(s["trained_context"])));
+}
+
+std::string tokenizer_text(const Json& all) {
+    std::string out;
     const Json& t = all["tokenizer"];
     std::vector<std::string> ends;
     for (const Json& token : t["end_of_generation"]) ends.push_back(token_text(token));
@@ -308,10 +319,15 @@ std::string model_text(const Json& all) {
                         : !all["chat_format"].is_null()  ? "the built-in format " + shown(all["chat_format"])
                                                          : "none");
     if (all.contains("chat_problem")) out += line("", "note: " + shown(all["chat_problem"]));
+    return out;
+}
+
+std::string memory_text(const Json& all) {
     const Json& m = all["memory"];
-    out += line("memory", fmt::format("about {} for a context of {}: weights {}, {} cache {}, scratch {}",
-                                      bytes(m["total"]), number(m["context"]), bytes(m["weights"]),
-                                      shown(m["cache_type"]), bytes(m["cache"]), bytes(m["scratch"])));
+    std::string out =
+        line("memory", fmt::format("about {} for a context of {}: weights {}, {} cache {}, scratch {}",
+                                   bytes(m["total"]), number(m["context"]), bytes(m["weights"]),
+                                   shown(m["cache_type"]), bytes(m["cache"]), bytes(m["scratch"])));
     for (const Json& decoded : m["decoded"]) out += line("", shown(decoded));
     out +=
         line("", fmt::format("{} the {} of {}; {}", m["fits"].get<bool>() ? "fits into" : "does not fit into",
@@ -355,10 +371,10 @@ std::string tensors_text(const Json& tensors) {
 
 std::string as_text(const Json& all) {
     std::string out = file_text(all);
-    if (all["runs"].get<bool>())
-        out += model_text(all);
-    else
-        out += line("cannot run", shown(all["problem"]));
+    if (all.contains("shape")) out += shape_text(all);
+    if (all.contains("tokenizer")) out += tokenizer_text(all);
+    if (all.contains("memory")) out += memory_text(all);
+    if (!all["runs"].get<bool>()) out += line("cannot run", shown(all["problem"]));
     out += metadata_text(all["metadata"]);
     if (all.contains("tensors")) out += tensors_text(all["tensors"]);
     if (all.contains("plan")) out += plan_text(all["plan"]);

@@ -113,8 +113,4 @@ private:
     std::vector<std::string> noted_;  // options of other programs that change nothing here
 };
 
-// Of `names` the one that is nearest to `wanted` by edits, or the shortest that begins so; empty when none is
-// near.
-std::string nearest_name(std::string_view wanted, const std::vector<std::string>& names);
-
 }  // namespace redline::cli
