@@ -91,6 +91,10 @@ private:
             }
             ids[k] = best;
             scales[k] = chances[size_t(best)];
+            if (op_.gating == Gating::sparse_mixer) {
+                scales[k] = share_of_near(chances, count, chances[size_t(best)]);
+                chances[size_t(best)] = -INFINITY;
+            }
         }
         weigh(scales);
     }
@@ -121,6 +125,15 @@ private:
         }
         std::copy(logits, logits + count, chances);
         if (op_.gating == Gating::softmax) softmax(chances, count);
+    }
+
+    // Of the best logit that is left.
+    static float share_of_near(const float* logits, size_t count, float best) {
+        float sum = 0.0f;
+        for (size_t e = 0; e < count; ++e)
+            if (!(best - logits[e] > kMixerReach * std::max(std::abs(logits[e]), best)))
+                sum += std::exp(logits[e] - best);
+        return 1.0f / sum;
     }
 
     static void softmax(float* values, size_t count) {

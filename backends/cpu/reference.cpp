@@ -410,6 +410,20 @@ static void leave_best_groups(const ExpertGroups& groups, std::vector<double>& s
         std::fill_n(scores.begin() + ptrdiff_t(order[i] * size), size, -INFINITY);
 }
 
+// The weights of the first of `order`, by their logits.
+static void mix_sparsely(const std::vector<double>& logits, const std::vector<size_t>& order,
+                         std::vector<double>& weights) {
+    for (size_t k = 0; k < weights.size(); ++k) {
+        const double best = logits[order[k]];
+        double sum = 0.0;
+        for (size_t i = k; i < order.size(); ++i) {
+            const double z = logits[order[i]];
+            if (!(best - z > kMixerReach * std::max(std::abs(z), best))) sum += std::exp(z - best);
+        }
+        weights[k] = 1.0 / sum;
+    }
+}
+
 void Reference::eval(const Route& op) {
     const Shape& shape = plan_.weight(op.w).tensor.shape;
     const std::vector<float>& w = weights_[size_t(op.w.index)];
@@ -432,7 +446,8 @@ void Reference::eval(const Route& op) {
         for (size_t e = 0; e < shape.rows; ++e) {
             if (op.gating == Gating::softmax) chances[e] = std::exp(logits[e] - top) / total;
             if (op.gating == Gating::sigmoid) chances[e] = 1.0 / (1.0 + std::exp(-logits[e]));
-            if (op.gating == Gating::softmax_of_selected) chances[e] = logits[e];
+            if (op.gating == Gating::softmax_of_selected || op.gating == Gating::sparse_mixer)
+                chances[e] = logits[e];
         }
         const auto score = [&](size_t e) {
             return chances[e] + (bias && op.bias_of == BiasOf::choice ? double((*bias)[e]) : 0.0);
@@ -455,6 +470,7 @@ void Reference::eval(const Route& op) {
             const double first = chosen[0];
             for (double& z : chosen) z = std::exp(z - first) / selected;
         }
+        if (op.gating == Gating::sparse_mixer) mix_sparsely(chances, order, chosen);
         for (const double p : chosen) sum += p;
         for (uint32_t k = 0; k < op.used; ++k) {
             const double share = op.normalise ? chosen[k] / std::max(sum, 6.103515625e-5) : chosen[k];

@@ -3,7 +3,8 @@
 // taken before. Wants EXPERTS, USED, SUBGROUP, GROUPS, GROUPS_USED, BY_TWO, logits[], ids[], scales[], bias[] and what
 // RouteArgs has of the choice.
 const uint EACH = (EXPERTS + SUBGROUP - 1) / SUBGROUP;
-const uint kSoftmax = 0, kSigmoid = 1, kSoftmaxOfSelected = 2;
+const uint kSoftmax = 0, kSigmoid = 1, kSoftmaxOfSelected = 2, kSparseMixer = 3;
+const float kMixerReach = 0.02;  // as in src/plan/ops/experts.h
 const uint kOfChoice = 1, kOfLogits = 2;  // what a bias is added to
 shared float chosen_all[gl_WorkGroupSize.x / SUBGROUP * USED];  // written and read by one invocation of each subgroup
 
@@ -61,6 +62,14 @@ void leave_best_groups(float chances[EACH], inout bool taken[EACH]) {
     }
 }
 
+// Of the best logit that is left, by those that are near.
+float share_of_near(float chances[EACH], bool taken[EACH], float best) {
+    float sum = 0.0;
+    [[unroll]] for (uint k = 0; k < EACH; ++k)
+        if (!taken[k] && !(best - chances[k] > kMixerReach * max(abs(chances[k]), best))) sum += exp(chances[k] - best);
+    return 1.0 / subgroupAdd(sum);
+}
+
 void choose(uint row) {
     const uint lane = gl_SubgroupInvocationID;
     float chances[EACH];
@@ -100,7 +109,8 @@ void choose(uint row) {
         uint winner = subgroupMin(id < EXPERTS && best == most ? id : EXPERTS);
         if (winner == EXPERTS) winner = subgroupMin(id);  // NaN everywhere: any that is left
         // One invocation has it; a NaN goes on.
-        const float value = subgroupAdd(winner == id ? chance : 0.0);
+        float value = subgroupAdd(winner == id ? chance : 0.0);
+        if (args.gating == kSparseMixer) value = share_of_near(chances, taken, value);
         [[unroll]] for (uint k = 0; k < EACH; ++k)
             if (k * SUBGROUP + lane == winner) taken[k] = true;
         if (subgroupElect()) {

@@ -480,6 +480,8 @@ inline std::vector<OpCase> op_cases(std::span<const Format* const> formats = all
     for (const uint32_t rows : {1u, 40u}) cases.push_back(experts_case(q4k, Gating::softmax, true, rows));
     cases.push_back(experts_case(q8, Gating::sigmoid, true, 5));
     cases.push_back(experts_case(q8, Gating::softmax_of_selected, false, 5));
+    for (const uint32_t rows : {1u, 40u})
+        cases.push_back(experts_case(q8, Gating::sparse_mixer, false, rows));
     add_expert_cases(cases, formats);
     for (const uint32_t rows : {1u, 3u, 40u})
         for (const uint64_t position : {0u, 1u, 50u, 300u}) {

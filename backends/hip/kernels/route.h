@@ -6,7 +6,8 @@
 
 namespace redline::hip {
 
-constexpr uint32_t kSoftmax = 0, kSigmoid = 1, kSoftmaxOfSelected = 2;
+constexpr uint32_t kSoftmax = 0, kSigmoid = 1, kSoftmaxOfSelected = 2, kSparseMixer = 3;
+constexpr float kMixerReach = 0.02f;  // as in src/plan/ops/experts.h
 
 struct RouteShared {
     float chances[args::kMostExperts];
@@ -77,6 +78,18 @@ RL_DEVICE uint32_t rank_of(const args::RouteArgs& a, const RouteShared& shared, 
     return rank;
 }
 
+// Of an expert's logit among those that are near, without those that are chosen before it.
+RL_DEVICE float share_of_near(const args::RouteArgs& a, const RouteShared& shared, uint32_t expert) {
+    const float best = shared.scores[expert];
+    float sum = 0.0f;
+    for (uint32_t e = 0; e < a.experts; ++e) {
+        const float other = shared.scores[e], size = larger(__builtin_fabsf(other), best);
+        const bool left = other < best || (other == best && e >= expert);
+        if (left && !(best - other > kMixerReach * size)) sum += exp_of(other - best);
+    }
+    return 1.0f / sum;
+}
+
 // The `used` best experts of a row by its logits, best first, and their weights. The whole block chooses.
 RL_DEVICE void choose_experts(const args::RouteArgs& a, size_t row) {
     RL_SHARED RouteShared shared;
@@ -85,7 +98,7 @@ RL_DEVICE void choose_experts(const args::RouteArgs& a, size_t row) {
     for (uint32_t e = thread_index(); e < a.experts; e += kThreads) {
         const uint32_t rank = rank_of(a, shared, e);
         if (rank >= a.used) continue;
-        shared.chosen[rank] = shared.chances[e];
+        shared.chosen[rank] = a.gating == kSparseMixer ? share_of_near(a, shared, e) : shared.chances[e];
         a.ids[row * a.used + rank] = int32_t(e);
     }
     sync_block();

@@ -5,7 +5,10 @@
 
 namespace redline {
 
-enum class Gating : uint8_t { softmax, sigmoid, softmax_of_selected };
+// sparse_mixer (arXiv 2409.12136): an expert's weight is its share of a softmax over the logits, of those
+// that no better one has been chosen by, that are below its own by kMixerReach of their size at most.
+enum class Gating : uint8_t { softmax, sigmoid, softmax_of_selected, sparse_mixer };
+constexpr float kMixerReach = 0.02f;
 
 // What a router's bias is added to: the chances, for the choice alone, or the logits.
 enum class BiasOf : uint8_t { choice, logits };
