@@ -349,6 +349,8 @@ TEST_CASE("model: a wrong value of a key of a mixture gives an error of one line
         {"llama4", "expert_used_count", 2, "5 experts, 2 used"},
         {"mistral4", "attention.temperature_length", 0, "wants a length"},
         {"qwen2moe", "expert_shared_feed_forward_length", 41, "blk.0.ffn_gate_shexp.weight"},
+        {"phimoe", "expert_count", 0, "expert_count is missing or zero"},
+        {"phimoe", "expert_used_count", 7, "expert_used_count is 7"},
     };
     const std::string path =
         std::filesystem::temp_directory_path() / fmt::format("redline_wrong_{}.gguf", ::getpid());

@@ -15,6 +15,7 @@ example: PYTHONPATH=llama.cpp/gguf-py tiny_mixtures.py --converter llama.cpp -o 
 import argparse
 import dataclasses
 import json
+import math
 import os
 import pathlib
 import re
@@ -55,6 +56,11 @@ YARN = dict(rope_type="yarn", rope_theta=5e5, factor=4.0, original_max_position_
             beta_slow=1.0, partial_rotary_factor=0.5)
 LLAMA3 = dict(rope_type="llama3", factor=2.0, low_freq_factor=1.0, high_freq_factor=4.0,
               original_max_position_embeddings=64)
+LONG, SHORT = (1.1 * 1.35 ** np.arange(6)).tolist(), (1 + 0.05 * np.arange(6)).tolist()
+# As the converter makes it of the two lengths of context.
+LONG_MAGNITUDE = math.sqrt(1 + math.log(256 / 24) / math.log(24))
+LONGROPE = dict(rope_type="longrope", rope_theta=1e4, long_factor=LONG, short_factor=SHORT, long_mscale=LONG_MAGNITUDE,
+                short_mscale=LONG_MAGNITUDE, original_max_position_embeddings=24)
 MOE = dict(intermediate_size=56, num_experts_per_tok=2, moe_intermediate_size=24)
 MODELS = {
     # Windows of 6, and the fourth layer, which sees everything without rope.
@@ -137,6 +143,12 @@ MODELS = {
     "llama4": Tiny("Llama4", dict(
         intermediate_size=24, intermediate_size_mlp=56, num_hidden_layers=4, num_local_experts=5,
         interleave_moe_layer_step=2, rope_parameters=dict(LLAMA3, rope_theta=5e5)), text="Text"),
+    # transformers takes the short factors whatever the length, so that here they are the long ones, too.
+    "phimoe": Tiny("Phimoe", dict(
+        hidden_size=36, num_attention_heads=3, num_key_value_heads=1, num_hidden_layers=2, intermediate_size=24,
+        num_local_experts=6, num_experts_per_tok=2, attention_bias=True, lm_head_bias=True, sliding_window=None,
+        rope_parameters=dict(LONGROPE, short_factor=LONG)),
+        published=dict(architectures=["PhiMoEForCausalLM"], rope_parameters=LONGROPE)),
 }
 
 

@@ -320,6 +320,9 @@ void WeightList::global_matrix(std::string name, uint64_t rows, uint64_t cols, s
 void WeightList::global_vector(std::string name, uint64_t size, std::string otherwise) {
     specs_.push_back({name, name, std::move(otherwise), -1, {1, 1, size}, WeightRole::vector, false, 0, 0});
 }
+void WeightList::optional_global_vector(std::string name, uint64_t size) {
+    specs_.push_back({name, name, {}, -1, {1, 1, size}, WeightRole::vector, true, 0, 0});
+}
 void WeightList::matrix(std::string name, uint64_t rows, uint64_t cols, std::string otherwise) {
     each_layer({name, name, std::move(otherwise), -1, {1, rows, cols}, WeightRole::matrix, false, 0, 0});
 }

@@ -161,6 +161,7 @@ public:
 
     void global_matrix(std::string name, uint64_t rows, uint64_t cols, std::string otherwise = {});
     void global_vector(std::string name, uint64_t size, std::string otherwise = {});
+    void optional_global_vector(std::string name, uint64_t size);
     // `otherwise`: what some files call it.
     void matrix(std::string name, uint64_t rows, uint64_t cols, std::string otherwise = {});
     void experts(std::string name, uint64_t count, uint64_t rows, uint64_t cols);
