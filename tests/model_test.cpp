@@ -351,6 +351,9 @@ TEST_CASE("model: a wrong value of a key of a mixture gives an error of one line
         {"qwen2moe", "expert_shared_feed_forward_length", 41, "blk.0.ffn_gate_shexp.weight"},
         {"phimoe", "expert_count", 0, "expert_count is missing or zero"},
         {"phimoe", "expert_used_count", 7, "expert_used_count is 7"},
+        {"cohere2moe", "expert_count", 0, "expert_count is missing or zero"},
+        {"cohere2moe", "expert_gating_func", 3, "expert_gating_func is 3, 1 (softmax) or 2"},
+        {"cohere2moe", "leading_dense_block_count", 2, "blk.1.ffn_gate.weight"},
     };
     const std::string path =
         std::filesystem::temp_directory_path() / fmt::format("redline_wrong_{}.gguf", ::getpid());

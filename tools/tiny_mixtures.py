@@ -149,6 +149,12 @@ MODELS = {
         num_local_experts=6, num_experts_per_tok=2, attention_bias=True, lm_head_bias=True, sliding_window=None,
         rope_parameters=dict(LONGROPE, short_factor=LONG)),
         published=dict(architectures=["PhiMoEForCausalLM"], rope_parameters=LONGROPE)),
+    # A dense layer with rope and no window, experts behind it, of which the last sees everything without rope.
+    "cohere2moe": Tiny("Cohere2Moe", dict(
+        num_attention_heads=3, num_key_value_heads=1, num_hidden_layers=5, intermediate_size=16,
+        prefix_dense_intermediate_size=40, num_experts=4, num_experts_per_tok=2, num_shared_experts=2,
+        expert_selection_fn="sigmoid", first_k_dense_replace=1, sliding_window=6, logit_scale=1.5,
+        rms_norm_eps=None, tie_word_embeddings=True)),
 }
 
 

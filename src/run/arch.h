@@ -57,7 +57,8 @@ struct Config {
     uint32_t positions = 0;           // that have an embedding of their own, in place of rope
     std::vector<Xielu> xielu;         // by layer, without its slot
     bool without_rope = false;
-    std::vector<bool> roped;  // by layer: whether it has rope; empty: every one
+    bool layer_norms = false;  // norms are of rows less their mean
+    std::vector<bool> roped;   // by layer: whether it has rope; empty: every one
     // By layer, of what gates and ups of experts are, and of shared ones; 0 or empty: none.
     std::vector<float> expert_limits, shared_limits;
     uint32_t expert_input = 0;  // width of what experts read and write; 0: dim
