@@ -1,6 +1,7 @@
 // State spaces of Mamba-2, and what is built of them: mamba2 has nothing else; of nemotron_h and
 // nemotron_h_moe each layer is one of a state space, attention without rope, and an FFN or experts; of
-// granitehybrid each layer is a state space or attention, with an FFN or experts behind it.
+// granitehybrid each layer is a state space or attention, with an FFN or experts behind it; of falcon-h1 it
+// is both beside each other, with rope, and an FFN.
 #include "run/arch.h"
 
 #include <algorithm>
@@ -8,9 +9,10 @@
 
 namespace redline::archs {
 
-enum class Mixer : uint8_t { state_space, attention, none };
+enum class Mixer : uint8_t { state_space, attention, both, none };
 
 static Mixer mixer_of(const Config& c, size_t layer) {
+    if (c.arch == "falcon-h1") return Mixer::both;
     if (c.is_recurrent(layer)) return Mixer::state_space;
     return c.kv_heads_of.empty() || c.kv_heads_of[layer] > 0 ? Mixer::attention : Mixer::none;
 }
@@ -47,10 +49,20 @@ static Status read_granite(const ModelFile& file, Config& c) {
 }
 
 static Result<Config> config(const ModelFile& file) {
-    const bool granite = file.arch == "granitehybrid";
+    const bool granite = file.arch == "granitehybrid", falcon = file.arch == "falcon-h1";
     const float eps = RL_TRY(factor(file, "attention.layer_norm_epsilon", 1e-5f));
-    Config c = RL_TRY(common_config(file, eps, granite ? LayersDiffer::in_kind : LayersDiffer::in_size));
+    Config c = RL_TRY(common_config(file, eps,
+                                    granite  ? LayersDiffer::in_kind
+                                    : falcon ? LayersDiffer::no
+                                             : LayersDiffer::in_size));
     RL_TRY(read_scan(file, c));
+    if (falcon) {
+        if (c.experts > 0)
+            return error("{}: {} experts, where architecture {} has none", file.gguf.path(), c.experts,
+                         file.arch);
+        c.rope = RL_TRY(common_rope(file, c, true, {}));
+        return c;
+    }
     RL_TRY(read_shared_experts(file, c, 0, !granite));
     if (granite) {
         RL_TRY(read_granite(file, c));
@@ -72,7 +84,8 @@ static void mixer_weights(const Config& c, size_t layer, WeightList& w) {
     const ScanShape& s = c.scan;
     const uint64_t inner = s.inner(), all = inner + s.width() + s.heads;
     w.vector("attn_norm", c.dim);
-    if (mixer_of(c, layer) == Mixer::state_space) {
+    const Mixer mixer = mixer_of(c, layer);
+    if (mixer == Mixer::state_space || mixer == Mixer::both) {
         w.rows_of("gate", "ssm_in", all, 0, inner, c.dim);
         w.rows_of("inputs", "ssm_in", all, inner, s.width(), c.dim);
         w.rows_of("steps", "ssm_in", all, inner + s.width(), s.heads, c.dim);
@@ -83,7 +96,8 @@ static void mixer_weights(const Config& c, size_t layer, WeightList& w) {
         w.vector("ssm_d", s.heads);
         w.optional_vector("ssm_norm", inner);
         w.matrix("ssm_out", c.dim, inner);
-    } else if (mixer_of(c, layer) == Mixer::attention) {
+    }
+    if (mixer == Mixer::attention || mixer == Mixer::both) {
         const uint64_t kv =
             uint64_t(c.kv_heads_of.empty() ? c.heads.kv_heads : c.kv_heads_of[layer]) * c.heads.head_dim;
         w.matrix("attn_q", c.q_dim(), c.dim);
@@ -225,11 +239,14 @@ static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
     for (size_t i = 0; i < c.layers; ++i) {
         const LayerWeights& l = w.layers()[i];
         const Mixer mixer = mixer_of(c, i);
-        if (mixer == Mixer::state_space)
-            p.add(x, p.linear(state_space(c, l, x, p), l["ssm_out"]), c.residual_scale);
-        else if (mixer == Mixer::attention)
-            p.add(x, p.linear(attention(c, l, i, x, rope, p), l["attn_output"], {}, l["attn_output.bias"]),
-                  c.residual_scale);
+        // Both read x before either adds to it.
+        Slot scanned, seen;
+        if (mixer == Mixer::state_space || mixer == Mixer::both)
+            scanned = p.linear(state_space(c, l, x, p), l["ssm_out"]);
+        if (mixer == Mixer::attention || mixer == Mixer::both)
+            seen = p.linear(attention(c, l, i, x, rope, p), l["attn_output"], {}, l["attn_output.bias"]);
+        if (scanned) p.add(x, scanned, c.residual_scale);
+        if (seen) p.add(x, seen, c.residual_scale);
         if (has_ffn(c, i)) c.ffn_dims.empty() ? gated_ffn(c, l, x, p) : plain_ffn(c, l, x, p);
         p.next_layer();
     }
@@ -237,6 +254,6 @@ static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
 }
 
 extern const Arch mamba2 = {
-    {"mamba2", "nemotron_h", "nemotron_h_moe", "granitehybrid"}, config, weights, build};
+    {"mamba2", "nemotron_h", "nemotron_h_moe", "granitehybrid", "falcon-h1"}, config, weights, build};
 
 }  // namespace redline::archs

@@ -354,6 +354,9 @@ TEST_CASE("model: a wrong value of a key of a mixture gives an error of one line
         {"cohere2moe", "expert_count", 0, "expert_count is missing or zero"},
         {"cohere2moe", "expert_gating_func", 3, "expert_gating_func is 3, 1 (softmax) or 2"},
         {"cohere2moe", "leading_dense_block_count", 2, "blk.1.ffn_gate.weight"},
+        {"falcon-h1", "ssm.group_count", 5, "do not divide"},
+        {"falcon-h1", "ssm.conv_kernel", 1, "conv_kernel is 1"},
+        {"falcon-h1", "expert_count", 2, "expert_used_count"},
     };
     const std::string path =
         std::filesystem::temp_directory_path() / fmt::format("redline_wrong_{}.gguf", ::getpid());

@@ -155,6 +155,14 @@ MODELS = {
         prefix_dense_intermediate_size=40, num_experts=4, num_experts_per_tok=2, num_shared_experts=2,
         expert_selection_fn="sigmoid", first_k_dense_replace=1, sliding_window=6, logit_scale=1.5,
         rms_norm_eps=None, tie_word_embeddings=True)),
+    # State spaces in two groups beside attention, and each of the factors.
+    "falcon-h1": Tiny("FalconH1", dict(
+        num_hidden_layers=2, intermediate_size=40, mamba_d_ssm=48, mamba_n_heads=6, mamba_d_head=8,
+        mamba_n_groups=2, mamba_d_state=12, mamba_rms_norm=True, mamba_norm_before_gate=False,
+        rope_parameters=dict(rope_type="default", rope_theta=1e6), lm_head_multiplier=0.7,
+        embedding_multiplier=1.6, mlp_multipliers=[0.8, 1.3], key_multiplier=0.6, attention_out_multiplier=0.9,
+        attention_in_multiplier=1.2, ssm_multipliers=[0.5, 1.2, 0.9, 1.1, 0.7], ssm_in_multiplier=1.25,
+        ssm_out_multiplier=0.4)),
 }
 
 
