@@ -174,6 +174,7 @@ struct AttentionArgs {
     uint sequence_rows;  // see cache_rows.glsl
     uint first_page;
     uint window;
+    uint chunks;  // 1: windows are chunks
     uint splits;
     uint first_row;  // of the step, for long steps cut into several dispatches
     uint has_sinks;

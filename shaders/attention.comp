@@ -112,8 +112,8 @@ void main() {
     cache_tokens = args.kv_heads * args.capacity;
 #endif
     const uint last_row = min(query_row(first_query + QUERIES - 1u), end_row() - 1u);
-    const uint end = first_position() + last_row + 1u, oldest = first_position() + query_row(first_query) + 1u;
-    const uint begin = args.window > 0u && oldest > args.window ? oldest - args.window : 0u;
+    const uint end = first_position() + last_row + 1u;
+    const uint begin = first_seen(first_position() + query_row(first_query) + 1u);
     begin_keys(query_row(first_query), begin);
     // Never more splits than `splits`, and none without keys.
     const uint wanted = clamp((end - begin + LEAST_KEYS - 1u) / LEAST_KEYS, 1u, args.splits);

@@ -112,8 +112,8 @@ void main() {
     cache_tokens = args.kv_heads * args.capacity;
 #endif
     const uint last_row = min(args.first_row + (first_query + QUERIES - 1u) / group, step_rows - 1u);
-    const uint end = step_position + last_row + 1u, oldest = step_position + args.first_row + first_query / group + 1u;
-    const uint begin = args.window > 0u && oldest > args.window ? oldest - args.window : 0u;
+    const uint end = step_position + last_row + 1u;
+    const uint begin = first_seen(step_position + args.first_row + first_query / group + 1u);
     begin_keys(args.first_row, begin);
     const uint share = ((end - begin + args.splits - 1u) / args.splits + KEYS - 1u) / KEYS * KEYS;
     const uint from = min(begin + gl_WorkGroupID.x * share, end), to = min(from + share, end);
@@ -151,7 +151,7 @@ void main() {
     const float scale = args.scale * down;
     const uint position = step_position + row;
     const uint seen_to = real ? min(position + 1u, to) : 0u;  // this lane's query sees keys [seen_from, seen_to)
-    const uint seen_from = args.window > 0u && position + 1u > args.window ? position + 1u - args.window : 0u;
+    const uint seen_from = first_seen(position + 1u);
     float top = kNone, total = 0.0;  // of this lane's query; the total of this lane's keys alone
     coopmat<float, gl_ScopeSubgroup, TM, TN, gl_MatrixUseAccumulator> sums[DIM_TILES];
     [[unroll]] for (uint i = 0; i < DIM_TILES; ++i) sums[i] = coopmat<float, gl_ScopeSubgroup, TM, TN, gl_MatrixUseAccumulator>(0.0);

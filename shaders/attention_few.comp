@@ -228,8 +228,8 @@ void main() {
     cache_tokens = args.kv_heads * args.capacity;
 #endif
     const uint last_row = min(query_row(own_query(QUERIES - 1u)), end_row() - 1u);
-    const uint end = first_position() + last_row + 1u, oldest = first_position() + query_row(own_query(0u)) + 1u;
-    const uint begin = args.window > 0u && oldest > args.window ? oldest - args.window : 0u, count = end - begin;
+    const uint end = first_position() + last_row + 1u;
+    const uint begin = first_seen(first_position() + query_row(own_query(0u)) + 1u), count = end - begin;
     begin_keys(query_row(own_query(0u)), begin);
     // Two splits of the least keys are not worth bringing together.
     const uint wanted = count <= 2u * LEAST_KEYS ? 1u : min((count + LEAST_KEYS - 1u) / LEAST_KEYS, args.splits);

@@ -165,11 +165,11 @@ private:
         work.kv = view.caches.head(op_.cache, kv_head, view.params.pages_of(row));
         work.first_position = view.params.rows[row].position;
         work.key_end = work.first_position + rows;
-        if (op_.window > 0 && work.first_position + 1 > op_.window)
-            work.key_begin = work.first_position + 1 - op_.window;
+        work.key_begin = first_seen(work.first_position, op_.window, op_.chunks);
         work.scale = op_.scale;
         work.softcap = op_.softcap;
         work.window = op_.window;
+        work.chunks = op_.chunks;
         if (op_.sinks) work.sinks = view.vector(op_.sinks) + first;
         work.out = view.floats(op_.y) + row * out_stride + first * value_dim_;
         work.out_stride = out_stride;

@@ -84,7 +84,7 @@ uint64_t kv_head_bytes(CacheType format, uint32_t head_dim, uint64_t capacity, u
 // `group` query heads that share one key-value head, for `rows` consecutive tokens. Query (r, h) stands at
 // q + r * q_stride + h * head_dim, what it sees likewise with value_dim in `out`. Row r (at position
 // first_position + r) sees the keys p in [key_begin, key_end) with p <= its position and, when window > 0,
-// position - p < window.
+// position - p < window, or with `chunks` p / window == position / window.
 struct Attend {
     const float* q = nullptr;
     size_t q_stride = 0;
@@ -97,6 +97,7 @@ struct Attend {
     float scale = 1.0f;
     float softcap = 0.0f;  // > 0: c * tanh(score / c)
     uint64_t window = 0;   // 0: none
+    bool chunks = false;
     const float* sinks =
         nullptr;           // (group), an extra logit per head whose probability is dropped; may be null
     float* out = nullptr;  // as q, out_stride floats per row; null when only `partial` is wanted

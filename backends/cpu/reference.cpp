@@ -308,7 +308,7 @@ void Reference::attend(const Attention& op, size_t row, uint32_t head, Bounded* 
     const size_t row_size = size_t(op.shape.kv_heads) * d;
     const Bounded* q = slots_[size_t(op.q.index)].data() + (row * op.shape.heads + head) * d;
     const size_t position = params_.rows[row].position, begin = begin_of(row);
-    const size_t first = op.window > 0 && position + 1 > op.window ? position + 1 - op.window : 0;
+    const size_t first = first_seen(position, op.window, op.chunks);
     std::vector<double> scores, errors;
     for (size_t p = first; p <= position; ++p) {
         const Bounded* k =

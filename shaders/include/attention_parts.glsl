@@ -24,5 +24,6 @@ uint first_position() {
 
 bool sees(uint query, uint key) {
     const uint row = query_row(query), position = first_position() + row;
-    return row < end_row() && key <= position && (args.window == 0u || key + args.window > position);
+    return row < end_row() && key <= position && (args.window == 0u || key + args.window > position) &&
+           (args.chunks == 0u || key / args.window == position / args.window);
 }

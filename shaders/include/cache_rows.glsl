@@ -16,6 +16,11 @@ uint stored_row(uint row) {
 #ifdef CACHE_READS
 uint cache_round;  // the first token of the ring's round in which this work-group's keys begin
 uint page_list;    // of its sequence
+// Where what a query sees begins, whose own key is the last before `end`.
+uint first_seen(uint end) {
+    if (args.window == 0u || end <= args.window) return 0u;
+    return args.chunks != 0u ? (end - 1u) / args.window * args.window : end - args.window;
+}
 // Keys from a token on, of the sequence that a row of the step is of.
 void begin_keys(uint row, uint first_token) {
     cache_round = args.window > 0u ? first_token / args.sequence_rows * args.sequence_rows : 0u;

@@ -148,15 +148,18 @@ struct AttentionFlags {
     float softcap = 0.0f;
     CacheType cache = CacheType::f16;
     bool partial = false;  // half of a head's elements are turned
+    bool chunks = false;   // the window is one
 };
 
 inline OpCase attention_case(HeadShape s, uint32_t rows, uint64_t position, AttentionFlags flags) {
     OpCase c;
-    c.name = fmt::format("attention {} heads {} kv of {} rows {} at {}{}{}{}{}{}{} {}", s.heads, s.kv_heads,
-                         s.head_dim, rows, position, flags.half_split ? " neox" : "",
-                         flags.norms ? " norms" : "", flags.sinks ? " sinks" : "",
-                         flags.window ? " window" : "", flags.softcap > 0 ? " softcap" : "",
-                         flags.partial ? " partial" : "", cache_type_name(flags.cache));
+    c.name = fmt::format(
+        "attention {} heads {} kv of {} rows {} at {}{}{}{}{}{}{} {}", s.heads, s.kv_heads, s.head_dim, rows,
+        position, flags.half_split ? " neox" : "", flags.norms ? " norms" : "", flags.sinks ? " sinks" : "",
+        flags.chunks   ? " chunks"
+        : flags.window ? " window"
+                       : "",
+        flags.softcap > 0 ? " softcap" : "", flags.partial ? " partial" : "", cache_type_name(flags.cache));
     c.rows = rows;
     c.position = position;
     c.context = position + rows + 3;
@@ -175,7 +178,7 @@ inline OpCase attention_case(HeadShape s, uint32_t rows, uint64_t position, Atte
             const Slot ks = p.embed(k), vs = p.embed(v), y = p.slot(s.heads * s.head_dim);
             const float scale = score_size(flags.cache) / std::sqrt(float(s.head_dim));
             p.append(Attend{{qs, ks, vs, cache, s, rope, q_norm, k_norm},
-                            {qs, y, cache, s, scale, flags.softcap, flags.window, sinks}});
+                            {qs, y, cache, s, scale, flags.softcap, flags.window, sinks, flags.chunks}});
             return y;
         };
     };
@@ -409,6 +412,8 @@ inline void add_paged_cases(std::vector<OpCase>& cases) {
             if (rows == 1) continue;
             cases.push_back(paged_case({6, 2, 64}, 3, rows, 240, {true, true, true, 0, 0.0f, type}));
             cases.push_back(paged_case({4, 2, 32}, 2, rows, 480, {false, false, false, 100, 30.0f, type}));
+            cases.push_back(
+                paged_case({4, 2, 32}, 2, rows, 485, {false, false, false, 100, 0.0f, type, false, true}));
         }
     cases.push_back(paged_case({5, 1, 7}, 4, 6, 250, {}));
     cases.push_back(paged_case({4, 2, 20}, 2, 5, 810, {true, false, false, 30, 0.0f, CacheType::f16}));
@@ -528,6 +533,14 @@ inline std::vector<OpCase> op_cases(std::span<const Format* const> formats = all
             cases.push_back(attention_case({3, 1, 128}, rows, 764, {false, true, true, 179, 0.0f, type}));
         }
     cases.push_back(attention_case({4, 2, 20}, 5, 810, {true, false, false, 30, 0.0f, CacheType::f16}));
+    // Chunks: their first row and last, and some that end among rows; in a ring, and before the first ends.
+    for (const CacheType type : {CacheType::f16, CacheType::q8_0, CacheType::f32}) {
+        for (const auto& [rows, at] : {std::pair(1u, 600u), {1, 599}, {6, 597}, {75, 560}, {290, 380}})
+            cases.push_back(
+                attention_case({4, 2, 64}, rows, at, {false, false, false, 100, 0.0f, type, false, true}));
+        cases.push_back(
+            attention_case({3, 1, 128}, 40, 70, {true, false, true, 100, 0.0f, type, false, true}));
+    }
     add_paged_cases(cases);
     add_recurrent_cases(cases);
     add_latent_cases(cases);

@@ -22,8 +22,9 @@ struct KeyRange {
 inline KeyRange visible_keys(const Attend& work, uint32_t row) {
     const uint64_t position = work.first_position + row;
     KeyRange range{work.key_begin, position < work.key_end ? position + 1 : work.key_end};
-    if (work.window > 0 && position >= work.window && position - work.window + 1 > range.begin)
-        range.begin = position - work.window + 1;
+    if (work.window == 0 || position < work.window) return range;
+    range.begin =
+        std::max(range.begin, work.chunks ? position - position % work.window : position - work.window + 1);
     return range;
 }
 

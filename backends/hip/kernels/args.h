@@ -505,6 +505,7 @@ struct AttentionArgs {
     uint32_t rows;  // of the class of steps: at most so many
     uint32_t heads;
     uint32_t window;
+    uint32_t chunks;  // 1: windows are chunks
     uint32_t splits;
     uint32_t groups;      // of queries: blocks along y
     uint32_t row_groups;  // of each row, where rows may be of several sequences; else 0

@@ -40,6 +40,12 @@ RL_DEVICE StepRows block_rows(const args::AttentionArgs& a, const Queries& which
     return {which.first_row + 1, a.cache.places[which.first_row].position - which.first_row};
 }
 
+// Where what a query sees begins, whose own key is the last before `end`.
+RL_DEVICE uint32_t first_seen(const args::AttentionArgs& a, uint32_t end) {
+    if (a.window == 0 || end <= a.window) return 0;
+    return a.chunks != 0 ? (end - 1) / a.window * a.window : end - a.window;
+}
+
 // Keys [from, to) of a block, and how many splits have any.
 struct KeyRange {
     uint32_t from, to;
@@ -50,9 +56,7 @@ struct KeyRange {
 RL_DEVICE KeyRange block_keys(const args::AttentionArgs& a, const Queries& which, uint32_t count,
                               uint32_t rows, uint32_t position, uint32_t least, uint32_t unit) {
     const uint32_t last_row = lesser(which.row(count - 1), rows - 1), end = position + last_row + 1;
-    const uint32_t oldest = position + which.row(0) + 1;
-    const uint32_t seen = a.window > 0 && oldest > a.window ? oldest - a.window : 0,
-                   begin = seen / unit * unit;
+    const uint32_t begin = first_seen(a, position + which.row(0) + 1) / unit * unit;
     const uint32_t count_all = end - begin, even = (count_all + a.splits - 1) / a.splits;
     const uint32_t enough = count_all <= 2 * least ? count_all : even > least ? even : least;
     const uint32_t share = (enough + unit - 1) / unit * unit;
@@ -66,7 +70,7 @@ struct Seen {
 };
 RL_DEVICE Seen keys_seen(const args::AttentionArgs& a, uint32_t row, uint32_t rows, uint32_t position) {
     const uint32_t end = position + row + 1;
-    return {a.window > 0 && end > a.window ? end - a.window : 0, row < rows ? end : 0};
+    return {first_seen(a, end), row < rows ? end : 0};
 }
 
 RL_DEVICE float capped(float score, float cap) {

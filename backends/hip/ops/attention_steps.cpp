@@ -128,6 +128,7 @@ public:
         args.rows = view.rows;
         args.heads = s.heads;
         args.window = op_.window;
+        args.chunks = op_.chunks;
         args.splits = shape.splits;
         args.scale = op_.scale;
         args.softcap = op_.softcap;

@@ -253,6 +253,7 @@ private:
         push.kv_heads = op_.shape.kv_heads;
         set_rows(push, view.plan.cache(op_.cache));
         push.window = op_.window;
+        push.chunks = op_.chunks ? 1 : 0;
         push.splits = splits;
         push.first_row = first;
         push.has_sinks = op_.sinks ? 1 : 0;

@@ -76,7 +76,8 @@ void Attention::list(OpFacts& f) const {
            "the cache keeps less than the window");
     f.slot("q", q, uint64_t(shape.heads) * shape.head_dim);
     f.slot("y", y, uint64_t(shape.heads) * shape.head_dim);
-    if (window > 0) f.note(fmt::format(" window {}", window));
+    f.that(!chunks || window > 0, "chunks have no length");
+    if (window > 0) f.note(fmt::format(" {} {}", chunks ? "chunks of" : "window", window));
     f.vector("sinks", sinks, shape.heads, " +sinks");
 }
 

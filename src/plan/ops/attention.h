@@ -70,7 +70,14 @@ struct RopeStore {  // per-head norms of q and k when given, rope on both, k and
     bool decompose(PlanBuilder& out) const;
 };
 
-struct Attention {  // causal: a row sees the cache up to its own position, at most `window` tokens when > 0
+// What a row at a position sees of the cache begins here: at 0 without a window; a window's length back; or
+// where the chunk begins that the position is in, where windows are chunks.
+constexpr uint64_t first_seen(uint64_t position, uint64_t window, bool chunks) {
+    if (window == 0 || position < window) return 0;
+    return chunks ? position - position % window : position + 1 - window;
+}
+
+struct Attention {  // causal: a row sees the cache from first_seen() up to its own position
     static constexpr std::string_view kName = "attention";
     Slot q;  // (rows, heads * head_dim)
     Slot y;  // (rows, heads * head_dim)
@@ -80,6 +87,7 @@ struct Attention {  // causal: a row sees the cache up to its own position, at m
     float softcap = 0.0f;  // > 0: c * tanh(score / c)
     uint32_t window = 0;
     Weight sinks = {};  // (heads): an extra logit per head whose probability is dropped
+    bool chunks = false;
 
     Access access() const { return {{q}, {y}, true, false}; }
     void visit_indices(auto&& visit) { visit(q, y, cache, sinks); }
