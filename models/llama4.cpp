@@ -1,35 +1,28 @@
 // Llama 4, the text part: three of four layers have rope and look back within chunks of 8192 tokens, the
 // fourth sees everything without rope, by queries that grow with the position. One expert is chosen, and
-// what it reads is weighted, not what it gives; another is for all tokens. Chunks are not here: contexts end
-// with the first.
+// what it reads is weighted, not what it gives; another is for all tokens.
 #include "run/arch.h"
-
-#include <algorithm>
 
 namespace redline::archs {
 
-constexpr uint64_t kChunk = 8192;  // no key has these
+constexpr uint64_t kChunk = 8192;         // where the file does not say
+constexpr uint64_t kGrowthPeriod = 8192;  // no key has these
 constexpr uint32_t kPeriod = 4;
 constexpr double kGrowth = 0.1;
 constexpr uint32_t kExpertsWithoutNorm = 128;  // the model with so many has no norms of queries and keys
-
-static bool has_rope(size_t layer) {
-    return (layer + 1) % kPeriod != 0;
-}
 
 static Result<Config> config(const ModelFile& file) {
     Config c = RL_TRY(common_config(file));
     if (c.experts == 0 || c.experts_used != 1)
         return error("{}: {} experts, {} used, where architecture {} has some and uses one", file.gguf.path(),
                      c.experts, c.experts_used, file.arch);
-    if (file.context > kChunk)
-        return error(
-            "{}: attention in chunks of {} tokens is not supported: the context has to be at most that",
-            file.gguf.path(), kChunk);
-    c.train_context = std::min(c.train_context, kChunk);
+    // A window of none stands for a model that sees everything, with rope in every layer.
+    c.window = RL_TRY(count(file, "attention.sliding_window", kChunk, 0, 1u << 30));
+    for (uint32_t i = 0; i < c.layers; ++i) c.roped.push_back(c.window == 0 || (i + 1) % kPeriod != 0);
+    c.windowed = c.roped;
     const std::vector<float> factors = RL_TRY(file.floats("rope_freqs.weight", c.heads.head_dim / 2));
     c.rope = RL_TRY(common_rope(file, c, false, factors));
-    c.query_rope = RopeSpec{false, std::vector<double>(c.heads.head_dim / 2), 1.0, kGrowth, kChunk, 1};
+    c.query_rope = RopeSpec{false, std::vector<double>(c.heads.head_dim / 2), 1.0, kGrowth, kGrowthPeriod, 1};
     if (c.heads.head_dim % 2 != 0)
         return error("{}: heads of {} are odd", file.gguf.path(), c.heads.head_dim);
     c.expert_step = RL_TRY(count(file, "interleave_moe_layer_step", {}, 1, 1024));
@@ -71,8 +64,9 @@ static Slot attention(const Config& c, const LayerWeights& l, size_t layer, Slot
     const HeadShape& s = c.heads;
     const auto qkv = p.group(x, {{{l["attn_q"]}, {l["attn_k"]}, {l["attn_v"]}}}, {l["attn_norm"], c.eps});
     const auto [q, k, v] = qkv;
-    const Cache cache = p.cache(s.kv_heads, s.head_dim);
-    if (!has_rope(layer)) {
+    const uint32_t chunk = uint32_t(c.window_of(layer));
+    const Cache cache = p.cache(s.kv_heads, s.head_dim, chunk);
+    if (!c.has_rope(layer)) {
         p.append(Rope{q, s.heads, s.head_dim, growing});
         p.append(KvStore{k, v, cache, s});
         return p.attention(cache, q, s, c.attention_scale());
@@ -82,7 +76,10 @@ static Slot attention(const Config& c, const LayerWeights& l, size_t layer, Slot
         p.append(RmsNorm{q, {{}, c.eps}, s.head_dim, q});
         p.append(RmsNorm{k, {{}, c.eps}, s.head_dim, k});
     }
-    return p.attend(cache, qkv, s, rope, c.attention_scale());
+    const Slot seen = p.slot(c.q_dim());
+    p.append(Attend{{q, k, v, cache, s, rope},
+                    {q, seen, cache, s, c.attention_scale(), 0.0f, chunk, {}, chunk > 0}});
+    return seen;
 }
 
 static void experts(const Config& c, const LayerWeights& l, Slot x, Norm norm, PlanBuilder& p) {

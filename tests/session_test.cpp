@@ -309,8 +309,9 @@ TEST_CASE(
     save_with_key(must(Gguf::open(golden("models/llama3.gguf"))), "llama.attention.sliding_window", 40, path);
     std::vector<Token> tokens;
     while (tokens.size() < 600) tokens.push_back(golden_tokens()[tokens.size() * 7 % golden_tokens().size()]);
-    // In the others some layers have a window, and some see everything.
-    for (const std::string& file : {path, golden("models/gemma3.gguf"), golden("models/gpt-oss.gguf")})
+    // In the others some layers have a window or chunks, and some see everything.
+    for (const std::string& file : {path, golden("models/gemma3.gguf"), golden("models/gpt-oss.gguf"),
+                                    golden("models/llama4-chunks.gguf")})
         for (const auto& backend : session_backends()) {
             INFO(file, " on ", backend->device().name);
             const Model model = must(Model::load(file, *backend, {700, {}}));

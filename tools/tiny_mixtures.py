@@ -143,6 +143,11 @@ MODELS = {
     "llama4": Tiny("Llama4", dict(
         intermediate_size=24, intermediate_size_mlp=56, num_hidden_layers=4, num_local_experts=5,
         interleave_moe_layer_step=2, rope_parameters=dict(LLAMA3, rope_theta=5e5)), text="Text"),
+    # Chunks of 9, of which 37 tokens have four and a part.
+    "llama4-chunks": Tiny("Llama4", dict(
+        intermediate_size=24, intermediate_size_mlp=40, num_hidden_layers=4, num_local_experts=3,
+        interleave_moe_layer_step=4, attention_chunk_size=9, rope_parameters=dict(LLAMA3, rope_theta=5e5)),
+        text="Text", keys=dict(sliding_window=9)),
     # transformers takes the short factors whatever the length, so that here they are the long ones, too.
     "phimoe": Tiny("Phimoe", dict(
         hidden_size=36, num_attention_heads=3, num_key_value_heads=1, num_hidden_layers=2, intermediate_size=24,
