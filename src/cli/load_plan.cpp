@@ -33,9 +33,9 @@ void say_memory(const MemoryNeed& need, const std::string& id, const DeviceInfo&
                            device.memory.text(), id, format_bytes(need.staging)));
 }
 
-void say_whole(const LoadedModel& loaded, const MemoryNeed& need, uint64_t context) {
+void say_whole(const LoadedModel& loaded, const MemoryNeed& need, double most, uint64_t context) {
     say(plan_line(loaded, context, need.cache));
-    say_speed(most_tokens_per_second(loaded, context, 1));
+    say_speed(most);
     if (!loaded.why.empty()) say_detail(fmt::format("{}: {}", loaded.device, loaded.why));
     say_memory(need, loaded.device, loaded.backend->device());
 }
@@ -79,10 +79,13 @@ Status check_room(const LoadedModel& loaded, const ModelOptions& options, const 
     return error("{}, or --cpu-moe auto, which leaves experts to the CPU", fits.error().message);
 }
 
-Result<LoadDecision> whole_decision(const LoadedModel& loaded, const ModelOptions& options,
-                                    const MemoryNeed& need, uint64_t context) {
+Result<LoadDecision> whole_decision(LoadedModel& loaded, const ModelOptions& options, const MemoryNeed& need,
+                                    uint64_t context) {
     RL_TRY(check_room(loaded, options, need, loaded.backend->device(), context));
-    return LoadDecision{need, {}, {}};
+    measure_bandwidths(loaded);
+    SplitCost cost;
+    cost.most = most_tokens_per_second(loaded, context, 1);
+    return LoadDecision{need, {}, cost};
 }
 
 Result<LoadDecision> split_decision(const LoadedModel& loaded, const ModelOptions& options,
@@ -327,8 +330,7 @@ Status plan_load(LoadedModel& loaded, const ModelOptions& options, const Session
         say_split(loaded, *decided.split, decided.cost, session.context);
         return {};
     }
-    measure_bandwidths(loaded);
-    say_whole(loaded, decided.whole, session.context);
+    say_whole(loaded, decided.whole, decided.cost.most, session.context);
     return {};
 }
 

@@ -19,7 +19,7 @@ struct SplitCost {
 struct LoadDecision {
     MemoryNeed whole;            // of all on the device
     std::optional<Split> split;  // none: all is on the device
-    SplitCost cost;              // of the split
+    SplitCost cost;              // of the split; without one only the speed is known
 };
 // What is to be said to the user beside: where it is not what the options ask for.
 using Notes = std::vector<std::string>;

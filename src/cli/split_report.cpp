@@ -25,6 +25,10 @@ std::string name_of(const LoadedModel& loaded, const Backend* backend) {
     return backend == loaded.cpu.get() ? "cpu" : loaded.device;
 }
 
+Json speed_json(const SplitCost& cost) {
+    return cost.most > 0.0 ? Json(cost.most) : Json(nullptr);
+}
+
 Json split_json(const LoadedModel& loaded, const Split& split, const SplitCost& cost, const Notes& notes) {
     Json parts = Json::array();
     for (size_t i = 0; i < split.needs.size(); ++i) {
@@ -45,21 +49,29 @@ Json split_json(const LoadedModel& loaded, const Split& split, const SplitCost& 
             {"cpu_experts", split.counts.experts},
             {"cpu_parts", split.counts.parts},
             {"cpu_bytes_per_token", cost.cpu_bytes},
-            {"most_tokens_per_second", cost.most > 0.0 ? Json(cost.most) : Json(nullptr)},
+            {"most_tokens_per_second", speed_json(cost)},
             {"places", parts},
             {"notes", notes}};
 }
 
 }  // namespace
 
-void add_split(LoadedModel& loaded, const ModelOptions& options, const SessionOptions& session,
-               Json& memory) {
+void add_decision(LoadedModel& loaded, const ModelOptions& options, const SessionOptions& session,
+                  Json& memory) {
     Notes notes;
     const Result<LoadDecision> decided = decide_load(loaded, options, session, notes);
     if (!decided)
         memory["refusal"] = decided.error().message;
-    else if (decided.value().split)
+    else if (!decided.value().split)
+        memory["most_tokens_per_second"] = speed_json(decided.value().cost);
+    else
         memory["split"] = split_json(loaded, *decided.value().split, decided.value().cost, notes);
+}
+
+std::string speed_text(const Json& memory) {
+    if (!memory.contains("most_tokens_per_second") || memory["most_tokens_per_second"].is_null()) return "";
+    return fmt::format(", at most {:.1f} tok/s by the measured bandwidth",
+                       memory["most_tokens_per_second"].get<double>());
 }
 
 std::vector<std::string> split_lines(const Json& memory) {
@@ -73,10 +85,8 @@ std::vector<std::string> split_lines(const Json& memory) {
         on_cpu.push_back(fmt::format("the experts of {}", number(split["cpu_experts"])));
     if (split["cpu_parts"] != 0) on_cpu.push_back(fmt::format("parts of {}", number(split["cpu_parts"])));
     if (on_cpu.empty()) on_cpu.emplace_back("the embedding or the output");
-    std::string cost = fmt::format("the CPU reads {} per token", bytes(split["cpu_bytes_per_token"]));
-    if (!split["most_tokens_per_second"].is_null())
-        cost += fmt::format(", at most {:.1f} tok/s by the measured bandwidth",
-                            split["most_tokens_per_second"].get<double>());
+    const std::string cost =
+        fmt::format("the CPU reads {} per token{}", bytes(split["cpu_bytes_per_token"]), speed_text(split));
     std::vector<std::string> memories;
     for (const Json& place : split["places"])
         memories.push_back(fmt::format(

@@ -1,4 +1,4 @@
-// What `run` would do on a device that a model does not fit, or is not to be on whole, for `info`.
+// What `run` would do with a model on a device, for `info`.
 #pragma once
 
 #include "cli/load_plan.h"
@@ -6,9 +6,12 @@
 
 namespace redline::cli {
 
-// Adds "split" where there would be one, and "refusal", where nothing that was asked for fits. `loaded` has
-// the device open.
-void add_split(LoadedModel& loaded, const ModelOptions& options, const SessionOptions& session, Json& memory);
+// Adds "split" where there would be one, "refusal", where nothing that was asked for fits, or, of a whole
+// model, "most_tokens_per_second" (null: not known). `loaded` has the device open.
+void add_decision(LoadedModel& loaded, const ModelOptions& options, const SessionOptions& session,
+                  Json& memory);
+// ", at most 12.3 tok/s by the measured bandwidth", where that is known.
+std::string speed_text(const Json& memory);
 // A line each: the split, its parts' memory, and what else `run` would say; none where all is on the device.
 std::vector<std::string> split_lines(const Json& memory);
 

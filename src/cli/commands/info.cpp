@@ -165,7 +165,7 @@ Result<Json> memory_json(LoadedModel& loaded, const ModelOptions& options, uint6
         {"limit", device.memory.text()},
         {"fits", need.total() <= budget},
         {"largest_context", RL_TRY(largest_context(model, backend, session, model.config().train_context))}};
-    add_split(loaded, options, session, memory);
+    add_decision(loaded, options, session, memory);
     return memory;
 }
 
@@ -183,7 +183,7 @@ Json devices_json(LoadedModel& loaded, const ModelOptions& options, uint64_t con
             const Json memory = RL_TRY(memory_json(loaded, options, context));
             for (const char* key : {"total", "available", "limit", "fits", "largest_context"})
                 row[key] = memory[key];
-            for (const char* key : {"split", "refusal"})
+            for (const char* key : {"split", "refusal", "most_tokens_per_second"})
                 if (memory.contains(key)) row[key] = memory[key];
             return {};
         };
@@ -329,9 +329,9 @@ std::string memory_text(const Json& all) {
                                    bytes(m["total"]), number(m["context"]), bytes(m["weights"]),
                                    shown(m["cache_type"]), bytes(m["cache"]), bytes(m["scratch"])));
     for (const Json& decoded : m["decoded"]) out += line("", shown(decoded));
-    out +=
-        line("", fmt::format("{} the {} of {}; {}", m["fits"].get<bool>() ? "fits into" : "does not fit into",
-                             shown(m["limit"]), shown(m["device"]), context_text(m["largest_context"])));
+    out += line("", fmt::format("{} the {} of {}{}; {}",
+                                m["fits"].get<bool>() ? "fits into" : "does not fit into", shown(m["limit"]),
+                                shown(m["device"]), speed_text(m), context_text(m["largest_context"])));
     for (const std::string& split : split_lines(m)) out += line("", split);
     if (!all.contains("devices")) return out;
     for (const Json& device : all["devices"]) {
@@ -340,8 +340,8 @@ std::string memory_text(const Json& all) {
             continue;
         }
         out += line(shown(device["id"]),
-                    fmt::format("{}: {} of {}; {}", device["fits"].get<bool>() ? "fits" : "does not fit",
-                                bytes(device["total"]), shown(device["limit"]),
+                    fmt::format("{}: {} of {}{}; {}", device["fits"].get<bool>() ? "fits" : "does not fit",
+                                bytes(device["total"]), shown(device["limit"]), speed_text(device),
                                 context_text(device["largest_context"])));
         for (const std::string& split : split_lines(device)) out += line("", split);
     }
