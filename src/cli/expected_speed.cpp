@@ -7,27 +7,36 @@
 
 namespace redline::cli {
 
-static Json read_measured(const std::string& path) {
-    const Json all = read_json(text_of(path));
+static std::string measured_path(const std::string& cache_folder) {
+    return cache_folder + "/bandwidth.json";
+}
+static std::string measured_key(const Backend& backend) {
+    return backend.device().name + "; " + backend.device().detail;
+}
+static Json read_measured(const std::string& cache_folder) {
+    const Json all = read_json(text_of(measured_path(cache_folder)));
     return all.is_object() ? all : Json::object();
+}
+
+double measured_bandwidth(Backend& backend, const std::string& cache_folder) {
+    const double measured = backend.measure_read_bandwidth();
+    if (measured <= 0.0 || cache_folder.empty()) return measured;
+    Json all = read_measured(cache_folder);
+    all[measured_key(backend)] = measured;
+    const std::string text = all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    // Where it cannot be kept it is measured again the next time.
+    if (Result<AtomicWriter> out = AtomicWriter::create(measured_path(cache_folder)))
+        if (out.value().write(std::as_bytes(std::span(text))))
+            static_cast<void>(out.value().commit(false).ok());
+    return measured;
 }
 
 double known_bandwidth(Backend& backend, const std::string& cache_folder) {
     if (cache_folder.empty()) return 0.0;
-    const std::string path = cache_folder + "/bandwidth.json";
-    const std::string key = backend.device().name + "; " + backend.device().detail;
-    Json all = read_measured(path);
-    if (all.contains(key) && all[key].is_number() && all[key].get<double>() > 0.0)
-        return all[key].get<double>();
-    const double measured = backend.measure_read_bandwidth();
-    if (measured <= 0.0) return 0.0;
-    all[key] = measured;
-    const std::string text = all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-    // Where it cannot be kept it is measured again the next time.
-    if (Result<AtomicWriter> out = AtomicWriter::create(path))
-        if (out.value().write(std::as_bytes(std::span(text))))
-            static_cast<void>(out.value().commit(false).ok());
-    return measured;
+    const Json all = read_measured(cache_folder);
+    const auto known = all.find(measured_key(backend));
+    if (known != all.end() && known->is_number() && known->get<double>() > 0.0) return known->get<double>();
+    return measured_bandwidth(backend, cache_folder);
 }
 
 Bandwidth bandwidth_of(const LoadedModel& loaded) {

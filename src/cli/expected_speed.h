@@ -8,9 +8,10 @@
 
 namespace redline::cli {
 
-// Bytes per second that the device reads. Measured once, which takes about a second, and kept in a file of
-// the cache folder for the same device, driver and threads. 0: it could not be measured, or there is no cache
-// folder.
+// Bytes per second that the device reads, measured now, which takes about a second, and kept in a file of the
+// cache folder for the same device, driver and threads. 0: it could not be measured.
+double measured_bandwidth(Backend& backend, const std::string& cache_folder);
+// What is kept there, or else measured. 0: it could not be, or there is no cache folder.
 double known_bandwidth(Backend& backend, const std::string& cache_folder);
 
 // Of the model's device and the CPU, as they were measured for it.
