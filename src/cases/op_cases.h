@@ -535,7 +535,7 @@ inline std::vector<OpCase> op_cases(std::span<const Format* const> formats = all
     cases.push_back(attention_case({4, 2, 20}, 5, 810, {true, false, false, 30, 0.0f, CacheType::f16}));
     // Chunks: their first row and last, and some that end among rows; in a ring, and before the first ends.
     for (const CacheType type : {CacheType::f16, CacheType::q8_0, CacheType::f32}) {
-        for (const auto& [rows, at] : {std::pair(1u, 600u), {1, 599}, {6, 597}, {75, 560}, {290, 380}})
+        for (const auto& [rows, at] : {std::pair(1u, 600u), {1, 599}, {6, 597}, {75, 560}, {130, 390}})
             cases.push_back(
                 attention_case({4, 2, 64}, rows, at, {false, false, false, 100, 0.0f, type, false, true}));
         cases.push_back(
