@@ -110,9 +110,11 @@ TEST_CASE("usage: what a model cannot take is said before its weights are loaded
     check({"run", "-m", chain_model(), "-p", "a", "--chat"}, "chat");
     check({"chat", "-m", chain_model()}, "--chat-format");
     write_file(file("few.txt"), "abcdef");
-    check({"eval", "-m", chain_model(), "-f", file("few.txt"), "-c", "8"}, "7 tokens");
     check({"eval", "-m", chain_model(), "-f", file("few.txt"), "--logits", "/nowhere/x.npy"},
           "/nowhere/x.npy");
-    check({"eval", "-m", chain_model(), "-f", file("nowhere.txt")}, "nowhere.txt");
+    // The device is opened before the text is read, which may come slowly.
+    check({"eval", "-m", chain_model(), "-f", file("nowhere.txt")}, "ulkan", 3);
+    check_refused({"eval", "-m", chain_model(), "-f", file("few.txt"), "-c", "8"}, 1, {"7 tokens"});
+    check_refused({"eval", "-m", chain_model(), "-f", file("nowhere.txt")}, 1, {"nowhere.txt"});
     check({"bench", "-m", chain_model() + "," + file("nowhere.gguf")}, "nowhere.gguf");
 }
