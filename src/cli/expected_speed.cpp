@@ -5,6 +5,8 @@
 #include "json/json.h"
 #include "run/split.h"
 
+#include <filesystem>
+
 namespace redline::cli {
 
 static std::string measured_path(const std::string& cache_folder) {
@@ -25,6 +27,8 @@ double measured_bandwidth(Backend& backend, const std::string& cache_folder) {
     all[measured_key(backend)] = measured;
     const std::string text = all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
     // Where it cannot be kept it is measured again the next time.
+    std::error_code ignored;
+    std::filesystem::create_directories(cache_folder, ignored);
     if (Result<AtomicWriter> out = AtomicWriter::create(measured_path(cache_folder)))
         if (out.value().write(std::as_bytes(std::span(text))))
             static_cast<void>(out.value().commit(false).ok());
