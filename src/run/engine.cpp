@@ -61,12 +61,16 @@ Result<std::vector<Plan>> engine_plans(const Model& model, const EngineOptions& 
 
 Result<MemoryNeed> memory_need(const Model& model, Backend& backend, const EngineOptions& given) {
     const EngineOptions options = RL_TRY(checked(given));
+    const std::vector<Plan> recorded = RL_TRY(engine_plans(model, options));
     std::vector<PlanGroup> plans;
-    for (const Plan& plan : RL_TRY(engine_plans(model, options))) {
+    for (const Plan& plan : recorded) {
         RL_TRY(check_caches(plan.caches, model));
         // What no device could even be asked to size.
-        const MemoryNeed least{model.weight_bytes(backend), cache_bytes(plan.caches), plan.arena_bytes, 0};
-        if (least.total() > backend.device().memory.bytes) return least;
+        MemoryNeed least{model.weight_bytes(backend), cache_bytes(plan.caches), plan.arena_bytes, 0};
+        if (least.total() > backend.device().memory.bytes) {
+            least.scratch = recorded.back().arena_bytes;  // of whole batches
+            return least;
+        }
         plans.emplace_back();
         plans.back().push_back(RL_TRY(lower(plan, backend, options.fuse)));
     }
