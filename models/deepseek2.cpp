@@ -117,27 +117,19 @@ static void attention_weights(const Config& c, WeightList& w) {
 }
 
 static void weights(const Config& c, WeightList& w) {
-    w.global_matrix("token_embd", c.vocab, c.dim);
-    w.global_vector("output_norm", c.dim);
-    w.global_matrix("output", c.vocab, c.dim, "token_embd");
+    w.embedding_and_output();
     attention_weights(c, w);
     w.vector("ffn_norm", c.dim);
     w.in_layers(0, c.dense_layers);
-    w.matrix("ffn_gate", c.ffn_dim, c.dim);
-    w.matrix("ffn_up", c.ffn_dim, c.dim);
-    w.matrix("ffn_down", c.dim, c.ffn_dim);
+    w.gated_ffn();
     w.in_layers(c.dense_layers, c.layers);
     w.matrix("ffn_gate_inp", c.experts, c.dim);
     w.optional_vector("exp_probs_b.bias", c.experts);
-    w.experts("ffn_gate_exps", c.experts, c.expert_ffn_dim, c.dim);
-    w.experts("ffn_up_exps", c.experts, c.expert_ffn_dim, c.dim);
-    w.experts("ffn_down_exps", c.experts, c.dim, c.expert_ffn_dim);
+    w.gated_experts();
     if (c.shared_ffn_dim > 0) {
-        w.matrix("ffn_gate_shexp", c.shared_ffn_dim, c.dim);
-        w.matrix("ffn_up_shexp", c.shared_ffn_dim, c.dim);
-        w.matrix("ffn_down_shexp", c.dim, c.shared_ffn_dim);
+        w.shared_expert();
     }
-    for (uint32_t i = 0; i < c.unused_layers; ++i) w.ignore(fmt::format("blk.{}.", c.layers + i));
+    w.ignore_unused_layers();
 }
 
 // A query meets latents as its head's keys are made of them, and what it sees of them becomes the head's

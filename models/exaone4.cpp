@@ -23,19 +23,13 @@ static Result<Config> config(const ModelFile& file) {
 }
 
 static void weights(const Config& c, WeightList& w) {
-    w.global_matrix("token_embd", c.vocab, c.dim);
-    w.global_vector("output_norm", c.dim);
-    w.global_matrix("output", c.vocab, c.dim, "token_embd");
-    w.matrix("attn_q", c.q_dim(), c.dim);
-    w.matrix("attn_k", c.kv_dim(), c.dim);
-    w.matrix("attn_v", c.kv_dim(), c.dim);
+    w.embedding_and_output();
+    w.queries_keys_values();
     w.vector("attn_q_norm", c.heads.head_dim);
     w.vector("attn_k_norm", c.heads.head_dim);
     w.matrix("attn_output", c.dim, c.q_dim());
     w.vector("post_attention_norm", c.dim);
-    w.matrix("ffn_gate", c.ffn_dim, c.dim);
-    w.matrix("ffn_up", c.ffn_dim, c.dim);
-    w.matrix("ffn_down", c.dim, c.ffn_dim);
+    w.gated_ffn();
     w.vector("post_ffw_norm", c.dim);
     w.ignore("rope_freqs.weight");
 }

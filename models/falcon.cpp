@@ -20,9 +20,7 @@ static void weights(const Config& c, WeightList& w) {
     w.vector("attn_norm.bias", c.dim);
     w.optional_vector("attn_norm_2", c.dim);
     w.optional_vector("attn_norm_2.bias", c.dim);
-    w.matrix("attn_q", c.q_dim(), c.dim);
-    w.matrix("attn_k", c.kv_dim(), c.dim);
-    w.matrix("attn_v", c.kv_dim(), c.dim);
+    w.queries_keys_values();
     w.matrix("attn_output", c.dim, c.q_dim());
     w.matrix("ffn_up", c.ffn_dim, c.dim);
     w.matrix("ffn_down", c.dim, c.ffn_dim);

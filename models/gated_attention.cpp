@@ -120,26 +120,20 @@ static void ffn_weights(const Config& c, size_t layer, WeightList& w) {
     }
     w.matrix("ffn_gate_inp", c.experts, c.dim);
     w.optional_vector("exp_probs_b.bias", c.experts);
-    w.experts("ffn_gate_exps", c.experts, c.expert_ffn_dim, c.dim);
-    w.experts("ffn_up_exps", c.experts, c.expert_ffn_dim, c.dim);
-    w.experts("ffn_down_exps", c.experts, c.dim, c.expert_ffn_dim);
+    w.gated_experts();
     if (c.shared_ffn_dim == 0) return;
-    w.matrix("ffn_gate_shexp", c.shared_ffn_dim, c.dim);
-    w.matrix("ffn_up_shexp", c.shared_ffn_dim, c.dim);
-    w.matrix("ffn_down_shexp", c.dim, c.shared_ffn_dim);
+    w.shared_expert();
 }
 
 static void weights(const Config& c, WeightList& w) {
-    w.global_matrix("token_embd", c.vocab, c.dim);
-    w.global_vector("output_norm", c.dim);
-    w.global_matrix("output", c.vocab, c.dim, "token_embd");
+    w.embedding_and_output();
     for (uint32_t i = 0; i < c.layers; ++i) {
         w.in_layers(i, i + 1);
         attention_weights(c, i, w);
         ffn_weights(c, i, w);
     }
     w.ignore("rope_freqs.weight");
-    for (uint32_t i = 0; i < c.unused_layers; ++i) w.ignore(fmt::format("blk.{}.", c.layers + i));
+    w.ignore_unused_layers();
 }
 
 // Index of the rope of layers with a window, and of the others, where those have rope.

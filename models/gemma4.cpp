@@ -106,9 +106,7 @@ static void ffn_weights(const Config& c, uint32_t layer, WeightList& w) {
         w.vector("pre_ffw_norm_2", c.dim);
         w.vector("post_ffw_norm_1", c.dim);
         w.vector("post_ffw_norm_2", c.dim);
-        w.experts("ffn_gate_exps", c.experts, c.expert_ffn_dim, c.dim);
-        w.experts("ffn_up_exps", c.experts, c.expert_ffn_dim, c.dim);
-        w.experts("ffn_down_exps", c.experts, c.dim, c.expert_ffn_dim);
+        w.gated_experts();
         w.vector("ffn_down_exps.scale", c.experts, "ffn_gate_inp.per_expert_scale");
     }
     if (c.layer_input > 0) {
@@ -120,9 +118,7 @@ static void ffn_weights(const Config& c, uint32_t layer, WeightList& w) {
 }
 
 static void weights(const Config& c, WeightList& w) {
-    w.global_matrix("token_embd", c.vocab, c.dim);
-    w.global_vector("output_norm", c.dim);
-    w.global_matrix("output", c.vocab, c.dim, "token_embd");
+    w.embedding_and_output();
     if (c.layer_input > 0) {
         const uint64_t all = uint64_t(c.layer_input) * c.layers;
         w.global_matrix("per_layer_token_embd", c.vocab, all);

@@ -18,34 +18,22 @@ static Result<Config> config(const ModelFile& file) {
 }
 
 static void weights(const Config& c, WeightList& w) {
-    w.global_matrix("token_embd", c.vocab, c.dim);
-    w.global_vector("output_norm", c.dim);
-    w.global_matrix("output", c.vocab, c.dim, "token_embd");
+    w.embedding_and_output();
     w.vector("attn_norm", c.dim);
-    w.matrix("attn_q", c.q_dim(), c.dim);
-    w.matrix("attn_k", c.kv_dim(), c.dim);
-    w.matrix("attn_v", c.kv_dim(), c.dim);
-    w.optional_vector("attn_q.bias", c.q_dim());
-    w.optional_vector("attn_k.bias", c.kv_dim());
-    w.optional_vector("attn_v.bias", c.kv_dim());
+    w.queries_keys_values();
+    w.optional_biases();
     w.optional_vector("attn_q_norm", c.heads.head_dim);
     w.optional_vector("attn_k_norm", c.heads.head_dim);
     w.matrix("attn_output", c.dim, c.q_dim());
     w.vector("post_attention_norm", c.dim);
     w.in_layers(0, c.dense_layers);
-    w.matrix("ffn_gate", c.ffn_dim, c.dim);
-    w.matrix("ffn_up", c.ffn_dim, c.dim);
-    w.matrix("ffn_down", c.dim, c.ffn_dim);
+    w.gated_ffn();
     w.in_layers(c.dense_layers, c.layers);
     w.matrix("ffn_gate_inp", c.experts, c.dim);
     w.optional_vector("exp_probs_b.bias", c.experts);
-    w.experts("ffn_gate_exps", c.experts, c.expert_ffn_dim, c.dim);
-    w.experts("ffn_up_exps", c.experts, c.expert_ffn_dim, c.dim);
-    w.experts("ffn_down_exps", c.experts, c.dim, c.expert_ffn_dim);
-    w.matrix("ffn_gate_shexp", c.shared_ffn_dim, c.dim);
-    w.matrix("ffn_up_shexp", c.shared_ffn_dim, c.dim);
-    w.matrix("ffn_down_shexp", c.dim, c.shared_ffn_dim);
-    for (uint32_t i = 0; i < c.unused_layers; ++i) w.ignore(fmt::format("blk.{}.", c.layers + i));
+    w.gated_experts();
+    w.shared_expert();
+    w.ignore_unused_layers();
 }
 
 static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {

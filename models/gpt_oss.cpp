@@ -15,13 +15,9 @@ static Result<Config> config(const ModelFile& file) {
 
 static void weights(const Config& c, WeightList& w) {
     const uint64_t hidden = uint64_t(c.experts) * c.expert_ffn_dim;
-    w.global_matrix("token_embd", c.vocab, c.dim);
-    w.global_vector("output_norm", c.dim);
-    w.global_matrix("output", c.vocab, c.dim, "token_embd");
+    w.embedding_and_output();
     w.vector("attn_norm", c.dim);
-    w.matrix("attn_q", c.q_dim(), c.dim);
-    w.matrix("attn_k", c.kv_dim(), c.dim);
-    w.matrix("attn_v", c.kv_dim(), c.dim);
+    w.queries_keys_values();
     w.vector("attn_q.bias", c.q_dim());
     w.vector("attn_k.bias", c.kv_dim());
     w.vector("attn_v.bias", c.kv_dim());
@@ -31,9 +27,7 @@ static void weights(const Config& c, WeightList& w) {
     w.vector("post_attention_norm", c.dim, "ffn_norm");
     w.matrix("ffn_gate_inp", c.experts, c.dim);
     w.vector("ffn_gate_inp.bias", c.experts);
-    w.experts("ffn_gate_exps", c.experts, c.expert_ffn_dim, c.dim);
-    w.experts("ffn_up_exps", c.experts, c.expert_ffn_dim, c.dim);
-    w.experts("ffn_down_exps", c.experts, c.dim, c.expert_ffn_dim);
+    w.gated_experts();
     w.vector("ffn_gate_exps.bias", hidden);
     w.vector("ffn_up_exps.bias", hidden);
     w.vector("ffn_down_exps.bias", uint64_t(c.experts) * c.dim);

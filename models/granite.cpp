@@ -37,17 +37,11 @@ static Result<Config> config(const ModelFile& file) {
 }
 
 static void weights(const Config& c, WeightList& w) {
-    w.global_matrix("token_embd", c.vocab, c.dim);
-    w.global_vector("output_norm", c.dim);
-    w.global_matrix("output", c.vocab, c.dim, "token_embd");
+    w.embedding_and_output();
     w.vector("attn_norm", c.dim);
-    w.matrix("attn_q", c.q_dim(), c.dim);
-    w.matrix("attn_k", c.kv_dim(), c.dim);
-    w.matrix("attn_v", c.kv_dim(), c.dim);
+    w.queries_keys_values();
     w.matrix("attn_output", c.dim, c.q_dim());
-    w.optional_vector("attn_q.bias", c.q_dim());
-    w.optional_vector("attn_k.bias", c.kv_dim());
-    w.optional_vector("attn_v.bias", c.kv_dim());
+    w.optional_biases();
     w.optional_vector("attn_output.bias", c.dim);
     if (!c.windowed.empty()) w.vector("attn_sinks", c.heads.heads);
     w.vector("ffn_norm", c.dim);
@@ -55,15 +49,11 @@ static void weights(const Config& c, WeightList& w) {
     w.ignore("rope_factors_long.weight");
     w.ignore("rope_factors_short.weight");
     if (c.experts == 0) {
-        w.matrix("ffn_gate", c.ffn_dim, c.dim);
-        w.matrix("ffn_up", c.ffn_dim, c.dim);
-        w.matrix("ffn_down", c.dim, c.ffn_dim);
+        w.gated_ffn();
         return;
     }
     w.matrix("ffn_gate_inp", c.experts, c.dim);
-    w.experts("ffn_gate_exps", c.experts, c.expert_ffn_dim, c.dim);
-    w.experts("ffn_up_exps", c.experts, c.expert_ffn_dim, c.dim);
-    w.experts("ffn_down_exps", c.experts, c.dim, c.expert_ffn_dim);
+    w.gated_experts();
     if (c.shared_ffn_dim == 0) return;
     w.matrix("ffn_down_shexp", c.dim, c.shared_ffn_dim);
     if (c.windowed.empty()) {

@@ -39,23 +39,17 @@ static void weights(const Config& c, WeightList& w) {
             w.vector("shortconv.conv.weight", uint64_t(c.dim) * c.taps);
             w.matrix("shortconv.out_proj.weight", c.dim, c.dim);
         } else {
-            w.matrix("attn_q", c.q_dim(), c.dim);
-            w.matrix("attn_k", c.kv_dim(), c.dim);
-            w.matrix("attn_v", c.kv_dim(), c.dim);
+            w.queries_keys_values();
             w.vector("attn_q_norm", c.heads.head_dim);
             w.vector("attn_k_norm", c.heads.head_dim);
             w.matrix("attn_output", c.dim, c.q_dim());
         }
         if (i < c.dense_layers) {
-            w.matrix("ffn_gate", c.ffn_dim, c.dim);
-            w.matrix("ffn_up", c.ffn_dim, c.dim);
-            w.matrix("ffn_down", c.dim, c.ffn_dim);
+            w.gated_ffn();
         } else {
             w.matrix("ffn_gate_inp", c.experts, c.dim);
             w.optional_vector("exp_probs_b.bias", c.experts);
-            w.experts("ffn_gate_exps", c.experts, c.expert_ffn_dim, c.dim);
-            w.experts("ffn_up_exps", c.experts, c.expert_ffn_dim, c.dim);
-            w.experts("ffn_down_exps", c.experts, c.dim, c.expert_ffn_dim);
+            w.gated_experts();
         }
     }
 }

@@ -28,28 +28,18 @@ static Result<Config> config(const ModelFile& file) {
 }
 
 static void weights(const Config& c, WeightList& w) {
-    w.global_matrix("token_embd", c.vocab, c.dim);
-    w.global_vector("output_norm", c.dim);
-    w.global_matrix("output", c.vocab, c.dim, "token_embd");
+    w.embedding_and_output();
     w.vector("attn_norm", c.dim);
-    w.matrix("attn_q", c.q_dim(), c.dim);
-    w.matrix("attn_k", c.kv_dim(), c.dim);
-    w.matrix("attn_v", c.kv_dim(), c.dim);
+    w.queries_keys_values();
     w.matrix("attn_output", c.dim, c.q_dim());
-    w.optional_vector("attn_q.bias", c.q_dim());
-    w.optional_vector("attn_k.bias", c.kv_dim());
-    w.optional_vector("attn_v.bias", c.kv_dim());
+    w.optional_biases();
     w.optional_vector("attn_output.bias", c.dim);
     w.vector("ffn_norm", c.dim);
     if (c.experts > 0) {
         w.matrix("ffn_gate_inp", c.experts, c.dim);
-        w.experts("ffn_gate_exps", c.experts, c.expert_ffn_dim, c.dim);
-        w.experts("ffn_up_exps", c.experts, c.expert_ffn_dim, c.dim);
-        w.experts("ffn_down_exps", c.experts, c.dim, c.expert_ffn_dim);
+        w.gated_experts();
     } else {
-        w.matrix("ffn_gate", c.ffn_dim, c.dim);
-        w.matrix("ffn_up", c.ffn_dim, c.dim);
-        w.matrix("ffn_down", c.dim, c.ffn_dim);
+        w.gated_ffn();
     }
     w.ignore("rope_freqs.weight");
     for (uint32_t i = 0; i < c.layers; ++i) w.ignore(fmt::format("blk.{}.attn_rot_embd.weight", i));

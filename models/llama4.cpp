@@ -31,29 +31,19 @@ static Result<Config> config(const ModelFile& file) {
 }
 
 static void weights(const Config& c, WeightList& w) {
-    w.global_matrix("token_embd", c.vocab, c.dim);
-    w.global_vector("output_norm", c.dim);
-    w.global_matrix("output", c.vocab, c.dim, "token_embd");
+    w.embedding_and_output();
     w.vector("attn_norm", c.dim);
-    w.matrix("attn_q", c.q_dim(), c.dim);
-    w.matrix("attn_k", c.kv_dim(), c.dim);
-    w.matrix("attn_v", c.kv_dim(), c.dim);
+    w.queries_keys_values();
     w.matrix("attn_output", c.dim, c.q_dim());
     w.vector("ffn_norm", c.dim);
     for (uint32_t i = 0; i < c.layers; ++i) {
         w.in_layers(i, i + 1);
         if (c.has_experts(i)) {
             w.matrix("ffn_gate_inp", c.experts, c.dim);
-            w.experts("ffn_gate_exps", c.experts, c.expert_ffn_dim, c.dim);
-            w.experts("ffn_up_exps", c.experts, c.expert_ffn_dim, c.dim);
-            w.experts("ffn_down_exps", c.experts, c.dim, c.expert_ffn_dim);
-            w.matrix("ffn_gate_shexp", c.shared_ffn_dim, c.dim);
-            w.matrix("ffn_up_shexp", c.shared_ffn_dim, c.dim);
-            w.matrix("ffn_down_shexp", c.dim, c.shared_ffn_dim);
+            w.gated_experts();
+            w.shared_expert();
         } else {
-            w.matrix("ffn_gate", c.ffn_dim, c.dim);
-            w.matrix("ffn_up", c.ffn_dim, c.dim);
-            w.matrix("ffn_down", c.dim, c.ffn_dim);
+            w.gated_ffn();
         }
     }
     w.ignore("rope_freqs.weight");

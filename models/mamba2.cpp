@@ -141,15 +141,13 @@ static void ffn_weights(const Config& c, size_t layer, WeightList& w) {
 }
 
 static void weights(const Config& c, WeightList& w) {
-    w.global_matrix("token_embd", c.vocab, c.dim);
-    w.global_vector("output_norm", c.dim);
-    w.global_matrix("output", c.vocab, c.dim, "token_embd");
+    w.embedding_and_output();
     for (uint32_t i = 0; i < c.layers; ++i) {
         w.in_layers(i, i + 1);
         mixer_weights(c, i, w);
         if (has_ffn(c, i)) ffn_weights(c, i, w);
     }
-    for (uint32_t i = 0; i < c.unused_layers; ++i) w.ignore(fmt::format("blk.{}.", c.layers + i));
+    w.ignore_unused_layers();
 }
 
 static Slot state_space(const Config& c, const LayerWeights& l, Slot x, PlanBuilder& p) {

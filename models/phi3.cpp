@@ -13,9 +13,7 @@ static Result<Config> config(const ModelFile& file) {
 
 static void weights(const Config& c, WeightList& w) {
     const uint64_t qkv_rows = c.q_dim() + 2 * c.kv_dim();
-    w.global_matrix("token_embd", c.vocab, c.dim);
-    w.global_vector("output_norm", c.dim);
-    w.global_matrix("output", c.vocab, c.dim, "token_embd");
+    w.embedding_and_output();
     w.vector("attn_norm", c.dim);
     w.rows_of("attn_q", "attn_qkv", qkv_rows, 0, c.q_dim(), c.dim);
     w.rows_of("attn_k", "attn_qkv", qkv_rows, c.q_dim(), c.kv_dim(), c.dim);

@@ -20,20 +20,14 @@ static void weights(const Config& c, WeightList& w) {
     w.optional_global_vector("output.bias", c.vocab);
     w.vector("attn_norm", c.dim);
     w.vector("attn_norm.bias", c.dim);
-    w.matrix("attn_q", c.q_dim(), c.dim);
-    w.matrix("attn_k", c.kv_dim(), c.dim);
-    w.matrix("attn_v", c.kv_dim(), c.dim);
+    w.queries_keys_values();
     w.matrix("attn_output", c.dim, c.q_dim());
-    w.optional_vector("attn_q.bias", c.q_dim());
-    w.optional_vector("attn_k.bias", c.kv_dim());
-    w.optional_vector("attn_v.bias", c.kv_dim());
+    w.optional_biases();
     w.optional_vector("attn_output.bias", c.dim);
     w.vector("ffn_norm", c.dim);
     w.vector("ffn_norm.bias", c.dim);
     w.matrix("ffn_gate_inp", c.experts, c.dim);
-    w.experts("ffn_gate_exps", c.experts, c.expert_ffn_dim, c.dim);
-    w.experts("ffn_up_exps", c.experts, c.expert_ffn_dim, c.dim);
-    w.experts("ffn_down_exps", c.experts, c.dim, c.expert_ffn_dim);
+    w.gated_experts();
     w.ignore("rope_factors_long.weight");
     w.ignore("rope_factors_short.weight");
 }

@@ -68,25 +68,17 @@ static void delta_weights(const Config& c, WeightList& w) {
 
 static void ffn_weights(const Config& c, WeightList& w) {
     if (c.experts == 0) {
-        w.matrix("ffn_gate", c.ffn_dim, c.dim);
-        w.matrix("ffn_up", c.ffn_dim, c.dim);
-        w.matrix("ffn_down", c.dim, c.ffn_dim);
+        w.gated_ffn();
         return;
     }
     w.matrix("ffn_gate_inp", c.experts, c.dim);
-    w.experts("ffn_gate_exps", c.experts, c.expert_ffn_dim, c.dim);
-    w.experts("ffn_up_exps", c.experts, c.expert_ffn_dim, c.dim);
-    w.experts("ffn_down_exps", c.experts, c.dim, c.expert_ffn_dim);
+    w.gated_experts();
     w.matrix("ffn_gate_inp_shexp", 1, c.dim);
-    w.matrix("ffn_gate_shexp", c.shared_ffn_dim, c.dim);
-    w.matrix("ffn_up_shexp", c.shared_ffn_dim, c.dim);
-    w.matrix("ffn_down_shexp", c.dim, c.shared_ffn_dim);
+    w.shared_expert();
 }
 
 static void weights(const Config& c, WeightList& w) {
-    w.global_matrix("token_embd", c.vocab, c.dim);
-    w.global_vector("output_norm", c.dim);
-    w.global_matrix("output", c.vocab, c.dim, "token_embd");
+    w.embedding_and_output();
     for (uint32_t i = 0; i < c.layers; ++i) {
         w.in_layers(i, i + 1);
         w.vector("attn_norm", c.dim);
@@ -103,7 +95,7 @@ static void weights(const Config& c, WeightList& w) {
         }
         ffn_weights(c, w);
     }
-    for (uint32_t i = 0; i < c.unused_layers; ++i) w.ignore(fmt::format("blk.{}.", c.layers + i));
+    w.ignore_unused_layers();
     w.ignore("mtp.");
     w.ignore("output_extra.weight");
 }

@@ -12,21 +12,15 @@ static Result<Config> config(const ModelFile& file) {
 }
 
 static void weights(const Config& c, WeightList& w) {
-    w.global_matrix("token_embd", c.vocab, c.dim);
-    w.global_vector("output_norm", c.dim);
-    w.global_matrix("output", c.vocab, c.dim, "token_embd");
+    w.embedding_and_output();
     w.vector("attn_norm", c.dim);
-    w.matrix("attn_q", c.q_dim(), c.dim);
-    w.matrix("attn_k", c.kv_dim(), c.dim);
-    w.matrix("attn_v", c.kv_dim(), c.dim);
+    w.queries_keys_values();
     w.vector("attn_q_norm", c.heads.head_dim);
     w.vector("attn_k_norm", c.heads.head_dim);
     w.matrix("attn_output", c.dim, c.q_dim());
     w.vector("ffn_norm", c.dim);
     w.matrix("ffn_gate_inp", c.experts, c.dim);
-    w.experts("ffn_gate_exps", c.experts, c.expert_ffn_dim, c.dim);
-    w.experts("ffn_up_exps", c.experts, c.expert_ffn_dim, c.dim);
-    w.experts("ffn_down_exps", c.experts, c.dim, c.expert_ffn_dim);
+    w.gated_experts();
 }
 
 static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {

@@ -17,13 +17,9 @@ static void weights(const Config& c, WeightList& w) {
     w.global_matrix("output", c.vocab, c.dim, "token_embd");
     w.vector("attn_norm", c.dim);
     w.vector("attn_norm.bias", c.dim);
-    w.matrix("attn_q", c.q_dim(), c.dim);
-    w.matrix("attn_k", c.kv_dim(), c.dim);
-    w.matrix("attn_v", c.kv_dim(), c.dim);
+    w.queries_keys_values();
     w.matrix("attn_output", c.dim, c.q_dim());
-    w.optional_vector("attn_q.bias", c.q_dim());
-    w.optional_vector("attn_k.bias", c.kv_dim());
-    w.optional_vector("attn_v.bias", c.kv_dim());
+    w.optional_biases();
     w.optional_vector("attn_output.bias", c.dim);
     w.vector("ffn_norm", c.dim);
     w.vector("ffn_norm.bias", c.dim);

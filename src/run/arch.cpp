@@ -335,6 +335,47 @@ void WeightList::vector(std::string name, uint64_t size, std::string otherwise) 
 void WeightList::optional_vector(std::string name, uint64_t size) {
     each_layer({name, name, {}, -1, {1, 1, size}, WeightRole::vector, true, 0, 0});
 }
+void WeightList::embedding_and_output() {
+    const Config& c = config_;
+    global_matrix("token_embd", c.vocab, c.dim);
+    global_vector("output_norm", c.dim);
+    global_matrix("output", c.vocab, c.dim, "token_embd");
+}
+void WeightList::queries_keys_values() {
+    const Config& c = config_;
+    matrix("attn_q", c.q_dim(), c.dim);
+    matrix("attn_k", c.kv_dim(), c.dim);
+    matrix("attn_v", c.kv_dim(), c.dim);
+}
+void WeightList::optional_biases() {
+    const Config& c = config_;
+    optional_vector("attn_q.bias", c.q_dim());
+    optional_vector("attn_k.bias", c.kv_dim());
+    optional_vector("attn_v.bias", c.kv_dim());
+}
+void WeightList::gated_ffn() {
+    const Config& c = config_;
+    matrix("ffn_gate", c.ffn_dim, c.dim);
+    matrix("ffn_up", c.ffn_dim, c.dim);
+    matrix("ffn_down", c.dim, c.ffn_dim);
+}
+void WeightList::gated_experts() {
+    const Config& c = config_;
+    experts("ffn_gate_exps", c.experts, c.expert_ffn_dim, c.dim);
+    experts("ffn_up_exps", c.experts, c.expert_ffn_dim, c.dim);
+    experts("ffn_down_exps", c.experts, c.dim, c.expert_ffn_dim);
+}
+void WeightList::shared_expert() {
+    const Config& c = config_;
+    matrix("ffn_gate_shexp", c.shared_ffn_dim, c.dim);
+    matrix("ffn_up_shexp", c.shared_ffn_dim, c.dim);
+    matrix("ffn_down_shexp", c.dim, c.shared_ffn_dim);
+}
+void WeightList::ignore_unused_layers() {
+    const Config& c = config_;
+    for (uint32_t i = 0; i < c.unused_layers; ++i) ignore(fmt::format("blk.{}.", c.layers + i));
+}
+
 void WeightList::rows_of(std::string name, std::string source, uint64_t source_rows, uint64_t first,
                          uint64_t rows, uint64_t cols) {
     each_layer({std::move(name),

@@ -152,7 +152,7 @@ struct WeightSpec {
 
 class WeightList {
 public:
-    explicit WeightList(const Config& config) : end_(config.layers) {}
+    explicit WeightList(const Config& config) : config_(config), end_(config.layers) {}
 
     // What is listed next is there in layers [first, end) only.
     void in_layers(uint32_t first, uint32_t end) {
@@ -179,12 +179,22 @@ public:
     // dot at its end all names that begin so.
     void ignore(std::string tensor) { ignored_.push_back(std::move(tensor)); }
 
+    // What most models have, of the configuration's sizes.
+    void embedding_and_output();  // and the norm before the output, which may be the embedding
+    void queries_keys_values();
+    void optional_biases();  // of these
+    void gated_ffn();
+    void gated_experts();
+    void shared_expert();
+    void ignore_unused_layers();
+
     const std::vector<WeightSpec>& specs() const { return specs_; }
     const std::vector<std::string>& ignored() const { return ignored_; }
 
 private:
     void each_layer(const WeightSpec& spec);
 
+    const Config& config_;
     uint32_t first_ = 0, end_;
     std::vector<WeightSpec> specs_;
     std::vector<std::string> ignored_;
