@@ -101,6 +101,50 @@ struct ConvolveArgs {
     uint has_behind;
 };
 
+struct ConvolveApartArgs {
+    uint width;
+    uint apart;  // rows from a tap to the next
+    uint silu;
+    uint has_before;
+    uint has_behind;
+};
+
+struct StreamArgs {
+    uint width;  // of a stream
+    uint streams;
+    uint rows_of;
+    uint flag;  // of stream_mix: weights are of streams; of stream_add: y is not read
+    float scale;
+};
+
+struct BlockMeanArgs {
+    uint width;
+    uint ratio;
+};
+
+struct ChooseArgs {
+    uint blocks;  // of a context
+    uint most;    // that are chosen
+    uint ratio;
+};
+
+// Of block_scores.comp, and of block_attention.comp.
+struct BlockArgs {
+    uint heads;
+    uint kv_heads;
+    uint head_dim;
+    uint ratio;
+    uint blocks;  // of a context, or most that are chosen
+    uint capacity;
+    uint sequence_rows;  // see cache_rows.glsl
+    uint first_page;
+    uint window;  // 0, and:
+    uint chunks;
+    uint first_row;  // of the step: rows first_row .. end_row - 1
+    uint end_row;
+    float scale;
+};
+
 #define RL_DELTA_COLUMNS 4u  // of the state, that invocations share
 #define RL_DELTA_EPS 1e-6f   // DeltaNet::kEps
 struct DeltaArgs {

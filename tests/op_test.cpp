@@ -55,7 +55,11 @@ void feed(const OpCase& c, const Plan& plan,
     const auto step = [&](bool compared) {
         std::vector<uint32_t> outputs(rows.size());
         std::iota(outputs.begin(), outputs.end(), 0u);
-        run({tokens, rows, outputs, pages}, compared);
+        StepParams params{tokens, rows, outputs, pages};
+        std::vector<float> lookups(plan.lookup_floats(rows.size()));
+        for (size_t i = 0; i < lookups.size(); ++i) lookups[i] = float(i % 19) - 7.5f;
+        params.lookups = lookups;
+        run(params, compared);
         tokens.clear();
         rows.clear();
     };

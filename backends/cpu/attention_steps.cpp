@@ -96,7 +96,7 @@ public:
         const auto mine = worker.share(view.rows());
         for (uint64_t row = mine.begin; row < mine.end; ++row) {
             std::copy_n(view.floats(op_.latent) + row * head.rank, head.rank, whole);
-            std::copy_n(view.floats(op_.key) + row * rest, rest, whole + head.rank);
+            if (rest > 0) std::copy_n(view.floats(op_.key) + row * rest, rest, whole + head.rank);
             attention_kernels(view.isa).kv_store(head, view.cache_row(op_.cache, row), whole, nullptr);
         }
     }

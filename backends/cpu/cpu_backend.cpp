@@ -147,8 +147,9 @@ public:
     uint64_t allocated() const override { return Region::allocated(); }
 
     std::unique_ptr<Kernel> make_kernel(const Op& op, const Plan& plan) override {
-        for (const auto make : {make_product_kernel, make_attention_kernel, make_expert_kernel,
-                                make_vector_kernel, make_recurrent_kernel})
+        for (const auto make :
+             {make_product_kernel, make_attention_kernel, make_expert_kernel, make_vector_kernel,
+              make_recurrent_kernel, make_stream_kernel, make_block_kernel})
             if (std::unique_ptr<Kernel> kernel = make(op, plan, isa_)) return kernel;
         return nullptr;
     }

@@ -135,6 +135,8 @@ std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan& plan, Is
 std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, Isa isa);
 std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, Isa isa);
 std::unique_ptr<Kernel> make_recurrent_kernel(const Op& op, const Plan& plan, Isa isa);
+std::unique_ptr<Kernel> make_stream_kernel(const Op& op, const Plan& plan, Isa isa);
+std::unique_ptr<Kernel> make_block_kernel(const Op& op, const Plan& plan, Isa isa);
 
 // What steps work in. Those of a PlanGroup share one, unless it is guarded: each has gaps of its own.
 struct Workspace {

@@ -90,8 +90,12 @@ public:
         const uint64_t width = view.width(op_.x), stretches = (width + kChannels - 1) / kChannels;
         Claims claims(view, worker, step, stretches * view.segments.size());
         for (uint64_t i; claims.next(i);) {
-            const uint64_t first = i % stretches * kChannels;
-            convolve(view, view.segments[i / stretches], first, std::min(width - first, kChannels));
+            const uint64_t first = i % stretches * kChannels, count = std::min(width - first, kChannels);
+            const Segment& segment = view.segments[i / stretches];
+            if (op_.apart == 1)
+                convolve(view, segment, first, count);
+            else
+                convolve_apart(view, segment, first, count);
         }
     }
 
@@ -119,6 +123,31 @@ private:
             }
         }
         for (uint32_t j = 0; j < kept; ++j) std::copy_n(past[j], count, to + j * width + first);
+    }
+
+    // A tap may lie many rows back: in the step, or in the state.
+    void convolve_apart(const RunView& view, const Segment& segment, uint64_t first, uint64_t count) const {
+        const uint64_t width = view.width(op_.x), kept = op_.kept();
+        const auto [from, to] = view.states(op_.state, segment.first);
+        const float* w = view.vector(op_.w) + first * op_.taps;
+        const auto u = [&](int64_t row, uint64_t i) {  // of the segment; before it, of the state
+            if (row < 0) return from ? from[(uint64_t(row + int64_t(kept))) * width + first + i] : 0.0f;
+            const uint64_t at = (segment.first + uint64_t(row)) * width + first + i;
+            return view.floats(op_.x)[at] * (op_.before ? view.floats(op_.before)[at] : 1.0f);
+        };
+        for (uint32_t row = 0; row < segment.rows; ++row)
+            for (uint64_t i = 0; i < count; ++i) {
+                float sum = 0.0f;
+                for (uint32_t j = 0; j < op_.taps; ++j)
+                    sum += w[i * op_.taps + j] * u(int64_t(row) - int64_t((op_.taps - 1 - j) * op_.apart), i);
+                if (op_.silu) sum *= sigmoid(sum);
+                const uint64_t at = (segment.first + row) * width + first + i;
+                view.floats(op_.y)[at] = sum * (op_.behind ? view.floats(op_.behind)[at] : 1.0f);
+            }
+        // In order: where both states are one, a row is read before it is written.
+        for (uint64_t j = 0; j < kept; ++j)
+            for (uint64_t i = 0; i < count; ++i)
+                to[j * width + first + i] = u(int64_t(j + segment.rows) - int64_t(kept), i);
     }
 
     Convolve op_;

@@ -127,6 +127,11 @@ void Reference::eval(const Input& op) {
     for (size_t i = 0; i < y.size(); ++i) y[i] = {params_.input[i], 0.0};
 }
 
+void Reference::eval(const Lookup& op) {
+    auto& y = target(op.y);
+    for (size_t i = 0; i < y.size(); ++i) y[i] = {params_.lookups[i], 0.0, std::abs(params_.lookups[i])};
+}
+
 void Reference::eval(const RmsNorm& op) {
     const std::vector<Bounded> x = slots_[size_t(op.x.index)];
     const std::vector<float>* gain = op.norm.gain ? &weights_[size_t(op.norm.gain.index)] : nullptr;
@@ -179,11 +184,6 @@ void Reference::eval(const Linear& op) {
         ProductRow row(precision_, x.data() + t * shape.cols, shape.cols, random());
         for (size_t r = 0; r < shape.rows; ++r) y[t * shape.rows + r] = row.dot(w.data() + r * shape.cols);
     }
-}
-
-static Bounded plus(const Bounded& a, const Bounded& b) {
-    const double v = a.value + b.value;
-    return {v, a.error + b.error + kUnit * (std::abs(v) + a.error + b.error), a.magnitude + b.magnitude};
 }
 
 void Reference::eval(const AddPosition& op) {
@@ -263,8 +263,9 @@ void Reference::eval(const Rope& op) {
         for (size_t i = 0; i < pairs; ++i) {
             Bounded& a = x[begin + (rope.half_split ? i : 2 * i)];
             Bounded& b = x[begin + (rope.half_split ? i + pairs : 2 * i + 1)];
-            const double angle = double(params_.rows[row].position) * rope.inverse_frequency[i];
-            const double longer = rope.magnitude_at(params_.rows[row].position);
+            const uint32_t position = params_.rows[row].position, own = position - position % rope.block;
+            const double angle = double(own) * rope.inverse_frequency[i];
+            const double longer = rope.magnitude_at(own);
             const double c = std::cos(angle) * longer, s = std::sin(angle) * longer;
             const double size = (std::abs(a.value) + std::abs(b.value)) * std::abs(longer);
             const Bounded turned_a{a.value * c - b.value * s,
@@ -303,7 +304,8 @@ void Reference::eval(const KvStore& op) {
     }
 }
 
-void Reference::attend(const Attention& op, size_t row, uint32_t head, Bounded* out) const {
+void Reference::attend(const Attention& op, size_t row, uint32_t head, Bounded* out,
+                       const std::vector<bool>* seen) const {
     const uint32_t d = op.shape.head_dim, kv_head = head / (op.shape.heads / op.shape.kv_heads);
     const size_t row_size = size_t(op.shape.kv_heads) * d;
     const Bounded* q = slots_[size_t(op.q.index)].data() + (row * op.shape.heads + head) * d;
@@ -327,7 +329,7 @@ void Reference::attend(const Attention& op, size_t row, uint32_t head, Bounded* 
             off += softcap_error(score, op.softcap);
             score = op.softcap * std::tanh(score / op.softcap);
         }
-        scores.push_back(score);
+        scores.push_back(seen && !(*seen)[p] ? -INFINITY : score);
         errors.push_back(random_ ? 0.0 : off);
     }
     weigh(op, head, begin + first, scores, std::move(errors), out);
@@ -346,7 +348,7 @@ void Reference::weigh(const Attention& op, uint32_t head, size_t first, std::spa
     double total = std::exp(sink - top), largest_score = op.sinks ? std::abs(sink) : 0.0;
     for (const double s : scores) {
         total += std::exp(s - top);
-        largest_score = std::max(largest_score, std::abs(s));
+        if (s != -INFINITY) largest_score = std::max(largest_score, std::abs(s));  // that is seen
     }
     std::vector<double> p(scores.size());
     double least_total = std::exp(sink - top) / total, largest = 0.0;

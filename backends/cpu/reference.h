@@ -72,6 +72,14 @@ private:
     void eval(const StateScan& op);
     void eval(const LatentStore& op);
     void eval(const LatentAttention& op);
+    void eval(const Lookup& op);
+    void eval(const StreamMix& op);
+    void eval(const StreamAdd& op);
+    void eval(const StreamDot& op);
+    void eval(const BlockMean& op);
+    void eval(const BlockScores& op);
+    void eval(const ChooseBlocks& op);
+    void eval(const BlockAttention& op);
     template <typename Fused>
     void eval(const Fused&) {
         RL_CHECK(false, "a fused op reached the reference");
@@ -89,7 +97,9 @@ private:
     // Up to `most` in either direction where rounding is at random, otherwise nothing.
     double nudge(double most) const;
     std::minstd_rand* random() const { return random_ ? &*random_ : nullptr; }
-    void attend(const Attention& op, size_t row, uint32_t head, Bounded* out) const;
+    // `seen`: the positions that are; null: all.
+    void attend(const Attention& op, size_t row, uint32_t head, Bounded* out,
+                const std::vector<bool>* seen = nullptr) const;
     // Of a row's sequence, made all zeros at position 0.
     std::span<Bounded> state(Cache cache, size_t row);
     // One head of a row, with its part of the state.

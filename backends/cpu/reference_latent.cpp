@@ -20,7 +20,7 @@ void Reference::eval(const HeadLinear& op) {
 }
 
 void Reference::eval(const LatentStore& op) {
-    const size_t rank = width(op.latent), rest = width(op.key), size = rank + rest;
+    const size_t rank = width(op.latent), rest = op.key ? width(op.key) : 0, size = rank + rest;
     for (size_t row = 0; row < params_.tokens.size(); ++row) {
         std::vector<Bounded> whole;
         const auto add = [&](Slot s, size_t count) {
@@ -28,7 +28,7 @@ void Reference::eval(const LatentStore& op) {
             whole.insert(whole.end(), from, from + count);
         };
         add(op.latent, rank);
-        add(op.key, rest);
+        if (op.key) add(op.key, rest);
         Bounded* const to =
             keys_[size_t(op.cache.index)].data() + (begin_of(row) + params_.rows[row].position) * size;
         for (size_t i = 0; i < size; ++i) {

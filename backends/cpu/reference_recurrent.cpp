@@ -18,22 +18,6 @@ void Reference::eval(const CopyParts& op) {
                         y.begin() + int64_t(row * width(op.y) + op.y_first + part * op.y_stride));
 }
 
-static Bounded product(const Bounded& a, const Bounded& b) {
-    const double v = a.value * b.value;
-    return {
-        v,
-        std::abs(a.value) * b.error + a.error * (std::abs(b.value) + b.error) + kUnit * std::abs(v) + kTiny,
-        a.magnitude * b.magnitude};
-}
-
-// Its slope is at most a quarter, and at most itself. It is at most one, and exponentials are a few units off
-// for each unit of their argument.
-static Bounded sigmoid(const Bounded& x) {
-    const double v = 1.0 / (1.0 + std::exp(-x.value));
-    const double off = std::min(0.25 * x.error, v * std::expm1(x.error));
-    return {v, off + (8 + std::min(std::abs(x.value), 100.0)) * kUnit * v + kTiny, v};
-}
-
 void Reference::eval(const Multiply& op) {
     const std::vector<float>& factor = weights_[size_t(op.factor.index)];
     auto& y = slots_[size_t(op.y.index)];
@@ -56,10 +40,24 @@ static Bounded gelu_tanh(const Bounded& x) {
     return {v, 1.13 * x.error + 8 * kUnit * std::abs(x.value) + kTiny, x.magnitude};
 }
 
+// Below 1e-6 it is the sign's alone. Its slope is 500 at most, and no difference is larger than the root of
+// twice what the argument differs by.
+static Bounded signed_root(const Bounded& x) {
+    const double size = std::max(std::abs(x.value), 1e-6), root = std::sqrt(size);
+    const double v = x.value == 0.0 ? 0.0 : std::copysign(root, x.value);
+    const double jump = x.error > std::abs(x.value) ? 2.0 * std::sqrt(size + x.error) : 0.0;
+    return {v, std::max(jump, root - std::sqrt(std::max(size - x.error, 0.0))) + 4 * kUnit * root + kTiny,
+            root};
+}
+
 void Reference::eval(const Apply& op) {
     for (Bounded& y : slots_[size_t(op.y.index)]) {
         if (op.function == Function::silu)
             y = silu(y);
+        else if (op.function == Function::sigmoid)
+            y = sigmoid(y);
+        else if (op.function == Function::signed_root)
+            y = signed_root(y);
         else if (op.function == Function::gelu_tanh)
             y = gelu_tanh(y);
         else if (const Bounded x = y; x.value > 0.0)
@@ -136,7 +134,7 @@ void Reference::eval(const Convolve& op) {
         for (size_t i = 0; i < n; ++i) {
             const size_t at = row * n + i;
             Bounded terms[kMostTaps];
-            for (size_t j = 0; j + 1 < op.taps; ++j) terms[j] = past[j * n + i];
+            for (size_t j = 0; j + 1 < op.taps; ++j) terms[j] = past[j * op.apart * n + i];
             terms[op.taps - 1] = op.before ? product(slots_[size_t(op.before.index)][at], x[at]) : x[at];
             Bounded sum;
             double size = 0.0;
@@ -146,8 +144,9 @@ void Reference::eval(const Convolve& op) {
                 sum.error += std::abs(tap) * terms[j].error;
                 sum.magnitude += std::abs(tap) * terms[j].magnitude;
                 size += std::abs(tap) * (std::abs(terms[j].value) + terms[j].error);
-                if (j > 0) past[(j - 1) * n + i] = terms[j];
             }
+            for (size_t j = 1; j < op.kept(); ++j) past[(j - 1) * n + i] = past[j * n + i];
+            past[(op.kept() - 1) * n + i] = terms[op.taps - 1];
             sum.error += sum_unit(op.taps) * size + kTiny;
             y[at] = op.silu ? silu(sum) : sum;
             if (op.behind) y[at] = product(y[at], slots_[size_t(op.behind.index)][at]);
@@ -197,11 +196,6 @@ Bounded decay_of(double a, const Bounded& x) {
 void Reference::eval(const StateScan& op) {
     const ScanShape& s = op.shape;
     auto& y = target(op.y);
-    const auto plus = [](const Bounded& a, const Bounded& b) {
-        const double v = a.value + b.value;
-        return Bounded{v, a.error + b.error + kUnit * (std::abs(v) + a.error + b.error),
-                       a.magnitude + b.magnitude};
-    };
     const auto exact = [](double v) { return Bounded{v, 0.0, std::abs(v)}; };
     for (size_t row = 0; row < params_.tokens.size(); ++row) {
         const std::span<Bounded> states = state(op.state, row);

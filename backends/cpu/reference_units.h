@@ -1,6 +1,9 @@
 // Units of the reference's error bounds.
 #pragma once
 
+#include "reference.h"
+
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 
@@ -14,5 +17,26 @@ inline double sum_unit(size_t n) {
 }
 
 constexpr double kTiny = 1e-30;
+
+inline Bounded product(const Bounded& a, const Bounded& b) {
+    const double v = a.value * b.value;
+    return {
+        v,
+        std::abs(a.value) * b.error + a.error * (std::abs(b.value) + b.error) + kUnit * std::abs(v) + kTiny,
+        a.magnitude * b.magnitude};
+}
+
+// Its slope is at most a quarter, and at most itself. It is at most one, and exponentials are a few units off
+// for each unit of their argument.
+inline Bounded sigmoid(const Bounded& x) {
+    const double v = 1.0 / (1.0 + std::exp(-x.value));
+    const double off = std::min(0.25 * x.error, v * std::expm1(x.error));
+    return {v, off + (8 + std::min(std::abs(x.value), 100.0)) * kUnit * v + kTiny, v};
+}
+
+inline Bounded plus(const Bounded& a, const Bounded& b) {
+    const double v = a.value + b.value;
+    return {v, a.error + b.error + kUnit * (std::abs(v) + a.error + b.error), a.magnitude + b.magnitude};
+}
 
 }  // namespace redline

@@ -1,5 +1,5 @@
-// Embed, Input, RmsNorm, Center, AddBias, AddPosition, Multiply, AddExpertBias, ScaleByExpert, Add, Scale,
-// Clamp, Apply, Xielu, ActMul, SelectRows: work per row or per element.
+// Embed, Input, Lookup, RmsNorm, Center, AddBias, AddPosition, Multiply, AddExpertBias, ScaleByExpert, Add,
+// Scale, Clamp, Apply, Xielu, ActMul, SelectRows: work per row or per element.
 #include "executable.h"
 
 #include <algorithm>
@@ -41,6 +41,12 @@ void embed(const RunView& view, const Worker& worker, const Embed& op) {
 void input(const RunView& view, const Worker& worker, const Input& op) {
     const auto mine = worker.share(view.params.input.size());
     std::memcpy(view.floats(op.y) + mine.begin, view.params.input.data() + mine.begin,
+                (mine.end - mine.begin) * sizeof(float));
+}
+
+void look_up(const RunView& view, const Worker& worker, const Lookup& op) {
+    const auto mine = worker.share(view.params.lookups.size());
+    std::memcpy(view.floats(op.y) + mine.begin, view.params.lookups.data() + mine.begin,
                 (mine.end - mine.begin) * sizeof(float));
 }
 
@@ -114,6 +120,12 @@ void gelu(const RunView& view, float* y, uint64_t n) {
     }
 }
 
+// The comparison lets NaN through.
+float signed_root(float x) {
+    const float size = std::fabs(x), root = std::sqrt(size < 1e-6f ? 1e-6f : size);
+    return x == 0.0f ? 0.0f : std::copysign(root, x);
+}
+
 void apply(const RunView& view, const Worker& worker, const Apply& op) {
     const auto mine = worker.share(uint64_t(view.rows_of(op.y)) * view.width(op.y));
     if (op.function == Function::gelu_tanh) {
@@ -124,6 +136,10 @@ void apply(const RunView& view, const Worker& worker, const Apply& op) {
         float& y = view.floats(op.y)[i];
         if (op.function == Function::silu)
             y /= 1.0f + std::exp(-y);
+        else if (op.function == Function::sigmoid)
+            y = 1.0f / (1.0f + std::exp(-y));
+        else if (op.function == Function::signed_root)
+            y = signed_root(y);
         else
             y = y < 0.0f ? 0.0f : y * y;
     }
@@ -173,6 +189,8 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan&, Isa) {
         return simple([o = *o](const RunView& v, const Worker& w) { embed(v, w, o); });
     if (const auto* o = std::get_if<Input>(&op))
         return simple([o = *o](const RunView& v, const Worker& w) { input(v, w, o); });
+    if (const auto* o = std::get_if<Lookup>(&op))
+        return simple([o = *o](const RunView& v, const Worker& w) { look_up(v, w, o); });
     if (const auto* o = std::get_if<RmsNorm>(&op))
         return simple([o = *o](const RunView& v, const Worker& w) { rms_norm(v, w, o); });
     if (const auto* o = std::get_if<Center>(&op))

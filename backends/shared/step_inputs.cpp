@@ -31,6 +31,8 @@ StepLayout::StepLayout(const Plan& plan, uint32_t rows, StepKind step_kind) : ki
     }
     input = bytes;
     bytes += aligned(plan.input_floats(rows) * sizeof(float));
+    lookups = bytes;
+    bytes += aligned(plan.lookup_floats(rows) * sizeof(float));
 }
 
 void StepLayout::write_places(const Plan& plan, const StepParams& params, std::byte* to) const {
@@ -74,6 +76,7 @@ void StepLayout::write(const Plan& plan, const StepParams& params, std::byte* to
     if (kind != StepKind::alone) write_places(plan, params, to);
     std::memcpy(to + sizeof(header), params.tokens.data(), params.tokens.size_bytes());
     if (!params.input.empty()) std::memcpy(to + input, params.input.data(), params.input.size_bytes());
+    if (plan.lookup) std::memcpy(to + lookups, params.lookups.data(), params.lookups.size_bytes());
     for (size_t r = 0; r < plan.ropes.size(); ++r) {
         auto* table = reinterpret_cast<float*>(to + ropes[r]);
         for (const Row& row : params.rows) {

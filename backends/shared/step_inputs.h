@@ -1,7 +1,7 @@
 // The inputs of a step as backends with device memory send them: a header, the tokens, where caches have
 // pages the rows' places and the lists of pages, where they have states those of each sequence, the rope
-// tables, and what an Input takes. Kernels see them as StepBuffer in shaders/include/step.glsl, args::Step in
-// backends/hip/kernels/args.h.
+// tables, and what an Input and a Lookup take. Kernels see them as StepBuffer in shaders/include/step.glsl,
+// args::Step in backends/hip/kernels/args.h.
 #pragma once
 
 #include "plan/step_params.h"
@@ -49,7 +49,7 @@ struct StepLayout {
     uint64_t output_rows = 0, places = 0, pages = 0;  // not of a sequence alone
     std::vector<uint64_t> ropes;                      // per rope: of each row cosines, then sines
     uint64_t states = 0;                              // 0: the plan has none
-    uint64_t input = 0;
+    uint64_t input = 0, lookups = 0;
     uint64_t bytes = 0;
 
 private:

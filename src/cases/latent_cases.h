@@ -229,6 +229,8 @@ inline void add_latent_cases(std::vector<OpCase>& cases) {
         cases.push_back(apply_case(Function::silu, rows));
         cases.push_back(apply_case(Function::squared_relu, rows));
         cases.push_back(apply_case(Function::gelu_tanh, rows));
+        cases.push_back(apply_case(Function::sigmoid, rows));
+        cases.push_back(apply_case(Function::signed_root, rows));
         cases.push_back(center_case(1, 77, rows));
         cases.push_back(xielu_case(77, rows, -1e-6f));
         cases.push_back(xielu_case(300, rows, -0.5f));

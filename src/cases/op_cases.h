@@ -2,6 +2,7 @@
 // odd sizes too.
 #pragma once
 
+#include "cases/block_cases.h"
 #include "cases/latent_cases.h"
 #include "cases/op_case.h"
 #include "cases/recurrent_cases.h"
@@ -544,6 +545,7 @@ inline std::vector<OpCase> op_cases(std::span<const Format* const> formats = all
     add_paged_cases(cases);
     add_recurrent_cases(cases);
     add_latent_cases(cases);
+    add_block_cases(cases);
     return cases;
 }
 

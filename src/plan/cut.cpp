@@ -183,6 +183,8 @@ Plan part_of(const Plan& whole, size_t first, size_t last, std::vector<Slot> tak
     copy_between(plan, plan.input, takes, true, whole.steps[first].layer);
     for (size_t i = first; i < last; ++i)
         plan.steps.push_back({mover.moved(whole.steps[i].op), whole.steps[i].layer});
+    for (const Step& step : plan.steps)
+        if (const auto* lookup = std::get_if<Lookup>(&step.op)) plan.lookup = lookup->y;
     if (last == whole.steps.size()) leaves = {whole.output};
     for (Slot& slot : leaves) mover.renumber(slot);
     plan.output = mover.side_by_side(leaves);

@@ -3,11 +3,13 @@
 #pragma once
 
 #include "plan/ops/attention.h"
+#include "plan/ops/blocks.h"
 #include "plan/ops/experts.h"
 #include "plan/ops/latent.h"
 #include "plan/ops/products.h"
 #include "plan/ops/recurrent.h"
 #include "plan/ops/rows.h"
+#include "plan/ops/streams.h"
 
 #include <variant>
 
@@ -17,7 +19,8 @@ using Op = std::variant<Embed, Input, RmsNorm, Linear, AddBias, Add, Scale, ActM
                         Route, ExpertLinear, AddExpertBias, SelectRows, LinearGroup, Gated, RopeStore,
                         ExpertGated, ExpertBlock, Attend, CopyParts, OutputGate, Convolve, DeltaNet,
                         HeadLinear, LatentStore, LatentAttention, Multiply, Apply, ScaleByExpert, StateScan,
-                        Center, AddPosition, Xielu, Clamp>;
+                        Center, AddPosition, Xielu, Clamp, StreamMix, StreamAdd, StreamDot, Lookup, BlockMean,
+                        BlockScores, ChooseBlocks, BlockAttention>;
 
 std::string_view op_name(const Op& op);
 Access access(const Op& op);

@@ -112,6 +112,12 @@ Slot PlanBuilder::embed(Weight table, float scale) {
     return y;
 }
 
+Slot PlanBuilder::look_up(uint32_t width) {
+    plan_.lookup = slot(width);
+    append(Lookup{plan_.lookup});
+    return plan_.lookup;
+}
+
 Slot PlanBuilder::rms_norm(Slot x, Norm norm) {
     const SlotInfo info = plan_.slot(x);
     const Slot y = slot(info.width, info.of_outputs);
@@ -194,10 +200,10 @@ Slot PlanBuilder::latent_attention(Cache cache, Slot q, uint32_t heads, float sc
     return y;
 }
 
-Slot PlanBuilder::convolve(Cache state, Slot x, Weight w, uint32_t taps, bool silu, Slot before,
-                           Slot behind) {
+Slot PlanBuilder::convolve(Cache state, Slot x, Weight w, uint32_t taps, bool silu, Slot before, Slot behind,
+                           uint32_t apart) {
     const Slot y = slot(plan_.slot(x).width);
-    append(Convolve{x, w, y, state, taps, silu, before, behind});
+    append(Convolve{x, w, y, state, taps, silu, before, behind, apart});
     return y;
 }
 

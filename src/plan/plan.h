@@ -57,6 +57,7 @@ struct Plan {
     uint32_t max_rows = 1;     // tokens per step
     uint32_t max_outputs = 1;  // rows of output per step
     Slot input;                // (rows, width): what an Input takes from the host; most plans have none
+    Slot lookup;               // (rows, width): what a Lookup takes, likewise
     Slot output;               // (outputs, width): read by the host after a step
     uint64_t arena_bytes = 0;
 
@@ -65,6 +66,7 @@ struct Plan {
     const CacheInfo& cache(Cache c) const { return caches[size_t(c.index)]; }
     // Floats that the host gives with a step.
     uint64_t input_floats(uint64_t rows) const { return input ? rows * slot(input).width : 0; }
+    uint64_t lookup_floats(uint64_t rows) const { return lookup ? rows * slot(lookup).width : 0; }
     uint64_t slot_bytes(Slot s) const {
         if (slot(s).int8) return slot(s).width / 32 * kInt8UnitBytes;
         return uint64_t(slot(s).width) * 4 * (slot(s).of_outputs ? max_outputs : max_rows);
@@ -91,6 +93,8 @@ public:
     Slot slot(uint32_t width, bool of_outputs = false);
 
     Slot embed(Weight table, float scale = 1.0f);
+    // What the host looks up for each token; once in a plan.
+    Slot look_up(uint32_t width);
     Slot rms_norm(Slot x, Norm norm);
     Slot centered(Slot x);
     Slot layer_norm(Slot x, Norm norm, Weight bias);
@@ -111,8 +115,8 @@ public:
     // For each head w[h] times its part of x; parts of x and of the result stand so far apart.
     Slot head_linear(Slot x, Weight w, uint32_t x_stride, uint32_t y_stride);
     Slot latent_attention(Cache cache, Slot q, uint32_t heads, float scale);
-    Slot convolve(Cache state, Slot x, Weight w, uint32_t taps, bool silu, Slot before = {},
-                  Slot behind = {});
+    Slot convolve(Cache state, Slot x, Weight w, uint32_t taps, bool silu, Slot before = {}, Slot behind = {},
+                  uint32_t apart = 1);
     // Parts of x alone, side by side.
     Slot parts_of(Slot x, uint32_t parts, uint32_t width, uint32_t first, uint32_t stride);
     // x += scale * norm(y): what a block with a norm behind it adds to the residual.

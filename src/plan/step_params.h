@@ -30,7 +30,8 @@ struct StepParams {
     // Executable::most_best(); output() then has nothing.
     uint32_t best = 0;
     uint32_t best_among = 0;
-    std::span<const float> input = {};  // of a plan that has one: (rows, width)
+    std::span<const float> input = {};    // of a plan that has one: (rows, width)
+    std::span<const float> lookups = {};  // likewise
     // Of each sequence that rows name. None: sequence s has row s.
     std::span<const StateRows> states = {};
 

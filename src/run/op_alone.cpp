@@ -174,6 +174,10 @@ private:
         }
         if (const auto* o = std::get_if<Attention>(&op_))
             for (Weight& w : stored_) w = fixture_.input(o->shape.kv_heads * o->shape.head_dim);
+        if (const auto* o = std::get_if<BlockAttention>(&op_))
+            for (Weight& w : stored_) w = fixture_.input(o->shape.kv_heads * o->shape.head_dim);
+        if (const auto* o = std::get_if<BlockScores>(&op_))
+            stored_[0] = fixture_.input(plan_.cache(o->cache).head_dim);
         if (const auto* o = std::get_if<LatentAttention>(&op_)) {
             const CacheInfo& cache = plan_.cache(o->cache);
             stored_[0] = fixture_.input(cache.rank);
@@ -208,6 +212,14 @@ private:
     Slot read(PlanBuilder& builder, Slot s) {
         const Slot x = builder.embed(inputs_.at(s.index));
         if (s == ids_.slot) return builder.route(x, router_, plan_.slot(s).width, Gating::softmax, true).ids;
+        if (const auto* o = std::get_if<ChooseBlocks>(&op_); o && s == o->scores)
+            builder.append(Apply{x, Function::squared_relu});  // scores are not negative
+        if (const auto* o = std::get_if<BlockAttention>(&op_); o && s == o->chosen) {
+            const Slot chosen = builder.slot(sizes_.width(s));
+            builder.append(Apply{x, Function::squared_relu});
+            builder.append(ChooseBlocks{x, chosen, o->ratio});
+            return chosen;
+        }
         if (!plan_.slot(s).of_outputs) return x;
         const Slot y = builder.slot(sizes_.width(s), true);
         builder.append(SelectRows{x, y});
@@ -220,6 +232,10 @@ private:
             builder.append(KvStore{builder.embed(stored_[0]), builder.embed(stored_[1]), o->cache, o->shape});
         if (const auto* o = std::get_if<LatentAttention>(&own_))
             builder.append(LatentStore{builder.embed(stored_[0]), builder.embed(stored_[1]), o->cache});
+        if (const auto* o = std::get_if<BlockAttention>(&own_))
+            builder.append(KvStore{builder.embed(stored_[0]), builder.embed(stored_[1]), o->cache, o->shape});
+        if (const auto* o = std::get_if<BlockScores>(&own_))
+            builder.append(LatentStore{builder.embed(stored_[0]), {}, o->cache});
     }
 
     // What is in a cache is seen by what an attention makes of it.
@@ -251,7 +267,8 @@ bool has_history(const Op& op) {
 }
 
 Result<std::optional<OpAlone>> op_alone(const Op& op, const Plan& plan, uint32_t seed) {
-    if (access(op).writes.empty() || std::holds_alternative<Input>(op)) return std::optional<OpAlone>();
+    const bool from_host = std::holds_alternative<Input>(op) || std::holds_alternative<Lookup>(op);
+    if (access(op).writes.empty() || from_host) return std::optional<OpAlone>();
     return std::optional(RL_TRY(Maker(op, plan, seed).make()));
 }
 

@@ -171,6 +171,45 @@ struct ConvolveArgs {
     uint32_t width;
     uint32_t silu;
 };
+struct ConvolveApartArgs {
+    ConvolveArgs convolve;  // whose state has (taps - 1) * apart rows
+    uint32_t taps;
+    uint32_t apart;  // rows from a tap to the next
+};
+
+struct StreamArgs {
+    const Step* step;
+    const float* x;
+    const float* w;  // or the other factor
+    float* y;
+    uint32_t width;  // of a stream
+    uint32_t streams;
+    uint32_t of_outputs;
+    uint32_t flag;  // of stream_mix: weights are of streams; of stream_add: y is not read
+    float scale;
+};
+
+struct BlockMeanArgs {
+    const Step* step;
+    const SegmentState* states;
+    const Place* places;  // null: rows follow the step's first
+    const float* x;
+    float* y;
+    float* state;
+    uint32_t width;
+    uint32_t ratio;
+};
+
+struct ChooseArgs {
+    const Step* step;
+    const Place* places;
+    const float* scores;  // (rows, blocks)
+    float* y;             // (rows, most)
+    uint32_t blocks;      // of a context
+    uint32_t most;        // that are chosen
+    uint32_t ratio;
+};
+
 constexpr uint32_t kConvolvedRows = 32;  // of a sequence, that a thread goes over
 
 struct DeltaArgs {
@@ -469,6 +508,21 @@ struct LatentStoreArgs {
     const float* key;     // (rows, the rest of the cache's rows)
     Cache cache;
     uint32_t rank;
+};
+
+// Of block_scores, and of block_attention.
+struct BlockArgs {
+    const Step* step;
+    const float* q;
+    const float* chosen;  // (rows, blocks)
+    float* y;
+    Cache cache;
+    uint32_t heads;
+    uint32_t ratio;
+    uint32_t blocks;     // of a context, or most that are chosen
+    uint32_t first_row;  // of the step: rows first_row .. end_row - 1
+    uint32_t end_row;
+    float scale;
 };
 
 // How heads are normed and turned.

@@ -3,6 +3,7 @@
 
 #include "kernels/attention_few.h"
 #include "kernels/attention_many.h"
+#include "kernels/blocks.h"
 #include "kernels/latent.h"
 #include "kernels/turn.h"
 
@@ -107,6 +108,12 @@ RL_DEVICE void rope_store(const args::RopeStoreArgs& a) {
     RL_ANY_KERNELS(cache_##cache, cache)                          \
     RL_KERNEL(128, latent_store_##cache, args::LatentStoreArgs) { \
         latent_store<cache_##cache>(args);                        \
+    }                                                             \
+    RL_KERNEL(128, block_scores_##cache, args::BlockArgs) {       \
+        block_scores<cache_##cache>(args);                        \
+    }                                                             \
+    RL_KERNEL(128, block_attention_##cache, args::BlockArgs) {    \
+        block_attention<cache_##cache>(args);                     \
     }                                                             \
     RL_LATENT_KERNELS(cache, 128)                                 \
     RL_LATENT_KERNELS(cache, 512)                                 \

@@ -96,6 +96,116 @@ RL_KERNEL(128, convolve_4, ConvolveArgs) {
     convolve_all<4>(args);
 }
 
+// As convolve, with taps that lie apart: what is further back is read from the step's rows, and before them
+// from the state. A thread per channel of a sequence.
+RL_KERNEL(128, convolve_apart, ConvolveApartArgs) {
+    const ConvolveArgs& c = args.convolve;
+    const size_t width = c.width, kept = size_t(args.taps - 1) * args.apart;
+    each_element(width * c.step->segments, [&](size_t i) {
+        const SegmentState segment = c.states[i / width];
+        const size_t channel = i % width, first = segment.first_row * width + channel;
+        // Of a row counted from the first that the state has.
+        const auto input = [&](size_t row) {
+            if (row < kept)
+                return segment.from == kZeroState ? 0.0f
+                                                  : c.state[(segment.from * kept + row) * width + channel];
+            const size_t at = first + (row - kept) * width;
+            return c.before ? c.before[at] * c.x[at] : c.x[at];
+        };
+        for (uint32_t row = 0; row < segment.rows; ++row) {
+            float sum = 0.0f;
+            for (uint32_t j = 0; j < args.taps; ++j)
+                sum = fused(c.w[channel * args.taps + j], input(row + size_t(j) * args.apart), sum);
+            if (c.silu) sum *= sigmoid(sum);
+            const size_t at = first + row * width;
+            c.y[at] = c.behind ? sum * c.behind[at] : sum;
+        }
+        // In order: where both states are one, a row is read before it is written.
+        for (size_t j = 0; j < kept; ++j)
+            c.state[(segment.to * kept + j) * width + channel] = input(segment.rows + j);
+    });
+}
+
+RL_DEVICE uint32_t token_of(const Step* step, const Place* places, uint32_t row) {
+    return places ? places[row].position : step->position + row;
+}
+
+// y[t] = the sum of x over the tokens of t's block up to t, times 1 / ratio. A thread per element of a
+// sequence, which alone reads and writes its part of the state.
+RL_KERNEL(128, block_mean, BlockMeanArgs) {
+    each_element(size_t(args.width) * args.step->segments, [&](size_t i) {
+        const SegmentState segment = args.states[i / args.width];
+        const size_t column = i % args.width;
+        float sum =
+            segment.from == kZeroState ? 0.0f : args.state[size_t(segment.from) * args.width + column];
+        for (uint32_t row = segment.first_row; row < segment.first_row + segment.rows; ++row) {
+            const float x = args.x[size_t(row) * args.width + column];
+            sum = token_of(args.step, args.places, row) % args.ratio == 0 ? x : sum + x;
+            args.y[size_t(row) * args.width + column] = sum * (1.0f / float(args.ratio));
+        }
+        args.state[size_t(segment.to) * args.width + column] = sum;
+    });
+}
+
+// The blocks of a row with the largest scores, ascending, and -1 behind them; of equal scores those of the
+// first blocks. Scores are not negative, so that they are ordered as their bits; NaN is the largest.
+struct Choice {
+    const float* scores;
+    uint32_t count, most;
+
+    RL_DEVICE uint32_t bits(uint32_t block) const { return float_bits(scores[block]) & 0x7FFFFFFFu; }
+    // The largest that `most` blocks have at least, bit by bit; floats hold how many there are.
+    RL_DEVICE uint32_t least(float* parts) const {
+        uint32_t least = 0;
+        for (uint32_t bit = 1u << 30; count > most && bit > 0; bit >>= 1) {
+            float some = 0.0f;
+            for (uint32_t b = thread_index(); b < count; b += kThreads)
+                some += bits(b) >= (least | bit) ? 1.0f : 0.0f;
+            if (uint32_t(block_sum(some, parts)) >= most) least |= bit;
+        }
+        return least;
+    }
+};
+
+RL_KERNEL(128, choose_blocks, ChooseArgs) {
+    RL_SHARED float parts[kWaves];
+    RL_SHARED uint32_t above[kThreads + 1], equal[kThreads + 1];  // before each thread's blocks
+    const uint32_t tid = thread_index();
+    for (uint32_t row = block_index().x; row < args.step->rows; row += grid_blocks()) {
+        const uint32_t complete = (token_of(args.step, args.places, row) + 1) / args.ratio;
+        const Choice choice{args.scores + size_t(row) * args.blocks, lesser(complete, args.blocks),
+                            args.most};
+        const uint32_t least = choice.least(parts), each = (choice.count + kThreads - 1) / kThreads,
+                       begin = lesser(tid * each, choice.count), end = lesser(begin + each, choice.count);
+        uint32_t own_above = 0, own_equal = 0;
+        for (uint32_t b = begin; b < end; ++b) {
+            own_above += choice.bits(b) > least;
+            own_equal += choice.bits(b) == least;
+        }
+        sync_block();  // the last row is done
+        above[tid + 1] = own_above;
+        equal[tid + 1] = own_equal;
+        sync_block();
+        if (tid == 0) {
+            above[0] = equal[0] = 0;
+            for (uint32_t i = 0; i < kThreads; ++i) {
+                above[i + 1] += above[i];
+                equal[i + 1] += equal[i];
+            }
+        }
+        sync_block();
+        const uint32_t taken = lesser(args.most, choice.count), ties = taken - lesser(above[kThreads], taken);
+        float* y = args.y + size_t(row) * args.most;
+        uint32_t seen = equal[tid], to = above[tid] + lesser(seen, ties);
+        for (uint32_t b = begin; b < end; ++b) {
+            const uint32_t bits = choice.bits(b);
+            if (bits > least || (bits == least && seen < ties)) y[to++] = float(b);
+            seen += bits == least;
+        }
+        for (uint32_t i = taken + tid; i < args.most; i += kThreads) y[i] = -1.0f;
+    }
+}
+
 // How the gated delta rule is divided: kLanes lanes share four columns of a head's state, and each has four
 // of every 4 * kLanes keys: at most kKeys.
 template <uint32_t kMostKeys, uint32_t kSharing>

@@ -141,6 +141,41 @@ RL_KERNEL(128, xielu, XieluArgs) {
     });
 }
 
+// y = scale * the sum over streams of weights * x. Weights are of elements, or with `flag` of streams.
+RL_KERNEL(128, stream_mix, StreamArgs) {
+    each_element(size_t(rows_in_step(args.step, args.of_outputs)) * args.width, [&](size_t i) {
+        const size_t stream = i / args.width * args.streams, column = i % args.width;
+        float sum = 0.0f;
+        for (size_t s = stream; s < stream + args.streams; ++s)
+            sum =
+                fused(args.x[s * args.width + column], args.w[args.flag ? s : s * args.width + column], sum);
+        args.y[i] = args.scale * sum;
+    });
+}
+
+// Each stream of y += scale * its weight * x; with `flag` it is not read.
+RL_KERNEL(128, stream_add, StreamArgs) {
+    each_element(size_t(rows_in_step(args.step, args.of_outputs)) * args.streams * args.width, [&](size_t i) {
+        const size_t stream = i / args.width;
+        const float added =
+            args.scale * args.w[stream] * args.x[stream / args.streams * args.width + i % args.width];
+        args.y[i] = args.flag ? added : args.y[i] + added;
+    });
+}
+
+// y[i] = scale * the product of stream i of both factors. A block per stream.
+RL_KERNEL(128, stream_dot, StreamArgs) {
+    RL_SHARED float parts[kWaves];
+    const size_t count = size_t(rows_in_step(args.step, args.of_outputs)) * args.streams;
+    for (size_t stream = block_index().x; stream < count; stream += grid_blocks()) {
+        float sum = 0.0f;
+        for (uint32_t i = thread_index(); i < args.width; i += kThreads)
+            sum = fused(args.x[stream * args.width + i], args.w[stream * args.width + i], sum);
+        const float product = block_sum(sum, parts);
+        if (thread_index() == 0) args.y[stream] = args.scale * product;
+    }
+}
+
 // y[t] *= factor, element by element.
 RL_KERNEL(128, multiply, ElementArgs) {
     each_element(size_t(rows_in_step(args.step, args.of_outputs)) * args.width,
@@ -155,6 +190,19 @@ RL_KERNEL(128, silu, ElementArgs) {
 RL_KERNEL(128, gelu, ElementArgs) {
     each_element(size_t(rows_in_step(args.step, args.of_outputs)) * args.width,
                  [&](size_t i) { args.y[i] = act_times(1, args.y[i], 1.0f); });
+}
+
+RL_KERNEL(128, sigmoid, ElementArgs) {
+    each_element(size_t(rows_in_step(args.step, args.of_outputs)) * args.width,
+                 [&](size_t i) { args.y[i] = 1.0f / (1.0f + exp_of(-args.y[i])); });
+}
+
+// sign(y) * sqrt(max(|y|, 1e-6)). The comparison lets NaN through.
+RL_KERNEL(128, signed_root, ElementArgs) {
+    each_element(size_t(rows_in_step(args.step, args.of_outputs)) * args.width, [&](size_t i) {
+        const float y = args.y[i], size = __builtin_fabsf(y), root = root_of(size < 1e-6f ? 1e-6f : size);
+        args.y[i] = y == 0.0f ? 0.0f : __builtin_copysignf(root, y);
+    });
 }
 
 // The square of max(y, 0). The comparison lets NaN through.

@@ -59,7 +59,7 @@ Status launch_heads(Launcher& launcher, const View& view, const HeadLinear& op) 
 }
 
 Status launch_store(Launcher& launcher, const View& view, const LatentStore& op) {
-    const args::LatentStoreArgs args = {view.step, view.slot(op.latent), view.slot(op.key),
+    const args::LatentStoreArgs args = {view.step, view.slot(op.latent), op.key ? view.slot(op.key) : nullptr,
                                         view.cache(op.cache), view.width(op.latent)};
     return launcher.launch(cache_module(view, op.cache), cache_kernel("latent_store", view, op.cache),
                            striding(view.rows), args);

@@ -46,6 +46,10 @@ Status launch_convolve(Launcher& launcher, const View& view, const Convolve& op)
                                      factor(op.behind),
                                      width,
                                      op.silu};
+    if (op.apart > 1)
+        return launcher.launch("recurrent", "convolve_apart",
+                               striding(blocks_for(uint64_t(width) * view.segments(), kThreads)),
+                               args::ConvolveApartArgs{args, op.taps, op.apart});
     const uint64_t pieces = (view.rows + args::kConvolvedRows - 1) / args::kConvolvedRows;
     return launcher.launch("recurrent", fmt::format("convolve_{}", op.taps),
                            striding(blocks_for(width * pieces * view.segments(), kThreads)), args);

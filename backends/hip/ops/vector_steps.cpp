@@ -1,5 +1,5 @@
-// Embed, Input, RmsNorm, Center, AddBias, AddPosition, Multiply, Apply, Xielu, Add, Scale, Clamp, ActMul,
-// SelectRows: work per row or per element; and the best outputs.
+// Embed, Input, Lookup, RmsNorm, Center, AddBias, AddPosition, Multiply, Apply, Xielu, Add, Scale, Clamp,
+// ActMul, SelectRows: work per row or per element; and the best outputs.
 #include "steps.h"
 
 namespace redline::hip {
@@ -35,6 +35,22 @@ Status launch_element(Launcher& launcher, const View& view, const char* kernel, 
                            striding(blocks_for(uint64_t(args.width) * view.rows_of(e.y), kThreads)), args);
 }
 
+const char* kernel_of(redline::Function function) {
+    switch (function) {
+        case redline::Function::silu:
+            return "silu";
+        case redline::Function::squared_relu:
+            return "squared_relu";
+        case redline::Function::gelu_tanh:
+            return "gelu";
+        case redline::Function::sigmoid:
+            return "sigmoid";
+        case redline::Function::signed_root:
+            return "signed_root";
+    }
+    return "";
+}
+
 }  // namespace
 
 Status launch_norm(Launcher& launcher, const View& view, Slot x, const Norm& norm, uint32_t width, float* y) {
@@ -64,6 +80,10 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const
     if (const auto* o = std::get_if<Input>(&op))
         return simple([o = *o](Launcher& l, const View& v) {
             return launch_element(l, v, "copy_rows", {v.input, nullptr, o.y});
+        });
+    if (const auto* o = std::get_if<Lookup>(&op))
+        return simple([o = *o](Launcher& l, const View& v) {
+            return launch_element(l, v, "copy_rows", {v.lookups, nullptr, o.y});
         });
     if (const auto* o = std::get_if<RmsNorm>(&op))
         return simple([o = *o](Launcher& l, const View& v) {
@@ -107,10 +127,7 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const
         });
     if (const auto* o = std::get_if<Apply>(&op))
         return simple([o = *o](Launcher& l, const View& v) {
-            const char* const kernel = o.function == redline::Function::silu        ? "silu"
-                                       : o.function == redline::Function::gelu_tanh ? "gelu"
-                                                                                    : "squared_relu";
-            return launch_element(l, v, kernel, {nullptr, nullptr, o.y});
+            return launch_element(l, v, kernel_of(o.function), {nullptr, nullptr, o.y});
         });
     if (const auto* o = std::get_if<Add>(&op))
         return simple([o = *o](Launcher& l, const View& v) {

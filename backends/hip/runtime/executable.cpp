@@ -115,6 +115,7 @@ View HipExecutable::view_of(uint32_t rows, const StepLayout& inputs) const {
     view.arena = workspace_->arena.data();
     view.scratch = workspace_->scratch.data();
     view.input = reinterpret_cast<const float*>(workspace_->step.data() + inputs.input);
+    view.lookups = reinterpret_cast<const float*>(workspace_->step.data() + inputs.lookups);
     view.step = reinterpret_cast<const args::Step*>(workspace_->step.data());
     for (const uint64_t offset : inputs.ropes)
         view.ropes.push_back(reinterpret_cast<const float*>(workspace_->step.data() + offset));

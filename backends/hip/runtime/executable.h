@@ -24,7 +24,8 @@ struct View {
     std::byte* arena = nullptr;
     std::byte* scratch = nullptr;
     const args::Step* step = nullptr;
-    const float* input = nullptr;  // what the host gives with a step, for an Input
+    const float* input = nullptr;    // what the host gives with a step, for an Input
+    const float* lookups = nullptr;  // likewise for a Lookup
     std::vector<const float*> ropes = {};
     StepKind kind = StepKind::alone;
     const args::Place* places = nullptr;  // of rows, and the lists of pages; null: of a sequence alone
@@ -68,6 +69,8 @@ std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan& plan, co
 std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, const Device& device);
 std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const Device& device);
 std::unique_ptr<Kernel> make_recurrent_kernel(const Op& op, const Plan& plan, const Device& device);
+std::unique_ptr<Kernel> make_stream_kernel(const Op& op, const Plan& plan, const Device& device);
+std::unique_ptr<Kernel> make_block_kernel(const Op& op, const Plan& plan, const Device& device);
 std::unique_ptr<Kernel> make_latent_kernel(const Op& op, const Plan& plan, const Device& device);
 
 // Leaves the best outputs at the beginning of scratch.

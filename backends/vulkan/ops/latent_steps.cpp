@@ -88,8 +88,8 @@ Status record_store(Recorder& recorder, const View& view, const LatentStore& op)
     set_rows(push, cache);
     return recorder.dispatch(
         {cache_shader("latent_store", view, op.cache), 4, 1, {kThreads, uint32_t(view.kind)}},
-        {view.slot(op.latent), view.slot(op.key), view.step, view.caches[op.cache].keys}, push,
-        striding(view.rows));
+        {view.slot(op.latent), view.slot(op.key ? op.key : op.latent), view.step, view.caches[op.cache].keys},
+        push, striding(view.rows));
 }
 
 class LatentAttentionKernel : public VulkanKernel {

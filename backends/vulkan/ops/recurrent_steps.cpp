@@ -46,6 +46,16 @@ Status record_convolve(Recorder& recorder, const View& view, const Convolve& op)
                              push, striding(stretches * pieces * view.segments()));
 }
 
+Status record_convolve_apart(Recorder& recorder, const View& view, const Convolve& op) {
+    const uint32_t width = view.width(op.x);
+    const args::ConvolveApartArgs push = {width, op.apart, op.silu, bool(op.before), bool(op.behind)};
+    const auto factor = [&](Slot s) { return s ? view.slot(s) : view.step; };
+    return recorder.dispatch({"convolve_apart", 7, 1, {kThreads, op.taps}},
+                             {view.slot(op.x), view.slot(op.y), view.vector(op.w, view.step),
+                              view.caches[op.state].keys, factor(op.before), factor(op.behind), view.step},
+                             push, striding((width + kThreads - 1) / kThreads * view.segments()));
+}
+
 Status record_delta_net(Recorder& recorder, const View& view, const DeltaNet& op) {
     const DeltaShape& s = op.shape;
     const Device& device = recorder.device();
@@ -108,7 +118,9 @@ std::unique_ptr<Kernel> make_recurrent_kernel(const Op& op, const Plan&, const D
     if (const auto* o = std::get_if<OutputGate>(&op))
         return simple([o = *o](Recorder& r, const View& v) { return record_output_gate(r, v, o); });
     if (const auto* o = std::get_if<Convolve>(&op))
-        return simple([o = *o](Recorder& r, const View& v) { return record_convolve(r, v, o); });
+        return simple([o = *o](Recorder& r, const View& v) {
+            return o.apart == 1 ? record_convolve(r, v, o) : record_convolve_apart(r, v, o);
+        });
     if (const auto* o = std::get_if<StateScan>(&op)) {
         if (o->shape.state_dim > kMostScanStates) return nullptr;
         return simple([o = *o](Recorder& r, const View& v) { return record_state_scan(r, v, o); });

@@ -1,5 +1,5 @@
-// Embed, Input, RmsNorm, Center, AddBias, AddPosition, Multiply, Apply, Xielu, Add, Scale, Clamp, ActMul,
-// SelectRows: work per row or per element.
+// Embed, Input, Lookup, RmsNorm, Center, AddBias, AddPosition, Multiply, Apply, Xielu, Add, Scale, Clamp,
+// ActMul, SelectRows: work per row or per element.
 #include "backends/vulkan/runtime/executable.h"
 #include "steps.h"
 
@@ -53,6 +53,11 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const
     if (const auto* o = std::get_if<Input>(&op))
         return simple([o = *o](Recorder& r, const View& v) {
             return r.dispatch({"copy_rows", 3, 1, {kThreads}}, {v.input, v.slot(o.y), v.step},
+                              element_args(v, o.y), element_groups(v, o.y));
+        });
+    if (const auto* o = std::get_if<Lookup>(&op))
+        return simple([o = *o](Recorder& r, const View& v) {
+            return r.dispatch({"copy_rows", 3, 1, {kThreads}}, {v.lookups, v.slot(o.y), v.step},
                               element_args(v, o.y), element_groups(v, o.y));
         });
     if (const auto* o = std::get_if<RmsNorm>(&op))

@@ -118,6 +118,7 @@ View VulkanExecutable::view_of(uint32_t rows, const StepLayout& inputs) const {
     view.scratch = workspace_->scratch;
     view.step = {workspace_->step.handle(), 0, inputs.input};
     view.input = {workspace_->step.handle(), inputs.input, inputs.bytes - inputs.input};
+    view.lookups = {workspace_->step.handle(), inputs.lookups, inputs.bytes - inputs.lookups};
     for (const uint64_t offset : inputs.ropes) view.rope_offsets.push_back(uint32_t(offset / 4));
     view.kind = inputs.kind;
     return view;

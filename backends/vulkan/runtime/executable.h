@@ -31,8 +31,9 @@ struct View {
     uint32_t outputs = 1;  // likewise
     Binding arena;
     Binding scratch;
-    Binding input;  // what the host gives with a step, for an Input
-    Binding step;   // see shaders/include/step.glsl
+    Binding input;    // what the host gives with a step, for an Input
+    Binding lookups;  // likewise for a Lookup
+    Binding step;     // see shaders/include/step.glsl
     std::vector<uint32_t> rope_offsets;
     StepKind kind = StepKind::alone;
     // Of the kernel that is recorded, in a step of one row: its operand in int8 as the kernel that computed
@@ -74,6 +75,8 @@ std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan& plan, co
 std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, const Device& device);
 std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const Device& device);
 std::unique_ptr<Kernel> make_recurrent_kernel(const Op& op, const Plan& plan, const Device& device);
+std::unique_ptr<Kernel> make_stream_kernel(const Op& op, const Plan& plan, const Device& device);
+std::unique_ptr<Kernel> make_block_kernel(const Op& op, const Plan& plan, const Device& device);
 std::unique_ptr<Kernel> make_latent_kernel(const Op& op, const Plan& plan, const Device& device);
 
 constexpr uint32_t kRing = 2;  // steps whose inputs the host may have written

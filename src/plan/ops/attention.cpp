@@ -13,6 +13,7 @@ double RopeSpec::magnitude_at(uint64_t position) const {
 }
 
 void RopeSpec::fill_table(uint64_t position, float* table) const {
+    position -= position % block;
     const size_t pairs = inverse_frequency.size();
     const double longer = magnitude_at(position);
     for (size_t i = 0; i < pairs; ++i) {

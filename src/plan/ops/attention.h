@@ -16,6 +16,8 @@ struct RopeSpec {
     double growth = 0.0;
     uint64_t period = 0;
     uint64_t ahead = 0;
+    // Positions are rounded down to a multiple of it: those of one block of so many tokens turn alike.
+    uint32_t block = 1;
 
     double magnitude_at(uint64_t position) const;
     // Of a position: cosines of all pairs, then their sines.

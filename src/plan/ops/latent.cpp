@@ -30,7 +30,8 @@ void LatentStore::list(OpFacts& f) const {
     list_latents(f, cache);
     const CacheInfo* keeps = f.cache(cache);
     f.slot("latent", latent, keeps ? keeps->rank : 0);
-    f.slot("key", key, keeps ? keeps->head_dim - keeps->rank : 0);
+    if (key || !keeps || keeps->head_dim > keeps->rank)
+        f.slot("key", key, keeps ? keeps->head_dim - keeps->rank : 0);
 }
 
 void LatentAttention::list(OpFacts& f) const {

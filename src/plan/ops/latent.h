@@ -26,10 +26,12 @@ struct HeadLinear {
 struct LatentStore {  // cache[position of row] = latent, then key
     static constexpr std::string_view kName = "latent_store";
     Slot latent;  // (rows, rank)
-    Slot key;     // (rows, the rest of the cache's rows)
+    Slot key;     // (rows, the rest of the cache's rows); absent where there is none
     Cache cache;
 
-    Access access() const { return {{latent, key}, {}, false, true}; }
+    Access access() const {
+        return key ? Access{{latent, key}, {}, false, true} : Access{{latent}, {}, false, true};
+    }
     void visit_indices(auto&& visit) { visit(latent, key, cache); }
     void list(OpFacts& f) const;
 };

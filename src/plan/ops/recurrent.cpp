@@ -24,9 +24,11 @@ void Convolve::list(OpFacts& f) const {
     if (before) f.slot("before", before, width);
     if (behind) f.slot("behind", behind, width);
     f.vector("taps", w, width * taps);
-    list_state(f, state, width * (taps - 1));
+    f.that(apart > 0, "the taps must be apart");
+    list_state(f, state, width * kept());
     f.note(fmt::format(" {} of {}{}{}{}", width, taps, silu ? " silu" : "", before ? " +before" : "",
                        behind ? " +behind" : ""));
+    if (apart > 1) f.note(fmt::format(" {} apart", apart));
 }
 
 // A state is read and written.

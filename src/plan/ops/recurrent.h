@@ -10,8 +10,8 @@ namespace redline {
 constexpr uint32_t kMostTaps = 4;  // of a convolution
 
 // A causal convolution of each channel on its own: u = before * x, then
-// y[t] = act(sum over j of w[j] * u[t - taps + 1 + j]) * behind. The state is the last taps - 1 rows of u,
-// oldest first.
+// y[t] = act(sum over j of w[j] * u[t - (taps - 1 - j) * apart]) * behind. The state is the last
+// (taps - 1) * apart rows of u, oldest first.
 struct Convolve {
     static constexpr std::string_view kName = "convolve";
     Slot x;
@@ -21,6 +21,9 @@ struct Convolve {
     uint32_t taps = 0;
     bool silu = false;
     Slot before = {}, behind = {};  // absent: 1
+    uint32_t apart = 1;             // tokens from a tap to the next
+
+    uint32_t kept() const { return (taps - 1) * apart; }
 
     Access access() const;
     void visit_indices(auto&& visit) { visit(x, w, y, state, before, behind); }

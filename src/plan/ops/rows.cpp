@@ -19,6 +19,11 @@ void Input::list(OpFacts& f) const {
     f.note(width_note(f, y));
 }
 
+void Lookup::list(OpFacts& f) const {
+    f.that(y && y == f.plan.lookup && !f.plan.slot(y).of_outputs, "y must be the plan's lookup, of all rows");
+    f.note(width_note(f, y));
+}
+
 void RmsNorm::list(OpFacts& f) const {
     f.slot("y", y, f.width(x));
     f.that(width > 0 && f.width(x) % width == 0, "the row is not a multiple of the norm's width");
@@ -46,8 +51,19 @@ void Xielu::list(OpFacts& f) const {
 }
 
 std::string_view function_name(Function function) {
-    if (function == Function::silu) return "silu";
-    return function == Function::gelu_tanh ? "gelu" : "squared relu";
+    switch (function) {
+        case Function::silu:
+            return "silu";
+        case Function::squared_relu:
+            return "squared relu";
+        case Function::gelu_tanh:
+            return "gelu";
+        case Function::sigmoid:
+            return "sigmoid";
+        case Function::signed_root:
+            return "signed root";
+    }
+    return "";
 }
 
 void AddBias::list(OpFacts& f) const {
@@ -77,7 +93,7 @@ void CopyParts::list(OpFacts& f) const {
         return first + uint64_t(parts - 1) * stride + width;
     };
     f.that(parts > 0 && width > 0, "there are no parts");
-    f.that(x != y && x_stride >= width && y_stride >= width, "parts overlap");
+    f.that(x != y && (x_stride == 0 || x_stride >= width) && y_stride >= width, "parts overlap");
     f.that(end(x_first, x_stride) <= f.width(x) && end(y_first, y_stride) <= f.width(y),
            "parts lie outside a row");
     f.note(fmt::format(" {} of {}", parts, width));

@@ -26,6 +26,15 @@ struct Input {  // y = StepParams::input, the rows that the host gives with the 
     void list(OpFacts& f) const;
 };
 
+struct Lookup {  // y = StepParams::lookups, of tables that stay in the file
+    static constexpr std::string_view kName = "lookup";
+    Slot y;  // Plan::lookup
+
+    Access access() const { return {{}, {y}}; }
+    void visit_indices(auto&& visit) { visit(y); }
+    void list(OpFacts& f) const;
+};
+
 struct RmsNorm {  // each `width` consecutive elements of a row on their own: the row, or a head
     static constexpr std::string_view kName = "rms_norm";
     Slot x;
@@ -83,7 +92,8 @@ struct Multiply {  // y[t] *= factor, element by element
     void list(OpFacts& f) const { f.vector("factor", factor, f.width(y)); }
 };
 
-enum class Function : uint8_t { silu, squared_relu, gelu_tanh };
+// signed_root: sign(y) * sqrt(max(|y|, 1e-6)).
+enum class Function : uint8_t { silu, squared_relu, gelu_tanh, sigmoid, signed_root };
 std::string_view function_name(Function function);
 
 struct Apply {  // y = function(y), element by element
@@ -143,7 +153,8 @@ struct ActMul {  // y = act(gate) * up
     void list(OpFacts& f) const;
 };
 
-// Parts of a row, all of one width: part i of y, y_stride apart from y_first on, is part i of x.
+// Parts of a row, all of one width: part i of y, y_stride apart from y_first on, is part i of x. With an
+// x_stride of 0 they are all the same.
 struct CopyParts {
     static constexpr std::string_view kName = "copy_parts";
     Slot x;

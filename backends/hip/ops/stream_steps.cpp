@@ -1,0 +1,53 @@
+// StreamMix, StreamAdd and StreamDot.
+#include "steps.h"
+
+namespace redline::hip {
+
+namespace {
+
+Status launch_mix(Launcher& launcher, const View& view, const StreamMix& op) {
+    const uint32_t width = view.width(op.y);
+    const bool one_each = view.width(op.weights) == op.streams && width > 1;
+    const args::StreamArgs args = {view.step, view.slot(op.x), view.slot(op.weights), view.slot(op.y),
+                                   width,     op.streams,      view.of_outputs(op.y), one_each,
+                                   op.scale};
+    return launcher.launch("vector", "stream_mix",
+                           striding(blocks_for(uint64_t(width) * view.rows_of(op.y), kThreads)), args);
+}
+
+Status launch_add(Launcher& launcher, const View& view, const StreamAdd& op) {
+    const args::StreamArgs args = {view.step,        view.slot(op.x), view.slot(op.weights), view.slot(op.y),
+                                   view.width(op.x), op.streams,      view.of_outputs(op.y), op.replaces,
+                                   op.scale};
+    const uint64_t elements = uint64_t(view.width(op.y)) * view.rows_of(op.y);
+    return launcher.launch("vector", "stream_add", striding(blocks_for(elements, kThreads)), args);
+}
+
+Status launch_dot(Launcher& launcher, const View& view, const StreamDot& op) {
+    const uint32_t streams = view.width(op.y);
+    const args::StreamArgs args = {view.step,
+                                   view.slot(op.a),
+                                   view.slot(op.b),
+                                   view.slot(op.y),
+                                   view.width(op.a) / streams,
+                                   streams,
+                                   view.of_outputs(op.y),
+                                   0,
+                                   op.scale};
+    return launcher.launch("vector", "stream_dot",
+                           striding(blocks_for(uint64_t(streams) * view.rows_of(op.y), 1)), args);
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_stream_kernel(const Op& op, const Plan&, const Device&) {
+    if (const auto* o = std::get_if<StreamMix>(&op))
+        return simple([o = *o](Launcher& l, const View& v) { return launch_mix(l, v, o); });
+    if (const auto* o = std::get_if<StreamAdd>(&op))
+        return simple([o = *o](Launcher& l, const View& v) { return launch_add(l, v, o); });
+    if (const auto* o = std::get_if<StreamDot>(&op))
+        return simple([o = *o](Launcher& l, const View& v) { return launch_dot(l, v, o); });
+    return nullptr;
+}
+
+}  // namespace redline::hip

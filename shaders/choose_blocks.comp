@@ -1,0 +1,70 @@
+// The blocks with the largest scores, ascending, and -1 behind them; of equal scores those of the first blocks. A
+// work-group per row. Scores are not negative, so that they are ordered as their bits; NaN is the largest.
+#include "types.glsl"
+layout(local_size_x_id = 0) in;
+layout(constant_id = 1) const uint STEP_KIND = RL_STEP_ALONE;
+layout(push_constant) uniform Push { ChooseArgs args; };
+layout(set = 0, binding = 0, std430) readonly buffer Scores { float scores[]; };
+layout(set = 0, binding = 1, std430) writeonly buffer Y { float y[]; };
+#define STEP_BINDING 2
+#include "step.glsl"
+#include "reduce.glsl"
+shared uint above[1025], equal[1025];  // before each invocation's blocks
+
+uint bits_of(uint row, uint block) {
+    return floatBitsToUint(scores[row * args.blocks + block]) & 0x7FFFFFFFu;
+}
+
+// How many of the first `count` blocks have at least so much; a float holds the number.
+uint at_least(uint row, uint count, uint bits) {
+    float some = 0.0;
+    for (uint b = gl_LocalInvocationID.x; b < count; b += gl_WorkGroupSize.x)
+        if (bits_of(row, b) >= bits) some += 1.0;
+    return uint(group_sum(some));
+}
+
+// The largest that `most` blocks have at least, bit by bit.
+uint least_chosen(uint row, uint count) {
+    uint least = 0u;
+    for (uint bit = 1u << 30; bit > 0u; bit >>= 1)
+        if (at_least(row, count, least | bit) >= args.most) least |= bit;
+    return least;
+}
+
+void choose(uint row, uint count) {
+    const uint tid = gl_LocalInvocationID.x, threads = gl_WorkGroupSize.x;
+    const uint least = count > args.most ? least_chosen(row, count) : 0u;
+    const uint each = (count + threads - 1u) / threads, begin = min(tid * each, count), end = min(begin + each, count);
+    uint own_above = 0u, own_equal = 0u;
+    for (uint b = begin; b < end; ++b) {
+        own_above += bits_of(row, b) > least ? 1u : 0u;
+        own_equal += bits_of(row, b) == least ? 1u : 0u;
+    }
+    barrier();  // the last row is done
+    above[tid + 1u] = own_above;
+    equal[tid + 1u] = own_equal;
+    barrier();
+    if (tid == 0u) {
+        above[0] = equal[0] = 0u;
+        for (uint i = 0; i < threads; ++i) {
+            above[i + 1u] += above[i];
+            equal[i + 1u] += equal[i];
+        }
+    }
+    barrier();
+    const uint ties = min(args.most, count) - min(above[threads], args.most), first = row * args.most;
+    uint seen = equal[tid], to = above[tid] + min(seen, ties);
+    for (uint b = begin; b < end; ++b) {
+        const uint bits = bits_of(row, b);
+        if (bits > least || (bits == least && seen < ties)) y[first + to++] = float(b);
+        seen += bits == least ? 1u : 0u;
+    }
+    for (uint i = min(args.most, count) + tid; i < args.most; i += threads) y[first + i] = -1.0;
+}
+
+void main() {
+    for (uint row = gl_WorkGroupID.x; row < step_rows; row += gl_NumWorkGroups.x) {
+        const uint token = STEP_KIND == RL_STEP_ALONE ? step_position + row : step_word(step_places + 2u * row);
+        choose(row, min(args.blocks, (token + 1u) / args.ratio));
+    }
+}
