@@ -1,7 +1,7 @@
 // Qwen3.5 to 3.8, dense or with experts (qwen35moe), and Qwen3-Next: most layers follow the gated delta rule
 // behind a short convolution, every fourth is attention whose output is gated. The shared expert has a gate
 // of its own. The last layers, which predict further tokens, are not run.
-#include "run/arch.h"
+#include "qwen35.h"
 
 namespace redline::archs {
 
@@ -22,7 +22,7 @@ static Status read_delta(const ModelFile& file, Config& c) {
     return {};
 }
 
-static Result<Config> config(const ModelFile& file) {
+Result<Config> qwen35_config(const ModelFile& file) {
     Config c = RL_TRY(common_config(file, {}, LayersDiffer::in_kind));
     c.rope = RL_TRY(common_rope(file, c, true, {}));
     RL_TRY(leave_out_predicting_layers(file, c));
@@ -45,7 +45,7 @@ static Result<Config> config(const ModelFile& file) {
     return c;
 }
 
-static void delta_weights(const Config& c, WeightList& w) {
+void delta_weights(const Config& c, WeightList& w) {
     const DeltaShape& s = c.delta;
     if (c.delta_in_one) {
         w.matrix("ssm_in", s.width() + s.values(), c.dim);
@@ -66,7 +66,7 @@ static void delta_weights(const Config& c, WeightList& w) {
     w.matrix("ssm_out", c.dim, s.values());
 }
 
-static void ffn_weights(const Config& c, WeightList& w) {
+void qwen35_ffn_weights(const Config& c, WeightList& w) {
     if (c.experts == 0) {
         w.gated_ffn();
         return;
@@ -93,7 +93,7 @@ static void weights(const Config& c, WeightList& w) {
             w.vector("attn_k_norm", c.heads.head_dim);
             w.matrix("attn_output", c.dim, c.q_dim());
         }
-        ffn_weights(c, w);
+        qwen35_ffn_weights(c, w);
     }
     w.ignore_unused_layers();
     w.ignore("mtp.");
@@ -116,9 +116,8 @@ struct DeltaInputs {
     Slot qkv, z, beta, alpha;
 };
 
-static DeltaInputs delta_inputs(const Config& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
+static DeltaInputs delta_inputs(const Config& c, const LayerWeights& l, Slot x, Norm norm, PlanBuilder& p) {
     const DeltaShape& s = c.delta;
-    const Norm norm{l["attn_norm"], c.eps};
     if (!c.delta_in_one && !c.steps_in_one) {
         const auto [qkv, z, beta] = p.group(x, {{{l["attn_qkv"]}, {l["attn_gate"]}, {l["ssm_beta"]}}}, norm);
         return {qkv, z, beta, p.linear(x, l["ssm_alpha"], norm)};
@@ -153,16 +152,21 @@ static DeltaInputs delta_inputs(const Config& c, const LayerWeights& l, Slot x, 
     return in;
 }
 
-static Slot delta(const Config& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
+DeltaOutput delta_rule(const Config& c, const LayerWeights& l, Slot x, Norm norm, PlanBuilder& p) {
     const DeltaShape& s = c.delta;
-    const DeltaInputs in = delta_inputs(c, l, x, p);
+    const DeltaInputs in = delta_inputs(c, l, x, norm, p);
     const Cache last = p.state(uint64_t(s.width()) * (c.taps - 1));
     const Slot qkv = p.convolve(last, in.qkv, l["ssm_conv1d"], c.taps, true);
     const Slot y = p.slot(s.values());
     p.append(DeltaNet{qkv, in.beta, in.alpha, l["ssm_a"], l["ssm_dt.bias"], y, p.state(s.state_floats()), s});
     p.append(RmsNorm{y, {l["ssm_norm"], c.eps}, s.value_dim, y});
-    p.append(ActMul{in.z, y, y, Act::silu});
-    return y;
+    return {y, in.z};
+}
+
+static Slot delta(const Config& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
+    const DeltaOutput rule = delta_rule(c, l, x, {l["attn_norm"], c.eps}, p);
+    p.append(ActMul{rule.gate, rule.y, rule.y, Act::silu});
+    return rule.y;
 }
 
 static void ffn(const Config& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
@@ -194,6 +198,6 @@ static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
     p.logits(x, w["output"], {w["output_norm"], c.eps});
 }
 
-extern const Arch qwen35 = {{"qwen35", "qwen35moe", "qwen3next"}, config, weights, build};
+extern const Arch qwen35 = {{"qwen35", "qwen35moe", "qwen3next"}, qwen35_config, weights, build};
 
 }  // namespace redline::archs

@@ -40,7 +40,11 @@ static Reference reference_of(const std::string& path, const std::vector<Token>&
                               const Backend& backend) {
     const Model model = must(Model::inspect(path, 64));
     Reference reference(must(model.plan(64, 64, {64, 64, CacheType::f16})), decoded_weights(model, backend));
-    reference.run(SequenceStep(tokens, 0, uint32_t(tokens.size())));
+    const SequenceStep step(tokens, 0, uint32_t(tokens.size()));
+    StepParams params = step;
+    const std::vector<float> lookups = must(model.lookups(tokens, 0));
+    params.lookups = lookups;
+    reference.run(params);
     return reference;
 }
 
@@ -55,7 +59,14 @@ static void check_ops(const std::string& path, Backend& backend, bool fuse) {
         made.emplace_back(std::span(tokens).subspan(first, rows), first, rows);
         first += rows;
     }
-    const std::vector<StepParams> steps(made.begin(), made.end());
+    std::vector<StepParams> steps(made.begin(), made.end());
+    std::vector<std::vector<float>> lookups;
+    for (size_t read = 0; StepParams & step : steps) {
+        const std::span<const Token> before = std::span(tokens).first(read + step.tokens.size());
+        lookups.push_back(must(model.lookups(before, read)));
+        step.lookups = lookups.back();
+        read = before.size();
+    }
     const Plan plan = bound.plan;
     std::vector<std::vector<Precision>> held_to;
     for (const StepParams& step : steps) held_to.push_back(precisions(bound, step));
@@ -357,6 +368,16 @@ TEST_CASE("model: a wrong value of a key of a mixture gives an error of one line
         {"falcon-h1", "ssm.group_count", 5, "do not divide"},
         {"falcon-h1", "ssm.conv_kernel", 1, "conv_kernel is 1"},
         {"falcon-h1", "expert_count", 2, "expert_used_count"},
+        {"qwen4exp", "expert_count", 0, "expert_count is 0, 1 to"},
+        {"qwen4exp", "attention.indexer.top_k", 1, "of 1 tokens none would be chosen"},
+        {"qwen4exp", "attention.indexer.key_length", 2, "the indexer's heads have 2"},
+        {"qwen4exp", "attention.compress_ratios", 4000, "tokens none would be chosen"},
+        {"qwen4exp", "hyper_connection.count", 0, "hyper_connection.count is 0"},
+        {"qwen4exp", "hyper_connection.count", 5, "output_hc_norm.weight"},
+        {"qwen4exp", "ple.conv_kernel", 1, "ple.conv_kernel is 1"},
+        {"qwen4exp", "ple.ngram_size", 5, "ple.layer_multipliers"},
+        {"qwen4exp", "ple.heads_per_ngram", 7, "ple.head_vocab_sizes"},
+        {"qwen4exp", "embedding_length_per_layer_input", 3, "rows of 3"},
     };
     const std::string path =
         std::filesystem::temp_directory_path() / fmt::format("redline_wrong_{}.gguf", ::getpid());

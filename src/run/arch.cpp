@@ -1,5 +1,6 @@
 #include "run/arch.h"
 
+#include "memory/budget.h"
 #include "run/unknown_arch.h"
 
 #include <algorithm>
@@ -550,6 +551,10 @@ Result<ResolvedWeights> resolve_weights(const Gguf& gguf, const Config& config, 
     if (config.unused_layers > 0)
         out.notes.push_back(fmt::format("the last {} layers, which predict further tokens, are left out",
                                         config.unused_layers));
+    if (const GgufTensor* table = gguf.find(config.ngrams.tensor); table && config.ngrams)
+        out.notes.push_back(
+            fmt::format("the table of n-grams, {}, stays in the file: rows are read as tokens come",
+                        format_bytes(table->bytes)));
     return out;
 }
 

@@ -5,6 +5,7 @@
 
 #include "gguf/gguf.h"
 #include "plan/plan.h"
+#include "run/ngrams.h"
 
 #include <map>
 
@@ -19,6 +20,14 @@ struct LatentShape {
     bool in_one = false;     // what keys and values are made with is one tensor
 
     uint32_t width() const { return rank + rope; }  // of what is kept
+};
+
+// What chooses the blocks of tokens that attention sees.
+struct IndexShape {
+    uint32_t heads = 0;
+    uint32_t head_dim = 0;
+    uint32_t tokens = 0;           // that are chosen
+    std::vector<uint32_t> ratios;  // by layer: tokens of a block; 0: attention sees everything
 };
 
 struct Config {
@@ -45,6 +54,11 @@ struct Config {
     std::vector<bool> raw_values;                 // by layer: what is normed to keys is normed to values, too
     std::vector<bool> gates_of_heads;             // by layer: a gate of the attention is for a whole head
     uint32_t shared_caches = 0;                   // last layers that see the keys and values of earlier ones
+    uint32_t streams = 1;                         // of the residual
+    uint32_t stream_rank = 0;                     // of what mixes them
+    IndexShape index;                             // of attention to chosen blocks
+    NgramTable ngrams;                            // whose layer this is:
+    uint32_t ngram_layer = 0, ngram_taps = 0;
     uint32_t layer_input = 0;         // width of what each layer gets of a token beside x; 0: nothing
     std::vector<float> layer_scales;  // of what leaves a layer; empty: 1
     LatentShape latent;               // of attention on latents

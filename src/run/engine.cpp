@@ -278,6 +278,7 @@ struct Rows {
     std::vector<Row> rows;
     std::vector<uint32_t> outputs;
     std::vector<std::span<const uint32_t>> pages;
+    std::vector<float> lookups;
 
     void add(const Sequence& sequence, std::span<const uint32_t> list, std::span<const Token> next,
              uint32_t wanted) {
@@ -292,16 +293,31 @@ struct Rows {
 
 }  // namespace
 
+Status Engine::look_up(std::span<const Feed> feeds, std::vector<float>& out) const {
+    for (const Feed& feed : feeds) {
+        // As far back as a row of the table depends on.
+        const std::vector<Token>& read = feed.sequence->tokens_;
+        const size_t before = std::min(read.size(), model_->config().ngrams.multipliers.size() - 1);
+        std::vector<Token> text(read.end() - ptrdiff_t(before), read.end());
+        text.insert(text.end(), feed.tokens.begin(), feed.tokens.end());
+        const std::vector<float> own = RL_TRY(model_->lookups(text, before));
+        out.insert(out.end(), own.begin(), own.end());
+    }
+    return {};
+}
+
 // The best are wanted only where they can be had.
 Status Engine::run(std::span<const Feed> feeds, const Wanted& wanted) {
     RL_TRY(give_pages(feeds));
     Rows rows;
     for (const Feed& feed : feeds)
         rows.add(*feed.sequence, feed.sequence->pages_, feed.tokens, wanted.outputs);
+    if (model_->config().ngrams) RL_TRY(look_up(feeds, rows.lookups));
     Executable* target = RL_TRY(executable(uint32_t(rows.tokens.size())));
     StepParams params{rows.tokens, rows.rows, rows.outputs};
     if (options_.pages > 0) params.pages = rows.pages;  // empty lists where there are states alone
     params.cancel = wanted.cancel;
+    params.lookups = rows.lookups;
     StateChanges states(*pool_);
     for (const Feed& feed : feeds) states.add(*feed.sequence);
     params.states = states.rows();

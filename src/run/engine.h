@@ -108,6 +108,8 @@ private:
     Status check_open() const;
     Status try_step(std::span<const Feed> feeds, const Wanted& wanted);
     Status run(std::span<const Feed> feeds, const Wanted& wanted);
+    // Appends what the model looks up for the tokens of the feeds.
+    Status look_up(std::span<const Feed> feeds, std::vector<float>& out) const;
     Status read_again(Sequence& sequence, const std::atomic<bool>* cancel);
     // Pages that the feeds write to.
     Status give_pages(std::span<const Feed> feeds);

@@ -142,6 +142,12 @@ uint32_t Model::usable_vocab() const {
     return uint32_t(std::min<uint64_t>(config_.vocab, tokenizer_->size()));
 }
 
+Result<std::vector<float>> Model::lookups(std::span<const Token> text, size_t begin) const {
+    std::vector<float> out((text.size() - begin) * config_.ngrams.floats());
+    if (config_.ngrams) RL_TRY(config_.ngrams.look_up(*gguf_, text, begin, out));
+    return out;
+}
+
 Result<Plan> Model::plan(uint32_t max_rows, uint32_t max_outputs, const CacheSizing& sizing) const {
     if (config_.positions > 0 && sizing.context > config_.positions)
         return error("{}: a context of {} tokens is too long; the model has embeddings of {} positions",

@@ -48,6 +48,9 @@ public:
     // to 4 KiB of each tensor, which are read from the file.
     Result<uint64_t> fingerprint() const;
 
+    // What a step looks up for text[begin] and those behind it, which it reads: StepParams::lookups.
+    Result<std::vector<float>> lookups(std::span<const Token> text, size_t begin) const;
+
     Result<Plan> plan(uint32_t max_rows, uint32_t max_outputs, const CacheSizing& sizing) const;
 
 private:

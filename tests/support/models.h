@@ -172,7 +172,10 @@ inline double chunk_bound(const Model& model, const SessionOptions& options,
     const BoundPlan bound = must(lower(
         must(model.plan(options.batch, options.outputs, {options.context, options.batch, options.cache})),
         model.backend()));
-    const SequenceStep step(tokens, 0, std::min(options.outputs, uint32_t(tokens.size())));
+    const SequenceStep rows(tokens, 0, std::min(options.outputs, uint32_t(tokens.size())));
+    StepParams step = rows;
+    const std::vector<float> lookups = must(model.lookups(tokens, 0));
+    step.lookups = lookups;
     const std::vector<Precision> all = precisions(bound, step);
     std::vector<Precision> of_core_ops;
     for (const size_t from : expand(bound.plan).from) of_core_ops.push_back(all[from]);
