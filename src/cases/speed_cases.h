@@ -83,6 +83,32 @@ inline OpCase speed_attention(CacheType type, uint32_t rows, uint64_t position) 
     return c;
 }
 
+// As qwen4exp has it: what a row sees does not grow with what is behind it, but the scores of blocks.
+inline OpCase speed_blocks(uint32_t rows, uint64_t position) {
+    static constexpr HeadShape kHeads = {24, 2, 256};
+    static constexpr uint32_t kLayers = 4, kIndexHeads = 8, kIndexDim = 128, kRatio = 16, kChosen = 128;
+    OpCase c;
+    c.name = "chosen blocks";
+    c.rows = rows;
+    c.position = position;
+    c.declare = [](Fixture& f) -> OpCase::Build {
+        const Weight q = f.input(kHeads.heads * kHeads.head_dim), index = f.input(kIndexHeads * kIndexDim);
+        return [=](PlanBuilder& p) {
+            const Slot chosen = p.slot(kChosen), scores = p.slot(uint32_t(p.plan().sizing.context / kRatio)),
+                       y = p.slot(kHeads.heads * kHeads.head_dim);
+            for (uint32_t layer = 0; layer < kLayers; ++layer) {
+                p.append(BlockScores{p.embed(index), scores, p.latents(kIndexDim, kIndexDim), kIndexHeads,
+                                     kRatio});
+                p.append(ChooseBlocks{scores, chosen, kRatio});
+                const Cache cache = p.cache(kHeads.kv_heads, kHeads.head_dim);
+                p.append(BlockAttention{p.embed(q), chosen, y, cache, kHeads, 0.0625f, kRatio});
+            }
+            return y;
+        };
+    };
+    return c;
+}
+
 inline OpCase speed_experts(const Format& format, uint32_t rows) {
     constexpr uint32_t kExperts = 64, kUsed = 8, kDim = 2048, kHidden = 768;
     OpCase c;
@@ -111,6 +137,7 @@ inline std::vector<OpCase> speed_cases(const Backend& backend) {
             cases.push_back(speed_gated(*find_format(name), rows));
         for (const char* name : {"Q4_K", "MXFP4"}) cases.push_back(speed_experts(*find_format(name), rows));
     }
+    for (const uint64_t position : {4095u, 65535u}) cases.push_back(speed_blocks(1, position));
     for (const CacheType type : {CacheType::f16, CacheType::q8_0}) {
         cases.push_back(speed_attention(type, 1, 8191));
         cases.push_back(speed_attention(type, kSpeedRows, 0));
