@@ -56,8 +56,7 @@ void feed(const OpCase& c, const Plan& plan,
         std::vector<uint32_t> outputs(rows.size());
         std::iota(outputs.begin(), outputs.end(), 0u);
         StepParams params{tokens, rows, outputs, pages};
-        std::vector<float> lookups(plan.lookup_floats(rows.size()));
-        for (size_t i = 0; i < lookups.size(); ++i) lookups[i] = float(i % 19) - 7.5f;
+        const std::vector<float> lookups = case_lookups(plan, rows.size());
         params.lookups = lookups;
         run(params, compared);
         tokens.clear();

@@ -123,4 +123,11 @@ inline Result<Plan> case_plan(const OpCase& c, Fixture& fixture, uint32_t rows, 
     return std::move(builder).finish();
 }
 
+// StepParams::lookups of a case's step of so many rows: made up, of either sign.
+inline std::vector<float> case_lookups(const Plan& plan, size_t rows) {
+    std::vector<float> lookups(plan.lookup_floats(rows));
+    for (size_t i = 0; i < lookups.size(); ++i) lookups[i] = float(i % 19) - 7.5f;
+    return lookups;
+}
+
 }  // namespace redline

@@ -58,17 +58,18 @@ size_t dots_with(size_t offset) {
 // A case recorded on the backend, as op_test does it.
 struct Recorded {
     Fixture fixture;
+    Plan plan;
     std::unique_ptr<WeightStore> weights;
     std::unique_ptr<CacheStore> cache;
     std::unique_ptr<Executable> executable;
 };
 
 Result<std::unique_ptr<Recorded>> record(Backend& backend, const OpCase& c, Record mode) {
-    std::unique_ptr<Recorded> made(new Recorded{Fixture(7, c.position + c.rows), {}, {}, {}});
-    const Plan plan = RL_TRY(case_plan(c, made->fixture, c.rows, c.rows));
+    std::unique_ptr<Recorded> made(new Recorded{Fixture(7, c.position + c.rows), {}, {}, {}, {}});
+    made->plan = RL_TRY(case_plan(c, made->fixture, c.rows, c.rows));
     made->weights = RL_TRY(backend.load(made->fixture.weights(), made->fixture, {}));
-    made->cache = RL_TRY(backend.make_caches(plan.caches));
-    BoundPlan bound = RL_TRY(lower(plan, backend));
+    made->cache = RL_TRY(backend.make_caches(made->plan.caches));
+    BoundPlan bound = RL_TRY(lower(made->plan, backend));
     made->executable = RL_TRY(backend.record(std::move(bound), *made->weights, *made->cache, mode));
     return made;
 }
@@ -76,7 +77,11 @@ Result<std::unique_ptr<Recorded>> record(Backend& backend, const OpCase& c, Reco
 Result<std::vector<float>> step(Recorded& recorded, uint32_t rows, uint64_t position = 0) {
     std::vector<int32_t> tokens(rows);
     for (uint32_t i = 0; i < rows; ++i) tokens[i] = int32_t(position + i);
-    RL_TRY(recorded.executable->run(SequenceStep(tokens, position, rows)));
+    const SequenceStep sent(tokens, position, rows);
+    StepParams params = sent;
+    const std::vector<float> lookups = case_lookups(recorded.plan, rows);
+    params.lookups = lookups;
+    RL_TRY(recorded.executable->run(params));
     const auto out = recorded.executable->output();
     return std::vector<float>(out.begin(), out.end());
 }
