@@ -18,7 +18,7 @@ import time
 from compare_peer import HERE, bytes_per_token, test_name
 from peer_programs import Problem, Programs, run
 
-# name -> (shape, mix, [(prompt, generated, depth)])
+# name -> (shape, mix, [(prompt, generated, depth)], layers if fewer than the model has)
 ROWS = {
     "8b-q4_k_m": ("llama-3.1-8b", "Q4_K_M", [(512, 128, 0), (4096, 0, 0), (0, 64, 8192), (0, 64, 32768)]),
     "1b-q4_k_m": ("llama-3.2-1b", "Q4_K_M", [(512, 128, 0)]),
@@ -28,32 +28,47 @@ ROWS = {
     "30b-a3b-q4_k_m": ("qwen3-30b-a3b", "Q4_K_M", [(512, 128, 0)]),
     "70b-q4_k_m": ("llama-3.1-70b", "Q4_K_M", [(512, 64, 0)]),
 }
+# Models of many kinds, most of them cut short, so that all of them fit and are made in seconds.
+KINDS = {
+    "qwen3.5-35b-a3b": ("Q4_K_M", 16, True), "gemma-4-26b-a4b": ("Q4_K_M", 12, False), "qwen3.5-9b": ("Q4_K_M", 16, True),
+    "gpt-oss-20b": ("MXFP4_MOE", 12, False), "gpt-oss-120b": ("MXFP4_MOE", 8, False),
+    "glm-4.7-flash": ("Q4_K_M", 12, False), "nemotron-3-nano-30b-a3b": ("Q4_K_M", 18, True),
+    "lfm2-8b-a1b": ("Q4_K_M", None, True), "qwen3.8-flash-next": ("Q4_K_M", 8, True),
+    "muse-glimmer-30b": ("Q4_K_M", 8, False), "minimax-m2.7": ("Q4_K_M", 6, False), "laguna-xs-2.1": ("Q4_K_M", 12, False),
+    "step-3.5-flash": ("Q4_K_M", 8, False), "llama-4-scout": ("Q4_K_M", 6, False), "hunyuan-a13b": ("Q4_K_M", 8, False),
+}
+ROWS |= {name: (name, mix, [(512, 64, 0)] + [(0, 32, 32768)] * deep, layers) for name, (mix, layers, deep) in KINDS.items()}
 
 PEER = "llama.cpp"
+CPU_TEST = (128, 16, 0)
 
 
 def make(options, name):
     """The path of a row's model, made when it is not there."""
-    shape, mix, _ = ROWS[name]
+    shape, mix, _, *layers = ROWS[name]
     path = os.path.join(options.work, f"{name}.gguf")
     if not os.path.exists(path):
-        run([sys.executable, os.path.join(HERE, "make_random_model.py"), shape, mix, "-o", path + ".part"])
+        more = ["--layers", str(layers[0])] if layers and layers[0] else []
+        if options.list_weights:
+            more += ["--list-weights", options.list_weights]
+        run([sys.executable, os.path.join(HERE, "make_random_model.py"), shape, mix, "-o", path + ".part", *more])
         os.rename(path + ".part", path)
     return path
 
 
-def entries(options, programs, side, model, prompt, generate, depth):
+def entries(options, programs, side, model, prompt, generate, depth, cpu=False):
     """What a side's bench command says of one test, or the reason why it says nothing. Sides: PEER, or a device of
-    redline's."""
+    redline's. `cpu`: the peer computes there."""
     common = ["-m", model, "-p", prompt, "-n", generate, "-d", depth, "-r", options.repetitions, "-o", "json"]
     try:
         if side == PEER:
-            text = run(programs.peer("llama-bench", *common, "-ngl", 99, "-fa", 1))
+            device = ["-dev", "none", "-t", os.cpu_count()] if cpu else ["-ngl", 99]
+            text = run(programs.peer("llama-bench", *common, *device, "-fa", 1))
         else:
             text = run(programs.redline("bench", *common, "--device", side))
         found = json.loads(text)
         for entry in found:
-            entry.update(engine=side, test=test_name(entry))
+            entry.update(engine=side, test=("CPU " if cpu else "") + test_name(entry))
             entry["samples_ts"]
         return found, None
     except (Problem, ValueError, KeyError, TypeError) as problem:
@@ -154,6 +169,12 @@ def measure(options, programs, name, model):
             row["entries"] += found
             if problem:
                 row["problems"].append(f"{side} {test}: {problem}")
+    if options.cpu:
+        for engine, side in ((options.device[0], "cpu"), (PEER, PEER)):
+            found, problem = entries(options, programs, side, model, *CPU_TEST, cpu=True)
+            row["entries"] += [{**entry, "engine": engine} for entry in found]
+            if problem:
+                row["problems"].append(f"{side} on the CPU: {problem}")
     if options.ops and name == options.rows[0]:
         row["peaks"] = peaks(programs, options.device, model)
         row["ops"] = [run(programs.redline("bench", "-m", model, "--ops", "--device", side)) for side in options.device]
@@ -206,9 +227,12 @@ def main():
     parser.add_argument("--no-peer", action="store_true", help="measure redline alone")
     parser.add_argument("--device", nargs="+", default=["vulkan"], help="redline's devices (default: vulkan)")
     parser.add_argument("--rows", nargs="+", choices=ROWS, metavar="ROW",
-                        default=[name for name in ROWS if not name.startswith("70b")], help="default: all but 70b")
+                        default=[name for name in ROWS if name not in KINDS and not name.startswith("70b")],
+                        help="default: those of Llama and Qwen3-30B-A3B, but 70b")
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=3600, help="begin no model after so long (default: 3600)")
+    parser.add_argument("--cpu", action="store_true", help="measure both on the CPU as well; in the first device's column")
+    parser.add_argument("--list-weights", metavar="PROGRAM", help="see make_random_model.py")
     parser.add_argument("--ops", action="store_true", help="time the operations of the first row's model too")
     parser.add_argument("--work", default=".", metavar="FOLDER", help="for models, up to 20 GB each")
     parser.add_argument("--keep", action="store_true", help="leave the models there")

@@ -24,14 +24,18 @@ import os
 import sys
 import time
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 
 import gguf
 import numpy as np
 
+import keyed_shapes
 import synthetic_vocab
+from keyed_shapes import KEYED
 
 Type = gguf.GGMLQuantizationType
 PIECE_BYTES = 16 << 20
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 @dataclass(frozen=True)
@@ -392,6 +396,24 @@ def tensors(shape, mix, pure):
                 yield Item(f"{prefix}{kind}.bias", dims[:2], Type.F32, 0.5)
 
 
+def keyed_tensors(model, layers, mix, pure, program):
+    """As tensors(), of a model that is described by its metadata."""
+    base, keys = MIXES[mix][1], keyed_shapes.resolved(model, layers)
+    sizes = SimpleNamespace(layers=layers, experts=keys.get("expert_count", 0), heads=8, kv_heads=1)
+    for name, dims in keyed_shapes.list_tensors(model, layers, program):
+        vector = keyed_shapes.vector_values(name, dims)
+        if vector:
+            yield Item(name, dims, Type.F32, vector[1], vector[0], vector[2])
+            continue
+        layer = int(name.split(".")[1]) if name.startswith("blk.") else 0
+        kind = name.split(".")[2 if name.startswith("blk.") else 0]
+        if model.tied and kind == "token_embd":
+            kind = "output"
+        wanted = base if pure else rule_type(mix, base, kind, layer, sizes)
+        gain = 2.0 if kind in ("output", "token_embd") else 1.0
+        yield Item(name, dims, fitting_type(wanted, dims[-1]), gain / math.sqrt(dims[-1]))
+
+
 def make_vector(seed, item):
     values = np.random.default_rng(seed).standard_normal(item.shape) * item.deviation + item.mean
     return (values if item.values is None else item.values).astype("<f4").view(np.uint8)
@@ -399,7 +421,7 @@ def make_vector(seed, item):
 
 def tensor_jobs(item, seed, alignment):
     """The jobs that together make a tensor's bytes and its padding. Each has a seed of its own."""
-    if len(item.shape) == 1:
+    if len(item.shape) == 1 or item.values is not None or item.mean:
         yield make_vector, seed, item
     else:
         length, size = gguf.GGML_QUANT_SIZES[item.kind]
@@ -472,14 +494,19 @@ def copy_vocabulary(writer, path):
     return size
 
 
-def write_model(path, name, shape, mix, pure, seed, vocab_from, threads):
-    writer = gguf.GGUFWriter(path, shape.arch)
-    if vocab_from:
-        shape = replace(shape, vocab=copy_vocabulary(writer, vocab_from))
+def write_model(options, shape, layers):
+    writer = gguf.GGUFWriter(options.output, shape.arch)
+    mix, pure, seed, threads = options.mix, options.pure, options.seed, options.threads
+    if options.vocab_from:
+        shape = replace(shape, vocab=copy_vocabulary(writer, options.vocab_from))
     else:
         synthetic_vocab.add_to(writer, shape.vocab_kind, shape.vocab, shape.pre)
-    add_metadata(writer, shape, name, mix)
-    items = list(tensors(shape, mix, pure))
+    if options.model in KEYED:
+        keyed_shapes.add_metadata(writer, shape, options.model, MIXES[mix][0], layers)
+        items = list(keyed_tensors(shape, layers, mix, pure, options.list_weights))
+    else:
+        add_metadata(writer, shape, options.model, mix)
+        items = list(tensors(shape, mix, pure))
     for item in items:
         writer.add_tensor_info(item.name, item.shape, np.dtype("f4"), item.nbytes(), raw_dtype=item.kind)
     writer.write_header_to_file()
@@ -499,7 +526,8 @@ def write_model(path, name, shape, mix, pure, seed, vocab_from, threads):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", choices=SHAPES, help="whose shapes: " + ", ".join(SHAPES), metavar="MODEL")
+    known = {**SHAPES, **KEYED}
+    parser.add_argument("model", choices=known, help="whose shapes: " + ", ".join(known), metavar="MODEL")
     parser.add_argument("mix", type=str.upper, choices=MIXES, metavar="MIX",
                         help="file mix: " + ", ".join(MIXES))
     parser.add_argument("-o", "--output", required=True, help="file to write")
@@ -508,16 +536,17 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="default: one per processor")
     parser.add_argument("--vocab-from", metavar="GGUF", help="copy this file's tokenizer")
+    parser.add_argument("--list-weights", default=os.path.join(HERE, "../build/ci/tools/list_weights"), metavar="PROGRAM",
+                        help="of the build with tools; for " + ", ".join(KEYED))
     options = parser.parse_args()
-    shape = SHAPES[options.model]
-    if options.layers is not None:
-        if options.layers < 1:
-            parser.error(f"--layers must be at least 1, not {options.layers}")
-        shape = replace(shape, layers=options.layers)
+    shape = known[options.model]
+    layers = shape.layers if options.layers is None else options.layers
+    if layers < 1:
+        parser.error(f"--layers must be at least 1, not {layers}")
+    shape = replace(shape, layers=layers)
     start = time.monotonic()
     try:
-        items = write_model(options.output, options.model, shape, options.mix, options.pure, options.seed,
-                            options.vocab_from, options.threads)
+        items = write_model(options, shape, layers)
     except OSError as problem:
         sys.exit(f"{options.output}: {problem.strerror or problem}")
     by_type = collections.Counter()
