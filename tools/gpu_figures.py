@@ -28,16 +28,18 @@ ROWS = {
     "30b-a3b-q4_k_m": ("qwen3-30b-a3b", "Q4_K_M", [(512, 128, 0)]),
     "70b-q4_k_m": ("llama-3.1-70b", "Q4_K_M", [(512, 64, 0)]),
 }
-# Models of many kinds, most of them cut short, so that all of them fit and are made in seconds.
+# Models of many kinds, most of them cut short, so that all of them fit and are made in seconds: mix, layers if fewer, and
+# how many tokens are behind those that are generated in further tests.
 KINDS = {
-    "qwen3.5-35b-a3b": ("Q4_K_M", 16, True), "gemma-4-26b-a4b": ("Q4_K_M", 12, False), "qwen3.5-9b": ("Q4_K_M", 16, True),
-    "gpt-oss-20b": ("MXFP4_MOE", 12, False), "gpt-oss-120b": ("MXFP4_MOE", 8, False),
-    "glm-4.7-flash": ("Q4_K_M", 12, False), "nemotron-3-nano-30b-a3b": ("Q4_K_M", 18, True),
-    "lfm2-8b-a1b": ("Q4_K_M", None, True), "qwen3.8-flash-next": ("Q4_K_M", 8, True),
-    "muse-glimmer-30b": ("Q4_K_M", 8, False), "minimax-m2.7": ("Q4_K_M", 6, False), "laguna-xs-2.1": ("Q4_K_M", 12, False),
-    "step-3.5-flash": ("Q4_K_M", 8, False), "llama-4-scout": ("Q4_K_M", 6, False), "hunyuan-a13b": ("Q4_K_M", 8, False),
+    "qwen3.5-35b-a3b": ("Q4_K_M", 16, [32768]), "gemma-4-26b-a4b": ("Q4_K_M", 12, []),
+    "qwen3.5-9b": ("Q4_K_M", 16, [32768]), "gpt-oss-20b": ("MXFP4_MOE", 12, []), "gpt-oss-120b": ("MXFP4_MOE", 8, []),
+    "glm-4.7-flash": ("Q4_K_M", 12, []), "nemotron-3-nano-30b-a3b": ("Q4_K_M", 18, [32768]),
+    "lfm2-8b-a1b": ("Q4_K_M", None, [32768]), "qwen3.8-flash-next": ("Q4_K_M", 8, [4096, 65536]),
+    "muse-glimmer-30b": ("Q4_K_M", 8, []), "minimax-m2.7": ("Q4_K_M", 6, []), "laguna-xs-2.1": ("Q4_K_M", 12, []),
+    "step-3.5-flash": ("Q4_K_M", 8, []), "llama-4-scout": ("Q4_K_M", 6, []), "hunyuan-a13b": ("Q4_K_M", 8, []),
 }
-ROWS |= {name: (name, mix, [(512, 64, 0)] + [(0, 32, 32768)] * deep, layers) for name, (mix, layers, deep) in KINDS.items()}
+ROWS |= {name: (name, mix, [(512, 64, 0), *((0, 32, depth) for depth in depths)], layers)
+         for name, (mix, layers, depths) in KINDS.items()}
 
 PEER = "llama.cpp"
 CPU_TEST = (128, 16, 0)
