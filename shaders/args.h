@@ -115,6 +115,15 @@ struct StreamArgs {
     uint rows_of;
     uint flag;  // of stream_mix: weights are of streams; of stream_add: y is not read
     float scale;
+    float offset;       // of stream_add, as what follows
+    uint first;         // the first stream that it changes
+    uint has_weights;   // else they are zeros
+};
+
+struct SparsifyArgs {
+    uint width;
+    uint rows_of;
+    float deviations;
 };
 
 struct BlockMeanArgs {

@@ -1,4 +1,4 @@
-// Each stream of y += scale * its weight * x; with `flag` it is not read.
+// Each stream of y += scale * (its weight + offset) * x; with `flag` it is not read.
 #include "types.glsl"
 layout(local_size_x_id = 0) in;
 layout(push_constant) uniform Push { StreamArgs args; };
@@ -12,7 +12,9 @@ void main() {
     const uint count = rows_in_step(args.rows_of) * args.streams * args.width;
     for (uint i = gl_GlobalInvocationID.x; i < count; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
         const uint stream = i / args.width;
-        const float added = args.scale * w[stream] * x[stream / args.streams * args.width + i % args.width];
+        if (stream % args.streams < args.first) continue;
+        const float weight = args.scale * ((args.has_weights != 0u ? w[stream] : 0.0) + args.offset);
+        const float added = weight * x[stream / args.streams * args.width + i % args.width];
         y[i] = args.flag != 0u ? added : y[i] + added;
     }
 }

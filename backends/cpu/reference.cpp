@@ -158,19 +158,50 @@ void Reference::eval(const RmsNorm& op) {
     }
 }
 
+static Bounded mean_of(std::span<const Bounded> x) {
+    const double n = double(x.size());
+    Bounded mean;
+    for (const Bounded& one : x) {
+        mean.value += one.value / n;
+        mean.error += (one.error + sum_unit(x.size()) * (std::abs(one.value) + one.error)) / n;
+        mean.magnitude += one.magnitude / n;
+    }
+    return mean;
+}
+
 void Reference::eval(const Center& op) {
     const std::vector<Bounded> x = slots_[size_t(op.x.index)];
     auto& y = target(op.y);
     for (size_t begin = 0; begin < x.size(); begin += op.width) {
-        Bounded mean;
-        for (size_t i = begin; i < begin + op.width; ++i) {
-            mean.value += x[i].value / op.width;
-            mean.error += (x[i].error + sum_unit(op.width) * (std::abs(x[i].value) + x[i].error)) / op.width;
-            mean.magnitude += x[i].magnitude / op.width;
-        }
+        const Bounded mean = mean_of(std::span(x).subspan(begin, op.width));
         for (size_t i = begin; i < begin + op.width; ++i) {
             const double v = x[i].value - mean.value, error = x[i].error + mean.error;
             y[i] = {v, error + kUnit * (std::abs(v) + error) + kTiny, x[i].magnitude + mean.magnitude};
+        }
+    }
+}
+
+// A standard deviation is a seminorm: it is off by at most that of what the elements are off by.
+void Reference::eval(const Sparsify& op) {
+    auto& y = slots_[size_t(op.y.index)];
+    const size_t n = width(op.y);
+    for (size_t begin = 0; begin < y.size(); begin += n) {
+        const std::span<Bounded> row = std::span(y).subspan(begin, n);
+        const Bounded mean = mean_of(row);
+        double squares = 0.0, off = 0.0;
+        for (const Bounded& x : row) {
+            const double v = x.value - mean.value, error = x.error + mean.error;
+            squares += v * v;
+            off += std::pow(error + kUnit * (std::abs(v) + error), 2);
+        }
+        const double deviation = op.deviations * std::sqrt(squares / double(n));
+        const double least = mean.value + deviation;
+        const double error = mean.error + op.deviations * std::sqrt(off / double(n)) +
+                             (sum_unit(n) + 8 * kUnit) * deviation + kUnit * std::abs(least) + kTiny;
+        for (Bounded& x : row) {
+            const double v = x.value - least, all = x.error + error;
+            x = {std::max(v, 0.0), all + kUnit * (std::abs(v) + all),
+                 x.magnitude + mean.magnitude + deviation};
         }
     }
 }

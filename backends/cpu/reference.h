@@ -46,6 +46,7 @@ private:
     void eval(const Input& op);
     void eval(const RmsNorm& op);
     void eval(const Center& op);
+    void eval(const Sparsify& op);
     void eval(const AddPosition& op);
     void eval(const Xielu& op);
     void eval(const Linear& op);
@@ -76,6 +77,7 @@ private:
     void eval(const StreamMix& op);
     void eval(const StreamAdd& op);
     void eval(const StreamDot& op);
+    void eval(const StreamTurn& op);
     void eval(const BlockMean& op);
     void eval(const BlockScores& op);
     void eval(const ChooseBlocks& op);

@@ -47,9 +47,24 @@ void Reference::eval(const StreamAdd& op) {
     const size_t n = width(op.x);
     auto& y = target(op.y);
     for (size_t at = 0; at < y.size(); ++at) {
-        const Bounded weight = scaled(slots_[size_t(op.weights.index)][at / n], op.scale);
-        const Bounded term = product(weight, x[at / n / op.streams * n + at % n]);
+        if (at / n % op.streams < op.first) continue;
+        Bounded weight{op.offset, 0.0, std::abs(op.offset)};
+        if (op.weights) weight = plus(slots_[size_t(op.weights.index)][at / n], weight);
+        const Bounded term = product(scaled(weight, op.scale), x[at / n / op.streams * n + at % n]);
         y[at] = op.replaces ? term : plus(y[at], term);
+    }
+}
+
+void Reference::eval(const StreamTurn& op) {
+    const std::vector<Bounded>&x = slots_[size_t(op.x.index)], &w = slots_[size_t(op.weights.index)];
+    auto& y = target(op.y);
+    const size_t n = width(op.x) / op.streams;
+    for (size_t at = 0; at < y.size(); ++at) {
+        const size_t first = at / n / op.streams * op.streams;  // of the row's streams
+        std::vector<Bounded> terms = {x[at]};
+        for (size_t s = 0; s < op.streams; ++s)
+            terms.push_back(product(x[(first + s) * n + at % n], w[at / n * op.streams + s]));
+        y[at] = sum_of(terms);
     }
 }
 

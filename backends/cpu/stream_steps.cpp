@@ -1,4 +1,4 @@
-// StreamMix, StreamAdd and StreamDot.
+// StreamMix, StreamAdd, StreamDot and StreamTurn.
 #include "executable.h"
 
 #include <algorithm>
@@ -36,15 +36,37 @@ public:
         const VectorKernels& kernels = vector_kernels(view.isa);
         const auto mine = worker.share(uint64_t(view.rows_of(op_.y)) * op_.streams);
         for (uint64_t at = mine.begin; at < mine.end; ++at) {
+            if (at % op_.streams < op_.first) continue;
             float* y = view.floats(op_.y) + at * width;
             if (op_.replaces) std::fill_n(y, width, 0.0f);
+            const float weight = op_.weights ? view.floats(op_.weights)[at] : 0.0f;
             kernels.add_scaled(y, view.floats(op_.x) + at / op_.streams * width,
-                               op_.scale * view.floats(op_.weights)[at], width);
+                               op_.scale * (weight + op_.offset), width);
         }
     }
 
 private:
     StreamAdd op_;
+};
+
+class StreamTurnKernel : public CpuKernel {
+public:
+    explicit StreamTurnKernel(const StreamTurn& op) : op_(op) {}
+    void run(const RunView& view, const Worker& worker, uint32_t) const override {
+        const uint64_t streams = op_.streams, width = view.width(op_.y) / streams;
+        const VectorKernels& kernels = vector_kernels(view.isa);
+        const auto mine = worker.share(view.rows_of(op_.y) * streams);
+        for (uint64_t at = mine.begin; at < mine.end; ++at) {
+            const float* x = view.floats(op_.x) + at / streams * streams * width;
+            const float* weights = view.floats(op_.weights) + at * streams;
+            float* y = view.floats(op_.y) + at * width;
+            std::copy_n(x + at % streams * width, width, y);
+            for (uint64_t s = 0; s < streams; ++s) kernels.add_scaled(y, x + s * width, weights[s], width);
+        }
+    }
+
+private:
+    StreamTurn op_;
 };
 
 class StreamDotKernel : public CpuKernel {
@@ -72,6 +94,7 @@ private:
 std::unique_ptr<Kernel> make_stream_kernel(const Op& op, const Plan&, Isa) {
     if (const auto* o = std::get_if<StreamMix>(&op)) return std::make_unique<StreamMixKernel>(*o);
     if (const auto* o = std::get_if<StreamAdd>(&op)) return std::make_unique<StreamAddKernel>(*o);
+    if (const auto* o = std::get_if<StreamTurn>(&op)) return std::make_unique<StreamTurnKernel>(*o);
     if (const auto* o = std::get_if<StreamDot>(&op)) return std::make_unique<StreamDotKernel>(*o);
     return nullptr;
 }

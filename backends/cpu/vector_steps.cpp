@@ -1,5 +1,5 @@
-// Embed, Input, Lookup, RmsNorm, Center, AddBias, AddPosition, Multiply, AddExpertBias, ScaleByExpert, Add,
-// Scale, Clamp, Apply, Xielu, ActMul, SelectRows: work per row or per element.
+// Embed, Input, Lookup, RmsNorm, Center, Sparsify, AddBias, AddPosition, Multiply, AddExpertBias,
+// ScaleByExpert, Add, Scale, Clamp, Apply, Xielu, ActMul, SelectRows: work per row or per element.
 #include "executable.h"
 
 #include <algorithm>
@@ -75,6 +75,21 @@ void center(const RunView& view, const Worker& worker, const Center& op) {
         float* y = view.floats(op.y) + g * op.width;
         const float mean = float(mean_of(x, op.width));
         for (uint64_t i = 0; i < op.width; ++i) y[i] = x[i] - mean;
+    }
+}
+
+// The comparison lets NaN through.
+void sparsify(const RunView& view, const Worker& worker, const Sparsify& op) {
+    const uint64_t width = view.width(op.y);
+    const auto mine = worker.share(view.rows_of(op.y));
+    for (uint64_t t = mine.begin; t < mine.end; ++t) {
+        float* y = view.floats(op.y) + t * width;
+        const double mean = mean_of(y, width);
+        double squares[8] = {};
+        for (uint64_t i = 0; i < width; ++i) squares[i % 8] += (double(y[i]) - mean) * (double(y[i]) - mean);
+        const double variance = std::accumulate(squares, squares + 8, 0.0) / double(width);
+        const float least = float(mean + double(op.deviations) * std::sqrt(variance));
+        for (uint64_t i = 0; i < width; ++i) y[i] = y[i] < least ? 0.0f : y[i] - least;
     }
 }
 
@@ -193,6 +208,8 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan&, Isa) {
         return simple([o = *o](const RunView& v, const Worker& w) { look_up(v, w, o); });
     if (const auto* o = std::get_if<RmsNorm>(&op))
         return simple([o = *o](const RunView& v, const Worker& w) { rms_norm(v, w, o); });
+    if (const auto* o = std::get_if<Sparsify>(&op))
+        return simple([o = *o](const RunView& v, const Worker& w) { sparsify(v, w, o); });
     if (const auto* o = std::get_if<Center>(&op))
         return simple([o = *o](const RunView& v, const Worker& w) { center(v, w, o); });
     if (const auto* o = std::get_if<SelectRows>(&op))

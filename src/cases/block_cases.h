@@ -11,6 +11,9 @@ struct StreamsCase {
     uint32_t streams, width;
     bool one_each = false;  // weights are of streams, not of elements
     bool replaces = false;
+    float offset = 0.0f;
+    uint32_t first = 0;
+    bool alike = false;  // without weights
 };
 
 inline OpCase stream_mix_case(const StreamsCase& s, uint32_t rows) {
@@ -33,15 +36,31 @@ inline OpCase stream_mix_case(const StreamsCase& s, uint32_t rows) {
 
 inline OpCase stream_add_case(const StreamsCase& s, uint32_t rows) {
     OpCase c;
-    c.name = fmt::format("stream_add {} of {}{} rows {}", s.streams, s.width, s.replaces ? " replacing" : "",
-                         rows);
+    c.name = fmt::format("stream_add {} of {}{}{} offset {} from {} rows {}", s.streams, s.width,
+                         s.replaces ? " replacing" : "", s.alike ? " alike" : "", s.offset, s.first, rows);
     c.rows = rows;
     c.declare = [=](Fixture& f) -> OpCase::Build {
         const Weight x = f.input(s.width), w = f.input(s.streams), to = f.input(s.streams * s.width);
         return [=](PlanBuilder& p) {
             const Slot weights = p.embed(w), y = s.replaces ? p.slot(s.streams * s.width) : p.embed(to);
             p.append(Apply{weights, Function::signed_root});
-            p.append(StreamAdd{p.embed(x), weights, y, s.streams, 2.0f, s.replaces});
+            p.append(StreamAdd{p.embed(x), s.alike ? Slot() : weights, y, s.streams, 2.0f, s.replaces,
+                               s.offset, s.first});
+            return y;
+        };
+    };
+    return c;
+}
+
+inline OpCase stream_turn_case(const StreamsCase& s, uint32_t rows) {
+    OpCase c;
+    c.name = fmt::format("stream_turn {} of {} rows {}", s.streams, s.width, rows);
+    c.rows = rows;
+    c.declare = [=](Fixture& f) -> OpCase::Build {
+        const Weight x = f.input(s.streams * s.width), w = f.input(s.streams * s.streams);
+        return [=](PlanBuilder& p) {
+            const Slot y = p.slot(s.streams * s.width);
+            p.append(StreamTurn{p.embed(x), p.embed(w), y, s.streams});
             return y;
         };
     };
@@ -189,6 +208,11 @@ inline void add_block_cases(std::vector<OpCase>& cases) {
         cases.push_back(stream_mix_case({1, 33, true}, rows));
         cases.push_back(stream_add_case({3, 77}, rows));
         cases.push_back(stream_add_case({4, 130, false, true}, rows));
+        cases.push_back(stream_add_case({4, 65, false, false, 1.0f}, rows));
+        cases.push_back(stream_add_case({4, 130, false, false, 0.5f, 1, true}, rows));
+        cases.push_back(stream_turn_case({4, 130}, rows));
+        cases.push_back(stream_turn_case({3, 77}, rows));
+        cases.push_back(stream_turn_case({1, 40}, rows));
         cases.push_back(stream_dot_case({3, 77}, rows));
         cases.push_back(stream_dot_case({4, 513}, rows));
         cases.push_back(block_mean_case({4, 0, {}}, 12, rows, 0));

@@ -155,6 +155,23 @@ inline OpCase position_case(uint32_t width, uint32_t positions, uint32_t rows, u
     return c;
 }
 
+// `apart`: what all elements have in common is much larger than what they differ by.
+inline OpCase sparsify_case(uint32_t width, uint32_t rows, float deviations, float apart = 0.0f) {
+    OpCase c;
+    c.name = fmt::format("sparsify {} deviations {} apart {} rows {}", width, deviations, apart, rows);
+    c.rows = rows;
+    c.declare = [=](Fixture& f) -> OpCase::Build {
+        const Weight x = f.input(width), more = f.vector(std::vector<float>(width, apart));
+        return [=](PlanBuilder& p) {
+            const Slot y = p.embed(x);
+            if (apart != 0.0f) p.append(AddBias{y, more});
+            p.append(Sparsify{y, deviations});
+            return y;
+        };
+    };
+    return c;
+}
+
 inline OpCase xielu_case(uint32_t width, uint32_t rows, float limit) {
     OpCase c;
     c.name = fmt::format("xielu {} limit {} rows {}", width, limit, rows);
@@ -232,6 +249,9 @@ inline void add_latent_cases(std::vector<OpCase>& cases) {
         cases.push_back(apply_case(Function::sigmoid, rows));
         cases.push_back(apply_case(Function::signed_root, rows));
         cases.push_back(center_case(1, 77, rows));
+        cases.push_back(sparsify_case(77, rows, 0.3f));
+        cases.push_back(sparsify_case(8192, rows, 1.6448534f));
+        cases.push_back(sparsify_case(300, rows, 0.0f, 20.0f));
         cases.push_back(xielu_case(77, rows, -1e-6f));
         cases.push_back(xielu_case(300, rows, -0.5f));
         cases.push_back(position_case(77, 40, rows, 0));

@@ -20,7 +20,7 @@ using Op = std::variant<Embed, Input, RmsNorm, Linear, AddBias, Add, Scale, ActM
                         ExpertGated, ExpertBlock, Attend, CopyParts, OutputGate, Convolve, DeltaNet,
                         HeadLinear, LatentStore, LatentAttention, Multiply, Apply, ScaleByExpert, StateScan,
                         Center, AddPosition, Xielu, Clamp, StreamMix, StreamAdd, StreamDot, Lookup, BlockMean,
-                        BlockScores, ChooseBlocks, BlockAttention>;
+                        BlockScores, ChooseBlocks, BlockAttention, StreamTurn, Sparsify>;
 
 std::string_view op_name(const Op& op);
 Access access(const Op& op);

@@ -208,7 +208,7 @@ Slot PlanBuilder::convolve(Cache state, Slot x, Weight w, uint32_t taps, bool si
 }
 
 Slot PlanBuilder::parts_of(Slot x, uint32_t parts, uint32_t width, uint32_t first, uint32_t stride) {
-    const Slot y = slot(parts * width);
+    const Slot y = slot(parts * width, plan_.slot(x).of_outputs);
     append(CopyParts{x, y, parts, width, first, stride, 0, width});
     return y;
 }

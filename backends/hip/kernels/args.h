@@ -187,6 +187,16 @@ struct StreamArgs {
     uint32_t of_outputs;
     uint32_t flag;  // of stream_mix: weights are of streams; of stream_add: y is not read
     float scale;
+    float offset;    // of stream_add, as what follows; without `w` weights are zeros
+    uint32_t first;  // the first stream that it changes
+};
+
+struct SparsifyArgs {
+    const Step* step;
+    float* y;
+    uint32_t width;
+    uint32_t of_outputs;
+    float deviations;
 };
 
 struct BlockMeanArgs {

@@ -38,6 +38,26 @@ RL_KERNEL(128, center, NormArgs) {
     }
 }
 
+// y = max(y - mean - deviations * standard deviation, 0), of a row. A block per row. The comparison lets NaN
+// through.
+RL_KERNEL(128, sparsify, SparsifyArgs) {
+    RL_SHARED float parts[kWaves];
+    const size_t rows = rows_in_step(args.step, args.of_outputs);
+    for (size_t row = block_index().x; row < rows; row += grid_blocks()) {
+        float* y = args.y + row * args.width;
+        float sum = 0.0f;
+        for (uint32_t i = thread_index(); i < args.width; i += kThreads) sum += y[i];
+        const float mean = block_sum(sum, parts) / float(args.width);
+        float squares = 0.0f;
+        for (uint32_t i = thread_index(); i < args.width; i += kThreads)
+            squares = fused(y[i] - mean, y[i] - mean, squares);
+        const float variance = block_sum(squares, parts) / float(args.width);
+        const float least = mean + args.deviations * root_of(variance);
+        for (uint32_t i = thread_index(); i < args.width; i += kThreads)
+            y[i] = y[i] < least ? 0.0f : y[i] - least;
+    }
+}
+
 // Rows in int8, normed where there is a gain. A block per row.
 RL_KERNEL(128, prepare_dots, PrepareArgs) {
     RL_SHARED float parts[kWaves];
@@ -153,13 +173,26 @@ RL_KERNEL(128, stream_mix, StreamArgs) {
     });
 }
 
-// Each stream of y += scale * its weight * x; with `flag` it is not read.
+// Each stream of y += scale * (its weight + offset) * x; with `flag` it is not read.
 RL_KERNEL(128, stream_add, StreamArgs) {
     each_element(size_t(rows_in_step(args.step, args.of_outputs)) * args.streams * args.width, [&](size_t i) {
         const size_t stream = i / args.width;
-        const float added =
-            args.scale * args.w[stream] * args.x[stream / args.streams * args.width + i % args.width];
+        if (stream % args.streams < args.first) return;
+        const float weight = args.scale * ((args.w ? args.w[stream] : 0.0f) + args.offset);
+        const float added = weight * args.x[stream / args.streams * args.width + i % args.width];
         args.y[i] = args.flag ? added : args.y[i] + added;
+    });
+}
+
+// Stream i of y = that of x + the sum over j of weight i * streams + j * stream j of x.
+RL_KERNEL(128, stream_turn, StreamArgs) {
+    each_element(size_t(rows_in_step(args.step, args.of_outputs)) * args.streams * args.width, [&](size_t i) {
+        const size_t stream = i / args.width, first = stream - stream % args.streams;
+        float sum = args.x[i];
+        for (uint32_t s = 0; s < args.streams; ++s)
+            sum = fused(args.w[stream * args.streams + s], args.x[(first + s) * args.width + i % args.width],
+                        sum);
+        args.y[i] = sum;
     });
 }
 

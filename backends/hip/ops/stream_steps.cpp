@@ -1,4 +1,4 @@
-// StreamMix, StreamAdd and StreamDot.
+// StreamMix, StreamAdd, StreamDot and StreamTurn.
 #include "steps.h"
 
 namespace redline::hip {
@@ -8,17 +8,27 @@ namespace {
 Status launch_mix(Launcher& launcher, const View& view, const StreamMix& op) {
     const uint32_t width = view.width(op.y);
     const bool one_each = view.width(op.weights) == op.streams && width > 1;
-    const args::StreamArgs args = {view.step, view.slot(op.x), view.slot(op.weights), view.slot(op.y),
-                                   width,     op.streams,      view.of_outputs(op.y), one_each,
-                                   op.scale};
+    const args::StreamArgs args = {view.step,
+                                   view.slot(op.x),
+                                   view.slot(op.weights),
+                                   view.slot(op.y),
+                                   width,
+                                   op.streams,
+                                   view.of_outputs(op.y),
+                                   one_each,
+                                   op.scale,
+                                   0.0f,
+                                   0};
     return launcher.launch("vector", "stream_mix",
                            striding(blocks_for(uint64_t(width) * view.rows_of(op.y), kThreads)), args);
 }
 
 Status launch_add(Launcher& launcher, const View& view, const StreamAdd& op) {
-    const args::StreamArgs args = {view.step,        view.slot(op.x), view.slot(op.weights), view.slot(op.y),
-                                   view.width(op.x), op.streams,      view.of_outputs(op.y), op.replaces,
-                                   op.scale};
+    const float* const weights = op.weights ? view.slot(op.weights) : nullptr;
+    const args::StreamArgs args = {
+        view.step,  view.slot(op.x),       weights,     view.slot(op.y), view.width(op.x),
+        op.streams, view.of_outputs(op.y), op.replaces, op.scale,        op.offset,
+        op.first};
     const uint64_t elements = uint64_t(view.width(op.y)) * view.rows_of(op.y);
     return launcher.launch("vector", "stream_add", striding(blocks_for(elements, kThreads)), args);
 }
@@ -33,9 +43,28 @@ Status launch_dot(Launcher& launcher, const View& view, const StreamDot& op) {
                                    streams,
                                    view.of_outputs(op.y),
                                    0,
-                                   op.scale};
+                                   op.scale,
+                                   0.0f,
+                                   0};
     return launcher.launch("vector", "stream_dot",
                            striding(blocks_for(uint64_t(streams) * view.rows_of(op.y), 1)), args);
+}
+
+Status launch_turn(Launcher& launcher, const View& view, const StreamTurn& op) {
+    const uint32_t width = view.width(op.y);
+    const args::StreamArgs args = {view.step,
+                                   view.slot(op.x),
+                                   view.slot(op.weights),
+                                   view.slot(op.y),
+                                   width / op.streams,
+                                   op.streams,
+                                   view.of_outputs(op.y),
+                                   0,
+                                   1.0f,
+                                   0.0f,
+                                   0};
+    return launcher.launch("vector", "stream_turn",
+                           striding(blocks_for(uint64_t(width) * view.rows_of(op.y), kThreads)), args);
 }
 
 }  // namespace
@@ -45,6 +74,8 @@ std::unique_ptr<Kernel> make_stream_kernel(const Op& op, const Plan&, const Devi
         return simple([o = *o](Launcher& l, const View& v) { return launch_mix(l, v, o); });
     if (const auto* o = std::get_if<StreamAdd>(&op))
         return simple([o = *o](Launcher& l, const View& v) { return launch_add(l, v, o); });
+    if (const auto* o = std::get_if<StreamTurn>(&op))
+        return simple([o = *o](Launcher& l, const View& v) { return launch_turn(l, v, o); });
     if (const auto* o = std::get_if<StreamDot>(&op))
         return simple([o = *o](Launcher& l, const View& v) { return launch_dot(l, v, o); });
     return nullptr;

@@ -1,5 +1,5 @@
-// Embed, Input, Lookup, RmsNorm, Center, AddBias, AddPosition, Multiply, Apply, Xielu, Add, Scale, Clamp,
-// ActMul, SelectRows: work per row or per element; and the best outputs.
+// Embed, Input, Lookup, RmsNorm, Center, Sparsify, AddBias, AddPosition, Multiply, Apply, Xielu, Add, Scale,
+// Clamp, ActMul, SelectRows: work per row or per element; and the best outputs.
 #include "steps.h"
 
 namespace redline::hip {
@@ -96,6 +96,12 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const
                                          o.width, groups,      v.of_outputs(o.x), 0.0f};
             return l.launch("vector", "center", striding(blocks_for(uint64_t(groups) * v.rows_of(o.x), 1)),
                             args);
+        });
+    if (const auto* o = std::get_if<Sparsify>(&op))
+        return simple([o = *o](Launcher& l, const View& v) {
+            const args::SparsifyArgs args = {v.step, v.slot(o.y), v.width(o.y), v.of_outputs(o.y),
+                                             o.deviations};
+            return l.launch("vector", "sparsify", striding(blocks_for(v.rows_of(o.y), 1)), args);
         });
     if (const auto* o = std::get_if<SelectRows>(&op))
         return simple([o = *o](Launcher& l, const View& v) {

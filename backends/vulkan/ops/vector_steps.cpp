@@ -1,5 +1,5 @@
-// Embed, Input, Lookup, RmsNorm, Center, AddBias, AddPosition, Multiply, Apply, Xielu, Add, Scale, Clamp,
-// ActMul, SelectRows: work per row or per element.
+// Embed, Input, Lookup, RmsNorm, Center, Sparsify, AddBias, AddPosition, Multiply, Apply, Xielu, Add, Scale,
+// Clamp, ActMul, SelectRows: work per row or per element.
 #include "backends/vulkan/runtime/executable.h"
 #include "steps.h"
 
@@ -70,6 +70,12 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const
             const args::NormArgs push = {o.width, groups, rows_kind(v.plan, o.x), 0, 0.0f};
             return r.dispatch({"center", 3, 1, {kThreads}}, {v.slot(o.x), v.slot(o.y), v.step}, push,
                               striding(uint64_t(groups) * v.rows_of(o.x)));
+        });
+    if (const auto* o = std::get_if<Sparsify>(&op))
+        return simple([o = *o](Recorder& r, const View& v) {
+            const args::SparsifyArgs push = {v.width(o.y), rows_kind(v.plan, o.y), o.deviations};
+            return r.dispatch({"sparsify", 2, 1, {kThreads}}, {v.slot(o.y), v.step}, push,
+                              striding(v.rows_of(o.y)));
         });
     if (const auto* o = std::get_if<SelectRows>(&op))
         return simple([o = *o](Recorder& r, const View& v) {

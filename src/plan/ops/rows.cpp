@@ -37,6 +37,11 @@ void Center::list(OpFacts& f) const {
     f.note(fmt::format(" {}", width));
 }
 
+void Sparsify::list(OpFacts& f) const {
+    f.that(f.width(y) > 0 && deviations >= 0.0f, "the row is empty, or its threshold below the mean");
+    f.note(width_note(f, y));
+}
+
 void AddPosition::list(OpFacts& f) const {
     const uint64_t elements = f.shape(table).elements();
     f.vector("table", table, elements);

@@ -60,6 +60,18 @@ struct Center {
     void list(OpFacts& f) const;
 };
 
+// y = max(y - mean - deviations * standard deviation, 0), of a row's elements, whose number is the divisor
+// of the variance: few of a row's elements stay above zero.
+struct Sparsify {
+    static constexpr std::string_view kName = "sparsify";
+    Slot y;
+    float deviations = 0.0f;
+
+    Access access() const { return {{y}, {y}}; }
+    void visit_indices(auto&& visit) { visit(y); }
+    void list(OpFacts& f) const;
+};
+
 // y[t] += the table's row at the token's position; behind the last one that row, so that nothing else is
 // read: model files keep contexts within the table.
 struct AddPosition {

@@ -22,11 +22,23 @@ void StreamMix::list(OpFacts& f) const {
 
 void StreamAdd::list(OpFacts& f) const {
     f.that(streams > 0, "there are no streams");
-    f.slot("weights", weights, streams);
+    if (weights) f.slot("weights", weights, streams);
     f.slot("y", y, streams * f.width(x));
     f.that(x != y && weights != y, "y must be a slot of its own");
+    f.that(first < streams && (first == 0 || !replaces), "no stream is left, or those before it are not set");
     f.note(streams_note(streams, f.width(x)));
     if (replaces) f.note(" replacing");
+    if (!weights) f.note(" alike");
+    if (offset != 0.0f) f.note(" +offset");
+    if (first > 0) f.note(fmt::format(" from {} on", first));
+}
+
+void StreamTurn::list(OpFacts& f) const {
+    f.that(streams > 0 && f.width(x) % streams == 0, "the row is not a multiple of the streams");
+    f.slot("weights", weights, uint64_t(streams) * streams);
+    f.slot("y", y, f.width(x));
+    f.that(x != y && weights != y, "y must be a slot of its own");
+    f.note(streams_note(streams, streams > 0 ? f.width(x) / streams : 0));
 }
 
 void StreamDot::list(OpFacts& f) const {

@@ -19,16 +19,35 @@ struct StreamMix {  // y = scale * the sum over streams of weights * x
     void list(OpFacts& f) const;
 };
 
-struct StreamAdd {  // each stream of y += scale * its weight * x
+struct StreamAdd {  // each stream of y += scale * (its weight + offset) * x
     static constexpr std::string_view kName = "stream_add";
     Slot x;        // of one stream's width
-    Slot weights;  // a number for each stream
+    Slot weights;  // a number for each stream; absent: they are zeros
     Slot y;
     uint32_t streams = 0;
     float scale = 1.0f;
     bool replaces = false;  // y is not read, as if it were zeros
+    float offset = 0.0f;
+    uint32_t first = 0;  // the streams before this one stay as they are
 
-    Access access() const { return replaces ? Access{{x, weights}, {y}} : Access{{x, weights, y}, {y}}; }
+    Access access() const {
+        Access a{{x}, {y}};
+        if (weights) a.reads.push_back(weights);
+        if (!replaces) a.reads.push_back(y);
+        return a;
+    }
+    void visit_indices(auto&& visit) { visit(x, weights, y); }
+    void list(OpFacts& f) const;
+};
+
+struct StreamTurn {  // stream i of y = that of x + the sum over j of weight i * streams + j * stream j of x
+    static constexpr std::string_view kName = "stream_turn";
+    Slot x;
+    Slot weights;  // (rows, streams, streams)
+    Slot y;
+    uint32_t streams = 0;
+
+    Access access() const { return {{x, weights}, {y}}; }
     void visit_indices(auto&& visit) { visit(x, weights, y); }
     void list(OpFacts& f) const;
 };
