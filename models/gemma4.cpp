@@ -1,19 +1,18 @@
 // Gemma 4, the text part: layers with a window have heads of another size than those that see everything, and
 // values are normed like keys. The last layers of the small models see the keys and values of earlier ones,
 // and each layer gets something of the token beside x; large ones may have experts beside the dense FFN.
-#include "run/arch.h"
+#include "gemma4.h"
 
 #include <algorithm>
 #include <cmath>
 
 namespace redline::archs {
 
-static uint32_t first_sharing(const Config& c) {
+uint32_t first_sharing(const Config& c) {
     return c.layers - c.shared_caches;
 }
 
-// The last layer of the same kind that has keys and values of its own.
-static uint32_t layer_of_cache(const Config& c, uint32_t layer) {
+uint32_t layer_of_cache(const Config& c, uint32_t layer) {
     if (layer < first_sharing(c)) return layer;
     uint32_t from = first_sharing(c) - 1;
     while (from > 0 && c.is_windowed(from) != c.is_windowed(layer)) --from;
@@ -41,7 +40,7 @@ static Status read_ropes(const ModelFile& file, Config& c) {
     return {};
 }
 
-static Status check_layers(const ModelFile& file, const Config& c) {
+Status check_shared_caches(const ModelFile& file, const Config& c) {
     if (c.heads.heads == 0)
         return error("{}: {} is missing or zero", file.gguf.path(), file.key("attention.head_count"));
     for (uint32_t i = 0; i < c.layers; ++i) {
@@ -63,7 +62,7 @@ static Result<Config> config(const ModelFile& file) {
     c.local_heads = c.heads;
     c.local_heads.head_dim = RL_TRY(count(file, "attention.key_length_swa", c.heads.head_dim, 1, 4096));
     c.shared_caches = RL_TRY(count(file, "attention.shared_kv_layers", 0, 0, c.layers - 1));
-    RL_TRY(check_layers(file, c));
+    RL_TRY(check_shared_caches(file, c));
     RL_TRY(read_ropes(file, c));
     c.layer_input = RL_TRY(count(file, "embedding_length_per_layer_input", 0, 0, 1u << 16));
     c.logit_softcap = RL_TRY(factor(file, "final_logit_softcapping", 0.0f));
@@ -75,6 +74,11 @@ static Result<Config> config(const ModelFile& file) {
     return c;
 }
 
+void ignore_keys_and_values(uint32_t layer, WeightList& w) {
+    for (const char* name : {"attn_k.weight", "attn_v.weight", "attn_k_norm.weight"})
+        w.ignore(fmt::format("blk.{}.{}", layer, name));
+}
+
 static void attention_weights(const Config& c, uint32_t layer, WeightList& w) {
     const HeadShape s = shape_of(c, layer);
     const uint64_t kv = uint64_t(s.kv_heads) * s.head_dim;
@@ -83,11 +87,7 @@ static void attention_weights(const Config& c, uint32_t layer, WeightList& w) {
     w.vector("attn_q_norm", s.head_dim);
     w.matrix("attn_output", c.dim, uint64_t(s.heads) * s.head_dim);
     w.vector("post_attention_norm", c.dim);
-    if (layer >= first_sharing(c)) {  // converters may keep what is not used
-        for (const char* name : {"attn_k.weight", "attn_v.weight", "attn_k_norm.weight"})
-            w.ignore(fmt::format("blk.{}.{}", layer, name));
-        return;
-    }
+    if (layer >= first_sharing(c)) return ignore_keys_and_values(layer, w);
     w.matrix("attn_k", kv, c.dim);
     w.vector("attn_k_norm", s.head_dim);
     if (!c.raw_values[layer]) w.matrix("attn_v", kv, c.dim);
@@ -117,14 +117,16 @@ static void ffn_weights(const Config& c, uint32_t layer, WeightList& w) {
     w.ignore(fmt::format("blk.{}.layer_output_scale.weight", layer));
 }
 
+void layer_input_weights(const Config& c, WeightList& w) {
+    const uint64_t all = uint64_t(c.layer_input) * c.layers;
+    w.global_matrix("per_layer_token_embd", c.vocab, all);
+    w.global_matrix("per_layer_model_proj", all, c.dim);
+    w.global_vector("per_layer_proj_norm", c.layer_input);
+}
+
 static void weights(const Config& c, WeightList& w) {
     w.embedding_and_output();
-    if (c.layer_input > 0) {
-        const uint64_t all = uint64_t(c.layer_input) * c.layers;
-        w.global_matrix("per_layer_token_embd", c.vocab, all);
-        w.global_matrix("per_layer_model_proj", all, c.dim);
-        w.global_vector("per_layer_proj_norm", c.layer_input);
-    }
+    if (c.layer_input > 0) layer_input_weights(c, w);
     for (uint32_t i = 0; i < c.layers; ++i) {
         w.in_layers(i, i + 1);
         attention_weights(c, i, w);
@@ -133,8 +135,7 @@ static void weights(const Config& c, WeightList& w) {
     w.ignore("rope_freqs.weight");
 }
 
-// What all layers get of their tokens, side by side: of a table, and of the embedding.
-static Slot layer_inputs(const Config& c, const WeightSet& w, Slot x, PlanBuilder& p) {
+Slot layer_inputs(const Config& c, const WeightSet& w, Slot x, PlanBuilder& p) {
     const float half = std::sqrt(0.5f);
     const Slot all = p.linear(x, w["per_layer_model_proj"]);
     p.append(Scale{all, 1.0f / std::sqrt(float(c.dim))});
@@ -142,6 +143,14 @@ static Slot layer_inputs(const Config& c, const WeightSet& w, Slot x, PlanBuilde
     p.append(Scale{all, half});
     p.add(all, p.embed(w["per_layer_token_embd"], std::sqrt(float(c.layer_input)) * half));
     return all;
+}
+
+Slot of_layer_input(const Config& c, const LayerWeights& l, uint32_t layer, Slot x, Slot inputs,
+                    PlanBuilder& p) {
+    const Slot gate = p.linear(x, l["inp_gate"]);
+    const Slot own = p.parts_of(inputs, 1, c.layer_input, layer * c.layer_input, c.layer_input);
+    p.append(ActMul{gate, own, gate, Act::gelu_tanh});
+    return p.linear(gate, l["proj"]);
 }
 
 struct Ropes {
@@ -208,12 +217,7 @@ static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
         const Slot seen = attention(c, l, i, x, ropes, caches, p);
         p.add(x, p.linear(seen, l["attn_output"]), 1.0f, {l["post_attention_norm"], c.eps});
         ffn(c, l, x, p);
-        if (inputs) {
-            const Slot gate = p.linear(x, l["inp_gate"]);
-            const Slot own = p.parts_of(inputs, 1, c.layer_input, i * c.layer_input, c.layer_input);
-            p.append(ActMul{gate, own, gate, Act::gelu_tanh});
-            p.add(x, p.linear(gate, l["proj"]), 1.0f, {l["post_norm"], c.eps});
-        }
+        if (inputs) p.add(x, of_layer_input(c, l, i, x, inputs, p), 1.0f, {l["post_norm"], c.eps});
         if (c.layer_scales[i] != 1.0f) p.append(Scale{x, c.layer_scales[i]});
         p.next_layer();
     }

@@ -1,9 +1,10 @@
 // Keys and names of single architectures, by their tiny models.
 #include "support/backends.h"
-#include "support/models.h"
+#include "support/changed_model.h"
 #include "support/text_support.h"
 
 #include <unistd.h>
+#include <limits>
 
 using namespace redline;
 using namespace redline::test;
@@ -67,6 +68,13 @@ TEST_CASE("model: impossible keys of single architectures are errors that name t
     CHECK(mentions(error_with("apertus", "xielu.alpha_p"), "3 numbers"));
     CHECK(mentions(error_with("apertus", "xielu.beta", reals({0.5f})), "3 numbers"));
     CHECK(mentions(error_with("apertus", "xielu.eps", reals({0.0f, 0.5f, 0.0f})), "0.5"));
+    CHECK(mentions(error_with("gemma3n", "gemma3n.activation_sparsity_scale", reals({1.0f})), "5 expected"));
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    CHECK(mentions(error_with("gemma3n", "gemma3n.activation_sparsity_scale", reals({1, 1, nan, 1, 1})),
+                   "nan"));
+    CHECK(mentions(error_with("gemma3n", "gemma3n.altup.active_idx", metadata_u32(1)), "first stream"));
+    CHECK(mentions(error_with("gemma3n", "gemma3n.attention.shared_kv_layers", metadata_u32(5)), "5"));
+    CHECK(mentions(error_with("gemma3n", "gemma3n.altup.num_inputs", metadata_u32(0)), "0"));
     CHECK(mentions(error_with("cohere2", "cohere2.attention.layer_norm_epsilon", real(-1.0)), "-1"));
 }
 
@@ -77,4 +85,28 @@ TEST_CASE("model: a context longer than the embeddings of positions is an error"
     const auto longer = Session::create(model, {257});
     REQUIRE(!longer.ok());
     CHECK(mentions(longer.error().message, "embeddings of 256 positions"));
+}
+
+static std::string changed_path() {
+    return std::filesystem::temp_directory_path() / fmt::format("redline_changed_{}.gguf", ::getpid());
+}
+
+static std::vector<float> logits_of(const std::string& path) {
+    const auto backend = test::cpu(1);
+    return all_logits(must(Model::load(path, *backend, {64, {}})), golden_tokens(), {64, 64, 64});
+}
+
+TEST_CASE("model: of a larger embedding those rows are read that have an input for the layers") {
+    const std::string path = changed_path(), original = golden("models/gemma3n.gguf");
+    const auto enlarge = [](std::vector<TensorData>& all) {
+        for (TensorData& t : all) {
+            if (t.tensor.name != "token_embd.weight") continue;
+            std::vector<float> values = t.floats();
+            values.resize(values.size() + 3 * t.tensor.dims[0], NAN);
+            t = float_tensor(t.tensor.name, {t.tensor.dims[0], t.tensor.dims[1] + 3}, values);
+        }
+    };
+    save_changed(must(Gguf::open(original)), enlarge, {}, path);
+    CHECK(logits_of(path) == logits_of(original));
+    std::filesystem::remove(path);
 }

@@ -55,6 +55,12 @@ MODELS = {
         num_experts_per_tok=2, mamba_n_heads=8, mamba_d_head=8, mamba_d_state=12, mamba_n_groups=1,
         position_embedding_type="nope", rms_norm_eps=EPS, embedding_multiplier=12.0, residual_multiplier=0.5,
         attention_multiplier=0.3, logits_scaling=2.5, tie_word_embeddings=False)),
+    # Layers 3 and 4 see the keys and values of 1 and 2, and have a wider FFN; those of 0 and 1 are sparse.
+    "gemma3n": ("gemma3n", "Gemma3n", "Text", dict(
+        hidden_size=32, num_attention_heads=4, num_key_value_heads=2, head_dim=8, final_logit_softcapping=4.0,
+        sliding_window=6, rms_norm_eps=EPS, intermediate_size=[40, 40, 40, 56, 56], layer_types=[S, S, F, S, F],
+        num_kv_shared_layers=2, hidden_size_per_layer_input=16, vocab_size_per_layer_input=tiny.VOCAB,
+        altup_num_inputs=4, laurel_rank=8, activation_sparsity_pattern=[0.9, 0.6, 0.0, 0.0, 0.0])),
 }
 # What transformers calls a tensor, without "model.layers.N.", and the file.
 NAMES = {
@@ -78,7 +84,13 @@ NAMES = {
     "block_sparse_moe.experts.down_proj": "ffn_down_exps.weight", "shared_mlp.output_linear": "ffn_down_shexp",
     "embed_tokens": "token_embd", "embeddings": "token_embd", "norm_f": "output_norm", "lm_head": "output",
     "embed_tokens_per_layer": "per_layer_token_embd", "per_layer_model_projection": "per_layer_model_proj",
-    "per_layer_projection_norm": "per_layer_proj_norm"}
+    "per_layer_projection_norm": "per_layer_proj_norm", "altup.correct_output_scale": "altup_correct_scale",
+    "altup.correction_coefs": "altup_correct_coef", "altup.prediction_coefs": "altup_predict_coef",
+    "altup.modality_router": "altup_router", "altup.router_norm": "altup_router_norm",
+    "laurel.linear_left": "laurel_l", "laurel.linear_right": "laurel_r",
+    "laurel.post_laurel_norm": "laurel_post_norm"}
+# Stacked in the file.
+STACKED = {"altup_projections": "altup_proj", "altup_unembed_projections": "altup_unembd_proj"}
 
 
 def random_values(name, shape, rng):
@@ -91,6 +103,12 @@ def random_values(name, shape, rng):
     if "norm" in name or name.endswith((".scale", "per_expert_scale", ".D")):
         # Scores of normed queries and keys are not divided by anything.
         return (0.6 if re.search("[qk]_norm", name) else 1) * (1 + 0.25 * rng.standard_normal(shape))
+    if "modality_router" in name:  # of what is divided by the width
+        return rng.standard_normal(shape) * np.sqrt(shape[-1])
+    if name.endswith("_coefs.weight"):
+        return 0.4 * rng.standard_normal(shape)
+    if name.endswith("correct_output_scale"):
+        return rng.uniform(0.5, 1.5, shape)
     if len(shape) == 1:
         return rng.standard_normal(shape)
     if "conv1d" in name:
@@ -101,8 +119,18 @@ def random_values(name, shape, rng):
     return rng.standard_normal(shape) * scale / np.sqrt(shape[-1])
 
 
+def stacked(found):
+    for ours, theirs in ((STACKED[name], name) for name in STACKED):
+        parts = [found[key] for key in sorted(found) if key.startswith(f"model.{theirs}.")]
+        if parts:
+            yield ours + ".weight", np.stack(parts)
+
+
 def gguf_tensors(arch, config, found):
+    yield from stacked(found)
     for name, values in found.items():
+        if name.split(".")[1] in STACKED:
+            continue
         if name == "lm_head.weight" and config.tie_word_embeddings:
             continue
         if name.endswith("A_log"):
@@ -160,6 +188,25 @@ def add_gemma_metadata(writer, config):
         writer.add_expert_count(config.num_experts)
         writer.add_expert_used_count(config.top_k_experts)
         writer.add_expert_feed_forward_length(config.moe_intermediate_size)
+
+
+def add_gemma3n_metadata(writer, config):
+    import torch
+
+    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_head_count_kv(config.num_key_value_heads)
+    writer.add_key_length(config.head_dim)
+    writer.add_value_length(config.head_dim)
+    writer.add_rope_freq_base(1e6)
+    writer.add_sliding_window(config.sliding_window)
+    writer.add_sliding_window_pattern([kind == S for kind in config.layer_types])
+    writer.add_shared_kv_layers(config.num_kv_shared_layers)
+    writer.add_embedding_length_per_layer_input(config.hidden_size_per_layer_input)
+    writer.add_final_logit_softcapping(config.final_logit_softcapping)
+    writer.add_altup_active_idx(config.altup_active_idx)
+    writer.add_altup_num_inputs(config.altup_num_inputs)
+    chances = torch.tensor(config.activation_sparsity_pattern)
+    writer.add_activation_sparsity_scale(torch.distributions.normal.Normal(0, 1).icdf(chances).tolist())
 
 
 def add_ssm_metadata(writer, heads, head_dim, state, groups):
@@ -220,6 +267,8 @@ def write_gguf(path, name, arch, config, found):
         writer.add_layer_norm_rms_eps(EPS)
     if arch == "gemma4":
         add_gemma_metadata(writer, config)
+    elif arch == "gemma3n":
+        add_gemma3n_metadata(writer, config)
     elif arch == "mamba2":
         writer.add_head_count(0)
         writer.add_feed_forward_length(0)
@@ -250,7 +299,7 @@ def main():
     for index, (name, (arch, prefix, suffix, settings)) in enumerate(MODELS.items()):
         if options.only and name not in options.only:
             continue
-        if arch == "gemma4":
+        if arch.startswith("gemma"):
             settings = dict(settings, num_hidden_layers=len(settings["layer_types"]))
         config = getattr(transformers, prefix + suffix + "Config")(**COMMON, **settings)
         model = getattr(transformers, prefix + "ForCausalLM")(config).float().eval()

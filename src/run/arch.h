@@ -31,8 +31,9 @@ struct IndexShape {
 };
 
 struct Config {
-    std::string arch;    // of the names that a model file knows
-    uint32_t vocab = 0;  // rows of the embedding
+    std::string arch;         // of the names that a model file knows
+    uint32_t vocab = 0;       // rows of the embedding
+    uint32_t other_rows = 0;  // of its tensor, behind those: tokens that are not of text
     uint32_t dim = 0;
     uint32_t layers = 0;
     uint32_t ffn_dim = 0;
@@ -56,6 +57,8 @@ struct Config {
     uint32_t shared_caches = 0;                   // last layers that see the keys and values of earlier ones
     uint32_t streams = 1;                         // of the residual
     uint32_t stream_rank = 0;                     // of what mixes them
+    uint32_t laurel_rank = 0;                     // of what is learned beside the residual
+    std::vector<float> sparse;                    // by layer: Sparsify::deviations of its FFN; 0: dense
     IndexShape index;                             // of attention to chosen blocks
     NgramTable ngrams;                            // whose layer this is:
     uint32_t ngram_layer = 0, ngram_taps = 0;
@@ -156,8 +159,8 @@ struct WeightSpec {
     Shape shape;
     WeightRole role = WeightRole::matrix;
     bool optional = false;
-    // Of the file tensor, for fused ones; of each of its matrices where there are several. Of a vector:
-    // elements.
+    // Of the file tensor, for fused ones; of each of its matrices where several are wanted, else of all of
+    // them, one below the other. Of a vector: elements.
     uint64_t first_row = 0;
     uint64_t source_rows = 0;  // that it must have; 0: shape.rows
     bool flat = false;         // the file has the rows of all matrices in one
@@ -176,6 +179,8 @@ public:
 
     void global_matrix(std::string name, uint64_t rows, uint64_t cols, std::string otherwise = {});
     void global_vector(std::string name, uint64_t size, std::string otherwise = {});
+    void global_rows_of(std::string name, std::string source, uint64_t source_rows, uint64_t first,
+                        uint64_t rows, uint64_t cols);
     void optional_global_vector(std::string name, uint64_t size);
     // `otherwise`: what some files call it.
     void matrix(std::string name, uint64_t rows, uint64_t cols, std::string otherwise = {});

@@ -31,6 +31,18 @@ void WeightList::global_vector(std::string name, uint64_t size, std::string othe
 void WeightList::optional_global_vector(std::string name, uint64_t size) {
     specs_.push_back({name, name, {}, -1, {1, 1, size}, WeightRole::vector, true, 0, 0});
 }
+void WeightList::global_rows_of(std::string name, std::string source, uint64_t source_rows, uint64_t first,
+                                uint64_t rows, uint64_t cols) {
+    specs_.push_back({std::move(name),
+                      std::move(source),
+                      {},
+                      -1,
+                      {1, rows, cols},
+                      WeightRole::matrix,
+                      false,
+                      first,
+                      source_rows});
+}
 void WeightList::matrix(std::string name, uint64_t rows, uint64_t cols, std::string otherwise) {
     each_layer({name, name, std::move(otherwise), -1, {1, rows, cols}, WeightRole::matrix, false, 0, 0});
 }
@@ -128,7 +140,9 @@ static Status check_weight(const Gguf& gguf, const WeightSpec& spec, const GgufT
     if (spec.flat) want = {1, want.count * want.rows, want.cols};
     const bool vector = spec.role == WeightRole::vector;
     if (vector && spec.source_rows != 0) want = {1, 1, spec.source_rows};
-    const bool fits = vector ? tensor.shape.elements() == want.cols : tensor.shape == want;
+    Shape has = tensor.shape;
+    if (spec.source_rows != 0 && want.count == 1) has = {1, has.count * has.rows, has.cols};
+    const bool fits = vector ? tensor.shape.elements() == want.cols : has == want;
     if (!fits)
         return error("{}: tensor {} is ({}, {}, {}), ({}, {}, {}) expected", gguf.path(), tensor.name,
                      tensor.shape.count, tensor.shape.rows, tensor.shape.cols, want.count, want.rows,
