@@ -276,6 +276,7 @@ Result<Plan> PlanBuilder::finish() && {
         for (const Slot s : used.scratch) undefined[size_t(s.index)] = true;
         for (const Slot s : used.writes) undefined[size_t(s.index)] = false;
     }
+    for (WeightInfo& weight : plan_.weights) weight.scale = 1.0f, weight.scales = {};
     assign_arena(plan_);
     return std::move(plan_);
 }

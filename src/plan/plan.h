@@ -15,6 +15,10 @@ enum class WeightRole : uint8_t { matrix, vector };
 struct WeightInfo {
     Tensor tensor;  // shape of the logical weight
     WeightRole role = WeightRole::matrix;
+    // What products with it are multiplied by before a bias is added: a number, or of experts a weight with
+    // one for each. PlanBuilder makes ops of it; a finished plan has none.
+    float scale = 1.0f;
+    Weight scales = {};
 };
 
 struct SlotInfo {
@@ -150,7 +154,7 @@ public:
     void logits(Slot x, Weight w, Norm norm, float scale = 1.0f, float softcap = 0.0f);
     // Makes a slot the plan's output as it is (tests).
     void output(Slot x);
-    void append(Op op) { plan_.steps.push_back({std::move(op), layer_, false}); }
+    void append(Op op);
 
     // Checks every op; an error here is a mistake of a model file or a shape that the file should not have
     // had.
@@ -159,6 +163,12 @@ public:
 
 private:
     PlanBuilder() = default;
+    void push(Op op) { plan_.steps.push_back({std::move(op), layer_, false}); }
+    // Core ops with a weight that has a scale: the op, and what multiplies its result.
+    void append_scaled(const Linear& op);
+    void append_scaled(const HeadLinear& op);
+    void append_scaled(const Route& op);
+    void append_scaled(const ExpertLinear& op);
 
     uint32_t layer_ = 0;
     Plan plan_;

@@ -4,6 +4,8 @@
 #include "memory/budget.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 
 namespace redline {
 
@@ -173,7 +175,10 @@ static Result<std::vector<std::string>> check_leftovers(const Gguf& gguf, const 
             std::any_of(list.ignored().begin(), list.ignored().end(), [&](const std::string& one) {
                 return name == one || (one.ends_with('.') && name.starts_with(one));
             });
-        if (used[i] || ignored) continue;
+        // Of activations that are quantized with it; here they are not.
+        const bool of_input = name.ends_with(".input_scale") &&
+                              gguf.find(name.substr(0, name.size() - std::strlen("input_scale")) + "weight");
+        if (used[i] || ignored || of_input) continue;
         const std::string_view part = other_part(name);
         if (part.empty()) return error("{}: tensor {} is not part of this architecture", gguf.path(), name);
         ++others[part];
@@ -225,6 +230,50 @@ static const GgufTensor* find_in_one(const Gguf& gguf, const WeightList& list, W
     return found;
 }
 
+// Files in NVFP4 have beside a matrix what its products are multiplied by. An architecture may have a use of
+// its own for a tensor of such a name.
+static const GgufTensor* find_scale(const Gguf& gguf, const WeightList& list, const GgufTensor& matrix) {
+    std::string_view stem = matrix.tensor.name;
+    if (stem.ends_with(".weight")) stem.remove_suffix(7);
+    const GgufTensor* found = gguf.find(fmt::format("{}.scale", stem));
+    if (!found) return nullptr;
+    const bool listed = std::any_of(list.specs().begin(), list.specs().end(), [&](const WeightSpec& s) {
+        return tensor_name(s.source, s.layer) == found->tensor.name;
+    });
+    return listed ? nullptr : found;
+}
+
+// One number for the matrix that was added last, or one for each of several.
+static Status add_scale(const Gguf& gguf, const GgufTensor& scale, ResolvedWeights& out) {
+    const Tensor& tensor = scale.tensor;
+    const uint64_t elements = tensor.shape.elements();
+    WeightInfo& matrix = out.weights.back();
+    if (elements != 1 &&
+        (elements != matrix.tensor.shape.count || !scale.tensor.name.ends_with("_exps.scale")))
+        return error("{}: tensor {} has {} numbers, 1 or one for each expert expected", gguf.path(),
+                     tensor.name, elements);
+    if (!tensor.format)
+        return error("{}: tensor {} has {}, which redline cannot decode", gguf.path(), tensor.name,
+                     describe_type(scale.type));
+    std::vector<std::byte> bytes(tensor.bytes());
+    RL_TRY(gguf.read(scale, 0, bytes));
+    std::vector<float> values(elements);
+    tensor.format->decode(bytes.data(), values.data(), elements);
+    for (const float value : values)
+        if (!std::isfinite(value) || value == 0.0f)
+            return error("{}: tensor {} holds {}, a number other than zero expected", gguf.path(),
+                         tensor.name, value);
+    if (elements == 1) {
+        matrix.scale = values[0];
+        return {};
+    }
+    matrix.scales = {int32_t(out.weights.size())};
+    out.weights.push_back({tensor, WeightRole::vector});
+    out.weights.back().tensor.shape = {1, 1, elements};
+    out.sources.push_back({uint32_t(&scale - gguf.tensors().data()), 0, 0, false});
+    return {};
+}
+
 Result<ResolvedWeights> resolve_weights(const Gguf& gguf, const Config& config, const WeightList& list) {
     ResolvedWeights out{{}, {}, WeightSet(config.layers)};
     std::vector<bool> used(gguf.tensors().size());
@@ -263,6 +312,10 @@ Result<ResolvedWeights> resolve_weights(const Gguf& gguf, const Config& config, 
             if (spec.transposed) tensor.format = transposed_format(*found->tensor.format);
             out.weights.push_back({std::move(tensor), spec.role});
             out.sources.push_back({index, first_byte, matrix_bytes, spec.transposed});
+            if (const GgufTensor* scale = vector ? nullptr : find_scale(gguf, list, *found)) {
+                used[size_t(scale - gguf.tensors().data())] = true;
+                RL_TRY(add_scale(gguf, *scale, out));
+            }
         }
         out.set.set(spec, slot->second);
     }

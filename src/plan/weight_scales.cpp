@@ -1,0 +1,84 @@
+// Ops with weights that have scales: they are decomposed as far as it goes, and their results are multiplied.
+#include "plan/plan.h"
+
+#include <type_traits>
+
+namespace redline {
+
+static bool has_scale(const Op& op, const Plan& plan) {
+    bool found = false;
+    Op copy = op;
+    std::visit(
+        [&](auto& one) {
+            one.visit_indices([&](auto&... indices) {
+                const auto look = [&](const auto& index) {
+                    if constexpr (std::is_same_v<std::decay_t<decltype(index)>, Weight>)
+                        if (index && size_t(index.index) < plan.weights.size())
+                            found |= plan.weight(index).scale != 1.0f || plan.weight(index).scales;
+                };
+                (look(indices), ...);
+            });
+        },
+        copy);
+    return found;
+}
+
+void PlanBuilder::append(Op op) {
+    if (!has_scale(op, plan_)) return push(std::move(op));
+    if (auto* o = std::get_if<Embed>(&op)) {
+        o->scale *= plan_.weight(o->table).scale;
+        return push(*o);
+    }
+    if (decompose(op, *this)) return;
+    if (const auto* o = std::get_if<Linear>(&op)) return append_scaled(*o);
+    if (const auto* o = std::get_if<HeadLinear>(&op)) return append_scaled(*o);
+    if (const auto* o = std::get_if<Route>(&op)) return append_scaled(*o);
+    if (const auto* o = std::get_if<ExpertLinear>(&op)) return append_scaled(*o);
+    RL_CHECK(false, "{} has a weight with a scale", op_name(op));
+}
+
+void PlanBuilder::append_scaled(const Linear& op) {
+    push(op);
+    push(Scale{op.y, plan_.weight(op.w).scale});
+}
+
+// What it does not write stays, so that its parts are scaled apart.
+void PlanBuilder::append_scaled(const HeadLinear& op) {
+    const Shape shape = plan_.weight(op.w).tensor.shape;
+    const uint32_t heads = uint32_t(shape.count), rows = uint32_t(shape.rows);
+    const Slot alone = slot(heads * rows, plan_.slot(op.y).of_outputs);
+    push(HeadLinear{op.x, op.w, alone, op.x_stride, rows});
+    push(Scale{alone, plan_.weight(op.w).scale});
+    push(CopyParts{alone, op.y, heads, rows, 0, rows, 0, op.y_stride});
+}
+
+// Its logits are scaled by what it reads.
+void PlanBuilder::append_scaled(const Route& op) {
+    const uint32_t width = plan_.slot(op.x).width;
+    Route scaled = op;
+    scaled.x = parts_of(op.x, 1, width, 0, width);
+    push(Scale{scaled.x, plan_.weight(op.w).scale});
+    push(scaled);
+}
+
+// Weighted sums have the scale in their weights; other products get gates that are the scale.
+void PlanBuilder::append_scaled(const ExpertLinear& op) {
+    const WeightInfo& w = plan_.weight(op.w);
+    const float scale = w.scale;
+    const Weight scales = w.scales;
+    const uint32_t rows = uint32_t(w.tensor.shape.rows);
+    if (op.scales) {
+        ExpertLinear scaled = op;
+        scaled.scales = parts_of(op.scales, 1, op.used, 0, op.used);
+        push(scales ? Op(ScaleByExpert{scaled.scales, op.ids, scales}) : Op(Scale{scaled.scales, scale}));
+        return push(scaled);
+    }
+    push(op);
+    if (!scales) return push(Scale{op.y, scale});
+    const Slot gates = parts_of(op.x, op.used, 1, 0, 0);
+    push(Clamp{gates, 1.0f, 1.0f});
+    push(ScaleByExpert{gates, op.ids, scales});
+    push(OutputGate{gates, op.y, rows, GateOf::itself});
+}
+
+}  // namespace redline
