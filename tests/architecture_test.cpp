@@ -110,3 +110,29 @@ TEST_CASE("model: of a larger embedding those rows are read that have an input f
     CHECK(logits_of(path) == logits_of(original));
     std::filesystem::remove(path);
 }
+
+TEST_CASE("model: rope.scaling.alpha raises the rope's base, rope.scaling.yarn_attn_factor changes nothing") {
+    const auto rope_with = [](const std::string& name, const std::vector<MetadataEntry>& entries) {
+        const std::string path = changed_path();
+        const auto same = [](std::vector<TensorData>&) {};
+        save_changed(must(Gguf::open(golden("models/" + name + ".gguf"))), same, entries, path);
+        const RopeSpec rope = must(Model::inspect(path)).config().rope;
+        std::filesystem::remove(path);
+        return rope;
+    };
+    const auto real = [](double value) { return MetadataValue{value, 6}; };
+    const RopeSpec plain = rope_with("hunyuan-dense", {}),
+                   scaled = rope_with("hunyuan-dense", {{"hunyuan-dense.rope.scaling.alpha", real(50.0)}});
+    REQUIRE(plain.inverse_frequency.size() == scaled.inverse_frequency.size());
+    CHECK(scaled.inverse_frequency.front() == plain.inverse_frequency.front());
+    CHECK(scaled.inverse_frequency.back() * 50.0 ==
+          doctest::Approx(plain.inverse_frequency.back()).epsilon(1e-6));
+    CHECK(mentions(error_with("hunyuan-dense", "hunyuan-dense.rope.scaling.alpha", real(1e-30)), "base"));
+
+    const RopeSpec yarn = rope_with("gpt-oss", {}),
+                   other = rope_with("gpt-oss", {{"gpt-oss.rope.scaling.yarn_attn_factor", real(3.0)}}),
+                   twice = rope_with("gpt-oss", {{"gpt-oss.rope.scaling.attn_factor", real(2.0)}});
+    CHECK(other.magnitude == yarn.magnitude);
+    CHECK(yarn.magnitude == doctest::Approx(1.0 + 0.1 * std::log(32.0)).epsilon(1e-6));
+    CHECK(twice.magnitude == doctest::Approx(2.0 * yarn.magnitude).epsilon(1e-12));
+}

@@ -165,6 +165,21 @@ double yarn_ramp(const Yarn& y, double base, uint32_t dims, uint32_t i, bool rou
     return 1.0 - std::clamp((i - low) / std::max(0.001, high - low), 0.0, 1.0);
 }
 
+// By "rope.scaling.alpha" it grows: the slowest pair turns so many times slower, the fastest as before.
+Result<double> rope_base(const ModelFile& file, uint32_t dims) {
+    const double base = RL_TRY(file.meta().real(file.key("rope.freq_base"), 10000.0f));
+    if (!(std::isfinite(base) && base > 1.0))
+        return error("{}: {} is {}, more than 1 expected", file.gguf.path(), file.key("rope.freq_base"),
+                     base);
+    const double alpha = RL_TRY(factor(file, "rope.scaling.alpha", 0.0f));
+    if (alpha == 0.0) return base;
+    const double scaled = dims > 2 ? base * std::pow(alpha, double(dims) / (dims - 2)) : base;
+    if (!(std::isfinite(scaled) && scaled > 1.0))
+        return error("{}: {} is {}, which makes the base of the rope {}", file.gguf.path(),
+                     file.key("rope.scaling.alpha"), alpha, scaled);
+    return scaled;
+}
+
 }  // namespace
 
 Result<RopeSpec> common_rope(const ModelFile& file, const Config& config, bool half_split,
@@ -173,10 +188,7 @@ Result<RopeSpec> common_rope(const ModelFile& file, const Config& config, bool h
     const uint32_t dims =
         RL_TRY(count(file, "rope.dimension_count", config.heads.head_dim, 2, config.heads.head_dim));
     if (dims % 2 != 0) return error("{}: rope.dimension_count {} is odd", file.gguf.path(), dims);
-    const double base = RL_TRY(meta.real(file.key("rope.freq_base"), 10000.0f));
-    if (!(std::isfinite(base) && base > 1.0))
-        return error("{}: {} is {}, more than 1 expected", file.gguf.path(), file.key("rope.freq_base"),
-                     base);
+    const double base = RL_TRY(rope_base(file, dims));
     // Ollama's files of gpt-oss leave the type out.
     const char* otherwise = file.arch == "gptoss" ? "yarn" : "linear";
     std::string type = RL_TRY(meta.text(file.key("rope.scaling.type"), otherwise));
