@@ -12,12 +12,9 @@ static Result<Config> config(const ModelFile& file) {
 }
 
 static void weights(const Config& c, WeightList& w) {
-    const uint64_t qkv_rows = c.q_dim() + 2 * c.kv_dim();
     w.embedding_and_output();
     w.vector("attn_norm", c.dim);
-    w.rows_of("attn_q", "attn_qkv", qkv_rows, 0, c.q_dim(), c.dim);
-    w.rows_of("attn_k", "attn_qkv", qkv_rows, c.q_dim(), c.kv_dim(), c.dim);
-    w.rows_of("attn_v", "attn_qkv", qkv_rows, c.q_dim() + c.kv_dim(), c.kv_dim(), c.dim);
+    w.queries_keys_values();  // in most files in one tensor
     w.matrix("attn_output", c.dim, c.q_dim());
     w.vector("ffn_norm", c.dim);
     w.rows_of("ffn_gate", "ffn_up", 2 * uint64_t(c.ffn_dim), 0, c.ffn_dim, c.dim);

@@ -136,3 +136,53 @@ TEST_CASE("model: rope.scaling.alpha raises the rope's base, rope.scaling.yarn_a
     CHECK(yarn.magnitude == doctest::Approx(1.0 + 0.1 * std::log(32.0)).epsilon(1e-6));
     CHECK(twice.magnitude == doctest::Approx(2.0 * yarn.magnitude).epsilon(1e-12));
 }
+
+// A tensor's rows, or those of each of its matrices, in tensors of their own.
+static void divide(std::vector<TensorData>& all, uint32_t layer, const std::string& name,
+                   std::initializer_list<std::pair<const char*, uint64_t>> parts) {
+    const std::string prefix = fmt::format("blk.{}.", layer);
+    const auto found = std::find_if(all.begin(), all.end(),
+                                    [&](const TensorData& t) { return t.tensor.name == prefix + name; });
+    REQUIRE(found != all.end());
+    const TensorData whole = *found;
+    all.erase(found);
+    const std::vector<float> values = whole.floats();
+    const std::vector<uint64_t>& dims = whole.tensor.dims;
+    const uint64_t count = dims.size() > 2 ? dims[2] : 1;
+    uint64_t first = 0;
+    for (const auto& [own, rows] : parts) {
+        std::vector<float> mine;
+        for (uint64_t n = 0; n < count; ++n) {
+            const auto from = values.begin() + std::ptrdiff_t((n * dims[1] + first) * dims[0]);
+            mine.insert(mine.end(), from, from + std::ptrdiff_t(rows * dims[0]));
+        }
+        std::vector<uint64_t> shape = dims;
+        shape[1] = rows;
+        all.push_back(float_tensor(prefix + own, shape, mine));
+        first += rows;
+    }
+}
+
+TEST_CASE("model: tensors that most files of an architecture have in one may be divided") {
+    const std::string path = changed_path();
+    const std::string phi = golden("models/phi4-mini-short.gguf");
+    const Config c = must(Model::inspect(phi, 64)).config();
+    const auto divide_attention = [&](std::vector<TensorData>& all) {
+        for (uint32_t i = 0; i < c.layers; ++i)
+            divide(
+                all, i, "attn_qkv.weight",
+                {{"attn_q.weight", c.q_dim()}, {"attn_k.weight", c.kv_dim()}, {"attn_v.weight", c.kv_dim()}});
+    };
+    save_changed(must(Gguf::open(phi)), divide_attention, {}, path);
+    CHECK(logits_of(path) == logits_of(phi));
+    const std::string granite = golden("models/granite-swa-moe.gguf");
+    const Config g = must(Model::inspect(granite, 64)).config();
+    const auto divide_experts = [&](std::vector<TensorData>& all) {
+        for (uint32_t i = 0; i < g.layers; ++i)
+            divide(all, i, "ffn_gate_up_exps.weight",
+                   {{"ffn_gate_exps.weight", g.expert_ffn_dim}, {"ffn_up_exps.weight", g.expert_ffn_dim}});
+    };
+    save_changed(must(Gguf::open(granite)), divide_experts, {}, path);
+    CHECK(logits_of(path) == logits_of(granite));
+    std::filesystem::remove(path);
+}
