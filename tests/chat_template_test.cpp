@@ -122,6 +122,23 @@ TEST_CASE("chat template: markers that are made of known roles are control token
     CHECK(count("im_end") == 0);
 }
 
+TEST_CASE(
+    "chat template: arguments of calls that are text are objects, unless the template needs them as text") {
+    const Tokenizer tokenizer = make(marked_vocabulary());
+    const auto calls = [&](const char* source, const Json& arguments) {
+        const Json call = {{"function", {{"name", "f"}, {"arguments", arguments}}}};
+        return rendered(parsed(source), tokenizer,
+                        input_of({{"messages", {{{"role", "assistant"}, {"tool_calls", {call}}}}}}));
+    };
+    constexpr const char* kObject = "{{ messages[0].tool_calls[0].function.arguments|tojson }}";
+    constexpr const char* kText = "{{ 'f: ' + messages[0].tool_calls[0].function.arguments }}";
+    CHECK(calls(kObject, "{\"a\": 1}") == "{\"a\": 1}");
+    CHECK(calls(kObject, {{"a", 1}}) == "{\"a\": 1}");
+    CHECK(calls(kText, "{\"a\": 1}") == "f: {\"a\": 1}");
+    CHECK(mentions(calls(kText, {{"a", 1}}), "error: the chat template, line 1"));
+    CHECK(mentions(calls("{{ raise_exception('no') }}", "{\"a\": 1}"), "no"));
+}
+
 TEST_CASE("chat template: BOS is there once, whether the template or the file asks for it") {
     for (const bool adds : {false, true})
         for (const bool writes : {false, true}) {

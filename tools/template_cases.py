@@ -78,6 +78,7 @@ SOURCES = [
     "{% for g in people|groupby('age') %}{{ g.grouper }}:{{ g.list|map(attribute='name')|join(',') }} {% endfor %}", "{% for k, v in people|groupby('age') %}{{ k }}{{ v|length }}{% endfor %}",
     "{{ people|selectattr('age', 'equalto', 30)|map(attribute='name')|list }} {{ people|selectattr('job', 'defined')|list|length }} {{ people|rejectattr('age', '==', 30)|map(attribute='name')|list }} {{ people|selectattr('job')|list|length }}",
     "{{ l|select('odd')|list }} {{ l|reject('odd')|list }} {{ l|select('gt', 1)|list }} {{ ['', 'a', none]|select|list }} {{ ['a', 1]|select('string')|list }}",
+    "{{ none|selectattr('x', 'equalto', 'y')|list|length }} {{ none|rejectattr('x')|list }} {{ none|map('upper')|list }} {{ 0|select|list }} {{ none|reject('odd')|list }} {{ false|map(attribute='x')|list }} {{ none|map|list }}", "{{ 5|select|list }}", "{{ none|list }}",
     "{{ l|map('string')|list }} {{ words|map('upper')|join }} {{ people|map(attribute='job.t', default='-')|list }} {{ ['1', 'x']|map('int', 5)|list }}", "{{ l|map('nofilter')|list }}", "{{ l|nofilter }}", "{{ l is notest }}",
     "{{ words|unique|list }} {{ [1, 1.0, 2]|unique|list }} {{ words|unique(case_sensitive=true)|list }}", "{{ l|min }} {{ l|max }} {{ l|sum }} {{ people|sum(attribute='age') }} {{ e|sum }} {{ e|max }}| {{ words|max }}",
     "{{ l|reverse|list }} {{ s|reverse }}", "{{ l|batch(2)|list }} {{ l|batch(2, 0)|list }} {{ [1,2,3,4,5]|slice(3)|list }}", "{{ 'a-b-a'|replace('a', 'x') }} {{ 'aaa'|replace('a', 'b', 2) }} {{ 'ab'|replace('', '.') }} {{ 5|replace(5, 6) }}",

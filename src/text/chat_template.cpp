@@ -41,9 +41,9 @@ static void read_arguments(Json& message) {
     }
 }
 
-static Result<Value> message_value(Store& store, Json message) {
+static Result<Value> message_value(Store& store, Json message, bool reads_arguments) {
     if (!message.is_object()) return error("a message must be an object with a role and a content");
-    read_arguments(message);
+    if (reads_arguments) read_arguments(message);
     Value value = RL_TRY(jinja::value_of(store, message));
     if (message.contains("role") && is_known_role(message["role"]))
         value.dict().set(store, Value::literal("role"),
@@ -51,14 +51,16 @@ static Result<Value> message_value(Store& store, Json message) {
     return value;
 }
 
-static Result<Value> variables_of(Store& store, const Tokenizer& tokenizer, const TemplateInput& input) {
+static Result<Value> variables_of(Store& store, const Tokenizer& tokenizer, const TemplateInput& input,
+                                  bool reads_arguments) {
     if (!input.variables.is_object()) return error("the template's variables must be an object");
     Value all = RL_TRY(jinja::value_of(store, input.variables));
     const auto set = [&](std::string_view name, const Value& value) {
         all.dict().set(store, Value::literal(name), value);
     };
     std::vector<Value> messages;
-    for (const Json& message : input.messages) messages.push_back(RL_TRY(message_value(store, message)));
+    for (const Json& message : input.messages)
+        messages.push_back(RL_TRY(message_value(store, message, reads_arguments)));
     set("messages", store.list(std::move(messages)));
     set("tools", RL_TRY(jinja::value_of(store, input.tools)));
     if (!input.variables.contains("documents")) set("documents", Value::none());
@@ -70,11 +72,18 @@ static Result<Value> variables_of(Store& store, const Tokenizer& tokenizer, cons
 
 Result<std::vector<TextPart>> ChatTemplate::render(const Tokenizer& tokenizer,
                                                    const TemplateInput& input) const {
-    Store store;
-    const Value variables = RL_TRY(variables_of(store, tokenizer, input));
-    Result<std::vector<TextPart>> parts = parsed_.render(store, variables.dict(), input.now);
-    if (!parts) return error("the chat template, {}", parts.error().message);
-    return parts;
+    const auto attempt = [&](bool reads_arguments) -> Result<std::vector<TextPart>> {
+        Store store;
+        const Value variables = RL_TRY(variables_of(store, tokenizer, input, reads_arguments));
+        Result<std::vector<TextPart>> parts = parsed_.render(store, variables.dict(), input.now);
+        if (!parts) return error("the chat template, {}", parts.error().message);
+        return parts;
+    };
+    Result<std::vector<TextPart>> parts = attempt(true);
+    if (parts) return parts;
+    // A few templates join the arguments of calls to other text, which they have to be for that.
+    Result<std::vector<TextPart>> others = attempt(false);
+    return others ? others : parts;
 }
 
 Result<std::vector<Token>> ChatTemplate::encode(const Tokenizer& tokenizer,

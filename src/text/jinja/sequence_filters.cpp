@@ -245,9 +245,10 @@ Result<Value> slice_filter(Interpreter& in, const Value& self, const Arguments& 
     return in.store().list(std::move(out), ListKind::generator);
 }
 
-// map(attribute=...) or map("filter", arguments...).
+// map(attribute=...) or map("filter", arguments...). As select(), it makes nothing of none and zero, too.
 Result<Value> map(Interpreter& in, const Value& self, const Arguments& arguments) {
     std::vector<Value> out;
+    if (!truth(self)) return in.store().list(std::move(out), ListKind::generator);
     if (arguments.positional.empty()) {
         const std::vector<Value> values = RL_TRY(bind(arguments, {"attribute", "default"}, 1));
         for (const Value& item : RL_TRY(elements(in.store(), self)))
@@ -267,6 +268,7 @@ Result<Value> map(Interpreter& in, const Value& self, const Arguments& arguments
 // select("test", arguments...), selectattr("attribute", "test", arguments...) and their opposites.
 template <bool by_attribute, bool wanted>
 Result<Value> select(Interpreter& in, const Value& self, const Arguments& arguments) {
+    if (!truth(self)) return in.store().list({}, ListKind::generator);
     Arguments inner = arguments;
     Value path;
     if (by_attribute) {
