@@ -146,6 +146,24 @@ TEST_CASE("reasoning: a harmony message to a function stays whole in the answer"
           "[]to=functions.f<|channel|>commentary<|message|>{}<|call|>");
 }
 
+TEST_CASE("reasoning: messages of Muse-Glimmer are to itself, to the user or to a function") {
+    const ReasoningMarks muse = marks_of("<|start|>assistant to=self<|message|><|eom|><|eot|>");
+    CHECK(muse.name() == "muse");
+    const std::string start = "<|start|>assistant";
+    CHECK(split(muse, start,
+                " to=self<|message|>One and one.<|eom|><|start|>assistant to=user<|message|>Two.<|eot|>") ==
+          "[One and one.]Two.");
+    CHECK(split(muse, start, " to=user<|message|>Two.<|eot|>") == "[]Two.");
+    CHECK(split(muse, start, "<|message|>Two.<|eot|>") == "[]Two.");
+    CHECK(split(muse, start + " to=self<|message|>", "Hm.<|eom|>") == "[Hm.]");
+    CHECK(split(muse, start + " to=user<|message|>", "Two.") == "[]Two.");
+    CHECK(
+        split(muse, start, " to=self<|message|>Look.<|eom|><|start|>assistant to=now<|message|>{}<|eot|>") ==
+        "[Look.]<|start|>assistant to=now<|message|>{}<|eot|>");
+    CHECK(split(muse, start, " to=now<|message|>{}<|eot|>") ==
+          "[]<|start|>assistant to=now<|message|>{}<|eot|>");
+}
+
 TEST_CASE("reasoning: what cannot be a mark any more is given at once") {
     ReasoningSplitter splitter(marks_of(kThink), "<think>\n");
     CHECK(splitter.push("One ") == std::vector<AnswerPiece>{{true, "One"}});

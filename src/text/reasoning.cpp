@@ -18,7 +18,7 @@ struct ReasoningStyle {
 
 namespace {
 
-constexpr std::string_view kHarmony = "harmony";
+constexpr std::string_view kHarmony = "harmony", kMuse = "muse";
 constexpr std::string_view kChannel = "<|channel|>";
 constexpr std::string_view kMessage = "<|message|>";
 constexpr std::string_view kStart = "<|start|>";
@@ -33,6 +33,14 @@ constexpr ReasoningStyle kStyles[] = {
      .closing = "<|end|><|start|>assistant<|channel|>final<|message|>",
      .tokens = {kChannel, kMessage, kStart, "<|end|>", "<|constrain|>"},
      .repeats = true},
+    // Muse-Glimmer. A message's header says whom it is for: the model itself, the user or a function.
+    {.name = kMuse,
+     .open = "to=self<|message|>",
+     .close = "<|eom|>",
+     .closing = "<|eom|><|start|>assistant to=user<|message|>",
+     .tokens = {kMessage, kStart, "<|eom|>", "<|eot|>"},
+     .repeats = true,
+     .by_vocabulary = false},
     {.name = "gemma4",
      .open = "<|channel>thought",
      .close = "<channel|>",
@@ -98,7 +106,8 @@ constexpr ReasoningStyle kStyles[] = {
 constexpr std::pair<std::string_view, std::string_view> kAnswerMarks[] = {
     {"<response>", "</response>"}, {"<answer>", "</answer>"}, {"", "[END FINAL RESPONSE]"}};
 
-constexpr std::string_view kMessageEnds[] = {"<|end|>", "<|call|>", "<|return|>", kStart};
+constexpr std::string_view kMessageEnds[] = {"<|end|>", "<|call|>", "<|return|>",
+                                             "<|eom|>", "<|eot|>",  kStart};
 
 bool contains(std::string_view text, std::string_view part) {
     return text.find(part) != text.npos;
@@ -194,6 +203,10 @@ bool ReasoningMarks::is_harmony() const {
     return style_->name == kHarmony;
 }
 
+bool ReasoningMarks::by_messages() const {
+    return is_harmony() || style_->name == kMuse;
+}
+
 bool ReasoningMarks::opened_by(std::string_view scaffold) const {
     const std::string_view end = without_spaces_at_end(scaffold);
     if (is_harmony()) return end.ends_with("<|channel|>analysis<|message|>");
@@ -203,12 +216,13 @@ bool ReasoningMarks::opened_by(std::string_view scaffold) const {
 bool ReasoningMarks::closed_by(std::string_view scaffold) const {
     const std::string_view end = without_spaces_at_end(scaffold);
     if (is_harmony()) return end.ends_with("<|channel|>final<|message|>");
+    if (by_messages()) return end.ends_with("to=user<|message|>");
     return end.ends_with(style_->close);
 }
 
 ReasoningSplitter::ReasoningSplitter(const ReasoningMarks& marks, std::string_view scaffold) : marks_(marks) {
     if (marks.opened_by(scaffold)) state_ = State::reasoning;
-    if (!marks.is_harmony()) return;
+    if (!marks.by_messages()) return;
     analysis_ = marks.opened_by(scaffold);
     state_ = scaffold.ends_with(kMessage) ? State::message : State::header;
 }
@@ -356,9 +370,13 @@ bool ReasoningSplitter::read_header() {
 }
 
 void ReasoningSplitter::open_message(std::string_view header) {
-    raw_ = contains(header, "to=") && !contains(header, "to=assistant");
-    analysis_ = contains(header, "<|channel|>analysis") && !raw_;
+    const bool to_self = contains(header, "to=self<");
+    raw_ = contains(header, "to=") && !contains(header, "to=assistant") && !to_self &&
+           !contains(header, "to=user<");
+    analysis_ = (contains(header, "<|channel|>analysis") || to_self) && !raw_;
     paragraph_ = given_[analysis_];
+    // The header that the prompt opened is completed, so that it is told from text.
+    if (raw_ && !marks_.is_harmony() && !header.starts_with(kStart)) put(false, "<|start|>assistant ");
     if (raw_) put(false, header);
     state_ = State::message;
 }

@@ -35,6 +35,8 @@ public:
     std::string_view open() const;
     std::string_view close() const;
     bool is_harmony() const;
+    // The text is messages with headers, as of harmony, which say whom they are for.
+    bool by_messages() const;
 
     // Whether a prompt that ends with this scaffold has opened the reasoning, so that the text begins in it,
     // or has closed it already.
