@@ -115,6 +115,74 @@ TEST_CASE("tool calls: DeepSeek, Kimi, Gemma 4, LFM2") {
           R"(Here.|weather{"city":"Kiel","days":2}|now{})");
 }
 
+TEST_CASE("tool calls: lists between marks of Command R7B, Granite 3, Nemotron, Hunyuan and Apertus") {
+    const ParsedAnswer command = parse_tool_calls(
+        "<|START_ACTION|>[\n  {\"tool_call_id\": \"0\", \"tool_name\": \"weather\", \"parameters\": "
+        "{\"city\": "
+        "\"Kiel\"}}\n]<|END_ACTION|>",
+        kTools);
+    REQUIRE(command.calls.size() == 1);
+    CHECK(command.calls[0].id == "0");
+    CHECK(command.content == "");
+    const std::string list =
+        "[{\"name\": \"weather\", \"arguments\": {\"city\": \"Kiel\"}}, {\"name\": \"now\", \"arguments\": "
+        "{}}]";
+    CHECK(parsed("I look.<|tool_call|>" + list) == "I look." + kKiel + "|now{}");
+    CHECK(parsed("<|tool_call|>" + list + "<|/tool_call|>") == kKiel + "|now{}");
+    CHECK(parsed("<TOOLCALL>" + list + "</TOOLCALL>") == kKiel + "|now{}");
+    CHECK(parsed("<tool_calls>\n" + list + "\n</tool_calls>") == kKiel + "|now{}");
+    CHECK(parsed("<tool_calls>\n{\"name\": \"now\", \"arguments\": {}}\n{\"name\": \"now\", \"arguments\": "
+                 "{}}\n</tool_calls>") == "|now{}|now{}");
+    CHECK(parsed("<tool_calls><tool_call>{\"name\": \"now\", \"arguments\": {}}</tool_call></tool_calls>") ==
+          "|now{}");
+    CHECK(parsed("<|tools_prefix|>[{\"weather\": {\"city\": \"Kiel\"}}, {\"now\": {}}]<|tools_suffix|>") ==
+          kKiel + "|now{}");
+}
+
+TEST_CASE(
+    "tool calls: a list of actions, or as in Python, that is the whole answer, of functions that are "
+    "offered") {
+    CHECK(parsed("Action: ```json\n[\n {\"tool_name\": \"weather\", \"parameters\": {\"city\": "
+                 "\"Kiel\"}}\n]\n```") == kKiel);
+    const std::string answered =
+        "Action:\n```json\n[{\"tool_name\": \"directly-answer\", \"parameters\": {}}]\n```";
+    CHECK(parsed(answered) == answered);
+    CHECK(parsed("[weather(city=\"Kiel\"), now()]") == kKiel + "|now{}");
+    CHECK(parsed("<|python_start|>[weather(city=\"Kiel\")]<|python_end|>") == kKiel);
+    for (const std::string text :
+         {"[print(a=1)]", "[1, 2]", "[]", "[weather(city=\"Kiel\")] says it", "Action: wait"})
+        CHECK(parsed(text) == text);
+}
+
+TEST_CASE(
+    "tool calls: functions with parameters in marks, of Seed-OSS, Muse-Glimmer, DeepSeek V3.2 and others") {
+    CHECK(
+        parsed("Look:\n<seed:tool_call>\n<function=weather>\n<parameter=city>Kiel</parameter>\n</function>\n"
+               "</seed:tool_call>") == "Look:" + kKiel);
+    CHECK(parsed(
+              "<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"weather\">\n<｜DSML｜parameter name=\"city\" "
+              "string=\"true\">Kiel</｜DSML｜parameter>\n<｜DSML｜parameter name=\"days\" string=\"false\">2"
+              "</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>") ==
+          R"(|weather{"city":"Kiel","days":2})");
+    CHECK(parsed("<｜DSML｜tool_calls>\n<｜DSML｜invoke name=\"other\">\n<｜DSML｜parameter name=\"a\" "
+                 "string=\"true\">"
+                 "2</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>") == R"(|other{"a":"2"})");
+    CHECK(parsed("<function name=\"weather\"><param name=\"city\">Kiel</param></function>") == kKiel);
+    CHECK(parsed("<|function_call|>{\"name\": \"weather\", \"arguments\": {\"city\": \"Kiel\"}}") == kKiel);
+    CHECK(parsed("function call<|role_sep|>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Kiel\"}}") ==
+          kKiel);
+    const std::string atem =
+        "<atem:function_calls>\n<atem:invoke name=\"weather\">\n<atem:parameter "
+        "name=\"city\">Kiel</atem:parameter>\n"
+        "</atem:invoke>\n</atem:function_calls>";
+    CHECK(parsed(atem) == kKiel);
+    CHECK(parsed("I look.\n<|start|>assistant to=weather<|message|>" + atem + "<|eot|>") ==
+          "I look." + kKiel);
+    CHECK(parsed("<|tool_calls|><|tool_call:begin|>a1<|tool_call:name|>weather<|tool_call:args|>{\"city\": "
+                 "\"Kiel\"}"
+                 "<|tool_call:end|>") == kKiel);
+}
+
 TEST_CASE("tool calls: what cannot be read stays text, with a note that says why") {
     const char* kBroken[] = {"<tool_call>{\"name\": \"weather\", \"arguments\": {\"city\": \"Ki",
                              "<tool_call>{\"name\": \"weather\"}</tool_call>",
@@ -133,7 +201,13 @@ TEST_CASE("tool calls: what cannot be read stays text, with a note that says why
                              "<|tool_call>weather{}",
                              "<|tool_call>call:weather{city:<|\"|>Kiel",
                              "<|tool_call_start|>[weather(city=\"Kiel\"",
-                             "<|tool_call_start|>[weather(1)]"};
+                             "<|tool_call_start|>[weather(1)]",
+                             "<|START_ACTION|>[{\"tool_name\": \"weather\"}]<|END_ACTION|>",
+                             "<|tools_prefix|>[{\"weather\": {}, \"now\": {}}]",
+                             "<seed:tool_call>now</seed:tool_call>",
+                             "<tool_calls></tool_calls>",
+                             "<｜DSML｜tool_calls><｜DSML｜invoke name=\"now\"></｜DSML｜invoke>",
+                             "<|tool_calls|><|tool_call:begin|>a<|tool_call:name|>now"};
     for (const char* broken : kBroken) {
         CAPTURE(broken);
         const ParsedAnswer got = parse_tool_calls(broken, kTools);
