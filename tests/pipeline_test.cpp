@@ -125,7 +125,7 @@ TEST_CASE("pipeline: a model cut between any two layers gives its logits, on any
 TEST_CASE("pipeline: a model cut before any step gives its logits, whatever crosses") {
     const std::vector<Token> tokens = golden_tokens();
     size_t most = 0;
-    for (const std::string name : {"gemma4", "gemma4-moe", "glm4moe", "qwen35moe"}) {
+    for (const std::string name : {"gemma3n", "gemma4", "gemma4-moe", "glm4moe", "qwen35moe"}) {
         const Matrix want = read_npy(golden("models/" + name + ".npy"));
         const Model model = tiny(name);
         const Plan plan = must(model.plan(1, 1, kSizing));

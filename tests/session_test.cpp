@@ -310,8 +310,8 @@ TEST_CASE(
     std::vector<Token> tokens;
     while (tokens.size() < 600) tokens.push_back(golden_tokens()[tokens.size() * 7 % golden_tokens().size()]);
     // In the others some layers have a window or chunks, and some see everything.
-    for (const std::string& file : {path, golden("models/gemma3.gguf"), golden("models/gpt-oss.gguf"),
-                                    golden("models/llama4-chunks.gguf")})
+    for (const std::string& file : {path, golden("models/gemma3.gguf"), golden("models/gemma3n.gguf"),
+                                    golden("models/gpt-oss.gguf"), golden("models/llama4-chunks.gguf")})
         for (const auto& backend : session_backends()) {
             INFO(file, " on ", backend->device().name);
             const Model model = must(Model::load(file, *backend, {700, {}}));
