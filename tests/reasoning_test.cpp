@@ -164,6 +164,21 @@ TEST_CASE("reasoning: messages of Muse-Glimmer are to itself, to the user or to 
           "[]<|start|>assistant to=now<|message|>{}<|eot|>");
 }
 
+TEST_CASE("reasoning: marks of Solar Open say what a message is") {
+    const ReasoningMarks solar = marks_of("<|begin|>assistant<|think|><|end|>");
+    CHECK(solar.name() == "solar");
+    const std::string start = "<|begin|>assistant";
+    CHECK(split(solar, start, "<|think|>One and one.<|end|><|begin|>assistant<|content|>Two.<|end|>") ==
+          "[One and one.]Two.");
+    CHECK(split(solar, start, "<|content|>Two.<|end|>") == "[]Two.");
+    CHECK(split(solar, start + "<|think|>", "Hm.<|end|>") == "[Hm.]");
+    CHECK(split(solar, start + "<|think|><|end|>" + start + "<|content|>", "Two.") == "[]Two.");
+    CHECK(split(solar, start, "No format, this one.") == "[]No format, this one.");
+    CHECK(split(solar, start,
+                "<|think|>Look.<|end|><|begin|>assistant<|tool_calls|><|tool_call:begin|>1<|calls|>") ==
+          "[Look.]<|tool_calls|><|tool_call:begin|>1<|calls|>");
+}
+
 TEST_CASE("reasoning: what cannot be a mark any more is given at once") {
     ReasoningSplitter splitter(marks_of(kThink), "<think>\n");
     CHECK(splitter.push("One ") == std::vector<AnswerPiece>{{true, "One"}});

@@ -180,7 +180,7 @@ TEST_CASE(
           "I look." + kKiel);
     CHECK(parsed("<|tool_calls|><|tool_call:begin|>a1<|tool_call:name|>weather<|tool_call:args|>{\"city\": "
                  "\"Kiel\"}"
-                 "<|tool_call:end|>") == kKiel);
+                 "<|tool_call:end|><|calls|>") == kKiel);
 }
 
 TEST_CASE("tool calls: what cannot be read stays text, with a note that says why") {

@@ -163,6 +163,8 @@ public:
             if (!take("<|tool_call:end|>")) return refuse("has no <|tool_call:end|> behind it");
             if (!add(name, std::move(*arguments), std::string(id))) return false;
         }
+        for (const std::string_view end : {"<|calls|>", "<|end|>"})
+            if (take(end)) break;
         return !calls_.empty() || refuse("holds no call");
     }
 

@@ -18,7 +18,7 @@ struct ReasoningStyle {
 
 namespace {
 
-constexpr std::string_view kHarmony = "harmony", kMuse = "muse";
+constexpr std::string_view kHarmony = "harmony", kMuse = "muse", kSolar = "solar";
 constexpr std::string_view kChannel = "<|channel|>";
 constexpr std::string_view kMessage = "<|message|>";
 constexpr std::string_view kStart = "<|start|>";
@@ -39,6 +39,14 @@ constexpr ReasoningStyle kStyles[] = {
      .close = "<|eom|>",
      .closing = "<|eom|><|start|>assistant to=user<|message|>",
      .tokens = {kMessage, kStart, "<|eom|>", "<|eot|>"},
+     .repeats = true,
+     .by_vocabulary = false},
+    // Solar Open. A mark says what a message is: reasoning, the answer or calls.
+    {.name = kSolar,
+     .open = "<|begin|>assistant<|think|>",
+     .close = "<|end|>",
+     .closing = "<|end|><|begin|>assistant<|content|>",
+     .tokens = {"<|think|>", "<|content|>", "<|begin|>", "<|end|>"},
      .repeats = true,
      .by_vocabulary = false},
     {.name = "gemma4",
@@ -106,8 +114,8 @@ constexpr ReasoningStyle kStyles[] = {
 constexpr std::pair<std::string_view, std::string_view> kAnswerMarks[] = {
     {"<response>", "</response>"}, {"<answer>", "</answer>"}, {"", "[END FINAL RESPONSE]"}};
 
-constexpr std::string_view kMessageEnds[] = {"<|end|>", "<|call|>", "<|return|>",
-                                             "<|eom|>", "<|eot|>",  kStart};
+constexpr std::string_view kMessageEnds[] = {"<|end|>", "<|call|>",  "<|return|>", "<|eom|>",
+                                             "<|eot|>", "<|calls|>", kStart};
 
 bool contains(std::string_view text, std::string_view part) {
     return text.find(part) != text.npos;
@@ -204,7 +212,7 @@ bool ReasoningMarks::is_harmony() const {
 }
 
 bool ReasoningMarks::by_messages() const {
-    return is_harmony() || style_->name == kMuse;
+    return is_harmony() || style_->name == kMuse || style_->name == kSolar;
 }
 
 bool ReasoningMarks::opened_by(std::string_view scaffold) const {
@@ -216,7 +224,7 @@ bool ReasoningMarks::opened_by(std::string_view scaffold) const {
 bool ReasoningMarks::closed_by(std::string_view scaffold) const {
     const std::string_view end = without_spaces_at_end(scaffold);
     if (is_harmony()) return end.ends_with("<|channel|>final<|message|>");
-    if (by_messages()) return end.ends_with("to=user<|message|>");
+    if (by_messages()) return end.ends_with("to=user<|message|>") || end.ends_with("<|content|>");
     return end.ends_with(style_->close);
 }
 
@@ -224,7 +232,9 @@ ReasoningSplitter::ReasoningSplitter(const ReasoningMarks& marks, std::string_vi
     if (marks.opened_by(scaffold)) state_ = State::reasoning;
     if (!marks.by_messages()) return;
     analysis_ = marks.opened_by(scaffold);
-    state_ = scaffold.ends_with(kMessage) ? State::message : State::header;
+    const bool begun =
+        marks.name() == kSolar ? analysis_ || marks.closed_by(scaffold) : scaffold.ends_with(kMessage);
+    state_ = begun ? State::message : State::header;
 }
 
 ReasoningSplitter::Place ReasoningSplitter::place() const {
@@ -355,6 +365,7 @@ bool ReasoningSplitter::read_answer() {
 // " to=functions.name" before or behind the channel. Later messages have "<|start|>assistant" before it.
 bool ReasoningSplitter::read_header() {
     held_.erase(0, std::min(held_.find_first_not_of(kSpaces), held_.size()));
+    if (marks_.name() == kSolar) return read_mark();
     const size_t at = held_.find(kMessage);
     const bool header = may_become(held_, kStart) || may_become(held_, kChannel) ||
                         may_become(held_, "to=") || may_become(held_, kMessage);
@@ -367,6 +378,30 @@ bool ReasoningSplitter::read_header() {
     analysis_ = raw_ = false;
     state_ = State::message;  // a model that keeps to no format: all is its answer
     return true;
+}
+
+// Of Solar Open: <|think|>, <|content|> or <|tool_calls|>; later messages have the role before it.
+bool ReasoningSplitter::read_mark() {
+    constexpr std::string_view kRole = "<|begin|>assistant";
+    const bool named = held_.starts_with(kRole);
+    if (!named && may_become(held_, kRole)) return false;
+    const std::string_view rest = std::string_view(held_).substr(named ? kRole.size() : 0);
+    analysis_ = raw_ = false;
+    state_ = State::message;
+    for (const std::string_view mark : {"<|think|>", "<|content|>", "<|tool_calls|>"}) {
+        if (!may_become(rest, mark)) continue;
+        if (rest.size() < mark.size()) {
+            state_ = State::header;
+            return false;
+        }
+        analysis_ = mark == "<|think|>";
+        raw_ = mark == "<|tool_calls|>";
+        paragraph_ = given_[analysis_];
+        const size_t before = held_.size() - rest.size();
+        drop(before + (raw_ ? 0 : mark.size()));
+        return true;
+    }
+    return true;  // a model that keeps to no format
 }
 
 void ReasoningSplitter::open_message(std::string_view header) {

@@ -104,6 +104,7 @@ private:
     bool end_reasoning();
     bool read_answer();
     bool read_header();
+    bool read_mark();
     bool read_message();
     void open_message(std::string_view header);
     void put(bool reasoning, std::string_view text);
