@@ -426,15 +426,13 @@ TEST_CASE("info: what is in a file, with nothing in it that could steer a termin
 }
 
 TEST_CASE("a format that a device has no kernels for is said to be decoded, with the memory that it takes") {
-    small_llama_in(*find_format("TQ2_0")).save(file("ternary.gguf"));
+    small_llama_in(*find_format("F64")).save(file("wide.gguf"));
     // 24, 256, 128, 128, 256, 256, 256 and 256 rows of 256 columns.
-    const std::string said =
-        "8 tensors in TQ2_0 are decoded to F16 while loading: 780 KiB instead of 101 KiB";
-    const Outcome info = redline_({"info", "-m", file("ternary.gguf"), "--device", "cpu"});
+    const std::string said = "8 tensors in F64 are decoded to F16 while loading: 780 KiB instead of 3.0 MiB";
+    const Outcome info = redline_({"info", "-m", file("wide.gguf"), "--device", "cpu"});
     CHECK(has(info.out, said));
     CHECK(has(info.out, "weights 788 KiB"));
-    CHECK(has(redline_({"run", "-m", file("ternary.gguf"), "-p", "a", "-n", "1", "--device", "cpu"}).err,
-              said));
+    CHECK(has(redline_({"run", "-m", file("wide.gguf"), "-p", "a", "-n", "1", "--device", "cpu"}).err, said));
 }
 
 TEST_CASE("a context of 0 or auto is the most that fits into the memory to plan with") {

@@ -65,6 +65,8 @@ constexpr Vector kVectors[] = {
     {"TQ1_0", {-0.0999755859f, 0.0f, 0.0f, 0.0999755859f}, 0.0f, -0.0999755859f},
     {"TQ2_0", {0.0999755859f, 0.199951172f, -0.0999755859f, 0.0f}, 0.199951172f, -0.0999755859f},
     {"NVFP4", {6.75f, -9.0f, 13.5f, 0.0f}, -44.0f, 0.140625f},
+    {"Q1_0", {-0.0999755859f, 0.0999755859f, -0.0999755859f, 0.0999755859f}, 0.0999755859f, -0.0999755859f},
+    {"Q2_0", {0.0f, -0.0999755859f, 0.0999755859f, 0.199951172f}, 0.0999755859f, -0.0999755859f},
 };
 
 struct Golden {
@@ -185,9 +187,9 @@ TEST_CASE("formats: ids and names lead to the format and to nothing else") {
         CHECK(find_format(format->name) == format);
     }
     for (const char* name :
-         {"F32",     "F16",   "BF16",   "Q4_0",   "Q4_1",  "Q5_0",  "Q5_1",    "Q8_0",   "Q2_K",
-          "Q3_K",    "Q4_K",  "Q5_K",   "Q6_K",   "IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S",
-          "IQ3_XXS", "IQ3_S", "IQ4_NL", "IQ4_XS", "TQ1_0", "TQ2_0", "MXFP4",   "NVFP4"}) {
+         {"F32",    "F16",    "BF16",  "Q4_0",  "Q4_1",  "Q5_0",    "Q5_1",   "Q8_0",  "Q2_K",    "Q3_K",
+          "Q4_K",   "Q5_K",   "Q6_K",  "IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ3_XXS", "IQ3_S",
+          "IQ4_NL", "IQ4_XS", "TQ1_0", "TQ2_0", "MXFP4", "NVFP4",   "Q1_0",   "Q2_0",  "F64"}) {
         CAPTURE(name);
         CHECK(find_format(std::string_view(name)));
     }

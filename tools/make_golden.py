@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes tests/golden/formats/*.bin: raw blocks and what they decode to, by the gguf package (pip install gguf), an
-implementation independent of ours. Each file: u32 blocks, u32 elements per block, u32 bytes per block, the blocks,
+implementation independent of ours, or where that cannot by this program. Each file: u32 blocks, u32 elements per block, u32 bytes per block, the blocks,
 the elements as binary32; all little-endian. The same seed gives the same files."""
 
 import pathlib
@@ -13,14 +13,18 @@ from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType as Type
 OUT = pathlib.Path(__file__).resolve().parent.parent / "tests" / "golden" / "formats"
 RANDOM_BLOCKS = 12
 
+# What the package cannot decode, or does not know: number, elements and bytes of a block.
+HERE = {"Q1_0": (41, 128, 18), "Q2_0": (42, 64, 18), "F64": (28, 1, 8)}
+
 SPREAD = -1  # IQ1_M has its half in the top nibbles of four words from byte 48 on
 
 # Offsets of the half-precision fields in a block: random bytes there are mostly huge scales, so they are set.
 HALVES = {
-    "F16": [0], "BF16": [], "F32": [],
+    "F16": [0], "BF16": [], "F32": [], "F64": [],
     "Q4_0": [0], "Q4_1": [0, 2], "Q5_0": [0], "Q5_1": [0, 2], "Q8_0": [0],
     "Q2_K": [80, 82], "Q3_K": [108], "Q4_K": [0, 2], "Q5_K": [0, 2], "Q6_K": [208],
     "IQ4_NL": [0], "IQ4_XS": [0], "MXFP4": [], "NVFP4": [], "TQ1_0": [52], "TQ2_0": [64],
+    "Q1_0": [0], "Q2_0": [0],
     "IQ1_S": [0], "IQ2_XXS": [0], "IQ2_XS": [0], "IQ2_S": [0], "IQ3_XXS": [0], "IQ3_S": [0],
     "IQ1_M": [SPREAD],
 }
@@ -70,6 +74,12 @@ def floats(name, rng):
         odd = [0, 1 << 31, 1, 0x807FFFFF, 0x00800000, 0x3F800000, 0x7F7FFFFF, 0x7F800000, 0xFF800000, 0x7FC00000]
         random = rng.integers(0, 1 << 32, 256, dtype=np.uint32)
         return np.concatenate([np.array(odd, np.uint32), random]).view(np.uint8).reshape(-1, 4)
+    if name == "F64":
+        odd = [0.0, -0.0, 1.0, -1.0, 1e-45, -7e-46, 1e-310, 3.4e38, -3.5e38, 1e300, np.inf, -np.inf, np.nan]
+        # Between two neighbours in binary32, in the middle and on either side.
+        ties = 1.0 + np.array([1, 3, -1]) * 2.0**-24 + np.array([[0.0], [2.0**-52], [-(2.0**-52)]])
+        spread = rng.normal(0, 1, 256) * 2.0 ** rng.integers(-160, 130, 256)
+        return np.concatenate([odd, ties.ravel(), spread]).view(np.uint8).reshape(-1, 8)
     # All of them: 65536 halves would be 400 kB in the files, so every 16th and all the edges.
     values = np.concatenate([np.arange(0, 1 << 16, 16), np.array(ODD_HALVES), np.arange(0x3F0, 0x410)])
     return values.astype(np.uint16).view(np.uint8).reshape(-1, 2)
@@ -100,17 +110,32 @@ def quants(name, block_bytes, rng):
     return np.stack(blocks)
 
 
+def decode_here(name, blocks):
+    """Codes of so many bits, the lowest first, less what they are too large by, times the scale."""
+    bits = 1 if name == "Q1_0" else 2
+    fields = blocks[:, 2:, None] >> np.arange(0, 8, bits, dtype=np.uint8) & np.uint8((1 << bits) - 1)
+    codes = fields.reshape(len(blocks), -1).astype(np.float32)
+    scales = np.ascontiguousarray(blocks[:, :2]).view(np.float16).astype(np.float32)
+    return (2 * codes - 1 if bits == 1 else codes - 1) * scales
+
+
+def dequantize(name, blocks):
+    if name == "F64":
+        return blocks.view(np.float64).astype(np.float32)
+    if name == "F16":
+        return blocks.view(np.float16).astype(np.float32)
+    return decode_here(name, blocks) if name in HERE else gguf.dequantize(blocks, Type[name])
+
+
 def main():
     OUT.mkdir(parents=True, exist_ok=True)
     total = 0
     for name in HALVES:
-        kind = Type[name]
-        per_block, block_bytes = GGML_QUANT_SIZES[kind]
-        rng = np.random.default_rng(int(kind) + 1)
+        number, per_block, block_bytes = HERE.get(name) or (int(Type[name]), *GGML_QUANT_SIZES[Type[name]])
+        rng = np.random.default_rng(number + 1)
         blocks = floats(name, rng) if per_block == 1 else quants(name, block_bytes, rng)
         with np.errstate(all="ignore"):
-            decoded = gguf.dequantize(blocks, kind) if name != "F16" else blocks.view(np.float16).astype(np.float32)
-        decoded = np.ascontiguousarray(decoded, np.float32)
+            decoded = np.ascontiguousarray(dequantize(name, blocks), np.float32)
         assert decoded.size == blocks.shape[0] * per_block
         head = np.array([blocks.shape[0], per_block, block_bytes], np.uint32).tobytes()
         data = head + blocks.tobytes() + decoded.tobytes()

@@ -7,6 +7,8 @@
 #include "formats/iq4_xs.h"
 #include "formats/mxfp4.h"
 #include "formats/nvfp4.h"
+#include "formats/q1_0.h"
+#include "formats/q2_0.h"
 #include "formats/q2_k.h"
 #include "formats/q3_k.h"
 #include "formats/q4_0.h"
@@ -171,6 +173,28 @@ void pack_tq2_0(const std::byte* file, uint64_t blocks, const Planes& out) {
     });
 }
 
+void pack_q1_0(const std::byte* file, uint64_t blocks, const Planes& out) {
+    for_blocks<formats::q1_0>(file, blocks, [&](const formats::q1_0::Block& b, uint64_t i) {
+        for (uint32_t u = 0; u < 4; ++u) {
+            uint8_t bits[32];
+            for (uint32_t e = 0; e < 32; ++e) bits[e] = uint8_t(b.q[u * 4 + e / 8] >> (e % 8));
+            put_bits(bits, out[0] + (i * 4 + u) * 4);
+        }
+        std::memcpy(out[1] + i * 2, &b.scale, 2);
+    });
+}
+
+void pack_q2_0(const std::byte* file, uint64_t blocks, const Planes& out) {
+    for_blocks<formats::q2_0>(file, blocks, [&](const formats::q2_0::Block& b, uint64_t i) {
+        for (uint32_t u = 0; u < 2; ++u) {
+            uint8_t pairs[32];
+            for (uint32_t e = 0; e < 32; ++e) pairs[e] = uint8_t(b.q[u * 8 + e / 4] >> (e % 4 * 2));
+            put_pairs(pairs, out[0] + (i * 2 + u) * 8);
+        }
+        std::memcpy(out[1] + i * 2, &b.scale, 2);
+    });
+}
+
 // Digits to the base 3, the first the highest, as the least fraction of 2^bits that gives them back.
 uint32_t fraction_of(const uint8_t* digits, uint32_t stride, uint32_t count, uint32_t bits) {
     uint32_t number = 0, all = 1;
@@ -245,6 +269,8 @@ constexpr Known kLayouts[] = {
     {35, {"tq2_0", 2, {64, 2}, pack_tq2_0}},
     {39, {"mxfp4", 2, {16, 1}, pack_nibbles<formats::mxfp4, 1>}},
     {40, {"nvfp4", 2, {32, 4}, pack_nvfp4}},
+    {41, {"q1_0", 2, {16, 2}, pack_q1_0}},
+    {42, {"q2_0", 2, {16, 2}, pack_q2_0}},
 };
 
 }  // namespace

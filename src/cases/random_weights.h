@@ -18,6 +18,8 @@ inline std::vector<std::byte> random_weights(const Format& format, size_t elemen
             const float value = 0.1f * normal(random);
             const uint32_t bits = float_to_bits(value);
             const uint16_t half = format.name == "BF16" ? float_to_bfloat(value) : float_to_half(value);
+            const double wide = value;
+            if (format.block_bytes == 8) std::memcpy(&out[i * 8], &wide, 8);
             if (format.block_bytes == 4) std::memcpy(&out[i * 4], &bits, 4);
             if (format.block_bytes == 2) std::memcpy(&out[i * 2], &half, 2);
         }

@@ -24,7 +24,7 @@ struct Job {
 };
 
 bool is_float(const Format& format) {
-    return format.name == "F32" || format.name == "F16" || format.name == "BF16";
+    return format.block == 1;
 }
 
 Result<Job> plan_tensor(const GgufTensor& tensor, const Recipe& recipe, uint64_t layers, bool tied,
