@@ -2,6 +2,7 @@
 // computed from the data. Packed weights and prepared activations end at an inaccessible page; results are
 // fenced by canaries.
 #include "backends/cpu/linear.h"
+#include "backends/cpu/repack.h"
 #include "support/guarded.h"
 
 #include <doctest/doctest.h>
@@ -19,30 +20,12 @@ using redline::test::Guarded;
 
 namespace {
 
-// Where a block's halves lie and, for formats with a minimum, its codes.
-struct FormatCase {
-    uint32_t id;
-    int scale = -1, minimum = -1;
-    uint32_t codes_begin = 0, codes_end = 0;
-};
-constexpr FormatCase kFormats[] = {
-    {0},
-    {1},
-    {30},
-    {2, 0},
-    {3, 0, 2, 4, 20},
-    {6, 0},
-    {7, 0, 2, 4, 24},
-    {8, 0},
-    {10, 80, 82, 16, 80},
-    {11, 108},
-    {12, 0, 2, 16, 144},
-    {13, 0, 2, 16, 176},
-    {14, 208},
-    {20, 0},
-    {23, 0},
-    {39},
-};
+std::vector<const Format*> formats() {
+    std::vector<const Format*> out;
+    for (const Format* format : all_formats())
+        if (!panel_fields(format->gguf_id).empty()) out.push_back(format);
+    return out;
+}
 
 enum class Weights { random, zero_scale, ones, zeros, alternating, subnormal_scale, large_scale, count };
 enum class Inputs { random, full_scale, alternating, spikes, wide, subnormal, zero, constant, count };
@@ -52,12 +35,6 @@ std::vector<Isa> levels() {
     for (const Isa isa : kIsaLevels)
         if (isa <= best_isa()) out.push_back(isa);
     return out;
-}
-
-const Format& format_of(const FormatCase& c) {
-    const Format* format = find_format(c.id);
-    REQUIRE(format != nullptr);
-    return *format;
 }
 
 void set_half(std::byte* at, float value) {
@@ -85,8 +62,31 @@ void fill_floats(const Format& format, Weights kind, std::mt19937& random, std::
     }
 }
 
-void fill_blocks(const FormatCase& c, Weights kind, std::mt19937& random, std::byte* out, size_t blocks) {
-    const Format& format = format_of(c);
+// The scale and the minimum of a block.
+using Scales = std::pair<float, float>;
+
+// Scales that are no halves keep within what products of floats can hold.
+void set_scales(const Format& format, Weights kind, std::mt19937& random, const Scales& scales,
+                std::byte* block) {
+    if (format.name == "MXFP4") {  // a power of two; 0 and 1 are subnormal
+        uint32_t exponent = 118 + uint32_t(random() % 8);
+        if (kind == Weights::subnormal_scale) exponent = uint32_t(random() % 3);
+        if (kind == Weights::large_scale) exponent = 180;
+        block[0] = std::byte(exponent);
+    } else if (format.name == "NVFP4") {  // all bytes are numbers
+        for (int i = 0; i < 4; ++i) {
+            if (kind == Weights::zero_scale) block[i] = std::byte(random() % 2 ? 0x7F : 0);
+            if (kind == Weights::subnormal_scale) block[i] = std::byte(random() % 8);
+            if (kind == Weights::large_scale) block[i] = std::byte(random() % 2 ? 0xFF : 0x7E);
+        }
+    } else {
+        format.set_scales(block, scales.first, scales.second);
+    }
+}
+
+void fill_blocks(const Format& format, Weights kind, std::mt19937& random, std::byte* out, size_t blocks,
+                 std::vector<Scales>& all_scales) {
+    all_scales.assign(blocks, {0.0f, 0.0f});
     if (format.block == 1) return fill_floats(format, kind, random, out, blocks);
     std::uniform_real_distribution<float> scale(-0.02f, 0.02f);
     for (size_t b = 0; b < blocks; ++b, out += format.block_bytes) {
@@ -101,14 +101,8 @@ void fill_blocks(const FormatCase& c, Weights kind, std::mt19937& random, std::b
         if (kind == Weights::zero_scale) d = m = 0.0f;
         if (kind == Weights::subnormal_scale) d = m = 0x1p-24f;
         if (kind == Weights::large_scale) d = 60000.0f, m = -60000.0f;
-        if (c.scale >= 0) set_half(out + c.scale, d);
-        if (c.minimum >= 0) set_half(out + c.minimum, m);
-        if (c.id == 39) {  // a power of two instead of a half; 0 and 1 are subnormal
-            uint32_t exponent = 118 + uint32_t(random() % 8);
-            if (kind == Weights::subnormal_scale) exponent = uint32_t(random() % 3);
-            if (kind == Weights::large_scale) exponent = 180;
-            out[0] = std::byte(exponent);
-        }
+        all_scales[b] = {d, m};
+        set_scales(format, kind, random, all_scales[b], out);
     }
 }
 
@@ -138,37 +132,45 @@ struct Want {
 };
 
 struct Problem {
-    const FormatCase* format_case;
     const Format* format;
     size_t rows, cols, x_rows;
     std::vector<std::byte> file;        // (rows, row_bytes)
-    std::vector<float> weights, parts;  // (rows, cols); parts: |scale * code| + |minimum| at most
+    std::vector<float> weights, parts;  // (rows, cols); parts: |scale * code| + |minimum|
     std::vector<float> x;               // (x_rows, cols)
     std::vector<Want> want;             // (x_rows, rows)
 };
 
-// The largest of |scale * code| + |minimum| that each element's group allows, from the decoder itself.
-void expand(const FormatCase& c, const Format& format, const std::byte* row, size_t cols, float* parts) {
-    format.decode(row, parts, cols);
-    if (c.minimum < 0) {
-        for (size_t i = 0; i < cols; ++i) parts[i] = std::abs(parts[i]);
-        return;
-    }
-    std::vector<std::byte> low(row, row + format.row_bytes(cols)), high = low;
-    for (size_t b = 0; b < low.size(); b += format.block_bytes)
-        for (uint32_t i = c.codes_begin; i < c.codes_end; ++i) {
-            low[b + i] = std::byte(0);
-            high[b + i] = std::byte(0xFF);
-        }
-    std::vector<float> top(cols);
-    format.decode(low.data(), parts, cols);
-    format.decode(high.data(), top.data(), cols);
-    for (size_t i = 0; i < cols; ++i) parts[i] = std::abs(parts[i]) + std::abs(top[i] - parts[i]);
+bool has_minimum(const Format& format) {
+    if (format.block == 1) return false;
+    std::vector<std::byte> with(format.block_bytes, std::byte(0)), without = with;
+    format.set_scales(with.data(), 0.0f, 1.0f);
+    format.set_scales(without.data(), 0.0f, 0.0f);
+    return with != without;
 }
 
-Problem make_problem(const FormatCase& c, size_t rows, size_t cols, size_t x_rows, uint32_t seed, int kinds) {
+// |scale * code| + |minimum| of each element, from the decoder itself: either is what is left without the
+// other.
+void expand(const Format& format, const std::byte* row, const std::vector<Scales>& scales, size_t cols,
+            float* parts) {
+    format.decode(row, parts, cols);
+    for (size_t i = 0; i < cols; ++i) parts[i] = std::abs(parts[i]);
+    if (!has_minimum(format)) return;
+    std::vector<std::byte> scaled(row, row + format.row_bytes(cols)), moved = scaled;
+    for (size_t b = 0; b < scales.size(); ++b) {
+        format.set_scales(scaled.data() + b * format.block_bytes, scales[b].first, 0.0f);
+        format.set_scales(moved.data() + b * format.block_bytes, 0.0f, scales[b].second);
+    }
+    std::vector<float> minima(cols);
+    format.decode(scaled.data(), parts, cols);
+    format.decode(moved.data(), minima.data(), cols);
+    for (size_t i = 0; i < cols; ++i) parts[i] = std::abs(parts[i]) + std::abs(minima[i]);
+}
+
+Problem make_problem(const Format& format, size_t rows, size_t cols, size_t x_rows, uint32_t seed,
+                     int kinds) {
     std::mt19937 random(seed);
-    Problem p{&c, &format_of(c), rows, cols, x_rows, {}, {}, {}, {}, {}};
+    Problem p{&format, rows, cols, x_rows, {}, {}, {}, {}, {}};
+    std::vector<Scales> scales;
     const size_t row_bytes = p.format->row_bytes(cols);
     p.file.resize(rows * row_bytes);
     p.weights.resize(rows * cols);
@@ -176,9 +178,9 @@ Problem make_problem(const FormatCase& c, size_t rows, size_t cols, size_t x_row
     for (size_t r = 0; r < rows; ++r) {
         // Mostly random rows, so that an odd row among them shows when rows are mixed up.
         const auto kind = r % 3 ? Weights::random : Weights((r / 3 + size_t(kinds)) % size_t(Weights::count));
-        fill_blocks(c, kind, random, p.file.data() + r * row_bytes, cols / p.format->block);
+        fill_blocks(format, kind, random, p.file.data() + r * row_bytes, cols / format.block, scales);
         p.format->decode(p.file.data() + r * row_bytes, p.weights.data() + r * cols, cols);
-        expand(c, *p.format, p.file.data() + r * row_bytes, cols, p.parts.data() + r * cols);
+        expand(format, p.file.data() + r * row_bytes, scales, cols, p.parts.data() + r * cols);
     }
     p.x.resize(x_rows * cols);
     for (size_t t = 0; t < x_rows; ++t)
@@ -325,24 +327,33 @@ void report(const Worst& worst) {
 
 }  // namespace
 
-TEST_CASE("linear: the formats tested here are those that the CPU has kernels for") {
-    for (const Format* format : all_formats()) {
+TEST_CASE("linear: each level has kernels of its own for every format that is packed") {
+    for (const Format* format : formats()) {
         CAPTURE(format->name);
-        const bool tested = std::any_of(std::begin(kFormats), std::end(kFormats),
-                                        [&](const FormatCase& c) { return c.id == format->gguf_id; });
-        CHECK(tested == !panel_fields(format->gguf_id).empty());
+        const uint32_t id = format->gguf_id;
+        size_t bytes = 0;
+        for (const PanelField& field : panel_fields(id)) bytes += field.bytes;
+        CHECK(bytes == packed_block_bytes(*format));
+        CHECK(linear_kernel_portable(id) != nullptr);
+#if defined(__x86_64__)
+        CHECK(linear_kernel_avx2(id) != nullptr);
+        const bool code_book = find_repacking(id) && linear_kernel_avx512(id) == nullptr;
+        CHECK((linear_kernel_avx512(id) != nullptr || (code_book && !has_byte_permutes())));
+        CHECK((linear_kernel_amx(id, 64) != nullptr) == (format->block > 1));
+#endif
     }
 }
 
 TEST_CASE("linear: a packed panel gives back every row bit for bit") {
-    for (const FormatCase& c : kFormats) {
-        const Format* format = &format_of(c);
+    for (const Format* format : formats()) {
         for (const size_t cols : {size_t(format->block), size_t(format->block) * 9})
             for (const size_t rows : {1, 15, 16, 17, 37}) {
                 std::mt19937 random(1);
                 const size_t row_bytes = format->row_bytes(cols);
                 Guarded<std::byte> file(rows * row_bytes);
-                fill_blocks(c, Weights::random, random, file.data(), rows * cols / format->block);
+                std::vector<Scales> scales;
+                fill_blocks(*format, Weights::random, random, file.data(), rows * cols / format->block,
+                            scales);
                 Guarded<std::byte> data(packed_bytes(*format, rows, cols));
                 const PackedMatrix matrix = pack(*format, file.data(), rows, cols, data.data());
                 std::vector<float> want(cols);
@@ -364,9 +375,9 @@ TEST_CASE("linear: a packed panel gives back every row bit for bit") {
 TEST_CASE("linear: every level, format and number of rows is within its bound") {
     Worst worst;
     int kinds = 0;
-    for (const FormatCase& c : kFormats)
-        for (const size_t cols : columns_of(format_of(c))) {
-            const Problem p = make_problem(c, 37, cols, 64, uint32_t(7 + cols), kinds++);
+    for (const Format* format : formats())
+        for (const size_t cols : columns_of(*format)) {
+            const Problem p = make_problem(*format, 37, cols, 64, uint32_t(7 + cols), kinds++);
             int shape = 0;
             for (const size_t x_rows : {1, 2, 3, 5, 8, 16, 17, 33, 49, 64})
                 for (const size_t rows : {1, 15, 16, 17, 37})
@@ -378,10 +389,10 @@ TEST_CASE("linear: every level, format and number of rows is within its bound") 
 
 TEST_CASE("linear: every kind of weights meets every kind of inputs") {
     Worst worst;
-    for (const FormatCase& c : kFormats)
+    for (const Format* format : formats())
         for (int kinds = 0; kinds < 8; ++kinds) {
-            const size_t cols = format_of(c).block == 1 ? 172 : 768;
-            const Problem p = make_problem(c, 22, cols, 16, uint32_t(kinds), kinds);
+            const size_t cols = format->block == 1 ? 172 : 768;
+            const Problem p = make_problem(*format, 22, cols, 16, uint32_t(kinds), kinds);
             for (const size_t x_rows : {1, 4, 16}) check(p, 22, x_rows, false, worst);
         }
     report(worst);
@@ -389,23 +400,22 @@ TEST_CASE("linear: every kind of weights meets every kind of inputs") {
 
 TEST_CASE("linear: many panels, and more activations than the caches hold") {
     Worst worst;
-    for (const uint32_t id : {0u, 30u, 8u, 12u, 14u}) {
-        const auto c = std::find_if(std::begin(kFormats), std::end(kFormats),
-                                    [&](const FormatCase& each) { return each.id == id; });
-        check(make_problem(*c, 16 * 19 + 5, 1024, 1, 3, 0), 16 * 19 + 5, 1, false, worst);
-        check(make_problem(*c, 16 * 19 + 5, 1280, 48, 5, 0), 16 * 19 + 5, 48, false, worst);
-        check(make_problem(*c, 35, 1280, 530, 4, 0), 35, 530, true, worst);
-        check(make_problem(*c, 35, 1280, 530, 4, 0), 35, 530, false, worst);
+    for (const uint32_t id : {0u, 30u, 8u, 12u, 14u, 22u}) {
+        const Format* format = find_format(id);
+        check(make_problem(*format, 16 * 19 + 5, 1024, 1, 3, 0), 16 * 19 + 5, 1, false, worst);
+        check(make_problem(*format, 16 * 19 + 5, 1280, 48, 5, 0), 16 * 19 + 5, 48, false, worst);
+        check(make_problem(*format, 35, 1280, 530, 4, 0), 35, 530, true, worst);
+        check(make_problem(*format, 35, 1280, 530, 4, 0), 35, 530, false, worst);
     }
     report(worst);
 }
 
 TEST_CASE("linear: what is not finite in the activations reaches every result of its row and no other") {
-    for (const FormatCase& c : kFormats)
+    for (const Format* format : formats())
         for (const float bad : {HUGE_VALF, -HUGE_VALF, std::nanf("")})
             for (const size_t x_rows : {1, 3, 40}) {
-                const size_t cols = format_of(c).block == 1 ? 100 : 512;
-                Problem p = make_problem(c, 19, cols, x_rows, 5, 0);
+                const size_t cols = format->block == 1 ? 100 : 512;
+                Problem p = make_problem(*format, 19, cols, x_rows, 5, 0);
                 const size_t bad_row = x_rows / 2;
                 p.x[bad_row * cols + cols - 3] = bad;
                 for (const Isa isa : levels()) {

@@ -86,6 +86,10 @@ Isa detect() {
     return Isa::amx;
 }
 
+bool detect_byte_permutes() {
+    return has(cpuid(7, 0).ecx, {1});  // AVX512-VBMI
+}
+
 // "AuthenticAMD", or the same cores as "HygonGenuine".
 bool made_by_amd() {
     const Leaf leaf = cpuid(0, 0);
@@ -102,6 +106,11 @@ Isa best_isa() {
     return isa;
 }
 
+bool has_byte_permutes() {
+    static const bool has_them = best_isa() >= Isa::avx512 && detect_byte_permutes();
+    return has_them;
+}
+
 #else
 
 namespace {
@@ -114,6 +123,10 @@ bool made_by_amd() {
 
 Isa best_isa() {
     return Isa::portable;
+}
+
+bool has_byte_permutes() {
+    return false;
 }
 
 #endif

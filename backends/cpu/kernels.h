@@ -24,8 +24,12 @@ constexpr size_t kPanelRows = 16;
 // other.
 constexpr size_t kStreamPanels = 4;
 
+// Bytes that a block of the file takes when packed: as many as there, or up to 1.42 times as many where
+// kernels would have to look each entry of a code book up.
+size_t packed_block_bytes(const Format& format);
+
 // A weight matrix repacked for the kernels: panels of 16 rows, each panel contiguous, zero rows filling up
-// the last. One layout for all levels; the same size as in the file but for that filling. Made by pack_panel.
+// the last. One layout for all levels. Made by pack_panel.
 struct PackedMatrix {
     const Format* format = nullptr;
     uint64_t rows = 0;
@@ -33,7 +37,7 @@ struct PackedMatrix {
     const std::byte* data = nullptr;
 
     uint64_t panels() const { return (rows + kPanelRows - 1) / kPanelRows; }
-    uint64_t panel_bytes() const { return kPanelRows * format->row_bytes(cols); }
+    uint64_t panel_bytes() const { return kPanelRows * (cols / format->block * packed_block_bytes(*format)); }
     uint64_t bytes() const { return panels() * panel_bytes(); }
 };
 

@@ -8,15 +8,15 @@
 
 namespace redline::cpu {
 
-// A panel is a sequence of panel blocks: 16 file blocks, one of each row, over the same columns. Inside, each
-// field of the file block is interleaved over the 16 rows in elements of `lane` bytes: (elements, 16 rows,
-// lane bytes). So 64 bytes of codes hold 4 file bytes of each row, which is the operand of a four-way byte
-// dot product (and of a matrix tile), and 16 scales of one kind are neighbours.
-// Where a format's codes would cost the kernels too many shifts, their bits are regrouped within the row
-// first.
-enum class Regroup : uint8_t { none, bits, q6 };
+// A panel is a sequence of panel blocks: 16 file blocks, one of each row, over the same columns; of some
+// formats these are repacked first (repack.h). Inside, each field of a block is interleaved over the 16 rows
+// in elements of `lane` bytes: (elements, 16 rows, lane bytes). So 64 bytes of codes hold 4 file bytes of
+// each row, which is the operand of a four-way byte dot product (and of a matrix tile), and 16 scales of one
+// kind are neighbours. Where a format's codes would cost the kernels too many shifts, their bits are
+// regrouped within the row first.
+enum class Regroup : uint8_t { none, bits, pairs, q6, unsigned_scales };
 struct PanelField {
-    uint16_t offset;  // in the file block
+    uint16_t offset;  // in the block
     uint16_t bytes;
     uint8_t lane;  // 1, 2 or 4
     Regroup regroup = Regroup::none;
@@ -43,6 +43,10 @@ static_assert(sizeof(Int8Block) == 64);
 bool reads_side_by_side();
 void set_reads_side_by_side(bool value);  // for tests: to see on one machine what both kinds do
 constexpr size_t kLoneAhead = 16384;
+
+// Whether the CPU permutes the bytes of a vector by others. The first ones with AVX-512 do not, and take code
+// books as AVX2 does.
+bool has_byte_permutes();
 
 // Memory of this thread's for the duration of a call, at a multiple of 64. Not thread_local arrays: those of
 // all kernels together would take up the stacks of all threads.

@@ -1,8 +1,10 @@
 // Repacking of weight rows into panels, and back.
 #include "linear.h"
+#include "repack.h"
 
 #include "base/result.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace redline::cpu {
@@ -11,7 +13,7 @@ namespace {
 
 struct PanelLayout {
     uint32_t gguf_id;
-    uint32_t block_bytes;  // of the file, to hold the fields against
+    uint32_t block_bytes;  // of a block as it is packed, which is the file's or a repacked one
     uint8_t count;
     PanelField fields[5];
 };
@@ -34,6 +36,19 @@ constexpr PanelLayout kLayouts[] = {
     {20, 18, 2, {{0, 2, 2}, {2, 16, 4}}},                                         // IQ4_NL
     {23, 136, 4, {{0, 2, 2}, {2, 2, 1}, {4, 4, 1}, {8, 128, 4}}},                 // IQ4_XS
     {39, 17, 2, {{0, 1, 1}, {1, 16, 4}}},                                         // MXFP4
+    {40, 36, 2, {{0, 4, 1, Regroup::unsigned_scales}, {4, 32, 4}}},               // NVFP4
+    {35, 66, 2, {{64, 2, 2}, {0, 64, 4}}},                                        // TQ2_0
+    {41, 18, 2, {{0, 2, 2}, {2, 16, 4, Regroup::bits}}},                          // Q1_0
+    {42, 18, 2, {{0, 2, 2}, {2, 16, 4, Regroup::pairs}}},                         // Q2_0
+    // Repacked. Halfs, and then nibbles of scales, before codes.
+    {19, 58, 3, {{0, 2, 2}, {2, 4, 4}, {6, 52, 4}}},               // IQ1_S
+    {29, 66, 4, {{0, 2, 2}, {2, 8, 4}, {10, 4, 4}, {14, 52, 4}}},  // IQ1_M: directions after scales
+    {16, 94, 3, {{0, 2, 2}, {2, 4, 4}, {6, 88, 4}}},               // IQ2_XXS
+    {17, 98, 3, {{0, 2, 2}, {2, 8, 4}, {10, 88, 4}}},              // IQ2_XS
+    {22, 98, 3, {{0, 2, 2}, {2, 8, 4}, {10, 88, 4}}},              // IQ2_S
+    {18, 134, 3, {{0, 2, 2}, {2, 4, 4}, {6, 128, 4}}},             // IQ3_XXS
+    {21, 134, 3, {{0, 2, 2}, {2, 4, 4}, {6, 128, 4}}},             // IQ3_S
+    {34, 66, 2, {{64, 2, 2}, {0, 64, 4}}},                         // TQ1_0: as TQ2_0
 };
 
 constexpr bool fields_cover_blocks() {
@@ -50,24 +65,39 @@ constexpr size_t kRegroupBytes = 192;  // the largest regrouped field
 
 // Bit e of a row's 32 belongs to column e. Column 4v + i wants it in bit v of byte i, so that one shift
 // brings the bits of four neighbouring columns into four neighbouring bytes.
-void regroup_bits(const std::byte* in, std::byte* out) {
-    uint32_t word, spread = 0;
-    std::memcpy(&word, in, 4);
-    for (uint32_t e = 0; e < 32; ++e) spread |= ((word >> e) & 1u) << (8 * (e % 4) + e / 4);
-    std::memcpy(out, &spread, 4);
+void regroup_bits(const std::byte* in, std::byte* out, size_t bytes) {
+    for (size_t at = 0; at < bytes; at += 4) {
+        uint32_t word, spread = 0;
+        std::memcpy(&word, in + at, 4);
+        for (uint32_t e = 0; e < 32; ++e) spread |= ((word >> e) & 1u) << (8 * (e % 4) + e / 4);
+        std::memcpy(out + at, &spread, 4);
+    }
 }
 
-void ungroup_bits(const std::byte* in, std::byte* out) {
-    uint32_t word = 0, spread;
-    std::memcpy(&spread, in, 4);
-    for (uint32_t e = 0; e < 32; ++e) word |= ((spread >> (8 * (e % 4) + e / 4)) & 1u) << e;
-    std::memcpy(out, &word, 4);
+void ungroup_bits(const std::byte* in, std::byte* out, size_t bytes) {
+    for (size_t at = 0; at < bytes; at += 4) {
+        uint32_t word = 0, spread;
+        std::memcpy(&spread, in + at, 4);
+        for (uint32_t e = 0; e < 32; ++e) word |= ((spread >> (8 * (e % 4) + e / 4)) & 1u) << e;
+        std::memcpy(out + at, &word, 4);
+    }
+}
+
+// Two bits each of 16 columns, four to a byte: column 4v + i belongs in bits 2v, 2v + 1 of byte i. To do it
+// twice undoes it.
+void regroup_pairs(const std::byte* in, std::byte* out, size_t bytes) {
+    for (size_t at = 0; at < bytes; at += 4, in += 4, out += 4)
+        for (uint32_t i = 0; i < 4; ++i) {
+            uint32_t byte = 0;
+            for (uint32_t v = 0; v < 4; ++v) byte |= ((uint32_t(in[v]) >> (2 * i)) & 3) << (2 * v);
+            out[i] = std::byte(byte);
+        }
 }
 
 // Q6_K keeps nibbles and upper pairs apart. Here, for each 128 columns, three runs of 32 bytes hold the first
 // three codes of columns l, l + 32, l + 64, l + 96 in bits 2..7, and the fourth code in pairs in their bits
 // 0..1: one mask each unpacks three of four codes.
-void regroup_q6(const std::byte* in, std::byte* out) {
+void regroup_q6(const std::byte* in, std::byte* out, size_t) {
     const auto* low = reinterpret_cast<const uint8_t*>(in);
     const auto* high = low + 128;
     auto* to = reinterpret_cast<uint8_t*>(out);
@@ -81,7 +111,7 @@ void regroup_q6(const std::byte* in, std::byte* out) {
         }
 }
 
-void ungroup_q6(const std::byte* in, std::byte* out) {
+void ungroup_q6(const std::byte* in, std::byte* out, size_t) {
     const auto* from = reinterpret_cast<const uint8_t*>(in);
     auto* low = reinterpret_cast<uint8_t*>(out);
     auto* high = low + 128;
@@ -95,6 +125,36 @@ void ungroup_q6(const std::byte* in, std::byte* out) {
         }
 }
 
+// E4M3 without a sign: 0x7F stands for nothing, and the top bit is not looked at. Here 0x7F is a number.
+void regroup_scales(const std::byte* in, std::byte* out, size_t bytes) {
+    for (size_t i = 0; i < bytes; ++i)
+        out[i] = in[i] == std::byte(0x7F) ? std::byte(0) : in[i] & std::byte(0x7F);
+}
+
+void ungroup_scales(const std::byte* in, std::byte* out, size_t bytes) {
+    for (size_t i = 0; i < bytes; ++i) out[i] = in[i] == std::byte(0x7F) ? std::byte(0xFF) : in[i];
+}
+
+struct Regrouping {
+    void (*group)(const std::byte* in, std::byte* out, size_t bytes);
+    void (*ungroup)(const std::byte* in, std::byte* out, size_t bytes);
+};
+Regrouping regrouping(Regroup regroup) {
+    switch (regroup) {
+        case Regroup::none:
+            return {nullptr, nullptr};
+        case Regroup::bits:
+            return {regroup_bits, ungroup_bits};
+        case Regroup::pairs:
+            return {regroup_pairs, regroup_pairs};
+        case Regroup::q6:
+            return {regroup_q6, ungroup_q6};
+        case Regroup::unsigned_scales:
+            return {regroup_scales, ungroup_scales};
+    }
+    return {nullptr, nullptr};
+}
+
 template <size_t kLane>
 void interleave(const std::byte* rows, size_t row_bytes, size_t count, size_t elements, std::byte* out) {
     for (size_t e = 0; e < elements; ++e)
@@ -106,9 +166,8 @@ void interleave(const std::byte* rows, size_t row_bytes, size_t count, size_t el
 void pack_field(const PanelField& field, const std::byte* rows, size_t row_bytes, size_t count,
                 std::byte* out) {
     alignas(64) std::byte regrouped[kPanelRows][kRegroupBytes];
-    if (field.regroup != Regroup::none) {
-        const auto regroup = field.regroup == Regroup::bits ? regroup_bits : regroup_q6;
-        for (size_t r = 0; r < count; ++r) regroup(rows + r * row_bytes, regrouped[r]);
+    if (const auto group = regrouping(field.regroup).group) {
+        for (size_t r = 0; r < count; ++r) group(rows + r * row_bytes, regrouped[r], field.bytes);
         rows = regrouped[0];
         row_bytes = kRegroupBytes;
     }
@@ -120,26 +179,46 @@ void pack_field(const PanelField& field, const std::byte* rows, size_t row_bytes
         interleave<1>(rows, row_bytes, count, field.bytes, out);
 }
 
-// The file block of one row of a panel block.
+// The block of one row of a panel block: the file's, or a repacked one.
 void unpack_block(const std::byte* panel_block, std::span<const PanelField> fields, size_t row,
                   std::byte* block) {
     for (const PanelField& field : fields) {
         std::byte grouped[kRegroupBytes];
-        std::byte* out = field.regroup == Regroup::none ? block + field.offset : grouped;
+        const auto ungroup = regrouping(field.regroup).ungroup;
+        std::byte* out = ungroup ? grouped : block + field.offset;
         for (size_t at = 0; at < field.bytes; at += field.lane)
             std::memcpy(out + at, panel_block + at * kPanelRows + row * field.lane, field.lane);
-        if (field.regroup == Regroup::bits) ungroup_bits(grouped, block + field.offset);
-        if (field.regroup == Regroup::q6) ungroup_q6(grouped, block + field.offset);
+        if (ungroup) ungroup(grouped, block + field.offset, field.bytes);
         panel_block += field.bytes * kPanelRows;
+    }
+}
+
+const PanelLayout* find_layout(uint32_t gguf_id) {
+    for (const PanelLayout& layout : kLayouts)
+        if (layout.gguf_id == gguf_id) return &layout;
+    return nullptr;
+}
+
+void unpack_repacked(const Repacking& repacking, std::span<const PanelField> fields, const std::byte* panel,
+                     size_t r, size_t blocks, size_t block, float* out) {
+    alignas(64) std::byte packed[kMostRepackedBytes];
+    for (size_t i = 0; i < blocks; ++i, panel += kPanelRows * repacking.bytes, out += block) {
+        unpack_block(panel, fields, r, packed);
+        repacking.decode(packed, out);
     }
 }
 
 }  // namespace
 
 std::span<const PanelField> panel_fields(uint32_t gguf_id) {
-    for (const PanelLayout& layout : kLayouts)
-        if (layout.gguf_id == gguf_id) return {layout.fields, layout.count};
-    return {};
+    const PanelLayout* layout = find_layout(gguf_id);
+    return layout ? std::span<const PanelField>(layout->fields, layout->count)
+                  : std::span<const PanelField>();
+}
+
+size_t packed_block_bytes(const Format& format) {
+    const Repacking* repacking = find_repacking(format.gguf_id);
+    return repacking ? repacking->bytes : format.block_bytes;
 }
 
 void pack_panel(const Format& format, const std::byte* file_rows, size_t rows, size_t cols,
@@ -147,12 +226,23 @@ void pack_panel(const Format& format, const std::byte* file_rows, size_t rows, s
     RL_CHECK(rows >= 1 && rows <= kPanelRows, "a panel of {} rows", rows);
     const size_t row_bytes = format.row_bytes(cols);
     const auto fields = panel_fields(format.gguf_id);
-    if (rows < kPanelRows) std::memset(panel, 0, kPanelRows * row_bytes);
-    for (size_t at = 0; at < row_bytes; at += format.block_bytes)
+    const Repacking* repacking = find_repacking(format.gguf_id);
+    const size_t block_bytes = packed_block_bytes(format);
+    if (rows < kPanelRows) std::memset(panel, 0, kPanelRows * (cols / format.block * block_bytes));
+    alignas(64) std::byte repacked[kPanelRows][kMostRepackedBytes];
+    for (size_t at = 0; at < row_bytes; at += format.block_bytes) {
+        const std::byte* blocks = file_rows + at;
+        size_t stride = row_bytes;
+        if (repacking) {
+            for (size_t r = 0; r < rows; ++r) repacking->pack(blocks + r * row_bytes, repacked[r]);
+            blocks = repacked[0];
+            stride = kMostRepackedBytes;
+        }
         for (const PanelField& field : fields) {
-            pack_field(field, file_rows + at + field.offset, row_bytes, rows, panel);
+            pack_field(field, blocks + field.offset, stride, rows, panel);
             panel += field.bytes * kPanelRows;
         }
+    }
 }
 
 void unpack_row(const PackedMatrix& matrix, uint64_t row, float* out) {
@@ -160,11 +250,13 @@ void unpack_row(const PackedMatrix& matrix, uint64_t row, float* out) {
     const auto fields = panel_fields(format.gguf_id);
     const std::byte* panel = matrix.data + row / kPanelRows * matrix.panel_bytes();
     const size_t r = row % kPanelRows;
+    const size_t total = matrix.cols / format.block;
+    if (const Repacking* repacking = find_repacking(format.gguf_id))
+        return unpack_repacked(*repacking, fields, panel, r, total, format.block, out);
     // Decoded in strides of a few blocks: one call per element would cost most for the float formats.
     constexpr size_t kStrideBytes = 512;
     alignas(64) std::byte blocks[kStrideBytes];
     const size_t per_stride = kStrideBytes / format.block_bytes;
-    const size_t total = matrix.cols / format.block;
     for (size_t done = 0; done < total;) {
         const size_t count = std::min(per_stride, total - done);
         for (size_t i = 0; i < count; ++i, panel += kPanelRows * format.block_bytes)

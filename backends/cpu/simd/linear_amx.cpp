@@ -10,7 +10,8 @@ const LinearKernel* linear_kernel_amx(uint32_t gguf_id, size_t x_rows) {
     constexpr size_t kFewestRows = 32;
     if (x_rows < kFewestRows) return nullptr;
     for (const auto find : {find_plain<Avx512, AmxProduct>, find_low_k<Avx512, AmxProduct>,
-                            find_high_k<Avx512, AmxProduct>, find_nonlinear<Avx512, AmxProduct>})
+                            find_high_k<Avx512, AmxProduct>, find_nonlinear<Avx512, AmxProduct>,
+                            find_code_books<Avx512, AmxProduct>, find_ternary<Avx512, AmxProduct>})
         if (const LinearKernel* kernel = find(gguf_id)) return kernel;
     return nullptr;
 }

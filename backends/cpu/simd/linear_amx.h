@@ -104,6 +104,16 @@ RL_ALWAYS_INLINE inline void store_pairs(__m512i codes, const RowPairs& w, const
     }
 }
 
+// What is added to scale * code in a group of columns.
+template <class F>
+RL_ALWAYS_INLINE inline __m512 base_of(const Unpacked<Avx512, F>& columns, size_t group) {
+    __m512 base = _mm512_setzero_ps();
+    if constexpr (F::kMins) base = columns.m[group];
+    if constexpr (F::kOffset || F::kSigned)
+        base = _mm512_fmadd_ps(columns.w[group], _mm512_set1_ps(-float(128 >> F::kBiasShift)), base);
+    return base;
+}
+
 // Decodes `cols` columns (a multiple of 32) of a panel into tiles: [32 columns][pair][row][2], every other
 // tile of `out`.
 template <class F>
@@ -116,8 +126,7 @@ inline void decode_tiles(const uint8_t* block, size_t cols, uint16_t* out) {
         unpacked.fill(block + c / F::kBlock * F::kBytes, step / F::kBlock);
         for (size_t g = 0; g < step / F::kGroup; ++g) {
             const RowPairs w(unpacked.w[g]);
-            const RowPairs base(F::kMins ? unpacked.m[F::kMins ? g : 0]
-                                         : _mm512_mul_ps(unpacked.w[g], _mm512_set1_ps(-128.0f)));
+            const RowPairs base(base_of<F>(unpacked, g));
             constexpr size_t kQuads = F::kGroup / 4;
             for (size_t j = 0; j < kQuads; ++j) {
                 const size_t col = c + g * F::kGroup + 4 * j;

@@ -57,6 +57,41 @@ struct Avx2 {
         return {{_mm256_shuffle_epi8(table, nibbles.v[0]), _mm256_shuffle_epi8(table, nibbles.v[1])}};
     }
 
+    // Digits to the base 3, as a fraction of 256: bits 6..7 are 1 more than the first, the others junk; and
+    // what is left without it.
+    RL_ALWAYS_INLINE static Bytes trit(const Bytes& v) {
+        Bytes out;
+        for (int i = 0; i < 2; ++i)
+            out.v[i] = _mm256_avg_epu8(_mm256_avg_epu8(v.v[i], _mm256_set1_epi8(char(253))), v.v[i]);
+        return out;
+    }
+    RL_ALWAYS_INLINE static Bytes next_trit(const Bytes& v) {
+        Bytes out;
+        for (int i = 0; i < 2; ++i) out.v[i] = _mm256_add_epi8(_mm256_add_epi8(v.v[i], v.v[i]), v.v[i]);
+        return out;
+    }
+    // Of bytes with digits in bits 0..4 and three signs above: what they are in values[64] under sign kSign.
+    template <int kSign>
+    RL_ALWAYS_INLINE static Bytes third(const int8_t* values, const Bytes& v) {
+        const __m256i low = table(values), high = table(values + 16);
+        Bytes out;
+        for (int i = 0; i < 2; ++i) {
+            const __m256i at = _mm256_and_si256(v.v[i], _mm256_set1_epi8(15));
+            const __m256i level = _mm256_blendv_epi8(
+                _mm256_shuffle_epi8(low, at), _mm256_shuffle_epi8(high, at), _mm256_slli_epi16(v.v[i], 3));
+            const __m256i sign = _mm256_slli_epi16(v.v[i], 2 - kSign);
+            out.v[i] = _mm256_sign_epi8(level, _mm256_or_si256(sign, _mm256_set1_epi8(1)));
+        }
+        return out;
+    }
+    // Bit kBit of each row's 32, in all bits of its four bytes.
+    template <int kBit>
+    RL_ALWAYS_INLINE static Bytes spread(const Bytes& v) {
+        Bytes out;
+        for (int i = 0; i < 2; ++i) out.v[i] = _mm256_srai_epi32(_mm256_slli_epi32(v.v[i], 31 - kBit), 31);
+        return out;
+    }
+
     RL_ALWAYS_INLINE static Floats zero() { return splat(0.0f); }
     RL_ALWAYS_INLINE static Floats splat(float v) { return {{_mm256_set1_ps(v), _mm256_set1_ps(v)}}; }
     RL_ALWAYS_INLINE static Floats add(const Floats& a, const Floats& b) {
@@ -106,6 +141,25 @@ struct Avx2 {
             const __m256i field = _mm256_and_si256(wide, _mm256_set1_epi32((1 << kWidth) - 1));
             out.v[i] = _mm256_cvtepi32_ps(_mm256_slli_epi32(field, kTo));
         }
+        return out;
+    }
+    // A field of each row's 32 bits.
+    template <int kFrom, int kWidth>
+    RL_ALWAYS_INLINE static Floats u32_field(const uint8_t* p) {
+        const Bytes words = load(p);
+        Floats out;
+        for (int i = 0; i < 2; ++i) {
+            const __m256i field =
+                _mm256_and_si256(_mm256_srli_epi32(words.v[i], kFrom), _mm256_set1_epi32((1 << kWidth) - 1));
+            out.v[i] = _mm256_cvtepi32_ps(field);
+        }
+        return out;
+    }
+    // Numbers in E4M3 without a sign, times 2^-8: with three more bits of exponent they are halves.
+    RL_ALWAYS_INLINE static Floats small_e4m3s(const uint8_t* p) {
+        Floats out;
+        for (int i = 0; i < 2; ++i)
+            out.v[i] = _mm256_cvtph_ps(_mm_slli_epi16(_mm_cvtepu8_epi16(bytes8(p + 8 * i)), 7));
         return out;
     }
     // 2^(e - 128), subnormal for e of 0 and 1.
@@ -158,8 +212,8 @@ struct Avx2 {
         __m256i pairs[F::kGroup / 4 / kRun][2];  // per run, since steps of two runs may come in turn
 
         RL_ALWAYS_INLINE void start(const int32_t& negative) {
-            constexpr int kBiasShift = 8 - F::kBits;  // negative is for a bias of 128
-            sum[0] = sum[1] = F::kOffset ? _mm256_set1_epi32(negative >> kBiasShift) : _mm256_setzero_si256();
+            sum[0] = sum[1] = _mm256_setzero_si256();
+            if constexpr (F::kOffset) sum[0] = sum[1] = _mm256_set1_epi32(negative >> F::kBiasShift);
         }
         template <int j>
         RL_ALWAYS_INLINE void add(const Bytes& codes, Quad x) {

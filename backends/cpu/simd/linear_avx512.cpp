@@ -8,12 +8,14 @@ const LinearKernel* linear_avx512_plain(uint32_t gguf_id);
 const LinearKernel* linear_avx512_low_k(uint32_t gguf_id);
 const LinearKernel* linear_avx512_high_k(uint32_t gguf_id);
 const LinearKernel* linear_avx512_nonlinear(uint32_t gguf_id);
+const LinearKernel* linear_avx512_code_books(uint32_t gguf_id);
+const LinearKernel* linear_avx512_ternary(uint32_t gguf_id);
 
 const LinearKernel* linear_kernel_avx512(uint32_t gguf_id) {
     for (const auto find : {linear_avx512_float, linear_avx512_plain, linear_avx512_low_k,
-                            linear_avx512_high_k, linear_avx512_nonlinear})
+                            linear_avx512_high_k, linear_avx512_nonlinear, linear_avx512_ternary})
         if (const LinearKernel* kernel = find(gguf_id)) return kernel;
-    return nullptr;
+    return has_byte_permutes() ? linear_avx512_code_books(gguf_id) : nullptr;
 }
 
 }  // namespace redline::cpu

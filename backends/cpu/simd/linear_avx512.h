@@ -65,12 +65,47 @@ struct Avx512 {
         return _mm512_shuffle_epi8(table, nibbles);
     }
 
-    RL_ALWAYS_INLINE static Floats zero() { return _mm512_setzero_ps(); }
-    RL_ALWAYS_INLINE static Floats splat(float v) { return _mm512_set1_ps(v); }
-    RL_ALWAYS_INLINE static Floats add(Floats a, Floats b) { return _mm512_add_ps(a, b); }
-    RL_ALWAYS_INLINE static Floats mul(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
-    RL_ALWAYS_INLINE static Floats fma(Floats a, Floats b, Floats c) { return _mm512_fmadd_ps(a, b, c); }
-    RL_ALWAYS_INLINE static Floats floats(const float* p) { return _mm512_loadu_ps(p); }
+    // Digits to the base 3, as a fraction of 256: bits 6..7 are 1 more than the first, the others junk; and
+    // what is left without it.
+    RL_ALWAYS_INLINE static Bytes trit(Bytes v) {
+        return _mm512_avg_epu8(_mm512_avg_epu8(v, _mm512_set1_epi8(char(253))), v);
+    }
+    RL_ALWAYS_INLINE static Bytes next_trit(Bytes v) { return _mm512_add_epi8(_mm512_add_epi8(v, v), v); }
+#ifdef __AVX512VBMI__
+    // Of bytes with digits in bits 0..4 and three signs above: what they are in values[64] under sign kSign.
+    template <int kSign>
+    RL_ALWAYS_INLINE static Bytes third(const int8_t* values, Bytes v) {
+        constexpr int kSelect = 0xE4;  // c ? a : b
+        const Bytes index = kSign == 0 ? v
+                                       : _mm512_ternarylogic_epi32(v, _mm512_srli_epi16(v, kSign),
+                                                                   _mm512_set1_epi8(31), kSelect);
+        return _mm512_permutexvar_epi8(index, signs(_mm512_load_si512(values)));
+    }
+#endif
+    // Bit kBit of each row's 32, in all bits of its four bytes.
+    template <int kBit>
+    RL_ALWAYS_INLINE static Bytes spread(Bytes v) {
+        return _mm512_srai_epi32(_mm512_slli_epi32(v, 31 - kBit), 31);
+    }
+
+    RL_ALWAYS_INLINE static Floats zero() {
+        return _mm512_setzero_ps();
+    }
+    RL_ALWAYS_INLINE static Floats splat(float v) {
+        return _mm512_set1_ps(v);
+    }
+    RL_ALWAYS_INLINE static Floats add(Floats a, Floats b) {
+        return _mm512_add_ps(a, b);
+    }
+    RL_ALWAYS_INLINE static Floats mul(Floats a, Floats b) {
+        return _mm512_mul_ps(a, b);
+    }
+    RL_ALWAYS_INLINE static Floats fma(Floats a, Floats b, Floats c) {
+        return _mm512_fmadd_ps(a, b, c);
+    }
+    RL_ALWAYS_INLINE static Floats floats(const float* p) {
+        return _mm512_loadu_ps(p);
+    }
     RL_ALWAYS_INLINE static Floats halfs(const uint8_t* p) {
         return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
     }
@@ -92,6 +127,16 @@ struct Avx512 {
         const __m512i field = _mm512_and_si512(_mm512_srli_epi32(_mm512_cvtepu8_epi32(bytes16(p)), kFrom),
                                                _mm512_set1_epi32((1 << kWidth) - 1));
         return _mm512_cvtepi32_ps(_mm512_slli_epi32(field, kTo));
+    }
+    // A field of each row's 32 bits.
+    template <int kFrom, int kWidth>
+    RL_ALWAYS_INLINE static Floats u32_field(const uint8_t* p) {
+        const __m512i words = _mm512_srli_epi32(_mm512_loadu_si512(p), kFrom);
+        return _mm512_cvtepi32_ps(_mm512_and_si512(words, _mm512_set1_epi32((1 << kWidth) - 1)));
+    }
+    // Numbers in E4M3 without a sign, times 2^-8: with three more bits of exponent they are halves.
+    RL_ALWAYS_INLINE static Floats small_e4m3s(const uint8_t* p) {
+        return _mm512_cvtph_ps(_mm256_slli_epi16(_mm256_cvtepu8_epi16(bytes16(p)), 7));
     }
     // 2^(e - 128), subnormal for e of 0 and 1.
     RL_ALWAYS_INLINE static Floats half_powers(const uint8_t* p) {
@@ -119,7 +164,10 @@ struct Avx512 {
         __m512i sum;
 
         RL_ALWAYS_INLINE void start(const int32_t& negative) {
-            sum = F::kOffset || F::kSigned ? _mm512_set1_epi32(negative) : _mm512_setzero_si512();
+            if constexpr (F::kOffset || F::kSigned)
+                sum = _mm512_set1_epi32(negative >> F::kBiasShift);
+            else
+                sum = _mm512_setzero_si512();
         }
         template <int>
         RL_ALWAYS_INLINE void add(Bytes codes, Quad x) {

@@ -45,7 +45,7 @@ struct PanelView {
 
     RL_ALWAYS_INLINE explicit PanelView(const PackedMatrix& w)
         : data(reinterpret_cast<const uint8_t*>(w.data)),
-          panel_bytes(kPanelRows * (w.cols / w.format->block * w.format->block_bytes)),
+          panel_bytes(kPanelRows * (w.cols / w.format->block * packed_block_bytes(*w.format))),
           blocks(w.cols / w.format->block),
           rows(w.rows) {}
     RL_ALWAYS_INLINE const uint8_t* panel(size_t p) const { return data + p * panel_bytes; }

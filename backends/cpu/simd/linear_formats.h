@@ -10,10 +10,12 @@
 //                         are complete;
 //   codes<s>(b, use)      calls use(k, j, v) for columns s * kSection + 32 k + 4 j .. + 3, k and j being
 //   Index.
-// A weight is scale * code + minimum, or scale * (code - 2^(kBits - 1)) if kOffset, or scale * code with
-// signed codes if kSigned. Families that like biased bytes (V::kBiased) get offset codes shifted to the top,
-// so that they and signed codes are all 128 + value; the scale takes the shift back. A family without shifts
-// to spare (V::kInPlace) gets plain fields where they lie in the byte, and factors that take that back.
+// A weight is scale * code, with signed codes if kSigned, or scale * (code - bias) if kOffset, the bias being
+// 128 >> kBiasShift; plus a minimum if kMins. Families that like biased bytes (V::kBiased) get offset codes
+// shifted to the top, so that they and signed codes are all 128 + value; the scale takes the shift back.
+// kInOrder: codes() gives columns in their order, so that a group is done with its last. A family without
+// shifts to spare (V::kInPlace) gets plain fields where they lie in the byte, and factors that take that
+// back.
 #pragma once
 
 #include "linear_common.h"
@@ -29,6 +31,7 @@ struct Shaped {
     static constexpr int kSection = kSectionCols;
     static constexpr int kGroup = kGroupCols;
     static constexpr int kGroups = kBlockCols / kGroupCols;
+    static constexpr bool kInOrder = false;
     static constexpr int kFactor(int) { return 0; }
 };
 
@@ -37,6 +40,7 @@ struct OffsetCodes {
     static constexpr int kBits = kCodeBits;
     static constexpr bool kOffset = true, kSigned = false, kMins = false;
     static constexpr int kShift = V::kBiased ? 8 - kCodeBits : 0;
+    static constexpr int kBiasShift = 8 - kCodeBits - kShift;
     static constexpr float kUnit = 1.0f / float(1 << kShift);
 };
 
@@ -47,7 +51,7 @@ struct PlainCodes {
 };
 
 struct SignedCodes {
-    static constexpr int kBits = 8;
+    static constexpr int kBits = 8, kBiasShift = 0;
     static constexpr bool kOffset = false, kSigned = true, kMins = false;
 };
 
@@ -168,6 +172,31 @@ struct MXFP4 : Shaped<39, 32, 17, 32, 32>, SignedCodes {
         const auto table = V::table(kMx4Values);
         nibbles32<V, 0>(b + 16,
                         [&](auto j, auto v) RL_ALWAYS_INLINE { use(Index<0>{}, j, V::lookup(table, v)); });
+    }
+};
+
+// Columns 16 s + 4 h .. of the block's 64 are low nibbles of vector 2 s + h, those eight further high ones.
+template <class V>
+struct NVFP4 : Shaped<40, 64, 36, 64, 16>, SignedCodes {
+    struct Scales {
+        static constexpr int kFactors = 0;
+        const uint8_t* b;
+
+        RL_ALWAYS_INLINE void read(const uint8_t* block) { b = block; }
+        template <int g>
+        RL_ALWAYS_INLINE typename V::Floats scale() const {
+            return V::mul(V::small_e4m3s(b + 16 * g), V::splat(128.0f));
+        }
+    };
+    template <int, class Use>
+    RL_ALWAYS_INLINE static void codes(const uint8_t* b, Use&& use) {
+        const auto table = V::table(kMx4Values);
+        unroll<0, 8>([&](auto i) RL_ALWAYS_INLINE {
+            const auto v = V::load(b + 64 + 64 * i);
+            constexpr int j = i / 2 % 2 * 4 + i % 2;
+            use(Index<i / 4>{}, Index<j>{}, V::lookup(table, V::template place<0, 0, 4>(v)));
+            use(Index<i / 4>{}, Index<j + 2>{}, V::lookup(table, V::template place<4, 0, 4>(v)));
+        });
     }
 };
 

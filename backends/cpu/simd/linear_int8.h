@@ -13,6 +13,25 @@ namespace {
 template <class F>
 constexpr int kTotals = F::Scales::kFactors > 0 ? F::Scales::kFactors : 1;
 
+// Scales the dot products of columns 32 * kAt .. of a panel block and adds them to totals[kTotals].
+template <class V, class F, int kAt>
+RL_ALWAYS_INLINE inline void add_group(const typename V::template Sum<F>* sum,
+                                       const typename F::Scales& scales, const Int8Block& x,
+                                       typename V::Floats* totals) {
+    constexpr int kParts = 32 / F::kGroup, g = kAt * kParts;
+    typename V::Floats& total = totals[F::kFactor(g)];
+    auto scaled = V::mul(sum[0].value(), scales.template scale<g>());
+    if constexpr (kParts == 2) scaled = V::fma(sum[1].value(), scales.template scale<g + 1>(), scaled);
+    total = V::fma(scaled, V::splat(x.scale), total);
+    if constexpr (F::kMins) {
+        typename V::Floats& minima = totals[kTotals<F> - 1];
+        unroll<0, kParts>([&](auto part) RL_ALWAYS_INLINE {
+            const float& share = kParts == 1 ? x.sum : x.sum16[part];
+            minima = V::fma(scales.template minimum<g + part>(), V::splat(share), minima);
+        });
+    }
+}
+
 // The dot products of one section of a panel block with the activations x[0 .. kSection / 32), scaled and
 // added to totals[kTotals]. Fetches a section's worth of bytes at `ahead` on the way: in order, for the
 // hardware to follow, and a line now and then, for a burst of prefetches would keep the loads waiting.
@@ -22,35 +41,28 @@ RL_ALWAYS_INLINE inline void add_section(const uint8_t* block, const typename F:
                                          typename V::Floats* totals) {
     constexpr int kParts = 32 / F::kGroup, kWide = F::kSection / 32;
     typename V::template Sum<F> sums[kWide * kParts];
-    unroll<0, kWide * kParts>([&](auto i) RL_ALWAYS_INLINE {
-        const Int8Block& xi = x[i / kParts];
-        sums[i].start(kParts == 1 ? xi.neg32 : xi.neg16[i % kParts]);
-    });
+    const auto start = [&](auto k) RL_ALWAYS_INLINE {
+        unroll<0, kParts>([&](auto part) RL_ALWAYS_INLINE {
+            sums[k * kParts + part].start(kParts == 1 ? x[k].neg32 : x[k].neg16[part]);
+        });
+    };
+    const auto finish = [&](auto k) RL_ALWAYS_INLINE {
+        add_group<V, F, s * kWide + k>(sums + k * kParts, scales, x[k], totals);
+    };
+    if constexpr (!F::kInOrder) unroll<0, kWide>(start);
     F::template codes<s>(block, [&](auto k, auto j, auto v) RL_ALWAYS_INLINE {
-        if constexpr (k == 0) {
-            constexpr int kStep = 8 * s + j, kSteps = 8 * (F::kBlock / F::kSection);
-            constexpr int kLines = (F::kBytes + 63) / 64;
+        if constexpr (F::kInOrder || k == 0) {
+            constexpr int kWidth = F::kInOrder ? kWide : 1, kSteps = 8 * kWidth * (F::kBlock / F::kSection);
+            constexpr int kStep = 8 * (kWidth * s + k) + j, kLines = (F::kBytes + 63) / 64;
             unroll<kStep * kLines / kSteps, (kStep + 1) * kLines / kSteps>(
                 [&](auto line) RL_ALWAYS_INLINE { V::prefetch(ahead + 64 * line, v); });
         }
+        if constexpr (F::kInOrder && j == 0) start(k);
         constexpr int kPart = kParts == 1 ? 0 : j / 4;
         sums[k * kParts + kPart].template add<j % (F::kGroup / 4)>(v, V::quad(x[k].q + 4 * j));
+        if constexpr (F::kInOrder && j == 7) finish(k);
     });
-    unroll<0, kWide>([&](auto k) RL_ALWAYS_INLINE {
-        constexpr int g = (s * kWide + k) * kParts;
-        typename V::Floats& total = totals[F::kFactor(g)];
-        const auto* sum = sums + k * kParts;
-        auto scaled = V::mul(sum[0].value(), scales.template scale<g>());
-        if constexpr (kParts == 2) scaled = V::fma(sum[1].value(), scales.template scale<g + 1>(), scaled);
-        total = V::fma(scaled, V::splat(x[k].scale), total);
-        if constexpr (F::kMins) {
-            typename V::Floats& minima = totals[kTotals<F> - 1];
-            unroll<0, kParts>([&](auto part) RL_ALWAYS_INLINE {
-                const float& share = kParts == 1 ? x[k].sum : x[k].sum16[part];
-                minima = V::fma(scales.template minimum<g + part>(), V::splat(share), minima);
-            });
-        }
-    });
+    if constexpr (!F::kInOrder) unroll<0, kWide>(finish);
 }
 
 // One activation row against kStreams panels, a section of each in turn (see reads_side_by_side()). The

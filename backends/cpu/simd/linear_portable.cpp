@@ -54,6 +54,34 @@ struct Portable {
         return out;
     }
 
+    // Digits to the base 3, as a fraction of 256: bits 6..7 are 1 more than the first; and what is left
+    // without it.
+    RL_OUT_OF_LINE static Bytes trit(const Bytes& v) {
+        Bytes out;
+        for (int i = 0; i < 64; ++i) out.b[i] = uint8_t(((v.b[i] * 3 >> 8) + 1) << 6);
+        return out;
+    }
+    RL_OUT_OF_LINE static Bytes next_trit(const Bytes& v) {
+        Bytes out;
+        for (int i = 0; i < 64; ++i) out.b[i] = uint8_t(v.b[i] * 3);
+        return out;
+    }
+    // Of bytes with digits in bits 0..4 and three signs above: what they are in values[64] under sign kSign.
+    template <int kSign>
+    RL_OUT_OF_LINE static Bytes third(const int8_t* values, const Bytes& v) {
+        Bytes out;
+        for (int i = 0; i < 64; ++i)
+            out.b[i] = uint8_t(values[(v.b[i] & 31) | (v.b[i] >> (5 + kSign) & 1) << 5]);
+        return out;
+    }
+    // Bit kBit of each row's 32, in all bits of its four bytes.
+    template <int kBit>
+    RL_OUT_OF_LINE static Bytes spread(const Bytes& v) {
+        Bytes out;
+        for (int i = 0; i < 64; ++i) out.b[i] = v.b[i / 4 * 4 + kBit / 8] >> (kBit % 8) & 1 ? 0xFF : 0;
+        return out;
+    }
+
     RL_OUT_OF_LINE static Floats zero() { return {}; }
     RL_OUT_OF_LINE static Floats splat(float v) {
         Floats out;
@@ -106,6 +134,21 @@ struct Portable {
         for (int i = 0; i < 16; ++i) out.f[i] = float(((p[i] >> kFrom) & ((1 << kWidth) - 1)) << kTo);
         return out;
     }
+    // A field of each row's 32 bits.
+    template <int kFrom, int kWidth>
+    RL_OUT_OF_LINE static Floats u32_field(const uint8_t* p) {
+        uint32_t words[16];
+        __builtin_memcpy(words, p, sizeof words);
+        Floats out;
+        for (int i = 0; i < 16; ++i) out.f[i] = float((words[i] >> kFrom) & ((1u << kWidth) - 1));
+        return out;
+    }
+    // Numbers in E4M3 without a sign, times 2^-8: with three more bits of exponent they are halves.
+    RL_OUT_OF_LINE static Floats small_e4m3s(const uint8_t* p) {
+        Floats out;
+        for (int i = 0; i < 16; ++i) out.f[i] = half_to_float(uint16_t(p[i] << 7));
+        return out;
+    }
     RL_OUT_OF_LINE static Floats half_powers(const uint8_t* p) {
         Floats out;
         for (int i = 0; i < 16; ++i)
@@ -127,8 +170,9 @@ struct Portable {
         int32_t sum[16];
 
         RL_OUT_OF_LINE void start(const int32_t& negative) {
-            constexpr int kBiasShift = 8 - F::kBits;  // negative is for a bias of 128
-            for (int32_t& s : sum) s = F::kOffset ? negative >> kBiasShift : 0;
+            int32_t first = 0;
+            if constexpr (F::kOffset) first = negative >> F::kBiasShift;
+            for (int32_t& s : sum) s = first;
         }
         template <int>
         RL_OUT_OF_LINE void add(const Bytes& codes, const Quad& x) {
@@ -151,7 +195,8 @@ struct Portable {
 const LinearKernel* linear_kernel_portable(uint32_t gguf_id) {
     for (const auto find :
          {find_float<Portable>, find_plain<Portable, Int8Entry>, find_low_k<Portable, Int8Entry>,
-          find_high_k<Portable, Int8Entry>, find_nonlinear<Portable, Int8Entry>})
+          find_high_k<Portable, Int8Entry>, find_nonlinear<Portable, Int8Entry>,
+          find_code_books<Portable, Int8Entry>, find_ternary<Portable, Int8Entry>})
         if (const LinearKernel* kernel = find(gguf_id)) return kernel;
     return nullptr;
 }

@@ -1,6 +1,7 @@
 // The table of a level: one kernel per format, over the level's vector family.
 #pragma once
 
+#include "linear_code_books.h"
 #include "linear_float.h"
 #include "linear_int8.h"
 
@@ -43,7 +44,19 @@ RL_ALWAYS_INLINE inline const LinearKernel* find_high_k(uint32_t gguf_id) {
 }
 template <class V, template <class, class> class Entry = Int8Entry>
 RL_ALWAYS_INLINE inline const LinearKernel* find_nonlinear(uint32_t gguf_id) {
-    return find_kernel<Entry<V, IQ4_NL<V>>, Entry<V, IQ4_XS<V>>, Entry<V, MXFP4<V>>>(gguf_id);
+    return find_kernel<Entry<V, IQ4_NL<V>>, Entry<V, IQ4_XS<V>>, Entry<V, MXFP4<V>>, Entry<V, NVFP4<V>>,
+                       Entry<V, IQ3_XXS<V>>, Entry<V, IQ3_S<V>>>(gguf_id);
+}
+template <class V, template <class, class> class Entry = Int8Entry>
+RL_ALWAYS_INLINE inline const LinearKernel* find_code_books(uint32_t gguf_id) {
+    constexpr uint32_t kIq2XS = 17, kIq2S = 22;
+    return find_kernel<Entry<V, IQ2_XXS<V>>, Entry<V, IQ2_XS<V>>>(gguf_id == kIq2S ? kIq2XS : gguf_id);
+}
+template <class V, template <class, class> class Entry = Int8Entry>
+RL_ALWAYS_INLINE inline const LinearKernel* find_ternary(uint32_t gguf_id) {
+    constexpr uint32_t kTq1 = 34, kTq2 = 35;
+    return find_kernel<Entry<V, IQ1_S<V>>, Entry<V, IQ1_M<V>>, Entry<V, TQ2_0<V>>, Entry<V, Q1_0<V>>,
+                       Entry<V, Q2_0<V>>>(gguf_id == kTq1 ? kTq2 : gguf_id);
 }
 
 }  // namespace

@@ -1,0 +1,216 @@
+// The formats of few levels as the matrix kernels read them: those with code books, which are repacked
+// (repack.h), and the ternary ones. See linear_formats.h.
+#pragma once
+
+#include "linear_formats.h"
+
+namespace redline::cpu {
+namespace {
+
+// Codes that exceed their value by 128 >> kShiftOfBias.
+template <int kCodeBits, int kShiftOfBias>
+struct CenteredCodes {
+    static constexpr int kBits = kCodeBits, kBiasShift = kShiftOfBias;
+    static constexpr bool kOffset = true, kSigned = false, kMins = false;
+};
+
+// Behind d, fields of kFieldBits bits, eight to 32 bits of each row: a scale is half more than its field,
+// times kQuarters quarters of d.
+template <class V, int kFieldBits, int kQuarters>
+struct FieldScales {
+    static constexpr int kFactors = 1;
+    const uint8_t* b;
+
+    RL_ALWAYS_INLINE void read(const uint8_t* block) { b = block; }
+    template <int g>
+    RL_ALWAYS_INLINE typename V::Floats scale() const {
+        return V::add(V::template u32_field<4 * (g % 8), kFieldBits>(b + 32 + 64 * (g / 8)), V::splat(0.5f));
+    }
+    template <int>
+    RL_ALWAYS_INLINE typename V::Floats factor() const {
+        return V::mul(V::halfs(b), V::splat(float(kQuarters) / 4.0f));
+    }
+};
+
+// 256 digits to the base 3, five to a byte (see repack.cpp): use(quad, digit) for each four columns, where
+// digit has one more than their digits in bits 6..7.
+template <class V, class Use>
+RL_ALWAYS_INLINE inline void trits256(const uint8_t* b, Use&& use) {
+    unroll<0, 13>([&](auto i) RL_ALWAYS_INLINE {
+        auto v = V::load(b + 64 * i);
+        unroll<0, (i < 12 ? 5 : 4)>([&](auto n) RL_ALWAYS_INLINE {
+            use(Index<5 * i + n>{}, V::trit(v));
+            if constexpr (n < 4) v = V::next_trit(v);
+        });
+    });
+}
+
+// Number j of the three of a byte (see repack.cpp), by the byte's digits under its sign.
+struct ThirdValues {
+    alignas(64) int8_t of[3][64];
+
+    constexpr ThirdValues() : of() {
+        constexpr int8_t kLevels[3] = {8, 25, 43};
+        for (int i = 0; i < 27; ++i)
+            for (int j = 0, digits = i; j < 3; ++j, digits /= 3) {
+                of[j][i] = kLevels[digits % 3];
+                of[j][32 + i] = int8_t(-kLevels[digits % 3]);
+            }
+    }
+};
+constexpr ThirdValues kIq2Values;
+
+template <class V, uint32_t kGgufId, int kColumns>
+struct Iq2 : Shaped<kGgufId, 256, 90 + 128 / kColumns, 256, kColumns>, SignedCodes {
+    static constexpr bool kInOrder = true;
+    using Scales = FieldScales<V, 4, 1>;
+    template <int, class Use>
+    RL_ALWAYS_INLINE static void codes(const uint8_t* b, Use&& use) {
+        unroll<0, 22>([&](auto i) RL_ALWAYS_INLINE {
+            const auto v = V::load(b + 32 + 16 * (128 / kColumns) + 64 * i);
+            unroll<0, (i < 21 ? 3 : 1)>([&](auto n) RL_ALWAYS_INLINE {
+                constexpr int quad = 3 * i + n;
+                use(Index<quad / 8>{}, Index<quad % 8>{}, V::template third<n>(kIq2Values.of[n], v));
+            });
+        });
+    }
+};
+template <class V>
+struct IQ2_XXS : Iq2<V, 16, 32> {};
+template <class V>
+struct IQ2_XS : Iq2<V, 17, 16> {};  // and IQ2_S, which is packed alike
+
+alignas(16) constexpr int8_t kIq3XxsValues[16] = {4,  12,  20,  28,  36,  44,  52,  62,
+                                                  -4, -12, -20, -28, -36, -44, -52, -62};
+alignas(16) constexpr int8_t kIq3SValues[16] = {1, 3, 5, 7, 9, 11, 13, 15, -1, -3, -5, -7, -9, -11, -13, -15};
+
+template <class V, uint32_t kGgufId, int kQuarters, const int8_t* kValues>
+struct Iq3 : Shaped<kGgufId, 256, 134, 32, 32>, SignedCodes {
+    using Scales = FieldScales<V, 4, kQuarters>;
+    template <int s, class Use>
+    RL_ALWAYS_INLINE static void codes(const uint8_t* b, Use&& use) {
+        const auto table = V::table(kValues);
+        nibbles32<V, 0>(b + 96 + 256 * s,
+                        [&](auto j, auto v) RL_ALWAYS_INLINE { use(Index<0>{}, j, V::lookup(table, v)); });
+    }
+};
+template <class V>
+struct IQ3_XXS : Iq3<V, 18, 2, kIq3XxsValues> {};
+template <class V>
+struct IQ3_S : Iq3<V, 21, 8, kIq3SValues> {};
+
+// Families without shifts to spare take digits where they are, of 64 times their worth.
+template <class V>
+struct IQ1_S : Shaped<19, 256, 58, 256, 32>, CenteredCodes<V::kInPlace ? 8 : 2, V::kInPlace ? 0 : 6> {
+    static constexpr bool kInOrder = true, kMins = true;
+    static constexpr int kTo = V::kInPlace ? 6 : 0;
+    // Three bits of scale under one that says by its sign where a group is moved, an eighth of its scale.
+    struct Scales {
+        static constexpr int kFactors = 2;
+        const uint8_t* b;
+
+        RL_ALWAYS_INLINE void read(const uint8_t* block) { b = block; }
+        template <int g>
+        RL_ALWAYS_INLINE typename V::Floats scale() const {
+            return V::add(V::template u32_field<4 * g, 3>(b + 32), V::splat(0.5f));
+        }
+        template <int g>
+        RL_ALWAYS_INLINE typename V::Floats minimum() const {
+            const auto down = V::template u32_field<4 * g + 3, 1>(b + 32);
+            return V::mul(scale<g>(), V::fma(down, V::splat(-2.0f), V::splat(1.0f)));
+        }
+        template <int i>
+        RL_ALWAYS_INLINE typename V::Floats factor() const {
+            return V::mul(V::halfs(b), V::splat(i == 0 ? 2.0f / float(1 << kTo) : 0.25f));
+        }
+    };
+    template <int, class Use>
+    RL_ALWAYS_INLINE static void codes(const uint8_t* b, Use&& use) {
+        trits256<V>(b + 96, [&](auto quad, auto digit) RL_ALWAYS_INLINE {
+            use(Index<quad / 8>{}, Index<quad % 8>{}, V::template place<6, kTo, 2>(digit));
+        });
+    }
+};
+
+// Eight times one less than the digit, and one more or less: by one more than the digit, under a bit that
+// says less.
+alignas(16) constexpr int8_t kIq1Values[16] = {0, -7, 1, 9, 0, -9, -1, 7};
+
+template <class V>
+struct IQ1_M : Shaped<29, 256, 66, 256, 16>, SignedCodes {
+    static constexpr bool kInOrder = true;
+    using Scales = FieldScales<V, 3, 1>;
+    template <int, class Use>
+    RL_ALWAYS_INLINE static void codes(const uint8_t* b, Use&& use) {
+        const auto table = V::table(kIq1Values);
+        const auto fields = V::load(b + 160);
+        trits256<V>(b + 224, [&](auto quad, auto digit) RL_ALWAYS_INLINE {
+            const auto level = V::template place<6, 0, 2>(digit);
+            const auto less = V::template spread<quad / 2>(fields);
+            use(Index<quad / 8>{}, Index<quad % 8>{},
+                V::lookup(table, V::template insert<2, 2, 1>(level, less)));
+        });
+    }
+};
+
+// One scale for a whole block: what is multiplied by it are plain sums.
+template <class V>
+struct BlockScale {
+    static constexpr int kFactors = 1;
+    const uint8_t* b;
+
+    RL_ALWAYS_INLINE void read(const uint8_t* block) { b = block; }
+    template <int>
+    RL_ALWAYS_INLINE typename V::Floats scale() const {
+        return V::splat(1.0f);
+    }
+    template <int>
+    RL_ALWAYS_INLINE typename V::Floats factor() const {
+        return V::halfs(b);
+    }
+};
+
+// And TQ1_0, which is packed alike.
+template <class V>
+struct TQ2_0 : Shaped<35, 256, 66, 128, 32>, CenteredCodes<2, 7> {
+    using Scales = BlockScale<V>;
+    template <int s, class Use>
+    RL_ALWAYS_INLINE static void codes(const uint8_t* b, Use&& use) {
+        unroll<0, 8>([&](auto j) RL_ALWAYS_INLINE {
+            const auto v = V::load(b + 32 + 512 * s + 64 * j);
+            unroll<0, 4>([&](auto k) RL_ALWAYS_INLINE { use(k, j, V::template place<2 * k, 0, 2>(v)); });
+        });
+    }
+};
+
+// Bits become 0 and 2, around 1.
+template <class V>
+struct Q1_0 : Shaped<41, 128, 18, 128, 32>, CenteredCodes<2, 7> {
+    static constexpr bool kInOrder = true;
+    using Scales = HalfScales<V>;
+    template <int, class Use>
+    RL_ALWAYS_INLINE static void codes(const uint8_t* b, Use&& use) {
+        unroll<0, 4>([&](auto k) RL_ALWAYS_INLINE {
+            const auto v = V::load(b + 32 + 64 * k);
+            unroll<0, 8>([&](auto j) RL_ALWAYS_INLINE { use(k, j, V::template place<j, 1, 1>(v)); });
+        });
+    }
+};
+
+template <class V>
+struct Q2_0 : Shaped<42, 64, 18, 64, 32>, CenteredCodes<2, 7> {
+    static constexpr bool kInOrder = true;
+    using Scales = HalfScales<V>;
+    template <int, class Use>
+    RL_ALWAYS_INLINE static void codes(const uint8_t* b, Use&& use) {
+        unroll<0, 4>([&](auto i) RL_ALWAYS_INLINE {
+            const auto v = V::load(b + 32 + 64 * i);
+            unroll<0, 4>([&](auto f) RL_ALWAYS_INLINE {
+                use(Index<i / 2>{}, Index<i % 2 * 4 + f>{}, V::template place<2 * f, 0, 2>(v));
+            });
+        });
+    }
+};
+
+}  // namespace
+}  // namespace redline::cpu
