@@ -540,8 +540,8 @@ RL_DEVICE uint32_t byte_of(uint32_t word, uint32_t index) {
 }
 // Byte i of 16 (four words of levels) that byte i of `nibbles` names.
 RL_DEVICE uint32_t pick_levels(uint32_t nibbles, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
-    const uint32_t select = nibbles & 0x07070707u, upper = ((nibbles >> 3) & 0x01010101u) * 255u;
-    return (pick_bytes(select, a, b) & ~upper) | (pick_bytes(select, c, d) & upper);
+    const uint32_t select = nibbles & 0x07070707u, upper = (nibbles >> 1) & 0x04040404u;
+    return pick_bytes(upper | 0x03020100u, pick_bytes(select, a, b), pick_bytes(select, c, d));
 }
 
 }  // namespace redline::hip
