@@ -84,7 +84,7 @@
 #define RL_QUANTIZED_KERNELS(format)                                                \
     namespace redline::hip {                                                        \
     RL_COMMON_KERNELS(format)                                                       \
-    RL_DENSE_KERNEL(kDotThreads, 2, linear_dot_own_##format, args::DotArgs) {       \
+    RL_OWN_KERNEL(kDotThreads, 2, linear_dot_own_##format, args::DotArgs) {         \
         each_own_row<format>(args, LinearRows{args});                               \
     }                                                                               \
     RL_DENSE_KERNEL(kDotThreads, 2, gated_dot_own_##format, args::DotArgs) {        \
@@ -141,10 +141,10 @@
     }
 
 // A second format beside the first, as mixes of K formats have it in an attention's products.
-#define RL_PAIR_KERNEL(format, other)                                                   \
-    namespace redline::hip {                                                            \
-    RL_DENSE_KERNEL(kDotThreads, 2, linear_dot_own_##format##_##other, args::DotArgs) { \
-        each_own_row<format, LinearRows, other>(args, LinearRows{args});                \
-    }                                                                                   \
-    RL_STREAM_KERNEL(linear_stream_##format##_##other, LinearRows, format, other)       \
+#define RL_PAIR_KERNEL(format, other)                                                 \
+    namespace redline::hip {                                                          \
+    RL_OWN_KERNEL(kDotThreads, 2, linear_dot_own_##format##_##other, args::DotArgs) { \
+        each_own_row<format, LinearRows, other>(args, LinearRows{args});              \
+    }                                                                                 \
+    RL_STREAM_KERNEL(linear_stream_##format##_##other, LinearRows, format, other)     \
     }

@@ -25,6 +25,13 @@
         const Args args)
 #define RL_DENSE_KERNEL(threads, blocks, name, Args) RL_KERNEL(threads, name, Args)
 #define RL_EARLY_KERNEL(threads, blocks, name, Args) RL_KERNEL(threads, name, Args)
+#ifdef __GFX10__
+// Its registers are eight waves' with 128 each; the compiler would take a few more.
+#define RL_OWN_KERNEL(threads, blocks, name, Args) \
+    __attribute__((amdgpu_waves_per_eu(8))) RL_KERNEL(threads, name, Args)
+#else
+#define RL_OWN_KERNEL(threads, blocks, name, Args) RL_KERNEL(threads, name, Args)
+#endif
 #define RL_SHARED_POOL(name) extern __attribute__((shared)) Words4 name[]
 #define RL_UNROLL _Pragma("unroll")
 #define RL_PRAGMA(text) _Pragma(#text)
@@ -46,6 +53,7 @@
     RL_CUDA_KERNEL(__launch_bounds__(threads), wait_for_inputs(), name, Args)
 #define RL_DENSE_KERNEL(threads, blocks, name, Args) \
     RL_CUDA_KERNEL(__launch_bounds__(threads RL_COMMA blocks), wait_for_inputs(), name, Args)
+#define RL_OWN_KERNEL(threads, blocks, name, Args) RL_DENSE_KERNEL(threads, blocks, name, Args)
 #define RL_EARLY_KERNEL(threads, blocks, name, Args) \
     RL_CUDA_KERNEL(__launch_bounds__(threads RL_COMMA blocks), , name, Args)
 #define RL_SHARED_POOL(name) extern __shared__ Words4 name[]
@@ -68,6 +76,7 @@
     static void name##_body([[maybe_unused]] const Args& args)
 #define RL_DENSE_KERNEL(threads, blocks, name, Args) RL_KERNEL(threads, name, Args)
 #define RL_EARLY_KERNEL(threads, blocks, name, Args) RL_KERNEL(threads, name, Args)
+#define RL_OWN_KERNEL(threads, blocks, name, Args) RL_KERNEL(threads, name, Args)
 #define RL_SHARED_POOL(name) static thread_local Words4 name[kSharedPool]
 #define RL_UNROLL
 #define RL_UNROLL_BY(n)
