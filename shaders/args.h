@@ -1,5 +1,5 @@
-// What kernels are told through push constants: one struct per kernel, read by GLSL and C++ alike. All members
-// are 32 bits wide, so both lay them out the same.
+// What kernels are told through push constants: one struct per kernel, read by GLSL and C++ alike. All
+// members are 32 bits wide, so both lay them out the same.
 #ifndef RL_SHADER_ARGS
 #define RL_SHADER_ARGS
 #ifdef __cplusplus
@@ -126,9 +126,29 @@ struct SparsifyArgs {
     float deviations;
 };
 
+struct StreamWeightsArgs {
+    uint streams;
+    uint width;  // of what the weights are made of
+    uint rows_of;
+    uint rounds;  // 0: streams are only read
+    float eps;
+};
+
+struct StreamBlendArgs {
+    uint width;  // of a stream
+    uint streams;
+    uint rows_of;
+};
+
 struct BlockMeanArgs {
     uint width;
     uint ratio;
+};
+
+struct BlockPoolArgs {
+    uint width;  // of an entry
+    uint ratio;
+    uint overlaps;
 };
 
 struct ChooseArgs {
@@ -152,6 +172,8 @@ struct BlockArgs {
     uint first_row;  // of the step: rows first_row .. end_row - 1
     uint end_row;
     float scale;
+    uint row_tokens;   // of the cache: 1, or ratio
+    uint has_weights;  // scores of heads are weighted
 };
 
 #define RL_DELTA_COLUMNS 4u  // of the state, that invocations share
@@ -184,6 +206,7 @@ struct RopeArgs {
     uint pairs;
     uint half_split;
     uint table;  // where this rope's rows begin, in floats
+    uint first;  // element of a head that the turned ones begin with
 };
 
 struct StoreArgs {
@@ -200,6 +223,7 @@ struct LatentStoreArgs {
     uint capacity;
     uint sequence_rows;  // see cache_rows.glsl
     uint first_page;
+    uint ratio;  // tokens of a row, of which the last stores
 };
 
 // How heads are turned, for constants: see turn_head.glsl.
@@ -242,8 +266,28 @@ struct AttentionArgs {
     float k_eps;
 };
 
+// Of entry_attention.comp; the cache of tokens is as above.
+struct EntryArgs {
+    uint heads;
+    uint kv_heads;
+    uint capacity;
+    uint sequence_rows;
+    uint first_page;
+    uint window;
+    uint chunks;  // 0
+    uint splits;
+    uint first_row;
+    uint has_sinks;
+    float scale;
+    uint first_stat;
+    uint entries_capacity;
+    uint entries_page;  // as first_page
+    uint ratio;         // tokens of an entry; 0: there are none
+    uint most;          // that are chosen; 0: all are seen
+};
+
 struct LinearArgs {
-    uint rows;       // of the weight in this part
+    uint rows;  // of the weight in this part
     uint cols;
     uint units;      // of 32 elements in this part
     uint first_row;  // of the result that the part's first row gives
@@ -308,6 +352,7 @@ struct RouteArgs {
     uint first_row;  // of the router that the part's first row is
     uint first_token;
     uint groups;  // of work-groups that make a token's logits
+    uint has_table;
 };
 
 struct ExpertArgs {

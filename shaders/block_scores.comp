@@ -1,6 +1,6 @@
 // for each cache
-// y[t][b] = the sum over heads of max(q[h] . key of block b, 0), of the complete blocks that t sees, 0 for others. The key lies in the
-// row of the block's last token. A work-group per row and stretch of blocks, an invocation per block.
+// y[t][b] = the sum over heads of weights[h] * max(q[h] . key of block b, 0), of the complete blocks that t sees, 0 for others.
+// The key lies in the row of the block's last token. A work-group per row and stretch of blocks, an invocation per block.
 #include "types.glsl"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint STEP_KIND = RL_STEP_ALONE;
@@ -14,15 +14,28 @@ layout(set = 0, binding = 1, std430) writeonly buffer Y { float y[]; };
 #define CACHE_READS
 #include "cache_rows.glsl"
 #include "cache.glsl"
+layout(set = 0, binding = 4, std430) readonly buffer Weights { float weights[]; };
+const uint HEADS = 8;  // for which an element of a key is read once
 
 void score(uint row, uint block) {
-    const uint key = row_of((block + 1u) * args.ratio - 1u), first = row * args.heads * args.head_dim;
+    const uint key = row_of((block + 1u) * args.ratio - 1u) / args.row_tokens, first = row * args.heads;
     float sum = 0.0;
-    for (uint h = 0; h < args.heads; ++h) {
-        float one = 0.0;
-        for (uint i = 0; i < args.head_dim; ++i)
-            one += q[first + h * args.head_dim + i] * key_at(key, args.head_dim, i);
-        sum += one < 0.0 ? 0.0 : one;  // lets NaN through
+    for (uint head = 0; head < args.heads; head += HEADS) {
+        uint own[HEADS];
+        float products[HEADS];
+        [[unroll]] for (uint h = 0; h < HEADS; ++h) {
+            own[h] = first + min(head + h, args.heads - 1u);
+            products[h] = 0.0;
+        }
+        for (uint i = 0; i < args.head_dim; ++i) {
+            const float element = key_at(key, args.head_dim, i);
+            [[unroll]] for (uint h = 0; h < HEADS; ++h) products[h] += q[own[h] * args.head_dim + i] * element;
+        }
+        [[unroll]] for (uint h = 0; h < HEADS; ++h) {
+            const float raised = products[h] < 0.0 ? 0.0 : products[h];  // lets NaN through
+            const float weight = args.has_weights != 0u ? weights[own[h]] : 1.0;
+            if (head + h < args.heads) sum += weight * raised;
+        }
     }
     y[row * args.blocks + block] = sum;
 }

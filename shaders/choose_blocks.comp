@@ -1,5 +1,5 @@
 // The blocks with the largest scores, ascending, and -1 behind them; of equal scores those of the first blocks. A
-// work-group per row. Scores are not negative, so that they are ordered as their bits; NaN is the largest.
+// work-group per row. Scores are compared by bits; NaN is the largest.
 #include "types.glsl"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint STEP_KIND = RL_STEP_ALONE;
@@ -11,8 +11,12 @@ layout(set = 0, binding = 1, std430) writeonly buffer Y { float y[]; };
 #include "reduce.glsl"
 shared uint above[1025], equal[1025];  // before each invocation's blocks
 
+// In the order of scores, with one zero.
 uint bits_of(uint row, uint block) {
-    return floatBitsToUint(scores[row * args.blocks + block]) & 0x7FFFFFFFu;
+    const uint bits = floatBitsToUint(scores[row * args.blocks + block]), size = bits & 0x7FFFFFFFu;
+    if (size > 0x7F800000u) return 0xFFFFFFFFu;
+    if (size == 0u) return 0x80000000u;
+    return bits >> 31 != 0u ? ~bits : bits | 0x80000000u;
 }
 
 // How many of the first `count` blocks have at least so much; a float holds the number.
@@ -26,7 +30,7 @@ uint at_least(uint row, uint count, uint bits) {
 // The largest that `most` blocks have at least, bit by bit.
 uint least_chosen(uint row, uint count) {
     uint least = 0u;
-    for (uint bit = 1u << 30; bit > 0u; bit >>= 1)
+    for (uint bit = 1u << 31; bit > 0u; bit >>= 1)
         if (at_least(row, count, least | bit) >= args.most) least |= bit;
     return least;
 }

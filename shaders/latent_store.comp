@@ -1,5 +1,5 @@
 // for each cache
-// cache[row of the token] = latent, then key. A work-group per row.
+// cache[row of the token] = latent, then key; of a block its last token's alone. A work-group per row.
 #include "types.glsl"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint STEP_KIND = RL_STEP_ALONE;
@@ -24,7 +24,9 @@ void main() {
     cache_tokens = args.capacity;
 #endif
     for (source = gl_WorkGroupID.x; source < step_rows; source += gl_NumWorkGroups.x) {
-        const uint token = stored_row(source);
+        const uint position = STEP_KIND == RL_STEP_ALONE ? step_position + source : step_word(step_places + 2u * source);
+        if ((position + 1u) % args.ratio != 0u) continue;
+        const uint token = stored_row(source) / args.ratio;
         for (uint i = gl_LocalInvocationID.x * kStoreGroup; i < args.width; i += gl_WorkGroupSize.x * kStoreGroup)
             store_key_group(token, args.width, i);
     }

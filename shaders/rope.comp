@@ -12,7 +12,7 @@ void main() {
     const uint count = step_rows * args.heads * args.pairs;
     for (uint i = gl_GlobalInvocationID.x; i < count; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
         const uint pair = i % args.pairs, head = i / args.pairs, row = head / args.heads;
-        const uint a = head * args.head_dim + (args.half_split != 0u ? pair : 2u * pair);
+        const uint a = head * args.head_dim + args.first + (args.half_split != 0u ? pair : 2u * pair);
         const uint b = args.half_split != 0u ? a + args.pairs : a + 1u;
         const uint at = args.table + row * 2u * args.pairs + pair;
         const float c = table[at], s = table[at + args.pairs], xa = x[a], xb = x[b];

@@ -24,7 +24,9 @@ layout(set = 0, binding = 5, std430) writeonly buffer Scales { float scales[]; }
 layout(set = 0, binding = 6, std430) readonly buffer Bias { float bias[]; };
 // Of work-groups that are done, per group of tokens: zero before and after.
 layout(set = 0, binding = 7, std430) coherent buffer Counters { uint counters[]; };
+layout(set = 0, binding = 8, std430) readonly buffer Table { float experts_by_token[]; };
 #include "vec_product.glsl"
+#include "softplus.glsl"
 #include "route.glsl"
 shared bool is_last;
 

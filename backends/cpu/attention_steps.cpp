@@ -20,7 +20,7 @@ public:
     void run(const RunView& view, const Worker& worker, uint32_t) const override {
         const auto mine = worker.share(uint64_t(view.rows()) * op_.heads);
         for (uint64_t i = mine.begin; i < mine.end; ++i)
-            rotate_head(view, view.floats(op_.x) + i * op_.head_dim, op_.rope, i / op_.heads);
+            rotate_head(view, view.floats(op_.x) + i * op_.head_dim + op_.first, op_.rope, i / op_.heads);
     }
 
 private:
@@ -94,7 +94,9 @@ public:
         const uint32_t rest = head.head_dim - head.rank;
         auto* whole = reinterpret_cast<float*>(view.scratch(worker));
         const auto mine = worker.share(view.rows());
+        const uint32_t ratio = view.plan.cache(op_.cache).ratio;
         for (uint64_t row = mine.begin; row < mine.end; ++row) {
+            if ((view.params.rows[row].position + 1) % ratio != 0) continue;
             std::copy_n(view.floats(op_.latent) + row * head.rank, head.rank, whole);
             if (rest > 0) std::copy_n(view.floats(op_.key) + row * rest, rest, whole + head.rank);
             attention_kernels(view.isa).kv_store(head, view.cache_row(op_.cache, row), whole, nullptr);

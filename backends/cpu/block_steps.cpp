@@ -1,7 +1,6 @@
 // BlockMean, BlockScores, ChooseBlocks and BlockAttention.
-#include "base/half.h"
 #include "executable.h"
-#include "simd/kv_layout.h"
+#include "read_key.h"
 
 #include <algorithm>
 #include <bit>
@@ -35,33 +34,6 @@ public:
 private:
     BlockMean op_;
 };
-
-// Halfs as floats, without branches, so that the compiler makes vectors of it: the exponent is raised by a
-// product, which is exact for small halfs, too; that of infinities and NaN is set.
-void widen(const uint16_t* halves, uint64_t n, float* out) {
-    for (uint64_t i = 0; i < n; ++i) {
-        const uint32_t size = halves[i] & 0x7FFFu, sign = uint32_t(halves[i] & 0x8000u) << 16;
-        const auto raised = std::bit_cast<uint32_t>(std::bit_cast<float>(size << 13) * 0x1p112f);
-        const uint32_t special = size >= 0x7C00u ? 0x7F800000u : 0u;
-        out[i] = std::bit_cast<float>(raised | special | sign);
-    }
-}
-
-// The key of a token; `halves` has room for as many.
-void read_key(const KvHead& head, uint64_t row, float* out, uint16_t* halves) {
-    const KvLayout layout(head);
-    const uint64_t first = layout.key_index(row, 0);  // of its elements, which are kKeyBlock apart
-    if (head.format == CacheType::f32) {
-        for (uint64_t i = 0; i < layout.dims; ++i) out[i] = layout.float_keys()[first + i * kKeyBlock];
-    } else if (head.format == CacheType::f16) {
-        for (uint64_t i = 0; i < layout.dims; ++i) halves[i] = layout.half_keys()[first + i * kKeyBlock];
-        widen(halves, layout.dims, out);
-    } else {
-        for (uint64_t i = 0; i < layout.dims; ++i)
-            out[i] = float(layout.int8_keys()[first + i * kKeyBlock]) *
-                     half_to_float(layout.key_scales()[layout.scale_index(row, i / kGroup)]);
-    }
-}
 
 // Eight sums, which the compiler makes vectors of.
 float dot(const float* a, const float* b, uint64_t n) {
@@ -109,10 +81,11 @@ private:
                     continue;
                 }
                 const float* q = view.floats(op_.q) + row * op_.heads * dims;
+                const float* weights = op_.weights ? view.floats(op_.weights) + row * op_.heads : nullptr;
                 float sum = 0.0f;
                 for (uint32_t h = 0; h < op_.heads; ++h) {
-                    const float one = dot(q + h * dims, key, dims);
-                    sum += one < 0.0f ? 0.0f : one;  // lets NaN through
+                    const float one = dot(q + h * dims, key, dims), raised = one < 0.0f ? 0.0f : one;
+                    sum += weights ? weights[h] * raised : raised;  // lets NaN through
                 }
                 view.floats(op_.y)[row * width + block] = sum;
             }
@@ -122,7 +95,7 @@ private:
     BlockScores op_;
 };
 
-// Scores are compared by their bits: they are not negative, and NaN counts as the largest.
+// Scores are compared by their bits; NaN counts as the largest.
 class ChooseBlocksKernel : public CpuKernel {
 public:
     explicit ChooseBlocksKernel(const ChooseBlocks& op) : op_(op) {}
@@ -142,7 +115,12 @@ public:
     }
 
 private:
-    static uint32_t bits_of(float score) { return std::bit_cast<uint32_t>(score) & 0x7FFFFFFFu; }
+    // In the order of scores, with one zero.
+    static uint32_t bits_of(float score) {
+        if (score != score) return UINT32_MAX;
+        const auto bits = std::bit_cast<uint32_t>(score + 0.0f);
+        return bits >> 31 ? ~bits : bits | 0x80000000u;
+    }
 
     static void choose(const float* scores, uint64_t blocks, uint64_t most, uint32_t* bits, float* y) {
         uint32_t least = 0;

@@ -149,7 +149,7 @@ public:
     std::unique_ptr<Kernel> make_kernel(const Op& op, const Plan& plan) override {
         for (const auto make :
              {make_product_kernel, make_attention_kernel, make_expert_kernel, make_vector_kernel,
-              make_recurrent_kernel, make_stream_kernel, make_block_kernel})
+              make_recurrent_kernel, make_stream_kernel, make_block_kernel, make_entry_kernel})
             if (std::unique_ptr<Kernel> kernel = make(op, plan, isa_)) return kernel;
         return nullptr;
     }

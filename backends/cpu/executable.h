@@ -137,6 +137,7 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, Isa i
 std::unique_ptr<Kernel> make_recurrent_kernel(const Op& op, const Plan& plan, Isa isa);
 std::unique_ptr<Kernel> make_stream_kernel(const Op& op, const Plan& plan, Isa isa);
 std::unique_ptr<Kernel> make_block_kernel(const Op& op, const Plan& plan, Isa isa);
+std::unique_ptr<Kernel> make_entry_kernel(const Op& op, const Plan& plan, Isa isa);
 
 // What steps work in. Those of a PlanGroup share one, unless it is guarded: each has gaps of its own.
 struct Workspace {

@@ -61,9 +61,7 @@ public:
                                 logits + t * count, count, false);
         worker.barrier();
         auto* chances = reinterpret_cast<float*>(view.scratch(worker));
-        for (uint64_t t = mine.begin; t < mine.end; ++t)
-            choose(view, logits + t * count, count, chances, view.ids(op_.ids) + t * op_.used,
-                   view.floats(op_.scales) + t * op_.used);
+        for (uint64_t t = mine.begin; t < mine.end; ++t) choose(view, logits + t * count, count, chances, t);
     }
 
 private:
@@ -71,12 +69,18 @@ private:
 
     size_t experts(const Plan& plan) const { return plan.weight(op_.w).tensor.shape.rows; }
 
-    void choose(const RunView& view, float* logits, size_t count, float* chances, int32_t* ids,
-                float* scales) const {
+    void choose(const RunView& view, float* logits, size_t count, float* chances, uint64_t row) const {
+        int32_t* const ids = view.ids(op_.ids) + row * op_.used;
+        float* const scales = view.floats(op_.scales) + row * op_.used;
         const float* all = view.vector(op_.bias);
         const float* bias = op_.bias_of == BiasOf::choice ? all : nullptr;
         if (all && !bias) vector_kernels(view.isa).add(logits, all, count);
         probabilities(logits, count, chances);
+        if (op_.table) {
+            look_up(view.vector(op_.table) + size_t(view.params.tokens[row]) * op_.used, count, chances, ids,
+                    scales);
+            return;
+        }
         // The logits are read no more: the scores to choose by.
         for (size_t e = 0; e < count; ++e) logits[e] = chances[e] + (bias ? bias[e] : 0.0f);
         if (op_.groups.count > 1) leave_best_groups(logits, count);
@@ -95,6 +99,15 @@ private:
                 scales[k] = share_of_near(chances, count, chances[size_t(best)]);
                 chances[size_t(best)] = -INFINITY;
             }
+        }
+        weigh(scales);
+    }
+
+    // The experts that a token has in the table, and their weights.
+    void look_up(const float* own, size_t count, const float* chances, int32_t* ids, float* scales) const {
+        for (uint32_t k = 0; k < op_.used; ++k) {
+            ids[k] = int32_t(std::clamp(own[k], 0.0f, float(count - 1)));
+            scales[k] = chances[ids[k]];
         }
         weigh(scales);
     }
@@ -121,6 +134,12 @@ private:
     void probabilities(const float* logits, size_t count, float* chances) const {
         if (op_.gating == Gating::sigmoid) {
             for (size_t e = 0; e < count; ++e) chances[e] = 1.0f / (1.0f + std::exp(-logits[e]));
+            return;
+        }
+        if (op_.gating == Gating::sqrt_softplus) {
+            for (size_t e = 0; e < count; ++e)
+                chances[e] =
+                    std::sqrt(std::max(logits[e], 0.0f) + std::log1p(std::exp(-std::abs(logits[e]))));
             return;
         }
         std::copy(logits, logits + count, chances);

@@ -289,8 +289,8 @@ void Reference::eval(const Rope& op) {
     auto& x = slots_[size_t(op.x.index)];
     const RopeSpec& rope = plan_.ropes[op.rope];
     const size_t pairs = rope.inverse_frequency.size();
-    for (size_t begin = 0; begin < x.size(); begin += op.head_dim) {
-        const size_t row = begin / (size_t(op.heads) * op.head_dim);
+    for (size_t head = 0; head < x.size(); head += op.head_dim) {
+        const size_t row = head / (size_t(op.heads) * op.head_dim), begin = head + op.first;
         for (size_t i = 0; i < pairs; ++i) {
             Bounded& a = x[begin + (rope.half_split ? i : 2 * i)];
             Bounded& b = x[begin + (rope.half_split ? i + pairs : 2 * i + 1)];
@@ -337,15 +337,26 @@ void Reference::eval(const KvStore& op) {
 
 void Reference::attend(const Attention& op, size_t row, uint32_t head, Bounded* out,
                        const std::vector<bool>* seen) const {
-    const uint32_t d = op.shape.head_dim, kv_head = head / (op.shape.heads / op.shape.kv_heads);
-    const size_t row_size = size_t(op.shape.kv_heads) * d;
+    const uint32_t d = op.shape.head_dim, kv_head = head / (op.shape.heads / op.shape.kv_heads),
+                   rank = plan_.cache(op.cache).rank;
+    const size_t row_size = size_t(op.shape.kv_heads) * d, position = params_.rows[row].position;
+    const auto& all_values = (rank > 0 ? keys_ : values_)[size_t(op.cache.index)];
+    Rows keys, values;
+    for (size_t p = first_seen(position, op.window, op.chunks); p <= position; ++p) {
+        if (seen && !(*seen)[p]) continue;
+        const size_t at = (begin_of(row) + p) * row_size + size_t(kv_head) * d;
+        keys.push_back(keys_[size_t(op.cache.index)].data() + at);
+        values.push_back(all_values.data() + at);
+    }
     const Bounded* q = slots_[size_t(op.q.index)].data() + (row * op.shape.heads + head) * d;
-    const size_t position = params_.rows[row].position, begin = begin_of(row);
-    const size_t first = first_seen(position, op.window, op.chunks);
+    attend_to(op, q, head, keys, values, rank > 0 ? rank : d, out);
+}
+
+void Reference::attend_to(const Attention& op, const Bounded* q, uint32_t head, const Rows& keys,
+                          const Rows& values, uint32_t value_dim, Bounded* out) const {
+    const uint32_t d = op.shape.head_dim;
     std::vector<double> scores, errors;
-    for (size_t p = first; p <= position; ++p) {
-        const Bounded* k =
-            keys_[size_t(op.cache.index)].data() + (begin + p) * row_size + size_t(kv_head) * d;
+    for (const Bounded* const k : keys) {
         Rounded off_q(precision_.activations, q, d), off_k(precision_.keys, k, d);
         double sum = 0.0, error = 0.0, magnitude = 0.0;
         for (uint32_t i = 0; i < d; ++i) {
@@ -360,26 +371,21 @@ void Reference::attend(const Attention& op, size_t row, uint32_t head, Bounded* 
             off += softcap_error(score, op.softcap);
             score = op.softcap * std::tanh(score / op.softcap);
         }
-        scores.push_back(seen && !(*seen)[p] ? -INFINITY : score);
+        scores.push_back(score);
         errors.push_back(random_ ? 0.0 : off);
     }
-    weigh(op, head, begin + first, scores, std::move(errors), out);
+    weigh(op, head, values, value_dim, scores, std::move(errors), out);
 }
 
-void Reference::weigh(const Attention& op, uint32_t head, size_t first, std::span<const double> scores,
-                      std::vector<double> errors, Bounded* out) const {
-    const uint32_t kv_head = head / (op.shape.heads / op.shape.kv_heads), rank = plan_.cache(op.cache).rank;
-    const uint32_t d = rank > 0 ? rank : op.shape.head_dim;
-    const size_t row_size = size_t(op.shape.kv_heads) * op.shape.head_dim;
-    const Bounded* const values = (rank > 0 ? keys_ : values_)[size_t(op.cache.index)].data() +
-                                  first * row_size + size_t(kv_head) * op.shape.head_dim;
+void Reference::weigh(const Attention& op, uint32_t head, const Rows& values, uint32_t d,
+                      std::span<const double> scores, std::vector<double> errors, Bounded* out) const {
     double top = *std::max_element(scores.begin(), scores.end());
     const double sink = op.sinks ? double(weights_[size_t(op.sinks.index)][head]) : -INFINITY;
     top = std::max(top, sink);
     double total = std::exp(sink - top), largest_score = op.sinks ? std::abs(sink) : 0.0;
     for (const double s : scores) {
         total += std::exp(s - top);
-        if (s != -INFINITY) largest_score = std::max(largest_score, std::abs(s));  // that is seen
+        largest_score = std::max(largest_score, std::abs(s));
     }
     std::vector<double> p(scores.size());
     double least_total = std::exp(sink - top) / total, largest = 0.0;
@@ -392,7 +398,7 @@ void Reference::weigh(const Attention& op, uint32_t head, size_t first, std::spa
     }
     std::fill(out, out + d, Bounded());
     for (size_t j = 0; j < p.size(); ++j) {
-        const Bounded* v = values + j * row_size;
+        const Bounded* v = values[j];
         Rounded off_v(precision_.values, v, d);
         const double most = p[j] * std::exp(errors[j]) / least_total;
         const double p_off = most * (sum_unit(p.size()) + precision_.weights.unit) +
@@ -411,8 +417,7 @@ void Reference::weigh(const Attention& op, uint32_t head, size_t first, std::spa
     // f[j] from e^-errors[j] to e^errors[j], sum p f v / sum p f - out is sum p (f - 1) (v - out) / sum p f.
     for (size_t j = 0; j < p.size(); ++j) {
         const double moved = p[j] * std::expm1(errors[j]) / least_total;
-        for (uint32_t i = 0; i < d; ++i)
-            out[i].error += moved * std::abs(values[j * row_size + i].value - out[i].value);
+        for (uint32_t i = 0; i < d; ++i) out[i].error += moved * std::abs(values[j][i].value - out[i].value);
     }
 }
 
@@ -457,6 +462,15 @@ static void mix_sparsely(const std::vector<double>& logits, const std::vector<si
     }
 }
 
+// Those that a token has in the table.
+std::vector<size_t> Reference::experts_of(const Route& op, int32_t token) const {
+    const float last = float(plan_.weight(op.w).tensor.shape.rows - 1);
+    const float* const own = weights_[size_t(op.table.index)].data() + size_t(token) * op.used;
+    std::vector<size_t> experts;
+    for (uint32_t k = 0; k < op.used; ++k) experts.push_back(size_t(std::clamp(own[k], 0.0f, last)));
+    return experts;
+}
+
 void Reference::eval(const Route& op) {
     const Shape& shape = plan_.weight(op.w).tensor.shape;
     const std::vector<float>& w = weights_[size_t(op.w.index)];
@@ -481,6 +495,8 @@ void Reference::eval(const Route& op) {
             if (op.gating == Gating::sigmoid) chances[e] = 1.0 / (1.0 + std::exp(-logits[e]));
             if (op.gating == Gating::softmax_of_selected || op.gating == Gating::sparse_mixer)
                 chances[e] = logits[e];
+            if (op.gating == Gating::sqrt_softplus)
+                chances[e] = std::sqrt(std::max(logits[e], 0.0) + std::log1p(std::exp(-std::abs(logits[e]))));
         }
         const auto score = [&](size_t e) {
             return chances[e] + (bias && op.bias_of == BiasOf::choice ? double((*bias)[e]) : 0.0);
@@ -488,7 +504,7 @@ void Reference::eval(const Route& op) {
         std::vector<double> scores(shape.rows);
         for (size_t e = 0; e < shape.rows; ++e) scores[e] = score(e);
         if (op.groups.count > 1) leave_best_groups(op.groups, scores);
-        std::vector<size_t> order = best_first(scores);
+        std::vector<size_t> order = op.table ? experts_of(op, params_.tokens[t]) : best_first(scores);
         if (routed_ == chosen_.size())
             chosen_.push_back(order);
         else if (random_)

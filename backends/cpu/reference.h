@@ -82,6 +82,10 @@ private:
     void eval(const BlockScores& op);
     void eval(const ChooseBlocks& op);
     void eval(const BlockAttention& op);
+    void eval(const BlockPool& op);
+    void eval(const EntryAttention& op);
+    void eval(const StreamWeights& op);
+    void eval(const StreamBlend& op);
     template <typename Fused>
     void eval(const Fused&) {
         RL_CHECK(false, "a fused op reached the reference");
@@ -90,9 +94,13 @@ private:
     size_t rows_of(Slot s) const;
     size_t width(Slot s) const { return plan_.slot(s).width; }
     std::vector<Bounded>& target(Slot s);
-    // `scores` of keys from row `first` of the cache on, which are at most `errors` off, weigh their values.
-    void weigh(const Attention& op, uint32_t head, size_t first, std::span<const double> scores,
-               std::vector<double> errors, Bounded* out) const;
+    using Rows = std::vector<const Bounded*>;
+    // One head's query sees these keys and their values of so many elements.
+    void attend_to(const Attention& op, const Bounded* q, uint32_t head, const Rows& keys, const Rows& values,
+                   uint32_t value_dim, Bounded* out) const;
+    // `scores` of keys, which are at most `errors` off, weigh their values.
+    void weigh(const Attention& op, uint32_t head, const Rows& values, uint32_t value_dim,
+               std::span<const double> scores, std::vector<double> errors, Bounded* out) const;
     // Where the tokens of a row's sequence begin in caches.
     size_t begin_of(size_t row) const { return params_.rows[row].sequence * plan_.sizing.context; }
     Bounded cached(const Bounded& x, double block_max) const;
@@ -102,6 +110,7 @@ private:
     // `seen`: the positions that are; null: all.
     void attend(const Attention& op, size_t row, uint32_t head, Bounded* out,
                 const std::vector<bool>* seen = nullptr) const;
+    std::vector<size_t> experts_of(const Route& op, int32_t token) const;
     // Of a row's sequence, made all zeros at position 0.
     std::span<Bounded> state(Cache cache, size_t row);
     // One head of a row, with its part of the state.

@@ -1,9 +1,9 @@
 // The USED best experts of a row by its logits, best first, ties to the lower id, and their weights. A whole subgroup
 // chooses, each invocation among its own experts; those of groups that are not among the GROUPS_USED best of GROUPS are
-// taken before. Wants EXPERTS, USED, SUBGROUP, GROUPS, GROUPS_USED, BY_TWO, logits[], ids[], scales[], bias[] and what
-// RouteArgs has of the choice.
+// taken before. With a table a row's token has its experts there. Wants EXPERTS, USED, SUBGROUP, GROUPS, GROUPS_USED, BY_TWO,
+// logits[], ids[], scales[], bias[], experts_by_token[] and what RouteArgs has of the choice.
 const uint EACH = (EXPERTS + SUBGROUP - 1) / SUBGROUP;
-const uint kSoftmax = 0, kSigmoid = 1, kSoftmaxOfSelected = 2, kSparseMixer = 3;
+const uint kSoftmax = 0, kSigmoid = 1, kSoftmaxOfSelected = 2, kSparseMixer = 3, kSqrtSoftplus = 4;
 const float kMixerReach = 0.02;  // as in src/plan/ops/experts.h
 const uint kOfChoice = 1, kOfLogits = 2;  // what a bias is added to
 shared float chosen_all[gl_WorkGroupSize.x / SUBGROUP * USED];  // written and read by one invocation of each subgroup
@@ -70,6 +70,12 @@ float share_of_near(float chances[EACH], bool taken[EACH], float best) {
     return 1.0 / subgroupAdd(sum);
 }
 
+// The row's token has it at a place.
+uint expert_of_table(uint row, uint place) {
+    const float expert = experts_by_token[uint(step_tokens[row]) * USED + place];
+    return min(uint(max(expert, 0.0)), EXPERTS - 1u);
+}
+
 void choose(uint row) {
     const uint lane = gl_SubgroupInvocationID;
     float chances[EACH];
@@ -86,6 +92,7 @@ void choose(uint row) {
     [[unroll]] for (uint k = 0; k < EACH; ++k) {
         if (args.gating == kSoftmax) chances[k] = exp(chances[k] - top);
         if (args.gating == kSigmoid) chances[k] = 1.0 / (1.0 + exp(-chances[k]));
+        if (args.gating == kSqrtSoftplus) chances[k] = sqrt(softplus(chances[k]));
         if (!taken[k]) sum += chances[k];
     }
     sum = subgroupAdd(sum);
@@ -108,6 +115,13 @@ void choose(uint row) {
         const float most = subgroupMax(id < EXPERTS ? best : kNone);
         uint winner = subgroupMin(id < EXPERTS && best == most ? id : EXPERTS);
         if (winner == EXPERTS) winner = subgroupMin(id);  // NaN everywhere: any that is left
+        if (args.has_table != 0u) {
+            winner = expert_of_table(row, place);
+            id = winner % SUBGROUP == lane ? winner : EXPERTS;
+            chance = chances[0];
+            [[unroll]] for (uint k = 1; k < EACH; ++k)
+                if (k == winner / SUBGROUP) chance = chances[k];
+        }
         // One invocation has it; a NaN goes on.
         float value = subgroupAdd(winner == id ? chance : 0.0);
         if (args.gating == kSparseMixer) value = share_of_near(chances, taken, value);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cases/block_cases.h"
+#include "cases/entry_cases.h"
 #include "cases/latent_cases.h"
 #include "cases/op_case.h"
 #include "cases/recurrent_cases.h"
@@ -546,6 +547,7 @@ inline std::vector<OpCase> op_cases(std::span<const Format* const> formats = all
     add_recurrent_cases(cases);
     add_latent_cases(cases);
     add_block_cases(cases);
+    add_entry_cases(cases);
     return cases;
 }
 

@@ -77,7 +77,7 @@ Cache PlanBuilder::cache(uint32_t kv_heads, uint32_t head_dim, uint64_t window) 
                      : is_ring         ? sizing.sequences * ring
                                        : sizing.pages * kPageRows;
     const auto same = std::find_if(plan_.caches.begin(), plan_.caches.end(), [&](const CacheInfo& other) {
-        return other.sequence_rows == cache.sequence_rows && other.capacity == cache.capacity;
+        return other.sequence_rows == cache.sequence_rows && other.tokens() == cache.capacity;
     });
     cache.first_page = same == plan_.caches.end() ? page_entries(plan_.caches) : same->first_page;
     plan_.caches.push_back(cache);
@@ -91,9 +91,21 @@ Cache PlanBuilder::state(uint64_t floats) {
     return {int32_t(plan_.caches.size() - 1)};
 }
 
-Cache PlanBuilder::latents(uint32_t width, uint32_t rank) {
-    const Cache made = cache(1, width);
+Cache PlanBuilder::latents(uint32_t width, uint32_t rank, uint64_t window) {
+    const Cache made = cache(1, width, window);
     plan_.caches.back().rank = rank;
+    return made;
+}
+
+// The tokens of a sequence alone are rounded up to whole blocks; pages are whole blocks.
+Cache PlanBuilder::entries(uint32_t width, uint32_t ratio) {
+    RL_CHECK(ratio > 0 && kPageRows % ratio == 0, "blocks of {} tokens in pages of {}", ratio, kPageRows);
+    const Cache made = latents(width, width);
+    CacheInfo& cache = plan_.caches.back();
+    const auto rows = [&](uint64_t tokens) { return (tokens + ratio - 1) / ratio; };
+    cache.sequence_rows = rows(cache.sequence_rows) * ratio;
+    cache.capacity = rows(cache.capacity);
+    cache.ratio = ratio;
     return made;
 }
 
@@ -224,9 +236,11 @@ Slot PlanBuilder::gated(Slot x, Weight gate, Weight up, Act act, Norm norm) {
 }
 
 PlanBuilder::Routing PlanBuilder::route(Slot x, Weight w, uint32_t used, Gating gating, bool normalise,
-                                        float scale, Weight bias, BiasOf bias_of, ExpertGroups groups) {
+                                        float scale, Weight bias, BiasOf bias_of, ExpertGroups groups,
+                                        Weight table) {
     const Routing routing{slot(used), slot(used), used};
-    append(Route{x, w, routing.ids, routing.scales, used, gating, normalise, scale, bias, bias_of, groups});
+    append(Route{x, w, routing.ids, routing.scales, used, gating, normalise, scale, bias, bias_of, groups,
+                 table});
     return routing;
 }
 

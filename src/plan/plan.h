@@ -93,7 +93,9 @@ public:
     Cache cache(uint32_t kv_heads, uint32_t head_dim, uint64_t window = 0);
     Cache state(uint64_t floats);
     // Rows of `width`, the first `rank` of which are a latent.
-    Cache latents(uint32_t width, uint32_t rank);
+    Cache latents(uint32_t width, uint32_t rank, uint64_t window = 0);
+    // Latents of blocks of `ratio` tokens, a divisor of kPageRows.
+    Cache entries(uint32_t width, uint32_t ratio);
     Slot slot(uint32_t width, bool of_outputs = false);
 
     Slot embed(Weight table, float scale = 1.0f);
@@ -132,7 +134,8 @@ public:
         uint32_t used = 0;
     };
     Routing route(Slot x, Weight w, uint32_t used, Gating gating, bool normalise, float scale = 1.0f,
-                  Weight bias = {}, BiasOf bias_of = BiasOf::choice, ExpertGroups groups = {});
+                  Weight bias = {}, BiasOf bias_of = BiasOf::choice, ExpertGroups groups = {},
+                  Weight table = {});
     struct Router {
         Weight w;
         uint32_t used = 0;

@@ -42,8 +42,8 @@ static void check_pages(const Plan& plan, std::span<const uint32_t> pages, uint6
         RL_CHECK(pages.size() >= cache.first_page + used, "{} pages, {} are used", pages.size(),
                  cache.first_page + used);
         for (const uint32_t page : pages.subspan(cache.first_page, used))
-            RL_CHECK(page < cache.capacity / kPageRows, "page {} of a cache of {}", page,
-                     cache.capacity / kPageRows);
+            RL_CHECK(page < cache.tokens() / kPageRows, "page {} of a cache of {}", page,
+                     cache.tokens() / kPageRows);
     }
 }
 

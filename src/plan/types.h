@@ -22,7 +22,8 @@ constexpr uint64_t kPageRows = 256;
 
 // Keys and values of some kv heads, a row per token and head. Token p of a sequence lies in row
 // p % sequence_rows of those that the sequence has: with a window, further back than which nobody looks,
-// there need not be a row for each.
+// there need not be a row for each. With a ratio, so many tokens, a block, have one row together, which its
+// last token stores; then a page has as many fewer rows.
 // Or states, of which a sequence has one whatever its length, rewritten by every step: then a row is a whole
 // state, no row belongs to a token, and only capacity and state_floats mean anything.
 struct CacheInfo {
@@ -31,18 +32,21 @@ struct CacheInfo {
     uint64_t capacity = 0;  // rows, of all sequences
     CacheType type = CacheType::f16;
     uint64_t window = 0;         // 0: none
-    uint64_t sequence_rows = 0;  // that one sequence has at most
+    uint64_t sequence_rows = 0;  // that one sequence has at most; with a ratio, tokens that those are of
     uint32_t first_page = 0;     // in a sequence's list of pages: caches that need the same rows share pages
     uint64_t state_floats = 0;   // of a state; 0: these are keys and values
     // > 0: there are no values but the first `rank` elements of each key, which are a latent that all heads
     // share.
     uint32_t rank = 0;
+    uint32_t ratio = 1;  // tokens of a row; whole blocks are a page
 
     bool is_state() const { return state_floats > 0; }
+    uint64_t tokens() const { return capacity * ratio; }  // that all rows are of
     // Of a sequence with these pages; without, of the only one, which has the first rows.
     uint64_t row_of(uint64_t position, std::span<const uint32_t> pages) const {
-        const uint64_t row = position % sequence_rows;
-        return pages.empty() ? row : pages[first_page + row / kPageRows] * kPageRows + row % kPageRows;
+        const uint64_t own = position % sequence_rows;
+        return (pages.empty() ? own : pages[first_page + own / kPageRows] * kPageRows + own % kPageRows) /
+               ratio;
     }
     // That a sequence has of them at most.
     uint32_t pages() const { return uint32_t((sequence_rows + kPageRows - 1) / kPageRows); }

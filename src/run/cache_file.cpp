@@ -42,9 +42,14 @@ uint64_t row_bytes(const CacheInfo& cache) {
     return cache.row_bytes() * cache.kv_heads;
 }
 
-// A part of some tokens' rows that lies in one piece.
+// Rows that a sequence of so many tokens has written; of blocks that are complete.
+uint64_t rows_of(const CacheInfo& cache, uint64_t tokens) {
+    return tokens / cache.ratio;
+}
+
+// A part of some rows of a sequence that lies in one piece.
 struct Stretch {
-    uint64_t at;  // the first of those tokens
+    uint64_t at;  // the first of those rows
     uint64_t row;
     uint64_t rows;
 };
@@ -54,10 +59,10 @@ std::vector<Stretch> stretches(const CacheInfo& cache, std::span<const uint32_t>
                                uint64_t count) {
     std::vector<Stretch> out;
     for (uint64_t at = 0; at < count; at += out.back().rows) {
-        const uint64_t in_sequence = (first + at) % cache.sequence_rows;
-        const uint64_t left =
-            pages.empty() ? cache.sequence_rows - in_sequence : kPageRows - in_sequence % kPageRows;
-        out.push_back({at, cache.row_of(first + at, pages), std::min(count - at, left)});
+        const uint64_t rows = cache.sequence_rows / cache.ratio, page = kPageRows / cache.ratio;
+        const uint64_t in_sequence = (first + at) % rows;
+        const uint64_t left = pages.empty() ? rows - in_sequence : page - in_sequence % page;
+        out.push_back({at, cache.row_of((first + at) * cache.ratio, pages), std::min(count - at, left)});
     }
     return out;
 }
@@ -107,10 +112,10 @@ private:
     void describe();
     Status check_caches() const;
     uint64_t file_bytes() const;
-    // Calls visit(cache, its first token, count, bytes) for each piece.
+    // Calls visit(cache, its first row, count, bytes) for each piece.
     template <typename Visit>
     Status for_pieces(const Visit& visit) const;
-    // Rows of tokens [first, first + count) to or from `bytes`.
+    // A sequence's rows [first, first + count) to or from `bytes`.
     Status read_rows(size_t cache, uint64_t first, uint64_t count, std::span<std::byte> bytes) const;
     Status write_rows(size_t cache, uint64_t first, uint64_t count, std::span<const std::byte> bytes) const;
     Status tick(uint64_t bytes);
@@ -142,7 +147,8 @@ void CacheFile::describe() {
 
 uint64_t CacheFile::file_bytes() const {
     uint64_t bytes = text_at() + text_bytes_ + sizeof(uint64_t);
-    for (size_t i = 0; i < caches_.size(); ++i) bytes += (tokens_ - caches_[i].first) * row_bytes(infos()[i]);
+    for (size_t i = 0; i < caches_.size(); ++i)
+        bytes += (rows_of(infos()[i], tokens_) - caches_[i].first) * row_bytes(infos()[i]);
     return bytes;
 }
 
@@ -155,11 +161,13 @@ Status CacheFile::tick(uint64_t bytes) {
 
 template <typename Visit>
 Status CacheFile::for_pieces(const Visit& visit) const {
-    for (size_t i = 0; i < caches_.size(); ++i)
-        for (uint64_t first = caches_[i].first; first < tokens_; first += caches_[i].piece) {
-            const uint64_t count = std::min<uint64_t>(caches_[i].piece, tokens_ - first);
+    for (size_t i = 0; i < caches_.size(); ++i) {
+        const uint64_t end = rows_of(infos()[i], tokens_);
+        for (uint64_t first = caches_[i].first; first < end; first += caches_[i].piece) {
+            const uint64_t count = std::min<uint64_t>(caches_[i].piece, end - first);
             RL_TRY(visit(i, first, count, count * row_bytes(infos()[i])));
         }
+    }
     return {};
 }
 

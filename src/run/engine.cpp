@@ -224,9 +224,10 @@ Status Engine::check(std::span<const Feed> feeds) const {
 
 Status Engine::copy_page(Cache cache, uint32_t from, uint32_t to) {
     const CacheInfo& info = pool_->caches()[size_t(cache.index)];
-    std::vector<std::byte> rows(kPageRows * info.row_bytes() * info.kv_heads);
-    RL_TRY(caches_->read(cache, from * kPageRows, kPageRows, rows));
-    return caches_->write(cache, to * kPageRows, kPageRows, rows);
+    const uint64_t page = kPageRows / info.ratio;
+    std::vector<std::byte> rows(page * info.row_bytes() * info.kv_heads);
+    RL_TRY(caches_->read(cache, from * page, page, rows));
+    return caches_->write(cache, to * page, page, rows);
 }
 
 Status Engine::give_pages(std::span<const Feed> feeds) {

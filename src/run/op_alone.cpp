@@ -178,6 +178,8 @@ private:
             for (Weight& w : stored_) w = fixture_.input(o->shape.kv_heads * o->shape.head_dim);
         if (const auto* o = std::get_if<BlockScores>(&op_))
             stored_[0] = fixture_.input(plan_.cache(o->cache).head_dim);
+        if (const auto* o = std::get_if<EntryAttention>(&op_))
+            for (Weight& w : stored_) w = fixture_.input(plan_.cache(o->cache).head_dim);
         if (const auto* o = std::get_if<LatentAttention>(&op_)) {
             const CacheInfo& cache = plan_.cache(o->cache);
             stored_[0] = fixture_.input(cache.rank);
@@ -193,6 +195,12 @@ private:
             for (size_t i = 0; i < rates.size(); ++i) rates[i] = -0.02f * float(1 << (i % 6));
             return fixture_.vector(rates);
         }
+        if (const auto* o = std::get_if<Route>(&op_); o && w == o->table) {
+            std::vector<float> experts(size_t(OpAlone::kTokens) * o->used);
+            const uint64_t count = sizes_.shape(o->w).rows;
+            for (size_t i = 0; i < experts.size(); ++i) experts[i] = float((i + i / o->used * 5) % count);
+            return fixture_.vector(experts);
+        }
         if (info.role == WeightRole::vector) return fixture_.vector(shape.elements());
         const bool embeds = std::holds_alternative<Embed>(op_);
         return fixture_.matrix(*info.tensor.format, embeds ? OpAlone::kTokens : shape.rows, shape.cols,
@@ -203,23 +211,25 @@ private:
         visit([&](Cache& c) {
             if (!c || caches_.contains(c.index)) return;
             const CacheInfo& info = plan_.cache(c);
-            caches_[c.index] = info.is_state() ? builder.state(info.state_floats)
-                               : info.rank > 0 ? builder.latents(info.head_dim, info.rank)
-                                               : builder.cache(info.kv_heads, info.head_dim, info.window);
+            caches_[c.index] = info.is_state()  ? builder.state(info.state_floats)
+                               : info.ratio > 1 ? builder.entries(info.head_dim, info.ratio)
+                               : info.rank > 0  ? builder.latents(info.head_dim, info.rank, info.window)
+                                                : builder.cache(info.kv_heads, info.head_dim, info.window);
         });
     }
 
     Slot read(PlanBuilder& builder, Slot s) {
         const Slot x = builder.embed(inputs_.at(s.index));
         if (s == ids_.slot) return builder.route(x, router_, plan_.slot(s).width, Gating::softmax, true).ids;
-        if (const auto* o = std::get_if<ChooseBlocks>(&op_); o && s == o->scores)
-            builder.append(Apply{x, Function::squared_relu});  // scores are not negative
-        if (const auto* o = std::get_if<BlockAttention>(&op_); o && s == o->chosen) {
+        const auto chosen_of = [&](uint32_t ratio) {
             const Slot chosen = builder.slot(sizes_.width(s));
-            builder.append(Apply{x, Function::squared_relu});
-            builder.append(ChooseBlocks{x, chosen, o->ratio});
+            builder.append(ChooseBlocks{x, chosen, ratio});
             return chosen;
-        }
+        };
+        if (const auto* o = std::get_if<BlockAttention>(&op_); o && s == o->chosen)
+            return chosen_of(o->ratio);
+        if (const auto* o = std::get_if<EntryAttention>(&op_); o && s == o->chosen)
+            return chosen_of(plan_.cache(o->entries).ratio);
         if (!plan_.slot(s).of_outputs) return x;
         const Slot y = builder.slot(sizes_.width(s), true);
         builder.append(SelectRows{x, y});
@@ -236,6 +246,10 @@ private:
             builder.append(KvStore{builder.embed(stored_[0]), builder.embed(stored_[1]), o->cache, o->shape});
         if (const auto* o = std::get_if<BlockScores>(&own_))
             builder.append(LatentStore{builder.embed(stored_[0]), {}, o->cache});
+        if (const auto* o = std::get_if<EntryAttention>(&own_)) {
+            builder.append(LatentStore{builder.embed(stored_[0]), {}, o->cache});
+            if (o->entries) builder.append(LatentStore{builder.embed(stored_[1]), {}, o->entries});
+        }
     }
 
     // What is in a cache is seen by what an attention makes of it.

@@ -19,7 +19,7 @@ CachePool::CachePool(std::span<const CacheInfo> caches, const CacheSizing& sizin
         if (cache.is_state()) continue;
         const auto same = [&](const Pages& pages) { return pages.first == cache.first_page; };
         if (std::any_of(pages_.begin(), pages_.end(), same)) continue;
-        const uint64_t count = cache.capacity / kPageRows;
+        const uint64_t count = cache.tokens() / kPageRows;
         Pages pages{cache.first_page, cache.pages(), cache.sequence_rows < sizing.context, {}, {}};
         pages.users.resize(count);
         pages.free.resize(count);

@@ -36,7 +36,7 @@ inline std::vector<Bounded> sized_by_pairs(std::span<const Bounded> values, cons
     if (!turn) return all;
     const RopeSpec& rope = plan.ropes[turn->rope];
     const size_t pairs = rope.inverse_frequency.size();
-    for (size_t begin = 0; begin < all.size(); begin += turn->head_dim)
+    for (size_t begin = turn->first; begin < all.size(); begin += turn->head_dim)
         for (size_t i = 0; i < pairs; ++i) {
             Bounded& a = all[begin + (rope.half_split ? i : 2 * i)];
             Bounded& b = all[begin + (rope.half_split ? i + pairs : 2 * i + 1)];

@@ -15,7 +15,7 @@ inline std::vector<std::vector<uint32_t>> scattered_pages(std::span<const CacheI
     std::vector<std::vector<uint32_t>> lists(sequences, std::vector<uint32_t>(page_entries(caches)));
     std::mt19937 random(3);
     for (const CacheInfo& cache : caches) {
-        std::vector<uint32_t> pages(cache.capacity / kPageRows);
+        std::vector<uint32_t> pages(cache.tokens() / kPageRows);
         std::iota(pages.begin(), pages.end(), 0u);
         std::shuffle(pages.begin(), pages.end(), random);
         for (uint32_t i = 0; i < sequences * cache.pages(); ++i)

@@ -177,47 +177,12 @@ struct ConvolveApartArgs {
     uint32_t apart;  // rows from a tap to the next
 };
 
-struct StreamArgs {
-    const Step* step;
-    const float* x;
-    const float* w;  // or the other factor
-    float* y;
-    uint32_t width;  // of a stream
-    uint32_t streams;
-    uint32_t of_outputs;
-    uint32_t flag;  // of stream_mix: weights are of streams; of stream_add: y is not read
-    float scale;
-    float offset;    // of stream_add, as what follows; without `w` weights are zeros
-    uint32_t first;  // the first stream that it changes
-};
-
 struct SparsifyArgs {
     const Step* step;
     float* y;
     uint32_t width;
     uint32_t of_outputs;
     float deviations;
-};
-
-struct BlockMeanArgs {
-    const Step* step;
-    const SegmentState* states;
-    const Place* places;  // null: rows follow the step's first
-    const float* x;
-    float* y;
-    float* state;
-    uint32_t width;
-    uint32_t ratio;
-};
-
-struct ChooseArgs {
-    const Step* step;
-    const Place* places;
-    const float* scores;  // (rows, blocks)
-    float* y;             // (rows, most)
-    uint32_t blocks;      // of a context
-    uint32_t most;        // that are chosen
-    uint32_t ratio;
 };
 
 constexpr uint32_t kConvolvedRows = 32;  // of a sequence, that a thread goes over
@@ -465,6 +430,7 @@ struct RouteArgs {
     uint32_t groups;  // of experts
     uint32_t groups_used;
     uint32_t by_two;
+    const float* table;  // (tokens, used): experts by token; null: the best
 };
 constexpr uint32_t kMostExperts = 1024;
 constexpr uint32_t kMostGroups = 256;
@@ -503,6 +469,7 @@ struct RopeArgs {
     uint32_t head_dim;
     uint32_t pairs;
     uint32_t half_split;
+    uint32_t first;  // element of a head that the turned ones begin with
 };
 
 struct StoreArgs {
@@ -518,21 +485,7 @@ struct LatentStoreArgs {
     const float* key;     // (rows, the rest of the cache's rows)
     Cache cache;
     uint32_t rank;
-};
-
-// Of block_scores, and of block_attention.
-struct BlockArgs {
-    const Step* step;
-    const float* q;
-    const float* chosen;  // (rows, blocks)
-    float* y;
-    Cache cache;
-    uint32_t heads;
-    uint32_t ratio;
-    uint32_t blocks;     // of a context, or most that are chosen
-    uint32_t first_row;  // of the step: rows first_row .. end_row - 1
-    uint32_t end_row;
-    float scale;
+    uint32_t ratio;  // tokens of a row, of which the last stores
 };
 
 // How heads are normed and turned.

@@ -4,6 +4,7 @@
 #include "kernels/attention_few.h"
 #include "kernels/attention_many.h"
 #include "kernels/blocks.h"
+#include "kernels/entries.h"
 #include "kernels/latent.h"
 #include "kernels/turn.h"
 
@@ -80,6 +81,15 @@ RL_DEVICE void rope_store(const args::RopeStoreArgs& a) {
     RL_LATENT_KERNEL(latent_attention, cache_##cache, cache, 8, rank)  \
     RL_LATENT_KERNEL(latent_attention, cache_##cache, cache, 16, rank) \
     RL_LATENT_KERNEL(latent_attention_any, any_width<cache_##cache>, cache, 8, rank)
+#define RL_ENTRY_KERNEL(name, type, cache, queries, rank)                             \
+    RL_KERNEL(kLatentThreads, name##_##queries##_##rank##_##cache, args::EntryArgs) { \
+        entry_attention<type, queries, rank>(args);                                   \
+    }
+#define RL_ENTRY_KERNELS(cache, rank)                                \
+    RL_ENTRY_KERNEL(entry_attention, cache_##cache, cache, 4, rank)  \
+    RL_ENTRY_KERNEL(entry_attention, cache_##cache, cache, 8, rank)  \
+    RL_ENTRY_KERNEL(entry_attention, cache_##cache, cache, 16, rank) \
+    RL_ENTRY_KERNEL(entry_attention_any, any_width<cache_##cache>, cache, 8, rank)
 // Of the types whose elements are no more exact than halfs.
 #define RL_MANY_KERNELS_f32
 #define RL_MANY_KERNELS_f16 \
@@ -117,5 +127,7 @@ RL_DEVICE void rope_store(const args::RopeStoreArgs& a) {
     }                                                             \
     RL_LATENT_KERNELS(cache, 128)                                 \
     RL_LATENT_KERNELS(cache, 512)                                 \
+    RL_ENTRY_KERNELS(cache, 128)                                  \
+    RL_ENTRY_KERNELS(cache, 512)                                  \
     RL_MANY_KERNELS_##cache                                       \
     }

@@ -1,6 +1,7 @@
 // Attention to chosen blocks, and the scores by which they are chosen, over a cache of one type.
 #pragma once
 
+#include "kernels/block_args.h"
 #include "kernels/cache.h"
 #include "kernels/reduce.h"
 
@@ -14,26 +15,48 @@ RL_DEVICE uint32_t row_of_token(const Cache& c, uint32_t row, uint32_t token) {
     return row_in_cache(c.places ? c.pages + c.places[row].list : nullptr, row_in_sequence(c, token));
 }
 
-// y[t][b] = the sum over heads of max(q[h] . key of block b, 0), of the complete blocks that t sees, 0 for
-// others. The key lies in the row of the block's last token. A thread per row and block.
+constexpr uint32_t kScoredHeads = 8;  // for which an element of a key is read once
+
+// The sum over heads of weights[h] * max(q[h] . key, 0).
+template <typename C>
+RL_DEVICE float block_score(const args::BlockArgs& a, const HeadRows& keys, uint32_t row, uint32_t key) {
+    const uint32_t dims = a.cache.head_dim;
+    float sum = 0.0f;
+    for (uint32_t head = 0; head < a.heads; head += kScoredHeads) {
+        const float* q[kScoredHeads];
+        float products[kScoredHeads] = {};
+        RL_UNROLL
+        for (uint32_t h = 0; h < kScoredHeads; ++h)
+            q[h] = a.q + (size_t(row) * a.heads + lesser(head + h, a.heads - 1)) * dims;
+        for (uint32_t e = 0; e < dims; ++e) {
+            const float element = C::value(keys, key, e);
+            RL_UNROLL
+            for (uint32_t h = 0; h < kScoredHeads; ++h) products[h] = fused(q[h][e], element, products[h]);
+        }
+        RL_UNROLL
+        for (uint32_t h = 0; h < kScoredHeads; ++h) {
+            const float raised = products[h] < 0.0f ? 0.0f : products[h];  // lets NaN through
+            const uint32_t own = lesser(head + h, a.heads - 1);
+            const float weight = a.weights ? a.weights[size_t(row) * a.heads + own] : 1.0f;
+            sum = head + h < a.heads ? fused(weight, raised, sum) : sum;
+        }
+    }
+    return sum;
+}
+
+// y[t][b] = the score of block b, of the complete blocks that t sees, 0 for others. The key lies in the row
+// of the block's last token. A thread per row and block.
 template <typename C>
 RL_DEVICE void block_scores(const args::BlockArgs& a) {
     const Cache& c = a.cache;
-    const uint32_t dims = c.head_dim;
     const HeadRows keys = C::head(c, c.keys, 0);
     const size_t first = size_t(a.first_row) * a.blocks, rows = lesser(a.end_row, a.step->rows);
     each_element((rows > a.first_row ? rows - a.first_row : 0) * a.blocks, [&](size_t i) {
         const uint32_t row = uint32_t((first + i) / a.blocks), block = uint32_t((first + i) % a.blocks);
         float sum = 0.0f;
-        if (block < (token_of(a.step, c, row) + 1) / a.ratio) {
-            const uint32_t key = row_of_token(c, row, (block + 1) * a.ratio - 1);
-            for (uint32_t h = 0; h < a.heads; ++h) {
-                const float* q = a.q + (size_t(row) * a.heads + h) * dims;
-                float one = 0.0f;
-                for (uint32_t e = 0; e < dims; ++e) one = fused(q[e], C::value(keys, key, e), one);
-                sum += one < 0.0f ? 0.0f : one;  // lets NaN through
-            }
-        }
+        if (block < (token_of(a.step, c, row) + 1) / a.ratio)
+            sum =
+                block_score<C>(a, keys, row, row_of_token(c, row, (block + 1) * a.ratio - 1) / a.row_tokens);
         a.y[first + i] = sum;
     });
 }

@@ -62,8 +62,14 @@ RL_DEVICE typename C::Eight latent_eight(const HeadRows& latents, uint32_t row, 
 
 // A tile of keys [first, to), and what has to be taken from its tokens to get their rows.
 struct LatentTile {
+    HeadRows latents;
     uint32_t first, to, before;
+    RL_DEVICE uint32_t dims() const { return latents.dims; }
     RL_DEVICE uint32_t row(uint32_t t) const { return lesser(first + t, to - 1) - before; }
+    template <typename C>
+    RL_DEVICE typename C::Eight eight(uint32_t row, uint32_t d) const {
+        return latent_eight<C>(latents, row, d);
+    }
 };
 
 // Queries lie in shared memory, zeros behind each.
@@ -84,11 +90,10 @@ RL_DEVICE void load_latent_queries(const args::LatentArgs& l, const Queries& whi
 }
 
 // Products of the tile's keys with all queries. Elements beyond a key are some others, times zero.
-template <typename C, uint32_t kQueries, uint32_t kRank>
-RL_DEVICE void score_tile(const HeadRows& latents, const LatentTile& tile, const float* queries, float scale,
-                          float* scores_of_tile) {
+template <typename C, uint32_t kQueries, uint32_t kRank, typename Tile>
+RL_DEVICE void score_tile(const Tile& tile, const float* queries, float scale, float* scores_of_tile) {
     using S = LatentShape<kQueries, kRank>;
-    const uint32_t stride = query_stride(latents.dims), slice = thread_index() % kSlices;
+    const uint32_t stride = query_stride(tile.dims()), slice = thread_index() % kSlices;
     for (uint32_t cell = thread_index() / kSlices; cell < kScoreCells; cell += kLatentThreads / kSlices) {
         const uint32_t first_key = cell % S::kKeyCells * kCellKeys,
                        first_query = cell / S::kKeyCells * kCellQueries;
@@ -100,7 +105,7 @@ RL_DEVICE void score_tile(const HeadRows& latents, const LatentTile& tile, const
         for (uint32_t d = slice * 8; d < stride; d += kSlices * 8) {
             typename C::Eight keys[kCellKeys];
             RL_UNROLL
-            for (uint32_t j = 0; j < kCellKeys; ++j) keys[j] = latent_eight<C>(latents, rows[j], d);
+            for (uint32_t j = 0; j < kCellKeys; ++j) keys[j] = tile.template eight<C>(rows[j], d);
             RL_UNROLL
             for (uint32_t j = 0; j < kCellKeys; ++j) {
                 float k[8];
@@ -127,13 +132,12 @@ RL_DEVICE void score_tile(const HeadRows& latents, const LatentTile& tile, const
     }
 }
 
-// Turns the tile's scores into weights under the running maximum.
-template <uint32_t kQueries, uint32_t kRank>
-RL_DEVICE void weigh_tile(const args::AttentionArgs& a, const Queries& which, uint32_t rows,
-                          uint32_t position, const LatentTile& tile, LatentShared<kQueries, kRank>& shared) {
+// Turns the tile's scores into weights under the running maximum; end_of(i): where what query i sees ends.
+template <uint32_t kQueries, uint32_t kRank, typename Tile, typename End>
+RL_DEVICE void weigh_tile(const Tile& tile, End end_of, LatentShared<kQueries, kRank>& shared) {
     constexpr uint32_t kKeys = LatentShape<kQueries, kRank>::kKeys;
     for (uint32_t i = wave_index(); i < kQueries; i += kLatentWaves) {
-        const uint32_t end = lesser(tile.to, keys_seen(a, which.row(i), rows, position).end);
+        const uint32_t end = lesser(tile.to, end_of(i));
         float top = -kInfinity;
         for (uint32_t t = lane_index(); t < kKeys; t += kWave) {
             float& score = shared.weights[t * kQueries + i];
@@ -167,9 +171,9 @@ struct LatentSums {
     RL_DEVICE static uint32_t query(uint32_t c) { return unit(c) / Shape::kEights * Shape::kOwnQueries; }
 };
 
-template <typename C, uint32_t kQueries, uint32_t kRank>
-RL_DEVICE void add_latents(const HeadRows& latents, const LatentTile& tile,
-                           const LatentShared<kQueries, kRank>& shared, LatentSums<kQueries, kRank>& sums) {
+template <typename C, uint32_t kQueries, uint32_t kRank, typename Tile>
+RL_DEVICE void add_latents(const Tile& tile, const LatentShared<kQueries, kRank>& shared,
+                           LatentSums<kQueries, kRank>& sums) {
     using S = LatentShape<kQueries, kRank>;
     const uint32_t turn = thread_index() / S::kUnits, count = lesser(S::kKeys, tile.to - tile.first);
     RL_UNROLL
@@ -183,7 +187,7 @@ RL_DEVICE void add_latents(const HeadRows& latents, const LatentTile& tile,
             typename C::Eight values[S::kLoads];
             RL_UNROLL
             for (uint32_t n = 0; n < S::kLoads; ++n)
-                values[n] = latent_eight<C>(latents, tile.row(t + n * S::kTurns), d);
+                values[n] = tile.template eight<C>(tile.row(t + n * S::kTurns), d);
             RL_UNROLL
             for (uint32_t n = 0; n < S::kLoads; ++n) {
                 float v[8];
@@ -258,13 +262,14 @@ RL_DEVICE void latent_attention(const args::LatentArgs& l) {
     const HeadRows latents = C::head(l.latents, l.latents.keys, 0);
     const KeyRows in_cache = key_rows(l.latents, which.first_row, keys.from, keys.to);
     for (uint32_t first = keys.from; first < keys.to; first += S::kKeys) {
-        const LatentTile tile = {first, keys.to, in_cache.before(first)};
+        const LatentTile tile = {latents, first, keys.to, in_cache.before(first)};
         sync_block();  // queries are there, and the tile before is done
-        score_tile<C, kQueries, kRank>(latents, tile, queries, a.scale, shared.weights);
+        score_tile<C, kQueries, kRank>(tile, queries, a.scale, shared.weights);
         sync_block();
-        weigh_tile(a, which, rows, position, tile, shared);
+        weigh_tile(
+            tile, [&](uint32_t i) { return keys_seen(a, which.row(i), rows, position).end; }, shared);
         sync_block();
-        add_latents<C>(latents, tile, shared, sums);
+        add_latents<C>(tile, shared, sums);
     }
     leave_latents(a, which, rows, keys.used, shared, sums, queries);
     if (keys.used > 1 && is_last_split(a, keys.used, shared.last))
@@ -272,14 +277,16 @@ RL_DEVICE void latent_attention(const args::LatentArgs& l) {
                      nullptr);
 }
 
-// cache[row of the token] = latent, then key. A block per row.
+// cache[row of the token] = latent, then key; of a block its last token's alone. A block per row.
 template <typename C>
 RL_DEVICE void latent_store(const args::LatentStoreArgs& a) {
     const Cache& c = a.cache;
     const uint32_t rest = c.head_dim - a.rank, end = a.step->rows;
     for (uint32_t row = block_index().x; row < end; row += grid_blocks()) {
         const float *latent = a.latent + size_t(row) * a.rank, *key = a.key + size_t(row) * rest;
-        const size_t at = place_in_cache(c, 0, a.step->position, row);
+        const uint32_t token = c.places ? c.places[row].position : a.step->position + row;
+        if ((token + 1) % a.ratio != 0) continue;
+        const size_t at = place_in_cache(c, 0, a.step->position, row) / a.ratio;
         for (uint32_t i = thread_index() * C::kGroup; i < c.head_dim; i += kThreads * C::kGroup)
             C::store(c, c.keys, at, i, [&](uint32_t e) { return e < a.rank ? latent[e] : key[e - a.rank]; });
     }

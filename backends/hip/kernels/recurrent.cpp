@@ -1,5 +1,6 @@
 // The kernels of ops that keep states, and of what stands around them.
 #include "kernels/args.h"
+#include "kernels/block_args.h"
 #include "kernels/reduce.h"
 #include "kernels/scan.h"
 #include "kernels/unit.h"
@@ -147,17 +148,84 @@ RL_KERNEL(128, block_mean, BlockMeanArgs) {
     });
 }
 
+// The mean of elements weighted by exponentials, as far as it has come: three numbers of a state. All zeros:
+// of nothing.
+struct Pool {
+    float top, total, sum;
+
+    RL_DEVICE void add(float exponent, float x) {
+        const bool first = total == 0.0f;
+        const float most = first || exponent > top ? exponent : top;
+        const float down = first ? 0.0f : exp_of(top - most), own = exp_of(exponent - most);
+        top = most;
+        total = fused(total, down, own);
+        sum = fused(sum, down, own * x);
+    }
+    // With another, of which there may be nothing.
+    RL_DEVICE float mean_with(const Pool& other) const {
+        const bool alone = other.total == 0.0f;
+        const float most = alone ? top : larger(other.top, top), own = exp_of(top - most),
+                    others = alone ? 0.0f : exp_of(other.top - most);
+        return fused(others, other.sum, own * sum) / fused(others, other.total, own * total);
+    }
+};
+
+// Entries of blocks: see BlockPool in plan/ops/blocks.h. A thread per element of a sequence, which alone
+// reads and writes its part of the state.
+RL_KERNEL(128, block_pool, BlockPoolArgs) {
+    const uint32_t parts = args.overlaps ? 3 : 1, wide = args.width * (args.overlaps ? 2 : 1);
+    each_element(size_t(args.width) * args.step->segments, [&](size_t i) {
+        const SegmentState segment = args.states[i / args.width];
+        const size_t column = i % args.width, floats = size_t(args.width) * 3 * parts;
+        const auto load_pool = [&](uint32_t part) -> Pool {
+            if (segment.from == kZeroState) return {};
+            const float* own = args.state + segment.from * floats + part * 3 * args.width + column;
+            return {own[0], own[args.width], own[2 * args.width]};
+        };
+        const auto store_pool = [&](uint32_t part, const Pool& pool) {
+            float* own = args.state + segment.to * floats + part * 3 * args.width + column;
+            own[0] = pool.top;
+            own[args.width] = pool.total;
+            own[2 * args.width] = pool.sum;
+        };
+        Pool first = load_pool(0), before = {}, second = {};
+        if (args.overlaps) before = load_pool(1);
+        if (args.overlaps) second = load_pool(2);
+        for (uint32_t row = segment.first_row; row < segment.first_row + segment.rows; ++row) {
+            const uint32_t place = token_of(args.step, args.places, row) % args.ratio;
+            const size_t at = size_t(row) * wide + column, bias = size_t(place) * wide + column;
+            if (place == 0 && args.overlaps) before = first;
+            if (place == 0) first = second = {};
+            first.add(args.gate[at] + args.bias[bias], args.x[at]);
+            if (args.overlaps)
+                second.add(args.gate[at + args.width] + args.bias[bias + args.width],
+                           args.x[at + args.width]);
+            args.y[size_t(row) * args.width + column] =
+                args.overlaps ? second.mean_with(before) : first.mean_with({});
+        }
+        store_pool(0, first);
+        if (args.overlaps) store_pool(1, before);
+        if (args.overlaps) store_pool(2, second);
+    });
+}
+
 // The blocks of a row with the largest scores, ascending, and -1 behind them; of equal scores those of the
-// first blocks. Scores are not negative, so that they are ordered as their bits; NaN is the largest.
+// first blocks. Scores are compared by bits; NaN is the largest.
 struct Choice {
     const float* scores;
     uint32_t count, most;
 
-    RL_DEVICE uint32_t bits(uint32_t block) const { return float_bits(scores[block]) & 0x7FFFFFFFu; }
+    // In the order of scores, with one zero.
+    RL_DEVICE uint32_t bits(uint32_t block) const {
+        const float score = scores[block];
+        if (score != score) return UINT32_MAX;
+        const uint32_t bits = score == 0.0f ? 0 : float_bits(score);
+        return bits >> 31 ? ~bits : bits | 0x80000000u;
+    }
     // The largest that `most` blocks have at least, bit by bit; floats hold how many there are.
     RL_DEVICE uint32_t least(float* parts) const {
         uint32_t least = 0;
-        for (uint32_t bit = 1u << 30; count > most && bit > 0; bit >>= 1) {
+        for (uint32_t bit = 1u << 31; count > most && bit > 0; bit >>= 1) {
             float some = 0.0f;
             for (uint32_t b = thread_index(); b < count; b += kThreads)
                 some += bits(b) >= (least | bit) ? 1.0f : 0.0f;

@@ -6,7 +6,7 @@
 
 namespace redline::hip {
 
-constexpr uint32_t kSoftmax = 0, kSigmoid = 1, kSoftmaxOfSelected = 2, kSparseMixer = 3;
+constexpr uint32_t kSoftmax = 0, kSigmoid = 1, kSoftmaxOfSelected = 2, kSparseMixer = 3, kSqrtSoftplus = 4;
 constexpr float kMixerReach = 0.02f;  // as in src/plan/ops/experts.h
 
 struct RouteShared {
@@ -29,6 +29,7 @@ RL_DEVICE void route_chances(const args::RouteArgs& a, const float* logits, Rout
         float p = logit(e);
         if (a.gating == kSoftmax) p = exp_of(p - top);
         if (a.gating == kSigmoid) p = 1.0f / (1.0f + exp_of(-p));
+        if (a.gating == kSqrtSoftplus) p = root_of(softplus(p));
         sum += p;
         shared.chances[e] = p;
     }
@@ -90,10 +91,19 @@ RL_DEVICE float share_of_near(const args::RouteArgs& a, const RouteShared& share
     return 1.0f / sum;
 }
 
-// The `used` best experts of a row by its logits, best first, and their weights. The whole block chooses.
-RL_DEVICE void choose_experts(const args::RouteArgs& a, size_t row) {
-    RL_SHARED RouteShared shared;
-    route_chances(a, a.logits + row * a.experts, shared);
+// Those that the row's token has in the table.
+RL_DEVICE void take_from_table(const args::RouteArgs& a, size_t row, RouteShared& shared) {
+    const auto* tokens = reinterpret_cast<const int32_t*>(a.step + 1);
+    const float* own = a.table + size_t(uint32_t(tokens[row])) * a.used;
+    for (uint32_t i = thread_index(); i < a.used; i += kThreads) {
+        const float number = own[i] > 0.0f ? own[i] : 0.0f;
+        const uint32_t expert = lesser(uint32_t(number), a.experts - 1);
+        shared.chosen[i] = shared.chances[expert];
+        a.ids[row * a.used + i] = int32_t(expert);
+    }
+}
+
+RL_DEVICE void take_best(const args::RouteArgs& a, size_t row, RouteShared& shared) {
     if (a.groups > 1) leave_best_groups(a, shared);
     for (uint32_t e = thread_index(); e < a.experts; e += kThreads) {
         const uint32_t rank = rank_of(a, shared, e);
@@ -101,6 +111,17 @@ RL_DEVICE void choose_experts(const args::RouteArgs& a, size_t row) {
         shared.chosen[rank] = a.gating == kSparseMixer ? share_of_near(a, shared, e) : shared.chances[e];
         a.ids[row * a.used + rank] = int32_t(e);
     }
+}
+
+// The `used` best experts of a row by its logits, best first, or those of its token, and their weights. The
+// whole block chooses.
+RL_DEVICE void choose_experts(const args::RouteArgs& a, size_t row) {
+    RL_SHARED RouteShared shared;
+    route_chances(a, a.logits + row * a.experts, shared);
+    if (a.table)
+        take_from_table(a, row, shared);
+    else
+        take_best(a, row, shared);
     sync_block();
     const bool of_selected = a.gating == kSoftmaxOfSelected;
     const float first = shared.chosen[0];

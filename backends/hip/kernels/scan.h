@@ -24,16 +24,6 @@ struct ScanShared {
     float decays[Cut::kTokens], sizes[Cut::kTokens];  // the size of a step
 };
 
-// log(1 + e^x) = max(x, 0) + log(1 + t), t = e^-|x|, whose bits are all good where it is small, as those of
-// 1 + t are not. log(1 + t) = 2 artanh(z), z = t / (2 + t) of at most 1/3, by its series.
-RL_DEVICE float softplus(float x) {
-    const float t = exp_of(-__builtin_fabsf(x)), z = t / (2.0f + t), square = z * z;
-    float sum = 1.0f / 13.0f;
-    RL_UNROLL
-    for (int n = 11; n > 0; n -= 2) sum = fused(sum, square, 1.0f / float(n));
-    return (x > 0.0f ? x : 0.0f) + 2.0f * z * sum;
-}
-
 // Elements 4 * i .. of a vector; zeros behind its end.
 RL_DEVICE Float4 quad_of(const float* vector, uint32_t elements, uint32_t i) {
     Float4 quad;

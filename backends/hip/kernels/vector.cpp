@@ -2,6 +2,7 @@
 #include "kernels/args.h"
 #include "kernels/attention_parts.h"
 #include "kernels/best.h"
+#include "kernels/block_args.h"
 #include "kernels/dot.h"
 #include "kernels/matrix.h"
 #include "kernels/route.h"
@@ -9,6 +10,8 @@
 namespace redline::hip {
 
 using namespace args;
+
+constexpr uint32_t kMostStreams = 8;  // as in src/plan/ops/streams.h
 
 // y = x / sqrt(mean(x^2) + eps) * gain over `width` elements: the row, or a head. A block per group.
 RL_KERNEL(128, rms_norm, NormArgs) {
@@ -196,6 +199,69 @@ RL_KERNEL(128, stream_turn, StreamArgs) {
     });
 }
 
+// What all threads of a block divide and sum: the mixing of a row's streams.
+struct StreamMixing {
+    float weights[kMostStreams * kMostStreams];
+    float sums[kMostStreams];
+
+    // Divides each element by the sum of its row, or of its column, and `eps`.
+    RL_DEVICE void divide(uint32_t n, bool rows, float eps) {
+        const uint32_t line = rows ? n : 1, apart = rows ? 1 : n;
+        sync_block();
+        for (uint32_t l = thread_index(); l < n; l += kThreads) {
+            float sum = eps;
+            for (uint32_t i = 0; i < n; ++i) sum += weights[l * line + i * apart];
+            sums[l] = sum;
+        }
+        sync_block();
+        for (uint32_t i = thread_index(); i < n * n; i += kThreads) weights[i] /= sums[rows ? i / n : i % n];
+    }
+};
+
+// The weights of a row's streams: see StreamWeights in plan/ops/streams.h. A block per row.
+RL_KERNEL(128, stream_weights, StreamWeightsArgs) {
+    RL_SHARED StreamMixing mixing;
+    const uint32_t n = args.streams, rows = rows_in_step(args.step, args.of_outputs);
+    for (uint32_t row = block_index().x; row < rows; row += grid_blocks()) {
+        const float* x = args.x + size_t(row) * args.width;
+        const auto z = [&](uint32_t part, uint32_t i) {
+            return fused(x[part * n + i], args.scale[part], args.base[part * n + i]);
+        };
+        const auto sigmoid = [](float value) { return 1.0f / (1.0f + exp_of(-value)); };
+        for (uint32_t i = thread_index(); i < n; i += kThreads) {
+            args.read[size_t(row) * n + i] = sigmoid(z(0, i)) + args.eps;
+            if (args.add) args.add[size_t(row) * n + i] = 2.0f * sigmoid(z(1, i));
+        }
+        if (!args.add) continue;
+        sync_block();  // the row before is done
+        for (uint32_t i = thread_index(); i < n * n; i += kThreads) {
+            float top = -kInfinity;
+            for (uint32_t j = 0; j < n; ++j) top = larger(z(2, i / n * n + j), top);
+            mixing.weights[i] = exp_of(z(2, i) - top);
+        }
+        mixing.divide(n, true, 0.0f);
+        for (uint32_t i = thread_index(); i < n * n; i += kThreads) mixing.weights[i] += args.eps;
+        for (uint32_t round = 0; round < args.rounds; ++round) {
+            if (round > 0) mixing.divide(n, true, args.eps);
+            mixing.divide(n, false, args.eps);
+        }
+        for (uint32_t i = thread_index(); i < n * n; i += kThreads)
+            args.mix[size_t(row) * n * n + i] = mixing.weights[i];
+    }
+}
+
+// Stream j of y = its weight * x + the sum over streams i of mix[i][j] * stream i of `from`.
+RL_KERNEL(128, stream_blend, StreamBlendArgs) {
+    const uint32_t n = args.streams;
+    each_element(size_t(rows_in_step(args.step, args.of_outputs)) * n * args.width, [&](size_t i) {
+        const size_t stream = i / args.width, row = stream / n, j = stream % n, column = i % args.width;
+        float sum = args.w[stream] * args.x[row * args.width + column];
+        for (uint32_t s = 0; s < n; ++s)
+            sum = fused(args.mix[(row * n + s) * n + j], args.from[(row * n + s) * args.width + column], sum);
+        args.y[i] = sum;
+    });
+}
+
 // y[i] = scale * the product of stream i of both factors. A block per stream.
 RL_KERNEL(128, stream_dot, StreamArgs) {
     RL_SHARED float parts[kWaves];
@@ -290,7 +356,7 @@ RL_KERNEL(128, select_rows, ElementArgs) {
 RL_KERNEL(128, rope, RopeArgs) {
     each_element(size_t(args.step->rows) * args.heads * args.pairs, [&](size_t i) {
         const size_t pair = i % args.pairs, head = i / args.pairs, row = head / args.heads;
-        float* first = args.x + head * args.head_dim + (args.half_split ? pair : 2 * pair);
+        float* first = args.x + head * args.head_dim + args.first + (args.half_split ? pair : 2 * pair);
         float* second = first + (args.half_split ? args.pairs : 1);
         const float* turn = args.table + row * 2 * args.pairs + pair;
         const float cosine = turn[0], sine = turn[args.pairs], x = *first, y = *second;

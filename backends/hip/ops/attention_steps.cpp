@@ -24,9 +24,9 @@ public:
         const RopeSpec& rope = view.plan.ropes[op_.rope];
         const uint32_t pairs = uint32_t(rope.inverse_frequency.size());
         if (pairs == 0) return {};
-        const args::RopeArgs args = {view.step,      view.ropes[op_.rope], view.slot(op_.x),
-                                     op_.heads,      op_.head_dim,         pairs,
-                                     rope.half_split};
+        const args::RopeArgs args = {
+            view.step, view.ropes[op_.rope], view.slot(op_.x), op_.heads, op_.head_dim,
+            pairs,     rope.half_split,      op_.first};
         return launcher.launch("vector", "rope",
                                striding(blocks_for(uint64_t(view.rows) * op_.heads * pairs, kThreads)), args);
     }

@@ -1,4 +1,5 @@
-// BlockMean, BlockScores, ChooseBlocks and BlockAttention.
+// BlockMean, BlockPool, BlockScores, ChooseBlocks and BlockAttention.
+#include "backends/hip/kernels/block_args.h"
 #include "steps.h"
 
 #include <algorithm>
@@ -15,6 +16,18 @@ Status launch_mean(Launcher& launcher, const View& view, const BlockMean& op) {
                                       view.slot(op.y),  reinterpret_cast<float*>(view.caches[op.state].keys),
                                       view.width(op.x), op.ratio};
     return launcher.launch("recurrent", "block_mean",
+                           striding(blocks_for(uint64_t(args.width) * view.segments(), kThreads)), args);
+}
+
+Status launch_pool(Launcher& launcher, const View& view, const BlockPool& op) {
+    const args::BlockPoolArgs args = {
+        view.step,          view.states,
+        view.places,        view.slot(op.x),
+        view.slot(op.gate), view.vector(op.bias),
+        view.slot(op.y),    reinterpret_cast<float*>(view.caches[op.state].keys),
+        view.width(op.y),   op.ratio,
+        op.overlaps};
+    return launcher.launch("recurrent", "block_pool",
                            striding(blocks_for(uint64_t(args.width) * view.segments(), kThreads)), args);
 }
 
@@ -52,7 +65,9 @@ Status launch_scores(Launcher& launcher, const View& view, const BlockScores& op
                                   blocks,
                                   0,
                                   0,
-                                  1.0f};
+                                  1.0f,
+                                  view.plan.cache(op.cache).ratio,
+                                  op.weights ? view.slot(op.weights) : nullptr};
     return launch_rows(launcher, view, "block_scores", op.cache, args, blocks_for(blocks, kThreads),
                        2.0 * blocks * op.heads * dims);
 }
@@ -69,7 +84,9 @@ Status launch_attention(Launcher& launcher, const View& view, const BlockAttenti
                                   blocks,
                                   0,
                                   0,
-                                  op.scale};
+                                  op.scale,
+                                  1,
+                                  nullptr};
     const double keys = (double(blocks) + 1) * op.ratio;
     return launch_rows(launcher, view, "block_attention", op.cache, args, op.shape.heads,
                        4.0 * keys * op.shape.heads * op.shape.head_dim);
@@ -85,6 +102,8 @@ bool too_long(const Plan& plan, Cache cache) {
 std::unique_ptr<Kernel> make_block_kernel(const Op& op, const Plan& plan, const Device&) {
     if (const auto* o = std::get_if<BlockMean>(&op))
         return simple([o = *o](Launcher& l, const View& v) { return launch_mean(l, v, o); });
+    if (const auto* o = std::get_if<BlockPool>(&op))
+        return simple([o = *o](Launcher& l, const View& v) { return launch_pool(l, v, o); });
     if (const auto* o = std::get_if<ChooseBlocks>(&op))
         return simple([o = *o](Launcher& l, const View& v) { return launch_choice(l, v, o); });
     if (const auto* o = std::get_if<BlockScores>(&op)) {

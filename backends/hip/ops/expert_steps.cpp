@@ -60,7 +60,8 @@ private:
                 op_.scale,
                 op_.groups.count,
                 op_.groups.used,
-                op_.groups.by_two};
+                op_.groups.by_two,
+                view.vector(op_.table)};
     }
 
     Route op_;

@@ -1,4 +1,5 @@
-// HeadLinear, LatentStore and LatentAttention.
+// HeadLinear, LatentStore, LatentAttention and EntryAttention.
+#include "backends/hip/kernels/block_args.h"
 #include "steps.h"
 
 #include <algorithm>
@@ -59,32 +60,77 @@ Status launch_heads(Launcher& launcher, const View& view, const HeadLinear& op) 
 }
 
 Status launch_store(Launcher& launcher, const View& view, const LatentStore& op) {
-    const args::LatentStoreArgs args = {view.step, view.slot(op.latent), op.key ? view.slot(op.key) : nullptr,
-                                        view.cache(op.cache), view.width(op.latent)};
+    const args::LatentStoreArgs args = {view.step,
+                                        view.slot(op.latent),
+                                        op.key ? view.slot(op.key) : nullptr,
+                                        view.cache(op.cache),
+                                        view.width(op.latent),
+                                        view.plan.cache(op.cache).ratio};
     return launcher.launch(cache_module(view, op.cache), cache_kernel("latent_store", view, op.cache),
                            striding(view.rows), args);
 }
+
+// How queries of heads of one width share blocks.
+struct LatentFit {
+    uint32_t heads, width, rank;
+
+    // Kernels number the bytes of a cache with words.
+    bool fits(const CacheInfo& cache) const {
+        const bool too_long = cache.capacity * width * 4 > UINT32_MAX;
+        return rank <= kMostRank && !too_long && shared_bytes(least_queries()) <= kQueryBytes;
+    }
+    bool whole_eights() const { return width % 8 == 0 && rank % 8 == 0; }
+    // Ranks that kernels are built for are upper bounds.
+    uint32_t kernel_rank() const { return rank <= 128 ? 128 : kMostRank; }
+    uint32_t least_queries() const { return whole_eights() ? 4 : 8; }
+    // Queries, in their place results, then what merging splits needs.
+    uint32_t shared_bytes(uint32_t queries) const {
+        const uint32_t stride = (width + args::kLatentStep - 1) / args::kLatentStep * args::kLatentStep;
+        return std::max(queries * std::max(stride, kernel_rank()) * 4, kLatentThreads * 16);
+    }
+    // Queries of one block, for which the cache is read once: as many as fit, but none in vain.
+    uint32_t queries(uint32_t rows) const {
+        if (!whole_eights()) return 8;
+        const uint64_t there = uint64_t(rows) * heads;
+        uint32_t n = 4;
+        while (n < kMostQueries && n < there && shared_bytes(n * 2) <= kQueryBytes) n *= 2;
+        return n == kMostQueries && there % n != 0 && there < 64 ? n / 2 : n;
+    }
+    // Where groups of queries are of one row each.
+    uint32_t row_blocks(uint32_t queries) const { return (heads + queries - 1) / queries; }
+    std::string kernel(std::string_view stem, uint32_t queries) const {
+        return fmt::format("{}{}_{}_{}", stem, whole_eights() ? "" : "_any", queries, kernel_rank());
+    }
+    // Enough blocks to fill the device with `all` groups of queries, but no more than there are keys for, and
+    // none where there are too few counters for them. Those without keys end at once.
+    uint32_t splits(uint64_t all, uint64_t keys, uint32_t units) const {
+        if (all > HipCaches::kCounters) return 1;
+        const uint64_t most =
+            std::min<uint64_t>(kLatentSplits, (keys + kLatentLeastKeys - 1) / kLatentLeastKeys);
+        return uint32_t(std::clamp<uint64_t>(units * kBlocksPerUnit / all, 1, std::max<uint64_t>(most, 1)));
+    }
+    uint64_t partial_bytes(uint32_t rows, uint32_t splits) const {
+        if (splits == 1) return 0;
+        const uint64_t whole_fours = (rank + 3) / 4 * 4;
+        return aligned(uint64_t(rows) * heads * splits * (whole_fours + 2) * 4);
+    }
+};
 
 class LatentAttentionKernel : public HipKernel {
 public:
     LatentAttentionKernel(const LatentAttention& op, const Plan& plan, const Device& device)
         : op_(op),
-          width_(plan.cache(op.cache).head_dim),
-          rank_(plan.cache(op.cache).rank),
+          fit_{op.heads, plan.cache(op.cache).head_dim, plan.cache(op.cache).rank},
           units_(std::max(4u, device.report().multiprocessors)),
           per_launch_(flops_per_launch(device.report())) {}
 
-    // Kernels number the bytes of the cache with words.
-    bool fits(const Plan& plan) const {
-        const bool too_long = plan.cache(op_.cache).capacity * width_ * 4 > UINT32_MAX;
-        return rank_ <= kMostRank && !too_long && shared_bytes(least_queries()) <= kQueryBytes;
-    }
+    bool fits(const Plan& plan) const { return fit_.fits(plan.cache(op_.cache)); }
 
     uint64_t scratch(const Plan& plan) const override {
         uint64_t most = 0;
         for (uint32_t rows = 1;; rows = std::min(rows * 2, plan.max_rows)) {
             for (const bool several : {false, plan.sizing.pages > 0})
-                most = std::max(most, partial_bytes(rows, shape(plan, rows, several).splits));
+                most = std::max(most, fit_.partial_bytes(rows, shape(plan, rows, several).splits));
             if (rows == plan.max_rows) return most;
         }
     }
@@ -101,21 +147,21 @@ public:
         heads.partials = view.scratch_at(0);
         heads.counters = view.caches.counters();
         heads.cache = args.latents;
-        heads.cache.head_dim = rank_;
+        heads.cache.head_dim = fit_.rank;
         heads.rows = view.rows;
         heads.heads = op_.heads;
         heads.splits = s.splits;
         heads.scale = op_.scale;
-        const std::string kernel =
-            fmt::format("latent_attention{}_{}_{}", whole_eights() ? "" : "_any", s.queries, kernel_rank());
+        const std::string kernel = fit_.kernel("latent_attention", s.queries);
         for (uint32_t first = 0; first < view.rows; first += s.rows) {
             const uint32_t rows = std::min(s.rows, view.rows - first);
             heads.first_row = first;
             heads.groups = blocks(rows, s.queries, several);
             heads.row_groups = several ? blocks(1, s.queries, several) : 0;
-            RL_TRY(launcher.launch(cache_module(view, op_.cache), cache_kernel(kernel, view, op_.cache),
-                                   {heads.splits, heads.groups, 1, kLatentThreads, shared_bytes(s.queries)},
-                                   args, row_cost(view.plan) * rows));
+            RL_TRY(
+                launcher.launch(cache_module(view, op_.cache), cache_kernel(kernel, view, op_.cache),
+                                {heads.splits, heads.groups, 1, kLatentThreads, fit_.shared_bytes(s.queries)},
+                                args, row_cost(view.plan) * rows));
         }
         return {};
     }
@@ -127,62 +173,118 @@ private:
         uint32_t rows;  // of a launch
     };
 
-    bool whole_eights() const { return width_ % 8 == 0 && rank_ % 8 == 0; }
-    // Ranks that kernels are built for are upper bounds.
-    uint32_t kernel_rank() const { return rank_ <= 128 ? 128 : kMostRank; }
-    uint32_t least_queries() const { return whole_eights() ? 4 : 8; }
-    // Queries, in their place results, then what merging splits needs.
-    uint32_t shared_bytes(uint32_t queries) const {
-        const uint32_t stride = (width_ + args::kLatentStep - 1) / args::kLatentStep * args::kLatentStep;
-        return std::max(queries * std::max(stride, kernel_rank()) * 4, kLatentThreads * 16);
-    }
-    // Queries of one block, for which the cache is read once: as many as fit, but none in vain.
-    uint32_t queries(uint32_t rows) const {
-        if (!whole_eights()) return 8;
-        const uint64_t there = uint64_t(rows) * op_.heads;
-        uint32_t n = 4;
-        while (n < kMostQueries && n < there && shared_bytes(n * 2) <= kQueryBytes) n *= 2;
-        return n == kMostQueries && there % n != 0 && there < 64 ? n / 2 : n;
-    }
     uint32_t blocks(uint32_t rows, uint32_t queries, bool several) const {
         if (several) return rows * blocks(1, queries, false);
         return uint32_t((uint64_t(rows) * op_.heads + queries - 1) / queries);
     }
     // With the cache full.
     double row_cost(const Plan& plan) const {
-        return 2.0 * op_.heads * (width_ + rank_) * double(plan.cache(op_.cache).sequence_rows);
+        return 2.0 * op_.heads * (fit_.width + fit_.rank) * double(plan.cache(op_.cache).sequence_rows);
     }
 
     Shape shape(const Plan& plan, uint32_t rows, bool several) const {
         Shape s;
-        s.queries = queries(several ? 1 : rows);
+        s.queries = fit_.queries(several ? 1 : rows);
         // Rows are cut so that no launch takes long or is too high, and between blocks.
         const double highest = double(kMostHigh) / blocks(s.queries, s.queries, several),
                      fit = per_launch_ / row_cost(plan) / s.queries;
         s.rows = uint32_t(std::clamp(std::min(fit, highest), 1.0, 1000.0)) * s.queries;
-        // Enough blocks to fill the device, but no more than the cache has keys for, and none where there are
-        // too few counters for them. Those without keys end at once.
         const uint64_t all = blocks(std::min(rows, s.rows), s.queries, several);
-        const uint64_t most =
-            all > HipCaches::kCounters
-                ? 1
-                : std::min<uint64_t>(
-                      kLatentSplits,
-                      (plan.cache(op_.cache).sequence_rows + kLatentLeastKeys - 1) / kLatentLeastKeys);
-        s.splits =
-            uint32_t(std::clamp<uint64_t>(units_ * kBlocksPerUnit / all, 1, std::max<uint64_t>(most, 1)));
+        s.splits = fit_.splits(all, plan.cache(op_.cache).sequence_rows, units_);
         return s;
     }
 
-    uint64_t partial_bytes(uint32_t rows, uint32_t splits) const {
-        if (splits == 1) return 0;
-        const uint64_t whole_fours = (rank_ + 3) / 4 * 4;
-        return aligned(uint64_t(rows) * op_.heads * splits * (whole_fours + 2) * 4);
+    LatentAttention op_;
+    LatentFit fit_;
+    uint32_t units_;  // multiprocessors
+    double per_launch_;
+};
+
+// Groups of queries are of one row each: rows see different entries.
+class EntryAttentionKernel : public HipKernel {
+public:
+    EntryAttentionKernel(const EntryAttention& op, const Plan& plan, const Device& device)
+        : op_(op),
+          fit_{op.heads, plan.cache(op.cache).head_dim, plan.cache(op.cache).head_dim},
+          queries_(fit_.queries(1)),
+          units_(std::max(4u, device.report().multiprocessors)),
+          per_launch_(flops_per_launch(device.report())) {}
+
+    // A row of the entries is told by a bit.
+    bool fits(const Plan& plan) const {
+        const auto good = [&](const CacheInfo& cache) {
+            return fit_.fits(cache) && cache.capacity < uint64_t(1) << 31;
+        };
+        return good(plan.cache(op_.cache)) && (!op_.entries || good(plan.cache(op_.entries)));
     }
 
-    LatentAttention op_;
-    uint32_t width_, rank_;
-    uint32_t units_;  // multiprocessors
+    uint64_t scratch(const Plan& plan) const override {
+        uint64_t most = 0;
+        for (uint32_t rows = 1;; rows = std::min(rows * 2, plan.max_rows)) {
+            most = std::max(most, fit_.partial_bytes(rows, splits(plan, rows)));
+            if (rows == plan.max_rows) return most;
+        }
+    }
+
+    Status launch(Launcher& launcher, const View& view) const override {
+        args::EntryArgs args = {};
+        args.latent.latents = view.cache(op_.cache);
+        args.window = uint32_t(view.plan.cache(op_.cache).window);
+        if (op_.entries) args.entries = view.cache(op_.entries);
+        if (op_.entries) args.ratio = view.plan.cache(op_.entries).ratio;
+        if (op_.chosen) args.chosen = view.slot(op_.chosen);
+        if (op_.chosen) args.most = view.width(op_.chosen);
+        args::AttentionArgs& heads = args.latent.heads;
+        heads.step = view.step;
+        heads.q = view.slot(op_.q);
+        heads.y = view.slot(op_.y);
+        heads.sinks = view.vector(op_.sinks);
+        heads.partials = view.scratch_at(0);
+        heads.counters = view.caches.counters();
+        heads.cache = args.latent.latents;
+        heads.rows = view.rows;
+        heads.heads = op_.heads;
+        heads.splits = splits(view.plan, view.rows);
+        heads.scale = op_.scale;
+        heads.row_groups = fit_.row_blocks(queries_);
+        const double row_cost = 4.0 * op_.heads * fit_.width * double(most_keys(view.plan));
+        const uint32_t each = rows_of_launch(view.plan);
+        for (uint32_t first = 0; first < view.rows; first += each) {
+            const uint32_t rows = std::min(each, view.rows - first);
+            heads.first_row = first;
+            heads.groups = rows * heads.row_groups;
+            RL_TRY(
+                launcher.launch(cache_module(view, op_.cache),
+                                cache_kernel(fit_.kernel("entry_attention", queries_), view, op_.cache),
+                                {heads.splits, heads.groups, 1, kLatentThreads, fit_.shared_bytes(queries_)},
+                                args, row_cost * rows));
+        }
+        return {};
+    }
+
+private:
+    // That a row sees.
+    uint64_t most_keys(const Plan& plan) const {
+        const uint64_t context = plan.sizing.context;
+        uint64_t entries = op_.entries ? context / plan.cache(op_.entries).ratio : 0;
+        if (op_.chosen) entries = std::min<uint64_t>(entries, plan.slot(op_.chosen).width);
+        return std::min(plan.cache(op_.cache).window, context) + entries;
+    }
+    // Rows are cut so that no launch takes long or is too high.
+    uint32_t rows_of_launch(const Plan& plan) const {
+        const double row_cost = 4.0 * op_.heads * fit_.width * double(most_keys(plan));
+        return uint32_t(std::clamp(
+            std::min(per_launch_ / row_cost, double(kMostHigh) / fit_.row_blocks(queries_)), 1.0, 1e6));
+    }
+    uint32_t splits(const Plan& plan, uint32_t rows) const {
+        const uint64_t all = uint64_t(std::min(rows, rows_of_launch(plan))) * fit_.row_blocks(queries_);
+        return fit_.splits(all, most_keys(plan), units_);
+    }
+
+    EntryAttention op_;
+    LatentFit fit_;
+    uint32_t queries_;  // of a block
+    uint32_t units_;    // multiprocessors
     double per_launch_;
 };
 
@@ -197,6 +299,10 @@ std::unique_ptr<Kernel> make_latent_kernel(const Op& op, const Plan& plan, const
         return simple([o = *o](Launcher& l, const View& v) { return launch_store(l, v, o); });
     if (const auto* o = std::get_if<LatentAttention>(&op)) {
         auto kernel = std::make_unique<LatentAttentionKernel>(*o, plan, device);
+        if (kernel->fits(plan)) return kernel;
+    }
+    if (const auto* o = std::get_if<EntryAttention>(&op)) {
+        auto kernel = std::make_unique<EntryAttentionKernel>(*o, plan, device);
         if (kernel->fits(plan)) return kernel;
     }
     return nullptr;

@@ -29,8 +29,8 @@ public:
     Status record(Recorder& recorder, const View& view) const override {
         const RopeSpec& rope = view.plan.ropes[op_.rope];
         const uint32_t pairs = uint32_t(rope.inverse_frequency.size());
-        const args::RopeArgs push = {op_.heads, op_.head_dim, pairs, rope.half_split,
-                                     view.rope_offsets[op_.rope]};
+        const args::RopeArgs push = {
+            op_.heads, op_.head_dim, pairs, rope.half_split, view.rope_offsets[op_.rope], op_.first};
         if (pairs == 0) return {};
         return recorder.dispatch(
             {"rope", 3, 1, {kThreads}}, {view.slot(op_.x), view.step, view.step}, push,
@@ -237,7 +237,7 @@ private:
 
     uint32_t splits(const Plan& plan, uint32_t rows, bool several) const {
         const uint64_t units = uint64_t(op_.shape.kv_heads) * query_groups(rows, several);
-        return attention_splits(plan.cache(op_.cache), units, wanted_);
+        return attention_splits(plan.cache(op_.cache).sequence_rows, units, wanted_);
     }
 
     uint64_t partial_bytes(uint32_t rows, uint32_t splits) const {
@@ -349,11 +349,11 @@ uint64_t attention_groups(const Device& device) {
     return device.report().hardware() ? kFull : 8;
 }
 
-uint32_t attention_splits(const CacheInfo& cache, uint64_t units, uint64_t wanted) {
+uint32_t attention_splits(uint64_t keys, uint64_t units, uint64_t wanted) {
     constexpr uint64_t kMostSplits = 64;    // kThreads / 2: see attention.comp
     constexpr uint64_t kKeysPerSplit = 64;  // fewer are not worth a work-group
-    const uint64_t n = std::min({(wanted + units - 1) / units, kMostSplits,
-                                 (cache.sequence_rows + kKeysPerSplit - 1) / kKeysPerSplit});
+    const uint64_t n =
+        std::min({(wanted + units - 1) / units, kMostSplits, (keys + kKeysPerSplit - 1) / kKeysPerSplit});
     return uint32_t(std::max<uint64_t>(1, n));
 }
 

@@ -1,4 +1,4 @@
-// BlockMean, BlockScores, ChooseBlocks and BlockAttention.
+// BlockMean, BlockPool, BlockScores, ChooseBlocks and BlockAttention.
 #include "steps.h"
 
 #include <algorithm>
@@ -29,6 +29,15 @@ Status record_mean(Recorder& recorder, const View& view, const BlockMean& op) {
                              striding((uint64_t(push.width) * view.segments() + kThreads - 1) / kThreads));
 }
 
+Status record_pool(Recorder& recorder, const View& view, const BlockPool& op) {
+    const args::BlockPoolArgs push = {view.width(op.y), op.ratio, op.overlaps};
+    return recorder.dispatch({"block_pool", 6, 1, {kThreads, uint32_t(view.kind)}},
+                             {view.slot(op.x), view.slot(op.gate), view.vector(op.bias, view.step),
+                              view.slot(op.y), view.caches[op.state].keys, view.step},
+                             push,
+                             striding((uint64_t(push.width) * view.segments() + kThreads - 1) / kThreads));
+}
+
 Status record_scores(Recorder& recorder, const View& view, const BlockScores& op) {
     const CacheInfo& cache = view.plan.cache(op.cache);
     args::BlockArgs push = {};
@@ -37,6 +46,8 @@ Status record_scores(Recorder& recorder, const View& view, const BlockScores& op
     push.head_dim = cache.head_dim;
     push.ratio = op.ratio;
     push.blocks = view.width(op.y);
+    push.row_tokens = cache.ratio;
+    push.has_weights = bool(op.weights);
     set_rows(push, cache);
     const uint64_t stretches = (push.blocks + kThreads - 1) / kThreads;
     return in_parts(
@@ -45,9 +56,10 @@ Status record_scores(Recorder& recorder, const View& view, const BlockScores& op
             push.first_row = first;
             push.end_row = end;
             return recorder.dispatch(
-                {cache_shader("block_scores", view, op.cache), 4, 1, {kThreads, uint32_t(view.kind)}},
-                {view.slot(op.q), view.slot(op.y), view.step, view.caches[op.cache].keys}, push,
-                striding(stretches * (end - first)), flops);
+                {cache_shader("block_scores", view, op.cache), 5, 1, {kThreads, uint32_t(view.kind)}},
+                {view.slot(op.q), view.slot(op.y), view.step, view.caches[op.cache].keys,
+                 op.weights ? view.slot(op.weights) : view.step},
+                push, striding(stretches * (end - first)), flops);
         });
 }
 
@@ -89,6 +101,8 @@ Status record_attention(Recorder& recorder, const View& view, const BlockAttenti
 std::unique_ptr<Kernel> make_block_kernel(const Op& op, const Plan&, const Device&) {
     if (const auto* o = std::get_if<BlockMean>(&op))
         return simple([o = *o](Recorder& r, const View& v) { return record_mean(r, v, o); });
+    if (const auto* o = std::get_if<BlockPool>(&op))
+        return simple([o = *o](Recorder& r, const View& v) { return record_pool(r, v, o); });
     if (const auto* o = std::get_if<BlockScores>(&op))
         return simple([o = *o](Recorder& r, const View& v) { return record_scores(r, v, o); });
     if (const auto* o = std::get_if<ChooseBlocks>(&op))

@@ -42,6 +42,7 @@ private:
         args::RouteArgs push = {experts_, op_.used, uint32_t(op_.gating), op_.normalise, bias_of, op_.scale};
         push.cols = uint32_t(w.cols);
         push.first_token = first;
+        push.has_table = bool(op_.table);
         for (const WeightPart& part : w.parts)
             push.groups += uint32_t(vector_groups(part.rows, per_subgroup, device));
         for (const WeightPart& part : w.parts) {
@@ -50,13 +51,13 @@ private:
             push.first_row = uint32_t(part.first);
             RL_TRY(recorder.dispatch(
                 {fmt::format("route.{}", w.layout->name),
-                 8,
+                 9,
                  1,
                  {kThreads, tokens, experts_, op_.used, device.subgroup(), per_subgroup, op_.groups.count,
                   op_.groups.used, op_.groups.by_two}},
                 {part.buffer, view.slot(op_.x), view.scratch_at(0, uint64_t(experts_) * 4 * view.rows),
                  view.step, view.slot(op_.ids), view.slot(op_.scales), view.vector(op_.bias, view.step),
-                 view.caches.counters()},
+                 view.caches.counters(), view.vector(op_.table, view.step)},
                 push, {vector_groups(part.rows, per_subgroup, device), (rows + tokens - 1) / tokens}));
         }
         return {};

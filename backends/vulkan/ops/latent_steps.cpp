@@ -1,4 +1,4 @@
-// HeadLinear, LatentStore and LatentAttention.
+// HeadLinear, LatentStore, LatentAttention and EntryAttention.
 #include "steps.h"
 
 #include <algorithm>
@@ -84,7 +84,7 @@ private:
 
 Status record_store(Recorder& recorder, const View& view, const LatentStore& op) {
     const CacheInfo& cache = view.plan.cache(op.cache);
-    args::LatentStoreArgs push = {cache.rank, cache.head_dim, 0, 0, 0};
+    args::LatentStoreArgs push = {cache.rank, cache.head_dim, 0, 0, 0, cache.ratio};
     set_rows(push, cache);
     return recorder.dispatch(
         {cache_shader("latent_store", view, op.cache), 4, 1, {kThreads, uint32_t(view.kind)}},
@@ -92,24 +92,55 @@ Status record_store(Recorder& recorder, const View& view, const LatentStore& op)
         push, striding(view.rows));
 }
 
+// How queries of heads of one width share work-groups.
+struct LatentFit {
+    uint32_t heads, width, rank, threads;
+
+    uint32_t whole_fours() const { return (rank + 3) / 4 * 4; }
+    // Work-groups for the queries of so many rows.
+    uint64_t groups_of(uint32_t rows, uint32_t queries) const {
+        return (uint64_t(rows) * heads + queries - 1) / queries;
+    }
+    // Whether a work-group of so many has room in shared memory and registers; it keeps `more` bytes of each
+    // key beside.
+    bool queries_fit(uint32_t n, uint32_t more) const {
+        const uint32_t cells = threads / kSlices, query_cells = (n + kCellQueries - 1) / kCellQueries;
+        if (query_cells > cells) return false;
+        const uint64_t keys = cells / query_cells * kCellKeys,
+                       columns = (rank + 4 * threads - 1) / (4 * threads);
+        const uint64_t shared = n * ((width + 3) / 4 * 16 + std::max<uint64_t>(128, keys) * 4 + 12) +
+                                std::min(n, 2u) * threads * 16 + 4 + keys * more;
+        return columns * n <= kMostSums && shared <= kMostShared;
+    }
+    // Queries of one work-group: as many as fit, for which the cache is read once.
+    uint32_t queries(uint32_t rows, uint32_t more) const {
+        const uint64_t there = uint64_t(rows) * heads;
+        uint32_t n = 1;
+        while (n < kMostQueries && n < there && queries_fit(n * 2, more)) n *= 2;
+        return n;
+    }
+    uint64_t partial_bytes(uint32_t rows, uint32_t splits) const {
+        return aligned(uint64_t(rows) * heads * splits * (whole_fours() + 2) * 4);
+    }
+};
+
 class LatentAttentionKernel : public VulkanKernel {
 public:
     LatentAttentionKernel(const LatentAttention& op, const Plan& plan, const Device& device)
         : op_(op),
-          width_(plan.cache(op.cache).head_dim),
-          rank_(plan.cache(op.cache).rank),
-          threads_(std::min(own_threads(device), kLatentThreads)),
+          fit_{op.heads, plan.cache(op.cache).head_dim, plan.cache(op.cache).rank,
+               std::min(own_threads(device), kLatentThreads)},
           wanted_(attention_groups(device)) {}
 
     // Whether one query at least has room.
-    bool fits() const { return queries_fit(1); }
+    bool fits() const { return fit_.queries_fit(1, 0); }
 
     uint64_t scratch(const Plan& plan) const override {
         uint64_t most = 0;
         for (uint32_t rows = 1;; rows = std::min(rows * 2, plan.max_rows)) {
             for (const bool several : {false, plan.sizing.pages > 0})
                 if (const uint32_t n = splits(plan, rows, several); n > 1)
-                    most = std::max(most, partial_bytes(rows, n));
+                    most = std::max(most, fit_.partial_bytes(rows, n));
             if (rows == plan.max_rows) return most;
         }
     }
@@ -123,30 +154,30 @@ public:
         set_rows(push, cache);
         push.splits = splits(view.plan, view.rows, several);
         push.scale = op_.scale;
-        push.first_stat = view.rows * op_.heads * push.splits * whole_fours();
+        push.first_stat = view.rows * op_.heads * push.splits * fit_.whole_fours();
         Binding partials = view.step;
         if (push.splits > 1) {
             recorder.claim_scratch();
-            partials = view.scratch_at(0, partial_bytes(view.rows, push.splits));
+            partials = view.scratch_at(0, fit_.partial_bytes(view.rows, push.splits));
         }
         // Rows are cut so that no dispatch alone fills a submission, with the cache full, or is higher than
         // the device takes; at whole work-groups.
         const uint32_t n = queries(view.rows, several), together = several ? 1 : n / std::gcd(n, op_.heads);
-        const double per_row = 2.0 * op_.heads * (width_ + rank_) * double(cache.sequence_rows);
+        const double per_row = 2.0 * op_.heads * (fit_.width + fit_.rank) * double(cache.sequence_rows);
         const double highest = recorder.device().report().limits.maxComputeWorkGroupCount[1];
         const double fit = std::max(
-            1.0,
-            std::min(recorder.flops_per_segment() / per_row, highest / double(groups_of(1, n))) / together);
+            1.0, std::min(recorder.flops_per_segment() / per_row, highest / double(fit_.groups_of(1, n))) /
+                     together);
         const uint32_t step = uint32_t(std::min(fit, 1e6)) * together;
         for (uint32_t first = 0; first < view.rows; first += step) {
             const uint32_t rows = std::min(step, view.rows - first);
             push.first_row = first;
-            const uint64_t groups = several ? rows * groups_of(1, n) : groups_of(rows, n);
+            const uint64_t groups = several ? rows * fit_.groups_of(1, n) : fit_.groups_of(rows, n);
             RL_TRY(
                 recorder.dispatch({cache_shader("latent_attention", view, op_.cache),
                                    7,
                                    1,
-                                   {threads_, width_, rank_, n, uint32_t(view.kind)}},
+                                   {fit_.threads, fit_.width, fit_.rank, n, uint32_t(view.kind)}},
                                   {view.slot(op_.q), view.slot(op_.y), view.step, view.caches[op_.cache].keys,
                                    view.step, partials, view.caches.counters()},
                                   push, {push.splits, groups}, per_row * rows));
@@ -155,42 +186,106 @@ public:
     }
 
 private:
-    uint32_t whole_fours() const { return (rank_ + 3) / 4 * 4; }
-    // Work-groups for the queries of so many rows.
-    uint64_t groups_of(uint32_t rows, uint32_t queries) const {
-        return (uint64_t(rows) * op_.heads + queries - 1) / queries;
-    }
-
-    // Whether a work-group of so many has room in shared memory and registers.
-    bool queries_fit(uint32_t n) const {
-        const uint32_t cells = threads_ / kSlices, query_cells = (n + kCellQueries - 1) / kCellQueries;
-        if (query_cells > cells) return false;
-        const uint64_t keys = cells / query_cells * kCellKeys,
-                       columns = (rank_ + 4 * threads_ - 1) / (4 * threads_);
-        const uint64_t shared = n * ((width_ + 3) / 4 * 16 + std::max<uint64_t>(128, keys) * 4 + 12) +
-                                std::min(n, 2u) * threads_ * 16 + 4;
-        return columns * n <= kMostSums && shared <= kMostShared;
-    }
-    // Queries of one work-group: as many as fit, for which the cache is read once.
-    uint32_t queries(uint32_t rows, bool several) const {
-        const uint64_t there = uint64_t(several ? 1 : rows) * op_.heads;
-        uint32_t n = 1;
-        while (n < kMostQueries && n < there && queries_fit(n * 2)) n *= 2;
-        return n;
-    }
+    uint32_t queries(uint32_t rows, bool several) const { return fit_.queries(several ? 1 : rows, 0); }
     uint32_t splits(const Plan& plan, uint32_t rows, bool several) const {
         const uint32_t n = queries(rows, several);
-        return attention_splits(plan.cache(op_.cache), several ? rows * groups_of(1, n) : groups_of(rows, n),
-                                wanted_);
+        return attention_splits(plan.cache(op_.cache).sequence_rows,
+                                several ? rows * fit_.groups_of(1, n) : fit_.groups_of(rows, n), wanted_);
     }
-    uint64_t partial_bytes(uint32_t rows, uint32_t splits) const {
-        return aligned(uint64_t(rows) * op_.heads * splits * (whole_fours() + 2) * 4);
+    LatentAttention op_;
+    LatentFit fit_;
+    uint64_t wanted_;  // work-groups, if there is enough to do
+};
+
+// Groups of queries are of one row each: rows see different entries.
+class EntryAttentionKernel : public VulkanKernel {
+public:
+    EntryAttentionKernel(const EntryAttention& op, const Plan& plan, const Device& device)
+        : op_(op),
+          fit_{op.heads, plan.cache(op.cache).head_dim, plan.cache(op.cache).head_dim,
+               std::min(own_threads(device), kLatentThreads)},
+          queries_(fit_.queries(1, kPlaceBytes)),
+          wanted_(attention_groups(device)) {}
+
+    // A row of the entries is told by a bit.
+    bool fits(const Plan& plan) const {
+        const auto few = [&](Cache cache) { return plan.cache(cache).capacity < uint64_t(1) << 31; };
+        return fit_.queries_fit(1, kPlaceBytes) && few(op_.cache) && (!op_.entries || few(op_.entries));
     }
 
-    LatentAttention op_;
-    uint32_t width_, rank_;
-    uint32_t threads_;
-    uint64_t wanted_;  // work-groups, if there is enough to do
+    uint64_t scratch(const Plan& plan) const override {
+        uint64_t most = 0;
+        for (uint32_t rows = 1;; rows = std::min(rows * 2, plan.max_rows)) {
+            if (const uint32_t n = splits(plan, rows); n > 1)
+                most = std::max(most, fit_.partial_bytes(rows, n));
+            if (rows == plan.max_rows) return most;
+        }
+    }
+
+    Status record(Recorder& recorder, const View& view) const override {
+        const CacheInfo& cache = view.plan.cache(op_.cache);
+        args::EntryArgs push = {};
+        push.heads = op_.heads;
+        push.kv_heads = 1;
+        set_rows(push, cache);
+        push.window = uint32_t(cache.window);
+        push.splits = splits(view.plan, view.rows);
+        push.has_sinks = bool(op_.sinks);
+        push.scale = op_.scale;
+        push.first_stat = view.rows * op_.heads * push.splits * fit_.whole_fours();
+        if (op_.entries) {
+            const CacheInfo& entries = view.plan.cache(op_.entries);
+            push.entries_capacity = uint32_t(entries.capacity);
+            push.entries_page = entries.first_page;
+            push.ratio = entries.ratio;
+        }
+        if (op_.chosen) push.most = view.width(op_.chosen);
+        Binding partials = view.step;
+        if (push.splits > 1) {
+            recorder.claim_scratch();
+            partials = view.scratch_at(0, fit_.partial_bytes(view.rows, push.splits));
+        }
+        // Rows are cut so that no dispatch alone fills a submission or is higher than the device takes.
+        const double per_row = 4.0 * op_.heads * fit_.width * double(most_keys(view.plan));
+        const double highest = recorder.device().report().limits.maxComputeWorkGroupCount[1];
+        const uint64_t groups = fit_.groups_of(1, queries_);
+        const double fit = std::min(recorder.flops_per_segment() / per_row, highest / double(groups));
+        const uint32_t step = uint32_t(std::clamp(fit, 1.0, 1e6));
+        for (uint32_t first = 0; first < view.rows; first += step) {
+            const uint32_t rows = std::min(step, view.rows - first);
+            push.first_row = first;
+            RL_TRY(
+                recorder.dispatch({cache_shader("entry_attention", view, op_.cache),
+                                   9,
+                                   1,
+                                   {fit_.threads, fit_.width, queries_, uint32_t(view.kind)}},
+                                  {view.slot(op_.q), view.slot(op_.y), view.step, view.caches[op_.cache].keys,
+                                   view.vector(op_.sinks, view.step), partials, view.caches.counters(),
+                                   view.caches[op_.entries ? op_.entries : op_.cache].keys,
+                                   op_.chosen ? view.slot(op_.chosen) : view.step},
+                                  push, {push.splits, rows * groups}, per_row * rows));
+        }
+        return {};
+    }
+
+private:
+    static constexpr uint32_t kPlaceBytes = 4;  // of a key in shared memory
+
+    // That a row sees.
+    uint64_t most_keys(const Plan& plan) const {
+        const uint64_t context = plan.sizing.context;
+        uint64_t entries = op_.entries ? context / plan.cache(op_.entries).ratio : 0;
+        if (op_.chosen) entries = std::min<uint64_t>(entries, plan.slot(op_.chosen).width);
+        return std::min(plan.cache(op_.cache).window, context) + entries;
+    }
+    uint32_t splits(const Plan& plan, uint32_t rows) const {
+        return attention_splits(most_keys(plan), rows * fit_.groups_of(1, queries_), wanted_);
+    }
+
+    EntryAttention op_;
+    LatentFit fit_;
+    uint32_t queries_;  // of a work-group
+    uint64_t wanted_;   // work-groups, if there is enough to do
 };
 
 }  // namespace
@@ -203,6 +298,10 @@ std::unique_ptr<Kernel> make_latent_kernel(const Op& op, const Plan& plan, const
     if (const auto* o = std::get_if<LatentAttention>(&op)) {
         auto kernel = std::make_unique<LatentAttentionKernel>(*o, plan, device);
         if (kernel->fits()) return kernel;
+    }
+    if (const auto* o = std::get_if<EntryAttention>(&op)) {
+        auto kernel = std::make_unique<EntryAttentionKernel>(*o, plan, device);
+        if (kernel->fits(plan)) return kernel;
     }
     return nullptr;
 }

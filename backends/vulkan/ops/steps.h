@@ -52,8 +52,8 @@ void set_rows(Args& push, const CacheInfo& cache) {
 }
 // Work-groups of attention that fill a device.
 uint64_t attention_groups(const Device& device);
-// Splits over keys by which `units` work-groups become so many, but no more than a sequence has keys for.
-uint32_t attention_splits(const CacheInfo& cache, uint64_t units, uint64_t wanted);
+// Splits over keys by which `units` work-groups become so many, but no more than there are keys for.
+uint32_t attention_splits(uint64_t keys, uint64_t units, uint64_t wanted);
 
 // How a product with a weight is computed.
 enum class Path : uint8_t {

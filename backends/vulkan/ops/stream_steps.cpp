@@ -1,4 +1,4 @@
-// StreamMix, StreamAdd, StreamDot and StreamTurn.
+// StreamMix, StreamAdd, StreamDot, StreamTurn, StreamWeights and StreamBlend.
 #include "steps.h"
 
 namespace redline::vulkan {
@@ -47,6 +47,25 @@ Status record_turn(Recorder& recorder, const View& view, const StreamTurn& op) {
                              element_groups(uint64_t(width) * view.rows_of(op.y)));
 }
 
+Status record_weights(Recorder& recorder, const View& view, const StreamWeights& op) {
+    const args::StreamWeightsArgs push = {view.width(op.read), view.width(op.x),
+                                          rows_kind(view.plan, op.read), op.add ? op.rounds : 0, op.eps};
+    return recorder.dispatch(
+        {"stream_weights", 7, 1, {kThreads}},
+        {view.slot(op.x), view.vector(op.scale, view.step), view.vector(op.base, view.step),
+         view.slot(op.read), view.slot(op.add ? op.add : op.read), view.slot(op.mix ? op.mix : op.read),
+         view.step},
+        push, striding(view.rows_of(op.read)));
+}
+
+Status record_blend(Recorder& recorder, const View& view, const StreamBlend& op) {
+    const args::StreamBlendArgs push = {view.width(op.x), op.streams, rows_kind(view.plan, op.y)};
+    return recorder.dispatch({"stream_blend", 6, 1, {kThreads}},
+                             {view.slot(op.x), view.slot(op.weights), view.slot(op.mix), view.slot(op.from),
+                              view.slot(op.y), view.step},
+                             push, element_groups(uint64_t(view.width(op.y)) * view.rows_of(op.y)));
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_stream_kernel(const Op& op, const Plan&, const Device&) {
@@ -58,6 +77,10 @@ std::unique_ptr<Kernel> make_stream_kernel(const Op& op, const Plan&, const Devi
         return simple([o = *o](Recorder& r, const View& v) { return record_turn(r, v, o); });
     if (const auto* o = std::get_if<StreamDot>(&op))
         return simple([o = *o](Recorder& r, const View& v) { return record_dot(r, v, o); });
+    if (const auto* o = std::get_if<StreamWeights>(&op))
+        return simple([o = *o](Recorder& r, const View& v) { return record_weights(r, v, o); });
+    if (const auto* o = std::get_if<StreamBlend>(&op))
+        return simple([o = *o](Recorder& r, const View& v) { return record_blend(r, v, o); });
     return nullptr;
 }
 

@@ -32,17 +32,18 @@ static void list_heads(OpFacts& f, const HeadShape& s, Cache index) {
     f.note(fmt::format(" {} heads of {}, {} kv", s.heads, s.head_dim, s.kv_heads));
 }
 
-static void list_rope(OpFacts& f, uint32_t rope, uint64_t head_dim) {
+static void list_rope(OpFacts& f, uint32_t rope, uint64_t head_dim, uint64_t first = 0) {
     const auto& ropes = f.plan.ropes;
     f.that(rope < ropes.size(), "no such rope");
-    f.that(rope >= ropes.size() || ropes[rope].inverse_frequency.size() * 2 <= head_dim,
+    f.that(rope >= ropes.size() || first + ropes[rope].inverse_frequency.size() * 2 <= head_dim,
            "the rope turns more dimensions than a head has");
 }
 
 void Rope::list(OpFacts& f) const {
     f.slot("x", x, uint64_t(heads) * head_dim);
-    list_rope(f, rope, head_dim);
+    list_rope(f, rope, head_dim, first);
     f.note(fmt::format(" {} heads of {}", heads, head_dim));
+    if (first > 0) f.note(fmt::format(" from {}", first));
 }
 
 void KvStore::list(OpFacts& f) const {

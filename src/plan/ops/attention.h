@@ -36,7 +36,8 @@ struct Rope {  // in place, on each head of width head_dim
     Slot x;
     uint32_t heads = 0;
     uint32_t head_dim = 0;
-    uint32_t rope = 0;  // index into Plan::ropes
+    uint32_t rope = 0;   // index into Plan::ropes
+    uint32_t first = 0;  // element of a head that the turned ones begin with
 
     Access access() const { return {{x}, {x}}; }
     void visit_indices(auto&& visit) { visit(x, rope); }

@@ -27,6 +27,9 @@ void Route::list(OpFacts& f) const {
                (!g.by_two || experts / g.count > 1),
            "the experts cannot be chosen from such groups");
     if (g.count > 1) f.note(fmt::format(" of the best {} of {} groups", g.used, g.count));
+    f.that(!table || g.count == 1, "experts of a table do not stand in groups");
+    f.that(!table || f.shape(table).elements() % std::max(used, 1u) == 0, "the table has other rows");
+    f.vector("table", table, f.shape(table).elements(), " by token");
 }
 
 void ScaleByExpert::list(OpFacts& f) const {

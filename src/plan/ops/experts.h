@@ -7,7 +7,8 @@ namespace redline {
 
 // sparse_mixer (arXiv 2409.12136): an expert's weight is its share of a softmax over the logits, of those
 // that no better one has been chosen by, that are below its own by kMixerReach of their size at most.
-enum class Gating : uint8_t { softmax, sigmoid, softmax_of_selected, sparse_mixer };
+// sqrt_softplus: the root of log(1 + e^logit).
+enum class Gating : uint8_t { softmax, sigmoid, softmax_of_selected, sparse_mixer, sqrt_softplus };
 constexpr float kMixerReach = 0.02f;
 
 // What a router's bias is added to: the chances, for the choice alone, or the logits.
@@ -20,7 +21,9 @@ struct ExpertGroups {
     bool by_two = false;
 };
 
-struct Route {  // the `used` best experts of each row and their weights
+// The `used` best experts of each row and their weights; with a table those that it has for the row's token,
+// in its order. Numbers there that are no experts stand for the nearest one.
+struct Route {
     static constexpr std::string_view kName = "route";
     Slot x;
     Weight w;     // (experts, x width)
@@ -33,9 +36,10 @@ struct Route {  // the `used` best experts of each row and their weights
     Weight bias = {};  // (experts)
     BiasOf bias_of = BiasOf::choice;
     ExpertGroups groups = {};
+    Weight table = {};  // (tokens, used), whole numbers
 
     Access access() const { return {{x}, {ids, scales}}; }
-    void visit_indices(auto&& visit) { visit(x, w, ids, scales, bias); }
+    void visit_indices(auto&& visit) { visit(x, w, ids, scales, bias, table); }
     void list(OpFacts& f) const;
 };
 

@@ -41,6 +41,33 @@ void StreamTurn::list(OpFacts& f) const {
     f.note(streams_note(streams, streams > 0 ? f.width(x) / streams : 0));
 }
 
+void StreamWeights::list(OpFacts& f) const {
+    const uint64_t streams = f.width(read);
+    f.that(streams > 0 && streams <= kMostStreams, "the number of streams is not supported");
+    const bool reads_only = !add;
+    f.slot("x", x, reads_only ? streams : (2 + streams) * streams);
+    f.vector("scale", scale, reads_only ? 1 : 3);
+    f.vector("base", base, f.width(x));
+    f.that(scale && base, "scale or base is missing");
+    f.that(read != x && add != x && mix != x, "results must have slots of their own");
+    f.note(fmt::format(" {}", streams));
+    if (reads_only) return;
+    f.slot("add", add, streams);
+    f.slot("mix", mix, streams * streams);
+    f.that(rounds > 0, "there are no rounds");
+    f.note(fmt::format(", {} rounds", rounds));
+}
+
+void StreamBlend::list(OpFacts& f) const {
+    f.that(streams > 0 && streams <= kMostStreams, "the number of streams is not supported");
+    f.slot("weights", weights, streams);
+    f.slot("mix", mix, uint64_t(streams) * streams);
+    f.slot("from", from, streams * f.width(x));
+    f.slot("y", y, streams * f.width(x));
+    f.that(y != x && y != weights && y != mix && y != from, "y must be a slot of its own");
+    f.note(streams_note(streams, f.width(x)));
+}
+
 void StreamDot::list(OpFacts& f) const {
     const uint64_t streams = f.width(y);
     f.slot("b", b, f.width(a));

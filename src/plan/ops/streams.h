@@ -1,5 +1,5 @@
-// Ops on residuals of several streams (hyper-connections, arXiv 2409.19606). A row has its streams side by
-// side, all of one width.
+// Ops on residuals of several streams (hyper-connections, arXiv 2409.19606, and those whose mixing keeps the
+// size of the whole, arXiv 2512.24880). A row has its streams side by side, all of one width.
 #pragma once
 
 #include "plan/ops/facts.h"
@@ -49,6 +49,45 @@ struct StreamTurn {  // stream i of y = that of x + the sum over j of weight i *
 
     Access access() const { return {{x, weights}, {y}}; }
     void visit_indices(auto&& visit) { visit(x, weights, y); }
+    void list(OpFacts& f) const;
+};
+
+constexpr uint32_t kMostStreams = 8;  // that StreamWeights and StreamBlend have
+
+// Weights by which streams are read, what a block makes of them is added, and they are mixed; of
+// z = scale * x + base, of which the reading, the adding and the mixing (by stream that is read, then by
+// stream that is written) have a scale each:
+//   read = sigmoid + eps, add = 2 * sigmoid, mix = softmax over the streams that are written, + eps.
+// Then mix is made nearly doubly stochastic (Sinkhorn and Knopp): each element is divided by the sum of its
+// column (of the streams that are read) + eps, and `rounds` - 1 times by that of its row and of its column.
+struct StreamWeights {
+    static constexpr std::string_view kName = "stream_weights";
+    Slot x;         // (rows, (2 + streams) * streams), or (rows, streams) where streams are only read
+    Weight scale;   // three, or one
+    Weight base;    // as wide as x
+    Slot read;      // (rows, streams)
+    Slot add = {};  // likewise; both absent where streams are only read
+    Slot mix = {};  // (rows, streams * streams)
+    uint32_t rounds = 0;
+    float eps = 0.0f;
+
+    Access access() const { return add ? Access{{x}, {read, add, mix}} : Access{{x}, {read}}; }
+    void visit_indices(auto&& visit) { visit(x, scale, base, read, add, mix); }
+    void list(OpFacts& f) const;
+};
+
+// Stream j of y = its weight * x + the sum over streams i of mix[i][j] * stream i of `from`.
+struct StreamBlend {
+    static constexpr std::string_view kName = "stream_blend";
+    Slot x;        // of one stream's width
+    Slot weights;  // a number for each stream
+    Slot mix;      // (rows, streams * streams)
+    Slot from;
+    Slot y;
+    uint32_t streams = 0;
+
+    Access access() const { return {{x, weights, mix, from}, {y}}; }
+    void visit_indices(auto&& visit) { visit(x, weights, mix, from, y); }
     void list(OpFacts& f) const;
 };
 
