@@ -3,7 +3,7 @@
 // or are the only ones with rope. Trinity and Muse Glimmer have norms behind both blocks, too; all but the
 // latter have experts behind the leading dense layers. The last layers, which predict further tokens, are
 // not run.
-#include "run/arch.h"
+#include "limits.h"
 
 #include <algorithm>
 #include <cmath>
@@ -55,21 +55,6 @@ static Status read_attention(const ModelFile& file, Config& c) {
             return error("{}: layer {} has no heads or no kv heads", file.gguf.path(), i);
         const GgufTensor* gate = file.gguf.find(fmt::format("blk.{}.attn_gate.weight", i));
         c.gates_of_heads.push_back(gate && gate->tensor.shape.rows == c.heads_of[i]);
-    }
-    return {};
-}
-
-static Status read_limits(const ModelFile& file, const Config& c, std::string_view rest,
-                          std::vector<float>& limits) {
-    const std::string key = file.key(rest);
-    if (!file.meta().has(key)) return {};
-    const std::vector<float>* stored = file.meta().floats(key);
-    if (!stored || stored->size() != c.layers)
-        return error("{}: {} is not a list of {} numbers", file.gguf.path(), key, c.layers);
-    for (const float limit : *stored) {
-        if (!(limit >= 0.0f && limit < 1e30f))
-            return error("{}: {} holds {}, 0 or a limit expected", file.gguf.path(), key, limit);
-        limits.push_back(limit);
     }
     return {};
 }

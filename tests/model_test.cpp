@@ -378,6 +378,21 @@ TEST_CASE("model: a wrong value of a key of a mixture gives an error of one line
         {"qwen4exp", "ple.ngram_size", 5, "ple.layer_multipliers"},
         {"qwen4exp", "ple.heads_per_ngram", 7, "ple.head_vocab_sizes"},
         {"qwen4exp", "embedding_length_per_layer_input", 3, "rows of 3"},
+        {"deepseek4", "expert_count", 0, "expert_count is 0, 1 to"},
+        {"deepseek4", "expert_count", 4, "; there are 4"},
+        {"deepseek4", "expert_gating_func", 2, "expert_gating_func 2"},
+        {"deepseek4", "hash_layer_count", 5, "hash_layer_count is 5"},
+        {"deepseek4", "hash_layer_count", 3, "blk.2.ffn_gate_tid2eid.weight is missing"},
+        {"deepseek4", "swiglu_clamp_exp", 7, "swiglu_clamp_exp is not a list of 4 numbers"},
+        {"deepseek4", "hyper_connection.count", 9, "hyper_connection.count is 9"},
+        {"deepseek4", "hyper_connection.count", 2, "output_hc_fn.weight"},
+        {"deepseek4", "hyper_connection.sinkhorn_iterations", 0, "sinkhorn_iterations is 0"},
+        {"deepseek4", "attention.compress_ratios", 4, "compress_ratios is not a list of 4 numbers"},
+        {"deepseek4", "attention.indexer.key_length", 6, "the indexer's heads have 6"},
+        {"deepseek4", "attention.indexer.top_k", 0, "top_k is 0"},
+        {"deepseek4", "attention.output_group_count", 4, "6 heads in 4 groups"},
+        {"deepseek4", "attention.head_count_kv", 2, "2 kv heads"},
+        {"deepseek4", "attention.sliding_window", 0, "sliding_window is 0"},
     };
     const std::string path =
         std::filesystem::temp_directory_path() / fmt::format("redline_wrong_{}.gguf", ::getpid());

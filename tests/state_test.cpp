@@ -10,9 +10,9 @@ using namespace redline::test;
 
 namespace {
 
-constexpr const char* kModels[] = {"lfm2",           "lfm2moe",         "qwen35",  "qwen35moe",
-                                   "qwen3next",      "qwen3next-fused", "mamba2",  "nemotron-h",
-                                   "nemotron-h-moe", "granitehybrid",   "qwen4exp"};
+constexpr const char* kModels[] = {"lfm2",           "lfm2moe",         "qwen35",   "qwen35moe",
+                                   "qwen3next",      "qwen3next-fused", "mamba2",   "nemotron-h",
+                                   "nemotron-h-moe", "granitehybrid",   "qwen4exp", "deepseek4"};
 
 Model tiny(Backend& backend, const std::string& name) {
     return must(Model::load(golden("models/" + name + ".gguf"), backend, {64, {}}));

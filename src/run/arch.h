@@ -59,6 +59,10 @@ struct Config {
     uint32_t stream_rank = 0;                     // of what mixes them
     uint32_t laurel_rank = 0;                     // of what is learned beside the residual
     std::vector<float> sparse;                    // by layer: Sparsify::deviations of its FFN; 0: dense
+    uint32_t stream_rounds = 0;                   // by which their weights are made doubly stochastic
+    float stream_eps = 0.0f;                      // in those
+    uint32_t output_groups = 0, output_rank = 0;  // of heads, and what is made of each before the output
+    uint32_t hashed_layers = 0;                   // the first, whose experts a table has by token
     IndexShape index;                             // of attention to chosen blocks
     NgramTable ngrams;                            // whose layer this is:
     uint32_t ngram_layer = 0, ngram_taps = 0;
@@ -165,6 +169,7 @@ struct WeightSpec {
     uint64_t source_rows = 0;  // that it must have; 0: shape.rows
     bool flat = false;         // the file has the rows of all matrices in one
     bool transposed = false;   // and each the other way round; first_row and source_rows are the file's
+    bool integers = false;     // a vector that the file has as whole numbers of 32 bits
 };
 
 class WeightList {
@@ -187,6 +192,8 @@ public:
     void experts(std::string name, uint64_t count, uint64_t rows, uint64_t cols);
     void vector(std::string name, uint64_t size, std::string otherwise = {});
     void optional_vector(std::string name, uint64_t size);
+    // Whole numbers as floats.
+    void integers(std::string name, uint64_t size);
     // Rows [first, first + rows) of the fused tensor `source`, which has `source_rows` in all.
     void rows_of(std::string name, std::string source, uint64_t source_rows, uint64_t first, uint64_t rows,
                  uint64_t cols);
@@ -261,6 +268,7 @@ struct ResolvedWeights {
         uint64_t first_byte = 0;    // within the tensor
         uint64_t matrix_bytes = 0;  // from one matrix to the next, where that differs from what they take
         bool transposed = false;    // each: what the file has as rows are columns, in another format
+        bool integers = false;      // what the file has are whole numbers
     };
     std::vector<Source> sources;  // one per weight
     WeightSet set;

@@ -35,9 +35,24 @@ static Status read_transposed(const Gguf& gguf, const WeightInfo& info, const Re
     return {};
 }
 
+// Whole numbers as floats, which take as many bytes.
+static Status read_integers(const Gguf& gguf, const GgufTensor& found, uint64_t offset,
+                            std::span<std::byte> out) {
+    RL_CHECK(offset % 4 == 0 && out.size() % 4 == 0, "a part of a number is asked for");
+    RL_TRY(gguf.read(found, offset, out));
+    for (size_t i = 0; i < out.size(); i += 4) {
+        int32_t number;
+        std::memcpy(&number, out.data() + i, 4);
+        const float value = float(number);
+        std::memcpy(out.data() + i, &value, 4);
+    }
+    return {};
+}
+
 Status read_weight(const Gguf& gguf, const WeightInfo& info, const ResolvedWeights::Source& source,
                    uint64_t offset, std::span<std::byte> out) {
     const GgufTensor& found = gguf.tensors()[source.tensor];
+    if (source.integers) return read_integers(gguf, found, source.first_byte + offset, out);
     if (source.transposed) return read_transposed(gguf, info, source, offset, out);
     if (source.matrix_bytes == 0) return gguf.read(found, source.first_byte + offset, out);
     const uint64_t matrix_bytes = info.tensor.bytes() / info.tensor.shape.count;

@@ -57,6 +57,14 @@ void WeightList::vector(std::string name, uint64_t size, std::string otherwise) 
 void WeightList::optional_vector(std::string name, uint64_t size) {
     each_layer({name, name, {}, -1, {1, 1, size}, WeightRole::vector, true, 0, 0});
 }
+void WeightList::integers(std::string name, uint64_t size) {
+    WeightSpec spec;
+    spec.name = spec.source = std::move(name);
+    spec.shape = {1, 1, size};
+    spec.role = WeightRole::vector;
+    spec.integers = true;
+    each_layer(spec);
+}
 void WeightList::embedding_and_output() {
     const Config& c = config_;
     global_matrix("token_embd", c.vocab, c.dim);
@@ -134,6 +142,8 @@ void WeightSet::set(const WeightSpec& spec, Weight w) {
     (spec.layer < 0 ? global_ : layers_[size_t(spec.layer)]).set(spec.name, w);
 }
 
+constexpr uint32_t kTypeI32 = 26;  // as GGUF numbers it
+
 static Status check_weight(const Gguf& gguf, const WeightSpec& spec, const GgufTensor& found) {
     const Tensor& tensor = found.tensor;
     Shape want = spec.shape;
@@ -149,6 +159,10 @@ static Status check_weight(const Gguf& gguf, const WeightSpec& spec, const GgufT
         return error("{}: tensor {} is ({}, {}, {}), ({}, {}, {}) expected", gguf.path(), tensor.name,
                      tensor.shape.count, tensor.shape.rows, tensor.shape.cols, want.count, want.rows,
                      want.cols);
+    if (spec.integers && found.type != kTypeI32)
+        return error("{}: tensor {} has {}, I32 expected", gguf.path(), tensor.name,
+                     describe_type(found.type));
+    if (spec.integers) return {};
     if (!tensor.format)
         return error("{}: tensor {} has {}, which redline cannot decode", gguf.path(), tensor.name,
                      describe_type(found.type));
@@ -301,7 +315,8 @@ Result<ResolvedWeights> resolve_weights(const Gguf& gguf, const Config& config, 
         const uint32_t index = uint32_t(found - gguf.tensors().data());
         used[index] = true;
         const bool vector = spec.role == WeightRole::vector;
-        const uint64_t row_bytes = vector ? found->tensor.format->block_bytes : found->tensor.row_bytes(),
+        const Format& format = spec.integers ? *find_format("F32") : *found->tensor.format;
+        const uint64_t row_bytes = vector ? format.block_bytes : found->tensor.row_bytes(),
                        first_byte = spec.first_row * row_bytes;
         const auto [slot, fresh] =
             placed.try_emplace({index, first_byte}, Weight{int32_t(out.weights.size())});
@@ -309,9 +324,9 @@ Result<ResolvedWeights> resolve_weights(const Gguf& gguf, const Config& config, 
             Tensor tensor = found->tensor;
             tensor.shape = spec.shape;
             const uint64_t matrix_bytes = spec.source_rows * row_bytes;
-            if (spec.transposed) tensor.format = transposed_format(*found->tensor.format);
+            tensor.format = spec.transposed ? transposed_format(format) : &format;
             out.weights.push_back({std::move(tensor), spec.role});
-            out.sources.push_back({index, first_byte, matrix_bytes, spec.transposed});
+            out.sources.push_back({index, first_byte, matrix_bytes, spec.transposed, spec.integers});
             if (const GgufTensor* scale = vector ? nullptr : find_scale(gguf, list, *found)) {
                 used[size_t(scale - gguf.tensors().data())] = true;
                 RL_TRY(add_scale(gguf, *scale, out));

@@ -1,0 +1,299 @@
+// DeepSeek V4: a residual of several streams (hyper-connections whose mixing is doubly stochastic). Attention
+// sees the last tokens and, behind the first layers, entries that are made of blocks of tokens: in layers
+// with small blocks those that an indexer chooses, in layers with large ones all. A token's row is key and
+// value of all heads. Experts, in the first layers by token, beside a shared one. The last layers, which
+// predict further tokens, are not run.
+#include "limits.h"
+#include "run/rope.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+namespace redline::archs {
+
+constexpr uint32_t kIndexedRatio = 4;  // tokens of the blocks that overlap and are chosen from
+
+// There may be further ratios, of layers that are not run.
+static Status read_ratios(const ModelFile& file, Config& c) {
+    const std::string key = file.key("attention.compress_ratios");
+    const std::vector<int64_t>* ratios = file.meta().integers(key);
+    if (!ratios || ratios->size() < c.layers)
+        return error("{}: {} is not a list of {} numbers", file.gguf.path(), key, c.layers);
+    for (uint32_t i = 0; i < c.layers; ++i) {
+        const int64_t ratio = (*ratios)[i];
+        if (ratio < 0 || ratio > int64_t(kPageRows) || (ratio > 0 && kPageRows % uint64_t(ratio) != 0))
+            return error("{}: {} holds {}; 0 and divisors of {} are supported", file.gguf.path(), key, ratio,
+                         kPageRows);
+        c.index.ratios.push_back(uint32_t(ratio));
+    }
+    return {};
+}
+
+static Status read_index(const ModelFile& file, Config& c) {
+    if (std::ranges::count(c.index.ratios, kIndexedRatio) == 0) return {};
+    c.index.heads = RL_TRY(count(file, "attention.indexer.head_count", {}, 1, 1024));
+    c.index.head_dim = RL_TRY(count(file, "attention.indexer.key_length", {}, 1, 4096));
+    c.index.tokens = RL_TRY(count(file, "attention.indexer.top_k", {}, 1, 1u << 24));
+    if (c.rope.inverse_frequency.size() * 2 > c.index.head_dim)
+        return error("{}: rope turns {} dimensions, the indexer's heads have {}", file.gguf.path(),
+                     c.rope.inverse_frequency.size() * 2, c.index.head_dim);
+    return {};
+}
+
+static Status read_attention(const ModelFile& file, Config& c) {
+    c.latent.query_rank = RL_TRY(count(file, "attention.q_lora_rank", {}, 1, 65536));
+    c.window = RL_TRY(count(file, "attention.sliding_window", {}, 1, 1u << 24));
+    c.output_groups = RL_TRY(count(file, "attention.output_group_count", {}, 1, c.heads.heads));
+    c.output_rank = RL_TRY(count(file, "attention.output_lora_rank", {}, 1, 65536));
+    if (c.heads.kv_heads != 1 || c.heads.heads % c.output_groups != 0)
+        return error("{}: {} heads in {} groups on {} kv heads; whole groups on one are supported",
+                     file.gguf.path(), c.heads.heads, c.output_groups, c.heads.kv_heads);
+    // Layers with entries have their own base, and yarn that leaves magnitudes; the others have no scaling.
+    c.rope = RL_TRY(rope_of_base(file, c, false, {}, true, "attention.compress_rope_freq_base"));
+    c.rope.magnitude = 1.0;
+    c.local_rope = RL_TRY(local_rope(file, c, "rope.freq_base", 10000.0f));
+    RL_TRY(read_ratios(file, c));
+    return read_index(file, c);
+}
+
+// Of tables of experts by token; what else may be wrong with their tensors is said later.
+static Status check_tables(const ModelFile& file, const Config& c) {
+    for (uint32_t i = 0; i < c.hashed_layers; ++i) {
+        const std::string name = fmt::format("blk.{}.ffn_gate_tid2eid.weight", i);
+        const GgufTensor* found = file.gguf.find(name);
+        if (!found) found = file.gguf.find(name.substr(0, name.rfind('.')));
+        if (!found || found->tensor.shape.elements() != uint64_t(c.vocab) * c.experts_used ||
+            found->bytes != uint64_t(c.vocab) * c.experts_used * sizeof(int32_t))
+            continue;
+        std::vector<int32_t> experts(size_t(c.vocab) * c.experts_used);
+        RL_TRY(file.gguf.read(*found, 0, std::as_writable_bytes(std::span(experts))));
+        for (const int32_t expert : experts)
+            if (expert < 0 || uint32_t(expert) >= c.experts)
+                return error("{}: tensor {} holds expert {}; there are {}", file.gguf.path(),
+                             found->tensor.name, expert, c.experts);
+    }
+    return {};
+}
+
+static Status read_experts(const ModelFile& file, Config& c) {
+    RL_TRY(read_limits(file, c, "swiglu_clamp_exp", c.expert_limits));
+    RL_TRY(read_limits(file, c, "swiglu_clamp_shexp", c.shared_limits));
+    RL_TRY(read_shared_experts(file, c, 1));
+    c.expert_norm = RL_TRY(file.meta().boolean(file.key("expert_weights_norm"), true));
+    const uint64_t gating = RL_TRY(file.meta().integer(file.key("expert_gating_func"), 4));
+    if (gating != 4 || c.dense_layers > 0 || c.shared_ffn_dim == 0)
+        return error(
+            "{}: {} {}, {} leading dense layers, shared experts of {}; 4 (the root of softplus), none and "
+            "some are supported",
+            file.gguf.path(), file.key("expert_gating_func"), gating, c.dense_layers, c.shared_ffn_dim);
+    c.hashed_layers = RL_TRY(count(file, "hash_layer_count", 0, 0, c.layers));
+    return check_tables(file, c);
+}
+
+static Result<Config> config(const ModelFile& file) {
+    RL_TRY(count(file, "expert_count", {}, 1, 1u << 16));  // it has no dense layers
+    Config c = RL_TRY(common_config(file));
+    c.streams = RL_TRY(count(file, "hyper_connection.count", {}, 1, kMostStreams));
+    c.stream_rounds = RL_TRY(count(file, "hyper_connection.sinkhorn_iterations", {}, 1, 1000));
+    c.stream_eps = RL_TRY(factor(file, "hyper_connection.epsilon", 1e-6f));
+    RL_TRY(read_experts(file, c));
+    RL_TRY(read_attention(file, c));
+    return c;
+}
+
+// `at`: "attn_compressor", "indexer_compressor".
+static void entry_weights(const Config& c, const std::string& at, uint64_t width, uint32_t ratio,
+                          WeightList& w) {
+    const uint64_t wide = width * (ratio == kIndexedRatio ? 2 : 1);
+    w.matrix(at + "_kv", wide, c.dim);
+    w.matrix(at + "_gate", wide, c.dim);
+    w.vector(at + "_ape", wide * ratio);
+    w.vector(at + "_norm", width);
+}
+
+static void attention_weights(const Config& c, uint32_t ratio, WeightList& w) {
+    const uint64_t d = c.heads.head_dim, rank = c.latent.query_rank, groups = c.output_groups;
+    w.vector("attn_norm", c.dim);
+    w.matrix("attn_q_a", rank, c.dim);
+    w.vector("attn_q_a_norm", rank);
+    w.matrix("attn_q_b", c.q_dim(), rank);
+    w.matrix("attn_kv", d, c.dim);
+    w.vector("attn_kv_a_norm", d);
+    w.vector("attn_sinks", c.heads.heads);
+    w.head_rows_of("attn_output_a", "attn_output_a", groups, c.output_rank, 0, c.output_rank,
+                   c.q_dim() / groups, false);
+    w.matrix("attn_output_b", c.dim, groups * c.output_rank);
+    if (ratio > 0) entry_weights(c, "attn_compressor", d, ratio, w);
+    if (ratio != kIndexedRatio) return;
+    entry_weights(c, "indexer_compressor", c.index.head_dim, ratio, w);
+    w.matrix("indexer.attn_q_b.weight", uint64_t(c.index.heads) * c.index.head_dim, rank);
+    w.matrix("indexer.proj.weight", c.index.heads, c.dim);
+}
+
+static void weights(const Config& c, WeightList& w) {
+    const uint64_t wide = uint64_t(c.streams) * c.dim, mixed = (2 + uint64_t(c.streams)) * c.streams;
+    w.embedding_and_output();
+    w.global_matrix("output_hc_fn", c.streams, wide);
+    w.global_vector("output_hc_base", c.streams);
+    w.global_vector("output_hc_scale", 1);
+    for (const std::string at : {"hc_attn", "hc_ffn"}) {
+        w.matrix(at + "_fn", mixed, wide);
+        w.vector(at + "_base", mixed);
+        w.vector(at + "_scale", 3);
+    }
+    w.vector("ffn_norm", c.dim);
+    w.matrix("ffn_gate_inp", c.experts, c.dim);
+    w.gated_experts();
+    w.shared_expert();
+    for (uint32_t i = 0; i < c.layers; ++i) {
+        w.in_layers(i, i + 1);
+        attention_weights(c, c.index.ratios[i], w);
+        if (i < c.hashed_layers)
+            w.integers("ffn_gate_tid2eid", uint64_t(c.experts_used) * c.vocab);
+        else
+            w.optional_vector("exp_probs_b.bias", c.experts);
+    }
+    w.ignore_unused_layers();
+}
+
+// What a block reads of the streams, and how they are added to and mixed behind it.
+struct Mixed {
+    Slot y, add, mix;
+};
+
+static Mixed read_streams(const Config& c, const auto& w, const std::string& at, Slot x, bool mixes,
+                          PlanBuilder& p) {
+    const bool of_outputs = p.plan().slot(x).of_outputs;
+    const Slot made = p.linear(p.rms_norm(x, {{}, c.eps}), w[at + "_fn"]);
+    const Slot read = p.slot(c.streams, of_outputs);
+    Mixed mixed{p.slot(c.dim, of_outputs), {}, {}};
+    if (mixes) mixed.add = p.slot(c.streams);
+    if (mixes) mixed.mix = p.slot(c.streams * c.streams);
+    p.append(StreamWeights{made, w[at + "_scale"], w[at + "_base"], read, mixed.add, mixed.mix,
+                           c.stream_rounds, c.stream_eps});
+    p.append(StreamMix{x, read, mixed.y, c.streams});
+    return mixed;
+}
+
+// Ropes of layers whose blocks have so many tokens: of tokens, back again, and of blocks.
+struct Ropes {
+    uint32_t there, back, blocks;
+};
+
+static Ropes add_ropes(const Config& c, uint32_t ratio, PlanBuilder& p) {
+    RopeSpec there = ratio == 0 ? c.local_rope : c.rope, back = there;
+    for (double& frequency : back.inverse_frequency) frequency = -frequency;
+    Ropes ropes{p.add_rope(there), p.add_rope(back), kNoRope};
+    there.block = ratio;
+    if (ratio > 0) ropes.blocks = p.add_rope(there);
+    return ropes;
+}
+
+// The last dimensions of each head turn.
+static void turn(const Config& c, Slot x, uint32_t heads, uint32_t width, uint32_t rope, PlanBuilder& p) {
+    p.append(Rope{x, heads, width, rope, width - uint32_t(2 * c.rope.inverse_frequency.size())});
+}
+
+// The cache of entries of blocks.
+static Cache entries(const Config& c, const LayerWeights& l, const std::string& at, uint32_t width, Slot h,
+                     uint32_t ratio, uint32_t rope, PlanBuilder& p) {
+    const bool overlaps = ratio == kIndexedRatio;
+    const Slot y = p.slot(width);
+    p.append(BlockPool{p.linear(h, l[at + "_kv"]), p.linear(h, l[at + "_gate"]), l[at + "_ape"], y,
+                       p.state(BlockPool::state_floats(width, overlaps)), ratio, overlaps});
+    p.append(RmsNorm{y, {l[at + "_norm"], c.eps}, width, y});
+    turn(c, y, 1, width, rope, p);
+    const Cache cache = p.entries(width, ratio);
+    p.append(LatentStore{y, {}, cache});
+    return cache;
+}
+
+// The entries that each token sees. Scores are compared only: a factor of all is left out.
+static Slot chosen_entries(const Config& c, const LayerWeights& l, Slot h, Slot low, uint32_t ratio,
+                           const Ropes& ropes, PlanBuilder& p) {
+    const uint32_t heads = c.index.heads, d = c.index.head_dim;
+    const Cache keys = entries(c, l, "indexer_compressor", d, h, ratio, ropes.blocks, p);
+    const Slot q = p.linear(low, l["indexer.attn_q_b.weight"]);
+    turn(c, q, heads, d, ropes.there, p);
+    const uint32_t blocks = uint32_t(std::max<uint64_t>(1, p.plan().sizing.context / ratio));
+    const Slot scores = p.slot(blocks), chosen = p.slot(std::min(blocks, c.index.tokens));
+    p.append(BlockScores{q, scores, keys, heads, ratio, p.linear(h, l["indexer.proj.weight"])});
+    p.append(ChooseBlocks{scores, chosen, ratio});
+    return chosen;
+}
+
+static Slot attention(const Config& c, const LayerWeights& l, uint32_t ratio, Slot h, const Ropes& ropes,
+                      PlanBuilder& p) {
+    const uint32_t heads = c.heads.heads, d = c.heads.head_dim;
+    const Slot low = p.rms_norm(p.linear(h, l["attn_q_a"]), {l["attn_q_a_norm"], c.eps});
+    const Slot q = p.linear(low, l["attn_q_b"]), row = p.linear(h, l["attn_kv"]), seen = p.slot(heads * d);
+    p.append(RmsNorm{q, {{}, c.eps}, d, q});
+    p.append(RmsNorm{row, {l["attn_kv_a_norm"], c.eps}, d, row});
+    turn(c, q, heads, d, ropes.there, p);
+    turn(c, row, 1, d, ropes.there, p);
+    EntryAttention see{
+        q, seen, p.latents(d, d, c.window), {}, {}, l["attn_sinks"], heads, c.attention_scale()};
+    p.append(LatentStore{row, {}, see.cache});
+    if (ratio > 0) see.entries = entries(c, l, "attn_compressor", d, h, ratio, ropes.blocks, p);
+    if (ratio == kIndexedRatio) see.chosen = chosen_entries(c, l, h, low, ratio, ropes, p);
+    p.append(see);
+    turn(c, seen, heads, d, ropes.back, p);
+    const Slot grouped = p.head_linear(seen, l["attn_output_a"], heads * d / c.output_groups, c.output_rank);
+    return p.linear(grouped, l["attn_output_b"]);
+}
+
+// silu(min(gate, limit)) * clamp(up, -limit, limit), in place of gate.
+static void gate(Slot gate, Slot up, const std::vector<float>& limits, size_t layer, PlanBuilder& p) {
+    if (const float limit = limits.empty() ? 0.0f : limits[layer]; limit > 0.0f) {
+        p.append(Clamp{gate, std::numeric_limits<float>::lowest(), limit});
+        p.append(Clamp{up, -limit, limit});
+    }
+    p.append(ActMul{gate, up, gate, Act::silu});
+}
+
+static Slot ffn(const Config& c, const LayerWeights& l, size_t layer, Slot h, PlanBuilder& p) {
+    const Slot shared = p.linear(h, l["ffn_gate_shexp"]);
+    gate(shared, p.linear(h, l["ffn_up_shexp"]), c.shared_limits, layer, p);
+    const Slot y = p.linear(shared, l["ffn_down_shexp"]);
+    const bool hashed = layer < c.hashed_layers;
+    const auto routing = p.route(h, l["ffn_gate_inp"], c.experts_used, Gating::sqrt_softplus, c.expert_norm,
+                                 c.expert_scale, hashed ? Weight{} : l["exp_probs_b.bias"], BiasOf::choice,
+                                 {}, hashed ? l["ffn_gate_tid2eid"] : Weight{});
+    const uint32_t wide = routing.used * c.expert_ffn_dim;
+    const Slot gates = p.slot(wide), ups = p.slot(wide);
+    p.append(ExpertLinear{h, l["ffn_gate_exps"], routing.ids, gates, routing.used});
+    p.append(ExpertLinear{h, l["ffn_up_exps"], routing.ids, ups, routing.used});
+    gate(gates, ups, c.expert_limits, layer, p);
+    p.append(ExpertLinear{gates, l["ffn_down_exps"], routing.ids, y, routing.used, true, routing.scales});
+    return y;
+}
+
+static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
+    std::map<uint32_t, Ropes> ropes;
+    for (const uint32_t ratio : c.index.ratios)
+        if (!ropes.contains(ratio)) ropes[ratio] = add_ropes(c, ratio, p);
+    Slot x = p.parts_of(p.embed(w["token_embd"]), c.streams, c.dim, 0, 0), other = p.slot(c.streams * c.dim);
+    const auto blend = [&](Slot y, const Mixed& mixed) {
+        p.append(StreamBlend{y, mixed.add, mixed.mix, x, other, c.streams});
+        std::swap(x, other);
+    };
+    for (uint32_t i = 0; i < c.layers; ++i) {
+        const LayerWeights& l = w.layers()[i];
+        const uint32_t ratio = c.index.ratios[i];
+        const Mixed read = read_streams(c, l, "hc_attn", x, true, p);
+        blend(attention(c, l, ratio, p.rms_norm(read.y, {l["attn_norm"], c.eps}), ropes[ratio], p), read);
+        const Mixed next = read_streams(c, l, "hc_ffn", x, true, p);
+        blend(ffn(c, l, i, p.rms_norm(next.y, {l["ffn_norm"], c.eps}), p), next);
+        p.next_layer();
+    }
+    const Slot wanted = p.slot(c.streams * c.dim, true);
+    p.append(SelectRows{x, wanted});
+    const Mixed last = read_streams(c, w, "output_hc", wanted, false, p);
+    p.output(p.linear(last.y, w["output"], {w["output_norm"], c.eps}));
+}
+
+extern const Arch deepseek4 = {{"deepseek4"}, config, weights, build};
+
+}  // namespace redline::archs
