@@ -1,6 +1,5 @@
 // Encoders: from floats to the blocks of a format. All of them look for the block that decodes to the least
-// sum of squared errors, by trying scales and solving for the best one; none looks at what the weights are
-// used for.
+// sum of weighted squared errors, by trying scales and solving for the best one.
 #pragma once
 
 #include "formats/format.h"
@@ -9,17 +8,18 @@ namespace redline {
 
 struct Encoder {
     const Format* format;
-    // Encodes `count` finite floats, a multiple of the format's block.
-    void (*encode)(const float* values, std::byte* blocks, size_t count);
+    // Encodes `count` finite floats, a multiple of the format's block. `weights` says how much the error of
+    // each counts: finite, not negative, and about 1 on average, so that no sum underflows. Null: all alike.
+    void (*encode)(const float* values, const float* weights, std::byte* blocks, size_t count);
 };
 
-// Null when there is none for the format of this name: "Q8_0", "Q4_0", "Q4_K", "Q6_K".
+// Null when there is none for the format of this name. There is one for all that recipes() name but F32.
 const Encoder* find_encoder(std::string_view format);
 
-// One block each.
-void encode_q8_0(const float* values, std::byte* block);
-void encode_q4_0(const float* values, std::byte* block);
-void encode_q4_k(const float* values, std::byte* block);
-void encode_q6_k(const float* values, std::byte* block);
+// One block each; `weights` is not null.
+using EncodeBlock = void(const float* values, const float* weights, std::byte* block);
+EncodeBlock encode_q8_0, encode_q4_0, encode_q5_0, encode_q4_1, encode_q5_1, encode_iq4_nl, encode_mxfp4;
+EncodeBlock encode_q2_k, encode_q4_k, encode_q5_k;
+EncodeBlock encode_q3_k, encode_q6_k, encode_iq4_xs;
 
 }  // namespace redline

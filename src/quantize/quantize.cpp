@@ -27,17 +27,16 @@ bool is_float(const Format& format) {
     return format.block == 1;
 }
 
-Result<Job> plan_tensor(const GgufTensor& tensor, const Recipe& recipe, uint64_t layers, bool tied,
-                        bool allow_requantize) {
+Result<Job> plan_tensor(const GgufTensor& tensor, std::string_view format, bool allow_requantize) {
     Job job = {&tensor, nullptr, tensor.bytes};
-    if (!is_quantized(tensor)) return job;
-    const Format* to = find_format(format_for(recipe, tensor, layers, tied));
+    if (format.empty()) return job;
+    const Format* to = find_format(format);
     const Format* from = tensor.tensor.format;
     if (!from)
         return error("tensor {} is in {}, which this program cannot decode", tensor.tensor.name,
                      describe_type(tensor.type));
     if (from == to) return job;
-    if (!is_float(*from) && !allow_requantize)
+    if (!is_float(*from) && !is_float(*to) && !allow_requantize)
         return error(
             "tensor {} is in {} already: quantizing again adds errors up. Start from an F16, BF16 or F32 "
             "file, "
@@ -49,13 +48,12 @@ Result<Job> plan_tensor(const GgufTensor& tensor, const Recipe& recipe, uint64_t
     return job;
 }
 
-Result<std::vector<Job>> plan_tensors(const Gguf& source, const Recipe& recipe, bool allow_requantize) {
-    const std::string arch = RL_TRY(source.metadata().text("general.architecture"));
-    const uint64_t layers = RL_TRY(source.metadata().integer(arch + ".block_count", 0));
-    const bool tied = !source.find("output.weight");
+Result<std::vector<Job>> plan_tensors(const Gguf& source, const Recipe& recipe,
+                                      const QuantizeOptions& options) {
+    const auto formats = RL_TRY(choose_formats(recipe, source, {.measured = false, .pure = options.pure}));
     std::vector<Job> jobs;
-    for (const GgufTensor& tensor : source.tensors())
-        jobs.push_back(RL_TRY(plan_tensor(tensor, recipe, layers, tied, allow_requantize)));
+    for (size_t i = 0; i < formats.size(); ++i)
+        jobs.push_back(RL_TRY(plan_tensor(source.tensors()[i], formats[i], options.allow_requantize)));
     return jobs;
 }
 
@@ -82,6 +80,12 @@ Status check_target(const Gguf& source, const std::string& target) {
     if (std::filesystem::exists(target, ignored) && !std::filesystem::is_regular_file(target, ignored))
         return error("{} is not a regular file", target);
     return {};
+}
+
+// To the nearest, ties to even.
+uint16_t float_to_bfloat(float value) {
+    const uint32_t bits = float_to_bits(value);
+    return uint16_t((bits + 0x7FFFu + (bits >> 16 & 1)) >> 16);
 }
 
 // Rows of one tensor on their way from one format to another.
@@ -146,16 +150,21 @@ private:
         }
     }
     void encode_row(const float* values, std::byte* blocks) const {
-        if (encoder_) return encoder_->encode(values, blocks, cols_);
+        if (encoder_) return encoder_->encode(values, nullptr, blocks, cols_);
+        if (job_.to->name == "F32") {
+            std::memcpy(blocks, values, cols_ * sizeof(float));
+            return;
+        }
+        const bool half = job_.to->name == "F16";
         for (uint64_t i = 0; i < cols_; ++i) {
-            const uint16_t half = float_to_half(values[i]);
-            std::memcpy(blocks + i * sizeof(half), &half, sizeof(half));
+            const uint16_t word = half ? float_to_half(values[i]) : float_to_bfloat(values[i]);
+            std::memcpy(blocks + i * sizeof(word), &word, sizeof(word));
         }
     }
 
     const Job& job_;
     const Format& from_;
-    const Encoder* encoder_;  // null: F16
+    const Encoder* encoder_;  // null: floats
     uint64_t cols_;
     uint32_t threads_;
     std::vector<double> row_errors_,
@@ -232,7 +241,7 @@ Result<QuantizeReport> quantize(const Gguf& source, const std::string& target, c
                                 const QuantizeOptions& options) {
     RL_CHECK(options.threads > 0, "no threads");
     const auto named = [&](Error problem) { return error("{}: {}", source.path(), problem.message); };
-    auto jobs = plan_tensors(source, recipe, options.allow_requantize);
+    auto jobs = plan_tensors(source, recipe, options);
     if (!jobs) return named(jobs.error());
     RL_TRY(check_target(source, target));
 

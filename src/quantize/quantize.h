@@ -13,6 +13,7 @@ namespace redline {
 struct QuantizeOptions {
     uint32_t threads = 1;
     bool allow_requantize = false;                          // sources that are quantized already
+    bool pure = false;                                      // the recipe's base format for every matrix
     std::function<void(uint64_t, uint64_t)> progress = {};  // bytes of the source done, and in all
     const std::atomic<bool>* cancel = nullptr;
 };

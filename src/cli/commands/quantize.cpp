@@ -19,6 +19,7 @@ struct QuantizeCommand {
     std::vector<std::string> words;  // IN, OUT and TYPE
     uint32_t threads = 0;
     bool allow_requantize = false;
+    bool pure = false;
     bool overwrite = false;
     bool json = false;
 };
@@ -34,6 +35,7 @@ Options declare(QuantizeCommand& command) {
     options.number("-t --threads", "threads; 0: one per core", command.threads, 0, kMostThreads);
     options.flag("--allow-requantize", "take a file that is quantized already, though errors add up",
                  command.allow_requantize);
+    options.flag("--pure", "the type's own format for every matrix, in place of its mix", command.pure);
     options.flag("--overwrite", "replace OUT.gguf if it exists", command.overwrite);
     options.flag("--json", "print a report with the error of each tensor as one JSON object", command.json);
     add_voice_options(options);
@@ -44,10 +46,13 @@ Options declare(QuantizeCommand& command) {
     types.back() = '.';
     options.remark("TYPE is one of:" + types);
     options.remark(
-        "The source holds F32, F16 or BF16. Vectors and norms stay as they are; rows that do not divide into "
-        "the blocks of a format get Q8_0 or F16. The metadata are kept, and a split model becomes one file. "
-        "OUT "
-        "appears when it is complete; -v lists the tensors.");
+        "Types are llama.cpp's, with its mixes: some matrices get more bits than the name says. Vectors, "
+        "norms "
+        "and routers stay as they are; rows that do not divide into the blocks of a format get the format "
+        "that "
+        "llama.cpp takes then, which is larger. The source holds F32, F16 or BF16. The metadata are kept, "
+        "and a "
+        "split model becomes one file. OUT appears when it is complete; -v lists the tensors.");
     return options;
 }
 
@@ -115,6 +120,7 @@ Result<int> quantize_file(const QuantizeCommand& command, const Recipe& recipe) 
     QuantizeOptions options;
     options.threads = command.threads > 0 ? command.threads : usable_cpus();
     options.allow_requantize = command.allow_requantize;
+    options.pure = command.pure;
     const Interrupts interrupts;
     options.cancel = interrupts.flag();
     ProgressLine progress("quantizing");
