@@ -24,7 +24,7 @@ TEST_CASE("cli: the overview, the help of every command, and the version") {
         for (std::string line; std::getline(lines, line);) CHECK_MESSAGE(line.size() <= 80, line);
     };
     check_width(help.out);
-    for (const std::string name : {"run", "chat", "bench", "info", "eval", "quantize"}) {
+    for (const std::string name : {"run", "chat", "bench", "info", "eval", "quantize", "imatrix"}) {
         INFO(name);
         CHECK(has(help.out, "\n  " + name + " "));
         const Outcome own = redline_({name, "--help"});

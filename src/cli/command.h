@@ -28,6 +28,7 @@ extern const Command info_command;
 extern const Command eval_command;
 extern const Command tokenize_command;
 extern const Command quantize_command;
+extern const Command imatrix_command;
 extern const Command devices_command;
 extern const Command models_command;
 extern const Command doctor_command;

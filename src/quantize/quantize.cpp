@@ -21,6 +21,7 @@ struct Job {
     const GgufTensor* source = nullptr;
     const Format* to = nullptr;  // null: copied as it is
     uint64_t bytes = 0;          // of the result
+    ColumnWeights importance = {};
 };
 
 bool is_float(const Format& format) {
@@ -50,10 +51,19 @@ Result<Job> plan_tensor(const GgufTensor& tensor, std::string_view format, bool 
 
 Result<std::vector<Job>> plan_tensors(const Gguf& source, const Recipe& recipe,
                                       const QuantizeOptions& options) {
-    const auto formats = RL_TRY(choose_formats(recipe, source, {.measured = false, .pure = options.pure}));
+    const MixOptions mix = {.measured = options.importance != nullptr, .pure = options.pure};
+    const auto formats = RL_TRY(choose_formats(recipe, source, mix));
     std::vector<Job> jobs;
-    for (size_t i = 0; i < formats.size(); ++i)
-        jobs.push_back(RL_TRY(plan_tensor(source.tensors()[i], formats[i], options.allow_requantize)));
+    bool any = false;
+    for (size_t i = 0; i < formats.size(); ++i) {
+        Job& job =
+            jobs.emplace_back(RL_TRY(plan_tensor(source.tensors()[i], formats[i], options.allow_requantize)));
+        if (!options.importance || !job.to || !find_encoder(job.to->name)) continue;
+        job.importance = RL_TRY(column_weights(*options.importance, job.source->tensor));
+        any = any || !job.importance.weights.empty();
+    }
+    if (options.importance && !any)
+        return error("the importance matrix has data for none of the tensors that are to be quantized");
     return jobs;
 }
 
@@ -102,6 +112,7 @@ public:
     Status encode(std::span<const std::byte> in, std::span<std::byte> out, uint64_t first, uint64_t rows) {
         row_errors_.assign(rows, 0.0);
         row_squares_.assign(rows, 0.0);
+        first_ = first;
         const uint64_t share = (rows + threads_ - 1) / threads_;
         std::vector<std::jthread> workers;
         for (uint64_t begin = share; begin < rows; begin += share)
@@ -141,7 +152,7 @@ private:
             for (const float value : values) row_squares_[row] += double(value) * double(value);
             if (!std::isfinite(row_squares_[row])) continue;
             std::byte* blocks = out.data() + row * job_.to->row_bytes(cols_);
-            encode_row(values.data(), blocks);
+            encode_row(values.data(), weights_of(first_ + row), blocks);
             job_.to->decode(blocks, decoded.data(), cols_);
             for (uint64_t i = 0; i < cols_; ++i) {
                 const double difference = double(decoded[i]) - double(values[i]);
@@ -149,8 +160,13 @@ private:
             }
         }
     }
-    void encode_row(const float* values, std::byte* blocks) const {
-        if (encoder_) return encoder_->encode(values, nullptr, blocks, cols_);
+    // Of a row of the tensor; null without any.
+    const float* weights_of(uint64_t row) const {
+        if (job_.importance.weights.empty()) return nullptr;
+        return job_.importance.weights.data() + row / job_.source->tensor.shape.rows * cols_;
+    }
+    void encode_row(const float* values, const float* weights, std::byte* blocks) const {
+        if (encoder_) return encoder_->encode(values, weights, blocks, cols_);
         if (job_.to->name == "F32") {
             std::memcpy(blocks, values, cols_ * sizeof(float));
             return;
@@ -167,6 +183,7 @@ private:
     const Encoder* encoder_;  // null: floats
     uint64_t cols_;
     uint32_t threads_;
+    uint64_t first_ = 0;  // row of this call, in the tensor
     std::vector<double> row_errors_,
         row_squares_;  // sums of this call, so that they do not depend on threads
     double error_ = 0.0, square_ = 0.0;
@@ -254,6 +271,10 @@ Result<QuantizeReport> quantize(const Gguf& source, const std::string& target, c
         const std::string_view from = tensor.tensor.format ? tensor.tensor.format->name : "other";
         report.tensors.push_back({tensor.tensor.name, from, job.to ? job.to->name : from, tensor.tensor.shape,
                                   tensor.bytes, job.bytes});
+        if (options.importance && job.to && find_encoder(job.to->name)) {
+            report.tensors.back().matrices = tensor.tensor.shape.count;
+            report.tensors.back().unmeasured = job.importance.unmeasured;
+        }
         report.bytes_before += tensor.bytes;
         report.bytes_after += job.bytes;
         report.file_bytes += job.bytes + gguf_padding(job.bytes, source.alignment());

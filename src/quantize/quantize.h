@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/file.h"
+#include "quantize/importance.h"
 #include "quantize/recipe.h"
 
 #include <atomic>
@@ -14,6 +15,7 @@ struct QuantizeOptions {
     uint32_t threads = 1;
     bool allow_requantize = false;                          // sources that are quantized already
     bool pure = false;                                      // the recipe's base format for every matrix
+    const Importance* importance = nullptr;                 // none: all columns count alike
     std::function<void(uint64_t, uint64_t)> progress = {};  // bytes of the source done, and in all
     const std::atomic<bool>* cancel = nullptr;
 };
@@ -25,6 +27,8 @@ struct QuantizedTensor {
     uint64_t bytes_before = 0, bytes_after = 0;
     double rmse = 0.0;  // of what the new bytes decode to against what the old ones do
     double rms = 0.0;   // of the old values
+    // With an importance matrix, of what an encoder wrote: its matrices, and those that have no data.
+    uint64_t matrices = 0, unmeasured = 0;
 };
 
 struct QuantizeReport {

@@ -40,6 +40,8 @@ public:
     const std::vector<std::string>& notes() const { return resolved_->notes; }
     // The weights that the plan uses, as they are in the file.
     std::span<const WeightInfo> file_weights() const { return resolved_->weights; }
+    // Where each of them lies in the file.
+    std::span<const ResolvedWeights::Source> weight_sources() const { return resolved_->sources; }
     // Their bytes as a backend keeps them.
     uint64_t weight_bytes(const Backend& backend) const;
     // Ids below this exist both in the tokenizer and in the embedding.

@@ -17,6 +17,7 @@ namespace {
 
 struct QuantizeCommand {
     std::vector<std::string> words;  // IN, OUT and TYPE
+    std::string importance;
     uint32_t threads = 0;
     bool allow_requantize = false;
     bool pure = false;
@@ -32,6 +33,9 @@ Options declare(QuantizeCommand& command) {
         return {};
     });
     options.group("how");
+    options.name("--imatrix", "FILE",
+                 "importance matrix, of redline imatrix or llama-imatrix: errors count as much as it says",
+                 command.importance);
     options.number("-t --threads", "threads; 0: one per core", command.threads, 0, kMostThreads);
     options.flag("--allow-requantize", "take a file that is quantized already, though errors add up",
                  command.allow_requantize);
@@ -40,6 +44,7 @@ Options declare(QuantizeCommand& command) {
     options.flag("--json", "print a report with the error of each tensor as one JSON object", command.json);
     add_voice_options(options);
     options.example("redline quantize model-f16.gguf model-q4_k_m.gguf Q4_K_M");
+    options.example("redline quantize --imatrix imatrix.gguf f16.gguf q3_k_m.gguf Q3_K_M");
     options.example("redline quantize bf16.gguf q8_0.gguf Q8_0 --json | jq '.tensors[0]'");
     std::string types;
     for (const Recipe& recipe : recipes()) types += fmt::format(" {} ({});", recipe.name, recipe.summary);
@@ -80,10 +85,13 @@ Json describe(const QuantizeCommand& command, const Recipe& recipe, const Quanti
                            {"bytes_before", t.bytes_before},
                            {"bytes_after", t.bytes_after},
                            {"rmse", t.rmse},
-                           {"rms", t.rms}});
+                           {"rms", t.rms},
+                           {"matrices", t.matrices},
+                           {"unmeasured", t.unmeasured}});
     return {{"source", command.words[0]},
             {"target", command.words[1]},
             {"type", recipe.name},
+            {"imatrix", command.importance.empty() ? Json(nullptr) : Json(command.importance)},
             {"bytes_before", report.bytes_before},
             {"bytes_after", report.bytes_after},
             {"file_bytes", report.file_bytes},
@@ -114,10 +122,35 @@ void say_report(const std::string& target, const QuantizeReport& report, double 
                         worst->name));
 }
 
+// What an importance matrix says nothing of.
+void say_unmeasured(const QuantizeReport& report) {
+    std::vector<std::string_view> whole;
+    uint64_t experts = 0;
+    for (const QuantizedTensor& t : report.tensors) {
+        if (t.unmeasured == 0) continue;
+        say_detail(fmt::format("{}: {} of {} matrices without data", t.name, t.unmeasured, t.matrices));
+        if (t.unmeasured == t.matrices)
+            whole.push_back(t.name);
+        else
+            experts += t.unmeasured;
+    }
+    if (!whole.empty())
+        note(fmt::format("the importance matrix has no data for {} of the quantized tensors: {}{}",
+                         whole.size(),
+                         fmt::join(std::span(whole).first(std::min<size_t>(whole.size(), 3)), ", "),
+                         whole.size() > 3 ? ", ...; -v lists them" : ""));
+    if (experts > 0)
+        note(fmt::format("the importance matrix has no data for {} matrices of experts; -v lists them",
+                         experts));
+}
+
 Result<int> quantize_file(const QuantizeCommand& command, const Recipe& recipe) {
     const std::string& target = command.words[1];
     const Gguf source = RL_TRY(Gguf::open(command.words[0]));
+    std::optional<Importance> importance;
+    if (!command.importance.empty()) importance = RL_TRY(read_importance(command.importance));
     QuantizeOptions options;
+    options.importance = importance ? &*importance : nullptr;
     options.threads = command.threads > 0 ? command.threads : usable_cpus();
     options.allow_requantize = command.allow_requantize;
     options.pure = command.pure;
@@ -138,6 +171,7 @@ Result<int> quantize_file(const QuantizeCommand& command, const Recipe& recipe) 
         return interrupts.code();
     }
     say_report(target, report, seconds);
+    if (importance) say_unmeasured(report);
     Output out;
     if (command.json) out.write(to_text(describe(command, recipe, report, seconds)) + "\n");
     return out.finish();
