@@ -10,6 +10,7 @@ examples:
   compare_peer.py --redline build/redline --peer ~/llama.cpp/build/bin top1
   compare_peer.py top1 --only qwen3 phi4-mini-short --types Q4_K Q6_K
   compare_peer.py perplexity -m model.gguf -f text.txt -c 512
+  compare_peer.py architectures > tools/bench/DATE-architectures.md
   compare_peer.py greedy -m model.gguf -p "Once upon a time" -n 64
 """
 
@@ -26,6 +27,7 @@ import sys
 import tempfile
 import time
 
+from peer_architectures import MIXES, architectures
 from peer_programs import PeerServer, Problem, Programs, run
 from peer_top1 import TYPES, top1
 
@@ -331,6 +333,15 @@ def parse(arguments):
     part.add_argument("-t", "--threads", type=int)
     part.add_argument("--chunks", type=int, help="let the peer stop after so many")
     part.add_argument("--tolerance", type=float, default=0.01, help="allowed relative difference")
+    part = commands.add_parser("architectures", help="perplexity and best tokens of every tiny golden model")
+    part.add_argument("--only", nargs="+", metavar="MODEL", help="golden models; default all")
+    part.add_argument("--mixes", nargs="+", default=MIXES, metavar="MIX", help=" ".join(MIXES))
+    part.add_argument("--models", default=os.path.join(HERE, "..", "tests", "golden", "models"), metavar="FOLDER")
+    part.add_argument("-f", "--file", help="text; default: one made up here")
+    part.add_argument("-c", "--context", type=int, default=64, help="tokens in a chunk; half are scored")
+    part.add_argument("-t", "--threads", type=int, default=1)
+    part.add_argument("--chunks", type=int, default=2)
+    part.add_argument("--work", metavar="FOLDER", help="for temporary files")
     part = commands.add_parser("greedy", help="the same prompt, always the best token")
     part.add_argument("-m", "--model", required=True)
     part.add_argument("-p", "--prompt", required=True)
@@ -343,7 +354,8 @@ def parse(arguments):
 
 def main():
     options = parse(sys.argv[1:])
-    commands = {"speed": speed, "top1": top1, "perplexity": perplexity, "greedy": greedy}
+    commands = {"speed": speed, "top1": top1, "perplexity": perplexity, "greedy": greedy,
+                "architectures": architectures}
     try:
         commands[options.command](Programs(options.redline, options.peer), options)
     except Problem as problem:

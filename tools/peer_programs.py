@@ -48,6 +48,15 @@ def run(command):
     return done.stdout.decode(errors="replace")
 
 
+def version_line(programs):
+    """What is compared: "redline VERSION, llama.cpp VERSION"."""
+    ours = run(programs.redline("--version")).split("\n")[0]
+    done = subprocess.run(programs.peer("llama-perplexity", "--version"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          stdin=subprocess.DEVNULL)
+    theirs = next((line for line in done.stdout.decode(errors="replace").splitlines() if "version" in line), "unknown version")
+    return f"{ours}, llama.cpp {theirs.removeprefix('version: ')}"
+
+
 class PeerServer:
     """llama-server on a free local port: unlike the other tools it reports token ids and probabilities."""
 

@@ -37,14 +37,17 @@ def quantized(programs, source, kind, folder, text):
     return target
 
 
-def peer_logprobs(programs, model, text, options, folder, *flags):
+def peer_logprobs(programs, model, text, options, folder, *flags, printed=None):
     """Runs llama-perplexity. Returns the tokens (chunks, context), the first scored position of a chunk and
-    the log-probabilities (chunks, positions, vocabulary) after the positions from there to context - 2."""
+    the log-probabilities (chunks, positions, vocabulary) after the positions from there to context - 2. What it
+    prints is appended to `printed`, if there is one."""
     import numpy as np
 
     path = os.path.join(folder, "peer.logits")
-    run(programs.peer("llama-perplexity", "-m", model, "-f", text, "-c", options.context, "--chunks",
-                      options.chunks, "--save-all-logits", path, *flags))
+    said = run(programs.peer("llama-perplexity", "-m", model, "-f", text, "-c", options.context, "--chunks",
+                             options.chunks, "--save-all-logits", path, *flags))
+    if printed is not None:
+        printed.append(said)
     with open(path, "rb") as file:
         data = file.read()
     os.unlink(path)
