@@ -38,9 +38,37 @@ SessionOptions check_options() {
     return options;
 }
 
-SelfTest tested(Backend& backend, const std::string& name, const std::set<std::string>& known = {}) {
+SelfTest tested(Backend& backend, const std::string& name, const std::set<std::string>& known = {},
+                const SessionOptions& options = check_options()) {
     const Model model = must(Model::inspect(golden("models/" + name + ".gguf"), 256));
-    return must(self_test(model, backend, check_options(), known));
+    return must(self_test(model, backend, options, known));
+}
+
+// Two sequences that share pages.
+SessionOptions paged_options() {
+    SessionOptions options = check_options();
+    options.sequences = 2;
+    return options;
+}
+
+bool has_word(const std::set<std::string>& keys, const std::string& word) {
+    return std::ranges::any_of(keys, [&](const std::string& key) { return key.find(word) != key.npos; });
+}
+
+// Matrices of this one are in eight bits, so that rows are left in int8.
+std::string demo() {
+    return source_file("models/demo/redline-demo-q8_0.gguf");
+}
+
+// Logits of tokens that are read one by one.
+std::vector<float> single_logits(const Model& model, const std::vector<Token>& tokens) {
+    Session session = must(Session::create(model, check_options()));
+    std::vector<float> out;
+    for (const Token token : tokens) {
+        must(session.feed({&token, 1}));
+        out.insert(out.end(), session.logits().begin(), session.logits().end());
+    }
+    return out;
 }
 
 std::string wrong_text(const SelfTest& test) {
@@ -114,6 +142,54 @@ TEST_CASE("kernel check: a fused kernel that is wrong is put aside, and logits s
                              all_logits(right, golden_tokens(), options)) <
               chunk_bound(model, options, golden_tokens()));
     }
+}
+
+TEST_CASE("kernel check: a row left in int8 is checked with who takes it, and not left where it is wrong") {
+    if (!hip_double()) return;
+    const Model model = must(Model::inspect(demo(), 256));
+    const auto whole = hip_double();
+    const SelfTest right = must(self_test(model, *whole, check_options(), {}));
+    CHECK(wrong_text(right) == "");
+    size_t pairs = 0;
+    for (const std::string& key : right.right) pairs += key.starts_with("the row in int8 from ");
+    CHECK(pairs >= 4);
+    const Setting setting(kBroken, "hand");
+    const auto backend = hip_double();
+    const SelfTest test = must(self_test(model, *backend, check_options(), {}));
+    CHECK(!test.lost);
+    CHECK(test.wrong.size() == pairs);
+    for (const WrongKernel& wrong : test.wrong) CHECK(wrong.key.starts_with("the row in int8 from "));
+    // They are left by none then: the logits are those of a right device that does so.
+    whole->refuse(backend->refused());
+    const Model broken = must(Model::load(demo(), *backend, {256, {}})),
+                other = must(Model::load(demo(), *whole, {256, {}}));
+    const std::vector<Token> tokens = {1, 70, 300, 44, 81, 500};
+    CHECK(single_logits(broken, tokens) == single_logits(other, tokens));
+}
+
+TEST_CASE("kernel check: sequences that share pages have kernels checked with pages") {
+    for (const std::string& kind : backend_names()) {
+        const auto backend = kind == "cpu" ? nullptr : open_wanted(kind);
+        if (!backend) continue;
+        for (const std::string name : {"llama3", "gemma3", "qwen35moe", "deepseek2-lite"}) {
+            if (backend->device().on_cpu && name != "llama3") continue;
+            INFO(name, " on ", backend->device().name);
+            const SelfTest test = tested(*backend, name, {}, paged_options());
+            CHECK(wrong_text(test) == "");
+            CHECK(!test.lost);
+            CHECK(has_word(test.right, ", pages, one row"));
+            CHECK(has_word(test.right, ", pages, rows"));
+            // What one sequence alone uses is not known of it.
+            CHECK(has_word(tested(*backend, name, test.right).right, ", cache f16, rows"));
+        }
+    }
+    if (!hip_double()) return;
+    const Setting setting(kBroken, "pages");
+    const auto backend = hip_double();
+    CHECK(wrong_text(tested(*backend, "llama3")) == "");
+    const SelfTest test = tested(*backend, "llama3", {}, paged_options());
+    CHECK(test.lost);
+    CHECK(wrong_text(test).find(", cache f16, pages") != std::string::npos);
 }
 
 TEST_CASE("kernel check: a device whose core kernels are wrong is not used") {

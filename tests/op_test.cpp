@@ -1,9 +1,9 @@
 // Every op on every backend of this build and level of this machine against the reference, within the bound
 // that the reference computes from the data.
 #include "cases/op_cases.h"
+#include "cases/pages.h"
 #include "support/backends.h"
 #include "support/each_op.h"
-#include "support/pages.h"
 #include "support/share.h"
 #ifdef RL_VULKAN
 #include "backends/vulkan/vulkan_backend.h"

@@ -71,8 +71,10 @@ struct BoundPlan {
     bool picks_best = true;  // unless the backend was told that it does so wrongly
 };
 
-// In place of a kernel_key(): what Executable::best() is picked by.
+// In place of a kernel_key(): what Executable::best() is picked by, and a row that one op leaves in int8 for
+// another.
 constexpr const char* kBestKey = "the best outputs";
+std::string int8_key(const Op& from, const Op& to, const Plan& plan);
 
 // Plans of which one runs at a time: what each leaves in its output has been read when the next begins. They
 // share the memory that steps work in.
@@ -164,8 +166,8 @@ public:
     std::unique_ptr<Kernel> kernel_for(const Op& op, const Plan& plan) {
         return refuses(op, plan) ? nullptr : make_kernel(op, plan);
     }
-    // Kernels of these ops, by kernel_key() (or kBestKey), are not offered any more: they were found to
-    // compute wrongly.
+    // Kernels of these ops, by kernel_key() (or kBestKey), are not offered any more, and rows in int8, by
+    // int8_key(), are not left: they were found to be computed wrongly.
     void refuse(std::set<std::string> keys) { refused_ = std::move(keys); }
     const std::set<std::string>& refused() const { return refused_; }
     bool refuses(const Op& op, const Plan& plan) const {

@@ -15,9 +15,13 @@ Precision loosest(const Precision& a, const Precision& b) {
             of(a.values, b.values)};
 }
 
+std::string int8_key(const Op& from, const Op& to, const Plan& plan) {
+    return fmt::format("the row in int8 from {} to {}", op_text(from, plan), op_text(to, plan));
+}
+
 // A row is left for the first step that takes it: others, that norm it in another way, find it in f32 as
 // well.
-static void declare_int8_rows(BoundPlan& bound) {
+static void declare_int8_rows(BoundPlan& bound, const std::set<std::string>& refused) {
     Plan& plan = bound.plan;
     for (size_t to = 0; to < plan.steps.size(); ++to) {
         const std::optional<Operand> taken = operand(plan.steps[to].op);
@@ -27,6 +31,8 @@ static void declare_int8_rows(BoundPlan& bound) {
         if (plan.slot(taken->x).of_outputs || width % 32 != 0 || from == to) continue;
         if (plan.steps[from].leaves || !bound.kernels[from]->leaves_int8() ||
             access(plan.steps[from].op).writes[0] != taken->x)
+            continue;
+        if (!refused.empty() && refused.contains(int8_key(plan.steps[from].op, plan.steps[to].op, plan)))
             continue;
         plan.steps[from].leaves = plan.steps[to].takes = {int32_t(plan.slots.size())};
         plan.slots.push_back({width, false, 0, true, taken->norm});
@@ -67,7 +73,7 @@ Result<BoundPlan> lower(const Plan& plan, Backend& backend, bool fuse) {
     }
     bound.plan = out.plan();
     bound.plan.steps = std::move(placed);
-    declare_int8_rows(bound);
+    declare_int8_rows(bound, backend.refused());
     assign_arena(bound.plan);
     bound.picks_best = !backend.refused().contains(kBestKey);
     return bound;

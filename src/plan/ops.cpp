@@ -141,6 +141,13 @@ std::string op_matrix(const Op& op, const Plan& plan) {
                        tensor.shape.cols);
 }
 
+// Whether its kernels have to know which sequence a row is of, or where in it.
+static bool knows_sequences(const Op& op) {
+    const Access uses = access(op);
+    return uses.reads_cache || uses.writes_cache || std::holds_alternative<SelectRows>(op) ||
+           std::holds_alternative<AddPosition>(op) || std::holds_alternative<ChooseBlocks>(op);
+}
+
 std::string kernel_key(const Op& op, const Plan& plan) {
     std::string key = op_text(op, plan);
     const auto add = [&](const auto& index) {
@@ -149,6 +156,7 @@ std::string kernel_key(const Op& op, const Plan& plan) {
                 key += fmt::format(", cache {}", cache_type_name(cache.type));
     };
     std::visit([&](auto o) { o.visit_indices([&](auto&... indices) { (add(indices), ...); }); }, Op(op));
+    if (plan.sizing.pages > 0 && knows_sequences(op)) key += ", pages";
     return key + (plan.max_rows == 1 ? ", one row" : ", rows");
 }
 

@@ -12,6 +12,8 @@ constexpr uint64_t kMatrixRows = 64;     // that are left of a matrix
 constexpr uint64_t kInnerWidth = 256;    // of the experts of a block: a multiple of every format's block
 constexpr uint64_t kFurtherExperts = 2;  // that no row takes
 constexpr uint64_t kRouterWidth = 32;
+constexpr uint64_t kFewColumns = 512;   // of an op that leaves its row for another
+constexpr uint32_t kMostSequences = 3;  // that share pages
 
 // What is smaller than in the plan, by the plan's numbers.
 class Smaller {
@@ -56,7 +58,34 @@ public:
     }
     void operator()(const auto&) {}
 
+    // Instead: all rows, and fewer columns.
+    void few_columns(const Linear& op) { few_columns(op.x, 1, {op.w}, op.norm); }
+    void few_columns(const Gated& op) { few_columns(op.x, 1, {op.gate, op.up}, op.norm); }
+    void few_columns(const ExpertLinear& op) {
+        few_columns(op.x, op.per_expert ? op.used : 1, {op.w}, {}, op.used);
+        few_biases(op.w, op.bias);
+    }
+    void few_columns(const ExpertGated& op) {
+        few_columns(op.x, 1, {op.gate, op.up}, {}, op.used);
+        few_biases(op.gate, op.gate_bias);
+        few_biases(op.up, op.up_bias);
+    }
+    void few_columns(const auto& op) { (*this)(op); }
+
 private:
+    void few_columns(Slot x, uint32_t parts, std::initializer_list<Weight> matrices, const Norm& norm,
+                     uint32_t used = 0) {
+        for (const Weight w : matrices) {
+            Shape& small = shapes_[w.index] = plan_.weight(w).tensor.shape;
+            small.cols = std::min(small.cols, kFewColumns);
+            if (used > 0) small.count = few(small.count, used);
+            widths_[x.index] = uint32_t(small.cols * parts);
+            if (norm) shapes_[norm.gain.index] = {1, 1, small.cols};
+        }
+    }
+    void few_biases(Weight w, Weight bias) {
+        if (bias) shapes_[bias.index] = {1, 1, shape(w).count * shape(w).rows};
+    }
     static uint64_t few(uint64_t count, uint64_t used) { return std::min(count, used + kFurtherExperts); }
     void few_rows(Weight w, Slot y, Weight bias) {
         Shape& small = shapes_[w.index] = plan_.weight(w).tensor.shape;
@@ -107,21 +136,62 @@ Weight decays(const Op& op) {
     return {};
 }
 
-class Maker {
+// One op, with the plan's numbers replaced by those of a plan that is made for it.
+class Part {
 public:
-    Maker(const Op& op, const Plan& plan, uint32_t seed)
-        : op_(op), own_(op), plan_(plan), sizes_(plan), fixture_(seed, OpAlone::kTokens) {
-        std::visit(sizes_, op);
+    Part(const Op& op, const Plan& plan, bool few_columns) : op_(op), own_(op), plan_(plan), sizes_(plan) {
+        if (few_columns)
+            std::visit([this](const auto& o) { sizes_.few_columns(o); }, op);
+        else
+            std::visit(sizes_, op);
         ids_ = std::visit([this](const auto& o) { return ids_of(o, sizes_); }, op);
     }
 
-    Result<OpAlone> make() && {
-        add_weights();
-        const Access uses = access(op_);
-        PlanBuilder builder(fixture_.weights(), {OpAlone::kPositions, plan_.max_rows, cache_type()},
-                            plan_.max_rows, plan_.max_rows);
+    const Op& own() const { return own_; }
+    Slot ids() const {
+        const auto* o = std::get_if<Route>(&own_);
+        return o ? o->ids : Slot();
+    }
+
+    std::optional<CacheType> cache_type() {
+        std::optional<CacheType> type;
+        visit([&](Cache& c) {
+            if (!plan_.cache(c).is_state()) type = plan_.cache(c).type;
+        });
+        return type;
+    }
+
+    void add_weights(Fixture& fixture) {
+        visit([&](Weight& w) {
+            if (w && !weights_.contains(w.index)) weights_[w.index] = weight(fixture, w);
+        });
+        for (const Slot s : access(op_).reads) inputs_[s.index] = fixture.input(sizes_.width(s));
+        const Format& f32 = *find_format("F32");
+        if (ids_.slot) {
+            inputs_[ids_.slot.index] = fixture.input(kRouterWidth);
+            router_ = fixture.matrix(f32, ids_.experts, kRouterWidth);
+        }
+        if (const auto* o = std::get_if<Attention>(&op_))
+            for (Weight& w : stored_) w = fixture.input(o->shape.kv_heads * o->shape.head_dim);
+        if (const auto* o = std::get_if<BlockAttention>(&op_))
+            for (Weight& w : stored_) w = fixture.input(o->shape.kv_heads * o->shape.head_dim);
+        if (const auto* o = std::get_if<BlockScores>(&op_))
+            stored_[0] = fixture.input(plan_.cache(o->cache).head_dim);
+        if (const auto* o = std::get_if<EntryAttention>(&op_))
+            for (Weight& w : stored_) w = fixture.input(plan_.cache(o->cache).head_dim);
+        if (const auto* o = std::get_if<LatentAttention>(&op_)) {
+            const CacheInfo& cache = plan_.cache(o->cache);
+            stored_[0] = fixture.input(cache.rank);
+            stored_[1] = fixture.input(cache.head_dim - cache.rank);
+        }
+    }
+
+    // `given`: of the slots that it reads, one that is there already.
+    void append(PlanBuilder& builder, Slot of = {}, Slot given = {}) {
         add_caches(builder);
-        for (const Slot s : uses.reads) slots_[s.index] = read(builder, s);
+        if (of) slots_[of.index] = given;
+        for (const Slot s : access(op_).reads)
+            if (!slots_.contains(s.index)) slots_[s.index] = read(builder, s);
         visit([&](Slot& s) {
             if (s && !slots_.contains(s.index))
                 slots_[s.index] = builder.slot(sizes_.width(s), plan_.slot(s).of_outputs);
@@ -134,14 +204,15 @@ public:
         visit([&](Cache& c) { renumber(c, caches_); });
         visit([&](uint32_t& rope) { rope = builder.add_rope(plan_.ropes[rope]); });
         store_before(builder);
-        const size_t step = builder.plan().steps.size();
         builder.append(own_);
-        OpAlone made{std::move(fixture_), {}, step, access(own_).writes, {}};
-        if (const auto* o = std::get_if<Route>(&own_)) made.ids = o->ids;
-        attend_behind(builder, made.written);
-        builder.output(made.written.at(0));
-        made.plan = RL_TRY(std::move(builder).finish());
-        return made;
+    }
+
+    // What is in a cache is seen by what an attention makes of it.
+    void attend_behind(PlanBuilder& builder, std::vector<Slot>& written) const {
+        const auto* o = std::get_if<RopeStore>(&own_);
+        if (!o) return;
+        const float scale = 1.0f / std::sqrt(float(o->shape.head_dim));
+        written.push_back(builder.attention(o->cache, o->q, o->shape, scale));
     }
 
 private:
@@ -154,57 +225,24 @@ private:
         std::visit([&](auto& o) { o.visit_indices([&](auto&... all) { (take(all), ...); }); }, own_);
     }
 
-    CacheType cache_type() {
-        CacheType type = CacheType::f16;
-        visit([&](Cache& c) {
-            if (!plan_.cache(c).is_state()) type = plan_.cache(c).type;
-        });
-        return type;
-    }
-
-    void add_weights() {
-        visit([&](Weight& w) {
-            if (w && !weights_.contains(w.index)) weights_[w.index] = weight(w);
-        });
-        for (const Slot s : access(op_).reads) inputs_[s.index] = fixture_.input(sizes_.width(s));
-        const Format& f32 = *find_format("F32");
-        if (ids_.slot) {
-            inputs_[ids_.slot.index] = fixture_.input(kRouterWidth);
-            router_ = fixture_.matrix(f32, ids_.experts, kRouterWidth);
-        }
-        if (const auto* o = std::get_if<Attention>(&op_))
-            for (Weight& w : stored_) w = fixture_.input(o->shape.kv_heads * o->shape.head_dim);
-        if (const auto* o = std::get_if<BlockAttention>(&op_))
-            for (Weight& w : stored_) w = fixture_.input(o->shape.kv_heads * o->shape.head_dim);
-        if (const auto* o = std::get_if<BlockScores>(&op_))
-            stored_[0] = fixture_.input(plan_.cache(o->cache).head_dim);
-        if (const auto* o = std::get_if<EntryAttention>(&op_))
-            for (Weight& w : stored_) w = fixture_.input(plan_.cache(o->cache).head_dim);
-        if (const auto* o = std::get_if<LatentAttention>(&op_)) {
-            const CacheInfo& cache = plan_.cache(o->cache);
-            stored_[0] = fixture_.input(cache.rank);
-            stored_[1] = fixture_.input(cache.head_dim - cache.rank);
-        }
-    }
-
-    Weight weight(Weight w) {
+    Weight weight(Fixture& fixture, Weight w) {
         const WeightInfo& info = plan_.weight(w);
         const Shape shape = sizes_.shape(w);
         if (w == decays(op_)) {
             std::vector<float> rates(shape.elements());
             for (size_t i = 0; i < rates.size(); ++i) rates[i] = -0.02f * float(1 << (i % 6));
-            return fixture_.vector(rates);
+            return fixture.vector(rates);
         }
         if (const auto* o = std::get_if<Route>(&op_); o && w == o->table) {
             std::vector<float> experts(size_t(OpAlone::kTokens) * o->used);
             const uint64_t count = sizes_.shape(o->w).rows;
             for (size_t i = 0; i < experts.size(); ++i) experts[i] = float((i + i / o->used * 5) % count);
-            return fixture_.vector(experts);
+            return fixture.vector(experts);
         }
-        if (info.role == WeightRole::vector) return fixture_.vector(shape.elements());
+        if (info.role == WeightRole::vector) return fixture.vector(shape.elements());
         const bool embeds = std::holds_alternative<Embed>(op_);
-        return fixture_.matrix(*info.tensor.format, embeds ? OpAlone::kTokens : shape.rows, shape.cols,
-                               shape.count);
+        return fixture.matrix(*info.tensor.format, embeds ? OpAlone::kTokens : shape.rows, shape.cols,
+                              shape.count);
     }
 
     void add_caches(PlanBuilder& builder) {
@@ -252,26 +290,46 @@ private:
         }
     }
 
-    // What is in a cache is seen by what an attention makes of it.
-    void attend_behind(PlanBuilder& builder, std::vector<Slot>& written) {
-        const auto* o = std::get_if<RopeStore>(&own_);
-        if (!o) return;
-        const float scale = 1.0f / std::sqrt(float(o->shape.head_dim));
-        written.push_back(builder.attention(o->cache, o->q, o->shape, scale));
-    }
-
     const Op& op_;
     Op own_;
     const Plan& plan_;
     Smaller sizes_;
     Ids ids_;
-    Fixture fixture_;
     std::map<int32_t, Weight> weights_, inputs_;
     std::map<int32_t, Slot> slots_;
     std::map<int32_t, Cache> caches_;
     Weight router_;
     Weight stored_[2];
 };
+
+// Of the whole plan's batch, but for fewer positions and sequences.
+CacheSizing small_sizing(const Plan& plan, CacheType type) {
+    CacheSizing sizing{OpAlone::kPositions, plan.max_rows, type};
+    if (plan.sizing.pages == 0) return sizing;
+    sizing.sequences = std::min(plan.sizing.sequences, kMostSequences);
+    sizing.pages = sizing.sequences * (OpAlone::kPositions / kPageRows) + 1;  // one that is nobody's
+    return sizing;
+}
+
+Result<OpAlone> made(Fixture fixture, const Plan& whole, Part* before, Part& part, Slot handed) {
+    CacheType type = part.cache_type().value_or(CacheType::f16);
+    if (before) type = before->cache_type().value_or(type);
+    const CacheSizing sizing = small_sizing(whole, type);
+    PlanBuilder builder(fixture.weights(), sizing, whole.max_rows, whole.max_rows);
+    Slot given;
+    if (before) {
+        before->append(builder);
+        given = access(before->own()).writes.at(0);
+    }
+    part.append(builder, handed, given);
+    OpAlone alone{std::move(fixture), {}, builder.plan().steps.size() - 1, access(part.own()).writes, {}, 0};
+    alone.ids = part.ids();
+    alone.sequences = sizing.pages > 0 ? sizing.sequences : 0;
+    part.attend_behind(builder, alone.written);
+    builder.output(alone.written.at(0));
+    alone.plan = RL_TRY(std::move(builder).finish());
+    return alone;
+}
 
 }  // namespace
 
@@ -280,10 +338,24 @@ bool has_history(const Op& op) {
     return uses.reads_cache || uses.writes_cache;
 }
 
-Result<std::optional<OpAlone>> op_alone(const Op& op, const Plan& plan, uint32_t seed) {
+bool stands_alone(const Op& op) {
     const bool from_host = std::holds_alternative<Input>(op) || std::holds_alternative<Lookup>(op);
-    if (access(op).writes.empty() || from_host) return std::optional<OpAlone>();
-    return std::optional(RL_TRY(Maker(op, plan, seed).make()));
+    return !access(op).writes.empty() && !from_host;
+}
+
+Result<OpAlone> op_alone(const Op& op, const Plan& plan, uint32_t seed) {
+    Fixture fixture(seed, OpAlone::kTokens);
+    Part part(op, plan, false);
+    part.add_weights(fixture);
+    return made(std::move(fixture), plan, nullptr, part, {});
+}
+
+Result<OpAlone> pair_alone(const Op& from, const Op& to, const Plan& plan, uint32_t seed, bool few_columns) {
+    Fixture fixture(seed, OpAlone::kTokens);
+    Part before(from, plan, few_columns), part(to, plan, false);
+    before.add_weights(fixture);
+    part.add_weights(fixture);
+    return made(std::move(fixture), plan, &before, part, access(from).writes.at(0));
 }
 
 }  // namespace redline

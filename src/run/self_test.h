@@ -1,6 +1,7 @@
 // Whether the kernels that a model would use on a device compute what they should there: each op of its plans
-// by itself, on random inputs, against the reference and within the bound that it computes. A driver or a
-// compiler that gets one wrong is found before its text is read.
+// by itself, and each pair of which one leaves its row in int8 for the other, on random inputs, against the
+// reference and within the bound that it computes. A driver or a compiler that gets one wrong is found before
+// its text is read.
 #pragma once
 
 #include "run/engine.h"

@@ -6,10 +6,11 @@
 //   RL_HIP_DOUBLE_APU      1: integrated
 //   RL_HIP_DOUBLE_MEMORY   bytes of the device
 //   RL_HIP_DOUBLE_BROKEN   "gated": kernels with that in their names do nothing, as if compiled wrongly;
-//   several
-//                          with commas between
+//                          "hand": rows left in int8 are zeros; "pages": attention to pages does nothing.
+//                          Several with commas between
 //   RL_HIP_DOUBLE_FAIL     "hipMalloc 3 2": the third call from here on returns 2; once. Several may follow
 //                          one another
+#include "kernels/args.h"
 #include "kernels/wave.h"
 
 #include <dlfcn.h>
@@ -79,6 +80,7 @@ int injected(const char* function) {
 struct Function {
     void (*run)(const void*);
     size_t args_bytes;
+    bool spoils_rows = false, knows_no_pages = false;  // see RL_HIP_DOUBLE_BROKEN
 };
 struct Launch {
     Function function;
@@ -115,8 +117,20 @@ void count_words(const Launch& launch) {
     }
 }
 
+template <typename Args>
+void spoil_row(const Launch& launch) {
+    if (launch.args.size() != sizeof(Args)) return;
+    const auto* args = reinterpret_cast<const Args*>(launch.args.data());
+    if (args->hand.row) std::memset(args->hand.row, 0, args->hand.units * args::kHandedUnitBytes);
+}
+bool has_pages(const Launch& launch) {
+    if (launch.args.size() != sizeof(args::AttentionArgs)) return false;
+    return reinterpret_cast<const args::AttentionArgs*>(launch.args.data())->cache.pages != nullptr;
+}
+
 void run(const Launch& launch) {
     count_words(launch);
+    if (launch.function.knows_no_pages && has_pages(launch)) return;
     host_grid_blocks = launch.grid[0];
     for (uint32_t z = 0; z < launch.grid[2]; ++z)
         for (uint32_t y = 0; y < launch.grid[1]; ++y)
@@ -124,6 +138,9 @@ void run(const Launch& launch) {
                 host_block = {x, y, z};
                 launch.function.run(launch.args.data());
             }
+    if (!launch.function.spoils_rows) return;
+    spoil_row<args::DotArgs>(launch);
+    spoil_row<args::AttentionArgs>(launch);
 }
 
 // What an ELF header's flags call a target, and the generic one that its device takes too.
@@ -315,10 +332,10 @@ RL_EXPORT int hipModuleUnload(Module* module) {
     return 0;
 }
 void does_nothing(const void*) {}
-bool is_broken(const std::string& kernel) {
+bool is_broken(const std::string& what) {
     std::istringstream in(setting("RL_HIP_DOUBLE_BROKEN", ""));
     for (std::string part; std::getline(in, part, ',');)
-        if (!part.empty() && kernel.find(part) != std::string::npos) return true;
+        if (!part.empty() && what.find(part) != std::string::npos) return true;
     return false;
 }
 
@@ -331,8 +348,9 @@ RL_EXPORT int hipModuleGetFunction(Function** out, Module* module, const char* n
     std::unique_ptr<Function>& function = module->functions[kernel];
     if (!function) {
         const auto body = reinterpret_cast<void (*)(const void*)>(run);
-        function.reset(
-            new Function{is_broken(kernel) ? does_nothing : body, *static_cast<const size_t*>(bytes)});
+        function.reset(new Function{is_broken(kernel) ? does_nothing : body,
+                                    *static_cast<const size_t*>(bytes), is_broken("hand"),
+                                    is_broken("pages")});
     }
     *out = function.get();
     return 0;

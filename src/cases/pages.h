@@ -7,7 +7,7 @@
 #include <numeric>
 #include <random>
 
-namespace redline::test {
+namespace redline {
 
 // Of so many sequences, no page twice.
 inline std::vector<std::vector<uint32_t>> scattered_pages(std::span<const CacheInfo> caches,
@@ -24,4 +24,4 @@ inline std::vector<std::vector<uint32_t>> scattered_pages(std::span<const CacheI
     return lists;
 }
 
-}  // namespace redline::test
+}  // namespace redline
