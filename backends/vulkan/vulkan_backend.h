@@ -16,6 +16,9 @@ public:
     bool has_kernels(const Format& format) const override;
     Result<std::unique_ptr<WeightStore>> load_stored(std::span<const WeightInfo> weights, ByteSource& source,
                                                      const Progress& progress) override;
+    Status prepare(std::span<Executable* const> executables, std::span<const uint32_t> rows) override {
+        return VulkanExecutable::prepare(executables, rows, pipelines_);
+    }
     Result<std::unique_ptr<CacheStore>> make_caches(std::span<const CacheInfo> caches) override;
     Result<MemoryNeed> measure(std::span<const WeightInfo> weights, std::span<const CacheInfo> caches,
                                std::vector<PlanGroup> groups) override;

@@ -88,6 +88,9 @@ struct TraceStep {
     std::vector<std::span<const float>> written;
 };
 using TraceSink = std::function<void(const TraceStep&)>;
+// Of a slot, in a step of this shape; and the bytes of all slots that the step writes that writes most.
+uint64_t rows_of(const Plan& plan, Slot slot, const StepShape& shape);
+uint64_t most_written_bytes(const Plan& plan, const StepShape& shape);
 
 // Operations per second of a device's matrix units on factors that need not be fetched; a multiply-add is
 // two. 0: the device has no such units.
@@ -181,6 +184,12 @@ public:
     virtual Result<std::vector<std::unique_ptr<Executable>>> record_group(PlanGroup plans,
                                                                           WeightStore& weights,
                                                                           CacheStore& cache, Record mode) = 0;
+    // Makes ready, all at once, what steps of so many rows run and is not ready yet: pipelines are compiled,
+    // in threads.
+    virtual Status prepare(std::span<Executable* const> /* executables */,
+                           std::span<const uint32_t> /* rows */) {
+        return {};
+    }
     // Bytes per second of plain reading with this device's settings: the peak that shares are given of.
     // Measured on first use; takes about a second.
     virtual double measure_read_bandwidth() = 0;

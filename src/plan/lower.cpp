@@ -19,6 +19,20 @@ std::string int8_key(const Op& from, const Op& to, const Plan& plan) {
     return fmt::format("the row in int8 from {} to {}", op_text(from, plan), op_text(to, plan));
 }
 
+uint64_t rows_of(const Plan& plan, Slot slot, const StepShape& shape) {
+    return plan.slot(slot).of_outputs ? shape.outputs : shape.rows;
+}
+
+uint64_t most_written_bytes(const Plan& plan, const StepShape& shape) {
+    uint64_t most = 4;
+    for (const Step& step : plan.steps) {
+        uint64_t bytes = 0;
+        for (const Slot s : access(step.op).writes) bytes += rows_of(plan, s, shape) * plan.slot(s).width * 4;
+        most = std::max(most, bytes);
+    }
+    return most;
+}
+
 // A row is left for the first step that takes it: others, that norm it in another way, find it in f32 as
 // well.
 static void declare_int8_rows(BoundPlan& bound, const std::set<std::string>& refused) {

@@ -238,15 +238,16 @@ Status HipExecutable::traced_step(const StepParams& params, const View& view, si
     const Op& op = plan.steps[index].op;
     const StepShape shape{params.tokens.size(), params.outputs.size(), params.kv_len()};
     TraceStep traced{&plan.steps[index], took.count(), cost(op, plan, shape), {}};
-    RL_TRY(device_.checked(
-        device_.call().copy_out(mirror.data(), workspace_->arena.data(), plan.arena_bytes, device_.stream()),
-        "reading traced activations"));
-    RL_TRY(device_.synchronize("reading traced activations"));
+    std::byte* to = mirror.data();
     for (const Slot s : access(op).writes) {
-        const uint64_t rows = plan.slot(s).of_outputs ? params.outputs.size() : params.tokens.size();
-        const auto* values = reinterpret_cast<const float*>(mirror.data() + plan.slot(s).offset);
-        traced.written.push_back({values, size_t(rows * view.width(s))});
+        const uint64_t elements = rows_of(plan, s, shape) * view.width(s);
+        RL_TRY(device_.checked(device_.call().copy_out(to, workspace_->arena.data() + plan.slot(s).offset,
+                                                       elements * 4, device_.stream()),
+                               "reading traced activations"));
+        traced.written.push_back({reinterpret_cast<const float*>(to), size_t(elements)});
+        to += elements * 4;
     }
+    RL_TRY(device_.synchronize("reading traced activations"));
     sink(traced);
     return {};
 }
@@ -257,8 +258,9 @@ Status HipExecutable::run_traced(const StepParams& params, const TraceSink& sink
     const uint32_t rows = row_class(uint32_t(params.tokens.size()));
     const StepLayout inputs(bound_.plan, rows, kind_of(params));
     const View view = view_of(rows, inputs);
+    const StepShape shape{params.tokens.size(), params.outputs.size(), params.kv_len()};
     const Buffer mirror =
-        RL_TRY(memory_->allocate(bound_.plan.arena_bytes, Use::pinned, "traced activations"));
+        RL_TRY(memory_->allocate(most_written_bytes(bound_.plan, shape), Use::pinned, "traced activations"));
     RL_TRY(send_inputs(params, inputs));
     for (size_t i = 0; i < bound_.kernels.size(); ++i) RL_TRY(traced_step(params, view, i, mirror, sink));
     return read_output(params);

@@ -28,6 +28,12 @@ Result<std::vector<std::unique_ptr<Executable>>> VulkanExecutable::create_group(
     Pipelines& pipelines, Record mode) {
     Group made = RL_TRY(make(std::move(plans), weights, caches, device, memory, pipelines, mode));
     // The largest class and the best now, so that what cannot be recorded shows before the first step.
+    WantedPipelines wanted;
+    for (const auto& one : made) {
+        RL_TRY(one->add_wanted(one->bound_.plan.max_rows, false, StepKind::alone, wanted));
+        if (one->most_best() > 0) RL_TRY(one->add_wanted(1, true, StepKind::alone, wanted));
+    }
+    RL_TRY(pipelines.make(wanted.specs()));
     for (const auto& one : made) {
         RL_TRY(one->recorded(one->bound_.plan.max_rows, false, StepKind::alone));
         if (one->most_best() > 0) RL_TRY(one->recorded(1, true, StepKind::alone));
@@ -161,13 +167,38 @@ Result<Recording> VulkanExecutable::record_copies(const StepLayout& inputs) {
 
 Result<Recording> VulkanExecutable::record_steps(const View& view, double dispatch_seconds, bool best) {
     Recorder recorder(device_, pipelines_, dispatch_seconds);
+    RL_TRY(record_steps(recorder, view, best));
+    return std::move(recorder).finish();
+}
+
+Status VulkanExecutable::record_steps(Recorder& recorder, const View& view, bool best) {
     for (size_t i = 0; i < bound_.kernels.size(); ++i) {
         recorder.begin_step(bound_.plan.steps[i].barrier);
         RL_TRY(static_cast<const VulkanKernel&>(*bound_.kernels[i]).record(recorder, view_of(view, i)));
     }
     recorder.begin_step(true);
-    RL_TRY(best ? record_best(recorder, view) : record_output(recorder, view));
-    return std::move(recorder).finish();
+    return best ? record_best(recorder, view) : record_output(recorder, view);
+}
+
+Status VulkanExecutable::add_wanted(uint32_t rows, bool best, StepKind kind, WantedPipelines& wanted) {
+    const uint32_t most = row_class(rows);
+    Recorder recorder(device_, pipelines_, wanted);
+    return record_steps(recorder, view_of(most, StepLayout(bound_.plan, most, kind)), best);
+}
+
+Status VulkanExecutable::prepare(std::span<Executable* const> executables, std::span<const uint32_t> rows,
+                                 Pipelines& pipelines) {
+    WantedPipelines wanted;
+    for (Executable* const executable : executables) {
+        auto& own = static_cast<VulkanExecutable&>(*executable);
+        const bool paged = own.bound_.plan.sizing.pages > 0;
+        for (const uint32_t count : rows) {
+            if (count > own.bound_.plan.max_rows) continue;
+            RL_TRY(own.add_wanted(count, false, paged ? StepKind::paged : StepKind::alone, wanted));
+            if (paged) RL_TRY(own.add_wanted(count, false, StepKind::several, wanted));
+        }
+    }
+    return pipelines.make(wanted.specs());
 }
 
 Status VulkanExecutable::record_output(Recorder& recorder, const View& view) const {
@@ -322,14 +353,13 @@ Result<double> VulkanExecutable::run_measured(Stopwatch& clock, const Recording&
     return sum;
 }
 
-// Copies what a slot holds to `mirror`, at the same place.
-Status VulkanExecutable::read_back(Slot slot, uint64_t rows, const Buffer& mirror) {
+// Copies what a slot holds to `mirror`.
+Status VulkanExecutable::read_back(Slot slot, uint64_t bytes, const Buffer& mirror, uint64_t to) {
     constexpr uint64_t kPiece = uint64_t(64)
                                 << 20;  // a submission each: 1 GB/s would do for a tenth of a second
-    const uint64_t begin = bound_.plan.slot(slot).offset;
-    const uint64_t end = begin + rows * bound_.plan.slot(slot).width * 4;
-    for (uint64_t at = begin; at < end; at += kPiece) {
-        const VkBufferCopy region = {at, at, std::min(kPiece, end - at)};
+    const uint64_t from = bound_.plan.slot(slot).offset;
+    for (uint64_t at = 0; at < bytes; at += kPiece) {
+        const VkBufferCopy region = {from + at, to + at, std::min(kPiece, bytes - at)};
         RL_TRY(device_.run_once(
             [&](VkCommandBuffer commands) {
                 vkCmdCopyBuffer(commands, workspace_->arena.handle(), mirror.handle(), 1, &region);
@@ -345,11 +375,10 @@ Status VulkanExecutable::run_traced(const StepParams& params, const TraceSink& s
     const StepLayout inputs(bound_.plan, most, kind_of(params));
     Recording copies = RL_TRY(record_copies(inputs));
     const View view = view_of(most, inputs);
-    const Buffer mirror =
-        RL_TRY(memory_->allocate(bound_.plan.arena_bytes, Use::readback, "traced activations"));
-    const std::unique_ptr<Stopwatch> clock = RL_TRY(Stopwatch::create(device_));
     const StepShape shape{params.tokens.size(), params.outputs.size(), params.kv_len()};
-    const auto rows_of = [&](Slot s) { return bound_.plan.slot(s).of_outputs ? shape.outputs : shape.rows; };
+    const Buffer mirror = RL_TRY(
+        memory_->allocate(most_written_bytes(bound_.plan, shape), Use::readback, "traced activations"));
+    const std::unique_ptr<Stopwatch> clock = RL_TRY(Stopwatch::create(device_));
     inputs.write(bound_.plan, params, workspace_->inputs[0].mapped());
     RL_TRY(workspace_->inputs[0].flush());
     RL_TRY(device_.submit(std::span(copies.segments).first(1), fences_[0]));
@@ -362,13 +391,15 @@ Status VulkanExecutable::run_traced(const StepParams& params, const TraceSink& s
         const Recording one = RL_TRY(std::move(recorder).finish());
         const double seconds = RL_TRY(run_measured(*clock, one));
         TraceStep traced{&bound_.plan.steps[i], seconds, cost(op, bound_.plan, shape), {}};
-        const std::vector<Slot> written = access(op).writes;
-        for (const Slot s : written) RL_TRY(read_back(s, rows_of(s), mirror));
-        RL_TRY(mirror.invalidate());
-        for (const Slot s : written) {
-            const auto* values = reinterpret_cast<const float*>(mirror.mapped() + bound_.plan.slot(s).offset);
-            traced.written.push_back({values, size_t(rows_of(s) * view.width(s))});
+        uint64_t to = 0;
+        for (const Slot s : access(op).writes) {
+            const uint64_t elements = redline::rows_of(bound_.plan, s, shape) * view.width(s);
+            RL_TRY(read_back(s, elements * 4, mirror, to));
+            traced.written.push_back(
+                {reinterpret_cast<const float*>(mirror.mapped() + to), size_t(elements)});
+            to += elements * 4;
         }
+        RL_TRY(mirror.invalidate());
         sink(traced);
     }
     traced_.end_step();

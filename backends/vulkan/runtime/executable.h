@@ -98,6 +98,9 @@ public:
     // What they would allocate: `weights` and `caches` need have no content.
     static Status measure(PlanGroup plans, const VulkanWeights& weights, const VulkanCaches& caches,
                           Device& device, Memory& counting, Pipelines& pipelines);
+    // See Backend::prepare().
+    static Status prepare(std::span<Executable* const> executables, std::span<const uint32_t> rows,
+                          Pipelines& pipelines);
     ~VulkanExecutable() override;
     Status run(const StepParams& params) override;
     Status run_traced(const StepParams& params, const TraceSink& sink) override;
@@ -130,11 +133,13 @@ private:
     Status fit_to_pace(Recorded& commands, uint32_t rows, bool best);
     Result<Recording> record_copies(const StepLayout& inputs);
     Result<Recording> record_steps(const View& view, double dispatch_seconds, bool best);
+    Status record_steps(Recorder& recorder, const View& view, bool best);
+    Status add_wanted(uint32_t rows, bool best, StepKind kind, WantedPipelines& wanted);
     Status record_output(Recorder& recorder, const View& view) const;
     Status record_best(Recorder& recorder, const View& view) const;
     Status submit_all(VkCommandBuffer copy, Recorded& commands, const std::atomic<bool>* cancel);
     Result<double> run_measured(Stopwatch& clock, const Recording& op);
-    Status read_back(Slot slot, uint64_t rows, const Buffer& mirror);
+    Status read_back(Slot slot, uint64_t bytes, const Buffer& mirror, uint64_t to);
     Status check_params(const StepParams& params);
 
     BoundPlan bound_;

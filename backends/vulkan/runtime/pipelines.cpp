@@ -1,11 +1,16 @@
 #include "pipelines.h"
 
+#include "base/control_group.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "shader_table.h"
 
+#include <atomic>
 #include <cstring>
 #include <filesystem>
+#include <set>
+#include <system_error>
+#include <thread>
 
 namespace redline::vulkan {
 
@@ -138,24 +143,69 @@ Result<VkPipelineLayout> Pipelines::layout_of(Pipeline& pipeline) {
     return made.layout;
 }
 
-Result<const Pipeline*> Pipelines::get(const PipelineSpec& spec) {
-    const std::string key =
-        fmt::format("{}/{}/{}/{}", spec.shader, spec.bindings, spec.matrices, fmt::join(spec.constants, ","));
-    if (const auto found = made_.find(key); found != made_.end()) return &found->second;
-    const Shader* shader = find_shader(spec.shader);
-    RL_CHECK(shader, "no shader is called {}", spec.shader);
+std::string PipelineSpec::key() const {
+    return fmt::format("{}/{}/{}/{}", shader, bindings, matrices, fmt::join(constants, ","));
+}
+
+Result<Pipeline> Pipelines::begun(const PipelineSpec& spec) {
     Pipeline pipeline;
-    pipeline.name = key;
+    pipeline.name = spec.key();
     pipeline.matrices = spec.matrices;
     pipeline.bindings = spec.bindings;
     pipeline.layout = RL_TRY(layout_of(pipeline));
+    return pipeline;
+}
 
+Result<const Pipeline*> Pipelines::get(const PipelineSpec& spec) {
+    if (const auto found = made_.find(spec.key()); found != made_.end()) return &found->second;
+    Pipeline pipeline = RL_TRY(begun(spec));
+    RL_TRY(compile(spec, pipeline));
+    std::string key = pipeline.name;
+    return &made_.emplace(std::move(key), std::move(pipeline)).first->second;
+}
+
+Status Pipelines::make(std::span<const PipelineSpec> specs) {
+    struct Missing {
+        const PipelineSpec* spec;
+        Pipeline pipeline;
+        Status done;
+    };
+    std::vector<Missing> missing;
+    std::set<std::string> met;
+    for (const PipelineSpec& spec : specs)
+        if (!made_.contains(spec.key()) && met.insert(spec.key()).second)
+            missing.push_back({&spec, RL_TRY(begun(spec)), {}});
+    std::atomic<size_t> next = 0;
+    const auto work = [&] {
+        for (size_t i = next++; i < missing.size(); i = next++)
+            missing[i].done = compile(*missing[i].spec, missing[i].pipeline);
+    };
+    {
+        std::vector<std::jthread> others;
+        const size_t most = std::min<size_t>(missing.size(), usable_cpus());
+        try {
+            for (size_t i = 1; i < most; ++i) others.emplace_back(work);
+        } catch (const std::system_error&) {  // the system refused one: the others do its work
+        }
+        work();
+    }
+    Status all;
+    for (Missing& one : missing) {
+        if (one.done) made_.emplace(one.spec->key(), std::move(one.pipeline));
+        if (!one.done && all) all = one.done;
+    }
+    return all;
+}
+
+Status Pipelines::compile(const PipelineSpec& spec, Pipeline& pipeline) const {
+    const Shader* shader = find_shader(spec.shader);
+    RL_CHECK(shader, "no shader is called {}", spec.shader);
     VkShaderModuleCreateInfo module_create = {VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
     module_create.codeSize = shader->code.size_bytes();
     module_create.pCode = shader->code.data();
     VkShaderModule module = VK_NULL_HANDLE;
     RL_TRY(checked(vkCreateShaderModule(device_.handle(), &module_create, nullptr, &module),
-                   "loading shader " + key));
+                   "loading shader " + pipeline.name));
     std::vector<VkSpecializationMapEntry> entries;
     for (uint32_t i = 0; i < spec.constants.size(); ++i) entries.push_back({i, i * 4, 4});
     const VkSpecializationInfo constants = {uint32_t(entries.size()), entries.data(),
@@ -179,8 +229,7 @@ Result<const Pipeline*> Pipelines::get(const PipelineSpec& spec) {
     const VkResult result =
         vkCreateComputePipelines(device_.handle(), cache_, 1, &create, nullptr, &pipeline.handle);
     vkDestroyShaderModule(device_.handle(), module, nullptr);
-    RL_TRY(checked(result, "compiling shader " + key));
-    return &made_.emplace(key, std::move(pipeline)).first->second;
+    return checked(result, "compiling shader " + pipeline.name);
 }
 
 }  // namespace redline::vulkan

@@ -21,6 +21,8 @@ struct Pipeline {
 constexpr uint32_t kPushBytes = 80;
 
 struct PipelineSpec {
+    std::string key() const;
+
     std::string_view shader;
     uint32_t bindings = 1;            // numbers used, binding 0 counted once
     uint32_t matrices = 1;            // descriptors of binding 0
@@ -36,12 +38,18 @@ public:
     Pipelines& operator=(const Pipelines&) = delete;
 
     Result<const Pipeline*> get(const PipelineSpec& spec);
+    // Those that are not there yet, compiled in as many threads as the machine has.
+    Status make(std::span<const PipelineSpec> specs);
     static bool exists(std::string_view shader);
     // Pipelines made from now on keep what their compiler knows of them, for reports.
     void keep_facts() { keep_facts_ = true; }
     const std::map<std::string, Pipeline>& all() const { return made_; }
 
 private:
+    // Without its code.
+    Result<Pipeline> begun(const PipelineSpec& spec);
+    // May be called by several threads, each with a pipeline of its own.
+    Status compile(const PipelineSpec& spec, Pipeline& pipeline) const;
     Result<VkPipelineLayout> layout_of(Pipeline& pipeline);
     void read_cache();
     void write_cache();

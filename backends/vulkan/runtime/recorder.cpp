@@ -112,6 +112,10 @@ Result<Groups> Recorder::fitted(const PipelineSpec& spec, Groups groups) const {
 Status Recorder::add(const PipelineSpec& spec, std::span<const Binding> bindings, const void* push,
                      uint32_t push_bytes, Groups groups, double flops) {
     groups = RL_TRY(fitted(spec, groups));
+    if (wanted_) {
+        wanted_->add(spec);
+        return {};
+    }
     const Pipeline& pipeline = *RL_TRY(pipelines_.get(spec));
     RL_CHECK(bindings.size() == spec.bindings + spec.matrices - 1, "{} buffers for {}", bindings.size(),
              pipeline.name);

@@ -6,6 +6,7 @@
 #include "memory.h"
 #include "pipelines.h"
 
+#include <memory>
 #include <utility>
 
 namespace redline::vulkan {
@@ -54,11 +55,31 @@ private:
     Device* device_ = nullptr;
 };
 
+// Pipelines that would be used, with names of their own.
+class WantedPipelines {
+public:
+    void add(const PipelineSpec& spec) {
+        names_.push_back(std::make_unique<std::string>(spec.shader));
+        specs_.push_back(spec);
+        specs_.back().shader = *names_.back();
+    }
+    std::span<const PipelineSpec> specs() const { return specs_; }
+
+private:
+    std::vector<std::unique_ptr<std::string>> names_;
+    std::vector<PipelineSpec> specs_;
+};
+
 class Recorder {
 public:
     // `dispatch_seconds` is what one dispatch may take, as assumed.
     Recorder(Device& device, Pipelines& pipelines, double dispatch_seconds = kFirstDispatchSeconds)
         : device_(device), pipelines_(pipelines), recording_(device), dispatch_seconds_(dispatch_seconds) {}
+
+    // Records nothing, and adds to `wanted` what would be used for that.
+    Recorder(Device& device, Pipelines& pipelines, WantedPipelines& wanted) : Recorder(device, pipelines) {
+        wanted_ = &wanted;
+    }
 
     Pipelines& pipelines() { return pipelines_; }
     Device& device() { return device_; }
@@ -104,6 +125,7 @@ private:
     double seconds_ = 0.0;  // of the present command buffer, as assumed
     bool barrier_wanted_ = false;
     bool scratch_in_use_ = false;
+    WantedPipelines* wanted_ = nullptr;
 };
 
 }  // namespace redline::vulkan
