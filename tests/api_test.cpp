@@ -91,6 +91,45 @@ TEST_CASE("api: a model continues a text, and again from where it is rewound to"
     CHECK(continued(model.get(), session.get(), sampler.get(), 2) == "yz");
 }
 
+TEST_CASE("api: a GPU's kernels are checked once, and what is wrong is put aside and told") {
+    const auto open_double = [](int32_t check, const char* folder) {
+        redline_model_options options = REDLINE_MODEL_OPTIONS;
+        options.device = "hip:0";
+        options.context = 64;
+        options.cache_folder = folder;
+        options.kernel_check = check;
+        return OneModel(redline_model_load(golden("models/llama3.gguf").c_str(), &options));
+    };
+    const OneModel probe = open_double(-1, nullptr);
+    if (!probe || !has(redline_model_device(probe.get()), "double")) return;
+    const TemporaryFolder folder;
+    const std::string kept = folder.path.string(), verdicts = kept + "/kernels.json";
+    CHECK(std::string(redline_model_notes(probe.get())).empty());
+    CHECK_FALSE(std::filesystem::exists(verdicts));
+    const OneModel right = open_double(0, kept.c_str());
+    REQUIRE_MESSAGE(right, redline_error());
+    CHECK(std::string(redline_model_notes(right.get())).empty());
+    CHECK(std::filesystem::exists(verdicts));
+    ::setenv("RL_HIP_DOUBLE_BROKEN", "gated", 1);
+    const OneModel known = open_double(0, kept.c_str()), anew = open_double(1, kept.c_str()),
+                   kept_there = open_double(0, kept.c_str()), of_process = open_double(0, nullptr);
+    ::setenv("RL_HIP_DOUBLE_BROKEN", "attention", 1);
+    const OneModel refused = open_double(1, kept.c_str());
+    const std::string why = redline_error();
+    ::unsetenv("RL_HIP_DOUBLE_BROKEN");
+    REQUIRE_MESSAGE(known, redline_error());
+    CHECK(std::string(redline_model_notes(known.get())).empty());
+    for (const auto* model : {&anew, &kept_there, &of_process}) {
+        REQUIRE_MESSAGE(*model, redline_error());
+        CHECK(
+            has(redline_model_notes(model->get()),
+                "1 of hip's kernels computes wrongly with this driver and is put aside (gated F32 96 x 64"));
+    }
+    CHECK(!refused);
+    CHECK(has(why,
+              "computes attention wrongly; the device cpu runs it; kernel_check = -1 runs it all the same"));
+}
+
 TEST_CASE("api: what was made is freed in any order") {
     OneModel model = open_model(chain_model());
     OneSession session(redline_session_new(model.get()));

@@ -4,6 +4,7 @@
 #include "grammar/json_schema.h"
 #include "plan/device_choice.h"
 #include "run/generate.h"
+#include "run/kernel_verdicts.h"
 #include "run/output_check.h"
 #include "text/chat_template.h"
 
@@ -23,6 +24,7 @@ struct Loaded {
     std::unique_ptr<Model> model;
     SessionOptions session;
     std::string device;
+    std::string notes;  // lines
 };
 
 thread_local std::string last_error;
@@ -120,20 +122,67 @@ Result<Sampler> make(const Model& model, const redline_sampler_options& options,
     return make_sampler(model, s, false, context, constraint);
 }
 
+Status open(Loaded& loaded, const DeviceChoice& choice, const redline_model_options& options) {
+    loaded.backend.reset();  // both may not fit
+    loaded.backend = RL_TRY(
+        open_backend(choice.backend, {.threads = options.threads,
+                                      .device = choice.device,
+                                      .cache_folder = options.cache_folder ? options.cache_folder : ""}));
+    const DeviceInfo& device = loaded.backend->device();
+    SessionOptions& session = loaded.session;
+    const uint64_t most = loaded.model->config().train_context;
+    session.context = options.context > 0 ? options.context : std::min<uint64_t>(4096, most);
+    session.batch = options.batch > 0 ? options.batch : usual_batch(device);
+    session.cache = RL_TRY(cache_type(options.cache_type));
+    return {};
+}
+
+void add_note(Loaded& loaded, const std::string& text) {
+    loaded.notes += text + "\n";
+}
+
+// Then: what the device cannot run, if anything.
+std::optional<Error> check_kernels(Loaded& loaded, const std::string& id,
+                                   const redline_model_options& options) {
+    const bool wanted =
+        options.kernel_check > 0 || (options.kernel_check == 0 && !loaded.backend->device().on_cpu);
+    if (id == "cpu" || !wanted) return {};
+    Result<CheckedKernels> checked =
+        redline::check_kernels(*loaded.model, *loaded.backend, loaded.session,
+                               options.cache_folder ? options.cache_folder : "", options.kernel_check > 0);
+    if (!checked) {
+        add_note(loaded, fmt::format("{}'s kernels could not be checked: {}", id, checked.error().message));
+        return {};
+    }
+    CheckedKernels& kernels = checked.value();
+    for (const WrongKernel& kernel : kernels.found.wrong) kernels.before.wrong[kernel.key] = kernel.what;
+    if (const auto& wrong = kernels.before.wrong; !wrong.empty())
+        add_note(loaded,
+                 put_aside_text(wrong.size(), id, wrong.begin()->first) + ": " + wrong.begin()->second + ")");
+    return std::move(kernels.found.lost);
+}
+
+// Opens what was asked for, or the best device whose kernels are right.
+Status open_checked(Loaded& loaded, DeviceChoice choice, const redline_model_options& options) {
+    while (true) {
+        RL_TRY(open(loaded, choice, options));
+        const std::optional<Error> lost = check_kernels(loaded, choice.backend, options);
+        if (!lost) return {};
+        const std::optional<DeviceChoice> next =
+            choice.why.empty() ? std::optional<DeviceChoice>() : next_choice(choice);
+        if (!next) return error("{}; kernel_check = -1 runs it all the same", lost->message);
+        add_note(loaded, fmt::format("{}: {} is taken", lost->message, next->backend));
+        choice = *next;
+    }
+}
+
 Result<std::shared_ptr<Loaded>> load(const std::string& path, const redline_model_options& options) {
     const DeviceChoice choice = RL_TRY(choose_device(options.device ? options.device : ""));
     auto loaded = std::make_shared<Loaded>();
     loaded->model = std::make_unique<Model>(RL_TRY(Model::inspect(path, options.context)));
-    loaded->backend = RL_TRY(
-        open_backend(choice.backend, {.threads = options.threads,
-                                      .device = choice.device,
-                                      .cache_folder = options.cache_folder ? options.cache_folder : ""}));
+    RL_TRY(open_checked(*loaded, choice, options));
     const DeviceInfo& device = loaded->backend->device();
-    SessionOptions& session = loaded->session;
-    const uint64_t most = loaded->model->config().train_context;
-    session.context = options.context > 0 ? options.context : std::min<uint64_t>(4096, most);
-    session.batch = options.batch > 0 ? options.batch : usual_batch(device);
-    session.cache = RL_TRY(cache_type(options.cache_type));
+    const SessionOptions& session = loaded->session;
     // What does not fit is said before gigabytes are read.
     const MemoryNeed need = RL_TRY(memory_need(*loaded->model, *loaded->backend, session));
     RL_TRY(check_fits(need, *loaded->model, device, session.context));
@@ -205,6 +254,10 @@ void redline_model_free(redline_model* model) {
 
 const char* redline_model_device(const redline_model* model) {
     return model ? model->loaded->device.c_str() : "";
+}
+
+const char* redline_model_notes(const redline_model* model) {
+    return model ? model->loaded->notes.c_str() : "";
 }
 
 uint64_t redline_model_context(const redline_model* model) {

@@ -70,15 +70,24 @@ typedef struct redline_model_options {
     uint64_t context;         /* most tokens of a session; 0: 4096, or the model's own if that is less */
     uint32_t threads;         /* of the CPU; 0: one per physical core */
     uint32_t batch;           /* tokens read at a time; 0: what suits the device */
+    /* Whether each kernel that the model uses on a GPU is compared with the reference before the first use:
+     * 0: unless that was done; verdicts are kept in `cache_folder` until the driver or the library changes,
+     * and are those of the program `redline` where that is its folder; with NULL they are kept as long as the
+     * process lives. Drivers that compute on the CPU are left out. 1: now, on any GPU. -1: never. A kernel
+     * that is wrong gives way to a slower one; a device that none is left for is an error, or, if it was not
+     * asked for, is passed over: redline_model_notes(). */
+    int32_t kernel_check;
 } redline_model_options;
 #define REDLINE_MODEL_OPTIONS \
-    { sizeof(redline_model_options), NULL, NULL, NULL, 0, 0, 0 }
+    { sizeof(redline_model_options), NULL, NULL, NULL, 0, 0, 0, 0 }
 
 /* A GGUF file, of a split one the first part. NULL: an error. */
 REDLINE_API redline_model* redline_model_load(const char* path, const redline_model_options* options);
 REDLINE_API void redline_model_free(redline_model* model);
 /* The device that it runs on: "AMD Ryzen 7 7840U". */
 REDLINE_API const char* redline_model_device(const redline_model* model);
+/* What the check of kernels has put aside, or could not be done for: a line for each; "" for nothing. */
+REDLINE_API const char* redline_model_notes(const redline_model* model);
 REDLINE_API uint64_t redline_model_context(const redline_model* model);
 /* Tokens are the numbers below this; so many logits there are. */
 REDLINE_API uint32_t redline_model_vocabulary(const redline_model* model);

@@ -75,6 +75,8 @@ Json timings_json(const LoadedModel& loaded, const Session& session, const Promp
     const uint64_t read = prompt.read;
     const DecodeSpeed speed = decode_speed(loaded, session, generation);
     return {{"load_ms", loaded.load_seconds * 1e3},
+            {"kernels_checked", loaded.kernels_checked},
+            {"kernel_check_ms", loaded.kernel_check_seconds * 1e3},
             {"prompt_n", read},
             {"prompt_ms", prompt.seconds * 1e3},
             {"prompt_per_second", per_second(read, prompt.seconds)},

@@ -5,6 +5,7 @@
 #include "cli/demo_model.h"
 #include "cli/expected_speed.h"
 #include "cli/find_model.h"
+#include "cli/kernel_check.h"
 #include "cli/load_plan.h"
 #include "cli/model_facts.h"
 #include "cli/terminal/terminal.h"
@@ -283,11 +284,6 @@ private:
     // Split where that is asked for, in a way that fits the largest of the tests.
     Result<LoadedModel> load(const ModelOptions& model) const {
         LoadedModel loaded = RL_TRY(inspect_model(model));
-        if (loaded.device == "cpu" || !asks_split(model, *loaded.model)) {
-            RL_TRY(place_model(loaded, model, 0));
-            loaded.counts.layers = loaded.device == "cpu" ? 0 : loaded.model->config().layers;
-            return loaded;
-        }
         RL_TRY(open_for(loaded, model));
         ModelOptions most = model;
         for (const int64_t batch : options_.batches)
@@ -300,8 +296,24 @@ private:
         for (const int64_t depth : options_.depths)
             for (const Test& test : list_tests(options_))
                 context = std::max(context, depth + test.prompt + test.generation);
-        RL_TRY(place_model(loaded, most, uint64_t(context)));
+        RL_TRY(check_all(loaded, most, uint64_t(context)));
+        most.kernel_check = KernelCheck::never;
+        if (loaded.device != "cpu" && asks_split(model, *loaded.model)) {
+            RL_TRY(place_model(loaded, most, uint64_t(context)));
+            return loaded;
+        }
+        RL_TRY(place_model(loaded, model, 0));
+        loaded.counts.layers = loaded.device == "cpu" ? 0 : loaded.model->config().layers;
         return loaded;
+    }
+
+    // Each cache type has kernels of its own.
+    Status check_all(LoadedModel& loaded, ModelOptions model, uint64_t context) const {
+        for (const CacheType type : options_.caches) {
+            model.cache = type;
+            RL_TRY(check_kernels(loaded, model, context, 1));
+        }
+        return {};
     }
 
     // Measured anew, so that bench is also the way to mend a figure of a busy machine that was kept.
@@ -348,6 +360,8 @@ private:
         record.file_bytes = gguf.file_bytes();
         record.parameters = parameter_count(gguf);
         record.load_seconds = loaded.load_seconds;
+        record.kernels_checked = loaded.kernels_checked;
+        record.kernel_check_seconds = loaded.kernel_check_seconds;
         record.backend = loaded.device;
         record.device_id = options_.devices ? model.device : loaded.device;
         record.device = device.name;
@@ -397,6 +411,7 @@ Status check_kind(const Options& options, const BenchOptions& bench) {
     if (bench.caches.size() > 1) return error("{} takes one cache type", kind);
     std::vector<std::string_view> unused = {"--prompt-gen", "--batch-size", "--no-warmup", "--devices"};
     if (!sizes) unused.insert(unused.end(), {"--n-prompt", "--n-gen", "--n-depth"});
+    unused.insert(unused.end(), {"--self-test", "--no-self-test"});
     if (bench.ops && !sizes) unused.insert(unused.end(), {"--cache-type-k", "--cache-type"});
     if (!bench.ops) unused.push_back("--repetitions");
     for (const std::string_view name : unused)

@@ -37,6 +37,8 @@ struct BenchRecord {
     uint64_t file_bytes = 0;
     uint64_t parameters = 0;
     double load_seconds = 0.0;
+    uint64_t kernels_checked = 0;  // before their first use
+    double kernel_check_seconds = 0.0;
     std::string backend;
     std::string device_id;  // as --device takes it
     std::string device;

@@ -76,6 +76,8 @@ static Json to_json(const BenchRecord& r) {
             {"model_n_params", r.parameters},
             {"file_bytes", r.file_bytes},
             {"load_seconds", r.load_seconds},
+            {"kernels_checked", r.kernels_checked},
+            {"kernel_check_seconds", r.kernel_check_seconds},
             {"n_batch", r.batch},
             {"n_threads", r.threads},
             {"type_k", cache_type_name(r.cache)},

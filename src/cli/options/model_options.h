@@ -82,6 +82,8 @@ struct LoadedModel {
     CacheType cache = CacheType::f16;
     std::string vulkan_level;       // to which the check of kernels went down; empty: as the options have it
     std::set<std::string> refused;  // see Backend::refuse()
+    uint64_t kernels_checked = 0;   // before the first use
+    double kernel_check_seconds = 0.0;
     double bandwidth = 0.0;         // bytes per second that the device reads; 0: not known
     double cpu_bandwidth = 0.0;     // likewise, where there is a split
     double load_seconds = 0.0;
