@@ -89,6 +89,28 @@ struct PoisonedFixture : Fixture {
     }
 };
 
+TEST_CASE("vulkan: the largest context is one that the device has buffers for") {
+    const auto backend = open_vulkan();
+    if (!backend) return;
+    const Model model = must(Model::inspect(golden("models/llama3.gguf"), 256));
+    const SessionOptions options{256, 64};
+    constexpr uint64_t kMost = 100'000;
+    CHECK(must(largest_context(model, *backend, options, kMost)) == kMost);
+    backend->opened().most_per_buffer = 256 << 10;
+    const uint64_t largest = must(largest_context(model, *backend, options, kMost));
+    CHECK(largest >= 256);
+    CHECK(largest < kMost);
+    const auto need = [&](uint64_t context) {
+        SessionOptions own = options;
+        own.context = context;
+        return memory_need(model, *backend, own);
+    };
+    CHECK(need(largest).ok());
+    CHECK_FALSE(need(largest + 256).ok());
+    backend->opened().most_per_buffer = 16;
+    CHECK_FALSE(largest_context(model, *backend, options, kMost).ok());
+}
+
 TEST_CASE("vulkan: a NaN in a row of many that go to experts stays in its row") {
     const auto backend = open_vulkan();
     if (!backend) return;

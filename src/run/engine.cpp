@@ -98,15 +98,21 @@ Result<std::vector<MemoryNeed>> memory_needs(const Model& model, const EngineOpt
 Result<uint64_t> largest_context(const Model& model, Backend& backend, EngineOptions options, uint64_t most) {
     constexpr uint64_t kGrain = 256;
     const uint64_t budget = backend.device().memory.bytes;
-    const auto fits = [&](uint64_t context) -> Result<bool> {
+    const auto need_of = [&](uint64_t context) {
         options.context = context;
-        return RL_TRY(memory_need(model, backend, options)).total() <= budget;
+        return memory_need(model, backend, options);
     };
-    if (RL_TRY(fits(most))) return most;
+    // A device may have no buffers for a cache that its memory has room for.
+    const auto fits = [&](uint64_t context) {
+        const Result<MemoryNeed> need = need_of(context);
+        return need && need.value().total() <= budget;
+    };
+    if (fits(most)) return most;
+    RL_TRY(need_of(std::min(most, kGrain)));                // what is wrong with any context
     uint64_t low = 0, high = (most + kGrain - 1) / kGrain;  // in grains: low fits or is 0, high does not fit
     while (high - low > 1) {
         const uint64_t middle = low + (high - low) / 2;
-        (RL_TRY(fits(middle * kGrain)) ? low : high) = middle;
+        (fits(middle * kGrain) ? low : high) = middle;
     }
     return low * kGrain;
 }

@@ -300,7 +300,9 @@ Result<uint64_t> fitting_context(const Model& model, const EngineOptions& option
     const auto has_room = [&](uint64_t context) -> Result<bool> {
         own.context = context;
         if (yield) return fitting_split(model, own, cpu, device, from, *yield).ok();
-        return fits(RL_TRY(split_model(model, own, cpu, device, from)));
+        const Result<Split> split = split_model(model, own, cpu, device, from);
+        if (!split && context <= kGrain) return split.error();
+        return split && fits(split.value());  // a device may have no buffers for so long a cache
     };
     if (RL_TRY(has_room(options.context))) return options.context;
     uint64_t low = 1, high = (options.context + kGrain - 1) / kGrain;  // in grains
