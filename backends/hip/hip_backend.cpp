@@ -39,6 +39,12 @@ public:
         return load_weights(*device_, memory_, weights, source, progress);
     }
 
+    bool refills() const override { return true; }
+    Status refill_stored(WeightStore& store, std::span<const uint32_t> at,
+                         std::span<const WeightInfo> weights, ByteSource& source) override {
+        return refill_weights(*device_, memory_, store, at, weights, source);
+    }
+
     Result<std::unique_ptr<CacheStore>> make_caches(std::span<const CacheInfo> caches) override {
         return HipCaches::create(*device_, memory_, caches);
     }

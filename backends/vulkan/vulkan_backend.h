@@ -16,6 +16,11 @@ public:
     bool has_kernels(const Format& format) const override;
     Result<std::unique_ptr<WeightStore>> load_stored(std::span<const WeightInfo> weights, ByteSource& source,
                                                      const Progress& progress) override;
+    bool refills() const override { return true; }
+    Status refill_stored(WeightStore& store, std::span<const uint32_t> at,
+                         std::span<const WeightInfo> weights, ByteSource& source) override {
+        return refill_weights(*device_, *memory_, store, at, weights, source);
+    }
     Status prepare(std::span<Executable* const> executables, std::span<const uint32_t> rows) override {
         return VulkanExecutable::prepare(executables, rows, pipelines_);
     }

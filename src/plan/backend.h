@@ -190,6 +190,12 @@ public:
                            std::span<const uint32_t> /* rows */) {
         return {};
     }
+    // Whether refill() is to be had.
+    virtual bool refills() const { return false; }
+    // Other content for some weights of a store, of their shapes and formats: that of weights[i] goes to
+    // number at[i]. Steps that use none of these may run meanwhile, in another thread.
+    Status refill(WeightStore& store, std::span<const uint32_t> at, std::span<const WeightInfo> weights,
+                  ByteSource& source);
     // Bytes per second of plain reading with this device's settings: the peak that shares are given of.
     // Measured on first use; takes about a second.
     virtual double measure_read_bandwidth() = 0;
@@ -206,6 +212,10 @@ private:
     virtual Result<std::unique_ptr<WeightStore>> load_stored(std::span<const WeightInfo> weights,
                                                              ByteSource& source,
                                                              const Progress& progress) = 0;
+    virtual Status refill_stored(WeightStore& /* store */, std::span<const uint32_t> /* at */,
+                                 std::span<const WeightInfo> /* weights */, ByteSource& /* source */) {
+        return error("weights of {} keep their content", device().name);
+    }
 
     std::set<std::string> refused_;
 };

@@ -109,4 +109,11 @@ Result<std::unique_ptr<WeightStore>> Backend::load(std::span<const WeightInfo> w
     return load_stored(stored, decoding, progress);
 }
 
+Status Backend::refill(WeightStore& store, std::span<const uint32_t> at, std::span<const WeightInfo> weights,
+                       ByteSource& source) {
+    const std::vector<WeightInfo> stored = stored_weights(weights, *this);
+    DecodingSource decoding(source, weights, stored);
+    return refill_stored(store, at, stored, decoding);
+}
+
 }  // namespace redline

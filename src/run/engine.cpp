@@ -92,7 +92,7 @@ Status check_fits(const MemoryNeed& need, const Model& model, const DeviceInfo& 
 Result<std::vector<MemoryNeed>> memory_needs(const Model& model, const EngineOptions& given) {
     const EngineOptions options = RL_TRY(checked(given));
     return Places::measure(model, sizing(options), options.placements, options.batch, options.outputs,
-                           options.fuse);
+                           options.fuse, options.stream_rows > 0);
 }
 
 Result<uint64_t> largest_context(const Model& model, Backend& backend, EngineOptions options, uint64_t most) {
@@ -165,9 +165,11 @@ Result<Executable*> Engine::executable(uint32_t rows) {
     std::unique_ptr<Executable>& slot = rows == 1 ? single_ : many_;
     if (slot) return slot.get();
     if (places_) {
-        const uint32_t most = rows == 1 ? 1 : options_.batch;
-        slot =
-            RL_TRY(places_->record(most, std::min(most, options_.outputs), options_.record, options_.fuse));
+        const uint32_t most = rows == 1 ? 1 : options_.batch, outputs = std::min(most, options_.outputs);
+        slot = rows == 1 || options_.stream_rows == 0
+                   ? RL_TRY(places_->record(most, outputs, options_.record, options_.fuse))
+                   : RL_TRY(places_->record_streamed(most, outputs, options_.record, options_.stream_rows,
+                                                     options_.fuse));
         return slot.get();
     }
     const Plan plan = RL_TRY(plan_of(*model_, options_, rows == 1 ? 1 : options_.batch));

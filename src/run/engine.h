@@ -20,6 +20,9 @@ struct EngineOptions {
     // weights.
     std::vector<Placement> placements = {};
     Progress progress = {};  // of that
+    // Steps of so many rows and more have weights that placements leave to the CPU flow through the device,
+    // which computes with them: see run/stream.h. 0: none do.
+    uint32_t stream_rows = 0;
 };
 
 // What such an engine records: for one row, and for as many as a step has.

@@ -103,16 +103,35 @@ Status Model::place(Backend& backend, const Progress& progress) {
     return {};
 }
 
-Result<std::unique_ptr<WeightStore>> Model::load_some(std::span<const Weight> which, Backend& backend,
-                                                      const Progress& progress) const {
+namespace {
+
+// Some of a model's weights, and where they are in its file.
+struct Some {
     std::vector<WeightInfo> weights;
     std::vector<ResolvedWeights::Source> sources;
-    for (const Weight w : which) {
-        weights.push_back(resolved_->weights[size_t(w.index)]);
-        sources.push_back(resolved_->sources[size_t(w.index)]);
+
+    Some(const ResolvedWeights& all, std::span<const Weight> which) {
+        for (const Weight w : which) {
+            weights.push_back(all.weights[size_t(w.index)]);
+            sources.push_back(all.sources[size_t(w.index)]);
+        }
     }
-    GgufSource source(*gguf_, weights, sources);
-    return backend.load(weights, source, progress);
+};
+
+}  // namespace
+
+Result<std::unique_ptr<WeightStore>> Model::load_some(std::span<const Weight> which, Backend& backend,
+                                                      const Progress& progress) const {
+    const Some some(*resolved_, which);
+    GgufSource source(*gguf_, some.weights, some.sources);
+    return backend.load(some.weights, source, progress);
+}
+
+Status Model::refill(std::span<const Weight> which, Backend& backend, WeightStore& store,
+                     std::span<const uint32_t> at) const {
+    const Some some(*resolved_, which);
+    GgufSource source(*gguf_, some.weights, some.sources);
+    return backend.refill(store, at, some.weights, source);
 }
 
 Result<uint64_t> Model::fingerprint() const {

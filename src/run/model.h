@@ -24,6 +24,9 @@ public:
     // are.
     Result<std::unique_ptr<WeightStore>> load_some(std::span<const Weight> which, Backend& backend,
                                                    const Progress& progress = {}) const;
+    // Puts some of them in place of others of a store: see Backend::refill().
+    Status refill(std::span<const Weight> which, Backend& backend, WeightStore& store,
+                  std::span<const uint32_t> at) const;
     // Gives the weights up, so that the backend can go; no session may be open.
     void unload() {
         weights_.reset();

@@ -1,6 +1,7 @@
 #include "run/pipeline.h"
 
 #include "plan/stored_weights.h"
+#include "run/streamed_places.h"
 
 #include <algorithm>
 #include <numeric>
@@ -107,6 +108,7 @@ Result<Places> Places::empty(const Model& model, const CacheSizing& sizing,
                              std::span<const Placement> placements) {
     Places made(model, sizing);
     const Plan plan = RL_TRY(model.plan(1, 1, sizing));
+    made.steps_ = plan.steps.size();
     made.cuts_ = RL_TRY(cuts_of(placements, plan.steps.size()));
     const std::vector<Backend*> backends = backends_of(placements);
     for (Backend* backend : backends) made.places_.push_back({backend, nullptr});
@@ -117,11 +119,28 @@ Result<Places> Places::empty(const Model& model, const CacheSizing& sizing,
     return made;
 }
 
-Result<std::vector<PlanPart>> Places::parts(uint32_t rows, uint32_t outputs) const {
+Result<Plan> Places::file_plan(uint32_t rows, uint32_t outputs) const {
     Plan plan = RL_TRY(model_->plan(rows, outputs, sizing_));
-    // As the file has them: each backend decides how it stores its own.
     plan.weights.assign(model_->file_weights().begin(), model_->file_weights().end());
-    return cut(plan, cuts_, place_of_);
+    return plan;
+}
+
+Result<std::vector<PlanPart>> Places::parts(uint32_t rows, uint32_t outputs) const {
+    return cut(RL_TRY(file_plan(rows, outputs)), cuts_, place_of_);
+}
+
+std::vector<Placement> Places::placements() const {
+    std::vector<Placement> all;
+    for (size_t i = 0; i < place_of_.size(); ++i)
+        all.push_back(
+            {places_[place_of_[i]].backend, i == 0 ? 0 : cuts_[i - 1], i < cuts_.size() ? cuts_[i] : steps_});
+    return all;
+}
+
+size_t Places::place_of(const Backend& backend) const {
+    size_t place = 0;
+    while (places_[place].backend != &backend) ++place;
+    return place;
 }
 
 Result<std::vector<PlanGroup>> Places::lowered(const std::vector<PlanPart>& parts, bool fuse) const {
@@ -164,7 +183,7 @@ Result<Places> Places::load(const Model& model, const CacheSizing& sizing,
 
 Result<std::vector<MemoryNeed>> Places::measure(const Model& model, const CacheSizing& sizing,
                                                 std::span<const Placement> placements, uint32_t rows,
-                                                uint32_t outputs, bool fuse) {
+                                                uint32_t outputs, bool fuse, bool streamed) {
     const Places made = RL_TRY(empty(model, sizing, placements));
     std::vector<std::vector<PlanGroup>> groups(made.places_.size());
     std::vector<PlanPart> parts;
@@ -174,12 +193,18 @@ Result<std::vector<MemoryNeed>> Places::measure(const Model& model, const CacheS
         for (size_t i = 0; i < lowered.size(); ++i) groups[i].push_back(std::move(lowered[i]));
         if (rows == 1) break;
     }
-    const std::vector<PlanPart> own = made.one_of_each(std::move(parts));
+    std::vector<PlanPart> own = made.one_of_each(std::move(parts));
+    Backend* device = nullptr;  // that weights flow through
+    if (streamed && rows > 1) device = RL_TRY(made.add_streamed(own, groups, rows, outputs, fuse));
     std::vector<MemoryNeed> needs;
     for (size_t i = 0; i < own.size(); ++i) {
         Backend& backend = *made.places_[i].backend;
         needs.push_back(RL_TRY(backend.measure(stored_weights(own[i].plan.weights, backend),
                                                own[i].plan.caches, std::move(groups[i]))));
+        if (&backend != device) continue;
+        // What loading uses stays for as long as weights flow, whose layers have a cache store of their own.
+        needs.back().scratch += needs.back().staging;
+        needs.back().cache += RL_TRY(backend.measure({}, {}, {})).cache;
     }
     return needs;
 }
@@ -257,7 +282,19 @@ Status Places::reload(std::span<const Placement> placements, const Progress& pro
     return {};
 }
 
-Result<std::unique_ptr<Executable>> Places::record(uint32_t rows, uint32_t outputs, Record mode, bool fuse) {
+Result<Pipeline::Part> Places::pipeline_part(const PlanPart& part,
+                                             std::shared_ptr<Executable> executable) const {
+    const Plan whole = RL_TRY(model_->plan(1, 1, sizing_));
+    const auto crossings = [&](const std::vector<Slot>& slots) {
+        std::vector<Pipeline::Crossing> all;
+        for (const Slot slot : slots) all.push_back({slot, whole.slot(slot).width});
+        return all;
+    };
+    return Pipeline::Part{std::move(executable), crossings(part.takes), crossings(part.leaves)};
+}
+
+Result<std::vector<Pipeline::Part>> Places::record_parts(uint32_t rows, uint32_t outputs, Record mode,
+                                                         bool fuse) {
     const std::vector<PlanPart> parts = RL_TRY(this->parts(rows, outputs));
     std::vector<PlanGroup> groups = RL_TRY(lowered(parts, fuse));
     std::vector<std::vector<std::unique_ptr<Executable>>> recorded;
@@ -266,20 +303,18 @@ Result<std::unique_ptr<Executable>> Places::record(uint32_t rows, uint32_t outpu
         recorded.push_back(
             RL_TRY(place.backend->record_group(std::move(groups[i]), *place.weights, *place.caches, mode)));
     }
-    // The same of every plan of the model.
-    const auto crossings = [&, whole = RL_TRY(model_->plan(1, 1, sizing_))](const std::vector<Slot>& slots) {
-        std::vector<Pipeline::Crossing> all;
-        for (const Slot slot : slots) all.push_back({slot, whole.slot(slot).width});
-        return all;
-    };
     std::vector<size_t> next(places_.size());
     std::vector<Pipeline::Part> in_order;
     for (size_t i = 0; i < parts.size(); ++i) {
         const size_t place = place_of_[i];
-        in_order.push_back({std::move(recorded[place][next[place]++]), crossings(parts[i].takes),
-                            crossings(parts[i].leaves)});
+        in_order.push_back(RL_TRY(pipeline_part(parts[i], std::move(recorded[place][next[place]++]))));
     }
-    return std::unique_ptr<Executable>(std::make_unique<Pipeline>(std::move(in_order)));
+    return in_order;
+}
+
+Result<std::unique_ptr<Executable>> Places::record(uint32_t rows, uint32_t outputs, Record mode, bool fuse) {
+    return std::unique_ptr<Executable>(
+        std::make_unique<Pipeline>(RL_TRY(record_parts(rows, outputs, mode, fuse))));
 }
 
 }  // namespace redline

@@ -27,7 +27,7 @@ public:
         bool operator==(const Crossing&) const = default;
     };
     struct Part {
-        std::unique_ptr<Executable> executable;
+        std::shared_ptr<Executable> executable;
         std::vector<Crossing> takes, leaves;  // see PlanPart
     };
     explicit Pipeline(std::vector<Part> parts);
@@ -62,13 +62,17 @@ public:
     // of backends_of(placements).
     static Result<std::vector<MemoryNeed>> measure(const Model& model, const CacheSizing& sizing,
                                                    std::span<const Placement> placements, uint32_t rows,
-                                                   uint32_t outputs, bool fuse);
+                                                   uint32_t outputs, bool fuse, bool streamed = false);
 
     // The caches of the whole plan, each where its layers are. At most one of these lives at a time.
     Result<std::unique_ptr<CacheStore>> make_caches();
     // For steps of at most so many rows, and outputs of so many, with the caches that were made last.
     Result<std::unique_ptr<Executable>> record(uint32_t rows, uint32_t outputs, Record mode,
                                                bool fuse = true);
+    // The same, where steps of `least` rows and more have the CPU's weights flow through the device: see
+    // run/stream.h. Where no weights can, that of record(). measure() counts it when it is told `streamed`.
+    Result<std::unique_ptr<Executable>> record_streamed(uint32_t rows, uint32_t outputs, Record mode,
+                                                        uint32_t least, bool fuse = true);
     // Whether one of its devices was lost, or was and is not there again.
     bool lost() const;
     // Lets go of the lost devices, once the caches and what was recorded are gone. Then loads the weights
@@ -86,7 +90,18 @@ private:
     Places(const Model& model, const CacheSizing& sizing) : model_(&model), sizing_(sizing) {}
     static Result<Places> empty(const Model& model, const CacheSizing& sizing,
                                 std::span<const Placement> placements);
+    // The whole plan, with weights as the file has them: each backend decides how it stores its own.
+    Result<Plan> file_plan(uint32_t rows, uint32_t outputs) const;
     Result<std::vector<PlanPart>> parts(uint32_t rows, uint32_t outputs) const;
+    Result<std::vector<Pipeline::Part>> record_parts(uint32_t rows, uint32_t outputs, Record mode, bool fuse);
+    std::vector<Placement> placements() const;
+    size_t place_of(const Backend& backend) const;
+    Result<Pipeline::Part> pipeline_part(const PlanPart& part, std::shared_ptr<Executable> executable) const;
+
+    friend class StreamedPlaces;
+    // Adds what record_streamed() records and places beside; then the device through which weights flow.
+    Result<Backend*> add_streamed(std::vector<PlanPart>& own, std::vector<std::vector<PlanGroup>>& groups,
+                                  uint32_t rows, uint32_t outputs, bool fuse) const;
     // Of each place, the plans of its parts, in order.
     Result<std::vector<PlanGroup>> lowered(const std::vector<PlanPart>& parts, bool fuse) const;
     // One for each place: a part of those that are there.
@@ -94,6 +109,7 @@ private:
 
     const Model* model_;
     CacheSizing sizing_;
+    size_t steps_ = 0;  // of the whole plan
     std::vector<size_t> cuts_;
     std::vector<size_t> place_of_;  // of each part
     std::vector<Place> places_;

@@ -15,6 +15,36 @@ struct Staging {
 
 }  // namespace
 
+// What readers of weights have each.
+class WeightReaders {
+public:
+    struct Reader {
+        std::vector<std::byte> file;
+        Staging staging[2];
+        uint32_t turn = 0;
+        Stream stream = nullptr;
+    };
+
+    WeightReaders(Device& device, Memory& memory)
+        : device_(device), memory_(memory), all_(reader_count(kMostReaders)) {}
+    ~WeightReaders();
+
+    size_t count() const { return all_.size(); }
+    Reader& operator[](size_t reader) { return all_[reader]; }
+    // Of the reader, free memory of kStagingBytes.
+    Result<std::byte*> staging(size_t reader);
+    // Until all that was sent is there.
+    Status finish();
+
+private:
+    Status prepare(Reader& reader);
+    Status finish(Staging& staging);
+
+    Device& device_;
+    Memory& memory_;
+    std::vector<Reader> all_;
+};
+
 // Readers take items in turn: read from the file, take the blocks apart into pinned memory, whose copy to the
 // device overlaps the next read. Pages of the file itself are never copied from: ROCm pins them one by one.
 // The first error ends all.
@@ -23,29 +53,23 @@ public:
     WeightLoader(Device& device, Memory& memory, std::span<const WeightInfo> weights, ByteSource& source,
                  const Progress& progress)
         : device_(device), memory_(memory), weights_(weights), source_(source), progress_(progress) {}
-    ~WeightLoader();
 
     Status place_all();
     Result<std::unique_ptr<WeightStore>> run();
+    // Into weights that are placed, by the readers that were left there the last time.
+    Status refill(HipWeights& store, std::span<const uint32_t> at);
     std::unique_ptr<WeightStore> take() { return std::move(store_); }
 
     // As load_item() asks for them.
     static constexpr bool kBooks = false;  // they are in the kernels' modules
     std::byte* mapped(const LoadItem&) const { return nullptr; }
-    Result<std::byte*> staging(size_t reader);
+    Result<std::byte*> staging(size_t reader) { return readers_->staging(reader); }
     Status send(size_t reader, const LoadItem& item, std::span<const CopyRegion> regions);
 
 private:
-    struct Reader {
-        std::vector<std::byte> file;
-        Staging staging[2];
-        uint32_t turn = 0;
-        Stream stream = nullptr;
-    };
-
     Status place(uint32_t index);
-    Status prepare(Reader& reader);
-    Status finish(Staging& staging);
+    void add_items(uint32_t index, const PlacedWeight& placed);
+    Status read_all();
 
     Device& device_;
     Memory& memory_;
@@ -53,11 +77,20 @@ private:
     ByteSource& source_;
     const Progress& progress_;
     std::unique_ptr<HipWeights> store_ = std::make_unique<HipWeights>();
+    HipWeights* to_ = store_.get();  // which is filled,
+    std::vector<uint32_t> at_;       // these of its weights; none: all
     std::vector<LoadItem> items_;
-    std::vector<Reader> readers_;
+    std::shared_ptr<WeightReaders> readers_;
 };
 
-// The buffer of a weight, and the items that fill it.
+// The items that fill a weight.
+void WeightLoader::add_items(uint32_t index, const PlacedWeight& placed) {
+    if (!placed.layout) return items_.push_back({.weight = index});
+    const Format& format = *weights_[index].tensor.format;
+    redline::add_items(items_, format, {.weight = index, .part_blocks = placed.elements / format.block});
+}
+
+// The buffer of a weight, too.
 Status WeightLoader::place(uint32_t index) {
     const Tensor& tensor = weights_[index].tensor;
     PlacedWeight placed;
@@ -65,20 +98,18 @@ Status WeightLoader::place(uint32_t index) {
     const std::string what = "tensor " + tensor.name;
     if (weights_[index].role == WeightRole::vector) {
         placed.buffer = RL_TRY(memory_.allocate(placed.elements * 4, Use::weights, what));
-        items_.push_back({.weight = index});
     } else {
         placed.layout = weight_layout(*tensor.format);
         if (!placed.layout) return error("{} has no HIP kernels", tensor.format->name);
         placed.buffer = RL_TRY(memory_.allocate(tensor.bytes(), Use::weights, what));
-        add_items(items_, *tensor.format,
-                  {.weight = index, .part_blocks = placed.elements / tensor.format->block});
     }
+    add_items(index, placed);
     store_->bytes_ += placed.buffer.size();
     store_->placed_.push_back(std::move(placed));
     return {};
 }
 
-Status WeightLoader::prepare(Reader& reader) {
+Status WeightReaders::prepare(Reader& reader) {
     constexpr unsigned kNonBlocking = 1, kNoTiming = 2;
     const Functions& call = device_.call();
     RL_TRY(device_.use());
@@ -90,10 +121,10 @@ Status WeightLoader::prepare(Reader& reader) {
     return {};
 }
 
-WeightLoader::~WeightLoader() {
+WeightReaders::~WeightReaders() {
     const Functions& call = device_.call();
     call.set_device(device_.report().index);
-    for (Reader& reader : readers_) {
+    for (Reader& reader : all_) {
         for (Staging& staging : reader.staging) {
             if (staging.busy) call.event_synchronize(staging.event);
             if (staging.event) call.event_destroy(staging.event);
@@ -102,14 +133,21 @@ WeightLoader::~WeightLoader() {
     }
 }
 
-Status WeightLoader::finish(Staging& staging) {
+Status WeightReaders::finish(Staging& staging) {
     if (!staging.busy) return {};
     staging.busy = false;
     return device_.checked(device_.call().event_synchronize(staging.event), "copying weights to the device");
 }
 
-Result<std::byte*> WeightLoader::staging(size_t reader) {
-    Reader& own = readers_[reader];
+Status WeightReaders::finish() {
+    for (Reader& reader : all_)
+        for (Staging& staging : reader.staging) RL_TRY(finish(staging));
+    return {};
+}
+
+Result<std::byte*> WeightReaders::staging(size_t reader) {
+    Reader& own = all_[reader];
+    RL_TRY(device_.use());
     if (!own.stream) RL_TRY(prepare(own));
     Staging& staging = own.staging[++own.turn % 2];
     RL_TRY(finish(staging));
@@ -117,9 +155,10 @@ Result<std::byte*> WeightLoader::staging(size_t reader) {
 }
 
 Status WeightLoader::send(size_t reader, const LoadItem& item, std::span<const CopyRegion> regions) {
-    Reader& own = readers_[reader];
+    WeightReaders::Reader& own = (*readers_)[reader];
     Staging& staging = own.staging[own.turn % 2];
-    std::byte* const to = store_->placed_[item.weight].buffer.data();
+    const size_t number = at_.empty() ? item.weight : at_[item.weight];
+    std::byte* const to = to_->placed_[number].buffer.data();
     for (const CopyRegion& region : regions)
         RL_TRY(device_.checked(device_.call().copy_in(to + region.to, staging.buffer.data() + region.from,
                                                       region.bytes, own.stream),
@@ -135,17 +174,38 @@ Status WeightLoader::place_all() {
     return {};
 }
 
-Result<std::unique_ptr<WeightStore>> WeightLoader::run() {
-    RL_TRY(place_all());
-    readers_.resize(reader_count(kMostReaders));
-    RL_TRY(load_items<LoadItem>(weights_, items_, readers_.size(), progress_,
+Status WeightLoader::read_all() {
+    RL_TRY(load_items<LoadItem>(weights_, items_, readers_->count(), progress_,
                                 [this](size_t reader, const LoadItem& item) {
                                     return load_item(*this, reader, item, weights_[item.weight].tensor,
-                                                     source_, readers_[reader].file);
+                                                     source_, (*readers_)[reader].file);
                                 }));
-    for (Reader& reader : readers_)
-        for (Staging& staging : reader.staging) RL_TRY(finish(staging));
+    return readers_->finish();
+}
+
+Result<std::unique_ptr<WeightStore>> WeightLoader::run() {
+    RL_TRY(place_all());
+    readers_ = std::make_shared<WeightReaders>(device_, memory_);
+    RL_TRY(read_all());
     return std::unique_ptr<WeightStore>(std::move(store_));
+}
+
+Status WeightLoader::refill(HipWeights& store, std::span<const uint32_t> at) {
+    RL_TRY(device_.use());
+    to_ = &store;
+    at_.assign(at.begin(), at.end());
+    for (uint32_t i = 0; i < weights_.size(); ++i) {
+        const PlacedWeight& placed = store.placed_[at_[i]];
+        const Tensor& tensor = weights_[i].tensor;
+        const bool vector = weights_[i].role == WeightRole::vector;
+        RL_CHECK(placed.elements == tensor.shape.elements() &&
+                     placed.layout == (vector ? nullptr : weight_layout(*tensor.format)),
+                 "tensor {} is put where another of other size or format is", tensor.name);
+        add_items(i, placed);
+    }
+    if (!store.readers_) store.readers_ = std::make_shared<WeightReaders>(device_, memory_);
+    readers_ = store.readers_;
+    return read_all();
 }
 
 Result<std::unique_ptr<WeightStore>> place_weights(Device& device, Memory& memory,
@@ -166,6 +226,13 @@ Result<std::unique_ptr<WeightStore>> load_weights(Device& device, Memory& memory
                                                   const Progress& progress) {
     WeightLoader loader(device, memory, weights, source, progress);
     return loader.run();
+}
+
+Status refill_weights(Device& device, Memory& memory, WeightStore& store, std::span<const uint32_t> at,
+                      std::span<const WeightInfo> weights, ByteSource& source) {
+    const Progress progress;
+    WeightLoader loader(device, memory, weights, source, progress);
+    return loader.refill(static_cast<HipWeights&>(store), at);
 }
 
 }  // namespace redline::hip

@@ -17,6 +17,8 @@ struct PlacedWeight {
     args::Matrix matrix() const { return {reinterpret_cast<const uint8_t*>(buffer.data()), elements / 32}; }
 };
 
+class WeightReaders;
+
 class HipWeights : public WeightStore {
 public:
     uint64_t bytes() const override { return bytes_; }
@@ -26,6 +28,7 @@ private:
     friend class WeightLoader;
     std::vector<PlacedWeight> placed_;
     uint64_t bytes_ = 0;
+    std::shared_ptr<WeightReaders> readers_;  // kept from one refill to the next
 };
 
 // Where weights would be placed in this memory, without their content.
@@ -36,5 +39,8 @@ uint64_t staging_bytes();
 Result<std::unique_ptr<WeightStore>> load_weights(Device& device, Memory& memory,
                                                   std::span<const WeightInfo> weights, ByteSource& source,
                                                   const Progress& progress);
+// See Backend::refill().
+Status refill_weights(Device& device, Memory& memory, WeightStore& store, std::span<const uint32_t> at,
+                      std::span<const WeightInfo> weights, ByteSource& source);
 
 }  // namespace redline::hip

@@ -22,6 +22,8 @@ struct PlacedWeight {
     uint32_t units(const WeightPart& part) const { return uint32_t(part.rows * cols / 32); }
 };
 
+class WeightReaders;
+
 class VulkanWeights : public WeightStore {
 public:
     uint64_t bytes() const override { return bytes_; }
@@ -31,6 +33,7 @@ private:
     friend class WeightLoader;
     std::vector<PlacedWeight> placed_;
     uint64_t bytes_ = 0;
+    std::shared_ptr<WeightReaders> readers_;  // kept from one refill to the next
 };
 
 // Rows of a matrix that one buffer has, and whether that is all of them.
@@ -46,5 +49,8 @@ uint64_t staging_bytes(const Memory& memory);
 Result<std::unique_ptr<WeightStore>> load_weights(Device& device, Memory& memory,
                                                   std::span<const WeightInfo> weights, ByteSource& source,
                                                   const Progress& progress);
+// See Backend::refill().
+Status refill_weights(Device& device, Memory& memory, WeightStore& store, std::span<const uint32_t> at,
+                      std::span<const WeightInfo> weights, ByteSource& source);
 
 }  // namespace redline::vulkan
