@@ -392,6 +392,46 @@ TEST_CASE(
     });
 }
 
+TEST_CASE(
+    "run: a split model's prompt is computed on the GPU where that is asked for, and the plan says so") {
+    on_each_device([] {
+        if (backend() == "cpu") return;
+        const std::string prompt(40, 'c');
+        const auto with = [&](const std::string& model, std::vector<std::string> more) {
+            std::vector<std::string> all = {"run",   "-m", model,  "--temp", "0", "-t",   "1",
+                                            "--raw", "-p", prompt, "-n",     "3", "-ngl", "1"};
+            all.insert(all.end(), more.begin(), more.end());
+            return redline_(all);
+        };
+        for (const std::string& model : {chain_model(), mixture_model()}) {
+            const Outcome there = with(model, {"--op-offload"}), here = with(model, {"--no-op-offload"}),
+                          by_itself = with(model, {});
+            INFO(there.err);
+            CHECK(there.code == 0);
+            CHECK(there.out == here.out);
+            CHECK(has(there.err, "; steps of 32 tokens and more wholly there, through "));
+            CHECK(has(there.err, " of staging"));
+            CHECK_FALSE(has(here.err, "of staging"));
+            // Small models are not measured for it.
+            CHECK_FALSE(has(by_itself.err, "of staging"));
+        }
+        const Outcome told =
+            redline_({"info", "-m", chain_model(), "-t", "1", "-ngl", "1", "--op-offload", "--json"});
+        const Json split = parse_json(told.out)["memory"]["split"];
+        CHECK(split["stream"]["rows"] == 32);
+        // What the device has no room for is split as it would be without, and that is said.
+        const Json whole = parse_json(redline_({"info", "-m", chain_model(), "-t", "1", "--json"}).out);
+        const std::string less = fmt::format("{}K", whole["memory"]["total"].get<uint64_t>() / 1024 - 1);
+        const Outcome tight =
+            redline_(greedy({"--raw", "-p", "ab", "-n", "6", "--mem-budget", less, "--op-offload"}));
+        INFO(tight.err);
+        CHECK(tight.out == "cdefgh");
+        CHECK(has(tight.err, fmt::format("plan: 1/2 layers on {} (", backend())));
+        CHECK(has(tight.err, "; --op-offload: there is no room for the staging"));
+        CHECK(split["stream"]["staging"].get<uint64_t>() > 0);
+    });
+}
+
 TEST_CASE("info: the split that run makes of a model, with its memory and cost, or why run refuses") {
     on_each_device([] {
         if (backend() == "cpu") return;

@@ -1,5 +1,6 @@
 #include "cli/load_plan.h"
 
+#include "cli/choose_stream.h"
 #include "cli/command.h"
 #include "cli/commands/devices.h"
 #include "cli/expected_speed.h"
@@ -48,10 +49,11 @@ Result<SplitCost> cost_of(const LoadedModel& loaded, const SessionOptions& sessi
     return cost;
 }
 
-void say_split(const LoadedModel& loaded, const Split& split, const SplitCost& cost, uint64_t context) {
+void say_split(const LoadedModel& loaded, const Split& split, const SplitCost& cost,
+               const StreamChoice& stream, uint64_t context) {
     uint64_t cache = 0;
     for (const MemoryNeed& need : split.needs) cache += need.cache;
-    say(plan_line(loaded, context, cache));
+    say(plan_line(loaded, context, cache, stream.text()));
     say_speed(cost.most);
     say_detail(fmt::format("the CPU reads {} per token", format_bytes(cost.cpu_bytes)));
     for (size_t i = 0; i < split.needs.size(); ++i) {
@@ -93,7 +95,8 @@ Result<LoadDecision> split_decision(const LoadedModel& loaded, const ModelOption
     for (size_t i = 0; i < split.needs.size(); ++i)
         RL_TRY(check_room(loaded, options, split.needs[i], split.backends[i]->device(), session.context));
     const SplitCost cost = RL_TRY(cost_of(loaded, session, split));
-    return LoadDecision{whole, std::move(split), cost};
+    const StreamChoice stream = RL_TRY(choose_stream(loaded, options, session, split));
+    return LoadDecision{whole, std::move(split), cost, stream};
 }
 
 // Of layers that were asked for, with the number of them that would fit.
@@ -204,6 +207,7 @@ Result<LoadDecision> fitting_decision(const LoadedModel& loaded, const ModelOpti
         return error("{}; nor between it and the CPU: {}; {}",
                      check_fits(whole, model, device, session.context).error().message, best.error().message,
                      RL_TRY(what_would_fit(loaded, wish, yield, session)));
+    RL_TRY(make_room_to_stream(loaded, options, session, wish, yield, best.value()));
     notes.push_back(
         fmt::format("{} are needed, {} offers {}: {}, which is slower{}; a smaller context (-c N), -ctk q8_0 "
                     "or a smaller quantization leaves more of them on the GPU",
@@ -220,7 +224,7 @@ std::string SplitCost::text() const {
     return fmt::format("the CPU reads {} per token{}", format_bytes(cpu_bytes), speed);
 }
 
-std::string plan_line(const LoadedModel& loaded, uint64_t context, uint64_t cache) {
+std::string plan_line(const LoadedModel& loaded, uint64_t context, uint64_t cache, const std::string& more) {
     const uint32_t layers = loaded.model->config().layers;
     const SplitCounts& counts = loaded.counts;
     std::vector<std::string> others;
@@ -233,8 +237,8 @@ std::string plan_line(const LoadedModel& loaded, uint64_t context, uint64_t cach
     if (!others.empty())
         places +=
             fmt::format(", {} on {}", fmt::join(others, " and "), described("cpu", loaded.cpu->device()));
-    return fmt::format("plan: {}, KV cache {} {} tokens {}", places, cache_type_name(loaded.cache), context,
-                       format_bytes(cache));
+    return fmt::format("plan: {}, KV cache {} {} tokens {}{}", places, cache_type_name(loaded.cache), context,
+                       format_bytes(cache), more);
 }
 
 // The options that ask for parts on the CPU.
@@ -319,6 +323,7 @@ Result<LoadDecision> decide_load(LoadedModel& loaded, const ModelOptions& option
 
 Status plan_load(LoadedModel& loaded, const ModelOptions& options, const SessionOptions& session) {
     loaded.placements.clear();
+    loaded.stream_rows = 0;
     loaded.counts = {loaded.model->config().layers, 0, 0};
     Notes notes;
     const Result<LoadDecision> decision = decide_load(loaded, options, session, notes);
@@ -327,7 +332,8 @@ Status plan_load(LoadedModel& loaded, const ModelOptions& options, const Session
     if (decided.split) {
         loaded.placements = decided.split->placements;
         loaded.counts = decided.split->counts;
-        say_split(loaded, *decided.split, decided.cost, session.context);
+        loaded.stream_rows = decided.stream.rows;
+        say_split(loaded, *decided.split, decided.cost, decided.stream, session.context);
         return {};
     }
     say_whole(loaded, decided.whole, decided.cost.most, session.context);

@@ -16,10 +16,21 @@ struct SplitCost {
     std::string text() const;
 };
 
+// How prompts of a split are computed: see EngineOptions::stream_rows.
+struct StreamChoice {
+    uint32_t rows = 0;            // 0: each layer where it is
+    uint64_t staging = 0;         // bytes on the device, which its need has
+    double cpu_seconds = 0.0;     // predicted for the CPU's layers in a step of the whole batch, there,
+    double stream_seconds = 0.0;  // and on the device; 0: not known
+    std::string why_not = {};     // where it was asked for and cannot be
+    std::string text() const;     // for the plan line
+};
+
 struct LoadDecision {
     MemoryNeed whole;            // of all on the device
     std::optional<Split> split;  // none: all is on the device
     SplitCost cost;              // of the split; without one only the speed is known
+    StreamChoice stream = {};
 };
 // What is to be said to the user beside: where it is not what the options ask for.
 using Notes = std::vector<std::string>;
@@ -42,7 +53,8 @@ bool asks_split(const ModelOptions& options, const Model& model);
 void note_unsplit(const ModelOptions& options, const Model& model, const std::string& device);
 
 // "plan: 12/32 layers on vulkan (...), 20 and the experts of 12 on cpu (...), KV cache f16 4096 tokens
-// 512.0 MiB"; `cache` in bytes.
-std::string plan_line(const LoadedModel& loaded, uint64_t context, uint64_t cache);
+// 512.0 MiB"; `cache` in bytes; `more` stands at its end.
+std::string plan_line(const LoadedModel& loaded, uint64_t context, uint64_t cache,
+                      const std::string& more = "");
 
 }  // namespace redline::cli

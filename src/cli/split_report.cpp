@@ -29,7 +29,10 @@ Json speed_json(const SplitCost& cost) {
     return cost.most > 0.0 ? Json(cost.most) : Json(nullptr);
 }
 
-Json split_json(const LoadedModel& loaded, const Split& split, const SplitCost& cost, const Notes& notes) {
+Json split_json(const LoadedModel& loaded, const LoadDecision& decision, const Notes& notes) {
+    const Split& split = *decision.split;
+    const SplitCost& cost = decision.cost;
+    const StreamChoice& stream = decision.stream;
     Json parts = Json::array();
     for (size_t i = 0; i < split.needs.size(); ++i) {
         const MemoryNeed& need = split.needs[i];
@@ -51,6 +54,12 @@ Json split_json(const LoadedModel& loaded, const Split& split, const SplitCost& 
             {"cpu_bytes_per_token", cost.cpu_bytes},
             {"most_tokens_per_second", speed_json(cost)},
             {"places", parts},
+            {"stream",
+             {{"rows", stream.rows},
+              {"staging", stream.staging},
+              {"cpu_seconds", stream.cpu_seconds},
+              {"stream_seconds", stream.stream_seconds},
+              {"text", stream.text()}}},
             {"notes", notes}};
 }
 
@@ -65,7 +74,7 @@ void add_decision(LoadedModel& loaded, const ModelOptions& options, const Sessio
     else if (!decided.value().split)
         memory["most_tokens_per_second"] = speed_json(decided.value().cost);
     else
-        memory["split"] = split_json(loaded, *decided.value().split, decided.value().cost, notes);
+        memory["split"] = split_json(loaded, decided.value(), notes);
 }
 
 std::string speed_text(const Json& memory) {
@@ -93,8 +102,8 @@ std::vector<std::string> split_lines(const Json& memory) {
             "{} of {} on {} (weights {}, cache {}, scratch {})", bytes(place["total"]), shown(place["limit"]),
             shown(place["id"]), bytes(place["weights"]), bytes(place["cache"]), bytes(place["scratch"])));
     std::vector<std::string> lines = {
-        fmt::format("run splits it: {}/{} layers on {}, {} on cpu; {}", there, layers, shown(split["device"]),
-                    fmt::join(on_cpu, " and "), cost),
+        fmt::format("run splits it: {}/{} layers on {}, {} on cpu; {}{}", there, layers,
+                    shown(split["device"]), fmt::join(on_cpu, " and "), cost, shown(split["stream"]["text"])),
         fmt::format("{}", fmt::join(memories, "; "))};
     for (const Json& text : split["notes"]) lines.push_back("note: " + shown(text));
     return lines;

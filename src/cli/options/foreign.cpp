@@ -24,7 +24,7 @@ constexpr ForeignOption kForeign[] = {
     {"--cpu-strict-batch --prio --prio-batch --poll --poll-batch --numa", 1},
     // Memory. Weights are read once, to where they are computed with.
     {"--mlock --mmap --no-mmap -nommap --no-host -kvo --kv-offload -nkvo --no-kv-offload"},
-    {"--repack -nr --no-repack --op-offload --no-op-offload --swa-full --direct-io -dio --no-direct-io "
+    {"--repack -nr --no-repack --swa-full --direct-io -dio --no-direct-io "
      "-ndio"},
     {"-lm --load-mode -lzm --lazy-mode -dt --defrag-thold -fitt --fit-target -fitc --fit-ctx", 1},
     {"-ctxcp --ctx-checkpoints --swa-checkpoints -cram --cache-ram -np --parallel", 1},

@@ -146,6 +146,12 @@ void add_split_options(Options& options, ModelOptions& target) {
                                                                : RL_TRY(parse_integer(text, 0, kAll));
             return {};
         });
+    options.flag("--op-offload",
+                 "prompts are computed on the GPU, also in layers of the CPU, whose weights flow through it "
+                 "(default: where that should be faster)",
+                 [&target] { target.streams = true; });
+    options.flag("--no-op-offload", "prompts are computed where the layers are",
+                 [&target] { target.streams = false; });
     options.each("-ncmoe --n-cpu-moe", "N", "experts of the first N layers on the CPU",
                  [&target](const std::string& text) -> Status {
                      target.cpu_experts = RL_TRY(parse_integer(text, 0, kAll));
@@ -359,6 +365,7 @@ Result<Session> open_session(const LoadedModel& loaded, const ModelOptions& opti
     if (loaded.placements.empty()) return Session::create(*loaded.model, session);
     ProgressLine progress("loading");
     session.placements = loaded.placements;
+    session.stream_rows = loaded.stream_rows;
     session.progress = [&](uint64_t done, uint64_t total) { progress.update(done, total); };
     return Session::create(*loaded.model, session);
 }

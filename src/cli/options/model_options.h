@@ -39,6 +39,8 @@ struct ModelOptions {
     CacheType cache = CacheType::f16;
     uint64_t memory = 0;      // bytes to plan with; 0: what the device has
     bool beside_gpu = false;  // the CPU, of a split model
+    // Whether prompts have weights of the CPU flow through the device; none: where that should be faster.
+    std::optional<bool> streams = {};
     bool fuse = true;
     Record record = Record::replay;
     KernelCheck kernel_check = KernelCheck::first_use;
@@ -78,14 +80,15 @@ struct LoadedModel {
     std::unique_ptr<Backend> cpu;       // for what the device has no room for
     std::vector<Placement> placements;  // of such a split; empty: all is on the device
     SplitCounts counts;                 // of the model's layers
+    uint32_t stream_rows = 0;           // see EngineOptions
     std::unique_ptr<Model> model;       // borrows the backend
     CacheType cache = CacheType::f16;
     std::string vulkan_level;       // to which the check of kernels went down; empty: as the options have it
     std::set<std::string> refused;  // see Backend::refuse()
     uint64_t kernels_checked = 0;   // before the first use
     double kernel_check_seconds = 0.0;
-    double bandwidth = 0.0;         // bytes per second that the device reads; 0: not known
-    double cpu_bandwidth = 0.0;     // likewise, where there is a split
+    double bandwidth = 0.0;      // bytes per second that the device reads; 0: not known
+    double cpu_bandwidth = 0.0;  // likewise, where there is a split
     double load_seconds = 0.0;
 };
 // Chooses the device and reads all of the model but its weights, so that what is wrong with a prompt or an
