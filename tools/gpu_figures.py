@@ -72,6 +72,8 @@ def entries(options, programs, side, model, prompt, generate, depth, cpu=False):
         for entry in found:
             entry.update(engine=side, test=("CPU " if cpu else "") + test_name(entry))
             entry["samples_ts"]
+            if side == PEER and not cpu and not entry.get("gpu_info"):
+                raise Problem("llama.cpp found no GPU and would be measured on the CPU")
         return found, None
     except (Problem, ValueError, KeyError, TypeError) as problem:
         return [], str(problem)
