@@ -109,7 +109,9 @@ TEST_CASE("kernel check: what models use is right on every device, and is checke
             CHECK(!test.lost);
             CHECK(backend->refused().empty());
             CHECK(test.right.size() >= 5);
-            CHECK(tested(*backend, name, test.right).right.empty());
+            std::string again;
+            for (const std::string& key : tested(*backend, name, test.right).right) again += key + "\n";
+            CHECK(again == "");
         }
     }
 }

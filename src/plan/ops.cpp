@@ -152,8 +152,8 @@ std::string kernel_key(const Op& op, const Plan& plan) {
     std::string key = op_text(op, plan);
     const auto add = [&](const auto& index) {
         if constexpr (std::is_same_v<std::remove_cvref_t<decltype(index)>, Cache>)
-            if (const CacheInfo& cache = plan.cache(index); !cache.is_state())
-                key += fmt::format(", cache {}", cache_type_name(cache.type));
+            if (index && !plan.cache(index).is_state())
+                key += fmt::format(", cache {}", cache_type_name(plan.cache(index).type));
     };
     std::visit([&](auto o) { o.visit_indices([&](auto&... indices) { (add(indices), ...); }); }, Op(op));
     if (plan.sizing.pages > 0 && knows_sequences(op)) key += ", pages";

@@ -156,7 +156,7 @@ public:
     std::optional<CacheType> cache_type() {
         std::optional<CacheType> type;
         visit([&](Cache& c) {
-            if (!plan_.cache(c).is_state()) type = plan_.cache(c).type;
+            if (c && !plan_.cache(c).is_state()) type = plan_.cache(c).type;
         });
         return type;
     }
