@@ -74,8 +74,8 @@ bool contains(std::string_view text, std::string_view part) {
 }
 
 // Matrices of weights. Left out is what is small, and whose errors go far: gains, routers, embeddings of
-// positions (those inside of blocks, too), and convolutions, whose rows are a few taps. The names but "_ape" are
-// those that llama.cpp leaves out, with those of architectures that only it runs.
+// positions (those inside of blocks, too), and convolutions, whose rows are a few taps. The names but "_ape"
+// are those that llama.cpp leaves out, with those of architectures that only it runs.
 bool is_quantized(const GgufTensor& tensor) {
     const std::string& name = tensor.tensor.name;
     if (tensor.dims.size() < 2 || tensor.tensor.shape.rows * tensor.tensor.shape.count < 2) return false;
