@@ -53,7 +53,9 @@ def make(options, name):
         more = ["--layers", str(layers[0])] if layers and layers[0] else []
         if options.list_weights:
             more += ["--list-weights", options.list_weights]
-        run([sys.executable, os.path.join(HERE, "make_random_model.py"), shape, mix, "-o", path + ".part", *more])
+        # Behind what is measured meanwhile.
+        run(["nice", "-n", "19", sys.executable, os.path.join(HERE, "make_random_model.py"), shape, mix,
+             "-o", path + ".part", *more])
         os.rename(path + ".part", path)
     return path
 
@@ -64,7 +66,7 @@ def entries(options, programs, side, model, prompt, generate, depth, cpu=False):
     common = ["-m", model, "-p", prompt, "-n", generate, "-d", depth, "-r", options.repetitions, "-o", "json"]
     try:
         if side == PEER:
-            device = ["-dev", "none", "-t", os.cpu_count()] if cpu else ["-ngl", 99]
+            device = ["-dev", "none", "-t", len(os.sched_getaffinity(0))] if cpu else ["-ngl", 99]
             text = run(programs.peer("llama-bench", *common, *device, "-fa", 1))
         else:
             text = run(programs.redline("bench", *common, "--device", side))

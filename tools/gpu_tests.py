@@ -18,6 +18,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CPU_DRIVER = "Vulkan on the CPU"  # the type that `redline devices` gives such a device
+# Programs whose cases can be shared by several processes, with the variable that says which of them one takes.
+SHARED = {"op_test": "RL_TEST_EVERY", "model_test": "RL_TEST_MODELS"}
 
 
 def fail(text):
@@ -65,9 +67,12 @@ def counts(output, what):
     return [int(number) for number in line.groups()] if line else [0, 0, 0]
 
 
-def run_program(program, device, options, build):
+def run_program(program, share, device, options, build):
+    """`share`: which of options.shares of its cases; None: all of them."""
     environment = dict(os.environ, RL_TEST_BACKENDS=device, RL_SOURCE_DIR=ROOT,
                        RL_REDLINE=os.path.join(build, "redline"))
+    if share is not None:
+        environment[SHARED[os.path.basename(program)]] = f"{options.shares}:{share}"
     if not options.short:
         environment["RL_TEST_LONG"] = "1"
     begin = time.monotonic()
@@ -85,12 +90,29 @@ def run_program(program, device, options, build):
             "skipped": [line[len("not tested: "):] for line in lines if line.startswith("not tested: ")]}
 
 
+def merged(shares):
+    """The row of a program from those of its shares; a case that all of them ran counts each time."""
+    row = dict(shares[0])
+    for other in shares[1:]:
+        row["code"] = row["code"] or other["code"]
+        row["seconds"] = max(row["seconds"], other["seconds"])
+        for what in ("cases", "assertions"):
+            row[what] = [a + b for a, b in zip(row[what], other[what])]
+        for what in ("tested", "skipped"):
+            row[what] = sorted({*row[what], *other[what]})
+    return row
+
+
+def shares_of(program, options):
+    return range(options.shares) if options.shares > 1 and os.path.basename(program) in SHARED else [None]
+
+
 def run_all(programs, devices, options, build):
     """A program that uses no device is run once."""
     rows, on_host = [], set()
 
-    def run_one(number, device, program):
-        row = run_program(program, device, options, build)
+    def run_one(number, device, program, share):
+        row = run_program(program, share, device, options, build)
         if not row["tested"] and row["code"] == 0:
             # One that only wants other devices ran nothing here.
             if number > 0:
@@ -98,14 +120,19 @@ def run_all(programs, devices, options, build):
             on_host.add(program)
             row["device"] = "host"
         rows.append(row)
-        text = f"{row['program']} on {row['device']}: {verdict(row)}, {row['seconds']:.1f} s\n"
+        part = "" if share is None else f", share {share + 1} of {options.shares}"
+        text = f"{row['program']} on {row['device']}{part}: {verdict(row)}, {row['seconds']:.1f} s\n"
         print(text + (row["output"][-options.tail:] if row["code"] != 0 else ""), end="", flush=True)
 
     for number, (device, _) in enumerate(devices):
         with ThreadPoolExecutor(options.jobs) as pool:
-            for done in [pool.submit(run_one, number, device, program) for program in programs if program not in on_host]:
+            for done in [pool.submit(run_one, number, device, program, share)
+                         for program in programs if program not in on_host for share in shares_of(program, options)]:
                 done.result()
-    return rows
+    by_program = {}
+    for row in rows:
+        by_program.setdefault((row["device"], row["program"]), []).append(row)
+    return [merged(shares) for shares in by_program.values()]
 
 
 def verdict(row):
@@ -141,6 +168,9 @@ def main():
     parser.add_argument("-o", "--output", metavar="FILE", help="write the table there as well")
     parser.add_argument("--drivers-on-cpu", action="store_true", help="also Vulkan drivers that compute on the CPU")
     parser.add_argument("--jobs", type=int, default=1, help="programs at a time (default: 1)")
+    parser.add_argument("--shares", type=int, default=1, metavar="N",
+                        help="processes that share the cases of each of " + ", ".join(SHARED) + " (default: 1)")
+    parser.add_argument("--device", action="append", help="only this one, as --device of redline names it; may be repeated")
     parser.add_argument("--short", action="store_true", help="no case repeated twenty times")
     parser.add_argument("--timeout", type=float, default=1200, help="seconds for one program (default: 1200)")
     parser.add_argument("--tail", type=int, default=4000, help="characters shown of a failed program's output")
@@ -151,6 +181,8 @@ def main():
     if not programs:
         fail(f"{build} has no test programs; --build takes the folder of a build with RL_TESTS=ON")
     devices, left_out = gpus(os.path.join(build, "redline"), options.drivers_on_cpu)
+    if options.device:
+        devices = [found for found in devices if found[0] in options.device]
     if not devices:
         fail("no GPU that redline can use: " + "; ".join(left_out))
     rows = run_all(programs, devices, options, build)

@@ -24,6 +24,7 @@ inline std::vector<std::string> tiny_models() {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(golden("models")))
         if (entry.path().extension() == ".gguf") names.push_back(entry.path().stem().string());
+    REQUIRE(names.size() >= 6);
     std::sort(names.begin(), names.end());
     const Share share = share_of_models();
     size_t index = 0;
