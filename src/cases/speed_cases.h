@@ -133,8 +133,11 @@ inline std::vector<OpCase> speed_cases(const Backend& backend) {
     for (const uint32_t rows : {1u, kSpeedRows}) {
         for (const Format* format : all_formats())
             if (backend.has_kernels(*format)) cases.push_back(speed_linear(*format, rows));
-        for (const char* name : {"Q4_K", "Q6_K", "Q8_0"})
-            cases.push_back(speed_gated(*find_format(name), rows));
+        for (const Format* format : all_formats()) {
+            const bool common = format->name == "Q4_K" || format->name == "Q6_K" || format->name == "Q8_0";
+            if (common || (rows == 1 && backend.has_kernels(*format)))
+                cases.push_back(speed_gated(*format, rows));
+        }
         for (const char* name : {"Q4_K", "MXFP4"}) cases.push_back(speed_experts(*find_format(name), rows));
     }
     for (const uint64_t position : {4095u, 65535u}) cases.push_back(speed_blocks(1, position));
