@@ -13,6 +13,7 @@ const uint TURNS = (ALL_UNITS + SUBGROUP - 1) / SUBGROUP;
 const uint AHEAD = TURNS < 4 ? TURNS : 4;  // units of a lane under way at once
 layout(push_constant) uniform Push { ExpertArgs args; };
 #include "dot.glsl"
+#define SHARED_BOOK
 #include "weights.glsl"
 layout(set = 0, binding = 1, std430) readonly buffer X4 { vec4 x4[]; };
 layout(set = 0, binding = 2, std430) buffer Y { float y[]; };
@@ -80,6 +81,7 @@ void add_entries(uint first, uint row_out) {
 
 void main() {
     weight_units = args.units;
+    share_book();
     const uint index = args.first_token * (args.weighted != 0u ? 1u : args.used) + gl_WorkGroupID.y;
     if (args.weighted == 0u) {
         if (index < step_rows * args.used) add_entries(index, index);

@@ -10,6 +10,7 @@ const uint TURNS = (UNITS + SUBGROUP - 1) / SUBGROUP;
 const uint AHEAD = TURNS < 2 ? TURNS : 2;  // units of a lane, of each matrix, under way at once
 layout(push_constant) uniform Push { ExpertArgs args; };
 #include "dot.glsl"
+#define SHARED_BOOK
 #include "weights.glsl"
 #include "act.glsl"
 layout(set = 0, binding = 1, std430) readonly buffer X4 { vec4 x4[]; };
@@ -49,6 +50,7 @@ vec2 lane_sums(uint flat_row) {
 
 void main() {
     weight_units = args.units;
+    share_book();
     const uint entry = args.first_token * args.used + gl_WorkGroupID.y;
     if (entry >= step_rows * args.used) return;
     prepare_own(entry / args.used * COLS, false, 0.0);

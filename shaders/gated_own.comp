@@ -11,6 +11,7 @@ layout(constant_id = 5) const uint SUBGROUP = 32;
 layout(constant_id = 6) const uint MOST_AHEAD = 4;
 layout(push_constant) uniform Push { LinearArgs args; };
 #include "dot.glsl"
+#define SHARED_BOOK
 #include "weights.glsl"
 #include "act.glsl"
 layout(set = 0, binding = 2, std430) buffer Y { float y[]; };
@@ -24,6 +25,7 @@ layout(set = 0, binding = 3, std430) readonly buffer Gain { vec4 gain4[]; };
 
 void main() {
     weight_units = args.units;
+    share_book();
     const float scale = begin_row();
     uint turn = 0u;
     for (uint base = gl_WorkGroupID.x * GROUP; base < args.rows; base += gl_NumWorkGroups.x * GROUP, turn ^= 1u) {

@@ -52,6 +52,13 @@ constexpr Book<kEntries> level_nibbles(const uint16_t (&grid)[kEntries]) {
     }
     return book;
 }
+// Eight numbers of levels as nibbles: j and j + 4 in byte j.
+template <uint32_t kEntries>
+constexpr Book<kEntries> spread_eights(const uint16_t (&grid)[kEntries]) {
+    Book<kEntries> book = {};
+    for (uint32_t i = 0; i < kEntries; ++i) book.d[i] = spread_eight(grid[i]);
+    return book;
+}
 // Two entries to a word: byte j has numbers j and j + 4 of the first, then of the second, two bits each.
 template <uint32_t kEntries>
 constexpr Book<kEntries / 2> ternary_pairs(const uint16_t (&grid)[kEntries]) {

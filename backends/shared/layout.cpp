@@ -261,7 +261,7 @@ constexpr Known kLayouts[] = {
     {18, {"iq3_xxs", 3, {64, 32, 2}, pack_iq3_xxs, kIq3XxsBook.d}},
     {19, {"iq1_s", 3, {32, 16, 2}, pack_iq1_s, kIq1Book.d}},
     {20, {"iq4_nl", 2, {16, 2}, pack_nibbles<formats::iq4_nl, 2>}},
-    {21, {"iq3_s", 3, {64, 32, 14}, pack_iq3_s, kIq3SBook.d}},
+    {21, {"iq3_s", 4, {64, 32, 8, 6}, pack_iq3_s, kIq3SBook.d}},
     {22, {"iq2_s", 3, {64, 16, 2}, pack_iq2_s, kIq2SBook.d}},
     {23, {"iq4_xs", 2, {128, 8}, pack_iq4_xs}},
     {29, {"iq1_m", 3, {32, 16, 8}, pack_iq1_m, kIq1Book.d}},

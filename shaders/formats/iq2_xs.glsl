@@ -1,10 +1,12 @@
-// Planes: lower bits of entries, and signs with the entries' top bits between them (8 bytes per unit), scales (1), per 256
-// elements their scale (2).
+// Planes: entries of nine bits, the last bits of the fourth and signs (8 bytes per unit), scales (1), per 256 elements
+// their scale (2).
 #define FORMAT_SIGNED
 #define FORMAT_BIAS 0
 #define FORMAT_HALVES
 #define FORMAT_BLOCK_BYTES 74
 #define FORMAT_RAW 4
+#define FORMAT_BOOK 512
+#define BOOK_OF_EIGHTS
 #include "code_books.glsl"
 void unit_raw(uint m, uint unit, out uint raw[4]) {
     const uvec2 both = w64[m].d[unit];
@@ -14,8 +16,8 @@ void unit_raw(uint m, uint unit, out uint raw[4]) {
     raw[3] = uint(w16[m].d[weight_units * 4 + weight_units / 2 + (unit >> 3)]);
 }
 uint raw_word(uint raw[4], uint k) {
-    const uint l = k >> 1, top = raw[1] >> (25u + 2u * l) & 1u;
-    return word_of_eight(book_word(byte_of(raw[0], l) | top << 8), even_signs(raw[1]), k);
+    const uint l = k >> 1, entry = l < 3u ? raw[0] >> 9u * l & 511u : raw[0] >> 27 | (raw[1] & 15u) << 5;
+    return word_of_eight(levels_of(entry), even_signs(raw[1]), k);
 }
 vec4 raw_scales(uint unit, uint raw[4]) {
     precise vec2 s = unpackHalf2x16(raw[3]).x * (0.25 * vec2(raw[2] & 15u, raw[2] >> 4) + 0.125);

@@ -1,8 +1,10 @@
-// Planes: entries and signs with the scale between them (8 bytes per unit), per 256 elements their scale (2).
+// Planes: entries and signs with the scale before them (8 bytes per unit), per 256 elements their scale (2).
 #define FORMAT_SIGNED
 #define FORMAT_BIAS 0
 #define FORMAT_BLOCK_BYTES 66
 #define FORMAT_RAW 3
+#define FORMAT_BOOK 256
+#define BOOK_OF_EIGHTS
 #include "code_books.glsl"
 void unit_raw(uint m, uint unit, out uint raw[3]) {
     const uvec2 both = w64[m].d[unit];
@@ -11,10 +13,10 @@ void unit_raw(uint m, uint unit, out uint raw[3]) {
     raw[2] = uint(w16[m].d[weight_units * 4 + (unit >> 3)]);
 }
 uint raw_word(uint raw[3], uint k) {
-    return word_of_eight(book_word(byte_of(raw[0], k >> 1)), even_signs(raw[1]), k);
+    return word_of_eight(levels_of(byte_of(raw[0], k >> 1)), even_signs(raw[1]), k);
 }
 vec4 raw_scales(uint unit, uint raw[3]) {
-    precise float s = unpackHalf2x16(raw[2]).x * (0.25 * float(between_signs(raw[1])) + 0.125);
+    precise float s = unpackHalf2x16(raw[2]).x * (0.25 * float(raw[1] & 15u) + 0.125);
     return vec4(s, 0.0, s, 0.0);
 }
 #include "raw_units.glsl"

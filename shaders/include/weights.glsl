@@ -17,6 +17,9 @@ float weight_half(uint m, uint index) {
 }
 
 #include "format.glsl"
+#ifndef FORMAT_BOOK
+void share_book() {}
+#endif
 
 #ifdef FORMAT_FLOAT
 // Elements 4i .. 4i + 3 of the buffer.

@@ -1,22 +1,24 @@
-// Planes: lower bits of entries, and signs (8 bytes per unit), top pairs of bits of entries, and scales (2),
-// per 256 elements their scale (2).
+// Planes: entries of ten bits, and signs (8 bytes per unit), the last bits of the fourth entry, and scales
+// (2), per 256 elements their scale (2).
 #pragma once
 
 #include "kernels/code_books.h"
 
 namespace redline::hip {
 
-struct iq2_s : Quantized<true, 0, false> {
+template <bool kShared>
+struct Iq2S : Quantized<true, 0, false> {
     static constexpr args::Planes kPlanes = {{64, 16, 2}};
     static constexpr bool kHalves = true;
+    RL_DEVICE static void share() { share_book(kIq2SBook); }
     RL_DEVICE static void codes(const Matrix& w, size_t unit, uint32_t (&words)[8]) {
         const auto both = load<Words2>(w.data, unit);
-        const uint32_t tops = load<uint16_t>(w.data, w.units * 4 + unit);
-        RL_UNROLL
-        for (uint32_t l = 0; l < 4; ++l) {
-            const uint32_t top = (tops >> (2 * l)) & 3u;
-            put_eight(kIq2SBook.d[byte_of(both.d[0], l) | top << 8], both.d[1], l, words);
-        }
+        const uint32_t entries = both.d[0], signs = both.d[1];
+        const uint32_t last = join_words(entries, load<uint16_t>(w.data, w.units * 4 + unit), 28);
+        put_eight(book_word<kShared>(kIq2SBook, entry_bytes<0, 10>(entries)), signs, 0, words);
+        put_eight(book_word<kShared>(kIq2SBook, entry_bytes<10, 10>(entries)), signs, 1, words);
+        put_eight(book_word<kShared>(kIq2SBook, entry_bytes<20, 10>(entries)), signs, 2, words);
+        put_eight(book_word<kShared>(kIq2SBook, entry_bytes<2, 10>(last)), signs, 3, words);
     }
     RL_DEVICE static UnitScales scales(const Matrix& w, size_t unit) {
         const uint32_t nibbles = load<uint16_t>(w.data, w.units * 4 + unit) >> 8;
@@ -25,6 +27,9 @@ struct iq2_s : Quantized<true, 0, false> {
                  d * (0.25f * byte_float(nibbles >> 4) + 0.125f)},
                 {0.0f, 0.0f}};
     }
+};
+struct iq2_s : Iq2S<false> {
+    using Own = Iq2S<true>;
 };
 
 }  // namespace redline::hip

@@ -7,15 +7,13 @@ namespace redline::hip {
 
 struct iq4_nl : Quantized<true, 0, false> {
     static constexpr args::Planes kPlanes = {{128, 16}};
-    RL_DEVICE static uint32_t levels(uint32_t nibbles) {
-        return pick_levels(nibbles, 0xBFAD9881u, 0xF6EADDCFu, 0x26190D01u, 0x71594535u);
-    }
     RL_DEVICE static void codes(const Matrix& w, size_t unit, uint32_t (&words)[8]) {
         const auto q = load<Words4>(w.data, unit);
         RL_UNROLL
         for (uint32_t k = 0; k < 4; ++k) {
-            words[k] = levels(q.d[k] & 0x0F0F0F0Fu);
-            words[k + 4] = levels((q.d[k] >> 4) & 0x0F0F0F0Fu);
+            const TwoWords both = pick_levels(q.d[k], 0xBFAD9881u, 0xF6EADDCFu, 0x26190D01u, 0x71594535u);
+            words[k] = both.below;
+            words[k + 4] = both.above;
         }
     }
     RL_DEVICE static UnitScales scales(const Matrix& w, size_t unit) {

@@ -9,17 +9,15 @@ namespace redline::hip {
 struct nvfp4 : Quantized<true, 0, false> {
     static constexpr args::Planes kPlanes = {{128, 16}};
     static constexpr bool kHalves = true;
-    RL_DEVICE static uint32_t levels(uint32_t nibbles) {
-        return pick_levels(nibbles, 0x03020100u, 0x0C080604u, 0xFDFEFF00u, 0xF4F8FAFCu);
-    }
     // Half of an E4M3 number, whose bits are those of a half that is 256 times smaller.
     RL_DEVICE static float half_scale(uint32_t byte) { return half_value(uint16_t(byte << 7)) * 128.0f; }
     RL_DEVICE static void codes(const Matrix& w, size_t unit, uint32_t (&words)[8]) {
         const auto q = load<Words4>(w.data, unit);
         RL_UNROLL
         for (uint32_t k = 0; k < 4; ++k) {
-            words[k] = levels(q.d[k] & 0x0F0F0F0Fu);
-            words[k + 4] = levels((q.d[k] >> 4) & 0x0F0F0F0Fu);
+            const TwoWords both = pick_levels(q.d[k], 0x03020100u, 0x0C080604u, 0xFDFEFF00u, 0xF4F8FAFCu);
+            words[k] = both.below;
+            words[k + 4] = both.above;
         }
     }
     RL_DEVICE static UnitScales scales(const Matrix& w, size_t unit) {

@@ -135,6 +135,8 @@ RL_DEVICE void each_own_row(const args::DotArgs& a, const Rows& which) {
     RL_SHARED Float4 results[2][kGroup / 4];
     const uint32_t units = which.units();
     float scale = 1.0f;
+    share_book_of<F>();
+    if constexpr (!kOneFormat) share_book_of<Second>();
     const OwnRow x =
         a.prepared ? take_row<kDotThreads>(a.prepared, a.gain != nullptr, a.eps, units, pool, parts, scale)
                    : own_row<kDotThreads>(a.x, a.gain, a.eps, units, pool, parts);
@@ -147,9 +149,9 @@ RL_DEVICE void each_own_row(const args::DotArgs& a, const Rows& which) {
             const auto before = which.before(base + from);
             float sums[kMatrixRows] = {};
             if (kOneFormat || base < a.second)
-                which.template add<F>(base + from, x, sums);
+                which.template add<own_form<F>>(base + from, x, sums);
             else
-                which.template add<Second>(base + from, x, sums);
+                which.template add<own_form<Second>>(base + from, x, sums);
             which.put(base + from, values + from, sums, scale, before);
         }
         if (!a.hand.row) continue;

@@ -167,6 +167,8 @@ RL_DEVICE void each_streamed_row(const args::DotArgs& a, const Rows& which) {
     Ring ring(
         a, which,
         reinterpret_cast<uint8_t*>(pool + 3 * units) + wave * Ring::kShape.stages * Ring::kShape.stage_bytes);
+    share_book_of<F>();
+    if constexpr (!__is_same(F, Second)) share_book_of<Second>();
     if constexpr (!Rows::kByInputs) wait_for_inputs();
     float scale = 1.0f;
     const OwnRow x =
@@ -183,9 +185,10 @@ RL_DEVICE void each_streamed_row(const args::DotArgs& a, const Rows& which) {
                 const uint8_t* stage = ring.wait();
                 const OwnRow part = {x.low + first, x.high + first, x.meta + first};
                 if (Ring::is_first(a, base))
-                    stage_dots<F, kMatrixRows, kUnits>(stage, kBytes, part, units - first, sums);
+                    stage_dots<own_form<F>, kMatrixRows, kUnits>(stage, kBytes, part, units - first, sums);
                 else
-                    stage_dots<Second, kMatrixRows, kUnits>(stage, kBytes, part, units - first, sums);
+                    stage_dots<own_form<Second>, kMatrixRows, kUnits>(stage, kBytes, part, units - first,
+                                                                      sums);
                 ring.release();
             }
             which.put(base + wave, values + wave, sums, scale, before);

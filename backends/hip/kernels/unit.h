@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/args.h"
+#include "kernels/pick.h"
 #include "kernels/wave.h"
 
 namespace redline::hip {
@@ -25,6 +26,26 @@ struct Quantized {
     static constexpr bool kHalves = false;   // scales differ between the halves of a unit
     static constexpr bool kCrowded = false;  // fills the registers of some targets
 };
+
+// A format as kernels of one token read it, whose blocks call share_book_of() and pass a barrier
+// before: F, or F::Own.
+template <typename F>
+struct OwnForm {
+    using Type = F;
+};
+template <typename F>
+requires requires {
+    typename F::Own;
+}
+struct OwnForm<F> {
+    using Type = typename F::Own;
+};
+template <typename F>
+using own_form = typename OwnForm<F>::Type;
+template <typename F>
+RL_DEVICE void share_book_of() {
+    if constexpr (requires { typename F::Own; }) F::Own::share();
+}
 
 // A format adds value(bits).
 template <typename Format, typename Bits>

@@ -1,4 +1,5 @@
-// What differs between the machines that run the kernels, and nothing else: the only file with intrinsics.
+// What differs between the machines that run the kernels, and nothing else: with pick.h the only files with
+// intrinsics.
 // AMD (clang, no headers of ROCm), NVIDIA (nvcc), and the host, where a block is one thread that is a wave of
 // one lane and barriers are nothing, so that tests can run the kernels as they are.
 //   RL_KERNEL(threads, name, Args)                defines a kernel for blocks of `threads`
@@ -231,6 +232,15 @@ RL_DEVICE uint16_t half_bits(float value) {
 RL_DEVICE uint32_t pick_bytes(uint32_t select, uint32_t low, uint32_t high) {
     return __builtin_amdgcn_perm(high, low, select);
 }
+// The lower 32 bits of high:low without their first `shift`, which are less than 32.
+RL_DEVICE uint32_t join_words(uint32_t low, uint32_t high, uint32_t shift) {
+    return __builtin_amdgcn_alignbit(high, low, shift);
+}
+// Bytes of 0 or 1 as such of 0 or 255.
+RL_DEVICE uint32_t full_bytes(uint32_t bits) {
+    typedef uint16_t Pair __attribute__((ext_vector_type(2)));
+    return __builtin_bit_cast(uint32_t, __builtin_bit_cast(Pair, bits) * Pair(255));
+}
 RL_DEVICE float exp_of(float x) {
     return __builtin_elementwise_exp(x);
 }
@@ -335,6 +345,12 @@ RL_DEVICE uint16_t half_bits(float value) {
 RL_DEVICE uint32_t pick_bytes(uint32_t select, uint32_t low, uint32_t high) {
     const uint32_t pairs = select | select >> 4;  // selectors are nibbles here
     return __byte_perm(low, high, (pairs & 0xFFu) | (pairs >> 8 & 0xFF00u));
+}
+RL_DEVICE uint32_t join_words(uint32_t low, uint32_t high, uint32_t shift) {
+    return __funnelshift_r(low, high, shift);
+}
+RL_DEVICE uint32_t full_bytes(uint32_t bits) {
+    return bits * 255u;
 }
 RL_DEVICE float exp_of(float x) {
     return expf(x);
@@ -457,6 +473,12 @@ RL_DEVICE float half_value(uint16_t bits) {
     return sign ? -magnitude : magnitude;
 }
 uint16_t half_bits(float value);
+RL_DEVICE uint32_t join_words(uint32_t low, uint32_t high, uint32_t shift) {
+    return uint32_t((uint64_t(high) << 32 | low) >> shift);
+}
+RL_DEVICE uint32_t full_bytes(uint32_t bits) {
+    return bits * 255u;
+}
 RL_DEVICE uint32_t pick_bytes(uint32_t select, uint32_t low, uint32_t high) {
     uint32_t out = 0;
     for (uint32_t i = 0; i < 32; i += 8) {
@@ -547,10 +569,4 @@ RL_DEVICE int32_t signed_byte(uint32_t word, uint32_t index) {
 RL_DEVICE uint32_t byte_of(uint32_t word, uint32_t index) {
     return (word >> (index * 8)) & 255u;
 }
-// Byte i of 16 (four words of levels) that byte i of `nibbles` names.
-RL_DEVICE uint32_t pick_levels(uint32_t nibbles, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
-    const uint32_t select = nibbles & 0x07070707u, upper = (nibbles >> 1) & 0x04040404u;
-    return pick_bytes(upper | 0x03020100u, pick_bytes(select, a, b), pick_bytes(select, c, d));
-}
-
 }  // namespace redline::hip

@@ -58,12 +58,13 @@ static_assert(sizeof(LaunchAttribute) == 72 && sizeof(LaunchConfig) == 56);
 Code (*launch_extended)(const LaunchConfig*, Function, void**, void**) = nullptr;
 Code (*set_function_attribute)(Function, int, int) = nullptr;
 
-// More than 48 KiB of shared memory is had on request alone.
+// More than 48 KiB of shared memory, what a kernel declares included, is had on request alone.
 Code launch_with(unsigned attributes, Function function, const unsigned (&grid)[3],
                  const unsigned (&block)[3], unsigned shared, Stream stream, void** parameters,
                  void** extra) {
     constexpr int kProgrammaticSerialization = 6, kMaxDynamicShared = 8;
-    if (shared > 48 << 10)
+    constexpr unsigned kMostDeclared = 12 << 10;
+    if (shared > (48 << 10) - kMostDeclared)
         if (const Code code = set_function_attribute(function, kMaxDynamicShared, int(shared));
             code != kSuccess)
             return code;

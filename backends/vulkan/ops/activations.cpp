@@ -5,9 +5,11 @@
 
 namespace redline::vulkan {
 
-bool fits_shared(const Device& device, uint64_t cols) {
-    // Codes and scale of 32 activations are 48 bytes; some is left to sums.
-    return cols / 32 * 48 + 2048 <= device.report().limits.maxComputeSharedMemorySize;
+bool fits_shared(const Device& device, const WeightLayout& layout, uint64_t cols) {
+    // Codes and scale of 32 activations are 48 bytes; a code book has twice its size at most; some is left to
+    // sums.
+    return cols / 32 * 48 + 2 * layout.book.size_bytes() + 2048 <=
+           device.report().limits.maxComputeSharedMemorySize;
 }
 
 Path path_of(const Device& device, const Format& format, uint64_t cols, uint64_t rows) {
@@ -21,7 +23,7 @@ Path path_of(const Device& device, const Format& format, uint64_t cols, uint64_t
     }
     if (!layout.quantized()) return Path::floats_own;
     if (!device.use_dot()) return Path::floats;
-    return rows == 1 && fits_shared(device, cols) ? Path::dot_own : Path::dot_prepared;
+    return rows == 1 && fits_shared(device, layout, cols) ? Path::dot_own : Path::dot_prepared;
 }
 
 Path product_path(const Device& device, const Format& format, uint64_t cols, uint64_t rows) {

@@ -83,7 +83,7 @@ args::ExpertArgs expert_args(const PlacedWeight& w, const WeightPart& part, cons
 // Dot products in int8 for every number of rows, when experts' rows come one by one.
 bool by_dots(const Device& device, const Tensor& tensor) {
     return device.use_dot() && weight_layout(*tensor.format)->quantized() &&
-           fits_shared(device, tensor.shape.cols);
+           fits_shared(device, *weight_layout(*tensor.format), tensor.shape.cols);
 }
 
 // Work-groups stand over entries (token, place), or over tokens, along y: cut so that no dispatch alone fills
@@ -182,7 +182,8 @@ private:
     uint32_t places_at_once() const {
         uint32_t places = op_.scales ? op_.used : 1;
         while (places > 1 && (op_.used % places != 0 ||
-                              (op_.per_expert && !fits_shared(device_, tensor_.shape.cols * places))))
+                              (op_.per_expert && !fits_shared(device_, *weight_layout(*tensor_.format),
+                                                              tensor_.shape.cols * places))))
             --places;
         return places;
     }

@@ -95,8 +95,8 @@ Tiles coop_tiles(const Device& device, Path path, std::string_view kernel, const
 // Activations as a path on matrix units wants them: `halves` gets 16 bits of each, `scales` a factor per row.
 Status record_halves(Recorder& recorder, const View& view, Path path, const args::HalvesArgs& args, Binding x,
                      Binding halves, Binding scales, Binding gain, uint64_t rows);
-// Whether one row of this many activations, as int8, leaves room in shared memory.
-bool fits_shared(const Device& device, uint64_t cols);
+// Whether one row of this many activations, as int8, and the weight's code book leave room in shared memory.
+bool fits_shared(const Device& device, const WeightLayout& layout, uint64_t cols);
 
 // One set of activations as its products want it: as it is, normed, or prepared in a form of their path's.
 // What is wanted first is recorded first.
