@@ -14,7 +14,7 @@ namespace redline::cpu {
 // each row, which is the operand of a four-way byte dot product (and of a matrix tile), and 16 scales of one
 // kind are neighbours. Where a format's codes would cost the kernels too many shifts, their bits are
 // regrouped within the row first.
-enum class Regroup : uint8_t { none, bits, pairs, q6, unsigned_scales };
+enum class Regroup : uint8_t { none, bits, spread_bits, pairs, q6, unsigned_scales };
 struct PanelField {
     uint16_t offset;  // in the block
     uint16_t bytes;

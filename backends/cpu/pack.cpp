@@ -38,7 +38,7 @@ constexpr PanelLayout kLayouts[] = {
     {39, 17, 2, {{0, 1, 1}, {1, 16, 4}}},                                         // MXFP4
     {40, 36, 2, {{0, 4, 1, Regroup::unsigned_scales}, {4, 32, 4}}},               // NVFP4
     {35, 66, 2, {{64, 2, 2}, {0, 64, 4}}},                                        // TQ2_0
-    {41, 18, 2, {{0, 2, 2}, {2, 16, 4, Regroup::bits}}},                          // Q1_0
+    {41, 18, 2, {{0, 2, 2}, {2, 16, 4, Regroup::spread_bits}}},                   // Q1_0
     {42, 18, 2, {{0, 2, 2}, {2, 16, 4, Regroup::pairs}}},                         // Q2_0
     // Repacked. Halfs, and then nibbles of scales, before codes.
     {19, 58, 3, {{0, 2, 2}, {2, 4, 4}, {6, 52, 4}}},               // IQ1_S
@@ -80,6 +80,30 @@ void ungroup_bits(const std::byte* in, std::byte* out, size_t bytes) {
         std::memcpy(&spread, in + at, 4);
         for (uint32_t e = 0; e < 32; ++e) word |= ((spread >> (8 * (e % 4) + e / 4)) & 1u) << e;
         std::memcpy(out + at, &word, 4);
+    }
+}
+
+// Bit e of a row's 128 belongs to column e. Columns 32g + 16h + 4i + c want theirs in bit 2g + h of byte
+// 4i + c: so the 32 columns that share a scale of activations lie in two places of their bytes, where they
+// can stay.
+uint32_t spread_bit(uint32_t e) {
+    const uint32_t byte = e % 16, bit = e / 32 * 2 + e % 32 / 16;
+    return byte * 8 + bit;
+}
+
+void regroup_spread_bits(const std::byte* in, std::byte* out, size_t) {
+    std::memset(out, 0, 16);
+    for (uint32_t e = 0; e < 128; ++e) {
+        const uint32_t to = spread_bit(e);
+        out[to / 8] |= ((in[e / 8] >> (e % 8)) & std::byte(1)) << (to % 8);
+    }
+}
+
+void ungroup_spread_bits(const std::byte* in, std::byte* out, size_t) {
+    std::memset(out, 0, 16);
+    for (uint32_t e = 0; e < 128; ++e) {
+        const uint32_t from = spread_bit(e);
+        out[e / 8] |= ((in[from / 8] >> (from % 8)) & std::byte(1)) << (e % 8);
     }
 }
 
@@ -145,6 +169,8 @@ Regrouping regrouping(Regroup regroup) {
             return {nullptr, nullptr};
         case Regroup::bits:
             return {regroup_bits, ungroup_bits};
+        case Regroup::spread_bits:
+            return {regroup_spread_bits, ungroup_spread_bits};
         case Regroup::pairs:
             return {regroup_pairs, regroup_pairs};
         case Regroup::q6:

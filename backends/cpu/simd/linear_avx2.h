@@ -16,7 +16,7 @@ struct Avx2 {
         __m256 v[2];
     };
     using Quad = __m256i;  // 4 activations, repeated
-    static constexpr bool kBiased = false, kInPlace = false;
+    static constexpr bool kBiased = false, kInPlace = false, kAlone = false;
     static constexpr size_t kStreams = 4, kTilePanels = 1, kTileRows = 2, kFloatTileRows = 4;
 
     RL_ALWAYS_INLINE static Bytes load(const void* p) {
@@ -70,10 +70,11 @@ struct Avx2 {
         for (int i = 0; i < 2; ++i) out.v[i] = _mm256_add_epi8(_mm256_add_epi8(v.v[i], v.v[i]), v.v[i]);
         return out;
     }
-    // Of bytes with digits in bits 0..4 and three signs above: what they are in values[64] under sign kSign.
-    template <int kSign>
-    RL_ALWAYS_INLINE static Bytes third(const int8_t* values, const Bytes& v) {
-        const __m256i low = table(values), high = table(values + 16);
+    // Of bytes with digits in bits 0..4 and three signs above: what they are in values.of[kSign] under sign
+    // kSign.
+    template <int kSign, class Values>
+    RL_ALWAYS_INLINE static Bytes third(const Values& values, const Bytes& v) {
+        const __m256i low = table(values.of[kSign]), high = table(values.of[kSign] + 16);
         Bytes out;
         for (int i = 0; i < 2; ++i) {
             const __m256i at = _mm256_and_si256(v.v[i], _mm256_set1_epi8(15));

@@ -19,6 +19,8 @@ struct Avx512 {
     using Floats = __m512;
     using Quad = __m512i;  // 4 activations, repeated
     static constexpr bool kBiased = true, kInPlace = true;
+    static constexpr bool kAlone = true;      // one row's products of some formats go a way of their own:
+    using Ints = __m512i;                     // of 16 rows
     static constexpr size_t kStreams = 4;     // panels read side by side: see multiply_vec
     static constexpr size_t kTilePanels = 4;  // of weights, and rows of activations, in registers at once:
     static constexpr size_t kTileRows = 4, kFloatTileRows = 4;
@@ -72,14 +74,19 @@ struct Avx512 {
     }
     RL_ALWAYS_INLINE static Bytes next_trit(Bytes v) { return _mm512_add_epi8(_mm512_add_epi8(v, v), v); }
 #ifdef __AVX512VBMI__
-    // Of bytes with digits in bits 0..4 and three signs above: what they are in values[64] under sign kSign.
-    template <int kSign>
-    RL_ALWAYS_INLINE static Bytes third(const int8_t* values, Bytes v) {
+    // Of bytes with digits in bits 0..4 and three signs above: what they are in values.of[kSign] under sign
+    // kSign. The second sign is the last of seven bits that two registers take.
+    template <int kSign, class Values>
+    RL_ALWAYS_INLINE static Bytes third(const Values& values, Bytes v) {
         constexpr int kSelect = 0xE4;  // c ? a : b
+        const int8_t* of = values.of[kSign];
+        if constexpr (kSign == 1)
+            return _mm512_permutex2var_epi8(signs(_mm512_load_si512(values.plus)), v,
+                                            signs(_mm512_load_si512(values.minus)));
         const Bytes index = kSign == 0 ? v
                                        : _mm512_ternarylogic_epi32(v, _mm512_srli_epi16(v, kSign),
                                                                    _mm512_set1_epi8(31), kSelect);
-        return _mm512_permutexvar_epi8(index, signs(_mm512_load_si512(values)));
+        return _mm512_permutexvar_epi8(index, signs(_mm512_load_si512(of)));
     }
 #endif
     // Bit kBit of each row's 32, in all bits of its four bytes.
@@ -156,6 +163,44 @@ struct Avx512 {
         int32_t four;
         __builtin_memcpy(&four, p, 4);
         return _mm512_set1_epi32(four);
+    }
+
+    RL_ALWAYS_INLINE static Ints dot(Ints sum, Bytes codes, Quad x) {
+        return _mm512_dpbusd_epi32(sum, codes, x);
+    }
+    // The same of activations that nothing else wants: GCC would load them by an instruction of their own.
+    RL_ALWAYS_INLINE static Ints dot(Ints sum, Bytes codes, const int8_t* x) {
+        int32_t four;
+        __builtin_memcpy(&four, x, 4);
+        asm("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(sum) : "v"(codes), "m"(four));
+        return sum;
+    }
+    // The same of one code for all, in rows that have bit kBit of their 32 set.
+    template <int kBit>
+    RL_ALWAYS_INLINE static Ints dot_where(Ints sum, Bytes fields, int code, Quad x) {
+        const __mmask16 rows = _mm512_test_epi32_mask(fields, _mm512_set1_epi32(int32_t(1u << kBit)));
+        return _mm512_mask_dpbusd_epi32(sum, rows, _mm512_set1_epi8(char(code)), x);
+    }
+    RL_ALWAYS_INLINE static Ints no_ints() {
+        return _mm512_setzero_si512();
+    }
+    RL_ALWAYS_INLINE static Ints twice(Ints v) {
+        return _mm512_add_epi32(v, v);
+    }
+    RL_ALWAYS_INLINE static Ints thrice_less(Ints v, Ints other) {
+        return _mm512_add_epi32(_mm512_add_epi32(v, v), _mm512_sub_epi32(v, other));
+    }
+    RL_ALWAYS_INLINE static Floats to_floats(Ints v) {
+        return _mm512_cvtepi32_ps(v);
+    }
+    template <int kBit>
+    RL_ALWAYS_INLINE static Bytes bit_in_place(Bytes v) {
+        return _mm512_and_si512(v, _mm512_set1_epi8(char(1 << kBit)));
+    }
+    // values[16] by the four bits of each row's 32 from kFrom on.
+    template <int kFrom>
+    RL_ALWAYS_INLINE static Floats pick(const float* values, Bytes fields) {
+        return _mm512_permutexvar_ps(_mm512_srli_epi32(fields, kFrom), _mm512_load_ps(values));
     }
 
     // The dot products of one group of columns. Biased codes start at minus the bias's share.

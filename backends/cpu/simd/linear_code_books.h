@@ -45,17 +45,48 @@ RL_ALWAYS_INLINE inline void trits256(const uint8_t* b, Use&& use) {
     });
 }
 
+// The products of these digits d with activations x of one row, for families that are kAlone: use(group,
+// sums) gets 256 times those of each group of kColumns columns. F being a fraction and G what is left of it
+// without its first digit, 256 d = 3 F - G, so that digits need not be taken out: sums of F x and of G x will
+// do. less(quad, sum) may subtract something by adding to the sums of G x.
+template <class V, int kColumns, class Less, class Use>
+RL_ALWAYS_INLINE inline void trit_products256(const uint8_t* b, const Int8Block* x, const uint8_t* ahead,
+                                              Less&& less, Use&& use) {
+    auto sum = V::no_ints(), rest = V::no_ints();
+    unroll<0, 13>([&](auto i) RL_ALWAYS_INLINE {
+        auto v = V::load(b + 64 * i);
+        V::prefetch(ahead + 64 * i, v);
+        unroll<0, (i < 12 ? 5 : 4)>([&](auto n) RL_ALWAYS_INLINE {
+            constexpr int quad = 5 * i + n, kQuads = kColumns / 4;
+            const auto four = V::quad(x[quad / 8].q + quad % 8 * 4);
+            sum = V::dot(sum, v, four);
+            v = V::next_trit(v);
+            rest = less(Index<quad>{}, V::dot(rest, v, four), four);
+            if constexpr (quad % kQuads == kQuads - 1) {
+                use(Index<quad / kQuads>{}, V::to_floats(V::thrice_less(sum, rest)));
+                sum = rest = V::no_ints();
+            }
+        });
+    });
+}
+
 // Number j of the three of a byte (see repack.cpp), by the byte's digits under its sign.
 struct ThirdValues {
     alignas(64) int8_t of[3][64];
+    alignas(64) int8_t plus[64];  // of the second number, whatever the first one's sign
+    alignas(64) int8_t minus[64];
 
-    constexpr ThirdValues() : of() {
+    constexpr ThirdValues() : of(), plus(), minus() {
         constexpr int8_t kLevels[3] = {8, 25, 43};
         for (int i = 0; i < 27; ++i)
             for (int j = 0, digits = i; j < 3; ++j, digits /= 3) {
                 of[j][i] = kLevels[digits % 3];
                 of[j][32 + i] = int8_t(-kLevels[digits % 3]);
             }
+        for (int i = 0; i < 64; ++i) {
+            plus[i] = of[1][i % 32];
+            minus[i] = of[1][32 + i % 32];
+        }
     }
 };
 constexpr ThirdValues kIq2Values;
@@ -70,7 +101,7 @@ struct Iq2 : Shaped<kGgufId, 256, 90 + 128 / kColumns, 256, kColumns>, SignedCod
             const auto v = V::load(b + 32 + 16 * (128 / kColumns) + 64 * i);
             unroll<0, (i < 21 ? 3 : 1)>([&](auto n) RL_ALWAYS_INLINE {
                 constexpr int quad = 3 * i + n;
-                use(Index<quad / 8>{}, Index<quad % 8>{}, V::template third<n>(kIq2Values.of[n], v));
+                use(Index<quad / 8>{}, Index<quad % 8>{}, V::template third<n>(kIq2Values, v));
             });
         });
     }
@@ -98,6 +129,21 @@ template <class V>
 struct IQ3_XXS : Iq3<V, 18, 2, kIq3XxsValues> {};
 template <class V>
 struct IQ3_S : Iq3<V, 21, 8, kIq3SValues> {};
+
+// What alone() multiplies by, for each nibble with three bits of scale under one that says down: `scale` the
+// sums that count 256 for a digit, `center` the sum of the activations.
+struct Iq1Scales {
+    alignas(64) float scale[16];
+    alignas(64) float center[16];
+
+    constexpr Iq1Scales() : scale(), center() {
+        for (int i = 0; i < 16; ++i) {
+            scale[i] = (float(i % 8) + 0.5f) / 4.0f;
+            center[i] = (float(i % 8) + 0.5f) * (i < 8 ? -7.0f : -9.0f);
+        }
+    }
+};
+constexpr Iq1Scales kIq1Scales;
 
 // Families without shifts to spare take digits where they are, of 64 times their worth.
 template <class V>
@@ -130,11 +176,38 @@ struct IQ1_S : Shaped<19, 256, 58, 256, 32>, CenteredCodes<V::kInPlace ? 8 : 2, 
             use(Index<quad / 8>{}, Index<quad % 8>{}, V::template place<6, kTo, 2>(digit));
         });
     }
+    // One row's products with the block's scales: adds to what factor<0> and factor<1> multiply.
+    RL_ALWAYS_INLINE static void alone(const uint8_t* b, const Int8Block* x, const uint8_t* ahead,
+                                       typename V::Floats* totals) {
+        const auto fields = V::load(b + 32);
+        trit_products256<V, 32>(
+            b + 96, x, ahead, [](auto, auto rest, auto) RL_ALWAYS_INLINE { return rest; },
+            [&](auto g, auto sums) RL_ALWAYS_INLINE {
+                const auto scaled = V::mul(sums, V::template pick<4 * g>(kIq1Scales.scale, fields));
+                totals[0] = V::fma(scaled, V::splat(x[g].scale), totals[0]);
+                totals[1] =
+                    V::fma(V::template pick<4 * g>(kIq1Scales.center, fields), V::splat(x[g].sum), totals[1]);
+            });
+    }
 };
 
 // Eight times one less than the digit, and one more or less: by one more than the digit, under a bit that
 // says less.
 alignas(16) constexpr int8_t kIq1Values[16] = {0, -7, 1, 9, 0, -9, -1, 7};
+
+// The same of nibbles with three bits of scale; the center is that of elements that are moved up.
+struct Iq1MScales {
+    alignas(64) float scale[16];
+    alignas(64) float center[16];
+
+    constexpr Iq1MScales() : scale(), center() {
+        for (int i = 0; i < 16; ++i) {
+            scale[i] = (float(i % 8) + 0.5f) / 32.0f;
+            center[i] = (float(i % 8) + 0.5f) * -7.0f;
+        }
+    }
+};
+constexpr Iq1MScales kIq1MScales;
 
 template <class V>
 struct IQ1_M : Shaped<29, 256, 66, 256, 16>, SignedCodes {
@@ -150,6 +223,22 @@ struct IQ1_M : Shaped<29, 256, 66, 256, 16>, SignedCodes {
             use(Index<quad / 8>{}, Index<quad % 8>{},
                 V::lookup(table, V::template insert<2, 2, 1>(level, less)));
         });
+    }
+    // One row's: 64 for each element that is moved down is a quarter of a digit.
+    RL_ALWAYS_INLINE static void alone(const uint8_t* b, const Int8Block* x, const uint8_t* ahead,
+                                       typename V::Floats* totals) {
+        const auto fields = V::load(b + 160);
+        trit_products256<V, 16>(
+            b + 224, x, ahead,
+            [&](auto quad, auto rest, auto four)
+                RL_ALWAYS_INLINE { return V::template dot_where<quad / 2>(rest, fields, 64, four); },
+            [&](auto g, auto sums) RL_ALWAYS_INLINE {
+                const auto scales = V::load(b + 32 + 64 * (g / 8));
+                const auto scaled = V::mul(sums, V::template pick<4 * (g % 8)>(kIq1MScales.scale, scales));
+                totals[0] = V::fma(scaled, V::splat(x[g / 2].scale), totals[0]);
+                totals[0] = V::fma(V::template pick<4 * (g % 8)>(kIq1MScales.center, scales),
+                                   V::splat(x[g / 2].sum16[g % 2]), totals[0]);
+            });
     }
 };
 
@@ -190,10 +279,31 @@ struct Q1_0 : Shaped<41, 128, 18, 128, 32>, CenteredCodes<2, 7> {
     using Scales = HalfScales<V>;
     template <int, class Use>
     RL_ALWAYS_INLINE static void codes(const uint8_t* b, Use&& use) {
-        unroll<0, 4>([&](auto k) RL_ALWAYS_INLINE {
-            const auto v = V::load(b + 32 + 64 * k);
-            unroll<0, 8>([&](auto j) RL_ALWAYS_INLINE { use(k, j, V::template place<j, 1, 1>(v)); });
+        typename V::Bytes v[4];
+        unroll<0, 4>([&](auto i) RL_ALWAYS_INLINE { v[i] = V::load(b + 32 + 64 * i); });
+        unroll<0, 32>([&](auto quad) RL_ALWAYS_INLINE {
+            constexpr int k = quad / 8, j = quad % 8;
+            use(Index<k>{}, Index<j>{}, V::template place<2 * k + j / 4, 1, 1>(v[j % 4]));
         });
+    }
+    // One row's products, bits where they are: the first half of 32 columns counts half of the second, so
+    // that its sum is doubled, and each 32 columns four times what those before do.
+    RL_ALWAYS_INLINE static void alone(const uint8_t* b, const Int8Block* x, const uint8_t* ahead,
+                                       typename V::Floats* total) {
+        typename V::Bytes v[4];
+        unroll<0, 4>([&](auto i) RL_ALWAYS_INLINE { v[i] = V::load(b + 32 + 64 * i); });
+        auto sum = V::zero();
+        unroll<0, 4>([&](auto g) RL_ALWAYS_INLINE {
+            V::prefetch(ahead + 64 * g, v[g]);
+            auto dots = V::no_ints();
+            unroll<0, 8>([&](auto j) RL_ALWAYS_INLINE {
+                if constexpr (j == 4) dots = V::twice(dots);
+                dots = V::dot(dots, V::template bit_in_place<2 * g + j / 4>(v[j % 4]), x[g].q + 4 * j);
+            });
+            const auto scaled = V::mul(V::to_floats(dots), V::splat(1.0f / float(1 << 2 * g)));
+            sum = V::fma(scaled, V::splat(x[g].scale), V::add(sum, V::splat(-x[g].sum)));
+        });
+        *total = V::fma(V::halfs(b), sum, *total);
     }
 };
 

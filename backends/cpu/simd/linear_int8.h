@@ -65,6 +65,13 @@ RL_ALWAYS_INLINE inline void add_section(const uint8_t* block, const typename F:
     if constexpr (!F::kInOrder) unroll<0, kWide>(finish);
 }
 
+// Whether one row's products with a format go a way of their own, a block of one section at a time:
+// alone(block, x, ahead, totals) does what add_section() does for the others.
+template <class V, class F>
+constexpr bool goes_alone = V::kAlone&& requires(const uint8_t* b, typename V::Floats* totals) {
+    F::alone(b, nullptr, b, totals);
+};
+
 // One activation row against kStreams panels, a section of each in turn (see reads_side_by_side()). The
 // prefetch continues in the panel that this stream reads next, perhaps in the next call.
 template <class V, class F, size_t kStreams>
@@ -87,8 +94,12 @@ inline void multiply_streams(const PanelView& w, size_t p, const Int8Block* x, f
         unroll<0, F::kBlock / F::kSection>([&](auto s) RL_ALWAYS_INLINE {
             for (size_t i = 0; i < kStreams; ++i) {
                 const uint8_t* block = at + i * w.panel_bytes;
-                add_section<V, F, s>(block, scales[i], opaque(x + s * (F::kSection / 32)),
-                                     opaque(block + ahead), kFactors > 0 ? totals[i] : total + i);
+                typename V::Floats* to = kFactors > 0 ? totals[i] : total + i;
+                if constexpr (goes_alone<V, F>)
+                    F::alone(block, opaque(x), opaque(block + ahead), to);
+                else
+                    add_section<V, F, s>(block, scales[i], opaque(x + s * (F::kSection / 32)),
+                                         opaque(block + ahead), to);
             }
         });
         if constexpr (kFactors > 0)

@@ -21,7 +21,7 @@ struct Portable {
     struct Quad {
         int16_t x[4];
     };
-    static constexpr bool kBiased = false, kInPlace = false;
+    static constexpr bool kBiased = false, kInPlace = false, kAlone = false;
     static constexpr size_t kStreams = 1, kTilePanels = 1, kTileRows = 2, kFloatTileRows = 2;
 
     static void prefetch(const uint8_t*) {}
@@ -66,12 +66,13 @@ struct Portable {
         for (int i = 0; i < 64; ++i) out.b[i] = uint8_t(v.b[i] * 3);
         return out;
     }
-    // Of bytes with digits in bits 0..4 and three signs above: what they are in values[64] under sign kSign.
-    template <int kSign>
-    RL_OUT_OF_LINE static Bytes third(const int8_t* values, const Bytes& v) {
+    // Of bytes with digits in bits 0..4 and three signs above: what they are in values.of[kSign] under sign
+    // kSign.
+    template <int kSign, class Values>
+    RL_OUT_OF_LINE static Bytes third(const Values& values, const Bytes& v) {
         Bytes out;
         for (int i = 0; i < 64; ++i)
-            out.b[i] = uint8_t(values[(v.b[i] & 31) | (v.b[i] >> (5 + kSign) & 1) << 5]);
+            out.b[i] = uint8_t(values.of[kSign][(v.b[i] & 31) | (v.b[i] >> (5 + kSign) & 1) << 5]);
         return out;
     }
     // Bit kBit of each row's 32, in all bits of its four bytes.
