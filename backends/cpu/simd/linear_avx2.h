@@ -17,6 +17,7 @@ struct Avx2 {
     };
     using Quad = __m256i;  // 4 activations, repeated
     static constexpr bool kBiased = false, kInPlace = false, kAlone = false;
+    static constexpr int kBitsInPlace = 4;
     static constexpr size_t kStreams = 4, kTilePanels = 1, kTileRows = 2, kFloatTileRows = 4;
 
     RL_ALWAYS_INLINE static Bytes load(const void* p) {
@@ -195,6 +196,31 @@ struct Avx2 {
         int32_t four;
         __builtin_memcpy(&four, p, 4);
         return _mm256_set1_epi32(four);
+    }
+
+    // Products of pairs, summed in 16 bits.
+    struct Ints {
+        __m256i v[2];
+    };
+    RL_ALWAYS_INLINE static Ints no_ints() { return {{_mm256_setzero_si256(), _mm256_setzero_si256()}}; }
+    RL_ALWAYS_INLINE static Ints twice(const Ints& sums) { return add(sums, sums); }
+    RL_ALWAYS_INLINE static Ints add(const Ints& a, const Ints& b) {
+        return {{_mm256_add_epi16(a.v[0], b.v[0]), _mm256_add_epi16(a.v[1], b.v[1])}};
+    }
+    RL_ALWAYS_INLINE static Ints dot(const Ints& sums, const Bytes& codes, const int8_t* x) {
+        const Quad four = quad(x);
+        return add(sums, {{_mm256_maddubs_epi16(codes.v[0], four), _mm256_maddubs_epi16(codes.v[1], four)}});
+    }
+    RL_ALWAYS_INLINE static Floats to_floats(const Ints& sums) {
+        const __m256i one = _mm256_set1_epi16(1);
+        return {{_mm256_cvtepi32_ps(_mm256_madd_epi16(sums.v[0], one)),
+                 _mm256_cvtepi32_ps(_mm256_madd_epi16(sums.v[1], one))}};
+    }
+    // Where it is, or four bits lower.
+    template <int kBit>
+    RL_ALWAYS_INLINE static Bytes bit_in_place(const Bytes& v) {
+        constexpr int kTo = kBit % kBitsInPlace;
+        return place<kBit, kTo, 1>(v);
     }
 
     // The dot products of one group of columns. Products of pairs are summed in 16 bits for as many steps as

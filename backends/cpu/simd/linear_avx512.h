@@ -19,7 +19,8 @@ struct Avx512 {
     using Floats = __m512;
     using Quad = __m512i;  // 4 activations, repeated
     static constexpr bool kBiased = true, kInPlace = true;
-    static constexpr bool kAlone = true;      // one row's products of some formats go a way of their own:
+    static constexpr bool kAlone = true;  // one row's products of digits to the base 3 go a way of their own
+    static constexpr int kBitsInPlace = 8;    // of a byte, that dot products can take
     using Ints = __m512i;                     // of 16 rows
     static constexpr size_t kStreams = 4;     // panels read side by side: see multiply_vec
     static constexpr size_t kTilePanels = 4;  // of weights, and rows of activations, in registers at once:

@@ -176,6 +176,7 @@ struct IQ1_S : Shaped<19, 256, 58, 256, 32>, CenteredCodes<V::kInPlace ? 8 : 2, 
             use(Index<quad / 8>{}, Index<quad % 8>{}, V::template place<6, kTo, 2>(digit));
         });
     }
+    static constexpr bool kGoesAlone = V::kAlone;
     // One row's products with the block's scales: adds to what factor<0> and factor<1> multiply.
     RL_ALWAYS_INLINE static void alone(const uint8_t* b, const Int8Block* x, const uint8_t* ahead,
                                        typename V::Floats* totals) {
@@ -224,6 +225,7 @@ struct IQ1_M : Shaped<29, 256, 66, 256, 16>, SignedCodes {
                 V::lookup(table, V::template insert<2, 2, 1>(level, less)));
         });
     }
+    static constexpr bool kGoesAlone = V::kAlone;
     // One row's: 64 for each element that is moved down is a quarter of a digit.
     RL_ALWAYS_INLINE static void alone(const uint8_t* b, const Int8Block* x, const uint8_t* ahead,
                                        typename V::Floats* totals) {
@@ -286,6 +288,7 @@ struct Q1_0 : Shaped<41, 128, 18, 128, 32>, CenteredCodes<2, 7> {
             use(Index<k>{}, Index<j>{}, V::template place<2 * k + j / 4, 1, 1>(v[j % 4]));
         });
     }
+    static constexpr bool kGoesAlone = V::kBitsInPlace > 0;
     // One row's products, bits where they are: the first half of 32 columns counts half of the second, so
     // that its sum is doubled, and each 32 columns four times what those before do.
     RL_ALWAYS_INLINE static void alone(const uint8_t* b, const Int8Block* x, const uint8_t* ahead,
@@ -294,13 +297,14 @@ struct Q1_0 : Shaped<41, 128, 18, 128, 32>, CenteredCodes<2, 7> {
         unroll<0, 4>([&](auto i) RL_ALWAYS_INLINE { v[i] = V::load(b + 32 + 64 * i); });
         auto sum = V::zero();
         unroll<0, 4>([&](auto g) RL_ALWAYS_INLINE {
+            constexpr int kPlace = 2 * g % V::kBitsInPlace;
             V::prefetch(ahead + 64 * g, v[g]);
             auto dots = V::no_ints();
             unroll<0, 8>([&](auto j) RL_ALWAYS_INLINE {
                 if constexpr (j == 4) dots = V::twice(dots);
                 dots = V::dot(dots, V::template bit_in_place<2 * g + j / 4>(v[j % 4]), x[g].q + 4 * j);
             });
-            const auto scaled = V::mul(V::to_floats(dots), V::splat(1.0f / float(1 << 2 * g)));
+            const auto scaled = V::mul(V::to_floats(dots), V::splat(1.0f / float(1 << kPlace)));
             sum = V::fma(scaled, V::splat(x[g].scale), V::add(sum, V::splat(-x[g].sum)));
         });
         *total = V::fma(V::halfs(b), sum, *total);

@@ -67,9 +67,9 @@ RL_ALWAYS_INLINE inline void add_section(const uint8_t* block, const typename F:
 
 // Whether one row's products with a format go a way of their own, a block of one section at a time:
 // alone(block, x, ahead, totals) does what add_section() does for the others.
-template <class V, class F>
-constexpr bool goes_alone = V::kAlone&& requires(const uint8_t* b, typename V::Floats* totals) {
-    F::alone(b, nullptr, b, totals);
+template <class F>
+constexpr bool goes_alone = requires {
+    requires F::kGoesAlone;
 };
 
 // One activation row against kStreams panels, a section of each in turn (see reads_side_by_side()). The
@@ -95,7 +95,7 @@ inline void multiply_streams(const PanelView& w, size_t p, const Int8Block* x, f
             for (size_t i = 0; i < kStreams; ++i) {
                 const uint8_t* block = at + i * w.panel_bytes;
                 typename V::Floats* to = kFactors > 0 ? totals[i] : total + i;
-                if constexpr (goes_alone<V, F>)
+                if constexpr (goes_alone<F>)
                     F::alone(block, opaque(x), opaque(block + ahead), to);
                 else
                     add_section<V, F, s>(block, scales[i], opaque(x + s * (F::kSection / 32)),

@@ -22,6 +22,7 @@ struct Portable {
         int16_t x[4];
     };
     static constexpr bool kBiased = false, kInPlace = false, kAlone = false;
+    static constexpr int kBitsInPlace = 0;
     static constexpr size_t kStreams = 1, kTilePanels = 1, kTileRows = 2, kFloatTileRows = 2;
 
     static void prefetch(const uint8_t*) {}
