@@ -26,6 +26,7 @@ class Keyed:
     stated: tuple = ()  # (name, function of (layer, keys) or of keys: shape or None): tensors that the list goes by
     vocab_kind: str = "bpe"
     tied: bool = False
+    lacks: tuple = ()  # of the optional tensors that published files have
 
 
 def every(period, last, others):
@@ -85,6 +86,22 @@ KEYED = {
         "expert_feed_forward_length": 640, "expert_shared_feed_forward_length": 640, "hyper_connection.count": 4,
         "hyper_connection.low_rank": 320, "attention.indexer.head_count": 8, "attention.indexer.key_length": 128,
         "attention.indexer.top_k": 2048, "attention.compress_ratios": every(4, 16, 0)}),
+    # The first layers see the last tokens alone, the others blocks of 4 and of 128 in turn: four layers have all kinds.
+    "deepseek-v4-flash": Keyed("deepseek4", 43, 129280, "deepseek-v3", {
+        **COMMON, "context_length": 1048576, "embedding_length": 4096, "feed_forward_length": 2048,
+        "attention.head_count": 64, "attention.head_count_kv": 1, "attention.key_length": 512,
+        "attention.value_length": 512, "attention.q_lora_rank": 1024, "attention.sliding_window": 128,
+        "attention.output_group_count": 8, "attention.output_lora_rank": 1024,
+        "attention.compress_ratios": lambda n: ([0, 0] + [4, 128] * n)[:n],
+        "attention.compress_rope_freq_base": 160000.0, "attention.indexer.head_count": 64,
+        "attention.indexer.key_length": 128, "attention.indexer.top_k": 512, "rope.dimension_count": 64,
+        "rope.freq_base": 1e4, "rope.scaling.type": "yarn", "rope.scaling.factor": 16.0,
+        "rope.scaling.original_context_length": 65536, "rope.scaling.yarn_beta_fast": 32.0,
+        "rope.scaling.yarn_beta_slow": 1.0, "hyper_connection.count": 4, "hyper_connection.sinkhorn_iterations": 20,
+        "hyper_connection.epsilon": 1e-6, "hash_layer_count": lambda n: min(3, n), "expert_count": 256,
+        "expert_used_count": 6, "expert_shared_count": 1, "expert_feed_forward_length": 2048,
+        "expert_gating_func": 4, "expert_weights_norm": True, "expert_weights_scale": 1.5,
+        "swiglu_clamp_exp": lambda n: [10.0] * n, "swiglu_clamp_shexp": lambda n: [10.0] * n}),
     "muse-glimmer-30b": Keyed("muse-glimmer", 52, 202048, "gpt-4o", gated(
         embedding_length=6656, feed_forward_length=22016, attention__head_count=32, attention__head_count_kv=2,
         attention__sliding_window=2048, attention__sliding_window_pattern=4, rope__freq_base=5e5, logit_scale=1.0,
@@ -115,7 +132,7 @@ KEYED = {
     "hunyuan-a13b": Keyed("hunyuan-moe", 32, 128167, "hunyuan", gated(
         embedding_length=4096, feed_forward_length=3072, attention__head_count=32, attention__head_count_kv=8,
         rope__freq_base=1.1158840e7, expert_count=64, expert_used_count=8, expert_feed_forward_length=3072,
-        expert_shared_count=1, expert_shared_feed_forward_length=3072)),
+        expert_shared_count=1, expert_shared_feed_forward_length=3072), lacks=("exp_probs_b.bias",)),
 }
 
 
@@ -190,7 +207,8 @@ def list_tensors(model, layers, program):
         count, rows, cols = map(int, shape)
         dims = (cols,) if role == "vector" else (rows, cols) if count == 1 else (count, rows, cols)
         dims = stated.pop(name, dims)
-        if (wanted == "required" or name.endswith(OPTIONAL)) and not (model.tied and name == "output.weight"):
+        there = wanted == "required" or (name.endswith(OPTIONAL) and not name.endswith(model.lacks))
+        if there and not (model.tied and name == "output.weight"):
             found.append((name, in_file(model, name, dims, keys)))
     return found + list(stated.items())
 
@@ -205,6 +223,11 @@ def in_file(model, name, dims, keys):
         return dims[0] // keys["ssm.conv_kernel"], keys["ssm.conv_kernel"]
     if name.endswith("ffn_gate_inp_shexp.weight"):
         return dims[-1:]
+    if name.endswith("ffn_gate_tid2eid.weight"):
+        return model.vocab, keys["expert_used_count"]
+    if name.endswith("_compressor_ape.weight"):
+        ratio = keys["attention.compress_ratios"][int(name.split(".")[1])]
+        return ratio, dims[0] // ratio
     if not model.arch.startswith("nemotron"):
         return dims
     if name.endswith("ssm_norm.weight"):
@@ -212,18 +235,30 @@ def in_file(model, name, dims, keys):
     return (dims[0], 1) if name.endswith((".ssm_a", ".ssm_d")) else dims
 
 
-def vector_values(name, dims):
+def experts_by_token(tokens, used, experts):
+    """Whole numbers: to each token a run of experts that are next to each other."""
+    first = np.random.default_rng(1).integers(0, experts, (tokens, 1))
+    return ((first + np.arange(used)) % experts).astype("<i4")
+
+
+def vector_values(name, dims, keys):
     """(mean, deviation, values or None) of what is not a matrix; None for matrices."""
+    if name.endswith("ffn_gate_tid2eid.weight"):
+        return 0, 0, experts_by_token(*dims, keys["expert_count"])
     if name.endswith(".ssm_a"):
         return 0, 0, -np.exp(np.linspace(-3, 1, dims[0])).reshape(dims)
     if name == "rope_freqs.weight":  # a quarter of the pairs has rope
         return 0, 0, np.where(np.arange(dims[0]) < dims[0] // 4, 1.0, 1e30)
-    if "norm" in name or name.endswith((".scale", ".ssm_d")):
+    if "norm" in name or name.endswith((".scale", ".ssm_d", "_scale.weight")):
         return 1, 0.1, None
+    if name.endswith(("attn_sinks.weight", "_base.weight", "_compressor_ape.weight")):
+        return 0, 1, None
     if name.endswith(".bias"):
         return 0, 1 if "ssm_dt" in name else 0.1, None
     if "conv" in name:
         return 0, 0.5, None
     if "ffn_gate_inp" in name:
         return 0, dims[-1] ** -0.5, None
+    if len(dims) == 1:
+        raise OSError(0, f"nothing is known about the values of {name}")
     return None

@@ -401,9 +401,10 @@ def keyed_tensors(model, layers, mix, pure, program):
     base, keys = MIXES[mix][1], keyed_shapes.resolved(model, layers)
     sizes = SimpleNamespace(layers=layers, experts=keys.get("expert_count", 0), heads=8, kv_heads=1)
     for name, dims in keyed_shapes.list_tensors(model, layers, program):
-        vector = keyed_shapes.vector_values(name, dims)
+        vector = keyed_shapes.vector_values(name, dims, keys)
         if vector:
-            yield Item(name, dims, Type.F32, vector[1], vector[0], vector[2])
+            kind = Type.I32 if vector[2] is not None and vector[2].dtype.kind == "i" else Type.F32
+            yield Item(name, dims, kind, vector[1], vector[0], vector[2])
             continue
         layer = int(name.split(".")[1]) if name.startswith("blk.") else 0
         kind = name.split(".")[2 if name.startswith("blk.") else 0]
@@ -415,8 +416,10 @@ def keyed_tensors(model, layers, mix, pure, program):
 
 
 def make_vector(seed, item):
+    if item.values is not None:
+        return item.values.astype("<i4" if item.kind == Type.I32 else "<f4").reshape(-1).view(np.uint8)
     values = np.random.default_rng(seed).standard_normal(item.shape) * item.deviation + item.mean
-    return (values if item.values is None else item.values).astype("<f4").view(np.uint8)
+    return values.astype("<f4").view(np.uint8)
 
 
 def tensor_jobs(item, seed, alignment):
