@@ -1,4 +1,5 @@
 // BlockMean, BlockScores, ChooseBlocks and BlockAttention.
+#include "block_keys.h"
 #include "executable.h"
 #include "read_key.h"
 
@@ -35,64 +36,76 @@ private:
     BlockMean op_;
 };
 
-// Eight sums, which the compiler makes vectors of.
-float dot(const float* a, const float* b, uint64_t n) {
-    float sums[8] = {};
-    uint64_t i = 0;
-    for (; i + 8 <= n; i += 8)
-        for (uint64_t k = 0; k < 8; ++k) sums[k] += a[i + k] * b[i + k];
-    for (; i < n; ++i) sums[i % 8] += a[i] * b[i];
-    return (sums[0] + sums[4]) + (sums[1] + sums[5]) + ((sums[2] + sums[6]) + (sums[3] + sums[7]));
-}
-
 // Units are stretches of the blocks that a sequence's last row sees, for all of its rows.
 class BlockScoresKernel : public CpuKernel {
 public:
-    explicit BlockScoresKernel(const BlockScores& op) : op_(op) {}
+    BlockScoresKernel(const BlockScores& op, Isa isa) : op_(op), kernels_(block_key_kernels(isa)) {}
 
     uint64_t thread_scratch(const Plan& plan) const override {
-        return plan.cache(op_.cache).head_dim * (sizeof(float) + sizeof(uint16_t));
+        const uint64_t dims = plan.cache(op_.cache).head_dim;
+        return dims * ((kScoredKeys + 1) * sizeof(float) + sizeof(uint16_t));
     }
     void run(const RunView& view, const Worker& worker, uint32_t step) const override {
         const uint64_t stretches = (view.width(op_.y) + kBlocks - 1) / kBlocks;
         Claims claims(view, worker, step, stretches * view.segments.size());
-        for (uint64_t i; claims.next(i);)
-            score(view, view.segments[i / stretches], i % stretches * kBlocks,
-                  reinterpret_cast<float*>(view.scratch(worker)));
-    }
-
-private:
-    static constexpr uint64_t kBlocks = 64;
-
-    void score(const RunView& view, const Segment& segment, uint64_t first, float* key) const {
-        const CacheInfo& info = view.plan.cache(op_.cache);
-        const uint64_t width = view.width(op_.y), dims = info.head_dim;
-        const uint32_t last = segment.first + segment.rows;
-        const std::span<const uint32_t> pages = view.params.pages_of(segment.first);
-        const KvHead head = view.caches.head(op_.cache, 0, pages);
-        const uint64_t seen = (uint64_t(view.params.rows[last - 1].position) + 1) / op_.ratio;
-        for (uint64_t block = first; block < std::min(first + kBlocks, width); ++block) {
-            const uint64_t token = block * op_.ratio + op_.ratio - 1;
-            if (block < seen)
-                read_key(head, info.row_of(token, pages), key, reinterpret_cast<uint16_t*>(key + dims));
-            for (uint32_t row = segment.first; row < last; ++row) {
-                if (view.params.rows[row].position < token) {
-                    view.floats(op_.y)[row * width + block] = 0.0f;
-                    continue;
-                }
-                const float* q = view.floats(op_.q) + row * op_.heads * dims;
-                const float* weights = op_.weights ? view.floats(op_.weights) + row * op_.heads : nullptr;
-                float sum = 0.0f;
-                for (uint32_t h = 0; h < op_.heads; ++h) {
-                    const float one = dot(q + h * dims, key, dims), raised = one < 0.0f ? 0.0f : one;
-                    sum += weights ? weights[h] * raised : raised;  // lets NaN through
-                }
-                view.floats(op_.y)[row * width + block] = sum;
-            }
+        for (uint64_t i; claims.next(i);) {
+            const uint64_t first = i % stretches * kBlocks,
+                           end = std::min(first + kBlocks, uint64_t(view.width(op_.y)));
+            for (uint64_t block = first; block < end; block += kScoredKeys)
+                score(view, view.segments[i / stretches], block, std::min(block + kScoredKeys, end),
+                      reinterpret_cast<float*>(view.scratch(worker)));
         }
     }
 
+private:
+    static constexpr uint64_t kBlocks = 4 * kScoredKeys;
+
+    uint64_t token_of(uint64_t block) const { return block * op_.ratio + op_.ratio - 1; }
+
+    void score(const RunView& view, const Segment& segment, uint64_t first, uint64_t end, float* keys) const {
+        const uint64_t width = view.width(op_.y), dims = view.plan.cache(op_.cache).head_dim;
+        const uint32_t last = segment.first + segment.rows;
+        const uint64_t seen = (uint64_t(view.params.rows[last - 1].position) + 1) / op_.ratio;
+        if (first < seen) read_keys(view, segment, first, std::min(end, seen), keys);
+        for (uint32_t row = segment.first; row < last; ++row) {
+            float scores[kScoredKeys] = {};
+            const uint64_t position = view.params.rows[row].position;
+            if (position >= token_of(first)) {
+                const float* weights = op_.weights ? view.floats(op_.weights) + row * op_.heads : nullptr;
+                kernels_.score(
+                    {keys, view.floats(op_.q) + row * op_.heads * dims, weights, op_.heads, dims, scores});
+            }
+            for (uint64_t block = first; block < end; ++block)
+                view.floats(op_.y)[row * width + block] =
+                    position < token_of(block) ? 0.0f : scores[block - first];
+        }
+    }
+
+    // Of blocks [first, end), side by side: as a cache has those of blocks that follow each other.
+    void read_keys(const RunView& view, const Segment& segment, uint64_t first, uint64_t end,
+                   float* keys) const {
+        const CacheInfo& info = view.plan.cache(op_.cache);
+        const uint64_t dims = info.head_dim;
+        const std::span<const uint32_t> pages = view.params.pages_of(segment.first);
+        const KvHead head = view.caches.head(op_.cache, 0, pages);
+        const uint64_t row = info.row_of(token_of(first), pages);
+        if (head.format == CacheType::f16 && end - first == kScoredKeys && row % kKeyBlock == 0 &&
+            info.row_of(token_of(end - 1), pages) == row + kScoredKeys - 1) {
+            const KvLayout layout(head);
+            kernels_.widen(layout.half_keys() + layout.key_index(row, 0), kScoredKeys * dims, keys);
+            return;
+        }
+        float* const key = keys + kScoredKeys * dims;
+        std::fill_n(keys, kScoredKeys * dims, 0.0f);
+        for (uint64_t block = first; block < end; ++block) {
+            read_key(head, info.row_of(token_of(block), pages), key, reinterpret_cast<uint16_t*>(key + dims));
+            for (uint64_t i = 0; i < dims; ++i) keys[i * kScoredKeys + block - first] = key[i];
+        }
+    }
+
+    static_assert(kScoredKeys == kKeyBlock);
     BlockScores op_;
+    const BlockKeyKernels& kernels_;
 };
 
 // Scores are compared by their bits; NaN counts as the largest.
@@ -287,7 +300,7 @@ private:
 
 std::unique_ptr<Kernel> make_block_kernel(const Op& op, const Plan& plan, Isa isa) {
     if (const auto* o = std::get_if<BlockMean>(&op)) return std::make_unique<BlockMeanKernel>(*o);
-    if (const auto* o = std::get_if<BlockScores>(&op)) return std::make_unique<BlockScoresKernel>(*o);
+    if (const auto* o = std::get_if<BlockScores>(&op)) return std::make_unique<BlockScoresKernel>(*o, isa);
     if (const auto* o = std::get_if<ChooseBlocks>(&op)) return std::make_unique<ChooseBlocksKernel>(*o);
     if (const auto* o = std::get_if<BlockAttention>(&op))
         return std::make_unique<BlockAttentionKernel>(*o, plan, isa);

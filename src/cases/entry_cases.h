@@ -178,6 +178,8 @@ inline void add_entry_cases(std::vector<OpCase>& cases) {
             cases.push_back(entry_attention_case({16, 0, {20, 1, 128}, type}, 33, true, rows, 150));
         }
     cases.push_back(weighted_scores_case({8, 0, {12, 1, 32}, CacheType::f16, 3}, 9, 20));
+    for (const uint32_t sequences : {0u, 3u})
+        cases.push_back(weighted_scores_case({4, 0, {21, 1, 128}, CacheType::f16, sequences}, 3, 350));
     cases.push_back(entry_attention_case({0, 0, {4, 1, 32}}, 7, true, 5, 20));
     cases.push_back(entry_attention_case({4, 3, {5, 1, 20}}, 6, false, 9, 30));
     cases.push_back(entry_attention_case({4, 5, {3, 1, 512}}, 128, true, 2, 170));

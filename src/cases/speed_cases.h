@@ -97,11 +97,53 @@ inline OpCase speed_blocks(uint32_t rows, uint64_t position) {
             const Slot chosen = p.slot(kChosen), scores = p.slot(uint32_t(p.plan().sizing.context / kRatio)),
                        y = p.slot(kHeads.heads * kHeads.head_dim);
             for (uint32_t layer = 0; layer < kLayers; ++layer) {
-                p.append(BlockScores{p.embed(index), scores, p.latents(kIndexDim, kIndexDim), kIndexHeads,
-                                     kRatio});
+                p.append(
+                    BlockScores{p.embed(index), scores, p.entries(kIndexDim, kRatio), kIndexHeads, kRatio});
                 p.append(ChooseBlocks{scores, chosen, kRatio});
                 const Cache cache = p.cache(kHeads.kv_heads, kHeads.head_dim);
                 p.append(BlockAttention{p.embed(q), chosen, y, cache, kHeads, 0.0625f, kRatio});
+            }
+            return y;
+        };
+    };
+    return c;
+}
+
+// As deepseek4 has it: what a row sees of small blocks does not grow either, but their scores do, and so do
+// the large blocks, all of which are seen.
+inline OpCase speed_entries(uint32_t rows, uint64_t position) {
+    static constexpr uint32_t kHeads = 64, kDim = 512, kWindow = 128, kLayers = 4, kIndexHeads = 64,
+                              kIndexDim = 128, kRatio = 4, kLargeRatio = 128, kChosen = 512;
+    OpCase c;
+    c.name = "entries of blocks";
+    c.rows = rows;
+    c.position = position;
+    c.declare = [](Fixture& f) -> OpCase::Build {
+        const Weight q = f.input(kHeads * kDim), index = f.input(kIndexHeads * kIndexDim),
+                     weight = f.input(kIndexHeads);
+        return [=](PlanBuilder& p) {
+            const Slot chosen = p.slot(kChosen), scores = p.slot(uint32_t(p.plan().sizing.context / kRatio)),
+                       y = p.slot(kHeads * kDim);
+            for (uint32_t layer = 0; layer < kLayers; ++layer) {
+                p.append(BlockScores{p.embed(index), scores, p.entries(kIndexDim, kRatio), kIndexHeads,
+                                     kRatio, p.embed(weight)});
+                p.append(ChooseBlocks{scores, chosen, kRatio});
+                p.append(EntryAttention{p.embed(q),
+                                        y,
+                                        p.latents(kDim, kDim, kWindow),
+                                        p.entries(kDim, kRatio),
+                                        chosen,
+                                        {},
+                                        kHeads,
+                                        0.0442f});
+                p.append(EntryAttention{p.embed(q),
+                                        y,
+                                        p.latents(kDim, kDim, kWindow),
+                                        p.entries(kDim, kLargeRatio),
+                                        {},
+                                        {},
+                                        kHeads,
+                                        0.0442f});
             }
             return y;
         };
@@ -140,7 +182,10 @@ inline std::vector<OpCase> speed_cases(const Backend& backend) {
         }
         for (const char* name : {"Q4_K", "MXFP4"}) cases.push_back(speed_experts(*find_format(name), rows));
     }
-    for (const uint64_t position : {4095u, 65535u}) cases.push_back(speed_blocks(1, position));
+    for (const uint64_t position : {4095u, 65535u}) {
+        cases.push_back(speed_blocks(1, position));
+        cases.push_back(speed_entries(1, position));
+    }
     for (const CacheType type : {CacheType::f16, CacheType::q8_0}) {
         cases.push_back(speed_attention(type, 1, 8191));
         cases.push_back(speed_attention(type, kSpeedRows, 0));

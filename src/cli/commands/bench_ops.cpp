@@ -83,8 +83,9 @@ Result<StepTimes> time_case(const OpCase& c, Backend& backend, bool fuse, int re
     // Memory that was never written may be cheaper to read than a cache in use.
     for (int32_t i = 0; size_t(i) < plan.caches.size(); ++i) {
         const CacheInfo& cache = plan.cache({i});
-        const std::vector<std::byte> rows(c.position * cache.row_bytes() * cache.kv_heads);
-        RL_TRY(caches->write({i}, 0, c.position, rows));
+        const uint64_t count = std::min(c.position / cache.ratio, cache.capacity);
+        const std::vector<std::byte> rows(count * cache.row_bytes() * cache.kv_heads);
+        RL_TRY(caches->write({i}, 0, count, rows));
     }
     BoundPlan bound = RL_TRY(lower(plan, backend, fuse));
     const auto executable = RL_TRY(backend.record(std::move(bound), *weights, *caches, Record::direct));
