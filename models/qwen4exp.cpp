@@ -176,7 +176,8 @@ static Slot chosen_blocks(const Config& c, const LayerWeights& l, uint32_t ratio
     p.append(BlockMean{key, mean, p.state(d), ratio});
     p.append(RmsNorm{mean, {l["indexer.k_norm.weight"], c.eps}, d, mean});
     p.append(Rope{mean, 1, d, block_rope});
-    const Cache keys = p.latents(d, d);
+    // A row for each block, where pages are whole blocks.
+    const Cache keys = kPageRows % ratio == 0 ? p.entries(d, ratio) : p.latents(d, d);
     p.append(LatentStore{mean, {}, keys});
     const Slot q = p.linear(x, l["indexer.q_proj.weight"]);
     p.append(RmsNorm{q, {l["indexer.q_norm.weight"], c.eps}, d, q});
