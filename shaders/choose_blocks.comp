@@ -8,7 +8,7 @@ layout(set = 0, binding = 0, std430) readonly buffer Scores { float scores[]; };
 layout(set = 0, binding = 1, std430) writeonly buffer Y { float y[]; };
 #define STEP_BINDING 2
 #include "step.glsl"
-#include "reduce.glsl"
+shared uint counts[256], sums[16], digit, still_left;
 shared uint above[1025], equal[1025];  // before each invocation's blocks
 
 // In the order of scores, with one zero.
@@ -19,19 +19,37 @@ uint bits_of(uint row, uint block) {
     return bits >> 31 != 0u ? ~bits : bits | 0x80000000u;
 }
 
-// How many of the first `count` blocks have at least so much; a float holds the number.
-uint at_least(uint row, uint count, uint bits) {
-    float some = 0.0;
-    for (uint b = gl_LocalInvocationID.x; b < count; b += gl_WorkGroupSize.x)
-        if (bits_of(row, b) >= bits) some += 1.0;
-    return uint(group_sum(some));
-}
-
-// The largest that `most` blocks have at least, bit by bit.
+// The largest that `most` blocks have at least, eight bits at a time: counted are the blocks that have the bits so far, by
+// their next ones.
 uint least_chosen(uint row, uint count) {
-    uint least = 0u;
-    for (uint bit = 1u << 31; bit > 0u; bit >>= 1)
-        if (at_least(row, count, least | bit) >= args.most) least |= bit;
+    const uint tid = gl_LocalInvocationID.x;
+    uint least = 0u, left = args.most;
+    for (uint round = 0; round < 4; ++round) {
+        const uint shift = 24u - 8u * round, known = round == 0u ? 0u : 0xFFFFFFFFu << (shift + 8u);
+        for (uint i = tid; i < 256u; i += gl_WorkGroupSize.x) counts[i] = 0u;
+        barrier();
+        for (uint b = tid; b < count; b += gl_WorkGroupSize.x) {
+            const uint own = bits_of(row, b);
+            if ((own & known) == least) atomicAdd(counts[own >> shift & 255u], 1u);
+        }
+        barrier();
+        for (uint i = tid; i < 16u; i += gl_WorkGroupSize.x) {
+            sums[i] = 0u;
+            for (uint k = 0; k < 16; ++k) sums[i] += counts[i * 16u + k];
+        }
+        barrier();
+        if (tid == 0u) {
+            uint sixteen = 15u;
+            while (left > sums[sixteen]) left -= sums[sixteen--];
+            uint found = sixteen * 16u + 15u;
+            while (left > counts[found]) left -= counts[found--];
+            digit = found;
+            still_left = left;
+        }
+        barrier();
+        least |= digit << shift;
+        left = still_left;
+    }
     return least;
 }
 

@@ -15,50 +15,142 @@ RL_DEVICE uint32_t row_of_token(const Cache& c, uint32_t row, uint32_t token) {
     return row_in_cache(c.places ? c.pages + c.places[row].list : nullptr, row_in_sequence(c, token));
 }
 
-constexpr uint32_t kScoredHeads = 8;  // for which an element of a key is read once
+// How scores of a row are divided: parts of a block's threads have heads of their own, and each thread two
+// keys. Elements come a stretch at a time through shared memory.
+constexpr uint32_t kScoreParts = kThreads < 4 ? 1 : 4, kScoreLanes = kThreads / kScoreParts,
+                   kScoreKeys = 2 * kScoreLanes, kScoreDims = 32, kMostScoreHeads = 8;
 
-// The sum over heads of weights[h] * max(q[h] . key, 0).
+struct ScoreShared {
+    Float4 queries[kScoreParts * kMostScoreHeads * kScoreDims / 4];
+    float keys[kScoreKeys * (kScoreDims + 1)];  // so that lanes read from different banks
+    float sums[kScoreParts * kScoreKeys];
+    uint32_t places[kScoreKeys];  // of the keys in the cache
+};
+
+// Elements from `first` on of all keys, zeros behind the last.
 template <typename C>
-RL_DEVICE float block_score(const args::BlockArgs& a, const HeadRows& keys, uint32_t row, uint32_t key) {
-    const uint32_t dims = a.cache.head_dim;
-    float sum = 0.0f;
-    for (uint32_t head = 0; head < a.heads; head += kScoredHeads) {
-        const float* q[kScoredHeads];
-        float products[kScoredHeads] = {};
-        RL_UNROLL
-        for (uint32_t h = 0; h < kScoredHeads; ++h)
-            q[h] = a.q + (size_t(row) * a.heads + lesser(head + h, a.heads - 1)) * dims;
-        for (uint32_t e = 0; e < dims; ++e) {
-            const float element = C::value(keys, key, e);
-            RL_UNROLL
-            for (uint32_t h = 0; h < kScoredHeads; ++h) products[h] = fused(q[h][e], element, products[h]);
+RL_DEVICE void share_keys(const HeadRows& keys, uint32_t first, ScoreShared& shared) {
+    for (uint32_t i = thread_index(); i < kScoreKeys * (kScoreDims / 8); i += kThreads) {
+        const uint32_t key = i / (kScoreDims / 8), element = i % (kScoreDims / 8) * 8;
+        float eight[8] = {}, times = 0.0f;
+        if (first + element < keys.dims) {
+            const typename C::Eight read = C::eight(keys, shared.places[key], first + element);
+            unpack(read, eight);
+            times = factor(read);
         }
         RL_UNROLL
-        for (uint32_t h = 0; h < kScoredHeads; ++h) {
-            const float raised = products[h] < 0.0f ? 0.0f : products[h];  // lets NaN through
-            const uint32_t own = lesser(head + h, a.heads - 1);
-            const float weight = a.weights ? a.weights[size_t(row) * a.heads + own] : 1.0f;
-            sum = head + h < a.heads ? fused(weight, raised, sum) : sum;
+        for (uint32_t e = 0; e < 8; ++e) shared.keys[key * (kScoreDims + 1) + element + e] = eight[e] * times;
+    }
+}
+
+// Likewise of `heads` queries.
+RL_DEVICE void share_queries(const float* queries, uint32_t heads, uint32_t dims, uint32_t first,
+                             uint32_t room, ScoreShared& shared) {
+    for (uint32_t i = thread_index(); i < room * (kScoreDims / 4); i += kThreads) {
+        const uint32_t head = i / (kScoreDims / 4), element = first + i % (kScoreDims / 4) * 4;
+        Float4 four = {};
+        RL_UNROLL
+        for (uint32_t e = 0; e < 4; ++e)
+            if (head < heads && element + e < dims) four.d[e] = queries[size_t(head) * dims + element + e];
+        shared.queries[i] = four;
+    }
+}
+
+// Adds to the sums of a thread's keys what the heads from `head` on give, kHeads of them for each part.
+template <typename C, uint32_t kHeads>
+RL_DEVICE void add_scores(const args::BlockArgs& a, const HeadRows& keys, uint32_t row, uint32_t head,
+                          ScoreShared& shared, float* sums) {
+    const uint32_t dims = keys.dims, part = thread_index() / kScoreLanes, lane = thread_index() % kScoreLanes;
+    const float* const queries = a.q + (size_t(row) * a.heads + head) * dims;
+    float products[2][kHeads] = {};
+    for (uint32_t first = 0; first < dims; first += kScoreDims) {
+        sync_block();  // places are there, and the stretch before is done
+        share_keys<C>(keys, first, shared);
+        share_queries(queries, a.heads - head, dims, first, kScoreParts * kHeads, shared);
+        sync_block();
+        const Float4* const own = shared.queries + part * kHeads * (kScoreDims / 4);
+        const float* const key = shared.keys + lane * (kScoreDims + 1);
+        RL_UNROLL_BY(2)
+        for (uint32_t four = 0; four < kScoreDims / 4; ++four) {
+            float elements[2][4];
+            RL_UNROLL
+            for (uint32_t e = 0; e < 4; ++e) {
+                elements[0][e] = key[four * 4 + e];
+                elements[1][e] = key[kScoreLanes * (kScoreDims + 1) + four * 4 + e];
+            }
+            RL_UNROLL
+            for (uint32_t h = 0; h < kHeads; ++h) {
+                const Float4 q = own[h * (kScoreDims / 4) + four];
+                RL_UNROLL
+                for (uint32_t k = 0; k < 2; ++k) {
+                    RL_UNROLL
+                    for (uint32_t e = 0; e < 4; ++e)
+                        products[k][h] = fused(q.d[e], elements[k][e], products[k][h]);
+                }
+            }
         }
     }
-    return sum;
+    RL_UNROLL
+    for (uint32_t h = 0; h < kHeads; ++h) {
+        const uint32_t own = head + part * kHeads + h;
+        if (own >= a.heads) continue;
+        const float weight = a.weights ? a.weights[size_t(row) * a.heads + own] : 1.0f;
+        RL_UNROLL
+        for (uint32_t k = 0; k < 2; ++k) {
+            const float raised = products[k][h] < 0.0f ? 0.0f : products[k][h];  // lets NaN through
+            sums[k] = fused(weight, raised, sums[k]);
+        }
+    }
+}
+
+template <typename C, uint32_t kHeads>
+RL_DEVICE void score_keys(const args::BlockArgs& a, uint32_t row, uint32_t first, uint32_t complete,
+                          ScoreShared& shared) {
+    const Cache& c = a.cache;
+    const uint32_t tid = thread_index();
+    for (uint32_t i = tid; i < kScoreKeys; i += kThreads) {
+        const uint32_t block = lesser(first + i, complete - 1);
+        shared.places[i] = row_of_token(c, row, (block + 1) * a.ratio - 1) / a.row_tokens;
+    }
+    const HeadRows keys = C::head(c, c.keys, 0);
+    float sums[2] = {};
+    for (uint32_t head = 0; head < a.heads; head += kScoreParts * kHeads)
+        add_scores<C, kHeads>(a, keys, row, head, shared, sums);
+    RL_UNROLL
+    for (uint32_t k = 0; k < 2; ++k)
+        shared.sums[tid / kScoreLanes * kScoreKeys + k * kScoreLanes + tid % kScoreLanes] = sums[k];
+    sync_block();
 }
 
 // y[t][b] = the score of block b, of the complete blocks that t sees, 0 for others. The key lies in the row
-// of the block's last token. A thread per row and block.
+// of the block's last token. A block of threads per row and kScoreKeys blocks of tokens.
+template <typename C, uint32_t kHeads>
+RL_DEVICE void score_blocks(const args::BlockArgs& a, ScoreShared& shared) {
+    const uint32_t tiles = (a.blocks + kScoreKeys - 1) / kScoreKeys,
+                   end = lesser(a.end_row, a.step->rows) * tiles;
+    for (uint32_t n = a.first_row * tiles + block_index().x; n < end; n += grid_blocks()) {
+        const uint32_t row = n / tiles, first = n % tiles * kScoreKeys;
+        const uint32_t complete = lesser((token_of(a.step, a.cache, row) + 1) / a.ratio, a.blocks);
+        if (first < complete) score_keys<C, kHeads>(a, row, first, complete, shared);
+        for (uint32_t i = thread_index(); i < lesser(kScoreKeys, a.blocks - first); i += kThreads) {
+            float sum = 0.0f;
+            for (uint32_t part = 0; part < kScoreParts && first + i < complete; ++part)
+                sum += shared.sums[part * kScoreKeys + i];
+            a.y[size_t(row) * a.blocks + first + i] = sum;
+        }
+        sync_block();
+    }
+}
+
 template <typename C>
 RL_DEVICE void block_scores(const args::BlockArgs& a) {
-    const Cache& c = a.cache;
-    const HeadRows keys = C::head(c, c.keys, 0);
-    const size_t first = size_t(a.first_row) * a.blocks, rows = lesser(a.end_row, a.step->rows);
-    each_element((rows > a.first_row ? rows - a.first_row : 0) * a.blocks, [&](size_t i) {
-        const uint32_t row = uint32_t((first + i) / a.blocks), block = uint32_t((first + i) % a.blocks);
-        float sum = 0.0f;
-        if (block < (token_of(a.step, c, row) + 1) / a.ratio)
-            sum =
-                block_score<C>(a, keys, row, row_of_token(c, row, (block + 1) * a.ratio - 1) / a.row_tokens);
-        a.y[first + i] = sum;
-    });
+    RL_SHARED ScoreShared shared;
+    if (a.cache.head_dim % 8 != 0)
+        score_blocks<any_size<C>, kMostScoreHeads>(a, shared);
+    else if (a.heads <= 2 * kScoreParts)
+        score_blocks<C, 2>(a, shared);
+    else
+        score_blocks<C, kMostScoreHeads>(a, shared);
 }
 
 constexpr uint32_t kMostBlockHead = 512;  // elements of a query in shared memory, and a few in registers

@@ -209,6 +209,11 @@ RL_KERNEL(128, block_pool, BlockPoolArgs) {
     });
 }
 
+struct ChoiceShared {
+    uint32_t counts[256], sums[16], digit, left;
+    uint32_t above[kThreads + 1], equal[kThreads + 1];  // before each thread's blocks
+};
+
 // The blocks of a row with the largest scores, ascending, and -1 behind them; of equal scores those of the
 // first blocks. Scores are compared by bits; NaN is the largest.
 struct Choice {
@@ -222,28 +227,50 @@ struct Choice {
         const uint32_t bits = score == 0.0f ? 0 : float_bits(score);
         return bits >> 31 ? ~bits : bits | 0x80000000u;
     }
-    // The largest that `most` blocks have at least, bit by bit; floats hold how many there are.
-    RL_DEVICE uint32_t least(float* parts) const {
-        uint32_t least = 0;
-        for (uint32_t bit = 1u << 31; count > most && bit > 0; bit >>= 1) {
-            float some = 0.0f;
-            for (uint32_t b = thread_index(); b < count; b += kThreads)
-                some += bits(b) >= (least | bit) ? 1.0f : 0.0f;
-            if (uint32_t(block_sum(some, parts)) >= most) least |= bit;
+    // The largest that `most` blocks have at least, eight bits at a time: counted are the blocks that have
+    // the bits so far, by their next ones.
+    RL_DEVICE uint32_t least(ChoiceShared& shared) const {
+        const uint32_t tid = thread_index();
+        uint32_t least = 0, left = most;
+        for (uint32_t round = 0; count > most && round < 4; ++round) {
+            const uint32_t shift = 24 - 8 * round, known = round == 0 ? 0 : UINT32_MAX << (shift + 8);
+            for (uint32_t i = tid; i < 256; i += kThreads) shared.counts[i] = 0;
+            sync_block();
+            for (uint32_t b = tid; b < count; b += kThreads) {
+                const uint32_t own = bits(b);
+                if ((own & known) == least) count_up(&shared.counts[own >> shift & 255]);
+            }
+            sync_block();
+            for (uint32_t i = tid; i < 16; i += kThreads) {
+                shared.sums[i] = 0;
+                for (uint32_t k = 0; k < 16; ++k) shared.sums[i] += shared.counts[i * 16 + k];
+            }
+            sync_block();
+            if (tid == 0) {
+                uint32_t sixteen = 15;
+                while (left > shared.sums[sixteen]) left -= shared.sums[sixteen--];
+                uint32_t digit = sixteen * 16 + 15;
+                while (left > shared.counts[digit]) left -= shared.counts[digit--];
+                shared.digit = digit;
+                shared.left = left;
+            }
+            sync_block();
+            least |= shared.digit << shift;
+            left = shared.left;
         }
         return least;
     }
 };
 
 RL_KERNEL(128, choose_blocks, ChooseArgs) {
-    RL_SHARED float parts[kWaves];
-    RL_SHARED uint32_t above[kThreads + 1], equal[kThreads + 1];  // before each thread's blocks
+    RL_SHARED ChoiceShared shared;
+    uint32_t *const above = shared.above, *const equal = shared.equal;
     const uint32_t tid = thread_index();
     for (uint32_t row = block_index().x; row < args.step->rows; row += grid_blocks()) {
         const uint32_t complete = (token_of(args.step, args.places, row) + 1) / args.ratio;
         const Choice choice{args.scores + size_t(row) * args.blocks, lesser(complete, args.blocks),
                             args.most};
-        const uint32_t least = choice.least(parts), each = (choice.count + kThreads - 1) / kThreads,
+        const uint32_t least = choice.least(shared), each = (choice.count + kThreads - 1) / kThreads,
                        begin = lesser(tid * each, choice.count), end = lesser(begin + each, choice.count);
         uint32_t own_above = 0, own_equal = 0;
         for (uint32_t b = begin; b < end; ++b) {

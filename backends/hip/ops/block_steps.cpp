@@ -68,7 +68,8 @@ Status launch_scores(Launcher& launcher, const View& view, const BlockScores& op
                                   1.0f,
                                   view.plan.cache(op.cache).ratio,
                                   op.weights ? view.slot(op.weights) : nullptr};
-    return launch_rows(launcher, view, "block_scores", op.cache, args, blocks_for(blocks, kThreads),
+    constexpr uint32_t kKeys = 64;  // as kernels/blocks.h has them
+    return launch_rows(launcher, view, "block_scores", op.cache, args, blocks_for(blocks, kKeys),
                        2.0 * blocks * op.heads * dims);
 }
 

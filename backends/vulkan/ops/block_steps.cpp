@@ -49,17 +49,19 @@ Status record_scores(Recorder& recorder, const View& view, const BlockScores& op
     push.row_tokens = cache.ratio;
     push.has_weights = bool(op.weights);
     set_rows(push, cache);
-    const uint64_t stretches = (push.blocks + kThreads - 1) / kThreads;
+    constexpr uint32_t kKeys = kThreads / 2;       // of a work-group
+    const uint32_t heads = op.heads <= 8 ? 2 : 8;  // of a fourth of it, at a time
+    const uint64_t tiles = (push.blocks + kKeys - 1) / kKeys;
     return in_parts(
         recorder, view.rows, 2.0 * push.blocks * op.heads * cache.head_dim,
         [&](uint32_t first, uint32_t end, double flops) {
             push.first_row = first;
             push.end_row = end;
             return recorder.dispatch(
-                {cache_shader("block_scores", view, op.cache), 5, 1, {kThreads, uint32_t(view.kind)}},
+                {cache_shader("block_scores", view, op.cache), 5, 1, {kThreads, uint32_t(view.kind), heads}},
                 {view.slot(op.q), view.slot(op.y), view.step, view.caches[op.cache].keys,
                  op.weights ? view.slot(op.weights) : view.step},
-                push, striding(stretches * (end - first)), flops);
+                push, striding(tiles * (end - first)), flops);
         });
 }
 
