@@ -28,14 +28,15 @@ SHARED = dict(hidden_size=32, num_attention_heads=6, num_key_value_heads=1, head
               moe_intermediate_size=24, n_routed_experts=6, num_experts_per_tok=2, partial_rotary_factor=0.5,
               rope_theta=100.0, compress_rope_theta=1000.0, tie_word_embeddings=False)
 MODELS = {
-    # The best 3 of up to 9 entries of 4 tokens, and all of 8; yarn; limits that are met; two layers' experts by token.
-    "deepseek4": (31, dict(SHARED, layer_types=[W, I, H, I], index_topk=3, hc_mult=3, hc_sinkhorn_iters=6, hc_eps=1e-3,
+    # The best 3 of up to 9 entries of 4 tokens, and all of 8; yarn; limits that are met; two layers' experts by token; a
+    # further layer, which predicts the token after the next.
+    "deepseek4": (31, 1, dict(SHARED, layer_types=[W, I, H, I], index_topk=3, hc_mult=3, hc_sinkhorn_iters=6, hc_eps=1e-3,
                           compress_rates={I: 4, H: 8}, mlp_layer_types=["hash_moe"] * 2 + ["moe"] * 2,
                           swiglu_limit=0.8, routed_scaling_factor=1.5,
                           rope_parameters=dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=24,
                                                beta_fast=4.0, beta_slow=0.5))),
     # All entries, no limits, no yarn, no experts by token.
-    "deepseek4-dense": (1, dict(SHARED, layer_types=[I, H, W], index_topk=40, hc_mult=4, hc_sinkhorn_iters=20,
+    "deepseek4-dense": (1, 0, dict(SHARED, layer_types=[I, H, W], index_topk=40, hc_mult=4, hc_sinkhorn_iters=20,
                                 hc_eps=1e-6, compress_rates={I: 4, H: 16}, mlp_layer_types=["moe"] * 3,
                                 swiglu_limit=1e4, routed_scaling_factor=1.0)),
 }
@@ -85,10 +86,23 @@ def gguf_tensors(found):
             yield prefix + (ours if ours.endswith(".bias") else ours + ".weight"), values
 
 
-def add_metadata(writer, config):
+def further_tensors(config, found, layer):
+    """What a layer that predicts further tokens has; values do not matter."""
+    wide = np.tile(found["model.embed_tokens.weight"][:config.hidden_size], (1, 2))
+    yield f"blk.{layer}.nextn.eh_proj.weight", wide
+    for name in ("enorm", "hnorm", "shared_head_norm"):
+        yield f"blk.{layer}.nextn.{name}.weight", found["model.norm.weight"]
+    first = {name: values for name, values in found.items() if name.startswith("model.layers.0.")}
+    for name, values in gguf_tensors(first):
+        yield name.replace("blk.0.", f"blk.{layer}."), values
+
+
+def add_metadata(writer, config, further):
     arch = "deepseek4."
     key = lambda name, value: writer.add_uint32(arch + name, value)
-    layers = config.num_hidden_layers
+    layers = config.num_hidden_layers + further
+    if further:
+        writer.add_nextn_predict_layers(further)
     for name, value in (
             ("attention.key_length", config.head_dim), ("attention.value_length", config.head_dim),
             ("rope.dimension_count", config.qk_rope_head_dim), ("attention.q_lora_rank", config.q_lora_rank),
@@ -107,7 +121,7 @@ def add_metadata(writer, config):
     writer.add_float32(arch + "hyper_connection.epsilon", config.hc_eps)
     writer.add_float32(arch + "attention.compress_rope_freq_base", config.compress_rope_theta)
     rates = {W: 0} | config.compress_rates
-    writer.add_array(arch + "attention.compress_ratios", [rates[kind] for kind in config.layer_types])
+    writer.add_array(arch + "attention.compress_ratios", [rates[kind] for kind in config.layer_types] + [0] * further)
     if config.swiglu_limit < 100:
         for name in ("swiglu_clamp_exp", "swiglu_clamp_shexp"):
             writer.add_array(arch + name, [float(config.swiglu_limit)] * layers)
@@ -120,11 +134,11 @@ def add_metadata(writer, config):
         writer.add_float32(arch + "rope.scaling.yarn_beta_slow", rope["beta_slow"])
 
 
-def write_gguf(path, name, config, found):
+def write_gguf(path, name, config, found, further):
     writer = gguf.GGUFWriter(path, "deepseek4")
     writer.add_name(f"tiny random {name}")
     writer.add_file_type(0)
-    writer.add_block_count(config.num_hidden_layers)
+    writer.add_block_count(config.num_hidden_layers + further)
     writer.add_context_length(256)
     writer.add_embedding_length(config.hidden_size)
     writer.add_vocab_size(tiny.VOCAB)
@@ -132,9 +146,12 @@ def write_gguf(path, name, config, found):
     writer.add_head_count_kv(1)
     writer.add_rope_freq_base(config.rope_theta)
     writer.add_layer_norm_rms_eps(EPS)
-    add_metadata(writer, config)
+    add_metadata(writer, config, further)
     synthetic_vocab.add_to(writer, "bpe", tiny.VOCAB, "deepseek-v3")
-    for tensor, values in gguf_tensors(found):
+    tensors = list(gguf_tensors(found))
+    for layer in range(config.num_hidden_layers, config.num_hidden_layers + further):
+        tensors += further_tensors(config, found, layer)
+    for tensor, values in tensors:
         kind = np.int32 if "tid2eid" in tensor else np.float32
         writer.add_tensor(tensor, np.ascontiguousarray(values, dtype=kind))
     writer.write_header_to_file()
@@ -173,7 +190,7 @@ def main():
     options = parser.parse_args()
     os.makedirs(options.output, exist_ok=True)
     tokens = torch.tensor([tiny.test_tokens(tiny.SEED)])
-    for name, (own_seed, settings) in MODELS.items():
+    for name, (own_seed, further, settings) in MODELS.items():
         if options.only and name not in options.only:
             continue
         settings = dict(by_config.COMMON, num_hidden_layers=len(settings["layer_types"])) | settings
@@ -195,7 +212,7 @@ def main():
                 best = distance, seed, found, logits
         distance, seed, found, logits = best
         path = os.path.join(options.output, name + ".gguf")
-        write_gguf(path, name, config, found)
+        write_gguf(path, name, config, found, further)
         np.save(os.path.join(options.output, name + ".npy"), logits)
         print(f"{path}: {os.path.getsize(path) / 1e3:.0f} kB, logits {logits.std():.2f} around {logits.mean():.2f}, "
               f"seed {seed}, scores {distance:.2g} apart")

@@ -99,6 +99,10 @@ MODELS = {
                                                  rope_parameters=rope(1e6)),
                      {"attention.sliding_window": 6,
                       "attention.sliding_window_pattern": [True, True, True, False, True]}, pre="exaone4", base=1e6),
+    # The pattern is that of 64 layers, as the file has none.
+    "exaone4-64": Model("exaone4", "Exaone4", sizes(64, 2, 1, 8, 16, 16, layer_types=[S, S, S, F] * 16, sliding_window=6,
+                                                    rope_parameters=rope(1e6)),
+                        {"attention.sliding_window": 6}, pre="exaone4", base=1e6),
     # A window that is not used, as there is no pattern.
     "exaone4-small": Model("exaone4", "Exaone4", sizes(tied=True, layer_types=[F, F], sliding_window=None,
                                                        rope_parameters=rope(1e6, **LLAMA3)),
