@@ -10,16 +10,12 @@ Needs numpy, gguf, torch and transformers 5.
 example: tiny_deepseek4.py -o tests/golden/models
 """
 
-import argparse
-import os
 import re
 
-import gguf
 import numpy as np
 
 import make_tiny_by_config as by_config
-import make_tiny_model as tiny
-import synthetic_vocab
+import tiny_chosen
 
 EPS = 1e-5
 W, I, H = "sliding_attention", "compressed_sparse_attention", "heavily_compressed_attention"
@@ -30,16 +26,17 @@ SHARED = dict(hidden_size=32, num_attention_heads=6, num_key_value_heads=1, head
 MODELS = {
     # The best 3 of up to 9 entries of 4 tokens, and all of 8; yarn; limits that are met; two layers' experts by token; a
     # further layer, which predicts the token after the next.
-    "deepseek4": (31, 1, dict(SHARED, layer_types=[W, I, H, I], index_topk=3, hc_mult=3, hc_sinkhorn_iters=6, hc_eps=1e-3,
+    "deepseek4": (31, dict(SHARED, layer_types=[W, I, H, I], index_topk=3, hc_mult=3, hc_sinkhorn_iters=6, hc_eps=1e-3,
                           compress_rates={I: 4, H: 8}, mlp_layer_types=["hash_moe"] * 2 + ["moe"] * 2,
                           swiglu_limit=0.8, routed_scaling_factor=1.5,
                           rope_parameters=dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=24,
                                                beta_fast=4.0, beta_slow=0.5))),
     # All entries, no limits, no yarn, no experts by token.
-    "deepseek4-dense": (1, 0, dict(SHARED, layer_types=[I, H, W], index_topk=40, hc_mult=4, hc_sinkhorn_iters=20,
+    "deepseek4-dense": (1, dict(SHARED, layer_types=[I, H, W], index_topk=40, hc_mult=4, hc_sinkhorn_iters=20,
                                 hc_eps=1e-6, compress_rates={I: 4, H: 16}, mlp_layer_types=["moe"] * 3,
                                 swiglu_limit=1e4, routed_scaling_factor=1.0)),
 }
+FURTHER = {"deepseek4": 1, "deepseek4-dense": 0}  # layers that predict further tokens
 NAMES = {
     "self_attn.q_a_proj": "attn_q_a", "self_attn.q_a_norm": "attn_q_a_norm", "self_attn.q_b_proj": "attn_q_b",
     "self_attn.kv_proj": "attn_kv", "self_attn.kv_norm": "attn_kv_a_norm", "self_attn.sinks": "attn_sinks",
@@ -54,7 +51,8 @@ NAMES = {
 PARTS = {"kv_proj": "kv", "gate_proj": "gate", "position_bias": "ape", "kv_norm": "norm"}
 
 
-def random_values(name, shape, rng, config):
+def random_values(name, parameter, rng, config):
+    shape = tuple(parameter.shape)
     if name.endswith("tid2eid"):
         return np.stack([rng.permutation(config.n_routed_experts)[:shape[1]] for _ in range(shape[0])])
     if "position_bias" in name:
@@ -134,89 +132,23 @@ def add_metadata(writer, config, further):
         writer.add_float32(arch + "rope.scaling.yarn_beta_slow", rope["beta_slow"])
 
 
-def write_gguf(path, name, config, found, further):
-    writer = gguf.GGUFWriter(path, "deepseek4")
-    writer.add_name(f"tiny random {name}")
-    writer.add_file_type(0)
-    writer.add_block_count(config.num_hidden_layers + further)
-    writer.add_context_length(256)
-    writer.add_embedding_length(config.hidden_size)
-    writer.add_vocab_size(tiny.VOCAB)
-    writer.add_head_count(config.num_attention_heads)
-    writer.add_head_count_kv(1)
-    writer.add_rope_freq_base(config.rope_theta)
-    writer.add_layer_norm_rms_eps(EPS)
-    add_metadata(writer, config, further)
-    synthetic_vocab.add_to(writer, "bpe", tiny.VOCAB, "deepseek-v3")
+def distances_of(scores, k, topk):
+    best = scores.flatten(0, -2).sort(descending=True).values
+    if scores.dim() != 3 or k >= best.shape[1]:
+        return []
+    best = best[best[:, k] > float("-inf")]
+    return ((best[:, k - 1] - best[:, k]) / best[:, 0].abs()).tolist()
+
+
+def write(path, name, config, found):
+    further = FURTHER[name]
+    layers = config.num_hidden_layers + further
     tensors = list(gguf_tensors(found))
-    for layer in range(config.num_hidden_layers, config.num_hidden_layers + further):
+    for layer in range(config.num_hidden_layers, layers):
         tensors += further_tensors(config, found, layer)
-    for tensor, values in tensors:
-        kind = np.int32 if "tid2eid" in tensor else np.float32
-        writer.add_tensor(tensor, np.ascontiguousarray(values, dtype=kind))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-
-
-def least_distance(torch, run):
-    """What run() returns, and by how much the last of the chosen entries and the first of the others differ at least."""
-    distances, whole = [float("inf")], torch.Tensor.topk
-
-    def topk(scores, k, dim=-1, **rest):
-        best = torch.sort(scores.flatten(0, -2), descending=True).values
-        if scores.dim() == 3 and k < best.shape[1]:
-            best = best[best[:, k] > float("-inf")]
-            distances.extend(((best[:, k - 1] - best[:, k]) / best[:, 0].abs()).tolist())
-        return whole(scores, k, dim=dim, **rest)
-
-    torch.Tensor.topk = topk
-    try:
-        return run(), min(distances)
-    finally:
-        torch.Tensor.topk = whole
-
-
-def main():
-    import torch
-    import transformers
-
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("-o", "--output", required=True, metavar="FOLDER", help="made when it does not exist")
-    parser.add_argument("--only", nargs="+", choices=MODELS, metavar="MODEL", help=f"of {', '.join(MODELS)}")
-    parser.add_argument("--seeds", type=int, default=1, help="tried, from the model's own; the one of the largest "
-                        "distance is written")
-    options = parser.parse_args()
-    os.makedirs(options.output, exist_ok=True)
-    tokens = torch.tensor([tiny.test_tokens(tiny.SEED)])
-    for name, (own_seed, further, settings) in MODELS.items():
-        if options.only and name not in options.only:
-            continue
-        settings = dict(by_config.COMMON, num_hidden_layers=len(settings["layer_types"])) | settings
-        config = transformers.DeepseekV4Config(**settings)
-        model = transformers.DeepseekV4ForCausalLM(config).float().eval()
-        best = None
-        for seed in range(own_seed, own_seed + options.seeds):
-            rng = np.random.default_rng([seed, *name.encode()])
-            found = {}
-            for key, parameter in model.state_dict().items():
-                found[key] = random_values(key, tuple(parameter.shape), rng, config)
-                if parameter.dtype == torch.float32:
-                    found[key] = found[key].astype(np.float32)
-                parameter.copy_(torch.from_numpy(found[key]))
-            with torch.no_grad():
-                logits, distance = least_distance(
-                    torch, lambda: model(tokens, use_cache=False).logits[0].float().numpy())
-            if best is None or distance > best[0]:
-                best = distance, seed, found, logits
-        distance, seed, found, logits = best
-        path = os.path.join(options.output, name + ".gguf")
-        write_gguf(path, name, config, found, further)
-        np.save(os.path.join(options.output, name + ".npy"), logits)
-        print(f"{path}: {os.path.getsize(path) / 1e3:.0f} kB, logits {logits.std():.2f} around {logits.mean():.2f}, "
-              f"seed {seed}, scores {distance:.2g} apart")
+    tiny_chosen.write_gguf(path, "deepseek4", name, config, layers, config.rope_theta, "deepseek-v3",
+                           lambda writer: add_metadata(writer, config, further), tensors)
 
 
 if __name__ == "__main__":
-    main()
+    tiny_chosen.main(__doc__, MODELS, ("DeepseekV4Config", "DeepseekV4ForCausalLM"), random_values, distances_of, write)

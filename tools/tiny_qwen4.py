@@ -9,8 +9,6 @@ Needs numpy, gguf, torch and transformers 5.
 example: tiny_qwen4.py -o tests/golden/models
 """
 
-import argparse
-import os
 import re
 from types import SimpleNamespace
 
@@ -18,8 +16,7 @@ import gguf
 import numpy as np
 
 import make_tiny_by_config as by_config
-import make_tiny_model as tiny
-import synthetic_vocab
+import tiny_chosen
 import tiny_recurrent
 
 EPS, BASE = 1e-5, 1e4
@@ -55,7 +52,10 @@ OF_MIXERS = {"hc_norm": "norm", "input_mix_weight_down": "down", "input_mix_weig
              "block_inject_weight": "inject"}
 
 
-def random_values(name, shape, rng):
+def random_values(name, parameter, rng, config):
+    shape = tuple(parameter.shape)
+    if not parameter.is_floating_point():  # constants
+        return None
     if name.endswith("linear_attn.norm.weight"):
         return 1 + 0.25 * rng.standard_normal(shape)
     if "norm" in name:  # stored less one
@@ -72,6 +72,8 @@ def gguf_tensors(config, found):
                  key_dim=config.linear_key_head_dim, value_dim=config.linear_value_head_dim)
     layout = SimpleNamespace(arch="qwen4exp", fused=False, delta=delta)
     for name, values in found.items():
+        if values.dtype.kind == "i":
+            continue
         if "norm" in name and "linear_attn" not in name:
             values = values + 1
         layer = re.match(r"model\.layers\.(\d+)\.(.*)", name)
@@ -135,84 +137,18 @@ def add_metadata(writer, config, constants):
         whole("ple." + name, constants[part])
 
 
-def write_gguf(path, name, config, found, constants):
-    writer = gguf.GGUFWriter(path, "qwen4exp")
-    writer.add_name(f"tiny random {name}")
-    writer.add_file_type(0)
-    writer.add_block_count(config.num_hidden_layers)
-    writer.add_context_length(256)
-    writer.add_embedding_length(config.hidden_size)
-    writer.add_vocab_size(tiny.VOCAB)
-    writer.add_head_count(config.num_attention_heads)
-    writer.add_head_count_kv(config.num_key_value_heads)
-    writer.add_rope_freq_base(BASE)
-    writer.add_layer_norm_rms_eps(EPS)
-    add_metadata(writer, config, constants)
-    synthetic_vocab.add_to(writer, "bpe", tiny.VOCAB, "qwen2")
-    for tensor, values in gguf_tensors(config, found):
-        writer.add_tensor(tensor, np.ascontiguousarray(values, dtype=np.float32))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+def distances_of(scores, k, topk):
+    if scores.dim() != 1 or k >= len(scores):
+        return []
+    best = topk(scores, k + 1).values
+    return [((best[-2] - best[-1]) / best[0]).item()]
 
 
-def least_distance(torch, run):
-    """What run() returns, and by how much the last of the chosen blocks and the first of the others differ at least."""
-    distances, whole = [float("inf")], torch.Tensor.topk
-
-    def topk(scores, k, dim=-1, **rest):
-        if scores.dim() == 1 and k < len(scores):
-            best = whole(scores, k + 1).values
-            distances.append(((best[-2] - best[-1]) / best[0]).item())
-        return whole(scores, k, dim=dim, **rest)
-
-    torch.Tensor.topk = topk
-    try:
-        return run(), min(distances)
-    finally:
-        torch.Tensor.topk = whole
-
-
-def main():
-    import torch
-    import transformers
-
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("-o", "--output", required=True, metavar="FOLDER", help="made when it does not exist")
-    parser.add_argument("--only", nargs="+", choices=MODELS, metavar="MODEL", help=f"of {', '.join(MODELS)}")
-    parser.add_argument("--seeds", type=int, default=1, help="tried, from the model's own; the one of the largest "
-                        "distance is written")
-    options = parser.parse_args()
-    os.makedirs(options.output, exist_ok=True)
-    tokens = torch.tensor([tiny.test_tokens(tiny.SEED)])
-    for name, (own_seed, settings) in MODELS.items():
-        if options.only and name not in options.only:
-            continue
-        settings = dict(by_config.COMMON, num_hidden_layers=len(settings["layer_types"])) | settings
-        config = transformers.Qwen4ExpTextConfig(**settings)
-        model = transformers.Qwen4ExpForCausalLM(config).float().eval()
-        best = None
-        for seed in range(own_seed, own_seed + options.seeds):
-            rng = np.random.default_rng([seed, *name.encode()])
-            found, constants = {}, {}
-            for key, parameter in model.state_dict().items():
-                if parameter.dtype == torch.int64:
-                    constants[key.rpartition(".")[2]] = parameter.tolist()
-                    continue
-                found[key] = random_values(key, tuple(parameter.shape), rng).astype(np.float32)
-                parameter.copy_(torch.from_numpy(found[key]))
-            with torch.no_grad():
-                logits, distance = least_distance(torch, lambda: model(tokens).logits[0].float().numpy())
-            if best is None or distance > best[0]:
-                best = distance, seed, found, constants, logits
-        distance, seed, found, constants, logits = best
-        path = os.path.join(options.output, name + ".gguf")
-        write_gguf(path, name, config, found, constants)
-        np.save(os.path.join(options.output, name + ".npy"), logits)
-        print(f"{path}: {os.path.getsize(path) / 1e3:.0f} kB, logits {logits.std():.2f} around {logits.mean():.2f}, "
-              f"seed {seed}, scores {distance:.2g} apart")
+def write(path, name, config, found):
+    constants = {key.rpartition(".")[2]: values.tolist() for key, values in found.items() if values.dtype.kind == "i"}
+    tiny_chosen.write_gguf(path, "qwen4exp", name, config, config.num_hidden_layers, BASE, "qwen2",
+                           lambda writer: add_metadata(writer, config, constants), gguf_tensors(config, found))
 
 
 if __name__ == "__main__":
-    main()
+    tiny_chosen.main(__doc__, MODELS, ("Qwen4ExpTextConfig", "Qwen4ExpForCausalLM"), random_values, distances_of, write)
