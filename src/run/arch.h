@@ -170,6 +170,9 @@ struct WeightSpec {
     bool flat = false;         // the file has the rows of all matrices in one
     bool transposed = false;   // and each the other way round; first_row and source_rows are the file's
     bool integers = false;     // a vector that the file has as whole numbers of 32 bits
+
+    std::string tensor() const;  // its name in the file, with layer and suffix
+    Shape file_shape() const;    // that this tensor has to have
 };
 
 class WeightList {

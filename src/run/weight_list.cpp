@@ -23,6 +23,18 @@ static std::string tensor_name(const std::string& name, int32_t layer) {
     return layer < 0 ? full : fmt::format("blk.{}.{}", layer, full);
 }
 
+std::string WeightSpec::tensor() const {
+    return tensor_name(source, layer);
+}
+
+Shape WeightSpec::file_shape() const {
+    if (role == WeightRole::vector && source_rows != 0) return {1, 1, source_rows};
+    Shape own = shape;
+    if (transposed) std::swap(own.rows, own.cols);
+    if (source_rows != 0) own.rows = source_rows;
+    return flat ? Shape{1, own.count * own.rows, own.cols} : own;
+}
+
 void WeightList::global_matrix(std::string name, uint64_t rows, uint64_t cols, std::string otherwise) {
     specs_.push_back(
         {name, name, std::move(otherwise), -1, {1, rows, cols}, WeightRole::matrix, false, 0, 0});
@@ -146,12 +158,8 @@ constexpr uint32_t kTypeI32 = 26;  // as GGUF numbers it
 
 static Status check_weight(const Gguf& gguf, const WeightSpec& spec, const GgufTensor& found) {
     const Tensor& tensor = found.tensor;
-    Shape want = spec.shape;
-    if (spec.transposed) std::swap(want.rows, want.cols);
-    if (spec.source_rows != 0) want.rows = spec.source_rows;
-    if (spec.flat) want = {1, want.count * want.rows, want.cols};
+    const Shape want = spec.file_shape();
     const bool vector = spec.role == WeightRole::vector;
-    if (vector && spec.source_rows != 0) want = {1, 1, spec.source_rows};
     Shape has = tensor.shape;
     if (spec.source_rows != 0 && want.count == 1) has = {1, has.count * has.rows, has.cols};
     const bool fits = vector ? tensor.shape.elements() == want.cols : has == want;
@@ -251,9 +259,8 @@ static const GgufTensor* find_scale(const Gguf& gguf, const WeightList& list, co
     if (stem.ends_with(".weight")) stem.remove_suffix(7);
     const GgufTensor* found = gguf.find(fmt::format("{}.scale", stem));
     if (!found) return nullptr;
-    const bool listed = std::any_of(list.specs().begin(), list.specs().end(), [&](const WeightSpec& s) {
-        return tensor_name(s.source, s.layer) == found->tensor.name;
-    });
+    const bool listed = std::any_of(list.specs().begin(), list.specs().end(),
+                                    [&](const WeightSpec& s) { return s.tensor() == found->tensor.name; });
     return listed ? nullptr : found;
 }
 
@@ -294,7 +301,7 @@ Result<ResolvedWeights> resolve_weights(const Gguf& gguf, const Config& config, 
     std::map<std::pair<uint32_t, uint64_t>, Weight>
         placed;  // (tensor, first byte): a tied weight is one weight
     for (WeightSpec spec : list.specs()) {
-        const std::string name = tensor_name(spec.source, spec.layer);
+        const std::string name = spec.tensor();
         const GgufTensor* found = gguf.find(name);
         if (!found && !spec.otherwise.empty()) found = gguf.find(tensor_name(spec.otherwise, spec.layer));
         // Ollama's files leave the suffix of some out.

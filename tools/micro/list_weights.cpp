@@ -12,20 +12,6 @@ using namespace redline;
 
 namespace {
 
-// The file's name of a weight: see WeightSpec::source.
-std::string tensor_of(const WeightSpec& spec) {
-    const std::string full =
-        spec.source.find('.') == std::string::npos ? spec.source + ".weight" : spec.source;
-    return spec.layer < 0 ? full : fmt::format("blk.{}.{}", spec.layer, full);
-}
-
-Shape shape_of(const WeightSpec& spec) {
-    Shape shape = spec.shape;
-    if (spec.transposed) std::swap(shape.rows, shape.cols);
-    if (spec.source_rows != 0) (spec.role == WeightRole::vector ? shape.cols : shape.rows) = spec.source_rows;
-    return spec.flat ? Shape{1, shape.count * shape.rows, shape.cols} : shape;
-}
-
 Status list(const char* path) {
     const Gguf gguf = RL_TRY(Gguf::open(path));
     const Arch* arch = RL_TRY(find_arch(gguf));
@@ -35,9 +21,9 @@ Status list(const char* path) {
     arch->weights(config, weights);
     std::set<std::string> listed;
     for (const WeightSpec& spec : weights.specs()) {
-        const std::string tensor = tensor_of(spec);
+        const std::string tensor = spec.tensor();
         if (!listed.insert(tensor).second) continue;
-        const Shape shape = shape_of(spec);
+        const Shape shape = spec.file_shape();
         fmt::print("{} {} {} {} {} {}\n", spec.role == WeightRole::matrix ? "matrix" : "vector",
                    spec.optional ? "optional" : "required", tensor, shape.count, shape.rows, shape.cols);
     }
