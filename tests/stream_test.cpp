@@ -90,6 +90,80 @@ TEST_CASE("stream: prompts through the device give the model's logits, however i
     }
 }
 
+TEST_CASE("stream: what is slower than predicted is computed on the CPU from then on, and said once") {
+    const Matrix want = read_npy(golden("models/llama3.npy"));
+    const Model model = tiny("llama3");
+    const std::vector<Token> tokens = golden_tokens();
+    for (size_t i = 1; i < backends().size(); ++i) {
+        Backend& device = *backends()[i];
+        INFO("on ", device.device().detail);
+        SessionOptions options = options_of(split_of(model, device, {1}), 2);
+        std::vector<std::string> told;
+        // A second passes whenever the clock is looked at: twice for each layer whose weights flow.
+        double seconds = 0.0;
+        uint64_t looks = 0;
+        options.stream_expected = {1e-6, [&](const std::string& slow) { told.push_back(slow); },
+                                   [&] { return ++looks, seconds += 1.0; }};
+        CHECK(relative_error(logits_of(model, options), want.values) <
+              std::max(golden_bound(*backends()[0], "llama3"), golden_bound(device, "llama3")));
+        Session session = must(Session::create(model, options));
+        told.clear();
+        std::vector<uint64_t> looks_of;
+        std::vector<float> logits;
+        for (size_t at = 0; at + 4 <= 20; at += 4) {
+            looks = 0;
+            must(session.feed(std::span(tokens).subspan(at, 4)));
+            looks_of.push_back(looks);
+        }
+        CHECK(looks_of[0] > 2);
+        CHECK(looks_of == std::vector<uint64_t>{looks_of[0], looks_of[0], 2, 2, 2});
+        REQUIRE(told.size() == 1);
+        CHECK(told[0].find("slower than was predicted") != std::string::npos);
+        // More rows than were ever slow have not been tried.
+        looks = 0;
+        must(session.feed(std::span(tokens).subspan(20, 8)));
+        CHECK(looks == looks_of[0]);
+    }
+}
+
+TEST_CASE("stream: the faster way is kept, as measured") {
+    size_t told = 0;
+    const StreamExpectation expected{1.0, [&](const std::string&) { ++told; }};
+    const auto streamed = [](StreamWatch& watch, uint32_t rows, double layers) {
+        const bool flows = watch.begin(rows);
+        if (!flows) return false;
+        watch.add_layer(layers);
+        watch.streamed(rows, layers + 1.0);
+        return true;
+    };
+    StreamWatch as_predicted(8, expected);
+    CHECK_FALSE(streamed(as_predicted, 7, 99.0));
+    for (int i = 0; i < 9; ++i) CHECK(streamed(as_predicted, 8, i % 2 ? 7.0 : 99.0));  // never two in a row
+
+    StreamWatch cpu_is_slow(8, expected);
+    CHECK(streamed(cpu_is_slow, 16, 20.0));
+    CHECK(streamed(cpu_is_slow, 16, 19.0));
+    CHECK_FALSE(cpu_is_slow.begin(16));
+    CHECK(cpu_is_slow.begin(17));
+    cpu_is_slow.computed(4, 0.1);  // too few rows to say anything
+    CHECK_FALSE(cpu_is_slow.begin(16));
+    cpu_is_slow.computed(16, 21.0);
+    for (int i = 0; i < 9; ++i) CHECK(streamed(cpu_is_slow, 16, 99.0));
+    CHECK(told == 0);
+
+    StreamWatch few_rows_are_slow(8, expected);
+    CHECK(streamed(few_rows_are_slow, 8, 20.0));
+    CHECK(streamed(few_rows_are_slow, 9, 20.0));
+    few_rows_are_slow.begin(9);
+    few_rows_are_slow.computed(9, 10.0);
+    CHECK_FALSE(few_rows_are_slow.begin(9));
+    CHECK(streamed(few_rows_are_slow, 20, 19.0));
+    CHECK(told == 1);
+
+    StreamWatch ordered(8, {});
+    for (int i = 0; i < 9; ++i) CHECK(streamed(ordered, 8, 99.0));
+}
+
 TEST_CASE("stream: few rows, tables and the embedding stay where they are, and halves take turns") {
     const Model model = tiny("qwen3moe");
     for (size_t i = 1; i < backends().size(); ++i) {

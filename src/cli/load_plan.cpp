@@ -333,6 +333,7 @@ Status plan_load(LoadedModel& loaded, const ModelOptions& options, const Session
         loaded.placements = decided.split->placements;
         loaded.counts = decided.split->counts;
         loaded.stream_rows = decided.stream.rows;
+        loaded.stream_cpu_row_seconds = decided.stream.cpu_seconds / session.batch;
         say_split(loaded, *decided.split, decided.cost, decided.stream, session.context);
         return {};
     }

@@ -146,6 +146,7 @@ Status Engine::load_parts() {
         memory_.staging += needs[i].staging;
     }
     places_ = RL_TRY(Places::load(*model_, sizing(options_), options_.placements, options_.progress));
+    stream_watch_ = std::make_shared<StreamWatch>(options_.stream_rows, options_.stream_expected);
     return {};
 }
 
@@ -168,7 +169,7 @@ Result<Executable*> Engine::executable(uint32_t rows) {
         const uint32_t most = rows == 1 ? 1 : options_.batch, outputs = std::min(most, options_.outputs);
         slot = rows == 1 || options_.stream_rows == 0
                    ? RL_TRY(places_->record(most, outputs, options_.record, options_.fuse))
-                   : RL_TRY(places_->record_streamed(most, outputs, options_.record, options_.stream_rows,
+                   : RL_TRY(places_->record_streamed(most, outputs, options_.record, stream_watch_,
                                                      options_.fuse));
         return slot.get();
     }

@@ -23,6 +23,7 @@ struct EngineOptions {
     // Steps of so many rows and more have weights that placements leave to the CPU flow through the device,
     // which computes with them: see run/stream.h. 0: none do.
     uint32_t stream_rows = 0;
+    StreamExpectation stream_expected = {};
 };
 
 // What such an engine records: for one row, and for as many as a step has.
@@ -125,6 +126,7 @@ private:
     MemoryNeed memory_;
     Rescue rescue_;
     std::optional<Places> places_;  // where the options place the plan
+    std::shared_ptr<StreamWatch> stream_watch_;
     std::shared_ptr<CachePool> pool_;
     std::unique_ptr<CacheStore> caches_;  // null: closed
     uint64_t opened_ = 1;                 // how often the caches were

@@ -4,6 +4,7 @@
 
 #include "plan/cut.h"
 #include "run/model.h"
+#include "run/stream_watch.h"
 
 #include <map>
 
@@ -69,10 +70,11 @@ public:
     // For steps of at most so many rows, and outputs of so many, with the caches that were made last.
     Result<std::unique_ptr<Executable>> record(uint32_t rows, uint32_t outputs, Record mode,
                                                bool fuse = true);
-    // The same, where steps of `least` rows and more have the CPU's weights flow through the device: see
+    // The same, where steps of many rows have the CPU's weights flow through the device: see
     // run/stream.h. Where no weights can, that of record(). measure() counts it when it is told `streamed`.
+    // `watch` says of each step whether it does.
     Result<std::unique_ptr<Executable>> record_streamed(uint32_t rows, uint32_t outputs, Record mode,
-                                                        uint32_t least, bool fuse = true);
+                                                        std::shared_ptr<StreamWatch> watch, bool fuse = true);
     // Whether one of its devices was lost, or was and is not there again.
     bool lost() const;
     // Lets go of the lost devices, once the caches and what was recorded are gone. Then loads the weights

@@ -264,11 +264,13 @@ Status Staging::take(size_t number) {
 }
 
 StreamedPart::StreamedPart(std::shared_ptr<Staging> staging, size_t number,
-                           std::unique_ptr<Executable> executable, std::vector<Home> homes)
+                           std::unique_ptr<Executable> executable, std::vector<Home> homes,
+                           std::shared_ptr<StreamWatch> watch)
     : staging_(std::move(staging)),
       number_(number),
       executable_(std::move(executable)),
-      homes_(std::move(homes)) {}
+      homes_(std::move(homes)),
+      watch_(std::move(watch)) {}
 
 Status StreamedPart::run(const StepParams& params) {
     return run_on(params, [&](Executable& own) { return own.run(params); });
@@ -279,6 +281,7 @@ Status StreamedPart::run_traced(const StepParams& params, const TraceSink& sink)
 }
 
 Status StreamedPart::run_on(const StepParams& params, const std::function<Status(Executable&)>& run) {
+    const double begin = watch_->now();
     for (const Home& home : homes_)
         RL_TRY(copy_rows(*home.store, home.cache, staging_->caches(), {int32_t(home.staged)}, home.info,
                          rows_before(home.info, params)));
@@ -287,6 +290,20 @@ Status StreamedPart::run_on(const StepParams& params, const std::function<Status
     for (const Home& home : homes_)
         RL_TRY(copy_rows(staging_->caches(), {int32_t(home.staged)}, *home.store, home.cache, home.info,
                          rows_behind(home.info, params)));
+    watch_->add_layer(watch_->now() - begin);
+    return {};
+}
+
+Status ByRows::run(const StepParams& params) {
+    const auto rows = uint32_t(params.tokens.size());
+    Executable& chosen = choose(params);
+    const double begin = watch_->now();
+    RL_TRY(chosen.run(params));
+    const double seconds = watch_->now() - begin;
+    if (&chosen == many_.get())
+        watch_->streamed(rows, seconds);
+    else if (kind_of(params) == StepKind::alone)
+        watch_->computed(rows, seconds);
     return {};
 }
 

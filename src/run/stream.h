@@ -73,7 +73,7 @@ public:
         CacheInfo info;
     };
     StreamedPart(std::shared_ptr<Staging> staging, size_t number, std::unique_ptr<Executable> executable,
-                 std::vector<Home> homes);
+                 std::vector<Home> homes, std::shared_ptr<StreamWatch> watch);
     Status run(const StepParams& params) override;
     Status run_traced(const StepParams& params, const TraceSink& sink) override;
     std::span<const float> output() const override { return executable_->output(); }
@@ -85,14 +85,17 @@ private:
     size_t number_;
     std::unique_ptr<Executable> executable_;
     std::vector<Home> homes_;
+    std::shared_ptr<StreamWatch> watch_;
 };
 
-// One executable for steps of so many rows and more of one sequence without pages, another for all others.
+// One executable for steps of many rows of one sequence without pages, another for all others.
 class ByRows : public Executable {
 public:
-    ByRows(std::unique_ptr<Executable> few, std::unique_ptr<Executable> many, uint32_t rows)
-        : few_(std::move(few)), many_(std::move(many)), rows_(rows), last_(few_.get()) {}
-    Status run(const StepParams& params) override { return choose(params).run(params); }
+    ByRows(std::unique_ptr<Executable> few, std::unique_ptr<Executable> many,
+           std::shared_ptr<StreamWatch> watch)
+        : few_(std::move(few)), many_(std::move(many)), watch_(std::move(watch)), last_(few_.get()) {}
+    Status run(const StepParams& params) override;
+    // What it takes is not the step's, and says nothing.
     Status run_traced(const StepParams& params, const TraceSink& sink) override {
         return choose(params).run_traced(params, sink);
     }
@@ -102,12 +105,12 @@ public:
 
 private:
     Executable& choose(const StepParams& params) {
-        const bool many = params.tokens.size() >= rows_ && kind_of(params) == StepKind::alone;
+        const bool many = kind_of(params) == StepKind::alone && watch_->begin(uint32_t(params.tokens.size()));
         return *(last_ = many ? many_.get() : few_.get());
     }
 
     std::unique_ptr<Executable> few_, many_;
-    uint32_t rows_;
+    std::shared_ptr<StreamWatch> watch_;
     Executable* last_;
 };
 

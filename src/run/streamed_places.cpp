@@ -83,7 +83,8 @@ std::vector<StreamedPart::Home> StreamedPlaces::homes(const StreamedPlan::Part& 
 
 Result<std::unique_ptr<Pipeline>> StreamedPlaces::record(Places& places,
                                                          const std::vector<Pipeline::Part>& plain,
-                                                         Record mode) const {
+                                                         Record mode,
+                                                         std::shared_ptr<StreamWatch> watch) const {
     Places::Place& cpu = places.places_[cpu_place_];
     const auto staging = RL_TRY(Staging::create(*places.model_, *device_, plan_));
     PlanGroup flows = RL_TRY(this->flowing({}, {}));
@@ -98,7 +99,7 @@ Result<std::unique_ptr<Pipeline>> StreamedPlaces::record(Places& places,
         std::shared_ptr<Executable> executable;
         if (part.place == Kind::streamed) {
             executable = std::make_shared<StreamedPart>(staging, flowed, std::move(flowing[flowed]),
-                                                        homes(part, *cpu.caches));
+                                                        homes(part, *cpu.caches), watch);
             ++flowed;
         } else if (part.place == Kind::cpu) {
             executable = std::move(staying[stayed++]);
@@ -118,13 +119,13 @@ Result<std::unique_ptr<Pipeline>> StreamedPlaces::record(Places& places,
 }
 
 Result<std::unique_ptr<Executable>> Places::record_streamed(uint32_t rows, uint32_t outputs, Record mode,
-                                                            uint32_t least, bool fuse) {
+                                                            std::shared_ptr<StreamWatch> watch, bool fuse) {
     std::vector<Pipeline::Part> plain = RL_TRY(record_parts(rows, outputs, mode, fuse));
     const std::optional<StreamedPlaces> streamed = RL_TRY(StreamedPlaces::plan(*this, rows, outputs, fuse));
     if (!streamed) return std::unique_ptr<Executable>(std::make_unique<Pipeline>(std::move(plain)));
-    auto many = RL_TRY(streamed->record(*this, plain, mode));
-    return std::unique_ptr<Executable>(
-        std::make_unique<ByRows>(std::make_unique<Pipeline>(std::move(plain)), std::move(many), least));
+    auto many = RL_TRY(streamed->record(*this, plain, mode, watch));
+    return std::unique_ptr<Executable>(std::make_unique<ByRows>(std::make_unique<Pipeline>(std::move(plain)),
+                                                                std::move(many), std::move(watch)));
 }
 
 Result<Backend*> Places::add_streamed(std::vector<PlanPart>& own, std::vector<std::vector<PlanGroup>>& groups,

@@ -19,7 +19,7 @@ public:
     Result<PlanGroup> staying() const;
     // Of which those of the device are in `plain`.
     Result<std::unique_ptr<Pipeline>> record(Places& places, const std::vector<Pipeline::Part>& plain,
-                                             Record mode) const;
+                                             Record mode, std::shared_ptr<StreamWatch> watch) const;
 
 private:
     StreamedPlaces(StreamedPlan plan) : plan_(std::move(plan)) {}

@@ -366,6 +366,7 @@ Result<Session> open_session(const LoadedModel& loaded, const ModelOptions& opti
     ProgressLine progress("loading");
     session.placements = loaded.placements;
     session.stream_rows = loaded.stream_rows;
+    session.stream_expected = {loaded.stream_cpu_row_seconds, [](const std::string& slow) { note(slow); }};
     session.progress = [&](uint64_t done, uint64_t total) { progress.update(done, total); };
     return Session::create(*loaded.model, session);
 }

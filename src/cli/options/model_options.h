@@ -77,11 +77,12 @@ struct LoadedModel {
     std::string which;   // of the backend's devices; empty: its best
     std::string why;     // it was chosen; empty when it was asked for
     std::unique_ptr<Backend> backend;
-    std::unique_ptr<Backend> cpu;       // for what the device has no room for
-    std::vector<Placement> placements;  // of such a split; empty: all is on the device
-    SplitCounts counts;                 // of the model's layers
-    uint32_t stream_rows = 0;           // see EngineOptions
-    std::unique_ptr<Model> model;       // borrows the backend
+    std::unique_ptr<Backend> cpu;         // for what the device has no room for
+    std::vector<Placement> placements;    // of such a split; empty: all is on the device
+    SplitCounts counts;                   // of the model's layers
+    uint32_t stream_rows = 0;             // see EngineOptions
+    double stream_cpu_row_seconds = 0.0;  // see StreamExpectation
+    std::unique_ptr<Model> model;         // borrows the backend
     CacheType cache = CacheType::f16;
     std::string vulkan_level;       // to which the check of kernels went down; empty: as the options have it
     std::set<std::string> refused;  // see Backend::refuse()
