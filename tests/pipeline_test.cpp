@@ -320,26 +320,59 @@ TEST_CASE("split: routers and shared experts stay on the device where experts ar
 
 TEST_CASE("split: layers that share caches stay together, at the nearest cut") {
     const std::vector<Token> tokens = golden_tokens();
-    const Matrix want = read_npy(golden("models/gemma4.npy"));
-    const Model model = tiny("gemma4");
-    const uint32_t layers = model.config().layers;
-    Backend& device = *backends().back();
     const SessionOptions options{kSizing.context, kBatch, kBatch, kSizing.type};
     const auto other = must(open_backend("cpu", {.threads = 1}));
-    std::set<uint32_t> possible;
-    uint32_t last = 0;
-    for (uint32_t wanted = 0; wanted <= layers; ++wanted) {
-        INFO(wanted, " layers on ", device.device().detail);
-        const Split split = must(split_model(model, options, *other, device, {wanted}));
-        possible.insert(split.counts.layers);
-        CHECK(split.counts.layers >= last);
-        last = split.counts.layers;
-        CHECK((split.counts.layers == wanted) == (split.together_first == split.together_last));
-        CHECK(relative_error(split_logits(model, *other, device, {wanted}, tokens), want.values) < 1e-3);
+    for (const std::string name : {"gemma4", "gemma4-moe", "gemma3n"}) {
+        const Matrix want = read_npy(golden("models/" + name + ".npy"));
+        const Model model = tiny(name);
+        const uint32_t layers = model.config().layers;
+        for (size_t i = backends().size() > 1 ? 1 : 0; i < backends().size(); ++i) {
+            Backend& device = *backends()[i];
+            std::set<uint32_t> possible;
+            uint32_t last = 0;
+            for (uint32_t wanted = 0; wanted <= layers; ++wanted) {
+                INFO(name, ", ", wanted, " layers on ", device.device().detail);
+                const Split split = must(split_model(model, options, *other, device, {wanted}));
+                possible.insert(split.counts.layers);
+                CHECK(split.counts.layers >= last);
+                last = split.counts.layers;
+                CHECK((split.counts.layers == wanted) == (split.together_first == split.together_last));
+                CHECK(relative_error(split_logits(model, *other, device, {wanted}, tokens), want.values) <
+                      1e-3);
+            }
+            CHECK(last == layers);
+            CHECK(possible.size() >= 3);
+            CHECK(possible.size() <= layers + 1 - model.config().shared_caches);
+        }
     }
-    CHECK(last == layers);
-    CHECK(possible.size() >= 3);
-    CHECK(possible.size() <= layers + 1 - model.config().shared_caches);
+}
+
+TEST_CASE(
+    "split: patterns that would part an attention from the cache it reads leave it there, and the split "
+    "tells") {
+    const std::vector<Token> tokens = golden_tokens();
+    const SessionOptions options{kSizing.context, kBatch, kBatch, kSizing.type};
+    Backend& cpu = *backends().front();
+    for (const std::string name : {"gemma4", "gemma3n"}) {
+        const Matrix want = read_npy(golden("models/" + name + ".npy"));
+        const Model model = tiny(name);
+        const uint32_t layers = model.config().layers;
+        for (size_t i = 1; i < backends().size(); ++i) {
+            Backend& device = *backends()[i];
+            // The first layer of gemma3n is computed together with what makes its streams.
+            for (uint32_t layer = name == "gemma3n" ? 1 : 0; layer < layers; ++layer) {
+                INFO(name, ", layer ", layer, " on the CPU, others on ", device.device().detail);
+                const SplitWish wish{UINT32_MAX, 0, {{fmt::format("blk\\.{}\\.", layer), true}}};
+                const Split split = must(split_model(model, options, cpu, device, wish));
+                // It reads the cache of a layer before, or layers behind read its own and come along.
+                if (layer >= layers - model.config().shared_caches)
+                    CHECK(split.followed == std::vector{layer});
+                for (const uint32_t other : split.followed)
+                    CHECK(other >= layers - model.config().shared_caches);
+                CHECK(relative_error(split_logits(model, cpu, device, wish, tokens), want.values) < 1e-3);
+            }
+        }
+    }
 }
 
 TEST_CASE("split: a mixture gives its logits with the experts of any layers on the CPU") {

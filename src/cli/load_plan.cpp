@@ -300,6 +300,11 @@ static Result<LoadDecision> decide_wish(LoadedModel& loaded, const ModelOptions&
         Split split = RL_TRY(split_model(model, session, *loaded.cpu, *loaded.backend, wish));
         for (const std::string& pattern : split.unused)
             notes.push_back(fmt::format("-ot {}: no tensor of this model has that in its name", pattern));
+        if (!split.followed.empty())
+            notes.push_back(fmt::format(
+                "-ot: in {} {} the attention reads the cache of an earlier layer, and "
+                "stays where that is",
+                split.followed.size() == 1 ? "layer" : "layers", fmt::join(split.followed, ", ")));
         if (split.together_first < split.together_last)
             notes.push_back(
                 fmt::format("-ngl {}: layers {} to {} share caches and stay together: {} of {} "

@@ -75,6 +75,8 @@ void add_decision(LoadedModel& loaded, const ModelOptions& options, const Sessio
         memory["most_tokens_per_second"] = speed_json(decided.value().cost);
     else
         memory["split"] = split_json(loaded, decided.value(), notes);
+    // Of a split they are beside it.
+    if (!memory.contains("split") && !notes.empty()) memory["notes"] = notes;
 }
 
 std::string speed_text(const Json& memory) {
@@ -84,8 +86,11 @@ std::string speed_text(const Json& memory) {
 }
 
 std::vector<std::string> split_lines(const Json& memory) {
-    if (memory.contains("refusal")) return {"run refuses: " + shown(memory["refusal"])};
-    if (!memory.contains("split")) return {};
+    std::vector<std::string> lines;
+    if (memory.contains("refusal")) lines.push_back("run refuses: " + shown(memory["refusal"]));
+    if (memory.contains("notes"))
+        for (const Json& text : memory["notes"]) lines.push_back("note: " + shown(text));
+    if (!memory.contains("split")) return lines;
     const Json& split = memory["split"];
     const uint64_t layers = number(split["layers"]), there = number(split["device_layers"]);
     std::vector<std::string> on_cpu;
@@ -101,7 +106,7 @@ std::vector<std::string> split_lines(const Json& memory) {
         memories.push_back(fmt::format(
             "{} of {} on {} (weights {}, cache {}, scratch {})", bytes(place["total"]), shown(place["limit"]),
             shown(place["id"]), bytes(place["weights"]), bytes(place["cache"]), bytes(place["scratch"])));
-    std::vector<std::string> lines = {
+    lines = {
         fmt::format("run splits it: {}/{} layers on {}, {} on cpu; {}{}", there, layers,
                     shown(split["device"]), fmt::join(on_cpu, " and "), cost, shown(split["stream"]["text"])),
         fmt::format("{}", fmt::join(memories, "; "))};

@@ -281,6 +281,7 @@ std::vector<Block> blocks(const Plan& plan, const std::vector<size_t>& also) {
     const auto is_end = [&](size_t step) {
         if (step == plan.steps.size()) return true;
         if (slots[step].empty() || !of_all_rows(plan, slots[step])) return false;
+        if (plan.steps[step].layer != plan.steps[step - 1].layer) return true;
         return slots[step].size() == 1 || std::ranges::count(also, step) > 0 ||
                std::ranges::all_of(slots[step], [&](Slot s) { return std::ranges::count(lasting, s) > 0; });
     };

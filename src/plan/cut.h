@@ -29,8 +29,8 @@ struct PlanPart {
 Result<std::vector<PlanPart>> cut(const Plan& plan, const std::vector<size_t>& before,
                                   std::vector<size_t> places = {});
 
-// Steps [first, last) between cuts that little crosses: one slot, or those that cross between all layers. An
-// attention is one, and a feed-forward.
+// Steps [first, last) between cuts that little crosses: those between layers, and such that one slot crosses
+// or what crosses between all layers. An attention is one, and a feed-forward.
 struct Block {
     size_t first = 0, last = 0;
 };

@@ -116,6 +116,28 @@ public:
         return unused;
     }
 
+    // What reads a cache goes where the first is that uses it. The layers of what moved come back.
+    std::vector<uint32_t> follow_caches() {
+        std::vector<std::optional<bool>> homes(plan_.caches.size());  // of each cache: whether it is the CPU
+        std::vector<uint32_t> moved;
+        for (const Block& block : blocks_) {
+            const bool before = on_cpu_[block.first];
+            std::optional<bool> home;  // of the first cache that is not its own
+            std::vector<Cache> used;
+            for (size_t i = block.first; i < block.last; ++i)
+                for (const Cache cache : caches_of(plan_.steps[i].op)) used.push_back(cache);
+            for (const Cache cache : used)
+                if (!home) home = homes[size_t(cache.index)];
+            if (home && *home != before) {
+                put(block, *home);
+                moved.push_back(plan_.steps[block.first].layer);
+            }
+            for (const Cache cache : used)
+                if (!homes[size_t(cache.index)]) homes[size_t(cache.index)] = home.value_or(before);
+        }
+        return moved;
+    }
+
     std::vector<Placement> placements(Backend& cpu, Backend& device) const {
         std::vector<Placement> all;
         for (size_t i = 0; i < on_cpu_.size(); ++i) {
@@ -231,6 +253,7 @@ Result<Split> split_model(const Model& model, const EngineOptions& options, Back
     split.together_first = together.first;
     split.together_last = together.last;
     split.unused = RL_TRY(places.follow(wish.rules));
+    if (!wish.rules.empty()) split.followed = places.follow_caches();
     split.counts = places.counts();
     split.placements = places.placements(cpu, device);
     split.backends = backends_of(split.placements);

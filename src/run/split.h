@@ -35,6 +35,9 @@ struct Split {
     std::vector<std::string> unused;    // patterns that no tensor has in its name
     // Layers [first, last) that share caches, where the wish would have had them apart; else none.
     uint32_t together_first = 0, together_last = 0;
+    // Layers of which rules would have parted an attention from the cache of an earlier layer that it reads:
+    // it went where that is.
+    std::vector<uint32_t> followed;
 };
 
 // An error where the model cannot be cut so, with what would work.
