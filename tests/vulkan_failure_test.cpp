@@ -1,6 +1,7 @@
 // Every Vulkan call may fail: what is said then, what is left behind, and that the next try works.
 #ifdef RL_VULKAN
 #include "backends/vulkan/vulkan_backend.h"
+#include "run/split.h"
 #include "support/backends.h"
 #include "support/models.h"
 #include "support/vulkan_faults.h"
@@ -78,7 +79,21 @@ void check_message(const Error& error, const std::string& call, VkResult result)
 
 }  // namespace
 
-static void check_every_call(bool always_stage) {
+// The last layer on the device, through which the weights of the first flow for many tokens.
+static Result<std::vector<float>> load_and_stream(Backend& backend) {
+    static const std::unique_ptr<Backend> cpu = must(open_backend("cpu", {.threads = 1}));
+    const Model model = RL_TRY(Model::inspect(golden("models/llama3.gguf"), kOptions.context));
+    SessionOptions options = kOptions;
+    options.placements = RL_TRY(split_model(model, options, *cpu, backend, {1})).placements;
+    options.stream_rows = 4;
+    Session session = RL_TRY(Session::create(model, options));
+    RL_TRY(session.feed(golden_tokens()));
+    return std::vector<float>(session.logits().begin(), session.logits().end());
+}
+
+using LoadAndRun = std::function<Result<std::vector<float>>(Backend&)>;
+
+static void check_every_call(bool always_stage, const LoadAndRun& load_and_run) {
     if (!instance()) return;
     auto backend = vulkan::open_vulkan_backend({});
     if (!backend) return;
@@ -110,11 +125,15 @@ static void check_every_call(bool always_stage) {
 }
 
 TEST_CASE("vulkan: a call that fails on an open device is an error, and leaves nothing behind") {
-    check_every_call(false);
+    check_every_call(false, [](Backend& backend) { return load_and_run(backend); });
 }
 
 TEST_CASE("vulkan: a call that fails while weights are staged is an error, and leaves nothing behind") {
-    check_every_call(true);
+    check_every_call(true, [](Backend& backend) { return load_and_run(backend); });
+}
+
+TEST_CASE("vulkan: a call that fails while weights flow through the device leaves nothing behind") {
+    check_every_call(false, load_and_stream);
 }
 
 TEST_CASE(
