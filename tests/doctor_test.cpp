@@ -130,10 +130,11 @@ TEST_CASE("doctor: drivers' files that lead nowhere are named, with what is wron
     CHECK(holds(Worst(silent).of("drivers")->what, "a.json, b.json, c.json, d.json, e.json"));
 
     const std::vector<std::string> named =
-        broken_vulkan_drivers(tree.root + folder + "gone.json:" + tree.root + folder + "b.json:/dev");
+        broken_vulkan_drivers({tree.root + folder + "gone.json:" + tree.root + folder + "b.json:/dev", "x"});
     REQUIRE(named.size() == 2);
     CHECK(holds(named[0], "gone.json does not exist"));
     CHECK(holds(named[1], "b.json names a driver that does not load: "));
+    CHECK(broken_vulkan_drivers({"", "/nowhere/x.json"}, tree.root).size() == 4);
 }
 
 TEST_CASE("doctor: a GPU that Vulkan does not see, and why") {

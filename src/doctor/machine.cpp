@@ -12,17 +12,10 @@
 
 namespace redline {
 
-const std::vector<std::string> kDoctorVariables = {"HSA_OVERRIDE_GFX_VERSION",
-                                                   "HIP_VISIBLE_DEVICES",
-                                                   "ROCR_VISIBLE_DEVICES",
-                                                   "GPU_DEVICE_ORDINAL",
-                                                   "VK_DRIVER_FILES",
-                                                   "VK_ICD_FILENAMES",
-                                                   "VK_LOADER_DRIVERS_DISABLE",
-                                                   "AMD_VULKAN_ICD",
-                                                   "RADV_DEBUG",
-                                                   "RADV_PERFTEST",
-                                                   "MESA_VK_DEVICE_SELECT"};
+const std::vector<std::string> kDoctorVariables = {
+    "HSA_OVERRIDE_GFX_VERSION", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL",
+    "VK_DRIVER_FILES",          "VK_ICD_FILENAMES",    "VK_ADD_DRIVER_FILES",  "VK_LOADER_DRIVERS_DISABLE",
+    "AMD_VULKAN_ICD",           "RADV_DEBUG",          "RADV_PERFTEST",        "MESA_VK_DEVICE_SELECT"};
 
 static std::string without_quotes(std::string text) {
     text.erase(std::remove(text.begin(), text.end(), '"'), text.end());
@@ -101,7 +94,7 @@ Machine read_machine(const std::string& root) {
     m.lockup_timeout = text_of(root + "/sys/module/amdgpu/parameters/lockup_timeout");
     for (const std::string& path : vulkan_driver_files(root))
         m.vulkan_drivers.push_back(std::filesystem::path(path).filename());
-    m.broken_drivers = broken_vulkan_drivers("", root);
+    m.broken_drivers = broken_vulkan_drivers({}, root);
     return m;
 }
 

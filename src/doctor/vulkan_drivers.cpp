@@ -70,9 +70,13 @@ static Status check_file(const std::string& path, const std::string& root) {
     return root.empty() ? check_loads(name) : Status();
 }
 
-std::vector<std::string> broken_vulkan_drivers(const std::string& named, const std::string& root) {
-    std::vector<std::string> out;
-    for (const std::string& path : named.empty() ? vulkan_driver_files(root) : files_named(named))
+std::vector<std::string> broken_vulkan_drivers(const NamedDrivers& named, const std::string& root) {
+    std::vector<std::string> files = files_named(named.instead), out;
+    if (named.instead.empty()) {
+        files = files_named(named.beside);
+        for (const std::string& path : vulkan_driver_files(root)) files.push_back(path);
+    }
+    for (const std::string& path : files)
         if (const Status checked = check_file(path, root); !checked)
             out.push_back(fmt::format("Vulkan's driver file {} {}", path, checked.error().message));
     return out;

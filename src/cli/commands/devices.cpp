@@ -3,7 +3,6 @@
 
 #include "cli/report.h"
 #include "cli/terminal/terminal.h"
-#include "doctor/vulkan_drivers.h"
 #include "json/json.h"
 #include "memory/budget.h"
 #include "memory/gpus.h"
@@ -84,6 +83,9 @@ std::string listing_text() {
             for (const DeviceListing& device : devices.value()) out += device_text(device);
         else
             out += fmt::format("{}: {}\n", entry->name, devices.error().message);
+        if (!devices && entry->name == std::string_view("vulkan"))
+            for (const std::string& problem : broken_vulkan_drivers(named_drivers()))
+                out += fmt::format("vulkan: {}\n", problem);
         if (const std::string_view lacks = build_lacks(entry->name); !lacks.empty())
             out += fmt::format("{}: this build lacks {}\n", entry->name, lacks);
     }
@@ -118,14 +120,22 @@ Result<std::unique_ptr<Backend>> open_device(const DeviceChoice& choice, const M
     return opened;
 }
 
+NamedDrivers named_drivers() {
+    const auto variable = [](const char* name) {
+        const char* value = std::getenv(name);
+        return std::string(value ? value : "");
+    };
+    NamedDrivers named{variable("VK_DRIVER_FILES"), variable("VK_ADD_DRIVER_FILES")};
+    if (named.instead.empty()) named.instead = variable("VK_ICD_FILENAMES");
+    return named;
+}
+
 // Drivers are looked at where there should be a device of theirs.
 static std::vector<std::string> faulty_drivers(const DeviceChoice& choice) {
-    if (choice.backend == "vulkan") return {};
-    const char* named = std::getenv("VK_DRIVER_FILES");
-    if (!named || !*named) named = std::getenv("VK_ICD_FILENAMES");
-    const bool any_named = named && *named;
-    if (!any_named && kernel_gpus().empty()) return {};
-    return broken_vulkan_drivers(any_named ? named : "");
+    const NamedDrivers named = named_drivers();
+    const bool any_named = !named.instead.empty() || !named.beside.empty();
+    if (choice.backend == "vulkan" || (!any_named && kernel_gpus().empty())) return {};
+    return broken_vulkan_drivers(named);
 }
 
 Result<std::unique_ptr<Backend>> open_best(DeviceChoice& choice, const ModelOptions& options) {
@@ -135,6 +145,8 @@ Result<std::unique_ptr<Backend>> open_best(DeviceChoice& choice, const ModelOpti
     }
     while (true) {
         Result<std::unique_ptr<Backend>> opened = open_device(choice, options);
+        if (!opened && choice.backend == "vulkan")
+            for (const std::string& problem : broken_vulkan_drivers(named_drivers())) note(problem);
         if (opened || choice.why.empty()) return opened;
         const std::optional<DeviceChoice> next = next_choice(choice);
         if (!next) return opened;

@@ -2,12 +2,15 @@
 #pragma once
 
 #include "cli/options/model_options.h"
+#include "doctor/vulkan_drivers.h"
 #include "plan/device_choice.h"
 
 namespace redline::cli {
 
 // Where what is known of devices is kept between runs; empty when the environment names no home.
 std::string cache_folder();
+// By the environment.
+NamedDrivers named_drivers();
 // Of a device that was asked for an error is of Cause::no_device.
 Result<std::unique_ptr<Backend>> open_device(const DeviceChoice& choice, const ModelOptions& options);
 // The same, and where nobody asked for the device and it does not open, the next best one is taken. What of

@@ -3,7 +3,6 @@
 #include "cli/report.h"
 #include "cli/terminal/terminal.h"
 #include "doctor/findings.h"
-#include "doctor/vulkan_drivers.h"
 #include "json/json.h"
 
 #include <cstdlib>
@@ -43,12 +42,7 @@ Machine examined(const DoctorOptions& options) {
     for (const std::string& variable : kDoctorVariables)
         if (const char* value = std::getenv(variable.c_str()); value && *value)
             machine.environment[variable] = value;
-    // The loader looks at nothing else then.
-    for (const char* variable : {"VK_DRIVER_FILES", "VK_ICD_FILENAMES"})
-        if (const auto named = machine.environment.find(variable); named != machine.environment.end()) {
-            machine.broken_drivers = broken_vulkan_drivers(named->second);
-            break;
-        }
+    if (options.root.empty()) machine.broken_drivers = broken_vulkan_drivers(named_drivers());
     machine.backends = backend_views();
     if (options.measure) machine.bandwidths = measure();
     return machine;
