@@ -178,12 +178,15 @@ private:
 
     std::string parting_text(const Verified& each) const {
         const Parting& p = *each.parting;
-        const std::string remedy =
-            plain_ ? "--cpu-level portable computes as the reference does"
-                   : "a newer driver may help; until then --device cpu, or --vulkan-level plain";
-        return fmt::format("{} ({}, {}) parts from the CPU {} layer {}, {}{}, by {:.2g} of its size: {}\n",
-                           each.id, each.name, each.detail, p.beyond ? "first in" : "most in", p.layer, p.op,
-                           p.tensors.empty() ? "" : " of " + p.tensors, p.error, remedy);
+        const bool vulkan = each.id.starts_with("vulkan");
+        const std::string remedy = plain_ ? "--cpu-level portable computes as the reference does"
+                                          : fmt::format("a newer driver may help; until then --device cpu{}",
+                                                        vulkan ? ", or --vulkan-level plain" : "");
+        const std::string by = std::isfinite(p.error) ? fmt::format("by {:.2g} of its size", p.error)
+                                                      : "which has values that are not finite";
+        return fmt::format("{} ({}, {}) parts from the CPU {} layer {}, {}{}, {}: {}\n", each.id, each.name,
+                           each.detail, p.beyond ? "first in" : "most in", p.layer, p.op,
+                           p.tensors.empty() ? "" : " of " + p.tensors, by, remedy);
     }
 
     uint64_t tokens() const {
