@@ -217,6 +217,23 @@ TEST_CASE("doctor: clocks, the timeout, the BAR, swap and another kernel driver"
     CHECK(holds(Worst(machine_of(files)).of("gpu")->what, "driver radeon"));
 }
 
+TEST_CASE("doctor: programs that wait for cores or memory are found where the kernel tells of them") {
+    Files files = rx_7900_xtx();
+    CHECK(!machine_of(files).waits_for_core);
+    files["/proc/pressure/cpu"] = "some avg10=12.52 avg60=99.14 avg300=84.20 total=8969163416\n";
+    files["/proc/pressure/memory"] = "some avg10=0.77 avg60=1.53 avg300=1.01 total=74570028\n";
+    CHECK(machine_of(files).waits_for_core == 12);
+    CHECK(!Worst(machine_of(files)).any());
+    files["/proc/pressure/cpu"] = "some avg10=99.52 avg60=99.14 avg300=84.20 total=8969163416\n";
+    files["/proc/pressure/memory"] = "some avg10=31.00 avg60=1.53 avg300=1.01 total=74570028\n";
+    const Worst found(machine_of(files));
+    CHECK(std::ranges::count(found.all, "load", &Finding::check) == 2);
+    CHECK(holds(found.of("load")->what, "in 99 % of the last 10 seconds a program waited for a core"));
+    CHECK(examine_slowness(machine_of(files)).size() == 2);
+    files["/proc/pressure/cpu"] = "nonsense";
+    CHECK(!machine_of(files).waits_for_core);
+}
+
 TEST_CASE("doctor: bandwidth is held to the card's, where the card is known") {
     Machine m = machine_of(rx_7900_xtx());
     m.bandwidths = {{"vulkan:0", 820e9}, {"cpu", 60e9}};

@@ -39,13 +39,29 @@ TEST_CASE(
     made.steps = 20;
     made.context_sum = 200;
     made.decode_seconds = 20 / (0.2 * most);
-    CHECK(explain_slow(loaded, 64, made).find("redline doctor") != std::string::npos);
+    CHECK(has(explain_slow(loaded, 64, made), "tok/s are 20 % of the"));
     CHECK(explain_slow(chain_on(*backend, 0.0), 64, made).empty());
     Generation brief = made;
     brief.steps = 15;
     CHECK(explain_slow(loaded, 64, brief).empty());
     made.decode_seconds = 20 / (0.3 * most);
     CHECK(explain_slow(loaded, 64, made).empty());
+}
+
+TEST_CASE("expected speed: what the machine suffers from is named as the cause, or what may be") {
+    Machine machine;
+    CHECK(has(likely_causes(machine),
+              "other programs, low clocks or swapping may slow it down; redline doctor"));
+    machine.waits_for_core = 49;
+    machine.waits_for_memory = 9;
+    CHECK(has(likely_causes(machine), "redline doctor"));
+    machine.waits_for_core = 80;
+    machine.swap_used = uint64_t(3) << 30;
+    CHECK(has(likely_causes(machine), "in 80 % of the last 10 seconds a program waited for a core"));
+    CHECK(
+        has(likely_causes(machine), "(end other programs that compute, or give redline fewer threads (-t))"));
+    CHECK(has(likely_causes(machine), "3.00 GiB of swap are in use"));
+    CHECK(!has(likely_causes(machine), "redline doctor"));
 }
 
 TEST_CASE("expected speed: a bandwidth is measured once and kept, and a damaged file is written anew") {

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/system_files.h"
+#include "doctor/findings.h"
 #include "json/json.h"
 #include "run/split.h"
 
@@ -70,10 +71,16 @@ std::string explain_slow(const LoadedModel& loaded, uint64_t context, const Gene
     const double most = most_tokens_per_second(loaded, context, generation.context_sum / generation.steps);
     if (most <= 0.0 || speed >= kFarBelow * most) return "";
     return fmt::format(
-        "{:.1f} tok/s are {:.0f} % of the {:.1f} that the bandwidth measured on {} would allow: other "
-        "programs, low "
-        "clocks or swapping may slow it down; redline doctor looks for what does",
-        speed, 100.0 * speed / most, most, loaded.device);
+        "{:.1f} tok/s are {:.0f} % of the {:.1f} that the bandwidth measured on {} would allow: {}", speed,
+        100.0 * speed / most, most, loaded.device, likely_causes(read_machine()));
+}
+
+std::string likely_causes(const Machine& machine) {
+    std::vector<std::string> causes;
+    for (const Finding& finding : examine_slowness(machine))
+        causes.push_back(fmt::format("{} ({})", finding.what, finding.remedy));
+    if (!causes.empty()) return fmt::format("{}", fmt::join(causes, "; "));
+    return "other programs, low clocks or swapping may slow it down; redline doctor looks for what does";
 }
 
 }  // namespace redline::cli

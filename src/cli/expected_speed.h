@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cli/options/model_options.h"
+#include "doctor/machine.h"
 #include "run/generate.h"
 #include "run/split.h"
 
@@ -21,8 +22,10 @@ Bandwidth bandwidth_of(const LoadedModel& loaded);
 // weights that it uses and the cache. 0: unknown.
 double most_tokens_per_second(const LoadedModel& loaded, uint64_t context, uint64_t position);
 
-// One line of what may be wrong when a generation of 16 tokens or more reached less than a quarter of that;
-// else empty.
+// One line of what is wrong, or may be, when a generation of 16 tokens or more reached less than a quarter of
+// that; else empty.
 std::string explain_slow(const LoadedModel& loaded, uint64_t context, const Generation& generation);
+// How that line ends, by what the machine tells.
+std::string likely_causes(const Machine& machine);
 
 }  // namespace redline::cli

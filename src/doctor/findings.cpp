@@ -277,7 +277,24 @@ Findings shared_memory(const Machine& m) {
     return out;
 }
 
-Findings groups_and_swap(const Machine& m) {
+Findings load(const Machine& m) {
+    constexpr uint64_t kMuchForCore = 50, kMuchForMemory = 10;  // percent
+    Findings out;
+    if (m.waits_for_core.value_or(0) >= kMuchForCore)
+        out.push_back({Severity::warning, "load",
+                       fmt::format("in {} % of the last 10 seconds a program waited for a core: more of them "
+                                   "compute than there are cores",
+                                   *m.waits_for_core),
+                       "end other programs that compute, or give redline fewer threads (-t)"});
+    if (m.waits_for_memory.value_or(0) >= kMuchForMemory)
+        out.push_back(
+            {Severity::warning, "load",
+             fmt::format("in {} % of the last 10 seconds a program waited for memory", *m.waits_for_memory),
+             "end what takes the memory, or take a smaller model or context"});
+    return out;
+}
+
+Findings control_group(const Machine& m) {
     Findings out;
     if (m.memory.group_limit < m.memory.available)
         out.push_back({Severity::warning, "memory",
@@ -285,6 +302,11 @@ Findings groups_and_swap(const Machine& m) {
                                    format_bytes(m.memory.group_limit), format_bytes(m.memory.available)),
                        m.container ? "start the container with a larger --memory, or none"
                                    : "raise MemoryMax of the service, or run it elsewhere"});
+    return out;
+}
+
+Findings swap(const Machine& m) {
+    Findings out;
     if (m.swap_used > kGiB)
         out.push_back(
             {Severity::warning, "memory",
@@ -464,7 +486,14 @@ std::vector<Finding> examine(const Machine& machine) {
     std::vector<Finding> all;
     for (const auto check :
          {gpus_there, permissions, seen_by_vulkan, seen_by_hip, environment, drivers, silent_drivers,
-          firmware, shared_memory, disagreement, groups_and_swap, timeouts, bar, clocks, bandwidth})
+          firmware, shared_memory, disagreement, control_group, swap, load, timeouts, bar, clocks, bandwidth})
+        for (Finding& finding : check(machine)) all.push_back(std::move(finding));
+    return all;
+}
+
+std::vector<Finding> examine_slowness(const Machine& machine) {
+    std::vector<Finding> all;
+    for (const auto check : {swap, load, clocks})
         for (Finding& finding : check(machine)) all.push_back(std::move(finding));
     return all;
 }

@@ -19,5 +19,7 @@ struct Finding {
 
 // All that the checks find, in their order.
 std::vector<Finding> examine(const Machine& machine);
+// Of these, what would make a model that ran just now slow.
+std::vector<Finding> examine_slowness(const Machine& machine);
 
 }  // namespace redline

@@ -69,6 +69,14 @@ static GpuState state_of(const std::string& root, const KernelGpu& gpu) {
     return state;
 }
 
+// Of a line like "some avg10=99.52 avg60=...".
+static std::optional<uint64_t> percent_of_waits(const std::string& path) {
+    constexpr std::string_view kKey = "some avg10=";
+    const std::string text = text_of(path);
+    if (!text.starts_with(kKey)) return {};
+    return std::strtoull(text.c_str() + kKey.size(), nullptr, 10);
+}
+
 Machine read_machine(const std::string& root) {
     Machine m;
     utsname names = {};
@@ -84,6 +92,8 @@ Machine read_machine(const std::string& root) {
     m.swap_total = number_behind(root + "/proc/meminfo", "SwapTotal:").value_or(0) * 1024;
     const uint64_t swap_free = number_behind(root + "/proc/meminfo", "SwapFree:").value_or(0) * 1024;
     m.swap_used = m.swap_total - std::min(m.swap_total, swap_free);
+    m.waits_for_core = percent_of_waits(root + "/proc/pressure/cpu");
+    m.waits_for_memory = percent_of_waits(root + "/proc/pressure/memory");
     m.gpus = kernel_gpus(root);
     m.ttm_limit = ttm_limit(root);
     m.nodes.push_back(node_at(root, "/dev/kfd"));

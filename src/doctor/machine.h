@@ -46,6 +46,9 @@ struct Machine {
     std::vector<std::string> groups;  // of the user, by name
     HostMemory memory;
     uint64_t swap_total = 0, swap_used = 0;
+    // Of the last 10 seconds, the percent in which a program waited for it; absent where the kernel does not
+    // tell.
+    std::optional<uint64_t> waits_for_core, waits_for_memory;
     std::vector<KernelGpu> gpus;
     std::vector<GpuState> states;  // one for each of `gpus`
     std::optional<uint64_t> ttm_limit;

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/nearest_name.h"
+#include "cli/expected_speed.h"
 #include "cli/report.h"
 #include "cli/rescue.h"
 #include "text/unicode.h"
@@ -214,6 +215,12 @@ bool Talk::finish_turn(Result<Turn> turn, const std::string& question) {
         note(explain_stop(turn->generation, conversation_.session().context()));
     if (cancelled && turn->generation.text.empty() && reader_.edits()) draft_ = question;
     last_ = std::move(turn).value();
+    if (!said_slow_) {
+        const std::string slow =
+            explain_slow(model_->loaded, conversation_.session().context(), last_->generation);
+        if (!slow.empty()) note(slow);
+        said_slow_ = !slow.empty();
+    }
     if (voice().verbose)
         show_statistics();
     else
