@@ -5,6 +5,7 @@
 #include "cli/commands/devices.h"
 #include "cli/expected_speed.h"
 #include "cli/terminal/terminal.h"
+#include "memory/budget.h"
 #include "run/split.h"
 
 #include <algorithm>
@@ -326,6 +327,16 @@ Result<LoadDecision> decide_load(LoadedModel& loaded, const ModelOptions& option
     return with_fewer_layers(loaded, options, session, wish, decided.error());
 }
 
+// A GPU's driver refuses what it does not have; the system gives it, and ends the program later.
+static void note_budget(const LoadedModel& loaded, const ModelOptions& options, const MemoryNeed& need) {
+    const MemoryBudget there = host_budget(host_memory());
+    if (loaded.device == "cpu" && options.memory > 0 && need.total() > there.bytes)
+        note(fmt::format(
+            "--mem-budget allows the {} that are needed, but the CPU has {}: the system may swap, or "
+            "end the program",
+            format_bytes(need.total()), there.text()));
+}
+
 Status plan_load(LoadedModel& loaded, const ModelOptions& options, const SessionOptions& session) {
     loaded.placements.clear();
     loaded.stream_rows = 0;
@@ -343,6 +354,7 @@ Status plan_load(LoadedModel& loaded, const ModelOptions& options, const Session
         return {};
     }
     say_whole(loaded, decided.whole, decided.cost.most, session.context);
+    note_budget(loaded, options, decided.whole);
     return {};
 }
 
