@@ -33,6 +33,8 @@ Status fill(void* library, Functions& call) {
 #undef RL_FIND
     if (!lacking.empty()) return error("it has no function {}", lacking);
     call.launch_early = call.launch;
+    call.device_pci = reinterpret_cast<decltype(call.device_pci)>(
+        dlsym(library, kCuda ? "cuDeviceGetPCIBusId" : "hipDeviceGetPCIBusId"));
     if (kCuda) return fill_cuda(library, call);
     call.error_name = reinterpret_cast<const char* (*)(Code)>(find("hipGetErrorName"));
     if (!call.error_name) return error("it has no function hipGetErrorName");

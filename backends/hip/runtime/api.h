@@ -27,7 +27,6 @@ constexpr Code kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNoDevice = 10
     X(device_count, "hipGetDeviceCount", "cuDeviceGetCount", (int*))                                    \
     X(set_device, "hipSetDevice", "", (int))                                                            \
     X(device_name, "hipDeviceGetName", "cuDeviceGetName", (char*, int, int))                            \
-    X(device_pci, "hipDeviceGetPCIBusId", "cuDeviceGetPCIBusId", (char*, int, int))                     \
     X(device_attribute, "hipDeviceGetAttribute", "cuDeviceGetAttribute", (int*, int, int))              \
     X(device_properties, "hipGetDeviceProperties", "", (void*, int))                                    \
     X(last_error, "hipGetLastError", "", ())                                                            \
@@ -67,6 +66,8 @@ struct Functions {
     RL_HIP_FUNCTIONS(RL_MEMBER)
 #undef RL_MEMBER
     const char* (*error_name)(Code) = nullptr;
+    Code (*device_pci)(char*, int,
+                       int) = nullptr;        // null where the runtime has none: nothing computed needs it
     decltype(launch) launch_early = nullptr;  // of kernels that wait for the one before by themselves
 };
 

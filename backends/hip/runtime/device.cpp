@@ -52,7 +52,8 @@ DeviceReport report_of(const Runtime& runtime, int index) {
         report.integrated = value != 0;
     report.integrated |= is_apu_target(report.arch.substr(0, report.arch.find(':')));
     char pci[32] = {};
-    if (runtime.call.device_pci(pci, sizeof(pci) - 1, index) == kSuccess) report.pci = pci;
+    if (runtime.call.device_pci && runtime.call.device_pci(pci, sizeof(pci) - 1, index) == kSuccess)
+        report.pci = pci;
     size_t available = 0, total = 0;
     if (runtime.call.set_device(index) == kSuccess &&
         runtime.call.memory_info(&available, &total) == kSuccess) {
