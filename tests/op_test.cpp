@@ -12,6 +12,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <sstream>
 
 using namespace redline;
 using namespace redline::test;
@@ -26,10 +27,19 @@ std::vector<std::unique_ptr<Backend>>& test_backends() {
     return backends;
 }
 
-// RL_TEST_CASES=convolution takes those whose name has it.
+// RL_TEST_CASES=convolution takes those whose name has it; several may stand with | between.
 bool chosen(const OpCase& c) {
     const char* const given = std::getenv("RL_TEST_CASES");
-    return !given || c.name.find(given) != std::string::npos;
+    if (!given) return true;
+    std::istringstream in(given);
+    for (std::string part; std::getline(in, part, '|');)
+        if (c.name.find(part) != std::string::npos) return true;
+    return false;
+}
+
+// RL_TEST_SHOW=1 says which case begins, beside what a device's runtime writes of it.
+void show(const OpCase& c) {
+    if (std::getenv("RL_TEST_SHOW")) std::fprintf(stderr, "[redline] case %s\n", c.name.c_str());
 }
 
 uint64_t inputs_of(const OpCase& c) {
@@ -144,6 +154,7 @@ void run_each_op(const OpCase& c, BoundPlan bound, const Fixture& fixture, Backe
 
 void run_case(const OpCase& c, std::map<std::string, double>& worst) {
     if (!chosen(c)) return;
+    show(c);
     Fixture fixture(uint32_t(std::hash<std::string>()(c.name)), inputs_of(c));
     const Plan plan = record(c, fixture);
     Wanted wanted;

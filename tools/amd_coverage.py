@@ -1,0 +1,42 @@
+"""What of the kernels of AMD targets a run of tests executed."""
+
+import amd_emulator
+
+WANTED = 0.95  # of a kernel's instructions
+
+
+def covered(rows, target):
+    """All that was executed on a target, by kernel."""
+    cover = {}
+    for row in rows:
+        if row.target == target:
+            amd_emulator.merge(cover, row.run.cover)
+    return cover
+
+
+def report(rows, compiled, each):
+    """The text of tables, and whether every kernel was launched. `each`: a table of kernels, too."""
+    out = ["| target | kernels | launched | instructions of those | executed | kernels under 95 % |",
+           "|---|---:|---:|---:|---:|---:|"]
+    missing, low = {}, {}
+    for target, kernels in compiled.items():
+        cover = covered(rows, target)
+        launched = [kernel for kernel in kernels if kernel in cover]
+        of = sum(cover[kernel][0] for kernel in launched)
+        executed = sum(cover[kernel][1] for kernel in launched)
+        for kernel in kernels:
+            if kernel not in cover:
+                missing.setdefault(kernel, []).append(target)
+            elif cover[kernel][1] < WANTED * cover[kernel][0]:
+                low.setdefault(kernel, {})[target] = cover[kernel][1] / cover[kernel][0]
+        under = sum(target in shares for shares in low.values())
+        out.append(f"| {target} | {len(kernels)} | {len(launched)} | {of} | {100 * executed / max(1, of):.1f} % | {under} |")
+    if each and low:
+        out += ["", "| kernel | " + " | ".join(compiled) + " |", "|---|" + "---:|" * len(compiled)]
+        for kernel in sorted(low):
+            shares = [f"{100 * low[kernel][t]:.0f} %" if t in low[kernel] else "" for t in compiled]
+            out.append(f"| {kernel} | " + " | ".join(shares) + " |")
+    for kernel in sorted(missing):
+        where = "all targets" if len(missing[kernel]) == len(compiled) else ", ".join(missing[kernel])
+        out.append(f"not launched: {kernel} on {where}")
+    return "\n".join(out), not missing

@@ -1,0 +1,125 @@
+"""Whether the tests of ops notice a kernel that is wrong in one instruction, which does nothing."""
+
+import os
+import random
+import re
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+
+import amd_emulator
+
+# Waits and hints, which do nothing in the emulator either, and branches that only skip what would do nothing.
+WITHOUT_EFFECT = re.compile(r"s_(nop|wait|delay|clause|code_end|endpgm|setprio|set_inst|inst_|sleep|sendmsg|icache|prefetch"
+                            r"|barrier_signal|ttrace|cbranch_execz)|buffer_(gl|inv|wb)|global_(inv|wb)|v_nop")
+# Of the cases that launch a kernel; enough for each of its paths.
+MOST_CASES = 16
+SECONDS = 300
+
+
+class Kernel:
+    def __init__(self, listing, name, lines):
+        self.listing, self.name, self.lines = listing, name, lines  # numbers of lines, each an instruction
+
+
+def kernels_in(folder):
+    """Of the disassemblies there."""
+    found = {}
+    for listing in sorted(os.listdir(folder)):
+        current = None
+        with open(os.path.join(folder, listing)) as lines:
+            for number, line in enumerate(lines):
+                if head := re.match(r"[0-9a-f]+ <(\w+)>:", line):
+                    current = found[head[1]] = Kernel(listing, head[1], [])
+                elif current and line.startswith("\t") and "// " in line and not WITHOUT_EFFECT.match(line.strip()):
+                    current.lines.append(number)
+    return found
+
+
+def launching_cases(log):
+    """The cases of op_test that launch each kernel."""
+    launched, case = {}, None
+    for line in log.splitlines():
+        if line.startswith("[redline] case "):
+            case = line[len("[redline] case "):]
+        elif case and (launch := re.match(r"\[amdemu\] (\w+)<<<", line)):
+            launched.setdefault(launch[1], {})[case] = True
+    return {kernel: list(cases) for kernel, cases in launched.items()}
+
+
+class Mutation:
+    def __init__(self, target, kernel, line, cases):
+        self.target, self.kernel, self.line = target, kernel, line
+        step = -(-len(cases) // MOST_CASES)
+        self.cases = cases[::step]
+        self.instruction, self.verdict = "", ""
+
+    def run(self, emulator, op_test, number):
+        self.verdict = self.verdict_of(self.run_with("s_nop 0", emulator, op_test, number))
+        if not self.verdict:
+            # One that the emulator does not know ends the kernel, where it is reached at all.
+            marked = self.run_with("unknown", emulator, op_test, number)
+            self.verdict = "NOT NOTICED" if marked.faults else "not executed by these cases"
+        return self
+
+    @staticmethod
+    def verdict_of(run):
+        if run.faults:
+            return "noticed: " + re.sub(r".*: (?=\w)|0x[0-9a-f]+", "", run.faults[0])[:60]
+        if run.code != 0:
+            return "noticed: out of its bound" if run.code == 1 else f"noticed: {run.code}"
+        return ""
+
+    def run_with(self, text, emulator, op_test, number):
+        """The tests with another instruction in the disassembly that is executed."""
+        whole = os.path.join(emulator.listings, self.target)
+        changed = os.path.join(emulator.library, f"mutation-{number}")
+        shutil.rmtree(changed, ignore_errors=True)
+        os.makedirs(changed)
+        for name in os.listdir(whole):
+            if name != self.kernel.listing:
+                os.symlink(os.path.join(whole, name), os.path.join(changed, name))
+        with open(os.path.join(whole, self.kernel.listing)) as original:
+            lines = original.readlines()
+        self.instruction, rest = lines[self.line].strip().split("// ", 1)
+        lines[self.line] = f"\t{text} // {rest}\n"
+        with open(os.path.join(changed, self.kernel.listing), "w") as out:
+            out.writelines(lines)
+        run = emulator.run([op_test, "-tc=every op*row class*"], self.target, listings=changed, timeout=SECONDS,
+                           settings={"RL_TEST_CASES": "|".join(self.cases), "AMDEMU_KEEP_GOING": "0", "AMDEMU_RACE": "1"})
+        shutil.rmtree(changed)
+        return run
+
+
+def chosen(emulator, op_test, targets, count, options):
+    """Mutations by turns of the targets, of as many kernels."""
+    known = {}
+
+    def learn(target):
+        run = emulator.run([op_test, "-tc=every op*row class*"], target,
+                           {"RL_TEST_SHOW": "1", "AMDEMU_LOG": "1", "RL_TEST_EVERY": str(options.share)})
+        if not run.right:
+            raise SystemExit(f"tools/test-amd: op_test on {target} is not right without a mutation: {run.faults[:1]}")
+        known[target] = (kernels_in(os.path.join(emulator.listings, target)), launching_cases(run.log))
+
+    with ThreadPoolExecutor(options.jobs) as pool:
+        list(pool.map(learn, targets))
+    draw = random.Random(options.seed)
+    for i in range(count):
+        target = targets[i % len(targets)]
+        kernels, cases = known[target]
+        kernel = kernels[draw.choice(sorted(set(cases) & set(kernels)))]
+        yield Mutation(target, kernel, draw.choice(kernel.lines), cases[kernel.name])
+
+
+def check(emulator, build, targets, options):
+    op_test = os.path.join(build, "tests/op_test_amd")
+    mutations = list(chosen(emulator, op_test, targets, options.mutations, options))
+    with ThreadPoolExecutor(options.jobs) as pool:
+        list(pool.map(lambda i: mutations[i].run(emulator, op_test, i), range(len(mutations))))
+    print("| target | kernel | instruction without effect | cases | tests |\n|---|---|---|---:|---|")
+    for m in mutations:
+        print(f"| {m.target} | {m.kernel.name} | `{m.instruction.strip()}` | {len(m.cases)} | {m.verdict} |")
+    executed = [m for m in mutations if not m.verdict.startswith("not executed")]
+    noticed = sum(m.verdict.startswith("noticed") for m in executed)
+    print(f"\nseed {options.seed}: {noticed} of {len(executed)} noticed, {len(mutations) - len(executed)} not executed")
+    return 0 if noticed == len(executed) else 1
