@@ -1,6 +1,6 @@
 // Every op on every backend of this build and level of this machine against the reference, within the bound
 // that the reference computes from the data.
-#include "cases/op_cases.h"
+#include "cases/kernel_cases.h"
 #include "cases/pages.h"
 #include "support/backends.h"
 #include "support/each_op.h"
@@ -192,26 +192,41 @@ void run_case(const OpCase& c, std::map<std::string, double>& worst) {
         }
 }
 
+// A format that no backend here has kernels for is F16 to all of them.
+bool any_has_kernels(const Format& format) {
+    return std::any_of(test_backends().begin(), test_backends().end(),
+                       [&](const auto& backend) { return backend->has_kernels(format); });
+}
+
+void run_share(const std::vector<OpCase>& cases, std::map<std::string, double>& worst) {
+    const Share share = share_of_cases();
+    for (size_t i = 0; i < cases.size(); ++i)
+        if (share.takes(i)) run_case(cases[i], worst);
+    for (const auto& [device, fraction] : worst) MESSAGE(device, ": worst fraction of the bound ", fraction);
+}
+
 }  // namespace
 
 TEST_CASE("every op, format, row class and fused flag is within its bound on every backend") {
     std::map<std::string, double> worst;
-    // A format that no backend here has kernels for is F16 to all of them.
     std::vector<const Format*> formats, decoded;
-    for (const Format* format : all_formats()) {
-        const auto has_kernels = [&](const auto& backend) { return backend->has_kernels(*format); };
-        const bool any = std::any_of(test_backends().begin(), test_backends().end(), has_kernels);
-        (any ? formats : decoded).push_back(format);
-    }
-    const Share share = share_of_cases();
-    const std::vector<OpCase> cases = op_cases(formats);
-    for (size_t i = 0; i < cases.size(); ++i)
-        if (share.takes(i)) run_case(cases[i], worst);
+    for (const Format* format : all_formats())
+        (any_has_kernels(*format) ? formats : decoded).push_back(format);
     for (const Format* format : decoded) {
         for (const uint32_t rows : {1u, 33u}) run_case(linear_case(*format, rows, 37, 512, {}), worst);
         run_case(embed_case(*format, 5), worst);
     }
-    for (const auto& [device, fraction] : worst) MESSAGE(device, ": worst fraction of the bound ", fraction);
+    run_share(op_cases(formats), worst);
+}
+
+// The CPU and Vulkan have one kernel each for what are several of HIP.
+TEST_CASE("every kernel of HIP for a format, a row class or a type of cache is within its bound") {
+    if (!wanted("hip")) return;
+    std::map<std::string, double> worst;
+    std::vector<const Format*> formats;
+    for (const Format* format : all_formats())
+        if (any_has_kernels(*format)) formats.push_back(format);
+    run_share(kernel_cases(formats), worst);
 }
 
 TEST_CASE("every op that programs use has a case") {

@@ -84,7 +84,7 @@ class Mutation:
         lines[self.line] = f"\t{text} // {rest}\n"
         with open(os.path.join(changed, self.kernel.listing), "w") as out:
             out.writelines(lines)
-        run = emulator.run([op_test, "-tc=every op*row class*"], self.target, listings=changed, timeout=SECONDS,
+        run = emulator.run([op_test, "-tc=every*row class*"], self.target, listings=changed, timeout=SECONDS,
                            settings={"RL_TEST_CASES": "|".join(self.cases), "AMDEMU_KEEP_GOING": "0", "AMDEMU_RACE": "1"})
         shutil.rmtree(changed)
         return run
@@ -95,7 +95,7 @@ def chosen(emulator, op_test, targets, count, options):
     known = {}
 
     def learn(target):
-        run = emulator.run([op_test, "-tc=every op*row class*"], target,
+        run = emulator.run([op_test, "-tc=every*row class*"], target,
                            {"RL_TEST_SHOW": "1", "AMDEMU_LOG": "1", "RL_TEST_EVERY": str(options.share)})
         if not run.right:
             raise SystemExit(f"tools/test-amd: op_test on {target} is not right without a mutation: {run.faults[:1]}")
