@@ -85,11 +85,18 @@ RL_DEVICE void rope_store(const args::RopeStoreArgs& a) {
     RL_KERNEL(kLatentThreads, name##_##queries##_##rank##_##cache, args::EntryArgs) { \
         entry_attention<type, queries, rank>(args);                                   \
     }
-#define RL_ENTRY_KERNELS(cache, rank)                                \
-    RL_ENTRY_KERNEL(entry_attention, cache_##cache, cache, 4, rank)  \
-    RL_ENTRY_KERNEL(entry_attention, cache_##cache, cache, 8, rank)  \
-    RL_ENTRY_KERNEL(entry_attention, cache_##cache, cache, 16, rank) \
-    RL_ENTRY_KERNEL(entry_attention_any, any_width<cache_##cache>, cache, 8, rank)
+#define RL_ENTRY_KERNELS(cache, rank)                               \
+    RL_ENTRY_KERNEL(entry_attention, cache_##cache, cache, 4, rank) \
+    RL_ENTRY_KERNEL(entry_attention, cache_##cache, cache, 8, rank) \
+    RL_ENTRY_KERNEL(entry_attention, cache_##cache, cache, 16, rank)
+// Of heads that are not whole eights, which q8_0 does not have.
+#define RL_ODD_KERNELS(cache)                                                     \
+    RL_ANY_KERNELS(cache_##cache, cache)                                          \
+    RL_ENTRY_KERNEL(entry_attention_any, any_width<cache_##cache>, cache, 8, 128) \
+    RL_ENTRY_KERNEL(entry_attention_any, any_width<cache_##cache>, cache, 8, 512)
+#define RL_ODD_KERNELS_f32 RL_ODD_KERNELS(f32)
+#define RL_ODD_KERNELS_f16 RL_ODD_KERNELS(f16)
+#define RL_ODD_KERNELS_q8_0
 // Of the types whose elements are no more exact than halfs.
 #define RL_MANY_KERNELS_f32
 #define RL_MANY_KERNELS_f16 \
@@ -100,34 +107,33 @@ RL_DEVICE void rope_store(const args::RopeStoreArgs& a) {
     RL_MANY_KERNEL(q8_0, 64) \
     RL_MANY_KERNEL(q8_0, 96) \
     RL_MANY_KERNEL(q8_0, 128)
-#define RL_CACHE_KERNELS(cache)                                   \
-    namespace redline::hip {                                      \
-    RL_KERNEL(128, kv_store_##cache, args::StoreArgs) {           \
-        kv_store<cache_##cache>(args);                            \
-    }                                                             \
-    RL_KERNEL(128, rope_store_##cache, args::RopeStoreArgs) {     \
-        rope_store<cache_##cache>(args);                          \
-    }                                                             \
-    RL_FEW_KERNELS(cache_##cache, cache, 64)                      \
-    RL_FEW_KERNEL(attention_few, cache_##cache, cache, 8, 64)     \
-    RL_FEW_KERNELS(cache_##cache, cache, 128)                     \
-    RL_FEW_KERNEL(attention_few, cache_##cache, cache, 8, 128)    \
-    RL_FEW_KERNELS(cache_##cache, cache, 256)                     \
-    RL_FEW_KERNEL(attention_few, cache_##cache, cache, 1, 512)    \
-    RL_FEW_KERNEL(attention_few, cache_##cache, cache, 2, 512)    \
-    RL_ANY_KERNELS(cache_##cache, cache)                          \
-    RL_KERNEL(128, latent_store_##cache, args::LatentStoreArgs) { \
-        latent_store<cache_##cache>(args);                        \
-    }                                                             \
-    RL_KERNEL(128, block_scores_##cache, args::BlockArgs) {       \
-        block_scores<cache_##cache>(args);                        \
-    }                                                             \
-    RL_KERNEL(128, block_attention_##cache, args::BlockArgs) {    \
-        block_attention<cache_##cache>(args);                     \
-    }                                                             \
-    RL_LATENT_KERNELS(cache, 128)                                 \
-    RL_LATENT_KERNELS(cache, 512)                                 \
-    RL_ENTRY_KERNELS(cache, 128)                                  \
-    RL_ENTRY_KERNELS(cache, 512)                                  \
-    RL_MANY_KERNELS_##cache                                       \
+#define RL_CACHE_KERNELS(cache)                                                          \
+    namespace redline::hip {                                                             \
+    RL_KERNEL(128, kv_store_##cache, args::StoreArgs) {                                  \
+        kv_store<cache_##cache>(args);                                                   \
+    }                                                                                    \
+    RL_KERNEL(128, rope_store_##cache, args::RopeStoreArgs) {                            \
+        rope_store<cache_##cache>(args);                                                 \
+    }                                                                                    \
+    RL_FEW_KERNELS(cache_##cache, cache, 64)                                             \
+    RL_FEW_KERNEL(attention_few, cache_##cache, cache, 8, 64)                            \
+    RL_FEW_KERNELS(cache_##cache, cache, 128)                                            \
+    RL_FEW_KERNEL(attention_few, cache_##cache, cache, 8, 128)                           \
+    RL_FEW_KERNELS(cache_##cache, cache, 256)                                            \
+    RL_FEW_KERNEL(attention_few, cache_##cache, cache, 1, 512)                           \
+    RL_FEW_KERNEL(attention_few, cache_##cache, cache, 2, 512)                           \
+    RL_ODD_KERNELS_##cache RL_KERNEL(128, latent_store_##cache, args::LatentStoreArgs) { \
+        latent_store<cache_##cache>(args);                                               \
+    }                                                                                    \
+    RL_KERNEL(128, block_scores_##cache, args::BlockArgs) {                              \
+        block_scores<cache_##cache>(args);                                               \
+    }                                                                                    \
+    RL_KERNEL(128, block_attention_##cache, args::BlockArgs) {                           \
+        block_attention<cache_##cache>(args);                                            \
+    }                                                                                    \
+    RL_LATENT_KERNELS(cache, 128)                                                        \
+    RL_LATENT_KERNELS(cache, 512)                                                        \
+    RL_ENTRY_KERNELS(cache, 128)                                                         \
+    RL_ENTRY_KERNELS(cache, 512)                                                         \
+    RL_MANY_KERNELS_##cache                                                              \
     }
