@@ -81,8 +81,9 @@ private:
                     scales);
             return;
         }
-        // The logits are read no more: the scores to choose by.
-        for (size_t e = 0; e < count; ++e) logits[e] = chances[e] + (bias ? bias[e] : 0.0f);
+        // The logits are read no more but as the scores to choose by.
+        for (size_t e = 0; e < count && !op_.chosen_by_logits(); ++e)
+            logits[e] = chances[e] + (bias ? bias[e] : 0.0f);
         if (op_.groups.count > 1) leave_best_groups(logits, count);
         for (uint32_t k = 0; k < op_.used; ++k) {
             int32_t best = -1;

@@ -499,6 +499,7 @@ void Reference::eval(const Route& op) {
                 chances[e] = std::sqrt(std::max(logits[e], 0.0) + std::log1p(std::exp(-std::abs(logits[e]))));
         }
         const auto score = [&](size_t e) {
+            if (op.chosen_by_logits()) return logits[e];
             return chances[e] + (bias && op.bias_of == BiasOf::choice ? double((*bias)[e]) : 0.0);
         };
         std::vector<double> scores(shape.rows);

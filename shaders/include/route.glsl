@@ -78,6 +78,8 @@ uint expert_of_table(uint row, uint place) {
 
 void choose(uint row) {
     const uint lane = gl_SubgroupInvocationID;
+    // As Route::chosen_by_logits() says; `chances` are logits then.
+    const bool by_logits = args.gating == kSigmoid && GROUPS <= 1 && args.bias_of != kOfChoice;
     float chances[EACH];
     bool taken[EACH];
     float top = kNone, sum = 0.0;
@@ -91,7 +93,7 @@ void choose(uint row) {
     top = subgroupMax(top);
     [[unroll]] for (uint k = 0; k < EACH; ++k) {
         if (args.gating == kSoftmax) chances[k] = exp(chances[k] - top);
-        if (args.gating == kSigmoid) chances[k] = 1.0 / (1.0 + exp(-chances[k]));
+        if (args.gating == kSigmoid && !by_logits) chances[k] = 1.0 / (1.0 + exp(-chances[k]));
         if (args.gating == kSqrtSoftplus) chances[k] = sqrt(softplus(chances[k]));
         if (!taken[k]) sum += chances[k];
     }
@@ -124,6 +126,7 @@ void choose(uint row) {
         }
         // One invocation has it; a NaN goes on.
         float value = subgroupAdd(winner == id ? chance : 0.0);
+        if (by_logits) value = 1.0 / (1.0 + exp(-value));
         if (args.gating == kSparseMixer) value = share_of_near(chances, taken, value);
         [[unroll]] for (uint k = 0; k < EACH; ++k)
             if (k * SUBGROUP + lane == winner) taken[k] = true;

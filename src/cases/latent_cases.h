@@ -79,6 +79,25 @@ inline OpCase grouped_route_case(uint32_t experts, ExpertGroups groups, Gating g
     return c;
 }
 
+// Logits so large that most of their sigmoids are 1 or 0 in floats.
+inline OpCase saturated_route_case(uint32_t experts, uint32_t rows) {
+    OpCase c;
+    c.name = fmt::format("route to {} by saturated logits rows {}", experts, rows);
+    c.rows = rows;
+    c.declare = [=](Fixture& f) -> OpCase::Build {
+        const Weight x = f.input(32), w = f.matrix(*find_format("F32"), experts, 32),
+                     hundreds = f.vector(std::vector<float>(32, 100.0f)), factor = f.vector(experts);
+        return [=](PlanBuilder& p) {
+            const Slot in = p.embed(x);
+            p.append(Multiply{in, hundreds});
+            const auto routing = p.route(in, w, 2, Gating::sigmoid, false, 1.5f, {}, BiasOf::choice, {});
+            p.append(ScaleByExpert{routing.scales, routing.ids, factor});
+            return routing.scales;
+        };
+    };
+    return c;
+}
+
 inline OpCase state_space_case(ScanShape s, uint32_t rows, uint64_t position, uint32_t sequences = 0) {
     OpCase c;
     c.name = fmt::format("state space {} heads of {} in {} groups, states of {} rows {} at {}, {} sequences",
@@ -195,6 +214,7 @@ inline void add_grouped_route_cases(std::vector<OpCase>& cases) {
         cases.push_back(grouped_route_case(24, {24, 7, false}, Gating::sigmoid, rows));
         cases.push_back(grouped_route_case(160, {8, 3, false}, Gating::softmax, rows));
         cases.push_back(grouped_route_case(512, {8, 4, true}, Gating::sigmoid, rows));
+        cases.push_back(saturated_route_case(23, rows));
     }
     for (const bool by_two : {false, true}) {
         cases.push_back(grouped_route_case(256, {8, 4, by_two}, Gating::sigmoid, 100));

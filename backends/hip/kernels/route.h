@@ -36,7 +36,10 @@ RL_DEVICE void route_chances(const args::RouteArgs& a, const float* logits, Rout
     if (a.gating == kSoftmax) sum = block_sum(sum, shared.parts);
     for (uint32_t e = thread_index(); e < a.experts; e += kThreads) {
         if (a.gating == kSoftmax) shared.chances[e] /= sum;
-        const float score = shared.chances[e] + (a.bias && !a.bias_of_logits ? a.bias[e] : 0.0f);
+        const bool biased = a.bias && !a.bias_of_logits;
+        // As Route::chosen_by_logits() says.
+        const bool by_logits = a.gating == kSigmoid && a.groups <= 1 && !biased;
+        const float score = by_logits ? logit(e) : shared.chances[e] + (biased ? a.bias[e] : 0.0f);
         shared.scores[e] = score == score ? score : -kInfinity;
     }
     sync_block();

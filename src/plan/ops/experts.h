@@ -38,6 +38,11 @@ struct Route {
     ExpertGroups groups = {};
     Weight table = {};  // (tokens, used), whole numbers
 
+    // Sigmoids of large logits are all 1 in floats: where nothing is added to them, logits choose.
+    bool chosen_by_logits() const {
+        return gating == Gating::sigmoid && groups.count <= 1 && !(bias && bias_of == BiasOf::choice);
+    }
+
     Access access() const { return {{x}, {ids, scales}}; }
     void visit_indices(auto&& visit) { visit(x, w, ids, scales, bias, table); }
     void list(OpFacts& f) const;
