@@ -1,15 +1,7 @@
 // Planes: nibbles (16 bytes per unit), per 256 elements scale and packed scales (8).
 #define FORMAT_SIGNED
 #define FORMAT_BIAS 0
-// Codes by nibble, four to a word.
-const uint kLevels[4] = uint[4](0xBFAD9881u, 0xF6EADDCFu, 0x26190D01u, 0x71594535u);
-uint level_of(uint nibble) {
-    return (kLevels[nibble >> 2] >> ((nibble & 3u) * 8u)) & 255u;
-}
-uint levels_of(uint nibbles) {
-    return level_of(byte_of(nibbles, 0)) | level_of(byte_of(nibbles, 1)) << 8 | level_of(byte_of(nibbles, 2)) << 16 |
-           level_of(byte_of(nibbles, 3)) << 24;
-}
+#include "iq4_levels.glsl"
 void unit_codes(uint m, uint unit, out uint words[8]) {
     const uvec4 q = w128[m].d[unit];
     [[unroll]] for (uint k = 0; k < 4; ++k) {
