@@ -35,6 +35,7 @@ KINDS = {
     "qwen3.5-9b": ("Q4_K_M", 16, [32768]), "gpt-oss-20b": ("MXFP4_MOE", 12, []), "gpt-oss-120b": ("MXFP4_MOE", 8, []),
     "glm-4.7-flash": ("Q4_K_M", 12, []), "nemotron-3-nano-30b-a3b": ("Q4_K_M", 18, [32768]),
     "lfm2-8b-a1b": ("Q4_K_M", None, [32768]), "qwen3.8-flash-next": ("Q4_K_M", 8, [4096, 65536]),
+    "deepseek-v4-flash": ("MXFP4_MOE", 8, [4096, 65536]),
     "muse-glimmer-30b": ("Q4_K_M", 8, []), "minimax-m2.7": ("Q4_K_M", 6, []), "laguna-xs-2.1": ("Q4_K_M", 12, []),
     "step-3.5-flash": ("Q4_K_M", 8, []), "llama-4-scout": ("Q4_K_M", 6, []), "hunyuan-a13b": ("Q4_K_M", 8, []),
 }
