@@ -522,14 +522,17 @@ void Reference::eval(const Route& op) {
         }
         if (op.gating == Gating::sparse_mixer) mix_sparsely(chances, order, chosen);
         for (const double p : chosen) sum += p;
+        const double divisor = op.normalise ? std::max(sum, 6.103515625e-5) : 1.0;
+        // Devices may take numbers below 2^-126 for zero, under the root, too.
+        const double lost =
+            op.gating == Gating::sqrt_softplus ? 0x1p-63 * std::abs(op.scale) / divisor : kTiny;
         for (uint32_t k = 0; k < op.used; ++k) {
-            const double share = op.normalise ? chosen[k] / std::max(sum, 6.103515625e-5) : chosen[k];
+            const double share = chosen[k] / divisor;
             const double scale = std::abs(share * op.scale);
             ids[t * op.used + k] = {double(order[k]), 0.0, double(order[k])};
-            // A share is e^logit, or less, over such a sum: both move by e^error at most. Devices may take
-            // numbers below 2^-126 for zero.
+            // A share is e^logit, or less, over such a sum: both move by e^error at most.
             scales[t * op.used + k] = {share * op.scale,
-                                       scale * (std::expm1(2.0 * logit_error) + 32 * kUnit) + kTiny, scale};
+                                       scale * (std::expm1(2.0 * logit_error) + 32 * kUnit) + lost, scale};
         }
     }
 }

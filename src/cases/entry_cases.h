@@ -131,20 +131,22 @@ inline OpCase part_rope_case(bool back, uint32_t rows, uint64_t position) {
     return c;
 }
 
-// By the factors the weights say who was taken.
-inline OpCase table_route_case(uint32_t experts, uint32_t used, uint32_t rows) {
+// By the factors the weights say who was taken. `times`: logits are so many times as large.
+inline OpCase table_route_case(uint32_t experts, uint32_t used, uint32_t rows, float times = 1.0f) {
     OpCase c;
-    c.name = fmt::format("route to {} of {} by token rows {}", used, experts, rows);
+    c.name = fmt::format("route to {} of {} by token, logits times {} rows {}", used, experts, times, rows);
     c.rows = rows;
     c.declare = [=](Fixture& f) -> OpCase::Build {
         std::vector<float> table;
         for (uint64_t token = 0; token < f.capacity(); ++token)
             for (uint32_t k = 0; k < used; ++k) table.push_back(float((token * 7 + k * 3) % experts));
         const Weight x = f.input(32), w = f.matrix(*find_format("F32"), experts, 32), by = f.vector(table),
-                     factor = f.vector(experts);
+                     all = f.vector(std::vector<float>(32, times)), factor = f.vector(experts);
         return [=](PlanBuilder& p) {
+            const Slot in = p.embed(x);
+            p.append(Multiply{in, all});
             const auto routing =
-                p.route(p.embed(x), w, used, Gating::sqrt_softplus, true, 1.5f, {}, BiasOf::choice, {}, by);
+                p.route(in, w, used, Gating::sqrt_softplus, true, 1.5f, {}, BiasOf::choice, {}, by);
             p.append(ScaleByExpert{routing.scales, routing.ids, factor});
             return routing.scales;
         };
@@ -169,6 +171,7 @@ inline void add_entry_cases(std::vector<OpCase>& cases) {
         for (const bool back : {false, true}) cases.push_back(part_rope_case(back, rows, 33));
         cases.push_back(table_route_case(11, 3, rows));
         cases.push_back(table_route_case(70, 6, rows));
+        cases.push_back(table_route_case(70, 6, rows, 100.0f));
         cases.push_back(grouped_route_case(48, {}, Gating::sqrt_softplus, rows));
     }
     for (const CacheType type : {CacheType::f16, CacheType::q8_0, CacheType::f32})
