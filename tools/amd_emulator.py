@@ -33,6 +33,9 @@ ADDED = [
     # Addresses of instructions are those in memory, by which constants are found.
     ("mockhip.cpp", "            f.listing.clear();\n", "i.address += u64(f.module->image)",
      "            for (Ins& i : f.program->code) i.address += u64(f.module->image);\n"),
+    # Two programs may disassemble one code object at a time.
+    ("mockhip.cpp", "        { std::ofstream out(object", 'std::to_string(getpid()) + ".co"',
+     '        const std::string object = std::string(base) + "." + std::to_string(getpid()) + ".co";\n'),
 ]
 
 
