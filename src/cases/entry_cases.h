@@ -171,7 +171,7 @@ inline void add_entry_cases(std::vector<OpCase>& cases) {
         for (const bool back : {false, true}) cases.push_back(part_rope_case(back, rows, 33));
         cases.push_back(table_route_case(11, 3, rows));
         cases.push_back(table_route_case(70, 6, rows));
-        cases.push_back(table_route_case(70, 6, rows, 100.0f));
+        cases.push_back(table_route_case(70, 6, rows, 20.0f));
         cases.push_back(grouped_route_case(48, {}, Gating::sqrt_softplus, rows));
     }
     for (const CacheType type : {CacheType::f16, CacheType::q8_0, CacheType::f32})
