@@ -70,9 +70,12 @@ def build_library(folder, into):
         os.chmod(path, 0o644)
         with open(path) as source:
             code = source.read()
-        if known_by not in code:
-            with open(path, "w") as source:
-                source.write(code.replace(before, text + before, 1))
+        if known_by in code:
+            continue
+        if before not in code:
+            raise SystemExit(f"tools/test-amd: {path} has no {before.strip()!r} before which {known_by!r} could go")
+        with open(path, "w") as source:
+            source.write(code.replace(before, text + before, 1))
     subprocess.run([os.path.join(copy, "build.sh"), into], check=True)
 
 
