@@ -292,6 +292,10 @@ TEST_CASE("run: --chat puts the prompt into the model's template") {
                                   "--temp", "0", "-n", "3", "-q"});
     CHECK_MESSAGE(got.code == 0, got.err);
     CHECK(got.out == "abc");
+    const Outcome empty = redline_({"run", "-m", chat_model(), "--chat", "-p", "", "-q"});
+    CHECK(empty.code == 1);
+    CHECK(has(empty.err, "the prompt is empty"));
+    CHECK(empty.out.empty());
 }
 
 TEST_CASE("chat: a template from a file is used, its variables are given, and what it refuses is said") {

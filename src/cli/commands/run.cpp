@@ -38,6 +38,7 @@ Result<ChatRequest> chat_request(const RunOptions& run, const std::string& text)
     if (!run.messages.empty()) {
         request = RL_TRY(read_messages(text, run.messages == "-" ? "standard input" : run.messages));
     } else {
+        if (text.empty()) return error("the prompt is empty: give it some text");
         if (!run.system.empty())
             request.messages.push_back(
                 {{"role", "system"}, {"content", run.prompt.escapes ? unescape(run.system) : run.system}});
