@@ -29,6 +29,45 @@ TEST_CASE("expected speed: the bandwidth over the bytes of a token, and unknown 
     CHECK(most_tokens_per_second(chain_on(*backend, 0.0), 64, 10) == 0.0);
 }
 
+TEST_CASE("expected speed: with a pace, each run and step takes its time beside what is read") {
+    const auto backend = must(open_backend("cpu", {.threads = 1}));
+    LoadedModel loaded = chain_on(*backend, 1e9);
+    CHECK(expected_tokens_per_second(loaded, 64, 10) == 0.0);
+    loaded.pace = {1e9, 1e-3, 20e-3, 0.5};  // it has no experts
+    const Plan plan = must(loaded.model->plan(1, 1, {64, 1, loaded.cache}));
+    const Cost one = step_cost(plan, {1, 1, 10});
+    const auto steps = double(must(lower(plan, *backend)).plan.steps.size());
+    const double seconds = 20e-3 + steps * 1e-3 + double(one.weight_bytes + one.cache_bytes) / 1e9;
+    CHECK(expected_tokens_per_second(loaded, 64, 10) == doctest::Approx(1.0 / seconds));
+    Generation made;
+    made.steps = 20;
+    made.context_sum = 200;
+    made.decode_seconds = 20 * 5 * seconds;
+    CHECK(has(explain_slow(loaded, 64, made), "tok/s are 20 % of the"));
+    made.decode_seconds = 20 * 3 * seconds;
+    CHECK(explain_slow(loaded, 64, made).empty());
+}
+
+TEST_CASE("expected speed: a pace is measured once for a format and layers of experts, and kept") {
+    const auto backend = must(open_backend("cpu", {.threads = 2}));
+    const TemporaryFolder folder;
+    const Model dense = must(Model::load(chain_model(), *backend, {64, {}}));
+    const Model mixture = must(Model::load(golden("models/qwen3moe.gguf"), *backend, {64, {}}));
+    CHECK(known_pace(*backend, dense, "").bytes_per_second == 0.0);
+    for (const Model* model : {&dense, &mixture}) {
+        const DecodePace first = known_pace(*backend, *model, folder.path);
+        CHECK(first.bytes_per_second > 1e6);
+        CHECK(first.step_seconds > 0.0);
+        CHECK(first.step_seconds < 1.0);
+        CHECK(first.run_seconds >= 0.0);
+        CHECK(first.expert_seconds >= 0.0);
+        const DecodePace again = known_pace(*backend, *model, folder.path);
+        CHECK(again.bytes_per_second == first.bytes_per_second);
+        CHECK(again.expert_seconds == first.expert_seconds);
+    }
+    CHECK(known_pace(*backend, dense, folder.path).expert_seconds == 0.0);
+}
+
 TEST_CASE(
     "expected speed: a run below a quarter of it is explained, one above, a short one or an unknown one is "
     "not") {

@@ -2,9 +2,9 @@
 """Predicted and measured tokens per second of models on a device and split between it and the CPU.
 
 For each model and split `redline bench` measures a prompt and a text. What the text should reach is predicted
-from the bytes of a token and the read bandwidth that bench measures of each device in the same run; `ratio` is
-measured / predicted. With --peer llama-bench measures the same split. A split is a number of layers on the
-GPU, a share of them (1/2), `all`, or `cpu-moe` (all layers there, all experts on the CPU).
+by bench in the same run, from the pace of each device's kernels; `ratio` is measured / predicted. With --peer
+llama-bench measures the same split. A split is a number of layers on the GPU, a share of them (1/2), `all`, or
+`cpu-moe` (all layers there, all experts on the CPU).
 
 --redline is the program (default: redline, looked up in PATH). --peer says where llama.cpp's tools are: a
 folder that contains llama-bench, or a wrapper program whose first argument is the tool's name. --seconds
@@ -75,7 +75,7 @@ def measure(programs, arguments, model, split, options):
         "split": split,
         "device": text["device"],
         "measured": text["avg_ts"],
-        "predicted": text["avg_ts"] / text["bandwidth_share"] if text["bandwidth_share"] else None,
+        "predicted": text["expected_ts"] or None,
         "prompt": prompt["avg_ts"],
         "kernels_checked": text["kernels_checked"],
         "kernel_check_seconds": text["kernel_check_seconds"],

@@ -6,7 +6,6 @@
 #include "run/stream.h"
 
 #include <algorithm>
-#include <map>
 
 namespace redline::cli {
 
@@ -20,15 +19,6 @@ constexpr uint32_t kLeastRows = 32;
 bool may_stream(const LoadedModel& loaded, const ModelOptions& options, const SessionOptions& session) {
     const bool wanted = options.streams.value_or(loaded.model->gguf().file_bytes() >= uint64_t(1) << 30);
     return wanted && session.batch >= kLeastRows && loaded.backend->refills();
-}
-
-// The format that most of the bytes are in.
-const Format* main_format(const StreamedPlan& plan) {
-    std::map<const Format*, uint64_t> bytes;
-    for (const WeightInfo& weight : plan.weights)
-        if (weight.role == WeightRole::matrix) bytes[weight.tensor.format] += weight.tensor.bytes();
-    const auto most = std::ranges::max_element(bytes, {}, [](const auto& entry) { return entry.second; });
-    return most == bytes.end() ? nullptr : most->first;
 }
 
 Result<std::optional<StreamedPlan>> streamed(const LoadedModel& loaded, const SessionOptions& session,
@@ -45,7 +35,7 @@ StreamChoice predicted(const LoadedModel& loaded, const ModelOptions& options, c
     StreamChoice choice;
     choice.rows = options.streams ? kLeastRows : 0;
     if (options.streams) return choice;
-    const Format* const format = main_format(plan);
+    const Format* const format = main_format(plan.weights);
     if (!format) return {};
     const double cpu = product_rate(*loaded.cpu, *format), device = product_rate(*loaded.backend, *format),
                  upload = upload_rate(*loaded.backend, *format);

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/system_files.h"
+#include "cli/version.h"
 #include "doctor/findings.h"
 #include "json/json.h"
 #include "run/split.h"
@@ -10,38 +11,115 @@
 
 namespace redline::cli {
 
-static std::string measured_path(const std::string& cache_folder) {
-    return cache_folder + "/bandwidth.json";
-}
-static std::string measured_key(const Backend& backend) {
+namespace {
+
+constexpr const char* kBandwidths = "bandwidth.json";
+constexpr const char* kPaces = "pace.json";
+
+std::string key_of(const Backend& backend) {
     return backend.device().name + "; " + backend.device().detail;
 }
-static Json read_measured(const std::string& cache_folder) {
-    const Json all = read_json(text_of(measured_path(cache_folder)));
+
+Json read_measured(const std::string& cache_folder, const char* file) {
+    const Json all = read_json(text_of(cache_folder + "/" + file));
     return all.is_object() ? all : Json::object();
 }
 
-double measured_bandwidth(Backend& backend, const std::string& cache_folder) {
-    const double measured = backend.measure_read_bandwidth();
-    if (measured <= 0.0 || cache_folder.empty()) return measured;
-    Json all = read_measured(cache_folder);
-    all[measured_key(backend)] = measured;
+// Where it cannot be kept it is measured again the next time.
+void keep_measured(const std::string& cache_folder, const char* file, const std::string& key, Json value) {
+    if (cache_folder.empty()) return;
+    Json all = read_measured(cache_folder, file);
+    all[key] = std::move(value);
     const std::string text = all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-    // Where it cannot be kept it is measured again the next time.
     std::error_code ignored;
     std::filesystem::create_directories(cache_folder, ignored);
-    if (Result<AtomicWriter> out = AtomicWriter::create(measured_path(cache_folder)))
+    if (Result<AtomicWriter> out = AtomicWriter::create(cache_folder + "/" + file))
         if (out.value().write(std::as_bytes(std::span(text))))
             static_cast<void>(out.value().commit(false).ok());
+}
+
+double number_of(const Json& object, const char* name) {
+    const auto found = object.find(name);
+    return found != object.end() && found->is_number() ? found->get<double>() : 0.0;
+}
+
+}  // namespace
+
+double measured_bandwidth(Backend& backend, const std::string& cache_folder) {
+    const double measured = backend.measure_read_bandwidth();
+    if (measured > 0.0) keep_measured(cache_folder, kBandwidths, key_of(backend), measured);
     return measured;
 }
 
 double known_bandwidth(Backend& backend, const std::string& cache_folder) {
     if (cache_folder.empty()) return 0.0;
-    const Json all = read_measured(cache_folder);
-    const auto known = all.find(measured_key(backend));
-    if (known != all.end() && known->is_number() && known->get<double>() > 0.0) return known->get<double>();
-    return measured_bandwidth(backend, cache_folder);
+    const double known = number_of(read_measured(cache_folder, kBandwidths), key_of(backend).c_str());
+    return known > 0.0 ? known : measured_bandwidth(backend, cache_folder);
+}
+
+static std::string pace_key(const Backend& backend, const Format& format,
+                            const std::optional<ExpertLayer>& experts) {
+    std::string key = fmt::format("{}; {}; {}", key_of(backend), version(), format.name);
+    if (experts)
+        key += fmt::format("; {} experts {}x{} {}", experts->used, experts->hidden, experts->dim,
+                           experts->format->name);
+    return key;
+}
+
+// What is kept, if `folder` has it, or else, or `anew`, what is measured.
+static DecodePace find_pace(Backend& backend, const Model& model, const std::string& folder, bool anew) {
+    const Format* const format = main_format(model.file_weights());
+    if (!format) return {};
+    const std::optional<ExpertLayer> experts =
+        expert_layer(model.file_weights(), model.config().experts_used);
+    const std::string key = pace_key(backend, *format, experts);
+    const Json all = read_measured(folder, kPaces);
+    if (const auto known = all.find(key); !anew && known != all.end() && known->is_object()) {
+        const DecodePace pace{number_of(*known, "bytes_per_second"), number_of(*known, "step_seconds"),
+                              number_of(*known, "run_seconds"), number_of(*known, "expert_seconds")};
+        if (pace.bytes_per_second > 0.0 && pace.step_seconds >= 0.0 && pace.run_seconds >= 0.0 &&
+            pace.expert_seconds >= 0.0)
+            return pace;
+    }
+    const DecodePace pace = decode_pace(backend, *format, experts);
+    if (pace.bytes_per_second > 0.0)
+        keep_measured(folder, kPaces, key,
+                      {{"bytes_per_second", pace.bytes_per_second},
+                       {"step_seconds", pace.step_seconds},
+                       {"run_seconds", pace.run_seconds},
+                       {"expert_seconds", pace.expert_seconds}});
+    return pace;
+}
+
+DecodePace measured_pace(Backend& backend, const Model& model, const std::string& cache_folder) {
+    return find_pace(backend, model, cache_folder, true);
+}
+
+DecodePace known_pace(Backend& backend, const Model& model, const std::string& cache_folder) {
+    return cache_folder.empty() ? DecodePace{} : find_pace(backend, model, cache_folder, false);
+}
+
+static bool is_small(const LoadedModel& loaded) {
+    return loaded.model->gguf().file_bytes() < uint64_t(1) << 30;
+}
+
+void measure_paces(LoadedModel& loaded, const std::string& cache_folder, bool anew) {
+    if (is_small(loaded)) return;
+    const auto pace = [&](Backend& backend, double bandwidth) {
+        DecodePace own = (anew ? measured_pace : known_pace)(backend, *loaded.model, cache_folder);
+        // A large processor's caches hold some of what is read in the trial.
+        if (bandwidth > 0.0) own.bytes_per_second = std::min(own.bytes_per_second, bandwidth);
+        return own;
+    };
+    loaded.pace = pace(*loaded.backend, loaded.bandwidth);
+    if (loaded.cpu) loaded.cpu_pace = pace(*loaded.cpu, loaded.cpu_bandwidth);
+}
+
+void measure_speeds(LoadedModel& loaded, const std::string& cache_folder) {
+    if (is_small(loaded)) return;
+    loaded.bandwidth = known_bandwidth(*loaded.backend, cache_folder);
+    if (loaded.cpu) loaded.cpu_bandwidth = known_bandwidth(*loaded.cpu, cache_folder);
+    measure_paces(loaded, cache_folder, false);
 }
 
 Bandwidth bandwidth_of(const LoadedModel& loaded) {
@@ -50,7 +128,15 @@ Bandwidth bandwidth_of(const LoadedModel& loaded) {
     };
 }
 
-double most_tokens_per_second(const LoadedModel& loaded, uint64_t context, uint64_t position) {
+PaceOf pace_of(const LoadedModel& loaded) {
+    return [&loaded](const Backend& backend) {
+        return &backend == loaded.cpu.get() ? loaded.cpu_pace : loaded.pace;
+    };
+}
+
+// What `speed` gives for the model's placements and options.
+template <typename Speed>
+static double speed_of(const LoadedModel& loaded, uint64_t context, const Speed& speed) {
     std::vector<Placement> placements = loaded.placements;
     const Result<Plan> plan = loaded.model->plan(1, 1, {context, 1, loaded.cache});
     if (!plan) return 0.0;
@@ -58,9 +144,22 @@ double most_tokens_per_second(const LoadedModel& loaded, uint64_t context, uint6
     SessionOptions session;
     session.context = context;
     session.cache = loaded.cache;
-    const Result<double> most =
-        most_tokens_per_second(*loaded.model, session, placements, bandwidth_of(loaded), position);
-    return most ? most.value() : 0.0;
+    const Result<double> found = speed(session, placements);
+    return found ? found.value() : 0.0;
+}
+
+double most_tokens_per_second(const LoadedModel& loaded, uint64_t context, uint64_t position) {
+    return speed_of(
+        loaded, context, [&](const SessionOptions& session, std::span<const Placement> placements) {
+            return most_tokens_per_second(*loaded.model, session, placements, bandwidth_of(loaded), position);
+        });
+}
+
+double expected_tokens_per_second(const LoadedModel& loaded, uint64_t context, uint64_t position) {
+    return speed_of(
+        loaded, context, [&](const SessionOptions& session, std::span<const Placement> placements) {
+            return expected_tokens_per_second(*loaded.model, session, placements, pace_of(loaded), position);
+        });
 }
 
 std::string explain_slow(const LoadedModel& loaded, uint64_t context, const Generation& generation) {
@@ -68,11 +167,14 @@ std::string explain_slow(const LoadedModel& loaded, uint64_t context, const Gene
     constexpr double kFarBelow = 0.25;
     if (generation.steps < kLeastSteps || generation.decode_seconds <= 0.0) return "";
     const double speed = double(generation.steps) / generation.decode_seconds;
-    const double most = most_tokens_per_second(loaded, context, generation.context_sum / generation.steps);
+    const uint64_t position = generation.context_sum / generation.steps;
+    const double expected = expected_tokens_per_second(loaded, context, position);
+    const double most = expected > 0.0 ? expected : most_tokens_per_second(loaded, context, position);
     if (most <= 0.0 || speed >= kFarBelow * most) return "";
-    return fmt::format(
-        "{:.1f} tok/s are {:.0f} % of the {:.1f} that the bandwidth measured on {} would allow: {}", speed,
-        100.0 * speed / most, most, loaded.device, likely_causes(read_machine()));
+    return fmt::format("{:.1f} tok/s are {:.0f} % of the {:.1f} that {} on {} would allow: {}", speed,
+                       100.0 * speed / most, most,
+                       expected > 0.0 ? "the kernels measured" : "the bandwidth measured", loaded.device,
+                       likely_causes(read_machine()));
 }
 
 std::string likely_causes(const Machine& machine) {

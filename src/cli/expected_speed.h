@@ -15,15 +15,28 @@ double measured_bandwidth(Backend& backend, const std::string& cache_folder);
 // What is kept there, or else measured. 0: it could not be, or there is no cache folder.
 double known_bandwidth(Backend& backend, const std::string& cache_folder);
 
+// Likewise, for the format of most of a model's weights and its layers of experts, by this build's kernels.
+DecodePace measured_pace(Backend& backend, const Model& model, const std::string& cache_folder);
+DecodePace known_pace(Backend& backend, const Model& model, const std::string& cache_folder);
+// That of the model's device and of its CPU, if it has one: what is kept or, with `anew`, what is measured
+// now. Nothing for a small model, which is bound by other things and would wait longer for this than for a
+// token.
+void measure_paces(LoadedModel& loaded, const std::string& cache_folder, bool anew);
+// The bandwidths and the paces that are kept, likewise.
+void measure_speeds(LoadedModel& loaded, const std::string& cache_folder);
+
 // Of the model's device and the CPU, as they were measured for it.
 Bandwidth bandwidth_of(const LoadedModel& loaded);
+PaceOf pace_of(const LoadedModel& loaded);
 
 // The most tokens per second that the bandwidth allows, `position` tokens into the context: each reads all
 // weights that it uses and the cache. 0: unknown.
 double most_tokens_per_second(const LoadedModel& loaded, uint64_t context, uint64_t position);
+// What is to be expected, likewise: with each step's own time, and at the rate at which products really read.
+double expected_tokens_per_second(const LoadedModel& loaded, uint64_t context, uint64_t position);
 
 // One line of what is wrong, or may be, when a generation of 16 tokens or more reached less than a quarter of
-// that; else empty.
+// what was expected; else empty.
 std::string explain_slow(const LoadedModel& loaded, uint64_t context, const Generation& generation);
 // How that line ends, by what the machine tells.
 std::string likely_causes(const Machine& machine);

@@ -18,15 +18,8 @@ std::string described(const std::string& id, const DeviceInfo& device) {
     return fmt::format("{} ({}, {})", id, device.name, device.detail);
 }
 
-// Small models are bound by other things than memory.
-void measure_bandwidths(LoadedModel& loaded) {
-    if (loaded.model->gguf().file_bytes() < uint64_t(1) << 30) return;
-    loaded.bandwidth = known_bandwidth(*loaded.backend, cache_folder());
-    if (loaded.cpu) loaded.cpu_bandwidth = known_bandwidth(*loaded.cpu, cache_folder());
-}
-
-void say_speed(double most) {
-    if (most > 0.0) say(fmt::format("speed: at most {:.1f} tok/s by the measured bandwidth", most));
+void say_speed(const Speed& speed) {
+    if (const std::string text = speed.text(); !text.empty()) say("speed: " + text);
 }
 
 void say_memory(const MemoryNeed& need, const std::string& id, const DeviceInfo& device) {
@@ -35,9 +28,9 @@ void say_memory(const MemoryNeed& need, const std::string& id, const DeviceInfo&
                            device.memory.text(), id, format_bytes(need.staging)));
 }
 
-void say_whole(const LoadedModel& loaded, const MemoryNeed& need, double most, uint64_t context) {
+void say_whole(const LoadedModel& loaded, const MemoryNeed& need, const Speed& speed, uint64_t context) {
     say(plan_line(loaded, context, need.cache));
-    say_speed(most);
+    say_speed(speed);
     if (!loaded.why.empty()) say_detail(fmt::format("{}: {}", loaded.device, loaded.why));
     say_memory(need, loaded.device, loaded.backend->device());
 }
@@ -45,8 +38,9 @@ void say_whole(const LoadedModel& loaded, const MemoryNeed& need, double most, u
 Result<SplitCost> cost_of(const LoadedModel& loaded, const SessionOptions& session, const Split& split) {
     SplitCost cost;
     cost.cpu_bytes = RL_TRY(step_bytes(*loaded.model, session, split.placements, *loaded.cpu, 1));
-    cost.most =
-        RL_TRY(most_tokens_per_second(*loaded.model, session, split.placements, bandwidth_of(loaded), 1));
+    cost.speed = {
+        RL_TRY(expected_tokens_per_second(*loaded.model, session, split.placements, pace_of(loaded), 1)),
+        RL_TRY(most_tokens_per_second(*loaded.model, session, split.placements, bandwidth_of(loaded), 1))};
     return cost;
 }
 
@@ -55,7 +49,7 @@ void say_split(const LoadedModel& loaded, const Split& split, const SplitCost& c
     uint64_t cache = 0;
     for (const MemoryNeed& need : split.needs) cache += need.cache;
     say(plan_line(loaded, context, cache, stream.text()));
-    say_speed(cost.most);
+    say_speed(cost.speed);
     say_detail(fmt::format("the CPU reads {} per token", format_bytes(cost.cpu_bytes)));
     for (size_t i = 0; i < split.needs.size(); ++i) {
         const Backend* backend = split.backends[i];
@@ -85,9 +79,9 @@ Status check_room(const LoadedModel& loaded, const ModelOptions& options, const 
 Result<LoadDecision> whole_decision(LoadedModel& loaded, const ModelOptions& options, const MemoryNeed& need,
                                     uint64_t context) {
     RL_TRY(check_room(loaded, options, need, loaded.backend->device(), context));
-    measure_bandwidths(loaded);
+    measure_speeds(loaded, cache_folder());
     SplitCost cost;
-    cost.most = most_tokens_per_second(loaded, context, 1);
+    cost.speed = {expected_tokens_per_second(loaded, context, 1), most_tokens_per_second(loaded, context, 1)};
     return LoadDecision{need, {}, cost};
 }
 
@@ -219,10 +213,24 @@ Result<LoadDecision> fitting_decision(const LoadedModel& loaded, const ModelOpti
 
 }  // namespace
 
+std::string Speed::text() const {
+    if (expected <= 0.0 && most <= 0.0) return "";
+    if (expected <= 0.0) return fmt::format("at most {:.1f} tok/s by the measured bandwidth", most);
+    const std::string bound =
+        most > 0.0 ? fmt::format(", at most {:.1f} by the measured bandwidth", most) : "";
+    return fmt::format("about {:.1f} tok/s expected{}", expected, bound);
+}
+
+bool SplitCost::operator<(const SplitCost& other) const {
+    if (speed.expected > 0.0 && other.speed.expected > 0.0) return speed.expected > other.speed.expected;
+    if (speed.most > 0.0 && other.speed.most > 0.0) return speed.most > other.speed.most;
+    return cpu_bytes < other.cpu_bytes;
+}
+
 std::string SplitCost::text() const {
-    const std::string speed =
-        most > 0.0 ? fmt::format(", at most {:.1f} tok/s by the measured bandwidth", most) : "";
-    return fmt::format("the CPU reads {} per token{}", format_bytes(cpu_bytes), speed);
+    const std::string more = speed.text();
+    return fmt::format("the CPU reads {} per token{}{}", format_bytes(cpu_bytes), more.empty() ? "" : ", ",
+                       more);
 }
 
 std::string plan_line(const LoadedModel& loaded, uint64_t context, uint64_t cache, const std::string& more) {
@@ -296,7 +304,7 @@ static Result<LoadDecision> decide_wish(LoadedModel& loaded, const ModelOptions&
     if (loaded.device == "cpu" || (!asked && (whole_fits || !yield)))
         return whole_decision(loaded, options, whole, session.context);
     RL_TRY(open_cpu(loaded, options));
-    measure_bandwidths(loaded);
+    measure_speeds(loaded, cache_folder());
     if (asked) {
         Split split = RL_TRY(split_model(model, session, *loaded.cpu, *loaded.backend, wish));
         for (const std::string& pattern : split.unused)
@@ -353,7 +361,7 @@ Status plan_load(LoadedModel& loaded, const ModelOptions& options, const Session
         say_split(loaded, *decided.split, decided.cost, decided.stream, session.context);
         return {};
     }
-    say_whole(loaded, decided.whole, decided.cost.most, session.context);
+    say_whole(loaded, decided.whole, decided.cost.speed, session.context);
     note_budget(loaded, options, decided.whole);
     return {};
 }

@@ -5,14 +5,20 @@
 
 namespace redline::cli {
 
-// What a split costs: "the CPU reads 1.2 GiB per token, at most 12.3 tok/s by the measured bandwidth".
+// Tokens per second; 0: not known.
+struct Speed {
+    double expected = 0.0;  // by what was measured of kernels, see expected_tokens_per_second()
+    double most = 0.0;      // by the bandwidth alone
+
+    // "about 12.3 tok/s expected, at most 20.1 by the measured bandwidth"; empty: not known.
+    std::string text() const;
+};
+// What a split costs: "the CPU reads 1.2 GiB per token, about 12.3 tok/s expected, ...".
 struct SplitCost {
     uint64_t cpu_bytes = 0;  // per token
-    double most = 0.0;       // tokens per second; 0: not known
+    Speed speed = {};
 
-    bool operator<(const SplitCost& other) const {
-        return most > 0.0 && other.most > 0.0 ? most > other.most : cpu_bytes < other.cpu_bytes;
-    }
+    bool operator<(const SplitCost& other) const;
     std::string text() const;
 };
 

@@ -25,8 +25,14 @@ std::string name_of(const LoadedModel& loaded, const Backend* backend) {
     return backend == loaded.cpu.get() ? "cpu" : loaded.device;
 }
 
-Json speed_json(const SplitCost& cost) {
-    return cost.most > 0.0 ? Json(cost.most) : Json(nullptr);
+void add_speed(const Speed& speed, Json& object) {
+    const auto known = [](double value) { return value > 0.0 ? Json(value) : Json(nullptr); };
+    object["expected_tokens_per_second"] = known(speed.expected);
+    object["most_tokens_per_second"] = known(speed.most);
+}
+
+double known_number(const Json& object, const char* name) {
+    return object.contains(name) && object[name].is_number() ? object[name].get<double>() : 0.0;
 }
 
 Json split_json(const LoadedModel& loaded, const LoadDecision& decision, const Notes& notes) {
@@ -46,21 +52,22 @@ Json split_json(const LoadedModel& loaded, const LoadDecision& decision, const N
                          {"available", budget.bytes},
                          {"limit", budget.text()}});
     }
-    return {{"device", loaded.device},
-            {"layers", loaded.model->config().layers},
-            {"device_layers", split.counts.layers},
-            {"cpu_experts", split.counts.experts},
-            {"cpu_parts", split.counts.parts},
-            {"cpu_bytes_per_token", cost.cpu_bytes},
-            {"most_tokens_per_second", speed_json(cost)},
-            {"places", parts},
-            {"stream",
-             {{"rows", stream.rows},
-              {"staging", stream.staging},
-              {"cpu_seconds", stream.cpu_seconds},
-              {"stream_seconds", stream.stream_seconds},
-              {"text", stream.text()}}},
-            {"notes", notes}};
+    Json all = {{"device", loaded.device},
+                {"layers", loaded.model->config().layers},
+                {"device_layers", split.counts.layers},
+                {"cpu_experts", split.counts.experts},
+                {"cpu_parts", split.counts.parts},
+                {"cpu_bytes_per_token", cost.cpu_bytes},
+                {"places", parts},
+                {"stream",
+                 {{"rows", stream.rows},
+                  {"staging", stream.staging},
+                  {"cpu_seconds", stream.cpu_seconds},
+                  {"stream_seconds", stream.stream_seconds},
+                  {"text", stream.text()}}},
+                {"notes", notes}};
+    add_speed(cost.speed, all);
+    return all;
 }
 
 }  // namespace
@@ -72,7 +79,7 @@ void add_decision(LoadedModel& loaded, const ModelOptions& options, const Sessio
     if (!decided)
         memory["refusal"] = decided.error().message;
     else if (!decided.value().split)
-        memory["most_tokens_per_second"] = speed_json(decided.value().cost);
+        add_speed(decided.value().cost.speed, memory);
     else
         memory["split"] = split_json(loaded, decided.value(), notes);
     // Of a split they are beside it.
@@ -80,9 +87,10 @@ void add_decision(LoadedModel& loaded, const ModelOptions& options, const Sessio
 }
 
 std::string speed_text(const Json& memory) {
-    if (!memory.contains("most_tokens_per_second") || memory["most_tokens_per_second"].is_null()) return "";
-    return fmt::format(", at most {:.1f} tok/s by the measured bandwidth",
-                       memory["most_tokens_per_second"].get<double>());
+    const Speed speed{known_number(memory, "expected_tokens_per_second"),
+                      known_number(memory, "most_tokens_per_second")};
+    const std::string text = speed.text();
+    return text.empty() ? text : ", " + text;
 }
 
 std::vector<std::string> split_lines(const Json& memory) {

@@ -7,10 +7,11 @@
 namespace redline::cli {
 
 // Adds "split" where there would be one, "refusal", where nothing that was asked for fits, or, of a whole
-// model, "most_tokens_per_second" (null: not known). `loaded` has the device open.
+// model, "expected_tokens_per_second" and "most_tokens_per_second" (null: not known). `loaded` has the device
+// open.
 void add_decision(LoadedModel& loaded, const ModelOptions& options, const SessionOptions& session,
                   Json& memory);
-// ", at most 12.3 tok/s by the measured bandwidth", where that is known.
+// ", about 12.3 tok/s expected, at most 20.1 by the measured bandwidth", as far as that is known.
 std::string speed_text(const Json& memory);
 // A line each: the split, its parts' memory, and what else `run` would say; none where all is on the device.
 std::vector<std::string> split_lines(const Json& memory);

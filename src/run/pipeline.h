@@ -65,6 +65,10 @@ public:
                                                    std::span<const Placement> placements, uint32_t rows,
                                                    uint32_t outputs, bool fuse, bool streamed = false);
 
+    // Steps of the lowered plan of one token, of each placement.
+    static Result<std::vector<size_t>> step_counts(const Model& model, const CacheSizing& sizing,
+                                                   std::span<const Placement> placements, bool fuse);
+
     // The caches of the whole plan, each where its layers are. At most one of these lives at a time.
     Result<std::unique_ptr<CacheStore>> make_caches();
     // For steps of at most so many rows, and outputs of so many, with the caches that were made last.

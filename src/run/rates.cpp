@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 
 namespace redline {
 
@@ -64,6 +65,119 @@ Result<double> measure_product(Backend& backend, const Format& format) {
     return seconds > 0.0 ? 2.0 * double(kTokens) * double(kRows) * double(kColumns) / seconds : 0.0;
 }
 
+struct Timed {
+    double seconds = 0.0;
+    uint64_t bytes = 0;  // of the weights that were declared
+    size_t steps = 0;    // of the lowered plan
+};
+
+// A step of one token, of weights that are zero and of what is done with them.
+class Trial {
+public:
+    Weight matrix(const Format& format, uint64_t rows, uint64_t cols, uint64_t count = 1) {
+        const std::string name = fmt::format("matrix{}", weights_.size());
+        weights_.push_back({{name, &format, {count, rows, cols}}, WeightRole::matrix});
+        timed_.bytes += weights_.back().tensor.bytes();
+        return {int32_t(weights_.size() - 1)};
+    }
+    Weight vector(uint64_t size) {
+        const std::string name = fmt::format("vector{}", weights_.size());
+        weights_.push_back({{name, find_format("F32"), {1, 1, size}}, WeightRole::vector});
+        return {int32_t(weights_.size() - 1)};
+    }
+
+    // `build` makes of a row of so many columns one of its own width.
+    Result<Timed> run(Backend& backend, uint64_t cols, const std::function<Slot(PlanBuilder&, Slot)>& build,
+                      uint64_t width) {
+        const Weight table{int32_t(weights_.size())};
+        weights_.push_back({{"input", find_format("F32"), {1, 1, cols}}, WeightRole::matrix});
+        PlanBuilder builder(weights_, {1, 1, CacheType::f16}, 1, 1);
+        const Slot y = build(builder, builder.embed(table)), last = builder.slot(uint32_t(width), true);
+        builder.append(SelectRows{y, last});
+        builder.output(last);
+        const Plan plan = RL_TRY(std::move(builder).finish());
+        BoundPlan bound = RL_TRY(lower(plan, backend));
+        timed_.steps = bound.plan.steps.size();
+        Zeros zeros;
+        const auto stored = RL_TRY(backend.load(weights_, zeros, {}));
+        const auto caches = RL_TRY(backend.make_caches({}));
+        const auto executable = RL_TRY(backend.record(std::move(bound), *stored, *caches, Record::replay));
+        const int32_t token = 0;
+        const SequenceStep step({&token, 1}, 0, 1);
+        RL_TRY(executable->run(step));
+        timed_.seconds = RL_TRY(fastest_seconds([&] { return executable->run(step); }));
+        return timed_;
+    }
+
+private:
+    std::vector<WeightInfo> weights_;
+    Timed timed_;
+};
+
+// Products after each other, each with a matrix of its own: of `rows` rows, and of `cols`, in turn.
+Result<Timed> timed_products(Backend& backend, const Format& format, uint64_t rows, uint64_t cols,
+                             uint32_t products) {
+    Trial trial;
+    std::vector<Weight> matrices;
+    for (uint32_t i = 0; i < products; ++i)
+        matrices.push_back(i % 2 == 0 ? trial.matrix(format, rows, cols) : trial.matrix(format, cols, rows));
+    const auto build = [&](PlanBuilder& builder, Slot x) {
+        for (const Weight matrix : matrices) x = builder.linear(x, matrix);
+        return x;
+    };
+    return trial.run(backend, cols, build, products % 2 == 1 ? rows : cols);
+}
+
+// All experts of a layer are used, so that what is read is what is loaded.
+Result<Timed> timed_experts(Backend& backend, const ExpertLayer& layer, uint32_t layers) {
+    struct Own {
+        Weight norm, router, gate, up, down;
+    };
+    Trial trial;
+    std::vector<Own> all;
+    for (uint32_t i = 0; i < layers; ++i)
+        all.push_back({trial.vector(layer.dim), trial.matrix(*find_format("F32"), layer.used, layer.dim),
+                       trial.matrix(*layer.format, layer.hidden, layer.dim, layer.used),
+                       trial.matrix(*layer.format, layer.hidden, layer.dim, layer.used),
+                       trial.matrix(*layer.format, layer.dim, layer.hidden, layer.used)});
+    const auto build = [&](PlanBuilder& builder, Slot x) {
+        for (const Own& own : all)
+            builder.expert_block(x, {own.norm, 1e-5f}, {own.router, layer.used},
+                                 {own.gate, own.up, own.down});
+        return x;
+    };
+    return trial.run(backend, layer.dim, build, layer.dim);
+}
+
+constexpr uint64_t kMeasuredBytes = uint64_t(256) << 20;  // more than caches hold
+
+Result<DecodePace> measure_pace(Backend& backend, const Format& format) {
+    constexpr uint64_t kNarrow = 4096, kWide = 16384, kTiny = 256;
+    constexpr uint32_t kMany = 100;
+    const uint64_t matrix = kNarrow * kWide / format.block * format.block_bytes;
+    const Timed one = RL_TRY(timed_products(backend, format, kTiny, kTiny, 1));
+    const Timed many = RL_TRY(timed_products(backend, format, kTiny, kTiny, kMany));
+    const Timed large =
+        RL_TRY(timed_products(backend, format, kWide, kNarrow, uint32_t(kMeasuredBytes / matrix + 1)));
+    DecodePace pace;
+    if (many.steps > one.steps)
+        pace.step_seconds = std::max(0.0, many.seconds - one.seconds) / double(many.steps - one.steps);
+    pace.run_seconds = std::max(0.0, one.seconds - double(one.steps) * pace.step_seconds);
+    const double reading = large.seconds - pace.run_seconds - double(large.steps) * pace.step_seconds;
+    if (reading > 0.0) pace.bytes_per_second = double(large.bytes) / reading;
+    return pace;
+}
+
+Result<double> measure_experts(Backend& backend, const ExpertLayer& layer, const DecodePace& pace) {
+    const uint64_t bytes =
+        3 * layer.used * layer.hidden * layer.dim / layer.format->block * layer.format->block_bytes;
+    const auto layers = uint32_t(std::clamp<uint64_t>(kMeasuredBytes / bytes + 1, 2, 32));
+    const Timed timed = RL_TRY(timed_experts(backend, layer, layers));
+    const double other = pace.run_seconds + double(timed.steps) * pace.step_seconds +
+                         double(timed.bytes) / pace.bytes_per_second;
+    return std::max(0.0, timed.seconds - other) / layers;
+}
+
 }  // namespace
 
 double upload_rate(Backend& device, const Format& format) {
@@ -74,6 +188,37 @@ double upload_rate(Backend& device, const Format& format) {
 double product_rate(Backend& backend, const Format& format) {
     const Result<double> rate = measure_product(backend, format);
     return rate ? rate.value() : 0.0;
+}
+
+std::optional<ExpertLayer> expert_layer(std::span<const WeightInfo> weights, uint32_t used) {
+    for (const WeightInfo& weight : weights) {
+        const Shape& shape = weight.tensor.shape;
+        if (weight.role == WeightRole::matrix && shape.count > 1 && used > 0 &&
+            weight.tensor.name.find("exps") != std::string::npos) {
+            const bool is_down = weight.tensor.name.find("down") != std::string::npos;
+            return ExpertLayer{weight.tensor.format, used, is_down ? shape.cols : shape.rows,
+                               is_down ? shape.rows : shape.cols};
+        }
+    }
+    return {};
+}
+
+DecodePace decode_pace(Backend& backend, const Format& format, const std::optional<ExpertLayer>& experts) {
+    const Result<DecodePace> measured = measure_pace(backend, format);
+    DecodePace pace = measured ? measured.value() : DecodePace{};
+    if (!experts || pace.bytes_per_second <= 0.0) return pace;
+    const Result<double> seconds = measure_experts(backend, *experts, pace);
+    if (!seconds) return {};
+    pace.expert_seconds = seconds.value();
+    return pace;
+}
+
+const Format* main_format(std::span<const WeightInfo> weights) {
+    std::map<const Format*, uint64_t> bytes;
+    for (const WeightInfo& weight : weights)
+        if (weight.role == WeightRole::matrix) bytes[weight.tensor.format] += weight.tensor.bytes();
+    const auto most = std::ranges::max_element(bytes, {}, [](const auto& entry) { return entry.second; });
+    return most == bytes.end() ? nullptr : most->first;
 }
 
 }  // namespace redline

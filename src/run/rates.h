@@ -1,8 +1,10 @@
-// How fast a device gets weights and computes products of many rows, measured in some milliseconds: what a
-// choice between two devices for a prompt is made by.
+// How fast a device gets weights, computes products of many rows and makes steps of one token, measured in
+// some milliseconds: what choices between devices and predictions are made by.
 #pragma once
 
 #include "plan/backend.h"
+
+#include <optional>
 
 namespace redline {
 
@@ -12,5 +14,28 @@ double upload_rate(Backend& device, const Format& format);
 // Operations per second, a multiply-add being two, of the product of a matrix in this format and many rows.
 // 0: likewise.
 double product_rate(Backend& backend, const Format& format);
+
+// What the time of a step of one token adds up from, on a device.
+struct DecodePace {
+    double bytes_per_second =
+        0.0;                      // of the weights that products of one row read; 0: it could not be measured
+    double step_seconds = 0.0;    // of each step of the lowered plan, beside what it reads
+    double run_seconds = 0.0;     // of each Executable::run(), beside its steps
+    double expert_seconds = 0.0;  // of each layer of experts, beside both: their choice, and small products
+};
+// A layer of experts, each of gate, up and down.
+struct ExpertLayer {
+    const Format* format = nullptr;
+    uint32_t used = 0;
+    uint64_t hidden = 0, dim = 0;
+};
+// That of the model's plan whose weights these are; none: they have no experts.
+std::optional<ExpertLayer> expert_layer(std::span<const WeightInfo> weights, uint32_t used);
+
+// With matrices in this format, of more bytes together than caches hold, and layers like this.
+DecodePace decode_pace(Backend& backend, const Format& format, const std::optional<ExpertLayer>& experts);
+
+// The format that most of the bytes of matrices are in; null: there are none.
+const Format* main_format(std::span<const WeightInfo> weights);
 
 }  // namespace redline

@@ -1,6 +1,7 @@
 #include "run/split.h"
 
 #include "memory/budget.h"
+#include "run/pipeline.h"
 
 #include <algorithm>
 #include <regex>
@@ -364,6 +365,32 @@ Result<double> most_tokens_per_second(const Model& model, const EngineOptions& o
         const double bytes_per_second = bandwidth(*placement.backend);
         if (bytes_per_second <= 0.0) return 0.0;
         seconds += double(step_bytes(plan, placement, position)) / bytes_per_second;
+    }
+    return seconds > 0.0 ? 1.0 / seconds : 0.0;
+}
+
+// A layer's experts are several steps, of which these are not the first.
+static bool is_last(const Op& op) {
+    return std::holds_alternative<ExpertLinear>(op);
+}
+
+Result<double> expected_tokens_per_second(const Model& model, const EngineOptions& options,
+                                          std::span<const Placement> placements, const PaceOf& pace_of,
+                                          uint64_t position) {
+    const CacheSizing sizing{options.context, 1, options.cache};
+    const Plan plan = RL_TRY(model.plan(1, 1, sizing));
+    const std::vector<size_t> steps = RL_TRY(Places::step_counts(model, sizing, placements, options.fuse));
+    double seconds = 0.0;
+    for (size_t i = 0; i < placements.size(); ++i) {
+        const DecodePace pace = pace_of(*placements[i].backend);
+        if (pace.bytes_per_second <= 0.0) return 0.0;
+        const auto layers = std::count_if(
+            plan.steps.begin() + ptrdiff_t(placements[i].first),
+            plan.steps.begin() + ptrdiff_t(placements[i].last),
+            [&](const Step& step) { return !expert_weights(plan, step.op).empty() && !is_last(step.op); });
+        seconds += pace.run_seconds + double(steps[i]) * pace.step_seconds +
+                   double(layers) * pace.expert_seconds +
+                   double(step_bytes(plan, placements[i], position)) / pace.bytes_per_second;
     }
     return seconds > 0.0 ? 1.0 / seconds : 0.0;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "run/engine.h"
+#include "run/rates.h"
 
 namespace redline {
 
@@ -73,5 +74,12 @@ using Bandwidth = std::function<double(const Backend&)>;
 Result<double> most_tokens_per_second(const Model& model, const EngineOptions& options,
                                       std::span<const Placement> placements, const Bandwidth& bandwidth,
                                       uint64_t position);
+// What is known of a backend's device; bytes_per_second is 0 where it is not.
+using PaceOf = std::function<DecodePace(const Backend&)>;
+// Tokens per second to expect of these parts, likewise: each has its run, its steps and what they read, and
+// no two run at a time. 0 where a pace is not known.
+Result<double> expected_tokens_per_second(const Model& model, const EngineOptions& options,
+                                          std::span<const Placement> placements, const PaceOf& pace,
+                                          uint64_t position);
 
 }  // namespace redline

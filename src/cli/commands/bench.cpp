@@ -320,8 +320,9 @@ private:
     // Of a split: what both devices together read per second when each reads its part after the other.
     static Result<double> measure_bandwidth(LoadedModel& loaded) {
         loaded.bandwidth = measured_bandwidth(*loaded.backend, cache_folder());
+        if (loaded.cpu) loaded.cpu_bandwidth = measured_bandwidth(*loaded.cpu, cache_folder());
+        measure_paces(loaded, cache_folder(), true);
         if (loaded.placements.empty()) return loaded.bandwidth;
-        loaded.cpu_bandwidth = measured_bandwidth(*loaded.cpu, cache_folder());
         uint64_t bytes = 0;
         for (const Backend* backend : {loaded.backend.get(), loaded.cpu.get()})
             bytes += RL_TRY(step_bytes(*loaded.model, {}, loaded.placements, *backend, 1));
@@ -337,6 +338,9 @@ private:
                     for (const Test& test : list_tests(options_)) {
                         BenchRecord record = describe(loaded, model);
                         record.bandwidth = bandwidth;
+                        if (test.prompt == 0)
+                            record.expected = expected_tokens_per_second(
+                                loaded, EngineOptions().context, uint64_t(depth + test.generation / 2));
                         record.batch = batch > 0 ? batch : batch_of(model, loaded.backend->device());
                         record.cache = cache;
                         record.depth = depth;

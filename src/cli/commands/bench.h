@@ -57,6 +57,7 @@ struct BenchRecord {
     uint64_t flops = 0;
     uint64_t logits_hash = 0;
     double bandwidth = 0.0;  // bytes per second that the device can read
+    double expected = 0.0;   // of a generation: tokens per second by the pace of its kernels; 0: not known
     uint64_t peak_memory = 0;
     double longest_submission = 0.0;  // seconds that the device was kept busy at once; 0: unknown
 

@@ -95,6 +95,7 @@ static Json to_json(const BenchRecord& r) {
             {"gb_per_s", r.gb_per_second()},
             {"bandwidth_gb_per_s", r.bandwidth * 1e-9},
             {"bandwidth_share", r.bandwidth_share()},
+            {"expected_ts", r.expected},
             {"gflop_per_s", r.gflop_per_second()},
             {"logits_hash", fmt::format("{:016x}", r.logits_hash)},
             {"peak_memory", r.peak_memory},

@@ -183,7 +183,8 @@ Json devices_json(LoadedModel& loaded, const ModelOptions& options, uint64_t con
             const Json memory = RL_TRY(memory_json(loaded, options, context));
             for (const char* key : {"total", "available", "limit", "fits", "largest_context"})
                 row[key] = memory[key];
-            for (const char* key : {"split", "refusal", "most_tokens_per_second"})
+            for (const char* key :
+                 {"split", "refusal", "expected_tokens_per_second", "most_tokens_per_second"})
                 if (memory.contains(key)) row[key] = memory[key];
             return {};
         };
