@@ -28,20 +28,17 @@ void say_found(const std::string& device, const SelfTest& test) {
 }
 
 // Checks what is not known. Then: what the device cannot run any more, if anything.
-Result<std::optional<Error>> check_once(LoadedModel& loaded, bool again, const SessionOptions& session) {
-    Result<CheckedKernels> checked =
-        redline::check_kernels(*loaded.model, *loaded.backend, session, cache_folder(), again);
-    loaded.refused = loaded.backend->refused();
+Result<std::optional<Error>> check_once(const Model& model, Backend& backend, const std::string& device,
+                                        bool again, const SessionOptions& session, SelfTest& found) {
+    Result<CheckedKernels> checked = redline::check_kernels(model, backend, session, cache_folder(), again);
     if (!checked) {
-        note(fmt::format("{}'s kernels could not be checked: {}", loaded.device, checked.error().message));
+        note(fmt::format("{}'s kernels could not be checked: {}", device, checked.error().message));
         return std::optional<Error>();
     }
-    CheckedKernels& check = checked.value();
-    say_known(loaded.device, check.before);
-    say_found(loaded.device, check.found);
-    loaded.kernel_check_seconds += check.found.seconds;
-    loaded.kernels_checked += check.found.right.size() + check.found.wrong.size();
-    return std::move(check.found.lost);
+    say_known(device, checked.value().before);
+    say_found(device, checked.value().found);
+    found = std::move(checked.value().found);
+    return std::move(found.lost);
 }
 
 // Opens the device with the kernels of a lower level, if it has others.
@@ -95,12 +92,27 @@ Status check_kernels(LoadedModel& loaded, const ModelOptions& options, uint64_t 
     if (!wants_check(*loaded.backend, options)) return {};
     while (loaded.device != "cpu") {
         const SessionOptions session = session_options(options, loaded.backend->device(), context, outputs);
+        SelfTest found;
         const std::optional<Error> lost =
-            RL_TRY(check_once(loaded, options.kernel_check == KernelCheck::always, session));
+            RL_TRY(check_once(*loaded.model, *loaded.backend, loaded.device,
+                              options.kernel_check == KernelCheck::always, session, found));
+        loaded.refused = loaded.backend->refused();
+        loaded.kernel_check_seconds += found.seconds;
+        loaded.kernels_checked += found.right.size() + found.wrong.size();
         if (!lost) break;
         RL_TRY(take_other(loaded, options, *lost));
     }
     return {};
+}
+
+Result<bool> put_wrong_aside(const Model& model, Backend& backend, const std::string& device,
+                             const ModelOptions& options, const SessionOptions& session) {
+    if (!wants_check(backend, options)) return true;
+    SelfTest found;
+    const std::optional<Error> lost = RL_TRY(
+        check_once(model, backend, device, options.kernel_check == KernelCheck::always, session, found));
+    if (lost) note(fmt::format("{}: all of its kernels are looked at", lost->message));
+    return !lost;
 }
 
 }  // namespace redline::cli

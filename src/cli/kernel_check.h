@@ -11,4 +11,9 @@ namespace redline::cli {
 // An error: the device that was asked for computes wrongly, whatever is put aside.
 Status check_kernels(LoadedModel& loaded, const ModelOptions& options, uint64_t context, uint32_t outputs);
 
+// For who looks at a device: puts aside what computes wrongly, as a session would, and says so. False: that
+// cannot be done without, and the device has to be opened anew to be looked at as it is.
+Result<bool> put_wrong_aside(const Model& model, Backend& backend, const std::string& device,
+                             const ModelOptions& options, const SessionOptions& session);
+
 }  // namespace redline::cli

@@ -2,6 +2,7 @@
 #include "cli/commands/devices.h"
 #include "cli/demo_model.h"
 #include "cli/find_model.h"
+#include "cli/kernel_check.h"
 #include "cli/load_plan.h"
 #include "cli/report.h"
 #include "cli/terminal/terminal.h"
@@ -111,7 +112,10 @@ private:
         own.id = device.device.find_first_not_of("0123456789") == std::string::npos && !device.device.empty()
                      ? device.backend + ":" + device.device
                      : device.backend;
-        const std::unique_ptr<Backend> backend = RL_TRY(open_device(device, options_.model));
+        std::unique_ptr<Backend> backend = RL_TRY(open_device(device, options_.model));
+        // As a session would compute; --no-self-test looks at all kernels.
+        if (!RL_TRY(put_wrong_aside(*model_, *backend, own.id, options_.model, session_)))
+            backend = RL_TRY(open_device(device, options_.model));
         own.name = backend->device().name;
         own.detail = backend->device().detail;
         RL_TRY(place(*backend));
@@ -269,7 +273,10 @@ Options declare(VerifyOptions& verify) {
         "the "
         "CPU's own logits of the two are within it. Where they disagree, the first layer and tensor that "
         "does "
-        "is named. The CPU itself is compared with its plain kernels. Exit status: 0 all agree, 1 one does "
+        "is named. The CPU itself is compared with its plain kernels. Kernels that the check on first use "
+        "finds "
+        "wrong are put aside as in a run; --no-self-test looks at all of them. Exit status: 0 all agree, 1 "
+        "one does "
         "not, or could not be looked at, 3 the device that was named is not there.");
     return options;
 }
