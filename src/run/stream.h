@@ -91,9 +91,14 @@ private:
 // One executable for steps of many rows of one sequence without pages, another for all others.
 class ByRows : public Executable {
 public:
-    ByRows(std::unique_ptr<Executable> few, std::unique_ptr<Executable> many,
+    // Both for steps of at most so many rows.
+    ByRows(std::unique_ptr<Executable> few, std::unique_ptr<Executable> many, uint32_t most_rows,
            std::shared_ptr<StreamWatch> watch)
-        : few_(std::move(few)), many_(std::move(many)), watch_(std::move(watch)), last_(few_.get()) {}
+        : few_(std::move(few)),
+          many_(std::move(many)),
+          most_rows_(most_rows),
+          watch_(std::move(watch)),
+          last_(few_.get()) {}
     Status run(const StepParams& params) override;
     // What it takes is not the step's, and says nothing.
     Status run_traced(const StepParams& params, const TraceSink& sink) override {
@@ -106,10 +111,14 @@ public:
 private:
     Executable& choose(const StepParams& params) {
         const bool many = kind_of(params) == StepKind::alone && watch_->begin(uint32_t(params.tokens.size()));
-        return *(last_ = many ? many_.get() : few_.get());
+        last_ = many ? many_.get() : few_.get();
+        // What the device keeps for the weights to flow through is of no more use.
+        if (watch_->is_over(most_rows_)) many_.reset();
+        return *last_;
     }
 
     std::unique_ptr<Executable> few_, many_;
+    uint32_t most_rows_;
     std::shared_ptr<StreamWatch> watch_;
     Executable* last_;
 };

@@ -26,6 +26,8 @@ public:
     double now() const;
     // Whether the weights flow in the step of so many rows that comes next.
     bool begin(uint32_t rows);
+    // Whether they never will again in steps of so many rows or less.
+    bool is_over(uint32_t most_rows) const { return least_ > most_rows; }
     // Of a step in which they do, what a layer took whose weights flow; then all of the step.
     void add_layer(double seconds) { layers_ += seconds; }
     void streamed(uint32_t rows, double seconds);

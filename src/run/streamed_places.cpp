@@ -125,7 +125,7 @@ Result<std::unique_ptr<Executable>> Places::record_streamed(uint32_t rows, uint3
     if (!streamed) return std::unique_ptr<Executable>(std::make_unique<Pipeline>(std::move(plain)));
     auto many = RL_TRY(streamed->record(*this, plain, mode, watch));
     return std::unique_ptr<Executable>(std::make_unique<ByRows>(std::make_unique<Pipeline>(std::move(plain)),
-                                                                std::move(many), std::move(watch)));
+                                                                std::move(many), rows, std::move(watch)));
 }
 
 Result<Backend*> Places::add_streamed(std::vector<PlanPart>& own, std::vector<std::vector<PlanGroup>>& groups,
