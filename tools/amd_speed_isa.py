@@ -200,21 +200,18 @@ def connected(nodes, following):
     return out
 
 
-def longest_way(code, loop, slots):
-    """The instructions of one turn of a loop, without those of loops within it, along the way that takes most slots: of two
-    branches of which one is taken, the longer."""
+def odds(code, loop):
+    """How often each instruction of a loop that is in no loop within it runs per turn, when branches within the turn go either
+    way as often, and none leaves the loop: by index."""
     blocks, following = blocks_of(code)
     inside = [n for n, (first, _) in enumerate(blocks) if first in loop.body]
     group = {n: n for n in inside}
     for inner in loop.inner:
         members = [n for n in inside if blocks[n][0] in inner.body]
         group.update((n, members[0]) for n in members)
-    own = {n: [] if any(blocks[n][0] in inner.body for inner in loop.inner) else list(range(*blocks[n])) for n in inside}
-    weight, to = {}, {}
+    to = {}
     for n in inside:
-        g = group[n]
-        weight[g] = weight.get(g, 0) + sum(slots(code[i].name) for i in own[n])
-        to.setdefault(g, set()).update(group[t] for t in following[n] if t in group and group[t] != g)
+        to.setdefault(group[n], set()).update(group[t] for t in following[n] if t in group and group[t] != group[n])
     outside = {t for n in range(len(blocks)) if n not in group for t in following[n] if t in group}
     entry = group[min(outside, default=inside[0])]
     order, seen = [], {entry}
@@ -229,18 +226,14 @@ def longest_way(code, loop, slots):
             seen.add(step)
             work.append((step, iter(sorted(to[step]))))
     place = {node: i for i, node in enumerate(order)}
-    best = {}
-    for node in order:  # those behind come first; edges back are left out
-        ahead = [t for t in to[node] if t in place and place[t] < place[node]]
-        then = max(ahead, key=lambda t: best[t][0], default=None)
-        best[node] = (weight[node] + (best[then][0] if then is not None else 0), then)
-    way, node = set(), entry
-    while node is not None:
-        for n in inside:
-            if group[n] == node:
-                way.update(own[n])
-        node = best[node][1]
-    return way
+    chance = dict.fromkeys(order, 0.0)
+    chance[entry] = 1.0
+    for node in reversed(order):  # those behind come last; edges back end the turn
+        ahead = [t for t in to[node] if place[t] < place[node]]
+        for t in ahead:
+            chance[t] += chance[node] / len(ahead)
+    within = set().union(*(inner.body for inner in loop.inner))
+    return {i: chance[group[n]] for n in inside if group[n] in chance for i in range(*blocks[n]) if i not in within}
 
 
 # --- classes of AMD's instructions -----------------------------------------------------------------------------------------
@@ -334,29 +327,33 @@ class Rates:
 
 
 def count(code, indices, rates):
-    """Instructions of a part of a kernel by class, and what they cost and move."""
+    """Instructions of a part of a kernel by class, and what they cost and move. `indices` may say how often each runs."""
     got = collections.Counter()
     for i in indices:
-        name = code[i].name
-        kind = kind_of(name)
-        got[kind] += 1
-        if kind in ("valu", "vopd", "dot", "trans", "matrix"):
-            got["slots"] += rates.slots(name)
-        if kind == "matrix":
-            got["matrix slots"] += rates.slots(name)
-        if kind == "trans":
-            got["trans slots"] += 4 * rates.passes
-        if kind == "vmem":
-            got[f"vmem {width_of(name)}"] += 1
-            got["vmem bytes"] += width_of(name)
-        if kind == "lds":
-            got["lds bytes"] += lds_bytes(name)
-            if re.match(r"ds_(write|store)", name):
-                got["lds write bytes"] += lds_bytes(name)
-        if kind == "dot" and "v_dot4" in name:
-            got["dot4"] += 1
-        if kind == "dot" and "v_dot2" in name:
-            got["dot2"] += 1
-        if re.match(r"v_(dual_)?(fma|fmac|pk_fma|fmaak|fmamk|mad|mac)_", name) or name.startswith("v_fma_mix"):
-            got["fma"] += 2 if name.startswith("v_pk") or name.count("fmac") + code[i].operands.count("fmac") > 1 else 1
+        for key, value in costs(code[i], rates).items():
+            got[key] += value * (indices[i] if isinstance(indices, dict) else 1)
+    return got
+
+
+def costs(one, rates):
+    """The same of one instruction."""
+    name, kind = one.name, kind_of(one.name)
+    got = collections.Counter({kind: 1})
+    if kind in ("valu", "vopd", "dot", "trans", "matrix"):
+        got["slots"] += rates.slots(name)
+    if kind == "matrix":
+        got["matrix slots"] += rates.slots(name)
+    if kind == "trans":
+        got["trans slots"] += 4 * rates.passes
+    if kind == "vmem":
+        got[f"vmem {width_of(name)}"] += 1
+        got["vmem bytes"] += width_of(name)
+    if kind == "lds":
+        got["lds bytes"] += lds_bytes(name)
+        if re.match(r"ds_(write|store)", name):
+            got["lds write bytes"] += lds_bytes(name)
+    if kind == "dot":
+        got["dot4" if "v_dot4" in name else "dot2"] += 1
+    if re.match(r"v_(dual_)?(fma|fmac|pk_fma|fmaak|fmamk|mad|mac)_", name):
+        got["fma"] += 2 if name.startswith("v_pk") or "fmac" in one.operands else 1
     return got

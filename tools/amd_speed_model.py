@@ -7,9 +7,9 @@
 3. A loop that reads weights waits for memory once per iteration: between its last wait and its next loads nothing is on its way
    for that wave. Waves of a SIMD hide each other's waits: by Little's law a compute unit moves at most
    waves * bytes per turn / (latency + the turn's own work). Latency is the card's assumed one, under load.
-4. Around the loop, per result or two, stand addresses, sums over lanes and stores: they count once per turn of the loop around,
-   along its longest way, for rows of COLUMNS weights; each wait for loads there costs HIT of a memory latency (arguments and
-   sums are in caches).
+4. Around the loop, per result or two, stand addresses, sums over lanes and stores: they count per turn of the loop around as
+   often as they would run if branches went either way as often, for rows of COLUMNS weights; each wait for loads there costs
+   HIT of a memory latency (arguments and sums are in caches).
 5. Waves: as many as registers, LDS and the launch allow. Decode launches 1024 invocations per multiprocessor (HIP counts a pair
    of compute units as one on RDNA), prompts as many as fit.
 6. The share of bandwidth is the smallest of what 1, 2 and 3 allow, at most all of what the memory gives: how much of the
@@ -41,6 +41,8 @@ OBJECTS = {
 }
 # Streams of weights that one turn of the loop around goes through: results at a time, times matrices.
 DECODE = ((r"linear_(dot_)?own_", 2), (r"gated_(dot_)?own_", 2), (r"expert_gated_own_", 2), (r"expert_own_", 4))
+# Tiles of 64 rows have units for half of the waves; the others jump over decoding.
+HALF_DECODES = ("linear_matrix_wide_", "linear_matrix_64_")
 PROMPT = r"(linear|gated|expert|expert_gated)_matrix_"
 
 
@@ -75,7 +77,7 @@ class Kernel:
     def counted(self, code):
         """Itself, with what its code has."""
         if re.match(PROMPT, self.name):
-            self.prompt = prompt_loop(code, self.rates())
+            self.prompt = prompt_loop(code, self.rates(), self.name.startswith(HALF_DECODES))
         else:
             self.streams = self.streams or streams_of(self.name)
             self.decode = decode_loop(code, self.rates())
@@ -163,12 +165,12 @@ def waited(name, operands):
 
 
 def waits_in(code, body):
-    """Waits for vector loads that were sent since the one before."""
+    """Waits for vector loads that were sent since the one before, of instructions that run so often."""
     waits, sent = 0, False
     for i in sorted(body):
         sent = sent or isa.kind_of(code[i].name) == "vmem"
         if waited(code[i].name, code[i].operands) is not None and sent:
-            waits, sent = waits + 1, False
+            waits, sent = waits + body[i], False
     return waits
 
 
@@ -178,18 +180,14 @@ def streams_of(name):
     return next((streams for pattern, streams in DECODE if re.match(pattern, name)), 0)
 
 
-def slots_of(name, rates):
-    return rates.slots(name) if isa.kind_of(name) in ("valu", "vopd", "dot", "trans", "matrix") else 0.01
-
-
 def decode_loop(code, rates):
     """None where there is no loop of products."""
     found = inner_loop(code, isa.loops_of(code), rates)
     if found is None:
         return None
     loop, got = found
-    way = isa.longest_way(code, loop.parent, lambda name: slots_of(name, rates)) if loop.parent else set()
-    return Decode(got, isa.count(code, way, rates), weights_in(got) / 32, outstanding(code, loop.body), waits_in(code, way))
+    around = isa.odds(code, loop.parent) if loop.parent else {}
+    return Decode(got, isa.count(code, around, rates), weights_in(got) / 32, outstanding(code, loop.body), waits_in(code, around))
 
 
 def decode_share(kernel, card, unit_bytes, columns=COLUMNS):
@@ -229,15 +227,35 @@ def decode_share(kernel, card, unit_bytes, columns=COLUMNS):
 
 # --- prompts ---------------------------------------------------------------------------------------------------------------
 
-def prompt_loop(code, rates):
+def skipped(code, body):
+    """Instructions of a loop that waves without lanes for them jump over: up to where they jump to, or to a jump there."""
+    found = set()
+    for i in body:
+        if code[i].name != "s_cbranch_execz":
+            continue
+        for n in range(i + 1, len(code)):
+            if n not in body or code[n].address == code[i].target:
+                break
+            found.add(n)
+            if code[n].name == "s_branch" and code[n].target == code[i].target:
+                break
+    return found
+
+
+def prompt_loop(code, rates, half_decodes):
     """Counts of the loop over tiles: of those with most products the smallest that also reads the next tile."""
     best = None
     for loop in isa.loops_of(code):
         got = isa.count(code, loop.body, rates)
         work = got["matrix slots"] or got["dot2"]
         if work and got["vmem"] and (best is None or (work, -len(loop.body)) > best[0]):
-            best = ((work, -len(loop.body)), got)
-    return best and best[1]
+            best = ((work, -len(loop.body)), got, loop)
+    if best is None:
+        return None
+    if half_decodes:
+        for key, value in isa.count(code, skipped(code, best[2].body), rates).items():
+            best[1][key] -= value / 2
+    return best[1]
 
 
 def prompt_share(kernel, card):

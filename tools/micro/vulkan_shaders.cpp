@@ -1,8 +1,8 @@
 // What a Vulkan driver makes of every pipeline that the op cases need: registers, spills, shared memory,
 // occupancy, and how often the machine code uses dot products and matrix units. Nothing is run, so stand-in
 // devices will do: tools/vulkan-lab run navi31 build/tools/vulkan_shaders. Exit code 1 when a pipeline
-// spills, or on AMD lacks the instructions that it is there for. usage: vulkan_shaders [DEVICE
-// [PART_OF_A_CASE]]
+// spills, or on AMD lacks the instructions that it is there for. With CODE the machine code of products goes
+// to that file, for tools/amd-speed. usage: vulkan_shaders [DEVICE [PART_OF_A_CASE [CODE]]]
 #include "backends/vulkan/vulkan_backend.h"
 #include "cases/op_cases.h"
 
@@ -90,8 +90,8 @@ struct Faults {
 
 constexpr uint32_t kAmd = 0x1002;
 
-// One line per pipeline.
-Faults print_line(const Device& device, const Pipeline& pipeline) {
+// One line per pipeline; the code of products goes to `listing`, when there is one.
+Faults print_line(const Device& device, const Pipeline& pipeline, std::FILE* listing) {
     const VkPipelineExecutableInfoKHR info = {VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR, nullptr,
                                               pipeline.handle, 0};
     uint32_t number = 0;
@@ -121,13 +121,15 @@ Faults print_line(const Device& device, const Pipeline& pipeline) {
         if (n > 0) line += fmt::format("  {} x{}", instruction, n);
         if (device.report().vendor == kAmd && of_kind && n == 0) faults.lacks = instruction;
     }
+    if (listing && (is("_own.") || is("_coop.") || is("r_vec.f") || is("d_vec.f")))
+        std::fprintf(listing, "== %s%s\n%s\n", pipeline.name.c_str(), line.c_str(), code.c_str());
     if (faults.spills) line += "  SPILLS";
     if (!faults.lacks.empty()) line += "  LACKS " + faults.lacks;
     std::printf("%-64s%s\n", pipeline.name.c_str(), line.c_str());
     return faults;
 }
 
-Result<int> report(const std::string& wanted, const std::string& cases) {
+Result<int> report(const std::string& wanted, const std::string& cases, std::FILE* listing) {
     BackendOptions options;
     options.device = wanted;
     const std::unique_ptr<VulkanBackend> backend = RL_TRY(open_vulkan_backend(options));
@@ -142,7 +144,7 @@ Result<int> report(const std::string& wanted, const std::string& cases) {
     std::printf("%s, %s\n", device.name.c_str(), device.driver.c_str());
     size_t spilling = 0, lacking = 0;
     for (const auto& [name, pipeline] : backend->pipelines().all()) {
-        const Faults faults = print_line(backend->opened(), pipeline);
+        const Faults faults = print_line(backend->opened(), pipeline, listing);
         spilling += faults.spills;
         lacking += !faults.lacks.empty();
     }
@@ -154,7 +156,13 @@ Result<int> report(const std::string& wanted, const std::string& cases) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    const Result<int> code = report(argc > 1 ? argv[1] : "", argc > 2 ? argv[2] : "");
+    std::FILE* listing = argc > 3 ? std::fopen(argv[3], "w") : nullptr;
+    if (argc > 3 && !listing) {
+        std::fprintf(stderr, "vulkan_shaders: cannot write %s\n", argv[3]);
+        return 1;
+    }
+    const Result<int> code = report(argc > 1 ? argv[1] : "", argc > 2 ? argv[2] : "", listing);
+    if (listing) std::fclose(listing);
     if (!code) std::fprintf(stderr, "vulkan_shaders: %s\n", code.error().message.c_str());
     return code ? code.value() : 1;
 }
