@@ -55,6 +55,9 @@ def read_mesa(text):
     return code
 
 
+SASS_LINE = re.compile(r"\s+/\*([0-9a-f]{4,})\*/\s+(@!?\w+ )?\s*([A-Z][\w.]*)\s*(.*?);")
+
+
 def read_sass(text):
     """The instructions of each kernel of nvdisasm or cuobjdump -sass."""
     kernels, current, labels, pending = {}, None, {}, []
@@ -65,16 +68,16 @@ def read_sass(text):
         elif label := re.match(r"\s*(\.L_x_\d+):", line):
             labels[label[1]] = None
             pending.append(label[1])
-        elif current is not None and (found := re.match(r"\s+/\*([0-9a-f]{4,})\*/\s+(?:@!?\w+ )?\s*([A-Z][\w.]*)\s*(.*?);", line)):
+        elif current is not None and (found := SASS_LINE.match(line)):
             address = int(found[1], 16)
             for name in pending:
                 labels[name] = address
             pending = []
             target = None
-            if found[2].split(".")[0] in ("BRA", "BRX"):
-                to = re.search(r"0x([0-9a-f]+)\s*$|`\((\.L_x_\d+)\)", found[3])
+            if found[3].split(".")[0] in ("BRA", "BRX"):
+                to = re.search(r"0x([0-9a-f]+)\s*$|`\((\.L_x_\d+)\)", found[4])
                 target = to and (int(to[1], 16) if to[1] else (to[2], labels))
-            current.append(Instruction(found[2], found[3], address, target))
+            current.append(Instruction(found[3], (found[2] or "") + found[4], address, target))
     for code in kernels.values():
         for one in code:
             if isinstance(one.target, tuple):

@@ -1,0 +1,93 @@
+"""The model tried on a card that was measured: an H100's decode, from SASS counted by the same rules.
+
+A multiprocessor issues four instructions per cycle for waves of 32. The kernels of one token there copy weights ahead into
+shared memory (kernels/stream.h), so that latency does not show; what could be slower than memory is issue. Instructions are
+those of the loop over stages per 32 weights of a lane, which are eight dot products (formats of floats: 32 multiply-adds). Beside that a dispatch takes what an empty one takes and
+amd_speed_tokens.OP_CYCLES; an operation alone also waits for its submission.
+"""
+import amd_speed_isa as isa
+import amd_speed_tokens as tokens
+
+UNITS, CLOCK, ISSUE = 132, 1.755, 4  # multiprocessors, GHz under load, instructions per cycle of one
+BANDWIDTH = 2985e9                   # copied, in tools/bench/h100-80gb/2026-11-21-hip-vulkan.md
+LAUNCH_US = 1.2                      # of an empty dispatch in a graph
+ALONE_US = 13.0                      # an operation submitted alone, with its waiting; fitted to the first row below
+
+# Whole tokens, tools/bench/h100-80gb/2026-11-21-hip-vulkan.md: bytes by format, dispatches, measured GB/s.
+TOKENS = (
+    ("8B Q4_K_M", {"q4_k": 3.39e9, "q6_k": 1.23e9}, 7 * 32 + 3, 2012),
+    ("8B Q8_0", {"q8_0": 7.975e9}, 7 * 32 + 3, 2370),
+    ("8B F16", {"f16": 15.01e9}, 7 * 32 + 3, 2506),
+    ("7B Q4_0", {"q4_0": 3.75e9}, 7 * 32 + 3, 1945),
+    ("1B Q4_K_M", {"q4_k": 0.55e9, "q6_k": 0.25e9}, 7 * 22 + 3, 1214),
+    ("70B Q4_K_M", {"q4_k": 31.0e9, "q6_k": 10.9e9}, 7 * 80 + 3, 2509),
+)
+# Operations alone, 2026-11-21-streams.md: kernel, format, rows, columns, matrices, measured GB/s.
+OPS = (
+    ("gated_stream", "q4_k", 14336, 4096, 2, 1779.65),
+    ("linear_stream", "q6_k", 128256, 4096, 1, 2616.90),
+    ("linear_stream", "q4_k", 4096, 14336, 1, 1334.27),
+    ("linear_stream", "q6_k", 4096, 14336, 1, 1567.24),
+    ("linear_stream", "q4_k", 4096, 4096, 1, 580.47),
+)
+
+
+def counted(listings):
+    """Instructions per 32 weights of a lane, by kernel."""
+    found = {}
+    for path in listings:
+        for name, code in isa.read_sass(path.read_text(encoding="utf-8")).items():
+            if "_stream_" in name and (per := per_unit(code)):
+                found[name] = per
+    return found
+
+
+def per_unit(code):
+    """Of the loop that copies ahead and multiplies: where it has a loop for rests of rows, what that takes per unit, and half
+    of all else once per stage, as most of it is there in two forms."""
+    best = None
+    for loop in isa.loops_of(code):
+        names = [code[i].name for i in loop.body]
+        work = sum(name.startswith(("IDP", "FFMA")) for name in names)
+        if any(name.startswith("LDGSTS") for name in names) and (best is None or work > best[1]):
+            best = (loop, work)
+    if best is None:
+        return None
+    own = [code[i].name for i in best[0].own()]
+    dots = sum(name.startswith("IDP") for name in own) // 8
+    inner = [[code[i].name for i in loop.body] for loop in best[0].inner]
+    rest = max(inner, key=lambda names: sum(name.startswith("IDP") for name in names), default=[])
+    units = sum(name.startswith("IDP") for name in rest) // 8
+    if not units:
+        return len(own) / (sum(name.startswith("FFMA") for name in own) / 32)
+    product = len(rest) / units
+    return product + max(0.0, len(own) - dots * product) / 2 / dots
+
+
+def rate(found, kernel, unit_bytes):
+    """Bytes per second that issue allows."""
+    return unit_bytes * 32 / found[kernel] * ISSUE * UNITS * CLOCK * 1e9
+
+
+def rows(listings, formats):
+    found = counted(listings)
+    out = []
+    for name, sizes, dispatches, measured in TOKENS:
+        if any(f"linear_stream_{form}" not in found for form in sizes):
+            continue
+        seconds = sum(size / min(BANDWIDTH, rate(found, f"linear_stream_{form}", formats[form])) for form, size in sizes.items())
+        seconds += dispatches * (LAUNCH_US * 1e-6 + tokens.OP_CYCLES / CLOCK * 1e-9)
+        share = sum(sizes.values()) / seconds / BANDWIDTH
+        out.append(row(f"tokens of {name}", found[f"linear_stream_{next(iter(sizes))}"], share, measured))
+    for kernel, form, height, columns, matrices, measured in OPS:
+        if f"{kernel}_{form}" not in found:
+            continue
+        size = height * columns / 32 * formats[form] * matrices
+        seconds = size / min(BANDWIDTH, rate(found, f"{kernel}_{form}", formats[form])) + ALONE_US * 1e-6
+        out.append(row(f"{kernel}_{form} {height} x {columns} alone", found[f"{kernel}_{form}"], size / seconds / BANDWIDTH, measured))
+    return out
+
+
+def row(what, instructions, share, measured):
+    return {"what": what, "instructions per 32 weights": instructions, "predicted %": 100 * share,
+            "measured %": 100 * measured * 1e9 / BANDWIDTH, "off by": 100 * (share - measured * 1e9 / BANDWIDTH)}
