@@ -50,21 +50,26 @@ def kernels_in(path, target, readelf, objdump):
                          int(v["max_flat_workgroup_size"])).counted(code[name]) for name, v in said.items() if name in code]
 
 
-def folders(builds, target):
-    """Code objects of builds for a card's target: (target they were made for, folder)."""
+def changed():
+    """When a source of kernels was written last."""
+    return max(path.stat().st_mtime for name in ("kernels", "formats") for path in (ROOT / "backends/hip" / name).iterdir())
+
+
+def folders(builds, target, since):
+    """Code objects of builds for a card's target, not such of earlier sources: (target they were made for, folder)."""
     for made_for in model.OBJECTS[target]:
         for build in builds:
             folder = build / "hip" / made_for
-            if any(folder.glob("*.co")):
+            if min((path.stat().st_mtime for path in folder.glob("*.co")), default=0.0) > since:
                 return made_for, folder
     return None, None
 
 
 def read(builds, targets, readelf, objdump, formats):
     """Kernels of those formats by the target that they were made for; and for each card's target which that is."""
-    serves, jobs = {}, []
+    serves, jobs, since = {}, [], changed()
     for target in targets:
-        made_for, folder = folders(builds, target)
+        made_for, folder = folders(builds, target, since)
         if made_for and made_for not in serves.values():
             jobs += [(folder / f"{f}.co", made_for) for f in formats if (folder / f"{f}.co").exists()]
         serves[target] = made_for

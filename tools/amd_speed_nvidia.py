@@ -22,6 +22,11 @@ TOKENS = (
     ("1B Q4_K_M", {"q4_k": 0.55e9, "q6_k": 0.25e9}, 7 * 22 + 3, 1214),
     ("70B Q4_K_M", {"q4_k": 31.0e9, "q6_k": 10.9e9}, 7 * 80 + 3, 2509),
 )
+# Formats that take instructions rather than bytes, as they were then: listings of the sources of commit 984bcad. 2026-11-23-splits-
+# formats.md has their shares.
+TOKENS += tuple((f"8B {name} of 984bcad", {name.lower(): share * BANDWIDTH / rate}, 7 * 32 + 3, share * BANDWIDTH / 1e9)
+                for name, share, rate in (("IQ3_S", 0.43, 375), ("TQ2_0", 0.45, 596), ("IQ1_M", 0.25, 381), ("IQ2_XXS", 0.29, 382)))
+GATED = 0.54  # of a model's bytes are read by gated products
 # Operations alone, 2026-11-21-streams.md: kernel, format, rows, columns, matrices, measured GB/s.
 OPS = (
     ("gated_stream", "q4_k", 14336, 4096, 2, 1779.65),
@@ -69,13 +74,20 @@ def rate(found, kernel, unit_bytes):
     return unit_bytes * 32 / found[kernel] * ISSUE * UNITS * CLOCK * 1e9
 
 
+def seconds_of(found, form, size, unit_bytes):
+    """Of a format's bytes of a token."""
+    gated = found.get(f"gated_stream_{form}") and rate(found, f"gated_stream_{form}", unit_bytes)
+    linear = rate(found, f"linear_stream_{form}", unit_bytes)
+    return size * (GATED / min(BANDWIDTH, gated or linear) + (1.0 - GATED) / min(BANDWIDTH, linear))
+
+
 def rows(listings, formats):
     found = counted(listings)
     out = []
     for name, sizes, dispatches, measured in TOKENS:
         if any(f"linear_stream_{form}" not in found for form in sizes):
             continue
-        seconds = sum(size / min(BANDWIDTH, rate(found, f"linear_stream_{form}", formats[form])) for form, size in sizes.items())
+        seconds = sum(seconds_of(found, form, size, formats[form]) for form, size in sizes.items())
         seconds += dispatches * (LAUNCH_US * 1e-6 + tokens.OP_CYCLES / CLOCK * 1e-9)
         share = sum(sizes.values()) / seconds / BANDWIDTH
         out.append(row(f"tokens of {name}", found[f"linear_stream_{next(iter(sizes))}"], share, measured))
