@@ -12,6 +12,13 @@ namespace redline::hip {
 
 constexpr uint32_t kMatrixSize = 16;
 
+// Where an eight of halfs lies in rows of 64 that are not padded, so that eights below each other are in
+// different banks. Of the eights of a row from a multiple of 2^n on, another 2^n - 1 are found by the
+// exclusive or.
+RL_DEVICE uint32_t swizzled_eight(uint32_t row, uint32_t eight) {
+    return row * 8 + (eight ^ row % 8);
+}
+
 #if defined(__HIP__)
 
 using Halfs2 = _Float16 __attribute__((ext_vector_type(2)));
@@ -52,6 +59,13 @@ struct MatrixSums {
 RL_DEVICE MatrixTile load_tile(const uint16_t* tile, uint32_t stride) {
     const uint32_t lane = lane_index();
     return {*reinterpret_cast<const Halfs4*>(tile + lane % 16 * stride + lane / 16 * 4)};
+}
+// Eights of halfs lie as swizzled_eight() has them.
+#define RL_SWIZZLES
+RL_DEVICE MatrixTile load_swizzled(const uint16_t* tile, uint32_t eight) {
+    const uint32_t lane = lane_index(), row = lane % 16;
+    const uint32_t at = swizzled_eight(row, lane / 32) ^ eight;
+    return {*reinterpret_cast<const Halfs4*>(tile + at * 8 + lane / 16 % 2 * 4)};
 }
 RL_DEVICE void multiply_add(const MatrixTile& a, const MatrixTile& b, MatrixSums& sums) {
     sums.d = __builtin_amdgcn_mfma_f32_16x16x16f16(a.d, b.d, sums.d, 0, 0, 0);
@@ -138,21 +152,42 @@ RL_DEVICE MatrixTile load_tile(const uint16_t* tile, uint32_t stride) {
     const auto* row = reinterpret_cast<const Words4*>(tile + lane_index() % 16 * stride);
     return {tile + lane_index() / 16 * 8 * stride, stride, row[0], row[1]};
 }
+RL_DEVICE float pair_dot(uint32_t x, uint32_t y, float sum) {
+    return __builtin_amdgcn_fdot2(__builtin_bit_cast(Halfs2, x), __builtin_bit_cast(Halfs2, y), sum, false);
+}
 RL_DEVICE void multiply_add(const MatrixTile& a, const MatrixTile& b, MatrixSums& sums) {
-    const auto dot = [](uint32_t x, uint32_t y, float sum) {
-        return __builtin_amdgcn_fdot2(__builtin_bit_cast(Halfs2, x), __builtin_bit_cast(Halfs2, y), sum,
-                                      false);
-    };
     RL_UNROLL
     for (uint32_t i = 0; i < 8; ++i) {
         const auto* row = reinterpret_cast<const Words4*>(a.rows + i * a.stride);
         const Words4 low = row[0], high = row[1];
         RL_UNROLL
-        for (uint32_t k = 0; k < 4; ++k) sums.d[i] = dot(low.d[k], b.low.d[k], sums.d[i]);
+        for (uint32_t k = 0; k < 4; ++k) sums.d[i] = pair_dot(low.d[k], b.low.d[k], sums.d[i]);
         RL_UNROLL
-        for (uint32_t k = 0; k < 4; ++k) sums.d[i] = dot(high.d[k], b.high.d[k], sums.d[i]);
+        for (uint32_t k = 0; k < 4; ++k) sums.d[i] = pair_dot(high.d[k], b.high.d[k], sums.d[i]);
         // Or the compiler reads the rows of all products before the first.
         if (i % 2 == 1) asm volatile("" : "+v"(sums.d[i - 1]), "+v"(sums.d[i])::"memory");
+    }
+}
+// Each row of the first factor is read once for all of the second ones: reading it for each takes twice the
+// time of the products.
+#define RL_READS_FIRST_FACTOR
+template <uint32_t kCount>
+RL_DEVICE void multiply_add_all(const MatrixTile& a, const MatrixTile (&b)[kCount],
+                                MatrixSums (&sums)[kCount]) {
+    RL_UNROLL
+    for (uint32_t i = 0; i < 8; ++i) {
+        const auto* row = reinterpret_cast<const Words4*>(a.rows + i * a.stride);
+        const Words4 low = row[0], high = row[1];
+        RL_UNROLL
+        for (uint32_t n = 0; n < kCount; ++n) {
+            RL_UNROLL
+            for (uint32_t k = 0; k < 4; ++k) sums[n].d[i] = pair_dot(low.d[k], b[n].low.d[k], sums[n].d[i]);
+            RL_UNROLL
+            for (uint32_t k = 0; k < 4; ++k) sums[n].d[i] = pair_dot(high.d[k], b[n].high.d[k], sums[n].d[i]);
+        }
+        RL_UNROLL
+        for (uint32_t n = 0; n < kCount; ++n)
+            if (i % 2 == 1) asm volatile("" : "+v"(sums[n].d[i - 1]), "+v"(sums[n].d[i])::"memory");
     }
 }
 RL_DEVICE uint32_t sum_row(uint32_t i) {
@@ -436,5 +471,27 @@ RL_DEVICE MatrixTile load_tile_across(const uint16_t* tile, uint32_t stride);
 RL_DEVICE uint32_t place_in_line(uint32_t i) {
     return kLinesAreRows ? sum_column(i) : sum_row(i);
 }
+
+// Where shared memory is so small that padded rows would leave room for one block: load_swizzled() makes a
+// factor of 16 rows of 64 halfs, of those from an even eight of halfs on.
+#ifdef RL_SWIZZLES
+constexpr bool kSwizzles = true;
+#else
+constexpr bool kSwizzles = false;
+RL_DEVICE MatrixTile load_swizzled(const uint16_t* tile, uint32_t eight);
+#endif
+
+// multiply_add() of one first factor with several second ones.
+#ifdef RL_READS_FIRST_FACTOR
+constexpr bool kReadsFirstFactor = true;
+#else
+constexpr bool kReadsFirstFactor = false;
+template <uint32_t kCount>
+RL_DEVICE void multiply_add_all(const MatrixTile& a, const MatrixTile (&b)[kCount],
+                                MatrixSums (&sums)[kCount]) {
+    RL_UNROLL
+    for (uint32_t n = 0; n < kCount; ++n) multiply_add(a, b[n], sums[n]);
+}
+#endif
 
 }  // namespace redline::hip

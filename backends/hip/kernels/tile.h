@@ -9,9 +9,17 @@
 namespace redline::hip {
 
 constexpr uint32_t kDepth = 64;  // columns of a tile: two units
-constexpr uint32_t kDepthStride =
-    kDepth + 8;  // halfs of a row in shared memory, padded against bank conflicts
+// Halfs of a row in shared memory, padded against bank conflicts where eights are not swizzled.
+constexpr uint32_t kDepthStride = kSwizzles ? kDepth : kDepth + 8;
 constexpr uint32_t kTileWaves = kTileThreads / kWave;
+
+// Rows of a tile of one expert's products, as DeviceReport::expert_rows() has it. AMD's matrix units are so
+// fast that with 64 decoding takes longer than multiplying.
+#if defined(__HIP__)
+constexpr uint32_t kExpertRows = 128, kExpertBlocks = 2;
+#else
+constexpr uint32_t kExpertRows = 64, kExpertBlocks = 3;
+#endif
 
 #ifdef RL_WAVE_GROUPS
 constexpr bool kGroups = true;
@@ -22,7 +30,13 @@ constexpr bool kGroups = false;
 // Where eight halfs of a row of a tile are in shared memory, in eights.
 RL_DEVICE uint32_t eight_at(uint32_t row, uint32_t eight) {
     constexpr uint32_t kEights = kDepthStride / 8;
+    if constexpr (kSwizzles) return swizzled_eight(row, eight);
     return kGroups ? row / 8 * (kDepth / 8) * kEights + eight * kEights + row % 8 : row * kEights + eight;
+}
+
+// Of that row, by up to three on from a multiple of four.
+RL_DEVICE uint32_t eight_after(uint32_t at, uint32_t more) {
+    return kSwizzles ? at ^ more : at + eight_at(0, more);
 }
 
 template <uint32_t kCount>
@@ -43,6 +57,7 @@ struct UnitAhead {
         F::codes(w, unit, words);
         s = F::scales(w, unit);
     }
+    RL_DEVICE void clear() { s = {}; }  // makes it zeros
     // Elements 4k, 4k + 2, 4k + 1, 4k + 3: so two bytes of a word become two halfs by one mask. A byte below
     // the exponent of 1024 is that much above it, exactly.
     RL_DEVICE Words2 halfs(uint32_t k) const {
@@ -50,8 +65,9 @@ struct UnitAhead {
         const uint32_t word = F::kSigned ? words[k] ^ 0x80808080u : words[k];
         const float above = 1024.0f + (F::kSigned ? 128.0f : float(F::kBias));
         const uint32_t base = half_pair(above, above), scale = half_pair(s.scale[k / 4], s.scale[k / 4]);
-        const uint32_t even = pair_minus((word & kBytes) | kBase, base),
-                       odd = pair_minus((word >> 8 & kBytes) | kBase, base);
+        const uint32_t exponents = constant_in_lanes(kBase);
+        const uint32_t even = pair_minus((word & kBytes) | exponents, base),
+                       odd = pair_minus((word >> 8 & kBytes) | exponents, base);
         if constexpr (!F::kOffset) return {{pair_times(even, scale), pair_times(odd, scale)}};
         const uint32_t offset = half_pair(s.offset[k / 4], s.offset[k / 4]);
         return {{pair_fused(even, scale, offset), pair_fused(odd, scale, offset)}};
@@ -69,6 +85,10 @@ struct UnitAhead<F, true> {
             RL_UNROLL
             for (uint32_t i = 0; i < kWords; ++i) raw[k * kWords + i] = four.d[i];
         }
+    }
+    RL_DEVICE void clear() {
+        RL_UNROLL
+        for (uint32_t k = 0; k < 8 * kWords; ++k) raw[k] = 0;
     }
     RL_DEVICE float value(uint32_t k, uint32_t i) const {
         if constexpr (kWords == 4)
@@ -88,10 +108,12 @@ struct TileShape {
     static constexpr uint32_t kUnits = kRows * 2, kUnitsEach = (kUnits + kTileThreads - 1) / kTileThreads;
     static constexpr uint32_t kChunks = kTokens * (kDepth / 8),  // of eight activations
         kChunksEach = (kChunks + kTileThreads - 1) / kTileThreads;
-    // Waves over tokens, and over rows; then the matrices of sums that each has.
-    static constexpr uint32_t kWavesDown = kGroups          ? kTokens / 16
-                                           : kTileWaves > 1 ? 2
-                                                            : 1,
+    // Waves over tokens, and over rows; then the matrices of sums that each has. Where tokens' rows are read
+    // as they are used, each is to serve many rows of the matrix.
+    static constexpr uint32_t kWavesDown = kGroups             ? kTokens / 16
+                                           : kReadsFirstFactor ? 4
+                                           : kTileWaves > 1    ? 2
+                                                               : 1,
                               kWavesAcross = kTileWaves / kWavesDown;
     static constexpr uint32_t kAcross = kRows / (16 * kWavesAcross), kDown = kTokens / (16 * kWavesDown);
     static constexpr uint32_t kRowEights = kRows * kDepthStride / 8,
@@ -117,9 +139,26 @@ struct TilePlace {
     size_t matrix_row;     // where the matrix begins among all experts'
 };
 
-// Without branches around the loads. Past the last column both are whatever is at hand; store_tile() zeroes.
-template <typename F, typename S, bool kGated, typename Args, typename RowOf>
-RL_DEVICE void read_tile(const Args& a, const TilePlace& at, uint32_t column, RowOf x_row,
+// Where the rows of this thread's activations begin, in eights.
+template <typename S>
+struct RowsAhead {
+    size_t begin[S::kChunksEach];
+};
+template <typename S, typename Args, typename RowOf>
+RL_DEVICE RowsAhead<S> rows_ahead(const Args& a, const TilePlace& at, RowOf x_row) {
+    RowsAhead<S> rows;
+    RL_UNROLL
+    for (uint32_t n = 0; n < S::kChunksEach; ++n) {
+        const uint32_t i = lesser(n * kTileThreads + thread_index(), S::kChunks - 1);
+        rows.begin[n] = x_row(lesser(at.first_entry + i / (kDepth / 8), at.entries - 1)) * (a.cols / 8);
+    }
+    return rows;
+}
+
+// Without branches around the loads. Past the last column both are those of the last; store_tile() makes the
+// weights zeros.
+template <typename F, typename S, bool kGated, typename Args>
+RL_DEVICE void read_tile(const Args& a, const TilePlace& at, uint32_t column, const RowsAhead<S>& x_rows,
                          TileAhead<F, S>& ahead) {
     const uint32_t units = a.cols / 32;
     // With floats a choice between members of `at` would keep it in memory on AMD.
@@ -147,31 +186,30 @@ RL_DEVICE void read_tile(const Args& a, const TilePlace& at, uint32_t column, Ro
     for (uint32_t n = 0; n < S::kChunksEach; ++n) {
         const uint32_t i = lesser(n * kTileThreads + thread_index(), S::kChunks - 1);
         const uint32_t chunk = lesser(column / 8 + i % (kDepth / 8), a.cols / 8 - 1);
-        const size_t row = x_row(lesser(at.first_entry + i / (kDepth / 8), at.entries - 1));
-        ahead.x[n] = load<Words4>(a.halves, row * (a.cols / 8) + chunk);
+        ahead.x[n] = load<Words4>(a.halves, x_rows.begin[n] + chunk);
     }
 }
 
 template <typename F, typename S>
-RL_DEVICE void store_tile(uint32_t cols, uint32_t column, const TileAhead<F, S>& ahead, Words4* w_tile,
+RL_DEVICE void store_tile(uint32_t cols, uint32_t column, TileAhead<F, S>& ahead, Words4* w_tile,
                           Words4* x_tile) {
     RL_UNROLL
     for (uint32_t n = 0; n < S::kUnitsEach; ++n) {
         const uint32_t i = n * kTileThreads + thread_index();
         if (S::kUnits % kTileThreads != 0 && i >= S::kUnits) break;
-        Words4* to = w_tile + eight_at(i / 2, i % 2 * 4);
-        const bool real = column + i % 2 * 32 < cols;
+        const uint32_t first = eight_at(i / 2, i % 2 * 4);
+        if (column + i % 2 * 32 >= cols) ahead.w[n].clear();
         RL_UNROLL
         for (uint32_t k = 0; k < 4; ++k) {
             const Words2 low = ahead.w[n].halfs(2 * k), high = ahead.w[n].halfs(2 * k + 1);
-            to[eight_at(0, k)] = real ? Words4{{low.d[0], low.d[1], high.d[0], high.d[1]}} : Words4{};
+            w_tile[eight_after(first, k)] = Words4{{low.d[0], low.d[1], high.d[0], high.d[1]}};
         }
     }
     RL_UNROLL
     for (uint32_t n = 0; n < S::kChunksEach; ++n) {
         const uint32_t i = n * kTileThreads + thread_index(), chunk = i % (kDepth / 8);
         if (S::kChunks % kTileThreads != 0 && i >= S::kChunks) break;
-        x_tile[eight_at(i / (kDepth / 8), chunk)] = column + chunk * 8 < cols ? ahead.x[n] : Words4{};
+        x_tile[eight_at(i / (kDepth / 8), chunk)] = ahead.x[n];
     }
 }
 
@@ -196,18 +234,20 @@ RL_DEVICE void multiply_tile(const Words4* w_words, const Words4* x_words, uint3
                              MatrixSums (&sums)[S::kDown][S::kAcross]) {
     const auto *w_tile = reinterpret_cast<const uint16_t*>(w_words),
                *x_tile = reinterpret_cast<const uint16_t*>(x_words);
+    const auto load = [](const uint16_t* tile, uint32_t number, uint32_t k) {
+        const uint16_t* rows = tile + number * 16 * kDepthStride;
+        if constexpr (kSwizzles) return load_swizzled(rows, k / 8);
+        return load_tile(rows + k, kDepthStride);
+    };
     RL_UNROLL
     for (uint32_t k = 0; k < kDepth; k += 16) {
         MatrixTile w[S::kAcross];
         RL_UNROLL
-        for (uint32_t i = 0; i < S::kAcross; ++i)
-            w[i] = load_tile(w_tile + (across * S::kAcross + i) * 16 * kDepthStride + k, kDepthStride);
+        for (uint32_t i = 0; i < S::kAcross; ++i) w[i] = load(w_tile, across * S::kAcross + i, k);
         RL_UNROLL
         for (uint32_t j = 0; j < S::kDown; ++j) {
-            const MatrixTile x =
-                load_tile(x_tile + (down * S::kDown + j) * 16 * kDepthStride + k, kDepthStride);
-            RL_UNROLL
-            for (uint32_t i = 0; i < S::kAcross; ++i) multiply_add(x, w[i], sums[j][i]);
+            const MatrixTile x = load(x_tile, down * S::kDown + j, k);
+            multiply_add_all(x, w, sums[j]);
         }
         if constexpr (kTight) keep_order();
     }
@@ -236,7 +276,8 @@ template <typename F, typename S, bool kGated, typename Args, typename RowOf>
 RL_DEVICE void sum_tile(const Args& a, const TilePlace& at, RowOf x_row, uint32_t across, uint32_t down,
                         MatrixSums (&sums)[S::kDown][S::kAcross]) {
     TileAhead<F, S> ahead;
-    read_tile<F, S, kGated>(a, at, 0, x_row, ahead);
+    const RowsAhead<S> x_rows = rows_ahead<S>(a, at, x_row);
+    read_tile<F, S, kGated>(a, at, 0, x_rows, ahead);
 #ifdef RL_WAVE_GROUPS
     RL_SHARED_POOL(pool);
     uint32_t turn = 0;
@@ -247,7 +288,7 @@ RL_DEVICE void sum_tile(const Args& a, const TilePlace& at, RowOf x_row, uint32_
         wait_for_products();
         sync_block();
         start_tile<S>(w_tile, x_tile, across, down, sums);
-        read_tile<F, S, kGated>(a, at, column + kDepth < a.cols ? column + kDepth : column, x_row, ahead);
+        read_tile<F, S, kGated>(a, at, column + kDepth < a.cols ? column + kDepth : column, x_rows, ahead);
     }
     wait_for_products();
     sync_block();  // before the pool is written for another tile
@@ -258,7 +299,7 @@ RL_DEVICE void sum_tile(const Args& a, const TilePlace& at, RowOf x_row, uint32_
         store_tile<F, S>(a.cols, column, ahead, w_tile, x_tile);
         sync_block();
         // After the last it reads that again.
-        read_tile<F, S, kGated>(a, at, column + kDepth < a.cols ? column + kDepth : column, x_row, ahead);
+        read_tile<F, S, kGated>(a, at, column + kDepth < a.cols ? column + kDepth : column, x_rows, ahead);
         multiply_tile<S, F::kCrowded || kGated>(w_tile, x_tile, across, down, sums);
     }
 #endif

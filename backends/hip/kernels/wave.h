@@ -207,6 +207,14 @@ RL_DEVICE size_t in_each_lane(size_t value) {
     return uint64_t(high) << 32 | low;
 }
 
+// CDNA's instructions take one constant each: another one that is in a register lets two of them be one.
+RL_DEVICE uint32_t constant_in_lanes(uint32_t value) {
+#if defined(__GFX9__)
+    asm("" : "+v"(value));
+#endif
+    return value;
+}
+
 // The kernel's arguments, read by each lane when they are used: for what would fill the scalar registers.
 template <typename Args>
 RL_DEVICE const Args& args_in_lanes([[maybe_unused]] const Args& args) {
@@ -517,6 +525,9 @@ constexpr uint32_t kWaves = kThreads / kWave;  // of a block
 
 #if !defined(__HIP__)
 RL_DEVICE size_t in_each_lane(size_t value) {
+    return value;
+}
+RL_DEVICE uint32_t constant_in_lanes(uint32_t value) {
     return value;
 }
 template <typename Args>
