@@ -59,12 +59,12 @@
         linear_matrix<format, 128, 128, true>(args);                                \
     }
 
-#define RL_EXPERT_MATRIX_KERNELS(format)                                                   \
-    RL_DENSE_KERNEL(kTileThreads, 3, expert_matrix_##format, args::ExpertTileArgs) {       \
-        expert_matrix<format, 64, 64, false>(args);                                        \
-    }                                                                                      \
-    RL_DENSE_KERNEL(kTileThreads, 2, expert_gated_matrix_##format, args::ExpertTileArgs) { \
-        expert_matrix<format, 128, 64, true>(args);                                        \
+#define RL_EXPERT_MATRIX_KERNELS(format)                                                         \
+    RL_DENSE_KERNEL(kTileThreads, kExpertBlocks, expert_matrix_##format, args::ExpertTileArgs) { \
+        expert_matrix<format, kExpertRows, 64, false>(args);                                     \
+    }                                                                                            \
+    RL_DENSE_KERNEL(kTileThreads, 2, expert_gated_matrix_##format, args::ExpertTileArgs) {       \
+        expert_matrix<format, 128, 64, true>(args);                                              \
     }
 
 #ifdef RL_COPIES_AHEAD

@@ -217,23 +217,24 @@ private:
 
     // Over ranges of rows, so that no launch takes long.
     Status launch_slices(Launcher& launcher, const View& view, args::ExpertTileArgs args) const {
-        constexpr uint32_t kTileRows = 64, kTilePlaces = 64;
+        constexpr uint32_t kTilePlaces = 64;
+        const DeviceReport& report = launcher.device().report();
+        const uint32_t tile_rows = args.up.data ? 64 : report.expert_rows();
         const std::string module = weight_layout(*tensor_.format)->name;
         const uint32_t experts = uint32_t(tensor_.shape.count);
         // As many tiles as an expert has twice the mean; blocks go on where there are more.
         const uint64_t mean = (places(view.rows) + experts - 1) / experts;
         const uint32_t across = uint32_t(std::min<uint64_t>((2 * mean + kTilePlaces - 1) / kTilePlaces, 64));
         const double per_row = (args.up.data ? 4.0 : 2.0) * double(places(view.rows)) * double(args.cols);
-        const double fit = std::max(1.0, flops_per_launch(launcher.device().report()) / per_row / kTileRows);
-        const uint32_t step = uint32_t(std::min(fit, 1e4)) * kTileRows;
-        const uint32_t shared =
-            launcher.device().report().tile_shared(args.up.data ? 2 * kTileRows : kTileRows, kTilePlaces);
+        const double fit = std::max(1.0, flops_per_launch(report) / per_row / tile_rows);
+        const uint32_t step = uint32_t(std::min(fit, 1e4)) * tile_rows;
+        const uint32_t shared = report.tile_shared(args.up.data ? 2 * tile_rows : tile_rows, kTilePlaces);
         for (uint32_t first = 0; first < args.rows; first += step) {
             const uint32_t rows = std::min(step, args.rows - first);
             args.first_row = first;
             RL_TRY(
                 launcher.launch(module, (args.up.data ? "expert_gated_matrix_" : "expert_matrix_") + module,
-                                {across, (rows + kTileRows - 1) / kTileRows, experts, kTileThreads, shared},
+                                {across, (rows + tile_rows - 1) / tile_rows, experts, kTileThreads, shared},
                                 args, per_row * rows));
         }
         return {};

@@ -36,6 +36,8 @@ struct DeviceReport {
         constexpr uint32_t kTurns = 2, kRowBytes = 144;
         return wave_groups() ? kTurns * (rows + tokens) * kRowBytes : 0;
     }
+    // Of a tile of an expert's products that are not gated, as kernels/tile.h has it.
+    uint32_t expert_rows() const { return target.starts_with("gfx") && target != "gfxhost" ? 128 : 64; }
     // What can be planned with.
     MemoryBudget budget() const;
 };
