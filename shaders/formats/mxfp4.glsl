@@ -5,13 +5,13 @@
 void unit_codes(uint m, uint unit, out uint words[8]) {
     const uvec4 q = w128[m].d[unit];
     [[unroll]] for (uint k = 0; k < 4; ++k) {
-        words[k] = levels_of(q[k] & 0x0F0F0F0Fu);
-        words[k + 4] = levels_of((q[k] >> 4) & 0x0F0F0F0Fu);
+        words[k] = levels_of(q[k]);
+        words[k + 4] = levels_of(q[k] >> 4);
     }
 }
 uvec2 unit_words(uint m, uint unit, uint k) {
     const uint q = w32[m].d[unit * 4 + k];
-    return uvec2(levels_of(q & 0x0F0F0F0Fu), levels_of((q >> 4) & 0x0F0F0F0Fu));
+    return uvec2(levels_of(q), levels_of(q >> 4));
 }
 vec4 unit_scales(uint m, uint unit) {
     const uint e = uint(w8[m].d[weight_units * 16 + unit]);

@@ -11,7 +11,7 @@ void unit_raw(uint m, uint unit, out uint raw[5]) {
 }
 uint raw_word(uint raw[5], uint k) {
     const uint i = k & 3u, q = i < 2u ? (i == 0u ? raw[0] : raw[1]) : (i == 2u ? raw[2] : raw[3]);
-    return levels_of(q >> (k & 4u) & 0x0F0F0F0Fu);
+    return levels_of(q >> (k & 4u));
 }
 // An E4M3 number's bits are those of a half that is 256 times smaller.
 vec4 raw_scales(uint unit, uint raw[5]) {
