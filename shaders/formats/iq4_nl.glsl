@@ -5,13 +5,13 @@
 void unit_codes(uint m, uint unit, out uint words[8]) {
     const uvec4 q = w128[m].d[unit];
     [[unroll]] for (uint k = 0; k < 4; ++k) {
-        words[k] = levels_of(q[k] & 0x0F0F0F0Fu);
-        words[k + 4] = levels_of((q[k] >> 4) & 0x0F0F0F0Fu);
+        const uvec2 both = both_levels(q[k]);
+        words[k] = both.x;
+        words[k + 4] = both.y;
     }
 }
 uvec2 unit_words(uint m, uint unit, uint k) {
-    const uint q = w32[m].d[unit * 4 + k];
-    return uvec2(levels_of(q & 0x0F0F0F0Fu), levels_of((q >> 4) & 0x0F0F0F0Fu));
+    return both_levels(w32[m].d[unit * 4 + k]);
 }
 vec4 unit_scales(uint m, uint unit) {
     const float d = weight_half(m, weight_units * 8 + unit);
