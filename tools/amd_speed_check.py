@@ -7,6 +7,8 @@ DECODE_OF = {"Instinct MI300X": 0.70}
 PROMPT = 0.60
 # Tiles of few rows and tokens are for what would leave compute units idle otherwise: their share is reported, and no peak.
 SMALL_TILES = ("linear_matrix_64_", "linear_matrix_wide_")
+# Vulkan's prompts on cards without matrix units are not among what is checked: linear_mat multiplies floats one by one, at
+# most half of the peak of dot products of halfs.
 # Kernels that cannot, with the share that they could reach when this was written: (card, start of the name): share. None may
 # get worse.
 EXCEPTIONS = {
@@ -34,6 +36,11 @@ EXCEPTIONS = {
     ("RX 9070 XT", "expert_coop.iq4_xs/256,128,32"): 0.35,
     ("RX 9070 XT", "expert_coop.iq4_xs/256,128,64"): 0.52,
     ("RX 9070 XT", "gated_coop.iq4_xs/"): 0.54,
+    ("Radeon 780M", "expert_coop.iq4_xs/256,128,32"): 0.51,
+    ("Radeon 8060S", "expert_coop.iq4_xs/256,128,32"): 0.51,
+    ("RX 7600", "expert_coop.iq4_xs/256,128,32"): 0.51,
+    ("RX 7900 XTX", "expert_coop.iq4_xs/256,128,32"): 0.51,
+    ("Radeon PRO W7900", "expert_coop.iq4_xs/256,128,32"): 0.51,
     # Each unit of the row of all places finds its expert's row by 64-bit arithmetic, some 50 slots of 140.
     ("Instinct MI210", "expert_own_mxfp4"): 0.87,
     ("Instinct MI210", "expert_own_iq4_xs"): 0.79,
