@@ -247,8 +247,6 @@ DOUBLE = re.compile(r"v_(lshlrev|lshrrev|ashrrev|lshl|mul|add|fma|cmpx?_\w+)_[bu
 CONVERT = re.compile(r"v_cvt_(?!f32_ubyte)")
 DOT = re.compile(r"v_dot\d")
 MATRIX = re.compile(r"v_s?(wmma|mfma|swmmac)_")
-WIDTH = re.compile(r"_(?:load|store)_(?:(?:lds_)?)(?:d16_)?(?:hi_)?(?:format_)?(?:([su]byte|[uisb]8|[su]short|[uisb]16|[a-z]*short)|"
-                   r"(?:dword|b32)|(?:dwordx2|b64)|(?:dwordx3|b96)|(?:dwordx4|b128))")
 
 
 def width_of(name):

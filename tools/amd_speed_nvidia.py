@@ -2,8 +2,9 @@
 
 A multiprocessor issues four instructions per cycle for waves of 32. The kernels of one token there copy weights ahead into
 shared memory (kernels/stream.h), so that latency does not show; what could be slower than memory is issue. Instructions are
-those of the loop over stages per 32 weights of a lane, which are eight dot products (formats of floats: 32 multiply-adds). Beside that a dispatch takes what an empty one takes and
-amd_speed_tokens.OP_CYCLES; an operation alone also waits for its submission.
+those of the loop over stages per 32 weights of a lane, which are eight dot products (formats of floats: 32 multiply-adds).
+Beside that a dispatch takes what an empty one takes and amd_speed_tokens.OP_CYCLES; an operation alone also waits for its
+submission.
 """
 import amd_speed_isa as isa
 import amd_speed_tokens as tokens
@@ -96,7 +97,8 @@ def rows(listings, formats):
             continue
         size = height * columns / 32 * formats[form] * matrices
         seconds = size / min(BANDWIDTH, rate(found, f"{kernel}_{form}", formats[form])) + ALONE_US * 1e-6
-        out.append(row(f"{kernel}_{form} {height} x {columns} alone", found[f"{kernel}_{form}"], size / seconds / BANDWIDTH, measured))
+        share = size / seconds / BANDWIDTH
+        out.append(row(f"{kernel}_{form} {height} x {columns} alone", found[f"{kernel}_{form}"], share, measured))
     return out
 
 
