@@ -17,8 +17,8 @@ struct Iq1M {
         const uint32_t j = uint32_t(unit % 8), first = j < 3 ? all.d[0] : all.d[1];
         const uint32_t both = join_words(first, all.d[1], (16 + 6 * j) % 32);
         const float d = half_value(uint16_t(all.d[0]));
-        const float a = d * (2.0f * part * byte_float(both & 7u) + part),
-                    b = d * (2.0f * part * byte_float((both >> 3) & 7u) + part);
+        const float a = d * fused(2.0f * part, byte_float(both & 7u), part),
+                    b = d * fused(2.0f * part, byte_float((both >> 3) & 7u), part);
         return {{a, b}, {a * offset, b * offset}};
     }
 };

@@ -15,7 +15,7 @@ struct Iq1S {
     // Of an eighth.
     RL_DEVICE float scale(const Matrix& w, size_t unit) const {
         const float d = half_value(load<uint16_t>(w.data, w.units * 3 + unit / 8));
-        return d * (0.25f * byte_float((high >> 12) & 7u) + 0.125f);
+        return d * fused(0.25f, byte_float((high >> 12) & 7u), 0.125f);
     }
 };
 
@@ -33,7 +33,7 @@ struct Iq1SOwn : Quantized<false, 0, true> {
     RL_DEVICE static UnitScales scales(const Matrix& w, size_t unit) {
         const Iq1S u(w, unit);
         const float s = 2.0f * u.scale(w, unit);
-        return pair_scales(s, s * (u.high >> 15 ? -4.5f : -3.5f));
+        return pair_scales(s, s * ((u.high & 0x8000u) != 0 ? -4.5f : -3.5f));
     }
 };
 

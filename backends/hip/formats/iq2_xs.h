@@ -23,8 +23,8 @@ struct Iq2Xs : Quantized<true, 0, false> {
     RL_DEVICE static UnitScales scales(const Matrix& w, size_t unit) {
         const uint32_t nibbles = w.data[w.units * 8 + unit];
         const float d = half_value(load<uint16_t>(w.data, w.units * 4 + w.units / 2 + unit / 8));
-        return {{d * (0.25f * byte_float(nibbles & 15u) + 0.125f),
-                 d * (0.25f * byte_float(nibbles >> 4) + 0.125f)},
+        return {{d * fused(0.25f, byte_float(nibbles & 15u), 0.125f),
+                 d * fused(0.25f, byte_float(nibbles >> 4), 0.125f)},
                 {0.0f, 0.0f}};
     }
 };

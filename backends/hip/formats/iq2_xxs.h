@@ -20,7 +20,7 @@ struct Iq2Xxs : Quantized<true, 0, false> {
     RL_DEVICE static UnitScales scales(const Matrix& w, size_t unit) {
         const uint32_t nibble = load<uint32_t>(w.data, unit * 2 + 1) & 15u;
         const float d = half_value(load<uint16_t>(w.data, w.units * 4 + unit / 8));
-        return pair_scales(d * (0.25f * byte_float(nibble) + 0.125f), 0.0f);
+        return pair_scales(d * fused(0.25f, byte_float(nibble), 0.125f), 0.0f);
     }
 };
 struct iq2_xxs : Iq2Xxs<false> {

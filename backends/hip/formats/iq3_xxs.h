@@ -27,7 +27,7 @@ struct Iq3Xxs : Quantized<true, 0, false> {
     RL_DEVICE static UnitScales scales(const Matrix& w, size_t unit) {
         const uint32_t nibble = load<uint32_t>(w.data, w.units * 2 + unit) & 15u;
         const float d = half_value(load<uint16_t>(w.data, w.units * 6 + unit / 8));
-        return pair_scales(d * (0.5f * byte_float(nibble) + 0.25f), 0.0f);
+        return pair_scales(d * fused(0.5f, byte_float(nibble), 0.25f), 0.0f);
     }
 };
 struct iq3_xxs : Iq3Xxs<false> {

@@ -61,7 +61,9 @@ struct StreamShape {
 constexpr StreamShape stream_shape(uint32_t bytes_per_eight, uint32_t matrices) {
     constexpr uint32_t kRoom =
         4736;  // of a wave: two blocks of 16 with their rows shall fit a multiprocessor
-    StreamShape shape = {128, 0, 16 * bytes_per_eight * matrices};
+    // Few bytes come in longer stages: a wave waits, copies and finds its rows once per stage.
+    const uint32_t most = 16 * bytes_per_eight * matrices * 4 <= kRoom ? 256 : 128;
+    StreamShape shape = {most, 0, most / 8 * bytes_per_eight * matrices};
     do {
         shape.units /= 2;
         shape.stage_bytes /= 2;

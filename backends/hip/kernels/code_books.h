@@ -36,7 +36,9 @@ RL_DEVICE uint32_t book_word(const Book<kWords>& book, uint32_t bytes) {
 template <uint32_t kFirst, uint32_t kBits>
 RL_DEVICE uint32_t entry_bytes(uint32_t word) {
     constexpr uint32_t kMask = ((1u << kBits) - 1) << 2;
-    if constexpr (kFirst < 2)
+    if constexpr (kBits == 8 && kFirst % 8 == 0 && kFirst > 0)
+        return byte_dot4(word, 4u << kFirst, 0);  // one instruction in place of two
+    else if constexpr (kFirst < 2)
         return (word << (2 - kFirst)) & kMask;
     else
         return (word >> (kFirst - 2)) & kMask;

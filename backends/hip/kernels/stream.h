@@ -148,8 +148,13 @@ RL_DEVICE void stage_dots(const uint8_t* stage, uint32_t bytes, const OwnRow& x,
             add_units<F, 1, kRows, 1>(w, begin, x, u + lane_index(), sums);
         return;
     }
+    uint32_t u = lane_index();
+    if constexpr (kUnits > 2 * kWave) {
+        RL_UNROLL_BY(1)
+        for (; u + kWave < count; u += 2 * kWave) add_units<F, 2, kRows, 1>(w, begin, x, u, sums);
+    }
     RL_UNROLL_BY(1)
-    for (uint32_t u = lane_index(); u < count; u += kWave) add_units<F, 1, kRows, 1>(w, begin, x, u, sums);
+    for (; u < count; u += kWave) add_units<F, 1, kRows, 1>(w, begin, x, u, sums);
 }
 
 // As each_own_row() in dot.h.

@@ -183,6 +183,10 @@ RL_DEVICE int32_t dot4(uint32_t a, uint32_t b, int32_t sum) {
     return __builtin_amdgcn_sdot4(int(a), int(b), sum, false);
 #endif
 }
+// The same of bytes without signs.
+RL_DEVICE uint32_t byte_dot4(uint32_t a, uint32_t b, uint32_t sum) {
+    return __builtin_amdgcn_udot4(a, b, sum, false);
+}
 // Sums of dot4() begin with kDotStart and end with dot_value().
 constexpr int32_t kDotStart = 0;
 RL_DEVICE float dot_value(int32_t sum) {
@@ -325,6 +329,9 @@ RL_DEVICE T share_fold(T value, Fold fold) {
 RL_DEVICE int32_t dot4(uint32_t a, uint32_t b, int32_t sum) {
     return __dp4a(int(a), int(b), sum);
 }
+RL_DEVICE uint32_t byte_dot4(uint32_t a, uint32_t b, uint32_t sum) {
+    return __dp4a(a, b, sum);
+}
 // Integers become floats at a sixteenth of the rate of other arithmetic; in the mantissa of 1.5 * 2^23 they
 // are floats already.
 constexpr int32_t kDotStart = 0x4B400000;
@@ -457,6 +464,10 @@ RL_DEVICE T share_fold(T value, Fold) {
 }
 RL_DEVICE int32_t dot4(uint32_t a, uint32_t b, int32_t sum) {
     for (uint32_t i = 0; i < 32; i += 8) sum += int32_t(int8_t(a >> i)) * int32_t(int8_t(b >> i));
+    return sum;
+}
+RL_DEVICE uint32_t byte_dot4(uint32_t a, uint32_t b, uint32_t sum) {
+    for (uint32_t i = 0; i < 32; i += 8) sum += ((a >> i) & 255u) * ((b >> i) & 255u);
     return sum;
 }
 constexpr int32_t kDotStart = 0;
