@@ -21,6 +21,16 @@ DeltaKernel delta_kernel(Isa isa) {
     return delta;
 }
 
+DeltaChunkKernel delta_chunk_kernel(Isa isa) {
+#if defined(__x86_64__)
+    if (isa >= Isa::avx512) return delta_chunk_avx512;
+    if (isa == Isa::avx2) return delta_chunk_avx2;
+#else
+    (void)isa;
+#endif
+    return delta_chunk;
+}
+
 ScanKernel scan_kernel(Isa isa) {
 #if defined(__x86_64__)
     if (isa >= Isa::avx512) return scan_avx512;
@@ -201,12 +211,15 @@ private:
     ScanKernel scan_;
 };
 
-// Units are the heads of a sequence, which go over its rows.
+// Units are the heads of a sequence, which go over its rows: by chunks, then one by one.
 class DeltaKernelStep : public CpuKernel {
 public:
-    DeltaKernelStep(const DeltaNet& op, Isa isa) : op_(op), delta_(delta_kernel(isa)) {}
+    DeltaKernelStep(const DeltaNet& op, Isa isa)
+        : op_(op), delta_(delta_kernel(isa)), chunk_(delta_chunk_kernel(isa)) {}
 
-    uint64_t thread_scratch(const Plan&) const override { return 2 * op_.shape.key_dim * sizeof(float); }
+    uint64_t thread_scratch(const Plan&) const override {
+        return 3 * kDeltaChunk * op_.shape.key_dim * sizeof(float);
+    }
 
     void run(const RunView& view, const Worker& worker, uint32_t step) const override {
         const uint32_t heads = op_.shape.heads;
@@ -224,30 +237,56 @@ private:
         for (uint32_t i = 0; i < n; ++i) out[i] = x[i] * factor;
     }
 
+    // One row's query and key, and its values, gates and results.
+    struct Row {
+        const float* v;
+        float* y;
+        float decay, beta;
+    };
+    Row read_row(const RunView& view, uint64_t row, uint32_t head, float* q, float* k) const {
+        const DeltaShape& s = op_.shape;
+        const float* qkv = view.floats(op_.qkv) + row * s.width();
+        const float* own = qkv + s.key_head(head) * s.key_dim;
+        unit_vector(own, s.key_dim, 1.0f / std::sqrt(float(s.key_dim)), q);
+        unit_vector(own + s.keys(), s.key_dim, 1.0f, k);
+        const float x = view.floats(op_.alpha)[row * s.heads + head] + view.vector(op_.dt)[head];
+        return {qkv + 2 * s.keys() + head * s.value_dim,
+                view.floats(op_.y) + row * s.values() + head * s.value_dim,
+                std::exp(view.vector(op_.a)[head] * softplus(x)),
+                sigmoid(view.floats(op_.beta)[row * s.heads + head])};
+    }
+
     void run_head(const RunView& view, const Segment& segment, uint32_t head, float* scratch) const {
         const DeltaShape& s = op_.shape;
-        const uint64_t size = uint64_t(s.key_dim) * s.value_dim;
-        DeltaToken token{brought_state(view, op_.state, segment, head * size, size), scratch,
-                         scratch + s.key_dim};
-        token.keys = s.key_dim;
-        token.values = s.value_dim;
-        const float a = view.vector(op_.a)[head], dt = view.vector(op_.dt)[head];
-        for (uint64_t row = segment.first; row < segment.first + segment.rows; ++row) {
-            const float* qkv = view.floats(op_.qkv) + row * s.width();
-            const float* q = qkv + s.key_head(head) * s.key_dim;
-            unit_vector(q, s.key_dim, 1.0f / std::sqrt(float(s.key_dim)), scratch);
-            unit_vector(q + s.keys(), s.key_dim, 1.0f, scratch + s.key_dim);
-            token.v = qkv + 2 * s.keys() + head * s.value_dim;
-            const float x = view.floats(op_.alpha)[row * s.heads + head] + dt;
-            token.decay = std::exp(a * softplus(x));
-            token.beta = sigmoid(view.floats(op_.beta)[row * s.heads + head]);
-            token.y = view.floats(op_.y) + row * s.values() + head * s.value_dim;
-            delta_(token);
+        const uint64_t size = uint64_t(s.key_dim) * s.value_dim, n = s.key_dim;
+        float *state = brought_state(view, op_.state, segment, head * size, size),
+              *k = scratch + kDeltaChunk * n;
+        const uint64_t end = segment.first + segment.rows;
+        uint64_t row = segment.first;
+        for (; row + kDeltaChunk <= end; row += kDeltaChunk) {
+            DeltaChunk chunk{state, scratch, k};
+            for (uint64_t t = 0; t < kDeltaChunk; ++t) {
+                const Row own = read_row(view, row + t, head, scratch + t * n, k + t * n);
+                if (t == 0) chunk.v = own.v, chunk.y = own.y;
+                chunk.decay[t] = own.decay;
+                chunk.beta[t] = own.beta;
+            }
+            chunk.v_stride = s.width();
+            chunk.y_stride = s.values();
+            chunk.keys = n;
+            chunk.values = s.value_dim;
+            chunk.last_k = scratch + 2 * kDeltaChunk * n;
+            chunk_(chunk);
+        }
+        for (; row < end; ++row) {
+            const Row own = read_row(view, row, head, scratch, k);
+            delta_({state, scratch, k, own.v, n, s.value_dim, own.decay, own.beta, own.y});
         }
     }
 
     DeltaNet op_;
     DeltaKernel delta_;
+    DeltaChunkKernel chunk_;
 };
 
 }  // namespace

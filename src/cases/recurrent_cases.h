@@ -6,11 +6,12 @@
 namespace redline {
 
 // A convolution and the delta rule behind it, as a layer has them, whose inputs stand in groups.
-inline OpCase delta_case(DeltaShape s, uint32_t rows, uint64_t position, bool rule) {
+// Apart: decays from all to nothing of the state, one of them exactly 1, and gates that are open or shut.
+inline OpCase delta_case(DeltaShape s, uint32_t rows, uint64_t position, bool rule, bool apart = false) {
     OpCase c;
-    c.name = fmt::format("{} {} heads of {}, {} keys of {}{} rows {} at {}",
+    c.name = fmt::format("{} {} heads of {}, {} keys of {}{}{} rows {} at {}",
                          rule ? "delta rule" : "convolution", s.heads, s.value_dim, s.key_heads, s.key_dim,
-                         s.in_turns ? " in turns" : "", rows, position);
+                         s.in_turns ? " in turns" : "", apart ? " far apart" : "", rows, position);
     c.rows = rows;
     c.position = position;
     c.cpu_only = rule && s.key_dim > 256;
@@ -20,18 +21,20 @@ inline OpCase delta_case(DeltaShape s, uint32_t rows, uint64_t position, bool ru
         const Weight x = f.input(s.width()), beta = f.input(s.heads), alpha = f.input(s.heads),
                      taps = f.vector(s.width() * 4), dt = f.vector(s.heads);
         std::vector<float> rates(s.heads);
-        for (size_t i = 0; i < rates.size(); ++i) rates[i] = -0.02f * float(1 << (i % 6));
+        for (size_t i = 0; i < rates.size(); ++i)
+            rates[i] = apart ? -float(i % 4) * float(i % 4) * 20.0f : -0.02f * float(1 << (i % 6));
         const Weight a = f.vector(rates);
         return [=](PlanBuilder& p) {
             const Slot in = p.embed(x);
-            const Slot apart = p.slot(s.width());
+            const Slot split = p.slot(s.width());
             const uint32_t values = each - 2 * s.key_dim;
-            p.append(CopyParts{in, apart, s.key_heads, s.key_dim, 0, each, 0, s.key_dim});
-            p.append(CopyParts{in, apart, s.key_heads, s.key_dim, s.key_dim, each, s.keys(), s.key_dim});
-            p.append(CopyParts{in, apart, s.key_heads, values, 2 * s.key_dim, each, 2 * s.keys(), values});
-            if (!rule) return p.convolve(p.state(3 * s.width()), apart, taps, 4, true);
+            p.append(CopyParts{in, split, s.key_heads, s.key_dim, 0, each, 0, s.key_dim});
+            p.append(CopyParts{in, split, s.key_heads, s.key_dim, s.key_dim, each, s.keys(), s.key_dim});
+            p.append(CopyParts{in, split, s.key_heads, values, 2 * s.key_dim, each, 2 * s.keys(), values});
+            if (!rule) return p.convolve(p.state(3 * s.width()), split, taps, 4, true);
             const Slot y = p.slot(s.values());
-            p.append(DeltaNet{apart, p.embed(beta), p.embed(alpha), a, dt, y, p.state(s.state_floats()), s});
+            p.append(DeltaNet{split, p.embed(beta, apart ? 60.0f : 1.0f), p.embed(alpha, apart ? 4.0f : 1.0f),
+                              a, dt, y, p.state(s.state_floats()), s});
             return y;
         };
     };
@@ -122,6 +125,11 @@ inline void add_recurrent_cases(std::vector<OpCase>& cases) {
         cases.push_back(clamp_case(77, rows));
     }
     cases.push_back(delta_case(huge, 2, 3, true));
+    for (const uint32_t rows : {8u, 9u, 31u, 64u}) {
+        cases.push_back(delta_case(narrow, rows, 130, true, true));
+        cases.push_back(delta_case(grouped, rows, 0, true, true));
+    }
+    cases.push_back(in_pages(delta_case(grouped, 60, 10, true, true), 3));
     for (const uint32_t rows : {3u, 20u, 90u}) {
         cases.push_back(in_pages(delta_case(odd, rows, 10, true), 3));
         cases.push_back(in_pages(delta_case(odd, rows, 0, false), 3));

@@ -8,6 +8,9 @@ namespace redline::cpu {
 void delta_avx512(const DeltaToken& token) {
     delta(token);
 }
+void delta_chunk_avx512(const DeltaChunk& chunk) {
+    delta_chunk(chunk);
+}
 void scan_avx512(const ScanToken& token) {
     scan(token);
 }
