@@ -21,6 +21,8 @@ public:
         info_.name = report.name;
         info_.detail = fmt::format("{}; {} as {}; {}; waves of {}", runtime.version_text(), report.arch,
                                    report.target, why, report.wave());
+        info_.identity =
+            fmt::format("{}; {}; {} as {}", report.name, runtime.version_text(), report.arch, report.target);
         info_.unified = report.integrated;
         info_.memory = options.memory > 0 ? asked_budget(options.memory) : report.budget();
         info_.wave = report.wave();

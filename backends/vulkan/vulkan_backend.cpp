@@ -43,11 +43,12 @@ VulkanBackend::VulkanBackend(std::unique_ptr<Device> device, std::unique_ptr<Mem
     : device_(std::move(device)), memory_(std::move(memory)), pipelines_(*device_, cache_folder) {
     const DeviceReport& report = device_->report();
     info_.name = report.name;
-    info_.detail = fmt::format("{}; {}; subgroups of {}{}{}{}{}", report.driver, why, device_->subgroup(),
-                               device_->use_dot() ? ", int8 dot products" : "",
-                               device_->use_matrix() ? ", matrix units" : "",
-                               device_->use_bfloat16() ? ", bfloat16" : "",
-                               device_->use_group_matrices() ? ", work-group matrices" : "");
+    const std::string kinds = fmt::format(
+        "subgroups of {}{}{}{}{}", device_->subgroup(), device_->use_dot() ? ", int8 dot products" : "",
+        device_->use_matrix() ? ", matrix units" : "", device_->use_bfloat16() ? ", bfloat16" : "",
+        device_->use_group_matrices() ? ", work-group matrices" : "");
+    info_.detail = fmt::format("{}; {}; {}", report.driver, why, kinds);
+    info_.identity = fmt::format("{}; {}; {}", report.name, report.driver, kinds);
     info_.unified = report.integrated();
     info_.on_cpu = report.type == VK_PHYSICAL_DEVICE_TYPE_CPU;
     info_.memory = asked > 0 ? asked_budget(asked) : budget_of(report);

@@ -5,8 +5,10 @@
 #include "base/scored.h"
 #include "memory/budget.h"
 #include "plan/step_params.h"
+#include "plan/variants.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -22,6 +24,8 @@ struct DeviceInfo {
     bool on_cpu = false;   // a driver of a GPU's interface that computes on the CPU
     uint32_t wave = 1;     // lanes per subgroup the kernels are built for
     uint32_t threads = 0;  // CPU: of the team
+    // What is measured or found on it holds as long as this is the same: name, driver, kinds of kernels.
+    std::string identity = {};
 };
 
 // How far a kernel rounds an operand before it multiplies, beyond 32-bit floats: an element x by up to `unit`
@@ -62,6 +66,25 @@ public:
     // of the first slot that it writes so. What comes of it is the plan's: Step::takes and Step::leaves.
     virtual bool takes_int8() const { return false; }
     virtual bool leaves_int8() const { return false; }
+    // What it may do otherwise in steps of this class. Those of a plan for one row are RowClass::one.
+    virtual Choices choices(RowClass) const { return {}; }
+    // Before anything is made of the kernel. What is not among its choices is left out.
+    virtual void take(RowClass rows, const Variant& variant) {
+        taken_[size_t(rows)] = allowed(variant, choices(rows));
+    }
+    // Whether the op is computed by it, and not by the kernels of its decomposition.
+    virtual bool wanted() const { return true; }
+
+protected:
+    // The value of a choice: `first` unless another was taken.
+    uint32_t chosen(RowClass rows, std::string_view name, uint32_t first) const {
+        const Variant& taken = taken_[size_t(rows)];
+        const auto found = taken.empty() ? taken.end() : taken.find(std::string(name));
+        return found == taken.end() ? first : found->second;
+    }
+
+private:
+    std::array<Variant, std::size(kRowClassList)> taken_;
 };
 
 // A plan whose every op has a kernel; made by lower().
@@ -166,9 +189,12 @@ public:
     // Bytes allocated on the device now.
     virtual uint64_t allocated() const = 0;
     // Null: please decompose. Null for a core op is an error of lower().
-    std::unique_ptr<Kernel> kernel_for(const Op& op, const Plan& plan) {
-        return refuses(op, plan) ? nullptr : make_kernel(op, plan);
-    }
+    std::unique_ptr<Kernel> kernel_for(const Op& op, const Plan& plan);
+    // The choices of a kernel that the op has, or would have if its variant were another.
+    Choices choices_for(const Op& op, const Plan& plan, RowClass rows);
+    // How kernels are computed from now on, where it is not the way that they take by themselves.
+    void use(Variants variants) { variants_ = std::move(variants); }
+    const Variants& variants() const { return variants_; }
     // Kernels of these ops, by kernel_key() (or kBestKey), are not offered any more, and rows in int8, by
     // int8_key(), are not left: they were found to be computed wrongly.
     void refuse(std::set<std::string> keys) { refused_ = std::move(keys); }
@@ -218,6 +244,7 @@ private:
     }
 
     std::set<std::string> refused_;
+    Variants variants_;
 };
 
 struct BackendOptions {

@@ -93,6 +93,24 @@ Result<BoundPlan> lower(const Plan& plan, Backend& backend, bool fuse) {
     return bound;
 }
 
+std::unique_ptr<Kernel> Backend::kernel_for(const Op& op, const Plan& plan) {
+    if (refuses(op, plan)) return nullptr;
+    std::unique_ptr<Kernel> kernel = make_kernel(op, plan);
+    if (!kernel) return nullptr;
+    if (!variants_.empty()) {
+        const std::string key = kernel_key(op, plan);
+        for (const RowClass rows : kRowClassList)
+            if (const auto found = variants_.find({key, rows}); found != variants_.end())
+                kernel->take(rows, found->second);
+    }
+    return kernel->wanted() ? std::move(kernel) : nullptr;
+}
+
+Choices Backend::choices_for(const Op& op, const Plan& plan, RowClass rows) {
+    const std::unique_ptr<Kernel> kernel = refuses(op, plan) ? nullptr : make_kernel(op, plan);
+    return kernel ? kernel->choices(rows) : Choices();
+}
+
 Result<std::unique_ptr<Backend>> open_backend(std::string_view name, const BackendOptions& options) {
     std::string known;
     for (const BackendEntry* entry : all_backends()) {

@@ -91,6 +91,16 @@ public:
           has_halfs_(plan.cache(op.cache).type != CacheType::f32),
           half_cache_(plan.cache(op.cache).type == CacheType::f16) {}
 
+    // At most so many queries of a block, and so many blocks of a multiprocessor.
+    Choices choices(RowClass rows) const override {
+        const Choice per_unit = choice("per_unit", kBlocksPerUnit, {1, 3, 4, 8});
+        const bool few = rows == RowClass::one || rows == RowClass::few;
+        if (!few || !whole_eights()) return {per_unit};
+        std::vector<uint32_t> fewer;
+        for (uint32_t n = most_queries(rows) / 2; n > 0; n /= 2) fewer.push_back(n);
+        return {per_unit, choice("queries", most_queries(rows), std::move(fewer))};
+    }
+
     Precision precision(uint64_t rows) const override {
         if (!by_matrices(rows)) return {};
         const Rounding cached = half_cache_ ? Rounding{} : kToHalf;
@@ -175,10 +185,14 @@ private:
     }
     uint32_t many_dims() const { return op_.shape.head_dim <= 64 ? 64 : op_.shape.head_dim <= 96 ? 96 : 128; }
     // Queries of one block: as many as share a kv head, and fit into its registers.
+    uint32_t most_queries(RowClass rows) const {
+        const uint32_t most = few_dims() > 256 ? 2 : few_dims() > 128 ? 4 : kMostQueries;
+        return rows == RowClass::one ? std::min(most, power_of_two(group())) : most;
+    }
     uint32_t few_queries(uint32_t rows) const {
         if (!whole_eights()) return few_dims() > 256 ? 2 : 4;
-        const uint32_t most = few_dims() > 256 ? 2 : few_dims() > 128 ? 4 : kMostQueries;
-        return std::min(most, power_of_two(rows * group()));
+        const RowClass size = row_class_of(rows);
+        return std::min(chosen(size, "queries", most_queries(size)), power_of_two(rows * group()));
     }
     // Of several sequences, each has queries of one row.
     uint32_t blocks(uint32_t rows, uint32_t queries, bool several) const {
@@ -216,8 +230,8 @@ private:
                 ? 1
                 : std::min<uint64_t>(many ? kManySplits : kFewSplits,
                                      (plan.cache(op_.cache).sequence_rows + least - 1) / least);
-        s.splits =
-            uint32_t(std::clamp<uint64_t>(units_ * kBlocksPerUnit / all, 1, std::max<uint64_t>(most, 1)));
+        const uint32_t per_unit = chosen(row_class_of(rows), "per_unit", kBlocksPerUnit);
+        s.splits = uint32_t(std::clamp<uint64_t>(units_ * per_unit / all, 1, std::max<uint64_t>(most, 1)));
         return s;
     }
 
@@ -240,7 +254,21 @@ private:
 class AttendKernel : public HipKernel {
 public:
     AttendKernel(const Attend& op, const Plan& plan, const Device& device)
-        : op_(op), store_(op.store), attention_(op.attention, plan, device) {}
+        : op_(op),
+          store_(op.store),
+          attention_(op.attention, plan, device),
+          fused_(device.report().copies_ahead() ? 0 : 1) {}
+
+    Choices choices(RowClass rows) const override {
+        Choices all = attention_.choices(rows);
+        if (rows == RowClass::one) all.push_back(choice("fused", fused_, {1 - fused_}));
+        return all;
+    }
+    void take(RowClass rows, const Variant& variant) override {
+        Kernel::take(rows, variant);
+        attention_.take(rows, variant);
+    }
+    bool wanted() const override { return chosen(RowClass::one, "fused", fused_) != 0; }
 
     Precision precision(uint64_t rows) const override { return attention_.precision(rows); }
     uint64_t scratch(const Plan& plan) const override { return attention_.scratch(plan); }
@@ -256,6 +284,9 @@ private:
     Attend op_;
     RopeStoreKernel store_;
     AttentionKernel attention_;
+    // Not where launches overlap: the launch saved is shorter there than rope in each block (on an H100
+    // Llama-3.1-8B generates 437 to 439 tok/s so instead of 440, Qwen3-30B-A3B 300 instead of 313).
+    uint32_t fused_;
 };
 
 // Kernels number the bytes of a head's keys with words.
@@ -282,12 +313,8 @@ std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan& plan, co
     }
     if (const auto* o = std::get_if<Attention>(&op))
         return has_kernel(*o, plan) ? std::make_unique<AttentionKernel>(*o, plan, device) : nullptr;
-    // Not where launches overlap: the launch saved is shorter there than rope in each block (on an H100
-    // Llama-3.1-8B generates 437 to 439 tok/s so instead of 440, Qwen3-30B-A3B 300 instead of 313).
-    if (const auto* o = std::get_if<Attend>(&op)) {
-        if (!has_kernel(o->attention, plan) || device.report().copies_ahead()) return nullptr;
-        return std::make_unique<AttendKernel>(*o, plan, device);
-    }
+    if (const auto* o = std::get_if<Attend>(&op))
+        return has_kernel(o->attention, plan) ? std::make_unique<AttendKernel>(*o, plan, device) : nullptr;
     return nullptr;
 }
 

@@ -131,11 +131,11 @@ args::DotArgs chosen_args(const View& view, const args::ExpertArgs& op, const No
 }
 
 Status launch_chosen(Launcher& launcher, const std::string& module, const std::string& kernel,
-                     const args::DotArgs& args, uint64_t activations) {
-    const DeviceReport& report = launcher.device().report();
-    return launcher.launch(
-        module, kernel + module,
-        striding(own_blocks(args.rows, report), report.dot_threads(), own_bytes(activations)), args);
+                     const args::DotArgs& args, uint64_t activations, uint32_t most_blocks) {
+    return launcher.launch(module, kernel + module,
+                           striding(own_blocks(args.rows, most_blocks),
+                                    launcher.device().report().dot_threads(), own_bytes(activations)),
+                           args);
 }
 
 // Products of many rows with experts, on matrix units: places are brought into the order of their experts, so
@@ -164,8 +164,17 @@ public:
     // Where weighted results per place go.
     float* results(const View& view) const { return view.scratch_at(parts(view.rows).results); }
 
+    // So many times as many tiles as an expert has on average are launched: blocks go on where there are
+    // more.
+    static constexpr uint32_t kSpread = 2;
+    Choices choices(RowClass rows) const {
+        if (!possible_ || (rows != RowClass::some && rows != RowClass::many)) return {};
+        return {choice("spread", kSpread, {1, 4})};
+    }
+
     // y: (places, rows of one expert).
-    Status launch(Launcher& launcher, const View& view, const args::ExpertArgs& op, float* y) const {
+    Status launch(Launcher& launcher, const View& view, const args::ExpertArgs& op, float* y,
+                  uint32_t spread) const {
         const Parts at = parts(view.rows);
         const auto words = [&](uint64_t offset) {
             return reinterpret_cast<uint32_t*>(view.scratch_at(offset));
@@ -194,7 +203,7 @@ public:
         args.used = used_;
         args.per_expert = per_expert_;
         args.act = op.act;
-        return launch_slices(launcher, view, args);
+        return launch_slices(launcher, view, args, spread);
     }
 
 private:
@@ -216,15 +225,16 @@ private:
     }
 
     // Over ranges of rows, so that no launch takes long.
-    Status launch_slices(Launcher& launcher, const View& view, args::ExpertTileArgs args) const {
+    Status launch_slices(Launcher& launcher, const View& view, args::ExpertTileArgs args,
+                         uint32_t spread) const {
         constexpr uint32_t kTilePlaces = 64;
         const DeviceReport& report = launcher.device().report();
         const uint32_t tile_rows = args.up.data ? 64 : report.expert_rows();
         const std::string module = weight_layout(*tensor_.format)->name;
         const uint32_t experts = uint32_t(tensor_.shape.count);
-        // As many tiles as an expert has twice the mean; blocks go on where there are more.
         const uint64_t mean = (places(view.rows) + experts - 1) / experts;
-        const uint32_t across = uint32_t(std::min<uint64_t>((2 * mean + kTilePlaces - 1) / kTilePlaces, 64));
+        const uint32_t across =
+            uint32_t(std::min<uint64_t>((spread * mean + kTilePlaces - 1) / kTilePlaces, 64));
         const double per_row = (args.up.data ? 4.0 : 2.0) * double(places(view.rows)) * double(args.cols);
         const double fit = std::max(1.0, flops_per_launch(report) / per_row / tile_rows);
         const uint32_t step = uint32_t(std::min(fit, 1e4)) * tile_rows;
@@ -248,12 +258,22 @@ private:
 
 class ExpertLinearKernel : public HipKernel {
 public:
-    ExpertLinearKernel(const ExpertLinear& op, const Plan& plan)
-        : op_(op), grouped_(plan.weight(op.w).tensor, op.used, op.per_expert) {
+    ExpertLinearKernel(const ExpertLinear& op, const Plan& plan, const Device& device)
+        : op_(op), grouped_(plan.weight(op.w).tensor, op.used, op.per_expert), report_(device.report()) {
         const Tensor& tensor = plan.weight(op.w).tensor;
         // Weighted, a block does all places of a token, which have rows of their own or share one.
         const uint64_t rows = op.scales && op.per_expert ? op.used : 1;
         if (by_dots(tensor, tensor.shape.cols * rows)) activations_ = tensor.shape.cols * rows;
+        rows_ = tensor.shape.rows;
+    }
+
+    Choices choices(RowClass rows) const override { return named_choices(rows, ""); }
+    // Of a block that has it as a part: with a name of their own.
+    Choices named_choices(RowClass rows, const std::string& prefix) const {
+        if (rows != RowClass::one) return grouped_.choices(rows);
+        Choices own = sums_one() ? own_choices(rows_, report_, prefix) : Choices();
+        if (own.size() > 1) own.pop_back();  // nothing is copied ahead
+        return own;
     }
 
     bool takes_int8() const override { return sums_one(); }
@@ -272,7 +292,7 @@ public:
         const std::string module = view.weights[op_.w].layout->name;
         if (view.rows == 1 && sums_one())
             return launch_chosen(launcher, module, "expert_own_", chosen_args(view, args, {}, args.rows),
-                                 activations_);
+                                 activations_, chosen(RowClass::one, "blocks", most_own_blocks(report_)));
         return launch_experts(launcher, view, module, (activations_ ? "expert_dot_" : "expert_") + module,
                               args, op_.scales ? 1 : op_.used,
                               2.0 * op_.used * double(args.rows) * double(args.cols), activations_);
@@ -283,9 +303,10 @@ private:
     bool sums_one() const { return activations_ && op_.scales && op_.per_expert; }
 
     Status launch_grouped(Launcher& launcher, const View& view, const args::ExpertArgs& args) const {
-        if (!args.scales) return grouped_.launch(launcher, view, args, args.y);
+        const uint32_t spread = chosen(row_class_of(view.rows), "spread", Grouped::kSpread);
+        if (!args.scales) return grouped_.launch(launcher, view, args, args.y, spread);
         float* results = grouped_.results(view);
-        RL_TRY(grouped_.launch(launcher, view, args, results));
+        RL_TRY(grouped_.launch(launcher, view, args, results, spread));
         const args::GatherArgs gather = {view.step, results, args.scales, args.y, args.rows, op_.used};
         return launcher.launch("vector", "gather_places",
                                striding(blocks_for(uint64_t(args.rows) * view.rows, kThreads)), gather);
@@ -293,15 +314,24 @@ private:
 
     ExpertLinear op_;
     Grouped grouped_;
+    const DeviceReport& report_;
     uint64_t activations_ = 0;  // that a block quantizes; 0: none
+    uint64_t rows_ = 0;
 };
 
 class ExpertGatedKernel : public HipKernel {
 public:
-    ExpertGatedKernel(const ExpertGated& op, const Plan& plan)
-        : op_(op), grouped_(plan.weight(op.gate).tensor, op.used, false) {
+    ExpertGatedKernel(const ExpertGated& op, const Plan& plan, const Device& device)
+        : op_(op), grouped_(plan.weight(op.gate).tensor, op.used, false), report_(device.report()) {
         const Tensor& tensor = plan.weight(op.gate).tensor;
         if (by_dots(tensor, tensor.shape.cols)) activations_ = tensor.shape.cols;
+        rows_ = tensor.shape.rows * op.used;
+    }
+
+    Choices choices(RowClass rows) const override { return named_choices(rows, ""); }
+    Choices named_choices(RowClass rows, const std::string& prefix) const {
+        if (rows != RowClass::one) return grouped_.choices(rows);
+        return by_row() ? own_choices(rows_, report_, prefix) : Choices();
     }
 
     bool takes_int8() const override { return by_row(); }
@@ -314,7 +344,9 @@ public:
     Status launch(Launcher& launcher, const View& view) const override {
         if (view.rows == 1 && by_row()) return launch_row(launcher, view, op_.x, {});
         const args::ExpertArgs args = args_of(view, op_.x);
-        if (grouped_.takes(view.rows)) return grouped_.launch(launcher, view, args, args.y);
+        if (grouped_.takes(view.rows))
+            return grouped_.launch(launcher, view, args, args.y,
+                                   chosen(row_class_of(view.rows), "spread", Grouped::kSpread));
         const std::string module = view.weights[op_.gate].layout->name;
         return launch_experts(launcher, view, module,
                               (activations_ ? "expert_gated_dot_" : "expert_gated_") + module, args, op_.used,
@@ -329,10 +361,11 @@ public:
         const args::DotArgs args = chosen_args(view, op, norm, op.rows * op_.used);
         const std::string module = view.weights[op_.gate].layout->name;
         const std::array<Weight, 2> weights = {op_.gate, op_.up};
-        if (const auto shape =
-                stream_launch(view, weights, 2, args, activations_, launcher.device().report()))
+        const OwnLaunch how = {chosen(RowClass::one, "blocks", most_own_blocks(report_)),
+                               chosen(RowClass::one, "streamed", 1) != 0};
+        if (const auto shape = stream_launch(view, weights, 2, args, activations_, report_, how))
             return launcher.launch(module, "expert_gated_stream_" + module, *shape, args);
-        return launch_chosen(launcher, module, "expert_gated_own_", args, activations_);
+        return launch_chosen(launcher, module, "expert_gated_own_", args, activations_, how.blocks);
     }
 
 private:
@@ -347,7 +380,9 @@ private:
 
     ExpertGated op_;
     Grouped grouped_;
+    const DeviceReport& report_;
     uint64_t activations_ = 0;  // that a block quantizes; 0: none
+    uint64_t rows_ = 0;         // of all experts of a token
 };
 
 class AddExpertBiasKernel : public HipKernel {
@@ -376,8 +411,32 @@ private:
 // them.
 class ExpertBlockKernel : public HipKernel {
 public:
-    ExpertBlockKernel(const ExpertBlock& op, const Plan& plan)
-        : op_(op), route_(op.route, plan), gated_(op.gated, plan), linear_(op.linear, plan) {}
+    ExpertBlockKernel(const ExpertBlock& op, const Plan& plan, const Device& device)
+        : op_(op), route_(op.route, plan), gated_(op.gated, plan, device), linear_(op.linear, plan, device) {}
+
+    // Of one row: those of its parts, and whether it is computed whole.
+    Choices choices(RowClass rows) const override {
+        if (rows != RowClass::one) return gated_.choices(rows);
+        Choices all = gated_.named_choices(rows, "gated_");
+        for (Choice& one : linear_.named_choices(rows, "sum_")) all.push_back(std::move(one));
+        all.push_back(choice("fused", 1, {0}));
+        return all;
+    }
+    void take(RowClass rows, const Variant& variant) override {
+        Kernel::take(rows, variant);
+        if (rows != RowClass::one) {
+            gated_.take(rows, variant);
+            return linear_.take(rows, variant);
+        }
+        Variant gated, linear;
+        for (const auto& [name, value] : variant) {
+            if (name.starts_with("gated_")) gated[name.substr(6)] = value;
+            if (name.starts_with("sum_")) linear[name.substr(4)] = value;
+        }
+        gated_.take(rows, gated);
+        linear_.take(rows, linear);
+    }
+    bool wanted() const override { return chosen(RowClass::one, "fused", 1) != 0; }
 
     bool possible() const { return route_.by_row() && gated_.by_row(); }
     bool takes_int8() const override { return true; }
@@ -453,20 +512,20 @@ bool has_kernel(const ExpertGated& op, const Plan& plan) {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, const Device&) {
+std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, const Device& device) {
     if (const auto* o = std::get_if<Route>(&op))
         return has_kernel(*o, plan) ? std::make_unique<RouteKernel>(*o, plan) : nullptr;
     if (const auto* o = std::get_if<ScaleByExpert>(&op))
         return simple([o = *o](Launcher& l, const View& v) { return launch_factors(l, v, o); });
     if (const auto* o = std::get_if<AddExpertBias>(&op)) return std::make_unique<AddExpertBiasKernel>(*o);
     if (const auto* o = std::get_if<ExpertLinear>(&op))
-        return has_kernel(*o, plan) ? std::make_unique<ExpertLinearKernel>(*o, plan) : nullptr;
+        return has_kernel(*o, plan) ? std::make_unique<ExpertLinearKernel>(*o, plan, device) : nullptr;
     if (const auto* o = std::get_if<ExpertGated>(&op))
-        return has_kernel(*o, plan) ? std::make_unique<ExpertGatedKernel>(*o, plan) : nullptr;
+        return has_kernel(*o, plan) ? std::make_unique<ExpertGatedKernel>(*o, plan, device) : nullptr;
     if (const auto* o = std::get_if<ExpertBlock>(&op)) {
         if (!has_kernel(o->route, plan) || !has_kernel(o->gated, plan) || !has_kernel(o->linear, plan))
             return nullptr;
-        auto block = std::make_unique<ExpertBlockKernel>(*o, plan);
+        auto block = std::make_unique<ExpertBlockKernel>(*o, plan, device);
         return block->possible() ? std::move(block) : nullptr;
     }
     return nullptr;

@@ -101,6 +101,7 @@ struct Tiled {
     bool gated = false;  // the second part is `up`
     Act act = Act::silu;
     bool accumulate = false;
+    uint32_t rows = 0, tokens = 0;  // of a tile: 128 or 64, the latter with rows of 64; 0: as they fit
 };
 
 // Tiles of 128 rows x 128 tokens, or smaller ones where those would leave multiprocessors without work.
@@ -126,10 +127,10 @@ Status launch_matrices(Launcher& launcher, const View& view, const Tiled& p, con
         kernel = "gated_matrix_";
         const args::LinearArgs up = linear_args(view, p.parts[1], nullptr, false);
         args.parts[1] = {up.w, up.y, up.bias, up.rows};
-    } else if (too_few()) {
+    } else if (p.rows == 64 || (p.rows == 0 && too_few())) {
         kernel = "linear_matrix_wide_";
         tiles = set_parts(view, p.parts, high = 64, args);
-        if (tiles * blocks(rows, tokens) < report.multiprocessors) {
+        if (p.tokens == 64 || (p.tokens == 0 && tiles * blocks(rows, tokens) < report.multiprocessors)) {
             kernel = "linear_matrix_64_";
             tokens = 64;
         }
@@ -168,19 +169,20 @@ std::vector<Weight> weights_of(std::span<const Part> parts) {
 
 // `other`: "_q6_k" where some matrices are of that format. All rows of a step of few in one launch.
 Status launch_dots(Launcher& launcher, const View& view, const DotKernel& kernel, std::span<const Part> parts,
-                   const args::DotArgs& args, uint32_t rows, Path path, const std::string& other = "") {
+                   const args::DotArgs& args, uint32_t rows, Path path, const OwnLaunch& how,
+                   const std::string& other = "") {
     const std::string module = module_of(view, parts.front().w);
     if (path == Path::dot_own || path == Path::floats_own)
         if (const auto shape =
                 stream_launch(view, weights_of(parts), kernel.matrices, args,
-                              path == Path::dot_own ? args.cols : 0, launcher.device().report()))
+                              path == Path::dot_own ? args.cols : 0, launcher.device().report(), how))
             return launcher.launch(module, fmt::format("{}_{}{}", kernel.streamed, module, other), *shape,
                                    args);
     const Device& device = launcher.device();
     const bool own = path == Path::dot_own || path == Path::floats_own;
     const uint32_t threads = device.report().dot_threads();
     const Launch shape =
-        striding(own ? own_blocks(args.rows, device.report())
+        striding(own ? own_blocks(args.rows, how.blocks)
                      : blocks_for(args.rows, kernel.rows_per_wave * (threads / device.report().wave())),
                  threads, path == Path::dot_own ? own_bytes(args.cols) : 0);
     const std::string tokens = own ? "own" : std::to_string(std::max(2u, power_of_two(rows)));
@@ -188,14 +190,46 @@ Status launch_dots(Launcher& launcher, const View& view, const DotKernel& kernel
     return launcher.launch(module, fmt::format("{}_{}_{}{}", name, tokens, module, other), shape, args);
 }
 
-class ProductKernel : public HipKernel {
+// What Linear, LinearGroup and Gated have in common: how they are launched is chosen alike.
+class AnyProduct : public HipKernel {
+protected:
+    explicit AnyProduct(const Device& device) : report_(device.report()) {}
+
+    Choices own_choices(uint64_t rows) const { return hip::own_choices(rows, report_); }
+    OwnLaunch own_launch() const {
+        return {chosen(RowClass::one, "blocks", most_own_blocks(report_)),
+                chosen(RowClass::one, "streamed", 1) != 0};
+    }
+
+private:
+    const DeviceReport& report_;
+};
+
+class ProductKernel : public AnyProduct {
 public:
-    explicit ProductKernel(Products op)
-        : x_(op.x),
+    ProductKernel(Products op, const Device& device)
+        : AnyProduct(device),
+          x_(op.x),
           norm_(op.norm),
           parts_(std::move(op.parts)),
           accumulate_(op.accumulate),
           tensors_(std::move(op.tensors)) {}
+
+    Choices choices(RowClass rows) const override {
+        uint64_t results = 0;
+        bool all_own = true, all_matrices = true;
+        for (const Tensor& tensor : tensors_) {
+            const Path one = path_of(*tensor.format, tensor.shape.cols, 1),
+                       many = path_of(*tensor.format, tensor.shape.cols, kFewRows + 1);
+            results += tensor.shape.rows;
+            all_own &= one == Path::dot_own || one == Path::floats_own;
+            all_matrices &= many == Path::matrices;
+        }
+        if (rows == RowClass::one && all_own) return own_choices(results);
+        if ((rows == RowClass::some || rows == RowClass::many) && all_matrices)
+            return {choice("tile_rows", 0, {128, 64}), choice("tile_tokens", 0, {128, 64})};
+        return {};
+    }
 
     Precision precision(uint64_t rows) const override {
         Precision all;
@@ -249,21 +283,25 @@ private:
     Status launch_pair(Launcher& launcher, const View& view, const Activations& x) const {
         args::DotArgs args = dot_args(view, parts_, x, Path::dot_own, accumulate_);
         args.second = args.begin[parts_.size() - 1];
-        return launch_dots(launcher, view, kLinearDot, parts_, args, 1, Path::dot_own,
+        return launch_dots(launcher, view, kLinearDot, parts_, args, 1, Path::dot_own, own_launch(),
                            "_" + module_of(view, parts_.back().w));
     }
     Status launch_parts(Launcher& launcher, const View& view, const Activations& x,
                         std::span<const Part> parts, Path path, uint32_t rows) const {
         const std::string module = module_of(view, parts[0].w);
+        const RowClass size = row_class_of(rows);
         if (path == Path::matrices)
-            return launch_matrices(launcher, view, {parts, false, Act::silu, accumulate_}, x, rows);
+            return launch_matrices(launcher, view,
+                                   {parts, false, Act::silu, accumulate_, chosen(size, "tile_rows", 0),
+                                    chosen(size, "tile_tokens", 0)},
+                                   x, rows);
         if (path == Path::floats || path == Path::tiles) {
             const args::LinearArgs args = linear_args(view, parts[0], x.floats(), accumulate_);
             return path == Path::tiles ? launch_tiles(launcher, module, args, rows)
                                        : launch_vector(launcher, module, args, power_of_two(rows));
         }
         return launch_dots(launcher, view, kLinearDot, parts, dot_args(view, parts, x, path, accumulate_),
-                           rows, path);
+                           rows, path, own_launch());
     }
 
     Slot x_;
@@ -273,9 +311,16 @@ private:
     std::vector<Tensor> tensors_;
 };
 
-class GatedKernel : public HipKernel {
+class GatedKernel : public AnyProduct {
 public:
-    GatedKernel(const Gated& op, const Plan& plan) : op_(op), tensor_(plan.weight(op.gate).tensor) {}
+    GatedKernel(const Gated& op, const Plan& plan, const Device& device)
+        : AnyProduct(device), op_(op), tensor_(plan.weight(op.gate).tensor) {}
+
+    Choices choices(RowClass rows) const override {
+        const Path one = path(1);
+        const bool own = one == Path::dot_own || one == Path::floats_own;
+        return rows == RowClass::one && own ? own_choices(tensor_.shape.rows) : Choices();
+    }
 
     Precision precision(uint64_t rows) const override { return precision_of(path(rows), *tensor_.format); }
 
@@ -298,7 +343,7 @@ public:
         args::DotArgs args = dot_args(view, parts, x, way, false);
         args.rows = args.parts[0].rows;
         args.act = uint32_t(op_.act);
-        return launch_dots(launcher, view, kGatedDot, parts, args, rows, way);
+        return launch_dots(launcher, view, kGatedDot, parts, args, rows, way, own_launch());
     }
 
 private:
@@ -337,9 +382,20 @@ args::Planes planes_of(const View& view, Weight w) {
 
 }  // namespace
 
+Choices own_choices(uint64_t rows, const DeviceReport& report, const std::string& prefix) {
+    const uint32_t all = blocks_for(rows, kGroup), units = report.multiprocessors;
+    std::vector<uint32_t> others;
+    for (const uint32_t per_unit : {1, 2, 3, 4, 6, 8, 16}) others.push_back(std::min(all, per_unit * units));
+    others.push_back(all);
+    Choices choices = {choice(prefix + "blocks", own_blocks(rows, most_own_blocks(report)), others, true)};
+    if (report.copies_ahead()) choices.push_back(choice(prefix + "streamed", 1, {0}));
+    return choices;
+}
+
 std::optional<Launch> stream_launch(const View& view, std::span<const Weight> weights, uint32_t matrices,
-                                    const args::DotArgs& args, uint64_t own, const DeviceReport& report) {
-    if (!report.copies_ahead()) return {};
+                                    const args::DotArgs& args, uint64_t own, const DeviceReport& report,
+                                    const OwnLaunch& how) {
+    if (!report.copies_ahead() || !how.streamed) return {};
     uint32_t most = 0;
     for (const Weight w : weights) {
         const args::Planes planes = planes_of(view, w);
@@ -349,9 +405,8 @@ std::optional<Launch> stream_launch(const View& view, std::span<const Weight> we
     }
     const args::StreamShape ring = args::stream_shape(most, matrices);
     const uint32_t threads = report.dot_threads();
-    return striding(
-        std::min(blocks_for(args.rows, kGroup), report.multiprocessors * kDotThreadsPerUnit / threads),
-        threads, own_bytes(own) + threads / report.wave() * ring.stages * ring.stage_bytes);
+    return striding(own_blocks(args.rows, how.blocks), threads,
+                    own_bytes(own) + threads / report.wave() * ring.stages * ring.stage_bytes);
 }
 
 Status launch_floats(Launcher& launcher, const View& view, Weight w, const float* x, float* y,
@@ -372,11 +427,12 @@ Status launch_floats(Launcher& launcher, const View& view, Weight w, const float
                            2.0 * double(args.rows) * double(args.cols) * rows);
 }
 
-std::unique_ptr<Kernel> make_product_kernel(const Op& op, const Plan& plan, const Device&) {
-    if (auto products = products_of(op, plan)) return std::make_unique<ProductKernel>(std::move(*products));
+std::unique_ptr<Kernel> make_product_kernel(const Op& op, const Plan& plan, const Device& device) {
+    if (auto products = products_of(op, plan))
+        return std::make_unique<ProductKernel>(std::move(*products), device);
     const auto* gated = std::get_if<Gated>(&op);
     if (!gated || !has_layout(plan, gated->gate, gated->up)) return nullptr;
-    return std::make_unique<GatedKernel>(*gated, plan);
+    return std::make_unique<GatedKernel>(*gated, plan, device);
 }
 
 }  // namespace redline::hip

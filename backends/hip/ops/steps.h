@@ -24,10 +24,19 @@ inline Launch striding(uint32_t blocks, uint32_t threads = kThreads, uint32_t sh
 constexpr uint32_t kGroup = 16;
 // Threads of such blocks that fit a multiprocessor at a time; more would only take over the row more often.
 constexpr uint32_t kDotThreadsPerUnit = 1024;
-inline uint32_t own_blocks(uint64_t rows, const DeviceReport& report) {
-    return std::min(blocks_for(rows, kGroup),
-                    std::max(64u, report.multiprocessors * kDotThreadsPerUnit / report.dot_threads()));
+inline uint32_t most_own_blocks(const DeviceReport& report) {
+    return std::max(report.copies_ahead() ? 1u : 64u,
+                    report.multiprocessors * kDotThreadsPerUnit / report.dot_threads());
 }
+inline uint32_t own_blocks(uint64_t rows, uint32_t most) {
+    return std::min(blocks_for(rows, kGroup), most);
+}
+// How products of one row are launched. Values of choices, of kernels that compute `rows` results.
+struct OwnLaunch {
+    uint32_t blocks;  // at most
+    bool streamed;    // by kernels that copy weights ahead, where they can
+};
+Choices own_choices(uint64_t rows, const DeviceReport& report, const std::string& prefix = "");
 
 // Blocks for `rows` rows of a matrix of which a wave owns `per_wave` at a time.
 inline uint32_t row_blocks(uint64_t rows, uint32_t per_wave, const Device& device) {
@@ -103,7 +112,8 @@ private:
 // One row by kernels that copy weights ahead, if the device does and all rows begin at whole copies.
 // `matrices`: that a result is of; `own`: activations in int8 that a block has.
 std::optional<Launch> stream_launch(const View& view, std::span<const Weight> weights, uint32_t matrices,
-                                    const args::DotArgs& args, uint64_t own, const DeviceReport& report);
+                                    const args::DotArgs& args, uint64_t own, const DeviceReport& report,
+                                    const OwnLaunch& how);
 
 // A product of rows with a weight in f32, whatever their number: y = w * x.
 Status launch_floats(Launcher& launcher, const View& view, Weight w, const float* x, float* y, uint32_t rows);

@@ -110,12 +110,34 @@ public:
           half_cache_(plan.cache(op.cache).type == CacheType::f16),
           wanted_(attention_groups(device)),
           few_threads_(std::min(own_threads(device), kFewThreads)),
+          most_threads_(std::min(own_threads(device), 512u)),
           subgroup_(device.subgroup()),
           shared_(device.report().limits.maxComputeSharedMemorySize) {}
 
     // Whether it is by attention_few: whole halves of units, 16 elements, lie in one head.
     static bool by_few(const HeadShape& shape, uint64_t rows) {
         return rows <= kFewRows && shape.head_dim % 16 == 0 && shape.head_dim <= kMostFewHeadDim;
+    }
+
+    Choices choices(RowClass rows) const override {
+        constexpr uint64_t kRows[] = {1, kFewRows, kFewRows + 1, kFewRows + 1};
+        const uint64_t least = kRows[size_t(rows)];
+        const uint32_t wanted = uint32_t(wanted_);
+        Choices all = {choice("groups", wanted, {wanted / 4, wanted / 2, 2 * wanted, 4 * wanted})};
+        if (by_matrices(least)) {
+            if (wide_) all.push_back(choice("queries", 0, {kMatrixQueries, kWideQueries}));
+            return all;
+        }
+        const bool few = by_few(least);
+        const uint32_t most = few ? kMostFewQueries : kMostQueries;
+        std::vector<uint32_t> fewer;
+        for (uint32_t n = most / 2; n > 0; n /= 2) fewer.push_back(n);
+        all.push_back(choice("queries", most, std::move(fewer)));
+        if (!few) return all;
+        std::vector<uint32_t> threads;
+        for (uint32_t n = std::max(128u, subgroup_); n <= most_threads_; n *= 2) threads.push_back(n);
+        all.push_back(choice("threads", few_threads_, std::move(threads)));
+        return all;
     }
 
     // Matrix units multiply halfs.
@@ -205,25 +227,29 @@ private:
     // (Llama-3.1-8B, 1024 rows) they take 0.93 of the time, behind 3072 tokens 0.77; 512 rows would
     // take 1.43.
     const MatrixCut& cut(uint64_t rows) const {
+        const uint32_t wanted = chosen(row_class_of(rows), "queries", 0);
+        if (wanted > 0) return wide_ && wanted == kWideQueries ? *wide_ : *matrices_;
         const uint64_t tiles = (rows * group() + kWideQueries - 1) / kWideQueries;
         return wide_ && tiles * op_.shape.kv_heads >= wanted_ ? *wide_ : *matrices_;
     }
     bool by_few(uint64_t rows) const { return by_few(op_.shape, rows); }
-    uint64_t few_shared(uint32_t queries) const {
-        const uint64_t fours = op_.shape.head_dim / 4, keys = few_threads_ / 4;
+    uint32_t few_threads(uint64_t rows) const { return chosen(row_class_of(rows), "threads", few_threads_); }
+    uint64_t few_shared(uint32_t queries, uint64_t threads) const {
+        const uint64_t fours = op_.shape.head_dim / 4, keys = threads / 4;
         return queries * (fours * 16 + keys * 16 + std::max<uint64_t>(128, 2 * keys) * 4 + 12) +
-               2 * fours * 16 + std::min(queries, 2u) * few_threads_ * 16 + 16;
+               2 * fours * 16 + std::min(queries, 2u) * threads * 16 + 16;
     }
 
     // Queries of one work-group: as many as share a kv head, as far as shared memory goes.
     uint32_t queries(uint32_t rows, bool several) const {
         if (several) return queries(1, false);
         if (by_matrices(rows)) return cut(rows).queries;
-        const uint32_t most = by_few(rows) ? kMostFewQueries : kMostQueries;
+        const uint32_t most =
+            chosen(row_class_of(rows), "queries", by_few(rows) ? kMostFewQueries : kMostQueries);
         const uint64_t room = std::min<uint64_t>(shared_, 32768);
         uint32_t n = 1;
         while (n < most && n < rows * group()) n *= 2;
-        while (n > 1 && by_few(rows) && few_shared(n) > room) n /= 2;
+        while (n > 1 && by_few(rows) && few_shared(n, few_threads(rows)) > room) n /= 2;
         while (n > 1 && uint64_t(n) * (op_.shape.head_dim + kThreads + 4) * 4 > room) n /= 2;
         return n;
     }
@@ -237,7 +263,8 @@ private:
 
     uint32_t splits(const Plan& plan, uint32_t rows, bool several) const {
         const uint64_t units = uint64_t(op_.shape.kv_heads) * query_groups(rows, several);
-        return attention_splits(plan.cache(op_.cache).sequence_rows, units, wanted_);
+        return attention_splits(plan.cache(op_.cache).sequence_rows, units,
+                                chosen(row_class_of(rows), "groups", uint32_t(wanted_)));
     }
 
     uint64_t partial_bytes(uint32_t rows, uint32_t splits) const {
@@ -282,7 +309,8 @@ private:
                 {cache_shader("attention_few", view, op_.cache),
                  14,
                  1,
-                 {few_threads_, op_.shape.head_dim, n, leaves, turn, subgroup_, kind}},
+                 {few_threads(several ? 1 : view.rows), op_.shape.head_dim, n, leaves, turn, subgroup_,
+                  kind}},
                 {q, y, view.step, cache.keys, cache.values, sinks, partials, view.caches.counters(),
                  leaves ? view.left : y, view.vector(view.left_norm.gain, view.step),
                  store ? view.slot(store->k) : q, store ? view.slot(store->v) : q,
@@ -309,7 +337,7 @@ private:
     std::optional<MatrixCut> matrices_, wide_;
     bool half_cache_;  // keys and values are halfs
     uint64_t wanted_;  // work-groups, if there is enough to do
-    uint32_t few_threads_, subgroup_;
+    uint32_t few_threads_, most_threads_, subgroup_;
     uint64_t shared_;
 };
 
@@ -318,6 +346,17 @@ class AttendKernel : public VulkanKernel {
 public:
     AttendKernel(const Attend& op, const Plan& plan, const Device& device)
         : op_(op), store_(op.store), attention_(op.attention, plan, device) {}
+
+    Choices choices(RowClass rows) const override {
+        Choices all = attention_.choices(rows);
+        if (rows == RowClass::one) all.push_back(choice("fused", 1, {0}));
+        return all;
+    }
+    void take(RowClass rows, const Variant& variant) override {
+        Kernel::take(rows, variant);
+        attention_.take(rows, variant);
+    }
+    bool wanted() const override { return chosen(RowClass::one, "fused", 1) != 0; }
 
     Precision precision(uint64_t rows) const override { return attention_.precision(rows); }
     uint64_t scratch(const Plan& plan) const override { return attention_.scratch(plan); }

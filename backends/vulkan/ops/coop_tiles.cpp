@@ -76,7 +76,8 @@ std::optional<Tiles> group_tiles(const Device& device, Path path, std::string_vi
 // ops): 8 subgroups on 128 x 128 of depth 64 61, 128 x 64 76, 64 x 64 126; before the tile that comes next
 // was read without branches a depth of 32 77, 4 subgroups 84.
 Tiles coop_tiles(const Device& device, Path path, std::string_view kernel, const WeightLayout& layout,
-                 uint32_t most_tokens, bool paired) {
+                 uint32_t most_tokens, bool paired, const ProductCut& wanted) {
+    if (wanted.tile_tokens > 0) most_tokens = std::min(most_tokens, wanted.tile_tokens);
     if (std::optional<Tiles> tiles = group_tiles(device, path, kernel, layout, most_tokens, paired))
         return std::move(*tiles);
     const bool bfloats = path == Path::bfloats;
@@ -86,6 +87,8 @@ Tiles coop_tiles(const Device& device, Path path, std::string_view kernel, const
     if (cut.threads / device.subgroup() > 8 ||
         shared_bytes(device, cut, shape) > device.report().limits.maxComputeSharedMemorySize)
         cut = {64, std::min(64u, most_tokens), 32, 256};
+    if (wanted.tile_rows > 0 && wanted.tile_rows < cut.rows) cut.rows = wanted.tile_rows;
+    if (wanted.depth > 0 && wanted.depth < cut.depth) cut.depth = wanted.depth;
     uint32_t subgroups = subgroups_of(device, cut, shape), across = 0;
     // Fewer where none would hold both matrices of a pair.
     while ((across = subgroups_across(cut, shape, subgroups, paired)) == 0) subgroups /= 2;

@@ -64,7 +64,7 @@ Status ExpertProduct::prepare(Recorder& recorder, const View& view) {
     const uint64_t rows = x_rows(view.rows);
     path_ = path_of(recorder.device(), *format_, shape_.cols, view.rows);
     // The cut that the device's shared memory allows has no more room than was asked for.
-    const uint32_t entries = entries_of_tile(uint64_t(view.rows) * used_, shape_.count);
+    const uint32_t entries = room > 0 ? room : entries_of_tile(uint64_t(view.rows) * used_, shape_.count);
     tile_entries_ = expert_tiles(recorder.device(), entries).tokens;
     tiles_ = view.scratch_at(0, l.order);
     order_ = view.scratch_at(l.order, l.halves - l.order);

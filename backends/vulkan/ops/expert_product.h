@@ -13,6 +13,9 @@ public:
     ExpertProduct(Slot x, Slot ids, uint32_t used, bool per_expert, const Tensor& w)
         : x_(x), ids_(ids), used_(used), per_expert_(per_expert), shape_(w.shape), format_(w.format) {}
 
+    // Room of a tile for entries; 0: as their number has it.
+    uint32_t room = 0;
+    static Choices choices() { return {choice("tile_tokens", 0, {32, 64, 128})}; }
     // Whether a step of so many rows goes this way.
     static bool wanted(const Device& device, const Tensor& w, uint32_t used, uint64_t rows);
 

@@ -131,10 +131,40 @@ Status record_factors(Recorder& recorder, const View& view, const ScaleByExpert&
 constexpr uint64_t kPartialBytes = uint64_t(32) << 20;
 constexpr uint64_t kTileRows = 128;
 
-class ExpertLinearKernel : public VulkanKernel {
+// What products with experts have in common: how they are cut is chosen alike.
+class AnyExperts : public VulkanKernel {
+protected:
+    AnyExperts(const Tensor& tensor, uint32_t used, const Device& device)
+        : device_(device), tensor_(tensor), used_(used) {}
+
+    // Of steps whose rows are so many that they go to experts one by one, or sorted.
+    Choices choices(RowClass rows) const override {
+        const bool sorted = ExpertProduct::wanted(device_, tensor_, used_, kFewTileRows + 1);
+        if (rows == RowClass::many || rows == RowClass::some)
+            return sorted ? ExpertProduct::choices() : Choices();
+        const uint32_t own = by_dots(device_, tensor_) ? own_threads(device_) : kThreads;
+        std::vector<uint32_t> threads;
+        for (uint32_t n = std::max(64u, device_.subgroup()); n <= own_threads(device_); n *= 2)
+            threads.push_back(n);
+        return {choice("threads", own, std::move(threads))};
+    }
+    uint32_t threads(uint64_t rows) const {
+        return chosen(row_class_of(rows), "threads",
+                      by_dots(device_, tensor_) ? own_threads(device_) : kThreads);
+    }
+    uint32_t tile_entries(uint64_t rows) const { return chosen(row_class_of(rows), "tile_tokens", 0); }
+
+    const Device& device_;
+    Tensor tensor_;
+
+private:
+    uint32_t used_;
+};
+
+class ExpertLinearKernel : public AnyExperts {
 public:
     ExpertLinearKernel(const ExpertLinear& op, const Plan& plan, const Device& device)
-        : op_(op), tensor_(plan.weight(op.w).tensor), device_(device) {}
+        : AnyExperts(plan.weight(op.w).tensor, op.used, device), op_(op) {}
 
     Precision precision(uint64_t rows) const override {
         return expert_precision(device_, tensor_, op_.used, rows);
@@ -149,7 +179,7 @@ public:
         const bool dots = by_dots(device_, tensor_);
         const PlacedWeight& w = view.weight(op_.w);
         const Shape& shape = tensor_.shape;
-        const uint32_t threads = dots ? own_threads(device_) : kThreads, places = places_at_once();
+        const uint32_t threads = this->threads(view.rows), places = places_at_once();
         const uint32_t rows_of_x = op_.per_expert ? places : 1;
         const std::vector<uint32_t> constants = {threads, uint32_t(shape.cols) * rows_of_x, places,
                                                  uint32_t(shape.cols / 32), device_.subgroup()};
@@ -200,6 +230,7 @@ private:
 
     Status record_many(Recorder& recorder, const View& view) const {
         ExpertProduct entries = product();
+        entries.room = tile_entries(view.rows);
         RL_TRY(entries.prepare(recorder, view));
         const uint32_t rows = uint32_t(tensor_.shape.rows), step = partial_rows(view.rows);
         if (!op_.scales) {
@@ -229,14 +260,12 @@ private:
     }
 
     ExpertLinear op_;
-    Tensor tensor_;
-    const Device& device_;
 };
 
-class ExpertGatedKernel : public VulkanKernel {
+class ExpertGatedKernel : public AnyExperts {
 public:
     ExpertGatedKernel(const ExpertGated& op, const Plan& plan, const Device& device)
-        : op_(op), tensor_(plan.weight(op.gate).tensor), device_(device) {}
+        : AnyExperts(plan.weight(op.gate).tensor, op.used, device), op_(op) {}
 
     Precision precision(uint64_t rows) const override {
         return expert_precision(device_, tensor_, op_.used, rows);
@@ -251,7 +280,7 @@ public:
         const bool dots = by_dots(device_, tensor_);
         const PlacedWeight &gate = view.weight(op_.gate), &up = view.weight(op_.up);
         const Shape& shape = tensor_.shape;
-        const uint32_t threads = dots ? own_threads(device_) : kThreads;
+        const uint32_t threads = this->threads(view.rows);
         const std::vector<uint32_t> constants = {threads, uint32_t(shape.cols), device_.subgroup()};
         for (size_t i = 0; i < gate.parts.size(); ++i) {
             args::ExpertArgs push = expert_args(gate, gate.parts[i], shape, op_.used);
@@ -279,6 +308,7 @@ private:
 
     Status record_many(Recorder& recorder, const View& view) const {
         ExpertProduct entries = product();
+        entries.room = tile_entries(view.rows);
         RL_TRY(entries.prepare(recorder, view));
         const uint32_t rows = uint32_t(tensor_.shape.rows);
         const Binding y = view.slot(op_.y);
@@ -295,8 +325,6 @@ private:
     }
 
     ExpertGated op_;
-    Tensor tensor_;
-    const Device& device_;
 };
 
 class AddExpertBiasKernel : public VulkanKernel {

@@ -117,9 +117,9 @@ Status multiply_all(Recorder& recorder, const View& view, const Wave& wave, cons
         push.act = uint32_t(product.act);
         push.first_row += uint32_t(piece.first);
         push.rows = uint32_t(piece.rows);
-        const Tiles tiles =
-            coop_tiles(recorder.device(), Path::unpacked, gated ? "gated_coop" : "linear_coop", halves,
-                       tile_tokens(wave), gated);
+        const Tiles tiles = coop_tiles(
+            recorder.device(), Path::unpacked, gated ? "gated_coop" : "linear_coop", halves,
+            product.cut.tile_tokens > 0 ? product.cut.tile_tokens : tile_tokens(wave), gated, product.cut);
         const Binding up = view.scratch_at(piece.up_at, bytes);
         RL_TRY(record_matrices(recorder, view, tiles, view.scratch_at(piece.at, bytes), gated ? &up : nullptr,
                                push, product, x, rows_there));

@@ -49,28 +49,34 @@ Status record_own(Recorder& recorder, const View& view, std::string_view kernel,
     const Device& device = recorder.device();
     const bool takes = view.taken.bytes != 0, leaves = view.left.bytes != 0;
     // One row of the matrix per subgroup, unless that is not enough results for half a unit.
-    const uint32_t threads = own_threads(device), subgroups = threads / device.subgroup(),
-                   rows = subgroups < kHalfUnit && !up ? 2 : 1, group = std::max(kHalfUnit, subgroups * rows);
+    const ProductCut& cut = p.cut;
+    const uint32_t subgroup = cut.subgroup > 0 ? cut.subgroup : device.subgroup(),
+                   threads = cut.threads > 0 ? cut.threads : own_threads(device),
+                   subgroups = std::max(1u, threads / subgroup),
+                   rows = up                      ? 1
+                          : cut.rows > 0          ? cut.rows
+                          : subgroups < kHalfUnit ? 2
+                                                  : 1,
+                   group = std::max(kHalfUnit, subgroups * rows),
+                   ahead = cut.ahead > 0 ? cut.ahead
+                           : up          ? kGatedAhead
+                                         : kLinearAhead;
     args::LinearArgs push = linear_args(w, part, p, x.norm());
     push.act = uint32_t(p.act);
     push.hand_units = view.left_units();
     push.hand_normed = view.left_norm ? 1 : 0;
     const std::string shader = fmt::format("{}.{}", kernel, w.layout->name);
-    const std::vector<uint32_t> constants = {threads,
-                                             rows,
-                                             group,
-                                             takes,
-                                             uint32_t(w.cols),
-                                             device.subgroup(),
-                                             up ? kGatedAhead : kLinearAhead / rows};
+    const std::vector<uint32_t> constants = {
+        threads, rows, group, takes, uint32_t(w.cols), subgroup, std::max(1u, ahead / rows)};
     const Binding from = takes ? view.taken : x.raw(), to = leaves ? view.left : p.y;
     const Binding gain = view.vector(x.norm().gain, view.step),
                   next_gain = view.vector(view.left_norm.gain, view.step);
-    const Groups groups = striding(std::min((part.rows + group - 1) / group, most_owners(device)));
+    const Groups groups = striding(std::min<uint64_t>((part.rows + group - 1) / group,
+                                                      cut.groups > 0 ? cut.groups : most_owners(device)));
     if (up)
-        return recorder.dispatch({shader, 6, 2, constants},
+        return recorder.dispatch({shader, 6, 2, constants, cut.subgroup},
                                  {part.buffer, up->buffer, from, p.y, gain, to, next_gain}, push, groups);
-    return recorder.dispatch({shader, 7, 1, constants},
+    return recorder.dispatch({shader, 7, 1, constants, cut.subgroup},
                              {part.buffer, from, p.y, gain, to, next_gain, view.vector(p.bias, view.step)},
                              push, groups);
 }
@@ -79,18 +85,24 @@ Status record_part(Recorder& recorder, const View& view, const Product& p, const
                    const WeightPart& part, const Activations& x, Path path) {
     if (path == Path::tiles) return record_tiles(recorder, view, p, w, part, x);
     if (on_matrices(path))
-        return record_matrices(recorder, view, coop_tiles(recorder.device(), path, "linear_coop", *w.layout),
-                               part.buffer, nullptr, linear_args(w, part, p, {}), p, x, part.rows);
+        return record_matrices(
+            recorder, view,
+            coop_tiles(recorder.device(), path, "linear_coop", *w.layout, kMostTileTokens, false, p.cut),
+            part.buffer, nullptr, linear_args(w, part, p, {}), p, x, part.rows);
     if (path == Path::dot_own) return record_own(recorder, view, "linear_own", p, w, part, nullptr, x);
-    const uint32_t tokens = std::min(kFewRows, power_of_two(p.rows)), per_subgroup = rows_per_subgroup(w);
+    const uint32_t tokens = std::min(kFewRows, power_of_two(p.rows)),
+                   per_subgroup = p.cut.rows > 0 ? p.cut.rows : rows_per_subgroup(w),
+                   threads = p.cut.threads > 0 ? p.cut.threads : kThreads;
     const Binding bias = view.vector(p.bias, view.step);
     const Groups groups =
-        striding(vector_groups(part.rows, per_subgroup, recorder.device()), (p.rows + tokens - 1) / tokens);
+        striding(vector_groups(part.rows, per_subgroup, recorder.device(), threads, p.cut.subgroup),
+                 (p.rows + tokens - 1) / tokens);
     if (path == Path::dot_prepared)
         return recorder.dispatch({fmt::format("linear_dot.{}", w.layout->name),
                                   5,
                                   1,
-                                  {kThreads, per_subgroup, tokens, uint32_t(w.cols)}},
+                                  {threads, per_subgroup, tokens, uint32_t(w.cols)},
+                                  p.cut.subgroup},
                                  {part.buffer, x.prepared(), p.y, view.step, bias},
                                  linear_args(w, part, p, {}), groups);
     const bool own = path == Path::floats_own;
@@ -98,12 +110,29 @@ Status record_part(Recorder& recorder, const View& view, const Product& p, const
     return recorder.dispatch({fmt::format("linear_vec.{}", w.layout->name),
                               6,
                               1,
-                              {kThreads, per_subgroup, tokens, own && x.norm()}},
+                              {threads, per_subgroup, tokens, own && x.norm()},
+                              p.cut.subgroup},
                              {part.buffer, own ? x.raw() : x.floats(), p.y, view.step, bias, gain},
                              linear_args(w, part, p, own ? x.norm() : Norm{}), groups);
 }
 
-class ProductKernel : public VulkanKernel {
+// What Linear, LinearGroup and Gated have in common: how they are cut is chosen alike.
+class AnyProduct : public VulkanKernel {
+protected:
+    ProductCut cut(uint64_t rows) const {
+        const RowClass size = row_class_of(rows);
+        const auto of = [&](std::string_view name) { return chosen(size, name, 0); };
+        return {of("threads"),  of("rows"),      of("ahead"),       of("groups"),
+                of("subgroup"), of("tile_rows"), of("tile_tokens"), of("depth")};
+    }
+    // A number of rows that is of this class.
+    static uint64_t rows_in(RowClass rows) {
+        constexpr uint64_t kRows[] = {1, kFewRows, kFewTileRows, kFewTileRows + 1};
+        return kRows[size_t(rows)];
+    }
+};
+
+class ProductKernel : public AnyProduct {
 public:
     ProductKernel(Products op, const Device& device)
         : x_(op.x),
@@ -112,6 +141,14 @@ public:
           accumulate_(op.accumulate),
           device_(device),
           tensors_(std::move(op.tensors)) {}
+
+    Choices choices(RowClass rows) const override {
+        const std::vector<Path> ways = paths(rows_in(rows));
+        if (std::any_of(ways.begin(), ways.end(), [&](Path way) { return way != ways.front(); })) return {};
+        uint64_t results = 0;
+        for (const Tensor& tensor : tensors_) results += tensor.shape.rows;
+        return product_choices(device_, ways.front(), results, false);
+    }
 
     Precision precision(uint64_t rows) const override {
         Precision all;
@@ -150,6 +187,7 @@ public:
             product.stride = view.width(parts_[i].y);
             product.bias = parts_[i].bias;
             product.accumulate = accumulate_;
+            product.cut = cut(view.rows_of(x_));
             if (ways[i] == Path::unpacked)
                 unpacked.push_back({&view.weight(parts_[i].w), nullptr, product});
             else
@@ -181,10 +219,14 @@ private:
     std::vector<Tensor> tensors_;
 };
 
-class GatedKernel : public VulkanKernel {
+class GatedKernel : public AnyProduct {
 public:
     GatedKernel(const Gated& op, const Plan& plan, const Device& device)
         : op_(op), tensor_(plan.weight(op.gate).tensor), device_(device) {}
+
+    Choices choices(RowClass rows) const override {
+        return product_choices(device_, path(rows_in(rows)), tensor_.shape.rows, true);
+    }
 
     Precision precision(uint64_t rows) const override { return precision_of(path(rows), *tensor_.format); }
 
@@ -222,6 +264,8 @@ private:
         Product product{op_.gate, view.slot(op_.y), view.rows};
         product.stride = view.width(op_.y);
         product.act = op_.act;
+        product.cut = cut(view.rows);
+        const uint32_t threads = product.cut.threads > 0 ? product.cut.threads : kThreads;
         const bool own = way == Path::floats_own;
         const Binding gain = view.vector(op_.norm.gain, view.step);
         for (size_t i = 0; i < gate.parts.size(); ++i) {
@@ -233,20 +277,23 @@ private:
             args::LinearArgs push = linear_args(gate, part, product, own ? x.norm() : Norm{});
             push.act = uint32_t(op_.act);
             const Groups groups =
-                striding(vector_groups(part.rows, 1, device_), (view.rows + tokens - 1) / tokens);
+                striding(vector_groups(part.rows, 1, device_, threads, product.cut.subgroup),
+                         (view.rows + tokens - 1) / tokens);
             if (way == Path::dot_prepared)
                 RL_TRY(recorder.dispatch(
                     {fmt::format("gated_dot.{}", gate.layout->name),
                      4,
                      2,
-                     {kThreads, 1, tokens, uint32_t(gate.cols)}},
+                     {threads, 1, tokens, uint32_t(gate.cols)},
+                     product.cut.subgroup},
                     {part.buffer, up.parts[i].buffer, x.prepared(), product.y, view.step}, push, groups));
             else
                 RL_TRY(recorder.dispatch(
                     {fmt::format("gated_vec.{}", gate.layout->name),
                      5,
                      2,
-                     {kThreads, 1, tokens, own && op_.norm}},
+                     {threads, 1, tokens, own && op_.norm},
+                     product.cut.subgroup},
                     {part.buffer, up.parts[i].buffer, own ? x.raw() : x.floats(), product.y, view.step, gain},
                     push, groups));
         }
@@ -258,12 +305,14 @@ private:
         Product product{op_.gate, view.slot(op_.y), view.rows};
         product.stride = view.width(op_.y);
         product.act = op_.act;
+        product.cut = cut(view.rows);
         if (way == Path::unpacked) {
             const UnpackedProduct unpacked = {&gate, &up, product};
             return record_unpacked(recorder, view, std::span(&unpacked, 1), x,
                                    Activations::scratch(view.plan, op_.x));
         }
-        const Tiles tiles = coop_tiles(device_, way, "gated_coop", *gate.layout, kMostTileTokens, true);
+        const Tiles tiles =
+            coop_tiles(device_, way, "gated_coop", *gate.layout, kMostTileTokens, true, product.cut);
         for (size_t i = 0; i < gate.parts.size(); ++i) {
             args::LinearArgs push = linear_args(gate, gate.parts[i], product, {});
             push.act = uint32_t(op_.act);
@@ -317,8 +366,44 @@ uint32_t own_threads(const Device& device) {
                      limits.maxComputeWorkGroupSize[0]});
 }
 
-uint64_t vector_groups(uint64_t rows, uint32_t per_subgroup, const Device& device, uint32_t threads) {
-    const uint64_t per_group = uint64_t(per_subgroup) * std::max(1u, threads / device.subgroup());
+std::vector<uint32_t> subgroup_sizes(const Device& device) {
+    const DeviceReport& report = device.report();
+    std::vector<uint32_t> sizes = {device.subgroup()};
+    if (!report.subgroup_control || !report.full_subgroups) return sizes;
+    for (uint32_t size = report.min_subgroup; size <= report.max_subgroup; size *= 2)
+        if (size != sizes.front()) sizes.push_back(size);
+    return sizes;
+}
+
+Choices product_choices(const Device& device, Path path, uint64_t results, bool gated) {
+    if (path == Path::tiles) return {};
+    if (on_matrices(path))
+        return {choice("tile_rows", 0, {64}), choice("tile_tokens", 0, {64, 32}), choice("depth", 0, {32})};
+    const std::vector<uint32_t> sizes = subgroup_sizes(device);
+    const VkPhysicalDeviceLimits& limits = device.report().limits;
+    const uint32_t most =
+        std::min({32 * *std::min_element(sizes.begin(), sizes.end()), 1024u,
+                  limits.maxComputeWorkGroupInvocations, limits.maxComputeWorkGroupSize[0]});
+    std::vector<uint32_t> threads;
+    for (uint32_t n = std::max(64u, device.subgroup()); n <= most; n *= 2) threads.push_back(n);
+    Choices all = {choice("threads", 0, std::move(threads))};
+    if (!gated) all.push_back(choice("rows", 0, {1, 2, 4}));
+    if (sizes.size() > 1) all.push_back(choice("subgroup", 0, {sizes.begin() + 1, sizes.end()}));
+    if (path != Path::dot_own) return all;
+    all.push_back(choice("ahead", 0, {1, 2, 4, 8}));
+    const uint64_t whole = std::min<uint64_t>((results + kHalfUnit - 1) / kHalfUnit, UINT32_MAX);
+    std::vector<uint32_t> groups;
+    for (const uint32_t n : {32u, 64u, 96u, 128u, 192u, 384u, 512u, 1024u})
+        if (n < whole) groups.push_back(n);
+    groups.push_back(uint32_t(whole));
+    all.push_back(choice("groups", 0, std::move(groups), true));
+    return all;
+}
+
+uint64_t vector_groups(uint64_t rows, uint32_t per_subgroup, const Device& device, uint32_t threads,
+                       uint32_t subgroup) {
+    const uint32_t lanes = subgroup > 0 ? subgroup : device.subgroup();
+    const uint64_t per_group = uint64_t(per_subgroup) * std::max(1u, threads / lanes);
     return (rows + per_group - 1) / per_group;
 }
 

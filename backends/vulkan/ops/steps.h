@@ -86,12 +86,26 @@ struct Tiles {
     static constexpr size_t kWhole =
         10;  // the constant that says that buffers go on to the end of every tile
 };
+// How a product is cut, where a value is not 0: as its choices have it.
+struct ProductCut {
+    uint32_t threads = 0;   // of a work-group
+    uint32_t rows = 0;      // of a subgroup at a time
+    uint32_t ahead = 0;     // units of a lane that are read before one is multiplied
+    uint32_t groups = 0;    // at most, of work-groups that take or prepare activations by themselves
+    uint32_t subgroup = 0;  // its size
+    // On matrix units: of a tile, at most.
+    uint32_t tile_rows = 0, tile_tokens = 0, depth = 0;
+};
 // Of "linear_coop" and its like, by a path on matrix units, with the constants of shaders/include/coop.glsl.
 // `most_tokens`: 32, 64 or 128. `paired`: half of a tile's rows are of a second matrix, and Tiles::rows
 // counts one of them. Where the path allows it matrices are the work-group's.
 constexpr uint32_t kMostTileTokens = 128;
 Tiles coop_tiles(const Device& device, Path path, std::string_view kernel, const WeightLayout& layout,
-                 uint32_t most_tokens = kMostTileTokens, bool paired = false);
+                 uint32_t most_tokens = kMostTileTokens, bool paired = false, const ProductCut& cut = {});
+// Of products that go this way; of one row, or of few, or of a tile's many. `results`: rows of all matrices.
+Choices product_choices(const Device& device, Path path, uint64_t results, bool gated);
+// Sizes of subgroups that kernels may have, its own first.
+std::vector<uint32_t> subgroup_sizes(const Device& device);
 // Activations as a path on matrix units wants them: `halves` gets 16 bits of each, `scales` a factor per row.
 Status record_halves(Recorder& recorder, const View& view, Path path, const args::HalvesArgs& args, Binding x,
                      Binding halves, Binding scales, Binding gain, uint64_t rows);
@@ -131,6 +145,7 @@ struct Product {
     Weight bias = {};
     bool accumulate = false;
     Act act = Act::silu;  // of gated products
+    ProductCut cut = {};
 };
 Status record_product(Recorder& recorder, const View& view, const Product& product, const Activations& x,
                       Path path);
@@ -161,6 +176,6 @@ Status record_unpacked(Recorder& recorder, const View& view, std::span<const Unp
 uint32_t own_threads(const Device& device);
 // Work-groups of `threads` whose subgroups own `per_subgroup` rows each.
 uint64_t vector_groups(uint64_t rows, uint32_t per_subgroup, const Device& device,
-                       uint32_t threads = kThreads);
+                       uint32_t threads = kThreads, uint32_t subgroup = 0);
 
 }  // namespace redline::vulkan

@@ -144,7 +144,8 @@ Result<VkPipelineLayout> Pipelines::layout_of(Pipeline& pipeline) {
 }
 
 std::string PipelineSpec::key() const {
-    return fmt::format("{}/{}/{}/{}", shader, bindings, matrices, fmt::join(constants, ","));
+    return fmt::format("{}/{}/{}/{}{}", shader, bindings, matrices, fmt::join(constants, ","),
+                       subgroup > 0 ? fmt::format("/{}", subgroup) : "");
 }
 
 Result<Pipeline> Pipelines::begun(const PipelineSpec& spec) {
@@ -212,7 +213,7 @@ Status Pipelines::compile(const PipelineSpec& spec, Pipeline& pipeline) const {
                                             spec.constants.size() * 4, spec.constants.data()};
     VkPipelineShaderStageRequiredSubgroupSizeCreateInfo required = {
         VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO};
-    required.requiredSubgroupSize = device_.subgroup();
+    required.requiredSubgroupSize = spec.subgroup > 0 ? spec.subgroup : device_.subgroup();
     VkComputePipelineCreateInfo create = {VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO};
     create.stage = {VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO};
     create.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;

@@ -27,6 +27,7 @@ struct PipelineSpec {
     uint32_t bindings = 1;            // numbers used, binding 0 counted once
     uint32_t matrices = 1;            // descriptors of binding 0
     std::vector<uint32_t> constants;  // specialisation constants 0, 1, ...
+    uint32_t subgroup = 0;            // its size; 0: that of the device's kernels
 };
 
 class Pipelines {
