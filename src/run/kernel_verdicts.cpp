@@ -1,58 +1,26 @@
 #include "run/kernel_verdicts.h"
 
-#include "base/file.h"
-#include "base/system_files.h"
-#include "json/json.h"
+#include "run/device_file.h"
 
-#include <filesystem>
 #include <mutex>
 
 namespace redline {
 
 namespace {
 
-std::string device_key(const Backend& backend) {
-    return fmt::format("{}; {}; kernels {:016x}", backend.device().name, backend.device().detail,
-                       backend.kernels_hash());
+DeviceFile verdict_file(const std::string& cache_folder) {
+    return {cache_folder, "kernels.json"};
 }
 
-// All verdicts of this machine, by device_key().
-class VerdictFile {
-public:
-    explicit VerdictFile(const std::string& cache_folder)
-        : folder_(cache_folder), path_(cache_folder + "/kernels.json") {
-        all_ = read_json(text_of(path_));
-        if (!all_.is_object()) all_ = Json::object();
-    }
-
-    KernelVerdicts read(const std::string& key) const {
-        KernelVerdicts out;
-        const auto found = all_.find(key);
-        if (found == all_.end() || !found->is_object()) return out;
-        const Json right = found->value("right", Json::array()),
-                   wrong = found->value("wrong", Json::object());
-        for (const Json& one : right)
-            if (one.is_string()) out.right.insert(one.get<std::string>());
-        for (const auto& [kernel, what] : wrong.items())
-            if (what.is_string()) out.wrong[kernel] = what.get<std::string>();
-        return out;
-    }
-
-    // Where it cannot be kept the kernels are checked again the next time.
-    void write(const std::string& key, const KernelVerdicts& verdicts) {
-        std::error_code ignored;  // creating the file says it
-        std::filesystem::create_directories(folder_, ignored);
-        all_[key] = {{"right", verdicts.right}, {"wrong", verdicts.wrong}};
-        const std::string text = all_.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-        if (Result<AtomicWriter> out = AtomicWriter::create(path_))
-            if (out.value().write(std::as_bytes(std::span(text))))
-                static_cast<void>(out.value().commit(false).ok());
-    }
-
-private:
-    std::string folder_, path_;
-    Json all_;
-};
+KernelVerdicts verdicts_in(const Json& device) {
+    KernelVerdicts out;
+    const Json right = device.value("right", Json::array()), wrong = device.value("wrong", Json::object());
+    for (const Json& one : right)
+        if (one.is_string()) out.right.insert(one.get<std::string>());
+    for (const auto& [kernel, what] : wrong.items())
+        if (what.is_string()) out.wrong[kernel] = what.get<std::string>();
+    return out;
+}
 
 // In place of a file.
 struct Remembered {
@@ -65,13 +33,19 @@ Remembered& remembered() {
 }
 
 KernelVerdicts known(const std::string& key, const std::string& cache_folder) {
-    if (!cache_folder.empty()) return VerdictFile(cache_folder).read(key);
+    if (!cache_folder.empty()) return verdicts_in(verdict_file(cache_folder).read(key));
     const std::lock_guard lock(remembered().mutex);
     return remembered().all[key];
 }
 
 void keep(const std::string& key, const KernelVerdicts& verdicts, const std::string& cache_folder) {
-    if (!cache_folder.empty()) return VerdictFile(cache_folder).write(key, verdicts);
+    // Where it cannot be kept the kernels are checked again the next time.
+    if (!cache_folder.empty()) {
+        static_cast<void>(verdict_file(cache_folder).update(key, [&](Json& device) {
+            device = {{"right", verdicts.right}, {"wrong", verdicts.wrong}};
+        }));
+        return;
+    }
     const std::lock_guard lock(remembered().mutex);
     remembered().all[key] = verdicts;
 }
