@@ -66,7 +66,7 @@ void make(Trial& trial) {
     const Op& op = plan.steps[trial.of.step].op;
     const uint32_t seed = seed_of(trial.of);
     trial.made = trial.of.is_pair() ? pair_alone(plan.steps[trial.of.from].op, op, plan, seed, true)
-                                    : op_alone(op, plan, seed);
+                                    : op_alone(op, plan, seed, trial.of.size);
 }
 
 // The steps of which one leaves a row in int8 for the other.

@@ -1,7 +1,7 @@
 // Ops of lowered plans as a device runs them by themselves, held to the reference.
 #pragma once
 
-#include "plan/backend.h"
+#include "run/op_alone.h"
 
 namespace redline {
 
@@ -10,6 +10,7 @@ struct TrialOf {
     std::string key;  // see kernel_key() and int8_key()
     const Plan* plan = nullptr;
     size_t from = 0, step = 0;
+    AloneSize size = {};  // of an op by itself
     bool is_pair() const { return from != step; }
 };
 

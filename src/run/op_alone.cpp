@@ -8,8 +8,6 @@ namespace redline {
 
 namespace {
 
-constexpr uint64_t kMatrixRows = 64;     // that are left of a matrix
-constexpr uint64_t kInnerWidth = 256;    // of the experts of a block: a multiple of every format's block
 constexpr uint64_t kFurtherExperts = 2;  // that no row takes
 constexpr uint64_t kRouterWidth = 32;
 constexpr uint64_t kFewColumns = 512;   // of an op that leaves its row for another
@@ -18,7 +16,7 @@ constexpr uint32_t kMostSequences = 3;  // that share pages
 // What is smaller than in the plan, by the plan's numbers.
 class Smaller {
 public:
-    explicit Smaller(const Plan& plan) : plan_(plan) {}
+    Smaller(const Plan& plan, const AloneSize& size) : plan_(plan), size_(size) {}
 
     Shape shape(Weight w) const {
         const auto found = shapes_.find(w.index);
@@ -39,18 +37,18 @@ public:
     }
     void operator()(const ExpertLinear& op) {
         const Shape full = plan_.weight(op.w).tensor.shape;
-        experts(op.w, op.bias, {few(full.count, op.used), std::min(full.rows, kMatrixRows), full.cols});
+        experts(op.w, op.bias, {few(full.count, op.used), rows_of(full), full.cols});
         widths_[op.y.index] = uint32_t(shape(op.w).rows * (op.scales ? 1 : op.used));
     }
     void operator()(const ExpertGated& op) {
         const Shape full = plan_.weight(op.gate).tensor.shape;
-        gated(op, {few(full.count, op.used), std::min(full.rows, kMatrixRows), full.cols});
+        gated(op, {few(full.count, op.used), rows_of(full), full.cols});
     }
     void operator()(const ExpertBlock& op) {
         const Shape inner = plan_.weight(op.gated.gate).tensor.shape,
                     outer = plan_.weight(op.linear.w).tensor.shape;
         const uint64_t count = op.route.groups.count > 1 ? inner.count : few(inner.count, op.route.used),
-                       width = std::min(inner.rows, kInnerWidth);
+                       width = std::min(inner.rows, size_.inner);
         gated(op.gated, {count, width, inner.cols});
         experts(op.linear.w, op.linear.bias, {count, outer.rows, width});
         shapes_[op.route.w.index] = {1, count, inner.cols};
@@ -86,10 +84,15 @@ private:
     void few_biases(Weight w, Weight bias) {
         if (bias) shapes_[bias.index] = {1, 1, shape(w).count * shape(w).rows};
     }
-    static uint64_t few(uint64_t count, uint64_t used) { return std::min(count, used + kFurtherExperts); }
+    uint64_t few(uint64_t count, uint64_t used) const {
+        return size_.all_experts ? count : std::min(count, used + kFurtherExperts);
+    }
+    uint64_t rows_of(const Shape& full) const {
+        return std::min(full.rows, std::max(size_.rows, size_.elements / full.cols));
+    }
     void few_rows(Weight w, Slot y, Weight bias) {
         Shape& small = shapes_[w.index] = plan_.weight(w).tensor.shape;
-        small.rows = std::min(small.rows, kMatrixRows);
+        small.rows = rows_of(small);
         widths_[y.index] = uint32_t(small.rows);
         if (bias) shapes_[bias.index] = {1, 1, small.rows};
     }
@@ -104,6 +107,7 @@ private:
     }
 
     const Plan& plan_;
+    const AloneSize size_;
     std::map<int32_t, Shape> shapes_;
     std::map<int32_t, uint32_t> widths_;
 };
@@ -139,7 +143,8 @@ Weight decays(const Op& op) {
 // One op, with the plan's numbers replaced by those of a plan that is made for it.
 class Part {
 public:
-    Part(const Op& op, const Plan& plan, bool few_columns) : op_(op), own_(op), plan_(plan), sizes_(plan) {
+    Part(const Op& op, const Plan& plan, const AloneSize& size, bool few_columns = false)
+        : op_(op), own_(op), plan_(plan), sizes_(plan, size) {
         if (few_columns)
             std::visit([this](const auto& o) { sizes_.few_columns(o); }, op);
         else
@@ -205,6 +210,39 @@ public:
         visit([&](uint32_t& rope) { rope = builder.add_rope(plan_.ropes[rope]); });
         store_before(builder);
         builder.append(own_);
+    }
+
+    // Bytes of the weights and, with so many positions, caches that it reads.
+    uint64_t bytes(const Fixture& fixture, uint64_t positions) {
+        uint64_t sum = 0;
+        for (const auto& [number, w] : weights_) {
+            const Tensor& tensor = fixture.weights()[size_t(w.index)].tensor;
+            sum += tensor.shape.elements() / tensor.format->block * tensor.format->block_bytes;
+        }
+        visit([&](Cache& c) {
+            if (!c) return;
+            const CacheInfo& info = plan_.cache(c);
+            sum += info.is_state() ? info.state_floats * 4 : positions * info.row_bytes() * info.kv_heads;
+        });
+        return sum;
+    }
+
+    // Another round of append(), with weights that are copies of the first's.
+    void begin_again(Fixture& fixture) {
+        own_ = op_;
+        caches_.clear();
+        for (auto& [number, w] : weights_) w = fixture.copy(w);
+    }
+    void use_again(const std::map<int32_t, Weight>& weights, const std::map<int32_t, Cache>& caches) {
+        own_ = op_;
+        weights_ = weights;
+        caches_ = caches;
+    }
+    const std::map<int32_t, Weight>& weights() const { return weights_; }
+    const std::map<int32_t, Cache>& caches() const { return caches_; }
+    // What a fused op has left in a slot is nothing to read.
+    void renew_slots() {
+        if (!access(op_).scratch.empty()) slots_.clear();
     }
 
     // What is in a cache is seen by what an attention makes of it.
@@ -343,16 +381,49 @@ bool stands_alone(const Op& op) {
     return !access(op).writes.empty() && !from_host;
 }
 
-Result<OpAlone> op_alone(const Op& op, const Plan& plan, uint32_t seed) {
+Result<OpAlone> op_alone(const Op& op, const Plan& plan, uint32_t seed, const AloneSize& size) {
     Fixture fixture(seed, OpAlone::kTokens);
-    Part part(op, plan, false);
+    Part part(op, plan, size);
     part.add_weights(fixture);
     return made(std::move(fixture), plan, nullptr, part, {});
 }
 
+Result<OpAlone> op_repeated(const Op& op, const Plan& plan, uint32_t seed, const AloneSize& size,
+                            uint32_t times, uint64_t bytes) {
+    struct Round {
+        std::map<int32_t, Weight> weights;
+        std::map<int32_t, Cache> caches;
+    };
+    Fixture fixture(seed, OpAlone::kTokens);
+    Part part(op, plan, size);
+    part.add_weights(fixture);
+    const CacheType type = part.cache_type().value_or(CacheType::f16);
+    const uint64_t positions = std::min(plan.sizing.context, OpAlone::kMostPositions);
+    const uint64_t each = std::max<uint64_t>(1, part.bytes(fixture, positions)),
+                   copies = std::clamp<uint64_t>((bytes + each - 1) / each, 1, times);
+    std::vector<Round> rounds = {{part.weights(), {}}};
+    for (uint64_t i = 1; i < copies; ++i) {
+        part.begin_again(fixture);
+        rounds.push_back({part.weights(), {}});
+    }
+    PlanBuilder builder(fixture.weights(), {positions, plan.max_rows, type}, plan.max_rows, 1);
+    for (uint32_t i = 0; i < times; ++i) {
+        Round& round = rounds[i % copies];
+        part.use_again(round.weights, round.caches);
+        part.renew_slots();
+        part.append(builder);
+        round.caches = part.caches();
+    }
+    OpAlone alone{std::move(fixture),        {},         builder.plan().steps.size() - 1,
+                  access(part.own()).writes, part.ids(), 0};
+    builder.output(alone.written.at(0));
+    alone.plan = RL_TRY(std::move(builder).finish());
+    return alone;
+}
+
 Result<OpAlone> pair_alone(const Op& from, const Op& to, const Plan& plan, uint32_t seed, bool few_columns) {
     Fixture fixture(seed, OpAlone::kTokens);
-    Part before(from, plan, few_columns), part(to, plan, false);
+    Part before(from, plan, {}, few_columns), part(to, plan, {});
     before.add_weights(fixture);
     part.add_weights(fixture);
     return made(std::move(fixture), plan, &before, part, access(from).writes.at(0));

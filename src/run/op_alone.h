@@ -7,8 +7,17 @@
 
 namespace redline {
 
+// What is left of an op's matrices.
+struct AloneSize {
+    uint64_t rows = 64;     // at least these, of those that there are,
+    uint64_t elements = 0;  // and as many as have so many elements together
+    uint64_t inner = 256;   // of the experts of a block: a multiple of every format's block
+    bool all_experts = false;
+};
+
 struct OpAlone {
     static constexpr uint64_t kTokens = 64, kPositions = 512;  // that there are
+    static constexpr uint64_t kMostPositions = 8192;           // of a repeated op
 
     Fixture fixture;
     Plan plan;
@@ -21,7 +30,11 @@ struct OpAlone {
 // Whether it can be: ops that only write a cache are part of what reads it.
 bool stands_alone(const Op& op);
 // Of a lowered plan. `seed`: of the random numbers.
-Result<OpAlone> op_alone(const Op& op, const Plan& plan, uint32_t seed);
+Result<OpAlone> op_alone(const Op& op, const Plan& plan, uint32_t seed, const AloneSize& size = {});
+// The same op again and again, in one step: `bytes` of copies of its weights and caches take turns,
+// so that they are read from memory and not from the device's caches. The step is that of the last.
+Result<OpAlone> op_repeated(const Op& op, const Plan& plan, uint32_t seed, const AloneSize& size,
+                            uint32_t times, uint64_t bytes);
 
 // Of two steps of a lowered plan for one row: the op of `to` takes in int8 what that of `from` leaves. The
 // step is that of `to`. `few_columns`: the matrices of `from`, whose rows are all there, have fewer columns.

@@ -1,0 +1,407 @@
+#include "run/tune.h"
+
+#include "plan/stored_weights.h"
+#include "run/device_file.h"
+#include "run/kernel_trials.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <set>
+
+namespace redline {
+
+namespace {
+
+constexpr double kLeastGain = 0.02;              // a variant that is faster by less is not taken
+constexpr uint64_t kTimedElements = 1u << 27;    // of a matrix, at most
+constexpr uint64_t kCheckedElements = 1u << 24;  // of one that is held to the reference
+constexpr uint32_t kRepeats = 16, kManyRepeats = 4;
+constexpr double kMostNoise = 1e-2;  // of the results' power, between variants
+// A time is the least of several steps: what else the machine does only ever makes one slower.
+constexpr uint32_t kLeastSteps = 3, kMostSteps = 50;
+constexpr double kStepsSeconds = 0.02;
+constexpr uint32_t kRounds = 6;  // of the winner and the default in alternation
+
+class SteadyClock : public TuneClock {
+public:
+    double now() override {
+        return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    }
+    Result<double> time(const TimedStep&, const std::function<Status()>& step) override {
+        const double start = now();
+        RL_TRY(step());
+        return now() - start;
+    }
+};
+
+// An op of the model's plans, in steps of a class.
+struct Task {
+    const Plan* plan;
+    size_t step;
+    std::string key;
+    RowClass rows;
+    uint64_t count, work;  // of all of them in a step: bytes, or operations
+};
+
+uint32_t timed_rows(RowClass rows, const Plan& plan) {
+    constexpr uint32_t kRows[] = {1, 4, 64, 512};
+    return std::min(kRows[size_t(rows)], plan.max_rows);
+}
+
+// Those of which `known` has nothing, the most important first.
+class Tasks {
+public:
+    Tasks(Backend& backend, bool prompts) : backend_(backend), prompts_(prompts) {}
+
+    void add(const Plan& plan) {
+        for (size_t i = 0; i < plan.steps.size(); ++i) {
+            const Op& op = plan.steps[i].op;
+            if (!stands_alone(op)) continue;
+            if (plan.max_rows == 1) add(plan, i, RowClass::one);
+            // Of rows with an output there is one.
+            if (plan.max_rows == 1 || !prompts_ || plan.slot(access(op).writes[0]).of_outputs) continue;
+            for (const RowClass rows : {RowClass::few, RowClass::some, RowClass::many})
+                if (row_class_of(timed_rows(rows, plan)) == rows) add(plan, i, rows);
+        }
+    }
+
+    std::vector<Task> sorted(std::set<std::pair<std::string, RowClass>>& known) && {
+        std::erase_if(tasks_, [&](const Task& task) { return known.contains({task.key, task.rows}); });
+        for (const Task& task : tasks_) known.insert({task.key, task.rows});
+        const auto place = [](RowClass rows) {
+            return rows == RowClass::one ? 0 : rows == RowClass::many ? 1 : rows == RowClass::some ? 2 : 3;
+        };
+        std::stable_sort(tasks_.begin(), tasks_.end(), [&](const Task& a, const Task& b) {
+            return std::pair(place(a.rows), b.work) < std::pair(place(b.rows), a.work);
+        });
+        return std::move(tasks_);
+    }
+
+private:
+    void add(const Plan& plan, size_t step, RowClass rows) {
+        const Op& op = plan.steps[step].op;
+        std::string key = kernel_key(op, plan);
+        const uint64_t n = timed_rows(rows, plan);
+        const Cost one = cost(op, plan, {n, 1, n});
+        const uint64_t work = rows == RowClass::one ? one.weight_bytes + one.cache_bytes : one.flops;
+        const auto same = std::find_if(tasks_.begin(), tasks_.end(), [&](const Task& task) {
+            return task.key == key && task.rows == rows;
+        });
+        if (same != tasks_.end()) {
+            ++same->count;
+            same->work += work;
+            return;
+        }
+        if (backend_.choices_for(op, plan, rows).empty()) return;
+        tasks_.push_back({&plan, step, std::move(key), rows, 1, work});
+    }
+
+    Backend& backend_;
+    bool prompts_;
+    std::vector<Task> tasks_;
+};
+
+uint32_t seed_of(const std::string& key) {
+    return uint32_t(std::hash<std::string>()(key));
+}
+
+// An op on the device, again and again in a step, to be timed in one variant after the other.
+class OpBench {
+public:
+    OpBench(const Task& task, Backend& backend, const TuneOptions& how, TuneClock& clock)
+        : task_(task), backend_(backend), how_(how), clock_(clock), base_(backend.variants()) {}
+    ~OpBench() { backend_.use(base_); }
+
+    Status make() {
+        const bool one = task_.rows == RowClass::one;
+        const AloneSize size = {64, kTimedElements, UINT64_MAX, !one};
+        repeats_ = one ? kRepeats : kManyRepeats;
+        const uint64_t bytes = std::min(how_.copy_bytes, backend_.device().memory.bytes / 8);
+        alone_.emplace(RL_TRY(op_repeated(task_.plan->steps[task_.step].op, *task_.plan, seed_of(task_.key),
+                                          size, repeats_, one ? bytes : bytes / 4)));
+        const Plan& plan = alone_->plan;
+        key_ = kernel_key(plan.steps[alone_->step].op, plan);
+        const uint32_t rows = timed_rows(task_.rows, *task_.plan);
+        position_ = one ? plan.sizing.context / 2 : 0;
+        for (uint32_t i = 0; i < rows; ++i) tokens_.push_back(int32_t(i % OpAlone::kTokens));
+        weights_ = RL_TRY(backend_.load(alone_->fixture.weights(), alone_->fixture, {}));
+        caches_ = RL_TRY(backend_.make_caches(plan.caches));
+        return fill_caches();
+    }
+
+    // Null: the device cannot compute it so, or what comes of it is not what the default computes.
+    struct Runnable {
+        std::unique_ptr<Executable> executable;
+        Variant variant;
+    };
+    Result<std::unique_ptr<Runnable>> runnable(const Variant& variant, std::vector<std::string>* wrong) {
+        Variants all = base_;
+        all[{key_, task_.rows}] = variant;
+        backend_.use(std::move(all));
+        Result<BoundPlan> bound = lower(alone_->plan, backend_);
+        if (!bound) return std::unique_ptr<Runnable>();
+        auto made = backend_.record(std::move(bound).value(), *weights_, *caches_, Record::replay);
+        if (!made && backend_.lost()) return made.error();
+        if (!made) return std::unique_ptr<Runnable>();
+        auto out = std::make_unique<Runnable>(Runnable{std::move(made).value(), variant});
+        RL_TRY(step(*out));
+        const std::span<const float> got = out->executable->output();
+        if (!wrong) {
+            want_.assign(got.begin(), got.end());
+        } else if (!alike(got)) {
+            wrong->push_back(variant_text(variant) + " computes otherwise than the default");
+            return std::unique_ptr<Runnable>();
+        }
+        return out;
+    }
+
+    // The least of several steps, or of `steps`, per op.
+    Result<double> time(Runnable& runnable, uint32_t steps = 0) {
+        double least = INFINITY, all = 0.0;
+        const TimedStep what = {task_.key, task_.rows, runnable.variant};
+        for (uint32_t i = 0;
+             steps > 0 ? i < steps : i < kLeastSteps || (i < kMostSteps && all < kStepsSeconds); ++i) {
+            const double seconds = RL_TRY(clock_.time(what, [&] { return step(runnable); }));
+            least = std::min(least, seconds);
+            all += seconds;
+        }
+        return least / repeats_;
+    }
+
+private:
+    Status step(Runnable& runnable) {
+        const SequenceStep rows(tokens_, position_, 1);
+        StepParams params = rows;
+        const std::vector<float> lookups(alone_->plan.lookup_floats(tokens_.size()), 1.0f);
+        params.lookups = lookups;
+        params.cancel = how_.cancel;
+        return runnable.executable->run(params);
+    }
+
+    bool alike(std::span<const float> got) const {
+        if (got.size() != want_.size()) return false;
+        double noise = 0.0, signal = 0.0;
+        for (size_t i = 0; i < got.size(); ++i) {
+            noise += (double(got[i]) - want_[i]) * (double(got[i]) - want_[i]);
+            signal += double(want_[i]) * want_[i];
+        }
+        return noise <= kMostNoise * signal;
+    }
+
+    // Memory that was never written may be cheaper to read than a cache in use.
+    Status fill_caches() {
+        const std::vector<CacheInfo>& caches = alone_->plan.caches;
+        for (int32_t i = 0; size_t(i) < caches.size(); ++i) {
+            const CacheInfo& cache = caches[size_t(i)];
+            if (cache.is_state()) continue;
+            const uint64_t count = std::min(position_ / cache.ratio, cache.capacity);
+            const std::vector<std::byte> zeros(count * cache.row_bytes() * cache.kv_heads);
+            RL_TRY(caches_->write({i}, 0, count, zeros));
+        }
+        return {};
+    }
+
+    const Task& task_;
+    Backend& backend_;
+    const TuneOptions& how_;
+    TuneClock& clock_;
+    Variants base_;
+    std::optional<OpAlone> alone_;
+    std::string key_;
+    uint32_t repeats_ = 1;
+    uint64_t position_ = 0;
+    std::vector<int32_t> tokens_;
+    std::unique_ptr<WeightStore> weights_;
+    std::unique_ptr<CacheStore> caches_;
+    std::vector<float> want_;  // what the default computes
+};
+
+class Tuner {
+public:
+    Tuner(Backend& backend, TuneClock& clock, const TuneOptions& how)
+        : backend_(backend), clock_(clock), how_(how), start_(clock.now()) {}
+
+    bool over() const {
+        return (how_.cancel && how_.cancel->load()) ||
+               (how_.seconds > 0.0 && clock_.now() - start_ > how_.seconds);
+    }
+    double seconds() const { return clock_.now() - start_; }
+
+    // Nothing where there is no time left to know it.
+    Result<std::optional<TunedKernel>> tune(const Task& task) {
+        TunedKernel out;
+        out.key = task.key;
+        out.op = op_text(task.plan->steps[task.step].op, *task.plan);
+        out.rows = task.rows;
+        out.count = task.count;
+        {
+            OpBench bench(task, backend_, how_, clock_);
+            RL_TRY(bench.make());
+            if (!RL_TRY(race(task, bench, out))) return std::optional<TunedKernel>();
+        }
+        if (!out.variant.empty()) {
+            std::string wrong =
+                RL_TRY(wrong_variant(*task.plan, task.step, task.rows, out.variant, backend_, how_.cancel));
+            if (!wrong.empty()) {
+                out.wrong.push_back(variant_text(out.variant) + ": " + wrong);
+                out.variant.clear();
+                out.seconds = out.default_seconds;
+            }
+        }
+        return std::optional(std::move(out));
+    }
+
+private:
+    // One choice after the other, the others as they are best so far. False: the time was over.
+    Result<bool> race(const Task& task, OpBench& bench, TunedKernel& out) {
+        auto usual = RL_TRY(bench.runnable({}, nullptr));
+        if (!usual) return false;
+        out.default_seconds = out.seconds = RL_TRY(bench.time(*usual));
+        std::unique_ptr<OpBench::Runnable> best;
+        const Op& op = task.plan->steps[task.step].op;
+        for (const Choice& choice : backend_.choices_for(op, *task.plan, task.rows))
+            for (size_t i = 1; i < choice.values.size(); ++i) {
+                if (over()) break;
+                Variant variant = best ? best->variant : Variant();
+                variant[choice.name] = choice.values[i];
+                auto next = RL_TRY(bench.runnable(variant, &out.wrong));
+                ++out.tried;
+                if (!next) continue;
+                const double seconds = RL_TRY(bench.time(*next));
+                if (seconds >= out.seconds) continue;
+                out.seconds = seconds;
+                best = std::move(next);
+            }
+        if (best) RL_TRY(confirm(bench, *usual, *best, out));
+        return out.tried > 0;
+    }
+
+    // In alternation, since a machine's speed drifts.
+    Status confirm(OpBench& bench, OpBench::Runnable& usual, OpBench::Runnable& best, TunedKernel& out) {
+        out.default_seconds = out.seconds = INFINITY;
+        for (uint32_t round = 0; round < kRounds; ++round) {
+            out.default_seconds = std::min(out.default_seconds, RL_TRY(bench.time(usual, kLeastSteps)));
+            out.seconds = std::min(out.seconds, RL_TRY(bench.time(best, kLeastSteps)));
+        }
+        if (out.gain() >= kLeastGain) {
+            out.variant = best.variant;
+        } else {
+            out.seconds = out.default_seconds;
+        }
+        return {};
+    }
+
+    Backend& backend_;
+    TuneClock& clock_;
+    const TuneOptions& how_;
+    double start_;
+};
+
+}  // namespace
+
+std::unique_ptr<TuneClock> steady_clock() {
+    return std::make_unique<SteadyClock>();
+}
+
+Result<std::string> wrong_variant(const Plan& plan, size_t step, RowClass rows, const Variant& variant,
+                                  Backend& backend, const std::atomic<bool>* cancel) {
+    const Op& op = plan.steps[step].op;
+    TrialOf trial = {kernel_key(op, plan), &plan, step, step, {}};
+    if (rows == RowClass::one) trial.size.elements = kCheckedElements;
+    // What is left of the op is known by a key of its own.
+    const OpAlone alone = RL_TRY(op_alone(op, plan, seed_of(trial.key), trial.size));
+    const Variants base = backend.variants();
+    Variants all = base;
+    all[{kernel_key(alone.plan.steps[alone.step].op, alone.plan), rows}] = variant;
+    backend.use(std::move(all));
+    Result<std::vector<std::string>> wrong = wrong_of(std::span(&trial, 1), backend, cancel);
+    backend.use(base);
+    if (!wrong) return wrong.error();
+    return std::move(wrong.value()[0]);
+}
+
+Result<Tuning> tune(const Model& model, Backend& backend, const EngineOptions& options, TuneClock& clock,
+                    const TuneOptions& how, const std::function<Status(const TunedKernel&)>& found) {
+    std::vector<Plan> plans = RL_TRY(engine_plans(model, options));
+    for (Plan& plan : plans) plan.weights = stored_weights(plan.weights, backend);
+    backend.use({});
+    Tuner tuner(backend, clock, how);
+    Tuning tuning;
+    std::set<std::pair<std::string, RowClass>> known;
+    // What an op that is better decomposed is made of is tuned as well.
+    for (bool again = true; again;) {
+        std::vector<BoundPlan> lowered;
+        Tasks tasks(backend, how.prompts);
+        for (const Plan& plan : plans) lowered.push_back(RL_TRY(lower(plan, backend, options.fuse)));
+        for (const BoundPlan& bound : lowered) tasks.add(bound.plan);
+        for (const Plan& plan : plans)
+            if (options.fuse) tasks.add(plan);
+        const std::vector<Task> list = std::move(tasks).sorted(known);
+        again = !list.empty();
+        for (const Task& task : list) {
+            tuning.complete = !tuner.over();
+            if (!tuning.complete) break;
+            Result<std::optional<TunedKernel>> tuned = tuner.tune(task);
+            if (!tuned && how.cancel && how.cancel->load()) continue;
+            if (!tuned) return tuned.error();
+            if (!tuned.value()) continue;
+            TunedKernel& kernel = *tuned.value();
+            Variants all = backend.variants();
+            if (!kernel.variant.empty()) all[{kernel.key, kernel.rows}] = kernel.variant;
+            backend.use(std::move(all));
+            RL_TRY(found(kernel));
+            tuning.kernels.push_back(std::move(kernel));
+        }
+        again = again && tuning.complete;
+    }
+    tuning.complete = !tuner.over();
+    tuning.seconds = tuner.seconds();
+    return tuning;
+}
+
+double saved_share(std::span<const TunedKernel> kernels, RowClass rows) {
+    double before = 0.0, after = 0.0;
+    for (const TunedKernel& kernel : kernels) {
+        if (kernel.rows != rows) continue;
+        before += double(kernel.count) * kernel.default_seconds;
+        after += double(kernel.count) * kernel.seconds;
+    }
+    return before > 0.0 ? 1.0 - after / before : 0.0;
+}
+
+static DeviceFile tuned_file(const std::string& folder) {
+    return {folder, "tuning.json"};
+}
+
+Status keep_tuned(const std::string& folder, const Backend& backend, const TunedKernel& kernel) {
+    return tuned_file(folder).update(device_key(backend), [&](Json& device) {
+        Json& kernels = device["kernels"];
+        if (!kernels.is_object()) kernels = Json::object();
+        Json& own = kernels[kernel.key];
+        if (!own.is_object()) own = Json::object();
+        own[std::string(row_class_name(kernel.rows))] = {{"variant", kernel.variant},
+                                                         {"default_us", kernel.default_seconds * 1e6},
+                                                         {"us", kernel.seconds * 1e6}};
+    });
+}
+
+Variants tuned_variants(const std::string& folder, const Backend& backend, std::string* problem) {
+    const Json device = tuned_file(folder).read(device_key(backend), problem);
+    Variants out;
+    const auto part = [](const Json& json, std::string_view name) {
+        const auto found = json.is_object() ? json.find(std::string(name)) : json.end();
+        return found != json.end() && found->is_object() ? *found : Json::object();
+    };
+    const Json kernels = part(device, "kernels");
+    for (const auto& [key, classes] : kernels.items())
+        for (const RowClass rows : kRowClassList) {
+            const Json variant = part(part(classes, row_class_name(rows)), "variant");
+            for (const auto& [name, value] : variant.items())
+                if (value.is_number_unsigned() && value.get<uint64_t>() <= UINT32_MAX)
+                    out[{key, rows}][name] = value.get<uint32_t>();
+        }
+    return out;
+}
+
+}  // namespace redline

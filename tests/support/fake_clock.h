@@ -1,0 +1,68 @@
+// A clock by which a tuner's times follow a rule of the test's, on whatever device it runs.
+#pragma once
+
+#include "run/tune.h"
+#include "support/backends.h"
+#include "support/models.h"
+
+#include <filesystem>
+
+namespace redline::test {
+
+inline Backends gpu_backends() {
+    Backends out;
+    for (const std::string& name : backend_names())
+        if (name != "cpu")
+            if (auto backend = open_wanted(name)) out.push_back(std::move(backend));
+    return out;
+}
+
+inline SessionOptions tune_options(uint32_t batch = 160) {
+    SessionOptions options;
+    options.context = 512;
+    options.batch = batch;
+    return options;
+}
+
+inline std::string demo() {
+    return source_file("models/demo/redline-demo-q8_0.gguf");
+}
+
+// How much faster a value makes a kernel, by a rule that knows nothing of kernels.
+inline double factor_of(const std::string& name, uint32_t value) {
+    return 1.0 / (1.0 + 0.05 * double((value + name.size()) % 7));
+}
+
+// A device whose times follow that rule, and on which no step is run to be timed.
+class FakeClock : public TuneClock {
+public:
+    explicit FakeClock(double strength = 1.0) : strength_(strength) {}
+    double now() override { return now_; }
+    Result<double> time(const TimedStep& what, const std::function<Status()>&) override {
+        double seconds = 1e-3;
+        for (const auto& [name, value] : what.variant)
+            seconds *= 1.0 - strength_ * (1.0 - factor_of(name, value));
+        now_ += seconds;
+        return seconds;
+    }
+
+private:
+    double strength_, now_ = 0.0;
+};
+
+inline Tuning tuned(const Model& model, Backend& backend, FakeClock& clock, TuneOptions how = {}) {
+    how.copy_bytes = 1 << 20;
+    return must(
+        tune(model, backend, tune_options(), clock, how, [](const TunedKernel&) { return Status(); }));
+}
+
+struct CacheFolder {
+    std::filesystem::path path;
+    CacheFolder() {
+        std::string name = (std::filesystem::temp_directory_path() / "redline_tune_XXXXXX").string();
+        path = ::mkdtemp(name.data());
+    }
+    ~CacheFolder() { std::filesystem::remove_all(path); }
+};
+
+}  // namespace redline::test

@@ -1,0 +1,198 @@
+// Variants of kernels: each computes what it should; the tuner finds the fastest by a clock of the test's
+// own, keeps what it found, and the program uses it.
+#include "run/device_file.h"
+#include "support/fake_clock.h"
+
+#include <fstream>
+#include <thread>
+
+using namespace redline;
+using namespace redline::test;
+
+namespace {
+
+void write_text(const std::string& path, const std::string& text) {
+    std::ofstream(path, std::ios::binary) << text;
+}
+
+// Each value of each choice by itself; `last_only`: one of each choice.
+struct Counted {
+    size_t variants = 0;
+    std::set<std::string> names;
+};
+Counted check_variants(const Model& model, Backend& backend, bool last_only) {
+    Counted counted;
+    std::set<std::pair<std::string, RowClass>> met;
+    std::vector<Plan> plans;
+    for (const Plan& plan : must(engine_plans(model, tune_options())))
+        plans.push_back(must(lower(plan, backend)).plan);
+    for (const Plan& plan : plans)
+        for (size_t i = 0; i < plan.steps.size(); ++i)
+            for (const RowClass rows : kRowClassList) {
+                const Op& op = plan.steps[i].op;
+                if ((rows == RowClass::one) != (plan.max_rows == 1)) continue;
+                if (!met.insert({kernel_key(op, plan), rows}).second) continue;
+                for (const Choice& choice : backend.choices_for(op, plan, rows))
+                    for (size_t v = last_only ? choice.values.size() - 1 : 1; v < choice.values.size(); ++v) {
+                        const Variant variant = {{choice.name, choice.values[v]}};
+                        INFO(kernel_key(op, plan), ", ", row_class_name(rows), ": ", variant_text(variant));
+                        CHECK(must(wrong_variant(plan, i, rows, variant, backend)) == "");
+                        counted.names.insert(choice.name);
+                        ++counted.variants;
+                    }
+            }
+    return counted;
+}
+
+}  // namespace
+
+TEST_CASE("variants: every value of every choice computes what the reference does") {
+    for (const auto& backend : gpu_backends()) {
+        INFO(backend->device().name);
+        // The CPU's driver of Vulkan takes long to compile kernels.
+        const char* const wanted = std::getenv("RL_TEST_VARIANTS");
+        const bool all = !backend->device().on_cpu || (wanted && std::string_view(wanted) == "all");
+        std::vector<std::string> files = {golden("models/llama3.gguf")};
+        if (all) files.push_back(golden("models/qwen3moe.gguf"));
+        if (all) files.push_back(demo());
+        size_t variants = 0;
+        for (const std::string& path : files) {
+            INFO(path);
+            const Model model = must(Model::inspect(path, 512));
+            variants += check_variants(model, *backend, !all).variants;
+        }
+        CHECK(variants >= 10);
+        MESSAGE(backend->device().name, ": ", variants, " variants");
+    }
+}
+
+TEST_CASE("tune: the fastest values are found, one choice after the other, and kept") {
+    for (const auto& backend : gpu_backends()) {
+        INFO(backend->device().name);
+        const Model model = must(Model::inspect(golden("models/llama3.gguf"), 512));
+        const CacheFolder folder;
+        FakeClock clock;
+        TuneOptions how;
+        how.prompts = !backend->device().on_cpu;
+        const Tuning tuning = tuned(model, *backend, clock, how);
+        CHECK(tuning.complete);
+        REQUIRE(tuning.kernels.size() >= 3);
+        size_t faster = 0;
+        for (const TunedKernel& kernel : tuning.kernels) {
+            INFO(kernel.key, ", ", row_class_name(kernel.rows), ": ", variant_text(kernel.variant));
+            CHECK(kernel.seconds <= kernel.default_seconds);
+            CHECK(kernel.wrong.empty());
+            CHECK((kernel.variant.empty() || kernel.gain() >= 0.02));
+            double expected = kernel.default_seconds;
+            for (const auto& [name, value] : kernel.variant) expected *= factor_of(name, value);
+            CHECK(kernel.seconds == doctest::Approx(expected));
+            faster += !kernel.variant.empty();
+            must(keep_tuned(folder.path, *backend, kernel));
+        }
+        CHECK(faster >= 1);
+        CHECK(saved_share(tuning.kernels, RowClass::one) > 0.0);
+        CHECK(backend->variants().size() == faster);
+        CHECK(tuned_variants(folder.path, *backend) == backend->variants());
+        if (backend->device().on_cpu) continue;
+        // The same again: the order of measurements changes nothing.
+        FakeClock again;
+        const Variants before = backend->variants();
+        tuned(model, *backend, again);
+        CHECK(backend->variants() == before);
+    }
+}
+
+TEST_CASE("tune: small gains are left, the time is kept, and what was found before an interruption stays") {
+    for (const auto& backend : gpu_backends()) {
+        INFO(backend->device().name);
+        const Model model = must(Model::inspect(golden("models/llama3.gguf"), 512));
+        FakeClock weak(0.02);
+        if (!backend->device().on_cpu)
+            for (const TunedKernel& kernel : tuned(model, *backend, weak).kernels)
+                CHECK((kernel.variant.empty() || kernel.gain() >= 0.02));
+        FakeClock slow;
+        TuneOptions how;
+        how.seconds = 0.3;
+        const Tuning part = tuned(model, *backend, slow, how);
+        CHECK(!part.complete);
+        CHECK(part.seconds >= 0.3);
+        CHECK(part.seconds < 1.0);
+        CHECK(part.kernels[0].rows == RowClass::one);
+        std::atomic<bool> cancel = false;
+        how.seconds = 0.0;
+        how.cancel = &cancel;
+        how.copy_bytes = 1 << 20;
+        FakeClock clock;
+        const Tuning stopped =
+            must(tune(model, *backend, tune_options(), clock, how, [&](const TunedKernel&) {
+                cancel = true;
+                return Status();
+            }));
+        CHECK(stopped.kernels.size() == 1);
+        CHECK(!stopped.complete);
+    }
+}
+
+TEST_CASE("variants: what a kernel does not know is left out") {
+    const Choices choices = {choice("threads", 128, {64, 256, 128}), choice("blocks", 64, {32}, true)};
+    CHECK(choices[0].values == std::vector<uint32_t>{128, 64, 256});
+    CHECK(allowed({{"threads", 64}, {"blocks", 77}}, choices) == Variant{{"threads", 64}, {"blocks", 77}});
+    CHECK(allowed({{"threads", 128}, {"blocks", 0}, {"waves", 2}}, choices).empty());
+    CHECK(allowed({{"threads", 63}}, choices).empty());
+    CHECK(variant_text({}) == "default");
+    CHECK(variant_text({{"threads", 64}, {"ahead", 2}}) == "ahead 2, threads 64");
+}
+
+TEST_CASE("tuning file: what is damaged, cut short or of another version counts as empty, and is mended") {
+    const auto cpu = must(open_backend("cpu", {}));
+    const CacheFolder folder;
+    TunedKernel kernel;
+    kernel.key = "linear";
+    kernel.variant = {{"threads", 64}};
+    std::string problem;
+    CHECK(tuned_variants(folder.path, *cpu, &problem).empty());
+    CHECK(problem == "");
+    must(keep_tuned(folder.path, *cpu, kernel));
+    CHECK(tuned_variants(folder.path, *cpu).size() == 1);
+    const std::string path = folder.path / "tuning.json", whole = must(read_text_file(path));
+    std::string older = whole;
+    older.replace(older.find("\"version\": 1"), 12, "\"version\": 0");
+    for (const std::string& text : {std::string("{"), std::string("[]"), std::string(),
+                                    std::string("\0\xff", 2), whole.substr(0, whole.size() / 2), older}) {
+        INFO(text);
+        write_text(path, text);
+        problem.clear();
+        CHECK(tuned_variants(folder.path, *cpu, &problem).empty());
+        CHECK(problem.find("tuning.json is ") != std::string::npos);
+        must(keep_tuned(folder.path, *cpu, kernel));
+        CHECK(tuned_variants(folder.path, *cpu).size() == 1);
+    }
+    // Values that are none are left out, the others are not.
+    const std::string key = Json(device_key(*cpu)).dump();
+    write_text(path,
+               "{\"version\": 1, \"devices\": {" + key +
+                   ": {\"kernels\": {\"a\": 3, \"b\": {\"1 row\": {\"variant\": {\"x\": -1, \"y\": \"2\", "
+                   "\"z\": 3}}}}}}}");
+    const Variants read = tuned_variants(folder.path, *cpu);
+    REQUIRE(read.size() == 1);
+    CHECK(read.begin()->second == Variant{{"z", 3}});
+}
+
+TEST_CASE("tuning file: writers take turns, so that none loses what another has found") {
+    const auto cpu = must(open_backend("cpu", {}));
+    const CacheFolder folder;
+    constexpr int kWriters = 4, kEach = 8;
+    {
+        std::vector<std::jthread> writers;
+        for (int w = 0; w < kWriters; ++w)
+            writers.emplace_back([&, w] {
+                for (int i = 0; i < kEach; ++i) {
+                    TunedKernel kernel;
+                    kernel.key = fmt::format("op {} of {}", i, w);
+                    kernel.variant = {{"threads", uint32_t(i + 1)}};
+                    static_cast<void>(keep_tuned(folder.path, *cpu, kernel).ok());
+                }
+            });
+    }
+    CHECK(tuned_variants(folder.path, *cpu).size() == kWriters * kEach);
+}
