@@ -34,7 +34,8 @@ TEST_CASE("cli: the overview, the help of every command, and the version") {
         CHECK(has(own.out, "examples"));
         check_width(own.out);
     }
-    for (const std::string name : {"tokenize", "devices", "models", "pull", "doctor", "verify", "completion"})
+    for (const std::string name :
+         {"tokenize", "devices", "models", "pull", "doctor", "verify", "tune", "completion"})
         check_width(redline_({name, "--help"}).out);
 }
 

@@ -33,6 +33,7 @@ extern const Command devices_command;
 extern const Command models_command;
 extern const Command doctor_command;
 extern const Command verify_command;
+extern const Command tune_command;
 extern const Command pull_command;
 extern const Command completion_command;
 

@@ -9,12 +9,14 @@
 #include "cli/load_plan.h"
 #include "cli/model_facts.h"
 #include "cli/terminal/terminal.h"
+#include "cli/tuned.h"
 #include "memory/budget.h"
 #include "run/generate.h"
 #include "run/output_check.h"
 
 #include <ctime>
 #include <fstream>
+#include <set>
 
 namespace redline::cli {
 
@@ -220,6 +222,8 @@ public:
     Result<int> run() {
         const Result<int> code = run_models();
         if (!first_) out_.write(report_tail(options_.format));
+        if (options_.format == BenchFormat::md)
+            for (const std::string& kernel : tuned_) out_.write(fmt::format("tuned: {}\n", kernel));
         if (!code) return fail(code.error());
         return out_.finish(code.value());
     }
@@ -382,6 +386,9 @@ private:
         reset_peak_memory();
         const uint64_t context = uint64_t(record.depth + record.tokens());
         Session session = RL_TRY(open_session(loaded, model, context));
+        record.tuned = tuned_kernels_of(*loaded.model, *loaded.backend,
+                                        session_options(model, loaded.backend->device(), context));
+        tuned_.insert(record.tuned.begin(), record.tuned.end());
         add_costs(*loaded.model, {context, model.batch, record.cache}, record);
         record.time = now_utc();
         loaded.backend->take_longest_submission();
@@ -394,7 +401,8 @@ private:
     const BenchOptions& options_;
     Interrupts interrupts_;
     Output out_;
-    bool first_ = true;  // nothing is reported yet
+    bool first_ = true;            // nothing is reported yet
+    std::set<std::string> tuned_;  // variants of kernels that were measured
 };
 
 // A flag that a kind of run has no use for is refused: who gives it expects something of it.

@@ -99,7 +99,8 @@ static Json to_json(const BenchRecord& r) {
             {"gflop_per_s", r.gflop_per_second()},
             {"logits_hash", fmt::format("{:016x}", r.logits_hash)},
             {"peak_memory", r.peak_memory},
-            {"longest_submission_ms", r.longest_submission * 1e3}};
+            {"longest_submission_ms", r.longest_submission * 1e3},
+            {"tuned_kernels", r.tuned}};
 }
 
 static std::string csv_field(const Json& value) {

@@ -3,6 +3,7 @@
 
 #include "cli/report.h"
 #include "cli/terminal/terminal.h"
+#include "cli/tuned.h"
 #include "json/json.h"
 #include "memory/budget.h"
 #include "memory/gpus.h"
@@ -117,6 +118,7 @@ Result<std::unique_ptr<Backend>> open_device(const DeviceChoice& choice, const M
         choice.backend, {options.threads, choice.backend == "cpu" ? options.level : options.vulkan_level,
                          choice.device, cache_folder(), options.memory, options.beside_gpu});
     if (!opened && choice.why.empty()) opened.error().cause = Cause::no_device;
+    if (opened && choice.backend != "cpu") use_tuned(*opened.value(), options);
     return opened;
 }
 

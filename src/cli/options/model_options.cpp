@@ -6,6 +6,7 @@
 #include "cli/load_plan.h"
 #include "cli/model_facts.h"
 #include "cli/terminal/terminal.h"
+#include "cli/tuned.h"
 #include "memory/budget.h"
 
 #include <algorithm>
@@ -106,6 +107,8 @@ void add_device_options(Options& options, ModelOptions& target) {
                  [&target] { target.kernel_check = KernelCheck::always; });
     options.flag("--no-self-test", "use the device's kernels unchecked (default: checked on first use)",
                  [&target] { target.kernel_check = KernelCheck::never; });
+    options.flag("--no-tune", "run kernels as they do by default, whatever redline tune has found",
+                 target.tuned, false);
     options.flag("--no-fuse", "run every operation on its own, to compare", target.fuse, false);
 }
 
@@ -244,7 +247,8 @@ Result<LoadedModel> inspect_model(const ModelOptions& options) {
     const auto start = std::chrono::steady_clock::now();
     LoadedModel loaded;
     const std::string path = RL_TRY(find_model(options.model));
-    const DeviceChoice choice = RL_TRY(choose_device(options.device));
+    DeviceChoice choice = RL_TRY(choose_device(options.device));
+    if (options.device.empty() && options.tuned) choice = faster_choice(path, std::move(choice));
     loaded.device = choice.backend;
     loaded.which = choice.device;
     loaded.why = choice.why;

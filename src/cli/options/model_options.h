@@ -44,6 +44,7 @@ struct ModelOptions {
     bool fuse = true;
     Record record = Record::replay;
     KernelCheck kernel_check = KernelCheck::first_use;
+    bool tuned = true;  // kernels run as redline tune has found them to be fast
 };
 constexpr int64_t kMostContext = int64_t(1) << 32;
 constexpr int64_t kMostBatch = 1 << 16;  // tokens of a step

@@ -1,0 +1,83 @@
+// redline tune, and what other commands make of what it has kept.
+#include "cli/report.h"
+#include "json/json.h"
+#include "support/fake_clock.h"
+#include "support/program.h"
+
+using namespace redline;
+using namespace redline::test;
+
+TEST_CASE("tune: bench names what was found, --no-tune runs the defaults, a damaged file is said once") {
+    for (const auto& backend : gpu_backends()) {
+        const std::string device = backend->device().on_cpu ? "vulkan:0" : "hip";
+        if (!backend->device().on_cpu && backend->device().name.find("double") == std::string::npos) continue;
+        INFO(device);
+        const CacheFolder cache;
+        const Model model = must(Model::inspect(golden("models/llama3.gguf"), 512));
+        FakeClock clock;
+        TuneOptions how;
+        how.prompts = false;
+        for (const TunedKernel& kernel : tuned(model, *backend, clock, how).kernels)
+            must(keep_tuned(cache.path / "redline", *backend, kernel));
+        const auto bench = [&](const std::vector<std::string>& more) {
+            Launch what;
+            what.arguments = {program(),
+                              "bench",
+                              "--device",
+                              device,
+                              "-m",
+                              golden("models/llama3.gguf"),
+                              "-p",
+                              "0",
+                              "-n",
+                              "2",
+                              "-r",
+                              "1",
+                              "--no-self-test"};
+            what.arguments.insert(what.arguments.end(), more.begin(), more.end());
+            what.environment = {"XDG_CACHE_HOME=" + cache.path.string()};
+            return launch(what);
+        };
+        const Outcome with = bench({"-o", "json"});
+        REQUIRE(with.code == 0);
+        const Json named = parse_json(with.out)[0]["tuned_kernels"];
+        CHECK(named.size() >= 1);
+        CHECK(bench({}).out.find("tuned: " + named[0].get<std::string>()) != std::string::npos);
+        CHECK(parse_json(bench({"-o", "json", "--no-tune"}).out)[0]["tuned_kernels"].empty());
+        write_file(cache.path / "redline/tuning.json", "{");
+        const Outcome damaged = bench({"-o", "json"});
+        CHECK(damaged.code == 0);
+        CHECK(parse_json(damaged.out)[0]["tuned_kernels"].empty());
+        const size_t said = damaged.err.find("is damaged");
+        CHECK(said != std::string::npos);
+        CHECK(damaged.err.find("is damaged", said + 1) == std::string::npos);
+    }
+}
+
+TEST_CASE("tune: the command measures, keeps what it finds, and refuses what it cannot do") {
+    for (const auto& backend : gpu_backends()) {
+        const std::string device = backend->device().on_cpu ? "vulkan:0" : "hip";
+        if (!backend->device().on_cpu && backend->device().name.find("double") == std::string::npos) continue;
+        INFO(device);
+        const CacheFolder cache;
+        Launch what;
+        what.arguments = {program(),   "tune", "--device",     device,  "-m", golden("models/llama3.gguf"),
+                          "--seconds", "1",    "--no-prompts", "--json"};
+        what.environment = {"XDG_CACHE_HOME=" + cache.path.string()};
+        const Outcome ran = launch(what);
+        REQUIRE_MESSAGE(ran.code == 0, ran.err);
+        const Json report = parse_json(ran.out);
+        REQUIRE(report["devices"].size() == 1);
+        const Json& kernels = report["devices"][0]["kernels"];
+        REQUIRE(kernels.size() >= 1);
+        CHECK(kernels[0]["tried"] >= 1);
+        CHECK(kernels[0]["default_us"] > 0.0);
+        CHECK(std::filesystem::exists(cache.path / "redline/tuning.json"));
+    }
+    CHECK(redline_({"tune", "--help"}).code == 0);
+    check_refused({"tune", "--seconds", "soon"}, 2, {"--seconds"});
+    check_refused({"tune", "--device", "cpu"}, 2, {"cpu"});
+    check_refused({"tune", "--frobnicate"}, 2, {"--frobnicate"});
+    check_refused({"tune", "--device", "abacus"}, 3, {"abacus"});
+    check_refused({"tune", "-m", file("nowhere.gguf"), "--device", "vulkan"}, 1, {"nowhere.gguf"});
+}
