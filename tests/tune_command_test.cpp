@@ -78,6 +78,6 @@ TEST_CASE("tune: the command measures, keeps what it finds, and refuses what it 
     check_refused({"tune", "--seconds", "soon"}, 2, {"--seconds"});
     check_refused({"tune", "--device", "cpu"}, 2, {"cpu"});
     check_refused({"tune", "--frobnicate"}, 2, {"--frobnicate"});
-    check_refused({"tune", "--device", "abacus"}, 3, {"abacus"});
-    check_refused({"tune", "-m", file("nowhere.gguf"), "--device", "vulkan"}, 1, {"nowhere.gguf"});
+    check_refused({"tune", "--device", "abacus", "-q"}, 3, {"abacus"});
+    check_refused({"tune", "-m", file("nowhere.gguf"), "--device", "vulkan", "-q"}, 1, {"nowhere.gguf"});
 }

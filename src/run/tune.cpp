@@ -20,7 +20,7 @@ constexpr uint32_t kRepeats = 16, kManyRepeats = 4;
 constexpr double kMostNoise = 1e-2;  // of the results' power, between variants
 // A time is the least of several steps: what else the machine does only ever makes one slower.
 constexpr uint32_t kLeastSteps = 3, kMostSteps = 50;
-constexpr double kStepsSeconds = 0.02;
+constexpr double kStepsSeconds = 0.02, kMostSeconds = 0.3;
 constexpr uint32_t kRounds = 6;  // of the winner and the default in alternation
 
 class SteadyClock : public TuneClock {
@@ -165,6 +165,7 @@ public:
             const double seconds = RL_TRY(clock_.time(what, [&] { return step(runnable); }));
             least = std::min(least, seconds);
             all += seconds;
+            if (all > kMostSeconds) break;
         }
         return least / repeats_;
     }
@@ -283,6 +284,7 @@ private:
         for (uint32_t round = 0; round < kRounds; ++round) {
             out.default_seconds = std::min(out.default_seconds, RL_TRY(bench.time(usual, kLeastSteps)));
             out.seconds = std::min(out.seconds, RL_TRY(bench.time(best, kLeastSteps)));
+            if (round > 0 && over()) break;
         }
         if (out.gain() >= kLeastGain) {
             out.variant = best.variant;
