@@ -81,7 +81,9 @@ private:
         device.name = backend->device().name;
         device.detail = backend->device().detail;
         const SessionOptions session = session_options(own, backend->device(), context_);
-        RL_TRY(check_kernels(*model_, *backend, session, cache_folder(), false));
+        if (own.kernel_check != KernelCheck::never)
+            RL_TRY(check_kernels(*model_, *backend, session, cache_folder(),
+                                 own.kernel_check == KernelCheck::always));
         if (!options_.json) out_.write(head_of(device));
         const std::unique_ptr<TuneClock> clock = steady_clock();
         TuneOptions how;
