@@ -274,11 +274,16 @@ private:
             if (is_output) run.written[0].values.assign(output.begin(), output.end());
             return {};
         }
+        size_t next = 0;
         return trial.executable->run_traced(params, [&](const TraceStep& traced) {
             const std::vector<Slot> slots = access(traced.step->op).writes;
+            const size_t step = next++;
             for (size_t i = 0; i < slots.size(); ++i)
                 for (Written& w : run.written) {
                     if (w.slot != slots[i]) continue;
+                    // The second of a pair may write where the first did.
+                    const bool of_first = trial.of.is_pair() && &w == &run.written[0];
+                    if (of_first && step != trial.from) continue;
                     w.values.assign(traced.written[i].begin(), traced.written[i].end());
                     if (w.slot == trial.alone().ids)
                         for (float& id : w.values) id = float(std::bit_cast<int32_t>(id));

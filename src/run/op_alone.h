@@ -9,10 +9,10 @@ namespace redline {
 
 // What is left of an op's matrices.
 struct AloneSize {
-    uint64_t rows = 64;     // at least these, of those that there are,
-    uint64_t elements = 0;  // and as many as have so many elements together
-    uint64_t inner = 256;   // of the experts of a block: a multiple of every format's block
-    bool all_experts = false;
+    uint64_t rows = 64;            // at least these, of those that there are,
+    uint64_t elements = 0;         // and as many as have so many elements together
+    uint64_t inner = 256;          // of the experts of a block: a multiple of every format's block
+    uint64_t further_experts = 2;  // beside as many as a token uses, if there are so many
 };
 
 struct OpAlone {

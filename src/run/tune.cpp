@@ -115,7 +115,8 @@ public:
 
     Status make() {
         const bool one = task_.rows == RowClass::one;
-        const AloneSize size = {64, kTimedElements, UINT64_MAX, !one};
+        const AloneSize size = {64, kTimedElements, UINT64_MAX,
+                                one ? AloneSize().further_experts : UINT64_MAX};
         repeats_ = one ? kRepeats : kManyRepeats;
         const uint64_t bytes = std::min(how_.copy_bytes, backend_.device().memory.bytes / 8);
         alone_.emplace(RL_TRY(op_repeated(task_.plan->steps[task_.step].op, *task_.plan, seed_of(task_.key),
