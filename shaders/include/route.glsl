@@ -1,8 +1,16 @@
 // The USED best experts of a row by its logits, best first, ties to the lower id, and their weights. A whole subgroup
 // chooses, each invocation among its own experts; those of groups that are not among the GROUPS_USED best of GROUPS are
-// taken before. With a table a row's token has its experts there. Wants EXPERTS, USED, SUBGROUP, GROUPS, GROUPS_USED, BY_TWO,
-// logits[], ids[], scales[], bias[], experts_by_token[] and what RouteArgs has of the choice.
+// taken before. With a table a row's token has its experts there. Wants TOKENS, EXPERTS, USED, SUBGROUP, GROUPS, GROUPS_USED,
+// BY_TWO, logits[], ids[], scales[], bias[], experts_by_token[] and what RouteArgs has of the choice.
 const uint EACH = (EXPERTS + SUBGROUP - 1) / SUBGROUP;
+const uint CHOOSERS = gl_WorkGroupSize.x / SUBGROUP < TOKENS ? gl_WorkGroupSize.x / SUBGROUP : TOKENS;  // subgroups
+// Few experts of an invocation are in its registers; where they are more NVIDIA's driver 580 computes wrongly with those.
+const bool FEW = EACH <= 8;
+const uint TAKEN_WORDS = (EACH + 31) / 32;  // a bit for each
+float few_chances[FEW ? EACH : 1];
+uint few_taken;
+shared float many_chances[FEW ? 1 : CHOOSERS * EACH * SUBGROUP];
+shared uint many_taken[FEW ? 1 : CHOOSERS * TAKEN_WORDS * SUBGROUP];
 const uint kSoftmax = 0, kSigmoid = 1, kSoftmaxOfSelected = 2, kSparseMixer = 3, kSqrtSoftplus = 4;
 const float kMixerReach = 0.02;  // as in src/plan/ops/experts.h
 const uint kOfChoice = 1, kOfLogits = 2;  // what a bias is added to
@@ -11,13 +19,37 @@ shared float chosen_all[gl_WorkGroupSize.x / SUBGROUP * USED];  // written and r
 const float kNone = -1.0 / 0.0;
 const uint GROUP_SIZE = EXPERTS / GROUPS, GROUPS_EACH = (GROUPS + SUBGROUP - 1) / SUBGROUP;
 
+// Where an invocation has number i of its own values, of so many.
+uint own_at(uint i, uint count) {
+    return (gl_SubgroupID * count + i) * SUBGROUP + gl_SubgroupInvocationID;
+}
+// Of an invocation's expert number k.
+float chance_of(uint k) {
+    return FEW ? few_chances[FEW ? k : 0] : many_chances[FEW ? 0 : own_at(k, EACH)];
+}
+void set_chance(uint k, float chance) {
+    if (FEW) few_chances[k] = chance;
+    else many_chances[own_at(k, EACH)] = chance;
+}
+bool is_taken(uint k) {
+    return ((FEW ? few_taken : many_taken[FEW ? 0 : own_at(k / 32, TAKEN_WORDS)]) >> k % 32 & 1u) != 0u;
+}
+void set_taken(uint k, bool taken) {
+    const uint bit = 1u << k % 32;
+    if (FEW) few_taken = taken ? few_taken | bit : few_taken & ~bit;
+    else {
+        const uint at = own_at(k / 32, TAKEN_WORDS);
+        many_taken[at] = taken ? many_taken[at] | bit : many_taken[at] & ~bit;
+    }
+}
+
 // What the choice of an invocation's expert number k goes by.
-float score_of(uint k, float chance) {
-    return chance + (args.bias_of == kOfChoice ? bias[min(k * SUBGROUP + gl_SubgroupInvocationID, EXPERTS - 1u)] : 0.0);
+float score_of(uint k) {
+    return chance_of(k) + (args.bias_of == kOfChoice ? bias[min(k * SUBGROUP + gl_SubgroupInvocationID, EXPERTS - 1u)] : 0.0);
 }
 
 // Takes all experts but those of the best groups; ties go to the lower group. A NaN is as good as nothing.
-void leave_best_groups(float chances[EACH], inout bool taken[EACH]) {
+void leave_best_groups() {
     const uint lane = gl_SubgroupInvocationID;
     float worths[GROUPS_EACH];  // of groups lane, lane + SUBGROUP, ...
     bool over[GROUPS_EACH];     // or not there
@@ -29,7 +61,7 @@ void leave_best_groups(float chances[EACH], inout bool taken[EACH]) {
         float best = kNone, second = kNone;
         [[unroll]] for (uint k = 0; k < EACH; ++k) {
             const uint e = k * SUBGROUP + lane;
-            const float score = e < EXPERTS && e / GROUP_SIZE == group ? score_of(k, chances[k]) : kNone;
+            const float score = e < EXPERTS && e / GROUP_SIZE == group ? score_of(k) : kNone;
             second = score > best ? best : score > second ? score : second;
             best = score > best ? score : best;
         }
@@ -41,7 +73,7 @@ void leave_best_groups(float chances[EACH], inout bool taken[EACH]) {
         [[unroll]] for (uint i = 0; i < GROUPS_EACH; ++i)
             if (i * SUBGROUP + lane == group) worths[i] = worth;
     }
-    [[unroll]] for (uint k = 0; k < EACH; ++k) taken[k] = true;
+    [[unroll]] for (uint k = 0; k < EACH; ++k) set_taken(k, true);
     [[dont_unroll]] for (uint place = 0; place < GROUPS_USED; ++place) {
         float best = kNone;
         uint own = GROUPS;
@@ -57,16 +89,17 @@ void leave_best_groups(float chances[EACH], inout bool taken[EACH]) {
             if (i * SUBGROUP + lane == winner) over[i] = true;
         [[unroll]] for (uint k = 0; k < EACH; ++k) {
             const uint e = k * SUBGROUP + lane;
-            if (e < EXPERTS && e / GROUP_SIZE == winner) taken[k] = false;
+            if (e < EXPERTS && e / GROUP_SIZE == winner) set_taken(k, false);
         }
     }
 }
 
 // Of the best logit that is left, by those that are near.
-float share_of_near(float chances[EACH], bool taken[EACH], float best) {
+float share_of_near(float best) {
     float sum = 0.0;
     [[unroll]] for (uint k = 0; k < EACH; ++k)
-        if (!taken[k] && !(best - chances[k] > kMixerReach * max(abs(chances[k]), best))) sum += exp(chances[k] - best);
+        if (!is_taken(k) && !(best - chance_of(k) > kMixerReach * max(abs(chance_of(k)), best)))
+            sum += exp(chance_of(k) - best);
     return 1.0 / subgroupAdd(sum);
 }
 
@@ -80,37 +113,38 @@ void choose(uint row) {
     const uint lane = gl_SubgroupInvocationID;
     // As Route::chosen_by_logits() says; `chances` are logits then.
     const bool by_logits = args.gating == kSigmoid && GROUPS <= 1 && args.bias_of != kOfChoice;
-    float chances[EACH];
-    bool taken[EACH];
     float top = kNone, sum = 0.0;
     [[unroll]] for (uint k = 0; k < EACH; ++k) {
         const uint e = k * SUBGROUP + lane;
-        taken[k] = e >= EXPERTS;
-        chances[k] = e < EXPERTS ? logits[row * EXPERTS + e] : kNone;
-        if (args.bias_of == kOfLogits) chances[k] += bias[min(e, EXPERTS - 1u)];
-        top = max(top, chances[k]);
+        set_taken(k, e >= EXPERTS);
+        float chance = e < EXPERTS ? logits[row * EXPERTS + e] : kNone;
+        if (args.bias_of == kOfLogits) chance += bias[min(e, EXPERTS - 1u)];
+        set_chance(k, chance);
+        top = max(top, chance);
     }
     top = subgroupMax(top);
     [[unroll]] for (uint k = 0; k < EACH; ++k) {
-        if (args.gating == kSoftmax) chances[k] = exp(chances[k] - top);
-        if (args.gating == kSigmoid && !by_logits) chances[k] = 1.0 / (1.0 + exp(-chances[k]));
-        if (args.gating == kSqrtSoftplus) chances[k] = sqrt(softplus(chances[k]));
-        if (!taken[k]) sum += chances[k];
+        float chance = chance_of(k);
+        if (args.gating == kSoftmax) chance = exp(chance - top);
+        if (args.gating == kSigmoid && !by_logits) chance = 1.0 / (1.0 + exp(-chance));
+        if (args.gating == kSqrtSoftplus) chance = sqrt(softplus(chance));
+        set_chance(k, chance);
+        if (!is_taken(k)) sum += chance;
     }
     sum = subgroupAdd(sum);
     if (args.gating == kSoftmax)
-        [[unroll]] for (uint k = 0; k < EACH; ++k) chances[k] /= sum;
-    if (GROUPS > 1) leave_best_groups(chances, taken);
+        [[unroll]] for (uint k = 0; k < EACH; ++k) set_chance(k, chance_of(k) / sum);
+    if (GROUPS > 1) leave_best_groups();
     const uint own = gl_SubgroupID * USED;
     [[dont_unroll]] for (uint place = 0; place < USED; ++place) {
         float best = kNone, chance = 0.0;
         uint id = EXPERTS;
         [[unroll]] for (uint k = 0; k < EACH; ++k) {
             const uint e = k * SUBGROUP + lane;
-            const float score = score_of(k, chances[k]);
-            if (!taken[k] && (id == EXPERTS || score > best)) {
+            const float score = score_of(k);
+            if (!is_taken(k) && (id == EXPERTS || score > best)) {
                 best = score;
-                chance = chances[k];
+                chance = chance_of(k);
                 id = e;
             }
         }
@@ -120,16 +154,16 @@ void choose(uint row) {
         if (args.has_table != 0u) {
             winner = expert_of_table(row, place);
             id = winner % SUBGROUP == lane ? winner : EXPERTS;
-            chance = chances[0];
+            chance = chance_of(0);
             [[unroll]] for (uint k = 1; k < EACH; ++k)
-                if (k == winner / SUBGROUP) chance = chances[k];
+                if (k == winner / SUBGROUP) chance = chance_of(k);
         }
         // One invocation has it; a NaN goes on.
         float value = subgroupAdd(winner == id ? chance : 0.0);
         if (by_logits) value = 1.0 / (1.0 + exp(-value));
-        if (args.gating == kSparseMixer) value = share_of_near(chances, taken, value);
+        if (args.gating == kSparseMixer) value = share_of_near(value);
         [[unroll]] for (uint k = 0; k < EACH; ++k)
-            if (k * SUBGROUP + lane == winner) taken[k] = true;
+            if (k * SUBGROUP + lane == winner) set_taken(k, true);
         if (subgroupElect()) {
             chosen_all[own + place] = value;
             ids[row * USED + place] = int(winner);
