@@ -12,14 +12,7 @@ layout(constant_id = 3) const bool HAND = false;
 layout(constant_id = 4) const uint TURN = 0;  // of RL_TURN_*; 0: heads are turned already
 layout(constant_id = 5) const uint SUBGROUP = 32;
 layout(constant_id = 6) const uint STEP_KIND = RL_STEP_ALONE;
-const uint FOURS = HEAD_DIM / 4;
-const uint KEYS = THREADS / 4;                              // of a tile
-const uint PIECES = FOURS / 4;                              // fours of a key that an invocation has
-const uint TURNS = THREADS / FOURS;                         // groups of invocations that take turns at values
-const uint VALUES = (KEYS + TURNS - 1) / TURNS;             // of an invocation in a tile
-const uint CHANCES = KEYS < 64 ? 128 : 2 * KEYS;            // room of a query
-const uint SUMMED = QUERIES < 2 ? QUERIES : 2;              // queries whose sums come together at a time
-const uint MERGE_LOADS = 8;                                 // of partial results
+#include "few_sizes.glsl"
 const uint HELD = TURN != 0 ? QUERIES + 2 : QUERIES;        // heads in shared memory: the queries, own key, own value
 layout(push_constant) uniform Push { AttentionArgs args; };
 layout(set = 0, binding = 0, std430) readonly buffer Q { float q[]; };
@@ -45,9 +38,7 @@ layout(set = 0, binding = 12, std430) readonly buffer QGain { float q_gain[]; };
 layout(set = 0, binding = 13, std430) readonly buffer KGain { float k_gain[]; };
 
 shared vec4 queries[HELD * FOURS];       // in the end the results
-shared vec4 quarters[QUERIES * KEYS];    // of scores, by the invocations that share a key
 shared float chances[QUERIES * CHANCES]; // of a tile: by key, then query
-shared vec4 summed[SUMMED * THREADS];
 shared float tops[QUERIES], totals[QUERIES], corrections[QUERIES];
 
 #define CACHE_KEEPS
@@ -136,90 +127,9 @@ void attend_own(inout vec4 sums[QUERIES]) {
     [[unroll]] for (uint i = 0; i < QUERIES; ++i) sums[i] = tops[i] == kNone ? vec4(0.0) : value;
 }
 
-// Turns the tile's scores into weights under the running maximum.
-void weigh_tile(uint base, uint end) {
-    for (uint i = gl_SubgroupID; i < QUERIES; i += gl_NumSubgroups) {
-        float top = kNone;
-        for (uint t = gl_SubgroupInvocationID; t < KEYS; t += gl_SubgroupSize) {
-            float score = score_of(dot(quarters[i * KEYS + t], vec4(1.0)));
-            score = base + t < end && sees(own_query(i), base + t) ? score : kNone;
-            chances[t * QUERIES + i] = score;
-            top = max(top, score);
-        }
-        const float before = tops[i], now = max(before, subgroupMax(top));
-        float sum = 0.0;
-        for (uint t = gl_SubgroupInvocationID; t < KEYS; t += gl_SubgroupSize) {
-            const float score = chances[t * QUERIES + i];
-            // Nothing seen yet: infinity minus infinity must not become NaN, a NaN score must stay one.
-            const float p = score == kNone ? 0.0 : exp(score - now);
-            chances[t * QUERIES + i] = p;
-            sum += p;
-        }
-        // The sum depends on what every lane read of `tops`, so the write below comes after: see attention.comp.
-        sum = subgroupAdd(sum);
-        if (subgroupElect()) {
-            corrections[i] = before == kNone ? 0.0 : exp(before - now);
-            tops[i] = now;
-            totals[i] = totals[i] * corrections[i] + sum;
-        }
-    }
-}
-
-void attend_tile(uint base, uint end, inout vec4 sums[QUERIES]) {
-    const uint tid = gl_LocalInvocationID.x, first = gl_WorkGroupID.z * args.capacity, part = tid % 4u;
-    const uint key = first + row_of(min(base + tid / 4u, end - 1u)), column = tid % FOURS, turn = tid / FOURS;
-    vec4 k[PIECES], v[VALUES];
-    [[unroll]] for (uint e = 0; e < PIECES; ++e) k[e] = key4_at(key, HEAD_DIM, e * 4u + part);
-    [[unroll]] for (uint e = 0; e < VALUES; ++e)
-        v[e] = value4_at(first + row_of(min(base + e * TURNS + turn, end - 1u)), HEAD_DIM, column);
-    barrier();  // queries are there, and the tile before is done
-    [[unroll]] for (uint i = 0; i < QUERIES; ++i) {
-        float sum = 0.0;
-        [[unroll]] for (uint e = 0; e < PIECES; ++e) sum += dot(k[e], queries[i * FOURS + e * 4u + part]);
-        quarters[i * KEYS + tid / 4u][part] = sum;
-    }
-    barrier();
-    weigh_tile(base, end);
-    barrier();
-    [[unroll]] for (uint i = 0; i < QUERIES; ++i) sums[i] *= corrections[i];
-    [[unroll]] for (uint e = 0; e < VALUES; ++e) {
-        const uint t = e * TURNS + turn;
-        // Of invocations that have no turn, what they sum up is not used.
-        if (VALUES * TURNS > KEYS && t >= KEYS) continue;
-        [[unroll]] for (uint i = 0; i < QUERIES; ++i) sums[i] += chances[t * QUERIES + i] * v[e];
-    }
-}
-
-// The turns' sums come together: with one split they are the result, else they go to `partials`.
-void put_sums(uint used, vec4 sums[QUERIES]) {
-    const uint tid = gl_LocalInvocationID.x;
-    [[unroll]] for (uint first = 0; first < QUERIES; first += SUMMED) {
-        barrier();
-        [[unroll]] for (uint n = 0; n < SUMMED; ++n) summed[n * THREADS + tid] = sums[first + n];
-        barrier();
-        for (uint t = tid; t < SUMMED * FOURS; t += THREADS) {
-            const uint i = first + t / FOURS, four = t % FOURS;
-            if (query_row(own_query(i)) >= end_row()) continue;
-            vec4 sum = summed[t / FOURS * THREADS + four];
-            [[unroll]] for (uint turn = 1; turn < TURNS; ++turn) sum += summed[t / FOURS * THREADS + turn * FOURS + four];
-            float top = tops[i], total = totals[i], factor = 1.0;
-            if (used > 1u) {
-                const uint partial = partial_of(own_query(i), gl_WorkGroupID.x);
-                partials4[partial * FOURS + four] = sum;
-                if (four > 0u) continue;
-                partials[args.first_stat + 2u * partial] = top;
-                partials[args.first_stat + 2u * partial + 1u] = total;
-                continue;
-            }
-            if (args.has_sinks != 0u) {
-                const float sink = sinks[query_head(own_query(i))], most = max(top, sink);
-                factor = exp(top - most);
-                total = total * factor + exp(sink - most);
-            }
-            put_result(i, four, sum * (factor / total));
-        }
-    }
-}
+uint cache_place(uint key) { return gl_WorkGroupID.z * args.capacity + row_of(key); }
+bool sees_key(uint query, uint key) { return sees(query, key); }
+#include "few_tiles.glsl"
 
 void main() {
     const uint tid = gl_LocalInvocationID.x;

@@ -17,10 +17,6 @@ constexpr uint32_t kKeysPerTile = 32;
 constexpr uint32_t kMatrixQueries = 64;
 constexpr uint32_t kWideQueries = 128;
 constexpr uint32_t kMostMatrixThreads = 256;  // with 512 RDNA 3's integrated chips have too few registers
-// Of attention_few.
-constexpr uint32_t kFewThreads = 256;
-constexpr uint32_t kMostFewQueries = 8;
-constexpr uint32_t kMostFewHeadDim = 256;
 constexpr uint32_t kMostMatrixHeadDim = 128;
 
 class RopeKernel : public VulkanKernel {
@@ -234,11 +230,6 @@ private:
     }
     bool by_few(uint64_t rows) const { return by_few(op_.shape, rows); }
     uint32_t few_threads(uint64_t rows) const { return chosen(row_class_of(rows), "threads", few_threads_); }
-    uint64_t few_shared(uint32_t queries, uint64_t threads) const {
-        const uint64_t fours = op_.shape.head_dim / 4, keys = threads / 4;
-        return queries * (fours * 16 + keys * 16 + std::max<uint64_t>(128, 2 * keys) * 4 + 12) +
-               2 * fours * 16 + std::min(queries, 2u) * threads * 16 + 16;
-    }
 
     // Queries of one work-group: as many as share a kv head, as far as shared memory goes.
     uint32_t queries(uint32_t rows, bool several) const {
@@ -249,7 +240,7 @@ private:
         const uint64_t room = std::min<uint64_t>(shared_, 32768);
         uint32_t n = 1;
         while (n < most && n < rows * group()) n *= 2;
-        while (n > 1 && by_few(rows) && few_shared(n, few_threads(rows)) > room) n /= 2;
+        while (n > 1 && by_few(rows) && few_shared(op_.shape.head_dim, n, few_threads(rows)) > room) n /= 2;
         while (n > 1 && uint64_t(n) * (op_.shape.head_dim + kThreads + 4) * 4 > room) n /= 2;
         return n;
     }
@@ -386,6 +377,12 @@ uint64_t attention_groups(const Device& device) {
     constexpr uint64_t kFull = 256;
     if (device.attention_groups > 0) return device.attention_groups;
     return device.report().hardware() ? kFull : 8;
+}
+
+uint64_t few_shared(uint32_t head_dim, uint32_t queries, uint64_t threads) {
+    const uint64_t fours = head_dim / 4, keys = threads / 4;
+    return queries * (fours * 16 + keys * 16 + std::max<uint64_t>(128, 2 * keys) * 4 + 12) + 2 * fours * 16 +
+           std::min(queries, 2u) * threads * 16 + 16;
 }
 
 uint32_t attention_splits(uint64_t keys, uint64_t units, uint64_t wanted) {

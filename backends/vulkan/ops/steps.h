@@ -54,6 +54,12 @@ void set_rows(Args& push, const CacheInfo& cache) {
 uint64_t attention_groups(const Device& device);
 // Splits over keys by which `units` work-groups become so many, but no more than there are keys for.
 uint32_t attention_splits(uint64_t keys, uint64_t units, uint64_t wanted);
+// Of kernels over few_tiles.glsl: at most so many queries and invocations of a work-group, and the shared
+// memory that they take.
+constexpr uint32_t kMostFewQueries = 8;
+constexpr uint32_t kFewThreads = 256;
+constexpr uint32_t kMostFewHeadDim = 256;
+uint64_t few_shared(uint32_t head_dim, uint32_t queries, uint64_t threads);
 
 // How a product with a weight is computed.
 enum class Path : uint8_t {
