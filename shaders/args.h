@@ -267,6 +267,22 @@ struct AttentionArgs {
 };
 
 // Of entry_attention.comp; the cache of tokens is as above.
+struct BlockFewArgs {
+    uint heads;
+    uint kv_heads;
+    uint capacity;
+    uint sequence_rows;
+    uint first_page;
+    uint window;  // 0, and:
+    uint chunks;
+    uint splits;
+    uint first_row;
+    uint has_sinks;  // 0
+    float scale;
+    uint first_stat;
+    uint ratio;  // tokens of a block
+    uint most;   // blocks that are chosen
+};
 struct EntryArgs {
     uint heads;
     uint kv_heads;

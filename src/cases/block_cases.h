@@ -229,6 +229,12 @@ inline void add_block_cases(std::vector<OpCase>& cases) {
             cases.push_back(block_attention_case({4, 7, {6, 2, 64}, type}, rows, 10));
             cases.push_back(block_attention_case({16, 3, {4, 1, 32}, type}, rows, 150));
         }
+    // Heads of all sizes that kernels are built for, and more keys than one work-group takes.
+    for (const CacheType type : {CacheType::f16, CacheType::q8_0, CacheType::f32}) {
+        cases.push_back(block_attention_case({7, 30, {9, 1, 96}, type, 2}, 3, 250));
+        cases.push_back(block_attention_case({16, 20, {10, 2, 256}, type}, 1, 400));
+        cases.push_back(block_attention_case({16, 12, {4, 2, 512}, type}, 2, 240));
+    }
     cases.push_back(block_scores_case({5, 0, {2, 1, 12}, CacheType::f16, 3}, 9, 20));
     cases.push_back(block_scores_case({16, 0, {4, 1, 128}}, 2, 1100));
     for (const bool tied : {false, true}) {

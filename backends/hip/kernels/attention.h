@@ -3,6 +3,7 @@
 
 #include "kernels/attention_few.h"
 #include "kernels/attention_many.h"
+#include "kernels/block_few.h"
 #include "kernels/blocks.h"
 #include "kernels/entries.h"
 #include "kernels/latent.h"
@@ -89,9 +90,16 @@ RL_DEVICE void rope_store(const args::RopeStoreArgs& a) {
     RL_ENTRY_KERNEL(entry_attention, cache_##cache, cache, 4, rank) \
     RL_ENTRY_KERNEL(entry_attention, cache_##cache, cache, 8, rank) \
     RL_ENTRY_KERNEL(entry_attention, cache_##cache, cache, 16, rank)
+#define RL_BLOCK_FEW_KERNEL(cache, queries, dims)                                \
+    RL_KERNEL(256, block_few_##queries##_##dims##_##cache, args::BlockFewArgs) { \
+        block_few<cache_##cache, queries, dims>(args);                           \
+    }
 // Of heads that are not whole eights, which q8_0 does not have.
 #define RL_ODD_KERNELS(cache)                                                     \
     RL_ANY_KERNELS(cache_##cache, cache)                                          \
+    RL_KERNEL(128, block_attention_##cache, args::BlockArgs) {                    \
+        block_attention<cache_##cache>(args);                                     \
+    }                                                                             \
     RL_ENTRY_KERNEL(entry_attention_any, any_width<cache_##cache>, cache, 8, 128) \
     RL_ENTRY_KERNEL(entry_attention_any, any_width<cache_##cache>, cache, 8, 512)
 #define RL_ODD_KERNELS_f32 RL_ODD_KERNELS(f32)
@@ -128,9 +136,10 @@ RL_DEVICE void rope_store(const args::RopeStoreArgs& a) {
     RL_KERNEL(128, block_scores_##cache, args::BlockArgs) {                              \
         block_scores<cache_##cache>(args);                                               \
     }                                                                                    \
-    RL_KERNEL(128, block_attention_##cache, args::BlockArgs) {                           \
-        block_attention<cache_##cache>(args);                                            \
-    }                                                                                    \
+    RL_BLOCK_FEW_KERNEL(cache, 8, 64)                                                    \
+    RL_BLOCK_FEW_KERNEL(cache, 8, 128)                                                   \
+    RL_BLOCK_FEW_KERNEL(cache, 4, 256)                                                   \
+    RL_BLOCK_FEW_KERNEL(cache, 2, 512)                                                   \
     RL_LATENT_KERNELS(cache, 128)                                                        \
     RL_LATENT_KERNELS(cache, 512)                                                        \
     RL_ENTRY_KERNELS(cache, 128)                                                         \

@@ -64,6 +64,14 @@ RL_DEVICE KeyRange block_keys(const args::AttentionArgs& a, const Queries& which
     return {from, lesser(from + share, end), (count_all + share - 1) / share};
 }
 
+// The same for a row that sees `all` keys, numbered from 0 on.
+RL_DEVICE KeyRange split_of(uint32_t all, uint32_t splits, uint32_t least, uint32_t unit) {
+    const uint32_t even = (all + splits - 1) / splits;
+    const uint32_t enough = all <= 2 * least ? all : even > least ? even : least;
+    const uint32_t share = (enough + unit - 1) / unit * unit, from = lesser(block_index().x * share, all);
+    return {from, lesser(from + share, all), (all + share - 1) / share};
+}
+
 // Keys [begin, end) that a query sees.
 struct Seen {
     uint32_t begin, end;

@@ -98,6 +98,14 @@ struct BlockArgs {
     const float* weights;  // (rows, heads), of scores; null: 1
 };
 
+// Of block_few.
+struct BlockFewArgs {
+    AttentionArgs heads;
+    const float* chosen;  // (rows, most)
+    uint32_t most;
+    uint32_t ratio;
+};
+
 // Of entry_attention: the tokens are its latents.
 struct EntryArgs {
     LatentArgs latent;

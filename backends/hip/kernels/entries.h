@@ -53,16 +53,6 @@ struct EntryTile {
     }
 };
 
-// As block_keys() has it, of all that a row sees.
-RL_DEVICE KeyRange split_of(uint32_t all, uint32_t splits, uint32_t unit) {
-    const uint32_t even = (all + splits - 1) / splits;
-    const uint32_t enough = all <= 2 * kLatentLeastKeys ? all
-                            : even > kLatentLeastKeys   ? even
-                                                        : kLatentLeastKeys;
-    const uint32_t share = (enough + unit - 1) / unit * unit, from = lesser(block_index().x * share, all);
-    return {from, lesser(from + share, all), (all + share - 1) / share};
-}
-
 template <typename C, uint32_t kQueries, uint32_t kRank>
 RL_DEVICE void entry_attention(const args::EntryArgs& e) {
     using S = LatentShape<kQueries, kRank>;
@@ -75,7 +65,7 @@ RL_DEVICE void entry_attention(const args::EntryArgs& e) {
     const uint32_t row = which.first_row;
     if (row >= a.step->rows) return;
     const EntriesSeen seen = entries_seen(e, row);
-    const KeyRange keys = split_of(seen.all, a.splits, S::kKeys);
+    const KeyRange keys = split_of(seen.all, a.splits, kLatentLeastKeys, S::kKeys);
     if (block_index().x >= keys.used) return;
     load_latent_queries<kQueries>(e.latent, which, row + 1, queries);
     for (uint32_t i = thread_index(); i < kQueries; i += kLatentThreads) {

@@ -93,6 +93,108 @@ Status launch_attention(Launcher& launcher, const View& view, const BlockAttenti
                        4.0 * keys * op.shape.heads * op.shape.head_dim);
 }
 
+// As kernels/attention_few.h has them.
+constexpr uint32_t kFewThreads = 256;
+constexpr uint32_t kFewSplits = 64;
+constexpr uint64_t kFewLeastKeys = 64;
+constexpr uint32_t kBlocksPerUnit = 2;  // that fit into a multiprocessor at a time
+
+// Of heads of whole eights: those of a row that share a kv head read the keys of its blocks together.
+class BlockFewKernel : public HipKernel {
+public:
+    BlockFewKernel(const BlockAttention& op, const Device& device)
+        : op_(op),
+          units_(std::max(4u, device.report().multiprocessors)),
+          per_launch_(flops_per_launch(device.report())) {}
+
+    static bool fits(const BlockAttention& op) { return op.shape.head_dim % 8 == 0; }
+
+    Choices choices(RowClass) const override { return {choice("per_unit", kBlocksPerUnit, {1, 4, 8})}; }
+
+    uint64_t scratch(const Plan& plan) const override {
+        uint64_t most = 0;
+        for (uint32_t rows = 1;; rows = std::min(rows * 2, plan.max_rows)) {
+            most = std::max(most, partial_bytes(rows, splits(plan, rows)));
+            if (rows == plan.max_rows) return most;
+        }
+    }
+
+    Status launch(Launcher& launcher, const View& view) const override {
+        args::BlockFewArgs args = {};
+        args.chosen = view.slot(op_.chosen);
+        args.most = view.width(op_.chosen);
+        args.ratio = op_.ratio;
+        args::AttentionArgs& heads = args.heads;
+        heads.step = view.step;
+        heads.q = view.slot(op_.q);
+        heads.y = view.slot(op_.y);
+        heads.partials = view.scratch_at(0);
+        heads.counters = view.caches.counters();
+        heads.cache = view.cache(op_.cache);
+        heads.rows = view.rows;
+        heads.heads = op_.shape.heads;
+        heads.splits = splits(view.plan, view.rows);
+        heads.scale = op_.scale;
+        heads.row_groups = groups_of_row();
+        const uint32_t each = rows_of_launch(view.plan);
+        for (uint32_t first = 0; first < view.rows; first += each) {
+            const uint32_t rows = std::min(each, view.rows - first);
+            heads.first_row = first;
+            heads.groups = rows * heads.row_groups;
+            RL_TRY(launcher.launch(
+                cache_module(view, op_.cache),
+                cache_kernel(fmt::format("block_few_{}_{}", queries(), dims()), view, op_.cache),
+                {heads.splits, heads.groups, op_.shape.kv_heads, kFewThreads}, args,
+                row_cost(view.plan) * rows));
+        }
+        return {};
+    }
+
+private:
+    // The head sizes that kernels are built for are upper bounds.
+    uint32_t dims() const {
+        const uint32_t own = op_.shape.head_dim;
+        return own <= 64 ? 64 : own <= 128 ? 128 : own <= 256 ? 256 : kMostHeadDim;
+    }
+    uint32_t queries() const { return dims() <= 128 ? 8 : dims() == 256 ? 4 : 2; }
+    uint32_t groups_of_row() const {
+        const uint32_t group = op_.shape.heads / op_.shape.kv_heads;
+        return (group + queries() - 1) / queries();
+    }
+    // That a row sees.
+    uint64_t most_keys(const Plan& plan) const {
+        return std::min<uint64_t>(plan.sizing.context,
+                                  (plan.slot(op_.chosen).width + uint64_t(1)) * op_.ratio);
+    }
+    double row_cost(const Plan& plan) const {
+        return 4.0 * op_.shape.heads * op_.shape.head_dim * double(most_keys(plan));
+    }
+    // Rows are cut so that no launch takes long or is too high.
+    uint32_t rows_of_launch(const Plan& plan) const {
+        return uint32_t(std::clamp(
+            std::min(per_launch_ / row_cost(plan), double(kMostHigh) / groups_of_row()), 1.0, 1e6));
+    }
+    // Enough blocks to fill the device, but no more than there are keys for, and none where there are too few
+    // counters for them. Those without keys end at once.
+    uint32_t splits(const Plan& plan, uint32_t rows) const {
+        const uint64_t all =
+            uint64_t(std::min(rows, rows_of_launch(plan))) * groups_of_row() * op_.shape.kv_heads;
+        if (all > HipCaches::kCounters) return 1;
+        const uint64_t most =
+            std::min<uint64_t>(kFewSplits, (most_keys(plan) + kFewLeastKeys - 1) / kFewLeastKeys);
+        const uint32_t per_unit = chosen(row_class_of(rows), "per_unit", kBlocksPerUnit);
+        return uint32_t(std::clamp<uint64_t>(units_ * per_unit / all, 1, std::max<uint64_t>(most, 1)));
+    }
+    uint64_t partial_bytes(uint32_t rows, uint32_t splits) const {
+        if (splits == 1) return 0;
+        return aligned(uint64_t(rows) * op_.shape.heads * splits * (op_.shape.head_dim + 2) * 4);
+    }
+
+    BlockAttention op_;
+    uint32_t units_;  // multiprocessors
+    double per_launch_;
+};
+
 // Kernels number the bytes of a head with words.
 bool too_long(const Plan& plan, Cache cache) {
     return plan.cache(cache).capacity * plan.cache(cache).head_dim * 4 > UINT32_MAX;
@@ -100,7 +202,7 @@ bool too_long(const Plan& plan, Cache cache) {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_block_kernel(const Op& op, const Plan& plan, const Device&) {
+std::unique_ptr<Kernel> make_block_kernel(const Op& op, const Plan& plan, const Device& device) {
     if (const auto* o = std::get_if<BlockMean>(&op))
         return simple([o = *o](Launcher& l, const View& v) { return launch_mean(l, v, o); });
     if (const auto* o = std::get_if<BlockPool>(&op))
@@ -113,6 +215,7 @@ std::unique_ptr<Kernel> make_block_kernel(const Op& op, const Plan& plan, const 
     }
     const auto* o = std::get_if<BlockAttention>(&op);
     if (!o || o->shape.head_dim > kMostHeadDim || too_long(plan, o->cache)) return nullptr;
+    if (BlockFewKernel::fits(*o)) return std::make_unique<BlockFewKernel>(*o, device);
     return simple([o = *o](Launcher& l, const View& v) { return launch_attention(l, v, o); });
 }
 

@@ -98,9 +98,110 @@ Status record_attention(Recorder& recorder, const View& view, const BlockAttenti
                     });
 }
 
+// Heads of a row that share a kv head read the keys of its blocks together.
+class BlockFewKernel : public VulkanKernel {
+public:
+    BlockFewKernel(const BlockAttention& op, const Device& device)
+        : op_(op),
+          wanted_(attention_groups(device)),
+          threads_(std::min(own_threads(device), kFewThreads)),
+          room_(std::min<uint64_t>(device.report().limits.maxComputeSharedMemorySize, 32768)) {}
+
+    static bool fits(const BlockAttention& op) {
+        return op.shape.head_dim % 16 == 0 && op.shape.head_dim <= kMostFewHeadDim;
+    }
+
+    Choices choices(RowClass) const override {
+        const uint32_t wanted = uint32_t(wanted_), most = queries(kMostFewQueries);
+        std::vector<uint32_t> fewer;
+        for (uint32_t n = most / 2; n > 0; n /= 2) fewer.push_back(n);
+        return {choice("groups", wanted, {wanted / 4, wanted / 2, 2 * wanted, 4 * wanted}),
+                choice("queries", most, std::move(fewer))};
+    }
+
+    uint64_t scratch(const Plan& plan) const override {
+        uint64_t most = 0;
+        for (uint32_t rows = 1;; rows = std::min(rows * 2, plan.max_rows)) {
+            if (const uint32_t n = splits(plan, rows); n > 1) most = std::max(most, partial_bytes(rows, n));
+            if (rows == plan.max_rows) return most;
+        }
+    }
+
+    Status record(Recorder& recorder, const View& view) const override {
+        const auto& planes = view.caches[op_.cache];
+        const uint32_t n = queries_of(view.rows);
+        args::BlockFewArgs push = {};
+        push.heads = op_.shape.heads;
+        push.kv_heads = op_.shape.kv_heads;
+        set_rows(push, view.plan.cache(op_.cache));
+        push.splits = splits(view.plan, view.rows);
+        push.scale = op_.scale;
+        push.first_stat = view.rows * op_.shape.heads * push.splits * op_.shape.head_dim;
+        push.ratio = op_.ratio;
+        push.most = view.width(op_.chosen);
+        Binding partials = view.step;
+        if (push.splits > 1) {
+            recorder.claim_scratch();
+            partials = view.scratch_at(0, partial_bytes(view.rows, push.splits));
+        }
+        // Rows are cut so that no dispatch alone fills a submission or is higher than the device takes.
+        const double per_row = 4.0 * double(most_keys(view.plan)) * op_.shape.heads * op_.shape.head_dim;
+        const double highest = recorder.device().report().limits.maxComputeWorkGroupCount[1];
+        const double fit = std::min(recorder.flops_per_segment() / per_row, highest / groups_of_row(n));
+        const uint32_t step = uint32_t(std::clamp(fit, 1.0, 1e6));
+        for (uint32_t first = 0; first < view.rows; first += step) {
+            const uint32_t rows = std::min(step, view.rows - first);
+            push.first_row = first;
+            RL_TRY(recorder.dispatch(
+                {cache_shader("block_few", view, op_.cache),
+                 8,
+                 1,
+                 {threads_, op_.shape.head_dim, n, uint32_t(view.kind)}},
+                {view.slot(op_.q), view.slot(op_.y), view.step, planes.keys, planes.values,
+                 view.slot(op_.chosen), partials, view.caches.counters()},
+                push, {push.splits, uint64_t(rows) * groups_of_row(n), op_.shape.kv_heads}, per_row * rows));
+        }
+        return {};
+    }
+
+private:
+    uint32_t group() const { return op_.shape.heads / op_.shape.kv_heads; }
+    // Of a work-group: as many as share a kv head, as far as shared memory goes.
+    uint32_t queries(uint32_t most) const {
+        const auto bytes = [&](uint32_t n) {
+            return few_shared(op_.shape.head_dim, n, threads_) + threads_;  // and places of keys
+        };
+        uint32_t n = 1;
+        while (n < most && n < group() && bytes(2 * n) <= room_) n *= 2;
+        return n;
+    }
+    uint32_t queries_of(uint32_t rows) const {
+        return queries(chosen(row_class_of(rows), "queries", kMostFewQueries));
+    }
+    uint32_t groups_of_row(uint32_t queries) const { return (group() + queries - 1) / queries; }
+    // That a row sees.
+    uint64_t most_keys(const Plan& plan) const {
+        return std::min<uint64_t>(plan.sizing.context,
+                                  (plan.slot(op_.chosen).width + 1) * uint64_t(op_.ratio));
+    }
+    uint32_t splits(const Plan& plan, uint32_t rows) const {
+        const uint64_t units = uint64_t(rows) * groups_of_row(queries_of(rows)) * op_.shape.kv_heads;
+        return attention_splits(most_keys(plan), units,
+                                chosen(row_class_of(rows), "groups", uint32_t(wanted_)));
+    }
+    uint64_t partial_bytes(uint32_t rows, uint32_t splits) const {
+        return aligned(uint64_t(rows) * op_.shape.heads * splits * (op_.shape.head_dim + 2) * 4);
+    }
+
+    BlockAttention op_;
+    uint64_t wanted_;  // work-groups, if there is enough to do
+    uint32_t threads_;
+    uint64_t room_;  // of shared memory
+};
+
 }  // namespace
 
-std::unique_ptr<Kernel> make_block_kernel(const Op& op, const Plan&, const Device&) {
+std::unique_ptr<Kernel> make_block_kernel(const Op& op, const Plan&, const Device& device) {
     if (const auto* o = std::get_if<BlockMean>(&op))
         return simple([o = *o](Recorder& r, const View& v) { return record_mean(r, v, o); });
     if (const auto* o = std::get_if<BlockPool>(&op))
@@ -111,6 +212,7 @@ std::unique_ptr<Kernel> make_block_kernel(const Op& op, const Plan&, const Devic
         return simple([o = *o](Recorder& r, const View& v) { return record_choice(r, v, o); });
     const auto* o = std::get_if<BlockAttention>(&op);
     if (!o || o->shape.head_dim > kMostHeadDim) return nullptr;
+    if (BlockFewKernel::fits(*o)) return std::make_unique<BlockFewKernel>(*o, device);
     return simple([o = *o](Recorder& r, const View& v) { return record_attention(r, v, o); });
 }
 
