@@ -358,9 +358,7 @@ struct HalvesArgs {
 struct RouteArgs {
     uint experts;
     uint used;
-    uint gating;
     uint normalise;
-    uint bias_of;  // 0: no bias; see route.glsl
     float scale;
     uint rows;  // of the router in this part
     uint cols;
@@ -368,7 +366,6 @@ struct RouteArgs {
     uint first_row;  // of the router that the part's first row is
     uint first_token;
     uint groups;  // of work-groups that make a token's logits
-    uint has_table;
 };
 
 struct ExpertArgs {

@@ -11,6 +11,9 @@ layout(constant_id = 5) const uint ROWS = 1;  // of a subgroup at a time
 layout(constant_id = 6) const uint GROUPS = 1;
 layout(constant_id = 7) const uint GROUPS_USED = 1;
 layout(constant_id = 8) const bool BY_TWO = false;
+layout(constant_id = 9) const uint GATING = 0;
+layout(constant_id = 10) const uint BIAS_OF = 0;  // 0: no bias
+layout(constant_id = 11) const bool BY_TABLE = false;
 const uint SUMS = ROWS * TOKENS;
 layout(push_constant) uniform Push { RouteArgs args; };
 #include "weights.glsl"

@@ -1,7 +1,7 @@
 // The USED best experts of a row by its logits, best first, ties to the lower id, and their weights. A whole subgroup
 // chooses, each invocation among its own experts; those of groups that are not among the GROUPS_USED best of GROUPS are
 // taken before. With a table a row's token has its experts there. Wants TOKENS, EXPERTS, USED, SUBGROUP, GROUPS, GROUPS_USED,
-// BY_TWO, logits[], ids[], scales[], bias[], experts_by_token[] and what RouteArgs has of the choice.
+// BY_TWO, GATING, BIAS_OF, BY_TABLE, logits[], ids[], scales[], bias[], experts_by_token[] and RouteArgs.
 const uint EACH = (EXPERTS + SUBGROUP - 1) / SUBGROUP;
 const uint CHOOSERS = gl_WorkGroupSize.x / SUBGROUP < TOKENS ? gl_WorkGroupSize.x / SUBGROUP : TOKENS;  // subgroups
 // Few experts of an invocation are in its registers; where they are more NVIDIA's driver 580 computes wrongly with those.
@@ -14,7 +14,7 @@ shared uint many_taken[FEW ? 1 : CHOOSERS * TAKEN_WORDS * SUBGROUP];
 const uint kSoftmax = 0, kSigmoid = 1, kSoftmaxOfSelected = 2, kSparseMixer = 3, kSqrtSoftplus = 4;
 const float kMixerReach = 0.02;  // as in src/plan/ops/experts.h
 const uint kOfChoice = 1, kOfLogits = 2;  // what a bias is added to
-shared float chosen_all[gl_WorkGroupSize.x / SUBGROUP * USED];  // written and read by one invocation of each subgroup
+shared float chosen_all[gl_WorkGroupSize.x / SUBGROUP * USED];  // of each subgroup its own
 
 const float kNone = -1.0 / 0.0;
 const uint GROUP_SIZE = EXPERTS / GROUPS, GROUPS_EACH = (GROUPS + SUBGROUP - 1) / SUBGROUP;
@@ -45,7 +45,7 @@ void set_taken(uint k, bool taken) {
 
 // What the choice of an invocation's expert number k goes by.
 float score_of(uint k) {
-    return chance_of(k) + (args.bias_of == kOfChoice ? bias[min(k * SUBGROUP + gl_SubgroupInvocationID, EXPERTS - 1u)] : 0.0);
+    return chance_of(k) + (BIAS_OF == kOfChoice ? bias[min(k * SUBGROUP + gl_SubgroupInvocationID, EXPERTS - 1u)] : 0.0);
 }
 
 // Takes all experts but those of the best groups; ties go to the lower group. A NaN is as good as nothing.
@@ -112,27 +112,27 @@ uint expert_of_table(uint row, uint place) {
 void choose(uint row) {
     const uint lane = gl_SubgroupInvocationID;
     // As Route::chosen_by_logits() says; `chances` are logits then.
-    const bool by_logits = args.gating == kSigmoid && GROUPS <= 1 && args.bias_of != kOfChoice;
+    const bool by_logits = GATING == kSigmoid && GROUPS <= 1 && BIAS_OF != kOfChoice;
     float top = kNone, sum = 0.0;
     [[unroll]] for (uint k = 0; k < EACH; ++k) {
         const uint e = k * SUBGROUP + lane;
         set_taken(k, e >= EXPERTS);
         float chance = e < EXPERTS ? logits[row * EXPERTS + e] : kNone;
-        if (args.bias_of == kOfLogits) chance += bias[min(e, EXPERTS - 1u)];
+        if (BIAS_OF == kOfLogits) chance += bias[min(e, EXPERTS - 1u)];
         set_chance(k, chance);
         top = max(top, chance);
     }
     top = subgroupMax(top);
     [[unroll]] for (uint k = 0; k < EACH; ++k) {
         float chance = chance_of(k);
-        if (args.gating == kSoftmax) chance = exp(chance - top);
-        if (args.gating == kSigmoid && !by_logits) chance = 1.0 / (1.0 + exp(-chance));
-        if (args.gating == kSqrtSoftplus) chance = sqrt(softplus(chance));
+        if (GATING == kSoftmax) chance = exp(chance - top);
+        if (GATING == kSigmoid && !by_logits) chance = 1.0 / (1.0 + exp(-chance));
+        if (GATING == kSqrtSoftplus) chance = sqrt(softplus(chance));
         set_chance(k, chance);
         if (!is_taken(k)) sum += chance;
     }
     sum = subgroupAdd(sum);
-    if (args.gating == kSoftmax)
+    if (GATING == kSoftmax)
         [[unroll]] for (uint k = 0; k < EACH; ++k) set_chance(k, chance_of(k) / sum);
     if (GROUPS > 1) leave_best_groups();
     const uint own = gl_SubgroupID * USED;
@@ -151,28 +151,27 @@ void choose(uint row) {
         const float most = subgroupMax(id < EXPERTS ? best : kNone);
         uint winner = subgroupMin(id < EXPERTS && best == most ? id : EXPERTS);
         if (winner == EXPERTS) winner = subgroupMin(id);  // NaN everywhere: any that is left
-        if (args.has_table != 0u) {
+        if (BY_TABLE) {
             winner = expert_of_table(row, place);
             id = winner % SUBGROUP == lane ? winner : EXPERTS;
             chance = chance_of(0);
             [[unroll]] for (uint k = 1; k < EACH; ++k)
                 if (k == winner / SUBGROUP) chance = chance_of(k);
         }
-        // One invocation has it; a NaN goes on.
-        float value = subgroupAdd(winner == id ? chance : 0.0);
-        if (by_logits) value = 1.0 / (1.0 + exp(-value));
-        if (args.gating == kSparseMixer) value = share_of_near(value);
+        if (GATING == kSparseMixer) chance = share_of_near(subgroupAdd(winner == id ? chance : 0.0));
         [[unroll]] for (uint k = 0; k < EACH; ++k)
             if (k * SUBGROUP + lane == winner) set_taken(k, true);
-        if (subgroupElect()) {
-            chosen_all[own + place] = value;
+        if (winner == id) {  // in one invocation
+            chosen_all[own + place] = by_logits ? 1.0 / (1.0 + exp(-chance)) : chance;
             ids[row * USED + place] = int(winner);
         }
     }
+    subgroupMemoryBarrierShared();
+    subgroupBarrier();
     if (!subgroupElect()) return;
     float total = 0.0;
     const float first = chosen_all[own];
-    if (args.gating == kSoftmaxOfSelected) {
+    if (GATING == kSoftmaxOfSelected) {
         for (uint i = 0; i < USED; ++i) total += exp(chosen_all[own + i] - first);
         for (uint i = 0; i < USED; ++i) chosen_all[own + i] = exp(chosen_all[own + i] - first) / total;
     }

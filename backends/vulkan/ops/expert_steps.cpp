@@ -39,10 +39,9 @@ private:
         // With many rows those of the router are read once for several of them, and the other way round.
         const uint32_t per_subgroup = view.rows > kFewRows ? kRouterRows : 1;
         const uint32_t bias_of = !op_.bias ? 0 : op_.bias_of == BiasOf::choice ? 1 : 2;
-        args::RouteArgs push = {experts_, op_.used, uint32_t(op_.gating), op_.normalise, bias_of, op_.scale};
+        args::RouteArgs push = {experts_, op_.used, op_.normalise, op_.scale};
         push.cols = uint32_t(w.cols);
         push.first_token = first;
-        push.has_table = bool(op_.table);
         for (const WeightPart& part : w.parts)
             push.groups += uint32_t(vector_groups(part.rows, per_subgroup, device));
         for (const WeightPart& part : w.parts) {
@@ -54,7 +53,7 @@ private:
                  9,
                  1,
                  {kThreads, tokens, experts_, op_.used, device.subgroup(), per_subgroup, op_.groups.count,
-                  op_.groups.used, op_.groups.by_two}},
+                  op_.groups.used, op_.groups.by_two, uint32_t(op_.gating), bias_of, bool(op_.table)}},
                 {part.buffer, view.slot(op_.x), view.scratch_at(0, uint64_t(experts_) * 4 * view.rows),
                  view.step, view.slot(op_.ids), view.slot(op_.scales), view.vector(op_.bias, view.step),
                  view.caches.counters(), view.vector(op_.table, view.step)},
