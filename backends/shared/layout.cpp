@@ -56,27 +56,28 @@ void pack_q8_0(const std::byte* file, uint64_t blocks, const Planes& out) {
 
 // The nibbles of 256 elements as Q4_K and Q5_K have them: per 64 elements 32 bytes, low nibbles first.
 void put_k_nibbles(const uint8_t* q, std::byte* out) {
-    for (int u = 0; u < 8; ++u) {
-        const uint8_t* from = q + u / 2 * 32;
-        const int shift = u % 2 * 4;
-        for (int i = 0; i < 16; ++i)
-            out[u * 16 + i] = std::byte(((from[i] >> shift) & 15) | ((from[i + 16] >> shift) & 15) << 4);
-    }
+    for (uint32_t u = 0; u < 8; ++u) take_nibbles(q + u / 2 * 32, u % 2 * 4, out + u * 16);
 }
 
 // Scale and minimum of 256 elements, then per 32 of them a byte with six bits of scale under the upper two of
 // the minimum, then a nibble with its lower four: to take a sub-block's out of a register needs few steps.
+// Words hold four sub-blocks each, as sub_scale() and sub_minimum() say.
 template <typename Block>
 void pack_k_header(const Block& b, std::byte* out) {
+    constexpr uint32_t kSix = 0x3F3F3F3F, kFour = 0x0F0F0F0F, kTwo = 0x03030303;
+    const auto first = load_word<uint32_t>(b.scales), second = load_word<uint32_t>(b.scales + 4),
+               third = load_word<uint32_t>(b.scales + 8);
+    const uint32_t scales[2] = {first & kSix, (third & kFour) | (first >> 6 & kTwo) << 4};
+    const uint32_t minima[2] = {second & kSix, (third >> 4 & kFour) | (second >> 6 & kTwo) << 4};
     std::memcpy(out, &b, 4);
-    uint32_t nibbles = 0;
-    for (uint32_t j = 0; j < 8; ++j) {
-        const auto scale = uint32_t(formats::q4_k::sub_scale(b.scales, j)),
-                   minimum = uint32_t(formats::q4_k::sub_minimum(b.scales, j));
-        out[4 + j] = std::byte(scale | minimum >> 4 << 6);
-        nibbles |= (minimum & 15) << (4 * j);
+    for (uint32_t i = 0; i < 2; ++i) {
+        const uint32_t upper = scales[i] | (minima[i] >> 4 & kTwo) << 6;
+        uint32_t nibbles = minima[i] & kFour;
+        nibbles = (nibbles | nibbles >> 4) & 0x00FF00FF;
+        const auto lower = uint16_t(nibbles | nibbles >> 8);
+        std::memcpy(out + 4 + 4 * i, &upper, 4);
+        std::memcpy(out + 12 + 2 * i, &lower, 2);
     }
-    std::memcpy(out + 12, &nibbles, 4);
 }
 
 void pack_q4_k(const std::byte* file, uint64_t blocks, const Planes& out) {
@@ -90,11 +91,7 @@ void pack_q5_k(const std::byte* file, uint64_t blocks, const Planes& out) {
     for_blocks<formats::q5_k>(file, blocks, [&](const formats::q5_k::Block& b, uint64_t i) {
         put_k_nibbles(b.q, out[0] + i * 128);
         pack_k_header(b, out[1] + i * 16);
-        for (int u = 0; u < 8; ++u) {
-            uint8_t bits[32];
-            for (int e = 0; e < 32; ++e) bits[e] = uint8_t(b.high[e] >> u);
-            put_bits(bits, out[2] + (i * 8 + uint64_t(u)) * 4);
-        }
+        for (uint32_t u = 0; u < 8; ++u) take_bits(b.high, u, out[2] + (i * 8 + u) * 4);
     });
 }
 
@@ -102,13 +99,8 @@ void pack_q6_k(const std::byte* file, uint64_t blocks, const Planes& out) {
     for_blocks<formats::q6_k>(file, blocks, [&](const formats::q6_k::Block& b, uint64_t i) {
         for (uint32_t u = 0; u < 8; ++u) {
             const uint32_t half = u / 4, in_half = u % 4;
-            uint8_t low[32], high[32];
-            for (uint32_t e = 0; e < 32; ++e) {
-                low[e] = uint8_t(b.low[half * 64 + in_half % 2 * 32 + e] >> (in_half / 2 * 4));
-                high[e] = uint8_t(b.high[half * 32 + e] >> (in_half * 2));
-            }
-            put_nibbles(low, out[0] + (i * 8 + u) * 16);
-            put_pairs(high, out[1] + (i * 8 + u) * 8);
+            take_nibbles(b.low + half * 64 + in_half % 2 * 32, in_half / 2 * 4, out[0] + (i * 8 + u) * 16);
+            take_pairs(b.high + half * 32, in_half * 2, out[1] + (i * 8 + u) * 8);
         }
         std::memcpy(out[2] + i * 16, b.scales, 16);
         std::memcpy(out[3] + i * 2, &b.scale, 2);
@@ -116,11 +108,7 @@ void pack_q6_k(const std::byte* file, uint64_t blocks, const Planes& out) {
 }
 
 void put_k_pairs(const uint8_t* q, std::byte* out) {
-    for (int u = 0; u < 8; ++u) {
-        uint8_t pairs[32];
-        for (int e = 0; e < 32; ++e) pairs[e] = uint8_t(q[u / 4 * 32 + e] >> (u % 4 * 2));
-        put_pairs(pairs, out + u * 8);
-    }
+    for (uint32_t u = 0; u < 8; ++u) take_pairs(q + u / 4 * 32, u % 4 * 2, out + u * 8);
 }
 
 void pack_q2_k(const std::byte* file, uint64_t blocks, const Planes& out) {
@@ -135,11 +123,7 @@ void pack_q2_k(const std::byte* file, uint64_t blocks, const Planes& out) {
 void pack_q3_k(const std::byte* file, uint64_t blocks, const Planes& out) {
     for_blocks<formats::q3_k>(file, blocks, [&](const formats::q3_k::Block& b, uint64_t i) {
         put_k_pairs(b.q, out[0] + i * 64);
-        for (int u = 0; u < 8; ++u) {
-            uint8_t bits[32];
-            for (int e = 0; e < 32; ++e) bits[e] = uint8_t(b.high[e] >> u);
-            put_bits(bits, out[1] + (i * 8 + uint64_t(u)) * 4);
-        }
+        for (uint32_t u = 0; u < 8; ++u) take_bits(b.high, u, out[1] + (i * 8 + u) * 4);
         std::memcpy(out[2] + i * 12, b.scales, 12);
         std::memcpy(out[3] + i * 2, &b.scale, 2);
     });

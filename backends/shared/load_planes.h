@@ -9,8 +9,9 @@
 
 namespace redline {
 
-constexpr uint64_t kLoadChunk = uint64_t(4) << 20;  // bytes of the file read and taken apart at a time
-constexpr uint32_t kMostReaders = 4;                // each with a chunk read, and staging for two
+constexpr uint64_t kLoadChunk = uint64_t(4) << 20;    // bytes of the file that are sent at a time
+constexpr uint64_t kLoadPiece = uint64_t(256) << 10;  // of it, so that what is read lies in a core's cache
+constexpr uint32_t kMostReaders = 8;                  // each with a piece read, and staging for two chunks
 constexpr uint64_t kStagingBytes = kLoadChunk + kMostBookBytes;
 
 // Some blocks of a part of a matrix; none: a whole vector, as floats.
@@ -39,28 +40,49 @@ struct CopyRegion {
     uint64_t bytes = 0;
 };
 
+// Of load_item(), a whole vector.
+template <typename To>
+Result<uint64_t> load_vector_item(To& to, size_t reader, const LoadItem& item, const Tensor& tensor,
+                                  ByteSource& source, std::vector<std::byte>& file) {
+    file.resize(tensor.bytes());
+    RL_TRY(source.read(item.weight, 0, file));
+    std::vector<float> values(tensor.shape.elements());
+    tensor.format->decode(file.data(), values.data(), values.size());
+    const auto bytes = std::as_bytes(std::span(values));
+    std::byte* const mapped = to.mapped(item);
+    if (mapped) std::memcpy(mapped, bytes.data(), bytes.size());
+    for (uint64_t at = 0; !mapped && at < bytes.size(); at += kLoadChunk) {
+        const CopyRegion region = {0, at, std::min<uint64_t>(kLoadChunk, bytes.size() - at)};
+        std::memcpy(RL_TRY(to.staging(reader)), bytes.data() + at, region.bytes);
+        RL_TRY(to.send(reader, item, std::span(&region, 1)));
+    }
+    return uint64_t(file.size());
+}
+
+// Reads the item's blocks and takes them apart, a piece at a time; out[p] is where plane p goes.
+inline Status pack_item(const LoadItem& item, const Format& format, const WeightLayout& layout,
+                        ByteSource& source, std::vector<std::byte>& file, std::array<std::byte*, 4> out) {
+    const uint64_t most = std::max<uint64_t>(8, kLoadPiece / format.block_bytes / 8 * 8);
+    for (uint64_t done = 0; done < item.blocks; done += most) {
+        const uint64_t blocks = std::min(most, item.blocks - done);
+        file.resize(blocks * format.block_bytes);
+        RL_TRY(
+            source.read(item.weight, (item.part_begin + item.first_block + done) * format.block_bytes, file));
+        layout.pack(file.data(), blocks, out);
+        for (uint32_t p = 0; p < layout.planes; ++p) out[p] += blocks * layout.bytes[p];
+    }
+    return {};
+}
+
 // One item, by a reader with its own `file`, the bytes that are read. `to` offers mapped(item), null where
 // there is none, staging(reader), free memory of kStagingBytes, and send(reader, item, regions) from there;
 // and kBooks, whether a format's code book goes behind its planes. Returns the bytes read.
 template <typename To>
 Result<uint64_t> load_item(To& to, size_t reader, const LoadItem& item, const Tensor& tensor,
                            ByteSource& source, std::vector<std::byte>& file) {
+    if (item.blocks == 0) return load_vector_item(to, reader, item, tensor, source, file);
     const Format& format = *tensor.format;
-    file.resize(item.blocks > 0 ? item.blocks * format.block_bytes : tensor.bytes());
-    RL_TRY(source.read(item.weight, (item.part_begin + item.first_block) * format.block_bytes, file));
     std::byte* const mapped = to.mapped(item);
-    if (item.blocks == 0) {
-        std::vector<float> values(tensor.shape.elements());
-        format.decode(file.data(), values.data(), values.size());
-        const auto bytes = std::as_bytes(std::span(values));
-        if (mapped) std::memcpy(mapped, bytes.data(), bytes.size());
-        for (uint64_t at = 0; !mapped && at < bytes.size(); at += kLoadChunk) {
-            const CopyRegion region = {0, at, std::min<uint64_t>(kLoadChunk, bytes.size() - at)};
-            std::memcpy(RL_TRY(to.staging(reader)), bytes.data() + at, region.bytes);
-            RL_TRY(to.send(reader, item, std::span(&region, 1)));
-        }
-        return uint64_t(file.size());
-    }
     std::byte* const staging = mapped ? nullptr : RL_TRY(to.staging(reader));
     const WeightLayout& layout = *weight_layout(format);
     std::array<std::byte*, 4> out = {};
@@ -73,7 +95,7 @@ Result<uint64_t> load_item(To& to, size_t reader, const LoadItem& item, const Te
         from += regions[p].bytes;
         plane += item.part_blocks * block_bytes;
     }
-    layout.pack(file.data(), item.blocks, out);
+    RL_TRY(pack_item(item, format, layout, source, file, out));
     uint32_t count = layout.planes;
     if (To::kBooks && item.first_block == 0 && !layout.book.empty()) {
         regions[count] = {from, book_begin(plane), layout.book.size_bytes()};
@@ -82,7 +104,7 @@ Result<uint64_t> load_item(To& to, size_t reader, const LoadItem& item, const Te
         ++count;
     }
     if (!mapped) RL_TRY(to.send(reader, item, std::span(regions).first(count)));
-    return uint64_t(file.size());
+    return item.blocks * format.block_bytes;
 }
 
 }  // namespace redline

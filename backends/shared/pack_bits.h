@@ -8,26 +8,52 @@
 
 namespace redline {
 
-// Codes of 32 elements into 16 bytes: byte i holds element i below and i + 16 above.
-inline void put_nibbles(const uint8_t* codes, std::byte* out) {
-    for (int i = 0; i < 16; ++i) out[i] = std::byte((codes[i] & 15) | (codes[i + 16] & 15) << 4);
+// A word of the file, which need not be aligned; bytes in the machine's order, which is the file's.
+template <typename Word>
+Word load_word(const uint8_t* from) {
+    Word word;
+    std::memcpy(&word, from, sizeof(word));
+    return word;
 }
 
-// Bit v of byte j belongs to element 4v + j.
-inline void put_bits(const uint8_t* bits, std::byte* out) {
-    uint8_t bytes[4] = {};
-    for (int e = 0; e < 32; ++e) bytes[e % 4] = uint8_t(bytes[e % 4] | (bits[e] & 1) << (e / 4));
-    std::memcpy(out, bytes, 4);
-}
+// The fields that 32 bytes have from bit `shift` on are those of 32 elements. Whole words are taken at once:
+// packing is what weights wait for that flow through a device.
 
-// Bits 2v, 2v + 1 of byte j of word w belong to element 16w + 4v + j.
-inline void put_pairs(const uint8_t* pairs, std::byte* out) {
-    uint8_t bytes[8] = {};
-    for (int e = 0; e < 32; ++e) {
-        uint8_t& byte = bytes[e / 16 * 4 + e % 4];
-        byte = uint8_t(byte | (pairs[e] & 3) << (e % 16 / 4 * 2));
+// Nibbles into 16 bytes: byte i holds element i below and i + 16 above.
+inline void take_nibbles(const uint8_t* from, uint32_t shift, std::byte* out) {
+    constexpr uint64_t kEach = 0x0F0F0F0F0F0F0F0F;
+    for (uint32_t i = 0; i < 16; i += 8) {
+        const uint64_t low = load_word<uint64_t>(from + i) >> shift & kEach,
+                       high = load_word<uint64_t>(from + 16 + i) >> shift & kEach, both = low | high << 4;
+        std::memcpy(out + i, &both, 8);
     }
-    std::memcpy(out, bytes, 8);
+}
+
+// Single bits: bit v of byte j belongs to element 4v + j.
+inline void take_bits(const uint8_t* from, uint32_t shift, std::byte* out) {
+    uint32_t word = 0;
+    for (uint32_t v = 0; v < 8; ++v) word |= (load_word<uint32_t>(from + 4 * v) >> shift & 0x01010101) << v;
+    std::memcpy(out, &word, 4);
+}
+
+// Pairs of bits: bits 2v, 2v + 1 of byte j of word w belong to element 16w + 4v + j.
+inline void take_pairs(const uint8_t* from, uint32_t shift, std::byte* out) {
+    for (uint32_t w = 0; w < 2; ++w) {
+        uint32_t word = 0;
+        for (uint32_t v = 0; v < 4; ++v)
+            word |= (load_word<uint32_t>(from + 16 * w + 4 * v) >> shift & 0x03030303) << (2 * v);
+        std::memcpy(out + 4 * w, &word, 4);
+    }
+}
+
+inline void put_nibbles(const uint8_t* codes, std::byte* out) {
+    take_nibbles(codes, 0, out);
+}
+inline void put_bits(const uint8_t* bits, std::byte* out) {
+    take_bits(bits, 0, out);
+}
+inline void put_pairs(const uint8_t* pairs, std::byte* out) {
+    take_pairs(pairs, 0, out);
 }
 
 // Calls put(block, i); blocks of the file need not be aligned.
