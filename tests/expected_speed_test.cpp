@@ -48,6 +48,40 @@ TEST_CASE("expected speed: with a pace, each run and step takes its time beside 
     CHECK(explain_slow(loaded, 64, made).empty());
 }
 
+TEST_CASE("expected speed: each going on at the other place takes its time, that to the next token, too") {
+    const auto backend = must(open_backend("cpu", {.threads = 1})),
+               other = must(open_backend("cpu", {.threads = 1}));
+    const Model model = must(Model::load(chain_model(), *backend, {64, {}}));
+    const EngineOptions options{.context = 64};
+    const PaceOf pace = [](const Backend&) { return DecodePace{1e9, 1e-3, 20e-3, 0.0}; };
+    const auto seconds = [&](std::span<const Placement> placements, double crossing) {
+        return 1.0 / must(expected_tokens_per_second(model, options, placements, pace, crossing, 10));
+    };
+    for (const uint32_t layers : {0u, 1u, model.config().layers}) {
+        const Split split = must(split_model(model, options, *backend, *other, {layers}));
+        const double crossings = split.placements.size() == 1 ? 0.0 : 2.0;
+        CHECK(seconds(split.placements, 7e-3) ==
+              doctest::Approx(seconds(split.placements, 0.0) + crossings * 7e-3));
+    }
+}
+
+TEST_CASE("expected speed: what a crossing takes is measured once for two devices, and kept") {
+    const auto cpu = must(open_backend("cpu", {.threads = 1})),
+               other = must(open_backend("cpu", {.threads = 2}));
+    const TemporaryFolder folder;
+    const Model model = must(Model::load(chain_model(), *cpu, {64, {}}));
+    CHECK(!find_crossing(*cpu, *other, model, "", false));
+    const auto first = find_crossing(*cpu, *other, model, folder.path, false);
+    REQUIRE(first);
+    CHECK(*first >= 0.0);
+    CHECK(*first < 1.0);
+    CHECK(find_crossing(*cpu, *other, model, folder.path, false) == first);
+    CHECK(read_file(folder.path / "pace.json").find("crossing_seconds") != std::string::npos);
+    // A pace of the same device is another record.
+    CHECK(known_pace(*other, model, folder.path).bytes_per_second > 0.0);
+    CHECK(find_crossing(*cpu, *other, model, folder.path, false) == first);
+}
+
 TEST_CASE("expected speed: a pace is measured once for a format and layers of experts, and kept") {
     const auto backend = must(open_backend("cpu", {.threads = 2}));
     const TemporaryFolder folder;

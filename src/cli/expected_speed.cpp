@@ -99,6 +99,20 @@ DecodePace known_pace(Backend& backend, const Model& model, const std::string& c
     return cache_folder.empty() ? DecodePace{} : find_pace(backend, model, cache_folder, false);
 }
 
+std::optional<double> find_crossing(Backend& cpu, Backend& device, const Model& model,
+                                    const std::string& cache_folder, bool anew) {
+    const Format* const format = main_format(model.file_weights());
+    if (!format || cache_folder.empty()) return {};
+    const std::string key = fmt::format("{}; {}", key_of(cpu), pace_key(device, *format, {}));
+    const Json known = read_measured(cache_folder, kPaces).value(key, Json::object());
+    const auto kept = known.find("crossing_seconds");
+    if (!anew && kept != known.end() && kept->is_number() && kept->get<double>() >= 0.0)
+        return kept->get<double>();
+    const std::optional<double> seconds = crossing_seconds(cpu, device, *format);
+    if (seconds) keep_measured(cache_folder, kPaces, key, {{"crossing_seconds", *seconds}});
+    return seconds;
+}
+
 static bool is_small(const LoadedModel& loaded) {
     return loaded.model->gguf().file_bytes() < uint64_t(1) << 30;
 }
@@ -112,7 +126,11 @@ void measure_paces(LoadedModel& loaded, const std::string& cache_folder, bool an
         return own;
     };
     loaded.pace = pace(*loaded.backend, loaded.bandwidth);
-    if (loaded.cpu) loaded.cpu_pace = pace(*loaded.cpu, loaded.cpu_bandwidth);
+    if (!loaded.cpu) return;
+    loaded.cpu_pace = pace(*loaded.cpu, loaded.cpu_bandwidth);
+    // What is not known of hand-overs is left out.
+    loaded.crossing_seconds =
+        find_crossing(*loaded.cpu, *loaded.backend, *loaded.model, cache_folder, anew).value_or(0.0);
 }
 
 void measure_speeds(LoadedModel& loaded, const std::string& cache_folder) {
@@ -156,10 +174,11 @@ double most_tokens_per_second(const LoadedModel& loaded, uint64_t context, uint6
 }
 
 double expected_tokens_per_second(const LoadedModel& loaded, uint64_t context, uint64_t position) {
-    return speed_of(
-        loaded, context, [&](const SessionOptions& session, std::span<const Placement> placements) {
-            return expected_tokens_per_second(*loaded.model, session, placements, pace_of(loaded), position);
-        });
+    return speed_of(loaded, context,
+                    [&](const SessionOptions& session, std::span<const Placement> placements) {
+                        return expected_tokens_per_second(*loaded.model, session, placements, pace_of(loaded),
+                                                          loaded.crossing_seconds, position);
+                    });
 }
 
 std::string explain_slow(const LoadedModel& loaded, uint64_t context, const Generation& generation) {

@@ -18,7 +18,11 @@ double known_bandwidth(Backend& backend, const std::string& cache_folder);
 // Likewise, for the format of most of a model's weights and its layers of experts, by this build's kernels.
 DecodePace measured_pace(Backend& backend, const Model& model, const std::string& cache_folder);
 DecodePace known_pace(Backend& backend, const Model& model, const std::string& cache_folder);
-// That of the model's device and of its CPU, if it has one: what is kept or, with `anew`, what is measured
+// What a step takes to go on at the other place, see crossing_seconds(): what is kept there or, with `anew`,
+// what is measured now.
+std::optional<double> find_crossing(Backend& cpu, Backend& device, const Model& model,
+                                    const std::string& cache_folder, bool anew);
+// All of the model's device and of its CPU, if it has one: what is kept or, with `anew`, what is measured
 // now. Nothing for a small model, which is bound by other things and would wait longer for this than for a
 // token.
 void measure_paces(LoadedModel& loaded, const std::string& cache_folder, bool anew);

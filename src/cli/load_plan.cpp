@@ -39,7 +39,8 @@ Result<SplitCost> cost_of(const LoadedModel& loaded, const SessionOptions& sessi
     SplitCost cost;
     cost.cpu_bytes = RL_TRY(step_bytes(*loaded.model, session, split.placements, *loaded.cpu, 1));
     cost.speed = {
-        RL_TRY(expected_tokens_per_second(*loaded.model, session, split.placements, pace_of(loaded), 1)),
+        RL_TRY(expected_tokens_per_second(*loaded.model, session, split.placements, pace_of(loaded),
+                                          loaded.crossing_seconds, 1)),
         RL_TRY(most_tokens_per_second(*loaded.model, session, split.placements, bandwidth_of(loaded), 1))};
     return cost;
 }

@@ -1,9 +1,8 @@
 #include "run/rates.h"
 
 #include "cases/op_case.h"
+#include "run/timing.h"
 
-#include <algorithm>
-#include <chrono>
 #include <map>
 
 namespace redline {
@@ -13,38 +12,28 @@ namespace {
 constexpr uint64_t kColumns = 2048, kRows = 2048;
 constexpr uint32_t kTokens = 256;
 constexpr uint64_t kUploadBytes = uint64_t(32) << 20;
-constexpr int kTries = 3, kShortTries = 30;
-constexpr double kShortSeconds = 20e-3;
-
-// Of the fastest of some tries. Work of microseconds is tried more often, as any thread that comes between
-// doubles it.
-Result<double> fastest_seconds(const std::function<Status()>& work) {
-    double best = 0.0, total = 0.0;
-    for (int i = 0; i < kTries || (i < kShortTries && total < kShortSeconds); ++i) {
-        const auto begin = std::chrono::steady_clock::now();
-        RL_TRY(work());
-        const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-        if (best == 0.0 || took.count() < best) best = took.count();
-        total += took.count();
-    }
-    return best;
-}
-
-struct Zeros : ByteSource {
-    Status read(size_t, uint64_t, std::span<std::byte> out) override {
-        std::ranges::fill(out, std::byte(0));
+// As a file's that lies in the system's memory, whose content is copied from there.
+class Copies : public ByteSource {
+public:
+    explicit Copies(uint64_t bytes) : all_(bytes) {}
+    Status read(size_t, uint64_t offset, std::span<std::byte> out) override {
+        RL_CHECK(offset + out.size() <= all_.size(), "more is read than there is");
+        std::copy_n(all_.begin() + ptrdiff_t(offset), out.size(), out.begin());
         return {};
     }
+
+private:
+    std::vector<std::byte> all_;
 };
 
 Result<double> measure_upload(Backend& device, const Format& format) {
     const uint64_t row_bytes = kColumns / format.block * format.block_bytes;
     const WeightInfo info{{"matrix", &format, {1, kUploadBytes / row_bytes, kColumns}}, WeightRole::matrix};
-    Zeros zeros;
-    const auto store = RL_TRY(device.load({&info, 1}, zeros, {}));
+    Copies source(info.tensor.bytes());
+    const auto store = RL_TRY(device.load({&info, 1}, source, {}));
     const uint32_t first = 0;
-    const double seconds = RL_TRY(fastest_seconds([&] {
-        return device.refill(*store, {&first, 1}, {&info, 1}, zeros);
+    const double seconds = RL_TRY(usual_seconds([&] {
+        return device.refill(*store, {&first, 1}, {&info, 1}, source);
     }));
     return seconds > 0.0 ? double(info.tensor.bytes()) / seconds : 0.0;
 }
@@ -64,7 +53,7 @@ Result<double> measure_product(Backend& backend, const Format& format) {
     std::vector<int32_t> tokens(kTokens);
     for (uint32_t i = 0; i < kTokens; ++i) tokens[i] = int32_t(i % 2);
     const SequenceStep step(tokens, 0, 1);
-    const double seconds = RL_TRY(fastest_seconds([&] { return executable->run(step); }));
+    const double seconds = RL_TRY(usual_seconds([&] { return executable->run(step); }));
     return seconds > 0.0 ? 2.0 * double(kTokens) * double(kRows) * double(kColumns) / seconds : 0.0;
 }
 
@@ -101,14 +90,14 @@ public:
         const Plan plan = RL_TRY(std::move(builder).finish());
         BoundPlan bound = RL_TRY(lower(plan, backend));
         timed_.steps = bound.plan.steps.size();
-        Zeros zeros;
+        ZeroSource zeros;
         const auto stored = RL_TRY(backend.load(weights_, zeros, {}));
         const auto caches = RL_TRY(backend.make_caches({}));
         const auto executable = RL_TRY(backend.record(std::move(bound), *stored, *caches, Record::replay));
         const int32_t token = 0;
         const SequenceStep step({&token, 1}, 0, 1);
         RL_TRY(executable->run(step));
-        timed_.seconds = RL_TRY(fastest_seconds([&] { return executable->run(step); }));
+        timed_.seconds = RL_TRY(usual_seconds([&] { return executable->run(step); }));
         return timed_;
     }
 

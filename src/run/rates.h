@@ -35,6 +35,11 @@ std::optional<ExpertLayer> expert_layer(std::span<const WeightInfo> weights, uin
 // With matrices in this format, of more bytes together than caches hold, and layers like this.
 DecodePace decode_pace(Backend& backend, const Format& format, const std::optional<ExpertLayer>& experts);
 
+// Seconds that a step of one token takes each time that it goes on at the other of two places, beside what
+// its runs there take: what is handed over lies in no cache, and threads and the device have waited. With
+// products of matrices in this format. Nothing: it could not be measured.
+std::optional<double> crossing_seconds(Backend& cpu, Backend& device, const Format& format);
+
 // The format that most of the bytes of matrices are in; null: there are none.
 const Format* main_format(std::span<const WeightInfo> weights);
 

@@ -376,7 +376,7 @@ static bool is_last(const Op& op) {
 
 Result<double> expected_tokens_per_second(const Model& model, const EngineOptions& options,
                                           std::span<const Placement> placements, const PaceOf& pace_of,
-                                          uint64_t position) {
+                                          double crossing, uint64_t position) {
     const CacheSizing sizing{options.context, 1, options.cache};
     const Plan plan = RL_TRY(model.plan(1, 1, sizing));
     const std::vector<size_t> steps = RL_TRY(Places::step_counts(model, sizing, placements, options.fuse));
@@ -388,6 +388,7 @@ Result<double> expected_tokens_per_second(const Model& model, const EngineOption
             plan.steps.begin() + ptrdiff_t(placements[i].first),
             plan.steps.begin() + ptrdiff_t(placements[i].last),
             [&](const Step& step) { return !expert_weights(plan, step.op).empty() && !is_last(step.op); });
+        if (placements[(i + 1) % placements.size()].backend != placements[i].backend) seconds += crossing;
         seconds += pace.run_seconds + double(steps[i]) * pace.step_seconds +
                    double(layers) * pace.expert_seconds +
                    double(step_bytes(plan, placements[i], position)) / pace.bytes_per_second;

@@ -77,9 +77,10 @@ Result<double> most_tokens_per_second(const Model& model, const EngineOptions& o
 // What is known of a backend's device; bytes_per_second is 0 where it is not.
 using PaceOf = std::function<DecodePace(const Backend&)>;
 // Tokens per second to expect of these parts, likewise: each has its run, its steps and what they read, and
-// no two run at a time. 0 where a pace is not known.
+// no two run at a time; each time that the next one is at another place, that of the next token, too, takes
+// `crossing` seconds more. 0 where a pace is not known.
 Result<double> expected_tokens_per_second(const Model& model, const EngineOptions& options,
                                           std::span<const Placement> placements, const PaceOf& pace,
-                                          uint64_t position);
+                                          double crossing, uint64_t position);
 
 }  // namespace redline

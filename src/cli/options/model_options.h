@@ -89,9 +89,10 @@ struct LoadedModel {
     std::set<std::string> refused;  // see Backend::refuse()
     uint64_t kernels_checked = 0;   // before the first use
     double kernel_check_seconds = 0.0;
-    double bandwidth = 0.0;      // bytes per second that the device reads; 0: not known
-    double cpu_bandwidth = 0.0;  // likewise, where there is a split
-    DecodePace pace, cpu_pace;   // of steps of one token there, likewise
+    double bandwidth = 0.0;         // bytes per second that the device reads; 0: not known
+    double cpu_bandwidth = 0.0;     // likewise, where there is a split
+    DecodePace pace, cpu_pace;      // of steps of one token there, likewise
+    double crossing_seconds = 0.0;  // between the two, see there
     double load_seconds = 0.0;
 };
 // Chooses the device and reads all of the model but its weights, so that what is wrong with a prompt or an

@@ -1,0 +1,47 @@
+// How long a piece of work takes, and weights to try it with.
+#pragma once
+
+#include "base/result.h"
+#include "formats/tensor.h"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <vector>
+
+namespace redline {
+
+struct ZeroSource : ByteSource {
+    Status read(size_t, uint64_t, std::span<std::byte> out) override {
+        std::ranges::fill(out, std::byte(0));
+        return {};
+    }
+};
+
+inline Result<double> seconds_of(const std::function<Status()>& work) {
+    const auto begin = std::chrono::steady_clock::now();
+    RL_TRY(work());
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// What `attempt` measures: of some tries the one that such a share of them are below.
+inline Result<double> share_of_tries(double share, const std::function<Result<double>()>& attempt) {
+    constexpr size_t kLeastTries = 5, kMostTries = 500;
+    constexpr double kEnoughSeconds = 60e-3;
+    std::vector<double> all;
+    const auto begin = std::chrono::steady_clock::now();
+    for (double total = 0.0; all.size() < kLeastTries || (all.size() < kMostTries && total < kEnoughSeconds);
+         total = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count())
+        all.push_back(RL_TRY(attempt()));
+    const auto found = all.begin() + ptrdiff_t(share * double(all.size()));
+    std::nth_element(all.begin(), found, all.end());
+    return *found;
+}
+
+// The fastest would be what a machine can do where other programs leave it alone for a moment, not what a
+// text gets; threads that come between more than that are no matter of the work.
+inline Result<double> usual_seconds(const std::function<Status()>& work) {
+    return share_of_tries(0.25, [&] { return seconds_of(work); });
+}
+
+}  // namespace redline
