@@ -29,6 +29,17 @@ Result<std::optional<StreamedPlan>> streamed(const LoadedModel& loaded, const Se
     return plan_stream(plan, split.placements);
 }
 
+// Of the weights that a step has to move, by the rate of each format: to take some apart takes longer.
+double upload_seconds(Backend& device, const StreamedPlan& plan) {
+    double seconds = 0.0;
+    for (const auto& [format, bytes] : plan.streamed_formats()) {
+        const double rate = upload_rate(device, *format);
+        if (rate <= 0.0) return 0.0;
+        seconds += double(bytes) / rate;
+    }
+    return seconds;
+}
+
 // By measured rates, unless it is asked for.
 StreamChoice predicted(const LoadedModel& loaded, const ModelOptions& options, const StreamedPlan& plan,
                        uint32_t batch) {
@@ -38,14 +49,12 @@ StreamChoice predicted(const LoadedModel& loaded, const ModelOptions& options, c
     const Format* const format = main_format(plan.weights);
     if (!format) return {};
     const double cpu = product_rate(*loaded.cpu, *format), device = product_rate(*loaded.backend, *format),
-                 upload = upload_rate(*loaded.backend, *format);
+                 upload = upload_seconds(*loaded.backend, plan);
     if (cpu <= 0.0 || device <= 0.0 || upload <= 0.0) return {};
-    const double flops = double(plan.streamed_flops(batch)) / batch, bytes = double(plan.streamed_bytes());
+    const double flops = double(plan.streamed_flops(batch)) / batch;
     const auto cpu_seconds = [&](uint32_t rows) { return rows * flops / cpu; };
     // One layer's weights are on their way while the device computes another.
-    const auto stream_seconds = [&](uint32_t rows) {
-        return std::max(bytes / upload, rows * flops / device);
-    };
+    const auto stream_seconds = [&](uint32_t rows) { return std::max(upload, rows * flops / device); };
     choice.cpu_seconds = cpu_seconds(batch);
     choice.stream_seconds = stream_seconds(batch);
     for (uint32_t rows = kLeastRows; rows <= batch && choice.rows == 0; rows *= 2)

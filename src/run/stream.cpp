@@ -1,5 +1,7 @@
 #include "run/stream.h"
 
+#include "run/timing.h"
+
 #include <algorithm>
 #include <future>
 #include <system_error>
@@ -125,22 +127,15 @@ Status copy_rows(CacheStore& from, Cache cache, CacheStore& to, Cache there, con
     return {};
 }
 
-// For staging, before it is filled.
-struct Zeros : ByteSource {
-    Status read(size_t, uint64_t, std::span<std::byte> out) override {
-        std::ranges::fill(out, std::byte(0));
-        return {};
-    }
-};
-
 }  // namespace
 
-uint64_t StreamedPlan::streamed_bytes() const {
-    uint64_t sum = 0;
+std::map<const Format*, uint64_t> StreamedPlan::streamed_formats() const {
+    std::map<const Format*, uint64_t> bytes;
     for (const Part& part : parts)
         if (part.place == Place::streamed)
-            for (const WeightInfo& weight : part.plan.plan.weights) sum += weight.tensor.bytes();
-    return sum;
+            for (const WeightInfo& weight : part.plan.plan.weights)
+                if (weight.role == WeightRole::matrix) bytes[weight.tensor.format] += weight.tensor.bytes();
+    return bytes;
 }
 
 uint64_t StreamedPlan::streamed_flops(uint64_t rows) const {
@@ -236,7 +231,7 @@ Result<std::shared_ptr<Staging>> Staging::create(const Model& model, Backend& de
     for (const StreamedPlan::Part& part : plan.parts)
         if (part.place == StreamedPlan::Place::streamed)
             made->contents_.push_back({part.plan.weights, part.weights});
-    Zeros zeros;
+    ZeroSource zeros;  // until it is filled
     made->weights_ = RL_TRY(device.load(plan.weights, zeros, {}));
     made->caches_ = RL_TRY(device.make_caches(plan.caches));
     return made;

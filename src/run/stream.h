@@ -21,7 +21,7 @@ struct StreamedPlan {
     std::vector<WeightInfo> weights;  // staged, those of both halves, as in the file
     std::vector<CacheInfo> caches;    // staged, of one part at a time
 
-    uint64_t streamed_bytes() const;  // of weights, per step
+    std::map<const Format*, uint64_t> streamed_formats() const;  // bytes of weights per step, of each
     uint64_t streamed_flops(uint64_t rows) const;
 };
 
