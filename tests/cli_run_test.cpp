@@ -409,8 +409,12 @@ TEST_CASE(
         };
         for (const std::string& model : {chain_model(), mixture_model()}) {
             const Outcome there = with(model, {"--op-offload"}), here = with(model, {"--no-op-offload"}),
-                          by_itself = with(model, {});
-            INFO(there.err);
+                          by_itself = with(model, {}),
+                          none_there = with(model, {"-ngl", "0", "--op-offload"});
+            INFO(there.err, none_there.err);
+            CHECK(none_there.out == here.out);
+            CHECK(has(none_there.err, fmt::format("plan: 0/2 layers on {} (", backend())));
+            CHECK(has(none_there.err, "; steps of 32 tokens and more wholly there, through "));
             CHECK(there.code == 0);
             CHECK(there.out == here.out);
             CHECK(has(there.err, "; steps of 32 tokens and more wholly there, through "));

@@ -134,6 +134,9 @@ TEST_CASE("options: -ngl 0 is the CPU, and -mg a number of the GPU") {
     both.gpu_layers = 0;
     both.device = "vulkan";
     CHECK_FALSE(check_device_options(both).ok());
+    both.streams = true;  // prompts are computed there
+    CHECK(check_device_options(both).ok());
+    CHECK(both.device == "vulkan");
 }
 
 TEST_CASE("options: the help of run is at most 80 columns wide") {

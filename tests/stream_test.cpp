@@ -34,7 +34,10 @@ SessionOptions options_of(std::vector<Placement> placements, uint32_t stream_row
 }
 
 std::vector<Placement> split_of(const Model& model, Backend& device, const SplitWish& wish) {
-    return must(split_model(model, options_of({}, 0), *backends()[0], device, wish)).placements;
+    auto placements = must(split_model(model, options_of({}, 0), *backends()[0], device, wish)).placements;
+    const size_t end = placements.back().last;
+    if (wish.layers == 0) placements.push_back({&device, end, end});
+    return placements;
 }
 
 std::vector<float> logits_of(const Model& model, const SessionOptions& options) {
@@ -58,10 +61,11 @@ uint64_t need_on(const Model& model, const SessionOptions& options, const Backen
     return 0;
 }
 
-// Splits of a model: every number of layers, and the experts of any number of layers.
+// Splits of a model: every number of layers, of which none has the device for prompts alone, and the experts
+// of any number of layers.
 std::vector<SplitWish> wishes(const Model& model) {
     std::vector<SplitWish> all;
-    for (uint32_t layers = 1; layers < model.config().layers; ++layers) all.push_back({layers});
+    for (uint32_t layers = 0; layers < model.config().layers; ++layers) all.push_back({layers});
     if (model.config().experts > 0)
         for (uint32_t experts = 1; experts <= model.config().layers; ++experts)
             all.push_back({model.config().layers, experts});

@@ -70,6 +70,15 @@ Result<std::vector<MemoryNeed>> needs_with(const LoadedModel& loaded, const Sess
     return memory_needs(*loaded.model, own);
 }
 
+// With the device, where it has no part of the model.
+Split with_device(Split split, const LoadedModel& loaded) {
+    if (std::ranges::count(split.backends, loaded.backend.get()) > 0) return split;
+    const size_t end = split.placements.back().last;
+    split.placements.push_back({loaded.backend.get(), end, end});
+    split.backends = backends_of(split.placements);
+    return split;
+}
+
 uint64_t device_total(const LoadedModel& loaded, const Split& split) {
     for (size_t i = 0; i < split.backends.size(); ++i)
         if (split.backends[i] == loaded.backend.get()) return split.needs[i].total();
@@ -95,12 +104,12 @@ Result<StreamChoice> choose_stream(const LoadedModel& loaded, const ModelOptions
         return choice;
     };
     if (!may_stream(loaded, options, session)) return none("batches are too small, or the device cannot");
-    const std::optional<StreamedPlan> plan = RL_TRY(streamed(loaded, session, split));
+    Split with = with_device(split, loaded);
+    const std::optional<StreamedPlan> plan = RL_TRY(streamed(loaded, session, with));
     if (!plan) return none("no weights of the CPU can go through the device");
     StreamChoice choice = predicted(loaded, options, *plan, session.batch);
     if (choice.rows == 0) return choice;
-    Split with = split;
-    with.needs = RL_TRY(needs_with(loaded, session, split, choice.rows));
+    with.needs = RL_TRY(needs_with(loaded, session, with, choice.rows));
     if (!fits(with)) {
         StreamChoice other = none("there is no room for the staging");
         other.cpu_seconds = choice.cpu_seconds;

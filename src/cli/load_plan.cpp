@@ -254,7 +254,7 @@ std::string plan_line(const LoadedModel& loaded, uint64_t context, uint64_t cach
 // The options that ask for parts on the CPU.
 static std::vector<std::string> split_options(const ModelOptions& options, const Model& model) {
     std::vector<std::string> asked;
-    if (options.gpu_layers > 0 && options.gpu_layers < int64_t(model.config().layers))
+    if (options.gpu_layers >= 0 && options.gpu_layers < int64_t(model.config().layers))
         asked.push_back(fmt::format("-ngl {}", options.gpu_layers));
     if (options.cpu_experts.value_or(0) != 0 && model.config().experts > 0) asked.emplace_back("--cpu-moe");
     if (!options.tensors.empty()) asked.emplace_back("-ot");

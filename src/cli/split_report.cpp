@@ -164,7 +164,7 @@ Result<Json> plan_json(LoadedModel& loaded, const ModelOptions& options, uint64_
     }
     const std::vector<Placement>& placements = decided.value().split->placements;
     std::vector<size_t> cuts, places;
-    for (const Placement& placement : placements) {
+    for (const Placement& placement : with_steps(placements)) {
         if (placement.first > 0) cuts.push_back(placement.first);
         places.push_back(placement.backend == loaded.cpu.get() ? 0 : 1);
     }

@@ -81,6 +81,11 @@ Status Pipeline::run_traced(const StepParams& params, const TraceSink& sink) {
                      [&](Executable& part, const StepParams& own) { return part.run_traced(own, sink); });
 }
 
+std::span<const Placement> with_steps(std::span<const Placement> placements) {
+    const bool flows_only = placements.size() > 1 && placements.back().empty();
+    return placements.first(placements.size() - flows_only);
+}
+
 // The steps that placements but the first begin with.
 static Result<std::vector<size_t>> cuts_of(std::span<const Placement> placements, size_t steps) {
     std::vector<size_t> cuts;
@@ -109,10 +114,10 @@ Result<Places> Places::empty(const Model& model, const CacheSizing& sizing,
     Places made(model, sizing);
     const Plan plan = RL_TRY(model.plan(1, 1, sizing));
     made.steps_ = plan.steps.size();
-    made.cuts_ = RL_TRY(cuts_of(placements, plan.steps.size()));
+    made.cuts_ = RL_TRY(cuts_of(with_steps(placements), plan.steps.size()));
     const std::vector<Backend*> backends = backends_of(placements);
     for (Backend* backend : backends) made.places_.push_back({backend, nullptr});
-    for (const Placement& placement : placements) {
+    for (const Placement& placement : with_steps(placements)) {
         const auto found = std::find(backends.begin(), backends.end(), placement.backend);
         made.place_of_.push_back(size_t(found - backends.begin()));
     }
@@ -134,6 +139,9 @@ std::vector<Placement> Places::placements() const {
     for (size_t i = 0; i < place_of_.size(); ++i)
         all.push_back(
             {places_[place_of_[i]].backend, i == 0 ? 0 : cuts_[i - 1], i < cuts_.size() ? cuts_[i] : steps_});
+    for (size_t place = 0; place < places_.size(); ++place)
+        if (std::ranges::count(place_of_, place) == 0)
+            all.push_back({places_[place].backend, steps_, steps_});
     return all;
 }
 
@@ -310,6 +318,10 @@ Result<std::vector<Pipeline::Part>> Places::record_parts(uint32_t rows, uint32_t
     std::vector<std::vector<std::unique_ptr<Executable>>> recorded;
     for (size_t i = 0; i < groups.size(); ++i) {
         Place& place = places_[i];
+        if (groups[i].empty()) {
+            recorded.emplace_back();
+            continue;
+        }
         recorded.push_back(
             RL_TRY(place.backend->record_group(std::move(groups[i]), *place.weights, *place.caches, mode)));
     }

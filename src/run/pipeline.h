@@ -12,8 +12,13 @@ namespace redline {
 
 struct Placement {
     Backend* backend = nullptr;
-    size_t first = 0, last = 0;  // steps [first, last) of a plan that was not lowered
+    // Steps [first, last) of a plan that was not lowered. None, of the last placement: a device that has no
+    // part of the model, through which weights flow.
+    size_t first = 0, last = 0;
+    bool empty() const { return first == last; }
 };
+// Those with steps.
+std::span<const Placement> with_steps(std::span<const Placement> placements);
 
 // The backends of placements, each once, in the order of their first steps.
 std::vector<Backend*> backends_of(std::span<const Placement> placements);
@@ -65,7 +70,7 @@ public:
                                                    std::span<const Placement> placements, uint32_t rows,
                                                    uint32_t outputs, bool fuse, bool streamed = false);
 
-    // Steps of the lowered plan of one token, of each placement.
+    // Steps of the lowered plan of one token, of each placement that has some.
     static Result<std::vector<size_t>> step_counts(const Model& model, const CacheSizing& sizing,
                                                    std::span<const Placement> placements, bool fuse);
 

@@ -361,7 +361,7 @@ Result<double> most_tokens_per_second(const Model& model, const EngineOptions& o
                                       uint64_t position) {
     const Plan plan = RL_TRY(model.plan(1, 1, {options.context, 1, options.cache}));
     double seconds = 0.0;
-    for (const Placement& placement : placements) {
+    for (const Placement& placement : with_steps(placements)) {
         const double bytes_per_second = bandwidth(*placement.backend);
         if (bytes_per_second <= 0.0) return 0.0;
         seconds += double(step_bytes(plan, placement, position)) / bytes_per_second;
@@ -375,8 +375,9 @@ static bool is_last(const Op& op) {
 }
 
 Result<double> expected_tokens_per_second(const Model& model, const EngineOptions& options,
-                                          std::span<const Placement> placements, const PaceOf& pace_of,
+                                          std::span<const Placement> all, const PaceOf& pace_of,
                                           double crossing, uint64_t position) {
+    const std::span<const Placement> placements = with_steps(all);
     const CacheSizing sizing{options.context, 1, options.cache};
     const Plan plan = RL_TRY(model.plan(1, 1, sizing));
     const std::vector<size_t> steps = RL_TRY(Places::step_counts(model, sizing, placements, options.fuse));

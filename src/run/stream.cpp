@@ -157,6 +157,7 @@ std::optional<StreamedPlan> plan_stream(const Plan& plan, std::span<const Placem
     const std::vector<Block> all = blocks(plan, also);
     StreamedPlan streamed;
     for (const Placement& placement : placements) {
+        if (placement.empty()) continue;
         if (placement.backend == device->backend) {
             streamed.parts.push_back({Place::device, placement.first, placement.last, {}, {}, {}});
             continue;

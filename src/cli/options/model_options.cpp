@@ -151,7 +151,7 @@ void add_split_options(Options& options, ModelOptions& target) {
         });
     options.flag("--op-offload",
                  "prompts are computed on the GPU, also in layers of the CPU, whose weights flow through it "
-                 "(default: where that should be faster)",
+                 "(default: where that should be faster; with -ngl 0: not)",
                  [&target] { target.streams = true; });
     options.flag("--no-op-offload", "prompts are computed where the layers are",
                  [&target] { target.streams = false; });
@@ -212,9 +212,12 @@ Status check_model_given(const std::string& path) {
 }
 
 Status check_device_options(ModelOptions& options) {
-    if (options.gpu_layers == 0) {
+    if (options.gpu_layers == 0 && !options.streams.value_or(false)) {
         if (!options.device.empty() && options.device != "cpu")
-            return error("-ngl 0 means the CPU, --device {} another: leave one of them out", options.device);
+            return error(
+                "-ngl 0 means the CPU, --device {} another: leave one of them out, or have prompts computed "
+                "there with --op-offload",
+                options.device);
         options.device = "cpu";
     }
     if (options.main_gpu >= 0 && options.device != "cpu") {
