@@ -18,7 +18,7 @@ TEST_CASE("tune: bench names what was found, --no-tune runs the defaults, a dama
         TuneOptions how;
         how.prompts = false;
         for (const TunedKernel& kernel : tuned(model, *backend, clock, how).kernels)
-            must(keep_tuned(cache.path / "redline", *backend, kernel));
+            must(keep_tuned(cache.path / "redline", *backend, {&kernel, 1}));
         const auto bench = [&](const std::vector<std::string>& more) {
             Launch what;
             what.arguments = {program(),
@@ -51,6 +51,47 @@ TEST_CASE("tune: bench names what was found, --no-tune runs the defaults, a dama
         const size_t said = damaged.err.find("is damaged");
         CHECK(said != std::string::npos);
         CHECK(damaged.err.find("is damaged", said + 1) == std::string::npos);
+    }
+}
+
+TEST_CASE(
+    "quick tune: it comes before a GPU's first use of kernels, once, and says so; nothing stops a run") {
+    for (const auto& backend : gpu_backends()) {
+        const bool on_cpu = backend->device().on_cpu;
+        const std::string device = on_cpu ? "vulkan:0" : "hip";
+        if (!on_cpu && backend->device().name.find("double") == std::string::npos) continue;
+        INFO(device);
+        const CacheFolder cache;
+        write_file(cache.path / "file", "");
+        const auto ran = [&](const std::string& folder, const std::vector<std::string>& more) {
+            Launch what;
+            what.arguments = {program(),  "run",
+                              "--device", device,
+                              "-m",       golden("models/llama3.gguf"),
+                              "--raw",    "-p",
+                              "a b",      "--temp",
+                              "0",        "-n",
+                              "2",        "--no-self-test"};
+            what.arguments.insert(what.arguments.end(), more.begin(), more.end());
+            what.environment = {"XDG_CACHE_HOME=" + (cache.path / folder).string(), "REDLINE_QUICK_TUNE=1"};
+            Outcome outcome = launch(what);
+            CHECK_MESSAGE(outcome.code == 0, outcome.err);
+            return outcome;
+        };
+        const auto times = [](const Outcome& outcome) {
+            return outcome.err.find(" timed on ") != std::string::npos;
+        };
+        // Where a driver computes on the CPU it comes only when it is asked for.
+        CHECK(times(ran("plain", {})) == !on_cpu);
+        if (on_cpu) continue;
+        CHECK(!times(ran("none", {"--no-tune", "--quick-tune"})));
+        const Outcome first = ran("asked", {"--quick-tune"});
+        CHECK(times(first));
+        CHECK(!times(ran("asked", {})));
+        CHECK(std::filesystem::exists(cache.path / "asked/redline/tuning.json"));
+        const Outcome unkept = ran("file", {"--quick-tune"});
+        CHECK(unkept.err.find("could not be timed") != std::string::npos);
+        CHECK(unkept.out == first.out);
     }
 }
 

@@ -1,6 +1,7 @@
 // Variants of kernels: each computes what it should; the tuner finds the fastest by a clock of the test's
 // own, keeps what it found, and the program uses it.
 #include "run/device_file.h"
+#include "run/quick_tune.h"
 #include "support/fake_clock.h"
 
 #include <fstream>
@@ -87,7 +88,7 @@ TEST_CASE("tune: the fastest values are found, one choice after the other, and k
             for (const auto& [name, value] : kernel.variant) expected *= factor_of(name, value);
             CHECK(kernel.seconds == doctest::Approx(expected));
             faster += !kernel.variant.empty();
-            must(keep_tuned(folder.path, *backend, kernel));
+            must(keep_tuned(folder.path, *backend, {&kernel, 1}));
         }
         CHECK(faster >= 1);
         CHECK(saved_share(tuning.kernels, RowClass::one) > 0.0);
@@ -133,6 +134,88 @@ TEST_CASE("tune: small gains are left, the time is kept, and what was found befo
     }
 }
 
+TEST_CASE(
+    "quick tune: every kernel has one turn, what reads most first, and a whole tune stays a whole one") {
+    for (const auto& backend : gpu_backends()) {
+        INFO(backend->device().name);
+        const Model model = must(Model::inspect(golden("models/llama3.gguf"), 512));
+        const CacheFolder folder;
+        TuneOptions how;
+        how.copy_bytes = 1 << 20;
+        const auto quick = [&](FakeClock& clock, bool again) {
+            return must(quick_tune(model, *backend, tune_options(), clock, folder.path, again, how));
+        };
+        FakeClock clock;
+        const QuickTune first = quick(clock, false);
+        REQUIRE(first.kernels.size() >= 3);
+        CHECK(first.kernels.size() == first.planned);
+        CHECK(first.faster() >= 1);
+        CHECK(clock.now() <= kQuickSeconds);
+        for (const TunedKernel& kernel : first.kernels) CHECK(kernel.rows == RowClass::one);
+        CHECK(backend->variants().size() == first.faster());
+        CHECK(tuned_variants(folder.path, *backend) == backend->variants());
+        CHECK(first.text("hip").find("times as fast") != std::string::npos);
+        // All is known: nothing is timed, and what was found is still used.
+        FakeClock idle;
+        const Variants found = backend->variants();
+        CHECK(quick(idle, false).planned == 0);
+        CHECK(idle.now() == 0.0);
+        CHECK(backend->variants() == found);
+        // What a whole tune has found is not timed again, whatever it was.
+        TunedKernel whole = first.kernels[0];
+        whole.variant = {{"threads", 77}};
+        must(keep_tuned(folder.path, *backend, {&whole, 1}));
+        FakeClock later;
+        CHECK(quick(later, true).planned == first.planned - 1);
+        CHECK(tuned_variants(folder.path, *backend).at({whole.key, whole.rows}) == whole.variant);
+        CHECK(tuned_keys(folder.path, *backend, false).size() == 1);
+        // A whole tune times all.
+        if (backend->device().on_cpu) continue;
+        FakeClock all;
+        const Tuning tuning = tuned(model, *backend, all);
+        CHECK(tuning.kernels.size() > first.planned);
+        must(keep_tuned(folder.path, *backend, tuning.kernels));
+        CHECK(tuned_keys(folder.path, *backend, false).size() == tuning.kernels.size());
+    }
+}
+
+TEST_CASE("quick tune: five seconds are kept, and what there was no time for is not tried again") {
+    for (const auto& backend : gpu_backends()) {
+        INFO(backend->device().name);
+        const Model model = must(Model::inspect(golden("models/llama3.gguf"), 512));
+        const CacheFolder folder;
+        TuneOptions how;
+        how.copy_bytes = 1 << 20;
+        FakeClock slow(1.0, 0.1);
+        const QuickTune part =
+            must(quick_tune(model, *backend, tune_options(), slow, folder.path, false, how));
+        CHECK(part.kernels.size() >= 1);
+        CHECK(part.kernels.size() < part.planned);
+        CHECK(slow.now() < kQuickSeconds + 1.0);
+        CHECK(part.text("hip").find(fmt::format("{} of {} timed", part.kernels.size(), part.planned)) !=
+              std::string::npos);
+        FakeClock clock;
+        CHECK(must(quick_tune(model, *backend, tune_options(), clock, folder.path, false, how)).planned == 0);
+        CHECK(tuned_keys(folder.path, *backend, true).size() == part.planned);
+        CHECK(tuned_keys(folder.path, *backend, false).empty());
+    }
+}
+
+TEST_CASE("quick tune: where nothing can be kept nothing is timed") {
+    for (const auto& backend : gpu_backends()) {
+        INFO(backend->device().name);
+        const Model model = must(Model::inspect(golden("models/llama3.gguf"), 512));
+        const CacheFolder folder;
+        write_text(folder.path / "file", "");
+        FakeClock clock;
+        const auto tuned =
+            quick_tune(model, *backend, tune_options(), clock, folder.path / "file" / "below", false);
+        CHECK(!tuned);
+        CHECK(clock.now() == 0.0);
+        CHECK(backend->variants().empty());
+    }
+}
+
 TEST_CASE("variants: what a kernel does not know is left out") {
     const Choices choices = {choice("threads", 128, {64, 256, 128}), choice("blocks", 64, {32}, true)};
     CHECK(choices[0].values == std::vector<uint32_t>{128, 64, 256});
@@ -152,7 +235,7 @@ TEST_CASE("tuning file: what is damaged, cut short or of another version counts 
     std::string problem;
     CHECK(tuned_variants(folder.path, *cpu, &problem).empty());
     CHECK(problem == "");
-    must(keep_tuned(folder.path, *cpu, kernel));
+    must(keep_tuned(folder.path, *cpu, {&kernel, 1}));
     CHECK(tuned_variants(folder.path, *cpu).size() == 1);
     const std::string path = folder.path / "tuning.json", whole = must(read_text_file(path));
     std::string older = whole;
@@ -164,7 +247,7 @@ TEST_CASE("tuning file: what is damaged, cut short or of another version counts 
         problem.clear();
         CHECK(tuned_variants(folder.path, *cpu, &problem).empty());
         CHECK(problem.find("tuning.json is ") != std::string::npos);
-        must(keep_tuned(folder.path, *cpu, kernel));
+        must(keep_tuned(folder.path, *cpu, {&kernel, 1}));
         CHECK(tuned_variants(folder.path, *cpu).size() == 1);
     }
     // Values that are none are left out, the others are not.
@@ -190,7 +273,7 @@ TEST_CASE("tuning file: writers take turns, so that none loses what another has 
                     TunedKernel kernel;
                     kernel.key = fmt::format("op {} of {}", i, w);
                     kernel.variant = {{"threads", uint32_t(i + 1)}};
-                    static_cast<void>(keep_tuned(folder.path, *cpu, kernel).ok());
+                    static_cast<void>(keep_tuned(folder.path, *cpu, {&kernel, 1}).ok());
                 }
             });
     }

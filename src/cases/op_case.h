@@ -6,6 +6,7 @@
 #include "cases/random_weights.h"
 #include "plan/stored_weights.h"
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -14,12 +15,19 @@ namespace redline {
 
 class Fixture : public ByteSource {
 public:
-    // `capacity`: rows of the inputs, one per token.
-    Fixture(uint32_t seed, uint64_t capacity) : random_(seed), capacity_(capacity) {}
+    // `capacity`: rows of the inputs, one per token. `distinct`: elements of a matrix after which they come
+    // again, for who needs it sooner and not all of them random: a multiple of every format's block.
+    Fixture(uint32_t seed, uint64_t capacity, uint64_t distinct = UINT64_MAX)
+        : random_(seed), capacity_(capacity), distinct_(distinct) {}
 
     Weight matrix(const Format& format, uint64_t rows, uint64_t cols, uint64_t count = 1) {
-        return add({"matrix", &format, {count, rows, cols}}, WeightRole::matrix,
-                   random_weights(format, count * rows * cols, random_));
+        const uint64_t all = count * rows * cols;
+        std::vector<std::byte> bytes = random_weights(format, std::min(all, distinct_), random_);
+        const size_t period = bytes.size();
+        bytes.resize(all / format.block * format.block_bytes);
+        for (size_t at = period; at < bytes.size(); at += period)
+            std::memcpy(&bytes[at], bytes.data(), std::min(period, bytes.size() - at));
+        return add({"matrix", &format, {count, rows, cols}}, WeightRole::matrix, std::move(bytes));
     }
     Weight vector(uint64_t size) {
         const Format& f32 = *find_format("F32");
@@ -76,7 +84,7 @@ private:
     }
 
     std::mt19937 random_;
-    uint64_t capacity_;
+    uint64_t capacity_, distinct_;
     std::vector<WeightInfo> weights_;
     std::vector<std::shared_ptr<const std::vector<std::byte>>> bytes_;
 };

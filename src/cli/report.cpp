@@ -77,6 +77,8 @@ Json timings_json(const LoadedModel& loaded, const Session& session, const Promp
     return {{"load_ms", loaded.load_seconds * 1e3},
             {"kernels_checked", loaded.kernels_checked},
             {"kernel_check_ms", loaded.kernel_check_seconds * 1e3},
+            {"kernels_tuned", loaded.kernels_tuned},
+            {"quick_tune_ms", loaded.quick_tune_seconds * 1e3},
             {"prompt_n", read},
             {"prompt_ms", prompt.seconds * 1e3},
             {"prompt_per_second", per_second(read, prompt.seconds)},

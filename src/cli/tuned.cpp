@@ -49,7 +49,7 @@ void use_tuned(Backend& backend, const ModelOptions& options) {
     std::string problem;
     Variants variants = tuned_variants(cache_folder(), backend, &problem);
     if (!problem.empty() && said.insert(problem).second)
-        note(problem + ": kernels run as they do by default, until redline tune has measured again");
+        note(problem + ": kernels run as they do by default, until they are measured again");
     backend.use(std::move(variants));
 }
 

@@ -393,7 +393,7 @@ Result<OpAlone> op_repeated(const Op& op, const Plan& plan, uint32_t seed, const
         std::map<int32_t, Weight> weights;
         std::map<int32_t, Cache> caches;
     };
-    Fixture fixture(seed, OpAlone::kTokens);
+    Fixture fixture(seed, OpAlone::kTokens, OpAlone::kDistinct);
     Part part(op, plan, size);
     part.add_weights(fixture);
     const CacheType type = part.cache_type().value_or(CacheType::f16);

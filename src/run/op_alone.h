@@ -18,6 +18,8 @@ struct AloneSize {
 struct OpAlone {
     static constexpr uint64_t kTokens = 64, kPositions = 512;  // that there are
     static constexpr uint64_t kMostPositions = 8192;           // of a repeated op
+    // Of the elements of its matrices; no multiple of a row.
+    static constexpr uint64_t kDistinct = uint64_t(8191) * 256;
 
     Fixture fixture;
     Plan plan;
@@ -32,7 +34,8 @@ bool stands_alone(const Op& op);
 // Of a lowered plan. `seed`: of the random numbers.
 Result<OpAlone> op_alone(const Op& op, const Plan& plan, uint32_t seed, const AloneSize& size = {});
 // The same op again and again, in one step: `bytes` of copies of its weights and caches take turns,
-// so that they are read from memory and not from the device's caches. The step is that of the last.
+// so that they are read from memory and not from the device's caches. The step is that of the last. Matrices
+// repeat themselves, since nothing is held to the reference.
 Result<OpAlone> op_repeated(const Op& op, const Plan& plan, uint32_t seed, const AloneSize& size,
                             uint32_t times, uint64_t bytes);
 

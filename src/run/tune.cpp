@@ -14,14 +14,13 @@ namespace redline {
 namespace {
 
 constexpr double kLeastGain = 0.02;              // a variant that is faster by less is not taken
-constexpr uint64_t kTimedElements = 1u << 27;    // of a matrix, at most
 constexpr uint64_t kCheckedElements = 1u << 24;  // of one that is held to the reference
 constexpr uint32_t kRepeats = 16, kManyRepeats = 4;
 constexpr double kMostNoise = 1e-2;  // of the results' power, between variants
 // A time is the least of several steps: what else the machine does only ever makes one slower.
 constexpr uint32_t kLeastSteps = 3, kMostSteps = 50;
-constexpr double kStepsSeconds = 0.02, kMostSeconds = 0.3;
-constexpr uint32_t kRounds = 6;  // of the winner and the default in alternation
+constexpr double kMostSeconds = 0.3;
+constexpr uint32_t kRounds = 6, kLeastRounds = 2;  // of the winner and the default in alternation
 
 class SteadyClock : public TuneClock {
 public:
@@ -66,7 +65,7 @@ public:
         }
     }
 
-    std::vector<Task> sorted(std::set<std::pair<std::string, RowClass>>& known) && {
+    std::vector<Task> sorted(std::set<Variants::key_type>& known) && {
         std::erase_if(tasks_, [&](const Task& task) { return known.contains({task.key, task.rows}); });
         for (const Task& task : tasks_) known.insert({task.key, task.rows});
         const auto place = [](RowClass rows) {
@@ -93,7 +92,8 @@ private:
             same->work += work;
             return;
         }
-        if (backend_.choices_for(op, plan, rows).empty()) return;
+        const Choices choices = backend_.choices_for(op, plan, rows);
+        if (std::ranges::none_of(choices, [](const Choice& each) { return each.values.size() > 1; })) return;
         tasks_.push_back({&plan, step, std::move(key), rows, 1, work});
     }
 
@@ -115,7 +115,7 @@ public:
 
     Status make() {
         const bool one = task_.rows == RowClass::one;
-        const AloneSize size = {64, kTimedElements, UINT64_MAX,
+        const AloneSize size = {64, how_.elements, UINT64_MAX,
                                 one ? AloneSize().further_experts : UINT64_MAX};
         repeats_ = one ? kRepeats : kManyRepeats;
         const uint64_t bytes = std::min(how_.copy_bytes, backend_.device().memory.bytes / 8);
@@ -157,12 +157,13 @@ public:
         return out;
     }
 
+    uint32_t repeats() const { return repeats_; }  // of the op in a step
     // The least of several steps, or of `steps`, per op.
     Result<double> time(Runnable& runnable, uint32_t steps = 0) {
         double least = INFINITY, all = 0.0;
         const TimedStep what = {task_.key, task_.rows, runnable.variant};
         for (uint32_t i = 0;
-             steps > 0 ? i < steps : i < kLeastSteps || (i < kMostSteps && all < kStepsSeconds); ++i) {
+             steps > 0 ? i < steps : i < kLeastSteps || (i < kMostSteps && all < how_.steps_seconds); ++i) {
             const double seconds = RL_TRY(clock_.time(what, [&] { return step(runnable); }));
             least = std::min(least, seconds);
             all += seconds;
@@ -219,27 +220,37 @@ private:
     std::vector<float> want_;  // what the default computes
 };
 
+TunedKernel untimed(const Task& task) {
+    TunedKernel out;
+    out.key = task.key;
+    out.op = op_text(task.plan->steps[task.step].op, *task.plan);
+    out.rows = task.rows;
+    out.count = task.count;
+    return out;
+}
+
 class Tuner {
 public:
     Tuner(Backend& backend, TuneClock& clock, const TuneOptions& how)
         : backend_(backend), clock_(clock), how_(how), start_(clock.now()) {}
 
-    bool over() const {
+    // Whether so many seconds more are too many.
+    bool over(double more = 0.0) const {
         return (how_.cancel && how_.cancel->load()) ||
-               (how_.seconds > 0.0 && clock_.now() - start_ > how_.seconds);
+               (how_.seconds > 0.0 && seconds() + more > how_.seconds);
     }
+    // As long as the last one took.
+    bool has_time_for_another() const { return !over(making_ + finishing_); }
     double seconds() const { return clock_.now() - start_; }
 
     // Nothing where there is no time left to know it.
     Result<std::optional<TunedKernel>> tune(const Task& task) {
-        TunedKernel out;
-        out.key = task.key;
-        out.op = op_text(task.plan->steps[task.step].op, *task.plan);
-        out.rows = task.rows;
-        out.count = task.count;
+        TunedKernel out = untimed(task);
         {
             OpBench bench(task, backend_, how_, clock_);
+            const double start = seconds();
             RL_TRY(bench.make());
+            making_ = finishing_ = seconds() - start;
             if (!RL_TRY(race(task, bench, out))) return std::optional<TunedKernel>();
         }
         if (!out.variant.empty()) {
@@ -260,11 +271,12 @@ private:
         auto usual = RL_TRY(bench.runnable({}, nullptr));
         if (!usual) return false;
         out.default_seconds = out.seconds = RL_TRY(bench.time(*usual));
+        finishing_ += kLeastRounds * 2 * kLeastSteps * out.seconds * bench.repeats();
         std::unique_ptr<OpBench::Runnable> best;
         const Op& op = task.plan->steps[task.step].op;
         for (const Choice& choice : backend_.choices_for(op, *task.plan, task.rows))
             for (size_t i = 1; i < choice.values.size(); ++i) {
-                if (over()) break;
+                if (over(finishing_)) break;
                 Variant variant = best ? best->variant : Variant();
                 variant[choice.name] = choice.values[i];
                 auto next = RL_TRY(bench.runnable(variant, &out.wrong));
@@ -285,7 +297,7 @@ private:
         for (uint32_t round = 0; round < kRounds; ++round) {
             out.default_seconds = std::min(out.default_seconds, RL_TRY(bench.time(usual, kLeastSteps)));
             out.seconds = std::min(out.seconds, RL_TRY(bench.time(best, kLeastSteps)));
-            if (round > 0 && over()) break;
+            if (round + 1 >= kLeastRounds && over(making_)) break;
         }
         if (out.gain() >= kLeastGain) {
             out.variant = best.variant;
@@ -299,6 +311,9 @@ private:
     TuneClock& clock_;
     const TuneOptions& how_;
     double start_;
+    // Seconds that making the op took, and those that it still takes to confirm what is the best and to hold
+    // it to the reference, which is about as much as making it.
+    double making_ = 0.0, finishing_ = 0.0;
 };
 
 }  // namespace
@@ -324,14 +339,45 @@ Result<std::string> wrong_variant(const Plan& plan, size_t step, RowClass rows, 
     return std::move(wrong.value()[0]);
 }
 
+static Variants known_variants(const Backend& backend, const std::set<Variants::key_type>& known) {
+    Variants kept = backend.variants();
+    std::erase_if(kept, [&](const auto& one) { return !known.contains(one.first); });
+    return kept;
+}
+
+// Of a round of tune(), until the time is over.
+static Status tune_all(std::span<const Task> tasks, Tuner& tuner, Backend& backend, const TuneOptions& how,
+                       const std::function<Status(const TunedKernel&)>& found, Tuning& tuning) {
+    if (how.planned && !tasks.empty()) {
+        std::vector<TunedKernel> all;
+        for (const Task& task : tasks) all.push_back(untimed(task));
+        RL_TRY(how.planned(all));
+    }
+    for (const Task& task : tasks) {
+        tuning.complete = tuner.has_time_for_another();
+        if (!tuning.complete) break;
+        Result<std::optional<TunedKernel>> tuned = tuner.tune(task);
+        if (!tuned && how.cancel && how.cancel->load()) continue;
+        if (!tuned) return tuned.error();
+        if (!tuned.value()) continue;
+        TunedKernel& kernel = *tuned.value();
+        Variants all = backend.variants();
+        if (!kernel.variant.empty()) all[{kernel.key, kernel.rows}] = kernel.variant;
+        backend.use(std::move(all));
+        RL_TRY(found(kernel));
+        tuning.kernels.push_back(std::move(kernel));
+    }
+    return {};
+}
+
 Result<Tuning> tune(const Model& model, Backend& backend, const EngineOptions& options, TuneClock& clock,
                     const TuneOptions& how, const std::function<Status(const TunedKernel&)>& found) {
     std::vector<Plan> plans = RL_TRY(engine_plans(model, options));
     for (Plan& plan : plans) plan.weights = stored_weights(plan.weights, backend);
-    backend.use({});
+    backend.use(known_variants(backend, how.known));
     Tuner tuner(backend, clock, how);
     Tuning tuning;
-    std::set<std::pair<std::string, RowClass>> known;
+    std::set<Variants::key_type> known = how.known;
     // What an op that is better decomposed is made of is tuned as well.
     for (bool again = true; again;) {
         std::vector<BoundPlan> lowered;
@@ -341,24 +387,10 @@ Result<Tuning> tune(const Model& model, Backend& backend, const EngineOptions& o
         for (const Plan& plan : plans)
             if (options.fuse) tasks.add(plan);
         const std::vector<Task> list = std::move(tasks).sorted(known);
-        again = !list.empty();
-        for (const Task& task : list) {
-            tuning.complete = !tuner.over();
-            if (!tuning.complete) break;
-            Result<std::optional<TunedKernel>> tuned = tuner.tune(task);
-            if (!tuned && how.cancel && how.cancel->load()) continue;
-            if (!tuned) return tuned.error();
-            if (!tuned.value()) continue;
-            TunedKernel& kernel = *tuned.value();
-            Variants all = backend.variants();
-            if (!kernel.variant.empty()) all[{kernel.key, kernel.rows}] = kernel.variant;
-            backend.use(std::move(all));
-            RL_TRY(found(kernel));
-            tuning.kernels.push_back(std::move(kernel));
-        }
-        again = again && tuning.complete;
+        RL_TRY(tune_all(list, tuner, backend, how, found, tuning));
+        again = !list.empty() && tuning.complete;
     }
-    tuning.complete = !tuner.over();
+    tuning.complete = tuning.complete && !tuner.over();
     tuning.seconds = tuner.seconds();
     return tuning;
 }
@@ -377,33 +409,64 @@ static DeviceFile tuned_file(const std::string& folder) {
     return {folder, "tuning.json"};
 }
 
-Status keep_tuned(const std::string& folder, const Backend& backend, const TunedKernel& kernel) {
+// Of a part of the file that is not what it should be: an empty object.
+static Json part_of(const Json& json, std::string_view name) {
+    const auto found = json.is_object() ? json.find(std::string(name)) : json.end();
+    return found != json.end() && found->is_object() ? *found : Json::object();
+}
+
+static bool is_quick(const Json& kernel) {
+    return kernel.value("quick", Json()) == Json(true);
+}
+
+static void put_tuned(Json& device, const TunedKernel& kernel) {
+    const std::string rows(row_class_name(kernel.rows));
+    const Json before = part_of(part_of(part_of(device, "kernels"), kernel.key), rows);
+    const bool timed = kernel.seconds > 0.0;
+    if (kernel.quick && !before.empty() && !(timed && is_quick(before))) return;
+    Json& kernels = device["kernels"];
+    if (!kernels.is_object()) kernels = Json::object();
+    Json& own = kernels[kernel.key];
+    if (!own.is_object()) own = Json::object();
+    own[rows] = {{"variant", kernel.variant},
+                 {"default_us", kernel.default_seconds * 1e6},
+                 {"us", kernel.seconds * 1e6}};
+    if (kernel.quick) own[rows]["quick"] = true;
+}
+
+Status keep_tuned(const std::string& folder, const Backend& backend, std::span<const TunedKernel> all) {
     return tuned_file(folder).update(device_key(backend), [&](Json& device) {
-        Json& kernels = device["kernels"];
-        if (!kernels.is_object()) kernels = Json::object();
-        Json& own = kernels[kernel.key];
-        if (!own.is_object()) own = Json::object();
-        own[std::string(row_class_name(kernel.rows))] = {{"variant", kernel.variant},
-                                                         {"default_us", kernel.default_seconds * 1e6},
-                                                         {"us", kernel.seconds * 1e6}};
+        for (const TunedKernel& kernel : all) put_tuned(device, kernel);
     });
 }
 
-Variants tuned_variants(const std::string& folder, const Backend& backend, std::string* problem) {
+// Calls `each` with what is kept of a kernel and a class of rows.
+static void visit_kept(const std::string& folder, const Backend& backend, std::string* problem,
+                       const std::function<void(const Variants::key_type&, const Json&)>& each) {
     const Json device = tuned_file(folder).read(device_key(backend), problem);
-    Variants out;
-    const auto part = [](const Json& json, std::string_view name) {
-        const auto found = json.is_object() ? json.find(std::string(name)) : json.end();
-        return found != json.end() && found->is_object() ? *found : Json::object();
-    };
-    const Json kernels = part(device, "kernels");
+    const Json kernels = part_of(device, "kernels");
     for (const auto& [key, classes] : kernels.items())
-        for (const RowClass rows : kRowClassList) {
-            const Json variant = part(part(classes, row_class_name(rows)), "variant");
-            for (const auto& [name, value] : variant.items())
-                if (value.is_number_unsigned() && value.get<uint64_t>() <= UINT32_MAX)
-                    out[{key, rows}][name] = value.get<uint32_t>();
-        }
+        for (const RowClass rows : kRowClassList)
+            if (const Json kept = part_of(classes, row_class_name(rows)); !kept.empty())
+                each({key, rows}, kept);
+}
+
+Variants tuned_variants(const std::string& folder, const Backend& backend, std::string* problem) {
+    Variants out;
+    visit_kept(folder, backend, problem, [&](const Variants::key_type& kernel, const Json& kept) {
+        const Json variant = part_of(kept, "variant");
+        for (const auto& [name, value] : variant.items())
+            if (value.is_number_unsigned() && value.get<uint64_t>() <= UINT32_MAX)
+                out[kernel][name] = value.get<uint32_t>();
+    });
+    return out;
+}
+
+std::set<Variants::key_type> tuned_keys(const std::string& folder, const Backend& backend, bool quick_ones) {
+    std::set<Variants::key_type> out;
+    visit_kept(folder, backend, nullptr, [&](const Variants::key_type& kernel, const Json& kept) {
+        if (quick_ones || !is_quick(kept)) out.insert(kernel);
+    });
     return out;
 }
 

@@ -36,10 +36,10 @@ inline double factor_of(const std::string& name, uint32_t value) {
 // A device whose times follow that rule, and on which no step is run to be timed.
 class FakeClock : public TuneClock {
 public:
-    explicit FakeClock(double strength = 1.0) : strength_(strength) {}
+    explicit FakeClock(double strength = 1.0, double step = 1e-3) : strength_(strength), step_(step) {}
     double now() override { return now_; }
     Result<double> time(const TimedStep& what, const std::function<Status()>&) override {
-        double seconds = 1e-3;
+        double seconds = step_;
         for (const auto& [name, value] : what.variant)
             seconds *= 1.0 - strength_ * (1.0 - factor_of(name, value));
         now_ += seconds;
@@ -47,7 +47,7 @@ public:
     }
 
 private:
-    double strength_, now_ = 0.0;
+    double strength_, step_, now_ = 0.0;
 };
 
 inline Tuning tuned(const Model& model, Backend& backend, FakeClock& clock, TuneOptions how = {}) {

@@ -36,8 +36,10 @@ void redline::test::not_tested(const std::string& why) {
 }
 
 int main(int argc, char** argv) {
-    // Checks of kernels are tests of their own; where nothing is remembered every program would repeat them.
+    // Checks of kernels, and timing them, are tests of their own; where nothing is remembered every program
+    // would repeat them.
     ::setenv("REDLINE_SELF_TEST", "0", 0);
+    ::setenv("REDLINE_QUICK_TUNE", "0", 0);
     const int status = doctest::Context(argc, argv).run();
     for (const std::string& line : lines()) std::printf("[redline] %s\n", line.c_str());
     std::fflush(stdout);

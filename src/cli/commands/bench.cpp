@@ -8,6 +8,7 @@
 #include "cli/kernel_check.h"
 #include "cli/load_plan.h"
 #include "cli/model_facts.h"
+#include "cli/quick_tune.h"
 #include "cli/terminal/terminal.h"
 #include "cli/tuned.h"
 #include "memory/budget.h"
@@ -302,6 +303,7 @@ private:
                 context = std::max(context, depth + test.prompt + test.generation);
         RL_TRY(check_all(loaded, most, uint64_t(context)));
         most.kernel_check = KernelCheck::never;
+        most.quick_tune = TuneBefore::never;
         if (loaded.device != "cpu" && asks_split(model, *loaded.model)) {
             RL_TRY(place_model(loaded, most, uint64_t(context)));
             return loaded;
@@ -316,6 +318,7 @@ private:
         for (const CacheType type : options_.caches) {
             model.cache = type;
             RL_TRY(check_kernels(loaded, model, context, 1));
+            RL_TRY(quick_tune(loaded, model, context, 1));
         }
         return {};
     }
@@ -370,6 +373,8 @@ private:
         record.load_seconds = loaded.load_seconds;
         record.kernels_checked = loaded.kernels_checked;
         record.kernel_check_seconds = loaded.kernel_check_seconds;
+        record.kernels_tuned = loaded.kernels_tuned;
+        record.quick_tune_seconds = loaded.quick_tune_seconds;
         record.backend = loaded.device;
         record.device_id = options_.devices ? model.device : loaded.device;
         record.device = device.name;

@@ -39,6 +39,8 @@ struct BenchRecord {
     double load_seconds = 0.0;
     uint64_t kernels_checked = 0;  // before their first use
     double kernel_check_seconds = 0.0;
+    uint64_t kernels_tuned = 0;  // likewise
+    double quick_tune_seconds = 0.0;
     std::string backend;
     std::string device_id;  // as --device takes it
     std::string device;

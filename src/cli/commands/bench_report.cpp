@@ -78,6 +78,8 @@ static Json to_json(const BenchRecord& r) {
             {"load_seconds", r.load_seconds},
             {"kernels_checked", r.kernels_checked},
             {"kernel_check_seconds", r.kernel_check_seconds},
+            {"kernels_tuned", r.kernels_tuned},
+            {"quick_tune_seconds", r.quick_tune_seconds},
             {"n_batch", r.batch},
             {"n_threads", r.threads},
             {"type_k", cache_type_name(r.cache)},

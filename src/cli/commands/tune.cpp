@@ -95,7 +95,7 @@ private:
             for (const std::string& wrong : kernel.wrong)
                 note(fmt::format("{}, {}: {} is wrong on this device and is not taken", kernel.op,
                                  row_class_name(kernel.rows), wrong));
-            return cache_folder().empty() ? Status() : keep_tuned(cache_folder(), *backend, kernel);
+            return cache_folder().empty() ? Status() : keep_tuned(cache_folder(), *backend, {&kernel, 1});
         });
         if (!tuning) return tuning.error();
         device.tuning = std::move(tuning).value();

@@ -5,6 +5,7 @@
 #include "cli/kernel_check.h"
 #include "cli/load_plan.h"
 #include "cli/model_facts.h"
+#include "cli/quick_tune.h"
 #include "cli/terminal/terminal.h"
 #include "cli/tuned.h"
 #include "memory/budget.h"
@@ -107,8 +108,13 @@ void add_device_options(Options& options, ModelOptions& target) {
                  [&target] { target.kernel_check = KernelCheck::always; });
     options.flag("--no-self-test", "use the device's kernels unchecked (default: checked on first use)",
                  [&target] { target.kernel_check = KernelCheck::never; });
-    options.flag("--no-tune", "run kernels as they do by default, whatever redline tune has found",
+    options.flag("--no-tune",
+                 "run kernels as they do by default: neither as redline tune has found them to be fast, nor "
+                 "timed for up to 5 s before a GPU's first use of them",
                  target.tuned, false);
+    options.flag("--quick-tune",
+                 "time kernels so now, even if that was done before or the device computes on the CPU",
+                 [&target] { target.quick_tune = TuneBefore::always; });
     options.flag("--no-fuse", "run every operation on its own, to compare", target.fuse, false);
 }
 
@@ -298,6 +304,7 @@ Status place_model(LoadedModel& loaded, const ModelOptions& options, uint64_t co
     if (!loaded.backend) RL_TRY(open_for(loaded, options));
     if (context > 0) {
         RL_TRY(check_kernels(loaded, options, context, outputs));
+        RL_TRY(quick_tune(loaded, options, context, outputs));
         const DeviceInfo& device = loaded.backend->device();
         RL_TRY(plan_load(loaded, options, session_options(options, device, context, outputs)));
     }

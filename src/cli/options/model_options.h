@@ -20,6 +20,9 @@ struct TensorPlace {
 // Whether a device's kernels are checked before they are used.
 enum class KernelCheck : uint8_t { first_use, always, never };
 
+// Whether kernels of which no speed is known are timed quickly before they are used.
+enum class TuneBefore : uint8_t { first_use, always, never };
+
 struct ModelOptions {
     std::string model;
     std::string hub;       // a hub's name of the model, see take_hub_model()
@@ -44,7 +47,8 @@ struct ModelOptions {
     bool fuse = true;
     Record record = Record::replay;
     KernelCheck kernel_check = KernelCheck::first_use;
-    bool tuned = true;  // kernels run as redline tune has found them to be fast
+    bool tuned = true;  // kernels run as they were found to be fast
+    TuneBefore quick_tune = TuneBefore::first_use;
 };
 constexpr int64_t kMostContext = int64_t(1) << 32;
 constexpr int64_t kMostBatch = 1 << 16;  // tokens of a step
@@ -89,6 +93,8 @@ struct LoadedModel {
     std::set<std::string> refused;  // see Backend::refuse()
     uint64_t kernels_checked = 0;   // before the first use
     double kernel_check_seconds = 0.0;
+    uint64_t kernels_tuned = 0;  // likewise
+    double quick_tune_seconds = 0.0;
     double bandwidth = 0.0;         // bytes per second that the device reads; 0: not known
     double cpu_bandwidth = 0.0;     // likewise, where there is a split
     DecodePace pace, cpu_pace;      // of steps of one token there, likewise
@@ -102,8 +108,8 @@ Result<LoadedModel> inspect_model(const ModelOptions& options);
 Status open_for(LoadedModel& loaded, const ModelOptions& options);
 // The device that is taken once more, with what its check has found.
 Result<std::unique_ptr<Backend>> open_again(const LoadedModel& loaded, const ModelOptions& options);
-// Opens the device where that is not done, checks its kernels, sizes and says the plan of a session of so
-// many tokens (with 0 there is none), and loads the weights, with progress on a terminal.
+// Opens the device where that is not done, checks and times its kernels, sizes and says the plan of a session
+// of so many tokens (with 0 there is none), and loads the weights, with progress on a terminal.
 Status place_model(LoadedModel& loaded, const ModelOptions& options, uint64_t context, uint32_t outputs = 1);
 // Both.
 Result<LoadedModel> load_model(const ModelOptions& options);
