@@ -1,11 +1,43 @@
 // redline tune, and what other commands make of what it has kept.
 #include "cli/report.h"
+#include "cli/tuned.h"
 #include "json/json.h"
 #include "support/fake_clock.h"
 #include "support/program.h"
 
 using namespace redline;
 using namespace redline::test;
+
+namespace {
+
+UsableDevice usable(const std::string& backend, const std::string& number, const std::string& address,
+                    const std::string& driver = "1.0") {
+    const std::string id = number.empty() ? backend : backend + ":" + number;
+    return {{id, "card at " + address, true, "", {{"driver", driver}, {"PCI address", address}}},
+            {backend, number, "the best GPU"}};
+}
+
+// Two cards, of which both backends drive the second.
+std::vector<UsableDevice> two_cards() {
+    return {usable("vulkan", "0", "0000:03:00.0"), usable("vulkan", "1", "0000:0a:00.0"),
+            usable("hip", "0", "0000:0a:00.0")};
+}
+
+// A folder for what is kept between runs, while a test runs.
+struct KeptHere {
+    CacheFolder folder;
+    std::string model = folder.path / "model.gguf";
+    KeptHere() {
+        ::setenv("XDG_CACHE_HOME", folder.path.c_str(), 1);
+        write_file(model, "GGUF");
+    }
+    ~KeptHere() { ::unsetenv("XDG_CACHE_HOME"); }
+    std::string faster(const DeviceChoice& usual, const cli::FindDevices& find = two_cards) const {
+        return cli::faster_choice(model, usual, find).backend;
+    }
+};
+
+}  // namespace
 
 TEST_CASE("tune: bench names what was found, --no-tune runs the defaults, a damaged file is said once") {
     for (const auto& backend : gpu_backends()) {
@@ -121,4 +153,77 @@ TEST_CASE("tune: the command measures, keeps what it finds, and refuses what it 
     check_refused({"tune", "--frobnicate"}, 2, {"--frobnicate"});
     check_refused({"tune", "--device", "abacus", "-q"}, 3, {"abacus"});
     check_refused({"tune", "-m", file("nowhere.gguf"), "--device", "vulkan", "-q"}, 1, {"nowhere.gguf"});
+}
+
+TEST_CASE("device: of a card's backends the one that was measured to be faster is taken by default") {
+    const KeptHere kept;
+    const std::vector<UsableDevice> all = two_cards();
+    const DeviceListing& vulkan = all[1].listing;
+    const DeviceListing& hip = all[2].listing;
+    const DeviceChoice usual = all[1].choice;
+    CHECK(kept.faster(usual) == "vulkan");
+    must(cli::keep_speed(kept.model, hip, {4000.0, 130.0}));
+    CHECK(kept.faster(usual) == "vulkan");  // as long as only one is known
+    must(cli::keep_speed(kept.model, vulkan, {4000.0, 100.0}));
+    const DeviceChoice taken = cli::faster_choice(kept.model, usual, two_cards);
+    CHECK(taken.backend == "hip");
+    CHECK(taken.device == "0");
+    CHECK(taken.why ==
+          "measured with this model: 130 tok/s and prompts of 4000, vulkan has 100 tok/s and "
+          "prompts of 4000");
+    // What counts is the time of a prompt and an answer together.
+    must(cli::keep_speed(kept.model, hip, {400.0, 130.0}));
+    CHECK(kept.faster(usual) == "vulkan");
+    CHECK(kept.faster(all[2].choice) == "vulkan");
+    must(cli::keep_speed(kept.model, hip, {4000.0, 130.0}));
+    CHECK(kept.faster(usual) == "hip");
+    // Another card is no other way to this one, and the CPU is not compared.
+    CHECK(kept.faster(all[0].choice) == "vulkan");
+    CHECK(cli::faster_choice(kept.model, all[0].choice, two_cards).device == "0");
+    const auto none = []() -> std::vector<UsableDevice> {
+        throw std::logic_error("devices were looked for");
+    };
+    CHECK(kept.faster({"cpu", "", "there is no GPU"}, none) == "cpu");
+}
+
+TEST_CASE("device: a measured speed holds for its model, driver and card, and a damaged file for nothing") {
+    const KeptHere kept;
+    const std::vector<UsableDevice> all = two_cards();
+    const DeviceChoice usual = all[1].choice;
+    must(cli::keep_speed(kept.model, all[1].listing, {4000.0, 100.0}));
+    must(cli::keep_speed(kept.model, all[2].listing, {4000.0, 130.0}));
+    CHECK(kept.faster(usual) == "hip");
+    const std::string other = kept.folder.path / "other.gguf";
+    write_file(other, "GGUF");
+    CHECK(cli::faster_choice(other, usual, two_cards).backend == "vulkan");
+    write_file(kept.model, "GGUF, longer");
+    CHECK(kept.faster(usual) == "vulkan");
+    write_file(kept.model, "GGUF");
+    CHECK(kept.faster(usual) == "hip");
+    CHECK(kept.faster(usual, [] {
+        std::vector<UsableDevice> newer = two_cards();
+        newer[2] = usable("hip", "0", "0000:0a:00.0", "1.1");
+        return newer;
+    }) == "vulkan");
+    CHECK(kept.faster(usual, [] {
+        std::vector<UsableDevice> alone = two_cards();
+        alone.pop_back();
+        return alone;
+    }) == "vulkan");
+    write_file(kept.folder.path / "redline/speeds.json", "{");
+    CHECK(kept.faster(usual) == "vulkan");
+}
+
+TEST_CASE("tune: without a device's name all backends of the card are measured that is taken by default") {
+    const auto names = [](const DeviceChoice& usual) {
+        std::string text;
+        for (const DeviceChoice& way : cli::ways_to_card(usual, two_cards))
+            text += way.backend + ":" + way.device + " ";
+        return text;
+    };
+    const std::vector<UsableDevice> all = two_cards();
+    CHECK(names(all[0].choice) == "vulkan:0 ");
+    CHECK(names(all[1].choice) == "vulkan:1 hip:0 ");
+    CHECK(names(all[2].choice) == "hip:0 vulkan:1 ");
+    CHECK(names({"vulkan", "", "the best GPU"}) == "vulkan: ");
 }

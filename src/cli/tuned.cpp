@@ -30,6 +30,11 @@ std::string backend_of(const DeviceListing& device) {
     return device.id.substr(0, device.id.find(':'));
 }
 
+bool same_card(const DeviceListing& a, const DeviceListing& b) {
+    const std::string address = fact(a, "PCI address");
+    return !address.empty() && address != "unknown" && address == fact(b, "PCI address");
+}
+
 DeviceFile speed_file() {
     return {cache_folder(), "speeds.json"};
 }
@@ -79,13 +84,8 @@ std::string ModelSpeed::text() const {
     return fmt::format("{:.4g} tok/s and prompts of {:.4g}", generation, prompt);
 }
 
-bool same_card(const DeviceListing& a, const DeviceListing& b) {
-    const std::string address = fact(a, "PCI address");
-    return !address.empty() && address != "unknown" && address == fact(b, "PCI address");
-}
-
-std::optional<DeviceListing> listing_of(const DeviceChoice& choice) {
-    for (UsableDevice& device : usable_devices()) {
+std::optional<DeviceListing> listing_of(const DeviceChoice& choice, const FindDevices& find) {
+    for (UsableDevice& device : find()) {
         if (device.choice.backend != choice.backend) continue;
         if (choice.device.empty() || choice.device == device.choice.device) return std::move(device.listing);
     }
@@ -100,14 +100,24 @@ Status keep_speed(const std::string& model, const DeviceListing& device, const M
     });
 }
 
-DeviceChoice faster_choice(const std::string& model, DeviceChoice usual) {
+std::vector<DeviceChoice> ways_to_card(const DeviceChoice& usual, const FindDevices& find) {
+    std::vector<DeviceChoice> all = {usual};
+    const std::optional<DeviceListing> own = listing_of(usual, find);
+    if (!own) return all;
+    for (const UsableDevice& device : find())
+        if (device.choice.backend != usual.backend && same_card(device.listing, *own))
+            all.push_back(device.choice);
+    return all;
+}
+
+DeviceChoice faster_choice(const std::string& model, DeviceChoice usual, const FindDevices& find) {
     if (usual.backend == "cpu" || cache_folder().empty()) return usual;
     const Json known = speed_file().read(model_key(model));
     const std::optional<DeviceListing> own =
-        known.size() > 1 ? listing_of(usual) : std::optional<DeviceListing>();
+        known.size() > 1 ? listing_of(usual, find) : std::optional<DeviceListing>();
     if (!own) return usual;
     std::vector<std::pair<DeviceListing, ModelSpeed>> measured;
-    for (UsableDevice& device : usable_devices()) {
+    for (UsableDevice& device : find()) {
         const auto found = known.find(device.listing.id);
         if (found == known.end() || !found->is_object() || !same_card(device.listing, *own)) continue;
         if (found->value("of", Json()) != setting_of(device.listing)) continue;

@@ -5,6 +5,8 @@
 #include "cli/options/model_options.h"
 #include "plan/device_choice.h"
 
+#include <functional>
+
 namespace redline::cli {
 
 // The backend computes as was found to be fast on it, unless the options want defaults. A file that is
@@ -22,13 +24,15 @@ struct ModelSpeed {
     std::string text() const;
 };
 Status keep_speed(const std::string& model, const DeviceListing& device, const ModelSpeed& speed);
+using FindDevices = std::function<std::vector<UsableDevice>()>;
 // Where more than one backend was measured with this model on the card of `usual`, the fastest one; the
-// choice says so.
-DeviceChoice faster_choice(const std::string& model, DeviceChoice usual);
+// choice says so. Devices are only looked for where something was measured.
+DeviceChoice faster_choice(const std::string& model, DeviceChoice usual,
+                           const FindDevices& find = usable_devices);
 
-// Listings of one card: by the address on its bus.
-bool same_card(const DeviceListing& a, const DeviceListing& b);
+// `usual`, then what else drives its card, as the address on the bus tells.
+std::vector<DeviceChoice> ways_to_card(const DeviceChoice& usual, const FindDevices& find = usable_devices);
 // Of a choice; the first that can be used where it names none.
-std::optional<DeviceListing> listing_of(const DeviceChoice& choice);
+std::optional<DeviceListing> listing_of(const DeviceChoice& choice, const FindDevices& find = usable_devices);
 
 }  // namespace redline::cli

@@ -54,6 +54,8 @@ DeviceReport report_of(const Runtime& runtime, int index) {
     char pci[32] = {};
     if (runtime.call.device_pci && runtime.call.device_pci(pci, sizeof(pci) - 1, index) == kSuccess)
         report.pci = pci;
+    // As the kernel and Vulkan write it, whatever case the runtime's digits have.
+    for (char& c : report.pci) c = char(std::tolower(static_cast<unsigned char>(c)));
     size_t available = 0, total = 0;
     if (runtime.call.set_device(index) == kSuccess &&
         runtime.call.memory_info(&available, &total) == kSuccess) {

@@ -62,13 +62,8 @@ private:
         if (usual.backend == "cpu")
             return error(
                 "kernels of the CPU have no variants to measure, and no GPU that can be used is here");
-        std::vector<DeviceChoice> all = {usual};
-        const std::optional<DeviceListing> own = listing_of(usual);
-        if (!options_.model.device.empty() || !own) return all;
-        for (const UsableDevice& device : usable_devices())
-            if (device.choice.backend != usual.backend && same_card(device.listing, *own))
-                all.push_back(device.choice);
-        return all;
+        if (!options_.model.device.empty()) return std::vector<DeviceChoice>{usual};
+        return ways_to_card(usual);
     }
 
     Status tune_on(const DeviceChoice& choice, bool compared) {
