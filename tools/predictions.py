@@ -4,7 +4,8 @@
 For each model and split `redline bench` measures a prompt and a text. What the text should reach is predicted
 by bench in the same run, from the pace of each device's kernels; `ratio` is measured / predicted. With --peer
 llama-bench measures the same split. A split is a number of layers on the GPU, a share of them (1/2), `all`, or
-`cpu-moe` (all layers there, all experts on the CPU).
+`cpu-moe` (all layers there, all experts on the CPU). With 0 and --device prompts are computed on that GPU, as llama.cpp
+does.
 
 --redline is the program (default: redline, looked up in PATH). --peer says where llama.cpp's tools are: a
 folder that contains llama-bench, or a wrapper program whose first argument is the tool's name. --seconds
@@ -68,7 +69,9 @@ def ratio(one, other):
 def measure(programs, arguments, model, split, options):
     """A row of the table, by name."""
     common = ["-m", model, "-p", arguments.prompt, "-n", arguments.generate, "-r", arguments.repetitions, "-o", "json"]
-    device = ["--device", arguments.device] if arguments.device and options[1] != 0 else []
+    device = ["--device", arguments.device] if arguments.device else []
+    # As llama.cpp does, where there is a GPU: it computes prompts, though no layer is there.
+    device += ["--op-offload"] if device and options[1] == 0 else []
     prompt, text = measured(programs.redline("bench", *common, *options, *device))
     row = {
         "model": text["model_type"],

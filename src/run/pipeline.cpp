@@ -82,8 +82,10 @@ Status Pipeline::run_traced(const StepParams& params, const TraceSink& sink) {
 }
 
 std::span<const Placement> with_steps(std::span<const Placement> placements) {
-    const bool flows_only = placements.size() > 1 && placements.back().empty();
-    return placements.first(placements.size() - flows_only);
+    if (placements.size() < 2 || !placements.back().empty()) return placements;
+    const auto before = placements.first(placements.size() - 1);
+    const bool is_new = std::ranges::count(before, placements.back().backend, &Placement::backend) == 0;
+    return is_new ? before : placements;
 }
 
 // The steps that placements but the first begin with.
