@@ -63,26 +63,47 @@ struct Timed {
     size_t steps = 0;    // of the lowered plan
 };
 
-// A step of one token, of weights that are zero and of what is done with them.
+// Zeros, but ones of 32 bits in so many first bytes of each tensor.
+class OnesFirst : public ByteSource {
+public:
+    void add(uint64_t bytes) { ones_.push_back(bytes); }
+    Status read(size_t tensor, uint64_t offset, std::span<std::byte> out) override {
+        constexpr float kOne = 1.0f;
+        std::ranges::fill(out, std::byte(0));
+        for (uint64_t at = 0; at + 4 <= out.size() && offset + at < ones_[tensor]; at += 4)
+            std::memcpy(&out[at], &kOne, 4);
+        return {};
+    }
+
+private:
+    std::vector<uint64_t> ones_;
+};
+
+// A step of one token, of weights whose content nothing depends on, and of what is done with them.
 class Trial {
 public:
     Weight matrix(const Format& format, uint64_t rows, uint64_t cols, uint64_t count = 1) {
         const std::string name = fmt::format("matrix{}", weights_.size());
-        weights_.push_back({{name, &format, {count, rows, cols}}, WeightRole::matrix});
-        timed_.bytes += weights_.back().tensor.bytes();
-        return {int32_t(weights_.size() - 1)};
+        const Tensor tensor{name, &format, {count, rows, cols}};
+        timed_.bytes += tensor.bytes();
+        return add({tensor, WeightRole::matrix}, 0);
     }
-    Weight vector(uint64_t size) {
+    // One that chooses the first `used` of the experts, of ones in each column.
+    Weight router(uint64_t experts, uint64_t used, uint64_t cols) {
+        const std::string name = fmt::format("router{}", weights_.size());
+        const Tensor tensor{name, find_format("F32"), {1, experts, cols}};
+        timed_.bytes += tensor.bytes();
+        return add({tensor, WeightRole::matrix}, used * cols * 4);
+    }
+    Weight ones(uint64_t size) {
         const std::string name = fmt::format("vector{}", weights_.size());
-        weights_.push_back({{name, find_format("F32"), {1, 1, size}}, WeightRole::vector});
-        return {int32_t(weights_.size() - 1)};
+        return add({{name, find_format("F32"), {1, 1, size}}, WeightRole::vector}, size * 4);
     }
 
     // `build` makes of a row of so many columns one of its own width.
     Result<Timed> run(Backend& backend, uint64_t cols, const std::function<Slot(PlanBuilder&, Slot)>& build,
                       uint64_t width) {
-        const Weight table{int32_t(weights_.size())};
-        weights_.push_back({{"input", find_format("F32"), {1, 1, cols}}, WeightRole::matrix});
+        const Weight table = add({{"input", find_format("F32"), {1, 1, cols}}, WeightRole::matrix}, cols * 4);
         PlanBuilder builder(weights_, {1, 1, CacheType::f16}, 1, 1);
         const Slot y = build(builder, builder.embed(table)), last = builder.slot(uint32_t(width), true);
         builder.append(SelectRows{y, last});
@@ -90,8 +111,7 @@ public:
         const Plan plan = RL_TRY(std::move(builder).finish());
         BoundPlan bound = RL_TRY(lower(plan, backend));
         timed_.steps = bound.plan.steps.size();
-        ZeroSource zeros;
-        const auto stored = RL_TRY(backend.load(weights_, zeros, {}));
+        const auto stored = RL_TRY(backend.load(weights_, content_, {}));
         const auto caches = RL_TRY(backend.make_caches({}));
         const auto executable = RL_TRY(backend.record(std::move(bound), *stored, *caches, Record::replay));
         const int32_t token = 0;
@@ -102,7 +122,14 @@ public:
     }
 
 private:
+    Weight add(WeightInfo info, uint64_t ones) {
+        weights_.push_back(std::move(info));
+        content_.add(ones);
+        return {int32_t(weights_.size() - 1)};
+    }
+
     std::vector<WeightInfo> weights_;
+    OnesFirst content_;
     Timed timed_;
 };
 
@@ -120,7 +147,7 @@ Result<Timed> timed_products(Backend& backend, const Format& format, uint64_t ro
     return trial.run(backend, cols, build, products % 2 == 1 ? rows : cols);
 }
 
-// All experts of a layer are used, so that what is read is what is loaded.
+// Chosen among all that a layer has, of which only those are there that are used.
 Result<Timed> timed_experts(Backend& backend, const ExpertLayer& layer, uint32_t layers) {
     struct Own {
         Weight norm, router, gate, up, down;
@@ -128,7 +155,7 @@ Result<Timed> timed_experts(Backend& backend, const ExpertLayer& layer, uint32_t
     Trial trial;
     std::vector<Own> all;
     for (uint32_t i = 0; i < layers; ++i)
-        all.push_back({trial.vector(layer.dim), trial.matrix(*find_format("F32"), layer.used, layer.dim),
+        all.push_back({trial.ones(layer.dim), trial.router(layer.count, layer.used, layer.dim),
                        trial.matrix(*layer.format, layer.hidden, layer.dim, layer.used),
                        trial.matrix(*layer.format, layer.hidden, layer.dim, layer.used),
                        trial.matrix(*layer.format, layer.dim, layer.hidden, layer.used)});
@@ -188,8 +215,8 @@ std::optional<ExpertLayer> expert_layer(std::span<const WeightInfo> weights, uin
         if (weight.role == WeightRole::matrix && shape.count > 1 && used > 0 &&
             weight.tensor.name.find("exps") != std::string::npos) {
             const bool is_down = weight.tensor.name.find("down") != std::string::npos;
-            return ExpertLayer{weight.tensor.format, used, is_down ? shape.cols : shape.rows,
-                               is_down ? shape.rows : shape.cols};
+            return ExpertLayer{weight.tensor.format, uint32_t(shape.count), used,
+                               is_down ? shape.cols : shape.rows, is_down ? shape.rows : shape.cols};
         }
     }
     return {};

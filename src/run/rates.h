@@ -26,7 +26,7 @@ struct DecodePace {
 // A layer of experts, each of gate, up and down.
 struct ExpertLayer {
     const Format* format = nullptr;
-    uint32_t used = 0;
+    uint32_t count = 0, used = 0;
     uint64_t hidden = 0, dim = 0;
 };
 // That of the model's plan whose weights these are; none: they have no experts.
