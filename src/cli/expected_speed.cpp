@@ -102,14 +102,16 @@ DecodePace known_pace(Backend& backend, const Model& model, const std::string& c
 std::optional<double> find_crossing(Backend& cpu, Backend& device, const Model& model,
                                     const std::string& cache_folder, bool anew) {
     const Format* const format = main_format(model.file_weights());
-    if (!format || cache_folder.empty()) return {};
+    if (!format || (cache_folder.empty() && !anew)) return {};
     const std::string key = fmt::format("{}; {}", key_of(cpu), pace_key(device, *format, {}));
     const Json known = read_measured(cache_folder, kPaces).value(key, Json::object());
-    const auto kept = known.find("crossing_seconds");
-    if (!anew && kept != known.end() && kept->is_number() && kept->get<double>() >= 0.0)
-        return kept->get<double>();
+    std::optional<double> kept;
+    if (const auto found = known.find("crossing_seconds"); found != known.end() && found->is_number())
+        kept = std::max(0.0, found->get<double>());
+    if (kept && !anew) return kept;
     const std::optional<double> seconds = crossing_seconds(cpu, device, *format);
-    if (seconds) keep_measured(cache_folder, kPaces, key, {{"crossing_seconds", *seconds}});
+    if (!seconds) return kept;  // the device may be full by now
+    keep_measured(cache_folder, kPaces, key, {{"crossing_seconds", *seconds}});
     return seconds;
 }
 
