@@ -82,6 +82,31 @@ TEST_CASE("expected speed: what a crossing takes is measured once for two device
     CHECK(find_crossing(*cpu, *other, model, folder.path, false) == first);
 }
 
+TEST_CASE("expected speed: a layer of experts has the formats and sizes of its matrices") {
+    const Format *const gate = find_format("Q4_K"), *const down = find_format("Q5_0");
+    const auto matrix = [](const char* name, const Format* format, Shape shape) {
+        return WeightInfo{{name, format, shape}, WeightRole::matrix};
+    };
+    // Rows of down are no multiple of the other format's blocks.
+    const std::vector<WeightInfo> all = {
+        matrix("blk.0.attn_q.weight", gate, {1, 512, 512}),
+        matrix("blk.1.ffn_down_exps.weight", down, {64, 512, 640}),
+        matrix("blk.1.ffn_gate_exps.weight", gate, {64, 640, 512}),
+        matrix("blk.1.ffn_up_exps.weight", gate, {64, 640, 512}),
+    };
+    const auto layer = expert_layer(all, 4);
+    REQUIRE(layer);
+    CHECK(layer->format == gate);
+    CHECK(layer->down == down);
+    CHECK(layer->count == 64);
+    CHECK(layer->hidden == 640);
+    CHECK(layer->dim == 512);
+    CHECK(!expert_layer(all, 0));
+    CHECK(!expert_layer(std::span(all).first(1), 4));
+    const auto backend = must(open_backend("cpu", {.threads = 2}));
+    CHECK(decode_pace(*backend, *gate, layer).bytes_per_second > 0.0);
+}
+
 TEST_CASE("expected speed: a pace is measured once for a format and layers of experts, and kept") {
     const auto backend = must(open_backend("cpu", {.threads = 2}));
     const TemporaryFolder folder;

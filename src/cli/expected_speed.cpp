@@ -61,8 +61,8 @@ static std::string pace_key(const Backend& backend, const Format& format,
                             const std::optional<ExpertLayer>& experts) {
     std::string key = fmt::format("{}; {}; {}", key_of(backend), version(), format.name);
     if (experts)
-        key += fmt::format("; {} of {} experts {}x{} {}", experts->used, experts->count, experts->hidden,
-                           experts->dim, experts->format->name);
+        key += fmt::format("; {} of {} experts {}x{} {} {}", experts->used, experts->count, experts->hidden,
+                           experts->dim, experts->format->name, experts->down->name);
     return key;
 }
 

@@ -158,7 +158,7 @@ Result<Timed> timed_experts(Backend& backend, const ExpertLayer& layer, uint32_t
         all.push_back({trial.ones(layer.dim), trial.router(layer.count, layer.used, layer.dim),
                        trial.matrix(*layer.format, layer.hidden, layer.dim, layer.used),
                        trial.matrix(*layer.format, layer.hidden, layer.dim, layer.used),
-                       trial.matrix(*layer.format, layer.dim, layer.hidden, layer.used)});
+                       trial.matrix(*layer.down, layer.dim, layer.hidden, layer.used)});
     const auto build = [&](PlanBuilder& builder, Slot x) {
         for (const Own& own : all)
             builder.expert_block(x, {own.norm, 1e-5f}, {own.router, layer.used},
@@ -210,16 +210,25 @@ double product_rate(Backend& backend, const Format& format) {
 }
 
 std::optional<ExpertLayer> expert_layer(std::span<const WeightInfo> weights, uint32_t used) {
+    ExpertLayer layer;
     for (const WeightInfo& weight : weights) {
         const Shape& shape = weight.tensor.shape;
-        if (weight.role == WeightRole::matrix && shape.count > 1 && used > 0 &&
-            weight.tensor.name.find("exps") != std::string::npos) {
-            const bool is_down = weight.tensor.name.find("down") != std::string::npos;
-            return ExpertLayer{weight.tensor.format, uint32_t(shape.count), used,
-                               is_down ? shape.cols : shape.rows, is_down ? shape.rows : shape.cols};
-        }
+        if (weight.role != WeightRole::matrix || shape.count <= 1 || used == 0 ||
+            weight.tensor.name.find("exps") == std::string::npos)
+            continue;
+        const bool is_down = weight.tensor.name.find("down") != std::string::npos;
+        const Format*& format = is_down ? layer.down : layer.format;
+        if (!layer.format && !layer.down)
+            layer = {nullptr,
+                     nullptr,
+                     uint32_t(shape.count),
+                     used,
+                     is_down ? shape.cols : shape.rows,
+                     is_down ? shape.rows : shape.cols};
+        if (!format) format = weight.tensor.format;
     }
-    return {};
+    if (!layer.format || !layer.down) return {};
+    return layer;
 }
 
 DecodePace decode_pace(Backend& backend, const Format& format, const std::optional<ExpertLayer>& experts) {

@@ -26,6 +26,7 @@ struct DecodePace {
 // A layer of experts, each of gate, up and down.
 struct ExpertLayer {
     const Format* format = nullptr;
+    const Format* down = nullptr;  // of down, whose rows may be no multiple of the other's blocks
     uint32_t count = 0, used = 0;
     uint64_t hidden = 0, dim = 0;
 };
