@@ -17,7 +17,7 @@ constexpr uint32_t kLatentSplits = 32;
 constexpr uint64_t kLatentLeastKeys = 64;
 constexpr uint32_t kMostQueries = 16;
 constexpr uint32_t kMostRank = 512;
-constexpr uint32_t kBlocksPerUnit = 2;      // that fit into a multiprocessor at a time
+constexpr uint32_t kBlocksPerUnit = 2;  // that fit into a multiprocessor at a time, unless more were faster
 constexpr uint32_t kQueryBytes = 40 << 10;  // of shared memory, for queries
 
 Status launch_heads(Launcher& launcher, const View& view, const HeadLinear& op) {
@@ -96,18 +96,28 @@ struct LatentFit {
         while (n < kMostQueries && n < there && shared_bytes(n * 2) <= kQueryBytes) n *= 2;
         return n == kMostQueries && there % n != 0 && there < 64 ? n / 2 : n;
     }
+    // Blocks per multiprocessor, and queries of a block, of which 0 is what queries() says of `rows`; those
+    // of one row are known.
+    Choices choices(RowClass rows) const {
+        const Choice per_unit = choice("per_unit", kBlocksPerUnit, {1, 4, 8});
+        if (!whole_eights()) return {per_unit};
+        std::vector<uint32_t> others;
+        for (uint32_t n = least_queries(); n <= kMostQueries && shared_bytes(n) <= kQueryBytes; n *= 2)
+            if (rows != RowClass::one || n != queries(1)) others.push_back(n);
+        return {per_unit, choice("queries", 0, std::move(others))};
+    }
     // Where groups of queries are of one row each.
     uint32_t row_blocks(uint32_t queries) const { return (heads + queries - 1) / queries; }
     std::string kernel(std::string_view stem, uint32_t queries) const {
         return fmt::format("{}{}_{}_{}", stem, whole_eights() ? "" : "_any", queries, kernel_rank());
     }
-    // Enough blocks to fill the device with `all` groups of queries, but no more than there are keys for, and
-    // none where there are too few counters for them. Those without keys end at once.
-    uint32_t splits(uint64_t all, uint64_t keys, uint32_t units) const {
+    // So many that `all` groups of queries make as many blocks as are wanted, but no more than there are keys
+    // for, and none where there are too few counters for them. Those without keys end at once.
+    uint32_t splits(uint64_t all, uint64_t keys, uint64_t wanted) const {
         if (all > HipCaches::kCounters) return 1;
         const uint64_t most =
             std::min<uint64_t>(kLatentSplits, (keys + kLatentLeastKeys - 1) / kLatentLeastKeys);
-        return uint32_t(std::clamp<uint64_t>(units * kBlocksPerUnit / all, 1, std::max<uint64_t>(most, 1)));
+        return uint32_t(std::clamp<uint64_t>(wanted / all, 1, std::max<uint64_t>(most, 1)));
     }
     uint64_t partial_bytes(uint32_t rows, uint32_t splits) const {
         if (splits == 1) return 0;
@@ -125,6 +135,7 @@ public:
           per_launch_(flops_per_launch(device.report())) {}
 
     bool fits(const Plan& plan) const { return fit_.fits(plan.cache(op_.cache)); }
+    Choices choices(RowClass rows) const override { return fit_.choices(rows); }
 
     uint64_t scratch(const Plan& plan) const override {
         uint64_t most = 0;
@@ -184,13 +195,16 @@ private:
 
     Shape shape(const Plan& plan, uint32_t rows, bool several) const {
         Shape s;
-        s.queries = fit_.queries(several ? 1 : rows);
+        const RowClass size = row_class_of(rows);
+        s.queries = chosen(size, "queries", 0);
+        if (s.queries == 0) s.queries = fit_.queries(several ? 1 : rows);
         // Rows are cut so that no launch takes long or is too high, and between blocks.
         const double highest = double(kMostHigh) / blocks(s.queries, s.queries, several),
                      fit = per_launch_ / row_cost(plan) / s.queries;
         s.rows = uint32_t(std::clamp(std::min(fit, highest), 1.0, 1000.0)) * s.queries;
         const uint64_t all = blocks(std::min(rows, s.rows), s.queries, several);
-        s.splits = fit_.splits(all, plan.cache(op_.cache).sequence_rows, units_);
+        s.splits = fit_.splits(all, plan.cache(op_.cache).sequence_rows,
+                               uint64_t(units_) * chosen(size, "per_unit", kBlocksPerUnit));
         return s;
     }
 
@@ -206,7 +220,6 @@ public:
     EntryAttentionKernel(const EntryAttention& op, const Plan& plan, const Device& device)
         : op_(op),
           fit_{op.heads, plan.cache(op.cache).head_dim, plan.cache(op.cache).head_dim},
-          queries_(fit_.queries(1)),
           units_(std::max(4u, device.report().multiprocessors)),
           per_launch_(flops_per_launch(device.report())) {}
 
@@ -217,6 +230,7 @@ public:
         };
         return good(plan.cache(op_.cache)) && (!op_.entries || good(plan.cache(op_.entries)));
     }
+    Choices choices(RowClass rows) const override { return fit_.choices(rows); }
 
     uint64_t scratch(const Plan& plan) const override {
         uint64_t most = 0;
@@ -246,17 +260,18 @@ public:
         heads.heads = op_.heads;
         heads.splits = splits(view.plan, view.rows);
         heads.scale = op_.scale;
-        heads.row_groups = fit_.row_blocks(queries_);
+        const uint32_t queries = this->queries(view.rows);
+        heads.row_groups = fit_.row_blocks(queries);
         const double row_cost = 4.0 * op_.heads * fit_.width * double(most_keys(view.plan));
-        const uint32_t each = rows_of_launch(view.plan);
+        const uint32_t each = rows_of_launch(view.plan, queries);
         for (uint32_t first = 0; first < view.rows; first += each) {
             const uint32_t rows = std::min(each, view.rows - first);
             heads.first_row = first;
             heads.groups = rows * heads.row_groups;
             RL_TRY(
                 launcher.launch(cache_module(view, op_.cache),
-                                cache_kernel(fit_.kernel("entry_attention", queries_), view, op_.cache),
-                                {heads.splits, heads.groups, 1, kLatentThreads, fit_.shared_bytes(queries_)},
+                                cache_kernel(fit_.kernel("entry_attention", queries), view, op_.cache),
+                                {heads.splits, heads.groups, 1, kLatentThreads, fit_.shared_bytes(queries)},
                                 args, row_cost * rows));
         }
         return {};
@@ -270,21 +285,27 @@ private:
         if (op_.chosen) entries = std::min<uint64_t>(entries, plan.slot(op_.chosen).width);
         return std::min(plan.cache(op_.cache).window, context) + entries;
     }
+    // Of a block.
+    uint32_t queries(uint32_t rows) const {
+        const uint32_t wanted = chosen(row_class_of(rows), "queries", 0);
+        return wanted > 0 ? wanted : fit_.queries(1);
+    }
     // Rows are cut so that no launch takes long or is too high.
-    uint32_t rows_of_launch(const Plan& plan) const {
+    uint32_t rows_of_launch(const Plan& plan, uint32_t queries) const {
         const double row_cost = 4.0 * op_.heads * fit_.width * double(most_keys(plan));
         return uint32_t(std::clamp(
-            std::min(per_launch_ / row_cost, double(kMostHigh) / fit_.row_blocks(queries_)), 1.0, 1e6));
+            std::min(per_launch_ / row_cost, double(kMostHigh) / fit_.row_blocks(queries)), 1.0, 1e6));
     }
     uint32_t splits(const Plan& plan, uint32_t rows) const {
-        const uint64_t all = uint64_t(std::min(rows, rows_of_launch(plan))) * fit_.row_blocks(queries_);
-        return fit_.splits(all, most_keys(plan), units_);
+        const uint32_t n = queries(rows);
+        const uint64_t all = uint64_t(std::min(rows, rows_of_launch(plan, n))) * fit_.row_blocks(n);
+        return fit_.splits(all, most_keys(plan),
+                           uint64_t(units_) * chosen(row_class_of(rows), "per_unit", kBlocksPerUnit));
     }
 
     EntryAttention op_;
     LatentFit fit_;
-    uint32_t queries_;  // of a block
-    uint32_t units_;    // multiprocessors
+    uint32_t units_;  // multiprocessors
     double per_launch_;
 };
 

@@ -87,42 +87,57 @@ Status launch_delta_net(Launcher& launcher, const View& view, const DeltaNet& op
     return {};
 }
 
-// Rows of a head's state that a block has: 80 where that makes fewer blocks.
-uint32_t scan_block(const ScanShape& s) {
-    if (s.state_dim > 128) return 32;
-    return blocks_for(s.head_dim, 80) < blocks_for(s.head_dim, 64) ? 80 : 64;
-}
+class StateScanKernel : public HipKernel {
+public:
+    explicit StateScanKernel(const StateScan& op) : op_(op) {}
 
-Status launch_state_scan(Launcher& launcher, const View& view, const StateScan& op) {
-    const ScanShape& s = op.shape;
-    args::ScanArgs args = {};
-    args.step = view.step;
-    args.states = view.states;
-    args.x = view.slot(op.x);
-    args.steps = view.slot(op.step);
-    args.a = view.vector(op.a);
-    args.step_bias = view.vector(op.step_bias);
-    args.through = view.vector(op.through);
-    args.y = view.slot(op.y);
-    args.state = states_of(view, op.state);
-    args.heads = s.heads;
-    args.groups = s.groups;
-    args.head_dim = s.head_dim;
-    args.state_dim = s.state_dim;
-    const uint32_t block = scan_block(s);
-    const uint64_t units = uint64_t(s.heads) * blocks_for(s.head_dim, block) * view.segments();
-    const std::string kernel = fmt::format("state_scan_{}_{}", s.state_dim > 128 ? 256 : 128, block);
-    const double flops_per_row = 5.0 * double(s.state_floats());
-    const double fit = std::max(1.0, flops_per_launch(launcher.device().report()) / flops_per_row);
-    const uint32_t rows = uint32_t(std::min(fit, double(view.rows)));
-    for (uint32_t row = 0; row < view.rows; row += rows) {
-        args.first_row = row;
-        args.end_row = std::min(row + rows, view.rows);
-        RL_TRY(launcher.launch("recurrent", kernel, striding(blocks_for(units, 1)), args,
-                               flops_per_row * (args.end_row - row)));
+    // Rows of a head's state that a block has.
+    Choices choices(RowClass) const override {
+        if (op_.shape.state_dim > 128) return {};
+        return {choice("block", usual_block(), {64, 80})};
     }
-    return {};
-}
+
+    Status launch(Launcher& launcher, const View& view) const override {
+        const ScanShape& s = op_.shape;
+        args::ScanArgs args = {};
+        args.step = view.step;
+        args.states = view.states;
+        args.x = view.slot(op_.x);
+        args.steps = view.slot(op_.step);
+        args.a = view.vector(op_.a);
+        args.step_bias = view.vector(op_.step_bias);
+        args.through = view.vector(op_.through);
+        args.y = view.slot(op_.y);
+        args.state = states_of(view, op_.state);
+        args.heads = s.heads;
+        args.groups = s.groups;
+        args.head_dim = s.head_dim;
+        args.state_dim = s.state_dim;
+        const uint32_t block = chosen(row_class_of(view.rows), "block", usual_block());
+        const uint64_t units = uint64_t(s.heads) * blocks_for(s.head_dim, block) * view.segments();
+        const std::string kernel = fmt::format("state_scan_{}_{}", s.state_dim > 128 ? 256 : 128, block);
+        const double flops_per_row = 5.0 * double(s.state_floats());
+        const double fit = std::max(1.0, flops_per_launch(launcher.device().report()) / flops_per_row);
+        const uint32_t rows = uint32_t(std::min(fit, double(view.rows)));
+        for (uint32_t row = 0; row < view.rows; row += rows) {
+            args.first_row = row;
+            args.end_row = std::min(row + rows, view.rows);
+            RL_TRY(launcher.launch("recurrent", kernel, striding(blocks_for(units, 1)), args,
+                                   flops_per_row * (args.end_row - row)));
+        }
+        return {};
+    }
+
+private:
+    // 80 where that makes fewer blocks.
+    uint32_t usual_block() const {
+        const ScanShape& s = op_.shape;
+        if (s.state_dim > 128) return 32;
+        return blocks_for(s.head_dim, 80) < blocks_for(s.head_dim, 64) ? 80 : 64;
+    }
+
+    StateScan op_;
+};
 
 }  // namespace
 
@@ -135,7 +150,7 @@ std::unique_ptr<Kernel> make_recurrent_kernel(const Op& op, const Plan&, const D
         return simple([o = *o](Launcher& l, const View& v) { return launch_convolve(l, v, o); });
     if (const auto* o = std::get_if<StateScan>(&op)) {
         if (o->shape.state_dim > kMostScanStates) return nullptr;
-        return simple([o = *o](Launcher& l, const View& v) { return launch_state_scan(l, v, o); });
+        return std::make_unique<StateScanKernel>(*o);
     }
     const auto* o = std::get_if<DeltaNet>(&op);
     if (!o || o->shape.key_dim > kMostDeltaKeys) return nullptr;

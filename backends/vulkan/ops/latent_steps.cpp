@@ -119,6 +119,14 @@ struct LatentFit {
         while (n < kMostQueries && n < there && queries_fit(n * 2, more)) n *= 2;
         return n;
     }
+    // Work-groups, if there is enough to do, and queries of one of them.
+    Choices choices(RowClass rows, uint32_t more, uint32_t wanted) const {
+        const uint32_t most = queries(rows == RowClass::one ? 1 : kMostQueries, more);
+        std::vector<uint32_t> fewer;
+        for (uint32_t n = most / 2; n > 0; n /= 2) fewer.push_back(n);
+        return {choice("groups", wanted, {wanted / 4, wanted / 2, 2 * wanted, 4 * wanted}),
+                choice("queries", most, std::move(fewer))};
+    }
     uint64_t partial_bytes(uint32_t rows, uint32_t splits) const {
         return aligned(uint64_t(rows) * heads * splits * (whole_fours() + 2) * 4);
     }
@@ -130,10 +138,11 @@ public:
         : op_(op),
           fit_{op.heads, plan.cache(op.cache).head_dim, plan.cache(op.cache).rank,
                std::min(own_threads(device), kLatentThreads)},
-          wanted_(attention_groups(device)) {}
+          wanted_(uint32_t(attention_groups(device))) {}
 
     // Whether one query at least has room.
     bool fits() const { return fit_.queries_fit(1, 0); }
+    Choices choices(RowClass rows) const override { return fit_.choices(rows, 0, wanted_); }
 
     uint64_t scratch(const Plan& plan) const override {
         uint64_t most = 0;
@@ -186,15 +195,19 @@ public:
     }
 
 private:
-    uint32_t queries(uint32_t rows, bool several) const { return fit_.queries(several ? 1 : rows, 0); }
+    uint32_t queries(uint32_t rows, bool several) const {
+        return std::min(fit_.queries(several ? 1 : rows, 0),
+                        chosen(row_class_of(rows), "queries", kMostQueries));
+    }
     uint32_t splits(const Plan& plan, uint32_t rows, bool several) const {
         const uint32_t n = queries(rows, several);
         return attention_splits(plan.cache(op_.cache).sequence_rows,
-                                several ? rows * fit_.groups_of(1, n) : fit_.groups_of(rows, n), wanted_);
+                                several ? rows * fit_.groups_of(1, n) : fit_.groups_of(rows, n),
+                                chosen(row_class_of(rows), "groups", wanted_));
     }
     LatentAttention op_;
     LatentFit fit_;
-    uint64_t wanted_;  // work-groups, if there is enough to do
+    uint32_t wanted_;  // work-groups, if there is enough to do
 };
 
 // Groups of queries are of one row each: rows see different entries.
@@ -204,14 +217,15 @@ public:
         : op_(op),
           fit_{op.heads, plan.cache(op.cache).head_dim, plan.cache(op.cache).head_dim,
                std::min(own_threads(device), kLatentThreads)},
-          queries_(fit_.queries(1, kPlaceBytes)),
-          wanted_(attention_groups(device)) {}
+          wanted_(uint32_t(attention_groups(device))) {}
 
     // A row of the entries is told by a bit.
     bool fits(const Plan& plan) const {
         const auto few = [&](Cache cache) { return plan.cache(cache).capacity < uint64_t(1) << 31; };
         return fit_.queries_fit(1, kPlaceBytes) && few(op_.cache) && (!op_.entries || few(op_.entries));
     }
+    // Rows do not share work-groups.
+    Choices choices(RowClass) const override { return fit_.choices(RowClass::one, kPlaceBytes, wanted_); }
 
     uint64_t scratch(const Plan& plan) const override {
         uint64_t most = 0;
@@ -248,7 +262,8 @@ public:
         // Rows are cut so that no dispatch alone fills a submission or is higher than the device takes.
         const double per_row = 4.0 * op_.heads * fit_.width * double(most_keys(view.plan));
         const double highest = recorder.device().report().limits.maxComputeWorkGroupCount[1];
-        const uint64_t groups = fit_.groups_of(1, queries_);
+        const uint32_t n = queries(view.rows);
+        const uint64_t groups = fit_.groups_of(1, n);
         const double fit = std::min(recorder.flops_per_segment() / per_row, highest / double(groups));
         const uint32_t step = uint32_t(std::clamp(fit, 1.0, 1e6));
         for (uint32_t first = 0; first < view.rows; first += step) {
@@ -258,7 +273,7 @@ public:
                 recorder.dispatch({cache_shader("entry_attention", view, op_.cache),
                                    9,
                                    1,
-                                   {fit_.threads, fit_.width, queries_, uint32_t(view.kind)}},
+                                   {fit_.threads, fit_.width, n, uint32_t(view.kind)}},
                                   {view.slot(op_.q), view.slot(op_.y), view.step, view.caches[op_.cache].keys,
                                    view.vector(op_.sinks, view.step), partials, view.caches.counters(),
                                    view.caches[op_.entries ? op_.entries : op_.cache].keys,
@@ -278,14 +293,18 @@ private:
         if (op_.chosen) entries = std::min<uint64_t>(entries, plan.slot(op_.chosen).width);
         return std::min(plan.cache(op_.cache).window, context) + entries;
     }
+    // Of a work-group.
+    uint32_t queries(uint32_t rows) const {
+        return std::min(fit_.queries(1, kPlaceBytes), chosen(row_class_of(rows), "queries", kMostQueries));
+    }
     uint32_t splits(const Plan& plan, uint32_t rows) const {
-        return attention_splits(most_keys(plan), rows * fit_.groups_of(1, queries_), wanted_);
+        return attention_splits(most_keys(plan), rows * fit_.groups_of(1, queries(rows)),
+                                chosen(row_class_of(rows), "groups", wanted_));
     }
 
     EntryAttention op_;
     LatentFit fit_;
-    uint32_t queries_;  // of a work-group
-    uint64_t wanted_;   // work-groups, if there is enough to do
+    uint32_t wanted_;  // work-groups, if there is enough to do
 };
 
 }  // namespace

@@ -56,63 +56,95 @@ Status record_convolve_apart(Recorder& recorder, const View& view, const Convolv
                              push, striding((width + kThreads - 1) / kThreads * view.segments()));
 }
 
-Status record_delta_net(Recorder& recorder, const View& view, const DeltaNet& op) {
-    const DeltaShape& s = op.shape;
-    const Device& device = recorder.device();
-    const uint32_t lanes = std::min(kDeltaLanes, device.subgroup()),
-                   columns = kThreads / lanes * RL_DELTA_COLUMNS;
-    const uint64_t units = uint64_t(s.heads) * ((s.value_dim + columns - 1) / columns);
-    const double flops_per_row = 7.0 * double(s.state_floats());
-    const double fit = std::max(1.0, recorder.flops_per_segment() / flops_per_row);
-    const uint32_t rows = uint32_t(std::min(fit, double(view.rows)));
-    for (uint32_t row = 0; row < view.rows; row += rows) {
-        if (row > 0) recorder.barrier();
-        const uint32_t end = std::min(row + rows, view.rows);
-        const args::DeltaArgs push = {s.heads, s.key_heads, s.in_turns, row, end};
-        RL_TRY(recorder.dispatch(
-            {device.use_clustered() ? "delta_net_clustered" : "delta_net",
-             8,
-             1,
-             {kThreads, s.key_dim, s.value_dim, lanes}},
-            {view.slot(op.qkv), view.slot(op.beta), view.slot(op.alpha), view.vector(op.a, view.step),
-             view.vector(op.dt, view.step), view.slot(op.y), view.caches[op.state].keys, view.step},
-            push, striding(units * view.segments()), flops_per_row * (end - row)));
-    }
-    return {};
+// Threads of a work-group: half as many have half of a state's block, so that work-groups are more.
+Choice thread_choice(const Device& device) {
+    std::vector<uint32_t> threads;
+    for (uint32_t n = std::max(kThreads / 2, device.subgroup()); n <= own_threads(device); n *= 2)
+        threads.push_back(n);
+    return choice("threads", kThreads, std::move(threads));
 }
 
-Status record_state_scan(Recorder& recorder, const View& view, const StateScan& op) {
-    const ScanShape& s = op.shape;
-    const Device& device = recorder.device();
-    const uint32_t lanes = std::min(kScanLanes, device.subgroup()), apart = kThreads / lanes,
-                   each = (s.state_dim + 4 * lanes - 1) / (4 * lanes) * 4;
-    // As few blocks as registers allow, and as few rows of each as then do.
-    const uint32_t most = std::clamp(kMostScanFloats / each, 1u, 5u),
-                   blocks = (s.head_dim + apart * most - 1) / (apart * most),
-                   rows_each = (s.head_dim + apart * blocks - 1) / (apart * blocks);
-    const double flops_per_row = 5.0 * double(s.state_floats());
-    const double fit = std::max(1.0, recorder.flops_per_segment() / flops_per_row);
-    const uint32_t rows = uint32_t(std::min(fit, double(view.rows)));
-    for (uint32_t row = 0; row < view.rows; row += rows) {
-        if (row > 0) recorder.barrier();
-        const uint32_t end = std::min(row + rows, view.rows);
-        const args::ScanArgs push = {s.heads, s.groups, row, end};
-        RL_TRY(recorder.dispatch({device.use_clustered() ? "state_scan_clustered" : "state_scan",
-                                  8,
-                                  1,
-                                  {kThreads, s.head_dim, s.state_dim, lanes, rows_each}},
-                                 {view.slot(op.x), view.slot(op.step), view.vector(op.a, view.step),
-                                  view.vector(op.step_bias, view.step), view.vector(op.through, view.step),
-                                  view.slot(op.y), view.caches[op.state].keys, view.step},
-                                 push, striding(uint64_t(s.heads) * blocks * view.segments()),
-                                 flops_per_row * (end - row)));
+class DeltaNetKernel : public VulkanKernel {
+public:
+    DeltaNetKernel(const DeltaNet& op, const Device& device) : op_(op), threads_(thread_choice(device)) {}
+
+    Choices choices(RowClass) const override { return {threads_}; }
+
+    Status record(Recorder& recorder, const View& view) const override {
+        const DeltaShape& s = op_.shape;
+        const Device& device = recorder.device();
+        const uint32_t threads = chosen(row_class_of(view.rows), "threads", kThreads),
+                       lanes = std::min(kDeltaLanes, device.subgroup()),
+                       columns = threads / lanes * RL_DELTA_COLUMNS;
+        const uint64_t units = uint64_t(s.heads) * ((s.value_dim + columns - 1) / columns);
+        const double flops_per_row = 7.0 * double(s.state_floats());
+        const double fit = std::max(1.0, recorder.flops_per_segment() / flops_per_row);
+        const uint32_t rows = uint32_t(std::min(fit, double(view.rows)));
+        for (uint32_t row = 0; row < view.rows; row += rows) {
+            if (row > 0) recorder.barrier();
+            const uint32_t end = std::min(row + rows, view.rows);
+            const args::DeltaArgs push = {s.heads, s.key_heads, s.in_turns, row, end};
+            RL_TRY(recorder.dispatch(
+                {device.use_clustered() ? "delta_net_clustered" : "delta_net",
+                 8,
+                 1,
+                 {threads, s.key_dim, s.value_dim, lanes}},
+                {view.slot(op_.qkv), view.slot(op_.beta), view.slot(op_.alpha), view.vector(op_.a, view.step),
+                 view.vector(op_.dt, view.step), view.slot(op_.y), view.caches[op_.state].keys, view.step},
+                push, striding(units * view.segments()), flops_per_row * (end - row)));
+        }
+        return {};
     }
-    return {};
-}
+
+private:
+    DeltaNet op_;
+    Choice threads_;
+};
+
+class StateScanKernel : public VulkanKernel {
+public:
+    StateScanKernel(const StateScan& op, const Device& device) : op_(op), threads_(thread_choice(device)) {}
+
+    Choices choices(RowClass) const override { return {threads_}; }
+
+    Status record(Recorder& recorder, const View& view) const override {
+        const ScanShape& s = op_.shape;
+        const Device& device = recorder.device();
+        const uint32_t threads = chosen(row_class_of(view.rows), "threads", kThreads),
+                       lanes = std::min(kScanLanes, device.subgroup()), apart = threads / lanes,
+                       each = (s.state_dim + 4 * lanes - 1) / (4 * lanes) * 4;
+        // As few blocks as registers allow, and as few rows of each as then do.
+        const uint32_t most = std::clamp(kMostScanFloats / each, 1u, 5u),
+                       blocks = (s.head_dim + apart * most - 1) / (apart * most),
+                       rows_each = (s.head_dim + apart * blocks - 1) / (apart * blocks);
+        const double flops_per_row = 5.0 * double(s.state_floats());
+        const double fit = std::max(1.0, recorder.flops_per_segment() / flops_per_row);
+        const uint32_t rows = uint32_t(std::min(fit, double(view.rows)));
+        for (uint32_t row = 0; row < view.rows; row += rows) {
+            if (row > 0) recorder.barrier();
+            const uint32_t end = std::min(row + rows, view.rows);
+            const args::ScanArgs push = {s.heads, s.groups, row, end};
+            RL_TRY(recorder.dispatch(
+                {device.use_clustered() ? "state_scan_clustered" : "state_scan",
+                 8,
+                 1,
+                 {threads, s.head_dim, s.state_dim, lanes, rows_each}},
+                {view.slot(op_.x), view.slot(op_.step), view.vector(op_.a, view.step),
+                 view.vector(op_.step_bias, view.step), view.vector(op_.through, view.step), view.slot(op_.y),
+                 view.caches[op_.state].keys, view.step},
+                push, striding(uint64_t(s.heads) * blocks * view.segments()), flops_per_row * (end - row)));
+        }
+        return {};
+    }
+
+private:
+    StateScan op_;
+    Choice threads_;
+};
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_recurrent_kernel(const Op& op, const Plan&, const Device&) {
+std::unique_ptr<Kernel> make_recurrent_kernel(const Op& op, const Plan&, const Device& device) {
     if (const auto* o = std::get_if<CopyParts>(&op))
         return simple([o = *o](Recorder& r, const View& v) { return record_copy_parts(r, v, o); });
     if (const auto* o = std::get_if<OutputGate>(&op))
@@ -123,11 +155,11 @@ std::unique_ptr<Kernel> make_recurrent_kernel(const Op& op, const Plan&, const D
         });
     if (const auto* o = std::get_if<StateScan>(&op)) {
         if (o->shape.state_dim > kMostScanStates) return nullptr;
-        return simple([o = *o](Recorder& r, const View& v) { return record_state_scan(r, v, o); });
+        return std::make_unique<StateScanKernel>(*o, device);
     }
     const auto* o = std::get_if<DeltaNet>(&op);
     if (!o || o->shape.key_dim > kMostDeltaKeys) return nullptr;
-    return simple([o = *o](Recorder& r, const View& v) { return record_delta_net(r, v, o); });
+    return std::make_unique<DeltaNetKernel>(*o, device);
 }
 
 }  // namespace redline::vulkan
