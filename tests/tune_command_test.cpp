@@ -95,7 +95,8 @@ TEST_CASE(
         INFO(device);
         const CacheFolder cache;
         write_file(cache.path / "file", "");
-        const auto ran = [&](const std::string& folder, const std::vector<std::string>& more) {
+        const auto ran = [&](const std::string& folder, const std::vector<std::string>& more,
+                             const std::string& fail = "") {
             Launch what;
             what.arguments = {program(),  "run",
                               "--device", device,
@@ -105,7 +106,8 @@ TEST_CASE(
                               "0",        "-n",
                               "2",        "--no-self-test"};
             what.arguments.insert(what.arguments.end(), more.begin(), more.end());
-            what.environment = {"XDG_CACHE_HOME=" + (cache.path / folder).string(), "REDLINE_QUICK_TUNE=1"};
+            what.environment = {"XDG_CACHE_HOME=" + (cache.path / folder).string(), "REDLINE_QUICK_TUNE=1",
+                                "RL_HIP_DOUBLE_FAIL=" + fail};
             Outcome outcome = launch(what);
             CHECK_MESSAGE(outcome.code == 0, outcome.err);
             return outcome;
@@ -124,6 +126,11 @@ TEST_CASE(
         const Outcome unkept = ran("file", {"--quick-tune"});
         CHECK(unkept.err.find("could not be timed") != std::string::npos);
         CHECK(unkept.out == first.out);
+        // A device that does not survive it is opened again, and not put to it a second time.
+        const Outcome lost = ran("lost", {}, "hipStreamSynchronize 20 719");
+        CHECK(lost.err.find("could not be timed") != std::string::npos);
+        CHECK(lost.out == first.out);
+        CHECK(!times(ran("lost", {})));
     }
 }
 
