@@ -399,7 +399,12 @@ TEST_CASE(
 TEST_CASE(
     "run: a split model's prompt is computed on the GPU where that is asked for, and the plan says so") {
     on_each_device([] {
-        if (backend() == "cpu") return;
+        if (backend() == "cpu") {
+            const Outcome none = redline_(greedy({"--raw", "-p", "ab", "-n", "6", "--op-offload"}));
+            CHECK(none.out == "cdefgh");
+            CHECK(has(none.err, "--op-offload: no GPU is used"));
+            return;
+        }
         const std::string prompt(40, 'c');
         const auto with = [&](const std::string& model, std::vector<std::string> more) {
             std::vector<std::string> all = {"run",   "-m", model,  "--temp", "0", "-t",   "1",

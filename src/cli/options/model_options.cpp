@@ -288,6 +288,8 @@ Status open_for(LoadedModel& loaded, const ModelOptions& options) {
     loaded.device = choice.backend;
     loaded.which = choice.device;
     loaded.why = choice.why;
+    if (loaded.device == "cpu" && options.streams.value_or(false))
+        note("--op-offload: no GPU is used, so that prompts are computed on the CPU");
     return {};
 }
 
