@@ -24,10 +24,14 @@ struct LoadItem {
     uint64_t blocks = 0;
 };
 
+// Blocks of about so many bytes of the file. Multiples of 8 keep the planes of what is taken apart aligned.
+inline uint64_t blocks_in(const Format& format, uint64_t bytes) {
+    return std::max<uint64_t>(8, bytes / format.block_bytes / 8 * 8);
+}
+
 // All items of a part.
 inline void add_items(std::vector<LoadItem>& items, const Format& format, LoadItem part) {
-    // Multiples of 8 blocks keep the planes of a chunk aligned.
-    const uint64_t chunk = std::max<uint64_t>(8, kLoadChunk / format.block_bytes / 8 * 8);
+    const uint64_t chunk = blocks_in(format, kLoadChunk);
     for (; part.first_block < part.part_blocks; part.first_block += chunk) {
         part.blocks = std::min(chunk, part.part_blocks - part.first_block);
         items.push_back(part);
@@ -40,7 +44,7 @@ struct CopyRegion {
     uint64_t bytes = 0;
 };
 
-// Of load_item(), a whole vector.
+// What load_item() does with a whole vector.
 template <typename To>
 Result<uint64_t> load_vector_item(To& to, size_t reader, const LoadItem& item, const Tensor& tensor,
                                   ByteSource& source, std::vector<std::byte>& file) {
@@ -62,7 +66,7 @@ Result<uint64_t> load_vector_item(To& to, size_t reader, const LoadItem& item, c
 // Reads the item's blocks and takes them apart, a piece at a time; out[p] is where plane p goes.
 inline Status pack_item(const LoadItem& item, const Format& format, const WeightLayout& layout,
                         ByteSource& source, std::vector<std::byte>& file, std::array<std::byte*, 4> out) {
-    const uint64_t most = std::max<uint64_t>(8, kLoadPiece / format.block_bytes / 8 * 8);
+    const uint64_t most = blocks_in(format, kLoadPiece);
     for (uint64_t done = 0; done < item.blocks; done += most) {
         const uint64_t blocks = std::min(most, item.blocks - done);
         file.resize(blocks * format.block_bytes);

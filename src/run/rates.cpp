@@ -12,6 +12,7 @@ namespace {
 constexpr uint64_t kColumns = 2048, kRows = 2048;
 constexpr uint32_t kTokens = 256;
 constexpr uint64_t kUploadBytes = uint64_t(32) << 20;
+
 // As a file's that lies in the system's memory, whose content is copied from there.
 class Copies : public ByteSource {
 public:
