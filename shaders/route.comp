@@ -61,6 +61,5 @@ void main() {
     }
     barrier();
     memoryBarrierBuffer();
-    if (!is_last) return;
-    for (uint t = gl_SubgroupID; t < TOKENS && first_token + t < step_rows; t += gl_NumSubgroups) choose(first_token + t);
+    if (is_last) choose_all(first_token);
 }

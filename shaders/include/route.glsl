@@ -3,21 +3,26 @@
 // taken before. With a table a row's token has its experts there. Wants TOKENS, EXPERTS, USED, SUBGROUP, GROUPS, GROUPS_USED,
 // BY_TWO, GATING, BIAS_OF, BY_TABLE, logits[], ids[], scales[], bias[], experts_by_token[] and RouteArgs.
 const uint EACH = (EXPERTS + SUBGROUP - 1) / SUBGROUP;
-const uint CHOOSERS = gl_WorkGroupSize.x / SUBGROUP < TOKENS ? gl_WorkGroupSize.x / SUBGROUP : TOKENS;  // subgroups
-// Few experts of an invocation are in its registers; where they are more NVIDIA's driver 580 computes wrongly with those.
+const uint GROUP_SIZE = EXPERTS / GROUPS, GROUPS_EACH = (GROUPS + SUBGROUP - 1) / SUBGROUP;
+// Few experts of an invocation are in its registers. Where they are more NVIDIA's driver 580 computes wrongly with those and
+// with bits in shared memory: there each has a word of its own, and as many subgroups choose as have room for that.
 const bool FEW = EACH <= 8;
-const uint TAKEN_WORDS = (EACH + 31) / 32;  // a bit for each
-float few_chances[FEW ? EACH : 1];
-uint few_taken;
+const uint OWN_GROUPS = FEW || GROUPS == 1 ? 0 : GROUPS_EACH;  // in shared memory
+const uint BYTES = 8 * SUBGROUP * (EACH + OWN_GROUPS), ROOM = 2;
+const uint WORKING = gl_WorkGroupSize.x / SUBGROUP < TOKENS ? gl_WorkGroupSize.x / SUBGROUP : TOKENS;
+const uint CHOOSERS = WORKING < ROOM ? WORKING : ROOM;
+float few_chances[FEW ? EACH : 1], few_worths[FEW ? GROUPS_EACH : 1];
+uint few_taken, few_over;  // a bit for each
 shared float many_chances[FEW ? 1 : CHOOSERS * EACH * SUBGROUP];
-shared uint many_taken[FEW ? 1 : CHOOSERS * TAKEN_WORDS * SUBGROUP];
+shared bool many_taken[FEW ? 1 : CHOOSERS * EACH * SUBGROUP];
+shared float many_worths[OWN_GROUPS == 0 ? 1 : CHOOSERS * OWN_GROUPS * SUBGROUP];
+shared bool many_over[OWN_GROUPS == 0 ? 1 : CHOOSERS * OWN_GROUPS * SUBGROUP];
 const uint kSoftmax = 0, kSigmoid = 1, kSoftmaxOfSelected = 2, kSparseMixer = 3, kSqrtSoftplus = 4;
 const float kMixerReach = 0.02;  // as in src/plan/ops/experts.h
 const uint kOfChoice = 1, kOfLogits = 2;  // what a bias is added to
 shared float chosen_all[gl_WorkGroupSize.x / SUBGROUP * USED];  // of each subgroup its own
 
 const float kNone = -1.0 / 0.0;
-const uint GROUP_SIZE = EXPERTS / GROUPS, GROUPS_EACH = (GROUPS + SUBGROUP - 1) / SUBGROUP;
 
 // Where an invocation has number i of its own values, of so many.
 uint own_at(uint i, uint count) {
@@ -32,15 +37,26 @@ void set_chance(uint k, float chance) {
     else many_chances[own_at(k, EACH)] = chance;
 }
 bool is_taken(uint k) {
-    return ((FEW ? few_taken : many_taken[FEW ? 0 : own_at(k / 32, TAKEN_WORDS)]) >> k % 32 & 1u) != 0u;
+    return FEW ? (few_taken >> k & 1u) != 0u : many_taken[FEW ? 0 : own_at(k, EACH)];
 }
 void set_taken(uint k, bool taken) {
-    const uint bit = 1u << k % 32;
-    if (FEW) few_taken = taken ? few_taken | bit : few_taken & ~bit;
-    else {
-        const uint at = own_at(k / 32, TAKEN_WORDS);
-        many_taken[at] = taken ? many_taken[at] | bit : many_taken[at] & ~bit;
-    }
+    if (FEW) few_taken = taken ? few_taken | 1u << k : few_taken & ~(1u << k);
+    else many_taken[own_at(k, EACH)] = taken;
+}
+// Of an invocation's group number i, and whether it is one of the best, or not there.
+float worth_of(uint i) {
+    return FEW ? few_worths[FEW ? i : 0] : many_worths[FEW ? 0 : own_at(i, GROUPS_EACH)];
+}
+void set_worth(uint i, float worth) {
+    if (FEW) few_worths[i] = worth;
+    else many_worths[own_at(i, GROUPS_EACH)] = worth;
+}
+bool is_over(uint i) {
+    return FEW ? (few_over >> i & 1u) != 0u : many_over[FEW ? 0 : own_at(i, GROUPS_EACH)];
+}
+void set_over(uint i, bool over) {
+    if (FEW) few_over = over ? few_over | 1u << i : few_over & ~(1u << i);
+    else many_over[own_at(i, GROUPS_EACH)] = over;
 }
 
 // What the choice of an invocation's expert number k goes by.
@@ -51,11 +67,9 @@ float score_of(uint k) {
 // Takes all experts but those of the best groups; ties go to the lower group. A NaN is as good as nothing.
 void leave_best_groups() {
     const uint lane = gl_SubgroupInvocationID;
-    float worths[GROUPS_EACH];  // of groups lane, lane + SUBGROUP, ...
-    bool over[GROUPS_EACH];     // or not there
     [[unroll]] for (uint i = 0; i < GROUPS_EACH; ++i) {
-        worths[i] = kNone;
-        over[i] = i * SUBGROUP + lane >= GROUPS;
+        set_worth(i, kNone);
+        set_over(i, i * SUBGROUP + lane >= GROUPS);
     }
     [[dont_unroll]] for (uint group = 0; group < GROUPS; ++group) {
         float best = kNone, second = kNone;
@@ -71,22 +85,22 @@ void leave_best_groups() {
             worth += subgroupMax(lane == holder ? second : best);
         }
         [[unroll]] for (uint i = 0; i < GROUPS_EACH; ++i)
-            if (i * SUBGROUP + lane == group) worths[i] = worth;
+            if (i * SUBGROUP + lane == group) set_worth(i, worth);
     }
     [[unroll]] for (uint k = 0; k < EACH; ++k) set_taken(k, true);
     [[dont_unroll]] for (uint place = 0; place < GROUPS_USED; ++place) {
         float best = kNone;
         uint own = GROUPS;
         [[unroll]] for (uint i = 0; i < GROUPS_EACH; ++i)
-            if (!over[i] && (own == GROUPS || worths[i] > best)) {
-                best = worths[i];
+            if (!is_over(i) && (own == GROUPS || worth_of(i) > best)) {
+                best = worth_of(i);
                 own = i * SUBGROUP + lane;
             }
         const float most = subgroupMax(own < GROUPS ? best : kNone);
         uint winner = subgroupMin(own < GROUPS && best == most ? own : GROUPS);
         if (winner == GROUPS) winner = subgroupMin(own);  // any that is left
         [[unroll]] for (uint i = 0; i < GROUPS_EACH; ++i)
-            if (i * SUBGROUP + lane == winner) over[i] = true;
+            if (i * SUBGROUP + lane == winner) set_over(i, true);
         [[unroll]] for (uint k = 0; k < EACH; ++k) {
             const uint e = k * SUBGROUP + lane;
             if (e < EXPERTS && e / GROUP_SIZE == winner) set_taken(k, false);
@@ -166,9 +180,11 @@ void choose(uint row) {
             ids[row * USED + place] = int(winner);
         }
     }
-    subgroupMemoryBarrierShared();
-    subgroupBarrier();
-    if (!subgroupElect()) return;
+}
+
+// What the experts that a subgroup has chosen count, by one invocation.
+void weigh(uint row) {
+    const uint own = gl_SubgroupID * USED;
     float total = 0.0;
     const float first = chosen_all[own];
     if (GATING == kSoftmaxOfSelected) {
@@ -179,4 +195,16 @@ void choose(uint row) {
     for (uint i = 0; i < USED; ++i) total += chosen_all[own + i];
     const float divisor = args.normalise != 0u ? max(total, 6.103515625e-5) : 1.0;
     for (uint i = 0; i < USED; ++i) scales[row * USED + i] = chosen_all[own + i] / divisor * args.scale;
+}
+
+// As many of TOKENS rows as there are from `first` on, by all of the work-group: a subgroup has a row at a time.
+void choose_all(uint first) {
+    [[dont_unroll]] for (uint begin = 0; begin < TOKENS; begin += CHOOSERS) {
+        const uint t = begin + gl_SubgroupID, row = first + t;
+        const bool own = gl_SubgroupID < CHOOSERS && t < TOKENS && row < step_rows;
+        if (own) choose(row);
+        barrier();
+        if (own && subgroupElect()) weigh(row);
+        if (begin + CHOOSERS < TOKENS) barrier();  // or the next row would come in between
+    }
 }
