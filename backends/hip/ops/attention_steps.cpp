@@ -261,7 +261,7 @@ public:
 
     Choices choices(RowClass rows) const override {
         Choices all = attention_.choices(rows);
-        if (rows == RowClass::one) all.push_back(choice("fused", fused_, {1 - fused_}));
+        if (rows == RowClass::one && fused_ != 0) all.push_back(choice("fused", 1, {0}));
         return all;
     }
     void take(RowClass rows, const Variant& variant) override {
@@ -284,8 +284,9 @@ private:
     Attend op_;
     RopeStoreKernel store_;
     AttentionKernel attention_;
-    // Not where launches overlap: the launch saved is shorter there than rope in each block (on an H100
-    // Llama-3.1-8B generates 437 to 439 tok/s so instead of 440, Qwen3-30B-A3B 300 instead of 313).
+    // Not where launches overlap, where kernels are built without it: the launch saved is shorter there than
+    // rope in each block (on an H100 Llama-3.1-8B generates 437 to 439 tok/s so instead of 440, Qwen3-30B-A3B
+    // 300 instead of 313).
     uint32_t fused_;
 };
 
