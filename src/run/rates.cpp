@@ -169,7 +169,14 @@ Result<Timed> timed_experts(Backend& backend, const ExpertLayer& layer, uint32_t
     return trial.run(backend, layer.dim, build, layer.dim);
 }
 
-constexpr uint64_t kMeasuredBytes = uint64_t(256) << 20;  // more than caches hold
+// Of the weights of a trial: more than caches hold, of which a processor for servers has hundreds of MB, and
+// no large part of what is free.
+uint64_t trial_bytes(const Backend& backend) {
+    constexpr uint64_t kLeast = uint64_t(64) << 20, kOnCpu = uint64_t(1) << 30, kOnGpu = kOnCpu / 2;
+    const DeviceInfo& device = backend.device();
+    const uint64_t all = device.memory.bytes, free = all - std::min(all, backend.allocated());
+    return std::clamp(free / 4, kLeast, device.threads > 0 ? kOnCpu : kOnGpu);
+}
 
 Result<DecodePace> measure_pace(Backend& backend, const Format& format) {
     constexpr uint64_t kNarrow = 4096, kWide = 16384, kTiny = 256;
@@ -178,7 +185,7 @@ Result<DecodePace> measure_pace(Backend& backend, const Format& format) {
     const Timed one = RL_TRY(timed_products(backend, format, kTiny, kTiny, 1));
     const Timed many = RL_TRY(timed_products(backend, format, kTiny, kTiny, kMany));
     const Timed large =
-        RL_TRY(timed_products(backend, format, kWide, kNarrow, uint32_t(kMeasuredBytes / matrix + 1)));
+        RL_TRY(timed_products(backend, format, kWide, kNarrow, uint32_t(trial_bytes(backend) / matrix + 1)));
     DecodePace pace;
     if (many.steps > one.steps)
         pace.step_seconds = std::max(0.0, many.seconds - one.seconds) / double(many.steps - one.steps);
@@ -191,7 +198,7 @@ Result<DecodePace> measure_pace(Backend& backend, const Format& format) {
 Result<double> measure_experts(Backend& backend, const ExpertLayer& layer, const DecodePace& pace) {
     const uint64_t bytes =
         3 * layer.used * layer.hidden * layer.dim / layer.format->block * layer.format->block_bytes;
-    const auto layers = uint32_t(std::clamp<uint64_t>(kMeasuredBytes / bytes + 1, 2, 32));
+    const auto layers = uint32_t(std::clamp<uint64_t>(trial_bytes(backend) / bytes + 1, 2, 64));
     const Timed timed = RL_TRY(timed_experts(backend, layer, layers));
     const double other = pace.run_seconds + double(timed.steps) * pace.step_seconds +
                          double(timed.bytes) / pace.bytes_per_second;

@@ -24,24 +24,24 @@ inline Result<double> seconds_of(const std::function<Status()>& work) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-// What `attempt` measures: of some tries the one that such a share of them are below.
-inline Result<double> share_of_tries(double share, const std::function<Result<double>()>& attempt) {
+// The fastest would be what a machine can do where other programs leave it alone for a moment, not what a
+// text gets; threads that come between more than that are no matter of the work: a quarter of the tries are
+// below it.
+inline double usual(std::vector<double> tries) {
+    const auto found = tries.begin() + ptrdiff_t(tries.size() / 4);
+    std::nth_element(tries.begin(), found, tries.end());
+    return *found;
+}
+
+inline Result<double> usual_seconds(const std::function<Status()>& work) {
     constexpr size_t kLeastTries = 5, kMostTries = 500;
     constexpr double kEnoughSeconds = 60e-3;
     std::vector<double> all;
     const auto begin = std::chrono::steady_clock::now();
     for (double total = 0.0; all.size() < kLeastTries || (all.size() < kMostTries && total < kEnoughSeconds);
          total = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count())
-        all.push_back(RL_TRY(attempt()));
-    const auto found = all.begin() + ptrdiff_t(share * double(all.size()));
-    std::nth_element(all.begin(), found, all.end());
-    return *found;
-}
-
-// The fastest would be what a machine can do where other programs leave it alone for a moment, not what a
-// text gets; threads that come between more than that are no matter of the work.
-inline Result<double> usual_seconds(const std::function<Status()>& work) {
-    return share_of_tries(0.25, [&] { return seconds_of(work); });
+        all.push_back(RL_TRY(seconds_of(work)));
+    return usual(std::move(all));
 }
 
 }  // namespace redline
