@@ -1,8 +1,10 @@
 // also clustered
-// The gated delta rule, row after row of a sequence. A work-group per sequence, head and block of the state's columns,
-// which stays in registers: LANES invocations share RL_DELTA_COLUMNS columns, and each has four of every 4 * LANES keys.
+// The gated delta rule. A work-group per sequence, head and block of the state's columns, which stays in registers: LANES
+// invocations share RL_DELTA_COLUMNS columns, and each has four of every 4 * LANES keys.
 //   seen = k S, read = q S, change = b (v - decay seen), y = decay read + (q k) change, S = decay S + k change
-// Sums in f32: within an invocation in order, then across the LANES.
+// Of TOKENS rows at once (arXiv 2412.06464, section 3.3): seen and read are products with the state before them, times the
+// decays since, and with the changes of the rows between. What is left goes row after row. Sums in f32: within an invocation
+// in order, then across the LANES.
 #include "types.glsl"
 #ifdef CLUSTERED
 #extension GL_KHR_shader_subgroup_clustered : require
@@ -16,8 +18,14 @@ const uint QUADS = (KEY_DIM + 4 * LANES - 1) / (4 * LANES);  // of keys, that an
 const uint ALL_QUADS = QUADS * LANES;
 const uint BLOCK = THREADS / LANES * RL_DELTA_COLUMNS;
 const uint TOKENS = 8;  // whose inputs are shared at a time
+#ifdef CLUSTERED
+const bool AT_ONCE = QUADS <= 4 && LANES == TOKENS;  // or too many registers would be wanted
+#else
+const bool AT_ONCE = false;
+#endif
 layout(push_constant) uniform Push { DeltaArgs args; };
 layout(set = 0, binding = 0, std430) readonly buffer QKV { float qkv[]; };
+layout(set = 0, binding = 0, std430) readonly buffer QKV4 { vec4 qkv4[]; };
 layout(set = 0, binding = 1, std430) readonly buffer Beta { float beta[]; };
 layout(set = 0, binding = 2, std430) readonly buffer Alpha { float alpha[]; };
 layout(set = 0, binding = 3, std430) readonly buffer A { float a[]; };
@@ -27,18 +35,20 @@ layout(set = 0, binding = 6, std430) buffer State { float state[]; };
 layout(set = 0, binding = 6, std430) buffer State4 { vec4 state4[]; };
 #define STEP_BINDING 7
 #include "step.glsl"
-shared vec4 queries[TOKENS * ALL_QUADS];
-shared vec4 keys[TOKENS * ALL_QUADS];
-shared float values[TOKENS * BLOCK];
-shared vec3 factors[TOKENS];  // decay, b, q k
-#ifndef CLUSTERED
-shared vec4 sums[2 * THREADS];
-#endif
-
 uint lane;    // of those that share columns
 uint first;   // of the work-group's columns
 uint column;  // of the first of the invocation's four
 uint own;     // the invocation's number
+vec4 s[4 * QUADS];  // the state, by key: of the four columns
+shared vec4 queries[TOKENS * ALL_QUADS];
+shared vec4 keys[TOKENS * ALL_QUADS];
+shared float values[TOKENS * BLOCK];
+shared vec3 factors[TOKENS];  // decay, b, q k
+#ifdef CLUSTERED
+#include "delta_rows.glsl"
+#else
+shared vec4 sums[2 * THREADS];
+#endif
 
 // The sums of `seen` and `read` over the LANES.
 void sum_lanes(inout vec4 seen, inout vec4 read) {
@@ -127,12 +137,20 @@ void store_columns(uint head, uint i, vec4 four) {
 
 void run_head(uint begin, uint end, uint head, uint from, uint to) {
     const uint size = KEY_DIM * VALUE_DIM;
-    vec4 s[4 * QUADS];  // by key: of the four columns
     [[unroll]] for (uint i = 0; i < 4 * QUADS; ++i) {
         s[i] = vec4(0.0);
         if (from != RL_NO_STATE && is_there(i)) s[i] = load_columns((from * args.heads + head) * size, i);
     }
-    for (uint row = begin; row < end; row += TOKENS) {
+    uint row = begin;
+#ifdef CLUSTERED
+    if (AT_ONCE && row + TOKENS <= end) fetch_rows(row, head);
+    for (; AT_ONCE && row + TOKENS <= end; row += TOKENS) {
+        share_fetched(head);
+        if (row + 2 * TOKENS <= end) fetch_rows(row + TOKENS, head);
+        run_rows(row, head);
+    }
+#endif
+    for (; row < end; row += TOKENS) {
         const uint count = min(TOKENS, end - row);
         share_rows(row, count, head);
         for (uint t = 0; t < count; ++t) {

@@ -54,35 +54,6 @@ struct FewShared {
     uint32_t last;
 };
 
-// Adds up kCount values over the lanes that differ in the bits from kBit to below kEnd. Each lane gets its
-// share of the sums, at the front, from the one on that first_sum() says; with more lanes than values several
-// lanes get the same.
-template <uint32_t kCount, uint32_t kBit, uint32_t kEnd>
-RL_DEVICE void spread_sums(float* values) {
-    if constexpr (kBit < kEnd) {
-        constexpr uint32_t kHalf = kCount / 2;
-        if constexpr (kHalf == 0) {
-            values[0] += from_lane_across<kBit>(values[0]);
-            spread_sums<1, kBit * 2, kEnd>(values);
-        } else {
-            const bool upper = (lane_index() & kBit) != 0;
-            RL_UNROLL
-            for (uint32_t i = 0; i < kHalf; ++i) {
-                const float keep = upper ? values[i + kHalf] : values[i],
-                            give = upper ? values[i] : values[i + kHalf];
-                values[i] = keep + from_lane_across<kBit>(give);
-            }
-            spread_sums<kHalf, kBit * 2, kEnd>(values);
-        }
-    }
-}
-template <uint32_t kCount, uint32_t kBit, uint32_t kEnd>
-RL_DEVICE uint32_t first_sum() {
-    if constexpr (kBit < kEnd && kCount > 1)
-        return ((lane_index() & kBit) != 0 ? kCount / 2 : 0) + first_sum<kCount / 2, kBit * 2, kEnd>();
-    else
-        return 0;
-}
 // Every key is read in whole, so the loads need no branches: beyond the range they are those of its last key,
 // and of dimensions beyond the head the last, times zero.
 template <typename C, typename Shape>

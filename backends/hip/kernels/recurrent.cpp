@@ -1,6 +1,7 @@
 // The kernels of ops that keep states, and of what stands around them.
 #include "kernels/args.h"
 #include "kernels/block_args.h"
+#include "kernels/delta.h"
 #include "kernels/reduce.h"
 #include "kernels/scan.h"
 #include "kernels/unit.h"
@@ -8,10 +9,6 @@
 namespace redline::hip {
 
 using namespace args;
-
-RL_DEVICE float sigmoid(float x) {
-    return 1.0f / (1.0f + exp_of(-x));
-}
 
 // Parts of rows of x, all of one width, go to y.
 RL_KERNEL(128, copy_parts, CopyPartsArgs) {
@@ -301,193 +298,6 @@ RL_KERNEL(128, choose_blocks, ChooseArgs) {
     }
 }
 
-// How the gated delta rule is divided: kLanes lanes share four columns of a head's state, and each has four
-// of every 4 * kLanes keys: at most kKeys.
-template <uint32_t kMostKeys, uint32_t kSharing>
-struct DeltaCut {
-    static constexpr uint32_t kKeys = kMostKeys, kLanes = kWave < kSharing ? 1 : kSharing, kColumns = 4,
-                              kBlock = kThreads / kLanes * kColumns;  // columns that a block has
-    static constexpr uint32_t kRows = 8;                              // whose inputs are shared at a time
-};
-
-template <typename Cut>
-struct DeltaShared {
-    Float4 queries[Cut::kRows * Cut::kKeys / 4], keys[Cut::kRows * Cut::kKeys / 4];
-    Float4 values[Cut::kRows * Cut::kBlock / 4];
-    Float4 factors[Cut::kRows];  // decay, b, q k
-};
-
-// Queries and keys of a row as unit vectors, by a wave.
-template <typename Cut>
-RL_DEVICE void share_row(const DeltaArgs& args, DeltaShared<Cut>& shared, uint32_t t, size_t row,
-                         uint32_t head) {
-    const size_t all_keys = size_t(args.key_heads) * args.key_dim,
-                 width = 2 * all_keys + size_t(args.heads) * args.value_dim;
-    const uint32_t key_head = args.in_turns ? head % args.key_heads : head / (args.heads / args.key_heads);
-    const float *q = args.qkv + row * width + size_t(key_head) * args.key_dim, *k = q + all_keys;
-    float of_q = 0.0f, of_k = 0.0f, both = 0.0f;
-    for (uint32_t i = lane_index(); i < Cut::kKeys / 4; i += kWave) {
-        const Float4 one = quad_of(q, args.key_dim, i), other = quad_of(k, args.key_dim, i);
-        RL_UNROLL
-        for (uint32_t e = 0; e < 4; ++e) {
-            of_q = fused(one.d[e], one.d[e], of_q);
-            of_k = fused(other.d[e], other.d[e], of_k);
-            both = fused(one.d[e], other.d[e], both);
-        }
-    }
-    of_q = 1.0f / root_of((wave_sum(of_q) + args.eps) * float(args.key_dim));
-    of_k = 1.0f / root_of(wave_sum(of_k) + args.eps);
-    both = wave_sum(both) * of_q * of_k;
-    for (uint32_t i = lane_index(); i < Cut::kKeys / 4; i += kWave) {
-        Float4 one = quad_of(q, args.key_dim, i), other = quad_of(k, args.key_dim, i);
-        RL_UNROLL
-        for (uint32_t e = 0; e < 4; ++e) {
-            one.d[e] *= of_q;
-            other.d[e] *= of_k;
-        }
-        shared.queries[t * (Cut::kKeys / 4) + i] = one;
-        shared.keys[t * (Cut::kKeys / 4) + i] = other;
-    }
-    const float x = args.alpha[row * args.heads + head] + args.dt[head];
-    const float decay = exp_of(args.a[head] * (x > 20.0f ? x : log_of(1.0f + exp_of(x))));
-    if (lane_index() == 0)
-        shared.factors[t] = {{decay, sigmoid(args.beta[row * args.heads + head]), both, 0.0f}};
-}
-
-template <typename Cut>
-RL_DEVICE void share_rows(const DeltaArgs& args, DeltaShared<Cut>& shared, size_t row, uint32_t count,
-                          uint32_t head, uint32_t first) {
-    sync_block();  // the rows before are done
-    for (uint32_t t = wave_index(); t < count; t += kWaves) share_row(args, shared, t, row + t, head);
-    const size_t before = size_t(2) * args.key_heads * args.key_dim,
-                 width = before + size_t(args.heads) * args.value_dim;
-    for (uint32_t i = thread_index(); i < count * Cut::kBlock; i += kThreads) {
-        const uint32_t column = lesser(first + i % Cut::kBlock, args.value_dim - 1);
-        shared.values[i / 4].d[i % 4] =
-            args.qkv[(row + i / Cut::kBlock) * width + before + size_t(head) * args.value_dim + column];
-    }
-    sync_block();
-}
-
-// What a thread has of a state: of its keys the elements of four columns.
-template <typename Cut>
-struct DeltaColumns {
-    static constexpr uint32_t kQuads = Cut::kKeys / (4 * Cut::kLanes);
-    float d[kQuads * 4][Cut::kColumns];
-    uint32_t lane, column;
-
-    RL_DEVICE static uint32_t key(uint32_t i, uint32_t lane) {
-        return (i / 4 * Cut::kLanes + lane) * 4 + i % 4;
-    }
-
-    // Beyond its end the state's last elements: they are multiplied by zeros, or change what is not kept.
-    RL_DEVICE void load_from(const float* state, const DeltaArgs& args) {
-        const bool whole = args.value_dim % 4 == 0;
-        const uint32_t last = args.value_dim - 1, first = whole ? lesser(column, last - 3) : column;
-        RL_UNROLL
-        for (uint32_t i = 0; i < kQuads * 4; ++i) {
-            const uint32_t row = lesser(key(i, lane), args.key_dim - 1) * args.value_dim;
-            const Float4 four =
-                whole ? load<Float4>(state, (row + first) / 4)
-                      : Float4{{state[row + lesser(first, last)], state[row + lesser(first + 1, last)],
-                                state[row + lesser(first + 2, last)], state[row + lesser(first + 3, last)]}};
-            RL_UNROLL
-            for (uint32_t c = 0; c < Cut::kColumns; ++c) d[i][c] = four.d[c];
-        }
-    }
-    RL_DEVICE void store_to(float* state, const DeltaArgs& args) const {
-        // Or what a comparison says while the state is loaded is kept in scalar registers.
-        const uint32_t own = uint32_t(in_each_lane(lane));
-        if (column >= args.value_dim) return;
-        RL_UNROLL
-        for (uint32_t i = 0; i < kQuads * 4; ++i) {
-            if (key(i, own) >= args.key_dim) continue;
-            float* row = state + (key(i, own) * args.value_dim + column);
-            if (args.value_dim % 4 == 0) {
-                *reinterpret_cast<Float4*>(row) = {{d[i][0], d[i][1], d[i][2], d[i][3]}};
-                continue;
-            }
-            RL_UNROLL
-            for (uint32_t c = 0; c < Cut::kColumns; ++c)
-                if (column + c < args.value_dim) row[c] = d[i][c];
-        }
-    }
-
-    // One row: y becomes what it reads.
-    RL_DEVICE void run(const DeltaShared<Cut>& shared, uint32_t t, const Float4& v, float* y) {
-        const Float4 *keys = shared.keys + t * (Cut::kKeys / 4) + lane,
-                     *queries = shared.queries + t * (Cut::kKeys / 4) + lane;
-        const auto add = [](float a, float b) { return a + b; };
-        const Float4 factors = shared.factors[t];
-        float seen[Cut::kColumns] = {}, change[Cut::kColumns];
-        RL_UNROLL
-        for (uint32_t c = 0; c < Cut::kColumns; ++c) y[c] = 0.0f;
-        RL_UNROLL
-        for (uint32_t i = 0; i < kQuads * 4; ++i) {
-            const float k = keys[i / 4 * Cut::kLanes].d[i % 4], q = queries[i / 4 * Cut::kLanes].d[i % 4];
-            RL_UNROLL
-            for (uint32_t c = 0; c < Cut::kColumns; ++c) {
-                seen[c] = fused(k, d[i][c], seen[c]);
-                y[c] = fused(q, d[i][c], y[c]);
-            }
-        }
-        RL_UNROLL
-        for (uint32_t c = 0; c < Cut::kColumns; ++c) {
-            change[c] = factors.d[1] * (v.d[c] - factors.d[0] * fold_lanes<1, Cut::kLanes>(seen[c], add));
-            y[c] = fused(factors.d[2], change[c], factors.d[0] * fold_lanes<1, Cut::kLanes>(y[c], add));
-        }
-        RL_UNROLL
-        for (uint32_t i = 0; i < kQuads * 4; ++i) {
-            const float k = keys[i / 4 * Cut::kLanes].d[i % 4];
-            RL_UNROLL
-            for (uint32_t c = 0; c < Cut::kColumns; ++c)
-                d[i][c] = fused(k, change[c], factors.d[0] * d[i][c]);
-        }
-    }
-};
-
-// The gated delta rule, row after row of a sequence. A block per sequence, head and block of the state's
-// columns, which stays in registers.
-//   seen = k S, read = q S, change = b (v - decay seen), y = decay read + (q k) change, S = decay S + k
-//   change
-// Sums in f32: within a lane in order, then across lanes.
-template <typename Cut>
-RL_DEVICE void delta_head(const DeltaArgs& args, DeltaShared<Cut>& shared, const SegmentState& segment,
-                          uint32_t head, uint32_t first) {
-    const uint32_t begin = segment.first_row < args.first_row ? args.first_row : segment.first_row,
-                   end = lesser(segment.first_row + segment.rows, args.end_row);
-    if (begin >= end) return;
-    const size_t size = size_t(args.key_dim) * args.value_dim;
-    const auto state = [&](uint32_t row) { return args.state + (size_t(row) * args.heads + head) * size; };
-    DeltaColumns<Cut> own = {};
-    own.lane = thread_index() % Cut::kLanes;
-    own.column = first + thread_index() / Cut::kLanes * Cut::kColumns;
-    // The rows before these of the same sequence have left its state.
-    const uint32_t from = begin == segment.first_row ? segment.from : segment.to;
-    if (from != kZeroState) own.load_from(state(from), args);
-    for (uint32_t row = begin; row < end; row += Cut::kRows) {
-        const uint32_t count = lesser(Cut::kRows, end - row);
-        const size_t in_lanes = in_each_lane(row);
-        share_rows(args, shared, in_lanes, count, head, first);
-        for (uint32_t t = 0; t < count; ++t) {
-            float y[Cut::kColumns];
-            own.run(shared, t, shared.values[(t * Cut::kBlock + own.column - first) / 4], y);
-            float* to = args.y + ((in_lanes + t) * args.heads + head) * args.value_dim + own.column;
-            RL_UNROLL
-            for (uint32_t c = 0; c < Cut::kColumns; ++c)
-                if (own.lane == c % Cut::kLanes && own.column + c < args.value_dim) to[c] = y[c];
-        }
-    }
-    own.store_to(state(segment.to), args);
-}
-
-template <typename Cut>
-RL_DEVICE void delta_all(const DeltaArgs& args, DeltaShared<Cut>& shared) {
-    const uint32_t blocks = (args.value_dim + Cut::kBlock - 1) / Cut::kBlock, units = args.heads * blocks;
-    for (uint32_t n = block_index().x; n < units * args.step->segments; n += grid_blocks())
-        delta_head(args, shared, args.states[n / units], uint32_t(in_each_lane(n / blocks % args.heads)),
-                   n % blocks * Cut::kBlock);
-}
 RL_KERNEL(128, delta_net_128, DeltaArgs) {
     RL_SHARED DeltaShared<DeltaCut<128, 8>> shared;
     delta_all(args_in_lanes(args), shared);
