@@ -382,13 +382,14 @@ args::Planes planes_of(const View& view, Weight w) {
 
 }  // namespace
 
-Choices own_choices(uint64_t rows, const DeviceReport& report, const std::string& prefix) {
+Choices own_choices(uint64_t rows, const DeviceReport& report, const std::string& prefix, bool streamed) {
     const uint32_t all = blocks_for(rows, kGroup), units = report.multiprocessors;
     std::vector<uint32_t> others;
     for (const uint32_t per_unit : {1, 2, 3, 4, 6, 8, 16}) others.push_back(std::min(all, per_unit * units));
     others.push_back(all);
     Choices choices = {choice(prefix + "blocks", own_blocks(rows, most_own_blocks(report)), others, true)};
-    if (report.copies_ahead()) choices.push_back(choice(prefix + "streamed", 1, {0}));
+    if (report.copies_ahead())
+        choices.push_back(choice(prefix + "streamed", streamed ? 1 : 0, {streamed ? 0u : 1u}));
     return choices;
 }
 

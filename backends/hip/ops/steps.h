@@ -36,7 +36,8 @@ struct OwnLaunch {
     uint32_t blocks;  // at most
     bool streamed;    // by kernels that copy weights ahead, where they can
 };
-Choices own_choices(uint64_t rows, const DeviceReport& report, const std::string& prefix = "");
+Choices own_choices(uint64_t rows, const DeviceReport& report, const std::string& prefix = "",
+                    bool streamed = true);
 
 // Blocks for `rows` rows of a matrix of which a wave owns `per_wave` at a time.
 inline uint32_t row_blocks(uint64_t rows, uint32_t per_wave, const Device& device) {
