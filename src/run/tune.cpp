@@ -13,7 +13,11 @@ namespace redline {
 
 namespace {
 
-constexpr double kLeastGain = 0.02;              // a variant that is faster by less is not taken
+// A variant that is faster by less is not taken. A single row's ops overlap with their neighbours, which time
+// by itself does not show: on an H100 gains of 2 to 5 % there made two of four models 1 % slower.
+double least_gain(RowClass rows) {
+    return rows == RowClass::one ? 0.05 : 0.02;
+}
 constexpr uint64_t kCheckedElements = 1u << 24;  // of one that is held to the reference
 constexpr uint32_t kRepeats = 16, kManyRepeats = 4;
 constexpr double kMostNoise = 1e-2;  // of the results' power, between variants
@@ -299,7 +303,7 @@ private:
             out.seconds = std::min(out.seconds, RL_TRY(bench.time(best, kLeastSteps)));
             if (round + 1 >= kLeastRounds && over(making_)) break;
         }
-        if (out.gain() >= kLeastGain) {
+        if (out.gain() >= least_gain(out.rows)) {
             out.variant = best.variant;
         } else {
             out.seconds = out.default_seconds;
