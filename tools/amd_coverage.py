@@ -25,12 +25,12 @@ def report(rows, compiled, each):
         cover = covered(rows, target)
         launched = [kernel for kernel in kernels if kernel in cover]
         of = sum(cover[kernel][0] for kernel in launched)
-        executed = sum(cover[kernel][1] for kernel in launched)
+        executed = sum(of_kernel - len(missed) for of_kernel, missed in map(cover.get, launched))
         for kernel in kernels:
             if kernel not in cover and kernel not in MEASURE:
                 missing.setdefault(kernel, []).append(target)
-            elif kernel in cover and cover[kernel][1] < WANTED * cover[kernel][0]:
-                low.setdefault(kernel, {})[target] = cover[kernel][1] / cover[kernel][0]
+            elif kernel in cover and (share := 1 - len(cover[kernel][1]) / cover[kernel][0]) < WANTED:
+                low.setdefault(kernel, {})[target] = share
         under = sum(target in shares for shares in low.values())
         out.append(f"| {target} | {len(kernels)} | {len(launched)} | {of} | {100 * executed / max(1, of):.1f} % | {under} |")
     if each and low:

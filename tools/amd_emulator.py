@@ -40,6 +40,19 @@ ADDED = [
     # Two programs may disassemble one code object at a time.
     ("mockhip.cpp", "        { std::ofstream out(object", 'std::to_string(getpid()) + ".co"',
      '        const std::string object = std::string(base) + "." + std::to_string(getpid()) + ".co";\n'),
+    # Which instructions no module's launches executed, by their addresses in the disassembly.
+    ("mockhip.cpp", "void count(const Function& f) {\n", "cover_missed;",
+     "std::map<std::string, std::map<u64, bool>> cover_missed;\n"),
+    ("mockhip.cpp", "        ++all; hit += i.hits > 0;\n", "cover_missed[f.name].try_emplace",
+     "        auto& missed = cover_missed[f.name].try_emplace(i.address - u64(f.module->image), true).first->second;\n"
+     "        missed = missed && !i.hits;\n"),
+    ("mockhip.cpp", "    for (const auto& [name, n] : cover_names) out <<", 'out << "missed "',
+     "    for (const auto& [name, all] : cover_missed) {\n"
+     '        out << "missed " << name << " " << all.size() << std::hex;\n'
+     "        for (const auto& [address, missed] : all)\n"
+     '            if (missed) out << " " << address;\n'
+     '        out << std::dec << "\\n";\n'
+     "    }\n"),
 ]
 
 
@@ -136,21 +149,21 @@ class Run:
 
 
 def take_cover(path):
-    """Of each kernel that was launched, how many instructions it has and how many of them were executed."""
+    """Of each kernel that was launched, how many instructions it has, and the addresses of those that were not executed."""
     kernels = {}
     if os.path.exists(path):
         with open(path) as lines:
             for words in map(str.split, lines):
-                if words[0] == "kernel":
-                    kernels[words[1]] = (int(words[2]), int(words[3]))
+                if words[0] == "missed":
+                    kernels[words[1]] = (int(words[2]), {int(at, 16) for at in words[3:]})
         os.remove(path)
     return kernels
 
 
 def merge(cover, more):
-    """Adds what another program launched. Which instructions it executed is not known, only how many: the larger stays."""
-    for kernel, (of, executed) in more.items():
-        cover[kernel] = (of, max(executed, cover.get(kernel, (0, 0))[1]))
+    """Adds what another program launched."""
+    for kernel, (of, missed) in more.items():
+        cover[kernel] = (of, missed & cover[kernel][1] if kernel in cover else missed)
 
 
 def kernels_of(build, target):
