@@ -7,9 +7,31 @@
 namespace redline {
 
 constexpr uint32_t kLongRow = 4352;      // more than a wave of 64 has units for, at two each
+constexpr uint32_t kHandedRow = 11264;   // more than a block of 256 threads takes at four words each
 constexpr uint32_t kLongestRow = 31744;  // more than a block has room for in int8
 
-// One product with the chosen experts, of rows that they share.
+constexpr Act kActs[] = {Act::silu, Act::gelu_tanh, Act::swiglu_clamped};
+
+// Each activation, of the same products; their results are summed.
+inline OpCase activations_case(const Format& format, bool norm, uint32_t rows, uint64_t n, uint64_t k) {
+    OpCase c;
+    c.name = fmt::format("gated {} by each activation {}x{} rows {}{}", format.name, n, k, rows,
+                         norm ? " norm" : "");
+    c.rows = rows;
+    c.declare = [=, &format](Fixture& f) -> OpCase::Build {
+        const Weight x = f.input(k), gate = f.matrix(format, n, k), up = f.matrix(format, n, k),
+                     y0 = f.input(n);
+        const Norm fused = norm ? Norm{f.vector(k), 1e-5f} : Norm{};
+        return [=](PlanBuilder& p) {
+            const Slot in = p.embed(x), y = p.embed(y0);
+            for (const Act act : kActs) p.append(Add{p.gated(in, gate, up, act, fused), y});
+            return y;
+        };
+    };
+    return c;
+}
+
+// Products with the chosen experts, with biases, of rows that they share; gated by each activation.
 inline OpCase long_expert_case(const Format& format, uint32_t rows, uint32_t cols, bool gated) {
     OpCase c;
     c.name = fmt::format("expert_{} {} of {} columns rows {}", gated ? "gated" : "linear", format.name, cols,
@@ -18,17 +40,99 @@ inline OpCase long_expert_case(const Format& format, uint32_t rows, uint32_t col
     c.declare = [=, &format](Fixture& f) -> OpCase::Build {
         constexpr uint32_t kExperts = 3, kUsed = 2;
         // Of few results, products of two would say little about their mean error.
-        const uint32_t results = cols == kLongestRow ? 5 : 24;
+        const uint32_t results = cols == kLongestRow ? 5 : rows > 8 ? 140 : 24;
         const Weight to_route = f.input(32), router = f.matrix(*find_format("F32"), kExperts, 32),
                      x = f.input(cols), w = f.matrix(format, results, cols, kExperts),
-                     up = gated ? f.matrix(format, results, cols, kExperts) : Weight{};
+                     bias = f.vector(results * kExperts);
+        const Weight up = gated ? f.matrix(format, results, cols, kExperts) : Weight{},
+                     up_bias = gated ? f.vector(results * kExperts) : Weight{},
+                     y0 = gated ? f.input(results * kUsed) : Weight{};
         return [=](PlanBuilder& p) {
             const auto to = p.route(p.embed(to_route), router, kUsed, Gating::softmax, true);
-            const Slot y = p.slot(results * kUsed);
-            if (gated)
-                p.append(ExpertGated{p.embed(x), w, up, to.ids, y, kUsed});
-            else
-                p.append(ExpertLinear{p.embed(x), w, to.ids, y, kUsed, false, {}});
+            const Slot in = p.embed(x);
+            if (!gated) {
+                const Slot y = p.slot(results * kUsed);
+                p.append(ExpertLinear{in, w, to.ids, y, kUsed, false, {}, bias});
+                return y;
+            }
+            const Slot sum = p.embed(y0);
+            for (const Act act : kActs) {
+                const Slot y = p.slot(results * kUsed);
+                p.append(ExpertGated{in, w, up, to.ids, y, kUsed, act, bias, up_bias});
+                p.append(Add{y, sum});
+            }
+            return sum;
+        };
+    };
+    return c;
+}
+
+// Rows that a launch leaves in int8 for the next: more than a block's threads take at once, and one normed.
+inline OpCase long_layer_case(const Format& format) {
+    OpCase c;
+    c.name = fmt::format("layer {} of {} columns", format.name, kHandedRow);
+    c.each_op = true;
+    c.declare = [=, &format](Fixture& f) -> OpCase::Build {
+        const uint32_t hidden = std::max(64u, format.block);
+        const Weight x0 = f.input(kHandedRow), h0 = f.input(hidden), gain = f.vector(kHandedRow),
+                     hidden_gain = f.vector(hidden), router = f.matrix(*find_format("F32"), 1, kHandedRow);
+        const Weight out = f.matrix(format, kHandedRow, hidden), gate = f.matrix(format, hidden, kHandedRow),
+                     up = f.matrix(format, hidden, kHandedRow), last = f.matrix(format, 9, hidden),
+                     q = f.matrix(format, 19, kHandedRow);
+        return [=](PlanBuilder& p) {
+            const Slot x = p.embed(x0), h = p.embed(h0);
+            const Norm norm = {gain, 1e-5f};
+            p.append(Linear{h, out, x, {}, {}, true});
+            const Slot gated = p.gated(x, gate, up, Act::silu, norm);
+            const Slot y = p.linear(gated, last, {hidden_gain, 1e-5f});
+            p.append(Linear{h, out, x, {}, {}, true});
+            p.expert_block(x, norm, {router, 1}, {gate, up, out});
+            p.linear(x, q, norm);
+            return y;
+        };
+    };
+    return c;
+}
+
+// Every way of choosing experts, of one row of logits.
+inline OpCase route_kinds_case(const Format& format) {
+    OpCase c;
+    c.name = fmt::format("route {} in every way", format.name);
+    c.declare = [=, &format](Fixture& f) -> OpCase::Build {
+        constexpr uint32_t kExperts = 70, kCols = 1120, kUsed = 9;
+        const Weight x = f.input(kCols), w = f.matrix(format, kExperts, kCols), bias = f.vector(kExperts),
+                     table = f.vector({3.0f, 69.0f, 0.0f, 17.0f, 8.0f, 33.0f, 34.0f, 5.0f, 60.0f});
+        return [=](PlanBuilder& p) {
+            // Small logits: what rounding may move them by enters an exponent.
+            const Slot in = p.embed(x, 0x1p-8f);
+            const Slot y = p.route(in, w, kUsed, Gating::softmax, true).scales;
+            const auto add = [&](const PlanBuilder::Routing& way) { p.append(Add{way.scales, y}); };
+            add(p.route(in, w, kUsed, Gating::sigmoid, false, 1.5f, bias, BiasOf::choice, {10, 5, true}));
+            add(p.route(in, w, kUsed, Gating::sigmoid, true, 1.0f, bias, BiasOf::choice, {10, 5, false}));
+            add(p.route(in, w, kUsed, Gating::softmax_of_selected, false, 1.0f, bias, BiasOf::logits));
+            add(p.route(in, w, kUsed, Gating::sparse_mixer, false));
+            add(p.route(in, w, kUsed, Gating::sqrt_softplus, true, 1.0f, {}, BiasOf::choice, {}, table));
+            return y;
+        };
+    };
+    return c;
+}
+
+// A block of experts whose row no launch before leaves in int8, so that each norms it by itself.
+inline OpCase long_block_case(const Format& format) {
+    OpCase c;
+    c.name = fmt::format("experts block {} of {} columns", format.name, kLongRow);
+    c.each_op = true;
+    c.declare = [=, &format](Fixture& f) -> OpCase::Build {
+        constexpr uint64_t kExperts = 3, kHidden = 256;
+        const Weight x = f.input(kLongRow), gain = f.vector(kLongRow),
+                     router = f.matrix(format.block > 1 ? *find_format("F32") : format, kExperts, kLongRow);
+        const Weight gate = f.matrix(format, kHidden, kLongRow, kExperts),
+                     up = f.matrix(format, kHidden, kLongRow, kExperts),
+                     down = f.matrix(format, kLongRow, kHidden, kExperts);
+        return [=](PlanBuilder& p) {
+            const Slot y = p.embed(x);
+            p.expert_block(y, {gain, 1e-5f}, {router, 2}, {gate, up, down});
             return y;
         };
     };
@@ -36,19 +140,19 @@ inline OpCase long_expert_case(const Format& format, uint32_t rows, uint32_t col
 }
 
 // The chosen experts' results, weighted and summed, of rows of their own.
-inline OpCase long_sum_case(const Format& format, uint32_t rows) {
+inline OpCase long_sum_case(const Format& format, uint32_t rows, uint32_t cols) {
     OpCase c;
-    c.name = fmt::format("expert_linear {} summed over {} columns rows {}", format.name, kLongRow, rows);
+    c.name = fmt::format("expert_linear {} summed over {} columns rows {}", format.name, cols, rows);
     c.rows = rows;
     c.declare = [=, &format](Fixture& f) -> OpCase::Build {
-        constexpr uint32_t kExperts = 3, kUsed = 2, kRows = 5;
+        constexpr uint32_t kExperts = 6, kUsed = 5, kRows = 5;  // more than are on their way at once
         const Weight to_route = f.input(32), router = f.matrix(*find_format("F32"), kExperts, 32),
-                     x = f.input(kUsed * kLongRow), y0 = f.input(kRows),
-                     w = f.matrix(format, kRows, kLongRow, kExperts);
+                     x = f.input(kUsed * cols), y0 = f.input(kRows),
+                     w = f.matrix(format, kRows, cols, kExperts), bias = f.vector(kRows * kExperts);
         return [=](PlanBuilder& p) {
             const auto to = p.route(p.embed(to_route), router, kUsed, Gating::softmax, true);
             const Slot y = p.embed(y0);
-            p.append(ExpertLinear{p.embed(x), w, to.ids, y, kUsed, true, to.scales});
+            p.append(ExpertLinear{p.embed(x), w, to.ids, y, kUsed, true, to.scales, bias});
             return y;
         };
     };
@@ -59,24 +163,55 @@ inline void add_format_kernels(std::vector<OpCase>& cases, const Format& format)
     const uint32_t block = std::max(64u, 2 * format.block);
     cases.push_back(route_case(format, 1));
     for (const uint32_t rows : {1u, 3u, 20u}) cases.push_back(head_linear_case(format, 2, 9, 256, rows, 4));
-    for (const uint32_t rows : {2u, 3u, 7u})
-        cases.push_back(gated_case(format, Act::silu, true, rows, 9, 256));
-    cases.push_back(linear_case(format, 3, 9, block, {true, true, true}));
+    for (const uint32_t rows : {2u, 4u, 8u}) {
+        cases.push_back(activations_case(format, true, rows, 9, 256));
+        cases.push_back(linear_case(format, rows, 9, block, {true, true, true}));
+    }
+    cases.push_back(activations_case(format, true, 130, 140, block));
     cases.push_back(linear_case(format, 1, 19, kLongRow, {true, true, true}));
-    cases.push_back(gated_case(format, Act::silu, true, 1, 9, kLongRow));
-    cases.push_back(long_expert_case(format, 1, kLongRow, true));
-    cases.push_back(long_expert_case(format, 2, kLongRow, true));
+    for (const bool norm : {false, true}) cases.push_back(activations_case(format, norm, 1, 9, kLongRow));
+    for (const uint32_t rows : {1u, 2u}) {
+        cases.push_back(long_expert_case(format, rows, kLongRow, true));
+        cases.push_back(long_sum_case(format, rows, kLongRow));
+    }
+    cases.push_back(long_block_case(format));
+    cases.push_back(long_layer_case(format));
+    if (format.block > 1) cases.push_back(long_sum_case(format, 2, 8192));
+    cases.push_back(linear_case(format, 20, 70, block, {true, true, true}));
     cases.push_back(long_expert_case(format, 2, kLongRow, false));
-    cases.push_back(long_sum_case(format, 1));
-    cases.push_back(long_expert_case(format, 2, kLongestRow, true));
-    cases.push_back(long_expert_case(format, 2, kLongestRow, false));
+    for (const bool gated : {true, false}) {
+        cases.push_back(long_expert_case(format, 2, kLongestRow, gated));
+        cases.push_back(long_expert_case(format, 120, block, gated));
+    }
     // Tiles of 128 tokens and 128 or 64 rows, on a device of four multiprocessors.
     for (const uint32_t results : {400u, 200u})
         cases.push_back(linear_case(format, 130, results, block, {true, true, true}));
     if (format.block > 1) return;
-    cases.push_back(linear_case(format, 20, 70, 43, {true, true, true}));
+    for (const uint32_t rows : {1u, 2u, 4u, 8u, 20u}) {
+        cases.push_back(linear_case(format, rows, 71, 43, {true, true, true}));
+        cases.push_back(head_linear_case(format, 2, 9, 43, rows, 4));
+    }
     cases.push_back(linear_case(format, 3, 19, 1100, {true, true, true}));
+    cases.push_back(route_kinds_case(format));
+    for (const bool gated : {true, false}) cases.push_back(long_expert_case(format, 2, 43, gated));
+    cases.push_back(long_sum_case(format, 2, 43));
     cases.push_back(gated_case(format, Act::silu, true, 20, 70, 256));
+}
+
+// All that an attention of one row does: many splits or one, a ring of keys, handing its results on, and rows
+// of several sequences.
+inline void add_few_kernels(std::vector<OpCase>& cases, HeadShape s, CacheType type) {
+    const Format& q8 = *find_format("Q8_0");
+    const AttentionFlags plain = {false, false, false, 0, 20.0f, type, true};
+    // A norm of so long a mean says little behind rounded values.
+    const bool norm = type != CacheType::q8_0 || s.head_dim < 512;
+    cases.push_back(attention_case(s, 1, 150, {true, true, true, 0, 0.0f, type}));
+    cases.push_back(attention_case(s, 1, 330, {true, true, true, 100, 0.0f, type, true, true}));
+    cases.push_back(attention_case(s, 2, 150, plain));
+    cases.push_back(s.head_dim % 32 == 0 ? attention_product_case(s, q8, 520, norm, plain)
+                                         : attention_case(s, 1, 520, plain));
+    cases.push_back(paged_case(s, 2, 3, 90, {true, true, true, 0, 0.0f, type}));
+    cases.push_back(paged_case(s, 2, 3, 230, {false, false, false, 100, 20.0f, type, true, true}));
 }
 
 inline void add_cache_kernels(std::vector<OpCase>& cases, CacheType type) {
@@ -84,19 +219,30 @@ inline void add_cache_kernels(std::vector<OpCase>& cases, CacheType type) {
     for (const uint32_t dims : {64u, 128u, 256u, 512u})
         for (const uint32_t shared : {1u, 2u, 4u, 8u}) {
             if (shared > (dims > 256 ? 2 : dims > 128 ? 4 : 8)) continue;
-            cases.push_back(attention_case({shared, 1, dims}, 1, 150, flags));
-            cases.push_back(paged_case({shared, 1, dims}, 2, 3, 90, flags));
+            add_few_kernels(cases, {shared, 1, dims}, type);
         }
     for (const uint32_t dims : {64u, 96u, 128u}) cases.push_back(attention_case({2, 1, dims}, 70, 90, flags));
     for (const uint32_t rank : {96u, 512u})
         for (const uint32_t heads : {4u, 8u, 16u}) {
             cases.push_back(latent_case({rank, 32, heads, type}, 1, 150));
+            cases.push_back(latent_case({rank, 32, heads, type, 2}, 3, 60));
+            if (rank < 512) cases.push_back(latent_case({rank, 32, heads, type}, 1, 520));
             cases.push_back(entry_attention_case({4, 7, {heads, 1, rank}, type}, 90, true, 1, 150));
+            cases.push_back(entry_attention_case({4, 0, {heads, 1, rank}, type, 2}, 130, false, 3, 60));
+            cases.push_back(entry_attention_case({1, 0, {heads, 1, rank}, type}, 20, false, 1, 120));
         }
+    for (const uint32_t dims : {64u, 96u, 256u, 512u}) {
+        cases.push_back(block_attention_case({16, 40, {9, 1, dims}, type}, 1, 200));
+        cases.push_back(block_attention_case({16, 3, {9, 1, dims}, type, 2}, 3, 60));
+    }
+    cases.push_back(block_scores_case({5, 0, {21, 1, 96}, type, 2}, 3, 340));
+    cases.push_back(block_scores_case({5, 0, {5, 1, 64}, type}, 2, 340));
     for (const uint32_t rank : {20u, 148u}) cases.push_back(latent_case({rank, 12, 3, type}, 2, 150));
     if (type == CacheType::q8_0) return;  // its heads are whole blocks
-    for (const uint32_t dims : {20u, 201u, 300u})
-        cases.push_back(attention_case({3, 1, dims}, 2, 150, flags));
+    for (const uint32_t dims : {20u, 100u, 201u, 300u}) add_few_kernels(cases, {3, 1, dims}, type);
+    cases.push_back(block_scores_case({5, 0, {5, 1, 20}, type, 2}, 3, 340));
+    cases.push_back(block_attention_case({16, 20, {3, 1, 300}, type}, 2, 300));
+    cases.push_back(block_attention_case({5, 4, {4, 2, 20}, type, 2}, 3, 30));
     for (const uint32_t dims : {20u, 148u})
         cases.push_back(entry_attention_case({4, 7, {5, 1, dims}, type}, 90, true, 2, 150));
 }
@@ -104,6 +250,8 @@ inline void add_cache_kernels(std::vector<OpCase>& cases, CacheType type) {
 inline std::vector<OpCase> kernel_cases(std::span<const Format* const> formats) {
     std::vector<OpCase> cases;
     for (const Format* format : formats) add_format_kernels(cases, *format);
+    for (const char* name : {"Q4_K", "Q5_K"})
+        cases.push_back(mixed_group_case(*find_format(name), *find_format("Q6_K"), 1, kLongRow));
     for (const CacheType type : {CacheType::f16, CacheType::q8_0, CacheType::f32})
         add_cache_kernels(cases, type);
     return cases;

@@ -100,13 +100,15 @@ inline OpCase route_case(const Format& format, uint32_t rows) {
 }
 
 // The products of an attention in a mix of formats: the last differs.
-inline OpCase mixed_group_case(const Format& first, const Format& last, uint32_t rows) {
+inline OpCase mixed_group_case(const Format& first, const Format& last, uint32_t rows, uint32_t cols = 512) {
     OpCase c;
-    c.name = fmt::format("linear_group {} twice and {} rows {}", first.name, last.name, rows);
+    c.name =
+        fmt::format("linear_group {} twice and {} of {} columns rows {}", first.name, last.name, cols, rows);
     c.rows = rows;
     c.declare = [=, &first, &last](Fixture& f) -> OpCase::Build {
-        const Weight x = f.input(512), gain = f.vector(512), bias = f.vector(48);
-        const Weight a = f.matrix(first, 48, 512), b = f.matrix(first, 48, 512), v = f.matrix(last, 48, 512);
+        const Weight x = f.input(cols), gain = f.vector(cols), bias = f.vector(48);
+        const Weight a = f.matrix(first, 48, cols), b = f.matrix(first, 48, cols),
+                     v = f.matrix(last, 48, cols);
         return [=](PlanBuilder& p) {
             const auto parts = p.group(p.embed(x), {{{a}, {b}, {v, bias}}}, {gain, 1e-6f});
             p.append(Add{parts[0], parts[2]});
@@ -198,8 +200,9 @@ inline OpCase paged_case(HeadShape s, uint32_t sequences, uint32_t rows, uint64_
 }
 
 // Its results go through a product.
-inline OpCase attention_product_case(HeadShape s, const Format& format, uint64_t position, bool norm) {
-    OpCase c = attention_case(s, 1, position, {});
+inline OpCase attention_product_case(HeadShape s, const Format& format, uint64_t position, bool norm,
+                                     const AttentionFlags& flags = {}) {
+    OpCase c = attention_case(s, 1, position, flags);
     c.name += fmt::format(" into {}{}", format.name, norm ? " norm" : "");
     c.declare = [=, &format, attention = c.declare](Fixture& f) -> OpCase::Build {
         const uint32_t width = s.heads * s.head_dim;
