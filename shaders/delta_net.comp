@@ -18,11 +18,6 @@ const uint QUADS = (KEY_DIM + 4 * LANES - 1) / (4 * LANES);  // of keys, that an
 const uint ALL_QUADS = QUADS * LANES;
 const uint BLOCK = THREADS / LANES * RL_DELTA_COLUMNS;
 const uint TOKENS = 8;  // whose inputs are shared at a time
-#ifdef CLUSTERED
-const bool AT_ONCE = QUADS <= 4 && LANES == TOKENS;  // or too many registers would be wanted
-#else
-const bool AT_ONCE = false;
-#endif
 layout(push_constant) uniform Push { DeltaArgs args; };
 layout(set = 0, binding = 0, std430) readonly buffer QKV { float qkv[]; };
 layout(set = 0, binding = 0, std430) readonly buffer QKV4 { vec4 qkv4[]; };

@@ -1,4 +1,5 @@
 // TOKENS rows of the gated delta rule at once, for invocations in clusters of TOKENS. Wants what delta_net.comp declares.
+const bool AT_ONCE = QUADS <= 4 && LANES == TOKENS;  // or too many registers would be wanted
 const uint PER = (TOKENS * ALL_QUADS + THREADS - 1) / THREADS;  // quads of queries, and of keys, that an invocation brings
 const uint VALUES = (TOKENS * BLOCK + THREADS - 1) / THREADS;
 const uint PAIRS = TOKENS * TOKENS;

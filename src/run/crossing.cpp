@@ -100,9 +100,8 @@ private:
 Result<double> measure_crossing(Backend& cpu, Backend& device, const Format& format) {
     Chain chain = RL_TRY(Chain::make(cpu, device, format));
     RL_TRY(chain.seconds());  // the first has to make things ready
-    // In turn, so that whatever else the machine does meets all of them; enough rounds to outlast a driver
-    // that compiles something behind our back, which delays the slowest thread of each product by
-    // milliseconds.
+    // In turn, so that whatever else the machine does meets all of them; enough rounds to outlast work that a
+    // driver may do in threads of its own, which delays the slowest thread of each product.
     constexpr size_t kRounds = 20, kMostRounds = 100;
     constexpr double kEnoughSeconds = 0.3;
     std::vector<double> cpu_alone, device_alone, together;

@@ -16,6 +16,17 @@ RL_DEVICE float sigmoid(float x) {
     return 1.0f / (1.0f + exp_of(-x));
 }
 
+// The same number, of which the compiler knows nothing: what is computed from it is not kept over a loop,
+// where it would fill the registers.
+RL_DEVICE uint32_t anew(uint32_t value) {
+#if defined(__HIP__)
+    asm volatile("" : "+v"(value));
+#elif defined(__CUDA_ARCH__)
+    asm volatile("" : "+r"(value));
+#endif
+    return value;
+}
+
 // How the gated delta rule is divided: kLanes lanes share four columns of a head's state, and each has four
 // of every 4 * kLanes keys: at most kKeys.
 template <uint32_t kMostKeys, uint32_t kSharing>

@@ -211,12 +211,6 @@ RL_DEVICE size_t in_each_lane(size_t value) {
     return uint64_t(high) << 32 | low;
 }
 
-// The same number, of which the compiler knows nothing: what is computed from it is not kept over a loop.
-RL_DEVICE uint32_t anew(uint32_t value) {
-    asm volatile("" : "+v"(value));
-    return value;
-}
-
 // CDNA's instructions take one constant each: another one that is in a register lets two of them be one.
 RL_DEVICE uint32_t constant_in_lanes(uint32_t value) {
 #if defined(__GFX9__)
@@ -541,12 +535,6 @@ RL_DEVICE uint32_t count_up(uint32_t* counter) {
 constexpr uint32_t kWaves = kThreads / kWave;  // of a block
 
 #if !defined(__HIP__)
-RL_DEVICE uint32_t anew(uint32_t value) {
-#if defined(__CUDA_ARCH__)
-    asm volatile("" : "+r"(value));
-#endif
-    return value;
-}
 RL_DEVICE size_t in_each_lane(size_t value) {
     return value;
 }
