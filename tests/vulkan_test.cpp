@@ -303,15 +303,16 @@ TEST_CASE("vulkan: many rows of experts give the same from tensors in parts and 
 }
 
 TEST_CASE("vulkan: states go over many rows to the same in dispatches of one row each") {
-    for (const OpCase& c :
-         {delta_case({2, 1, 32, 32, true}, 40, 0, true), state_space_case({4, 2, 24, 36}, 40, 0)}) {
-        const auto backend = open_vulkan();
-        if (!backend) return;
-        CAPTURE(c.name);
-        const std::vector<float> whole = output_of(c, *backend);
-        backend->opened().pace().rates = {1e3, 1e6};
-        CHECK(output_of(c, *backend) == whole);
-    }
+    const auto backend = open_vulkan();
+    if (!backend) return;
+    // The delta rule takes eight rows of a dispatch at once, and sums in another order then.
+    const OpCase delta = delta_case({2, 1, 32, 32, true}, 40, 0, true);
+    CHECK(off_reference(delta, *backend) <= 1.0);
+    const OpCase space = state_space_case({4, 2, 24, 36}, 40, 0);
+    const std::vector<float> whole = output_of(space, *backend);
+    backend->opened().pace().rates = {1e3, 1e6};
+    CHECK(off_reference(delta, *backend) <= 1.0);
+    CHECK(output_of(space, *backend) == whole);
 }
 
 TEST_CASE("vulkan: a few rows' experts in int8 give the same from tensors in parts") {
