@@ -1,4 +1,6 @@
 """What kernels should be able to reach, and which cannot: tools/amd-speed check."""
+import re
+
 import amd_speed_model as model
 
 FORMATS = ("q4_0", "q4_k", "q5_k", "q6_k", "q8_0", "mxfp4", "iq4_xs", "f16")
@@ -6,7 +8,7 @@ DECODE = 0.90
 DECODE_OF = {"Instinct MI300X": 0.70}
 PROMPT = 0.60
 # Tiles of few rows and tokens are for what would leave compute units idle otherwise: their share is reported, and no peak.
-SMALL_TILES = ("linear_matrix_64_", "linear_matrix_wide_")
+SMALL_TILES = re.compile(r"linear_matrix_(64|wide)_|(linear|gated)_coop(_bfloat)?\.\w+/\d+,(64,|\d+,(32|64),)")
 # Vulkan's prompts on cards without matrix units are not among what is checked: linear_mat multiplies floats one by one, at
 # most half of the peak of dot products of halfs.
 # Kernels that cannot, with the share that they could reach when this was written: (card, start of the name): share. None may
@@ -59,7 +61,7 @@ def check(got):
         for kernel, form in got.of(card):
             if kernel.decode is not None:
                 share, wanted = model.decode_share(kernel, card, got.bytes[form])["share"], DECODE_OF.get(card["name"], DECODE)
-            elif kernel.prompt is not None and not kernel.name.startswith(SMALL_TILES):
+            elif kernel.prompt is not None and not SMALL_TILES.match(kernel.name):
                 share, wanted = model.prompt_share(kernel, card)["share"], PROMPT
             else:
                 continue

@@ -143,6 +143,7 @@ static DeviceListing listing_of(const DeviceReport& report, size_t index) {
          report.min_subgroup == report.max_subgroup
              ? fmt::format("{}", report.subgroup)
              : fmt::format("{} ({} to {})", report.subgroup, report.min_subgroup, report.max_subgroup)},
+        {"compute units", report.units > 0 ? fmt::format("{}", report.units) : std::string("unknown")},
         {"subgroup size control", yes(report.subgroup_control, "used")},
         {"integer dot product", report.dot_accelerated
                                     ? std::string("accelerated, used")

@@ -35,6 +35,11 @@ std::vector<OpCase> all_cases() {
             cases.push_back(linear_case(*format, rows, 1024, 4096, {true, false, false}));
             cases.push_back(gated_case(*format, Act::silu, true, rows, 1024, 4096));
         }
+    // So many rows of a weight that the largest tiles fill any card.
+    for (const Format* format : all_formats()) {
+        cases.push_back(linear_case(*format, 512, 16384, 256, {true, false, false}));
+        cases.push_back(gated_case(*format, Act::silu, true, 512, 8192, 256));
+    }
     // Tiles with room for 64 and 128 entries of an expert; the cases of tests have few.
     for (const Format* format : all_formats())
         for (const uint32_t rows : {128u, 256u})

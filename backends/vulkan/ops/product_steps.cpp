@@ -2,6 +2,7 @@
 #include "steps.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace redline::vulkan {
 
@@ -145,9 +146,7 @@ public:
     Choices choices(RowClass rows) const override {
         const std::vector<Path> ways = paths(rows_in(rows));
         if (std::any_of(ways.begin(), ways.end(), [&](Path way) { return way != ways.front(); })) return {};
-        uint64_t results = 0;
-        for (const Tensor& tensor : tensors_) results += tensor.shape.rows;
-        return product_choices(device_, ways.front(), results, false);
+        return product_choices(device_, ways.front(), results(), false);
     }
 
     Precision precision(uint64_t rows) const override {
@@ -188,16 +187,23 @@ public:
             product.bias = parts_[i].bias;
             product.accumulate = accumulate_;
             product.cut = cut(view.rows_of(x_));
-            if (ways[i] == Path::unpacked)
+            if (ways[i] == Path::unpacked) {
                 unpacked.push_back({&view.weight(parts_[i].w), nullptr, product});
-            else
-                RL_TRY(record_product(recorder, view, product, x, ways[i]));
+                continue;
+            }
+            product.cut = filling_cut(device_, product.cut, results(), view.rows_of(x_));
+            RL_TRY(record_product(recorder, view, product, x, ways[i]));
         }
         if (unpacked.empty()) return {};
         return record_unpacked(recorder, view, unpacked, x, Activations::scratch(view.plan, x_));
     }
 
 private:
+    uint64_t results() const {
+        return std::accumulate(tensors_.begin(), tensors_.end(), uint64_t(0),
+                               [](uint64_t sum, const Tensor& tensor) { return sum + tensor.shape.rows; });
+    }
+
     // Activations are prepared for matrix units once: in a group of formats, halfs that are reordered serve
     // all.
     std::vector<Path> paths(uint64_t rows) const {
@@ -311,8 +317,9 @@ private:
             return record_unpacked(recorder, view, std::span(&unpacked, 1), x,
                                    Activations::scratch(view.plan, op_.x));
         }
+        const ProductCut filling = filling_cut(device_, product.cut, 2 * tensor_.shape.rows, view.rows);
         const Tiles tiles =
-            coop_tiles(device_, way, "gated_coop", *gate.layout, kMostTileTokens, true, product.cut);
+            coop_tiles(device_, way, "gated_coop", *gate.layout, kMostTileTokens, true, filling);
         for (size_t i = 0; i < gate.parts.size(); ++i) {
             args::LinearArgs push = linear_args(gate, gate.parts[i], product, {});
             push.act = uint32_t(op_.act);
@@ -378,7 +385,8 @@ std::vector<uint32_t> subgroup_sizes(const Device& device) {
 Choices product_choices(const Device& device, Path path, uint64_t results, bool gated) {
     if (path == Path::tiles) return {};
     if (on_matrices(path))
-        return {choice("tile_rows", 0, {64}), choice("tile_tokens", 0, {64, 32}), choice("depth", 0, {32})};
+        return {choice("tile_rows", 0, {128, 64}), choice("tile_tokens", 0, {128, 64, 32}),
+                choice("depth", 0, {32})};
     const std::vector<uint32_t> sizes = subgroup_sizes(device);
     const VkPhysicalDeviceLimits& limits = device.report().limits;
     const uint32_t most =

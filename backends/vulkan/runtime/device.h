@@ -45,6 +45,7 @@ struct DeviceReport {
     std::vector<Heap> heaps;
     uint32_t queue_family = 0;
     uint32_t subgroup = 0, min_subgroup = 0, max_subgroup = 0;
+    uint32_t units = 0;  // compute units (AMD) or multiprocessors (NVIDIA); 0: the driver does not say
     bool subgroup_control = false;  // a size can be required of a compute pipeline
     bool full_subgroups = false;
     bool clustered = false;  // sums over parts of a subgroup

@@ -129,7 +129,7 @@ Result<std::vector<std::string>> extensions_of(VkPhysicalDevice device) {
 
 // Extensions, or the versions of Vulkan that include them.
 struct Known {
-    bool dot, control, matrix, bfloat16, group_matrix, pci;
+    bool dot, control, matrix, bfloat16, group_matrix, pci, amd_units, nvidia_units;
 };
 
 void read_properties(DeviceReport& report, const Known& known) {
@@ -159,8 +159,20 @@ void read_properties(DeviceReport& report, const Known& known) {
     }
     VkPhysicalDevicePCIBusInfoPropertiesEXT pci = {
         VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PCI_BUS_INFO_PROPERTIES_EXT};
-    if (known.pci) *next = &pci;
+    if (known.pci) {
+        *next = &pci;
+        next = &pci.pNext;
+    }
+    VkPhysicalDeviceShaderCoreProperties2AMD amd = {
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_PROPERTIES_2_AMD};
+    VkPhysicalDeviceShaderSMBuiltinsPropertiesNV nvidia = {
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV};
+    if (known.amd_units)
+        *next = &amd;
+    else if (known.nvidia_units)
+        *next = &nvidia;
     vkGetPhysicalDeviceProperties2(report.handle, &properties);
+    report.units = amd.activeComputeUnitCount + nvidia.shaderSMCount;
     report.driver = fmt::format("{}, {}", v12.driverName, v12.driverInfo);
     if (known.pci)
         report.pci = fmt::format("{:04x}:{:02x}:{:02x}.{:x}", pci.pciDomain, pci.pciBus, pci.pciDevice,
@@ -318,6 +330,8 @@ Result<DeviceReport> Instance::describe(VkPhysicalDevice handle) const {
     known.bfloat16 = has(VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME);
     // Its kernels are SPIR-V 1.6.
     known.group_matrix = v13 && known.matrix && has(VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME);
+    known.amd_units = has(VK_AMD_SHADER_CORE_PROPERTIES_2_EXTENSION_NAME);
+    known.nvidia_units = has(VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME);
     known.pci = has(VK_EXT_PCI_BUS_INFO_EXTENSION_NAME);
     report.budget = has(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
     report.pipeline_facts = has(VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
