@@ -366,6 +366,7 @@ struct RouteArgs {
     uint first_row;  // of the router that the part's first row is
     uint first_token;
     uint groups;  // of work-groups that make a token's logits
+    float eps;    // of the norm
 };
 
 struct ExpertArgs {
@@ -381,6 +382,8 @@ struct ExpertArgs {
     uint act;
     uint first_token;
     uint has_bias;
+    uint has_norm;
+    float eps;
 };
 
 struct GroupArgs {

@@ -18,9 +18,9 @@ layout(set = 0, binding = 2, std430) buffer Y { float y[]; };
 #define STEP_BINDING 3
 #include "step.glsl"
 layout(set = 0, binding = 4, std430) readonly buffer Ids { int ids[]; };
-layout(set = 0, binding = 4, std430) readonly buffer Gain { vec4 gain4[]; };
 layout(set = 0, binding = 5, std430) readonly buffer GateBias { float gate_bias[]; };
 layout(set = 0, binding = 6, std430) readonly buffer UpBias { float up_bias[]; };
+layout(set = 0, binding = 7, std430) readonly buffer Gain { vec4 gain4[]; };
 #include "reduce.glsl"
 #include "own_activations.glsl"
 #include "dot_product.glsl"
@@ -53,7 +53,7 @@ void main() {
     share_book();
     const uint entry = args.first_token * args.used + gl_WorkGroupID.y;
     if (entry >= step_rows * args.used) return;
-    prepare_own(entry / args.used * COLS, false, 0.0);
+    prepare_own(entry / args.used * COLS, args.has_norm != 0u, args.eps);
     const uint expert = uint(ids[entry]) < args.experts ? uint(ids[entry]) : 0u;
     const uint step = gl_NumWorkGroups.x * gl_NumSubgroups;
     for (uint row = gl_WorkGroupID.x * gl_NumSubgroups + gl_SubgroupID; row < args.rows; row += step) {

@@ -1,6 +1,6 @@
 // for each format
 // The router's logits of a few tokens as linear_vec makes them, in f32, and the choice by them, made by the work-group
-// that is the last to come to it. The grid's y is over groups of TOKENS tokens.
+// that is the last to come to it. The grid's y is over groups of TOKENS tokens. With NORMED the activations are normed here.
 #include "types.glsl"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint TOKENS = 1;
@@ -14,6 +14,7 @@ layout(constant_id = 8) const bool BY_TWO = false;
 layout(constant_id = 9) const uint GATING = 0;
 layout(constant_id = 10) const uint BIAS_OF = 0;  // 0: no bias
 layout(constant_id = 11) const bool BY_TABLE = false;
+layout(constant_id = 12) const bool NORMED = false;
 const uint SUMS = ROWS * TOKENS;
 layout(push_constant) uniform Push { RouteArgs args; };
 #include "weights.glsl"
@@ -28,6 +29,9 @@ layout(set = 0, binding = 6, std430) readonly buffer Bias { float bias[]; };
 // Of work-groups that are done, per group of tokens: zero before and after.
 layout(set = 0, binding = 7, std430) coherent buffer Counters { uint counters[]; };
 layout(set = 0, binding = 8, std430) readonly buffer Table { float experts_by_token[]; };
+layout(set = 0, binding = 9, std430) readonly buffer Gain4 { vec4 gain4[]; };
+layout(set = 0, binding = 9, std430) readonly buffer Gain1 { float gain1[]; };
+#define CAN_NORM
 #include "vec_product.glsl"
 #include "softplus.glsl"
 #include "route.glsl"
@@ -45,10 +49,13 @@ void main() {
         float sums[SUMS];
         [[unroll]] for (uint r = 0; r < ROWS; ++r) rows[r] = min(row + r, args.rows - 1u);
         [[unroll]] for (uint i = 0; i < SUMS; ++i) sums[i] = 0.0;
+        begin_norm();
         lane_products(0u, rows, x_rows, args.cols, sums);
+        float norms[TOKENS];
+        [[unroll]] for (uint t = 0; t < TOKENS; ++t) norms[t] = norm_of(t, args.cols, args.eps);
         [[unroll]] for (uint r = 0; r < ROWS; ++r)
             [[unroll]] for (uint t = 0; t < TOKENS; ++t) {
-                const float sum = subgroupAdd(sums[r * TOKENS + t]);
+                const float sum = subgroupAdd(sums[r * TOKENS + t]) * norms[t];
                 if (subgroupElect()) logits[x_rows[t] * EXPERTS + args.first_row + rows[r]] = sum;
             }
     }

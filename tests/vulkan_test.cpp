@@ -329,6 +329,19 @@ TEST_CASE("vulkan: a few rows' experts in int8 give the same from tensors in par
         }
 }
 
+TEST_CASE("vulkan: one row of a block of experts is normed without a dispatch of its own") {
+    auto backend = vulkan::open_vulkan_backend({0, "dot"});
+    if (!backend) return;
+    const auto dispatches = [&](uint32_t rows, bool apart) {
+        const Dispatches counted;
+        output_of(experts_layer_case(*find_format("Q8_0"), {9, 4, 96, 160}, rows, apart), **backend);
+        return counted.count;
+    };
+    // Apart there is an Add as well; one row is recorded twice.
+    CHECK(dispatches(1, true) - dispatches(1, false) == 2 * 2);
+    CHECK(dispatches(3, true) - dispatches(3, false) == 1);
+}
+
 TEST_CASE("vulkan: weights that go through staging give the logits of weights written in place") {
     const auto backend = open_vulkan();
     if (!backend) return;

@@ -13,27 +13,36 @@ constexpr uint32_t kRouterRows = 4;  // of a subgroup at a time, for many tokens
 class RouteKernel : public VulkanKernel {
 public:
     RouteKernel(const Route& op, const Plan& plan)
-        : op_(op), experts_(uint32_t(plan.weight(op.w).tensor.shape.rows)) {}
+        : op_(op),
+          experts_(uint32_t(plan.weight(op.w).tensor.shape.rows)),
+          floats_(!weight_layout(*plan.weight(op.w).tensor.format)->quantized()) {}
+
+    // Whether its dispatch can norm a row by itself.
+    bool norms() const { return floats_; }
 
     uint64_t scratch(const Plan& plan) const override {
         return aligned(uint64_t(experts_) * 4 * plan.max_rows);
     }
 
     Status record(Recorder& recorder, const View& view) const override {
+        return record_of(recorder, view, op_.x, {});
+    }
+    // Of norm(x).
+    Status record_of(Recorder& recorder, const View& view, Slot x, const Norm& norm) const {
         recorder.claim_scratch();
         // The choice must not depend on how many rows are routed together: always the same kernel, in f32.
         const uint32_t tokens = std::min(kFewRows, power_of_two(view.rows));
         const uint32_t step = tokens * VulkanCaches::kCounters;
         for (uint32_t first = 0; first < view.rows; first += step) {
             if (first > 0) recorder.barrier();  // counters are used again
-            RL_TRY(record_rows(recorder, view, first, std::min(step, view.rows - first), tokens));
+            RL_TRY(record_rows(recorder, view, x, norm, first, std::min(step, view.rows - first), tokens));
         }
         return {};
     }
 
 private:
-    Status record_rows(Recorder& recorder, const View& view, uint32_t first, uint32_t rows,
-                       uint32_t tokens) const {
+    Status record_rows(Recorder& recorder, const View& view, Slot x, const Norm& norm, uint32_t first,
+                       uint32_t rows, uint32_t tokens) const {
         const PlacedWeight& w = view.weight(op_.w);
         const Device& device = recorder.device();
         // With many rows those of the router are read once for several of them, and the other way round.
@@ -42,6 +51,7 @@ private:
         args::RouteArgs push = {experts_, op_.used, op_.normalise, op_.scale};
         push.cols = uint32_t(w.cols);
         push.first_token = first;
+        push.eps = norm.eps;
         for (const WeightPart& part : w.parts)
             push.groups += uint32_t(vector_groups(part.rows, per_subgroup, device));
         for (const WeightPart& part : w.parts) {
@@ -50,13 +60,15 @@ private:
             push.first_row = uint32_t(part.first);
             RL_TRY(recorder.dispatch(
                 {fmt::format("route.{}", w.layout->name),
-                 9,
+                 10,
                  1,
                  {kThreads, tokens, experts_, op_.used, device.subgroup(), per_subgroup, op_.groups.count,
-                  op_.groups.used, op_.groups.by_two, uint32_t(op_.gating), bias_of, bool(op_.table)}},
-                {part.buffer, view.slot(op_.x), view.scratch_at(0, uint64_t(experts_) * 4 * view.rows),
-                 view.step, view.slot(op_.ids), view.slot(op_.scales), view.vector(op_.bias, view.step),
-                 view.caches.counters(), view.vector(op_.table, view.step)},
+                  op_.groups.used, op_.groups.by_two, uint32_t(op_.gating), bias_of, bool(op_.table),
+                  bool(norm)}},
+                {part.buffer, view.slot(x), view.scratch_at(0, uint64_t(experts_) * 4 * view.rows), view.step,
+                 view.slot(op_.ids), view.slot(op_.scales), view.vector(op_.bias, view.step),
+                 view.caches.counters(), view.vector(op_.table, view.step),
+                 view.vector(norm.gain, view.step)},
                 push, {vector_groups(part.rows, per_subgroup, device), (rows + tokens - 1) / tokens}));
         }
         return {};
@@ -64,6 +76,7 @@ private:
 
     Route op_;
     uint32_t experts_;
+    bool floats_;
 };
 
 args::ExpertArgs expert_args(const PlacedWeight& w, const WeightPart& part, const Shape& shape,
@@ -132,10 +145,7 @@ constexpr uint64_t kTileRows = 128;
 
 // What products with experts have in common: how they are cut is chosen alike.
 class AnyExperts : public VulkanKernel {
-protected:
-    AnyExperts(const Tensor& tensor, uint32_t used, const Device& device)
-        : device_(device), tensor_(tensor), used_(used) {}
-
+public:
     // Of steps whose rows are so many that they go to experts one by one, or sorted.
     Choices choices(RowClass rows) const override {
         const bool sorted = ExpertProduct::wanted(device_, tensor_, used_, kFewTileRows + 1);
@@ -147,6 +157,11 @@ protected:
             threads.push_back(n);
         return {choice("threads", own, std::move(threads))};
     }
+
+protected:
+    AnyExperts(const Tensor& tensor, uint32_t used, const Device& device)
+        : device_(device), tensor_(tensor), used_(used) {}
+
     uint32_t threads(uint64_t rows) const {
         return chosen(row_class_of(rows), "threads",
                       by_dots(device_, tensor_) ? own_threads(device_) : kThreads);
@@ -276,6 +291,13 @@ public:
 
     Status record(Recorder& recorder, const View& view) const override {
         if (ExpertProduct::wanted(device_, tensor_, op_.used, view.rows)) return record_many(recorder, view);
+        return record_entries(recorder, view, op_.x, {});
+    }
+
+    // Whether the dispatch of few rows can norm them by itself.
+    bool norms() const { return by_dots(device_, tensor_); }
+    // Of norm(x), entry by entry.
+    Status record_entries(Recorder& recorder, const View& view, Slot x, const Norm& norm) const {
         const bool dots = by_dots(device_, tensor_);
         const PlacedWeight &gate = view.weight(op_.gate), &up = view.weight(op_.up);
         const Shape& shape = tensor_.shape;
@@ -285,15 +307,17 @@ public:
             args::ExpertArgs push = expert_args(gate, gate.parts[i], shape, op_.used);
             push.act = uint32_t(op_.act);
             push.has_bias = op_.gate_bias ? 1 : 0;
+            push.has_norm = norm ? 1 : 0;
+            push.eps = norm.eps;
             const double per_token = 4.0 * op_.used * double(shape.rows) * double(shape.cols);
             RL_TRY(in_slices(recorder, view.rows, op_.used, per_token, [&](uint32_t first, uint32_t tokens) {
                 push.first_token = first;
                 return recorder.dispatch(
-                    {fmt::format("expert_gated_{}.{}", dots ? "dot" : "vec", gate.layout->name), 7, 2,
+                    {fmt::format("expert_gated_{}.{}", dots ? "dot" : "vec", gate.layout->name), 8, 2,
                      constants},
-                    {gate.parts[i].buffer, up.parts[i].buffer, view.slot(op_.x), view.slot(op_.y), view.step,
+                    {gate.parts[i].buffer, up.parts[i].buffer, view.slot(x), view.slot(op_.y), view.step,
                      view.slot(op_.ids), view.vector(op_.gate_bias, view.step),
-                     view.vector(op_.up_bias, view.step)},
+                     view.vector(op_.up_bias, view.step), view.vector(norm.gain, view.step)},
                     push,
                     striding(vector_groups(shape.rows, 1, device_, threads), uint64_t(tokens) * op_.used),
                     per_token * tokens);
@@ -326,6 +350,73 @@ private:
     ExpertGated op_;
 };
 
+// One row is normed by its router and by its experts' first products, each by itself; several are normed by a
+// dispatch before them.
+class ExpertBlockKernel : public VulkanKernel {
+public:
+    ExpertBlockKernel(const ExpertBlock& op, const Plan& plan, const Device& device)
+        : op_(op), route_(op.route, plan), gated_(op.gated, plan, device), linear_(op.linear, plan, device) {}
+
+    bool possible() const { return route_.norms() && gated_.norms(); }
+    bool wanted() const override { return chosen(RowClass::one, "fused", 1) != 0; }
+
+    // Those of its parts, and whether it is computed whole.
+    Choices choices(RowClass rows) const override {
+        Choices all;
+        add_named(all, gated_.choices(rows), kGated);
+        add_named(all, linear_.choices(rows), kSum);
+        if (rows == RowClass::one) all.push_back(choice("fused", 1, {0}));
+        return all;
+    }
+    void take(RowClass rows, const Variant& variant) override {
+        Kernel::take(rows, variant);
+        Variant gated, linear;
+        for (const auto& [name, value] : variant) {
+            if (name.starts_with(kGated)) gated[name.substr(kGated.size())] = value;
+            if (name.starts_with(kSum)) linear[name.substr(kSum.size())] = value;
+        }
+        gated_.take(rows, gated);
+        linear_.take(rows, linear);
+    }
+
+    Precision precision(uint64_t rows) const override {
+        return loosest(gated_.precision(rows), linear_.precision(rows));
+    }
+    uint64_t scratch(const Plan& plan) const override {
+        return std::max({route_.scratch(plan), gated_.scratch(plan), linear_.scratch(plan)});
+    }
+
+    Status record(Recorder& recorder, const View& view) const override {
+        const RmsNorm& norm = op_.norm;
+        const bool one = view.rows == 1;
+        if (!one) {
+            RL_TRY(record_norm(recorder, view, norm.x, norm.norm, norm.width, view.slot(norm.y)));
+            recorder.barrier();
+        }
+        RL_TRY(one ? route_.record_of(recorder, view, norm.x, norm.norm) : route_.record(recorder, view));
+        recorder.barrier();
+        RL_TRY(one ? gated_.record_entries(recorder, view, norm.x, norm.norm)
+                   : gated_.record(recorder, view));
+        recorder.barrier();
+        return linear_.record(recorder, view);
+    }
+
+private:
+    static constexpr std::string_view kGated = "gated_", kSum = "sum_";
+
+    static void add_named(Choices& all, Choices more, std::string_view prefix) {
+        for (Choice& one : more) {
+            one.name.insert(0, prefix);
+            all.push_back(std::move(one));
+        }
+    }
+
+    ExpertBlock op_;
+    RouteKernel route_;
+    ExpertGatedKernel gated_;
+    ExpertLinearKernel linear_;
+};
+
 class AddExpertBiasKernel : public VulkanKernel {
 public:
     explicit AddExpertBiasKernel(const AddExpertBias& op) : op_(op) {}
@@ -341,18 +432,32 @@ private:
 
 }  // namespace
 
+static bool has_kernel(const Route& op, const Plan& plan) {
+    return has_layout(plan, op.w);
+}
+static bool has_kernel(const ExpertLinear& op, const Plan& plan) {
+    return has_layout(plan, op.w);
+}
+static bool has_kernel(const ExpertGated& op, const Plan& plan) {
+    return has_layout(plan, op.gate, op.up) && bool(op.gate_bias) == bool(op.up_bias);
+}
+
 std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, const Device& device) {
     if (const auto* o = std::get_if<Route>(&op))
-        return has_layout(plan, o->w) ? std::make_unique<RouteKernel>(*o, plan) : nullptr;
+        return has_kernel(*o, plan) ? std::make_unique<RouteKernel>(*o, plan) : nullptr;
     if (const auto* o = std::get_if<ScaleByExpert>(&op))
         return simple([o = *o](Recorder& r, const View& v) { return record_factors(r, v, o); });
     if (const auto* o = std::get_if<AddExpertBias>(&op)) return std::make_unique<AddExpertBiasKernel>(*o);
     if (const auto* o = std::get_if<ExpertLinear>(&op))
-        return has_layout(plan, o->w) ? std::make_unique<ExpertLinearKernel>(*o, plan, device) : nullptr;
+        return has_kernel(*o, plan) ? std::make_unique<ExpertLinearKernel>(*o, plan, device) : nullptr;
     if (const auto* o = std::get_if<ExpertGated>(&op))
-        return has_layout(plan, o->gate, o->up) && bool(o->gate_bias) == bool(o->up_bias)
-                   ? std::make_unique<ExpertGatedKernel>(*o, plan, device)
-                   : nullptr;
+        return has_kernel(*o, plan) ? std::make_unique<ExpertGatedKernel>(*o, plan, device) : nullptr;
+    if (const auto* o = std::get_if<ExpertBlock>(&op)) {
+        if (!has_kernel(o->route, plan) || !has_kernel(o->gated, plan) || !has_kernel(o->linear, plan))
+            return nullptr;
+        auto block = std::make_unique<ExpertBlockKernel>(*o, plan, device);
+        return block->possible() ? std::move(block) : nullptr;
+    }
     return nullptr;
 }
 
