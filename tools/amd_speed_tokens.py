@@ -25,7 +25,7 @@ MODELS = {
         "bytes": {"q4_k": 1.2e9, "q6_k": 0.71e9}, "dispatches": 14 * 40 + 3, "layers": 40, "prompt": "q4_k",
         "matrices": [(12352, 2048), (2048, 4096), (1024, 2048), (2048, 512)], "experts": (256, 8, [(1024, 2048), (2048, 512)])},
     "gpt-oss-20b MXFP4": {
-        "bytes": {"mxfp4": 1.27e9, "q8_0": 1.29e9}, "dispatches": 9 * 24 + 3, "layers": 24, "prompt": "mxfp4",
+        "bytes": {"mxfp4": 1.27e9, "q8_0": 1.29e9}, "dispatches": 8 * 24 + 3, "layers": 24, "prompt": "mxfp4",
         "matrices": [(5120, 2880), (2880, 4096)], "experts": (32, 4, [(5760, 2880), (2880, 2880)])},
 }
 # (card, model): prompt and generation, tokens per second, and where it was published. Similar models are named.
