@@ -1,5 +1,6 @@
 // Products and attention on matrix units, in the ways that only some devices or some sizes go.
 #ifdef RL_VULKAN
+#include "backends/vulkan/ops/steps.h"
 #include "cases/comparison.h"
 #include "support/vulkan_case.h"
 
@@ -99,3 +100,27 @@ TEST_CASE("vulkan: attention gives the same however many queries share a work-gr
     CHECK(cuts == (lanes <= 2 ? 4 : lanes <= 4 ? 2 : 0));
 }
 #endif
+
+TEST_CASE("vulkan: tiles of products are cut until half of the processors have one, and no further") {
+    struct Want {
+        uint32_t processors;
+        uint64_t rows, tokens;
+        uint32_t tile_rows, tile_tokens;
+    };
+    for (const auto& [processors, rows, tokens, tile_rows, tile_tokens] :
+         {Want{132, 2048, 64, 64, 32}, Want{132, 4096, 9, 64, 32}, Want{132, 8192, 128, 128, 32},
+          Want{132, 16384, 64, 128, 64}, Want{40, 4096, 64, 128, 64}, Want{12, 1024, 20, 128, 64},
+          Want{1, 1, 64, 128, 64}, Want{96, 4096, 512, 128, 128}, Want{96, 1024, 129, 128, 64}}) {
+        CAPTURE(processors);
+        CAPTURE(rows);
+        CAPTURE(tokens);
+        const vulkan::ProductCut cut = vulkan::filling_cut(processors, {}, rows, tokens);
+        CHECK(cut.tile_rows == tile_rows);
+        CHECK(cut.tile_tokens == tile_tokens);
+    }
+    vulkan::ProductCut chosen;
+    chosen.tile_tokens = 128;
+    const vulkan::ProductCut kept = vulkan::filling_cut(132, chosen, 2048, 64);
+    CHECK(kept.tile_tokens == 128);
+    CHECK(kept.tile_rows == 64);
+}

@@ -38,4 +38,11 @@ Variant allowed(const Variant& variant, const Choices& choices) {
     return out;
 }
 
+Variant part_of(const Variant& variant, std::string_view prefix) {
+    Variant part;
+    for (const auto& [name, value] : variant)
+        if (name.starts_with(prefix)) part[name.substr(prefix.size())] = value;
+    return part;
+}
+
 }  // namespace redline

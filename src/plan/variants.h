@@ -37,6 +37,9 @@ std::string variant_text(const Variant& variant);
 // What of it is among the choices, and not their first value anyway.
 Variant allowed(const Variant& variant, const Choices& choices);
 
+// What of it begins with `prefix`, by the rest of the name: a part's, of a kernel that is made of several.
+Variant part_of(const Variant& variant, std::string_view prefix);
+
 // Of a device, by kernel_key() and class of rows.
 using Variants = std::map<std::pair<std::string, RowClass>, Variant>;
 

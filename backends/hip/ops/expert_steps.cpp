@@ -432,13 +432,8 @@ public:
             gated_.take(rows, variant);
             return linear_.take(rows, variant);
         }
-        Variant gated, linear;
-        for (const auto& [name, value] : variant) {
-            if (name.starts_with("gated_")) gated[name.substr(6)] = value;
-            if (name.starts_with("sum_")) linear[name.substr(4)] = value;
-        }
-        gated_.take(rows, gated);
-        linear_.take(rows, linear);
+        gated_.take(rows, part_of(variant, "gated_"));
+        linear_.take(rows, part_of(variant, "sum_"));
     }
     bool wanted() const override { return chosen(RowClass::one, "fused", 1) != 0; }
 

@@ -72,20 +72,22 @@ std::optional<Tiles> group_tiles(const Device& device, Path path, std::string_vi
 
 }  // namespace
 
+uint32_t processors(const Device& device) {
+    constexpr uint32_t kMiddling = 64;  // of a card whose driver does not say
+    const DeviceReport& report = device.report();
+    return report.units > 0 ? report.units : report.hardware() ? kMiddling : 1;
+}
+
 // Tiles that leave more than half of the processors idle are cut, as those of weights that are unpacked. On
 // an H100 (132 processors, 64 rows times Q4_0, Q4_K, Q6_K and Q8_0) tiles of 128 x 128 took 1.13 to 1.88
-// times as long as the best: 64 x 32 for 2048 and 4096 rows, 128 x 64 for 8192 and more, but 128 x 32 for
-// 11008 gated ones. Of more rows tiles are not cut before: they decode weights anew (see below).
-ProductCut filling_cut(const Device& device, ProductCut cut, uint64_t rows, uint64_t tokens) {
-    // Of drivers that do not say, one on a CPU has no use for more tiles; others may be of middling size.
-    const uint64_t units = device.report().units > 0    ? device.report().units
-                           : device.report().hardware() ? 64
-                                                        : 1;
+// times as long as the best: 64 x 32 for 2048 and 4096 rows, with gated products 128 x 64 for 8192 and 14336
+// rows, but 128 x 32 for 11008. Not sooner: smaller tiles decode each weight more often (see coop_tiles()).
+ProductCut filling_cut(uint32_t processors, ProductCut cut, uint64_t rows, uint64_t tokens) {
     const uint32_t timed = tokens <= kFewTileRows ? 64 : 512;
     uint32_t high = 128, wide = std::min(kMostTileTokens, timed);
     const auto tiles = [&] { return (rows + high - 1) / high * ((timed + wide - 1) / wide); };
-    while (wide > 32 && 2 * tiles() <= units) wide /= 2;
-    if (2 * tiles() <= units) high = 64;
+    while (wide > 32 && 2 * tiles() <= processors) wide /= 2;
+    if (2 * tiles() <= processors) high = 64;
     if (cut.tile_rows == 0) cut.tile_rows = high;
     if (cut.tile_tokens == 0) cut.tile_tokens = wide;
     return cut;

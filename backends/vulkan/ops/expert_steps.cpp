@@ -31,6 +31,7 @@ public:
     Status record_of(Recorder& recorder, const View& view, Slot x, const Norm& norm) const {
         recorder.claim_scratch();
         // The choice must not depend on how many rows are routed together: always the same kernel, in f32.
+        // But what is normed here rounds otherwise than what was normed before.
         const uint32_t tokens = std::min(kFewRows, power_of_two(view.rows));
         const uint32_t step = tokens * VulkanCaches::kCounters;
         for (uint32_t first = 0; first < view.rows; first += step) {
@@ -370,13 +371,8 @@ public:
     }
     void take(RowClass rows, const Variant& variant) override {
         Kernel::take(rows, variant);
-        Variant gated, linear;
-        for (const auto& [name, value] : variant) {
-            if (name.starts_with(kGated)) gated[name.substr(kGated.size())] = value;
-            if (name.starts_with(kSum)) linear[name.substr(kSum.size())] = value;
-        }
-        gated_.take(rows, gated);
-        linear_.take(rows, linear);
+        gated_.take(rows, part_of(variant, kGated));
+        linear_.take(rows, part_of(variant, kSum));
     }
 
     Precision precision(uint64_t rows) const override {

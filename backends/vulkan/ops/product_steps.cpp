@@ -191,7 +191,7 @@ public:
                 unpacked.push_back({&view.weight(parts_[i].w), nullptr, product});
                 continue;
             }
-            product.cut = filling_cut(device_, product.cut, results(), view.rows_of(x_));
+            product.cut = filling_cut(processors(device_), product.cut, results(), view.rows_of(x_));
             RL_TRY(record_product(recorder, view, product, x, ways[i]));
         }
         if (unpacked.empty()) return {};
@@ -317,7 +317,8 @@ private:
             return record_unpacked(recorder, view, std::span(&unpacked, 1), x,
                                    Activations::scratch(view.plan, op_.x));
         }
-        const ProductCut filling = filling_cut(device_, product.cut, 2 * tensor_.shape.rows, view.rows);
+        const ProductCut filling =
+            filling_cut(processors(device_), product.cut, 2 * tensor_.shape.rows, view.rows);
         const Tiles tiles =
             coop_tiles(device_, way, "gated_coop", *gate.layout, kMostTileTokens, true, filling);
         for (size_t i = 0; i < gate.parts.size(); ++i) {

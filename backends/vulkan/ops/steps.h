@@ -102,10 +102,12 @@ struct ProductCut {
     // On matrix units: of a tile, at most.
     uint32_t tile_rows = 0, tile_tokens = 0, depth = 0;
 };
-// Tiles for a step of the class of `tokens` rows with matrices of `rows` rows together, where `cut` has no
-// others: small enough that all processors of the device have some. What of the class the tuner times stands
-// for all of it, so that its steps share pipelines.
-ProductCut filling_cut(const Device& device, ProductCut cut, uint64_t rows, uint64_t tokens);
+// What works at work-groups side by side: compute units of AMD, multiprocessors of NVIDIA.
+uint32_t processors(const Device& device);
+// `cut` with tiles, where it has none yet, of which so many processors get one each: for weights of `rows`
+// rows together, and a step of `tokens` rows. All steps of a class of rows get the same, for the number of
+// rows that the tuner times, so that they share pipelines.
+ProductCut filling_cut(uint32_t processors, ProductCut cut, uint64_t rows, uint64_t tokens);
 // Of "linear_coop" and its like, by a path on matrix units, with the constants of shaders/include/coop.glsl.
 // `most_tokens`: 32, 64 or 128. `paired`: half of a tile's rows are of a second matrix, and Tiles::rows
 // counts one of them. Where the path allows it matrices are the work-group's.
