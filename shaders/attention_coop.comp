@@ -2,6 +2,8 @@
 // Causal attention for many rows, on matrix units. As attention.comp: a work-group takes queries (row, head) that
 // share a kv head, and one of `splits` shares of the keys: x over splits, y over groups of queries, z over kv heads.
 // Each subgroup owns TM queries: their scores with KEYS keys, the running maximum, and TM x HEAD_DIM sums.
+// Large heads would need more registers than there are: of these PARTS subgroups share TM queries, and each has a part of
+// the elements. They add up what each finds of the scores, and then all of them compute the weights of keys.
 // Needs HEAD_DIM to be a multiple of 16, TN and TK, and a subgroup size that is one of TM.
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
@@ -15,11 +17,14 @@ layout(constant_id = 4) const uint TN = 8;
 layout(constant_id = 5) const uint TK = 8;
 layout(constant_id = 6) const uint SUBGROUP = 8;
 layout(constant_id = 7) const uint STEP_KIND = RL_STEP_ALONE;  // or one sequence in pages
-const uint SUBGROUPS = THREADS / SUBGROUP, QUERIES = SUBGROUPS * TM;
+layout(constant_id = 8) const uint PARTS = 1;
+const uint SUBGROUPS = THREADS / SUBGROUP, QUERIES = SUBGROUPS / PARTS * TM;
 const uint LANES = SUBGROUP / TM;                  // that share a query
 const uint OWN_KEYS = KEYS / LANES;                // scores of one lane
-const uint DIM_TILES = HEAD_DIM / TN, KEY_TILES = KEYS / TN, STEPS = HEAD_DIM / TK;
-const uint STRIDE = HEAD_DIM / 8 + 1;              // of a key, in uvec4 (8 halfs), padded against bank conflicts
+const uint PART = (HEAD_DIM / PARTS + 15) / 16 * 16;  // elements of a subgroup; behind HEAD_DIM they are zero
+const uint DIM_TILES = PART / TN, KEY_TILES = KEYS / TN, STEPS = PART / TK;
+const uint KEY_WORDS = PARTS * PART / 8;           // of a key, in uvec4 (8 halfs)
+const uint STRIDE = KEY_WORDS + 1;                 // padded against bank conflicts
 const uint ROW = KEYS / 4 + 1;                     // of a query's scores, in vec4, likewise
 const uint HALF_ROW = KEYS / 8 + 1;                // of its weights of keys, in uvec4, likewise
 layout(push_constant) uniform Push { AttentionArgs args; };
@@ -37,13 +42,16 @@ layout(set = 0, binding = 6, std430) writeonly buffer Partials { float partials[
 
 const float kNone = -1.0 / 0.0;
 shared uvec4 k_tile[KEYS * STRIDE];
-shared uvec4 v_tile[KEYS * STRIDE];
+// Heads in parts have no room for both: values take the place of their keys.
+shared uvec4 v_tile[PARTS == 1u ? KEYS * STRIDE : 1u];
 // Of each subgroup: its scores of a tile of keys, in ROWs; then in their place the weights of the same keys, as halfs in
 // HALF_ROWs, and behind them what its sums are multiplied with. At the start queries as halfs, at the end results.
-shared uvec4 scores[QUERIES * ROW];
+shared uvec4 scores[SUBGROUPS * TM * ROW];
 const uint FACTORS = TM * HALF_ROW;  // TN / 4 per query; KEYS / 8 or fewer fit
 shared float lane_values[THREADS];
 
+// Whether a uvec4 of a key or a query is not behind its last.
+bool is_real(uint word) { return PARTS * PART == HEAD_DIM || word < HEAD_DIM / 8u; }
 uvec4 as_halves(vec4 a, vec4 b) {
     return uvec4(packHalf2x16(a.xy), packHalf2x16(a.zw), packHalf2x16(b.xy), packHalf2x16(b.zw));
 }
@@ -73,32 +81,36 @@ float query_sum(float own, uint lane) {
     return sum;
 }
 
-const uint TILE_WORDS = KEYS * (HEAD_DIM / 8), WORDS_EACH = (TILE_WORDS + THREADS - 1) / THREADS;
+const uint TILE_WORDS = KEYS * KEY_WORDS, WORDS_EACH = (TILE_WORDS + THREADS - 1) / THREADS;
 
 // What one invocation holds of the tile of keys and values that comes next.
 struct Ahead {
     uvec4 k[WORDS_EACH];
     uvec4 v[WORDS_EACH];
 };
+const uint OF_KEYS = 1, OF_VALUES = 2, AT_ONCE = PARTS == 1u ? OF_KEYS | OF_VALUES : OF_KEYS;
 
 // Without branches, so that the loads overlap. From `end` on it is whatever is at hand.
-void fetch(uint base, uint end, out Ahead ahead) {
+void fetch(uint base, uint end, const uint what, inout Ahead ahead) {
     const uint first = gl_WorkGroupID.z * args.capacity;
     [[unroll]] for (uint n = 0; n < WORDS_EACH; ++n) {
         const uint i = min(n * THREADS + gl_LocalInvocationID.x, TILE_WORDS - 1u);
-        const uint token = first + row_of(min(base + i / (HEAD_DIM / 8), max(end, 1u) - 1u));
-        ahead.k[n] = key_halves8(token, HEAD_DIM, i % (HEAD_DIM / 8));
-        ahead.v[n] = value_halves8(token, HEAD_DIM, i % (HEAD_DIM / 8));
+        const uint token = first + row_of(min(base + i / KEY_WORDS, max(end, 1u) - 1u));
+        uint d = i % KEY_WORDS;
+        if (PARTS * PART > HEAD_DIM) d = min(d, HEAD_DIM / 8u - 1u);
+        if ((what & OF_KEYS) != 0u) ahead.k[n] = key_halves8(token, HEAD_DIM, d);
+        if ((what & OF_VALUES) != 0u) ahead.v[n] = value_halves8(token, HEAD_DIM, d);
     }
 }
 
 // Values from `end` on become zero: nothing times a weight of zero must give NaN.
-void store(uint base, uint end, Ahead ahead) {
+void store(uint base, uint end, const uint what, Ahead ahead) {
     [[unroll]] for (uint n = 0; n < WORDS_EACH; ++n) {
-        const uint i = n * THREADS + gl_LocalInvocationID.x, key = i / (HEAD_DIM / 8), d = i % (HEAD_DIM / 8);
+        const uint i = n * THREADS + gl_LocalInvocationID.x, key = i / KEY_WORDS, d = i % KEY_WORDS;
         if (TILE_WORDS % THREADS == 0u || i < TILE_WORDS) {
-            k_tile[key * STRIDE + d] = ahead.k[n];
-            v_tile[key * STRIDE + d] = base + key < end ? ahead.v[n] : uvec4(0u);
+            if ((what & OF_KEYS) != 0u) k_tile[key * STRIDE + d] = is_real(d) ? ahead.k[n] : uvec4(0u);
+            if (what == (OF_KEYS | OF_VALUES)) v_tile[key * STRIDE + d] = base + key < end ? ahead.v[n] : uvec4(0u);
+            if (what == OF_VALUES) k_tile[key * STRIDE + d] = is_real(d) && base + key < end ? ahead.v[n] : uvec4(0u);
         }
     }
 }
@@ -119,7 +131,8 @@ void main() {
     const uint from = min(begin + gl_WorkGroupID.x * share, end), to = min(from + share, end);
 
     const uint lane = gl_SubgroupInvocationID, own = gl_SubgroupID * TM * ROW;
-    const uint query = first_query + gl_SubgroupID * TM + lane / LANES;
+    const uint own_dims = gl_SubgroupID % PARTS * PART, first_part = gl_SubgroupID / PARTS * PARTS * TM * ROW;
+    const uint query = first_query + gl_SubgroupID / PARTS * TM + lane / LANES;
     const uint row = args.first_row + query / group, head = kv_head * group + query % group;
     const bool real = row < step_rows;
 
@@ -134,17 +147,18 @@ void main() {
     const uint exponent = clamp((floatBitsToUint(most) >> 23) & 255u, 40u, 215u);
     const float up = uintBitsToFloat((254u + 4u - exponent) << 23), down = uintBitsToFloat((exponent - 4u) << 23);
     coopmat<float16_t, gl_ScopeSubgroup, TM, TK, gl_MatrixUseA> queries[STEPS];
-    const uint part = KEYS;  // halfs of one query that fit into its row
-    [[unroll]] for (uint first = 0; first < HEAD_DIM; first += part) {
+    const uint fits = KEYS;  // halfs of one query, into its row
+    [[unroll]] for (uint first = 0; first < PART; first += fits) {
         meet();
-        [[unroll]] for (uint i = 0; i < part / 8u; ++i) {
-            const uint d = first / 8u + i;
-            if (i % LANES == lane % LANES && d < HEAD_DIM / 8u)
-                scores[own + lane / LANES * HALF_ROW + i] = as_halves(q4[at4 + 2u * d] * up, q4[at4 + 2u * d + 1u] * up);
+        [[unroll]] for (uint i = 0; i < fits / 8u; ++i) {
+            const uint d = own_dims / 8u + first / 8u + i;
+            if (i % LANES == lane % LANES && first / 8u + i < PART / 8u)
+                scores[own + lane / LANES * HALF_ROW + i] =
+                    is_real(d) ? as_halves(q4[at4 + 2u * d] * up, q4[at4 + 2u * d + 1u] * up) : uvec4(0u);
         }
         meet();
         [[unroll]] for (uint k = first / TK; k < STEPS; ++k)
-            if (k * TK < first + part)
+            if (k * TK < first + fits)
                 coopMatLoad(queries[k], scores, own + (k * TK - first) / 8u, HALF_ROW, gl_CooperativeMatrixLayoutRowMajor);
     }
 
@@ -159,26 +173,36 @@ void main() {
 
     // What is read is always stored, even behind the last key: see coop_product.glsl.
     Ahead ahead;
-    fetch(from, to, ahead);
-    store(from, to, ahead);
+    fetch(from, to, AT_ONCE, ahead);
+    store(from, to, AT_ONCE, ahead);
     barrier();
     for (uint base = from; base < to; base += KEYS) {
-        fetch(base + KEYS, to, ahead);
+        if (PARTS == 1u) fetch(base + KEYS, to, AT_ONCE, ahead);
+        else fetch(base, to, OF_VALUES, ahead);
         [[unroll]] for (uint j = 0; j < KEY_TILES; ++j) {
             coopmat<float, gl_ScopeSubgroup, TM, TN, gl_MatrixUseAccumulator> s =
                 coopmat<float, gl_ScopeSubgroup, TM, TN, gl_MatrixUseAccumulator>(0.0);
             [[unroll]] for (uint k = 0; k < STEPS; ++k) {
                 coopmat<float16_t, gl_ScopeSubgroup, TK, TN, gl_MatrixUseB> keys_part;
-                coopMatLoad(keys_part, k_tile, j * TN * STRIDE + k * TK / 8u, STRIDE, gl_CooperativeMatrixLayoutColumnMajor);
+                coopMatLoad(keys_part, k_tile, j * TN * STRIDE + own_dims / 8u + k * TK / 8u, STRIDE,
+                            gl_CooperativeMatrixLayoutColumnMajor);
                 s = coopMatMulAdd(queries[k], keys_part, s);
             }
             coopMatStore(s, scores, own + j * TN / 4u, ROW, gl_CooperativeMatrixLayoutRowMajor);
         }
-        meet();
+        if (PARTS == 1u) {
+            meet();
+        } else {  // all have multiplied the keys, and see each other's scores
+            barrier();
+            store(base, to, OF_VALUES, ahead);
+            fetch(base + KEYS, to, OF_KEYS, ahead);
+        }
         float p[OWN_KEYS];
         float here = kNone;
         [[unroll]] for (uint i = 0; i < OWN_KEYS / 4u; ++i) {
-            const vec4 four = uintBitsToFloat(scores[own_row + own_keys / 4u + i]);
+            const uint at = first_part + lane / LANES * ROW + own_keys / 4u + i;
+            vec4 four = uintBitsToFloat(scores[at]);
+            [[unroll]] for (uint n = 1; n < PARTS; ++n) four += uintBitsToFloat(scores[at + n * TM * ROW]);
             [[unroll]] for (uint e = 0; e < 4; ++e) p[i * 4u + e] = four[e] * scale;
         }
         if (args.softcap > 0.0)
@@ -197,7 +221,9 @@ void main() {
             p[i] = p[i] == kNone ? 0.0 : exp(p[i] - now);
             total += p[i];
         }
-        meet();  // the scores have been read
+        // The scores have been read.
+        if (PARTS == 1u) meet();
+        else barrier();
         [[unroll]] for (uint i = 0; i < OWN_KEYS / 8u; ++i)
             scores[own + lane / LANES * HALF_ROW + own_keys / 8u + i] =
                 as_halves(vec4(p[i * 8u], p[i * 8u + 1u], p[i * 8u + 2u], p[i * 8u + 3u]),
@@ -213,12 +239,16 @@ void main() {
             coopMatLoad(chances, scores, own + k * TK / 8u, HALF_ROW, gl_CooperativeMatrixLayoutRowMajor);
             [[unroll]] for (uint i = 0; i < DIM_TILES; ++i) {
                 coopmat<float16_t, gl_ScopeSubgroup, TK, TN, gl_MatrixUseB> values_part;
-                coopMatLoad(values_part, v_tile, k * TK * STRIDE + i * TN / 8u, STRIDE, gl_CooperativeMatrixLayoutRowMajor);
+                if (PARTS == 1u)
+                    coopMatLoad(values_part, v_tile, k * TK * STRIDE + i * TN / 8u, STRIDE, gl_CooperativeMatrixLayoutRowMajor);
+                else
+                    coopMatLoad(values_part, k_tile, k * TK * STRIDE + own_dims / 8u + i * TN / 8u, STRIDE,
+                                gl_CooperativeMatrixLayoutRowMajor);
                 sums[i] = coopMatMulAdd(chances, values_part, sums[i]);
             }
         }
         barrier();
-        store(base + KEYS, to, ahead);
+        store(base + KEYS, to, AT_ONCE, ahead);
         barrier();
     }
     total = query_sum(total, lane);
@@ -236,13 +266,14 @@ void main() {
         coopMatStore(sums[i], scores, own, ROW, gl_CooperativeMatrixLayoutRowMajor);
         meet();
         [[unroll]] for (uint e = 0; e < TN / LANES; ++e) {
-            const uint column = lane % LANES * (TN / LANES) + e, d = i * TN + column;
+            const uint column = lane % LANES * (TN / LANES) + e, d = own_dims + i * TN + column;
             const float value = uintBitsToFloat(scores[own_row + column / 4u][column % 4u]) * factor;
-            if (real && args.splits == 1u) y[result + d] = value;
-            if (real && args.splits > 1u) partials[partial + 2u + d] = value;
+            const bool wanted = real && (PARTS * PART == HEAD_DIM || d < HEAD_DIM);
+            if (wanted && args.splits == 1u) y[result + d] = value;
+            if (wanted && args.splits > 1u) partials[partial + 2u + d] = value;
         }
     }
-    if (real && args.splits > 1u && lane % LANES == 0u) {
+    if (real && args.splits > 1u && own_dims == 0u && lane % LANES == 0u) {
         partials[partial] = top;
         partials[partial + 1u] = total;
     }

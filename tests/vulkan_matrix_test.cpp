@@ -85,6 +85,7 @@ TEST_CASE("vulkan: attention gives the same however many queries share a work-gr
     const AttentionFlags window = {true, true, true, 70, 0.0f, CacheType::f16, true};
     for (const OpCase& c :
          {attention_case({8, 2, 32}, 150, 0, window), attention_case({3, 3, 64}, 131, 0, {}),
+          attention_case({4, 1, 160}, 70, 150, window),
           attention_case({6, 1, 32}, 70, 0, {false, false, true, 0, 20.0f, CacheType::q8_0})}) {
         CAPTURE(c.name);
         for (const uint64_t groups : {uint64_t(1000), uint64_t(12), uint64_t(1)}) {
@@ -95,9 +96,9 @@ TEST_CASE("vulkan: attention gives the same however many queries share a work-gr
     size_t cuts = 0;
     for (const auto& [name, pipeline] : backend->pipelines().all())
         cuts += name.starts_with("attention_coop.f16") ? 1 : 0;
-    // Two sizes of heads, each with few and, where subgroups are small enough, many queries.
+    // Three sizes of heads, each with few and, where subgroups are small enough, many queries.
     const uint32_t lanes = device.subgroup() / vulkan::matrix_shape(device.report())->m;
-    CHECK(cuts == (lanes <= 2 ? 4 : lanes <= 4 ? 2 : 0));
+    CHECK(cuts == (lanes <= 2 ? 6 : lanes <= 4 ? 3 : 0));
 }
 #endif
 

@@ -221,7 +221,8 @@ inline void add_cache_kernels(std::vector<OpCase>& cases, CacheType type) {
             if (shared > (dims > 256 ? 2 : dims > 128 ? 4 : 8)) continue;
             add_few_kernels(cases, {shared, 1, dims}, type);
         }
-    for (const uint32_t dims : {64u, 96u, 128u}) cases.push_back(attention_case({2, 1, dims}, 70, 90, flags));
+    for (const uint32_t dims : {64u, 96u, 128u, 256u, 512u})
+        cases.push_back(attention_case({2, 1, dims}, 70, 90, flags));
     for (const uint32_t rank : {96u, 512u})
         for (const uint32_t heads : {4u, 8u, 16u}) {
             cases.push_back(latent_case({rank, 32, heads, type}, 1, 150));

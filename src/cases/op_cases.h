@@ -425,6 +425,7 @@ inline void add_paged_cases(std::vector<OpCase>& cases) {
     cases.push_back(paged_case({2, 1, 201}, 3, 3, 300, {}));
     cases.push_back(paged_case({12, 1, 128}, 5, 5, 0, {}));
     cases.push_back(paged_case({2, 1, 512}, 2, 9, 300, {}));
+    cases.push_back(paged_case({3, 1, 256}, 1, 40, 764, {false, false, true, 179, 0.0f, CacheType::f16}));
 }
 
 // `formats`: those that every kind of product is tried with.
@@ -531,6 +532,17 @@ inline std::vector<OpCase> op_cases(std::span<const Format* const> formats = all
     cases.push_back(attention_case({8, 2, 128}, 70, 100, {}));
     cases.push_back(attention_case({8, 1, 64}, 33, 170, {true, false, true, 45, 0.0f, CacheType::f16}));
     cases.push_back(attention_case({2, 2, 96}, 150, 0, {false, false, false, 0, 0.0f, CacheType::q8_0}));
+    // Heads that subgroups of matrix kernels have parts of; those of 144 and 272 elements do not fill them. A
+    // driver on a CPU has no room for four parts of 512.
+    for (const CacheType type : {CacheType::f16, CacheType::q8_0}) {
+        cases.push_back(attention_case({4, 2, 256}, 65, 300, {true, false, true, 0, 0.0f, type}));
+        cases.push_back(attention_case({3, 1, 256}, 75, 523, {false, false, true, 100, 20.0f, type, true}));
+    }
+    cases.push_back(
+        attention_case({2, 1, 256}, 75, 560, {false, false, false, 100, 0.0f, CacheType::f16, false, true}));
+    cases.push_back(attention_case({6, 1, 192}, 130, 0, {false, false, false, 0, 0.0f, CacheType::q8_0}));
+    cases.push_back(attention_case({3, 1, 144}, 67, 90, {false, false, true, 0, 0.0f, CacheType::f16}));
+    cases.push_back(attention_case({2, 1, 272}, 66, 150, {}));
     // Windows whose keys are kept as a ring, which has been around more than once.
     for (const CacheType type : {CacheType::f16, CacheType::q8_0, CacheType::f32})
         for (const uint32_t rows : {1u, 6u, 75u}) {

@@ -12,12 +12,13 @@ namespace {
 constexpr uint32_t kMostHeadDim = 512;
 constexpr uint32_t kMostQueries = 16;
 constexpr uint32_t kTurnLanes = 32;  // that share a head of rope_store, at least
-// Of attention_coop. With larger heads the sums of a subgroup would not fit into registers.
+// Of attention_coop. Larger heads are cut into parts, each of a subgroup, or its sums would not fit into
+// registers; so many fewer queries share a work-group.
 constexpr uint32_t kKeysPerTile = 32;
 constexpr uint32_t kMatrixQueries = 64;
 constexpr uint32_t kWideQueries = 128;
 constexpr uint32_t kMostMatrixThreads = 256;  // with 512 RDNA 3's integrated chips have too few registers
-constexpr uint32_t kMostMatrixHeadDim = 128;
+constexpr uint32_t kMostPartDim = 128;
 
 class RopeKernel : public VulkanKernel {
 public:
@@ -121,7 +122,7 @@ public:
         const uint32_t wanted = uint32_t(wanted_);
         Choices all = {choice("groups", wanted, {wanted / 4, wanted / 2, 2 * wanted, 4 * wanted})};
         if (by_matrices(least)) {
-            if (wide_) all.push_back(choice("queries", 0, {kMatrixQueries, kWideQueries}));
+            if (wide_) all.push_back(choice("queries", 0, {matrices_->queries, wide_->queries}));
             return all;
         }
         const bool few = by_few(least);
@@ -189,28 +190,33 @@ public:
 private:
     uint32_t group() const { return op_.shape.heads / op_.shape.kv_heads; }
 
-    // How attention_coop is cut: each subgroup has as many of a work-group's queries as a matrix has rows.
+    // How attention_coop is cut: `parts` subgroups share as many queries as a matrix has rows.
     struct MatrixCut {
         MatrixShape shape;
-        uint32_t queries, threads, subgroup;
+        uint32_t queries, threads, subgroup, parts;
         uint64_t shared(uint32_t head_dim) const {
-            const uint64_t tiles = 2 * kKeysPerTile * (head_dim / 8 + 1) * 16;
-            const uint64_t scores = queries * (kKeysPerTile / 4 + 1) * 16;
-            return tiles + scores + threads * 4;
+            const uint64_t dims = (head_dim / parts + 15) / 16 * 16 * parts;
+            const uint64_t tiles = (parts == 1 ? 2 : 1) * kKeysPerTile * (dims / 8 + 1) * 16;
+            const uint64_t scores = queries * parts * (kKeysPerTile / 4 + 1) * 16;
+            return tiles + scores + threads * 4 + (parts == 1 ? 0 : 16);
         }
     };
+    static uint32_t matrix_parts(uint32_t head_dim) {
+        return head_dim <= kMostPartDim ? 1 : head_dim <= 2 * kMostPartDim ? 2 : 4;
+    }
     // Empty when the device, the head or the cache is not for matrix units. A cache in f32 is wanted for its
     // precision.
     static std::optional<MatrixCut> matrices_fit(const HeadShape& s, CacheType type, const Device& device,
                                                  uint32_t queries) {
         const MatrixShape* shape = device.use_matrix() ? matrix_shape(device.report()) : nullptr;
-        if (!shape || type == CacheType::f32 || s.head_dim % 16 != 0 || s.head_dim > kMostMatrixHeadDim)
+        if (!shape || type == CacheType::f32 || s.head_dim % 16 != 0 || s.head_dim > 4 * kMostPartDim)
             return {};
         if (!Pipelines::exists("attention_coop.f16") || device.subgroup() % shape->m != 0 ||
             device.subgroup() / shape->m > 4 || shape->n > kKeysPerTile / 2 ||
             shape->n % (device.subgroup() / shape->m) != 0)
             return {};
-        const MatrixCut cut{*shape, queries, queries / shape->m * device.subgroup(), device.subgroup()};
+        const uint32_t parts = matrix_parts(s.head_dim), threads = queries / shape->m * device.subgroup();
+        const MatrixCut cut{*shape, queries / parts, threads, device.subgroup(), parts};
         const VkPhysicalDeviceLimits& limits = device.report().limits;
         if (cut.threads > kMostMatrixThreads || cut.threads > limits.maxComputeWorkGroupInvocations ||
             cut.threads > limits.maxComputeWorkGroupSize[0] ||
@@ -224,9 +230,9 @@ private:
     // take 1.43.
     const MatrixCut& cut(uint64_t rows) const {
         const uint32_t wanted = chosen(row_class_of(rows), "queries", 0);
-        if (wanted > 0) return wide_ && wanted == kWideQueries ? *wide_ : *matrices_;
-        const uint64_t tiles = (rows * group() + kWideQueries - 1) / kWideQueries;
-        return wide_ && tiles * op_.shape.kv_heads >= wanted_ ? *wide_ : *matrices_;
+        if (!wide_ || wanted == matrices_->queries) return *matrices_;
+        const uint64_t tiles = (rows * group() + wide_->queries - 1) / wide_->queries;
+        return wanted == wide_->queries || tiles * op_.shape.kv_heads >= wanted_ ? *wide_ : *matrices_;
     }
     bool by_few(uint64_t rows) const { return by_few(op_.shape, rows); }
     uint32_t few_threads(uint64_t rows) const { return chosen(row_class_of(rows), "threads", few_threads_); }
@@ -315,8 +321,8 @@ private:
             const MatrixCut& own = cut(view.rows);
             const MatrixShape& shape = own.shape;
             shader = cache_shader("attention_coop", view, op_.cache);
-            constants = {own.threads, op_.shape.head_dim, kKeysPerTile, shape.m, shape.n,
-                         shape.k,     own.subgroup,       kind};
+            constants = {own.threads, op_.shape.head_dim, kKeysPerTile, shape.m,  shape.n,
+                         shape.k,     own.subgroup,       kind,         own.parts};
         }
         return recorder.dispatch(
             {shader, 8, 1, constants},
