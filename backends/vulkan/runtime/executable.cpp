@@ -94,8 +94,11 @@ Status VulkanExecutable::share(std::span<const std::unique_ptr<VulkanExecutable>
     const auto own = std::make_shared<Workspace>();
     own->arena = RL_TRY(memory.allocate(arena, Use::scratch, "activations"));
     own->scratch = RL_TRY(memory.allocate(scratch, Use::scratch, "scratch"));
-    own->step = RL_TRY(memory.allocate(inputs, Use::scratch, "step inputs"));
-    for (Buffer& buffer : own->inputs) buffer = RL_TRY(memory.allocate(inputs, Use::upload, "step inputs"));
+    own->step = RL_TRY(memory.allocate(inputs, Use::step, "step inputs"));
+    const bool mapped = memory.counts_only() ? memory.maps_steps() : own->step.mapped() != nullptr;
+    if (!mapped)
+        for (Buffer& buffer : own->inputs)
+            buffer = RL_TRY(memory.allocate(inputs, Use::upload, "step inputs"));
     own->output = RL_TRY(memory.allocate(results, Use::readback, "results"));
     for (const auto& one : group) {
         if (memory.guarded) RL_TRY(memory.set_gaps(own->arena, one->arena_gaps_));
@@ -145,6 +148,7 @@ View VulkanExecutable::view_of(const View& all, size_t step) const {
 
 Result<Recording> VulkanExecutable::record_copies(const StepLayout& inputs) {
     Recording recording(device_);
+    if (workspace_->step.mapped()) return recording;
     for (const Buffer& from : workspace_->inputs) {
         VkCommandBufferAllocateInfo allocate = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
         allocate.commandPool = device_.pool();
@@ -268,7 +272,7 @@ Status VulkanExecutable::check_params(const StepParams& params) {
 
 // As many command buffers at once as should take no longer than a submission may, one submission ahead of the
 // device: a step can be cancelled between them, and none keeps the device from others for long.
-Status VulkanExecutable::submit_all(VkCommandBuffer copy, Recorded& commands,
+Status VulkanExecutable::submit_all(std::span<const VkCommandBuffer> copy, Recorded& commands,
                                     const std::atomic<bool>* cancel) {
     using Clock = std::chrono::steady_clock;
     struct Flight {
@@ -293,7 +297,7 @@ Status VulkanExecutable::submit_all(VkCommandBuffer copy, Recorded& commands,
     };
     const std::vector<VkCommandBuffer>& segments = commands.steps.segments;
     const std::vector<double>& seconds = commands.steps.seconds;
-    std::vector<VkCommandBuffer> group = {copy};
+    std::vector<VkCommandBuffer> group(copy.begin(), copy.end());
     for (size_t next = 0; next < segments.size();) {
         if (sent - done == kRing || (sent > done && !meter.known())) RL_TRY(land());
         if (cancel && cancel->load(std::memory_order_relaxed)) {
@@ -315,6 +319,15 @@ Status VulkanExecutable::submit_all(VkCommandBuffer copy, Recorded& commands,
     return {};
 }
 
+// A submission makes what the host wrote before it visible to the device.
+Status VulkanExecutable::write_inputs(const StepLayout& layout, const StepParams& params, uint64_t slot) {
+    const Buffer& to = workspace_->step.mapped() ? workspace_->step : workspace_->inputs[slot];
+    const uint64_t last_read = workspace_->step.mapped() ? submitted_ : read_by_[slot];
+    RL_CHECK(last_read <= landed_, "step inputs are overwritten while submission {} may read them", last_read);
+    layout.write(bound_.plan, params, to.mapped());
+    return to.flush();
+}
+
 Status VulkanExecutable::run(const StepParams& params) {
     RL_TRY(check_params(params));
     const bool best = params.best > 0;
@@ -322,12 +335,10 @@ Status VulkanExecutable::run(const StepParams& params) {
     commands.meter.begin_step({double(params.tokens.size()), double(params.kv_len())});
     RL_TRY(fit_to_pace(commands, uint32_t(params.tokens.size()), best));
     const uint64_t slot = turn_++ % kRing;
-    RL_CHECK(read_by_[slot] <= landed_, "step inputs are overwritten while submission {} may read them",
-             read_by_[slot]);
-    commands.inputs.write(bound_.plan, params, workspace_->inputs[slot].mapped());
-    RL_TRY(workspace_->inputs[slot].flush());
+    RL_TRY(write_inputs(commands.inputs, params, slot));
     read_by_[slot] = submitted_ + 1;
-    RL_TRY(submit_all(commands.copies.segments[slot], commands, params.cancel));
+    const std::span<const VkCommandBuffer> copies = commands.copies.segments;
+    RL_TRY(submit_all(copies.empty() ? copies : copies.subspan(slot, 1), commands, params.cancel));
     commands.meter.end_step();
     RL_CHECK(landed_ == submitted_, "results are read while submission {} may write them", submitted_);
     RL_TRY(workspace_->output.invalidate());
@@ -379,10 +390,11 @@ Status VulkanExecutable::run_traced(const StepParams& params, const TraceSink& s
     const Buffer mirror = RL_TRY(
         memory_->allocate(most_written_bytes(bound_.plan, shape), Use::readback, "traced activations"));
     const std::unique_ptr<Stopwatch> clock = RL_TRY(Stopwatch::create(device_));
-    inputs.write(bound_.plan, params, workspace_->inputs[0].mapped());
-    RL_TRY(workspace_->inputs[0].flush());
-    RL_TRY(device_.submit(std::span(copies.segments).first(1), fences_[0]));
-    RL_TRY(device_.wait(fences_[0], "running a step"));
+    RL_TRY(write_inputs(inputs, params, 0));
+    if (!copies.segments.empty()) {
+        RL_TRY(device_.submit(std::span(copies.segments).first(1), fences_[0]));
+        RL_TRY(device_.wait(fences_[0], "running a step"));
+    }
     traced_.begin_step({double(params.tokens.size()), double(params.kv_len())});
     for (size_t i = 0; i < bound_.kernels.size(); ++i) {
         const Op& op = bound_.plan.steps[i].op;

@@ -83,8 +83,9 @@ constexpr uint32_t kRing = 2;  // steps whose inputs the host may have written
 
 // What steps work in. Those of a PlanGroup share one, unless it is guarded: each has gaps of its own.
 struct Workspace {
-    Buffer arena, scratch, step;
-    Buffer inputs[kRing];
+    Buffer arena, scratch;
+    Buffer step;           // its inputs: written by the host where it is mapped,
+    Buffer inputs[kRing];  // copied from one of these where it is not
     Buffer output;
 };
 
@@ -111,7 +112,7 @@ public:
 private:
     struct Recorded {
         StepLayout inputs;
-        Recording copies;  // one command buffer per slot of the ring
+        Recording copies;  // one command buffer per slot of the ring, if inputs are copied
         Recording steps;
         double dispatch_seconds;  // that the steps were recorded for
         Meter meter;
@@ -137,7 +138,9 @@ private:
     Status add_wanted(uint32_t rows, bool best, StepKind kind, WantedPipelines& wanted);
     Status record_output(Recorder& recorder, const View& view) const;
     Status record_best(Recorder& recorder, const View& view) const;
-    Status submit_all(VkCommandBuffer copy, Recorded& commands, const std::atomic<bool>* cancel);
+    Status write_inputs(const StepLayout& layout, const StepParams& params, uint64_t slot);
+    Status submit_all(std::span<const VkCommandBuffer> copy, Recorded& commands,
+                      const std::atomic<bool>* cancel);
     Result<double> run_measured(Stopwatch& clock, const Recording& op);
     Status read_back(Slot slot, uint64_t bytes, const Buffer& mirror, uint64_t to);
     Status check_params(const StepParams& params);

@@ -3,6 +3,7 @@
 #include "memory/budget.h"
 #include "vma.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace redline::vulkan {
@@ -80,6 +81,17 @@ Result<Buffer> Memory::count(const VkBufferCreateInfo& create) {
     return sized;
 }
 
+bool Memory::maps_steps() const {
+    constexpr VkMemoryPropertyFlags kBoth =
+        VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT | VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT;
+    VkPhysicalDeviceMemoryProperties memory = {};
+    vkGetPhysicalDeviceMemoryProperties(device_.report().handle, &memory);
+    const std::span types(memory.memoryTypes, memory.memoryTypeCount);
+    return !always_stage && std::ranges::any_of(types, [](const VkMemoryType& type) {
+        return (type.propertyFlags & kBoth) == kBoth;
+    });
+}
+
 Memory::~Memory() {
     if (allocator_) vmaDestroyAllocator(allocator_);
 }
@@ -132,7 +144,7 @@ Result<Buffer> Memory::allocate(uint64_t bytes, Use use, std::string_view what) 
     VmaAllocationCreateInfo place = {};
     place.usage = VMA_MEMORY_USAGE_AUTO_PREFER_DEVICE;
     place.flags = VMA_ALLOCATION_CREATE_WITHIN_BUDGET_BIT;
-    if (use == Use::weights && unified())
+    if ((use == Use::weights && unified()) || (use == Use::step && maps_steps()))
         place.flags |= VMA_ALLOCATION_CREATE_HOST_ACCESS_SEQUENTIAL_WRITE_BIT |
                        VMA_ALLOCATION_CREATE_HOST_ACCESS_ALLOW_TRANSFER_INSTEAD_BIT |
                        VMA_ALLOCATION_CREATE_MAPPED_BIT;

@@ -13,8 +13,9 @@ struct VmaAllocation_T;
 
 namespace redline::vulkan {
 
-// upload and readback are the host's; weights are written by the host where it shares the device's memory.
-enum class Use : uint8_t { weights, cache, scratch, upload, readback };
+// upload and readback are the host's; weights are written by the host where it shares the device's memory, and
+// steps (their inputs, which kernels read again and again) where it sees any of the device's memory.
+enum class Use : uint8_t { weights, cache, scratch, step, upload, readback };
 
 class Memory;
 
@@ -59,13 +60,15 @@ public:
     Status check_guards() const;
     Status set_gaps(const Buffer& buffer, std::vector<ByteRange> gaps);
     bool unified() const { return device_.report().integrated() && !always_stage; }
+    // Whether a buffer for Use::step is mapped, as far as there is room where the host sees the device's memory.
+    bool maps_steps() const;
     bool counts_only() const { return !allocator_; }
     // Bytes in buffers now.
     uint64_t allocated() const;
 
     // For tests: the allocation after this many more fails, once (negative: none).
     std::atomic<int64_t> fail_after{-1};
-    bool always_stage = false;  // weights, as on a device with memory of its own
+    bool always_stage = false;  // as on a device with memory of its own that the host does not see
     bool guarded = false;       // see plan/guard.h; set before anything is allocated
 
 private:
