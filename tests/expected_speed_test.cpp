@@ -1,6 +1,8 @@
 // What a model's speed is expected to be by the bandwidth of its device, and when too slow a run is
 // explained.
 #include "cli/expected_speed.h"
+#include "run/op_alone.h"
+#include "run/pipeline.h"
 #include "support/models.h"
 #include "support/program.h"
 
@@ -33,12 +35,23 @@ TEST_CASE("expected speed: with a pace, each run and step takes its time beside 
     const auto backend = must(open_backend("cpu", {.threads = 1}));
     LoadedModel loaded = chain_on(*backend, 1e9);
     CHECK(expected_tokens_per_second(loaded, 64, 10) == 0.0);
-    loaded.pace = {1e9, 1e-3, 20e-3, 0.5};  // it has no experts
+    loaded.pace = {1e9, 1e-3, 20e-3, 0.5, {}, 0.0};  // it has no experts
     const Plan plan = must(loaded.model->plan(1, 1, {64, 1, loaded.cache}));
     const Cost one = step_cost(plan, {1, 1, 10});
     const auto steps = double(must(lower(plan, *backend)).plan.steps.size());
     const double seconds = 20e-3 + steps * 1e-3 + double(one.weight_bytes + one.cache_bytes) / 1e9;
     CHECK(expected_tokens_per_second(loaded, 64, 10) == doctest::Approx(1.0 / seconds));
+    // An op of which more is known takes that in place of a step's time.
+    const Plan lowered = must(lower(plan, *backend)).plan;
+    const auto attention = std::ranges::find_if(
+        lowered.steps, [](const Step& step) { return has_history(step.op) && stands_alone(step.op); });
+    REQUIRE(attention != lowered.steps.end());
+    const std::string key = kernel_key(attention->op, lowered);
+    const auto same = std::ranges::count_if(
+        lowered.steps, [&](const Step& step) { return kernel_key(step.op, lowered) == key; });
+    loaded.pace.op_seconds = {{key, 5e-3}};
+    CHECK(1.0 / expected_tokens_per_second(loaded, 64, 10) == doctest::Approx(seconds + double(same) * 4e-3));
+    loaded.pace.op_seconds.clear();
     Generation made;
     made.steps = 20;
     made.context_sum = 200;
@@ -53,7 +66,7 @@ TEST_CASE("expected speed: each going on at the other place takes its time, that
                other = must(open_backend("cpu", {.threads = 1}));
     const Model model = must(Model::load(chain_model(), *backend, {64, {}}));
     const EngineOptions options{.context = 64};
-    const PaceOf pace = [](const Backend&) { return DecodePace{1e9, 1e-3, 20e-3, 0.0}; };
+    const PaceOf pace = [](const Backend&) { return DecodePace{1e9, 1e-3, 20e-3, 0.0, {}, 0.0}; };
     const auto seconds = [&](std::span<const Placement> placements, double crossing) {
         return 1.0 / must(expected_tokens_per_second(model, options, placements, pace, crossing, 10));
     };
@@ -78,7 +91,7 @@ TEST_CASE("expected speed: what a crossing takes is measured once for two device
     CHECK(find_crossing(*cpu, *other, model, folder.path, false) == first);
     CHECK(read_file(folder.path / "pace.json").find("crossing_seconds") != std::string::npos);
     // A pace of the same device is another record.
-    CHECK(known_pace(*other, model, folder.path).bytes_per_second > 0.0);
+    CHECK(known_pace(*other, model, CacheType::f16, folder.path).bytes_per_second > 0.0);
     CHECK(find_crossing(*cpu, *other, model, folder.path, false) == first);
 }
 
@@ -112,20 +125,44 @@ TEST_CASE("expected speed: a pace is measured once for a format and layers of ex
     const TemporaryFolder folder;
     const Model dense = must(Model::load(chain_model(), *backend, {64, {}}));
     const Model mixture = must(Model::load(golden("models/qwen3moe.gguf"), *backend, {64, {}}));
-    CHECK(known_pace(*backend, dense, "").bytes_per_second == 0.0);
+    CHECK(known_pace(*backend, dense, CacheType::f16, "").bytes_per_second == 0.0);
     for (const Model* model : {&dense, &mixture}) {
-        const DecodePace first = known_pace(*backend, *model, folder.path);
+        const DecodePace first = known_pace(*backend, *model, CacheType::f16, folder.path);
         CHECK(first.bytes_per_second > 1e6);
         // None on a machine so busy that a long step was no slower than a short one.
         CHECK(first.step_seconds >= 0.0);
         CHECK(first.step_seconds < 1.0);
         CHECK(first.run_seconds >= 0.0);
         CHECK(first.expert_seconds >= 0.0);
-        const DecodePace again = known_pace(*backend, *model, folder.path);
+        const DecodePace again = known_pace(*backend, *model, CacheType::f16, folder.path);
         CHECK(again.bytes_per_second == first.bytes_per_second);
         CHECK(again.expert_seconds == first.expert_seconds);
+        CHECK(!first.op_seconds.empty());
+        CHECK(again.op_seconds == first.op_seconds);
     }
-    CHECK(known_pace(*backend, dense, folder.path).expert_seconds == 0.0);
+    CHECK(known_pace(*backend, dense, CacheType::f16, folder.path).expert_seconds == 0.0);
+}
+
+TEST_CASE(
+    "expected speed: what ops with a history and first launches take is measured of every architecture") {
+    const auto backend = must(open_backend("cpu", {.threads = 1}));
+    size_t models = 0;
+    for (const auto& file : std::filesystem::directory_iterator(golden("models"))) {
+        if (file.path().extension() != ".gguf") continue;
+        const Result<Model> model = Model::inspect(file.path().string(), 64);
+        if (!model) continue;  // a draft alone, or a part of a split file
+        CAPTURE(file.path().string());
+        const CacheSizing sizing{64, 1, CacheType::f16};
+        const Placement whole{backend.get(), 0, must(model.value().plan(1, 1, sizing)).steps.size()};
+        const Plan plan = must(Places::lowered_plans(model.value(), sizing, {&whole, 1}, true)).at(0);
+        const DecodePace pace{1e9, 0.0, 0.0, 0.0, {}, 0.0};
+        CHECK(must(first_seconds(*backend, plan, pace)) > 0.0);
+        for (const Step& step : plan.steps)
+            if (has_history(step.op) && stands_alone(step.op))
+                CHECK(must(history_seconds(*backend, step.op, plan, pace)) > 0.0);
+        ++models;
+    }
+    CHECK(models > 20);
 }
 
 TEST_CASE(

@@ -5,6 +5,7 @@
 #include "cli/version.h"
 #include "doctor/findings.h"
 #include "json/json.h"
+#include "run/pipeline.h"
 #include "run/split.h"
 
 #include <filesystem>
@@ -66,8 +67,44 @@ static std::string pace_key(const Backend& backend, const Format& format,
     return key;
 }
 
+// Adds what the model's own ops take: what is kept, if `folder` has it, or else, or `anew`, what is measured.
+static void add_ops(DecodePace& pace, Backend& backend, const Model& model, CacheType cache,
+                    const std::string& folder, bool anew) {
+    constexpr uint64_t kContext = 4096;
+    const auto lowered_plan = [&]() -> Result<Plan> {
+        const CacheSizing sizing{kContext, 1, cache};
+        const Placement whole{&backend, 0, RL_TRY(model.plan(1, 1, sizing)).steps.size()};
+        return std::move(RL_TRY(Places::lowered_plans(model, sizing, {&whole, 1}, true))[0]);
+    };
+    const Result<Plan> plan = lowered_plan();
+    if (!plan) return;
+    const std::string key = fmt::format("{}; {}; ops", key_of(backend), version());
+    Json kept = read_measured(folder, kPaces).value(key, Json::object());
+    if (!kept.is_object()) kept = Json::object();
+    const auto known = [&](const std::string& name) { return !anew && kept.contains(name); };
+    const auto value = [&](const std::string& name) { return std::max(0.0, number_of(kept, name.c_str())); };
+    std::string all_ops = "first of";
+    for (const Step& step : plan.value().steps) {
+        const std::string op = kernel_key(step.op, plan.value());
+        if (known(op)) pace.op_seconds[op] = value(op);
+        if (all_ops.find(op) == std::string::npos) all_ops += "; " + op;
+    }
+    const size_t before = pace.op_seconds.size();
+    pace.op_seconds = history_seconds(backend, plan.value(), pace, std::move(pace.op_seconds));
+    for (const auto& [op, seconds] : pace.op_seconds) kept[op] = seconds;
+    // The CPU's threads have waited no longer than those of a trial.
+    const bool waits = backend.device().threads == 0, measured = waits && !known(all_ops);
+    if (measured) {
+        const Result<double> first = first_seconds(backend, plan.value(), pace);
+        kept[all_ops] = first ? first.value() : 0.0;
+    }
+    if (waits) pace.first_seconds = value(all_ops);
+    if (measured || pace.op_seconds.size() > before) keep_measured(folder, kPaces, key, std::move(kept));
+}
+
 // What is kept, if `folder` has it, or else, or `anew`, what is measured.
-static DecodePace find_pace(Backend& backend, const Model& model, const std::string& folder, bool anew) {
+static DecodePace find_products_pace(Backend& backend, const Model& model, const std::string& folder,
+                                     bool anew) {
     const Format* const format = main_format(model.file_weights());
     if (!format) return {};
     const std::optional<ExpertLayer> experts =
@@ -91,12 +128,21 @@ static DecodePace find_pace(Backend& backend, const Model& model, const std::str
     return pace;
 }
 
-DecodePace measured_pace(Backend& backend, const Model& model, const std::string& cache_folder) {
-    return find_pace(backend, model, cache_folder, true);
+static DecodePace find_pace(Backend& backend, const Model& model, CacheType cache, const std::string& folder,
+                            bool anew) {
+    DecodePace pace = find_products_pace(backend, model, folder, anew);
+    if (pace.bytes_per_second > 0.0) add_ops(pace, backend, model, cache, folder, anew);
+    return pace;
 }
 
-DecodePace known_pace(Backend& backend, const Model& model, const std::string& cache_folder) {
-    return cache_folder.empty() ? DecodePace{} : find_pace(backend, model, cache_folder, false);
+DecodePace measured_pace(Backend& backend, const Model& model, CacheType cache,
+                         const std::string& cache_folder) {
+    return find_pace(backend, model, cache, cache_folder, true);
+}
+
+DecodePace known_pace(Backend& backend, const Model& model, CacheType cache,
+                      const std::string& cache_folder) {
+    return cache_folder.empty() ? DecodePace{} : find_pace(backend, model, cache, cache_folder, false);
 }
 
 std::optional<double> find_crossing(Backend& cpu, Backend& device, const Model& model,
@@ -122,7 +168,8 @@ static bool is_small(const LoadedModel& loaded) {
 void measure_paces(LoadedModel& loaded, const std::string& cache_folder, bool anew) {
     if (is_small(loaded)) return;
     const auto pace = [&](Backend& backend, double bandwidth) {
-        DecodePace own = (anew ? measured_pace : known_pace)(backend, *loaded.model, cache_folder);
+        DecodePace own =
+            (anew ? measured_pace : known_pace)(backend, *loaded.model, loaded.cache, cache_folder);
         // A large processor's caches hold some of what is read in the trial.
         if (bandwidth > 0.0) own.bytes_per_second = std::min(own.bytes_per_second, bandwidth);
         return own;

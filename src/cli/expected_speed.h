@@ -16,8 +16,9 @@ double measured_bandwidth(Backend& backend, const std::string& cache_folder);
 double known_bandwidth(Backend& backend, const std::string& cache_folder);
 
 // Likewise, for the format of most of a model's weights and its layers of experts, by this build's kernels.
-DecodePace measured_pace(Backend& backend, const Model& model, const std::string& cache_folder);
-DecodePace known_pace(Backend& backend, const Model& model, const std::string& cache_folder);
+DecodePace measured_pace(Backend& backend, const Model& model, CacheType cache,
+                         const std::string& cache_folder);
+DecodePace known_pace(Backend& backend, const Model& model, CacheType cache, const std::string& cache_folder);
 // What a step takes to go on at the other place, see crossing_seconds(): what is kept there or, with `anew`,
 // what is measured now.
 std::optional<double> find_crossing(Backend& cpu, Backend& device, const Model& model,

@@ -432,4 +432,26 @@ Result<OpAlone> pair_alone(const Op& from, const Op& to, const Plan& plan, uint3
     return made(std::move(fixture), plan, &before, part, access(from).writes.at(0));
 }
 
+Result<OpAlone> ops_together(std::span<const Op> ops, const Plan& plan, uint32_t seed) {
+    Fixture fixture(seed, OpAlone::kTokens, OpAlone::kDistinct);
+    std::vector<std::unique_ptr<Part>> parts;
+    CacheType type = CacheType::f16;
+    for (const Op& op : ops) {
+        parts.push_back(std::make_unique<Part>(op, plan, AloneSize()));
+        parts.back()->add_weights(fixture);
+        type = parts.back()->cache_type().value_or(type);
+    }
+    const uint64_t positions = std::min(plan.sizing.context, OpAlone::kMostPositions);
+    PlanBuilder builder(fixture.weights(), {positions, plan.max_rows, type}, plan.max_rows, 1);
+    Slot last;
+    for (const auto& part : parts) {
+        part->append(builder);
+        last = access(part->own()).writes.at(0);
+    }
+    OpAlone together{std::move(fixture), {}, builder.plan().steps.size() - 1, {last}, {}, 0};
+    builder.output(last);
+    together.plan = RL_TRY(std::move(builder).finish());
+    return together;
+}
+
 }  // namespace redline

@@ -43,6 +43,9 @@ Result<OpAlone> op_repeated(const Op& op, const Plan& plan, uint32_t seed, const
 // step is that of `to`. `few_columns`: the matrices of `from`, whose rows are all there, have fewer columns.
 Result<OpAlone> pair_alone(const Op& from, const Op& to, const Plan& plan, uint32_t seed, bool few_columns);
 
+// Several ops of a lowered plan, one after the other in a step, each on inputs of its own; to be timed.
+Result<OpAlone> ops_together(std::span<const Op> ops, const Plan& plan, uint32_t seed);
+
 // Whether results depend on what a sequence has had before.
 bool has_history(const Op& op);
 

@@ -219,14 +219,14 @@ Result<std::vector<MemoryNeed>> Places::measure(const Model& model, const CacheS
     return needs;
 }
 
-Result<std::vector<size_t>> Places::step_counts(const Model& model, const CacheSizing& sizing,
+Result<std::vector<Plan>> Places::lowered_plans(const Model& model, const CacheSizing& sizing,
                                                 std::span<const Placement> placements, bool fuse) {
     const Places made = RL_TRY(empty(model, sizing, placements));
     const std::vector<PlanPart> parts = RL_TRY(made.parts(1, 1));
-    std::vector<size_t> counts;
+    std::vector<Plan> plans;
     for (size_t i = 0; i < parts.size(); ++i)
-        counts.push_back(RL_TRY(lower(parts[i].plan, *placements[i].backend, fuse)).plan.steps.size());
-    return counts;
+        plans.push_back(RL_TRY(lower(parts[i].plan, *placements[i].backend, fuse)).plan);
+    return plans;
 }
 
 // Each cache of a whole plan is one of a place's.

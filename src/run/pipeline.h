@@ -70,8 +70,8 @@ public:
                                                    std::span<const Placement> placements, uint32_t rows,
                                                    uint32_t outputs, bool fuse, bool streamed = false);
 
-    // Steps of the lowered plan of one token, of each placement that has some.
-    static Result<std::vector<size_t>> step_counts(const Model& model, const CacheSizing& sizing,
+    // The lowered plan of one token, of each placement that has steps.
+    static Result<std::vector<Plan>> lowered_plans(const Model& model, const CacheSizing& sizing,
                                                    std::span<const Placement> placements, bool fuse);
 
     // The caches of the whole plan, each where its layers are. At most one of these lives at a time.

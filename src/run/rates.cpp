@@ -1,9 +1,12 @@
 #include "run/rates.h"
 
 #include "cases/op_case.h"
+#include "run/op_alone.h"
 #include "run/timing.h"
 
+#include <chrono>
 #include <map>
+#include <set>
 
 namespace redline {
 
@@ -247,6 +250,90 @@ DecodePace decode_pace(Backend& backend, const Format& format, const std::option
     if (!seconds) return {};
     pace.expert_seconds = seconds.value();
     return pace;
+}
+
+// Of runs of one token, with the plan that was run. With a pause each begins so long after the one before,
+// and the first half is left out: a device that has little to do lowers its clocks within some tenths of a
+// second.
+static Result<double> timed_ops(Backend& backend, OpAlone ops, std::chrono::duration<double> pause,
+                                Plan& run) {
+    constexpr uint64_t kPosition = 128;
+    BoundPlan bound = RL_TRY(lower(ops.plan, backend));
+    run = bound.plan;
+    const auto weights = RL_TRY(backend.load(ops.fixture.weights(), ops.fixture, {}));
+    const auto caches = RL_TRY(backend.make_caches(ops.plan.caches));
+    const auto executable = RL_TRY(backend.record(std::move(bound), *weights, *caches, Record::replay));
+    const int32_t token = 0;
+    const SequenceStep step({&token, 1}, std::min(kPosition, ops.plan.sizing.context - 1), 1);
+    StepParams params = step;
+    const std::vector<float> lookups(ops.plan.lookup_floats(1), 1.0f);
+    params.lookups = lookups;
+    RL_TRY(executable->run(params));
+    if (pause.count() == 0.0) return usual_seconds([&] { return executable->run(params); });
+    constexpr std::chrono::milliseconds kLong(500);
+    using Clock = std::chrono::steady_clock;
+    std::vector<double> all;
+    for (const auto begin = Clock::now(); Clock::now() - begin < kLong || all.size() < 4;) {
+        for (const auto start = Clock::now(); Clock::now() - start < pause;) continue;
+        all.push_back(RL_TRY(seconds_of([&] { return executable->run(params); })));
+    }
+    return usual({all.begin() + ptrdiff_t(all.size() / 2), all.end()});
+}
+
+Result<double> history_seconds(Backend& backend, const Op& op, const Plan& plan, const DecodePace& pace) {
+    constexpr uint32_t kTimes = 16, kSeed = 1;
+    Plan run;
+    OpAlone chain = RL_TRY(op_repeated(op, plan, kSeed, {}, kTimes, 1));
+    const double all = RL_TRY(timed_ops(backend, std::move(chain), {}, run));
+    const size_t others = run.steps.size() - std::min<size_t>(run.steps.size(), kTimes);
+    return std::max(0.0, all - pace.run_seconds - double(others) * pace.step_seconds) / kTimes;
+}
+
+double steps_seconds(const Plan& lowered, const DecodePace& pace) {
+    double sum = 0.0;
+    for (const Step& step : lowered.steps) {
+        const auto known = pace.op_seconds.find(kernel_key(step.op, lowered));
+        sum += known != pace.op_seconds.end() ? known->second : pace.step_seconds;
+    }
+    return sum;
+}
+
+size_t kernels_of(const Plan& lowered) {
+    std::set<std::string> keys;
+    for (const Step& step : lowered.steps) keys.insert(kernel_key(step.op, lowered));
+    return keys.size();
+}
+
+static bool of_experts(const Op& op) {
+    return std::holds_alternative<ExpertBlock>(op) || std::holds_alternative<ExpertGated>(op) ||
+           std::holds_alternative<ExpertLinear>(op);
+}
+
+Result<double> first_seconds(Backend& backend, const Plan& plan, const DecodePace& pace) {
+    constexpr uint32_t kSeed = 1;
+    constexpr std::chrono::microseconds kPause(300);  // about a layer's experts on the CPU
+    std::vector<Op> ops;
+    std::set<std::string> keys;
+    for (const Step& step : plan.steps)
+        if (stands_alone(step.op) && !of_experts(step.op) &&
+            !plan.slot(access(step.op).writes[0]).of_outputs && keys.insert(kernel_key(step.op, plan)).second)
+            ops.push_back(step.op);
+    if (ops.empty()) return 0.0;
+    OpAlone together = RL_TRY(ops_together(ops, plan, kSeed));
+    Plan run;
+    const double all = RL_TRY(timed_ops(backend, std::move(together), kPause, run));
+    return std::max(0.0, all - pace.run_seconds - steps_seconds(run, pace)) / double(kernels_of(run));
+}
+
+std::map<std::string, double> history_seconds(Backend& backend, const Plan& plan, const DecodePace& pace,
+                                              std::map<std::string, double> known) {
+    for (const Step& step : plan.steps) {
+        std::string key = kernel_key(step.op, plan);
+        if (!has_history(step.op) || !stands_alone(step.op) || known.contains(key)) continue;
+        if (const Result<double> seconds = history_seconds(backend, step.op, plan, pace))
+            known.emplace(std::move(key), seconds.value());
+    }
+    return known;
 }
 
 const Format* main_format(std::span<const WeightInfo> weights) {

@@ -380,7 +380,7 @@ Result<double> expected_tokens_per_second(const Model& model, const EngineOption
     const std::span<const Placement> placements = with_steps(all);
     const CacheSizing sizing{options.context, 1, options.cache};
     const Plan plan = RL_TRY(model.plan(1, 1, sizing));
-    const std::vector<size_t> steps = RL_TRY(Places::step_counts(model, sizing, placements, options.fuse));
+    const std::vector<Plan> lowered = RL_TRY(Places::lowered_plans(model, sizing, placements, options.fuse));
     double seconds = 0.0;
     for (size_t i = 0; i < placements.size(); ++i) {
         const DecodePace pace = pace_of(*placements[i].backend);
@@ -389,9 +389,9 @@ Result<double> expected_tokens_per_second(const Model& model, const EngineOption
             plan.steps.begin() + ptrdiff_t(placements[i].first),
             plan.steps.begin() + ptrdiff_t(placements[i].last),
             [&](const Step& step) { return !expert_weights(plan, step.op).empty() && !is_last(step.op); });
-        if (placements[(i + 1) % placements.size()].backend != placements[i].backend) seconds += crossing;
-        seconds += pace.run_seconds + double(steps[i]) * pace.step_seconds +
-                   double(layers) * pace.expert_seconds +
+        if (placements[(i + 1) % placements.size()].backend != placements[i].backend)
+            seconds += crossing + double(kernels_of(lowered[i])) * pace.first_seconds;
+        seconds += pace.run_seconds + steps_seconds(lowered[i], pace) + double(layers) * pace.expert_seconds +
                    double(step_bytes(plan, placements[i], position)) / pace.bytes_per_second;
     }
     return seconds > 0.0 ? 1.0 / seconds : 0.0;

@@ -323,7 +323,8 @@ Status VulkanExecutable::submit_all(std::span<const VkCommandBuffer> copy, Recor
 Status VulkanExecutable::write_inputs(const StepLayout& layout, const StepParams& params, uint64_t slot) {
     const Buffer& to = workspace_->step.mapped() ? workspace_->step : workspace_->inputs[slot];
     const uint64_t last_read = workspace_->step.mapped() ? submitted_ : read_by_[slot];
-    RL_CHECK(last_read <= landed_, "step inputs are overwritten while submission {} may read them", last_read);
+    RL_CHECK(last_read <= landed_, "step inputs are overwritten while submission {} may read them",
+             last_read);
     layout.write(bound_.plan, params, to.mapped());
     return to.flush();
 }

@@ -13,8 +13,8 @@ struct VmaAllocation_T;
 
 namespace redline::vulkan {
 
-// upload and readback are the host's; weights are written by the host where it shares the device's memory, and
-// steps (their inputs, which kernels read again and again) where it sees any of the device's memory.
+// upload and readback are the host's; weights are written by the host where it shares the device's memory,
+// and steps (their inputs, which kernels read again and again) where it sees any of the device's memory.
 enum class Use : uint8_t { weights, cache, scratch, step, upload, readback };
 
 class Memory;
@@ -60,7 +60,8 @@ public:
     Status check_guards() const;
     Status set_gaps(const Buffer& buffer, std::vector<ByteRange> gaps);
     bool unified() const { return device_.report().integrated() && !always_stage; }
-    // Whether a buffer for Use::step is mapped, as far as there is room where the host sees the device's memory.
+    // Whether a buffer for Use::step is mapped, as far as there is room where the host sees the device's
+    // memory.
     bool maps_steps() const;
     bool counts_only() const { return !allocator_; }
     // Bytes in buffers now.
