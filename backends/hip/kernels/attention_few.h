@@ -318,8 +318,8 @@ RL_DEVICE void attention_few(const args::AttentionArgs& a) {
     merge_waves(a, which, rows, keys.used, shared);
     if (keys.used > 1) {
         if (!is_last_split(a, keys.used, shared.last)) return;
-        merge_splits(a, which, rows, keys.used, kFewThreads, shared.parts,
-                     reinterpret_cast<Float4*>(shared.sums), shared.results);
+        merge_splits<kDims, kFewThreads>(a, which, rows, keys.used, shared.parts,
+                                         reinterpret_cast<Float4*>(shared.sums), shared.results);
     }
     if (!a.hand.row) return;
     sync_block();

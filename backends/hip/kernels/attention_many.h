@@ -383,9 +383,9 @@ template <typename C, uint32_t kDims>
 RL_DEVICE void attention_many(const args::AttentionArgs& a) {
     RL_SHARED ManyShared<kDims> shared;
     const auto [rows, position] = step_rows(a.step);
-    // Those with most keys first: the last blocks to start are the shortest.
-    Queries which = block_queries(a, kManyQueries);
-    which.first = (a.groups - 1 - block_index().y) * kManyQueries;
+    // Those with most keys first: the last blocks to start are the shortest. All are of one sequence.
+    const Queries which = {a.heads / a.cache.kv_heads, (a.groups - 1 - block_index().y) * kManyQueries,
+                           block_index().z, a.first_row};
     if (which.row(0) >= rows) return;
     const KeyRange range = block_keys(a, which, kManyQueries, rows, position, kManyLeastKeys, kManyKeys);
     if (block_index().x >= range.used) return;
@@ -397,8 +397,7 @@ RL_DEVICE void attention_many(const args::AttentionArgs& a) {
         write_sums<kDims>(a, which, rows, range.used, (wave_index() * kManyTiles + t) * kMatrixSize,
                           states[t]);
     if (range.used == 1 || !is_last_split(a, range.used, shared.last)) return;
-    // There are more dimensions than threads: no room is needed.
-    merge_splits(a, which, rows, range.used, kManyThreads, shared.parts, nullptr, nullptr);
+    merge_splits<kDims, kManyThreads>(a, which, rows, range.used, shared.parts, nullptr, nullptr);
 }
 
 }  // namespace redline::hip

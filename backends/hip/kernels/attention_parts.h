@@ -112,6 +112,7 @@ struct SoftmaxParts {
     // Maxima and totals are written; afterwards all threads see factors.
     RL_DEVICE void weigh(uint32_t parts, uint32_t threads) {
         sync_block();
+        RL_FEW_TURNS
         for (uint32_t i = thread_index(); i < parts * kQueries; i += threads)
             factors[i] = exp_below(tops[i], top(i % kQueries, parts));
         sync_block();
@@ -166,27 +167,28 @@ RL_DEVICE Float4 sum_splits(const args::AttentionArgs& a, const SoftmaxParts<kQu
     return sums;
 }
 
-// Adds up what the splits of a block's queries left in `partials`, four dimensions per thread. Where there
-// are threads to spare, several take turns at the splits; they meet in `room`, which has four floats for
-// each. Every query's dimensions go to `results` as well, if there is one.
-template <uint32_t kQueries, uint32_t kMostParts>
+// Adds up what the splits of a block's queries left in `partials`, four dimensions of at most kDims per
+// thread. Where kDims leave threads to spare, several take turns at the splits; they meet in `room`, which
+// has four floats for each. Every query's dimensions go to `results` as well, if there is one.
+template <uint32_t kDims, uint32_t kBlockThreads, uint32_t kQueries, uint32_t kMostParts>
 RL_DEVICE void merge_splits(const args::AttentionArgs& a, const Queries& which, uint32_t rows, uint32_t used,
-                            uint32_t threads, SoftmaxParts<kQueries, kMostParts>& parts, Float4* room,
+                            SoftmaxParts<kQueries, kMostParts>& parts, [[maybe_unused]] Float4* room,
                             float* results) {
+    constexpr uint32_t kMostFours = kQueries * (kDims / 4);
     const uint32_t dims = a.cache.head_dim, fours = partial_stride(a) / 4, all = kQueries * fours;
-    const uint32_t turns = all < threads ? threads / all : 1;
     const auto query = [&](uint32_t i) {
         return size_t(lesser(which.row(i), rows - 1)) * a.heads + which.head(i);
     };
-    for (uint32_t t = thread_index(); t < used * kQueries; t += threads) {
+    RL_FEW_TURNS
+    for (uint32_t t = thread_index(); t < used * kQueries; t += kBlockThreads) {
         const float* stats = partial_stats(a, query(t % kQueries), t / kQueries);
         parts.tops[t] = stats[0];
         parts.totals[t] = stats[1];
     }
-    parts.weigh(used, threads);
-    const auto sum = [&](uint32_t t) {
-        const uint32_t i = t % all / fours;
-        return sum_splits(a, parts, i, partial_values(a, query(i), 0) + t % fours * 4, t / all, turns, used);
+    parts.weigh(used, kBlockThreads);
+    const auto sum = [&](uint32_t t, uint32_t first, uint32_t turns) {
+        const uint32_t i = t / fours;
+        return sum_splits(a, parts, i, partial_values(a, query(i), 0) + t % fours * 4, first, turns, used);
     };
     const auto write = [&](uint32_t t, const Float4& sums) {
         const uint32_t i = t / fours, d = t % fours * 4, head = which.head(i);
@@ -198,17 +200,18 @@ RL_DEVICE void merge_splits(const args::AttentionArgs& a, const Queries& which, 
         }
     };
     const uint32_t own = thread_index();
-    if (turns == 1) {
-        for (uint32_t t = own; t < all; t += threads) write(t, sum(t));
-        return;
+    if constexpr (2 * kMostFours > kBlockThreads) {
+        for (uint32_t t = own; t < all; t += kBlockThreads) write(t, sum(t, 0, 1));
+    } else {
+        const uint32_t turns = kBlockThreads / all;
+        if (own < all * turns) room[own] = sum(own % all, own / all, turns);
+        sync_block();
+        if (own >= all) return;
+        Float4 sums = room[own];
+        for (uint32_t turn = 1; turn < turns; ++turn)
+            for (uint32_t e = 0; e < 4; ++e) sums.d[e] += room[own + turn * all].d[e];
+        write(own, sums);
     }
-    if (own < all * turns) room[own] = sum(own);
-    sync_block();
-    if (own >= all) return;
-    Float4 sums = room[own];
-    for (uint32_t turn = 1; turn < turns; ++turn)
-        for (uint32_t e = 0; e < 4; ++e) sums.d[e] += room[own + turn * all].d[e];
-    write(own, sums);
 }
 
 }  // namespace redline::hip

@@ -47,9 +47,9 @@ RL_DEVICE void fetch_rows(const HeadRows& head, const uint32_t (&rows)[Shape::kB
 }
 
 template <typename C, uint32_t kQueries, uint32_t kDims>
-RL_DEVICE void attend_to_blocks(const args::BlockFewArgs& b, const BlocksSeen& seen, uint32_t kv_head,
-                                const KeyRange& keys, FewState<kQueries, kDims>& state,
-                                FewShared<kQueries, kDims>& shared) {
+RL_DEVICE void attend_to_blocks(const args::BlockFewArgs& b, const args::AttentionArgs& a,
+                                const BlocksSeen& seen, uint32_t kv_head, const KeyRange& keys,
+                                FewState<kQueries, kDims>& state, FewShared<kQueries, kDims>& shared) {
     using S = FewShape<kQueries, kDims>;
     constexpr uint32_t kStep = kFewWaves * S::kWaveKeys;
     const Cache& c = b.heads.cache;
@@ -63,7 +63,7 @@ RL_DEVICE void attend_to_blocks(const args::BlockFewArgs& b, const BlocksSeen& s
         fetch_rows<C, S>(all_values, rows, v);
         // Of the next batch, while this one is on its way.
         if (first + kStep < keys.to) find_rows<S>(b, seen, first + kStep, keys.to, rows);
-        weigh_batch<C>(b.heads, first, keys.to, k, state, own);
+        weigh_batch<C>(a, first, keys.to, k, state, own);
         sync_wave();
         add_values<C>(v, state, own);
         sync_wave();
@@ -74,7 +74,10 @@ template <typename C, uint32_t kQueries, uint32_t kDims>
 RL_DEVICE void block_few(const args::BlockFewArgs& b) {
     using S = FewShape<kQueries, kDims>;
     RL_SHARED FewShared<kQueries, kDims> shared;
-    const args::AttentionArgs& a = b.heads;
+    // Nothing of what only other attention has.
+    args::AttentionArgs a = b.heads;
+    a.sinks = nullptr;
+    a.softcap = 0.0f;
     const Queries which = block_queries(a, kQueries);  // of one row
     const uint32_t row = which.first_row, rows = row + 1;
     if (row >= a.step->rows) return;
@@ -86,12 +89,12 @@ RL_DEVICE void block_few(const args::BlockFewArgs& b) {
     // Each query sees all keys; those beyond the row's last are not used.
     RL_UNROLL
     for (uint32_t i = 0; i < S::kOwnQueries; ++i) state.seen[i] = {0, seen.all};
-    attend_to_blocks<C>(b, seen, which.kv_head, keys, state, shared);
+    attend_to_blocks<C>(b, a, seen, which.kv_head, keys, state, shared);
     leave_sums(state, shared);
     merge_waves(a, which, rows, keys.used, shared);
     if (keys.used > 1 && is_last_split(a, keys.used, shared.last))
-        merge_splits(a, which, rows, keys.used, kFewThreads, shared.parts,
-                     reinterpret_cast<Float4*>(shared.sums), shared.results);
+        merge_splits<kDims, kFewThreads>(a, which, rows, keys.used, shared.parts,
+                                         reinterpret_cast<Float4*>(shared.sums), nullptr);
 }
 
 }  // namespace redline::hip

@@ -145,7 +145,8 @@ RL_DEVICE void score_blocks(const args::BlockArgs& a, ScoreShared& shared) {
 template <typename C>
 RL_DEVICE void block_scores(const args::BlockArgs& a) {
     RL_SHARED ScoreShared shared;
-    if (a.cache.head_dim % 8 != 0)
+    constexpr bool kEights = C::kGroup % 8 == 0;  // heads are multiples of eight
+    if (!kEights && a.cache.head_dim % 8 != 0)
         score_blocks<any_size<C>, kMostScoreHeads>(a, shared);
     else if (a.heads <= 2 * kScoreParts)
         score_blocks<C, 2>(a, shared);
@@ -165,6 +166,7 @@ struct BlockShared {
 // How many blocks a row has chosen: those that it has not are behind them.
 RL_DEVICE uint32_t chosen_of(const args::BlockArgs& a, uint32_t row, float* parts) {
     float some = 0.0f;
+    RL_FEW_TURNS
     for (uint32_t i = thread_index(); i < a.blocks; i += kThreads)
         some += a.chosen[size_t(row) * a.blocks + i] >= 0.0f ? 1.0f : 0.0f;
     return uint32_t(block_sum(some, parts));

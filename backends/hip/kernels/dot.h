@@ -134,12 +134,13 @@ RL_DEVICE void each_own_row(const args::DotArgs& a, const Rows& which) {
     RL_SHARED float parts[kDotWaves];
     RL_SHARED Float4 results[2][kGroup / 4];
     const uint32_t units = which.units();
+    const float* const gain = Rows::kNormed ? a.gain : nullptr;
     float scale = 1.0f;
     share_book_of<F>();
     if constexpr (!kOneFormat) share_book_of<Second>();
     const OwnRow x =
-        a.prepared ? take_row<kDotThreads>(a.prepared, a.gain != nullptr, a.eps, units, pool, parts, scale)
-                   : own_row<kDotThreads>(a.x, a.gain, a.eps, units, pool, parts);
+        a.prepared ? take_row<kDotThreads>(a.prepared, gain != nullptr, a.eps, units, pool, parts, scale)
+                   : own_row<kDotThreads>(a.x, gain, a.eps, units, pool, parts);
     uint32_t turn = 0;
     for (uint32_t base = block_index().x * kGroup; base < a.rows; base += grid_blocks() * kGroup, turn ^= 1) {
         float* values = results[turn]->d;
@@ -164,6 +165,7 @@ RL_DEVICE void each_own_row(const args::DotArgs& a, const Rows& which) {
 struct LinearRows {
     static constexpr uint32_t kCount = kDotWaves < kGroup && kWave > 1 ? 2 : 1, kMatrixRows = kCount;
     static constexpr bool kByInputs = false;  // which rows these are is among the inputs
+    static constexpr bool kNormed = true;     // the activations may be
     const args::DotArgs& a;
 
     RL_DEVICE uint32_t units() const { return a.cols / 32; }
@@ -203,7 +205,7 @@ struct LinearRows {
 // y[r] = act(w[r] . x) * (up[r] . x) of one token; the second matrix is `up`.
 struct GatedRows {
     static constexpr uint32_t kCount = 1, kMatrixRows = 2;
-    static constexpr bool kByInputs = false;
+    static constexpr bool kByInputs = false, kNormed = true;
     const args::DotArgs& a;
 
     RL_DEVICE uint32_t units() const { return a.cols / 32; }
@@ -383,6 +385,7 @@ struct ExpertGatedRows : GatedRows {
 // that all of it is on its way together.
 struct ExpertSumRows {
     static constexpr uint32_t kCount = 1, kMatrixRows = 1;
+    static constexpr bool kNormed = false;
     const args::DotArgs& a;
 
     RL_DEVICE uint32_t units() const { return a.cols / 32 * a.chosen.used; }

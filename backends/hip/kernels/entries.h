@@ -90,8 +90,8 @@ RL_DEVICE void entry_attention(const args::EntryArgs& e) {
     }
     leave_latents(a, which, row + 1, keys.used, shared, sums, queries);
     if (keys.used > 1 && is_last_split(a, keys.used, shared.last))
-        merge_splits(a, which, row + 1, keys.used, kLatentThreads, shared.parts,
-                     reinterpret_cast<Float4*>(pool), nullptr);
+        merge_splits<kRank, kLatentThreads>(a, which, row + 1, keys.used, shared.parts,
+                                            reinterpret_cast<Float4*>(pool), nullptr);
 }
 
 }  // namespace redline::hip

@@ -247,7 +247,10 @@ RL_DEVICE void latent_attention(const args::LatentArgs& l) {
     RL_SHARED LatentShared<kQueries, kRank> shared;
     RL_SHARED_POOL(pool);  // queries; in the end results, then what merging splits needs
     auto* queries = reinterpret_cast<float*>(pool);
-    const args::AttentionArgs& a = l.heads;
+    // Nothing of what only other attention has.
+    args::AttentionArgs a = l.heads;
+    a.sinks = nullptr;
+    a.window = 0;
     const Queries which = block_queries(a, kQueries);
     const auto [rows, position] = block_rows(a, which);
     if (which.row(0) >= rows) return;
@@ -273,8 +276,8 @@ RL_DEVICE void latent_attention(const args::LatentArgs& l) {
     }
     leave_latents(a, which, rows, keys.used, shared, sums, queries);
     if (keys.used > 1 && is_last_split(a, keys.used, shared.last))
-        merge_splits(a, which, rows, keys.used, kLatentThreads, shared.parts, reinterpret_cast<Float4*>(pool),
-                     nullptr);
+        merge_splits<kRank, kLatentThreads>(a, which, rows, keys.used, shared.parts,
+                                            reinterpret_cast<Float4*>(pool), nullptr);
 }
 
 // cache[row of the token] = latent, then key; of a block its last token's alone. A block per row.
@@ -287,6 +290,7 @@ RL_DEVICE void latent_store(const args::LatentStoreArgs& a) {
         const uint32_t token = c.places ? c.places[row].position : a.step->position + row;
         if ((token + 1) % a.ratio != 0) continue;
         const size_t at = place_in_cache(c, 0, a.step->position, row) / a.ratio;
+        RL_FEW_TURNS
         for (uint32_t i = thread_index() * C::kGroup; i < c.head_dim; i += kThreads * C::kGroup)
             C::store(c, c.keys, at, i, [&](uint32_t e) { return e < a.rank ? latent[e] : key[e - a.rank]; });
     }

@@ -6,7 +6,7 @@
 namespace redline::hip {
 
 // y[t][r] (+)= w[r] . x[t] + bias[r]. A wave owns two rows, which share each load of the activations; the
-// grid's y is over groups of kTokens tokens.
+// grid's y is over groups of kTokens tokens. Quantized are only routers here, which are not added to.
 template <typename F, int kTokens>
 RL_DEVICE void linear_vec(const args::LinearArgs& a) {
     constexpr int kRows = 2;
@@ -29,8 +29,8 @@ RL_DEVICE void linear_vec(const args::LinearArgs& a) {
             float sum = wave_sum(sums[r * kTokens + t]);
             if (lane_index() != 0 || first + r >= a.rows || first_token + t >= tokens) continue;
             float& y = a.y[x_rows[t] * a.rows + rows[r]];
-            if (a.bias) sum += a.bias[rows[r]];
-            y = a.accumulate ? y + sum : sum;
+            if (F::kFloats && a.bias) sum += a.bias[rows[r]];
+            y = F::kFloats && a.accumulate ? y + sum : sum;
         }
     }
 }

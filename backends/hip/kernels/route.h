@@ -131,11 +131,12 @@ RL_DEVICE void choose_experts(const args::RouteArgs& a, size_t row) {
     const auto weight = [&](uint32_t place) {
         return of_selected ? exp_of(shared.chosen[place] - first) : shared.chosen[place];
     };
+    const uint32_t used = lesser(a.used, args::kMostUsed);  // as it is: so a thread has one at most
     float total = 0.0f;
-    for (uint32_t i = 0; i < a.used; ++i) total += weight(i);
+    for (uint32_t i = 0; i < used; ++i) total += weight(i);
     // Those of the selected add up to one already.
     const float divisor = of_selected ? total : a.normalise ? larger(total, 6.103515625e-5f) : 1.0f;
-    for (uint32_t i = thread_index(); i < a.used; i += kThreads)
+    for (uint32_t i = thread_index(); i < used; i += kThreads)
         a.scales[row * a.used + i] = weight(i) / divisor * a.scale;
 }
 

@@ -8,6 +8,7 @@ namespace redline::hip {
 
 // Head `from` to `head`, which is in shared memory; afterwards the wave's lanes see it.
 RL_DEVICE void copy_head(const float* from, uint32_t dims, float* head) {
+    RL_FEW_TURNS
     for (uint32_t i = lane_index(); i < dims; i += kWave) head[i] = from[i];
     sync_wave();
 }
@@ -54,6 +55,7 @@ RL_DEVICE void turn_head(const args::Turn& turn, bool is_key, uint32_t row, cons
 // A head of shared memory to the cache, as number `at`.
 template <typename C>
 RL_DEVICE void store_head(const Cache& c, uint8_t* data, size_t at, const float* head) {
+    RL_FEW_TURNS
     for (uint32_t i = lane_index() * C::kGroup; i < c.head_dim; i += kWave * C::kGroup)
         C::store(c, data, at, i, [&](uint32_t e) { return head[e]; });
 }

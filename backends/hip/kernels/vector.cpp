@@ -221,7 +221,8 @@ struct StreamMixing {
 // The weights of a row's streams: see StreamWeights in plan/ops/streams.h. A block per row.
 RL_KERNEL(128, stream_weights, StreamWeightsArgs) {
     RL_SHARED StreamMixing mixing;
-    const uint32_t n = args.streams, rows = rows_in_step(args.step, args.of_outputs);
+    // As they are: so a thread has one of n * n at most.
+    const uint32_t n = lesser(args.streams, kMostStreams), rows = rows_in_step(args.step, args.of_outputs);
     for (uint32_t row = block_index().x; row < rows; row += grid_blocks()) {
         const float* x = args.x + size_t(row) * args.width;
         const auto z = [&](uint32_t part, uint32_t i) {

@@ -8,6 +8,7 @@
 //   it
 //                                                 touches what other kernels write; the others begin with
 //                                                 that
+//   RL_FEW_TURNS                                  of a loop: code for many turns at a time would never run
 //   RL_SHARED_POOL(name)                          shared memory whose size the launch says
 //   RL_TABLE name = ...;                          numbers that all kernels read, each lane where it wants
 #pragma once
@@ -37,6 +38,7 @@
 #define RL_UNROLL _Pragma("unroll")
 #define RL_PRAGMA(text) _Pragma(#text)
 #define RL_UNROLL_BY(n) RL_PRAGMA(unroll n)
+#define RL_FEW_TURNS RL_PRAGMA(clang loop vectorize(disable) unroll(disable))
 #elif defined(__CUDACC__)
 #define RL_DEVICE __device__ __forceinline__
 #define RL_SHARED __shared__
@@ -61,6 +63,7 @@
 #define RL_UNROLL _Pragma("unroll")
 #define RL_PRAGMA(text) _Pragma(#text)
 #define RL_UNROLL_BY(n) RL_PRAGMA(unroll n)
+#define RL_FEW_TURNS
 #else
 #include <cmath>
 #define RL_DEVICE inline
@@ -81,6 +84,7 @@
 #define RL_SHARED_POOL(name) static thread_local Words4 name[kSharedPool]
 #define RL_UNROLL
 #define RL_UNROLL_BY(n)
+#define RL_FEW_TURNS
 #endif
 
 namespace redline::hip {
