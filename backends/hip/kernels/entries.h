@@ -88,9 +88,11 @@ RL_DEVICE void entry_attention(const args::EntryArgs& e) {
         sync_block();
         add_latents<C>(tile, shared, sums);
     }
-    leave_latents(a, which, row + 1, keys.used, shared, sums, queries);
+    // What is read only now need not be held in scalar registers, which gfx90a has too few of.
+    const args::AttentionArgs& late = args_in_lanes(e).latent.heads;
+    leave_latents(late, which, row + 1, keys.used, shared, sums, queries);
     if (keys.used > 1 && is_last_split(a, keys.used, shared.last))
-        merge_splits<kRank, kLatentThreads>(a, which, row + 1, keys.used, shared.parts,
+        merge_splits<kRank, kLatentThreads>(late, which, row + 1, keys.used, shared.parts,
                                             reinterpret_cast<Float4*>(pool), nullptr);
 }
 
