@@ -118,6 +118,13 @@ inline OpCase route_kinds_case(const Format& format) {
     return c;
 }
 
+// Of a block of experts: those of quantized formats have F32, F16 or BF16, since one row is normed by its
+// router only beside such experts.
+inline const Format& router_format(const Format& format) {
+    if (format.block == 1) return format;
+    return *find_format(format.name == "Q8_0" ? "F16" : format.name == "Q4_0" ? "BF16" : "F32");
+}
+
 // A block of experts whose row no launch before leaves in int8, so that each norms it by itself.
 inline OpCase long_block_case(const Format& format) {
     OpCase c;
@@ -126,7 +133,7 @@ inline OpCase long_block_case(const Format& format) {
     c.declare = [=, &format](Fixture& f) -> OpCase::Build {
         constexpr uint64_t kExperts = 3, kHidden = 256;
         const Weight x = f.input(kLongRow), gain = f.vector(kLongRow),
-                     router = f.matrix(format.block > 1 ? *find_format("F32") : format, kExperts, kLongRow);
+                     router = f.matrix(router_format(format), kExperts, kLongRow);
         const Weight gate = f.matrix(format, kHidden, kLongRow, kExperts),
                      up = f.matrix(format, kHidden, kLongRow, kExperts),
                      down = f.matrix(format, kLongRow, kHidden, kExperts);
@@ -139,20 +146,21 @@ inline OpCase long_block_case(const Format& format) {
     return c;
 }
 
-// The chosen experts' results, weighted and summed, of rows of their own.
-inline OpCase long_sum_case(const Format& format, uint32_t rows, uint32_t cols) {
+// The chosen experts' results, weighted and summed, of rows of their own or of one for all.
+inline OpCase long_sum_case(const Format& format, uint32_t rows, uint32_t cols, bool per_expert = true) {
     OpCase c;
-    c.name = fmt::format("expert_linear {} summed over {} columns rows {}", format.name, cols, rows);
+    c.name = fmt::format("expert_linear {} summed over {} columns{} rows {}", format.name, cols,
+                         per_expert ? "" : " of one row", rows);
     c.rows = rows;
     c.declare = [=, &format](Fixture& f) -> OpCase::Build {
         constexpr uint32_t kExperts = 6, kUsed = 5, kRows = 5;  // more than are on their way at once
         const Weight to_route = f.input(32), router = f.matrix(*find_format("F32"), kExperts, 32),
-                     x = f.input(kUsed * cols), y0 = f.input(kRows),
+                     x = f.input((per_expert ? kUsed : 1) * cols), y0 = f.input(kRows),
                      w = f.matrix(format, kRows, cols, kExperts), bias = f.vector(kRows * kExperts);
         return [=](PlanBuilder& p) {
             const auto to = p.route(p.embed(to_route), router, kUsed, Gating::softmax, true);
             const Slot y = p.embed(y0);
-            p.append(ExpertLinear{p.embed(x), w, to.ids, y, kUsed, true, to.scales, bias});
+            p.append(ExpertLinear{p.embed(x), w, to.ids, y, kUsed, per_expert, to.scales, bias});
             return y;
         };
     };
@@ -161,10 +169,11 @@ inline OpCase long_sum_case(const Format& format, uint32_t rows, uint32_t cols) 
 
 inline void add_format_kernels(std::vector<OpCase>& cases, const Format& format) {
     const uint32_t block = std::max(64u, 2 * format.block);
-    cases.push_back(route_case(format, 1));
+    for (const uint32_t rows : {1u, 8u}) cases.push_back(route_case(format, rows));
+    cases.push_back(embed_case(format, 2, 8448));  // more than a block takes at 32 each
     for (const uint32_t rows : {1u, 3u, 20u}) cases.push_back(head_linear_case(format, 2, 9, 256, rows, 4));
     for (const uint32_t rows : {2u, 4u, 8u}) {
-        cases.push_back(activations_case(format, true, rows, 9, 256));
+        cases.push_back(activations_case(format, true, rows, 9, rows == 2 ? kLongRow : 256));
         cases.push_back(linear_case(format, rows, 9, block, {true, true, true}));
     }
     cases.push_back(activations_case(format, true, 130, 140, block));
@@ -176,7 +185,9 @@ inline void add_format_kernels(std::vector<OpCase>& cases, const Format& format)
     }
     cases.push_back(long_block_case(format));
     cases.push_back(long_layer_case(format));
-    if (format.block > 1) cases.push_back(long_sum_case(format, 2, 8192));
+    if (format.block > 1)
+        for (const bool per_expert : {true, false})
+            cases.push_back(long_sum_case(format, 2, 8192, per_expert));
     cases.push_back(linear_case(format, 20, 70, block, {true, true, true}));
     cases.push_back(long_expert_case(format, 2, kLongRow, false));
     for (const bool gated : {true, false}) {
@@ -208,8 +219,8 @@ inline void add_few_kernels(std::vector<OpCase>& cases, HeadShape s, CacheType t
     cases.push_back(attention_case(s, 1, 150, {true, true, true, 0, 0.0f, type}));
     cases.push_back(attention_case(s, 1, 330, {true, true, true, 100, 0.0f, type, true, true}));
     cases.push_back(attention_case(s, 2, 150, plain));
-    cases.push_back(s.head_dim % 32 == 0 ? attention_product_case(s, q8, 520, norm, plain)
-                                         : attention_case(s, 1, 520, plain));
+    cases.push_back(s.head_dim % 32 == 0 ? attention_product_case(s, q8, 511, norm, plain)
+                                         : attention_case(s, 1, 511, plain));
     cases.push_back(paged_case(s, 2, 3, 90, {true, true, true, 0, 0.0f, type}));
     cases.push_back(paged_case(s, 2, 3, 230, {false, false, false, 100, 20.0f, type, true, true}));
 }
@@ -221,8 +232,11 @@ inline void add_cache_kernels(std::vector<OpCase>& cases, CacheType type) {
             if (shared > (dims > 256 ? 2 : dims > 128 ? 4 : 8)) continue;
             add_few_kernels(cases, {shared, 1, dims}, type);
         }
+    // On matrix units keys are split from 512 on.
+    flags.softcap = 20.0f;
+    const uint32_t far = type == CacheType::f32 ? 90 : 460;
     for (const uint32_t dims : {64u, 96u, 128u, 256u, 512u})
-        cases.push_back(attention_case({2, 1, dims}, 70, 90, flags));
+        cases.push_back(attention_case({2, 1, dims}, 70, far, flags));
     for (const uint32_t rank : {96u, 512u})
         for (const uint32_t heads : {4u, 8u, 16u}) {
             cases.push_back(latent_case({rank, 32, heads, type}, 1, 150));
@@ -233,8 +247,10 @@ inline void add_cache_kernels(std::vector<OpCase>& cases, CacheType type) {
             cases.push_back(entry_attention_case({1, 0, {heads, 1, rank}, type}, 20, false, 1, 120));
         }
     for (const uint32_t dims : {64u, 96u, 256u, 512u}) {
-        cases.push_back(block_attention_case({16, 40, {9, 1, dims}, type}, 1, 200));
-        cases.push_back(block_attention_case({16, 3, {9, 1, dims}, type, 2}, 3, 60));
+        // As many heads as leave work-groups to split the keys.
+        const uint32_t heads = dims > 256 ? 2 : dims > 128 ? 3 : 9;
+        cases.push_back(block_attention_case({16, 40, {heads, 1, dims}, type}, 1, 200));
+        cases.push_back(block_attention_case({16, 9, {3, 1, dims}, type, 2}, 3, 160));
     }
     cases.push_back(block_scores_case({5, 0, {21, 1, 96}, type, 2}, 3, 340));
     cases.push_back(block_scores_case({5, 0, {5, 1, 64}, type}, 2, 340));
@@ -245,14 +261,16 @@ inline void add_cache_kernels(std::vector<OpCase>& cases, CacheType type) {
     cases.push_back(block_attention_case({16, 20, {3, 1, 300}, type}, 2, 300));
     cases.push_back(block_attention_case({5, 4, {4, 2, 20}, type, 2}, 3, 30));
     for (const uint32_t dims : {20u, 148u})
-        cases.push_back(entry_attention_case({4, 7, {5, 1, dims}, type}, 90, true, 2, 150));
+        cases.push_back(entry_attention_case({4, 7, {5, 1, dims}, type, 2}, 150, true, 2, 150));
 }
 
 inline std::vector<OpCase> kernel_cases(std::span<const Format* const> formats) {
     std::vector<OpCase> cases;
     for (const Format* format : formats) add_format_kernels(cases, *format);
-    for (const char* name : {"Q4_K", "Q5_K"})
+    for (const char* name : {"Q4_K", "Q5_K"}) {
         cases.push_back(mixed_group_case(*find_format(name), *find_format("Q6_K"), 1, kLongRow));
+        cases.push_back(layer_case(*find_format(name), 1, find_format("Q6_K")));
+    }
     for (const CacheType type : {CacheType::f16, CacheType::q8_0, CacheType::f32})
         add_cache_kernels(cases, type);
     return cases;

@@ -237,6 +237,7 @@ inline void add_state_space_cases(std::vector<OpCase>& cases) {
     }
     cases.push_back(state_space_case({128, 8, 64, 128}, 2, 0));
     cases.push_back(state_space_case({2, 1, 3, 257}, 2, 3));
+    for (const uint32_t dims : {64u, 80u}) cases.push_back(state_space_case({2, 1, dims, 126}, 2, 3));
     cases.push_back(state_space_case({8, 2, 64, 128}, 130, 2));
     cases.push_back(state_space_case({4, 1, 80, 128}, 90, 0, 3));
     cases.push_back(state_space_case({5, 5, 17, 3}, 40, 130, 4));

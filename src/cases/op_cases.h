@@ -74,12 +74,12 @@ inline OpCase gated_case(const Format& format, Act act, bool norm, uint32_t rows
 }
 
 // A table of the format, and a router of it.
-inline OpCase embed_case(const Format& format, uint32_t rows) {
+inline OpCase embed_case(const Format& format, uint32_t rows, uint32_t cols = 256) {
     OpCase c;
-    c.name = fmt::format("embed {} rows {}", format.name, rows);
+    c.name = fmt::format("embed {} of {} columns rows {}", format.name, cols, rows);
     c.rows = rows;
     c.declare = [=, &format](Fixture& f) -> OpCase::Build {
-        const Weight table = f.matrix(format, rows, 256);
+        const Weight table = f.matrix(format, rows, cols);
         return [=](PlanBuilder& p) { return p.embed(table, 0.5f); };
     };
     return c;
@@ -120,18 +120,20 @@ inline OpCase mixed_group_case(const Format& first, const Format& last, uint32_t
 }
 
 // Products one behind the other as in a layer: backends may hand activations from one to the next in their
-// own form.
-inline OpCase layer_case(const Format& format, uint32_t rows) {
+// own form. The last matrix may be of another format.
+inline OpCase layer_case(const Format& format, uint32_t rows, const Format* other = nullptr) {
     OpCase c;
-    c.name = fmt::format("layer {} rows {}", format.name, rows);
+    const Format& last = other ? *other : format;
+    c.name = fmt::format("layer {}{}{} rows {}", format.name, other ? " and " : "", other ? other->name : "",
+                         rows);
     c.each_op = true;
     c.rows = rows;
-    c.declare = [=, &format](Fixture& f) -> OpCase::Build {
+    c.declare = [=, &format, &last](Fixture& f) -> OpCase::Build {
         const Weight x0 = f.input(256), h0 = f.input(512), gain = f.vector(256), next_gain = f.vector(256);
         const Weight out = f.matrix(format, 256, 512), gate = f.matrix(format, 512, 256),
                      up = f.matrix(format, 512, 256);
         const Weight down = f.matrix(format, 256, 512), bias = f.vector(256), q = f.matrix(format, 48, 256),
-                     k = f.matrix(format, 48, 256), v = f.matrix(format, 48, 256);
+                     k = f.matrix(format, 48, 256), v = f.matrix(last, 48, 256);
         return [=](PlanBuilder& p) {
             const Slot x = p.embed(x0);
             p.append(Linear{p.embed(h0), out, x, {}, {}, true});

@@ -52,7 +52,8 @@ inline OpCase gated_convolution_case(uint32_t taps, uint32_t width, uint32_t row
         const Weight x = f.input(width), before = f.input(width), behind = f.input(width),
                      gate = f.input(2 * width), w = f.vector(width * taps);
         return [=](PlanBuilder& p) {
-            const Slot y = p.convolve(p.state(uint64_t(width) * (taps - 1)), p.embed(x), w, taps, false,
+            const bool silu = taps < 4;  // other cases have it with four
+            const Slot y = p.convolve(p.state(uint64_t(width) * (taps - 1)), p.embed(x), w, taps, silu,
                                       p.embed(before), p.embed(behind));
             p.append(OutputGate{p.embed(gate), y, width / 3});
             return y;
@@ -125,6 +126,7 @@ inline void add_recurrent_cases(std::vector<OpCase>& cases) {
         cases.push_back(clamp_case(77, rows));
     }
     cases.push_back(delta_case(huge, 2, 3, true));
+    cases.push_back(delta_case({2, 1, 250, 72, true}, 2, 3, true));
     for (const uint32_t rows : {8u, 9u, 31u, 64u}) {
         cases.push_back(delta_case(narrow, rows, 130, true, true));
         cases.push_back(delta_case(grouped, rows, 0, true, true));
