@@ -9,6 +9,7 @@
 #include "run/split.h"
 
 #include <filesystem>
+#include <set>
 
 namespace redline::cli {
 
@@ -67,39 +68,57 @@ static std::string pace_key(const Backend& backend, const Format& format,
     return key;
 }
 
-// Adds what the model's own ops take: what is kept, if `folder` has it, or else, or `anew`, what is measured.
-static void add_ops(DecodePace& pace, Backend& backend, const Model& model, CacheType cache,
-                    const std::string& folder, bool anew) {
+// Of the ops of a token, all on this device.
+static Result<Plan> lowered_plan(Backend& backend, const Model& model, CacheType cache) {
     constexpr uint64_t kContext = 4096;
-    const auto lowered_plan = [&]() -> Result<Plan> {
-        const CacheSizing sizing{kContext, 1, cache};
-        const Placement whole{&backend, 0, RL_TRY(model.plan(1, 1, sizing)).steps.size()};
-        return std::move(RL_TRY(Places::lowered_plans(model, sizing, {&whole, 1}, true))[0]);
-    };
-    const Result<Plan> plan = lowered_plan();
-    if (!plan) return;
-    const std::string key = fmt::format("{}; {}; ops", key_of(backend), version());
-    Json kept = read_measured(folder, kPaces).value(key, Json::object());
-    if (!kept.is_object()) kept = Json::object();
-    const auto known = [&](const std::string& name) { return !anew && kept.contains(name); };
-    const auto value = [&](const std::string& name) { return std::max(0.0, number_of(kept, name.c_str())); };
-    std::string all_ops = "first of";
+    const CacheSizing sizing{kContext, 1, cache};
+    const Placement whole{&backend, 0, RL_TRY(model.plan(1, 1, sizing)).steps.size()};
+    return std::move(RL_TRY(Places::lowered_plans(model, sizing, {&whole, 1}, true))[0]);
+}
+
+static std::string ops_key(const Backend& backend) {
+    return fmt::format("{}; {}; ops", key_of(backend), version());
+}
+
+// What is kept of a device's ops; none.
+static Json kept_ops(const Backend& backend, const std::string& folder) {
+    Json kept = read_measured(folder, kPaces).value(ops_key(backend), Json::object());
+    return kept.is_object() ? kept : Json::object();
+}
+
+// DecodePace::op_seconds: what is kept, if `folder` has it, or else, or `anew`, what is measured.
+static std::map<std::string, double> find_history(Backend& backend, const Model& model, CacheType cache,
+                                                  const DecodePace& pace, const std::string& folder,
+                                                  bool anew) {
+    const Result<Plan> plan = lowered_plan(backend, model, cache);
+    if (!plan) return {};
+    Json kept = kept_ops(backend, folder);
+    std::map<std::string, double> known;
     for (const Step& step : plan.value().steps) {
         const std::string op = kernel_key(step.op, plan.value());
-        if (known(op)) pace.op_seconds[op] = value(op);
-        if (all_ops.find(op) == std::string::npos) all_ops += "; " + op;
+        if (!anew && kept.contains(op)) known[op] = std::max(0.0, number_of(kept, op.c_str()));
     }
-    const size_t before = pace.op_seconds.size();
-    pace.op_seconds = history_seconds(backend, plan.value(), pace, std::move(pace.op_seconds));
-    for (const auto& [op, seconds] : pace.op_seconds) kept[op] = seconds;
-    // The CPU's threads have waited no longer than those of a trial.
-    const bool waits = backend.device().threads == 0, measured = waits && !known(all_ops);
-    if (measured) {
-        const Result<double> first = first_seconds(backend, plan.value(), pace);
-        kept[all_ops] = first ? first.value() : 0.0;
-    }
-    if (waits) pace.first_seconds = value(all_ops);
-    if (measured || pace.op_seconds.size() > before) keep_measured(folder, kPaces, key, std::move(kept));
+    const size_t before = known.size();
+    auto all = history_seconds(backend, plan.value(), pace, std::move(known));
+    for (const auto& [op, seconds] : all) kept[op] = seconds;
+    if (all.size() > before) keep_measured(folder, kPaces, ops_key(backend), std::move(kept));
+    return all;
+}
+
+double find_first(Backend& device, const Model& model, CacheType cache, const DecodePace& pace,
+                  const std::string& folder, bool anew) {
+    const Result<Plan> plan = lowered_plan(device, model, cache);
+    if (!plan) return 0.0;
+    std::set<std::string> ops;
+    for (const Step& step : plan.value().steps) ops.insert(kernel_key(step.op, plan.value()));
+    const std::string key = fmt::format("first of {}", fmt::join(ops, "; "));
+    Json kept = kept_ops(device, folder);
+    if (!anew && kept.contains(key)) return std::max(0.0, number_of(kept, key.c_str()));
+    const Result<double> seconds = first_seconds(device, plan.value(), pace);
+    if (!seconds) return 0.0;
+    kept[key] = seconds.value();
+    keep_measured(folder, kPaces, ops_key(device), std::move(kept));
+    return seconds.value();
 }
 
 // What is kept, if `folder` has it, or else, or `anew`, what is measured.
@@ -131,7 +150,8 @@ static DecodePace find_products_pace(Backend& backend, const Model& model, const
 static DecodePace find_pace(Backend& backend, const Model& model, CacheType cache, const std::string& folder,
                             bool anew) {
     DecodePace pace = find_products_pace(backend, model, folder, anew);
-    if (pace.bytes_per_second > 0.0) add_ops(pace, backend, model, cache, folder, anew);
+    if (pace.bytes_per_second > 0.0)
+        pace.op_seconds = find_history(backend, model, cache, pace, folder, anew);
     return pace;
 }
 
@@ -177,7 +197,9 @@ void measure_paces(LoadedModel& loaded, const std::string& cache_folder, bool an
     loaded.pace = pace(*loaded.backend, loaded.bandwidth);
     if (!loaded.cpu) return;
     loaded.cpu_pace = pace(*loaded.cpu, loaded.cpu_bandwidth);
-    // What is not known of hand-overs is left out.
+    // What is not known of hand-overs is left out. The CPU's threads wait no longer than in a trial.
+    loaded.pace.first_seconds =
+        find_first(*loaded.backend, *loaded.model, loaded.cache, loaded.pace, cache_folder, anew);
     loaded.crossing_seconds =
         find_crossing(*loaded.cpu, *loaded.backend, *loaded.model, cache_folder, anew).value_or(0.0);
 }

@@ -19,6 +19,10 @@ double known_bandwidth(Backend& backend, const std::string& cache_folder);
 DecodePace measured_pace(Backend& backend, const Model& model, CacheType cache,
                          const std::string& cache_folder);
 DecodePace known_pace(Backend& backend, const Model& model, CacheType cache, const std::string& cache_folder);
+// DecodePace::first_seconds of a device that waits for the CPU, likewise, which takes half a second. 0: it
+// could not be measured.
+double find_first(Backend& device, const Model& model, CacheType cache, const DecodePace& pace,
+                  const std::string& cache_folder, bool anew);
 // What a step takes to go on at the other place, see crossing_seconds(): what is kept there or, with `anew`,
 // what is measured now.
 std::optional<double> find_crossing(Backend& cpu, Backend& device, const Model& model,
