@@ -442,6 +442,29 @@ TEST_CASE("vulkan: traced steps and the bandwidth measurement keep to short subm
     CHECK(backend->take_longest_submission() < 1.0);
 }
 
+TEST_CASE("vulkan: the device is kept busy for as long as it was asked, and computes the same behind it") {
+    const auto backend = open_vulkan();
+    if (!backend) return;
+    if (!vulkan::KeepBusy::possible(backend->opened().report())) {
+        MESSAGE("skipped: shaders of " << backend->device().name << " read no clock");
+        return;
+    }
+    using Clock = std::chrono::steady_clock;
+    vulkan::KeepBusy busy(backend->opened(), backend->memory(), backend->pipelines());
+    must(busy.submit(1e-4));
+    must(backend->opened().run_once([](VkCommandBuffer) {}, "waiting"));
+    for (const double seconds : {0.005, 0.02}) {
+        const auto begin = Clock::now();
+        must(busy.submit(seconds));
+        must(backend->opened().run_once([](VkCommandBuffer) {}, "waiting"));
+        CHECK(std::chrono::duration<double>(Clock::now() - begin).count() >= 0.99 * seconds);
+    }
+    const OpCase c = linear_case(*find_format("Q8_0"), 100, 64, 64, {});
+    const std::vector<float> want = output_of(c, *backend);
+    must(busy.submit(0.02));
+    CHECK(output_of(c, *backend) == want);
+}
+
 TEST_CASE("vulkan: loading takes little memory beside the weights themselves") {
     // Rows of a file that is nowhere.
     struct Zeros : ByteSource {

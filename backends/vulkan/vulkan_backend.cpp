@@ -108,9 +108,12 @@ Result<std::vector<std::unique_ptr<Executable>>> VulkanBackend::record_group(Pla
                                                                              WeightStore& weights,
                                                                              CacheStore& caches,
                                                                              Record mode) {
-    return VulkanExecutable::create_group(std::move(plans), static_cast<const VulkanWeights&>(weights),
-                                          static_cast<const VulkanCaches&>(caches), *device_, *memory_,
-                                          pipelines_, mode);
+    auto made = RL_TRY(VulkanExecutable::create_group(
+        std::move(plans), static_cast<const VulkanWeights&>(weights),
+        static_cast<const VulkanCaches&>(caches), *device_, *memory_, pipelines_, mode));
+    if (busy_)
+        for (const auto& one : made) static_cast<VulkanExecutable&>(*one).keep_awake(*busy_);
+    return made;
 }
 
 double VulkanBackend::measure_read_bandwidth() {
@@ -191,8 +194,12 @@ Result<std::unique_ptr<VulkanBackend>> open_vulkan_backend(const BackendOptions&
     auto memory = RL_TRY(Memory::create(*device));
     memory->guarded = options.guarded;
     if (options.most_groups > 0) device->most_groups = options.most_groups;
-    return std::make_unique<VulkanBackend>(std::move(device), std::move(memory), options.cache_folder,
-                                           options.memory, why);
+    const bool awake =
+        options.keep_awake && !devices[index].integrated() && KeepBusy::possible(devices[index]);
+    auto backend = std::make_unique<VulkanBackend>(std::move(device), std::move(memory), options.cache_folder,
+                                                   options.memory, why);
+    if (awake) backend->keep_awake();
+    return backend;
 }
 
 }  // namespace vulkan

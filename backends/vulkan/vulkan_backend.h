@@ -34,6 +34,9 @@ public:
                                                                   CacheStore& caches, Record mode) override;
     double measure_read_bandwidth() override;
     double take_longest_submission() override { return device_->pace().take_longest(); }
+    bool kept_awake() const override { return busy_ && busy_->when.helps(); }
+    // Between the parts of a step that the CPU has others of, where that helps.
+    void keep_awake() { busy_ = std::make_unique<KeepBusy>(*device_, *memory_, pipelines_); }
 
     Memory& memory() { return *memory_; }
     Pipelines& pipelines() { return pipelines_; }
@@ -43,6 +46,7 @@ private:
     std::unique_ptr<Device> device_;
     std::unique_ptr<Memory> memory_;
     Pipelines pipelines_;
+    std::unique_ptr<KeepBusy> busy_;
     DeviceInfo info_;
     double bandwidth_ = 0.0;
 };

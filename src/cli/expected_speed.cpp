@@ -252,6 +252,14 @@ double expected_tokens_per_second(const LoadedModel& loaded, uint64_t context, u
                     });
 }
 
+std::string explain_kept_awake(const LoadedModel& loaded) {
+    if (!loaded.backend || !loaded.backend->kept_awake()) return "";
+    return fmt::format(
+        "{} is kept busy while it waits for the CPU, since its clocks fall and tokens take longer otherwise; "
+        "--no-keep-awake saves that power",
+        loaded.device);
+}
+
 std::string explain_slow(const LoadedModel& loaded, uint64_t context, const Generation& generation) {
     constexpr uint64_t kLeastSteps = 16;
     constexpr double kFarBelow = 0.25;

@@ -44,6 +44,8 @@ double most_tokens_per_second(const LoadedModel& loaded, uint64_t context, uint6
 // What is to be expected, likewise: with each step's own time, and at the rate at which products really read.
 double expected_tokens_per_second(const LoadedModel& loaded, uint64_t context, uint64_t position);
 
+// One line, when the device is kept awake; else empty.
+std::string explain_kept_awake(const LoadedModel& loaded);
 // One line of what is wrong, or may be, when a generation of 16 tokens or more reached less than a quarter of
 // what was expected; else empty.
 std::string explain_slow(const LoadedModel& loaded, uint64_t context, const Generation& generation);

@@ -231,6 +231,9 @@ public:
     // Seconds that the longest piece of work handed to the device at once took, since the last call; 0 where
     // there is no such thing.
     virtual double take_longest_submission() { return 0.0; }
+    // Whether it is kept busy between the parts of a step while it waits for the CPU, since its clocks fall
+    // otherwise.
+    virtual bool kept_awake() const { return false; }
 
 private:
     virtual std::unique_ptr<Kernel> make_kernel(const Op& op, const Plan& plan) = 0;
@@ -254,6 +257,7 @@ struct BackendOptions {
     std::string cache_folder = {};  // for compiled kernels between runs; empty: none are kept
     uint64_t memory = 0;            // bytes to plan with; 0: as many as there are
     bool beside_gpu = false;        // CPU: a GPU computes a part of each step, and its driver takes time
+    bool keep_awake = true;         // a GPU: where that helps, see Backend::kept_awake()
     // For tests. Memory has guards (plan/guard.h) and is all ones at first; a step that wrote to them ends
     // with an error.
     bool guarded = false;

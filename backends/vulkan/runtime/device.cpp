@@ -22,6 +22,8 @@ struct Features {
     VkPhysicalDeviceCooperativeMatrix2FeaturesNV group_matrix = {};
     VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR facts = {
         VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR};
+    VkPhysicalDeviceShaderClockFeaturesKHR clock = {
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CLOCK_FEATURES_KHR};
     std::vector<const char*> extensions;
 
     explicit Features(const DeviceReport& report) {
@@ -79,6 +81,11 @@ struct Features {
             facts.pipelineExecutableInfo = VK_TRUE;
             chain(facts);
             extensions.push_back(VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
+        }
+        if (report.shader_clock) {
+            clock.shaderDeviceClock = VK_TRUE;
+            chain(clock);
+            extensions.push_back(VK_KHR_SHADER_CLOCK_EXTENSION_NAME);
         }
         if (report.budget) extensions.push_back(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
     }
@@ -160,7 +167,7 @@ Status Device::submit(std::span<const VkCommandBuffer> buffers, VkFence fence) {
     {
         const std::lock_guard lock(queue_mutex_);
         // Here and not after the wait, so that a step that ended early leaves nothing to mend.
-        result = vkResetFences(handle_, 1, &fence);
+        if (fence) result = vkResetFences(handle_, 1, &fence);
         if (result == VK_SUCCESS) result = vkQueueSubmit(queue_, 1, &submit, fence);
     }
     return settled(result, "handing work to the device");

@@ -56,6 +56,7 @@ struct DeviceReport {
     bool bfloat16_matrices = false;  // their use in cooperative matrices; of which shapes, `matrices` says
     bool budget = false;             // VK_EXT_memory_budget
     bool pipeline_facts = false;     // VK_KHR_pipeline_executable_properties
+    bool shader_clock = false;       // a clock that all shaders of the device read
     std::vector<MatrixShape> matrices;
     std::vector<GroupMatrix> group_matrices;
     uint32_t group_matrix_shared = 0;  // bytes of shared memory that they keep to themselves
@@ -131,7 +132,7 @@ public:
     VkInstance instance() const;
     Pace& pace() { return pace_; }
 
-    // The fence may be one that was waited for.
+    // The fence may be one that was waited for, or none.
     Status submit(std::span<const VkCommandBuffer> buffers, VkFence fence);
     Result<VkFence> make_fence() const;
     Status wait(VkFence fence, std::string_view doing);

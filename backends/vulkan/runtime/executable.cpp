@@ -108,6 +108,7 @@ Status VulkanExecutable::share(std::span<const std::unique_ptr<VulkanExecutable>
 }
 
 VulkanExecutable::~VulkanExecutable() {
+    if (busy_) busy_->when.forget(part_);
     for (const VkFence fence : fences_)
         if (fence) vkDestroyFence(device_.handle(), fence, nullptr);
 }
@@ -273,7 +274,7 @@ Status VulkanExecutable::check_params(const StepParams& params) {
 // As many command buffers at once as should take no longer than a submission may, one submission ahead of the
 // device: a step can be cancelled between them, and none keeps the device from others for long.
 Status VulkanExecutable::submit_all(std::span<const VkCommandBuffer> copy, Recorded& commands,
-                                    const std::atomic<bool>* cancel) {
+                                    const std::atomic<bool>* cancel, double busy_seconds) {
     using Clock = std::chrono::steady_clock;
     struct Flight {
         double assumed = 0.0;
@@ -315,6 +316,8 @@ Status VulkanExecutable::submit_all(std::span<const VkCommandBuffer> copy, Recor
         RL_TRY(submitted);
         group.clear();
     }
+    // Handed over while the device computes.
+    if (busy_seconds > 0.0) RL_TRY(busy_->submit(busy_seconds));
     while (done < sent) RL_TRY(land());
     return {};
 }
@@ -330,6 +333,18 @@ Status VulkanExecutable::write_inputs(const StepLayout& layout, const StepParams
 }
 
 Status VulkanExecutable::run(const StepParams& params) {
+    if (!busy_ || params.tokens.size() != 1) return run_recorded(params);
+    const auto now = [] {
+        const auto since = std::chrono::steady_clock::now().time_since_epoch();
+        return std::chrono::duration<double>(since).count();
+    };
+    busy_->when.begins(part_, now());
+    RL_TRY(run_recorded(params));
+    busy_->when.ends(now());
+    return {};
+}
+
+Status VulkanExecutable::run_recorded(const StepParams& params) {
     RL_TRY(check_params(params));
     const bool best = params.best > 0;
     Recorded& commands = *RL_TRY(recorded(uint32_t(params.tokens.size()), best, kind_of(params)));
@@ -339,7 +354,8 @@ Status VulkanExecutable::run(const StepParams& params) {
     RL_TRY(write_inputs(commands.inputs, params, slot));
     read_by_[slot] = submitted_ + 1;
     const std::span<const VkCommandBuffer> copies = commands.copies.segments;
-    RL_TRY(submit_all(copies.empty() ? copies : copies.subspan(slot, 1), commands, params.cancel));
+    const double busy = busy_ && params.tokens.size() == 1 ? busy_->when.busy_seconds(part_) : 0.0;
+    RL_TRY(submit_all(copies.empty() ? copies : copies.subspan(slot, 1), commands, params.cancel, busy));
     commands.meter.end_step();
     RL_CHECK(landed_ == submitted_, "results are read while submission {} may write them", submitted_);
     RL_TRY(workspace_->output.invalidate());

@@ -5,7 +5,7 @@
 #include "backends/shared/products.h"
 #include "backends/shared/step_inputs.h"
 #include "cache_store.h"
-#include "recorder.h"
+#include "keep_busy.h"
 #include "stopwatch.h"
 #include "weights.h"
 
@@ -103,6 +103,8 @@ public:
     static Status prepare(std::span<Executable* const> executables, std::span<const uint32_t> rows,
                           Pipelines& pipelines);
     ~VulkanExecutable() override;
+    // Between steps of one token; `busy` outlives this.
+    void keep_awake(KeepBusy& busy) { busy_ = &busy; }
     Status run(const StepParams& params) override;
     Status run_traced(const StepParams& params, const TraceSink& sink) override;
     std::span<const float> output() const override;
@@ -139,8 +141,10 @@ private:
     Status record_output(Recorder& recorder, const View& view) const;
     Status record_best(Recorder& recorder, const View& view) const;
     Status write_inputs(const StepLayout& layout, const StepParams& params, uint64_t slot);
+    Status run_recorded(const StepParams& params);
+    // `busy_seconds`: for how long the device is kept busy behind them.
     Status submit_all(std::span<const VkCommandBuffer> copy, Recorded& commands,
-                      const std::atomic<bool>* cancel);
+                      const std::atomic<bool>* cancel, double busy_seconds);
     Result<double> run_measured(Stopwatch& clock, const Recording& op);
     Status read_back(Slot slot, uint64_t bytes, const Buffer& mirror, uint64_t to);
     Status check_params(const StepParams& params);
@@ -162,6 +166,8 @@ private:
     std::map<std::pair<uint32_t, StepKind>, Recorded> recorded_;
     std::vector<Scored> best_;
     uint32_t outputs_ = 0;
+    KeepBusy* busy_ = nullptr;
+    KeepAwake::Part part_;
     Memory* memory_ = nullptr;  // for traces
     Meter traced_;              // of ops run one by one
 };

@@ -129,7 +129,7 @@ Result<std::vector<std::string>> extensions_of(VkPhysicalDevice device) {
 
 // Extensions, or the versions of Vulkan that include them.
 struct Known {
-    bool dot, control, matrix, bfloat16, group_matrix, pci, amd_units, nvidia_units;
+    bool dot, control, matrix, bfloat16, group_matrix, clock, pci, amd_units, nvidia_units;
 };
 
 void read_properties(DeviceReport& report, const Known& known) {
@@ -224,6 +224,9 @@ void read_features(DeviceReport& report, const Known& known) {
     VkPhysicalDeviceCooperativeMatrix2FeaturesNV group_matrix = {};
     group_matrix.sType = kGroupMatrixFeatures;
     if (known.group_matrix) chain(group_matrix);
+    VkPhysicalDeviceShaderClockFeaturesKHR clock = {
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CLOCK_FEATURES_KHR};
+    if (known.clock) chain(clock);
     vkGetPhysicalDeviceFeatures2(report.handle, &features);
     report.float16 = v12.shaderFloat16;
     report.dot = known.dot && dot.shaderIntegerDotProduct;
@@ -238,6 +241,7 @@ void read_features(DeviceReport& report, const Known& known) {
         !group_matrix.cooperativeMatrixTensorAddressing)
         report.group_matrices.clear();
     report.bfloat16 = bfloat16.shaderBFloat16Type;
+    report.shader_clock = clock.shaderDeviceClock;
     report.bfloat16_matrices =
         report.bfloat16 && bfloat16.shaderBFloat16CooperativeMatrix && !report.matrices.empty();
     if (!v11.storageBuffer16BitAccess) report.missing = "16-bit storage (storageBuffer16BitAccess)";
@@ -332,6 +336,7 @@ Result<DeviceReport> Instance::describe(VkPhysicalDevice handle) const {
     known.group_matrix = v13 && known.matrix && has(VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME);
     known.amd_units = has(VK_AMD_SHADER_CORE_PROPERTIES_2_EXTENSION_NAME);
     known.nvidia_units = has(VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME);
+    known.clock = has(VK_KHR_SHADER_CLOCK_EXTENSION_NAME);
     known.pci = has(VK_EXT_PCI_BUS_INFO_EXTENSION_NAME);
     report.budget = has(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
     report.pipeline_facts = has(VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);

@@ -359,6 +359,7 @@ private:
                         if (!out_.write(report_record(options_.format, record, first_))) return kDone;
                         first_ = false;
                     }
+        if (const std::string awake = explain_kept_awake(loaded); !awake.empty()) note(awake);
         return kDone;
     }
 
@@ -400,6 +401,7 @@ private:
         const Status done = run_test(session, options_, record, interrupts_.flag());
         record.peak_memory = peak_resident();
         record.longest_submission = loaded.backend->take_longest_submission();
+        record.kept_awake = loaded.backend->kept_awake();
         return interrupts_.raised() ? Status() : done;
     }
 

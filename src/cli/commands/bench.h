@@ -62,6 +62,7 @@ struct BenchRecord {
     double expected = 0.0;   // of a generation: tokens per second by the pace of its kernels; 0: not known
     uint64_t peak_memory = 0;
     std::vector<std::string> tuned;   // variants of kernels that are not their defaults
+    bool kept_awake = false;          // the device, while it waited for the CPU
     double longest_submission = 0.0;  // seconds that the device was kept busy at once; 0: unknown
 
     int64_t tokens() const { return prompt + generation; }

@@ -102,6 +102,7 @@ static Json to_json(const BenchRecord& r) {
             {"logits_hash", fmt::format("{:016x}", r.logits_hash)},
             {"peak_memory", r.peak_memory},
             {"longest_submission_ms", r.longest_submission * 1e3},
+            {"kept_awake", r.kept_awake},
             {"tuned_kernels", r.tuned}};
 }
 

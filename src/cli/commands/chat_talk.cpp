@@ -215,6 +215,10 @@ bool Talk::finish_turn(Result<Turn> turn, const std::string& question) {
         note(explain_stop(turn->generation, conversation_.session().context()));
     if (cancelled && turn->generation.text.empty() && reader_.edits()) draft_ = question;
     last_ = std::move(turn).value();
+    if (const std::string awake = explain_kept_awake(model_->loaded); !awake.empty() && !said_awake_) {
+        note(awake);
+        said_awake_ = true;
+    }
     if (!said_slow_) {
         const std::string slow =
             explain_slow(model_->loaded, conversation_.session().context(), last_->generation);

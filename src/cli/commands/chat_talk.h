@@ -115,7 +115,7 @@ private:
     std::string draft_;                                        // what the next prompt begins with
     std::optional<size_t> edited_;                             // the turn that the next message replaces
     std::vector<std::pair<std::string, std::string>> chosen_;  // by /set
-    bool said_dropping_ = false, said_slow_ = false;
+    bool said_dropping_ = false, said_slow_ = false, said_awake_ = false;
     bool said_no_journal_ = false;
     bool hinted_ = false;  // that Ctrl-C again leaves
     bool has_model_ = true;

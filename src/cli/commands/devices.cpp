@@ -114,9 +114,10 @@ std::string cache_folder() {
 }
 
 Result<std::unique_ptr<Backend>> open_device(const DeviceChoice& choice, const ModelOptions& options) {
-    Result<std::unique_ptr<Backend>> opened = open_backend(
-        choice.backend, {options.threads, choice.backend == "cpu" ? options.level : options.vulkan_level,
-                         choice.device, cache_folder(), options.memory, options.beside_gpu});
+    Result<std::unique_ptr<Backend>> opened =
+        open_backend(choice.backend,
+                     {options.threads, choice.backend == "cpu" ? options.level : options.vulkan_level,
+                      choice.device, cache_folder(), options.memory, options.beside_gpu, options.keep_awake});
     if (!opened && choice.why.empty()) opened.error().cause = Cause::no_device;
     if (opened && choice.backend != "cpu") use_tuned(*opened.value(), options);
     return opened;

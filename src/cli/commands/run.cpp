@@ -344,6 +344,7 @@ Result<int> run_prompt(RunOptions& run, const Options& options, const std::strin
             "all of the text is reasoning, and there is no answer: a larger -n or --reasoning-budget N "
             "makes room for one");
     if (out.open()) say_statistics(loaded, session, a->prompt, a->generation);
+    if (const std::string awake = explain_kept_awake(loaded); !awake.empty()) note(awake);
     const std::string slow = explain_slow(loaded, context, a->generation);
     if (!slow.empty()) note(slow);
     if (a->generation.reason == StopReason::broken) return out.finish(fail(error("{}", a->generation.fault)));

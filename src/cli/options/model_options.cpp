@@ -161,6 +161,11 @@ void add_split_options(Options& options, ModelOptions& target) {
                  [&target] { target.streams = true; });
     options.flag("--no-op-offload", "prompts are computed where the layers are",
                  [&target] { target.streams = false; });
+    options.flag("--no-keep-awake",
+                 "let the GPU's clocks fall while it waits for the CPU's layers or experts (default: where "
+                 "it has memory of its own, and that makes tokens faster, it is kept busy meanwhile, which "
+                 "takes power)",
+                 target.keep_awake, false);
     options.each("-ncmoe --n-cpu-moe", "N", "experts of the first N layers on the CPU",
                  [&target](const std::string& text) -> Status {
                      target.cpu_experts = RL_TRY(parse_integer(text, 0, kAll));

@@ -42,6 +42,7 @@ struct ModelOptions {
     CacheType cache = CacheType::f16;
     uint64_t memory = 0;      // bytes to plan with; 0: what the device has
     bool beside_gpu = false;  // the CPU, of a split model
+    bool keep_awake = true;   // the GPU of one, see BackendOptions
     // Whether prompts have weights of the CPU flow through the device; none: where that should be faster.
     std::optional<bool> streams = {};
     bool fuse = true;
