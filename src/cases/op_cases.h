@@ -545,6 +545,7 @@ inline std::vector<OpCase> op_cases(std::span<const Format* const> formats = all
     cases.push_back(attention_case({6, 1, 192}, 130, 0, {false, false, false, 0, 0.0f, CacheType::q8_0}));
     cases.push_back(attention_case({3, 1, 144}, 67, 90, {false, false, true, 0, 0.0f, CacheType::f16}));
     cases.push_back(attention_case({2, 1, 272}, 66, 150, {}));
+    cases.push_back(attention_case({2, 1, 512}, 66, 150, {false, true, false, 0, 0.0f, CacheType::q8_0}));
     // Windows whose keys are kept as a ring, which has been around more than once.
     for (const CacheType type : {CacheType::f16, CacheType::q8_0, CacheType::f32})
         for (const uint32_t rows : {1u, 6u, 75u}) {
