@@ -126,6 +126,9 @@ inline void add_recurrent_cases(std::vector<OpCase>& cases) {
         cases.push_back(clamp_case(77, rows));
     }
     cases.push_back(delta_case(huge, 2, 3, true));
+    // Enough heads for most devices to be filled by half as many work-groups.
+    cases.push_back(delta_case({160, 2, 20, 12, true}, 19, 3, true));
+    cases.push_back(delta_case({160, 2, 128, 16, true}, 10, 3, true));
     cases.push_back(delta_case({2, 1, 250, 72, true}, 2, 3, true));
     for (const uint32_t rows : {8u, 9u, 31u, 64u}) {
         cases.push_back(delta_case(narrow, rows, 130, true, true));

@@ -155,8 +155,10 @@ RL_DEVICE void share_pairs(DeltaShared<Cut>& shared) {
         const uint32_t t = pair / Cut::kRows, s = pair % Cut::kRows;
         float of_k = 0.0f, of_q = 0.0f;
         for (uint32_t i = part; i < kQuads; i += kParts) {
-            const Float4 k = shared.keys[t * kQuads + i], q = shared.queries[t * kQuads + i],
-                         other = shared.keys[s * kQuads + i];
+            // Pairs begin apart, since all rows do in the same bank.
+            const uint32_t at = (i + s * kParts) % kQuads;
+            const Float4 k = shared.keys[t * kQuads + at], q = shared.queries[t * kQuads + at],
+                         other = shared.keys[s * kQuads + at];
             RL_UNROLL
             for (uint32_t e = 0; e < 4; ++e) {
                 of_k = fused(k.d[e], other.d[e], of_k);

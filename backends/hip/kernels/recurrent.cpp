@@ -298,11 +298,16 @@ RL_KERNEL(128, choose_blocks, ChooseArgs) {
     }
 }
 
-RL_KERNEL(128, delta_net_128, DeltaArgs) {
+// By the keys of a head, at most, and the lanes that share columns.
+RL_KERNEL(128, delta_net_128_8, DeltaArgs) {
     RL_SHARED DeltaShared<DeltaCut<128, 8>> shared;
     delta_all(args_in_lanes(args), shared);
 }
-RL_KERNEL(128, delta_net_256, DeltaArgs) {
+RL_KERNEL(128, delta_net_128_16, DeltaArgs) {
+    RL_SHARED DeltaShared<DeltaCut<128, 16>> shared;
+    delta_all(args_in_lanes(args), shared);
+}
+RL_KERNEL(128, delta_net_256_16, DeltaArgs) {
     RL_SHARED DeltaShared<DeltaCut<256, 16>> shared;
     delta_all(args_in_lanes(args), shared);
 }

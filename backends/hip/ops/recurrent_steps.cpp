@@ -55,37 +55,61 @@ Status launch_convolve(Launcher& launcher, const View& view, const Convolve& op)
                            striding(blocks_for(width * pieces * view.segments(), kThreads)), args);
 }
 
-Status launch_delta_net(Launcher& launcher, const View& view, const DeltaNet& op) {
-    const DeltaShape& s = op.shape;
-    args::DeltaArgs args = {};
-    args.step = view.step;
-    args.states = view.states;
-    args.qkv = view.slot(op.qkv);
-    args.beta = view.slot(op.beta);
-    args.alpha = view.slot(op.alpha);
-    args.a = view.vector(op.a);
-    args.dt = view.vector(op.dt);
-    args.y = view.slot(op.y);
-    args.state = states_of(view, op.state);
-    args.heads = s.heads;
-    args.key_heads = s.key_heads;
-    args.key_dim = s.key_dim;
-    args.value_dim = s.value_dim;
-    args.in_turns = s.in_turns;
-    args.eps = DeltaNet::kEps;
-    const bool narrow = s.key_dim <= 128;
-    const uint64_t units = uint64_t(s.heads) * blocks_for(s.value_dim, narrow ? 64 : 32) * view.segments();
-    const double flops_per_row = 7.0 * double(s.state_floats());
-    const double fit = std::max(1.0, flops_per_launch(launcher.device().report()) / flops_per_row);
-    const uint32_t rows = uint32_t(std::min(fit, double(view.rows)));
-    for (uint32_t row = 0; row < view.rows; row += rows) {
-        args.first_row = row;
-        args.end_row = std::min(row + rows, view.rows);
-        RL_TRY(launcher.launch("recurrent", narrow ? "delta_net_128" : "delta_net_256",
-                               striding(blocks_for(units, 1)), args, flops_per_row * (args.end_row - row)));
+class DeltaNetKernel : public HipKernel {
+public:
+    DeltaNetKernel(const DeltaNet& op, const Device& device)
+        : op_(op), multiprocessors_(device.report().multiprocessors) {}
+
+    // Lanes that share columns of a state.
+    Choices choices(RowClass) const override {
+        if (op_.shape.key_dim > 128) return {};
+        return {choice("lanes", usual_lanes(), {8, 16})};
     }
-    return {};
-}
+
+    Status launch(Launcher& launcher, const View& view) const override {
+        const DeltaShape& s = op_.shape;
+        args::DeltaArgs args = {};
+        args.step = view.step;
+        args.states = view.states;
+        args.qkv = view.slot(op_.qkv);
+        args.beta = view.slot(op_.beta);
+        args.alpha = view.slot(op_.alpha);
+        args.a = view.vector(op_.a);
+        args.dt = view.vector(op_.dt);
+        args.y = view.slot(op_.y);
+        args.state = states_of(view, op_.state);
+        args.heads = s.heads;
+        args.key_heads = s.key_heads;
+        args.key_dim = s.key_dim;
+        args.value_dim = s.value_dim;
+        args.in_turns = s.in_turns;
+        args.eps = DeltaNet::kEps;
+        const uint32_t lanes = chosen(row_class_of(view.rows), "lanes", usual_lanes());
+        const std::string kernel = fmt::format("delta_net_{}_{}", s.key_dim > 128 ? 256 : 128, lanes);
+        const double flops_per_row = 7.0 * double(s.state_floats());
+        const double fit = std::max(1.0, flops_per_launch(launcher.device().report()) / flops_per_row);
+        const uint32_t rows = uint32_t(std::min(fit, double(view.rows)));
+        for (uint32_t row = 0; row < view.rows; row += rows) {
+            args.first_row = row;
+            args.end_row = std::min(row + rows, view.rows);
+            RL_TRY(launcher.launch("recurrent", kernel,
+                                   striding(blocks_for(blocks(lanes) * view.segments(), 1)), args,
+                                   flops_per_row * (args.end_row - row)));
+        }
+        return {};
+    }
+
+private:
+    uint64_t blocks(uint32_t lanes) const {
+        return uint64_t(op_.shape.heads) * blocks_for(op_.shape.value_dim, kThreads / lanes * 4);
+    }
+    // With 16 a lane has half as much to do, and blocks are twice as many: where there are fewer otherwise
+    // than can run at once, or keys are too long for eight.
+    uint32_t usual_lanes() const { return op_.shape.key_dim > 128 || multiprocessors_ > blocks(8) ? 16 : 8; }
+
+    DeltaNet op_;
+    uint32_t multiprocessors_;
+};
 
 class StateScanKernel : public HipKernel {
 public:
@@ -141,7 +165,7 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_recurrent_kernel(const Op& op, const Plan&, const Device&) {
+std::unique_ptr<Kernel> make_recurrent_kernel(const Op& op, const Plan&, const Device& device) {
     if (const auto* o = std::get_if<CopyParts>(&op))
         return simple([o = *o](Launcher& l, const View& v) { return launch_copy_parts(l, v, o); });
     if (const auto* o = std::get_if<OutputGate>(&op))
@@ -154,7 +178,7 @@ std::unique_ptr<Kernel> make_recurrent_kernel(const Op& op, const Plan&, const D
     }
     const auto* o = std::get_if<DeltaNet>(&op);
     if (!o || o->shape.key_dim > kMostDeltaKeys) return nullptr;
-    return simple([o = *o](Launcher& l, const View& v) { return launch_delta_net(l, v, o); });
+    return std::make_unique<DeltaNetKernel>(*o, device);
 }
 
 }  // namespace redline::hip
