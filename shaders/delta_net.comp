@@ -7,7 +7,7 @@
 // in order, then across the LANES.
 #include "types.glsl"
 #ifdef CLUSTERED
-#extension GL_KHR_shader_subgroup_clustered : require
+#extension GL_KHR_shader_subgroup_shuffle : require
 #endif
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint THREADS = 128;
@@ -37,9 +37,10 @@ uint own;     // the invocation's number
 vec4 s[4 * QUADS];  // the state, by key: of the four columns
 shared vec4 queries[TOKENS * ALL_QUADS];
 shared vec4 keys[TOKENS * ALL_QUADS];
-shared float values[TOKENS * BLOCK];
+shared vec4 values[TOKENS * BLOCK / 4];
 shared vec3 factors[TOKENS];  // decay, b, q k
 #ifdef CLUSTERED
+const uint MOST_LANES = 16;
 #include "delta_rows.glsl"
 #else
 shared vec4 sums[2 * THREADS];
@@ -48,8 +49,11 @@ shared vec4 sums[2 * THREADS];
 // The sums of `seen` and `read` over the LANES.
 void sum_lanes(inout vec4 seen, inout vec4 read) {
 #ifdef CLUSTERED
-    seen = subgroupClusteredAdd(seen, 8u);
-    read = subgroupClusteredAdd(read, 8u);
+    [[unroll]] for (uint step = 1u; step < MOST_LANES; step *= 2u)
+        if (step < LANES) {
+            seen += subgroupShuffleXor(seen, step);
+            read += subgroupShuffleXor(read, step);
+        }
 #else
     barrier();
     sums[2 * own] = seen;
@@ -99,7 +103,7 @@ void share_rows(uint row, uint count, uint head) {
     const uint keys_before = 2u * args.key_heads * KEY_DIM, width = keys_before + args.heads * VALUE_DIM;
     for (uint i = own; i < count * BLOCK; i += THREADS) {
         const uint at = min(first + i % BLOCK, VALUE_DIM - 1u);
-        values[i] = qkv[(row + i / BLOCK) * width + keys_before + head * VALUE_DIM + at];
+        values[i / 4u][i % 4u] = qkv[(row + i / BLOCK) * width + keys_before + head * VALUE_DIM + at];
     }
     barrier();
 }
@@ -160,8 +164,7 @@ void run_head(uint begin, uint end, uint head, uint from, uint to) {
             }
             sum_lanes(seen, read);
             const vec3 factor = factors[t];
-            const uint own_values = t * BLOCK + column - first;
-            const vec4 v = vec4(values[own_values], values[own_values + 1u], values[own_values + 2u], values[own_values + 3u]);
+            const vec4 v = values[(t * BLOCK + column - first) / 4u];
             const vec4 change = factor.y * (v - factor.x * seen), out_row = factor.x * read + factor.z * change;
             [[unroll]] for (uint i = 0; i < QUADS; ++i) {
                 const vec4 k = keys[at + i * LANES];

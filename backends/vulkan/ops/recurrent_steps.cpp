@@ -7,7 +7,7 @@ namespace redline::vulkan {
 
 namespace {
 
-constexpr uint32_t kDeltaLanes = 8;       // invocations that share columns of a state
+constexpr uint32_t kDeltaLanes = 8;       // invocations that share columns of a state, or twice as many
 constexpr uint32_t kMostDeltaKeys = 256;  // an invocation keeps half as many floats in registers
 constexpr uint32_t kScanLanes = 8;        // invocations that share rows of a state
 constexpr uint32_t kMostScanStates = 256;
@@ -64,19 +64,36 @@ Choice thread_choice(const Device& device) {
     return choice("threads", kThreads, std::move(threads));
 }
 
+uint64_t delta_units(const DeltaShape& s, uint32_t columns) {
+    return uint64_t(s.heads) * ((s.value_dim + columns - 1) / columns);
+}
+
+// With twice as many an invocation has half as much to do and work-groups are twice as many: for devices with
+// more units than there would be work-groups otherwise, and for keys that are too long otherwise.
+Choice lane_choice(const DeltaShape& s, const Device& device) {
+    if (!device.use_clustered()) return choice("lanes", std::min(kDeltaLanes, device.subgroup()), {});
+    if (device.subgroup() < 2 * kDeltaLanes) return choice("lanes", kDeltaLanes, {});
+    const uint32_t units = device.report().units, columns = kThreads / kDeltaLanes * RL_DELTA_COLUMNS;
+    const bool twice = units == 0 || units > delta_units(s, columns) || s.key_dim > 128;
+    const uint32_t first = twice ? 2 * kDeltaLanes : kDeltaLanes;
+    return choice("lanes", first, {kDeltaLanes, 2 * kDeltaLanes});
+}
+
 class DeltaNetKernel : public VulkanKernel {
 public:
-    DeltaNetKernel(const DeltaNet& op, const Device& device) : op_(op), threads_(thread_choice(device)) {}
+    DeltaNetKernel(const DeltaNet& op, const Device& device)
+        : op_(op), threads_(thread_choice(device)), lanes_(lane_choice(op.shape, device)) {}
 
-    Choices choices(RowClass) const override { return {threads_}; }
+    Choices choices(RowClass) const override { return {threads_, lanes_}; }
 
     Status record(Recorder& recorder, const View& view) const override {
         const DeltaShape& s = op_.shape;
         const Device& device = recorder.device();
-        const uint32_t threads = chosen(row_class_of(view.rows), "threads", kThreads),
-                       lanes = std::min(kDeltaLanes, device.subgroup()),
-                       columns = threads / lanes * RL_DELTA_COLUMNS;
-        const uint64_t units = uint64_t(s.heads) * ((s.value_dim + columns - 1) / columns);
+        const RowClass rows_class = row_class_of(view.rows);
+        const uint32_t threads = chosen(rows_class, "threads", kThreads),
+                       shared_by = chosen(rows_class, "lanes", lanes_.values[0]),
+                       columns = threads / shared_by * RL_DELTA_COLUMNS;
+        const uint64_t units = delta_units(s, columns);
         const double flops_per_row = 7.0 * double(s.state_floats());
         const double fit = std::max(1.0, recorder.flops_per_segment() / flops_per_row);
         const uint32_t rows = uint32_t(std::min(fit, double(view.rows)));
@@ -88,7 +105,7 @@ public:
                 {device.use_clustered() ? "delta_net_clustered" : "delta_net",
                  8,
                  1,
-                 {threads, s.key_dim, s.value_dim, lanes}},
+                 {threads, s.key_dim, s.value_dim, shared_by}},
                 {view.slot(op_.qkv), view.slot(op_.beta), view.slot(op_.alpha), view.vector(op_.a, view.step),
                  view.vector(op_.dt, view.step), view.slot(op_.y), view.caches[op_.state].keys, view.step},
                 push, striding(units * view.segments()), flops_per_row * (end - row)));
@@ -98,7 +115,7 @@ public:
 
 private:
     DeltaNet op_;
-    Choice threads_;
+    Choice threads_, lanes_;
 };
 
 class StateScanKernel : public VulkanKernel {

@@ -48,7 +48,7 @@ struct DeviceReport {
     uint32_t units = 0;  // compute units (AMD) or multiprocessors (NVIDIA); 0: the driver does not say
     bool subgroup_control = false;  // a size can be required of a compute pipeline
     bool full_subgroups = false;
-    bool clustered = false;  // sums over parts of a subgroup
+    bool clustered = false;  // sums over parts of a subgroup, and what any of its invocations has
     bool float16 = false;
     bool dot = false;              // packed 8-bit dot products
     bool dot_accelerated = false;  // ... in hardware

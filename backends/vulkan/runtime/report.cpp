@@ -192,7 +192,9 @@ void read_properties(DeviceReport& report, const Known& known) {
         report.uuid += fmt::format("{:02x}", byte);
     const bool arithmetic = (v11.subgroupSupportedOperations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT) &&
                             (v11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT);
-    report.clustered = (v11.subgroupSupportedOperations & VK_SUBGROUP_FEATURE_CLUSTERED_BIT) != 0;
+    constexpr VkSubgroupFeatureFlags kWithin =
+        VK_SUBGROUP_FEATURE_CLUSTERED_BIT | VK_SUBGROUP_FEATURE_SHUFFLE_BIT;
+    report.clustered = (v11.subgroupSupportedOperations & kWithin) == kWithin;
     if (!arithmetic) report.missing = "subgroup arithmetic in compute shaders";
     if (v11.subgroupSize < 4 || v11.subgroupSize > 128)
         report.missing = fmt::format("a subgroup size of 4 to 128 (it has {})", v11.subgroupSize);
