@@ -25,10 +25,9 @@ inline Result<double> seconds_of(const std::function<Status()>& work) {
 }
 
 // The fastest would be what a machine can do where other programs leave it alone for a moment, not what a
-// text gets; threads that come between more than that are no matter of the work: a quarter of the tries are
-// below it.
+// text gets, and a mean is of few tries that were interrupted: half of the tries are below it.
 inline double usual(std::vector<double> tries) {
-    const auto found = tries.begin() + ptrdiff_t(tries.size() / 4);
+    const auto found = tries.begin() + ptrdiff_t(tries.size() / 2);
     std::nth_element(tries.begin(), found, tries.end());
     return *found;
 }
