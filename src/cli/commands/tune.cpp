@@ -3,6 +3,7 @@
 
 #include "cli/commands/bench.h"
 #include "cli/commands/devices.h"
+#include "cli/commands/tune_whole.h"
 #include "cli/demo_model.h"
 #include "cli/find_model.h"
 #include "cli/load_plan.h"
@@ -32,6 +33,7 @@ struct TunedDevice {
     DeviceListing listing;
     std::string id, name, detail;
     Tuning tuning;
+    std::optional<WholeGains> whole;
     std::optional<ModelSpeed> speed;
 };
 
@@ -95,30 +97,52 @@ private:
         if (!tuning) return tuning.error();
         device.tuning = std::move(tuning).value();
         if (!options_.json) out_.write(sum_of(device));
-        if (compared && !interrupts_.raised()) RL_TRY(measure_speed(device, *backend, session));
+        if ((compared || better(device.tuning) > 0) && !interrupts_.raised())
+            RL_TRY(measure_whole(device, *backend, session, compared));
         return {};
     }
 
-    // Where it fits, so that the faster of a card's backends can be taken from now on.
-    Status measure_speed(TunedDevice& device, Backend& backend, SessionOptions session) {
+    // Where it fits: variants that make whole steps slower are given up again, and the speed is kept, if it
+    // is `compared`, so that the faster of a card's backends can be taken from now on.
+    Status measure_whole(TunedDevice& device, Backend& backend, SessionOptions session, bool compared) {
         session.context = std::max<uint64_t>(session.context, kSpeedPrompt + kSpeedTokens);
         const MemoryNeed need = RL_TRY(memory_need(*model_, backend, session));
         if (!check_fits(need, *model_, backend.device(), session.context)) {
             note(
-                fmt::format("the model does not fit {} whole: its speed there is not compared", device.name));
+                fmt::format("the model does not fit {} whole: its speed there is not measured", device.name));
             return {};
         }
         {
             ProgressLine progress("loading");
             RL_TRY(model_->place(backend, [&](uint64_t done, uint64_t all) { progress.update(done, all); }));
         }
-        const Result<ModelSpeed> speed = speed_of(session);
+        const Status checked = check_whole(device, backend, session);
+        const Result<ModelSpeed> speed = checked && compared ? speed_of(session) : ModelSpeed();
         model_->unload();
         if (interrupts_.raised()) return {};
+        RL_TRY(checked);
+        if (!compared) return {};
         device.speed = RL_TRY(Result<ModelSpeed>(speed));
         if (!options_.json)
             out_.write(fmt::format("with them {} makes {}\n", device.id, device.speed->text()));
         return keep_speed(path_, device.listing, *device.speed);
+    }
+
+    Status check_whole(TunedDevice& device, Backend& backend, const SessionOptions& settings) {
+        if (better(device.tuning) == 0) return {};
+        const std::vector<Token> tokens = random_tokens(*model_, kSpeedPrompt + kSpeedTokens);
+        const auto prompt = std::span(tokens).first(size_t(kSpeedPrompt)),
+                   text = std::span(tokens).subspan(size_t(kSpeedPrompt));
+        device.whole = RL_TRY(whole_gains(*model_, backend, settings, prompt, text, interrupts_.flag()));
+        const std::vector<RowClass> slower = give_up_slower(*device.whole, device.tuning, backend);
+        if (!options_.json)
+            out_.write(fmt::format("whole steps, beside the defaults: generation {:.3f}, prompts {:.3f}\n",
+                                   device.whole->generation, device.whole->prompt));
+        for (const RowClass rows : slower)
+            note(fmt::format("steps of {} are slower with these variants as a whole: they are not taken",
+                             row_class_name(rows)));
+        if (slower.empty() || cache_folder().empty()) return {};
+        return keep_tuned(cache_folder(), backend, device.tuning.kernels);
     }
 
     Result<ModelSpeed> speed_of(const SessionOptions& settings) {
@@ -187,8 +211,14 @@ private:
                         {"kernels", kernels},
                         {"saved_generation", saved_share(device.tuning.kernels, RowClass::one)},
                         {"saved_prompt", saved_share(device.tuning.kernels, RowClass::many)},
+                        {"whole_generation", nullptr},
+                        {"whole_prompt", nullptr},
                         {"prompt_ts", nullptr},
                         {"generation_ts", nullptr}};
+            if (device.whole) {
+                row["whole_generation"] = device.whole->generation;
+                row["whole_prompt"] = device.whole->prompt;
+            }
             if (device.speed) {
                 row["prompt_ts"] = device.speed->prompt;
                 row["generation_ts"] = device.speed->generation;
@@ -233,7 +263,9 @@ Options declare(TuneCommandOptions& tune) {
         "caches. "
         "A variant is taken that is faster by at least 2 %, again and again in turn with the default, and "
         "right "
-        "by the reference. What is found is kept for this device, its driver and this build, and run, chat, "
+        "by the reference. Then whole steps are measured in turn with the defaults', where the model fits, "
+        "and what makes them slower is not taken. What is found is kept for this device, its driver and this "
+        "build, and run, chat, "
         "bench and eval use it; --no-tune there runs the defaults. Ctrl-C keeps what was found. "
         "Where HIP and Vulkan drive the same card both are measured, the model's speed with them, too, and "
         "without --device the faster one is taken from then on.");

@@ -1,0 +1,24 @@
+// Whole steps of a model with its tuned kernels beside such with the defaults: what is faster by itself is
+// not always faster between its neighbours, whose beginning and end it overlaps.
+#pragma once
+
+#include "cli/options/options.h"
+#include "run/session.h"
+#include "run/tune.h"
+
+namespace redline::cli {
+
+// Speeds with the tuned kernels over those with the defaults, medians of runs in turn.
+struct WholeGains {
+    double prompt = 1.0, generation = 1.0;
+};
+// Of a model that is placed on the backend, which uses the tuned kernels, as it does afterwards.
+Result<WholeGains> whole_gains(const Model& model, Backend& backend, const SessionOptions& settings,
+                               std::span<const Token> prompt, std::span<const Token> text,
+                               const std::atomic<bool>* cancel);
+
+// Gives up the variants of the classes of rows that whole steps are slower with, in the list and on the
+// backend. Those classes.
+std::vector<RowClass> give_up_slower(const WholeGains& gains, Tuning& tuning, Backend& backend);
+
+}  // namespace redline::cli
