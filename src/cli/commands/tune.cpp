@@ -105,7 +105,8 @@ private:
     // Where it fits: variants that make whole steps slower are given up again, and the speed is kept, if it
     // is `compared`, so that the faster of a card's backends can be taken from now on.
     Status measure_whole(TunedDevice& device, Backend& backend, SessionOptions session, bool compared) {
-        session.context = std::max<uint64_t>(session.context, kSpeedPrompt + kSpeedTokens);
+        session.context =
+            std::max<uint64_t>({session.context, kSpeedPrompt + kSpeedTokens, whole_context(session.batch)});
         const MemoryNeed need = RL_TRY(memory_need(*model_, backend, session));
         if (!check_fits(need, *model_, backend.device(), session.context)) {
             note(
@@ -130,10 +131,8 @@ private:
 
     Status check_whole(TunedDevice& device, Backend& backend, const SessionOptions& settings) {
         if (better(device.tuning) == 0) return {};
-        const std::vector<Token> tokens = random_tokens(*model_, kSpeedPrompt + kSpeedTokens);
-        const auto prompt = std::span(tokens).first(size_t(kSpeedPrompt)),
-                   text = std::span(tokens).subspan(size_t(kSpeedPrompt));
-        device.whole = RL_TRY(whole_gains(*model_, backend, settings, prompt, text, interrupts_.flag()));
+        const std::vector<Token> tokens = random_tokens(*model_, int64_t(whole_context(settings.batch)));
+        device.whole = RL_TRY(whole_gains(*model_, backend, settings, tokens, interrupts_.flag()));
         const std::vector<RowClass> slower = give_up_slower(*device.whole, device.tuning, backend);
         if (!options_.json)
             out_.write(fmt::format("whole steps, beside the defaults: generation {:.3f}, prompts {:.3f}\n",

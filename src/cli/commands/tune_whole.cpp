@@ -11,8 +11,10 @@ constexpr int kRounds = 7;
 // Less than this is within what medians of so few runs vary by.
 constexpr double kSlower = 0.995;
 
+constexpr double kShortSeconds = 0.25;  // of a short prompt, for a long one to be read, too
+
 struct Times {
-    std::vector<double> prompt, text;
+    std::vector<double> prompt, text, longer;
 };
 
 double median(std::vector<double> all) {
@@ -21,24 +23,42 @@ double median(std::vector<double> all) {
     return *middle;
 }
 
-Status time_once(Session& session, std::span<const Token> prompt, std::span<const Token> text,
-                 const std::atomic<bool>* cancel, Times& times) {
-    const std::unique_ptr<TuneClock> clock = steady_clock();
-    session.rewind(0);
-    const double begin = clock->now();
-    RL_TRY(session.feed(prompt, cancel));
-    const double read = clock->now();
-    for (const Token token : text) RL_TRY(session.feed({&token, 1}, cancel));
-    times.prompt.push_back(read - begin);
-    times.text.push_back(clock->now() - read);
-    return {};
-}
+class Turns {
+public:
+    Turns(std::span<const Token> tokens, const std::atomic<bool>* cancel)
+        : tokens_(tokens), cancel_(cancel) {}
+
+    Status run(Session& session, Times& times, bool longer) const {
+        times.prompt.push_back(RL_TRY(read(session, tokens_.first(kWholePrompt))));
+        const double begin = clock_->now();
+        for (const Token token : tokens_.subspan(kWholePrompt, kWholeTokens))
+            RL_TRY(session.feed({&token, 1}, cancel_));
+        times.text.push_back(clock_->now() - begin);
+        if (longer) times.longer.push_back(RL_TRY(read(session, tokens_)));
+        return {};
+    }
+
+private:
+    Result<double> read(Session& session, std::span<const Token> prompt) const {
+        session.rewind(0);
+        const double begin = clock_->now();
+        RL_TRY(session.feed(prompt, cancel_));
+        return clock_->now() - begin;
+    }
+
+    std::span<const Token> tokens_;
+    const std::atomic<bool>* cancel_;
+    std::unique_ptr<TuneClock> clock_ = steady_clock();
+};
 
 }  // namespace
 
+uint64_t whole_context(uint32_t batch) {
+    return std::max<uint64_t>(2 * uint64_t(batch), kWholePrompt + kWholeTokens);
+}
+
 Result<WholeGains> whole_gains(const Model& model, Backend& backend, const SessionOptions& settings,
-                               std::span<const Token> prompt, std::span<const Token> text,
-                               const std::atomic<bool>* cancel) {
+                               std::span<const Token> tokens, const std::atomic<bool>* cancel) {
     const Variants tuned = backend.variants();
     Session with = RL_TRY(Session::create(model, settings));
     backend.use({});
@@ -47,14 +67,19 @@ Result<WholeGains> whole_gains(const Model& model, Backend& backend, const Sessi
     Session without = RL_TRY(std::move(made));
     const std::array<Session*, 2> sessions = {&with, &without};
     std::array<Times, 2> ready, times;
-    for (const size_t which : {0, 1}) RL_TRY(time_once(*sessions[which], prompt, text, cancel, ready[which]));
+    const Turns turns(tokens, cancel);
+    for (const size_t which : {0, 1}) RL_TRY(turns.run(*sessions[which], ready[which], true));
+    for (const size_t which : {0, 1}) RL_TRY(turns.run(*sessions[which], ready[which], false));
+    const bool longer = ready[0].prompt[1] < kShortSeconds;
     for (int round = 0; round < kRounds; ++round)
         for (const int turn : {0, 1}) {
             const size_t which = size_t((round + turn) % 2);
-            RL_TRY(time_once(*sessions[which], prompt, text, cancel, times[which]));
+            RL_TRY(turns.run(*sessions[which], times[which], longer));
         }
-    return WholeGains{median(times[1].prompt) / median(times[0].prompt),
-                      median(times[1].text) / median(times[0].text)};
+    WholeGains gains = {median(times[1].prompt) / median(times[0].prompt),
+                        median(times[1].text) / median(times[0].text)};
+    if (longer) gains.prompt = std::min(gains.prompt, median(times[1].longer) / median(times[0].longer));
+    return gains;
 }
 
 std::vector<RowClass> give_up_slower(const WholeGains& gains, Tuning& tuning, Backend& backend) {
