@@ -59,18 +59,24 @@ uint64_t whole_context(uint32_t batch) {
 
 Result<WholeGains> whole_gains(const Model& model, Backend& backend, const SessionOptions& settings,
                                std::span<const Token> tokens, const std::atomic<bool>* cancel) {
+    const Turns turns(tokens, cancel);
+    Times first;
+    // Steps of each kind are lowered when the first is run: with the variants that the backend uses then.
+    const auto ready = [&]() -> Result<Session> {
+        Session session = RL_TRY(Session::create(model, settings));
+        RL_TRY(turns.run(session, first, true));
+        RL_TRY(turns.run(session, first, false));
+        return session;
+    };
     const Variants tuned = backend.variants();
-    Session with = RL_TRY(Session::create(model, settings));
+    Session with = RL_TRY(ready());
     backend.use({});
-    Result<Session> made = Session::create(model, settings);
+    Result<Session> made = ready();
     backend.use(tuned);
     Session without = RL_TRY(std::move(made));
     const std::array<Session*, 2> sessions = {&with, &without};
-    std::array<Times, 2> ready, times;
-    const Turns turns(tokens, cancel);
-    for (const size_t which : {0, 1}) RL_TRY(turns.run(*sessions[which], ready[which], true));
-    for (const size_t which : {0, 1}) RL_TRY(turns.run(*sessions[which], ready[which], false));
-    const bool longer = ready[0].prompt[1] < kShortSeconds;
+    std::array<Times, 2> times;
+    const bool longer = first.prompt.back() < kShortSeconds;
     for (int round = 0; round < kRounds; ++round)
         for (const int turn : {0, 1}) {
             const size_t which = size_t((round + turn) % 2);
