@@ -127,7 +127,7 @@ TEST_CASE(
         CHECK(unkept.err.find("could not be timed") != std::string::npos);
         CHECK(unkept.out == first.out);
         // A device that does not survive it is opened again, and not put to it a second time.
-        const Outcome lost = ran("lost", {}, "hipStreamSynchronize 20 719");
+        const Outcome lost = ran("lost", {}, "hipStreamSynchronize 3 719");
         CHECK(lost.err.find("could not be timed") != std::string::npos);
         CHECK(lost.out == first.out);
         CHECK(!times(ran("lost", {})));
