@@ -459,9 +459,10 @@ TEST_CASE("vulkan: the device is kept busy for as long as it was asked, and comp
     };
     took(1e-4);
     const double shorter = took(0.005), longer = took(0.02);
-    // Mesa 22's driver on the CPU reads its clock once; the rounds end it then.
-    if (backend->device().on_cpu && shorter < 0.005) {
-        MESSAGE("the clock that shaders of " << backend->device().name << " read stands still");
+    // For shaders of Mesa 22's driver on the CPU the clock stands still: the rounds end it.
+    const std::string& driver = backend->opened().report().driver;
+    if (backend->device().on_cpu && driver.find("Mesa 22.") != std::string::npos) {
+        MESSAGE("the clock that shaders of " << driver << " read stands still");
     } else {
         CHECK(shorter >= 0.99 * 0.005);
         CHECK(longer >= 0.99 * 0.02);
