@@ -146,7 +146,7 @@ Result<int> report(const std::string& wanted, const std::string& cases, std::FIL
         if (const Status made = compile(c, *backend); !made)
             return error("{}: {}", c.name, made.error().message);
     }
-    if (KeepBusy::possible(device)) RL_TRY(backend->pipelines().get({"keep_awake", 1, 1, {}}));
+    if (KeepBusy::possible(device)) RL_TRY(backend->pipelines().get(KeepBusy::pipeline(backend->opened())));
     std::printf("%s, %s\n", device.name.c_str(), device.driver.c_str());
     size_t spilling = 0, lacking = 0;
     for (const auto& [name, pipeline] : backend->pipelines().all()) {

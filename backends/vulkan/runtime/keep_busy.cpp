@@ -12,11 +12,15 @@ bool KeepBusy::possible(const DeviceReport& report) {
     return report.shader_clock && Pipelines::exists("keep_awake");
 }
 
+PipelineSpec KeepBusy::pipeline(const Device& device) {
+    return {"keep_awake", 1, 1, {device.subgroup()}};
+}
+
 Status KeepBusy::make() {
     ticks_ = RL_TRY(memory_.allocate(8, Use::upload, "work that does nothing"));
     std::memset(ticks_.mapped(), 0, 8);
     Recorder recorder(device_, pipelines_);
-    RL_TRY(recorder.dispatch({"keep_awake", 1, 1, {}}, {ticks_}, 0u, {1}));
+    RL_TRY(recorder.dispatch(pipeline(device_), {ticks_}, 0u, {1}));
     recording_ = RL_TRY(std::move(recorder).finish());
     return {};
 }

@@ -18,6 +18,8 @@ public:
 
     // Whether shaders of the device read a clock.
     static bool possible(const DeviceReport& report);
+    // One subgroup: pipelines are made to require full ones.
+    static PipelineSpec pipeline(const Device& device);
     // Work that does nothing for so long, behind all that was submitted before; only what is submitted next
     // waits for it.
     Status submit(double seconds);
