@@ -37,27 +37,34 @@ struct DeltaCut {
     static constexpr uint32_t kWaveRows = (kRows + kWaves - 1) / kWaves;     // that a wave norms
     static constexpr uint32_t kLaneQuads = (kKeys / 4 + kWave - 1) / kWave;  // of such a row
     static constexpr uint32_t kOwnValues = kRows * kBlock / kThreads;        // that a thread brings
+    static constexpr uint32_t kOwnGates = (kRows + kThreads - 1) / kThreads;
     static constexpr uint32_t kSums = kRows * kColumns, kRowLanes = kLanes < kRows ? kLanes : kRows,
-                              kOwnSums = kSums / kRowLanes;  // that a lane ends up with
+                              kOwnSums = kSums / kRowLanes,   // that a lane ends up with
+        kOwnRows = kOwnSums / kColumns;                       // these are of as many rows
+    static constexpr uint32_t kClusters = kThreads / kLanes;  // of lanes that share columns
 };
 
-// decays[t] is the product of those up to row t; left[s] that of those behind row s. Of row t and an earlier
-// one, s, a product of key or query of t and key of s, times the decays between them: by_keys times the gate,
-// by_queries up to s = t.
+// Of rows that go one by one queries and keys are unit vectors, of all at once they are as they came. Then,
+// by rows: their squares; the product of decays up to the row, times the
+// gate and the key's factor, and times the query's; what the row's change counts behind all. Of row t and an
+// earlier one their products, times all factors, the decays between them and, of keys, the gate; zeros for a
+// later one.
 template <typename Cut>
 struct DeltaShared {
     Float4 queries[Cut::kRows * Cut::kKeys / 4], keys[Cut::kRows * Cut::kKeys / 4];
     Float4 values[Cut::kRows * Cut::kBlock / 4];
     Float4 factors[Cut::kRows];  // decay, b, q k
-    float by_keys[Cut::kRows][Cut::kRows], by_queries[Cut::kRows][Cut::kRows];
-    float decays[Cut::kRows], left[Cut::kRows];
+    Float4 changes[Cut::kClusters * Cut::kRows];
+    Float4 by_keys[Cut::kRows][Cut::kRows / 4], by_queries[Cut::kRows][Cut::kRows / 4];
+    float key_squares[Cut::kRows], query_squares[Cut::kRows];
+    float seen_by[Cut::kRows], read_by[Cut::kRows], left[Cut::kRows];
 };
 
 // The inputs of the next rows on their way: of a wave's rows queries and keys.
 template <typename Cut>
 struct DeltaInputs {
     Float4 q[Cut::kWaveRows][Cut::kLaneQuads], k[Cut::kWaveRows][Cut::kLaneQuads];
-    float alpha[Cut::kWaveRows], beta[Cut::kWaveRows];
+    float alpha[Cut::kOwnGates], beta[Cut::kOwnGates], a, dt;
     float values[Cut::kOwnValues];
 
     // Beyond the last row the last: of those nothing is used.
@@ -66,24 +73,33 @@ struct DeltaInputs {
         const uint32_t wave = anew(wave_index()), lane = anew(lane_index()), thread = anew(thread_index());
         const size_t all_keys = size_t(args.key_heads) * args.key_dim,
                      width = 2 * all_keys + size_t(args.heads) * args.value_dim;
-        const bool whole = (args.key_dim | args.value_dim) % 4 == 0;
-        const auto quad = [&](const float* vector, uint32_t i) {
-            if (whole && 4 * i < args.key_dim) return load<Float4>(vector, i);
-            return whole ? Float4{} : quad_of(vector, args.key_dim, i);
-        };
-        RL_UNROLL
-        for (uint32_t n = 0; n < Cut::kWaveRows; ++n) {
-            const size_t own = row + lesser(wave + n * kWaves, count - 1);
-            const float *q_row = args.qkv + own * width + size_t(key_head) * args.key_dim,
-                        *k_row = q_row + all_keys;
+        const auto fetch_quads = [&](auto quad) {
             RL_UNROLL
-            for (uint32_t i = 0; i < Cut::kLaneQuads; ++i) {
-                q[n][i] = quad(q_row, lane + i * kWave);
-                k[n][i] = quad(k_row, lane + i * kWave);
+            for (uint32_t n = 0; n < Cut::kWaveRows; ++n) {
+                const size_t own = row + lesser(wave + n * kWaves, count - 1);
+                const float* q_row = args.qkv + own * width + size_t(key_head) * args.key_dim;
+                RL_UNROLL
+                for (uint32_t i = 0; i < Cut::kLaneQuads; ++i) {
+                    q[n][i] = quad(q_row, lane + i * kWave);
+                    k[n][i] = quad(q_row + all_keys, lane + i * kWave);
+                }
             }
-            alpha[n] = args.alpha[own * args.heads + head];
-            beta[n] = args.beta[own * args.heads + head];
+        };
+        if ((args.key_dim | args.value_dim) % 4 == 0)
+            fetch_quads([&](const float* vector, uint32_t i) {
+                const Float4 four = load<Float4>(vector, lesser(i, args.key_dim / 4 - 1));
+                return 4 * i < args.key_dim ? four : Float4{};
+            });
+        else
+            fetch_quads([&](const float* vector, uint32_t i) { return quad_of(vector, args.key_dim, i); });
+        RL_UNROLL
+        for (uint32_t n = 0; n < Cut::kOwnGates; ++n) {
+            const size_t gate = (row + lesser(thread + n * kThreads, count - 1)) * args.heads + head;
+            alpha[n] = args.alpha[gate];
+            beta[n] = args.beta[gate];
         }
+        a = args.a[head];
+        dt = args.dt[head];
         const float* from = args.qkv + 2 * all_keys + size_t(head) * args.value_dim;
         RL_UNROLL
         for (uint32_t n = 0; n < Cut::kOwnValues; ++n) {
@@ -93,15 +109,26 @@ struct DeltaInputs {
         }
     }
 
-    // Queries and keys as unit vectors, a row by a wave.
-    RL_DEVICE void share(const DeltaArgs& args, uint32_t count, uint32_t head,
-                         DeltaShared<Cut>& shared) const {
+    // Of kRows queries and keys as they came; of fewer as unit vectors, a row by a wave.
+    RL_DEVICE void share(const DeltaArgs& args, uint32_t count, DeltaShared<Cut>& shared) const {
         sync_block();  // the rows before are done
         const uint32_t wave = anew(wave_index()), thread = anew(thread_index());
         RL_UNROLL
         for (uint32_t n = 0; n < Cut::kWaveRows; ++n) {
             const uint32_t t = wave + n * kWaves;
-            if (t < count) share_row(args, head, n, t, shared);
+            if (count == Cut::kRows) {
+                if (t < Cut::kRows) share_quads(n, t, 1.0f, 1.0f, shared);
+            } else if (t < count) {
+                share_row(args, n, t, shared);
+            }
+        }
+        RL_UNROLL
+        for (uint32_t n = 0; n < Cut::kOwnGates; ++n) {
+            const uint32_t t = thread + n * kThreads;
+            if (t >= count) continue;
+            const float x = alpha[n] + dt;
+            shared.factors[t].d[0] = exp_of(a * (x > 20.0f ? x : log_of(1.0f + exp_of(x))));
+            shared.factors[t].d[1] = sigmoid(beta[n]);
         }
         RL_UNROLL
         for (uint32_t n = 0; n < Cut::kOwnValues; ++n) {
@@ -112,9 +139,7 @@ struct DeltaInputs {
     }
 
 private:
-    RL_DEVICE void share_row(const DeltaArgs& args, uint32_t head, uint32_t n, uint32_t t,
-                             DeltaShared<Cut>& shared) const {
-        const uint32_t lane = anew(lane_index());
+    RL_DEVICE void share_row(const DeltaArgs& args, uint32_t n, uint32_t t, DeltaShared<Cut>& shared) const {
         float of_q = 0.0f, of_k = 0.0f, both = 0.0f;
         RL_UNROLL
         for (uint32_t i = 0; i < Cut::kLaneQuads; ++i) RL_UNROLL
@@ -126,9 +151,14 @@ private:
         of_q = 1.0f / root_of((wave_sum(of_q) + args.eps) * float(args.key_dim));
         of_k = 1.0f / root_of(wave_sum(of_k) + args.eps);
         both = wave_sum(both) * of_q * of_k;
+        share_quads(n, t, of_q, of_k, shared);
+        if (lane_index() == 0) shared.factors[t].d[2] = both;
+    }
+    RL_DEVICE void share_quads(uint32_t n, uint32_t t, float of_q, float of_k,
+                               DeltaShared<Cut>& shared) const {
         RL_UNROLL
         for (uint32_t i = 0; i < Cut::kLaneQuads; ++i) {
-            const uint32_t quad = lane + i * kWave;
+            const uint32_t quad = anew(lane_index()) + i * kWave;
             if (quad >= Cut::kKeys / 4) continue;
             Float4 one, other;
             RL_UNROLL
@@ -139,47 +169,79 @@ private:
             shared.queries[t * (Cut::kKeys / 4) + quad] = one;
             shared.keys[t * (Cut::kKeys / 4) + quad] = other;
         }
-        const float x = alpha[n] + args.dt[head];
-        const float decay = exp_of(args.a[head] * (x > 20.0f ? x : log_of(1.0f + exp_of(x))));
-        if (lane == 0) shared.factors[t] = {{decay, sigmoid(beta[n]), both, 0.0f}};
     }
 };
 
-// What of each other the rows see, by pairs of them.
+// The products of a row's key and query with four rows' keys, and the query's square, by the lanes of a
+// cluster.
 template <typename Cut>
-RL_DEVICE void share_pairs(DeltaShared<Cut>& shared) {
-    constexpr uint32_t kPairs = Cut::kRows * Cut::kRows, kQuads = Cut::kKeys / 4;
-    constexpr uint32_t kParts = kThreads < kPairs ? 1 : kThreads / kPairs;  // lanes of a pair
-    const uint32_t thread = anew(thread_index()), part = thread % kParts;
-    for (uint32_t pair = thread / kParts; pair < kPairs; pair += kThreads / kParts) {
-        const uint32_t t = pair / Cut::kRows, s = pair % Cut::kRows;
-        float of_k = 0.0f, of_q = 0.0f;
-        for (uint32_t i = part; i < kQuads; i += kParts) {
-            // Pairs begin apart, since all rows do in the same bank.
-            const uint32_t at = (i + s * kParts) % kQuads;
-            const Float4 k = shared.keys[t * kQuads + at], q = shared.queries[t * kQuads + at],
-                         other = shared.keys[s * kQuads + at];
+RL_DEVICE void multiply_pairs(DeltaShared<Cut>& shared) {
+    constexpr uint32_t kQuads = Cut::kKeys / 4, kFours = Cut::kRows * Cut::kRows / 4,
+                       kTurns = (kFours + Cut::kClusters - 1) / Cut::kClusters;
+    const uint32_t thread = anew(thread_index()), lane = thread % Cut::kLanes;
+    const auto add = [](float a, float b) { return a + b; };
+    RL_UNROLL_BY(2)
+    for (uint32_t n = 0; n < kTurns; ++n) {
+        const uint32_t four = lesser(n * Cut::kClusters + thread / Cut::kLanes, kFours - 1),
+                       t = four * 4 / Cut::kRows, before = four * 4 % Cut::kRows;
+        float sums[8] = {}, square = 0.0f;  // with the key, then with the query
+        RL_UNROLL
+        for (uint32_t i = 0; i < kQuads / Cut::kLanes; ++i) {
+            keep_order();
+            const uint32_t at = i * Cut::kLanes + lane;
+            const Float4 k = shared.keys[t * kQuads + at], q = shared.queries[t * kQuads + at];
             RL_UNROLL
-            for (uint32_t e = 0; e < 4; ++e) {
-                of_k = fused(k.d[e], other.d[e], of_k);
-                of_q = fused(q.d[e], other.d[e], of_q);
+            for (uint32_t e = 0; e < 4; ++e) square = fused(q.d[e], q.d[e], square);
+            RL_UNROLL
+            for (uint32_t m = 0; m < 4; ++m) {
+                const Float4 other = shared.keys[(before + m) * kQuads + at];
+                RL_UNROLL
+                for (uint32_t e = 0; e < 4; ++e) {
+                    sums[m] = fused(k.d[e], other.d[e], sums[m]);
+                    sums[4 + m] = fused(q.d[e], other.d[e], sums[4 + m]);
+                }
             }
         }
-        const auto add = [](float a, float b) { return a + b; };
-        of_k = fold_lanes<1, kParts>(of_k, add);
-        of_q = fold_lanes<1, kParts>(of_q, add);
-        float between = 1.0f, behind = 1.0f, all = 1.0f;
+        spread_sums<8, 1, Cut::kRowLanes>(sums);
+        square = fold_lanes<1, Cut::kLanes>(square, add);
+        if (lane == 0) shared.query_squares[t] = square;
+        RL_UNROLL
+        for (uint32_t i = 0; i < 8 / Cut::kRowLanes; ++i) {
+            const float sum = fold_lanes<Cut::kRowLanes, Cut::kLanes>(sums[i], add);
+            const uint32_t which = first_sum<8, 1, Cut::kRowLanes>() + i, s = before + which % 4;
+            if (lane >= Cut::kRowLanes) continue;
+            (which >= 4 ? shared.by_queries : shared.by_keys)[t][s / 4].d[s % 4] = sum;
+            if (which < 4 && s == t) shared.key_squares[t] = sum;
+        }
+    }
+}
+
+// What of each other the rows see, by pairs of them.
+template <typename Cut>
+RL_DEVICE void share_pairs(const DeltaArgs& args, DeltaShared<Cut>& shared) {
+    multiply_pairs(shared);
+    sync_block();
+    constexpr uint32_t kPairs = Cut::kRows * Cut::kRows;
+    for (uint32_t pair = anew(thread_index()); pair < kPairs; pair += kThreads) {
+        const uint32_t t = pair / Cut::kRows, s = pair % Cut::kRows;
+        float between = 1.0f, all = 1.0f, behind = 1.0f;  // all: up to t; behind: behind it
         RL_UNROLL
         for (uint32_t r = 0; r < Cut::kRows; ++r) {
             const float decay = shared.factors[r].d[0];
-            if (r > s && r <= t) between *= decay;
-            if (r > s) behind *= decay;
-            if (r <= t) all *= decay;
+            if (r - s - 1 < t - s) between *= decay;  // r is behind s, but not behind t
+            // As few comparisons as will do: they would fill the scalar registers.
+            (r <= t ? all : behind) *= decay;
         }
-        shared.by_keys[t][s] = s < t ? shared.factors[t].d[1] * between * of_k : 0.0f;
-        shared.by_queries[t][s] = s <= t ? between * of_q : 0.0f;
-        if (t == 0) shared.left[s] = behind;
-        if (s == 0) shared.decays[t] = all;
+        const float gate = shared.factors[t].d[1], of_key = 1.0f / root_of(shared.key_squares[t] + args.eps),
+                    other = 1.0f / root_of(shared.key_squares[s] + args.eps),
+                    of_query = 1.0f / root_of((shared.query_squares[t] + args.eps) * float(args.key_dim));
+        float &by_key = shared.by_keys[t][s / 4].d[s % 4], &by_query = shared.by_queries[t][s / 4].d[s % 4];
+        by_key = s < t ? by_key * (gate * between * other * of_key) : 0.0f;
+        by_query = s <= t ? by_query * (between * other * of_query) : 0.0f;
+        if (s != t) continue;
+        shared.seen_by[t] = gate * all * of_key;
+        shared.read_by[t] = all * of_query;
+        shared.left[t] = behind * of_key;
     }
     sync_block();
 }
@@ -233,6 +295,7 @@ struct DeltaColumns {
     RL_DEVICE void run(const DeltaShared<Cut>& shared, uint32_t t, const Float4& v, float* y) {
         const Float4 *keys = shared.keys + t * (Cut::kKeys / 4) + lane,
                      *queries = shared.queries + t * (Cut::kKeys / 4) + lane;
+        const Float4* again = shared.keys + t * (Cut::kKeys / 4) + anew(lane);  // or all keys are kept
         const auto add = [](float a, float b) { return a + b; };
         const Float4 factors = shared.factors[t];
         float seen[Cut::kColumns] = {}, change[Cut::kColumns];
@@ -240,6 +303,7 @@ struct DeltaColumns {
         for (uint32_t c = 0; c < Cut::kColumns; ++c) y[c] = 0.0f;
         RL_UNROLL
         for (uint32_t i = 0; i < kQuads * 4; ++i) {
+            if (i % 4 == 0) keep_order();
             const float k = keys[i / 4 * Cut::kLanes].d[i % 4], q = queries[i / 4 * Cut::kLanes].d[i % 4];
             RL_UNROLL
             for (uint32_t c = 0; c < Cut::kColumns; ++c) {
@@ -254,7 +318,8 @@ struct DeltaColumns {
         }
         RL_UNROLL
         for (uint32_t i = 0; i < kQuads * 4; ++i) {
-            const float k = keys[i / 4 * Cut::kLanes].d[i % 4];
+            if (i % 4 == 0) keep_order();
+            const float k = again[i / 4 * Cut::kLanes].d[i % 4];
             RL_UNROLL
             for (uint32_t c = 0; c < Cut::kColumns; ++c)
                 d[i][c] = fused(k, change[c], factors.d[0] * d[i][c]);
@@ -264,53 +329,88 @@ struct DeltaColumns {
     // kRows rows at once: what each takes from the state before them, and then what they change, in order.
     // put(row, column, value) is given what they read.
     template <typename Put>
-    RL_DEVICE void run_all(const DeltaShared<Cut>& shared, uint32_t first, Put put) {
-        // Of what is read, by row, then column, a lane gets kOwnSums sums, from first_sum() on.
-        float change[kRows][kColumns] = {}, own[Cut::kSums];
+    RL_DEVICE void run_all(DeltaShared<Cut>& shared, uint32_t first, Put put) {
+        float change[kRows][kColumns], own[Cut::kSums];
         const uint32_t own_lane = anew(lane), own_column = anew(column);
+        const uint32_t own_row = first_sum<Cut::kSums, 1, Cut::kRowLanes>() / kColumns;
+        Float4* changes = shared.changes + anew(thread_index()) / Cut::kLanes * kRows;
+        multiply(shared.keys, own_lane, own);
+        // Without the changes of the rows between, a row by a lane.
         RL_UNROLL
-        for (uint32_t n = 0; n < Cut::kSums; ++n) own[n] = 0.0f;
+        for (uint32_t n = 0; n < Cut::kOwnRows; ++n) {
+            const uint32_t t = own_row + n;
+            const Float4 v = shared.values[(t * Cut::kBlock + own_column - first) / 4];
+            const float b = shared.factors[t].d[1], seen_by = shared.seen_by[t];
+            Float4 apart;
+            RL_UNROLL
+            for (uint32_t c = 0; c < kColumns; ++c) apart.d[c] = b * v.d[c] - seen_by * own[n * kColumns + c];
+            if (own_lane < Cut::kRowLanes) changes[t] = apart;
+        }
+        sync_wave();
+        RL_UNROLL
+        for (uint32_t t = 0; t < kRows; ++t) {
+            keep_order();
+            const Float4 apart = changes[t];
+            const Float4 *by = shared.by_keys[t], lower = by[0], upper = t > 4 ? by[1] : Float4{};
+            RL_UNROLL
+            for (uint32_t c = 0; c < kColumns; ++c) {
+                float x = apart.d[c];
+                RL_UNROLL
+                for (uint32_t s = 0; s < t; ++s)
+                    x = fused(-(s < 4 ? lower : upper).d[s % 4], change[s][c], x);
+                change[t][c] = x;
+            }
+        }
+        multiply(shared.queries, anew(own_lane), own);
+        RL_UNROLL
+        for (uint32_t n = 0; n < Cut::kOwnRows; ++n) {
+            const uint32_t t = own_row + n;
+            const Float4 *by = shared.by_queries[t], lower = by[0], upper = by[1];
+            RL_UNROLL
+            for (uint32_t c = 0; c < kColumns; ++c) {
+                float x = shared.read_by[t] * own[n * kColumns + c];
+                RL_UNROLL
+                for (uint32_t s = 0; s < kRows; ++s)
+                    x = fused((s < 4 ? lower : upper).d[s % 4], change[s][c], x);
+                if (own_lane < Cut::kRowLanes) put(t, own_column + c, x);
+            }
+        }
+        float decay = 1.0f;
+        RL_UNROLL
+        for (uint32_t t = 0; t < kRows; ++t) {
+            decay *= shared.factors[t].d[0];
+            const float left = shared.left[t];
+            RL_UNROLL
+            for (uint32_t c = 0; c < kColumns; ++c) change[t][c] *= left;
+        }
+        take(shared.keys, anew(own_lane), decay, change);  // or all keys are kept since they were read
+    }
+
+private:
+    // What the rows' vectors see of the state: of the sums, by row, then column, a lane gets kOwnSums, from
+    // first_sum() on.
+    RL_DEVICE void multiply(const Float4* vectors, uint32_t own_lane, float (&sums)[Cut::kSums]) const {
+        RL_UNROLL
+        for (uint32_t n = 0; n < Cut::kSums; ++n) sums[n] = 0.0f;
         RL_UNROLL
         for (uint32_t i = 0; i < kQuads; ++i) RL_UNROLL
         for (uint32_t t = 0; t < kRows; ++t) {
             if (t % kAhead == 0) keep_order();
-            const uint32_t at = t * (Cut::kKeys / 4) + i * Cut::kLanes + own_lane;
-            const Float4 k = shared.keys[at], q = shared.queries[at];
+            const Float4 vector = vectors[t * (Cut::kKeys / 4) + i * Cut::kLanes + own_lane];
             RL_UNROLL
             for (uint32_t e = 0; e < 4; ++e) RL_UNROLL
-            for (uint32_t c = 0; c < kColumns; ++c) {
-                change[t][c] = fused(k.d[e], d[4 * i + e][c], change[t][c]);
-                own[t * kColumns + c] = fused(q.d[e], d[4 * i + e][c], own[t * kColumns + c]);
-            }
+            for (uint32_t c = 0; c < kColumns; ++c)
+                sums[t * kColumns + c] = fused(vector.d[e], d[4 * i + e][c], sums[t * kColumns + c]);
         }
         const auto add = [](float a, float b) { return a + b; };
-        spread_sums<Cut::kSums, 1, Cut::kRowLanes>(own);
+        spread_sums<Cut::kSums, 1, Cut::kRowLanes>(sums);
         RL_UNROLL
         for (uint32_t n = 0; n < Cut::kOwnSums; ++n)
-            own[n] = fold_lanes<Cut::kRowLanes, Cut::kLanes>(own[n], add);
-        RL_UNROLL
-        for (uint32_t t = 0; t < kRows; ++t) {
-            keep_order();
-            const Float4 v = shared.values[(t * Cut::kBlock + own_column - first) / 4];
-            const float b = shared.factors[t].d[1], decay = shared.decays[t];
-            RL_UNROLL
-            for (uint32_t c = 0; c < kColumns; ++c) {
-                float x = b * (v.d[c] - decay * fold_lanes<1, Cut::kLanes>(change[t][c], add));
-                RL_UNROLL
-                for (uint32_t s = 0; s < t; ++s) x = fused(-shared.by_keys[t][s], change[s][c], x);
-                change[t][c] = x;
-            }
-        }
-        read_changes(shared, change, own);
-        const uint32_t row = first_sum<Cut::kSums, 1, Cut::kRowLanes>() / kColumns;
-        RL_UNROLL
-        for (uint32_t n = 0; n < Cut::kOwnSums; ++n)
-            if (own_lane < Cut::kRowLanes) put(row + n / kColumns, own_column + n % kColumns, own[n]);
-        RL_UNROLL
-        for (uint32_t t = 0; t < kRows; ++t) RL_UNROLL
-        for (uint32_t c = 0; c < kColumns; ++c) change[t][c] *= shared.left[t];
-        const uint32_t again = anew(own_lane);  // or all keys are kept since they were read
-        const float decay = shared.decays[kRows - 1];
+            sums[n] = fold_lanes<Cut::kRowLanes, Cut::kLanes>(sums[n], add);
+    }
+    // The state behind the rows.
+    RL_DEVICE void take(const Float4* keys, uint32_t own_lane, float decay,
+                        const float (&change)[kRows][kColumns]) {
         RL_UNROLL
         for (uint32_t i = 0; i < kQuads; ++i) {
             RL_UNROLL
@@ -319,28 +419,12 @@ struct DeltaColumns {
             RL_UNROLL
             for (uint32_t t = 0; t < kRows; ++t) {
                 if (t % kAhead == 0) keep_order();
-                const Float4 k = shared.keys[t * (Cut::kKeys / 4) + i * Cut::kLanes + again];
+                const Float4 k = keys[t * (Cut::kKeys / 4) + i * Cut::kLanes + own_lane];
                 RL_UNROLL
                 for (uint32_t e = 0; e < 4; ++e) RL_UNROLL
                 for (uint32_t c = 0; c < kColumns; ++c)
                     d[4 * i + e][c] = fused(k.d[e], change[t][c], d[4 * i + e][c]);
             }
-        }
-    }
-
-private:
-    // To what a lane's rows read of the state before them what they read of changes.
-    RL_DEVICE void read_changes(const DeltaShared<Cut>& shared, const float (&change)[kRows][kColumns],
-                                float (&own)[Cut::kSums]) const {
-        const uint32_t row = first_sum<Cut::kSums, 1, Cut::kRowLanes>() / kColumns;
-        RL_UNROLL
-        for (uint32_t n = 0; n < Cut::kOwnSums; ++n) {
-            const uint32_t t = row + n / kColumns;
-            float x = shared.decays[t] * own[n];
-            RL_UNROLL
-            for (uint32_t s = 0; s < kRows; ++s)
-                x = fused(shared.by_queries[t][s], change[s][n % kColumns], x);
-            own[n] = x;
         }
     }
 };
@@ -377,10 +461,10 @@ RL_DEVICE void delta_head(const DeltaArgs& args, DeltaShared<Cut>& shared, const
     for (uint32_t row = begin; row < end; row += Cut::kRows) {
         const uint32_t count = lesser(Cut::kRows, end - row);
         const size_t in_lanes = in_each_lane(row);
-        inputs.share(args, count, head, shared);
+        inputs.share(args, count, shared);
         if (row + Cut::kRows < end) fetch(in_lanes + Cut::kRows, end - row - Cut::kRows);
         if (count == Cut::kRows) {
-            share_pairs(shared);
+            share_pairs(args, shared);
             own.run_all(shared, first,
                         [&](uint32_t t, uint32_t column, float value) { put(in_lanes + t, column, value); });
             continue;
