@@ -1,8 +1,10 @@
 // redline tune, and what other commands make of what it has kept.
+#include "cli/commands/tune_whole.h"
 #include "cli/report.h"
 #include "cli/tuned.h"
 #include "json/json.h"
 #include "support/fake_clock.h"
+#include "support/models.h"
 #include "support/program.h"
 
 using namespace redline;
@@ -160,6 +162,56 @@ TEST_CASE("tune: the command measures, keeps what it finds, and refuses what it 
     check_refused({"tune", "--frobnicate"}, 2, {"--frobnicate"});
     check_refused({"tune", "--device", "abacus", "-q"}, 3, {"abacus"});
     check_refused({"tune", "-m", file("nowhere.gguf"), "--device", "vulkan", "-q"}, 1, {"nowhere.gguf"});
+}
+
+TEST_CASE("tune: of classes of rows that whole steps are slower with the variants are given up") {
+    for (const auto& backend : gpu_backends()) {
+        Tuning tuning;
+        Variants all;
+        for (const RowClass rows : kRowClassList) {
+            TunedKernel kernel;
+            kernel.key = "a kernel";
+            kernel.rows = rows;
+            kernel.default_seconds = 2.0;
+            kernel.seconds = 1.0;
+            kernel.variant = {{"threads", 64}};
+            all[{kernel.key, rows}] = kernel.variant;
+            tuning.kernels.push_back(kernel);
+        }
+        tuning.kernels[size_t(RowClass::many)].variant = {};  // its default was the fastest
+        all.erase({"a kernel", RowClass::many});
+        backend->use(all);
+        cli::WholeGains gains;
+        gains.of(RowClass::one) = 0.997;  // as fast, as far as can be seen
+        gains.of(RowClass::few) = gains.of(RowClass::many) = 0.98;
+        CHECK(cli::give_up_slower(gains, tuning, *backend) == std::vector<RowClass>{RowClass::few});
+        all.erase({"a kernel", RowClass::few});
+        CHECK(backend->variants() == all);
+        for (const TunedKernel& kernel : tuning.kernels)
+            CHECK(kernel.variant.empty() == (kernel.rows == RowClass::few || kernel.rows == RowClass::many));
+        CHECK(tuning.kernels[size_t(RowClass::few)].gain() == 0.0);
+        backend->use({});
+    }
+}
+
+TEST_CASE("tune: whole steps of every class of rows are measured, and the backend keeps its variants") {
+    const auto backends = gpu_backends();
+    if (backends.empty()) return;
+    Backend& backend = *backends.back();  // one is enough: they take a while on a CPU
+    const Model model = must(Model::load(golden("models/llama3.gguf"), backend, {2048, {}}));
+    const Variants tuned = {{{"a kernel", RowClass::one}, {{"threads", 64}}}};
+    backend.use(tuned);
+    SessionOptions settings;
+    settings.context = cli::whole_context(256);
+    settings.batch = 256;
+    CHECK(settings.context >= 512);
+    const std::vector<Token> tokens(settings.context, 5);
+    const cli::WholeGains gains = must(cli::whole_gains(model, backend, settings, tokens, 0.0, nullptr));
+    for (const RowClass rows : kRowClassList) CHECK(gains.of(rows) > 0.0);
+    CHECK(backend.variants() == tuned);
+    std::atomic<bool> stop = true;
+    CHECK(!cli::whole_gains(model, backend, settings, tokens, 0.0, &stop));
+    backend.use({});
 }
 
 TEST_CASE("device: of a card's backends the one that was measured to be faster is taken by default") {

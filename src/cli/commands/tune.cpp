@@ -20,6 +20,7 @@ namespace redline::cli {
 namespace {
 
 constexpr int64_t kSpeedPrompt = 512, kSpeedTokens = 64;
+constexpr double kWholeSeconds = 20.0;  // at most, of whole steps beside the defaults
 
 struct TuneCommandOptions {
     ModelOptions model;
@@ -36,6 +37,13 @@ struct TunedDevice {
     std::optional<WholeGains> whole;
     std::optional<ModelSpeed> speed;
 };
+
+std::string gains_text(const WholeGains& gains) {
+    std::string text;
+    for (const RowClass rows : kRowClassList)
+        text += fmt::format("{}{} {:.3f}", text.empty() ? "" : ", ", row_class_name(rows), gains.of(rows));
+    return text;
+}
 
 class TuneRun {
 public:
@@ -132,11 +140,12 @@ private:
     Status check_whole(TunedDevice& device, Backend& backend, const SessionOptions& settings) {
         if (better(device.tuning) == 0) return {};
         const std::vector<Token> tokens = random_tokens(*model_, int64_t(whole_context(settings.batch)));
-        device.whole = RL_TRY(whole_gains(*model_, backend, settings, tokens, interrupts_.flag()));
+        const double seconds =
+            options_.seconds > 0 ? std::min(kWholeSeconds, double(options_.seconds)) : kWholeSeconds;
+        device.whole = RL_TRY(whole_gains(*model_, backend, settings, tokens, seconds, interrupts_.flag()));
         const std::vector<RowClass> slower = give_up_slower(*device.whole, device.tuning, backend);
         if (!options_.json)
-            out_.write(fmt::format("whole steps, beside the defaults: generation {:.3f}, prompts {:.3f}\n",
-                                   device.whole->generation, device.whole->prompt));
+            out_.write(fmt::format("whole steps, beside the defaults: {}\n", gains_text(*device.whole)));
         for (const RowClass rows : slower)
             note(fmt::format("steps of {} are slower with these variants as a whole: they are not taken",
                              row_class_name(rows)));
@@ -211,12 +220,16 @@ private:
                         {"saved_generation", saved_share(device.tuning.kernels, RowClass::one)},
                         {"saved_prompt", saved_share(device.tuning.kernels, RowClass::many)},
                         {"whole_generation", nullptr},
+                        {"whole_few", nullptr},
+                        {"whole_some", nullptr},
                         {"whole_prompt", nullptr},
                         {"prompt_ts", nullptr},
                         {"generation_ts", nullptr}};
             if (device.whole) {
-                row["whole_generation"] = device.whole->generation;
-                row["whole_prompt"] = device.whole->prompt;
+                row["whole_generation"] = device.whole->of(RowClass::one);
+                row["whole_few"] = device.whole->of(RowClass::few);
+                row["whole_some"] = device.whole->of(RowClass::some);
+                row["whole_prompt"] = device.whole->of(RowClass::many);
             }
             if (device.speed) {
                 row["prompt_ts"] = device.speed->prompt;

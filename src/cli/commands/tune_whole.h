@@ -6,20 +6,26 @@
 #include "run/session.h"
 #include "run/tune.h"
 
+#include <array>
+
 namespace redline::cli {
 
-// Speeds with the tuned kernels over those with the defaults, medians of runs in turn; of prompts the worse.
+// Speeds with the tuned kernels over those with the defaults, medians of runs in turn, by the class of a
+// step's rows; of prompts the worse.
 struct WholeGains {
-    double prompt = 1.0, generation = 1.0;
+    double& of(RowClass rows) { return by_class[size_t(rows)]; }
+    double of(RowClass rows) const { return by_class[size_t(rows)]; }
+
+    std::array<double, std::size(kRowClassList)> by_class = {1.0, 1.0, 1.0, 1.0};
 };
-// What is read: a short prompt, so many tokens behind it one by one, and a prompt of two batches where a
-// short one takes no second.
-constexpr uint64_t kWholePrompt = 512, kWholeTokens = 64;
+// How many tokens are read: a short prompt, tokens behind it one by one, then a few at a time, then some, and
+// a prompt of two batches where the short one takes little time.
 uint64_t whole_context(uint32_t batch);
 // Of a model that is placed on the backend, which uses the tuned kernels, as it does afterwards. `tokens`: as
-// many as whole_context() says.
+// many as whole_context() says. Takes `seconds` or a little longer, but at least three turns.
 Result<WholeGains> whole_gains(const Model& model, Backend& backend, const SessionOptions& settings,
-                               std::span<const Token> tokens, const std::atomic<bool>* cancel);
+                               std::span<const Token> tokens, double seconds,
+                               const std::atomic<bool>* cancel);
 
 // Gives up the variants of the classes of rows that whole steps are slower with, in the list and on the
 // backend. Those classes.
