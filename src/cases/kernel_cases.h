@@ -196,7 +196,7 @@ inline void add_format_kernels(std::vector<OpCase>& cases, const Format& format)
     }
     // Tiles of 128 tokens and 128 or 64 rows, on a device of four multiprocessors.
     for (const uint32_t results : {400u, 200u})
-        cases.push_back(linear_case(format, 130, results, block, {true, true, true}));
+        cases.push_back(linear_case(format, 130, results, 2 * block, {true, true, true}));
     if (format.block > 1) return;
     for (const uint32_t rows : {1u, 2u, 4u, 8u, 20u}) {
         cases.push_back(linear_case(format, rows, 71, 43, {true, true, true}));
@@ -245,23 +245,43 @@ inline void add_cache_kernels(std::vector<OpCase>& cases, CacheType type) {
             cases.push_back(entry_attention_case({4, 7, {heads, 1, rank}, type}, 90, true, 1, 150));
             cases.push_back(entry_attention_case({4, 0, {heads, 1, rank}, type, 2}, 130, false, 3, 60));
             cases.push_back(entry_attention_case({1, 0, {heads, 1, rank}, type}, 20, false, 1, 120));
+            cases.push_back(entry_attention_case({1, 0, {heads, 1, rank}, type}, 20, true, 1, 900));
         }
     for (const uint32_t dims : {64u, 96u, 256u, 512u}) {
         // As many heads as leave work-groups to split the keys.
         const uint32_t heads = dims > 256 ? 2 : dims > 128 ? 3 : 9;
         cases.push_back(block_attention_case({16, 40, {heads, 1, dims}, type}, 1, 200));
+        cases.push_back(block_attention_case({16, 40, {heads, 1, dims}, type}, 1, 700));
         cases.push_back(block_attention_case({16, 9, {3, 1, dims}, type, 2}, 3, 160));
     }
     cases.push_back(block_scores_case({5, 0, {21, 1, 96}, type, 2}, 3, 340));
     cases.push_back(block_scores_case({5, 0, {5, 1, 64}, type}, 2, 340));
-    for (const uint32_t rank : {20u, 148u}) cases.push_back(latent_case({rank, 12, 3, type}, 2, 150));
+    for (const uint32_t heads : {5u, 21u})
+        cases.push_back(weighted_scores_case({4, 0, {heads, 1, 96}, type}, 2, 340));
+    for (const uint32_t rank : {20u, 148u}) {
+        cases.push_back(latent_case({rank, 12, 3, type}, 2, 150));
+        cases.push_back(latent_case({rank, 12, 3, type, 2}, 3, 60));
+        cases.push_back(latent_case({rank, 12, 3, type}, 1, 900));
+    }
     if (type == CacheType::q8_0) return;  // its heads are whole blocks
     for (const uint32_t dims : {20u, 100u, 201u, 300u}) add_few_kernels(cases, {3, 1, dims}, type);
     cases.push_back(block_scores_case({5, 0, {5, 1, 20}, type, 2}, 3, 340));
-    cases.push_back(block_attention_case({16, 20, {3, 1, 300}, type}, 2, 300));
+    cases.push_back(block_scores_case({5, 0, {21, 1, 20}, type}, 2, 340));
+    cases.push_back(block_attention_case({16, 20, {3, 1, 500}, type}, 2, 300));
+    cases.push_back(block_attention_case({5, 4, {3, 1, 501}, type}, 1, 1));
     cases.push_back(block_attention_case({5, 4, {4, 2, 20}, type, 2}, 3, 30));
     for (const uint32_t dims : {20u, 148u})
         cases.push_back(entry_attention_case({4, 7, {5, 1, dims}, type, 2}, 150, true, 2, 150));
+}
+
+// The delta rule by as many lanes as keys and heads ask for, of rows that are and are not whole fours.
+inline void add_delta_kernels(std::vector<OpCase>& cases) {
+    for (const uint32_t rows : {1u, 23u}) {
+        cases.push_back(delta_case({4, 2, 70, 39, false}, rows, 3, true));
+        cases.push_back(delta_case({8, 2, 72, 36, true}, rows, 3, true));
+        cases.push_back(delta_case({2, 1, 200, 72, true}, rows, 3, true));
+        cases.push_back(delta_case({2, 1, 250, 71, true}, rows, 3, true));
+    }
 }
 
 inline std::vector<OpCase> kernel_cases(std::span<const Format* const> formats) {
@@ -273,6 +293,7 @@ inline std::vector<OpCase> kernel_cases(std::span<const Format* const> formats) 
     }
     for (const CacheType type : {CacheType::f16, CacheType::q8_0, CacheType::f32})
         add_cache_kernels(cases, type);
+    add_delta_kernels(cases);
     return cases;
 }
 

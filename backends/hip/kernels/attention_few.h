@@ -253,8 +253,11 @@ RL_DEVICE void merge_waves(const args::AttentionArgs& a, const Queries& which, u
                            FewShared<kQueries, kDims>& shared) {
     const uint32_t dims = a.cache.head_dim;
     shared.parts.weigh(kFewWaves, kFewThreads);
+    constexpr uint32_t kAll = kQueries * kDims, kRounds = (kAll + kFewThreads - 1) / kFewThreads;
     RL_UNROLL_BY(2)
-    for (uint32_t t = thread_index(); t < kQueries * kDims; t += kFewThreads) {
+    for (uint32_t n = 0; n < kRounds; ++n) {
+        const uint32_t t = thread_index() + n * kFewThreads;
+        if (kAll % kFewThreads != 0 && t >= kAll) continue;
         const uint32_t i = t / kDims, d = t % kDims, row = which.row(i), head = which.head(i);
         if (d >= dims || row >= rows) continue;
         float sum = 0.0f;
@@ -321,7 +324,7 @@ RL_DEVICE void attention_few(const args::AttentionArgs& a) {
         merge_splits<kDims, kFewThreads>(a, which, rows, keys.used, shared.parts,
                                          reinterpret_cast<Float4*>(shared.sums), shared.results);
     }
-    if (!a.hand.row) return;
+    if (!C::kWhole || !a.hand.row) return;  // heads of any size are not left as int8
     sync_block();
     const uint32_t heads = lesser(kQueries, which.group - which.first), dims = a.cache.head_dim;
     leave_halves<kFewThreads>(a.hand, shared.results, which.head(0) * dims / kHalfUnit,

@@ -100,11 +100,13 @@ struct SoftmaxParts {
 
     RL_DEVICE float top(uint32_t query, uint32_t parts) const {
         float most = -kInfinity;
+        RL_UNROLL_BY(4)
         for (uint32_t p = 0; p < parts; ++p) most = larger(tops[p * kQueries + query], most);
         return most;
     }
     RL_DEVICE float total(uint32_t query, uint32_t parts) const {
         float sum = 0.0f;
+        RL_UNROLL_BY(4)
         for (uint32_t p = 0; p < parts; ++p)
             sum = fused(factors[p * kQueries + query], totals[p * kQueries + query], sum);
         return sum;

@@ -185,6 +185,7 @@ RL_DEVICE void attend_blocks(const args::BlockArgs& a, uint32_t row, uint32_t he
                    all = in_blocks + token + 1 - complete;
     const float* chosen = a.chosen + size_t(row) * a.blocks;
     const size_t own = (size_t(row) * a.heads + head) * dims;
+    RL_FEW_TURNS
     for (uint32_t i = tid; i < dims; i += kThreads) shared.query[i] = a.q[own + i];
     float top = -__builtin_inff(), total = 0.0f, sums[kOwn] = {};
     for (uint32_t base = 0; base < all; base += kThreads) {
@@ -197,6 +198,7 @@ RL_DEVICE void attend_blocks(const args::BlockArgs& a, uint32_t row, uint32_t he
             const uint32_t place = row_of_token(c, row, seen);
             shared.places[tid] = place;
             score = 0.0f;
+            RL_UNROLL_BY(4)
             for (uint32_t e = 0; e < dims; ++e)
                 score = fused(shared.query[e], C::value(keys, place, e), score);
             score *= a.scale;
@@ -211,6 +213,7 @@ RL_DEVICE void attend_blocks(const args::BlockArgs& a, uint32_t row, uint32_t he
             const uint32_t element = i * kThreads + tid;
             if (element >= dims) continue;
             float sum = sums[i] * correction;
+            RL_UNROLL_BY(4)
             for (uint32_t t = 0; t < count; ++t)
                 sum = fused(shared.chances[t], C::value(values, shared.places[t], element), sum);
             sums[i] = sum;
