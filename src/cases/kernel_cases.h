@@ -204,6 +204,8 @@ inline void add_format_kernels(std::vector<OpCase>& cases, const Format& format)
     }
     cases.push_back(linear_case(format, 3, 19, 1100, {true, true, true}));
     cases.push_back(route_kinds_case(format));
+    // More experts than a block has threads.
+    cases.push_back(many_rows_case(*find_format("Q8_0"), {300, 64, 32, 32, 299, format.name}, 1));
     for (const bool gated : {true, false}) cases.push_back(long_expert_case(format, 2, 43, gated));
     cases.push_back(long_sum_case(format, 2, 43));
     cases.push_back(gated_case(format, Act::silu, true, 20, 70, 256));

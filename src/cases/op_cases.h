@@ -245,15 +245,16 @@ inline OpCase experts_case(const Format& format, Gating gating, bool normalise, 
 struct ExpertShape {
     uint64_t experts, used, dim, hidden;
     int favourite = -1;  // an expert that every row picks first
+    std::string_view router = "F32";
 };
 
 inline OpCase many_rows_case(const Format& format, ExpertShape s, uint32_t rows) {
     OpCase c;
-    c.name = fmt::format("experts {} {} of {} {}x{} rows {}{}", format.name, s.used, s.experts, s.hidden,
-                         s.dim, rows, s.favourite < 0 ? "" : " one for all");
+    c.name = fmt::format("experts {} {} of {} by {} {}x{} rows {}{}", format.name, s.used, s.experts,
+                         s.router, s.hidden, s.dim, rows, s.favourite < 0 ? "" : " one for all");
     c.rows = rows;
     c.declare = [=, &format](Fixture& f) -> OpCase::Build {
-        const Weight x = f.input(s.dim), router = f.matrix(*find_format("F32"), s.experts, s.dim);
+        const Weight x = f.input(s.dim), router = f.matrix(*find_format(s.router), s.experts, s.dim);
         const Weight gate = f.matrix(format, s.hidden, s.dim, s.experts),
                      up = f.matrix(format, s.hidden, s.dim, s.experts);
         const Weight down = f.matrix(format, s.dim, s.hidden, s.experts);
