@@ -39,6 +39,18 @@ struct KeptHere {
     }
 };
 
+// Every reading of it is a second later than the one before; how many readings there were is counted.
+class TickClock : public TuneClock {
+public:
+    double now() override { return double(readings++); }
+    Result<double> time(const TimedStep&, const std::function<Status()>& step) override {
+        RL_TRY(step());
+        return 1.0;
+    }
+
+    int readings = 0;
+};
+
 }  // namespace
 
 TEST_CASE("tune: bench names what was found, --no-tune runs the defaults, a damaged file is said once") {
@@ -206,11 +218,17 @@ TEST_CASE("tune: whole steps of every class of rows are measured, and the backen
     settings.batch = 256;
     CHECK(settings.context >= 512);
     const std::vector<Token> tokens(settings.context, 5);
-    const cli::WholeGains gains = must(cli::whole_gains(model, backend, settings, tokens, 0.0, nullptr));
-    for (const RowClass rows : kRowClassList) CHECK(gains.of(rows) > 0.0);
+    TickClock clock;
+    const cli::WholeGains gains =
+        must(cli::whole_gains(model, backend, settings, tokens, 0.0, clock, nullptr));
+    for (const RowClass rows : kRowClassList) CHECK(gains.of(rows) == 1.0);
+    // Two for each class of each run: once before the turns both sessions read all and, since the prompt
+    // takes a whole second here, the long prompt once more; then three turns of both, and two looks at the
+    // time.
+    CHECK(clock.readings == 2 * (10 + 8) + 1 + 3 * 2 * 8 + 1);
     CHECK(backend.variants() == tuned);
     std::atomic<bool> stop = true;
-    CHECK(!cli::whole_gains(model, backend, settings, tokens, 0.0, &stop));
+    CHECK(!cli::whole_gains(model, backend, settings, tokens, 0.0, clock, &stop));
     backend.use({});
 }
 

@@ -32,23 +32,26 @@ RL_DEVICE uint32_t anew(uint32_t value) {
 template <uint32_t kMostKeys, uint32_t kSharing>
 struct DeltaCut {
     static constexpr uint32_t kKeys = kMostKeys, kLanes = kWave < kSharing ? 1 : kSharing, kColumns = 4,
-                              kBlock = kThreads / kLanes * kColumns;         // columns that a block has
-    static constexpr uint32_t kRows = 8;                                     // at a time
-    static constexpr uint32_t kWaveRows = (kRows + kWaves - 1) / kWaves;     // that a wave norms
-    static constexpr uint32_t kLaneQuads = (kKeys / 4 + kWave - 1) / kWave;  // of such a row
-    static constexpr uint32_t kOwnValues = kRows * kBlock / kThreads;        // that a thread brings
-    static constexpr uint32_t kOwnGates = (kRows + kThreads - 1) / kThreads;
+                              kBlock = kThreads / kLanes * kColumns;          // columns that a block has
+    static constexpr uint32_t kRows = 8;                                      // at a time
+    static constexpr uint32_t kWaveRows = (kRows + kWaves - 1) / kWaves;      // that a wave norms
+    static constexpr uint32_t kLaneQuads = (kKeys / 4 + kWave - 1) / kWave;   // of such a row
+    static constexpr uint32_t kOwnValues = kRows * kBlock / kThreads;         // that a thread brings
+    static constexpr uint32_t kOwnGates = (kRows + kThreads - 1) / kThreads;  // likewise, of rows
     static constexpr uint32_t kSums = kRows * kColumns, kRowLanes = kLanes < kRows ? kLanes : kRows,
-                              kOwnSums = kSums / kRowLanes,   // that a lane ends up with
-        kOwnRows = kOwnSums / kColumns;                       // these are of as many rows
-    static constexpr uint32_t kClusters = kThreads / kLanes;  // of lanes that share columns
+                              kOwnSums = kSums / kRowLanes;    // that a lane ends up with
+    static constexpr uint32_t kOwnRows = kOwnSums / kColumns;  // that these are of
+    static constexpr uint32_t kClusters = kThreads / kLanes;   // of lanes that share columns
 };
 
-// Of rows that go one by one queries and keys are unit vectors, of all at once they are as they came. Then,
-// by rows: their squares; the product of decays up to the row, times the
-// gate and the key's factor, and times the query's; what the row's change counts behind all. Of row t and an
-// earlier one their products, times all factors, the decays between them and, of keys, the gate; zeros for a
-// later one.
+// Queries and keys are unit vectors where rows go one by one. Where kRows go at once they are as they came,
+// and what would make unit vectors of them is a factor of all that comes of them:
+//   key_squares, query_squares   of a row's vectors with themselves
+//   seen_by, read_by             the product of decays up to a row, times its gate and its key's factor, and
+//                                times its query's factor
+//   left                         what a row's change counts behind all rows
+//   by_keys, by_queries          [t][s]: the product of t's key, or query, and s's key, times both factors,
+//                                the decays between and, of keys, t's gate; 0 for s behind t, of keys at t
 template <typename Cut>
 struct DeltaShared {
     Float4 queries[Cut::kRows * Cut::kKeys / 4], keys[Cut::kRows * Cut::kKeys / 4];

@@ -142,7 +142,9 @@ private:
         const std::vector<Token> tokens = random_tokens(*model_, int64_t(whole_context(settings.batch)));
         const double seconds =
             options_.seconds > 0 ? std::min(kWholeSeconds, double(options_.seconds)) : kWholeSeconds;
-        device.whole = RL_TRY(whole_gains(*model_, backend, settings, tokens, seconds, interrupts_.flag()));
+        const std::unique_ptr<TuneClock> clock = steady_clock();
+        device.whole =
+            RL_TRY(whole_gains(*model_, backend, settings, tokens, seconds, *clock, interrupts_.flag()));
         const std::vector<RowClass> slower = give_up_slower(*device.whole, device.tuning, backend);
         if (!options_.json)
             out_.write(fmt::format("whole steps, beside the defaults: {}\n", gains_text(*device.whole)));

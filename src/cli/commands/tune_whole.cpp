@@ -35,8 +35,8 @@ double median(std::vector<double> all) {
 
 class Turns {
 public:
-    Turns(std::span<const Token> tokens, const std::atomic<bool>* cancel)
-        : tokens_(tokens), cancel_(cancel) {}
+    Turns(std::span<const Token> tokens, TuneClock& clock, const std::atomic<bool>* cancel)
+        : tokens_(tokens), clock_(clock), cancel_(cancel) {}
 
     Status run(Session& session, Times& times, bool longer) const {
         session.rewind(0);
@@ -53,15 +53,15 @@ public:
 
 private:
     Result<double> read(Session& session, std::span<const Token> tokens, uint64_t step) const {
-        const double begin = clock_->now();
+        const double begin = clock_.now();
         for (; !tokens.empty(); tokens = tokens.subspan(std::min<uint64_t>(step, tokens.size())))
             RL_TRY(session.feed(tokens.first(std::min<uint64_t>(step, tokens.size())), cancel_));
-        return clock_->now() - begin;
+        return clock_.now() - begin;
     }
 
     std::span<const Token> tokens_;
+    TuneClock& clock_;
     const std::atomic<bool>* cancel_;
-    std::unique_ptr<TuneClock> clock_ = steady_clock();
 };
 
 }  // namespace
@@ -73,9 +73,9 @@ uint64_t whole_context(uint32_t batch) {
 }
 
 Result<WholeGains> whole_gains(const Model& model, Backend& backend, const SessionOptions& settings,
-                               std::span<const Token> tokens, double seconds,
+                               std::span<const Token> tokens, double seconds, TuneClock& clock,
                                const std::atomic<bool>* cancel) {
-    const Turns turns(tokens, cancel);
+    const Turns turns(tokens, clock, cancel);
     Times first;
     // Steps of each kind are lowered when the first is run: with the variants that the backend uses then.
     const auto ready = [&]() -> Result<Session> {
@@ -93,9 +93,8 @@ Result<WholeGains> whole_gains(const Model& model, Backend& backend, const Sessi
     const std::array<Session*, 2> sessions = {&with, &without};
     std::array<Times, 2> times;
     const bool longer = first.of(RowClass::many).back() < kShortSeconds;
-    const std::unique_ptr<TuneClock> clock = steady_clock();
-    const double end = clock->now() + seconds;
-    for (int round = 0; round < kFewestRounds || (round < kRounds && clock->now() < end); ++round)
+    const double end = clock.now() + seconds;
+    for (int round = 0; round < kFewestRounds || (round < kRounds && clock.now() < end); ++round)
         for (const int turn : {0, 1}) {
             const size_t which = size_t((round + turn) % 2);
             RL_TRY(turns.run(*sessions[which], times[which], longer));

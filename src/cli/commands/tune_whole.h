@@ -24,7 +24,7 @@ uint64_t whole_context(uint32_t batch);
 // Of a model that is placed on the backend, which uses the tuned kernels, as it does afterwards. `tokens`: as
 // many as whole_context() says. Takes `seconds` or a little longer, but at least three turns.
 Result<WholeGains> whole_gains(const Model& model, Backend& backend, const SessionOptions& settings,
-                               std::span<const Token> tokens, double seconds,
+                               std::span<const Token> tokens, double seconds, TuneClock& clock,
                                const std::atomic<bool>* cancel);
 
 // Gives up the variants of the classes of rows that whole steps are slower with, in the list and on the
