@@ -18,6 +18,7 @@ const uint MERGE_LOADS = 8;       // of partial results
 const uint CHANCES = THREADS;     // room of a query
 layout(constant_id = 3) const uint VALUE_LOADS = 4;  // likewise, of values
 layout(constant_id = 4) const uint STEP_KIND = RL_STEP_ALONE;
+layout(constant_id = 5) const uint GROUP = 4;  // heads that share a kv head
 layout(push_constant) uniform Push { AttentionArgs args; };
 layout(set = 0, binding = 0, std430) readonly buffer Q { float q[]; };
 layout(set = 0, binding = 1, std430) writeonly buffer Y { float y[]; };

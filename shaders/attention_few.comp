@@ -12,6 +12,7 @@ layout(constant_id = 3) const bool HAND = false;
 layout(constant_id = 4) const uint TURN = 0;  // of RL_TURN_*; 0: heads are turned already
 layout(constant_id = 5) const uint SUBGROUP = 32;
 layout(constant_id = 6) const uint STEP_KIND = RL_STEP_ALONE;
+layout(constant_id = 7) const uint GROUP = 4;  // heads that share a kv head
 #include "few_sizes.glsl"
 const uint HELD = TURN != 0 ? QUERIES + 2 : QUERIES;        // heads in shared memory: the queries, own key, own value
 layout(push_constant) uniform Push { AttentionArgs args; };
@@ -147,6 +148,8 @@ void main() {
     if (gl_WorkGroupID.x >= used) return;
     const uint from = begin + gl_WorkGroupID.x * share, to = min(from + share, end);
     const bool has_own = TURN != 0u && to == end;
+    const uint cached = has_own ? to - 1u : to;
+    if (from < cached) fetch_tile(from, cached);  // on its way while heads are turned
     if (TURN != 0u) turn_heads(has_own);
     for (uint i = tid; TURN == 0u && i < QUERIES * FOURS; i += THREADS)
         queries[i] = query_row(own_query(i / FOURS)) < end_row() ? q4[place_of(i / FOURS, i % FOURS)] : vec4(0.0);
@@ -157,8 +160,10 @@ void main() {
     vec4 sums[QUERIES];
     [[unroll]] for (uint i = 0; i < QUERIES; ++i) sums[i] = vec4(0.0);
     if (has_own) attend_own(sums);
-    const uint cached = has_own ? to - 1u : to;
-    for (uint base = from; base < cached; base += KEYS) attend_tile(base, cached, sums);
+    for (uint base = from; base < cached; base += KEYS) {
+        attend_tile(base, cached, sums);
+        if (base + KEYS < cached) fetch_tile(base + KEYS, cached);
+    }
     put_sums(used, sums);
     if (used > 1u) {
         if (!last_of(used)) return;

@@ -8,6 +8,7 @@ layout(constant_id = 0) const uint THREADS = 256;
 layout(constant_id = 1) const uint HEAD_DIM = 128;
 layout(constant_id = 2) const uint QUERIES = 4;
 layout(constant_id = 3) const uint STEP_KIND = RL_STEP_ALONE;
+layout(constant_id = 4) const uint GROUP = 4;  // heads that share a kv head
 #include "few_sizes.glsl"
 layout(push_constant) uniform Push { BlockFewArgs args; };
 layout(set = 0, binding = 0, std430) readonly buffer Q4 { vec4 q4[]; };
@@ -82,6 +83,7 @@ void main() {
     [[unroll]] for (uint i = 0; i < QUERIES; ++i) sums[i] = vec4(0.0);
     for (uint base = from; base < to; base += KEYS) {
         begin_tile(base, to);
+        fetch_tile(base, to);
         attend_tile(base, to, sums);
     }
     put_sums(used, sums);

@@ -30,6 +30,7 @@ layout(set = 0, binding = 6, std430) coherent buffer Counters { uint counters[];
 layout(set = 0, binding = 8, std430) readonly buffer Chosen { float chosen[]; };
 #include "cache.glsl"
 #include "entries.glsl"
+#define GROUP args.heads
 #include "attention_parts.glsl"
 
 const uint OF_ENTRIES = 0x80000000u;  // a row of the entries

@@ -27,6 +27,7 @@ layout(set = 0, binding = 5, std430) coherent buffer Partials4 { vec4 partials4[
 layout(set = 0, binding = 6, std430) coherent buffer Counters { uint counters[]; };
 #include "cache.glsl"
 
+#define GROUP args.heads
 #include "attention_parts.glsl"
 
 vec4 latent4(uint row, uint four) {

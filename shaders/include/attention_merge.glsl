@@ -13,8 +13,8 @@ bool last_of(uint used) {
     memoryBarrierBuffer();
     barrier();
     if (gl_LocalInvocationID.x == 0u) {
-        const uint before = BY_ROW ? args.first_row * ((heads_per_kv() + QUERIES - 1u) / QUERIES)
-                                                         : args.first_row * heads_per_kv() / QUERIES;
+        const uint before = BY_ROW ? args.first_row * ((GROUP + QUERIES - 1u) / QUERIES)
+                                                         : args.first_row * GROUP / QUERIES;
         const uint group = before + gl_WorkGroupID.y;
         const uint at = group * args.kv_heads + gl_WorkGroupID.z;
         is_last = atomicAdd(counters[at], 1u) == used - 1u;

@@ -1,6 +1,6 @@
 // What kernels of attention share. A work-group takes QUERIES queries, (row, head) with heads of one kv head: z of the
 // grid over kv heads, y over groups of queries, x over splits of the keys. Where rows may be of several sequences, or with
-// ROWS_APART, a group is of one row. Wants args of AttentionArgs, STEP_KIND and step.glsl.
+// ROWS_APART, a group is of one row. Wants args of AttentionArgs, GROUP, the heads that share a kv head, STEP_KIND and step.glsl.
 #ifdef ROWS_APART
 const bool BY_ROW = true;
 #else
@@ -9,13 +9,12 @@ const bool BY_ROW = STEP_KIND == RL_STEP_SEVERAL;
 const float kNone = -1.0 / 0.0;
 const uint LEAST_KEYS = 64;  // of a split: fewer are not worth a work-group
 
-uint heads_per_kv() { return args.heads / args.kv_heads; }
-uint query_row(uint query) { return args.first_row + query / heads_per_kv(); }
-uint query_head(uint query) { return gl_WorkGroupID.z * heads_per_kv() + query % heads_per_kv(); }
+uint query_row(uint query) { return args.first_row + query / GROUP; }
+uint query_head(uint query) { return gl_WorkGroupID.z * GROUP + query % GROUP; }
 uint own_query(uint i) {
     if (!BY_ROW) return gl_WorkGroupID.y * QUERIES + i;
-    const uint groups = (heads_per_kv() + QUERIES - 1u) / QUERIES;  // of a row
-    return gl_WorkGroupID.y / groups * heads_per_kv() + gl_WorkGroupID.y % groups * QUERIES + i;
+    const uint groups = (GROUP + QUERIES - 1u) / QUERIES;  // of a row
+    return gl_WorkGroupID.y / groups * GROUP + gl_WorkGroupID.y % groups * QUERIES + i;
 }
 // For this work-group, with rows counted as the step does: where its rows end, and the position of its sequence's row 0.
 uint end_row() {

@@ -35,17 +35,24 @@ void weigh_tile(uint base, uint end) {
     }
 }
 
-void attend_tile(uint base, uint end, inout vec4 sums[QUERIES]) {
+// Of the tile that is next: an invocation's share of the keys and of the values.
+vec4 tile_keys[PIECES], tile_values[VALUES];
+
+void fetch_tile(uint base, uint end) {
     const uint tid = gl_LocalInvocationID.x, part = tid % 4u, column = tid % FOURS, turn = tid / FOURS;
     const uint key = cache_place(min(base + tid / 4u, end - 1u));
-    vec4 k[PIECES], v[VALUES];
-    [[unroll]] for (uint e = 0; e < PIECES; ++e) k[e] = key4_at(key, HEAD_DIM, e * 4u + part);
+    [[unroll]] for (uint e = 0; e < PIECES; ++e) tile_keys[e] = key4_at(key, HEAD_DIM, e * 4u + part);
     [[unroll]] for (uint e = 0; e < VALUES; ++e)
-        v[e] = value4_at(cache_place(min(base + e * TURNS + turn, end - 1u)), HEAD_DIM, column);
+        tile_values[e] = value4_at(cache_place(min(base + e * TURNS + turn, end - 1u)), HEAD_DIM, column);
+}
+
+// What was fetched last.
+void attend_tile(uint base, uint end, inout vec4 sums[QUERIES]) {
+    const uint tid = gl_LocalInvocationID.x, part = tid % 4u, turn = tid / FOURS;
     barrier();  // queries are there, and the tile before is done
     [[unroll]] for (uint i = 0; i < QUERIES; ++i) {
         float sum = 0.0;
-        [[unroll]] for (uint e = 0; e < PIECES; ++e) sum += dot(k[e], queries[i * FOURS + e * 4u + part]);
+        [[unroll]] for (uint e = 0; e < PIECES; ++e) sum += dot(tile_keys[e], queries[i * FOURS + e * 4u + part]);
         quarters[i * KEYS + tid / 4u][part] = sum;
     }
     barrier();
@@ -56,7 +63,7 @@ void attend_tile(uint base, uint end, inout vec4 sums[QUERIES]) {
         const uint t = e * TURNS + turn;
         // Of invocations that have no turn, what they sum up is not used.
         if (VALUES * TURNS > KEYS && t >= KEYS) continue;
-        [[unroll]] for (uint i = 0; i < QUERIES; ++i) sums[i] += chances[t * QUERIES + i] * v[e];
+        [[unroll]] for (uint i = 0; i < QUERIES; ++i) sums[i] += chances[t * QUERIES + i] * tile_values[e];
     }
 }
 

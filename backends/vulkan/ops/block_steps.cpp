@@ -156,7 +156,7 @@ public:
                 {cache_shader("block_few", view, op_.cache),
                  8,
                  1,
-                 {threads_, op_.shape.head_dim, n, uint32_t(view.kind)}},
+                 {threads_, op_.shape.head_dim, n, uint32_t(view.kind), group()}},
                 {view.slot(op_.q), view.slot(op_.y), view.step, planes.keys, planes.values,
                  view.slot(op_.chosen), partials, view.caches.counters()},
                 push, {push.splits, uint64_t(rows) * groups_of_row(n), op_.shape.kv_heads}, per_row * rows));
