@@ -40,9 +40,9 @@ shared bool is_last;
 void main() {
     weight_units = args.units;
     const uint first_token = args.first_token + gl_WorkGroupID.y * TOKENS;
-    if (first_token >= step_rows) return;
+    if (TOKENS > 1 && first_token >= step_rows) return;  // one token is one row, and nothing waits to see that
     uint x_rows[TOKENS];
-    [[unroll]] for (uint t = 0; t < TOKENS; ++t) x_rows[t] = min(first_token + t, step_rows - 1u);
+    [[unroll]] for (uint t = 0; t < TOKENS; ++t) x_rows[t] = TOKENS > 1 ? min(first_token + t, step_rows - 1u) : first_token;
     const uint step = gl_NumWorkGroups.x * gl_NumSubgroups * ROWS;
     for (uint row = (gl_WorkGroupID.x * gl_NumSubgroups + gl_SubgroupID) * ROWS; row < args.rows; row += step) {
         uint rows[ROWS];

@@ -37,11 +37,14 @@ void lane_products(uint m, uint rows[ROWS], uint x_rows[TOKENS], uint cols, inou
                     w[a][r] = weight_elements4(m, rows[r] * width + i + a * gl_SubgroupSize);
             [[unroll]] for (uint a = 0; a < AHEAD; ++a) add_products(w[a], x_rows, width, i + a * gl_SubgroupSize, sums);
         }
-        for (; i < width; i += gl_SubgroupSize) {
-            vec4 w[ROWS];
-            [[unroll]] for (uint r = 0; r < ROWS; ++r) w[r] = weight_elements4(m, rows[r] * width + i);
-            add_products(w, x_rows, width, i, sums);
-        }
+        if (i - gl_SubgroupInvocationID >= width) return;
+        // What is left is under way at once, too; lanes beyond the end read the last, for nothing.
+        vec4 w[AHEAD][ROWS];
+        [[unroll]] for (uint a = 0; a < AHEAD; ++a)
+            [[unroll]] for (uint r = 0; r < ROWS; ++r)
+                w[a][r] = weight_elements4(m, rows[r] * width + min(i + a * gl_SubgroupSize, width - 1u));
+        [[unroll]] for (uint a = 0; a < AHEAD; ++a)
+            if (i + a * gl_SubgroupSize < width) add_products(w[a], x_rows, width, i + a * gl_SubgroupSize, sums);
         return;
     }
     for (uint i = gl_SubgroupInvocationID; i < cols; i += gl_SubgroupSize)
