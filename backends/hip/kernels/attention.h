@@ -33,11 +33,12 @@ RL_DEVICE void rope_store(const args::RopeStoreArgs& a) {
     RL_SHARED float heads[kWaves][args::kMostHeadDim];
     float* head = heads[wave_index()];
     const Cache& c = a.cache;
-    const uint32_t all = a.heads + 2 * c.kv_heads, end = a.step->rows * all;
+    const uint32_t all = a.heads + 2 * c.kv_heads, end = a.step->rows * all, position = a.step->position;
+    wait_for_inputs();  // the host wrote the step
     for (uint32_t i = block_index().x * kWaves + wave_index(); i < end; i += grid_blocks() * kWaves) {
         const uint32_t row = i / all, index = i % all, kv_head = (index - a.heads) % c.kv_heads;
         const size_t kv = (size_t(row) * c.kv_heads + kv_head) * c.head_dim;
-        const size_t at = place_in_cache(c, kv_head, a.step->position, row);
+        const size_t at = place_in_cache(c, kv_head, position, row);
         if (index < a.heads) {
             float* slot = a.q + (size_t(row) * a.heads + index) * c.head_dim;
             turn_head(a.turn, false, row, slot, c.head_dim,
@@ -57,18 +58,18 @@ RL_DEVICE void rope_store(const args::RopeStoreArgs& a) {
 
 }  // namespace redline::hip
 
-#define RL_FEW_KERNEL(stem, type, cache, queries, dims)                        \
-    RL_KERNEL(256, stem##_##queries##_##dims##_##cache, args::AttentionArgs) { \
-        attention_few<type, queries, dims>(args);                              \
+#define RL_FEW_KERNEL(stem, blocks, type, cache, queries, dims)                              \
+    RL_EARLY_KERNEL(256, blocks, stem##_##queries##_##dims##_##cache, args::AttentionArgs) { \
+        attention_few<type, queries, dims>(args);                                            \
     }
-#define RL_FEW_KERNELS(type, cache, dims)              \
-    RL_FEW_KERNEL(attention_few, type, cache, 1, dims) \
-    RL_FEW_KERNEL(attention_few, type, cache, 2, dims) \
-    RL_FEW_KERNEL(attention_few, type, cache, 4, dims)
-#define RL_ANY_KERNELS(type, cache)                             \
-    RL_FEW_KERNEL(attention_any, any_size<type>, cache, 4, 64)  \
-    RL_FEW_KERNEL(attention_any, any_size<type>, cache, 4, 256) \
-    RL_FEW_KERNEL(attention_any, any_size<type>, cache, 2, 512)
+#define RL_FEW_KERNELS(type, cache, dims)                                   \
+    RL_FEW_KERNEL(attention_few, few_blocks(1, dims), type, cache, 1, dims) \
+    RL_FEW_KERNEL(attention_few, few_blocks(2, dims), type, cache, 2, dims) \
+    RL_FEW_KERNEL(attention_few, few_blocks(4, dims), type, cache, 4, dims)
+#define RL_ANY_KERNELS(type, cache)                                \
+    RL_FEW_KERNEL(attention_any, 1, any_size<type>, cache, 4, 64)  \
+    RL_FEW_KERNEL(attention_any, 1, any_size<type>, cache, 4, 256) \
+    RL_FEW_KERNEL(attention_any, 1, any_size<type>, cache, 2, 512)
 #define RL_MANY_KERNEL(cache, dims)                                                 \
     RL_KERNEL(kManyThreads, attention_many_##dims##_##cache, args::AttentionArgs) { \
         attention_many<cache_##cache, dims>(args);                                  \
@@ -120,16 +121,16 @@ RL_DEVICE void rope_store(const args::RopeStoreArgs& a) {
     RL_KERNEL(128, kv_store_##cache, args::StoreArgs) {                                  \
         kv_store<cache_##cache>(args);                                                   \
     }                                                                                    \
-    RL_KERNEL(128, rope_store_##cache, args::RopeStoreArgs) {                            \
+    RL_EARLY_KERNEL(128, 1, rope_store_##cache, args::RopeStoreArgs) {                   \
         rope_store<cache_##cache>(args);                                                 \
     }                                                                                    \
     RL_FEW_KERNELS(cache_##cache, cache, 64)                                             \
-    RL_FEW_KERNEL(attention_few, cache_##cache, cache, 8, 64)                            \
+    RL_FEW_KERNEL(attention_few, few_blocks(8, 64), cache_##cache, cache, 8, 64)         \
     RL_FEW_KERNELS(cache_##cache, cache, 128)                                            \
-    RL_FEW_KERNEL(attention_few, cache_##cache, cache, 8, 128)                           \
+    RL_FEW_KERNEL(attention_few, few_blocks(8, 128), cache_##cache, cache, 8, 128)       \
     RL_FEW_KERNELS(cache_##cache, cache, 256)                                            \
-    RL_FEW_KERNEL(attention_few, cache_##cache, cache, 1, 512)                           \
-    RL_FEW_KERNEL(attention_few, cache_##cache, cache, 2, 512)                           \
+    RL_FEW_KERNEL(attention_few, few_blocks(1, 512), cache_##cache, cache, 1, 512)       \
+    RL_FEW_KERNEL(attention_few, few_blocks(2, 512), cache_##cache, cache, 2, 512)       \
     RL_ODD_KERNELS_##cache RL_KERNEL(128, latent_store_##cache, args::LatentStoreArgs) { \
         latent_store<cache_##cache>(args);                                               \
     }                                                                                    \

@@ -24,6 +24,11 @@ constexpr bool kTurns = true;
 constexpr uint32_t less_of(uint32_t a, uint32_t b) {
     return a < b ? a : b;
 }
+// That should fit into a multiprocessor: half of what a block could have of its registers is enough up to
+// here.
+constexpr uint32_t few_blocks(uint32_t queries, uint32_t dims) {
+    return queries <= 4 && queries * dims <= 512 ? 2 : 1;
+}
 constexpr uint32_t more_of(uint32_t a, uint32_t b) {
     return a < b ? b : a;
 }
@@ -303,6 +308,26 @@ RL_DEVICE void attend_keys(const args::AttentionArgs& a, const Queries& which, c
     }
 }
 
+// Keys and values on their way to where they are near while the launch before still runs: what that adds to
+// the cache is seen there, too.
+template <typename C>
+RL_DEVICE void begin_keys([[maybe_unused]] const args::AttentionArgs& a,
+                          [[maybe_unused]] const Queries& which, [[maybe_unused]] const KeyRange& keys) {
+#ifdef RL_COPIES_AHEAD
+    constexpr uint32_t kLine = 128;
+    const HeadRows all_keys = C::head(a.cache, a.cache.keys, which.kv_head),
+                   all_values = C::head(a.cache, a.cache.values, which.kv_head);
+    const uint32_t key = keys.from + thread_index(), bytes = all_keys.dims * C::kElementBytes;
+    if (key >= keys.to) return;
+    const KeyRows in_cache = key_rows(a.cache, which.first_row, keys.from, keys.to);
+    const size_t row = size_t(key - in_cache.before(key)) * bytes;
+    for (uint32_t i = 0; i < bytes; i += kLine) {
+        bring_near(all_keys.rows + row + i);
+        bring_near(all_values.rows + row + i);
+    }
+#endif
+}
+
 template <typename C, uint32_t kQueries, uint32_t kDims>
 RL_DEVICE void attention_few(const args::AttentionArgs& a) {
     using S = FewShape<kQueries, kDims>;
@@ -312,6 +337,8 @@ RL_DEVICE void attention_few(const args::AttentionArgs& a) {
     if (which.row(0) >= rows) return;
     const KeyRange keys = block_keys(a, which, kQueries, rows, position, kFewLeastKeys, S::kWaveKeys);
     if (block_index().x >= keys.used) return;
+    begin_keys<C>(a, which, keys);
+    wait_for_inputs();  // the host wrote all that was read so far
     FewState<kQueries, kDims> state;
     const bool turns = kTurns && a.turn.table;
     if (turns) turn_queries<C>(args_in_lanes(a), which, keys, position, shared);

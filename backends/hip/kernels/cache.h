@@ -91,8 +91,9 @@ RL_DEVICE float factor(const ByteEight& from) {
 
 struct cache_f32 {
     using Eight = FloatEight;
-    static constexpr bool kWhole = true;   // heads are multiples of eight
-    static constexpr uint32_t kGroup = 1;  // elements stored together
+    static constexpr bool kWhole = true;          // heads are multiples of eight
+    static constexpr uint32_t kGroup = 1;         // elements stored together
+    static constexpr uint32_t kElementBytes = 4;  // without scales
     RL_DEVICE static HeadRows head(const Cache& c, const uint8_t* data, uint32_t head) {
         return {data + size_t(head) * c.capacity * c.head_dim * 4, nullptr, c.head_dim};
     }
@@ -114,7 +115,7 @@ struct cache_f32 {
 struct cache_f16 {
     using Eight = Words4;
     static constexpr bool kWhole = true;  // heads are multiples of eight
-    static constexpr uint32_t kGroup = 1;
+    static constexpr uint32_t kGroup = 1, kElementBytes = 2;
     RL_DEVICE static HeadRows head(const Cache& c, const uint8_t* data, uint32_t head) {
         return {data + size_t(head) * c.capacity * c.head_dim * 2, nullptr, c.head_dim};
     }
@@ -134,7 +135,7 @@ struct cache_f16 {
 struct cache_q8_0 {
     using Eight = ByteEight;
     static constexpr bool kWhole = true;  // heads are multiples of eight
-    static constexpr uint32_t kGroup = 32;
+    static constexpr uint32_t kGroup = 32, kElementBytes = 1;
     RL_DEVICE static HeadRows head(const Cache& c, const uint8_t* data, uint32_t head) {
         const size_t elements = c.capacity * c.head_dim;
         return {data + head * elements, data + c.kv_heads * elements + head * (elements / 32) * 2,
@@ -170,7 +171,7 @@ template <typename C>
 struct any_size {
     using Eight = FloatEight;
     static constexpr bool kWhole = false;
-    static constexpr uint32_t kGroup = C::kGroup;
+    static constexpr uint32_t kGroup = C::kGroup, kElementBytes = C::kElementBytes;
     RL_DEVICE static HeadRows head(const Cache& c, const uint8_t* data, uint32_t head) {
         return C::head(c, data, head);
     }

@@ -96,9 +96,10 @@ public:
         const Choice per_unit = choice("per_unit", kBlocksPerUnit, {1, 3, 4, 8});
         const bool few = rows == RowClass::one || rows == RowClass::few;
         if (!few || !whole_eights()) return {per_unit};
-        std::vector<uint32_t> fewer;
-        for (uint32_t n = most_queries(rows) / 2; n > 0; n /= 2) fewer.push_back(n);
-        return {per_unit, choice("queries", most_queries(rows), std::move(fewer))};
+        std::vector<uint32_t> others;
+        for (uint32_t n = most_queries(rows); n > 0; n /= 2)
+            if (n != usual_queries(rows)) others.push_back(n);
+        return {per_unit, choice("queries", usual_queries(rows), std::move(others))};
     }
 
     Precision precision(uint64_t rows) const override {
@@ -189,10 +190,17 @@ private:
         const uint32_t most = few_dims() > 256 ? 2 : few_dims() > 128 ? 4 : kMostQueries;
         return rows == RowClass::one ? std::min(most, power_of_two(group())) : most;
     }
+    // Of one row half of those that share a kv head: what one block reads of it the other's finds in the
+    // device's cache, and with half the code and registers both begin sooner. Qwen3-30B-A3B (groups of 8)
+    // behind 4096 tokens on an H100: 323 tok/s with 8, 389 with 4, 386 with 2.
+    uint32_t usual_queries(RowClass rows) const {
+        const uint32_t most = most_queries(rows);
+        return rows == RowClass::one ? std::max(1u, most / 2) : most;
+    }
     uint32_t few_queries(uint32_t rows) const {
         if (!whole_eights()) return few_dims() > 256 ? 2 : 4;
         const RowClass size = row_class_of(rows);
-        return std::min(chosen(size, "queries", most_queries(size)), power_of_two(rows * group()));
+        return std::min(chosen(size, "queries", usual_queries(size)), power_of_two(rows * group()));
     }
     // Of several sequences, each has queries of one row.
     uint32_t blocks(uint32_t rows, uint32_t queries, bool several) const {
