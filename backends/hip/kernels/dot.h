@@ -155,7 +155,7 @@ RL_DEVICE void each_own_row(const args::DotArgs& a, const Rows& which) {
                 which.template add<own_form<Second>>(base + from, x, sums);
             which.put(base + from, values + from, sums, scale, before);
         }
-        if (!a.hand.row) continue;
+        if (!kOneFormat || !a.hand.row) continue;  // what several matrices give is not left as int8
         sync_block();
         if (wave_index() == 0) leave_halves<kWave>(a.hand, values, base / kGroup, 1);
     }
