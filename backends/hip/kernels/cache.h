@@ -9,6 +9,13 @@ namespace redline::hip {
 
 using args::Cache;
 
+#ifdef RL_COPIES_AHEAD
+// From device memory to the cache that all multiprocessors share, for loads that come later.
+RL_DEVICE void bring_near(const void* line) {
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(line));
+}
+#endif
+
 // One head's keys or values: less than 4 GiB, so that offsets are words.
 struct HeadRows {
     const uint8_t* rows;

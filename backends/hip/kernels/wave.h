@@ -412,11 +412,6 @@ RL_DEVICE void let_next_start() {
 #endif
 }
 
-// From device memory to the cache that all multiprocessors share, for loads that come later.
-RL_DEVICE void bring_near(const void* line) {
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(line));
-}
-
 #if __CUDA_ARCH__ >= 900
 #define RL_COPIES_AHEAD  // as DeviceReport::copies_ahead() has it
 // Brings 4, 8 or 16 bytes to shared memory while the lane goes on; both addresses are multiples of that.
