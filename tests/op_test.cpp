@@ -152,6 +152,23 @@ void run_each_op(const OpCase& c, BoundPlan bound, const Fixture& fixture, Backe
     });
 }
 
+// What a backend uses while this lives: the case's variant for its plan as it is lowered.
+class CaseVariant {
+public:
+    CaseVariant(const OpCase& c, const Plan& plan, Backend& backend, bool fuse) : backend_(backend) {
+        if (c.variant.empty()) return;
+        const BoundPlan bound = must(lower(plan, backend, fuse));
+        Variants all;
+        for (const Step& step : bound.plan.steps)
+            all[{kernel_key(step.op, bound.plan), RowClass::one}] = c.variant;
+        backend.use(std::move(all));
+    }
+    ~CaseVariant() { backend_.use({}); }
+
+private:
+    Backend& backend_;
+};
+
 void run_case(const OpCase& c, std::map<std::string, double>& worst) {
     if (!chosen(c)) return;
     show(c);
@@ -167,6 +184,7 @@ void run_case(const OpCase& c, std::map<std::string, double>& worst) {
                 CHECK(refused.error().message.ends_with("; the device cpu runs it"));
                 continue;
             }
+            const CaseVariant variant(c, plan, *backend, fuse);
             const auto weights = must(backend->load(fixture.weights(), fixture, {}));
             BoundPlan bound = must(lower(plan, *backend, fuse));
             if (c.each_op) {

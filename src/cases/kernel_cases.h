@@ -211,9 +211,10 @@ inline void add_format_kernels(std::vector<OpCase>& cases, const Format& format)
     cases.push_back(gated_case(format, Act::silu, true, 20, 70, 256));
 }
 
-// All that an attention of one row does: many splits or one, a ring of keys, handing its results on, and rows
-// of several sequences.
-inline void add_few_kernels(std::vector<OpCase>& cases, HeadShape s, CacheType type) {
+// All that an attention of one row does with all queries of a key at a time: many splits or one, a ring of
+// keys, handing its results on, and rows of several sequences.
+inline void add_few_kernels(std::vector<OpCase>& all, HeadShape s, CacheType type) {
+    std::vector<OpCase> cases;
     const Format& q8 = *find_format("Q8_0");
     const AttentionFlags plain = {false, false, false, 0, 20.0f, type, true};
     // A norm of so long a mean says little behind rounded values.
@@ -225,6 +226,10 @@ inline void add_few_kernels(std::vector<OpCase>& cases, HeadShape s, CacheType t
                                          : attention_case(s, 1, 511, plain));
     cases.push_back(paged_case(s, 2, 3, 90, {true, true, true, 0, 0.0f, type}));
     cases.push_back(paged_case(s, 2, 3, 230, {false, false, false, 100, 20.0f, type, true, true}));
+    for (OpCase& c : cases) {
+        c.variant["queries"] = s.heads / s.kv_heads;
+        all.push_back(std::move(c));
+    }
 }
 
 inline void add_cache_kernels(std::vector<OpCase>& cases, CacheType type) {
