@@ -28,9 +28,14 @@ def made(cupti: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
 
 def steps_of(path: pathlib.Path) -> list:
     kernels = []
-    for line in path.read_text().splitlines():
-        begin, end, x, y, z, threads, name = line.split(None, 6)
-        kernels.append((int(begin), int(end), f"{x}x{y}x{z} of {threads}", name))
+    try:
+        for line in path.read_text().splitlines():
+            begin, end, x, y, z, threads, name = line.split(None, 6)
+            kernels.append((int(begin), int(end), f"{x}x{y}x{z} of {threads}", name))
+    except OSError as error:
+        sys.exit(f"kernel_times: cannot read {path}: {error.strerror}")
+    except ValueError:
+        sys.exit(f"kernel_times: {path} is not what kernel_times.c writes: begin, end, grid, threads and name per line")
     kernels.sort()
     begins = [i for i, kernel in enumerate(kernels) if kernel[3].startswith("embed")]
     return [kernels[a:b] for a, b in zip(begins, begins[1:])]

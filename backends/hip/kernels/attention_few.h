@@ -24,13 +24,13 @@ constexpr bool kTurns = true;
 constexpr uint32_t less_of(uint32_t a, uint32_t b) {
     return a < b ? a : b;
 }
-// That should fit into a multiprocessor: half of what a block could have of its registers is enough up to
-// here.
-constexpr uint32_t few_blocks(uint32_t queries, uint32_t dims) {
-    return queries <= 4 && queries * dims <= 512 ? 2 : 1;
-}
 constexpr uint32_t more_of(uint32_t a, uint32_t b) {
     return a < b ? b : a;
+}
+// Blocks that should fit into an NVIDIA multiprocessor at a time. Two leave each thread 128 registers, which
+// spill with more queries or dimensions than these.
+constexpr uint32_t few_blocks(uint32_t queries, uint32_t dims) {
+    return queries <= 4 && queries * dims <= 512 ? 2 : 1;
 }
 
 // How a wave shares work: kLanes lanes hold a key, each kParts times eight elements of it; kGroups keys are
@@ -308,8 +308,8 @@ RL_DEVICE void attend_keys(const args::AttentionArgs& a, const Queries& which, c
     }
 }
 
-// Keys and values on their way to where they are near while the launch before still runs: what that adds to
-// the cache is seen there, too.
+// Brings the block's first keys and values into the device's cache while the launch before still runs. What
+// that launch stores goes through the same cache, so that nothing old is read afterwards.
 template <typename C>
 RL_DEVICE void begin_keys([[maybe_unused]] const args::AttentionArgs& a,
                           [[maybe_unused]] const Queries& which, [[maybe_unused]] const KeyRange& keys) {

@@ -143,7 +143,7 @@ RL_DEVICE void choose_experts(const args::RouteArgs& a, size_t row) {
 // The first loads of one row of a router's weight by a lane, ahead of their use.
 template <typename F>
 struct RouterRow {
-    static constexpr uint32_t kAtOnce = kWave == 32 ? 16 : 8;
+    static constexpr uint32_t kAtOnce = kWave == 32 ? 16 : 8;  // all of 2048 columns
     const args::RouteRowArgs& a;
     uint32_t fours = a.cols / 4;
     Float4 w[kAtOnce] = {};

@@ -96,10 +96,9 @@ public:
         const Choice per_unit = choice("per_unit", kBlocksPerUnit, {1, 3, 4, 8});
         const bool few = rows == RowClass::one || rows == RowClass::few;
         if (!few || !whole_eights()) return {per_unit};
-        std::vector<uint32_t> others;
-        for (uint32_t n = most_queries(rows); n > 0; n /= 2)
-            if (n != usual_queries(rows)) others.push_back(n);
-        return {per_unit, choice("queries", usual_queries(rows), std::move(others))};
+        std::vector<uint32_t> all;
+        for (uint32_t n = most_queries(rows); n > 0; n /= 2) all.push_back(n);
+        return {per_unit, choice("queries", usual_queries(rows), std::move(all))};
     }
 
     Precision precision(uint64_t rows) const override {

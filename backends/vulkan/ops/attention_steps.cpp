@@ -126,11 +126,9 @@ public:
             return all;
         }
         const bool few = by_few(least);
-        const uint32_t usual = usual_queries(rows, few);
-        std::vector<uint32_t> others;
-        for (uint32_t n = few ? kMostFewQueries : kMostQueries; n > 0; n /= 2)
-            if (n != usual) others.push_back(n);
-        all.push_back(choice("queries", usual, std::move(others)));
+        std::vector<uint32_t> queries;
+        for (uint32_t n = few ? kMostFewQueries : kMostQueries; n > 0; n /= 2) queries.push_back(n);
+        all.push_back(choice("queries", usual_queries(rows, few), std::move(queries)));
         if (!few) return all;
         std::vector<uint32_t> threads;
         for (uint32_t n = std::max(128u, subgroup_); n <= most_threads_; n *= 2) threads.push_back(n);
