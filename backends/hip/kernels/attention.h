@@ -34,6 +34,7 @@ RL_DEVICE void rope_store(const args::RopeStoreArgs& a) {
     float* head = heads[wave_index()];
     const Cache& c = a.cache;
     const uint32_t all = a.heads + 2 * c.kv_heads, end = a.step->rows * all, position = a.step->position;
+    let_next_start();
     wait_for_inputs();  // the host wrote the step
     for (uint32_t i = block_index().x * kWaves + wave_index(); i < end; i += grid_blocks() * kWaves) {
         const uint32_t row = i / all, index = i % all, kv_head = (index - a.heads) % c.kv_heads;

@@ -332,6 +332,7 @@ template <typename C, uint32_t kQueries, uint32_t kDims>
 RL_DEVICE void attention_few(const args::AttentionArgs& a) {
     using S = FewShape<kQueries, kDims>;
     RL_SHARED FewShared<kQueries, kDims> shared;
+    let_next_start();
     const Queries which = block_queries(a, kQueries);
     const auto [rows, position] = block_rows(a, which);
     if (which.row(0) >= rows) return;

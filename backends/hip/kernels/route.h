@@ -180,6 +180,7 @@ RL_DEVICE void route_row(const args::RouteRowArgs& a) {
     RL_SHARED float parts[kWaves];
     RL_SHARED uint32_t flag;
     const uint32_t own = block_index().x * kWaves + wave_index();
+    let_next_start();
     RouterRow<F> row = {a};
     row.fetch(lesser(own, a.choice.experts - 1), lane_index());
     wait_for_inputs();

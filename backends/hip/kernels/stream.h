@@ -168,6 +168,7 @@ RL_DEVICE void each_streamed_row(const args::DotArgs& a, const Rows& which) {
     RL_SHARED float parts[kDotWaves];
     RL_SHARED Float4 results[2][kGroup / 4];
     const uint32_t units = a.cols / 32, wave = wave_index();
+    let_next_start();
     if constexpr (Rows::kByInputs) wait_for_inputs();
     Ring ring(
         a, which,
@@ -216,6 +217,7 @@ RL_DEVICE void each_streamed_float_row(const args::DotArgs& a, const Rows& which
     RL_SHARED Float4 results[kGroup / 4];
     const uint32_t units = a.cols / 32, wave = wave_index();
     const size_t first_rows[kMatrixRows] = {};
+    let_next_start();
     Ring ring(a, which,
               reinterpret_cast<uint8_t*>(pool) + wave * Ring::kShape.stages * Ring::kShape.stage_bytes);
     wait_for_inputs();

@@ -1,13 +1,13 @@
-// What differs between the machines that run the kernels, and nothing else: with pick.h the only files with
-// intrinsics.
+// What differs between the machines that run the kernels, and nothing else: with early.h and pick.h the only
+// files with intrinsics.
 // AMD (clang, no headers of ROCm), NVIDIA (nvcc), and the host, where a block is one thread that is a wave of
 // one lane and barriers are nothing, so that tests can run the kernels as they are.
 //   RL_KERNEL(threads, name, Args)                defines a kernel for blocks of `threads`
 //   RL_DENSE_KERNEL(threads, blocks, name, Args)  one of which `blocks` blocks should fit a multiprocessor
-//   RL_EARLY_KERNEL(threads, blocks, name, Args)  such a one that calls wait_for_inputs() by itself, before
-//   it
-//                                                 touches what other kernels write; the others begin with
-//                                                 that
+//   RL_EARLY_KERNEL(threads, blocks, name, Args)  such a one that calls let_next_start() and, before it
+//   touches
+//                                                 what others write, wait_for_inputs(); others begin with
+//                                                 both
 //   RL_FEW_TURNS                                  of a loop: code for many turns at a time would never run
 //   RL_SHARED_POOL(name)                          shared memory whose size the launch says
 //   RL_TABLE name = ...;                          numbers that all kernels read, each lane where it wants
@@ -47,15 +47,15 @@
 #define RL_CUDA_KERNEL(bounds, begin, name, Args)                               \
     static __device__ __forceinline__ void name##_body(const Args& args);       \
     extern "C" __global__ void bounds name(const __grid_constant__ Args args) { \
-        let_next_start();                                                       \
         begin;                                                                  \
         name##_body(args);                                                      \
     }                                                                           \
     static __device__ __forceinline__ void name##_body(const Args& args)
 #define RL_KERNEL(threads, name, Args) \
-    RL_CUDA_KERNEL(__launch_bounds__(threads), wait_for_inputs(), name, Args)
-#define RL_DENSE_KERNEL(threads, blocks, name, Args) \
-    RL_CUDA_KERNEL(__launch_bounds__(threads RL_COMMA blocks), wait_for_inputs(), name, Args)
+    RL_CUDA_KERNEL(__launch_bounds__(threads), (let_next_start(), wait_for_inputs()), name, Args)
+#define RL_DENSE_KERNEL(threads, blocks, name, Args)                                                        \
+    RL_CUDA_KERNEL(__launch_bounds__(threads RL_COMMA blocks), (let_next_start(), wait_for_inputs()), name, \
+                   Args)
 #define RL_OWN_KERNEL(threads, blocks, name, Args) RL_DENSE_KERNEL(threads, blocks, name, Args)
 #define RL_EARLY_KERNEL(threads, blocks, name, Args) \
     RL_CUDA_KERNEL(__launch_bounds__(threads RL_COMMA blocks), , name, Args)
@@ -399,42 +399,6 @@ RL_DEVICE uint32_t count_up(uint32_t* counter) {
     return atomicAdd(counter, 1u);
 }
 
-// From compute capability 9.0 on a kernel may start while the one before it ends. What that writes is there
-// when this returns.
-RL_DEVICE void wait_for_inputs() {
-#if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
-RL_DEVICE void let_next_start() {
-#if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.launch_dependents;");
-#endif
-}
-
-#if __CUDA_ARCH__ >= 900
-#define RL_COPIES_AHEAD  // as DeviceReport::copies_ahead() has it
-// Brings 4, 8 or 16 bytes to shared memory while the lane goes on; both addresses are multiples of that.
-template <uint32_t kBytes>
-RL_DEVICE void copy_ahead(void* to, const void* from) {
-    const uint32_t at = uint32_t(__cvta_generic_to_shared(to));
-    if constexpr (kBytes == 16)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
-    else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(at), "l"(from), "n"(kBytes)
-                     : "memory");
-}
-// Ends a group of a lane's copies.
-RL_DEVICE void end_copies() {
-    asm volatile("cp.async.commit_group;" ::: "memory");
-}
-// Until all groups but the last kLeft are there.
-template <uint32_t kLeft>
-RL_DEVICE void wait_for_copies() {
-    asm volatile("cp.async.wait_group %0;" ::"n"(kLeft) : "memory");
-}
-#endif
-
 #else
 
 constexpr uint32_t kWave = 1;
@@ -551,9 +515,6 @@ RL_DEVICE const Args& args_in_lanes(const Args& args) {
 }
 RL_DEVICE void keep_order() {}
 #endif
-#if !defined(__CUDACC__)
-RL_DEVICE void wait_for_inputs() {}
-#endif
 RL_DEVICE uint32_t lane_index() {
     return thread_index() % kWave;
 }
@@ -596,3 +557,5 @@ RL_DEVICE uint32_t byte_of(uint32_t word, uint32_t index) {
     return (word >> (index * 8)) & 255u;
 }
 }  // namespace redline::hip
+
+#include "kernels/early.h"  // what kernels begin with

@@ -1,0 +1,54 @@
+// How a launch begins while the one before it still runs, which NVIDIA's cards offer. The macros of wave.h
+// call what is here.
+#pragma once
+
+#include "kernels/wave.h"
+
+namespace redline::hip {
+
+#if defined(__CUDACC__)
+
+// From compute capability 9.0 on a kernel may start while the one before it ends, once all its blocks have
+// called let_next_start(). What that one writes is there when this returns.
+RL_DEVICE void wait_for_inputs() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+RL_DEVICE void let_next_start() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+
+#if __CUDA_ARCH__ >= 900
+#define RL_COPIES_AHEAD  // as DeviceReport::copies_ahead() has it
+// Brings 4, 8 or 16 bytes to shared memory while the lane goes on; both addresses are multiples of that.
+template <uint32_t kBytes>
+RL_DEVICE void copy_ahead(void* to, const void* from) {
+    const uint32_t at = uint32_t(__cvta_generic_to_shared(to));
+    if constexpr (kBytes == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(at), "l"(from), "n"(kBytes)
+                     : "memory");
+}
+// Ends a group of a lane's copies.
+RL_DEVICE void end_copies() {
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+// Until all groups but the last kLeft are there.
+template <uint32_t kLeft>
+RL_DEVICE void wait_for_copies() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(kLeft) : "memory");
+}
+#endif
+
+#else
+
+RL_DEVICE void wait_for_inputs() {}
+RL_DEVICE void let_next_start() {}
+
+#endif
+
+}  // namespace redline::hip
