@@ -305,6 +305,29 @@ struct Chosen {
     uint32_t per_unit;  // 2^31 / units of a row, rounded up
 };
 
+// How experts are chosen by a router's logits.
+struct RouteArgs {
+    const Step* step;
+    const float* logits;
+    const float* bias;  // null: none
+    int32_t* ids;
+    float* scales;
+    uint32_t bias_of_logits;
+    uint32_t experts;
+    uint32_t used;
+    uint32_t gating;
+    uint32_t normalise;
+    float scale;
+    uint32_t groups;  // of experts
+    uint32_t groups_used;
+    uint32_t by_two;
+    const float* table;  // (tokens, used): experts by token; null: the best
+};
+constexpr uint32_t kMostExperts = 1024;
+constexpr uint32_t kMostGroups = 256;
+constexpr uint32_t kMostUsed = 64;
+constexpr uint32_t kRouteBytes = 10 << 10;  // of shared memory, as kernels/route.h needs it
+
 // Products in int8. The grid's blocks take or quantize one row, or several were prepared.
 struct DotArgs {
     const Step* step;
@@ -324,6 +347,9 @@ struct DotArgs {
     HandOver hand;    // one row only
     uint32_t second;  // of kernels of two formats: the first row of the second
     Chosen chosen;    // of kernels of experts
+    // Of the first product with experts: its blocks choose, and one writes what is chosen. Without logits it
+    // is chosen already.
+    RouteArgs choice;
 };
 constexpr uint32_t kDotUnitBytes = 48;  // codes of 32 activations, their scale and sums
 
@@ -417,27 +443,6 @@ struct GatherArgs {
     uint32_t used;
 };
 
-struct RouteArgs {
-    const Step* step;
-    const float* logits;
-    const float* bias;  // null: none
-    int32_t* ids;
-    float* scales;
-    uint32_t bias_of_logits;
-    uint32_t experts;
-    uint32_t used;
-    uint32_t gating;
-    uint32_t normalise;
-    float scale;
-    uint32_t groups;  // of experts
-    uint32_t groups_used;
-    uint32_t by_two;
-    const float* table;  // (tokens, used): experts by token; null: the best
-};
-constexpr uint32_t kMostExperts = 1024;
-constexpr uint32_t kMostGroups = 256;
-constexpr uint32_t kMostUsed = 64;
-
 // Of one row.
 struct RouteRowArgs {
     RouteArgs choice;
@@ -445,7 +450,7 @@ struct RouteRowArgs {
     const float* x;
     const float* gain;  // null: no norm
     float* logits;      // those of `choice`
-    uint32_t* counter;  // zero: of blocks that are done
+    uint32_t* counter;  // zero: of blocks that are done; null: who takes the logits chooses
     uint32_t cols;
     float eps;
 };

@@ -1,6 +1,7 @@
 // Products of a few tokens with a quantized matrix, in int8. A wave owns rows of the matrix.
 #pragma once
 
+#include "kernels/route.h"
 #include "kernels/row.h"
 #include "kernels/unit.h"
 
@@ -136,11 +137,13 @@ RL_DEVICE void each_own_row(const args::DotArgs& a, const Rows& which) {
     const uint32_t units = which.units();
     const float* const gain = Rows::kNormed ? a.gain : nullptr;
     float scale = 1.0f;
+    if constexpr (Rows::kByInputs) which.begin();
     share_book_of<F>();
     if constexpr (!kOneFormat) share_book_of<Second>();
     const OwnRow x =
         a.prepared ? take_row<kDotThreads>(a.prepared, gain != nullptr, a.eps, units, pool, parts, scale)
                    : own_row<kDotThreads>(a.x, gain, a.eps, units, pool, parts);
+    if constexpr (Rows::kByInputs) which.choose(pool + 3 * units);
     uint32_t turn = 0;
     for (uint32_t base = block_index().x * kGroup; base < a.rows; base += grid_blocks() * kGroup, turn ^= 1) {
         float* values = results[turn]->d;
@@ -353,11 +356,40 @@ RL_DEVICE size_t expert_row(const args::Chosen& c, uint32_t place, uint32_t row)
 struct ExpertGatedRows : GatedRows {
     static constexpr bool kByInputs = true;
 
+    // The token's, by place.
+    RL_DEVICE static int32_t* ids() {
+        RL_SHARED int32_t of_token[args::kMostUsed];
+        return of_token;
+    }
+    RL_DEVICE size_t row_of(uint32_t place, uint32_t row) const {
+        return expert_row(ids(), a.chosen.experts, a.chosen.rows, place, row);
+    }
+    // Before the block has its activations. Where it chooses experts, the launch before made only logits of
+    // those, and let this one begin when they were there.
+    RL_DEVICE void begin() const {
+        let_next_start();
+        if (a.choice.logits && a.prepared) return;
+        wait_for_inputs();
+        if (a.choice.logits) return;
+        for (uint32_t i = thread_index(); i < a.chosen.used; i += kDotThreads) ids()[i] = a.chosen.ids[i];
+        sync_block();
+    }
+    // When it has them. The last block has no more rows than any other, so that it writes.
+    RL_DEVICE void choose(void* room) const {
+        if (!a.choice.logits) return;
+        wait_for_inputs();
+        auto& shared = *static_cast<RouteShared*>(room);
+        choose_experts<kDotThreads>(args_in_lanes(a).choice, 0, shared, block_index().x + 1 == grid_blocks());
+        for (uint32_t i = thread_index(); i < a.chosen.used; i += kDotThreads) ids()[i] = shared.ids[i];
+        sync_block();
+    }
+
     RL_DEVICE void find(uint32_t row, Matrix (&w)[2], size_t (&rows)[2]) const {
         const uint32_t each = a.chosen.rows, counted = lesser(row, a.rows - 1), place = counted / each;
-        w[0] = {a.parts[0].w.data, in_each_lane(a.parts[0].w.units)};
-        w[1] = {a.parts[1].w.data, w[0].units};
-        rows[0] = rows[1] = in_each_lane(expert_row(a.chosen, place, counted - place * each));
+        const args::DotArgs& read_late = args_in_lanes(a);
+        w[0] = {read_late.parts[0].w.data, in_each_lane(a.parts[0].w.units)};
+        w[1] = {read_late.parts[1].w.data, w[0].units};
+        rows[0] = rows[1] = in_each_lane(row_of(place, counted - place * each));
     }
     struct Biases {
         float gate = 0.0f, up = 0.0f;
@@ -365,7 +397,7 @@ struct ExpertGatedRows : GatedRows {
     RL_DEVICE Biases before(uint32_t row) const {
         if (!a.parts[0].bias) return {};
         const uint32_t each = a.chosen.rows, counted = lesser(row, a.rows - 1), place = counted / each;
-        const size_t at = in_each_lane(expert_row(a.chosen, place, counted - place * each));
+        const size_t at = in_each_lane(row_of(place, counted - place * each));
         const args::DotArgs& read_late = args_in_lanes(a);
         return {read_late.parts[0].bias[at], read_late.parts[1].bias[at]};
     }
@@ -373,7 +405,9 @@ struct ExpertGatedRows : GatedRows {
                        const Biases& biases) const {
         const float gate = fused(wave_sum(sums[0]), scale, biases.gate),
                     up = fused(wave_sum(sums[1]), scale, biases.up);
-        if (lane_index() == 0 && row < a.rows) a.parts[0].y[row] = *value = act_times(a.act, gate, up);
+        const args::DotArgs& read_late = args_in_lanes(a);
+        if (lane_index() == 0 && row < a.rows)
+            read_late.parts[0].y[row] = *value = act_times(read_late.act, gate, up);
     }
     template <typename F>
     RL_DEVICE void add(uint32_t first, const OwnRow& x, float (&sums)[kMatrixRows]) const {
@@ -385,7 +419,7 @@ struct ExpertGatedRows : GatedRows {
 // that all of it is on its way together.
 struct ExpertSumRows {
     static constexpr uint32_t kCount = 1, kMatrixRows = 1;
-    static constexpr bool kNormed = false;
+    static constexpr bool kByInputs = false, kNormed = false;
     const args::DotArgs& a;
 
     RL_DEVICE uint32_t units() const { return a.cols / 32 * a.chosen.used; }

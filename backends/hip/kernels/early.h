@@ -20,6 +20,14 @@ RL_DEVICE void let_next_start() {
     asm volatile("griddepcontrol.launch_dependents;");
 #endif
 }
+// Of 16 bytes that another kernel wrote before the last one began: past a cache that may not know.
+RL_DEVICE Words4 load_early(const Words4* from) {
+    const uint4 words = __ldcg(reinterpret_cast<const uint4*>(from));
+    return {{words.x, words.y, words.z, words.w}};
+}
+RL_DEVICE float load_early(const float* from) {
+    return __ldcg(from);
+}
 
 #if __CUDA_ARCH__ >= 900
 #define RL_COPIES_AHEAD  // as DeviceReport::copies_ahead() has it
@@ -48,6 +56,10 @@ RL_DEVICE void wait_for_copies() {
 
 RL_DEVICE void wait_for_inputs() {}
 RL_DEVICE void let_next_start() {}
+template <typename T>
+RL_DEVICE T load_early(const T* from) {
+    return *from;
+}
 
 #endif
 

@@ -93,7 +93,7 @@
     RL_DENSE_KERNEL(kDotThreads, 1, expert_own_##format, args::DotArgs) {           \
         each_own_row<format>(args, ExpertSumRows{args});                            \
     }                                                                               \
-    RL_DENSE_KERNEL(kDotThreads, 2, expert_gated_own_##format, args::DotArgs) {     \
+    RL_EARLY_KERNEL(kDotThreads, 2, expert_gated_own_##format, args::DotArgs) {     \
         each_own_row<format>(args, ExpertGatedRows{{args}});                        \
     }                                                                               \
     RL_STREAM_KERNEL(linear_stream_##format, LinearRows, format, format)            \

@@ -64,13 +64,14 @@ RL_DEVICE float block_sum(float value, float* parts) {
 }
 
 // Likewise the largest.
+template <uint32_t kBlockThreads = kThreads>
 RL_DEVICE float block_max(float value, float* parts) {
     const float part = wave_max(value);
     sync_block();
     if (lane_index() == 0) parts[wave_index()] = part;
     sync_block();
     float most = parts[0];
-    for (uint32_t i = 1; i < kWaves; ++i) most = larger(parts[i], most);
+    for (uint32_t i = 1; i < kBlockThreads / kWave; ++i) most = larger(parts[i], most);
     return most;
 }
 

@@ -14,18 +14,21 @@ struct RouteShared {
     alignas(16) float scores[args::kMostExperts];  // what the choice goes by; never NaN
     float worths[args::kMostGroups];               // of groups
     float chosen[args::kMostUsed];
-    float parts[kWaves];
+    int32_t ids[args::kMostUsed];
+    float parts[16];  // of waves
 };
+static_assert(sizeof(RouteShared) <= args::kRouteBytes);
 
-// Each thread sees to experts thread_index(), thread_index() + kThreads, ...
+// Each thread sees to experts thread_index(), thread_index() + kBlockThreads, ...
+template <uint32_t kBlockThreads>
 RL_DEVICE void route_chances(const args::RouteArgs& a, const float* logits, RouteShared& shared) {
     float top = -kInfinity, sum = 0.0f;
     const auto logit = [&](uint32_t e) { return logits[e] + (a.bias_of_logits ? a.bias[e] : 0.0f); };
     if (a.gating == kSoftmax) {
-        for (uint32_t e = thread_index(); e < a.experts; e += kThreads) top = larger(logit(e), top);
-        top = block_max(top, shared.parts);
+        for (uint32_t e = thread_index(); e < a.experts; e += kBlockThreads) top = larger(logit(e), top);
+        top = block_max<kBlockThreads>(top, shared.parts);
     }
-    for (uint32_t e = thread_index(); e < a.experts; e += kThreads) {
+    for (uint32_t e = thread_index(); e < a.experts; e += kBlockThreads) {
         float p = logit(e);
         if (a.gating == kSoftmax) p = exp_of(p - top);
         if (a.gating == kSigmoid) p = 1.0f / (1.0f + exp_of(-p));
@@ -33,8 +36,8 @@ RL_DEVICE void route_chances(const args::RouteArgs& a, const float* logits, Rout
         sum += p;
         shared.chances[e] = p;
     }
-    if (a.gating == kSoftmax) sum = block_sum(sum, shared.parts);
-    for (uint32_t e = thread_index(); e < a.experts; e += kThreads) {
+    if (a.gating == kSoftmax) sum = block_sum<kBlockThreads>(sum, shared.parts);
+    for (uint32_t e = thread_index(); e < a.experts; e += kBlockThreads) {
         if (a.gating == kSoftmax) shared.chances[e] /= sum;
         const bool biased = a.bias && !a.bias_of_logits;
         // As Route::chosen_by_logits() says.
@@ -46,9 +49,10 @@ RL_DEVICE void route_chances(const args::RouteArgs& a, const float* logits, Rout
 }
 
 // Scores of experts that are not in the best groups become the lowest there are.
+template <uint32_t kBlockThreads>
 RL_DEVICE void leave_best_groups(const args::RouteArgs& a, RouteShared& shared) {
     const uint32_t size = a.experts / a.groups;
-    for (uint32_t g = thread_index(); g < a.groups; g += kThreads) {
+    for (uint32_t g = thread_index(); g < a.groups; g += kBlockThreads) {
         float best = -kInfinity, second = -kInfinity;
         for (uint32_t e = g * size; e < (g + 1) * size; ++e) {
             const float score = shared.scores[e];
@@ -58,7 +62,7 @@ RL_DEVICE void leave_best_groups(const args::RouteArgs& a, RouteShared& shared) 
         shared.worths[g] = a.by_two ? best + second : best;
     }
     sync_block();
-    for (uint32_t e = thread_index(); e < a.experts; e += kThreads) {
+    for (uint32_t e = thread_index(); e < a.experts; e += kBlockThreads) {
         const uint32_t own = e / size;
         uint32_t better = 0;
         for (uint32_t g = 0; g < a.groups; ++g) {
@@ -70,16 +74,16 @@ RL_DEVICE void leave_best_groups(const args::RouteArgs& a, RouteShared& shared) 
     sync_block();
 }
 
-// How many experts are better; of equal ones the lower id is.
+// How many experts are better; of equal ones the lower id is. kShare lanes count for one expert.
 RL_DEVICE uint32_t rank_of(const args::RouteArgs& a, const RouteShared& shared, uint32_t expert) {
     const float own = shared.scores[expert];
     uint32_t rank = 0;
     RL_UNROLL_BY(4)
-    for (uint32_t e = 0; e < a.experts; ++e) {
+    for (uint32_t e = thread_index() % kShare; e < a.experts; e += kShare) {
         const float other = shared.scores[e];
         rank += other > own || (other == own && e < expert) ? 1u : 0u;
     }
-    return rank;
+    return share_fold(rank, [](uint32_t one, uint32_t more) { return one + more; });
 }
 
 // Of an expert's logit among those that are near, without those that are chosen before it.
@@ -95,37 +99,41 @@ RL_DEVICE float share_of_near(const args::RouteArgs& a, const RouteShared& share
 }
 
 // Those that the row's token has in the table.
+template <uint32_t kBlockThreads>
 RL_DEVICE void take_from_table(const args::RouteArgs& a, size_t row, RouteShared& shared) {
     const auto* tokens = reinterpret_cast<const int32_t*>(a.step + 1);
     const float* own = a.table + size_t(uint32_t(tokens[row])) * a.used;
-    for (uint32_t i = thread_index(); i < a.used; i += kThreads) {
+    for (uint32_t i = thread_index(); i < a.used; i += kBlockThreads) {
         const float number = own[i] > 0.0f ? own[i] : 0.0f;
         const uint32_t expert = lesser(uint32_t(number), a.experts - 1);
         shared.chosen[i] = shared.chances[expert];
-        a.ids[row * a.used + i] = int32_t(expert);
+        shared.ids[i] = int32_t(expert);
     }
 }
 
-RL_DEVICE void take_best(const args::RouteArgs& a, size_t row, RouteShared& shared) {
-    if (a.groups > 1) leave_best_groups(a, shared);
-    for (uint32_t e = thread_index(); e < a.experts; e += kThreads) {
+template <uint32_t kBlockThreads>
+RL_DEVICE void take_best(const args::RouteArgs& a, RouteShared& shared) {
+    if (a.groups > 1) leave_best_groups<kBlockThreads>(a, shared);
+    for (uint32_t first = 0; first < a.experts; first += kBlockThreads / kShare) {
+        const uint32_t real = first + thread_index() / kShare, e = lesser(real, a.experts - 1);
         const uint32_t rank = rank_of(a, shared, e);
-        if (rank >= a.used) continue;
+        if (thread_index() % kShare != 0 || real != e || rank >= a.used) continue;
         shared.chosen[rank] = a.gating == kSparseMixer ? share_of_near(a, shared, e) : shared.chances[e];
-        a.ids[row * a.used + rank] = int32_t(e);
+        shared.ids[rank] = int32_t(e);
     }
 }
 
 // The `used` best experts of a row by its logits, best first, or those of its token, and their weights. The
-// whole block chooses.
-RL_DEVICE void choose_experts(const args::RouteArgs& a, size_t row) {
-    RL_SHARED RouteShared shared;
-    route_chances(a, a.logits + row * a.experts, shared);
+// whole block chooses, and has the ids in shared memory. All are written by it where it `writes`.
+template <uint32_t kBlockThreads>
+RL_DEVICE void choose_experts(const args::RouteArgs& a, size_t row, RouteShared& shared, bool writes) {
+    route_chances<kBlockThreads>(a, a.logits + row * a.experts, shared);
     if (a.table)
-        take_from_table(a, row, shared);
+        take_from_table<kBlockThreads>(a, row, shared);
     else
-        take_best(a, row, shared);
+        take_best<kBlockThreads>(a, shared);
     sync_block();
+    if (!writes) return;
     const bool of_selected = a.gating == kSoftmaxOfSelected;
     const float first = shared.chosen[0];
     const auto weight = [&](uint32_t place) {
@@ -136,8 +144,16 @@ RL_DEVICE void choose_experts(const args::RouteArgs& a, size_t row) {
     for (uint32_t i = 0; i < used; ++i) total += weight(i);
     // Those of the selected add up to one already.
     const float divisor = of_selected ? total : a.normalise ? larger(total, 6.103515625e-5f) : 1.0f;
-    for (uint32_t i = thread_index(); i < used; i += kThreads)
+    for (uint32_t i = thread_index(); i < used; i += kBlockThreads) {
+        a.ids[row * a.used + i] = shared.ids[i];
         a.scales[row * a.used + i] = weight(i) / divisor * a.scale;
+    }
+}
+
+// As a kernel of its own, or the end of one.
+RL_DEVICE void choose_and_write(const args::RouteArgs& a, size_t row) {
+    RL_SHARED RouteShared shared;
+    choose_experts<kThreads>(a, row, shared, true);
 }
 
 // The first loads of one row of a router's weight by a lane, ahead of their use.
@@ -174,16 +190,17 @@ struct RouterRow {
 };
 
 // One row: its logits as linear_vec makes them, a wave per expert, and the choice by them, made by the block
-// that is the last to come to it. Where there is a gain, each block norms the row by itself.
+// that is the last to come to it, if it is made here. Where there is a gain, each block norms the row by
+// itself.
 template <typename F>
 RL_DEVICE void route_row(const args::RouteRowArgs& a) {
     RL_SHARED float parts[kWaves];
     RL_SHARED uint32_t flag;
     const uint32_t own = block_index().x * kWaves + wave_index();
-    let_next_start();
     RouterRow<F> row = {a};
     row.fetch(lesser(own, a.choice.experts - 1), lane_index());
     wait_for_inputs();
+    let_next_start();  // not before: the next launch reads what this one has waited for
     const float scale = a.gain ? norm_scale<kThreads>(a.x, a.cols / 32, a.eps, parts) : 1.0f;
     for (uint32_t expert = own; expert < a.choice.experts; expert += grid_blocks() * kWaves) {
         float sum = 0.0f;
@@ -194,7 +211,7 @@ RL_DEVICE void route_row(const args::RouteRowArgs& a) {
         sum = wave_sum(sum);
         if (lane_index() == 0) a.logits[expert] = sum;
     }
-    if (is_last_block(a.counter, grid_blocks(), flag)) choose_experts(a.choice, 0);
+    if (a.counter && is_last_block(a.counter, grid_blocks(), flag)) choose_and_write(a.choice, 0);
 }
 
 }  // namespace redline::hip

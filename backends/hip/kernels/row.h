@@ -139,11 +139,11 @@ RL_DEVICE OwnRow take_row(const void* left, bool norm, float eps, uint32_t units
                           float& scale) {
     const auto* from = static_cast<const Words4*>(left);
     RL_UNROLL_BY(4)
-    for (uint32_t i = thread_index(); i < 3 * units; i += kBlockThreads) pool[i] = from[i];
+    for (uint32_t i = thread_index(); i < 3 * units; i += kBlockThreads) pool[i] = load_early(from + i);
     if (norm) {
         float squares = 0.0f;
         for (uint32_t h = thread_index(); h < 2 * units; h += kBlockThreads)
-            squares += load<float>(from + 3 * units, h);
+            squares += load_early(reinterpret_cast<const float*>(from + 3 * units) + h);
         squares = block_sum<kBlockThreads>(squares, parts);  // all threads have written by then
         scale = 1.0f / root_of(squares / float(units * 32) + eps);
     } else {

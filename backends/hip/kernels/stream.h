@@ -167,19 +167,28 @@ RL_DEVICE void each_streamed_row(const args::DotArgs& a, const Rows& which) {
     RL_SHARED_POOL(pool);
     RL_SHARED float parts[kDotWaves];
     RL_SHARED Float4 results[2][kGroup / 4];
+    constexpr uint32_t kRingBytes = Ring::kShape.stages * Ring::kShape.stage_bytes;
     const uint32_t units = a.cols / 32, wave = wave_index();
-    let_next_start();
-    if constexpr (Rows::kByInputs) wait_for_inputs();
-    Ring ring(
-        a, which,
-        reinterpret_cast<uint8_t*>(pool + 3 * units) + wave * Ring::kShape.stages * Ring::kShape.stage_bytes);
-    share_book_of<F>();
-    if constexpr (!__is_same(F, Second)) share_book_of<Second>();
-    if constexpr (!Rows::kByInputs) wait_for_inputs();
+    auto* const rings = reinterpret_cast<uint8_t*>(pool + 3 * units);
+    OwnRow x;
     float scale = 1.0f;
-    const OwnRow x =
-        a.prepared ? take_row<kDotThreads>(a.prepared, a.gain != nullptr, a.eps, units, pool, parts, scale)
-                   : own_row<kDotThreads>(a.x, a.gain, a.eps, units, pool, parts);
+    const auto bring_row = [&] {
+        share_book_of<F>();
+        if constexpr (!__is_same(F, Second)) share_book_of<Second>();
+        if constexpr (!Rows::kByInputs) wait_for_inputs();
+        x = a.prepared
+                ? take_row<kDotThreads>(a.prepared, a.gain != nullptr, a.eps, units, pool, parts, scale)
+                : own_row<kDotThreads>(a.x, a.gain, a.eps, units, pool, parts);
+    };
+    if constexpr (Rows::kByInputs) {
+        which.begin();
+        bring_row();
+        which.choose(rings + kDotWaves * kRingBytes);
+    } else {
+        let_next_start();
+    }
+    Ring ring(a, which, rings + wave * kRingBytes);
+    if constexpr (!Rows::kByInputs) bring_row();
     uint32_t turn = 0;
     for (uint32_t base = block_index().x * kGroup; base < a.rows; base += grid_blocks() * kGroup, turn ^= 1) {
         float* values = results[turn]->d;

@@ -418,7 +418,7 @@ RL_KERNEL(128, gather_places, GatherArgs) {
 // The `used` best experts of each row by its logits, best first, and their weights. A block per row.
 RL_KERNEL(128, route, RouteArgs) {
     const uint32_t row = block_index().x;
-    if (row < args.step->rows) choose_experts(args, row);
+    if (row < args.step->rows) choose_and_write(args, row);
 }
 
 RL_KERNEL(kTileThreads, best, BestArgs) {

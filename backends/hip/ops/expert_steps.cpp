@@ -19,7 +19,7 @@ public:
 
     Status launch(Launcher& launcher, const View& view) const override {
         // The choice must not depend on how many rows are routed together: always in f32.
-        if (view.rows == 1 && by_row()) return launch_row(launcher, view, op_.x, {});
+        if (view.rows == 1 && by_row()) return launch_row(launcher, view, op_.x, {}, true);
         RL_TRY(launch_floats(launcher, view, op_.w, view.slot(op_.x), view.scratch_at(0), view.rows));
         return launcher.launch("vector", "route", {view.rows, 1, 1, kThreads}, choice_args(view));
     }
@@ -28,8 +28,8 @@ public:
     bool by_row() const {
         return !weight_layout(*tensor_.format)->quantized() && tensor_.shape.cols % 32 == 0;
     }
-    // One row, of norm(x).
-    Status launch_row(Launcher& launcher, const View& view, Slot x, const Norm& norm) const {
+    // One row, of norm(x); if not `chooses`, only its logits.
+    Status launch_row(Launcher& launcher, const View& view, Slot x, const Norm& norm, bool chooses) const {
         args::RouteRowArgs args = {};
         args.choice = choice_args(view);
         args.w = view.weights[op_.w].matrix();
@@ -37,7 +37,7 @@ public:
         args.gain = view.vector(norm.gain);
         args.eps = norm.eps;
         args.logits = view.scratch_at(0);
-        args.counter = view.caches.counters();
+        args.counter = chooses ? view.caches.counters() : nullptr;
         args.cols = uint32_t(tensor_.shape.cols);
         const std::string module = view.weights[op_.w].layout->name;
         return launcher.launch(module, "route_row_" + module,
@@ -45,7 +45,6 @@ public:
                                args);
     }
 
-private:
     args::RouteArgs choice_args(const View& view) const {
         return {view.step,
                 view.scratch_at(0),
@@ -64,6 +63,7 @@ private:
                 view.vector(op_.table)};
     }
 
+private:
     Route op_;
     Tensor tensor_;
     uint32_t experts_;
@@ -132,10 +132,10 @@ args::DotArgs chosen_args(const View& view, const args::ExpertArgs& op, const No
 
 Status launch_chosen(Launcher& launcher, const std::string& module, const std::string& kernel,
                      const args::DotArgs& args, uint64_t activations, uint32_t most_blocks) {
-    return launcher.launch(module, kernel + module,
-                           striding(own_blocks(args.rows, most_blocks),
-                                    launcher.device().report().dot_threads(), own_bytes(activations)),
-                           args);
+    const uint32_t shared = own_bytes(activations) + (args.choice.logits ? args::kRouteBytes : 0);
+    return launcher.launch(
+        module, kernel + module,
+        striding(own_blocks(args.rows, most_blocks), launcher.device().report().dot_threads(), shared), args);
 }
 
 // Products of many rows with experts, on matrix units: places are brought into the order of their experts, so
@@ -342,7 +342,7 @@ public:
     uint64_t scratch(const Plan& plan) const override { return grouped_.scratch(plan, false); }
 
     Status launch(Launcher& launcher, const View& view) const override {
-        if (view.rows == 1 && by_row()) return launch_row(launcher, view, op_.x, {});
+        if (view.rows == 1 && by_row()) return launch_row(launcher, view, op_.x, {}, {});
         const args::ExpertArgs args = args_of(view, op_.x);
         if (grouped_.takes(view.rows))
             return grouped_.launch(launcher, view, args, args.y,
@@ -354,11 +354,16 @@ public:
     }
 
     // Whether one row goes to all its experts in one launch.
-    bool by_row() const { return activations_ > 0; }
-    // One row, of norm(x).
-    Status launch_row(Launcher& launcher, const View& view, Slot x, const Norm& norm) const {
+    bool by_row() const { return activations_ > 0 && op_.used <= args::kMostUsed; }
+    // Whether its blocks have room to choose the experts of a row.
+    bool can_choose() const { return by_row() && own_bytes(activations_) + args::kRouteBytes <= kMostShared; }
+    // One row, of norm(x). With the logits of a `choice` the experts are chosen, too, and the launch before
+    // is taken to have made nothing but these.
+    Status launch_row(Launcher& launcher, const View& view, Slot x, const Norm& norm,
+                      const args::RouteArgs& choice) const {
         const args::ExpertArgs op = args_of(view, x);
-        const args::DotArgs args = chosen_args(view, op, norm, op.rows * op_.used);
+        args::DotArgs args = chosen_args(view, op, norm, op.rows * op_.used);
+        args.choice = choice;
         const std::string module = view.weights[op_.gate].layout->name;
         const std::array<Weight, 2> weights = {op_.gate, op_.up};
         const OwnLaunch how = {chosen(RowClass::one, "blocks", most_own_blocks(report_)),
@@ -465,6 +470,7 @@ private:
         return aligned(plan.weight(op_.route.w).tensor.shape.rows * 4);
     }
 
+    // The experts are chosen by the launch of their first products.
     Status launch_row(Launcher& launcher, const View& view) const {
         View first = view, second = view;
         first.left = {};
@@ -474,8 +480,10 @@ private:
             first.left = {hidden, nullptr, view.width(op_.gated.y) / 32};
             second.taken = hidden;
         }
-        RL_TRY(route_.launch_row(launcher, view, op_.norm.x, op_.norm.norm));
-        RL_TRY(gated_.launch_row(launcher, first, op_.norm.x, op_.norm.norm));
+        const bool late = gated_.can_choose();
+        RL_TRY(route_.launch_row(launcher, view, op_.norm.x, op_.norm.norm, !late));
+        RL_TRY(gated_.launch_row(launcher, first, op_.norm.x, op_.norm.norm,
+                                 late ? route_.choice_args(view) : args::RouteArgs()));
         return linear_.launch(launcher, second);
     }
 

@@ -407,7 +407,8 @@ std::optional<Launch> stream_launch(const View& view, std::span<const Weight> we
     const args::StreamShape ring = args::stream_shape(most, matrices);
     const uint32_t threads = report.dot_threads();
     return striding(own_blocks(args.rows, how.blocks), threads,
-                    own_bytes(own) + threads / report.wave() * ring.stages * ring.stage_bytes);
+                    own_bytes(own) + threads / report.wave() * ring.stages * ring.stage_bytes +
+                        (args.choice.logits ? args::kRouteBytes : 0));
 }
 
 Status launch_floats(Launcher& launcher, const View& view, Weight w, const float* x, float* y,
