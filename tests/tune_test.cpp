@@ -205,6 +205,30 @@ TEST_CASE("quick tune: five seconds are kept, and what there was no time for is 
     }
 }
 
+TEST_CASE("tune: values that lie behind a slower one are not timed where only the nearest are") {
+    for (const auto& backend : gpu_backends()) {
+        INFO(backend->device().name);
+        const Model model = must(Model::inspect(golden("models/llama3.gguf"), 512));
+        const auto tried = [&](bool nearest) {
+            TuneOptions how;
+            how.prompts = false;
+            how.nearest = nearest;
+            // Everything but the default is slower: of each choice a value below and one above it are left.
+            FakeClock slower(-1.0);
+            size_t count = 0;
+            for (const TunedKernel& kernel : tuned(model, *backend, slower, how).kernels) {
+                CHECK(kernel.variant.empty());
+                count += kernel.tried;
+            }
+            backend->use({});
+            return count;
+        };
+        const size_t all = tried(false), nearest = tried(true);
+        CHECK(nearest < all);
+        CHECK(nearest > 0);
+    }
+}
+
 TEST_CASE("quick tune: where nothing can be kept nothing is timed") {
     for (const auto& backend : gpu_backends()) {
         INFO(backend->device().name);

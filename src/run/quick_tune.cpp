@@ -34,6 +34,7 @@ Result<QuickTune> quick_tune(const Model& model, Backend& backend, const EngineO
     how.copy_bytes = std::min(how.copy_bytes, kCopyBytes);
     how.elements = kElements;
     how.steps_seconds = kStepsSeconds;
+    how.nearest = true;
     how.known = tuned_keys(folder, backend, !again);
     how.planned = [&](std::span<const TunedKernel> kernels) {
         out.planned += kernels.size();

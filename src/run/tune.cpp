@@ -5,6 +5,7 @@
 #include "run/kernel_trials.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <set>
@@ -225,6 +226,16 @@ private:
     std::vector<float> want_;  // what the default computes
 };
 
+// Of a choice the values beside its first: those below and those above it, the nearest first.
+std::array<std::vector<uint32_t>, 2> ways_of(const Choice& choice) {
+    std::array<std::vector<uint32_t>, 2> ways;
+    for (size_t i = 1; i < choice.values.size(); ++i)
+        ways[choice.values[i] > choice.values[0] ? 1 : 0].push_back(choice.values[i]);
+    std::sort(ways[0].rbegin(), ways[0].rend());
+    std::sort(ways[1].begin(), ways[1].end());
+    return ways;
+}
+
 TunedKernel untimed(const Task& task) {
     TunedKernel out;
     out.key = task.key;
@@ -280,20 +291,29 @@ private:
         std::unique_ptr<OpBench::Runnable> best;
         const Op& op = task.plan->steps[task.step].op;
         for (const Choice& choice : backend_.choices_for(op, *task.plan, task.rows))
-            for (size_t i = 1; i < choice.values.size(); ++i) {
-                if (over(finishing_)) break;
-                Variant variant = best ? best->variant : Variant();
-                variant[choice.name] = choice.values[i];
-                auto next = RL_TRY(bench.runnable(variant, &out.wrong));
-                ++out.tried;
-                if (!next) continue;
-                const double seconds = RL_TRY(bench.time(*next));
-                if (seconds >= out.seconds) continue;
-                out.seconds = seconds;
-                best = std::move(next);
-            }
+            for (const std::vector<uint32_t>& way : ways_of(choice))
+                for (const uint32_t value : way) {
+                    if (over(finishing_)) break;
+                    Variant variant = best ? best->variant : Variant();
+                    variant[choice.name] = value;
+                    const bool faster = RL_TRY(is_faster(bench, variant, best, out));
+                    if (how_.nearest && !faster) break;
+                }
         if (best) RL_TRY(confirm(bench, *usual, *best, out));
         return out.tried > 0;
+    }
+
+    // Than the best so far: then it is the best.
+    Result<bool> is_faster(OpBench& bench, const Variant& variant, std::unique_ptr<OpBench::Runnable>& best,
+                           TunedKernel& out) {
+        auto next = RL_TRY(bench.runnable(variant, &out.wrong));
+        ++out.tried;
+        if (!next) return false;
+        const double seconds = RL_TRY(bench.time(*next));
+        if (seconds >= out.seconds) return false;
+        out.seconds = seconds;
+        best = std::move(next);
+        return true;
     }
 
     // In alternation, since a machine's speed drifts.

@@ -43,6 +43,7 @@ struct TuneOptions {
     uint64_t copy_bytes = uint64_t(512) << 20;  // of weights or caches that an op reads in turn
     uint64_t elements = uint64_t(1) << 27;      // of a matrix, at most
     double steps_seconds = 0.02;                // of the steps that a variant is timed in
+    bool nearest = false;                       // a choice's values from its first on, while they are faster
     const std::atomic<bool>* cancel = nullptr;  // what was found until then is kept
     // What is not timed: the backend goes on with what it uses for them.
     std::set<Variants::key_type> known = {};
