@@ -294,9 +294,9 @@ inline void add_delta_kernels(std::vector<OpCase>& cases) {
 inline std::vector<OpCase> kernel_cases(std::span<const Format* const> formats) {
     std::vector<OpCase> cases;
     for (const Format* format : formats) add_format_kernels(cases, *format);
-    for (const char* name : {"Q4_K", "Q5_K"}) {
-        cases.push_back(mixed_group_case(*find_format(name), *find_format("Q6_K"), 1, kLongRow));
-        cases.push_back(layer_case(*find_format(name), 1, find_format("Q6_K")));
+    for (const auto& [first, last] : kMixes) {
+        cases.push_back(mixed_group_case(*find_format(first), *find_format(last), 1, kLongRow));
+        cases.push_back(layer_case(*find_format(first), 1, find_format(last)));
     }
     for (const CacheType type : {CacheType::f16, CacheType::q8_0, CacheType::f32})
         add_cache_kernels(cases, type);

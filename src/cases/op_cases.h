@@ -99,6 +99,11 @@ inline OpCase route_case(const Format& format, uint32_t rows) {
     return c;
 }
 
+// Formats that usual mixes have for queries and keys, and for values.
+constexpr std::pair<const char*, const char*> kMixes[] = {
+    {"Q2_K", "Q3_K"}, {"Q2_K", "Q4_K"}, {"Q3_K", "Q4_K"},   {"Q3_K", "Q5_K"},
+    {"Q4_K", "Q6_K"}, {"Q5_K", "Q6_K"}, {"IQ4_NL", "Q5_K"}, {"IQ4_XS", "Q5_K"}};
+
 // The products of an attention in a mix of formats: the last differs.
 inline OpCase mixed_group_case(const Format& first, const Format& last, uint32_t rows, uint32_t cols = 512) {
     OpCase c;
@@ -458,8 +463,8 @@ inline std::vector<OpCase> op_cases(std::span<const Format* const> formats = all
         cases.push_back(group_case(*find_format("BF16"), q8, rows));
     }
     for (const uint32_t rows : {1u, 3u}) {
-        cases.push_back(mixed_group_case(q4k, *find_format("Q6_K"), rows));
-        cases.push_back(mixed_group_case(*find_format("Q5_K"), *find_format("Q6_K"), rows));
+        for (const auto& [first, last] : kMixes)
+            cases.push_back(mixed_group_case(*find_format(first), *find_format(last), rows));
         for (const Format* format : formats) cases.push_back(layer_case(*format, rows));
     }
     for (const uint64_t position : {0u, 300u})
