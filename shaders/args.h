@@ -386,6 +386,18 @@ struct ExpertArgs {
     float eps;
 };
 
+// Of one token's experts, whose weights are in one part.
+struct ExpertRowArgs {
+    uint units;  // of 32 elements in the weight
+    uint experts;
+    uint act;
+    uint has_bias;
+    uint has_norm;
+    float eps;
+    uint hand_units;  // as in LinearArgs
+    uint hand_normed;
+};
+
 struct GroupArgs {
     uint experts;
     uint used;

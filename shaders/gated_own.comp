@@ -41,6 +41,6 @@ void main() {
             y[args.first_row + rows[0]] = value;
             keep_result(turn, from, value, gain);
         }
-        leave_results(turn, args.first_row + base);
+        leave_results(turn, args.first_row + base, args.first_row + args.rows);
     }
 }

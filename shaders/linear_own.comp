@@ -46,6 +46,6 @@ void main() {
                 keep_result(turn, from + r, value, gains[r]);
             }
         }
-        leave_results(turn, args.first_row + base);
+        leave_results(turn, args.first_row + base, args.first_row + args.rows);
     }
 }

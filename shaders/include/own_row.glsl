@@ -1,6 +1,6 @@
 // Kernels of one token: where its activations come from, and how results go to the next dispatch. A work-group
-// computes GROUP results at a time, a multiple of 16. Wants GROUP, TAKE, COLS, args of LinearArgs, HAND_BINDING,
-// HAND_GAIN_BINDING and reduce.glsl.
+// computes GROUP results at a time, a multiple of 16. Wants GROUP, TAKE, COLS, args of LinearArgs or ExpertRowArgs,
+// HAND_BINDING, HAND_GAIN_BINDING and reduce.glsl.
 layout(set = 0, binding = 1, std430) readonly buffer X4 { vec4 x4[]; };
 layout(set = 0, binding = 1, std430) readonly buffer Handed { uvec4 handed[]; };
 layout(set = 0, binding = HAND_GAIN_BINDING, std430) readonly buffer HandGain { float hand_gain[]; };
@@ -26,11 +26,11 @@ void keep_result(uint turn, uint i, float value, float gain) {
     results[at / 4u][at & 3u] = value;
     result_gains[at / 4u][at & 3u] = gain;
 }
-// All invocations of the work-group together; `base`: row of the first result.
-void leave_results(uint turn, uint base) {
+// All invocations of the work-group together; `base`: row of the first result, `end`: behind the last of all.
+void leave_results(uint turn, uint base, uint end) {
     if (args.hand_units == 0u) return;
     barrier();
     const uint i = gl_LocalInvocationID.x;
-    if (i < GROUP / 4u && base + i * 4u < args.first_row + args.rows)
+    if (i < GROUP / 4u && base + i * 4u < end)
         leave_four(turn * (GROUP / 4u) + i, base / 4u + i);
 }

@@ -35,6 +35,11 @@ std::vector<OpCase> all_cases() {
             cases.push_back(linear_case(*format, rows, 1024, 4096, {true, false, false}));
             cases.push_back(gated_case(*format, Act::silu, true, rows, 1024, 4096));
         }
+    // As many units of a lane under way at once as there may be, of subgroups of 64.
+    for (const Format* format : all_formats()) {
+        cases.push_back(experts_layer_case(*format, {2, 2, 2304, 256}, 1));
+        cases.push_back(experts_layer_case(*format, {8, 8, 256, 1024}, 1));
+    }
     // So many rows of a weight that the largest tiles fill any card.
     for (const Format* format : all_formats()) {
         cases.push_back(linear_case(*format, 512, 16384, 256, {true, false, false}));

@@ -5,10 +5,10 @@
 
 namespace redline::vulkan {
 
-bool fits_shared(const Device& device, const WeightLayout& layout, uint64_t cols) {
+bool fits_shared(const Device& device, const WeightLayout& layout, uint64_t cols, uint64_t more) {
     // Codes and scale of 32 activations are 48 bytes; a code book has twice its size at most; some is left to
     // sums.
-    return cols / 32 * 48 + 2 * layout.book.size_bytes() + 2048 <=
+    return cols / 32 * 48 + 2 * layout.book.size_bytes() + 2048 + more <=
            device.report().limits.maxComputeSharedMemorySize;
 }
 

@@ -1,6 +1,7 @@
 // Mixture of experts: Route picks experts per row, and ScaleByExpert weighs them; ExpertLinear and
 // ExpertGated run the picked ones, row by row, or, where rows are many, sorted by expert.
 #include "expert_product.h"
+#include "expert_row.h"
 
 #include <algorithm>
 
@@ -145,13 +146,15 @@ constexpr uint64_t kPartialBytes = uint64_t(32) << 20;
 constexpr uint64_t kTileRows = 128;
 
 // What products with experts have in common: how they are cut is chosen alike.
-class AnyExperts : public VulkanKernel {
+class AnyExperts : public AnyProduct {
 public:
     // Of steps whose rows are so many that they go to experts one by one, or sorted.
     Choices choices(RowClass rows) const override {
         const bool sorted = ExpertProduct::wanted(device_, tensor_, used_, kFewTileRows + 1);
         if (rows == RowClass::many || rows == RowClass::some)
             return sorted ? ExpertProduct::choices() : Choices();
+        if (rows == RowClass::one && by_row())
+            return product_choices(device_, Path::dot_own, results(), true);
         const uint32_t own = by_dots(device_, tensor_) ? own_threads(device_) : kThreads;
         std::vector<uint32_t> threads;
         for (uint32_t n = std::max(64u, device_.subgroup()); n <= own_threads(device_); n *= 2)
@@ -162,6 +165,10 @@ public:
 protected:
     AnyExperts(const Tensor& tensor, uint32_t used, const Device& device)
         : device_(device), tensor_(tensor), used_(used) {}
+
+    // Of one row, whether it goes to all its experts in one dispatch, and what that gives.
+    virtual bool by_row() const = 0;
+    virtual uint64_t results() const = 0;
 
     uint32_t threads(uint64_t rows) const {
         return chosen(row_class_of(rows), "threads",
@@ -189,8 +196,12 @@ public:
         return product().scratch(plan.max_rows) + (op_.scales ? partial_bytes(plan.max_rows) : 0);
     }
 
+    bool takes_int8() const override { return by_row(); }
+    bool leaves_int8() const override { return by_row(); }
+
     Status record(Recorder& recorder, const View& view) const override {
         if (ExpertProduct::wanted(device_, tensor_, op_.used, view.rows)) return record_many(recorder, view);
+        if (view.rows == 1 && by_row()) return record_row(recorder, view);
         const bool dots = by_dots(device_, tensor_);
         const PlacedWeight& w = view.weight(op_.w);
         const Shape& shape = tensor_.shape;
@@ -220,8 +231,26 @@ public:
         return {};
     }
 
+protected:
+    // All places' products are summed as one long row.
+    bool by_row() const override {
+        return op_.scales && op_.per_expert &&
+               has_expert_row(device_, tensor_, op_.used, tensor_.shape.cols * op_.used);
+    }
+    uint64_t results() const override { return tensor_.shape.rows; }
+
 private:
     ExpertProduct product() const { return {op_.x, op_.ids, op_.used, op_.per_expert, tensor_}; }
+
+    Status record_row(Recorder& recorder, const View& view) const {
+        ExpertRow row{.w = op_.w, .ids = op_.ids, .used = op_.used};
+        row.x = view.slot(op_.x);
+        row.y = view.slot(op_.y);
+        row.scales = op_.scales;
+        row.bias = op_.bias;
+        row.cut = cut(1);
+        return record_expert_row(recorder, view, row);
+    }
 
     // Experts of a row that expert_dot multiplies and sums at once: as many as their activations find room.
     uint32_t places_at_once() const {
@@ -290,15 +319,19 @@ public:
         return product().scratch(plan.max_rows) + aligned(plan.slot_bytes(op_.y));
     }
 
+    bool takes_int8() const override { return by_row(); }
+    bool leaves_int8() const override { return by_row(); }
+
     Status record(Recorder& recorder, const View& view) const override {
         if (ExpertProduct::wanted(device_, tensor_, op_.used, view.rows)) return record_many(recorder, view);
-        return record_entries(recorder, view, op_.x, {});
+        return record_few(recorder, view, op_.x, {});
     }
 
     // Whether the dispatch of few rows can norm them by itself.
     bool norms() const { return by_dots(device_, tensor_); }
-    // Of norm(x), entry by entry.
-    Status record_entries(Recorder& recorder, const View& view, Slot x, const Norm& norm) const {
+    // Of norm(x), one row or entry by entry.
+    Status record_few(Recorder& recorder, const View& view, Slot x, const Norm& norm) const {
+        if (view.rows == 1 && by_row()) return record_row(recorder, view, x, norm);
         const bool dots = by_dots(device_, tensor_);
         const PlacedWeight &gate = view.weight(op_.gate), &up = view.weight(op_.up);
         const Shape& shape = tensor_.shape;
@@ -327,8 +360,24 @@ public:
         return {};
     }
 
+protected:
+    bool by_row() const override { return has_expert_row(device_, tensor_, op_.used, tensor_.shape.cols); }
+    uint64_t results() const override { return tensor_.shape.rows * op_.used; }
+
 private:
     ExpertProduct product() const { return {op_.x, op_.ids, op_.used, false, tensor_}; }
+
+    Status record_row(Recorder& recorder, const View& view, Slot x, const Norm& norm) const {
+        ExpertRow row{.w = op_.gate, .up = op_.up, .ids = op_.ids, .used = op_.used};
+        row.x = view.slot(x);
+        row.y = view.slot(op_.y);
+        row.norm = norm;
+        row.bias = op_.gate_bias;
+        row.up_bias = op_.up_bias;
+        row.act = op_.act;
+        row.cut = cut(1);
+        return record_expert_row(recorder, view, row);
+    }
 
     Status record_many(Recorder& recorder, const View& view) const {
         ExpertProduct entries = product();
@@ -378,27 +427,47 @@ public:
     Precision precision(uint64_t rows) const override {
         return loosest(gated_.precision(rows), linear_.precision(rows));
     }
+    bool takes_int8() const override { return gated_.takes_int8(); }
+    bool leaves_int8() const override { return linear_.leaves_int8(); }
+
+    // Of one row: the router's, then what the experts' first products leave for their second.
     uint64_t scratch(const Plan& plan) const override {
-        return std::max({route_.scratch(plan), gated_.scratch(plan), linear_.scratch(plan)});
+        const uint64_t row = between(plan) + plan.slot(op_.gated.y).width / 32 * kLeftUnitBytes;
+        return std::max({row, route_.scratch(plan), gated_.scratch(plan), linear_.scratch(plan)});
     }
 
     Status record(Recorder& recorder, const View& view) const override {
+        if (view.rows == 1) return record_row(recorder, view);
         const RmsNorm& norm = op_.norm;
-        const bool one = view.rows == 1;
-        if (!one) {
-            RL_TRY(record_norm(recorder, view, norm.x, norm.norm, norm.width, view.slot(norm.y)));
-            recorder.barrier();
-        }
-        RL_TRY(one ? route_.record_of(recorder, view, norm.x, norm.norm) : route_.record(recorder, view));
+        RL_TRY(record_norm(recorder, view, norm.x, norm.norm, norm.width, view.slot(norm.y)));
         recorder.barrier();
-        RL_TRY(one ? gated_.record_entries(recorder, view, norm.x, norm.norm)
-                   : gated_.record(recorder, view));
+        RL_TRY(route_.record(recorder, view));
+        recorder.barrier();
+        RL_TRY(gated_.record(recorder, view));
         recorder.barrier();
         return linear_.record(recorder, view);
     }
 
 private:
     static constexpr std::string_view kGated = "gated_", kSum = "sum_";
+
+    uint64_t between(const Plan& plan) const {
+        return aligned(plan.weight(op_.route.w).tensor.shape.rows * 4);
+    }
+
+    Status record_row(Recorder& recorder, const View& view) const {
+        View first = view, second = view;
+        first.left = second.taken = {};
+        first.left_norm = {};
+        if (gated_.leaves_int8() && linear_.takes_int8())
+            first.left = second.taken =
+                view.scratch_at(between(view.plan), view.width(op_.gated.y) / 32 * kLeftUnitBytes);
+        RL_TRY(route_.record_of(recorder, view, op_.norm.x, op_.norm.norm));
+        recorder.barrier();
+        RL_TRY(gated_.record_few(recorder, first, op_.norm.x, op_.norm.norm));
+        recorder.barrier();
+        return linear_.record(recorder, second);
+    }
 
     static void add_named(Choices& all, Choices more, std::string_view prefix) {
         for (Choice& one : more) {

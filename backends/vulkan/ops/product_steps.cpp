@@ -14,16 +14,9 @@ namespace {
 uint32_t rows_per_subgroup(const PlacedWeight& w) {
     return w.layout->quantized() ? 2 : 1;
 }
-constexpr uint32_t kTile = 64;      // of linear_mat, both ways
-constexpr uint32_t kHalfUnit = 16;  // elements that share a scale in int8
+constexpr uint32_t kTile = 64;  // of linear_mat, both ways
 // Units of a lane, of each matrix, that a kernel of one row reads before it multiplies one.
 constexpr uint32_t kLinearAhead = 4, kGatedAhead = 2;
-
-// No more work-groups that take or prepare activations by themselves than fill a device. On an H100
-// (Llama-3.1-8B Q4_K_M, tok/s) 264 give 367.7, 512 366.0, 1024 362.6.
-uint64_t most_owners(const Device& device) {
-    return device.report().hardware() ? 264 : 4;
-}
 
 // In f32.
 Status record_tiles(Recorder& recorder, const View& view, const Product& p, const PlacedWeight& w,
@@ -47,37 +40,28 @@ Status record_tiles(Recorder& recorder, const View& view, const Product& p, cons
 // One row by int8, linear_own or, with `up`, gated_own.
 Status record_own(Recorder& recorder, const View& view, std::string_view kernel, const Product& p,
                   const PlacedWeight& w, const WeightPart& part, const WeightPart* up, const Activations& x) {
-    const Device& device = recorder.device();
     const bool takes = view.taken.bytes != 0, leaves = view.left.bytes != 0;
-    // One row of the matrix per subgroup, unless that is not enough results for half a unit.
-    const ProductCut& cut = p.cut;
-    const uint32_t subgroup = cut.subgroup > 0 ? cut.subgroup : device.subgroup(),
-                   threads = cut.threads > 0 ? cut.threads : own_threads(device),
-                   subgroups = std::max(1u, threads / subgroup),
-                   rows = up                      ? 1
-                          : cut.rows > 0          ? cut.rows
-                          : subgroups < kHalfUnit ? 2
-                                                  : 1,
-                   group = std::max(kHalfUnit, subgroups * rows),
-                   ahead = cut.ahead > 0 ? cut.ahead
-                           : up          ? kGatedAhead
-                                         : kLinearAhead;
+    const OwnCut cut = own_cut(recorder.device(), p.cut, up ? 1 : 0, up ? kGatedAhead : kLinearAhead);
     args::LinearArgs push = linear_args(w, part, p, x.norm());
     push.act = uint32_t(p.act);
     push.hand_units = view.left_units();
     push.hand_normed = view.left_norm ? 1 : 0;
     const std::string shader = fmt::format("{}.{}", kernel, w.layout->name);
-    const std::vector<uint32_t> constants = {
-        threads, rows, group, takes, uint32_t(w.cols), subgroup, std::max(1u, ahead / rows)};
+    const std::vector<uint32_t> constants = {cut.threads,
+                                             cut.rows,
+                                             cut.group,
+                                             takes,
+                                             uint32_t(w.cols),
+                                             cut.subgroup,
+                                             std::max(1u, cut.ahead / cut.rows)};
     const Binding from = takes ? view.taken : x.raw(), to = leaves ? view.left : p.y;
     const Binding gain = view.vector(x.norm().gain, view.step),
                   next_gain = view.vector(view.left_norm.gain, view.step);
-    const Groups groups = striding(std::min<uint64_t>((part.rows + group - 1) / group,
-                                                      cut.groups > 0 ? cut.groups : most_owners(device)));
+    const Groups groups = striding(std::min((part.rows + cut.group - 1) / cut.group, cut.groups));
     if (up)
-        return recorder.dispatch({shader, 6, 2, constants, cut.subgroup},
+        return recorder.dispatch({shader, 6, 2, constants, p.cut.subgroup},
                                  {part.buffer, up->buffer, from, p.y, gain, to, next_gain}, push, groups);
-    return recorder.dispatch({shader, 7, 1, constants, cut.subgroup},
+    return recorder.dispatch({shader, 7, 1, constants, p.cut.subgroup},
                              {part.buffer, from, p.y, gain, to, next_gain, view.vector(p.bias, view.step)},
                              push, groups);
 }
@@ -117,21 +101,11 @@ Status record_part(Recorder& recorder, const View& view, const Product& p, const
                              linear_args(w, part, p, own ? x.norm() : Norm{}), groups);
 }
 
-// What Linear, LinearGroup and Gated have in common: how they are cut is chosen alike.
-class AnyProduct : public VulkanKernel {
-protected:
-    ProductCut cut(uint64_t rows) const {
-        const RowClass size = row_class_of(rows);
-        const auto of = [&](std::string_view name) { return chosen(size, name, 0); };
-        return {of("threads"),  of("rows"),      of("ahead"),       of("groups"),
-                of("subgroup"), of("tile_rows"), of("tile_tokens"), of("depth")};
-    }
-    // A number of rows that is of this class.
-    static uint64_t rows_in(RowClass rows) {
-        constexpr uint64_t kRows[] = {1, kFewRows, kFewTileRows, kFewTileRows + 1};
-        return kRows[size_t(rows)];
-    }
-};
+// A number of rows that is of this class.
+uint64_t rows_in(RowClass rows) {
+    constexpr uint64_t kRows[] = {1, kFewRows, kFewTileRows, kFewTileRows + 1};
+    return kRows[size_t(rows)];
+}
 
 class ProductKernel : public AnyProduct {
 public:
@@ -372,6 +346,24 @@ uint32_t own_threads(const Device& device) {
     const VkPhysicalDeviceLimits& limits = device.report().limits;
     return std::min({kOwnThreads, 32 * device.subgroup(), limits.maxComputeWorkGroupInvocations,
                      limits.maxComputeWorkGroupSize[0]});
+}
+
+// No more work-groups that take or prepare activations by themselves than fill a device. On an H100
+// (Llama-3.1-8B Q4_K_M, tok/s) 264 give 367.7, 512 366.0, 1024 362.6.
+static uint64_t most_owners(const Device& device) {
+    return device.report().hardware() ? 264 : 4;
+}
+
+OwnCut own_cut(const Device& device, const ProductCut& cut, uint32_t rows, uint32_t ahead) {
+    OwnCut own = {};
+    own.subgroup = cut.subgroup > 0 ? cut.subgroup : device.subgroup();
+    own.threads = cut.threads > 0 ? cut.threads : own_threads(device);
+    const uint32_t subgroups = std::max(1u, own.threads / own.subgroup);
+    own.rows = rows > 0 ? rows : cut.rows > 0 ? cut.rows : subgroups < kHalfUnit ? 2 : 1;
+    own.group = std::max(kHalfUnit, subgroups * own.rows);
+    own.ahead = cut.ahead > 0 ? cut.ahead : ahead;
+    own.groups = cut.groups > 0 ? cut.groups : most_owners(device);
+    return own;
 }
 
 std::vector<uint32_t> subgroup_sizes(const Device& device) {

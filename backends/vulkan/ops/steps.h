@@ -104,6 +104,16 @@ struct ProductCut {
 };
 // What works at work-groups side by side: compute units of AMD, multiprocessors of NVIDIA.
 uint32_t processors(const Device& device);
+// Elements that share a scale in int8.
+constexpr uint32_t kHalfUnit = 16;
+// How a kernel over own_row.glsl is cut: a subgroup has `rows` rows at a time, a work-group `group` results,
+// which are whole halves of units.
+struct OwnCut {
+    uint32_t threads, subgroup, rows, group, ahead;
+    uint64_t groups;  // at most
+};
+// As `cut` has it; `rows` and `ahead` where it does not say. Of 0 rows: as many as make half a unit.
+OwnCut own_cut(const Device& device, const ProductCut& cut, uint32_t rows, uint32_t ahead);
 // `cut` with tiles, where it has none yet, of which so many processors get one each: for weights of `rows`
 // rows together, and a step of `tokens` rows. All steps of a class of rows get the same, for the number of
 // rows that the tuner times, so that they share pipelines.
@@ -116,13 +126,24 @@ Tiles coop_tiles(const Device& device, Path path, std::string_view kernel, const
                  uint32_t most_tokens = kMostTileTokens, bool paired = false, const ProductCut& cut = {});
 // Of products that go this way; of one row, or of few, or of a tile's many. `results`: rows of all matrices.
 Choices product_choices(const Device& device, Path path, uint64_t results, bool gated);
+// What kernels of products have in common: how they are cut is chosen alike.
+class AnyProduct : public VulkanKernel {
+protected:
+    ProductCut cut(uint64_t rows) const {
+        const RowClass size = row_class_of(rows);
+        const auto of = [&](std::string_view name) { return chosen(size, name, 0); };
+        return {of("threads"),  of("rows"),      of("ahead"),       of("groups"),
+                of("subgroup"), of("tile_rows"), of("tile_tokens"), of("depth")};
+    }
+};
 // Sizes of subgroups that kernels may have, its own first.
 std::vector<uint32_t> subgroup_sizes(const Device& device);
 // Activations as a path on matrix units wants them: `halves` gets 16 bits of each, `scales` a factor per row.
 Status record_halves(Recorder& recorder, const View& view, Path path, const args::HalvesArgs& args, Binding x,
                      Binding halves, Binding scales, Binding gain, uint64_t rows);
-// Whether one row of this many activations, as int8, and the weight's code book leave room in shared memory.
-bool fits_shared(const Device& device, const WeightLayout& layout, uint64_t cols);
+// Whether one row of this many activations, as int8, and the weight's code book leave room in shared memory,
+// for so many bytes more.
+bool fits_shared(const Device& device, const WeightLayout& layout, uint64_t cols, uint64_t more = 0);
 
 // One set of activations as its products want it: as it is, normed, or prepared in a form of their path's.
 // What is wanted first is recorded first.

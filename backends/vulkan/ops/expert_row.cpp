@@ -1,0 +1,56 @@
+#include "expert_row.h"
+
+namespace redline::vulkan {
+
+namespace {
+
+// Units of a lane, of each matrix, that are read before one is multiplied.
+constexpr uint32_t kGatedAhead = 2, kSumAhead = 4;
+
+}  // namespace
+
+// Where experts begin, and what they count, takes shared memory beside the row.
+bool has_expert_row(const Device& device, const Tensor& w, uint32_t used, uint64_t activations) {
+    const WeightLayout& layout = *weight_layout(*w.format);
+    return device.use_dot() && layout.quantized() && fits_shared(device, layout, activations, used * 8) &&
+           in_one_part(device, w);
+}
+
+Status record_expert_row(Recorder& recorder, const View& view, const ExpertRow& row) {
+    const PlacedWeight& w = view.weight(row.w);
+    const WeightPart& part = w.parts.front();
+    const Shape& shape = view.plan.weight(row.w).tensor.shape;
+    const bool takes = view.taken.bytes != 0, leaves = view.left.bytes != 0;
+    const OwnCut cut = own_cut(recorder.device(), row.cut, 1, row.up ? kGatedAhead : kSumAhead);
+    const uint64_t places = row.up ? row.used : 1, results = places * shape.rows;
+    args::ExpertRowArgs push = {};
+    push.units = w.units(part);
+    push.experts = uint32_t(shape.count);
+    push.act = uint32_t(row.act);
+    push.has_bias = row.bias ? 1 : 0;
+    push.has_norm = row.norm ? 1 : 0;
+    push.eps = row.norm.eps;
+    push.hand_units = view.left_units();
+    push.hand_normed = view.left_norm ? 1 : 0;
+    const std::vector<uint32_t> constants = {
+        cut.threads,  row.used,  cut.group,           takes, uint32_t(shape.cols) * (row.up ? 1 : row.used),
+        cut.subgroup, cut.ahead, uint32_t(shape.rows)};
+    const std::string shader = fmt::format("expert_{}own.{}", row.up ? "gated_" : "", w.layout->name);
+    const Binding from = takes ? view.taken : row.x, to = leaves ? view.left : row.y;
+    const Binding gain = view.vector(row.norm.gain, view.step),
+                  next_gain = view.vector(view.left_norm.gain, view.step),
+                  bias = view.vector(row.bias, view.step), ids = view.slot(row.ids);
+    const Groups groups = striding(std::min((results + cut.group - 1) / cut.group, cut.groups));
+    const double flops = 2.0 * (row.up ? 2 : 1) * row.used * double(shape.rows) * double(shape.cols);
+    if (!row.up)
+        return recorder.dispatch(
+            {shader, 9, 1, constants, row.cut.subgroup},
+            {part.buffer, from, row.y, gain, to, next_gain, ids, bias, view.slot(row.scales)}, push, groups,
+            flops);
+    return recorder.dispatch({shader, 9, 2, constants, row.cut.subgroup},
+                             {part.buffer, view.weight(row.up).parts.front().buffer, from, row.y, gain, to,
+                              next_gain, ids, bias, view.vector(row.up_bias, view.step)},
+                             push, groups, flops);
+}
+
+}  // namespace redline::vulkan

@@ -1,0 +1,56 @@
+// for each quantized format
+// As gated_own for the experts that one token goes to, whose results are counted on from place to place.
+#define MATRICES 2
+#include "types.glsl"
+layout(local_size_x_id = 0) in;
+const uint ROWS = 1;
+layout(constant_id = 1) const uint PLACES = 1;
+layout(constant_id = 2) const uint GROUP = 16;
+layout(constant_id = 3) const bool TAKE = false;
+layout(constant_id = 4) const uint COLS = 4096;
+layout(constant_id = 5) const uint SUBGROUP = 32;
+layout(constant_id = 6) const uint MOST_AHEAD = 2;
+layout(constant_id = 7) const uint EACH = 16;  // results of a place
+const uint RESULTS = PLACES * EACH;
+layout(push_constant) uniform Push { ExpertRowArgs args; };
+#include "dot.glsl"
+#define SHARED_BOOK
+#include "weights.glsl"
+#include "act.glsl"
+layout(set = 0, binding = 2, std430) writeonly buffer Y { float y[]; };
+layout(set = 0, binding = 3, std430) readonly buffer Gain { vec4 gain4[]; };
+#define HAND_BINDING 4
+#define HAND_GAIN_BINDING 5
+layout(set = 0, binding = 6, std430) readonly buffer Ids { int ids[]; };
+layout(set = 0, binding = 7, std430) readonly buffer GateBias { float gate_bias[]; };
+layout(set = 0, binding = 8, std430) readonly buffer UpBias { float up_bias[]; };
+#include "reduce.glsl"
+#include "own_row.glsl"
+#include "dot_product.glsl"
+#include "own_product.glsl"
+#include "chosen_experts.glsl"
+
+void main() {
+    weight_units = args.units;
+    share_book();
+    read_chosen();
+    const float scale = begin_row();
+    uint turn = 0u;
+    for (uint base = gl_WorkGroupID.x * GROUP; base < RESULTS; base += gl_NumWorkGroups.x * GROUP, turn ^= 1u) {
+        for (uint from = gl_SubgroupID; from < GROUP && base + from < RESULTS; from += gl_NumSubgroups) {
+            const uint result = base + from;
+            const uint rows[ROWS] = {first_rows[result / EACH] + result % EACH};
+            const float gain = gain_of(result);
+            const vec2 biases = args.has_bias != 0u ? vec2(gate_bias[rows[0]], up_bias[rows[0]]) : vec2(0.0);
+            float sums[STREAMS];
+            sums[0] = sums[1] = 0.0;
+            own_products(rows, sums);
+            const float gate = subgroupAdd(sums[0]) * scale + biases.x, up = subgroupAdd(sums[1]) * scale + biases.y;
+            if (!subgroupElect()) continue;
+            const float value = act_times(args.act, gate, up);
+            y[result] = value;
+            keep_result(turn, from, value, gain);
+        }
+        leave_results(turn, base, RESULTS);
+    }
+}
