@@ -396,6 +396,8 @@ struct ExpertRowArgs {
     float eps;
     uint hand_units;  // as in LinearArgs
     uint hand_normed;
+    uint normalise;  // as in RouteArgs, where they are chosen here
+    float scale;
 };
 
 struct GroupArgs {

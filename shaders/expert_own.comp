@@ -9,7 +9,7 @@ layout(constant_id = 3) const bool TAKE = false;
 layout(constant_id = 4) const uint COLS = 4096;  // of all places
 layout(constant_id = 5) const uint SUBGROUP = 32;
 layout(constant_id = 6) const uint MOST_AHEAD = 4;
-layout(constant_id = 7) const uint EACH = 16;  // results
+layout(constant_id = 7) const uint EXPERT_ROWS = 16;  // results
 const uint UNITS = COLS / 32, PLACE_UNITS = UNITS / PLACES;
 const uint TURNS = (UNITS + SUBGROUP - 1) / SUBGROUP, LOADS = (TURNS + MOST_AHEAD - 1) / MOST_AHEAD;
 const uint AHEAD = (TURNS + LOADS - 1) / LOADS;
@@ -67,8 +67,8 @@ void main() {
     read_chosen();
     begin_row();
     uint turn = 0u;
-    for (uint base = gl_WorkGroupID.x * GROUP; base < EACH; base += gl_NumWorkGroups.x * GROUP, turn ^= 1u) {
-        for (uint from = gl_SubgroupID; from < GROUP && base + from < EACH; from += gl_NumSubgroups) {
+    for (uint base = gl_WorkGroupID.x * GROUP; base < EXPERT_ROWS; base += gl_NumWorkGroups.x * GROUP, turn ^= 1u) {
+        for (uint from = gl_SubgroupID; from < GROUP && base + from < EXPERT_ROWS; from += gl_NumSubgroups) {
             const uint row = base + from;
             const float before = y[row], gain = gain_of(row), biases = lane_bias(row);
             const float value = before + subgroupAdd(lane_sum(row) + biases);
@@ -76,6 +76,6 @@ void main() {
             y[row] = value;
             keep_result(turn, from, value, gain);
         }
-        leave_results(turn, base, EACH);
+        leave_results(turn, base, EXPERT_ROWS);
     }
 }

@@ -15,6 +15,7 @@ layout(constant_id = 9) const uint GATING = 0;
 layout(constant_id = 10) const uint BIAS_OF = 0;  // 0: no bias
 layout(constant_id = 11) const bool BY_TABLE = false;
 layout(constant_id = 12) const bool NORMED = false;
+layout(constant_id = 13) const bool CHOOSES = true;
 const uint SUMS = ROWS * TOKENS;
 layout(push_constant) uniform Push { RouteArgs args; };
 #include "weights.glsl"
@@ -25,7 +26,7 @@ layout(set = 0, binding = 2, std430) coherent buffer Logits { float logits[]; };
 #include "step.glsl"
 layout(set = 0, binding = 4, std430) writeonly buffer Ids { int ids[]; };
 layout(set = 0, binding = 5, std430) writeonly buffer Scales { float scales[]; };
-layout(set = 0, binding = 6, std430) readonly buffer Bias { float bias[]; };
+layout(set = 0, binding = 6, std430) readonly buffer Bias { float route_bias[]; };
 // Of work-groups that are done, per group of tokens: zero before and after.
 layout(set = 0, binding = 7, std430) coherent buffer Counters { uint counters[]; };
 layout(set = 0, binding = 8, std430) readonly buffer Table { float experts_by_token[]; };
@@ -34,8 +35,23 @@ layout(set = 0, binding = 9, std430) readonly buffer Gain1 { float gain1[]; };
 #define CAN_NORM
 #include "vec_product.glsl"
 #include "softplus.glsl"
+#define CAN_BY_TABLE
+#define CHOOSER gl_SubgroupID
+void keep_choice(uint row, uint place, uint expert) { ids[row * USED + place] = int(expert); }
 #include "route.glsl"
 shared bool is_last;
+
+// As many of TOKENS rows as there are from `first` on, by all of the work-group: a subgroup has a row at a time.
+void choose_all(uint first) {
+    [[dont_unroll]] for (uint begin = 0; begin < TOKENS; begin += CHOOSERS) {
+        const uint t = begin + gl_SubgroupID, row = first + t;
+        const bool own = gl_SubgroupID < CHOOSERS && t < TOKENS && row < step_rows;
+        if (own) choose(row);
+        barrier();
+        if (own && subgroupElect()) weigh(row);
+        if (begin + CHOOSERS < TOKENS) barrier();  // or the next row would come in between
+    }
+}
 
 void main() {
     weight_units = args.units;
@@ -59,6 +75,7 @@ void main() {
                 if (subgroupElect()) logits[x_rows[t] * EXPERTS + args.first_row + rows[r]] = sum;
             }
     }
+    if (!CHOOSES) return;
     memoryBarrierBuffer();
     barrier();
     if (gl_LocalInvocationID.x == 0u) {

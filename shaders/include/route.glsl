@@ -1,7 +1,9 @@
 // The USED best experts of a row by its logits, best first, ties to the lower id, and their weights. A whole subgroup
 // chooses, each invocation among its own experts; those of groups that are not among the GROUPS_USED best of GROUPS are
 // taken before. With a table a row's token has its experts there. Wants TOKENS, EXPERTS, USED, SUBGROUP, GROUPS, GROUPS_USED,
-// BY_TWO, GATING, BIAS_OF, BY_TABLE, logits[], ids[], scales[], bias[], experts_by_token[] and RouteArgs.
+// BY_TWO, GATING, BIAS_OF, logits[], scales[], route_bias[], args.normalise and args.scale; CHOOSER, the subgroup's number among
+// those that choose; keep_choice(row, place, expert), which one invocation calls; with CAN_BY_TABLE, BY_TABLE, experts_by_token[]
+// and step.glsl.
 const uint EACH = (EXPERTS + SUBGROUP - 1) / SUBGROUP;
 const uint GROUP_SIZE = EXPERTS / GROUPS, GROUPS_EACH = (GROUPS + SUBGROUP - 1) / SUBGROUP;
 // Few experts of an invocation are in its registers. Where they are more NVIDIA's driver 580 computes wrongly with those and
@@ -20,13 +22,13 @@ shared bool many_over[OWN_GROUPS == 0 ? 1 : CHOOSERS * OWN_GROUPS * SUBGROUP];
 const uint kSoftmax = 0, kSigmoid = 1, kSoftmaxOfSelected = 2, kSparseMixer = 3, kSqrtSoftplus = 4;
 const float kMixerReach = 0.02;  // as in src/plan/ops/experts.h
 const uint kOfChoice = 1, kOfLogits = 2;  // what a bias is added to
-shared float chosen_all[gl_WorkGroupSize.x / SUBGROUP * USED];  // of each subgroup its own
+shared float chosen_all[CHOOSERS * USED];  // of each subgroup its own
 
 const float kNone = -1.0 / 0.0;
 
 // Where an invocation has number i of its own values, of so many.
 uint own_at(uint i, uint count) {
-    return (gl_SubgroupID * count + i) * SUBGROUP + gl_SubgroupInvocationID;
+    return (CHOOSER * count + i) * SUBGROUP + gl_SubgroupInvocationID;
 }
 // Of an invocation's expert number k.
 float chance_of(uint k) {
@@ -61,7 +63,7 @@ void set_over(uint i, bool over) {
 
 // What the choice of an invocation's expert number k goes by.
 float score_of(uint k) {
-    return chance_of(k) + (BIAS_OF == kOfChoice ? bias[min(k * SUBGROUP + gl_SubgroupInvocationID, EXPERTS - 1u)] : 0.0);
+    return chance_of(k) + (BIAS_OF == kOfChoice ? route_bias[min(k * SUBGROUP + gl_SubgroupInvocationID, EXPERTS - 1u)] : 0.0);
 }
 
 // Takes all experts but those of the best groups; ties go to the lower group. A NaN is as good as nothing.
@@ -117,11 +119,13 @@ float share_of_near(float best) {
     return 1.0 / subgroupAdd(sum);
 }
 
+#ifdef CAN_BY_TABLE
 // The row's token has it at a place.
 uint expert_of_table(uint row, uint place) {
     const float expert = experts_by_token[uint(step_tokens[row]) * USED + place];
     return min(uint(max(expert, 0.0)), EXPERTS - 1u);
 }
+#endif
 
 void choose(uint row) {
     const uint lane = gl_SubgroupInvocationID;
@@ -132,7 +136,7 @@ void choose(uint row) {
         const uint e = k * SUBGROUP + lane;
         set_taken(k, e >= EXPERTS);
         float chance = e < EXPERTS ? logits[row * EXPERTS + e] : kNone;
-        if (BIAS_OF == kOfLogits) chance += bias[min(e, EXPERTS - 1u)];
+        if (BIAS_OF == kOfLogits) chance += route_bias[min(e, EXPERTS - 1u)];
         set_chance(k, chance);
         top = max(top, chance);
     }
@@ -149,7 +153,7 @@ void choose(uint row) {
     if (GATING == kSoftmax)
         [[unroll]] for (uint k = 0; k < EACH; ++k) set_chance(k, chance_of(k) / sum);
     if (GROUPS > 1) leave_best_groups();
-    const uint own = gl_SubgroupID * USED;
+    const uint own = CHOOSER * USED;
     [[dont_unroll]] for (uint place = 0; place < USED; ++place) {
         float best = kNone, chance = 0.0;
         uint id = EXPERTS;
@@ -165,6 +169,7 @@ void choose(uint row) {
         const float most = subgroupMax(id < EXPERTS ? best : kNone);
         uint winner = subgroupMin(id < EXPERTS && best == most ? id : EXPERTS);
         if (winner == EXPERTS) winner = subgroupMin(id);  // NaN everywhere: any that is left
+#ifdef CAN_BY_TABLE
         if (BY_TABLE) {
             winner = expert_of_table(row, place);
             id = winner % SUBGROUP == lane ? winner : EXPERTS;
@@ -172,19 +177,20 @@ void choose(uint row) {
             [[unroll]] for (uint k = 1; k < EACH; ++k)
                 if (k == winner / SUBGROUP) chance = chance_of(k);
         }
+#endif
         if (GATING == kSparseMixer) chance = share_of_near(subgroupAdd(winner == id ? chance : 0.0));
         [[unroll]] for (uint k = 0; k < EACH; ++k)
             if (k * SUBGROUP + lane == winner) set_taken(k, true);
         if (winner == id) {  // in one invocation
             chosen_all[own + place] = by_logits ? 1.0 / (1.0 + exp(-chance)) : chance;
-            ids[row * USED + place] = int(winner);
+            keep_choice(row, place, winner);
         }
     }
 }
 
 // What the experts that a subgroup has chosen count, by one invocation.
 void weigh(uint row) {
-    const uint own = gl_SubgroupID * USED;
+    const uint own = CHOOSER * USED;
     float total = 0.0;
     const float first = chosen_all[own];
     if (GATING == kSoftmaxOfSelected) {
@@ -195,16 +201,4 @@ void weigh(uint row) {
     for (uint i = 0; i < USED; ++i) total += chosen_all[own + i];
     const float divisor = args.normalise != 0u ? max(total, 6.103515625e-5) : 1.0;
     for (uint i = 0; i < USED; ++i) scales[row * USED + i] = chosen_all[own + i] / divisor * args.scale;
-}
-
-// As many of TOKENS rows as there are from `first` on, by all of the work-group: a subgroup has a row at a time.
-void choose_all(uint first) {
-    [[dont_unroll]] for (uint begin = 0; begin < TOKENS; begin += CHOOSERS) {
-        const uint t = begin + gl_SubgroupID, row = first + t;
-        const bool own = gl_SubgroupID < CHOOSERS && t < TOKENS && row < step_rows;
-        if (own) choose(row);
-        barrier();
-        if (own && subgroupElect()) weigh(row);
-        if (begin + CHOOSERS < TOKENS) barrier();  // or the next row would come in between
-    }
 }

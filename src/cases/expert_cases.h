@@ -240,6 +240,10 @@ inline void add_expert_cases(std::vector<OpCase>& cases, std::span<const Format*
     for (const char* name : {"MXFP4", "Q4_1", "Q5_0"}) {
         cases.push_back(experts_ways_case(*find_format(name), {10, 3, 96, 160}));
         cases.push_back(experts_ways_case(*find_format(name), {70, 9, 160, 32, -1, "F16"}));
+        cases.push_back(experts_ways_case(*find_format(name), {300, 9, 64, 32}));
+        cases.push_back(experts_ways_case(*find_format(name), {70, 9, 160, 32}));
+        cases.back().name += ", chosen by the router";
+        cases.back().variant["chosen_late"] = 0;
     }
     // A router with more experts than its blocks have threads.
     cases.push_back(many_rows_case(q8, {300, 64, 32, 32, 299}, 1));

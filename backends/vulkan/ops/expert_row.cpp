@@ -7,13 +7,24 @@ namespace {
 // Units of a lane, of each matrix, that are read before one is multiplied.
 constexpr uint32_t kGatedAhead = 2, kSumAhead = 4;
 
+// Where experts begin, and what they count, takes shared memory beside the row; a choice some for each
+// expert.
+bool has_room(const Device& device, const Tensor& w, uint64_t activations, uint64_t more) {
+    const WeightLayout& layout = *weight_layout(*w.format);
+    return device.use_dot() && layout.quantized() && fits_shared(device, layout, activations, more) &&
+           in_one_part(device, w);
+}
+
 }  // namespace
 
-// Where experts begin, and what they count, takes shared memory beside the row.
 bool has_expert_row(const Device& device, const Tensor& w, uint32_t used, uint64_t activations) {
-    const WeightLayout& layout = *weight_layout(*w.format);
-    return device.use_dot() && layout.quantized() && fits_shared(device, layout, activations, used * 8) &&
-           in_one_part(device, w);
+    return has_room(device, w, activations, used * 8);
+}
+// Where invocations have many experts those, and groups, have two words each, as many for each invocation.
+bool has_choosing_row(const Device& device, const Tensor& w, const Route& route) {
+    constexpr uint64_t kMostSubgroup = 128;
+    const uint64_t words = 2 * (w.shape.count + route.groups.count + 2 * kMostSubgroup);
+    return !route.table && has_room(device, w, w.shape.cols, route.used * 8 + words * 4);
 }
 
 Status record_expert_row(Recorder& recorder, const View& view, const ExpertRow& row) {
@@ -32,7 +43,7 @@ Status record_expert_row(Recorder& recorder, const View& view, const ExpertRow& 
     push.eps = row.norm.eps;
     push.hand_units = view.left_units();
     push.hand_normed = view.left_norm ? 1 : 0;
-    const std::vector<uint32_t> constants = {
+    std::vector<uint32_t> constants = {
         cut.threads,  row.used,  cut.group,           takes, uint32_t(shape.cols) * (row.up ? 1 : row.used),
         cut.subgroup, cut.ahead, uint32_t(shape.rows)};
     const std::string shader = fmt::format("expert_{}own.{}", row.up ? "gated_" : "", w.layout->name);
@@ -47,10 +58,19 @@ Status record_expert_row(Recorder& recorder, const View& view, const ExpertRow& 
             {shader, 9, 1, constants, row.cut.subgroup},
             {part.buffer, from, row.y, gain, to, next_gain, ids, bias, view.slot(row.scales)}, push, groups,
             flops);
-    return recorder.dispatch({shader, 9, 2, constants, row.cut.subgroup},
-                             {part.buffer, view.weight(row.up).parts.front().buffer, from, row.y, gain, to,
-                              next_gain, ids, bias, view.vector(row.up_bias, view.step)},
-                             push, groups, flops);
+    if (const Route* const route = row.route) {
+        push.normalise = route->normalise;
+        push.scale = route->scale;
+        constants.insert(constants.end(), {1, push.experts, route->groups.count, route->groups.used,
+                                           route->groups.by_two, uint32_t(route->gating), bias_kind(*route)});
+    }
+    return recorder.dispatch(
+        {shader, 12, 2, constants, row.cut.subgroup},
+        {part.buffer, view.weight(row.up).parts.front().buffer, from, row.y, gain, to, next_gain, ids, bias,
+         view.vector(row.up_bias, view.step), row.route ? row.logits : view.step,
+         row.route ? view.slot(row.route->scales) : view.step,
+         row.route ? view.vector(row.route->bias, view.step) : view.step},
+        push, groups, flops);
 }
 
 }  // namespace redline::vulkan

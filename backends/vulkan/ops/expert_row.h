@@ -6,6 +6,11 @@
 
 namespace redline::vulkan {
 
+// As shaders/include/route.glsl has it.
+inline uint32_t bias_kind(const Route& route) {
+    return !route.bias ? 0 : route.bias_of == BiasOf::choice ? 1 : 2;
+}
+
 struct ExpertRow {
     Weight w;
     Weight up = {};  // given: act(w[e] * x) * (up[e] * x), place after place
@@ -17,9 +22,14 @@ struct ExpertRow {
     Weight bias = {}, up_bias = {};
     Act act = Act::silu;
     ProductCut cut = {};
+    // With `up`: the choice is made by its logits, and left in ids and its scales.
+    const Route* route = nullptr;
+    Binding logits = {};
 };
-// Whether a row of so many activations can go to experts of such weights this way.
+// Whether a row of so many activations can go to experts of such weights this way, and whether that can make
+// the choice, too.
 bool has_expert_row(const Device& device, const Tensor& w, uint32_t used, uint64_t activations);
+bool has_choosing_row(const Device& device, const Tensor& w, const Route& route);
 Status record_expert_row(Recorder& recorder, const View& view, const ExpertRow& row);
 
 }  // namespace redline::vulkan

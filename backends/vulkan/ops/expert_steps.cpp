@@ -26,10 +26,10 @@ public:
     }
 
     Status record(Recorder& recorder, const View& view) const override {
-        return record_of(recorder, view, op_.x, {});
+        return record_of(recorder, view, op_.x, {}, true);
     }
-    // Of norm(x).
-    Status record_of(Recorder& recorder, const View& view, Slot x, const Norm& norm) const {
+    // Of norm(x); where it does not choose it leaves its logits alone.
+    Status record_of(Recorder& recorder, const View& view, Slot x, const Norm& norm, bool chooses) const {
         recorder.claim_scratch();
         // The choice must not depend on how many rows are routed together: always the same kernel, in f32.
         // But what is normed here rounds otherwise than what was normed before.
@@ -37,19 +37,20 @@ public:
         const uint32_t step = tokens * VulkanCaches::kCounters;
         for (uint32_t first = 0; first < view.rows; first += step) {
             if (first > 0) recorder.barrier();  // counters are used again
-            RL_TRY(record_rows(recorder, view, x, norm, first, std::min(step, view.rows - first), tokens));
+            RL_TRY(record_rows(recorder, view, x, norm, chooses, first, std::min(step, view.rows - first),
+                               tokens));
         }
         return {};
     }
+    Binding logits(const View& view) const { return view.scratch_at(0, uint64_t(experts_) * 4 * view.rows); }
 
 private:
-    Status record_rows(Recorder& recorder, const View& view, Slot x, const Norm& norm, uint32_t first,
-                       uint32_t rows, uint32_t tokens) const {
+    Status record_rows(Recorder& recorder, const View& view, Slot x, const Norm& norm, bool chooses,
+                       uint32_t first, uint32_t rows, uint32_t tokens) const {
         const PlacedWeight& w = view.weight(op_.w);
         const Device& device = recorder.device();
         // With many rows those of the router are read once for several of them, and the other way round.
         const uint32_t per_subgroup = view.rows > kFewRows ? kRouterRows : 1;
-        const uint32_t bias_of = !op_.bias ? 0 : op_.bias_of == BiasOf::choice ? 1 : 2;
         args::RouteArgs push = {experts_, op_.used, op_.normalise, op_.scale};
         push.cols = uint32_t(w.cols);
         push.first_token = first;
@@ -65,12 +66,11 @@ private:
                  10,
                  1,
                  {kThreads, tokens, experts_, op_.used, device.subgroup(), per_subgroup, op_.groups.count,
-                  op_.groups.used, op_.groups.by_two, uint32_t(op_.gating), bias_of, bool(op_.table),
-                  bool(norm)}},
-                {part.buffer, view.slot(x), view.scratch_at(0, uint64_t(experts_) * 4 * view.rows), view.step,
-                 view.slot(op_.ids), view.slot(op_.scales), view.vector(op_.bias, view.step),
-                 view.caches.counters(), view.vector(op_.table, view.step),
-                 view.vector(norm.gain, view.step)},
+                  op_.groups.used, op_.groups.by_two, uint32_t(op_.gating), bias_kind(op_), bool(op_.table),
+                  bool(norm), chooses}},
+                {part.buffer, view.slot(x), logits(view), view.step, view.slot(op_.ids),
+                 view.slot(op_.scales), view.vector(op_.bias, view.step), view.caches.counters(),
+                 view.vector(op_.table, view.step), view.vector(norm.gain, view.step)},
                 push, {vector_groups(part.rows, per_subgroup, device), (rows + tokens - 1) / tokens}));
         }
         return {};
@@ -324,14 +324,20 @@ public:
 
     Status record(Recorder& recorder, const View& view) const override {
         if (ExpertProduct::wanted(device_, tensor_, op_.used, view.rows)) return record_many(recorder, view);
-        return record_few(recorder, view, op_.x, {});
+        return record_few(recorder, view, op_.x, {}, nullptr, {});
     }
 
     // Whether the dispatch of few rows can norm them by itself.
     bool norms() const { return by_dots(device_, tensor_); }
-    // Of norm(x), one row or entry by entry.
-    Status record_few(Recorder& recorder, const View& view, Slot x, const Norm& norm) const {
-        if (view.rows == 1 && by_row()) return record_row(recorder, view, x, norm);
+    // Whether that of one row can make the choice of experts.
+    bool can_choose(const Route& route, const Plan& plan) const {
+        return plan.weight(route.w).tensor.shape.rows == tensor_.shape.count &&
+               has_choosing_row(device_, tensor_, route);
+    }
+    // Of norm(x), one row or entry by entry; with a route one row whose choice is made by its logits.
+    Status record_few(Recorder& recorder, const View& view, Slot x, const Norm& norm, const Route* route,
+                      Binding logits) const {
+        if (view.rows == 1 && by_row()) return record_row(recorder, view, x, norm, route, logits);
         const bool dots = by_dots(device_, tensor_);
         const PlacedWeight &gate = view.weight(op_.gate), &up = view.weight(op_.up);
         const Shape& shape = tensor_.shape;
@@ -367,7 +373,8 @@ protected:
 private:
     ExpertProduct product() const { return {op_.x, op_.ids, op_.used, false, tensor_}; }
 
-    Status record_row(Recorder& recorder, const View& view, Slot x, const Norm& norm) const {
+    Status record_row(Recorder& recorder, const View& view, Slot x, const Norm& norm, const Route* route,
+                      Binding logits) const {
         ExpertRow row{.w = op_.gate, .up = op_.up, .ids = op_.ids, .used = op_.used};
         row.x = view.slot(x);
         row.y = view.slot(op_.y);
@@ -376,6 +383,8 @@ private:
         row.up_bias = op_.up_bias;
         row.act = op_.act;
         row.cut = cut(1);
+        row.route = route;
+        row.logits = logits;
         return record_expert_row(recorder, view, row);
     }
 
@@ -405,17 +414,23 @@ private:
 class ExpertBlockKernel : public VulkanKernel {
 public:
     ExpertBlockKernel(const ExpertBlock& op, const Plan& plan, const Device& device)
-        : op_(op), route_(op.route, plan), gated_(op.gated, plan, device), linear_(op.linear, plan, device) {}
+        : op_(op),
+          route_(op.route, plan),
+          gated_(op.gated, plan, device),
+          linear_(op.linear, plan, device),
+          late_(gated_.can_choose(op.route, plan)) {}
 
     bool possible() const { return route_.norms() && gated_.norms(); }
     bool wanted() const override { return chosen(RowClass::one, "fused", 1) != 0; }
 
-    // Those of its parts, and whether it is computed whole.
+    // Those of its parts, whether it is computed whole, and whether then experts are chosen by the products.
     Choices choices(RowClass rows) const override {
         Choices all;
         add_named(all, gated_.choices(rows), kGated);
         add_named(all, linear_.choices(rows), kSum);
-        if (rows == RowClass::one) all.push_back(choice("fused", 1, {0}));
+        if (rows != RowClass::one) return all;
+        all.push_back(choice("fused", 1, {0}));
+        if (late_) all.push_back(choice("chosen_late", 1, {0}));
         return all;
     }
     void take(RowClass rows, const Variant& variant) override {
@@ -462,9 +477,11 @@ private:
         if (gated_.leaves_int8() && linear_.takes_int8())
             first.left = second.taken =
                 view.scratch_at(between(view.plan), view.width(op_.gated.y) / 32 * kLeftUnitBytes);
-        RL_TRY(route_.record_of(recorder, view, op_.norm.x, op_.norm.norm));
+        const bool late = chosen(RowClass::one, "chosen_late", late_ ? 1 : 0) != 0;
+        RL_TRY(route_.record_of(recorder, view, op_.norm.x, op_.norm.norm, !late));
         recorder.barrier();
-        RL_TRY(gated_.record_few(recorder, first, op_.norm.x, op_.norm.norm));
+        RL_TRY(gated_.record_few(recorder, first, op_.norm.x, op_.norm.norm, late ? &op_.route : nullptr,
+                                 route_.logits(view)));
         recorder.barrier();
         return linear_.record(recorder, second);
     }
@@ -480,6 +497,7 @@ private:
     RouteKernel route_;
     ExpertGatedKernel gated_;
     ExpertLinearKernel linear_;
+    bool late_;  // experts of one row can be chosen by those who multiply with them
 };
 
 class AddExpertBiasKernel : public VulkanKernel {
