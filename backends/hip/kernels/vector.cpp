@@ -13,12 +13,52 @@ using namespace args;
 
 constexpr uint32_t kMostStreams = 8;  // as in src/plan/ops/streams.h
 
+// Calls each(i, four, gains) for a thread's fours of `count` in x. Some are on their way at a time, whatever
+// each() writes.
+template <typename Each>
+RL_DEVICE void each_four(const float* x, const float* gain, uint32_t count, Each each) {
+    constexpr uint32_t kAtOnce = 4;
+    RL_UNROLL_BY(1)
+    for (uint32_t first = thread_index(); first < count; first += kAtOnce * kThreads) {
+        Float4 fours[kAtOnce], gains[kAtOnce];
+        RL_UNROLL
+        for (uint32_t n = 0; n < kAtOnce; ++n) {
+            const uint32_t i = lesser(first + n * kThreads, count - 1);
+            fours[n] = load<Float4>(x, i);
+            gains[n] = gain ? load<Float4>(gain, i) : Float4{{1.0f, 1.0f, 1.0f, 1.0f}};
+        }
+        RL_UNROLL
+        for (uint32_t n = 0; n < kAtOnce; ++n)
+            if (first + n * kThreads < count) each(first + n * kThreads, fours[n], gains[n]);
+    }
+}
+
+// A group of rms_norm whose width is a multiple of four.
+RL_DEVICE void norm_fours(const NormArgs& a, const float* x, float* y, float* parts) {
+    float squares = 0.0f;
+    each_four(x, nullptr, a.width / 4, [&](uint32_t, const Float4& four, const Float4&) {
+        RL_UNROLL
+        for (uint32_t e = 0; e < 4; ++e) squares = fused(four.d[e], four.d[e], squares);
+    });
+    const float scale = 1.0f / root_of(block_sum(squares, parts) / float(a.width) + a.eps);
+    each_four(x, a.gain, a.width / 4, [&](uint32_t i, const Float4& four, const Float4& gains) {
+        Float4 out;
+        RL_UNROLL
+        for (uint32_t e = 0; e < 4; ++e) out.d[e] = four.d[e] * scale * gains.d[e];
+        reinterpret_cast<Float4*>(y)[i] = out;
+    });
+}
+
 // y = x / sqrt(mean(x^2) + eps) * gain over `width` elements: the row, or a head. A block per group.
 RL_KERNEL(128, rms_norm, NormArgs) {
     RL_SHARED float parts[kWaves];
     const size_t groups = size_t(rows_in_step(args.step, args.of_outputs)) * args.groups;
     for (size_t group = block_index().x; group < groups; group += grid_blocks()) {
         const float* x = args.x + group * args.width;
+        if (args.width % 4 == 0) {
+            norm_fours(args, x, args.y + group * args.width, parts);
+            continue;
+        }
         float squares = 0.0f;
         for (uint32_t i = thread_index(); i < args.width; i += kThreads) squares = fused(x[i], x[i], squares);
         const float scale = 1.0f / root_of(block_sum(squares, parts) / float(args.width) + args.eps);
