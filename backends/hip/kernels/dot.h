@@ -140,9 +140,9 @@ RL_DEVICE void each_own_row(const args::DotArgs& a, const Rows& which) {
     if constexpr (Rows::kByInputs) which.begin();
     share_book_of<F>();
     if constexpr (!kOneFormat) share_book_of<Second>();
-    const OwnRow x =
-        a.prepared ? take_row<kDotThreads>(a.prepared, gain != nullptr, a.eps, units, pool, parts, scale)
-                   : own_row<kDotThreads>(a.x, gain, a.eps, units, pool, parts);
+    const OwnRow x = a.prepared ? take_row<kDotThreads, Rows::kByInputs>(a.prepared, gain != nullptr, a.eps,
+                                                                         units, pool, parts, scale)
+                                : own_row<kDotThreads>(a.x, gain, a.eps, units, pool, parts);
     if constexpr (Rows::kByInputs) which.choose(pool + 3 * units);
     uint32_t turn = 0;
     for (uint32_t base = block_index().x * kGroup; base < a.rows; base += grid_blocks() * kGroup, turn ^= 1) {

@@ -9,10 +9,20 @@ namespace redline::hip {
 constexpr uint32_t kSoftmax = 0, kSigmoid = 1, kSoftmaxOfSelected = 2, kSparseMixer = 3, kSqrtSoftplus = 4;
 constexpr float kMixerReach = 0.02f;  // as in src/plan/ops/experts.h
 
+// A number that is no NaN as an integer, in the same order, and the other way round.
+RL_DEVICE int32_t order_of(float x) {
+    const int32_t bits = int32_t(float_bits(x + 0.0f));  // -0 is 0
+    return bits ^ ((bits >> 31) & 0x7FFFFFFF);
+}
+RL_DEVICE float score_of(int32_t order) {
+    return bits_float(uint32_t(order ^ ((order >> 31) & 0x7FFFFFFF)));
+}
+constexpr int32_t kLowest = int32_t(0xFF800000u ^ 0x7FFFFFFFu);  // of -infinity
+
 struct RouteShared {
     float chances[args::kMostExperts];
-    alignas(16) float scores[args::kMostExperts];  // what the choice goes by; never NaN
-    float worths[args::kMostGroups];               // of groups
+    alignas(16) int32_t scores[args::kMostExperts];  // what the choice goes by, as order_of() has it
+    float worths[args::kMostGroups];                 // of groups
     float chosen[args::kMostUsed];
     int32_t ids[args::kMostUsed];
     float parts[16];  // of waves
@@ -43,8 +53,11 @@ RL_DEVICE void route_chances(const args::RouteArgs& a, const float* logits, Rout
         // As Route::chosen_by_logits() says.
         const bool by_logits = a.gating == kSigmoid && a.groups <= 1 && !biased;
         const float score = by_logits ? logit(e) : shared.chances[e] + (biased ? a.bias[e] : 0.0f);
-        shared.scores[e] = score == score ? score : -kInfinity;
+        shared.scores[e] = order_of(score == score ? score : -kInfinity);
     }
+    // The places of a last four that have no expert are behind all.
+    const uint32_t end = (a.experts + 3) / 4 * 4;
+    for (uint32_t e = a.experts + thread_index(); e < end; e += kBlockThreads) shared.scores[e] = kLowest;
     sync_block();
 }
 
@@ -55,7 +68,7 @@ RL_DEVICE void leave_best_groups(const args::RouteArgs& a, RouteShared& shared) 
     for (uint32_t g = thread_index(); g < a.groups; g += kBlockThreads) {
         float best = -kInfinity, second = -kInfinity;
         for (uint32_t e = g * size; e < (g + 1) * size; ++e) {
-            const float score = shared.scores[e];
+            const float score = score_of(shared.scores[e]);
             second = larger(score > best ? best : score, second);
             best = larger(score, best);
         }
@@ -69,29 +82,34 @@ RL_DEVICE void leave_best_groups(const args::RouteArgs& a, RouteShared& shared) 
             const float other = shared.worths[g];
             better += other > shared.worths[own] || (other == shared.worths[own] && g < own) ? 1u : 0u;
         }
-        if (better >= a.groups_used) shared.scores[e] = -kInfinity;
+        if (better >= a.groups_used) shared.scores[e] = kLowest;
     }
     sync_block();
 }
 
-// How many experts are better; of equal ones the lower id is. kShare lanes count for one expert.
+// How many experts are better; of equal ones the lower id is. kShare lanes count for one expert, four scores
+// at a time.
 RL_DEVICE uint32_t rank_of(const args::RouteArgs& a, const RouteShared& shared, uint32_t expert) {
-    const float own = shared.scores[expert];
+    const int32_t own = shared.scores[expert];
+    const uint32_t part = thread_index() % kShare, own_four = expert / 4;
     uint32_t rank = 0;
-    RL_UNROLL_BY(4)
-    for (uint32_t e = thread_index() % kShare; e < a.experts; e += kShare) {
-        const float other = shared.scores[e];
-        rank += other > own || (other == own && e < expert) ? 1u : 0u;
+    RL_FEW_TURNS
+    for (uint32_t i = part; i * 4 < a.experts; i += kShare) {
+        const auto others = load<Words4>(shared.scores, i);
+        const int32_t least = own - (i < own_four ? 1 : 0);
+        RL_UNROLL
+        for (uint32_t e = 0; e < 4; ++e) rank += int32_t(others.d[e]) > least ? 1u : 0u;
     }
+    for (uint32_t e = own_four * 4 + part; e < expert; e += kShare) rank += shared.scores[e] == own ? 1u : 0u;
     return share_fold(rank, [](uint32_t one, uint32_t more) { return one + more; });
 }
 
 // Of an expert's logit among those that are near, without those that are chosen before it.
 RL_DEVICE float share_of_near(const args::RouteArgs& a, const RouteShared& shared, uint32_t expert) {
-    const float best = shared.scores[expert];
+    const float best = score_of(shared.scores[expert]);
     float sum = 0.0f;
     for (uint32_t e = 0; e < a.experts; ++e) {
-        const float other = shared.scores[e], size = larger(__builtin_fabsf(other), best);
+        const float other = score_of(shared.scores[e]), size = larger(__builtin_fabsf(other), best);
         const bool left = other < best || (other == best && e >= expert);
         if (left && !(best - other > kMixerReach * size)) sum += exp_of(other - best);
     }

@@ -133,17 +133,20 @@ RL_DEVICE void leave_halves(const args::HandOver& to, const float* values, uint3
     }
 }
 
-// The whole block takes a row that was left; `scale` becomes what the norm multiplies by.
-template <uint32_t kBlockThreads>
+// The whole block takes a row that was left; `scale` becomes what the norm multiplies by. kEarly: it may have
+// been left since this launch's caches were last told.
+template <uint32_t kBlockThreads, bool kEarly = false>
 RL_DEVICE OwnRow take_row(const void* left, bool norm, float eps, uint32_t units, Words4* pool, float* parts,
                           float& scale) {
     const auto* from = static_cast<const Words4*>(left);
     RL_UNROLL_BY(4)
-    for (uint32_t i = thread_index(); i < 3 * units; i += kBlockThreads) pool[i] = load_early(from + i);
+    for (uint32_t i = thread_index(); i < 3 * units; i += kBlockThreads)
+        pool[i] = kEarly ? load_early(from + i) : from[i];
     if (norm) {
+        const auto* left_squares = reinterpret_cast<const float*>(from + 3 * units);
         float squares = 0.0f;
         for (uint32_t h = thread_index(); h < 2 * units; h += kBlockThreads)
-            squares += load_early(reinterpret_cast<const float*>(from + 3 * units) + h);
+            squares += kEarly ? load_early(left_squares + h) : left_squares[h];
         squares = block_sum<kBlockThreads>(squares, parts);  // all threads have written by then
         scale = 1.0f / root_of(squares / float(units * 32) + eps);
     } else {

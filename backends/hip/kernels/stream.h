@@ -176,9 +176,9 @@ RL_DEVICE void each_streamed_row(const args::DotArgs& a, const Rows& which) {
         share_book_of<F>();
         if constexpr (!__is_same(F, Second)) share_book_of<Second>();
         if constexpr (!Rows::kByInputs) wait_for_inputs();
-        x = a.prepared
-                ? take_row<kDotThreads>(a.prepared, a.gain != nullptr, a.eps, units, pool, parts, scale)
-                : own_row<kDotThreads>(a.x, a.gain, a.eps, units, pool, parts);
+        x = a.prepared ? take_row<kDotThreads, Rows::kByInputs>(a.prepared, a.gain != nullptr, a.eps, units,
+                                                                pool, parts, scale)
+                       : own_row<kDotThreads>(a.x, a.gain, a.eps, units, pool, parts);
     };
     if constexpr (Rows::kByInputs) {
         which.begin();
