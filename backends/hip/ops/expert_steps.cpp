@@ -166,10 +166,10 @@ public:
 
     // So many times as many tiles as an expert has on average are launched: blocks go on where there are
     // more.
-    static constexpr uint32_t kSpread = 2;
+    static constexpr uint32_t kSpread = 4;
     Choices choices(RowClass rows) const {
         if (!possible_ || (rows != RowClass::some && rows != RowClass::many)) return {};
-        return {choice("spread", kSpread, {1, 4})};
+        return {choice("spread", kSpread, {1, 2})};
     }
 
     // y: (places, rows of one expert).
