@@ -130,7 +130,10 @@ public:
         const Plan& plan = alone_->plan;
         key_ = kernel_key(plan.steps[alone_->step].op, plan);
         const uint32_t rows = timed_rows(task_.rows, *task_.plan);
-        position_ = one ? plan.sizing.context / 2 : 0;
+        // A state begins anew at position 0: else a variant's results would go by what others left in it.
+        const bool has_state =
+            std::ranges::any_of(plan.caches, [](const CacheInfo& cache) { return cache.is_state(); });
+        position_ = one && !has_state ? plan.sizing.context / 2 : 0;
         for (uint32_t i = 0; i < rows; ++i) tokens_.push_back(int32_t(i % OpAlone::kTokens));
         weights_ = RL_TRY(backend_.load(alone_->fixture.weights(), alone_->fixture, {}));
         caches_ = RL_TRY(backend_.make_caches(plan.caches));
