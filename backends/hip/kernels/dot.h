@@ -478,7 +478,8 @@ RL_DEVICE void expert_dot(const args::ExpertArgs& a) {
     const size_t group = size_t(a.first_token) * places + block_index().y;
     if (group >= size_t(a.step->rows) * places) return;
     const uint32_t x_rows = a.scales && a.per_expert ? a.used : 1;
-    const size_t x_row = a.per_expert ? (a.scales ? group * a.used : group) : group / places;
+    const size_t x_row =
+        a.per_expert ? (a.scales ? group * a.used : group) : a.first_token + block_index().y / places;
     const OwnRow x = own_row<kDotThreads>(a.x + x_row * a.cols, nullptr, 0.0f, units * x_rows, pool, parts);
     const Matrix w[1] = {a.w};
     const uint32_t step = grid_blocks() * kDotWaves;
@@ -508,8 +509,8 @@ RL_DEVICE void expert_gated_dot(const args::ExpertArgs& a) {
     const uint32_t units = a.cols / 32;
     const size_t entry = size_t(a.first_token) * a.used + block_index().y;
     if (entry >= size_t(a.step->rows) * a.used) return;
-    const OwnRow x = own_row<kDotThreads>(a.x + (a.per_expert ? entry : entry / a.used) * a.cols, nullptr,
-                                          0.0f, units, pool, parts);
+    const size_t x_row = a.per_expert ? entry : a.first_token + block_index().y / a.used;
+    const OwnRow x = own_row<kDotThreads>(a.x + x_row * a.cols, nullptr, 0.0f, units, pool, parts);
     const Matrix w[2] = {a.w, a.up};
     const uint32_t step = grid_blocks() * kDotWaves;
     for (uint32_t row = block_index().x * kDotWaves + wave_index(); row < a.rows; row += step) {
