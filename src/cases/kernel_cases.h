@@ -173,7 +173,8 @@ inline void add_format_kernels(std::vector<OpCase>& cases, const Format& format)
     cases.push_back(embed_case(format, 2, 8448));  // more than a block takes at 32 each
     for (const uint32_t rows : {1u, 3u, 20u}) cases.push_back(head_linear_case(format, 2, 9, 256, rows, 4));
     for (const uint32_t rows : {2u, 4u, 8u}) {
-        cases.push_back(activations_case(format, true, rows, 9, rows == 2 ? kLongRow : 256));
+        // Of more units than a wave of 64 takes in a turn.
+        cases.push_back(activations_case(format, true, rows, 9, rows == 2 ? kLongRow : 2304));
         cases.push_back(linear_case(format, rows, 9, block, {true, true, true}));
     }
     cases.push_back(activations_case(format, true, 130, 140, block));
