@@ -93,8 +93,8 @@ RL_DEVICE uint32_t rank_of(const args::RouteArgs& a, const RouteShared& shared, 
     const int32_t own = shared.scores[expert];
     const uint32_t part = thread_index() % kShare, own_four = expert / 4;
     uint32_t rank = 0;
-    RL_FEW_TURNS
-    for (uint32_t i = part; i * 4 < a.experts; i += kShare) {
+    RL_FEW_TURNS  // more at a time would fill CDNA's scalar registers
+        for (uint32_t i = part; i * 4 < a.experts; i += kShare) {
         const auto others = load<Words4>(shared.scores, i);
         const int32_t least = own - (i < own_four ? 1 : 0);
         RL_UNROLL
