@@ -229,6 +229,23 @@ TEST_CASE("tune: values that lie behind a slower one are not timed where only th
     }
 }
 
+TEST_CASE("tune: variants of what keeps a state compute what the default does") {
+    for (const auto& backend : gpu_backends()) {
+        INFO(backend->device().name);
+        const Model model = must(Model::inspect(golden("models/qwen35moe.gguf"), 512));
+        TuneOptions how;
+        how.prompts = false;
+        FakeClock clock;
+        size_t with_state = 0;
+        for (const TunedKernel& kernel : tuned(model, *backend, clock, how).kernels) {
+            INFO(kernel.key, ": ", fmt::format("{}", fmt::join(kernel.wrong, "; ")));
+            CHECK(kernel.wrong.empty());
+            with_state += kernel.key.starts_with("delta_net") && kernel.tried > 0;
+        }
+        CHECK(with_state > 0);
+    }
+}
+
 TEST_CASE("quick tune: where nothing can be kept nothing is timed") {
     for (const auto& backend : gpu_backends()) {
         INFO(backend->device().name);

@@ -1,7 +1,7 @@
 // What kernels of attention share. A work-group takes QUERIES queries, (row, head) with heads of one kv head: z of the
 // grid over kv heads, y over groups of queries, x over splits of the keys. Where rows may be of several sequences, or with
-// ROWS_APART, a group is of one row. Wants args of AttentionArgs, GROUP (how many heads
-// share a kv head), STEP_KIND and step.glsl.
+// ROWS_APART, a group is of one row. Wants args of AttentionArgs, GROUP (how many heads share a kv head), STEP_KIND and
+// step.glsl.
 #ifdef ROWS_APART
 const bool BY_ROW = true;
 #else

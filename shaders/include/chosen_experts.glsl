@@ -1,5 +1,5 @@
-// The experts that one token goes to, for kernels of ExpertRowArgs. Wants PLACES, EXPERT_ROWS, the rows of an expert, and ids[]; where
-// they are WEIGHTED scales[] as well.
+// The experts that one token goes to, for kernels of ExpertRowArgs. Wants PLACES, EXPERT_ROWS (how many rows an expert
+// has) and ids[]; where they are WEIGHTED scales[] as well.
 shared uint first_rows[PLACES];  // of the experts
 #ifdef WEIGHTED
 shared float factors[PLACES];

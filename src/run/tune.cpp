@@ -306,7 +306,7 @@ private:
         return out.tried > 0;
     }
 
-    // Than the best so far: then it is the best.
+    // Whether a variant is faster than the best so far; then it becomes the best.
     Result<bool> is_faster(OpBench& bench, const Variant& variant, std::unique_ptr<OpBench::Runnable>& best,
                            TunedKernel& out) {
         auto next = RL_TRY(bench.runnable(variant, &out.wrong));

@@ -35,7 +35,7 @@ std::vector<OpCase> all_cases() {
             cases.push_back(linear_case(*format, rows, 1024, 4096, {true, false, false}));
             cases.push_back(gated_case(*format, Act::silu, true, rows, 1024, 4096));
         }
-    // As many units of a lane under way at once as there may be, of subgroups of 64.
+    // Experts with rows so long that a lane reads as many units ahead as it may, in subgroups of 64, too.
     for (const Format* format : all_formats()) {
         cases.push_back(experts_layer_case(*format, {2, 2, 2304, 256}, 1));
         cases.push_back(experts_layer_case(*format, {8, 8, 256, 1024}, 1));

@@ -364,8 +364,9 @@ struct ExpertGatedRows : GatedRows {
     RL_DEVICE size_t row_of(uint32_t place, uint32_t row) const {
         return expert_row(ids(), a.chosen.experts, a.chosen.rows, place, row);
     }
-    // Before the block has its activations. Where it chooses experts, the launch before made only logits of
-    // those, and let this one begin when they were there.
+    // Before the block has its activations. Where it chooses experts, the launch before it is the router,
+    // which reads the same activations: it lets this one begin when they are there, so that they need no
+    // waiting.
     RL_DEVICE void begin() const {
         let_next_start();
         if (a.choice.logits && a.prepared) return;
@@ -374,7 +375,7 @@ struct ExpertGatedRows : GatedRows {
         for (uint32_t i = thread_index(); i < a.chosen.used; i += kDotThreads) ids()[i] = a.chosen.ids[i];
         sync_block();
     }
-    // When it has them. The last block has no more rows than any other, so that it writes.
+    // When the block has its activations. The last block writes what is chosen: none has fewer rows.
     RL_DEVICE void choose(void* room) const {
         if (!a.choice.logits) return;
         wait_for_inputs();

@@ -20,7 +20,8 @@ RL_DEVICE void let_next_start() {
     asm volatile("griddepcontrol.launch_dependents;");
 #endif
 }
-// Of 16 bytes that another kernel wrote before the last one began: past a cache that may not know.
+// Reads before wait_for_inputs() what an earlier launch than the last one wrote: past the multiprocessor's
+// own cache, which may still have what was there before.
 RL_DEVICE Words4 load_early(const Words4* from) {
     const uint4 words = __ldcg(reinterpret_cast<const uint4*>(from));
     return {{words.x, words.y, words.z, words.w}};

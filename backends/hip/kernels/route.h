@@ -93,8 +93,9 @@ RL_DEVICE uint32_t rank_of(const args::RouteArgs& a, const RouteShared& shared, 
     const int32_t own = shared.scores[expert];
     const uint32_t part = thread_index() % kShare, own_four = expert / 4;
     uint32_t rank = 0;
-    RL_FEW_TURNS  // more at a time would fill CDNA's scalar registers
-        for (uint32_t i = part; i * 4 < a.experts; i += kShare) {
+    // Turns side by side would fill CDNA's scalar registers.
+    RL_FEW_TURNS
+    for (uint32_t i = part; i * 4 < a.experts; i += kShare) {
         const auto others = load<Words4>(shared.scores, i);
         const int32_t least = own - (i < own_four ? 1 : 0);
         RL_UNROLL
@@ -142,7 +143,7 @@ RL_DEVICE void take_best(const args::RouteArgs& a, RouteShared& shared) {
 }
 
 // The `used` best experts of a row by its logits, best first, or those of its token, and their weights. The
-// whole block chooses, and has the ids in shared memory. All are written by it where it `writes`.
+// whole block chooses, and has their ids in shared memory; where it `writes`, ids and weights go to memory.
 template <uint32_t kBlockThreads>
 RL_DEVICE void choose_experts(const args::RouteArgs& a, size_t row, RouteShared& shared, bool writes) {
     route_chances<kBlockThreads>(a, a.logits + row * a.experts, shared);

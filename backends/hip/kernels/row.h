@@ -133,8 +133,8 @@ RL_DEVICE void leave_halves(const args::HandOver& to, const float* values, uint3
     }
 }
 
-// The whole block takes a row that was left; `scale` becomes what the norm multiplies by. kEarly: it may have
-// been left since this launch's caches were last told.
+// The whole block takes a row that was left; `scale` becomes what the norm multiplies by. kEarly: this may be
+// before wait_for_inputs(), as load_early() wants it.
 template <uint32_t kBlockThreads, bool kEarly = false>
 RL_DEVICE OwnRow take_row(const void* left, bool norm, float eps, uint32_t units, Words4* pool, float* parts,
                           float& scale) {

@@ -5,9 +5,8 @@
 //   RL_KERNEL(threads, name, Args)                defines a kernel for blocks of `threads`
 //   RL_DENSE_KERNEL(threads, blocks, name, Args)  one of which `blocks` blocks should fit a multiprocessor
 //   RL_EARLY_KERNEL(threads, blocks, name, Args)  such a one that calls let_next_start() and, before it
-//   touches
-//                                                 what others write, wait_for_inputs(); others begin with
-//                                                 both
+//                                                 reads what others write, wait_for_inputs() itself;
+//                                                 all other kernels begin with both
 //   RL_FEW_TURNS                                  of a loop: code for many turns at a time would never run
 //   RL_SHARED_POOL(name)                          shared memory whose size the launch says
 //   RL_TABLE name = ...;                          numbers that all kernels read, each lane where it wants

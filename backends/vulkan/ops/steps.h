@@ -112,7 +112,8 @@ struct OwnCut {
     uint32_t threads, subgroup, rows, group, ahead;
     uint64_t groups;  // at most
 };
-// As `cut` has it; `rows` and `ahead` where it does not say. Of 0 rows: as many as make half a unit.
+// As `cut` has it. `rows`: of a subgroup, whatever `cut` has; 0: as `cut` has them, or as many as make half a
+// unit. `ahead`: where `cut` has none.
 OwnCut own_cut(const Device& device, const ProductCut& cut, uint32_t rows, uint32_t ahead);
 // `cut` with tiles, where it has none yet, of which so many processors get one each: for weights of `rows`
 // rows together, and a step of `tokens` rows. All steps of a class of rows get the same, for the number of
