@@ -187,6 +187,51 @@ inline OpCase experts_ways_case(const Format& format, ExpertShape s) {
     return c;
 }
 
+// One that every row goes to, beside those that are chosen, as a layer has it.
+struct SharedShape {
+    uint64_t hidden;
+    std::string_view format;
+    bool weighted = true;  // by the sigmoid of a router of its own
+    bool read = false;     // the row that all of them read is read by another, too: they are no block
+};
+
+inline OpCase shared_expert_case(const Format& format, ExpertShape s, SharedShape shared, uint32_t rows) {
+    OpCase c;
+    c.name = fmt::format("experts {} {} of {} {}x{} beside {}one {} of {}{} rows {}", format.name, s.used,
+                         s.experts, s.hidden, s.dim, shared.weighted ? "a weighted " : "", shared.format,
+                         shared.hidden, shared.read ? " and another" : "", rows);
+    c.each_op = true;
+    c.rows = rows;
+    c.declare = [=, &format](Fixture& f) -> OpCase::Build {
+        const Format& beside = *find_format(shared.format);
+        const Weight x0 = f.input(s.dim), h0 = f.input(512), gain = f.vector(s.dim),
+                     next_gain = f.vector(s.dim), router = f.matrix(*find_format(s.router), s.experts, s.dim),
+                     own_router = f.matrix(*find_format(s.router), 1, s.dim);
+        const Weight out = f.matrix(format, s.dim, 512), next = f.matrix(format, 48, s.dim);
+        const Weight gate = f.matrix(format, s.hidden, s.dim, s.experts),
+                     up = f.matrix(format, s.hidden, s.dim, s.experts),
+                     down = f.matrix(format, s.dim, s.hidden, s.experts);
+        const Weight shared_gate = f.matrix(beside, shared.hidden, s.dim),
+                     shared_up = f.matrix(beside, shared.hidden, s.dim),
+                     shared_down = f.matrix(beside, s.dim, shared.hidden);
+        return [=](PlanBuilder& p) {
+            const Slot x = p.embed(x0);
+            p.append(Linear{p.embed(h0), out, x, {}, {}, true});
+            const Slot h = p.rms_norm(x, {gain, 1e-5f});
+            const auto to = p.route(h, router, uint32_t(s.used), Gating::softmax, true);
+            p.experts_add(x, h, to, {gate, up, down});
+            if (shared.weighted)
+                p.experts_add(x, h, p.route(h, own_router, 1, Gating::sigmoid, false),
+                              {shared_gate, shared_up, shared_down});
+            else
+                p.linear_add(x, p.gated(h, shared_gate, shared_up, Act::silu), shared_down);
+            if (shared.read) p.append(Add{h, x});
+            return p.linear(x, next, {next_gain, 1e-5f});
+        };
+    };
+    return c;
+}
+
 // Rows per token or per entry, results per entry or summed: ways that models do not combine.
 inline OpCase expert_linear_case(const Format& format, uint32_t rows, bool per_expert, bool weighted) {
     OpCase c;
@@ -245,6 +290,18 @@ inline void add_expert_cases(std::vector<OpCase>& cases, std::span<const Format*
         cases.back().name += ", chosen by the router";
         cases.back().variant["chosen_late"] = 0;
     }
+    for (const Format* format : formats)
+        for (const std::string_view beside : {format->name, std::string_view("Q8_0")})
+            cases.push_back(shared_expert_case(*format, {10, 8, 256, 256}, {256, beside}, 1));
+    for (const uint32_t rows : {1u, 2u, 40u})
+        for (const bool weighted : {false, true}) {
+            cases.push_back(shared_expert_case(q4k, {9, 2, 256, 256}, {768, "Q4_K", weighted}, rows));
+            cases.push_back(shared_expert_case(q8, {12, 4, 64, 96}, {160, "Q8_0", weighted}, rows));
+        }
+    cases.push_back(shared_expert_case(q4k, {5, 3, 256, 512, -1, "F16"}, {256, "Q6_K"}, 1));
+    cases.push_back(shared_expert_case(q8, {300, 9, 96, 160}, {32, "Q8_0"}, 1));
+    cases.push_back(shared_expert_case(q8, {12, 4, 64, 96}, {96, "F16"}, 1));
+    cases.push_back(shared_expert_case(q8, {12, 4, 64, 96}, {96, "Q8_0", true, true}, 1));
     // A router with more experts than its blocks have threads.
     cases.push_back(many_rows_case(q8, {300, 64, 32, 32, 299}, 1));
     for (const bool per_expert : {false, true})

@@ -1,3 +1,4 @@
+#include "plan/shared_experts.h"
 #include "plan/stored_weights.h"
 
 #include <algorithm>
@@ -55,12 +56,12 @@ static void declare_int8_rows(BoundPlan& bound, const std::set<std::string>& ref
 
 Result<BoundPlan> lower(const Plan& plan, Backend& backend, bool fuse) {
     BoundPlan bound;
-    Plan stored = plan;
+    Plan stored = fuse ? with_shared_experts(plan) : plan;
     stored.weights = stored_weights(plan.weights, backend);
     PlanBuilder out = PlanBuilder::like(stored);
 
     // Ops still to place, last first, so that a decomposition's parts take the place of their op.
-    std::vector<Step> pending(plan.steps.rbegin(), plan.steps.rend());
+    std::vector<Step> pending(stored.steps.rbegin(), stored.steps.rend());
     std::vector<Step> placed;
     while (!pending.empty()) {
         Step step = std::move(pending.back());

@@ -24,6 +24,8 @@ using Op =
                  BlockAttention, BlockPool, EntryAttention, StreamWeights, StreamBlend, StreamTurn, Sparsify>;
 
 std::string_view op_name(const Op& op);
+// What a block's shared expert is without the block.
+std::vector<Op> shared_parts(const ExpertBlock& block);
 Access access(const Op& op);
 std::optional<Operand> operand(const Op& op);
 // Shapes and formats fit; an error names the op and what differs.

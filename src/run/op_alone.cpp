@@ -52,6 +52,7 @@ public:
         experts(op.linear.w, op.linear.bias, {count, outer.rows, width});
         shapes_[op.route.w.index] = {1, count, inner.cols};
         if (op.route.bias) shapes_[op.route.bias.index] = {1, 1, count};
+        if (op.shared) shared(op.shared, outer.rows, inner.cols);
     }
     void operator()(const auto&) {}
 
@@ -98,6 +99,12 @@ private:
     void experts(Weight w, Weight bias, const Shape& small) {
         shapes_[w.index] = small;
         if (bias) shapes_[bias.index] = {1, 1, small.count * small.rows};
+    }
+    void shared(const SharedExpert& op, uint64_t rows, uint64_t cols) {
+        const uint64_t width = std::min(plan_.weight(op.gate).tensor.shape.rows, size_.inner);
+        shapes_[op.gate.index] = shapes_[op.up.index] = {1, width, cols};
+        shapes_[op.down.index] = {1, rows, width};
+        widths_[op.hidden.index] = uint32_t(width);
     }
     void gated(const ExpertGated& op, const Shape& small) {
         experts(op.gate, op.gate_bias, small);

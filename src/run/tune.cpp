@@ -1,5 +1,6 @@
 #include "run/tune.h"
 
+#include "plan/shared_experts.h"
 #include "plan/stored_weights.h"
 #include "run/device_file.h"
 #include "run/kernel_trials.h"
@@ -413,7 +414,7 @@ Result<Tuning> tune(const Model& model, Backend& backend, const EngineOptions& o
         for (const Plan& plan : plans) lowered.push_back(RL_TRY(lower(plan, backend, options.fuse)));
         for (const BoundPlan& bound : lowered) tasks.add(bound.plan);
         for (const Plan& plan : plans)
-            if (options.fuse) tasks.add(plan);
+            if (options.fuse) tasks.add(with_shared_experts(plan));
         const std::vector<Task> list = std::move(tasks).sorted(known);
         RL_TRY(tune_all(list, tuner, backend, how, found, tuning));
         again = !list.empty() && tuning.complete;

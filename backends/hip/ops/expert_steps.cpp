@@ -530,7 +530,8 @@ std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, const
     if (const auto* o = std::get_if<ExpertGated>(&op))
         return has_kernel(*o, plan) ? std::make_unique<ExpertGatedKernel>(*o, plan, device) : nullptr;
     if (const auto* o = std::get_if<ExpertBlock>(&op)) {
-        if (!has_kernel(o->route, plan) || !has_kernel(o->gated, plan) || !has_kernel(o->linear, plan))
+        if (o->shared || !has_kernel(o->route, plan) || !has_kernel(o->gated, plan) ||
+            !has_kernel(o->linear, plan))
             return nullptr;
         auto block = std::make_unique<ExpertBlockKernel>(*o, plan, device);
         return block->possible() ? std::move(block) : nullptr;

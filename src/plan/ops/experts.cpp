@@ -105,8 +105,22 @@ bool ExpertGated::decompose(PlanBuilder& out) const {
     return true;
 }
 
+std::vector<Op> shared_parts(const ExpertBlock& block) {
+    const SharedExpert& s = block.shared;
+    if (!s) return {};
+    const Slot x = block.norm.y, into = block.norm.x;
+    if (!s.router)
+        return {Gated{x, s.gate, s.up, s.hidden, s.act}, Linear{s.hidden, s.down, into, {}, {}, true}};
+    return {Route{x, s.router, s.ids, s.scale, 1, Gating::sigmoid, false},
+            ExpertGated{x, s.gate, s.up, s.ids, s.hidden, 1, s.act},
+            ExpertLinear{s.hidden, s.down, s.ids, into, 1, true, s.scale}};
+}
+
 Access ExpertBlock::access() const {
-    return {{norm.x}, {norm.x}, false, false, {norm.y, route.ids, route.scales, gated.y}};
+    Access used{{norm.x}, {norm.x}, false, false, {norm.y, route.ids, route.scales, gated.y}};
+    for (const Slot s : {shared.ids, shared.scale, shared.hidden})
+        if (s) used.scratch.push_back(s);
+    return used;
 }
 
 void ExpertBlock::list(OpFacts& f) const {
@@ -117,11 +131,17 @@ void ExpertBlock::list(OpFacts& f) const {
     f.that(route.x == norm.y && gated.x == norm.y, "router and experts must read what was normed");
     f.that(linear.x == gated.y && linear.y == norm.x && linear.scales == route.scales,
            "the experts' results must be weighted by the router and added to x");
-    f.notes = fmt::format(" best {} +norm +add", route.used);
+    for (const Op& part : shared_parts(*this)) std::visit([&](const auto& op) { op.list(f); }, part);
+    f.notes = fmt::format(" best {}{} +norm +add", route.used,
+                          !shared         ? ""
+                          : shared.router ? " and a weighted one for all"
+                                          : " and one for all");
 }
 
 Cost ExpertBlock::cost(const Plan& plan, const StepShape& shape) const {
-    return redline::cost(route, plan, shape) + gated.cost(plan, shape) + linear.cost(plan, shape);
+    Cost sum = redline::cost(route, plan, shape) + gated.cost(plan, shape) + linear.cost(plan, shape);
+    for (const Op& part : shared_parts(*this)) sum = sum + redline::cost(part, plan, shape);
+    return sum;
 }
 
 bool ExpertBlock::decompose(PlanBuilder& out) const {
@@ -129,6 +149,7 @@ bool ExpertBlock::decompose(PlanBuilder& out) const {
     out.append(route);
     out.append(gated);
     out.append(linear);
+    for (const Op& part : shared_parts(*this)) out.append(part);
     return true;
 }
 

@@ -112,12 +112,28 @@ struct ExpertGated {
     bool decompose(PlanBuilder& out) const;
 };
 
+// The expert that every row goes to, beside those that are chosen.
+struct SharedExpert {
+    Weight router = {};  // (1, width): its sigmoid weights the expert; none: it counts 1
+    Weight gate = {};    // (hidden, width), as `up`
+    Weight up = {};
+    Weight down = {};  // (width, hidden)
+    Slot ids = {};     // (rows, 1), as `scale`: with a router
+    Slot scale = {};
+    Slot hidden = {};  // (rows, hidden)
+    Act act = Act::silu;
+
+    explicit operator bool() const { return bool(gate); }
+    void visit_indices(auto&& visit) { visit(router, gate, up, down, ids, scale, hidden); }
+};
+
 struct ExpertBlock {  // x += the experts that norm(x) goes to, weighted
     static constexpr std::string_view kName = "expert_block";
     RmsNorm norm;
     Route route;  // of norm.y, as `gated`
     ExpertGated gated;
-    ExpertLinear linear;  // of gated.y, into norm.x
+    ExpertLinear linear;       // of gated.y, into norm.x
+    SharedExpert shared = {};  // of norm.y, into norm.x
 
     Access access() const;
     Operand operand() const { return {norm.x, norm.norm}; }
@@ -126,6 +142,7 @@ struct ExpertBlock {  // x += the experts that norm(x) goes to, weighted
         route.visit_indices(visit);
         gated.visit_indices(visit);
         linear.visit_indices(visit);
+        shared.visit_indices(visit);
     }
     void list(OpFacts& f) const;
     Cost cost(const Plan& plan, const StepShape& shape) const;
