@@ -1,6 +1,6 @@
 // Mixture of experts: Route picks experts per row, and ScaleByExpert weighs them; ExpertLinear and
 // ExpertGated run the picked ones.
-#include "steps.h"
+#include "grouped_experts.h"
 
 #include <array>
 
@@ -138,124 +138,6 @@ Status launch_chosen(Launcher& launcher, const std::string& module, const std::s
         striding(own_blocks(args.rows, most_blocks), launcher.device().report().dot_threads(), shared), args);
 }
 
-// Products of many rows with experts, on matrix units: places are brought into the order of their experts, so
-// that each expert's matrix is read once.
-class Grouped {
-public:
-    // `places_of_x`: x has a row per place, not per token.
-    Grouped(const Tensor& w, uint32_t used, bool places_of_x)
-        : tensor_(w),
-          used_(used),
-          per_expert_(places_of_x),
-          possible_(w.shape.cols % 32 == 0 && w.format->name != "F32") {}
-
-    bool takes(uint64_t rows) const { return possible_ && rows > kFewRows; }
-    // The groups, x as halfs, and results per place where `weighted`.
-    uint64_t scratch(const Plan& plan, bool weighted) const {
-        if (!possible_) return 0;
-        const Parts at = parts(plan.max_rows);
-        return at.results + (weighted ? places(plan.max_rows) * tensor_.shape.rows * 4 : 0);
-    }
-    // `dots`: what it does not take is multiplied in int8.
-    Precision precision(uint64_t rows, bool dots) const {
-        const Path path = takes(rows) ? Path::matrices : dots ? Path::dot_own : Path::floats;
-        return precision_of(path, *tensor_.format);
-    }
-    // Where weighted results per place go.
-    float* results(const View& view) const { return view.scratch_at(parts(view.rows).results); }
-
-    // So many times as many tiles as an expert has on average are launched: blocks go on where there are
-    // more.
-    static constexpr uint32_t kSpread = 4;
-    Choices choices(RowClass rows) const {
-        if (!possible_ || (rows != RowClass::some && rows != RowClass::many)) return {};
-        return {choice("spread", kSpread, {1, 2})};
-    }
-
-    // y: (places, rows of one expert).
-    Status launch(Launcher& launcher, const View& view, const args::ExpertArgs& op, float* y,
-                  uint32_t spread) const {
-        const Parts at = parts(view.rows);
-        const auto words = [&](uint64_t offset) {
-            return reinterpret_cast<uint32_t*>(view.scratch_at(offset));
-        };
-        const args::Groups groups = {reinterpret_cast<int32_t*>(words(at.list)), words(at.begin),
-                                     words(at.counts)};
-        RL_TRY(launcher.launch("vector", "group_places", {op.experts, 1, 1, kThreads},
-                               args::GroupArgs{view.step, op.ids, groups, op.experts, used_}));
-        const uint32_t per_token = per_expert_ ? used_ : 1;
-        const args::PrepareArgs prepare = {
-            view.step, op.x, nullptr, view.scratch_at(at.halves), view.scratch_at(at.scales), op.cols,
-            per_token, 0,    0.0f};
-        RL_TRY(launcher.launch("vector", "prepare_halves", {view.rows * per_token, 1, 1, kThreads}, prepare));
-        args::ExpertTileArgs args = {};
-        args.step = view.step;
-        args.w = op.w;
-        args.up = op.up;
-        args.groups = groups;
-        args.halves = reinterpret_cast<const uint16_t*>(prepare.to);
-        args.row_scales = prepare.row_scales;
-        args.y = y;
-        args.bias = op.bias;
-        args.up_bias = op.up_bias;
-        args.rows = op.rows;
-        args.cols = op.cols;
-        args.used = used_;
-        args.per_expert = per_expert_;
-        args.act = op.act;
-        return launch_slices(launcher, view, args, spread);
-    }
-
-private:
-    struct Parts {
-        uint64_t list = 0, begin, counts, halves, scales, results;
-    };
-
-    uint64_t places(uint64_t rows) const { return rows * used_; }
-
-    Parts parts(uint64_t rows) const {
-        const uint64_t x_rows = per_expert_ ? places(rows) : rows;
-        Parts at;
-        at.begin = aligned(places(rows) * 4);
-        at.counts = at.begin + aligned(tensor_.shape.count * 4);
-        at.halves = at.counts + aligned(tensor_.shape.count * 4);
-        at.scales = at.halves + aligned(x_rows * tensor_.shape.cols * 2);
-        at.results = at.scales + aligned(x_rows * 4);
-        return at;
-    }
-
-    // Over ranges of rows, so that no launch takes long.
-    Status launch_slices(Launcher& launcher, const View& view, args::ExpertTileArgs args,
-                         uint32_t spread) const {
-        constexpr uint32_t kTilePlaces = 64;
-        const DeviceReport& report = launcher.device().report();
-        const uint32_t tile_rows = args.up.data ? 64 : report.expert_rows();
-        const std::string module = weight_layout(*tensor_.format)->name;
-        const uint32_t experts = uint32_t(tensor_.shape.count);
-        const uint64_t mean = (places(view.rows) + experts - 1) / experts;
-        const uint32_t across =
-            uint32_t(std::min<uint64_t>((spread * mean + kTilePlaces - 1) / kTilePlaces, 64));
-        const double per_row = (args.up.data ? 4.0 : 2.0) * double(places(view.rows)) * double(args.cols);
-        const double fit = std::max(1.0, flops_per_launch(report) / per_row / tile_rows);
-        const uint32_t step = uint32_t(std::min(fit, 1e4)) * tile_rows;
-        const uint32_t shared = report.tile_shared(args.up.data ? 2 * tile_rows : tile_rows, kTilePlaces);
-        for (uint32_t first = 0; first < args.rows; first += step) {
-            const uint32_t rows = std::min(step, args.rows - first);
-            args.first_row = first;
-            RL_TRY(
-                launcher.launch(module, (args.up.data ? "expert_gated_matrix_" : "expert_matrix_") + module,
-                                {across, (rows + tile_rows - 1) / tile_rows, experts, kTileThreads, shared},
-                                args, per_row * rows));
-        }
-        return {};
-    }
-
-    Tensor tensor_;
-    uint32_t used_;
-    bool per_expert_;
-    bool possible_;
-};
-
 class ExpertLinearKernel : public HipKernel {
 public:
     ExpertLinearKernel(const ExpertLinear& op, const Plan& plan, const Device& device)
@@ -303,7 +185,7 @@ private:
     bool sums_one() const { return activations_ && op_.scales && op_.per_expert; }
 
     Status launch_grouped(Launcher& launcher, const View& view, const args::ExpertArgs& args) const {
-        const uint32_t spread = chosen(row_class_of(view.rows), "spread", Grouped::kSpread);
+        const uint32_t spread = chosen(row_class_of(view.rows), "spread", GroupedExperts::kSpread);
         if (!args.scales) return grouped_.launch(launcher, view, args, args.y, spread);
         float* results = grouped_.results(view);
         RL_TRY(grouped_.launch(launcher, view, args, results, spread));
@@ -313,7 +195,7 @@ private:
     }
 
     ExpertLinear op_;
-    Grouped grouped_;
+    GroupedExperts grouped_;
     const DeviceReport& report_;
     uint64_t activations_ = 0;  // that a block quantizes; 0: none
     uint64_t rows_ = 0;
@@ -346,7 +228,7 @@ public:
         const args::ExpertArgs args = args_of(view, op_.x);
         if (grouped_.takes(view.rows))
             return grouped_.launch(launcher, view, args, args.y,
-                                   chosen(row_class_of(view.rows), "spread", Grouped::kSpread));
+                                   chosen(row_class_of(view.rows), "spread", GroupedExperts::kSpread));
         const std::string module = view.weights[op_.gate].layout->name;
         return launch_experts(launcher, view, module,
                               (activations_ ? "expert_gated_dot_" : "expert_gated_") + module, args, op_.used,
@@ -388,7 +270,7 @@ private:
     }
 
     ExpertGated op_;
-    Grouped grouped_;
+    GroupedExperts grouped_;
     const DeviceReport& report_;
     uint64_t activations_ = 0;  // that a block quantizes; 0: none
     uint64_t rows_ = 0;         // of all experts of a token

@@ -1,0 +1,59 @@
+#include "grouped_experts.h"
+
+namespace redline::hip {
+
+Status GroupedExperts::launch(Launcher& launcher, const View& view, const args::ExpertArgs& op, float* y,
+                              uint32_t spread) const {
+    const Parts at = parts(view.rows);
+    const auto words = [&](uint64_t offset) { return reinterpret_cast<uint32_t*>(view.scratch_at(offset)); };
+    const args::Groups groups = {reinterpret_cast<int32_t*>(words(at.list)), words(at.begin),
+                                 words(at.counts)};
+    RL_TRY(launcher.launch("vector", "group_places", {op.experts, 1, 1, kThreads},
+                           args::GroupArgs{view.step, op.ids, groups, op.experts, used_}));
+    const uint32_t per_token = per_expert_ ? used_ : 1;
+    const args::PrepareArgs prepare = {
+        view.step, op.x, nullptr, view.scratch_at(at.halves), view.scratch_at(at.scales), op.cols,
+        per_token, 0,    0.0f};
+    RL_TRY(launcher.launch("vector", "prepare_halves", {view.rows * per_token, 1, 1, kThreads}, prepare));
+    args::ExpertTileArgs args = {};
+    args.step = view.step;
+    args.w = op.w;
+    args.up = op.up;
+    args.groups = groups;
+    args.halves = reinterpret_cast<const uint16_t*>(prepare.to);
+    args.row_scales = prepare.row_scales;
+    args.y = y;
+    args.bias = op.bias;
+    args.up_bias = op.up_bias;
+    args.rows = op.rows;
+    args.cols = op.cols;
+    args.used = used_;
+    args.per_expert = per_expert_;
+    args.act = op.act;
+    return launch_slices(launcher, view, args, spread);
+}
+
+Status GroupedExperts::launch_slices(Launcher& launcher, const View& view, args::ExpertTileArgs args,
+                                     uint32_t spread) const {
+    constexpr uint32_t kTilePlaces = 64;
+    const DeviceReport& report = launcher.device().report();
+    const uint32_t tile_rows = args.up.data ? 64 : report.expert_rows();
+    const std::string module = weight_layout(*tensor_.format)->name;
+    const uint32_t experts = uint32_t(tensor_.shape.count);
+    const uint64_t mean = (places(view.rows) + experts - 1) / experts;
+    const uint32_t across = uint32_t(std::min<uint64_t>((spread * mean + kTilePlaces - 1) / kTilePlaces, 64));
+    const double per_row = (args.up.data ? 4.0 : 2.0) * double(places(view.rows)) * double(args.cols);
+    const double fit = std::max(1.0, flops_per_launch(report) / per_row / tile_rows);
+    const uint32_t step = uint32_t(std::min(fit, 1e4)) * tile_rows;
+    const uint32_t shared = report.tile_shared(args.up.data ? 2 * tile_rows : tile_rows, kTilePlaces);
+    for (uint32_t first = 0; first < args.rows; first += step) {
+        const uint32_t rows = std::min(step, args.rows - first);
+        args.first_row = first;
+        RL_TRY(launcher.launch(module, (args.up.data ? "expert_gated_matrix_" : "expert_matrix_") + module,
+                               {across, (rows + tile_rows - 1) / tile_rows, experts, kTileThreads, shared},
+                               args, per_row * rows));
+    }
+    return {};
+}
+
+}  // namespace redline::hip
