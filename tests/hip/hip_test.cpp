@@ -235,6 +235,22 @@ TEST_CASE("experts of one row take it in int8, and leave theirs so; no launch of
         }
 }
 
+TEST_CASE("a shared expert goes along with the launches of those that are chosen") {
+    const std::unique_ptr<Backend> backend = open_hip();
+    constexpr size_t kShared = offsetof(hip::args::DotArgs, shared.w);
+    const Format& q4k = *find_format("Q4_K");
+    for (const bool weighted : {false, true})
+        for (const char* beside : {"Q4_K", "Q8_0", "Q6_K"}) {
+            CAPTURE(beside);
+            const size_t before = dots_with(kShared);
+            const OpCase c = shared_expert_case(q4k, {16, 8, 256, 256}, {256, beside, weighted}, 1);
+            const auto made = std::move(record(*backend, c, Record::replay)).value();
+            REQUIRE(step(*made, 1).ok());
+            // With a third format they are steps of their own.
+            CHECK(dots_with(kShared) - before == (std::string_view(beside) == "Q6_K" ? 0 : 2));
+        }
+}
+
 TEST_CASE("attention reads no keys but those that are there, and gives the same each time, bit for bit") {
     const std::unique_ptr<Backend> backend = open_hip();
     for (const CacheType type : {CacheType::f16, CacheType::q8_0, CacheType::f32})

@@ -305,6 +305,16 @@ struct Chosen {
     uint32_t per_unit;  // 2^31 / units of a row, rounded up
 };
 
+// The expert that every row goes to beside those that are chosen: its results are behind theirs, and so are
+// its activations of the sum.
+struct Shared {
+    Matrix w;            // gate, or of the sum the only one
+    Matrix up;           // gate and up only
+    float* y;            // (rows), gate and up only
+    const float* scale;  // of the sum: what it counts; null: 1
+    uint32_t units;      // of the sum: of a row of its matrix
+};
+
 // How experts are chosen by a router's logits.
 struct RouteArgs {
     const Step* step;
@@ -321,7 +331,8 @@ struct RouteArgs {
     uint32_t groups;  // of experts
     uint32_t groups_used;
     uint32_t by_two;
-    const float* table;  // (tokens, used): experts by token; null: the best
+    const float* table;   // (tokens, used): experts by token; null: the best
+    float* shared_scale;  // of one row: becomes the sigmoid of the logit behind the experts'; null: none is
 };
 constexpr uint32_t kMostExperts = 1024;
 constexpr uint32_t kMostGroups = 256;
@@ -347,6 +358,7 @@ struct DotArgs {
     HandOver hand;    // one row only
     uint32_t second;  // of kernels of two formats: the first row of the second
     Chosen chosen;    // of kernels of experts
+    Shared shared;    // of those that have it as well
     // Of the first product with experts: its blocks choose, and one writes what is chosen. Without logits it
     // is chosen already.
     RouteArgs choice;
@@ -447,6 +459,7 @@ struct GatherArgs {
 struct RouteRowArgs {
     RouteArgs choice;
     Matrix w;
+    Matrix shared;  // one more row, of the router of a shared expert; without data: none
     const float* x;
     const float* gain;  // null: no norm
     float* logits;      // those of `choice`

@@ -12,10 +12,6 @@ using args::DeltaArgs;
 using args::kZeroState;
 using args::SegmentState;
 
-RL_DEVICE float sigmoid(float x) {
-    return 1.0f / (1.0f + exp_of(-x));
-}
-
 // The same number, of which the compiler knows nothing: what is computed from it is not kept over a loop,
 // where it would fill the registers.
 RL_DEVICE uint32_t anew(uint32_t value) {

@@ -158,7 +158,8 @@ RL_DEVICE void each_own_row(const args::DotArgs& a, const Rows& which) {
                 which.template add<own_form<Second>>(base + from, x, sums);
             which.put(base + from, values + from, sums, scale, before);
         }
-        if (!kOneFormat || !a.hand.row) continue;  // what several matrices give is not left as int8
+        // What several matrices give is not left as int8, but for experts' results.
+        if ((!kOneFormat && !Rows::kByInputs) || !a.hand.row) continue;
         sync_block();
         if (wave_index() == 0) leave_halves<kWave>(a.hand, values, base / kGroup, 1);
     }

@@ -7,6 +7,7 @@
 #include "kernels/heads.h"
 #include "kernels/linear.h"
 #include "kernels/route.h"
+#include "kernels/shared_expert.h"
 #include "kernels/stream.h"
 #include "kernels/tile.h"
 

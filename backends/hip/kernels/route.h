@@ -41,7 +41,7 @@ RL_DEVICE void route_chances(const args::RouteArgs& a, const float* logits, Rout
     for (uint32_t e = thread_index(); e < a.experts; e += kBlockThreads) {
         float p = logit(e);
         if (a.gating == kSoftmax) p = exp_of(p - top);
-        if (a.gating == kSigmoid) p = 1.0f / (1.0f + exp_of(-p));
+        if (a.gating == kSigmoid) p = sigmoid(p);
         if (a.gating == kSqrtSoftplus) p = root_of(softplus(p));
         sum += p;
         shared.chances[e] = p;
@@ -167,6 +167,7 @@ RL_DEVICE void choose_experts(const args::RouteArgs& a, size_t row, RouteShared&
         a.ids[row * a.used + i] = shared.ids[i];
         a.scales[row * a.used + i] = weight(i) / divisor * a.scale;
     }
+    if (a.shared_scale && thread_index() == 0) *a.shared_scale = sigmoid(a.logits[a.experts]);
 }
 
 // As a kernel of its own, or the end of one.
@@ -186,7 +187,9 @@ struct RouterRow {
     RL_DEVICE void fetch(uint32_t expert, uint32_t first) {
         RL_UNROLL
         for (uint32_t n = 0; n < kAtOnce; ++n)
-            w[n] = F::elements(a.w, size_t(expert) * fours + lesser(first + n * kWave, fours - 1));
+            w[n] = F::elements(expert < a.choice.experts ? a.w : a.shared,
+                               size_t(expert < a.choice.experts ? expert : 0) * fours +
+                                   lesser(first + n * kWave, fours - 1));
     }
     // What was fetched, times the row of activations.
     RL_DEVICE float product(uint32_t first, float scale, float sum) const {
@@ -216,12 +219,13 @@ RL_DEVICE void route_row(const args::RouteRowArgs& a) {
     RL_SHARED float parts[kWaves];
     RL_SHARED uint32_t flag;
     const uint32_t own = block_index().x * kWaves + wave_index();
+    const uint32_t all = a.choice.experts + (a.shared.data ? 1 : 0);
     RouterRow<F> row = {a};
-    row.fetch(lesser(own, a.choice.experts - 1), lane_index());
+    row.fetch(lesser(own, all - 1), lane_index());
     wait_for_inputs();
     let_next_start();  // not before: the next launch reads what this one has waited for
     const float scale = a.gain ? norm_scale<kThreads>(a.x, a.cols / 32, a.eps, parts) : 1.0f;
-    for (uint32_t expert = own; expert < a.choice.experts; expert += grid_blocks() * kWaves) {
+    for (uint32_t expert = own; expert < all; expert += grid_blocks() * kWaves) {
         float sum = 0.0f;
         for (uint32_t first = lane_index(); first < row.fours; first += row.kAtOnce * kWave) {
             if (expert != own || first != lane_index()) row.fetch(expert, first);

@@ -165,6 +165,9 @@ RL_DEVICE uint32_t rows_in_step(const args::Step* step, uint32_t of_outputs) {
     return of_outputs ? step->outputs : step->rows;
 }
 
+RL_DEVICE float sigmoid(float x) {
+    return 1.0f / (1.0f + exp_of(-x));
+}
 // log(1 + e^x) = max(x, 0) + log(1 + t), t = e^-|x|, whose bits are all good where it is small, as those of
 // 1 + t are not. log(1 + t) = 2 artanh(z), z = t / (2 + t) of at most 1/3, by its series.
 RL_DEVICE float softplus(float x) {

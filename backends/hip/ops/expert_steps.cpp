@@ -19,7 +19,7 @@ public:
 
     Status launch(Launcher& launcher, const View& view) const override {
         // The choice must not depend on how many rows are routed together: always in f32.
-        if (view.rows == 1 && by_row()) return launch_row(launcher, view, op_.x, {}, true);
+        if (view.rows == 1 && by_row()) return launch_row(launcher, view, op_.x, {}, choice_args(view), true);
         RL_TRY(launch_floats(launcher, view, op_.w, view.slot(op_.x), view.scratch_at(0), view.rows));
         return launcher.launch("vector", "route", {view.rows, 1, 1, kThreads}, choice_args(view));
     }
@@ -28,10 +28,12 @@ public:
     bool by_row() const {
         return !weight_layout(*tensor_.format)->quantized() && tensor_.shape.cols % 32 == 0;
     }
-    // One row, of norm(x); if not `chooses`, only its logits.
-    Status launch_row(Launcher& launcher, const View& view, Slot x, const Norm& norm, bool chooses) const {
+    // One row, of norm(x); if not `chooses`, only its logits. `shared`: one more row.
+    Status launch_row(Launcher& launcher, const View& view, Slot x, const Norm& norm,
+                      const args::RouteArgs& choice, bool chooses, Weight shared = {}) const {
         args::RouteRowArgs args = {};
-        args.choice = choice_args(view);
+        args.choice = choice;
+        if (shared) args.shared = view.weights[shared].matrix();
         args.w = view.weights[op_.w].matrix();
         args.x = view.slot(x);
         args.gain = view.vector(norm.gain);
@@ -40,10 +42,12 @@ public:
         args.counter = chooses ? view.caches.counters() : nullptr;
         args.cols = uint32_t(tensor_.shape.cols);
         const std::string module = view.weights[op_.w].layout->name;
-        return launcher.launch(module, "route_row_" + module,
-                               striding(blocks_for(experts_, kThreads / launcher.device().report().wave())),
-                               args);
+        return launcher.launch(
+            module, "route_row_" + module,
+            striding(blocks_for(experts_ + (shared ? 1 : 0), kThreads / launcher.device().report().wave())),
+            args);
     }
+    bool can_read(const Tensor& shared) const { return shared.format == tensor_.format; }
 
     args::RouteArgs choice_args(const View& view) const {
         return {view.step,
@@ -134,7 +138,7 @@ Status launch_chosen(Launcher& launcher, const std::string& module, const std::s
                      const args::DotArgs& args, uint64_t activations, uint32_t most_blocks) {
     const uint32_t shared = own_bytes(activations) + (args.choice.logits ? args::kRouteBytes : 0);
     return launcher.launch(
-        module, kernel + module,
+        module, kernel,
         striding(own_blocks(args.rows, most_blocks), launcher.device().report().dot_threads(), shared), args);
 }
 
@@ -166,23 +170,36 @@ public:
     uint64_t scratch(const Plan& plan) const override { return grouped_.scratch(plan, bool(op_.scales)); }
 
     Status launch(Launcher& launcher, const View& view) const override {
-        args::ExpertArgs args = expert_args(view, op_.w, op_.x, op_.y, op_.ids, op_.used);
-        args.per_expert = op_.per_expert;
-        args.scales = op_.scales ? view.slot(op_.scales) : nullptr;
-        args.bias = view.vector(op_.bias);
+        const args::ExpertArgs args = args_of(view);
         if (grouped_.takes(view.rows)) return launch_grouped(launcher, view, args);
         const std::string module = view.weights[op_.w].layout->name;
         if (view.rows == 1 && sums_one())
-            return launch_chosen(launcher, module, "expert_own_", chosen_args(view, args, {}, args.rows),
-                                 activations_, chosen(RowClass::one, "blocks", most_own_blocks(report_)));
+            return launch_chosen(launcher, module, "expert_own_" + module, row_args(view), activations_,
+                                 most_blocks());
         return launch_experts(launcher, view, module, (activations_ ? "expert_dot_" : "expert_") + module,
                               args, op_.scales ? 1 : op_.used,
                               2.0 * op_.used * double(args.rows) * double(args.cols), activations_);
     }
 
+    // Of one row: its experts' activations, and how it is launched.
+    uint64_t activations() const { return activations_; }
+    args::DotArgs row_args(const View& view) const {
+        const args::ExpertArgs args = args_of(view);
+        return chosen_args(view, args, {}, args.rows);
+    }
+    uint32_t most_blocks() const { return chosen(RowClass::one, "blocks", most_own_blocks(report_)); }
+
 private:
     // Of one row, all places' products are summed as one long row of int8.
     bool sums_one() const { return activations_ && op_.scales && op_.per_expert; }
+
+    args::ExpertArgs args_of(const View& view) const {
+        args::ExpertArgs args = expert_args(view, op_.w, op_.x, op_.y, op_.ids, op_.used);
+        args.per_expert = op_.per_expert;
+        args.scales = op_.scales ? view.slot(op_.scales) : nullptr;
+        args.bias = view.vector(op_.bias);
+        return args;
+    }
 
     Status launch_grouped(Launcher& launcher, const View& view, const args::ExpertArgs& args) const {
         const uint32_t spread = chosen(row_class_of(view.rows), "spread", GroupedExperts::kSpread);
@@ -211,9 +228,10 @@ public:
     }
 
     Choices choices(RowClass rows) const override { return named_choices(rows, ""); }
-    Choices named_choices(RowClass rows, const std::string& prefix) const {
+    // `beside`: another matrix beside it, which is not streamed.
+    Choices named_choices(RowClass rows, const std::string& prefix, bool beside = false) const {
         if (rows != RowClass::one) return grouped_.choices(rows);
-        return by_row() ? own_choices(rows_, report_, prefix, streams()) : Choices();
+        return by_row() ? own_choices(rows_, report_, prefix, streams() && !beside) : Choices();
     }
 
     bool takes_int8() const override { return by_row(); }
@@ -243,17 +261,23 @@ public:
     // is taken to have made nothing but these.
     Status launch_row(Launcher& launcher, const View& view, Slot x, const Norm& norm,
                       const args::RouteArgs& choice) const {
+        const args::DotArgs args = row_args(view, x, norm, choice);
+        const std::string module = view.weights[op_.gate].layout->name;
+        const std::array<Weight, 2> weights = {op_.gate, op_.up};
+        const OwnLaunch how = {most_blocks(), chosen(RowClass::one, "streamed", streams() ? 1 : 0) != 0};
+        if (const auto shape = stream_launch(view, weights, 2, args, activations_, report_, how))
+            return launcher.launch(module, "expert_gated_stream_" + module, *shape, args);
+        return launch_chosen(launcher, module, "expert_gated_own_" + module, args, activations_, how.blocks);
+    }
+    args::DotArgs row_args(const View& view, Slot x, const Norm& norm, const args::RouteArgs& choice) const {
         const args::ExpertArgs op = args_of(view, x);
         args::DotArgs args = chosen_args(view, op, norm, op.rows * op_.used);
         args.choice = choice;
-        const std::string module = view.weights[op_.gate].layout->name;
-        const std::array<Weight, 2> weights = {op_.gate, op_.up};
-        const OwnLaunch how = {chosen(RowClass::one, "blocks", most_own_blocks(report_)),
-                               chosen(RowClass::one, "streamed", streams() ? 1 : 0) != 0};
-        if (const auto shape = stream_launch(view, weights, 2, args, activations_, report_, how))
-            return launcher.launch(module, "expert_gated_stream_" + module, *shape, args);
-        return launch_chosen(launcher, module, "expert_gated_own_", args, activations_, how.blocks);
+        return args;
     }
+    uint64_t activations() const { return activations_; }
+    uint64_t results() const { return rows_; }  // of all experts of a token
+    uint32_t most_blocks() const { return chosen(RowClass::one, "blocks", most_own_blocks(report_)); }
 
 private:
     // Few rows leave a wave none to copy ahead for: with 6144 on an H100 the kernel that does takes 7 to 10 %
@@ -299,16 +323,22 @@ private:
 };
 
 // One row is normed by its router and its experts, each by itself; several are normed by a launch before
-// them.
+// them, and a shared expert's steps are launches of their own.
 class ExpertBlockKernel : public HipKernel {
 public:
     ExpertBlockKernel(const ExpertBlock& op, const Plan& plan, const Device& device)
-        : op_(op), route_(op.route, plan), gated_(op.gated, plan, device), linear_(op.linear, plan, device) {}
+        : op_(op), route_(op.route, plan), gated_(op.gated, plan, device), linear_(op.linear, plan, device) {
+        for (const Op& part : shared_parts(op)) {
+            auto kernel = make_expert_kernel(part, plan, device);
+            if (!kernel) kernel = make_product_kernel(part, plan, device);
+            if (kernel) shared_.emplace_back(static_cast<HipKernel*>(kernel.release()));
+        }
+    }
 
     // Of one row: those of its parts, and whether it is computed whole.
     Choices choices(RowClass rows) const override {
         if (rows != RowClass::one) return gated_.choices(rows);
-        Choices all = gated_.named_choices(rows, "gated_");
+        Choices all = gated_.named_choices(rows, "gated_", bool(op_.shared));
         for (Choice& one : linear_.named_choices(rows, "sum_")) all.push_back(std::move(one));
         all.push_back(choice("fused", 1, {0}));
         return all;
@@ -324,18 +354,23 @@ public:
     }
     bool wanted() const override { return chosen(RowClass::one, "fused", 1) != 0; }
 
-    bool possible() const { return route_.by_row() && gated_.by_row(); }
+    bool possible(const Plan& plan) const {
+        return route_.by_row() && gated_.by_row() && (!op_.shared || takes_shared(plan));
+    }
     bool takes_int8() const override { return true; }
     bool leaves_int8() const override { return linear_.leaves_int8(); }
 
     Precision precision(uint64_t rows) const override {
-        return loosest(gated_.precision(rows), linear_.precision(rows));
+        Precision all = loosest(gated_.precision(rows), linear_.precision(rows));
+        for (const auto& kernel : shared_) all = loosest(all, kernel->precision(rows));
+        return all;
     }
 
     // Of one row: the router's, then what the experts' first products leave for their second.
     uint64_t scratch(const Plan& plan) const override {
-        const uint64_t row = between(plan) + plan.slot(op_.gated.y).width / 32 * args::kHandedUnitBytes;
-        return std::max({row, route_.scratch(plan), gated_.scratch(plan), linear_.scratch(plan)});
+        uint64_t most = between(plan) + hidden_units(plan) * args::kHandedUnitBytes;
+        for (const auto& kernel : shared_) most = std::max(most, kernel->scratch(plan));
+        return std::max({most, route_.scratch(plan), gated_.scratch(plan), linear_.scratch(plan)});
     }
 
     Status launch(Launcher& launcher, const View& view) const override {
@@ -344,12 +379,35 @@ public:
         RL_TRY(launch_norm(launcher, view, norm.x, norm.norm, norm.width, view.slot(norm.y)));
         RL_TRY(route_.launch(launcher, view));
         RL_TRY(gated_.launch(launcher, view));
-        return linear_.launch(launcher, view);
+        RL_TRY(linear_.launch(launcher, view));
+        for (const auto& kernel : shared_) RL_TRY(kernel->launch(launcher, view));
+        return {};
     }
 
 private:
+    // Whether one row's launches take the shared expert along: in the format of the others or in Q8_0.
+    bool takes_shared(const Plan& plan) const {
+        const SharedExpert& s = op_.shared;
+        const auto tensor = [&](Weight w) -> const Tensor& { return plan.weight(w).tensor; };
+        const auto fits = [&](Weight own, Weight others) {
+            const Format& format = *tensor(own).format;
+            return format.name == "Q8_0" || &format == tensor(others).format;
+        };
+        const bool known = shared_.size() == shared_parts(op_).size() && fits(s.gate, op_.gated.gate) &&
+                           tensor(s.up).format == tensor(s.gate).format && fits(s.down, op_.linear.w) &&
+                           (!s.router || route_.can_read(tensor(s.router)));
+        const uint64_t width = tensor(s.down).shape.cols, sum = linear_.activations() + width;
+        return known && s.act == op_.gated.act && linear_.takes_int8() && gated_.results() % kGroup == 0 &&
+               width % 32 == 0 && own_bytes(sum) <= kMostShared;
+    }
+
+    // Of the router's logits, of which the shared expert's is the last.
     uint64_t between(const Plan& plan) const {
-        return aligned(plan.weight(op_.route.w).tensor.shape.rows * 4);
+        return aligned((plan.weight(op_.route.w).tensor.shape.rows + 1) * 4);
+    }
+    uint64_t hidden_units(const Plan& plan) const {
+        const uint32_t shared = op_.shared ? plan.slot(op_.shared.hidden).width : 0;
+        return (plan.slot(op_.gated.y).width + shared) / 32;
     }
 
     // The experts are chosen by the launch of their first products.
@@ -359,20 +417,54 @@ private:
         second.taken = nullptr;
         if (linear_.takes_int8()) {
             std::byte* hidden = view.scratch + between(view.plan);
-            first.left = {hidden, nullptr, view.width(op_.gated.y) / 32};
+            first.left = {hidden, nullptr, uint32_t(hidden_units(view.plan))};
             second.taken = hidden;
         }
         const bool late = gated_.can_choose();
-        RL_TRY(route_.launch_row(launcher, view, op_.norm.x, op_.norm.norm, !late));
-        RL_TRY(gated_.launch_row(launcher, first, op_.norm.x, op_.norm.norm,
-                                 late ? route_.choice_args(view) : args::RouteArgs()));
+        args::RouteArgs choice = route_.choice_args(view);
+        if (op_.shared.router) choice.shared_scale = view.slot(op_.shared.scale);
+        RL_TRY(
+            route_.launch_row(launcher, view, op_.norm.x, op_.norm.norm, choice, !late, op_.shared.router));
+        if (!late) choice = {};
+        if (op_.shared) return launch_shared(launcher, first, second, choice);
+        RL_TRY(gated_.launch_row(launcher, first, op_.norm.x, op_.norm.norm, choice));
         return linear_.launch(launcher, second);
+    }
+
+    // Both products of one row with the chosen experts and the shared one.
+    Status launch_shared(Launcher& launcher, const View& first, const View& second,
+                         const args::RouteArgs& choice) const {
+        const SharedExpert& s = op_.shared;
+        args::DotArgs gated = gated_.row_args(first, op_.norm.x, op_.norm.norm, choice);
+        const uint32_t width = first.width(s.hidden);
+        gated.shared = {first.weights[s.gate].matrix(), first.weights[s.up].matrix(), first.slot(s.hidden),
+                        nullptr, 0};
+        gated.second = gated.rows;
+        gated.rows += width;
+        RL_TRY(launch_beside(launcher, first, "shared_gated_own_", op_.gated.gate, s.gate, gated,
+                             gated_.activations(), gated_.most_blocks()));
+        args::DotArgs sum = linear_.row_args(second);
+        sum.shared = {second.weights[s.down].matrix(),
+                      {},
+                      nullptr,
+                      s.router ? second.slot(s.scale) : nullptr,
+                      width / 32};
+        return launch_beside(launcher, second, "shared_own_", op_.linear.w, s.down, sum,
+                             linear_.activations() + width, linear_.most_blocks());
+    }
+    static Status launch_beside(Launcher& launcher, const View& view, const std::string& kernel, Weight w,
+                                Weight shared, const args::DotArgs& args, uint64_t activations,
+                                uint32_t most_blocks) {
+        const std::string module = view.weights[w].layout->name, other = view.weights[shared].layout->name;
+        return launch_chosen(launcher, module, kernel + module + (other == module ? "" : "_" + other), args,
+                             activations, most_blocks);
     }
 
     ExpertBlock op_;
     RouteKernel route_;
     ExpertGatedKernel gated_;
     ExpertLinearKernel linear_;
+    std::vector<std::unique_ptr<HipKernel>> shared_;  // of the steps of a shared expert
 };
 
 Status launch_factors(Launcher& launcher, const View& view, const ScaleByExpert& op) {
@@ -412,11 +504,10 @@ std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, const
     if (const auto* o = std::get_if<ExpertGated>(&op))
         return has_kernel(*o, plan) ? std::make_unique<ExpertGatedKernel>(*o, plan, device) : nullptr;
     if (const auto* o = std::get_if<ExpertBlock>(&op)) {
-        if (o->shared || !has_kernel(o->route, plan) || !has_kernel(o->gated, plan) ||
-            !has_kernel(o->linear, plan))
+        if (!has_kernel(o->route, plan) || !has_kernel(o->gated, plan) || !has_kernel(o->linear, plan))
             return nullptr;
         auto block = std::make_unique<ExpertBlockKernel>(*o, plan, device);
-        return block->possible() ? std::move(block) : nullptr;
+        return block->possible(plan) ? std::move(block) : nullptr;
     }
     return nullptr;
 }
