@@ -293,6 +293,11 @@ inline void add_expert_cases(std::vector<OpCase>& cases, std::span<const Format*
     for (const Format* format : formats)
         for (const std::string_view beside : {format->name, std::string_view("Q8_0")})
             cases.push_back(shared_expert_case(*format, {10, 8, 256, 256}, {256, beside}, 1));
+    constexpr std::string_view kBeside[][2] = {
+        {"Q3_K", "Q4_K"}, {"Q3_K", "Q5_K"}, {"Q3_K", "Q6_K"}, {"Q4_K", "Q5_K"},   {"Q4_K", "Q6_K"},
+        {"Q5_K", "Q6_K"}, {"Q6_K", "Q4_K"}, {"Q6_K", "Q5_K"}, {"IQ4_XS", "Q5_K"}, {"IQ4_XS", "Q6_K"}};
+    for (const auto& [chosen, shared] : kBeside)
+        cases.push_back(shared_expert_case(*find_format(chosen), {10, 8, 256, 256}, {256, shared}, 1));
     for (const uint32_t rows : {1u, 2u, 40u})
         for (const bool weighted : {false, true}) {
             cases.push_back(shared_expert_case(q4k, {9, 2, 256, 256}, {768, "Q4_K", weighted}, rows));

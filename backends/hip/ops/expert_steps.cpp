@@ -8,6 +8,20 @@ namespace redline::hip {
 
 namespace {
 
+// Formats of chosen experts, and of a shared one beside them, that have kernels of their own.
+struct Beside {
+    std::string_view chosen, shared;
+};
+constexpr Beside kBeside[] = {{}, RL_HIP_BESIDE};
+
+bool fits_beside(const Tensor& shared, const Tensor& chosen) {
+    const std::string& own = weight_layout(*shared.format)->name;
+    const std::string& others = weight_layout(*chosen.format)->name;
+    return own == others || std::any_of(std::begin(kBeside), std::end(kBeside), [&](const Beside& pair) {
+               return pair.chosen == others && pair.shared == own;
+           });
+}
+
 class RouteKernel : public HipKernel {
 public:
     RouteKernel(const Route& op, const Plan& plan)
@@ -385,14 +399,11 @@ public:
     }
 
 private:
-    // Whether one row's launches take the shared expert along: in the format of the others or in Q8_0.
+    // Whether one row's launches take the shared expert along.
     bool takes_shared(const Plan& plan) const {
         const SharedExpert& s = op_.shared;
         const auto tensor = [&](Weight w) -> const Tensor& { return plan.weight(w).tensor; };
-        const auto fits = [&](Weight own, Weight others) {
-            const Format& format = *tensor(own).format;
-            return format.name == "Q8_0" || &format == tensor(others).format;
-        };
+        const auto fits = [&](Weight own, Weight chosen) { return fits_beside(tensor(own), tensor(chosen)); };
         const bool known = shared_.size() == shared_parts(op_).size() && fits(s.gate, op_.gated.gate) &&
                            tensor(s.up).format == tensor(s.gate).format && fits(s.down, op_.linear.w) &&
                            (!s.router || route_.can_read(tensor(s.router)));
