@@ -153,13 +153,13 @@ def rule_type(mix, base, kind, layer, shape):
     low = base in (Type.Q2_K, Type.Q3_K, Type.Q4_K, Type.IQ4_XS)
     if shape.experts == 8 and kind == "attn_output" and low:
         return Type.Q5_K
-    if kind == "attn_v":
+    if kind in ("attn_v", "attn_qkv"):
         picked = {"Q4_K_M": Type.Q6_K if wide else Type.Q4_K, "Q5_K_M": Type.Q6_K if wide else Type.Q5_K,
                   "Q4_K_S": Type.Q5_K if layer < 4 else Type.Q4_K, "Q3_K_L": Type.Q5_K,
                   "Q3_K_M": Type.Q5_K if layer < 2 else Type.Q4_K, "Q2_K": Type.Q4_K if gqa4 else Type.Q3_K,
                   "IQ4_XS": Type.Q5_K if gqa4 else base, "IQ4_NL": Type.Q5_K if gqa4 else base}.get(mix, base)
         return Type.Q5_K if layers == 80 and picked in (Type.Q3_K, Type.Q4_K) else picked
-    if kind in ("ffn_down", "ffn_down_exps"):
+    if kind in ("ffn_down", "ffn_down_exps", "ffn_down_shexp"):
         early = layer < layers // 8
         return {"Q4_K_M": Type.Q6_K if wide else Type.Q4_K, "Q5_K_M": Type.Q6_K if wide else Type.Q5_K,
                 "Q4_K_S": Type.Q5_K if early else Type.Q4_K, "Q3_K_L": Type.Q5_K,
