@@ -1,4 +1,4 @@
-// Linear, LinearGroup and Gated: products of one set of activations with one to three matrices.
+// Linear, LinearGroup and Gated: products of one set of activations with one to four matrices.
 #include "executable.h"
 
 #include <algorithm>

@@ -105,6 +105,32 @@ constexpr std::pair<const char*, const char*> kMixes[] = {
     {"Q2_K", "Q3_K"}, {"Q2_K", "Q4_K"}, {"Q3_K", "Q4_K"},   {"Q3_K", "Q5_K"},
     {"Q4_K", "Q6_K"}, {"Q5_K", "Q6_K"}, {"IQ4_NL", "Q5_K"}, {"IQ4_XS", "Q5_K"}};
 
+// The products of a gated delta rule: two of them have few rows, and the last may be of another format.
+inline OpCase four_group_case(const Format& first, const Format& last, uint32_t rows) {
+    OpCase c;
+    c.name = fmt::format("linear_group {} three times and {} rows {}", first.name, last.name, rows);
+    c.rows = rows;
+    c.declare = [=, &first, &last](Fixture& f) -> OpCase::Build {
+        constexpr uint32_t kCols = 512, kRows[] = {176, 16, 16, 304};
+        const Weight x = f.input(kCols), gain = f.vector(kCols), bias = f.vector(kRows[3]);
+        std::array<Weight, 4> w;
+        for (size_t i = 0; i < w.size(); ++i) w[i] = f.matrix(i < 3 ? first : last, kRows[i], kCols);
+        return [=](PlanBuilder& p) {
+            LinearGroup group{p.embed(x), {}, 4, {gain, 1e-6f}};
+            for (size_t i = 0; i < w.size(); ++i)
+                group.parts[i] = {w[i], i == 3 ? bias : Weight(), p.slot(kRows[i])};
+            p.append(group);
+            // All of them side by side.
+            const Slot all = p.slot(512);
+            uint32_t at = 0;
+            for (size_t i = 0; i < w.size(); at += kRows[i++])
+                p.append(CopyParts{group.parts[i].y, all, 1, kRows[i], 0, kRows[i], at, kRows[i]});
+            return all;
+        };
+    };
+    return c;
+}
+
 // The products of an attention in a mix of formats: the last differs.
 inline OpCase mixed_group_case(const Format& first, const Format& last, uint32_t rows, uint32_t cols = 512) {
     OpCase c;
@@ -290,6 +316,10 @@ inline std::vector<OpCase> op_cases(std::span<const Format* const> formats = all
         cases.push_back(group_case(f32, *find_format("BF16"), rows));
         cases.push_back(group_case(*find_format("BF16"), q8, rows));
     }
+    for (const uint32_t rows : {1u, 5u, 40u})
+        for (const char* last : {"Q4_K", "Q6_K", "F32"})
+            cases.push_back(four_group_case(q4k, *find_format(last), rows));
+    for (const uint32_t rows : {1u, 5u, 40u}) cases.push_back(four_group_case(f32, f32, rows));
     for (const uint32_t rows : {1u, 3u}) {
         for (const auto& [first, last] : kMixes)
             cases.push_back(mixed_group_case(*find_format(first), *find_format(last), rows));

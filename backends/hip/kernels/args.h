@@ -342,8 +342,8 @@ constexpr uint32_t kRouteBytes = 10 << 10;  // of shared memory, as kernels/rout
 // Products in int8. The grid's blocks take or quantize one row, or several were prepared.
 struct DotArgs {
     const Step* step;
-    DotPart parts[3];   // of a gated kernel the second is `up`
-    uint32_t begin[3];  // the first row of each among the rows of all; of those not there beyond all
+    DotPart parts[4];   // of a gated kernel the second is `up`
+    uint32_t begin[4];  // the first row of each among the rows of all; of those not there beyond all
     uint32_t rows;      // of all
     const float* x;     // (tokens, cols)
     // (tokens, cols / 32) of kDotUnitBytes, or a row that was left; null: blocks make it.
@@ -381,8 +381,8 @@ struct PrepareArgs {
 // Products on matrix units.
 struct TileArgs {
     const Step* step;
-    DotPart parts[3];        // of a gated kernel the second is `up`
-    uint32_t begin[3];       // the first tile of rows of each; of those not there beyond all
+    DotPart parts[4];        // of a gated kernel the second is `up`
+    uint32_t begin[4];       // the first tile of rows of each; of those not there beyond all
     const uint16_t* halves;  // (tokens, cols)
     const float* row_scales;
     uint32_t cols;

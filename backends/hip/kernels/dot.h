@@ -92,17 +92,6 @@ RL_DEVICE void lane_dots(const Matrix (&w)[kRows], const size_t (&rows)[kRows], 
 
 constexpr uint32_t kDotWaves = kDotThreads / kWave;
 
-// Which of the matrices a row of all of them belongs to.
-RL_DEVICE uint32_t part_of(const args::DotArgs& a, uint32_t row) {
-    return (row >= a.begin[1] ? 1u : 0u) + (row >= a.begin[2] ? 1u : 0u);
-}
-RL_DEVICE uint32_t begin_of(const args::DotArgs& a, uint32_t part) {
-    return part == 0 ? 0 : part == 1 ? a.begin[1] : a.begin[2];
-}
-RL_DEVICE const args::DotPart& part_at(const args::DotArgs& a, uint32_t part) {
-    return part == 0 ? a.parts[0] : part == 1 ? a.parts[1] : a.parts[2];
-}
-
 // A block computes so many results at a time: half a unit of the next product's activations.
 constexpr uint32_t kGroup = kHalfUnit;
 
@@ -165,7 +154,7 @@ RL_DEVICE void each_own_row(const args::DotArgs& a, const Rows& which) {
     }
 }
 
-// y[r] (+)= w[r] . x + bias[r] of one token, for up to three matrices, whose rows are counted on.
+// y[r] (+)= w[r] . x + bias[r] of one token, for up to four matrices, whose rows are counted on.
 struct LinearRows {
     static constexpr uint32_t kCount = kDotWaves < kGroup && kWave > 1 ? 2 : 1, kMatrixRows = kCount;
     static constexpr bool kByInputs = false;  // which rows these are is among the inputs
@@ -277,7 +266,7 @@ RL_DEVICE void each_float_row(const args::DotArgs& a, const Rows& which) {
     }
 }
 
-// y[t][r] (+)= w[r] . x[t] + bias[r] for up to three matrices, whose rows are counted on.
+// y[t][r] (+)= w[r] . x[t] + bias[r] for up to four matrices, whose rows are counted on.
 template <typename F, int kTokens>
 RL_DEVICE void linear_dot(const args::DotArgs& a) {
     constexpr int kRows = 2;

@@ -316,16 +316,16 @@ RL_DEVICE void compute_tile(const Args& a, const TilePlace& at, RowOf x_row, Put
 }
 
 // y[t][r] (+)= w[r] . x[t] + bias[r], or act(w[r] . x[t]) * (up[r] . x[t]): x over tiles of tokens, y over
-// tiles of the rows of up to three matrices, so that blocks that run together share rows of a matrix.
+// tiles of the rows of up to four matrices, so that blocks that run together share rows of a matrix.
 template <typename F, uint32_t kRows, uint32_t kTokens, bool kGated>
 RL_DEVICE void linear_matrix(const args::TileArgs& a) {
     using S = TileShape<kRows, kTokens, kGated>;
     const uint32_t tokens = rows_in_step(a.step, a.of_outputs), tile = block_index().y;
     const uint32_t first_token = a.first_token + block_index().x * kTokens;
     if (first_token >= tokens) return;
-    const uint32_t part = kGated ? 0 : (tile >= a.begin[1] ? 1u : 0u) + (tile >= a.begin[2] ? 1u : 0u);
-    const args::DotPart own = part == 0 ? a.parts[0] : part == 1 ? a.parts[1] : a.parts[2];
-    const uint32_t begin = part == 0 ? 0 : part == 1 ? a.begin[1] : a.begin[2];
+    const uint32_t part = kGated ? 0 : part_of(a, tile);
+    const args::DotPart own = part_at(a, part);
+    const uint32_t begin = begin_of(a, part);
     const TilePlace at = {own.w,       a.parts[1].w, own.rows, (tile - begin) * S::kOwnRows,
                           first_token, tokens,       0};
     compute_tile<F, S, kGated>(

@@ -165,6 +165,20 @@ RL_DEVICE uint32_t rows_in_step(const args::Step* step, uint32_t of_outputs) {
     return of_outputs ? step->outputs : step->rows;
 }
 
+// Of DotArgs or TileArgs: which of the matrices a row, or a tile, of all of them belongs to.
+template <typename Args>
+RL_DEVICE uint32_t part_of(const Args& a, uint32_t row) {
+    return (row >= a.begin[1] ? 1u : 0u) + (row >= a.begin[2] ? 1u : 0u) + (row >= a.begin[3] ? 1u : 0u);
+}
+template <typename Args>
+RL_DEVICE uint32_t begin_of(const Args& a, uint32_t part) {
+    return part == 0 ? 0 : part == 1 ? a.begin[1] : part == 2 ? a.begin[2] : a.begin[3];
+}
+template <typename Args>
+RL_DEVICE const args::DotPart& part_at(const Args& a, uint32_t part) {
+    return part == 0 ? a.parts[0] : part == 1 ? a.parts[1] : part == 2 ? a.parts[2] : a.parts[3];
+}
+
 RL_DEVICE float sigmoid(float x) {
     return 1.0f / (1.0f + exp_of(-x));
 }

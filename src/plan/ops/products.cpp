@@ -51,7 +51,7 @@ Access LinearGroup::access() const {
 }
 
 void LinearGroup::list(OpFacts& f) const {
-    f.that(count >= 1 && count <= parts.size(), "a group has 1 to 3 parts");
+    f.that(count >= 1 && count <= parts.size(), "a group has 1 to 4 parts");
     const size_t there = std::min<size_t>(count, parts.size());
     for (size_t i = 0; i < there; ++i) f.matrix("w", parts[i].w, f.width(parts[i].y), f.width(x));
     f.vector("gain", norm.gain, f.width(x), " +norm");

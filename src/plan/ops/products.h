@@ -23,7 +23,7 @@ struct Linear {  // y (+)= w * norm(x) + bias
     bool decompose(PlanBuilder& out) const;
 };
 
-struct LinearGroup {  // up to three Linear of one x
+struct LinearGroup {  // up to four Linear of one x
     static constexpr std::string_view kName = "linear_group";
     struct Part {
         Weight w;
@@ -31,7 +31,7 @@ struct LinearGroup {  // up to three Linear of one x
         Slot y;
     };
     Slot x;
-    std::array<Part, 3> parts;
+    std::array<Part, 4> parts;
     uint32_t count = 0;
     Norm norm = {};
 
