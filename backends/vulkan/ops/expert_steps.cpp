@@ -1,7 +1,6 @@
 // Mixture of experts: Route picks experts per row, and ScaleByExpert weighs them; ExpertLinear and
 // ExpertGated run the picked ones, row by row, or, where rows are many, sorted by expert.
-#include "expert_product.h"
-#include "expert_row.h"
+#include "expert_kernels.h"
 
 #include <algorithm>
 
@@ -10,76 +9,6 @@ namespace redline::vulkan {
 namespace {
 
 constexpr uint32_t kRouterRows = 4;  // of a subgroup at a time, for many tokens
-
-class RouteKernel : public VulkanKernel {
-public:
-    RouteKernel(const Route& op, const Plan& plan)
-        : op_(op),
-          experts_(uint32_t(plan.weight(op.w).tensor.shape.rows)),
-          floats_(!weight_layout(*plan.weight(op.w).tensor.format)->quantized()) {}
-
-    // Whether its dispatch can norm a row by itself.
-    bool norms() const { return floats_; }
-
-    uint64_t scratch(const Plan& plan) const override {
-        return aligned(uint64_t(experts_) * 4 * plan.max_rows);
-    }
-
-    Status record(Recorder& recorder, const View& view) const override {
-        return record_of(recorder, view, op_.x, {}, true);
-    }
-    // Of norm(x); where it does not choose it leaves its logits alone.
-    Status record_of(Recorder& recorder, const View& view, Slot x, const Norm& norm, bool chooses) const {
-        recorder.claim_scratch();
-        // The choice must not depend on how many rows are routed together: always the same kernel, in f32.
-        // But what is normed here rounds otherwise than what was normed before.
-        const uint32_t tokens = std::min(kFewRows, power_of_two(view.rows));
-        const uint32_t step = tokens * VulkanCaches::kCounters;
-        for (uint32_t first = 0; first < view.rows; first += step) {
-            if (first > 0) recorder.barrier();  // counters are used again
-            RL_TRY(record_rows(recorder, view, x, norm, chooses, first, std::min(step, view.rows - first),
-                               tokens));
-        }
-        return {};
-    }
-    Binding logits(const View& view) const { return view.scratch_at(0, uint64_t(experts_) * 4 * view.rows); }
-
-private:
-    Status record_rows(Recorder& recorder, const View& view, Slot x, const Norm& norm, bool chooses,
-                       uint32_t first, uint32_t rows, uint32_t tokens) const {
-        const PlacedWeight& w = view.weight(op_.w);
-        const Device& device = recorder.device();
-        // With many rows those of the router are read once for several of them, and the other way round.
-        const uint32_t per_subgroup = view.rows > kFewRows ? kRouterRows : 1;
-        args::RouteArgs push = {experts_, op_.used, op_.normalise, op_.scale};
-        push.cols = uint32_t(w.cols);
-        push.first_token = first;
-        push.eps = norm.eps;
-        for (const WeightPart& part : w.parts)
-            push.groups += uint32_t(vector_groups(part.rows, per_subgroup, device));
-        for (const WeightPart& part : w.parts) {
-            push.rows = uint32_t(part.rows);
-            push.units = w.units(part);
-            push.first_row = uint32_t(part.first);
-            RL_TRY(recorder.dispatch(
-                {fmt::format("route.{}", w.layout->name),
-                 10,
-                 1,
-                 {kThreads, tokens, experts_, op_.used, device.subgroup(), per_subgroup, op_.groups.count,
-                  op_.groups.used, op_.groups.by_two, uint32_t(op_.gating), bias_kind(op_), bool(op_.table),
-                  bool(norm), chooses}},
-                {part.buffer, view.slot(x), logits(view), view.step, view.slot(op_.ids),
-                 view.slot(op_.scales), view.vector(op_.bias, view.step), view.caches.counters(),
-                 view.vector(op_.table, view.step), view.vector(norm.gain, view.step)},
-                push, {vector_groups(part.rows, per_subgroup, device), (rows + tokens - 1) / tokens}));
-        }
-        return {};
-    }
-
-    Route op_;
-    uint32_t experts_;
-    bool floats_;
-};
 
 args::ExpertArgs expert_args(const PlacedWeight& w, const WeightPart& part, const Shape& shape,
                              uint32_t used) {
@@ -94,12 +23,6 @@ args::ExpertArgs expert_args(const PlacedWeight& w, const WeightPart& part, cons
     return push;
 }
 
-// Dot products in int8 for every number of rows, when experts' rows come one by one.
-bool by_dots(const Device& device, const Tensor& tensor) {
-    return device.use_dot() && weight_layout(*tensor.format)->quantized() &&
-           fits_shared(device, *weight_layout(*tensor.format), tensor.shape.cols);
-}
-
 // Work-groups stand over entries (token, place), or over tokens, along y: cut so that no dispatch alone fills
 // a submission or is higher than the device takes. cut(first token, tokens).
 template <typename Cut>
@@ -110,13 +33,6 @@ Status in_slices(Recorder& recorder, uint32_t tokens, uint32_t places, double fl
     for (uint32_t first = 0; first < tokens; first += step)
         RL_TRY(cut(first, std::min(step, tokens - first)));
     return {};
-}
-
-Precision expert_precision(const Device& device, const Tensor& w, uint32_t used, uint64_t rows) {
-    const Path path = ExpertProduct::wanted(device, w, used, rows) ? Path::matrices
-                      : by_dots(device, w)                         ? Path::dot_own
-                                                                   : Path::floats;
-    return precision_of(path, *w.format);
 }
 
 // y += bias of the entries' experts, or, with scales, their weighted sum.
@@ -145,367 +61,6 @@ Status record_factors(Recorder& recorder, const View& view, const ScaleByExpert&
 constexpr uint64_t kPartialBytes = uint64_t(32) << 20;
 constexpr uint64_t kTileRows = 128;
 
-// What products with experts have in common: how they are cut is chosen alike.
-class AnyExperts : public AnyProduct {
-public:
-    // Of steps whose rows are so many that they go to experts one by one, or sorted.
-    Choices choices(RowClass rows) const override {
-        const bool sorted = ExpertProduct::wanted(device_, tensor_, used_, kFewTileRows + 1);
-        if (rows == RowClass::many || rows == RowClass::some)
-            return sorted ? ExpertProduct::choices() : Choices();
-        if (rows == RowClass::one && by_row())
-            return product_choices(device_, Path::dot_own, results(), true);
-        const uint32_t own = by_dots(device_, tensor_) ? own_threads(device_) : kThreads;
-        std::vector<uint32_t> threads;
-        for (uint32_t n = std::max(64u, device_.subgroup()); n <= own_threads(device_); n *= 2)
-            threads.push_back(n);
-        return {choice("threads", own, std::move(threads))};
-    }
-
-protected:
-    AnyExperts(const Tensor& tensor, uint32_t used, const Device& device, bool in_block)
-        : device_(device), tensor_(tensor), used_(used), in_block_(in_block) {}
-
-    // Of one row, whether it goes to all its experts in one dispatch, and what that gives. In a block it
-    // does, where its products hand it on in int8; a product that has to quantize floats is faster entry by
-    // entry (on an H100 by 3 % of generation with Qwen3.5-35B-A3B).
-    bool by_row() const { return in_block_ && has_row_kernel(); }
-    virtual bool has_row_kernel() const = 0;
-    virtual uint64_t results() const = 0;
-
-    uint32_t threads(uint64_t rows) const {
-        return chosen(row_class_of(rows), "threads",
-                      by_dots(device_, tensor_) ? own_threads(device_) : kThreads);
-    }
-    uint32_t tile_entries(uint64_t rows) const { return chosen(row_class_of(rows), "tile_tokens", 0); }
-
-    const Device& device_;
-    Tensor tensor_;
-
-private:
-    uint32_t used_;
-    bool in_block_;
-};
-
-class ExpertLinearKernel : public AnyExperts {
-public:
-    ExpertLinearKernel(const ExpertLinear& op, const Plan& plan, const Device& device, bool in_block = false)
-        : AnyExperts(plan.weight(op.w).tensor, op.used, device, in_block), op_(op) {}
-
-    Precision precision(uint64_t rows) const override {
-        return expert_precision(device_, tensor_, op_.used, rows);
-    }
-    uint64_t scratch(const Plan& plan) const override {
-        if (!ExpertProduct::wanted(device_, tensor_, op_.used, plan.max_rows)) return 0;
-        return product().scratch(plan.max_rows) + (op_.scales ? partial_bytes(plan.max_rows) : 0);
-    }
-
-    bool takes_int8() const override { return by_row(); }
-    bool leaves_int8() const override { return by_row(); }
-
-    Status record(Recorder& recorder, const View& view) const override {
-        if (ExpertProduct::wanted(device_, tensor_, op_.used, view.rows)) return record_many(recorder, view);
-        if (view.rows == 1 && by_row()) return record_row(recorder, view);
-        const bool dots = by_dots(device_, tensor_);
-        const PlacedWeight& w = view.weight(op_.w);
-        const Shape& shape = tensor_.shape;
-        const uint32_t threads = this->threads(view.rows), places = places_at_once();
-        const uint32_t rows_of_x = op_.per_expert ? places : 1;
-        const std::vector<uint32_t> constants = {threads, uint32_t(shape.cols) * rows_of_x, places,
-                                                 uint32_t(shape.cols / 32), device_.subgroup()};
-        for (size_t i = 0; i < w.parts.size(); ++i) {
-            if (i > 0 && op_.scales) recorder.barrier();  // each part adds to the same sums
-            args::ExpertArgs push = expert_args(w, w.parts[i], shape, op_.used);
-            push.per_expert = op_.per_expert;
-            push.weighted = op_.scales ? 1 : 0;
-            push.has_bias = op_.bias ? 1 : 0;
-            const uint32_t entries = op_.scales ? 1 : op_.used;  // of a token, along y
-            const double per_token = 2.0 * op_.used * double(shape.rows) * double(shape.cols);
-            RL_TRY(in_slices(recorder, view.rows, entries, per_token, [&](uint32_t first, uint32_t tokens) {
-                push.first_token = first;
-                return recorder.dispatch(
-                    {fmt::format("expert_{}.{}", dots ? "dot" : "vec", w.layout->name), 7, 1, constants},
-                    {w.parts[i].buffer, view.slot(op_.x), view.slot(op_.y), view.step, view.slot(op_.ids),
-                     op_.scales ? view.slot(op_.scales) : view.step, view.vector(op_.bias, view.step)},
-                    push,
-                    striding(vector_groups(shape.rows, 1, device_, threads), uint64_t(tokens) * entries),
-                    per_token * tokens);
-            }));
-        }
-        return {};
-    }
-
-protected:
-    // All places' products are summed as one long row.
-    bool has_row_kernel() const override {
-        return op_.scales && op_.per_expert &&
-               has_expert_row(device_, tensor_, op_.used, tensor_.shape.cols * op_.used);
-    }
-    uint64_t results() const override { return tensor_.shape.rows; }
-
-private:
-    ExpertProduct product() const { return {op_.x, op_.ids, op_.used, op_.per_expert, tensor_}; }
-
-    Status record_row(Recorder& recorder, const View& view) const {
-        ExpertRow row{.w = op_.w, .ids = op_.ids, .used = op_.used};
-        row.x = view.slot(op_.x);
-        row.y = view.slot(op_.y);
-        row.scales = op_.scales;
-        row.bias = op_.bias;
-        row.cut = cut(1);
-        return record_expert_row(recorder, view, row);
-    }
-
-    // Experts of a row that expert_dot multiplies and sums at once: as many as their activations find room.
-    uint32_t places_at_once() const {
-        uint32_t places = op_.scales ? op_.used : 1;
-        while (places > 1 && (op_.used % places != 0 ||
-                              (op_.per_expert && !fits_shared(device_, *weight_layout(*tensor_.format),
-                                                              tensor_.shape.cols * places))))
-            --places;
-        return places;
-    }
-
-    // Rows of the weight whose products are made before they are summed.
-    uint32_t partial_rows(uint64_t rows) const {
-        const uint64_t fit = kPartialBytes / (rows * op_.used * 4) / kTileRows * kTileRows;
-        return uint32_t(std::min(std::max(fit, kTileRows), tensor_.shape.rows));
-    }
-    uint64_t partial_bytes(uint64_t rows) const {
-        const uint64_t column = rows * op_.used * 4;
-        return aligned(std::min(column * tensor_.shape.rows, std::max(kPartialBytes, column * kTileRows)));
-    }
-
-    Status record_many(Recorder& recorder, const View& view) const {
-        ExpertProduct entries = product();
-        entries.room = tile_entries(view.rows);
-        RL_TRY(entries.prepare(recorder, view));
-        const uint32_t rows = uint32_t(tensor_.shape.rows), step = partial_rows(view.rows);
-        if (!op_.scales) {
-            RL_TRY(entries.record(recorder, view, op_.w, view.slot(op_.y), 0, rows));
-            return record_bias(recorder, view);
-        }
-        const Binding partials =
-            view.scratch_at(entries.scratch(view.rows), uint64_t(view.rows) * op_.used * step * 4);
-        for (uint32_t first = 0; first < rows; first += step) {
-            const uint32_t end = std::min(first + step, rows);
-            if (first > 0) recorder.barrier();
-            RL_TRY(entries.record(recorder, view, op_.w, partials, first, end));
-            recorder.barrier();
-            const args::ExpertSumArgs push = {end - first, first, rows};
-            RL_TRY(recorder.dispatch({"expert_sum", 4, 1, {kThreads, op_.used}},
-                                     {partials, view.slot(op_.scales), view.slot(op_.y), view.step}, push,
-                                     {(end - first + kThreads - 1) / kThreads, view.rows}));
-        }
-        return record_bias(recorder, view);
-    }
-
-    Status record_bias(Recorder& recorder, const View& view) const {
-        if (!op_.bias) return {};
-        recorder.barrier();
-        return record_expert_bias(recorder, view, op_.bias, uint32_t(tensor_.shape.rows), view.slot(op_.y),
-                                  op_.ids, op_.used, op_.scales);
-    }
-
-    ExpertLinear op_;
-};
-
-class ExpertGatedKernel : public AnyExperts {
-public:
-    ExpertGatedKernel(const ExpertGated& op, const Plan& plan, const Device& device, bool in_block = false)
-        : AnyExperts(plan.weight(op.gate).tensor, op.used, device, in_block), op_(op) {}
-
-    Precision precision(uint64_t rows) const override {
-        return expert_precision(device_, tensor_, op_.used, rows);
-    }
-    uint64_t scratch(const Plan& plan) const override {
-        if (!ExpertProduct::wanted(device_, tensor_, op_.used, plan.max_rows)) return 0;
-        return product().scratch(plan.max_rows) + aligned(plan.slot_bytes(op_.y));
-    }
-
-    bool takes_int8() const override { return by_row(); }
-    bool leaves_int8() const override { return by_row(); }
-
-    Status record(Recorder& recorder, const View& view) const override {
-        if (ExpertProduct::wanted(device_, tensor_, op_.used, view.rows)) return record_many(recorder, view);
-        return record_few(recorder, view, op_.x, {}, nullptr, {});
-    }
-
-    // Whether the dispatch of few rows can norm them by itself.
-    bool norms() const { return by_dots(device_, tensor_); }
-    // Whether that of one row can make the choice of experts.
-    bool can_choose(const Route& route, const Plan& plan) const {
-        return plan.weight(route.w).tensor.shape.rows == tensor_.shape.count &&
-               has_choosing_row(device_, tensor_, route);
-    }
-    // Of norm(x), one row or entry by entry; with a route one row whose choice is made by its logits.
-    Status record_few(Recorder& recorder, const View& view, Slot x, const Norm& norm, const Route* route,
-                      Binding logits) const {
-        if (view.rows == 1 && by_row()) return record_row(recorder, view, x, norm, route, logits);
-        const bool dots = by_dots(device_, tensor_);
-        const PlacedWeight &gate = view.weight(op_.gate), &up = view.weight(op_.up);
-        const Shape& shape = tensor_.shape;
-        const uint32_t threads = this->threads(view.rows);
-        const std::vector<uint32_t> constants = {threads, uint32_t(shape.cols), device_.subgroup()};
-        for (size_t i = 0; i < gate.parts.size(); ++i) {
-            args::ExpertArgs push = expert_args(gate, gate.parts[i], shape, op_.used);
-            push.act = uint32_t(op_.act);
-            push.has_bias = op_.gate_bias ? 1 : 0;
-            push.has_norm = norm ? 1 : 0;
-            push.eps = norm.eps;
-            const double per_token = 4.0 * op_.used * double(shape.rows) * double(shape.cols);
-            RL_TRY(in_slices(recorder, view.rows, op_.used, per_token, [&](uint32_t first, uint32_t tokens) {
-                push.first_token = first;
-                return recorder.dispatch(
-                    {fmt::format("expert_gated_{}.{}", dots ? "dot" : "vec", gate.layout->name), 8, 2,
-                     constants},
-                    {gate.parts[i].buffer, up.parts[i].buffer, view.slot(x), view.slot(op_.y), view.step,
-                     view.slot(op_.ids), view.vector(op_.gate_bias, view.step),
-                     view.vector(op_.up_bias, view.step), view.vector(norm.gain, view.step)},
-                    push,
-                    striding(vector_groups(shape.rows, 1, device_, threads), uint64_t(tokens) * op_.used),
-                    per_token * tokens);
-            }));
-        }
-        return {};
-    }
-
-protected:
-    bool has_row_kernel() const override {
-        return has_expert_row(device_, tensor_, op_.used, tensor_.shape.cols);
-    }
-    uint64_t results() const override { return tensor_.shape.rows * op_.used; }
-
-private:
-    ExpertProduct product() const { return {op_.x, op_.ids, op_.used, false, tensor_}; }
-
-    Status record_row(Recorder& recorder, const View& view, Slot x, const Norm& norm, const Route* route,
-                      Binding logits) const {
-        ExpertRow row{.w = op_.gate, .up = op_.up, .ids = op_.ids, .used = op_.used};
-        row.x = view.slot(x);
-        row.y = view.slot(op_.y);
-        row.norm = norm;
-        row.bias = op_.gate_bias;
-        row.up_bias = op_.up_bias;
-        row.act = op_.act;
-        row.cut = cut(1);
-        row.route = route;
-        row.logits = logits;
-        return record_expert_row(recorder, view, row);
-    }
-
-    Status record_many(Recorder& recorder, const View& view) const {
-        ExpertProduct entries = product();
-        entries.room = tile_entries(view.rows);
-        RL_TRY(entries.prepare(recorder, view));
-        const uint32_t rows = uint32_t(tensor_.shape.rows);
-        const Binding y = view.slot(op_.y);
-        const Binding raised = view.scratch_at(entries.scratch(view.rows), y.bytes);
-        RL_TRY(entries.record(recorder, view, op_.gate, y, 0, rows));
-        RL_TRY(entries.record(recorder, view, op_.up, raised, 0, rows));
-        recorder.barrier();
-        if (op_.gate_bias) {
-            RL_TRY(record_expert_bias(recorder, view, op_.gate_bias, rows, y, op_.ids, op_.used, {}));
-            RL_TRY(record_expert_bias(recorder, view, op_.up_bias, rows, raised, op_.ids, op_.used, {}));
-            recorder.barrier();
-        }
-        return record_act_mul(recorder, view, op_.act, y, raised, op_.y);
-    }
-
-    ExpertGated op_;
-};
-
-// One row is normed by its router and by its experts' first products, each by itself; several are normed by a
-// dispatch before them.
-class ExpertBlockKernel : public VulkanKernel {
-public:
-    ExpertBlockKernel(const ExpertBlock& op, const Plan& plan, const Device& device)
-        : op_(op),
-          route_(op.route, plan),
-          gated_(op.gated, plan, device, true),
-          linear_(op.linear, plan, device, true),
-          late_(gated_.can_choose(op.route, plan)) {}
-
-    bool possible() const { return route_.norms() && gated_.norms(); }
-    bool wanted() const override { return chosen(RowClass::one, "fused", 1) != 0; }
-
-    // Those of its parts, whether it is computed whole, and whether then experts are chosen by the products.
-    Choices choices(RowClass rows) const override {
-        Choices all;
-        add_named(all, gated_.choices(rows), kGated);
-        add_named(all, linear_.choices(rows), kSum);
-        if (rows != RowClass::one) return all;
-        all.push_back(choice("fused", 1, {0}));
-        if (late_) all.push_back(choice("chosen_late", 1, {0}));
-        return all;
-    }
-    void take(RowClass rows, const Variant& variant) override {
-        Kernel::take(rows, variant);
-        gated_.take(rows, part_of(variant, kGated));
-        linear_.take(rows, part_of(variant, kSum));
-    }
-
-    Precision precision(uint64_t rows) const override {
-        return loosest(gated_.precision(rows), linear_.precision(rows));
-    }
-    bool takes_int8() const override { return gated_.takes_int8(); }
-    bool leaves_int8() const override { return linear_.leaves_int8(); }
-
-    // Of one row: the router's, then what the experts' first products leave for their second.
-    uint64_t scratch(const Plan& plan) const override {
-        const uint64_t row = between(plan) + plan.slot(op_.gated.y).width / 32 * kLeftUnitBytes;
-        return std::max({row, route_.scratch(plan), gated_.scratch(plan), linear_.scratch(plan)});
-    }
-
-    Status record(Recorder& recorder, const View& view) const override {
-        if (view.rows == 1) return record_row(recorder, view);
-        const RmsNorm& norm = op_.norm;
-        RL_TRY(record_norm(recorder, view, norm.x, norm.norm, norm.width, view.slot(norm.y)));
-        recorder.barrier();
-        RL_TRY(route_.record(recorder, view));
-        recorder.barrier();
-        RL_TRY(gated_.record(recorder, view));
-        recorder.barrier();
-        return linear_.record(recorder, view);
-    }
-
-private:
-    static constexpr std::string_view kGated = "gated_", kSum = "sum_";
-
-    uint64_t between(const Plan& plan) const {
-        return aligned(plan.weight(op_.route.w).tensor.shape.rows * 4);
-    }
-
-    Status record_row(Recorder& recorder, const View& view) const {
-        View first = view, second = view;
-        first.left = second.taken = {};
-        first.left_norm = {};
-        if (gated_.leaves_int8() && linear_.takes_int8())
-            first.left = second.taken =
-                view.scratch_at(between(view.plan), view.width(op_.gated.y) / 32 * kLeftUnitBytes);
-        const bool late = chosen(RowClass::one, "chosen_late", late_ ? 1 : 0) != 0;
-        RL_TRY(route_.record_of(recorder, view, op_.norm.x, op_.norm.norm, !late));
-        recorder.barrier();
-        RL_TRY(gated_.record_few(recorder, first, op_.norm.x, op_.norm.norm, late ? &op_.route : nullptr,
-                                 route_.logits(view)));
-        recorder.barrier();
-        return linear_.record(recorder, second);
-    }
-
-    static void add_named(Choices& all, Choices more, std::string_view prefix) {
-        for (Choice& one : more) {
-            one.name.insert(0, prefix);
-            all.push_back(std::move(one));
-        }
-    }
-
-    ExpertBlock op_;
-    RouteKernel route_;
-    ExpertGatedKernel gated_;
-    ExpertLinearKernel linear_;
-    bool late_;  // experts of one row can be chosen by those who multiply with them
-};
-
 class AddExpertBiasKernel : public VulkanKernel {
 public:
     explicit AddExpertBiasKernel(const AddExpertBias& op) : op_(op) {}
@@ -520,6 +75,276 @@ private:
 };
 
 }  // namespace
+
+RouteKernel::RouteKernel(const Route& op, const Plan& plan)
+    : op_(op),
+      experts_(uint32_t(plan.weight(op.w).tensor.shape.rows)),
+      floats_(!weight_layout(*plan.weight(op.w).tensor.format)->quantized()) {}
+
+uint64_t RouteKernel::scratch(const Plan& plan) const {
+    return aligned(uint64_t(experts_) * 4 * plan.max_rows);
+}
+
+Status RouteKernel::record(Recorder& recorder, const View& view) const {
+    return record_of(recorder, view, op_.x, {}, true);
+}
+
+Status RouteKernel::record_of(Recorder& recorder, const View& view, Slot x, const Norm& norm,
+                              bool chooses) const {
+    recorder.claim_scratch();
+    // The choice must not depend on how many rows are routed together: always the same kernel, in f32.
+    // But what is normed here rounds otherwise than what was normed before.
+    const uint32_t tokens = std::min(kFewRows, power_of_two(view.rows));
+    const uint32_t step = tokens * VulkanCaches::kCounters;
+    for (uint32_t first = 0; first < view.rows; first += step) {
+        if (first > 0) recorder.barrier();  // counters are used again
+        RL_TRY(
+            record_rows(recorder, view, x, norm, chooses, first, std::min(step, view.rows - first), tokens));
+    }
+    return {};
+}
+
+Status RouteKernel::record_rows(Recorder& recorder, const View& view, Slot x, const Norm& norm, bool chooses,
+                                uint32_t first, uint32_t rows, uint32_t tokens) const {
+    const PlacedWeight& w = view.weight(op_.w);
+    const Device& device = recorder.device();
+    // With many rows those of the router are read once for several of them, and the other way round.
+    const uint32_t per_subgroup = view.rows > kFewRows ? kRouterRows : 1;
+    args::RouteArgs push = {experts_, op_.used, op_.normalise, op_.scale};
+    push.cols = uint32_t(w.cols);
+    push.first_token = first;
+    push.eps = norm.eps;
+    for (const WeightPart& part : w.parts)
+        push.groups += uint32_t(vector_groups(part.rows, per_subgroup, device));
+    for (const WeightPart& part : w.parts) {
+        push.rows = uint32_t(part.rows);
+        push.units = w.units(part);
+        push.first_row = uint32_t(part.first);
+        RL_TRY(recorder.dispatch(
+            {fmt::format("route.{}", w.layout->name),
+             10,
+             1,
+             {kThreads, tokens, experts_, op_.used, device.subgroup(), per_subgroup, op_.groups.count,
+              op_.groups.used, op_.groups.by_two, uint32_t(op_.gating), bias_kind(op_), bool(op_.table),
+              bool(norm), chooses}},
+            {part.buffer, view.slot(x), logits(view), view.step, view.slot(op_.ids), view.slot(op_.scales),
+             view.vector(op_.bias, view.step), view.caches.counters(), view.vector(op_.table, view.step),
+             view.vector(norm.gain, view.step)},
+            push, {vector_groups(part.rows, per_subgroup, device), (rows + tokens - 1) / tokens}));
+    }
+    return {};
+}
+
+// Dot products in int8 for every number of rows, when experts' rows come one by one.
+bool AnyExperts::by_dots() const {
+    return device_.use_dot() && weight_layout(*tensor_.format)->quantized() &&
+           fits_shared(device_, *weight_layout(*tensor_.format), tensor_.shape.cols);
+}
+
+Precision AnyExperts::precision(uint64_t rows) const {
+    const Path path = ExpertProduct::wanted(device_, tensor_, used_, rows) ? Path::matrices
+                      : by_dots()                                          ? Path::dot_own
+                                                                           : Path::floats;
+    return precision_of(path, *tensor_.format);
+}
+
+Choices AnyExperts::choices(RowClass rows) const {
+    const bool sorted = ExpertProduct::wanted(device_, tensor_, used_, kFewTileRows + 1);
+    if (rows == RowClass::many || rows == RowClass::some)
+        return sorted ? ExpertProduct::choices() : Choices();
+    if (rows == RowClass::one && by_row()) return product_choices(device_, Path::dot_own, results(), true);
+    const uint32_t own = by_dots() ? own_threads(device_) : kThreads;
+    std::vector<uint32_t> threads;
+    for (uint32_t n = std::max(64u, device_.subgroup()); n <= own_threads(device_); n *= 2)
+        threads.push_back(n);
+    return {choice("threads", own, std::move(threads))};
+}
+
+uint32_t AnyExperts::threads(uint64_t rows) const {
+    return chosen(row_class_of(rows), "threads", by_dots() ? own_threads(device_) : kThreads);
+}
+
+uint64_t ExpertLinearKernel::scratch(const Plan& plan) const {
+    if (!ExpertProduct::wanted(device_, tensor_, op_.used, plan.max_rows)) return 0;
+    return product().scratch(plan.max_rows) + (op_.scales ? partial_bytes(plan.max_rows) : 0);
+}
+
+Status ExpertLinearKernel::record(Recorder& recorder, const View& view) const {
+    if (ExpertProduct::wanted(device_, tensor_, op_.used, view.rows)) return record_many(recorder, view);
+    if (view.rows == 1 && by_row()) return record_row(recorder, view);
+    const bool dots = by_dots();
+    const PlacedWeight& w = view.weight(op_.w);
+    const Shape& shape = tensor_.shape;
+    const uint32_t threads = this->threads(view.rows), places = places_at_once();
+    const uint32_t rows_of_x = op_.per_expert ? places : 1;
+    const std::vector<uint32_t> constants = {threads, uint32_t(shape.cols) * rows_of_x, places,
+                                             uint32_t(shape.cols / 32), device_.subgroup()};
+    for (size_t i = 0; i < w.parts.size(); ++i) {
+        if (i > 0 && op_.scales) recorder.barrier();  // each part adds to the same sums
+        args::ExpertArgs push = expert_args(w, w.parts[i], shape, op_.used);
+        push.per_expert = op_.per_expert;
+        push.weighted = op_.scales ? 1 : 0;
+        push.has_bias = op_.bias ? 1 : 0;
+        const uint32_t entries = op_.scales ? 1 : op_.used;  // of a token, along y
+        const double per_token = 2.0 * op_.used * double(shape.rows) * double(shape.cols);
+        RL_TRY(in_slices(recorder, view.rows, entries, per_token, [&](uint32_t first, uint32_t tokens) {
+            push.first_token = first;
+            return recorder.dispatch(
+                {fmt::format("expert_{}.{}", dots ? "dot" : "vec", w.layout->name), 7, 1, constants},
+                {w.parts[i].buffer, view.slot(op_.x), view.slot(op_.y), view.step, view.slot(op_.ids),
+                 op_.scales ? view.slot(op_.scales) : view.step, view.vector(op_.bias, view.step)},
+                push, striding(vector_groups(shape.rows, 1, device_, threads), uint64_t(tokens) * entries),
+                per_token * tokens);
+        }));
+    }
+    return {};
+}
+
+bool ExpertLinearKernel::has_row_kernel() const {
+    return op_.scales && op_.per_expert &&
+           has_expert_row(device_, tensor_, op_.used, tensor_.shape.cols * op_.used);
+}
+
+Status ExpertLinearKernel::record_row(Recorder& recorder, const View& view) const {
+    ExpertRow row{.w = op_.w, .ids = op_.ids, .used = op_.used};
+    row.x = view.slot(op_.x);
+    row.y = view.slot(op_.y);
+    row.scales = op_.scales;
+    row.bias = op_.bias;
+    row.cut = cut(1);
+    return record_expert_row(recorder, view, row);
+}
+
+uint32_t ExpertLinearKernel::places_at_once() const {
+    uint32_t places = op_.scales ? op_.used : 1;
+    while (places > 1 && (op_.used % places != 0 ||
+                          (op_.per_expert && !fits_shared(device_, *weight_layout(*tensor_.format),
+                                                          tensor_.shape.cols * places))))
+        --places;
+    return places;
+}
+
+uint32_t ExpertLinearKernel::partial_rows(uint64_t rows) const {
+    const uint64_t fit = kPartialBytes / (rows * op_.used * 4) / kTileRows * kTileRows;
+    return uint32_t(std::min(std::max(fit, kTileRows), tensor_.shape.rows));
+}
+
+uint64_t ExpertLinearKernel::partial_bytes(uint64_t rows) const {
+    const uint64_t column = rows * op_.used * 4;
+    return aligned(std::min(column * tensor_.shape.rows, std::max(kPartialBytes, column * kTileRows)));
+}
+
+Status ExpertLinearKernel::record_many(Recorder& recorder, const View& view) const {
+    ExpertProduct entries = product();
+    entries.room = tile_entries(view.rows);
+    RL_TRY(entries.prepare(recorder, view));
+    const uint32_t rows = uint32_t(tensor_.shape.rows), step = partial_rows(view.rows);
+    if (!op_.scales) {
+        RL_TRY(entries.record(recorder, view, op_.w, view.slot(op_.y), 0, rows));
+        return record_bias(recorder, view);
+    }
+    const Binding partials =
+        view.scratch_at(entries.scratch(view.rows), uint64_t(view.rows) * op_.used * step * 4);
+    for (uint32_t first = 0; first < rows; first += step) {
+        const uint32_t end = std::min(first + step, rows);
+        if (first > 0) recorder.barrier();
+        RL_TRY(entries.record(recorder, view, op_.w, partials, first, end));
+        recorder.barrier();
+        const args::ExpertSumArgs push = {end - first, first, rows};
+        RL_TRY(recorder.dispatch({"expert_sum", 4, 1, {kThreads, op_.used}},
+                                 {partials, view.slot(op_.scales), view.slot(op_.y), view.step}, push,
+                                 {(end - first + kThreads - 1) / kThreads, view.rows}));
+    }
+    return record_bias(recorder, view);
+}
+
+Status ExpertLinearKernel::record_bias(Recorder& recorder, const View& view) const {
+    if (!op_.bias) return {};
+    recorder.barrier();
+    return record_expert_bias(recorder, view, op_.bias, uint32_t(tensor_.shape.rows), view.slot(op_.y),
+                              op_.ids, op_.used, op_.scales);
+}
+
+uint64_t ExpertGatedKernel::scratch(const Plan& plan) const {
+    if (!ExpertProduct::wanted(device_, tensor_, op_.used, plan.max_rows)) return 0;
+    return product().scratch(plan.max_rows) + aligned(plan.slot_bytes(op_.y));
+}
+
+Status ExpertGatedKernel::record(Recorder& recorder, const View& view) const {
+    if (ExpertProduct::wanted(device_, tensor_, op_.used, view.rows)) return record_many(recorder, view);
+    return record_few(recorder, view, op_.x, {}, nullptr, {});
+}
+
+bool ExpertGatedKernel::can_choose(const Route& route, const Plan& plan) const {
+    return plan.weight(route.w).tensor.shape.rows == tensor_.shape.count &&
+           has_choosing_row(device_, tensor_, route);
+}
+
+Status ExpertGatedKernel::record_few(Recorder& recorder, const View& view, Slot x, const Norm& norm,
+                                     const Route* route, Binding logits) const {
+    if (view.rows == 1 && by_row()) return record_row(recorder, view, x, norm, route, logits);
+    const bool dots = by_dots();
+    const PlacedWeight &gate = view.weight(op_.gate), &up = view.weight(op_.up);
+    const Shape& shape = tensor_.shape;
+    const uint32_t threads = this->threads(view.rows);
+    const std::vector<uint32_t> constants = {threads, uint32_t(shape.cols), device_.subgroup()};
+    for (size_t i = 0; i < gate.parts.size(); ++i) {
+        args::ExpertArgs push = expert_args(gate, gate.parts[i], shape, op_.used);
+        push.act = uint32_t(op_.act);
+        push.has_bias = op_.gate_bias ? 1 : 0;
+        push.has_norm = norm ? 1 : 0;
+        push.eps = norm.eps;
+        const double per_token = 4.0 * op_.used * double(shape.rows) * double(shape.cols);
+        RL_TRY(in_slices(recorder, view.rows, op_.used, per_token, [&](uint32_t first, uint32_t tokens) {
+            push.first_token = first;
+            return recorder.dispatch(
+                {fmt::format("expert_gated_{}.{}", dots ? "dot" : "vec", gate.layout->name), 8, 2, constants},
+                {gate.parts[i].buffer, up.parts[i].buffer, view.slot(x), view.slot(op_.y), view.step,
+                 view.slot(op_.ids), view.vector(op_.gate_bias, view.step),
+                 view.vector(op_.up_bias, view.step), view.vector(norm.gain, view.step)},
+                push, striding(vector_groups(shape.rows, 1, device_, threads), uint64_t(tokens) * op_.used),
+                per_token * tokens);
+        }));
+    }
+    return {};
+}
+
+bool ExpertGatedKernel::has_row_kernel() const {
+    return has_expert_row(device_, tensor_, op_.used, tensor_.shape.cols);
+}
+
+Status ExpertGatedKernel::record_row(Recorder& recorder, const View& view, Slot x, const Norm& norm,
+                                     const Route* route, Binding logits) const {
+    ExpertRow row{.w = op_.gate, .up = op_.up, .ids = op_.ids, .used = op_.used};
+    row.x = view.slot(x);
+    row.y = view.slot(op_.y);
+    row.norm = norm;
+    row.bias = op_.gate_bias;
+    row.up_bias = op_.up_bias;
+    row.act = op_.act;
+    row.cut = cut(1);
+    row.route = route;
+    row.logits = logits;
+    return record_expert_row(recorder, view, row);
+}
+
+Status ExpertGatedKernel::record_many(Recorder& recorder, const View& view) const {
+    ExpertProduct entries = product();
+    entries.room = tile_entries(view.rows);
+    RL_TRY(entries.prepare(recorder, view));
+    const uint32_t rows = uint32_t(tensor_.shape.rows);
+    const Binding y = view.slot(op_.y);
+    const Binding raised = view.scratch_at(entries.scratch(view.rows), y.bytes);
+    RL_TRY(entries.record(recorder, view, op_.gate, y, 0, rows));
+    RL_TRY(entries.record(recorder, view, op_.up, raised, 0, rows));
+    recorder.barrier();
+    if (op_.gate_bias) {
+        RL_TRY(record_expert_bias(recorder, view, op_.gate_bias, rows, y, op_.ids, op_.used, {}));
+        RL_TRY(record_expert_bias(recorder, view, op_.up_bias, rows, raised, op_.ids, op_.used, {}));
+        recorder.barrier();
+    }
+    return record_act_mul(recorder, view, op_.act, y, raised, op_.y);
+}
 
 static bool has_kernel(const Route& op, const Plan& plan) {
     return has_layout(plan, op.w);
@@ -545,8 +370,7 @@ std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, const
         if (o->shared || !has_kernel(o->route, plan) || !has_kernel(o->gated, plan) ||
             !has_kernel(o->linear, plan))
             return nullptr;
-        auto block = std::make_unique<ExpertBlockKernel>(*o, plan, device);
-        return block->possible() ? std::move(block) : nullptr;
+        return make_expert_block(*o, plan, device);
     }
     return nullptr;
 }

@@ -1,0 +1,122 @@
+// Kernels of mixtures of experts that are parts of a block of them as well.
+#pragma once
+
+#include "expert_product.h"
+#include "expert_row.h"
+
+namespace redline::vulkan {
+
+class RouteKernel : public VulkanKernel {
+public:
+    RouteKernel(const Route& op, const Plan& plan);
+
+    // Whether its dispatch can norm a row by itself.
+    bool norms() const { return floats_; }
+
+    uint64_t scratch(const Plan& plan) const override;
+    Status record(Recorder& recorder, const View& view) const override;
+    // Of norm(x); where it does not choose it leaves its logits alone.
+    Status record_of(Recorder& recorder, const View& view, Slot x, const Norm& norm, bool chooses) const;
+    Binding logits(const View& view) const { return view.scratch_at(0, uint64_t(experts_) * 4 * view.rows); }
+
+private:
+    Status record_rows(Recorder& recorder, const View& view, Slot x, const Norm& norm, bool chooses,
+                       uint32_t first, uint32_t rows, uint32_t tokens) const;
+
+    Route op_;
+    uint32_t experts_;
+    bool floats_;
+};
+
+// What products with experts have in common: how they are cut is chosen alike.
+class AnyExperts : public AnyProduct {
+public:
+    // Of steps whose rows are so many that they go to experts one by one, or sorted.
+    Choices choices(RowClass rows) const override;
+    Precision precision(uint64_t rows) const override;
+    bool takes_int8() const override { return by_row(); }
+    bool leaves_int8() const override { return by_row(); }
+
+protected:
+    AnyExperts(const Tensor& tensor, uint32_t used, const Device& device, bool in_block)
+        : device_(device), tensor_(tensor), used_(used), in_block_(in_block) {}
+
+    // Of one row, whether it goes to all its experts in one dispatch, and what that gives. In a block it
+    // does, where its products hand it on in int8; a product that has to quantize floats is faster entry by
+    // entry (on an H100 by 3 % of generation with Qwen3.5-35B-A3B).
+    bool by_row() const { return in_block_ && has_row_kernel(); }
+    virtual bool has_row_kernel() const = 0;
+    virtual uint64_t results() const = 0;
+
+    bool by_dots() const;
+    uint32_t threads(uint64_t rows) const;
+    uint32_t tile_entries(uint64_t rows) const { return chosen(row_class_of(rows), "tile_tokens", 0); }
+
+    const Device& device_;
+    Tensor tensor_;
+
+private:
+    uint32_t used_;
+    bool in_block_;
+};
+
+class ExpertLinearKernel : public AnyExperts {
+public:
+    ExpertLinearKernel(const ExpertLinear& op, const Plan& plan, const Device& device, bool in_block = false)
+        : AnyExperts(plan.weight(op.w).tensor, op.used, device, in_block), op_(op) {}
+
+    uint64_t scratch(const Plan& plan) const override;
+    Status record(Recorder& recorder, const View& view) const override;
+
+protected:
+    // All places' products are summed as one long row.
+    bool has_row_kernel() const override;
+    uint64_t results() const override { return tensor_.shape.rows; }
+
+private:
+    ExpertProduct product() const { return {op_.x, op_.ids, op_.used, op_.per_expert, tensor_}; }
+    Status record_row(Recorder& recorder, const View& view) const;
+    Status record_many(Recorder& recorder, const View& view) const;
+    Status record_bias(Recorder& recorder, const View& view) const;
+    // Experts of a row that expert_dot multiplies and sums at once: as many as their activations find room.
+    uint32_t places_at_once() const;
+    // Rows of the weight whose products are made before they are summed.
+    uint32_t partial_rows(uint64_t rows) const;
+    uint64_t partial_bytes(uint64_t rows) const;
+
+    ExpertLinear op_;
+};
+
+class ExpertGatedKernel : public AnyExperts {
+public:
+    ExpertGatedKernel(const ExpertGated& op, const Plan& plan, const Device& device, bool in_block = false)
+        : AnyExperts(plan.weight(op.gate).tensor, op.used, device, in_block), op_(op) {}
+
+    uint64_t scratch(const Plan& plan) const override;
+    Status record(Recorder& recorder, const View& view) const override;
+
+    // Whether the dispatch of few rows can norm them by itself.
+    bool norms() const { return by_dots(); }
+    // Whether that of one row can make the choice of experts.
+    bool can_choose(const Route& route, const Plan& plan) const;
+    // Of norm(x), one row or entry by entry; with a route one row whose choice is made by its logits.
+    Status record_few(Recorder& recorder, const View& view, Slot x, const Norm& norm, const Route* route,
+                      Binding logits) const;
+
+protected:
+    bool has_row_kernel() const override;
+    uint64_t results() const override { return tensor_.shape.rows * op_.used; }
+
+private:
+    ExpertProduct product() const { return {op_.x, op_.ids, op_.used, false, tensor_}; }
+    Status record_row(Recorder& recorder, const View& view, Slot x, const Norm& norm, const Route* route,
+                      Binding logits) const;
+    Status record_many(Recorder& recorder, const View& view) const;
+
+    ExpertGated op_;
+};
+
+// Empty where the block cannot be computed whole. Its parts have kernels of their own.
+std::unique_ptr<Kernel> make_expert_block(const ExpertBlock& op, const Plan& plan, const Device& device);
+
+}  // namespace redline::vulkan
