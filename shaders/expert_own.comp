@@ -1,6 +1,6 @@
 // for each quantized format
 // As linear_own for the weighted sum of the experts that one token goes to: their rows are as one long row, and so are the
-// activations, of which each has its own.
+// activations, of which each has its own. What an expert beside them gives is added, where it has been made.
 #include "types.glsl"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint PLACES = 1;
@@ -10,6 +10,7 @@ layout(constant_id = 4) const uint COLS = 4096;  // of all places
 layout(constant_id = 5) const uint SUBGROUP = 32;
 layout(constant_id = 6) const uint MOST_AHEAD = 4;
 layout(constant_id = 7) const uint EXPERT_ROWS = 16;  // results
+layout(constant_id = 8) const uint BESIDE = 0;        // 1: an expert beside them, 2: and what it counts
 const uint UNITS = COLS / 32, PLACE_UNITS = UNITS / PLACES;
 const uint TURNS = (UNITS + SUBGROUP - 1) / SUBGROUP, LOADS = (TURNS + MOST_AHEAD - 1) / MOST_AHEAD;
 const uint AHEAD = (TURNS + LOADS - 1) / LOADS;
@@ -25,6 +26,8 @@ layout(set = 0, binding = 3, std430) readonly buffer Gain { vec4 gain4[]; };
 layout(set = 0, binding = 6, std430) readonly buffer Ids { int ids[]; };
 layout(set = 0, binding = 7, std430) readonly buffer Bias { float bias[]; };
 layout(set = 0, binding = 8, std430) readonly buffer Scales { float scales[]; };
+layout(set = 0, binding = 9, std430) readonly buffer Beside { float beside[]; };
+layout(set = 0, binding = 10, std430) readonly buffer BesideScale { float beside_scale[]; };
 #define WEIGHTED
 #include "reduce.glsl"
 #include "own_row.glsl"
@@ -61,6 +64,14 @@ float lane_bias(uint row) {
     return sum;
 }
 
+// What a row's sum is added to.
+float before_of(uint row) {
+    float before = y[row];
+    if (BESIDE == 1u) before += beside[row];
+    if (BESIDE == 2u) before += beside_scale[0] * beside[row];
+    return before;
+}
+
 void main() {
     weight_units = args.units;
     share_book();
@@ -70,7 +81,7 @@ void main() {
     for (uint base = gl_WorkGroupID.x * GROUP; base < EXPERT_ROWS; base += gl_NumWorkGroups.x * GROUP, turn ^= 1u) {
         for (uint from = gl_SubgroupID; from < GROUP && base + from < EXPERT_ROWS; from += gl_NumSubgroups) {
             const uint row = base + from;
-            const float before = y[row], gain = gain_of(row), biases = lane_bias(row);
+            const float before = before_of(row), gain = gain_of(row), biases = lane_bias(row);
             const float value = before + subgroupAdd(lane_sum(row) + biases);
             if (!subgroupElect()) continue;
             y[row] = value;

@@ -27,7 +27,8 @@ layout(set = 0, binding = 2, std430) coherent buffer Logits { float logits[]; };
 layout(set = 0, binding = 4, std430) writeonly buffer Ids { int ids[]; };
 layout(set = 0, binding = 5, std430) writeonly buffer Scales { float scales[]; };
 layout(set = 0, binding = 6, std430) readonly buffer Bias { float route_bias[]; };
-// Of work-groups that are done, per group of tokens: zero before and after.
+// Of work-groups that are done, per group of tokens: zero before and after. A single one does not count: routers of one
+// expert run beside others.
 layout(set = 0, binding = 7, std430) coherent buffer Counters { uint counters[]; };
 layout(set = 0, binding = 8, std430) readonly buffer Table { float experts_by_token[]; };
 layout(set = 0, binding = 9, std430) readonly buffer Gain4 { vec4 gain4[]; };
@@ -79,8 +80,8 @@ void main() {
     memoryBarrierBuffer();
     barrier();
     if (gl_LocalInvocationID.x == 0u) {
-        is_last = atomicAdd(counters[gl_WorkGroupID.y], 1u) == args.groups - 1u;
-        if (is_last) counters[gl_WorkGroupID.y] = 0u;
+        is_last = args.groups == 1u || atomicAdd(counters[gl_WorkGroupID.y], 1u) == args.groups - 1u;
+        if (is_last && args.groups > 1u) counters[gl_WorkGroupID.y] = 0u;
         memoryBarrierBuffer();
     }
     barrier();

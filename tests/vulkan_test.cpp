@@ -42,20 +42,31 @@ struct SlowQueue {
     static void forget() { most_buffers = submissions = 0; }
 };
 
-// Counts dispatches as they are recorded.
+// Counts dispatches as they are recorded, and barriers between them.
 struct Dispatches {
     static inline PFN_vkCmdDispatch real = nullptr;
-    static inline int count = 0;
+    static inline PFN_vkCmdPipelineBarrier real_barrier = nullptr;
+    static inline int count = 0, barriers = 0;
 
     static void VKAPI_CALL dispatch(VkCommandBuffer commands, uint32_t x, uint32_t y, uint32_t z) {
         ++count;
         real(commands, x, y, z);
     }
+    template <typename... Rest>
+    static void VKAPI_CALL barrier(VkCommandBuffer commands, VkPipelineStageFlags from,
+                                   VkPipelineStageFlags to, Rest... rest) {
+        barriers += from == to;  // others are with the host or with copies
+        real_barrier(commands, from, to, rest...);
+    }
     Dispatches() {
         real = std::exchange(vkCmdDispatch, dispatch);
-        count = 0;
+        real_barrier = std::exchange(vkCmdPipelineBarrier, barrier);
+        count = barriers = 0;
     }
-    ~Dispatches() { vkCmdDispatch = real; }
+    ~Dispatches() {
+        vkCmdDispatch = real;
+        vkCmdPipelineBarrier = real_barrier;
+    }
 };
 
 }  // namespace
@@ -340,6 +351,30 @@ TEST_CASE("vulkan: one row of a block of experts is normed without a dispatch of
     // Apart there is an Add as well; one row is recorded twice.
     CHECK(dispatches(1, true) - dispatches(1, false) == 2 * 2);
     CHECK(dispatches(3, true) - dispatches(3, false) == 1);
+}
+
+TEST_CASE("vulkan: a shared expert runs beside the experts that are chosen") {
+    auto backend = vulkan::open_vulkan_backend({0, "dot"});
+    if (!backend) return;
+    // Of a layer, as its second one adds them.
+    const auto of_layer = [&](uint32_t rows, bool weighted) {
+        const auto all = [&](uint32_t layers) {
+            const Dispatches counted;
+            output_of(shared_expert_case(*find_format("Q8_0"), {9, 4, 96, 160},
+                                         {224, "Q4_0", weighted, false, false, layers}, rows),
+                      **backend);
+            return std::pair(counted.count, counted.barriers);
+        };
+        const auto [dispatches, barriers] = all(2);
+        const auto [first_dispatches, first_barriers] = all(1);
+        const int times = rows == 1 ? 2 : 1;  // recorded
+        return fmt::format("{} dispatches, {} barriers", (dispatches - first_dispatches) / times,
+                           (barriers - first_barriers) / times);
+    };
+    CHECK(of_layer(1, true) == "6 dispatches, 3 barriers");
+    CHECK(of_layer(1, false) == "5 dispatches, 3 barriers");
+    CHECK(of_layer(3, true) == "7 dispatches, 5 barriers");
+    CHECK(of_layer(3, false) == "8 dispatches, 7 barriers");
 }
 
 TEST_CASE("vulkan: weights that go through staging give the logits of weights written in place") {

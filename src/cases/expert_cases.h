@@ -193,13 +193,17 @@ struct SharedShape {
     std::string_view format;
     bool weighted = true;  // by the sigmoid of a router of its own
     bool read = false;     // the row that all of them read is read by another, too: they are no block
+    bool biased = false;   // the chosen experts' products, and the choice, which is by sigmoids then
+    uint32_t layers = 1;   // each leaves its row for the next
 };
 
 inline OpCase shared_expert_case(const Format& format, ExpertShape s, SharedShape shared, uint32_t rows) {
     OpCase c;
-    c.name = fmt::format("experts {} {} of {} {}x{} beside {}one {} of {}{} rows {}", format.name, s.used,
-                         s.experts, s.hidden, s.dim, shared.weighted ? "a weighted " : "", shared.format,
-                         shared.hidden, shared.read ? " and another" : "", rows);
+    c.name =
+        fmt::format("experts {} {} of {} {}x{}{} beside {}one {} of {}{}{} rows {}", format.name, s.used,
+                    s.experts, s.hidden, s.dim, shared.biased ? " with biases" : "",
+                    shared.weighted ? "a weighted " : "", shared.format, shared.hidden,
+                    shared.read ? " and another" : "", shared.layers > 1 ? " layer after layer" : "", rows);
     c.each_op = true;
     c.rows = rows;
     c.declare = [=, &format](Fixture& f) -> OpCase::Build {
@@ -214,18 +218,26 @@ inline OpCase shared_expert_case(const Format& format, ExpertShape s, SharedShap
         const Weight shared_gate = f.matrix(beside, shared.hidden, s.dim),
                      shared_up = f.matrix(beside, shared.hidden, s.dim),
                      shared_down = f.matrix(beside, s.dim, shared.hidden);
+        std::vector<float> large(s.hidden * s.experts);
+        for (size_t i = 0; i < large.size(); ++i) large[i] = float(i % 23) - 11.0f;
+        const auto bias = [&](auto values) { return shared.biased ? f.vector(values) : Weight{}; };
+        const Weight route_bias = bias(s.experts), gate_bias = bias(large), up_bias = bias(large),
+                     down_bias = bias(s.dim * s.experts);
         return [=](PlanBuilder& p) {
             const Slot x = p.embed(x0);
             p.append(Linear{p.embed(h0), out, x, {}, {}, true});
-            const Slot h = p.rms_norm(x, {gain, 1e-5f});
-            const auto to = p.route(h, router, uint32_t(s.used), Gating::softmax, true);
-            p.experts_add(x, h, to, {gate, up, down});
-            if (shared.weighted)
-                p.experts_add(x, h, p.route(h, own_router, 1, Gating::sigmoid, false),
-                              {shared_gate, shared_up, shared_down});
-            else
-                p.linear_add(x, p.gated(h, shared_gate, shared_up, Act::silu), shared_down);
-            if (shared.read) p.append(Add{h, x});
+            for (uint32_t i = 0; i < shared.layers; ++i) {
+                const Slot h = p.rms_norm(x, {gain, 1e-5f});
+                const Gating gating = shared.biased ? Gating::sigmoid : Gating::softmax;
+                const auto to = p.route(h, router, uint32_t(s.used), gating, true, 1.0f, route_bias);
+                p.experts_add(x, h, to, {gate, up, down, Act::silu, gate_bias, up_bias, down_bias});
+                if (shared.weighted)
+                    p.experts_add(x, h, p.route(h, own_router, 1, Gating::sigmoid, false),
+                                  {shared_gate, shared_up, shared_down});
+                else
+                    p.linear_add(x, p.gated(h, shared_gate, shared_up, Act::silu), shared_down);
+                if (shared.read) p.append(Add{h, x});
+            }
             return p.linear(x, next, {next_gain, 1e-5f});
         };
     };
@@ -307,6 +319,15 @@ inline void add_expert_cases(std::vector<OpCase>& cases, std::span<const Format*
     cases.push_back(shared_expert_case(q8, {300, 9, 96, 160}, {32, "Q8_0"}, 1));
     cases.push_back(shared_expert_case(q8, {12, 4, 64, 96}, {96, "F16"}, 1));
     cases.push_back(shared_expert_case(q8, {12, 4, 64, 96}, {96, "Q8_0", true, true}, 1));
+    for (const uint32_t rows : {1u, 3u})
+        for (const bool weighted : {false, true})
+            cases.push_back(
+                shared_expert_case(q8, {40, 6, 96, 160}, {224, "Q4_0", weighted, false, true, 3}, rows));
+    for (const bool weighted : {false, true}) {
+        cases.push_back(shared_expert_case(q8, {70, 6, 96, 160}, {224, "Q8_0", weighted, false, true, 2}, 1));
+        cases.back().name += ", chosen by the router";
+        cases.back().variant = {{"chosen_late", 0}, {"shared_gated_ahead", 1}, {"shared_sum_rows", 4}};
+    }
     // A router with more experts than its blocks have threads.
     cases.push_back(many_rows_case(q8, {300, 64, 32, 32, 299}, 1));
     for (const bool per_expert : {false, true})

@@ -39,6 +39,7 @@ std::vector<OpCase> all_cases() {
     for (const Format* format : all_formats()) {
         cases.push_back(experts_layer_case(*format, {2, 2, 2304, 256}, 1));
         cases.push_back(experts_layer_case(*format, {8, 8, 256, 1024}, 1));
+        cases.push_back(shared_expert_case(*format, {8, 8, 256, 1024}, {1024, format->name}, 1));
     }
     // So many rows of a weight that the largest tiles fill any card.
     for (const Format* format : all_formats()) {

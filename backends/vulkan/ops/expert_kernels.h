@@ -15,7 +15,7 @@ public:
 
     uint64_t scratch(const Plan& plan) const override;
     Status record(Recorder& recorder, const View& view) const override;
-    // Of norm(x); where it does not choose it leaves its logits alone.
+    // Of norm(x); where it does not choose it leaves its logits alone. The scratch is the caller's to claim.
     Status record_of(Recorder& recorder, const View& view, Slot x, const Norm& norm, bool chooses) const;
     Binding logits(const View& view) const { return view.scratch_at(0, uint64_t(experts_) * 4 * view.rows); }
 
@@ -68,6 +68,10 @@ public:
     uint64_t scratch(const Plan& plan) const override;
     Status record(Recorder& recorder, const View& view) const override;
 
+    // Whether a row that another expert gives can be added along, and one row that it is.
+    bool adds_beside() const { return by_row(); }
+    Status record_row(Recorder& recorder, const View& view, Slot beside, Slot beside_scale) const;
+
 protected:
     // All places' products are summed as one long row.
     bool has_row_kernel() const override;
@@ -75,7 +79,6 @@ protected:
 
 private:
     ExpertProduct product() const { return {op_.x, op_.ids, op_.used, op_.per_expert, tensor_}; }
-    Status record_row(Recorder& recorder, const View& view) const;
     Status record_many(Recorder& recorder, const View& view) const;
     Status record_bias(Recorder& recorder, const View& view) const;
     // Experts of a row that expert_dot multiplies and sums at once: as many as their activations find room.

@@ -53,11 +53,14 @@ Status record_expert_row(Recorder& recorder, const View& view, const ExpertRow& 
                   bias = view.vector(row.bias, view.step), ids = view.slot(row.ids);
     const Groups groups = striding(std::min((results + cut.group - 1) / cut.group, cut.groups));
     const double flops = 2.0 * (row.up ? 2 : 1) * row.used * double(shape.rows) * double(shape.cols);
-    if (!row.up)
-        return recorder.dispatch(
-            {shader, 9, 1, constants, row.cut.subgroup},
-            {part.buffer, from, row.y, gain, to, next_gain, ids, bias, view.slot(row.scales)}, push, groups,
-            flops);
+    if (!row.up) {
+        const auto slot = [&](Slot s) { return s ? view.slot(s) : view.step; };
+        if (row.beside) constants.push_back(row.beside_scale ? 2 : 1);
+        return recorder.dispatch({shader, 11, 1, constants, row.cut.subgroup},
+                                 {part.buffer, from, row.y, gain, to, next_gain, ids, bias,
+                                  view.slot(row.scales), slot(row.beside), slot(row.beside_scale)},
+                                 push, groups, flops);
+    }
     if (const Route* const route = row.route) {
         push.normalise = route->normalise;
         push.scale = route->scale;

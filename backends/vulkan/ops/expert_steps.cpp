@@ -86,12 +86,12 @@ uint64_t RouteKernel::scratch(const Plan& plan) const {
 }
 
 Status RouteKernel::record(Recorder& recorder, const View& view) const {
+    recorder.claim_scratch();
     return record_of(recorder, view, op_.x, {}, true);
 }
 
 Status RouteKernel::record_of(Recorder& recorder, const View& view, Slot x, const Norm& norm,
                               bool chooses) const {
-    recorder.claim_scratch();
     // The choice must not depend on how many rows are routed together: always the same kernel, in f32.
     // But what is normed here rounds otherwise than what was normed before.
     const uint32_t tokens = std::min(kFewRows, power_of_two(view.rows));
@@ -171,7 +171,7 @@ uint64_t ExpertLinearKernel::scratch(const Plan& plan) const {
 
 Status ExpertLinearKernel::record(Recorder& recorder, const View& view) const {
     if (ExpertProduct::wanted(device_, tensor_, op_.used, view.rows)) return record_many(recorder, view);
-    if (view.rows == 1 && by_row()) return record_row(recorder, view);
+    if (view.rows == 1 && by_row()) return record_row(recorder, view, {}, {});
     const bool dots = by_dots();
     const PlacedWeight& w = view.weight(op_.w);
     const Shape& shape = tensor_.shape;
@@ -205,11 +205,14 @@ bool ExpertLinearKernel::has_row_kernel() const {
            has_expert_row(device_, tensor_, op_.used, tensor_.shape.cols * op_.used);
 }
 
-Status ExpertLinearKernel::record_row(Recorder& recorder, const View& view) const {
+Status ExpertLinearKernel::record_row(Recorder& recorder, const View& view, Slot beside,
+                                      Slot beside_scale) const {
     ExpertRow row{.w = op_.w, .ids = op_.ids, .used = op_.used};
     row.x = view.slot(op_.x);
     row.y = view.slot(op_.y);
     row.scales = op_.scales;
+    row.beside = beside;
+    row.beside_scale = beside_scale;
     row.bias = op_.bias;
     row.cut = cut(1);
     return record_expert_row(recorder, view, row);
@@ -355,6 +358,11 @@ static bool has_kernel(const ExpertLinear& op, const Plan& plan) {
 static bool has_kernel(const ExpertGated& op, const Plan& plan) {
     return has_layout(plan, op.gate, op.up) && bool(op.gate_bias) == bool(op.up_bias);
 }
+static bool has_kernel(const SharedExpert& op, const Plan& plan) {
+    if (!op) return true;
+    return (!op.router || has_layout(plan, op.router)) && has_layout(plan, op.gate, op.up) &&
+           has_layout(plan, op.down);
+}
 
 std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, const Device& device) {
     if (const auto* o = std::get_if<Route>(&op))
@@ -367,8 +375,8 @@ std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, const
     if (const auto* o = std::get_if<ExpertGated>(&op))
         return has_kernel(*o, plan) ? std::make_unique<ExpertGatedKernel>(*o, plan, device) : nullptr;
     if (const auto* o = std::get_if<ExpertBlock>(&op)) {
-        if (o->shared || !has_kernel(o->route, plan) || !has_kernel(o->gated, plan) ||
-            !has_kernel(o->linear, plan))
+        if (!has_kernel(o->route, plan) || !has_kernel(o->gated, plan) || !has_kernel(o->linear, plan) ||
+            !has_kernel(o->shared, plan))
             return nullptr;
         return make_expert_block(*o, plan, device);
     }

@@ -52,9 +52,10 @@ struct View {
     Binding int8_row(Slot s) const {
         return {arena.buffer, plan.slot(s).offset, width(s) / 32 * kLeftUnitBytes, arena.guard};
     }
-    // Of `bytes` from `offset` on; both are multiples of 256.
+    // Of `bytes` from `offset` on; both are multiples of 256. A part of a kernel may get scratch that begins
+    // further on.
     Binding scratch_at(uint64_t offset, uint64_t bytes) const {
-        return {scratch.buffer, offset, std::max<uint64_t>(16, bytes)};
+        return {scratch.buffer, scratch.offset + offset, std::max<uint64_t>(16, bytes)};
     }
     const PlacedWeight& weight(Weight w) const { return weights[w]; }
     // A vector, or `otherwise` where the op has none: kernels are told not to read it.
