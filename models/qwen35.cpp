@@ -159,14 +159,13 @@ DeltaOutput delta_rule(const Config& c, const LayerWeights& l, Slot x, Norm norm
     const Slot qkv = p.convolve(last, in.qkv, l["ssm_conv1d"], c.taps, true);
     const Slot y = p.slot(s.values());
     p.append(DeltaNet{qkv, in.beta, in.alpha, l["ssm_a"], l["ssm_dt.bias"], y, p.state(s.state_floats()), s});
-    p.append(RmsNorm{y, {l["ssm_norm"], c.eps}, s.value_dim, y});
-    return {y, in.z};
+    return {y, in.z, {l["ssm_norm"], c.eps}};
 }
 
 static Slot delta(const Config& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
-    const DeltaOutput rule = delta_rule(c, l, x, {l["attn_norm"], c.eps}, p);
-    p.append(ActMul{rule.gate, rule.y, rule.y, Act::silu});
-    return rule.y;
+    const auto [y, gate, norm] = delta_rule(c, l, x, {l["attn_norm"], c.eps}, p);
+    p.append(RmsNorm{y, norm, c.delta.value_dim, y, gate, Act::silu});
+    return y;
 }
 
 static void ffn(const Config& c, const LayerWeights& l, Slot x, PlanBuilder& p) {

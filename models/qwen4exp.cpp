@@ -162,10 +162,11 @@ static Mixed mix(const Config& c, const auto& w, const std::string& at, Slot x, 
 }
 
 static Slot delta(const Config& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
-    const DeltaOutput rule = delta_rule(c, l, x, {}, p);
-    p.append(Apply{rule.gate, Function::sigmoid});
-    p.append(StreamMix{rule.y, rule.gate, rule.y, 1});
-    return p.linear(rule.y, l["ssm_out"]);
+    const auto [y, gate, norm] = delta_rule(c, l, x, {}, p);
+    p.append(RmsNorm{y, norm, c.delta.value_dim, y});
+    p.append(Apply{gate, Function::sigmoid});
+    p.append(StreamMix{y, gate, y, 1});
+    return p.linear(y, l["ssm_out"]);
 }
 
 // The blocks that each token sees.

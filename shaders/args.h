@@ -32,6 +32,7 @@ struct NormArgs {
     uint rows_of;
     uint has_gain;
     float eps;
+    uint act;  // of a gate
 };
 
 struct ElementArgs {

@@ -211,6 +211,32 @@ TEST_CASE("plan: decomposing peels norm, accumulation and bias until core ops ar
     CHECK(names == std::vector<std::string_view>{"rms_norm", "linear", "add_bias", "add"});
 }
 
+TEST_CASE("plan: a gated norm decomposes into norm and gate, and wants a gate as wide as y and not y") {
+    PlanBuilder p({matrix(10, 8), matrix(10, 12), vector(4)}, kSizing, 4, 1);
+    const Slot x = p.embed({0}), gate = p.embed({0}), wide = p.embed({1}), y = p.slot(8);
+    for (const Slot to : {x, y}) {
+        const RmsNorm gated{x, {{2}, 1e-5f}, 4, to, gate, Act::gelu_tanh};
+        REQUIRE(check(gated, p.plan()).ok());
+        CHECK(op_text(gated, p.plan()) == "rms_norm 4 +gate");
+        CHECK(access(Op(gated)).reads == std::vector<Slot>{x, gate});
+        const size_t before = p.plan().steps.size();
+        REQUIRE(decompose(gated, p));
+        REQUIRE(p.plan().steps.size() == before + 2);
+        const Op &norm = p.plan().steps[before].op, &product = p.plan().steps[before + 1].op;
+        CHECK(check(norm, p.plan()).ok());
+        CHECK(check(product, p.plan()).ok());
+        CHECK(op_text(norm, p.plan()) == "rms_norm 4");
+        CHECK_FALSE(decompose(norm, p));
+        CHECK(access(norm).reads == std::vector<Slot>{x});
+        CHECK(std::get<ActMul>(product).gate == gate);
+        CHECK(std::get<ActMul>(product).up == to);
+        CHECK(std::get<ActMul>(product).y == to);
+        CHECK(std::get<ActMul>(product).act == Act::gelu_tanh);
+    }
+    CHECK_FALSE(check(RmsNorm{x, {{2}, 1e-5f}, 4, y, wide}, p.plan()).ok());
+    CHECK_FALSE(check(RmsNorm{x, {{2}, 1e-5f}, 4, y, y}, p.plan()).ok());
+}
+
 TEST_CASE("backend: an unknown name is an error that lists the known ones") {
     const auto backend = open_backend("abacus", {});
     REQUIRE_FALSE(backend.ok());

@@ -53,9 +53,13 @@ void look_up(const RunView& view, const Worker& worker, const Lookup& op) {
 void rms_norm(const RunView& view, const Worker& worker, const RmsNorm& op) {
     const uint64_t groups = uint64_t(view.rows_of(op.x)) * (view.width(op.x) / op.width);
     const auto mine = worker.share(groups);
-    for (uint64_t g = mine.begin; g < mine.end; ++g)
-        vector_kernels(view.isa).rms_norm(view.floats(op.x) + g * op.width, view.vector(op.norm.gain),
-                                          op.norm.eps, op.width, view.floats(op.y) + g * op.width);
+    const VectorKernels& kernels = vector_kernels(view.isa);
+    for (uint64_t g = mine.begin; g < mine.end; ++g) {
+        float* y = view.floats(op.y) + g * op.width;
+        kernels.rms_norm(view.floats(op.x) + g * op.width, view.vector(op.norm.gain), op.norm.eps, op.width,
+                         y);
+        if (op.gate) kernels.act_mul(op.act, view.floats(op.gate) + g * op.width, y, op.width, y);
+    }
 }
 
 // Eight sums, which the compiler makes vectors of.

@@ -3,6 +3,8 @@
 
 #include "cases/op_case.h"
 
+#include <optional>
+
 namespace redline {
 
 // A convolution and the delta rule behind it, as a layer has them, whose inputs stand in groups.
@@ -98,6 +100,44 @@ inline OpCase clamp_case(uint32_t width, uint32_t rows) {
     return c;
 }
 
+// A norm of heads, alone or with the gate that multiplies it behind a delta rule.
+inline OpCase norm_case(uint32_t heads, uint32_t width, std::optional<Act> act, uint32_t rows,
+                        bool in_place = true, bool gain = true) {
+    OpCase c;
+    const char* const gated = !act                     ? ""
+                              : *act == Act::silu      ? " gated by silu"
+                              : *act == Act::gelu_tanh ? " gated by gelu"
+                                                       : " gated by swiglu_clamped";
+    c.name = fmt::format("rms_norm {} of {}{}{} rows {}{}", heads, width, gain ? "" : " without gain", gated,
+                         rows, in_place ? " in place" : "");
+    c.rows = rows;
+    c.declare = [=](Fixture& f) -> OpCase::Build {
+        const Weight from = f.input(heads * width), gates = act ? f.input(heads * width) : Weight{};
+        const Norm norm = {gain ? f.vector(width) : Weight{}, 1e-5f};
+        return [=](PlanBuilder& p) {
+            const Slot x = p.embed(from), y = in_place ? x : p.slot(heads * width);
+            const Slot gate = act ? p.embed(gates) : Slot{};
+            p.append(RmsNorm{x, norm, width, y, gate, act.value_or(Act::silu)});
+            return y;
+        };
+    };
+    return c;
+}
+
+inline void add_norm_cases(std::vector<OpCase>& cases) {
+    for (const uint32_t rows : {1u, 2u, 33u}) {
+        for (const uint32_t width : {128u, 64u, 36u, 35u, 1u}) {
+            cases.push_back(norm_case(5, width, Act::silu, rows));
+            cases.push_back(norm_case(5, width, {}, rows));
+        }
+        cases.push_back(norm_case(3, 36, Act::gelu_tanh, rows, false, false));
+        cases.push_back(norm_case(3, 35, Act::swiglu_clamped, rows, false, false));
+        // More fours, and more elements, than a work-group has threads.
+        cases.push_back(norm_case(1, 1028, Act::silu, rows, false));
+        cases.push_back(norm_case(2, 301, Act::silu, rows));
+    }
+}
+
 inline OpCase in_pages(OpCase c, uint32_t sequences) {
     c.name += fmt::format(", {} sequences", sequences);
     c.sequences = sequences;
@@ -125,6 +165,7 @@ inline void add_recurrent_cases(std::vector<OpCase>& cases) {
             for (const bool by_heads : {true, false}) cases.push_back(gate_case(3, 23, by_heads, act, rows));
         cases.push_back(clamp_case(77, rows));
     }
+    add_norm_cases(cases);
     cases.push_back(delta_case(huge, 2, 3, true));
     // Enough heads for most devices to be filled by half as many work-groups.
     cases.push_back(delta_case({160, 2, 20, 12, true}, 19, 3, true));

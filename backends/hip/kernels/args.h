@@ -103,6 +103,12 @@ struct NormArgs {
     float eps;
 };
 
+struct GatedNormArgs {
+    NormArgs norm;
+    const float* gate;
+    uint32_t act;
+};
+
 struct ElementArgs {
     const Step* step;
     const float* x;

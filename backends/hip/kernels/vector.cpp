@@ -15,9 +15,8 @@ constexpr uint32_t kMostStreams = 8;  // as in src/plan/ops/streams.h
 
 // Calls each(i, four, gains) for a thread's fours of `count` in x. Some are on their way at a time, whatever
 // each() writes.
-template <typename Each>
+template <uint32_t kAtOnce = 4, typename Each>
 RL_DEVICE void each_four(const float* x, const float* gain, uint32_t count, Each each) {
-    constexpr uint32_t kAtOnce = 4;
     RL_UNROLL_BY(1)
     for (uint32_t first = thread_index(); first < count; first += kAtOnce * kThreads) {
         Float4 fours[kAtOnce], gains[kAtOnce];
@@ -33,38 +32,78 @@ RL_DEVICE void each_four(const float* x, const float* gain, uint32_t count, Each
     }
 }
 
+// What a norm is multiplied with.
+struct NoGate {
+    static constexpr uint32_t kAtOnce = 4;
+    RL_DEVICE Float4 four(size_t, const Float4& y) const { return y; }
+    RL_DEVICE float one(size_t, float y) const { return y; }
+};
+struct ActGate {
+    static constexpr uint32_t kAtOnce = 1;  // the heads are short, and the code of activations is long
+    const float* gate;
+    uint32_t act;
+
+    RL_DEVICE Float4 four(size_t i, const Float4& y) const {
+        const auto gates = load<Float4>(gate, i);
+        Float4 out;
+        RL_UNROLL
+        for (uint32_t e = 0; e < 4; ++e) out.d[e] = act_times(act, gates.d[e], y.d[e]);
+        return out;
+    }
+    RL_DEVICE float one(size_t i, float y) const { return act_times(act, gate[i], y); }
+};
+
 // A group of rms_norm whose width is a multiple of four.
-RL_DEVICE void norm_fours(const NormArgs& a, const float* x, float* y, float* parts) {
+template <typename Gate>
+RL_DEVICE void norm_fours(const NormArgs& a, const Gate& gate, size_t first, float* parts) {
+    const float* x = a.x + first;
     float squares = 0.0f;
     each_four(x, nullptr, a.width / 4, [&](uint32_t, const Float4& four, const Float4&) {
         RL_UNROLL
         for (uint32_t e = 0; e < 4; ++e) squares = fused(four.d[e], four.d[e], squares);
     });
     const float scale = 1.0f / root_of(block_sum(squares, parts) / float(a.width) + a.eps);
-    each_four(x, a.gain, a.width / 4, [&](uint32_t i, const Float4& four, const Float4& gains) {
+    const auto scaled = [&](uint32_t i, const Float4& four, const Float4& gains) {
         Float4 out;
         RL_UNROLL
         for (uint32_t e = 0; e < 4; ++e) out.d[e] = four.d[e] * scale * gains.d[e];
-        reinterpret_cast<Float4*>(y)[i] = out;
-    });
+        reinterpret_cast<Float4*>(a.y + first)[i] = gate.four(first / 4 + i, out);
+    };
+    each_four<Gate::kAtOnce>(x, a.gain, a.width / 4, scaled);
 }
 
-// y = x / sqrt(mean(x^2) + eps) * gain over `width` elements: the row, or a head. A block per group.
+template <typename Gate>
+RL_DEVICE void norm_singles(const NormArgs& a, const Gate& gate, size_t first, float* parts) {
+    const float* x = a.x + first;
+    float squares = 0.0f;
+    for (uint32_t i = thread_index(); i < a.width; i += kThreads) squares = fused(x[i], x[i], squares);
+    const float scale = 1.0f / root_of(block_sum(squares, parts) / float(a.width) + a.eps);
+    for (uint32_t i = thread_index(); i < a.width; i += kThreads)
+        a.y[first + i] = gate.one(first + i, x[i] * scale * (a.gain ? a.gain[i] : 1.0f));
+}
+
+// A block per group.
+template <typename Gate>
+RL_DEVICE void norm_groups(const NormArgs& a, const Gate& gate, float* parts) {
+    const size_t groups = size_t(rows_in_step(a.step, a.of_outputs)) * a.groups;
+    for (size_t group = block_index().x; group < groups; group += grid_blocks()) {
+        if (a.width % 4 == 0)
+            norm_fours(a, gate, group * a.width, parts);
+        else
+            norm_singles(a, gate, group * a.width, parts);
+    }
+}
+
+// y = x / sqrt(mean(x^2) + eps) * gain over `width` elements: the row, or a head; y may be x.
 RL_KERNEL(128, rms_norm, NormArgs) {
     RL_SHARED float parts[kWaves];
-    const size_t groups = size_t(rows_in_step(args.step, args.of_outputs)) * args.groups;
-    for (size_t group = block_index().x; group < groups; group += grid_blocks()) {
-        const float* x = args.x + group * args.width;
-        if (args.width % 4 == 0) {
-            norm_fours(args, x, args.y + group * args.width, parts);
-            continue;
-        }
-        float squares = 0.0f;
-        for (uint32_t i = thread_index(); i < args.width; i += kThreads) squares = fused(x[i], x[i], squares);
-        const float scale = 1.0f / root_of(block_sum(squares, parts) / float(args.width) + args.eps);
-        for (uint32_t i = thread_index(); i < args.width; i += kThreads)
-            args.y[group * args.width + i] = x[i] * scale * (args.gain ? args.gain[i] : 1.0f);
-    }
+    norm_groups(args, NoGate{}, parts);
+}
+
+// The same, times act(gate).
+RL_KERNEL(128, rms_norm_gated, GatedNormArgs) {
+    RL_SHARED float parts[kWaves];
+    norm_groups(args.norm, ActGate{args.gate, args.act}, parts);
 }
 
 // y = x less its mean over `width` elements. A block per group; y may be x.

@@ -53,12 +53,15 @@ const char* kernel_of(redline::Function function) {
 
 }  // namespace
 
-Status launch_norm(Launcher& launcher, const View& view, Slot x, const Norm& norm, uint32_t width, float* y) {
+Status launch_norm(Launcher& launcher, const View& view, Slot x, const Norm& norm, uint32_t width, float* y,
+                   Slot gate, Act act) {
     const uint32_t groups = view.width(x) / width;
     const args::NormArgs args = {view.step, view.slot(x),       y,       view.vector(norm.gain), width,
                                  groups,    view.of_outputs(x), norm.eps};
-    return launcher.launch("vector", "rms_norm", striding(blocks_for(uint64_t(groups) * view.rows_of(x), 1)),
-                           args);
+    const Launch shape = striding(blocks_for(uint64_t(groups) * view.rows_of(x), 1));
+    if (!gate) return launcher.launch("vector", "rms_norm", shape, args);
+    return launcher.launch("vector", "rms_norm_gated", shape,
+                           args::GatedNormArgs{args, view.slot(gate), uint32_t(act)});
 }
 
 // What is picked comes first in scratch, and behind it what the first turn picks.
@@ -87,7 +90,7 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const
         });
     if (const auto* o = std::get_if<RmsNorm>(&op))
         return simple([o = *o](Launcher& l, const View& v) {
-            return launch_norm(l, v, o.x, o.norm, o.width, v.slot(o.y));
+            return launch_norm(l, v, o.x, o.norm, o.width, v.slot(o.y), o.gate, o.act);
         });
     if (const auto* o = std::get_if<Center>(&op))
         return simple([o = *o](Launcher& l, const View& v) {

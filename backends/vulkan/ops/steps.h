@@ -36,8 +36,9 @@ std::unique_ptr<Kernel> simple(Write write) {
     return std::make_unique<SimpleKernel<Write>>(std::move(write));
 }
 
-// y = norm(x) over groups of `width`.
-Status record_norm(Recorder& recorder, const View& view, Slot x, const Norm& norm, uint32_t width, Binding y);
+// y = norm(x) over groups of `width`, with a gate act(gate) * norm(x).
+Status record_norm(Recorder& recorder, const View& view, Slot x, const Norm& norm, uint32_t width, Binding y,
+                   Slot gate = {}, Act act = Act::silu);
 
 // y = act(gate) * up; y may be one of them.
 Status record_act_mul(Recorder& recorder, const View& view, Act act, Binding gate, Binding up, Slot y);

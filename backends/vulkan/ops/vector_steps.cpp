@@ -29,15 +29,17 @@ Groups element_groups(const View& view, Slot y) {
 
 }  // namespace
 
-Status record_norm(Recorder& recorder, const View& view, Slot x, const Norm& norm, uint32_t width,
-                   Binding y) {
+Status record_norm(Recorder& recorder, const View& view, Slot x, const Norm& norm, uint32_t width, Binding y,
+                   Slot gate, Act act) {
     const uint32_t groups = view.width(x) / width;
-    const args::NormArgs push = {width, groups, rows_kind(view.plan, x), norm ? 1u : 0u, norm.eps};
+    const args::NormArgs push = {width,          groups,   rows_kind(view.plan, x),
+                                 norm ? 1u : 0u, norm.eps, uint32_t(act)};
     // A single row is waited for: the more invocations read it, the sooner it is there.
     const uint32_t threads = width < 8 * kThreads ? kThreads : own_threads(recorder.device());
-    return recorder.dispatch({"rms_norm", 4, 1, {threads}},
-                             {view.slot(x), y, view.vector(norm.gain, view.step), view.step}, push,
-                             striding(uint64_t(groups) * view.rows_of(x)));
+    return recorder.dispatch(
+        {"rms_norm", 5, 1, {threads, gate ? 1u : 0u}},
+        {view.slot(x), y, view.vector(norm.gain, view.step), gate ? view.slot(gate) : view.step, view.step},
+        push, striding(uint64_t(groups) * view.rows_of(x)));
 }
 
 Status record_act_mul(Recorder& recorder, const View& view, Act act, Binding gate, Binding up, Slot y) {
@@ -62,12 +64,12 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const
         });
     if (const auto* o = std::get_if<RmsNorm>(&op))
         return simple([o = *o](Recorder& r, const View& v) {
-            return record_norm(r, v, o.x, o.norm, o.width, v.slot(o.y));
+            return record_norm(r, v, o.x, o.norm, o.width, v.slot(o.y), o.gate, o.act);
         });
     if (const auto* o = std::get_if<Center>(&op))
         return simple([o = *o](Recorder& r, const View& v) {
             const uint32_t groups = v.width(o.x) / o.width;
-            const args::NormArgs push = {o.width, groups, rows_kind(v.plan, o.x), 0, 0.0f};
+            const args::NormArgs push = {o.width, groups, rows_kind(v.plan, o.x), 0, 0.0f, 0};
             return r.dispatch({"center", 3, 1, {kThreads}}, {v.slot(o.x), v.slot(o.y), v.step}, push,
                               striding(uint64_t(groups) * v.rows_of(o.x)));
         });

@@ -24,11 +24,27 @@ void Lookup::list(OpFacts& f) const {
     f.note(width_note(f, y));
 }
 
+Access RmsNorm::access() const {
+    return gate ? Access{{x, gate}, {y}} : Access{{x}, {y}};
+}
+
+// decompose() has the norm in y before it reads the gate.
 void RmsNorm::list(OpFacts& f) const {
     f.slot("y", y, f.width(x));
     f.that(width > 0 && f.width(x) % width == 0, "the row is not a multiple of the norm's width");
     f.vector("gain", norm.gain, width);
     f.note(fmt::format(" {}", width));
+    if (!gate) return;
+    f.slot("gate", gate, f.width(x));
+    f.that(gate != y, "the gate must not be y");
+    f.note(" +gate");
+}
+
+bool RmsNorm::decompose(PlanBuilder& out) const {
+    if (!gate) return false;
+    out.append(RmsNorm{x, norm, width, y});
+    out.append(ActMul{gate, y, y, act});
+    return true;
 }
 
 void Center::list(OpFacts& f) const {

@@ -40,11 +40,14 @@ struct RmsNorm {  // each `width` consecutive elements of a row on their own: th
     Slot x;
     Norm norm;
     uint32_t width = 0;
-    Slot y;
+    Slot y;          // may be x
+    Slot gate = {};  // fused, as wide as x: y = act(gate) * norm(x)
+    Act act = Act::silu;
 
-    Access access() const { return {{x}, {y}}; }
-    void visit_indices(auto&& visit) { visit(x, norm.gain, y); }
+    Access access() const;
+    void visit_indices(auto&& visit) { visit(x, norm.gain, y, gate); }
     void list(OpFacts& f) const;
+    bool decompose(PlanBuilder& out) const;
 };
 
 // y = x less its mean, each `width` consecutive elements of a row on their own; y may be x. An RmsNorm of it
