@@ -116,39 +116,37 @@ struct DeltaInputs {
     Slot qkv, z, beta, alpha;
 };
 
+// In files beta and alpha are of another format than the rest, and a group of two formats would be launched
+// in parts. The larger group comes first: of several only the first takes x in int8.
 static DeltaInputs delta_inputs(const Config& c, const LayerWeights& l, Slot x, Norm norm, PlanBuilder& p) {
     const DeltaShape& s = c.delta;
-    if (!c.delta_in_one && !c.steps_in_one) {
-        const auto [qkv, z, beta] = p.group(x, {{{l["attn_qkv"]}, {l["attn_gate"]}, {l["ssm_beta"]}}}, norm);
-        return {qkv, z, beta, p.linear(x, l["ssm_alpha"], norm)};
-    }
-    // Of a head of keys, what its heads of values step by, then what they decay by.
-    DeltaInputs in;
     const uint32_t heads = s.heads / s.key_heads, values = heads * s.value_dim;
+    DeltaInputs in;
+    if (c.delta_in_one) {
+        // Of a head of keys, its queries, keys, values and gates.
+        const uint32_t stride = 2 * (s.key_dim + values);
+        const Slot all = p.linear(x, l["ssm_in"], norm);
+        in.qkv = p.slot(s.width());
+        const auto copy = [&](uint32_t width, uint32_t first, uint32_t to) {
+            p.append(CopyParts{all, in.qkv, s.key_heads, width, first, stride, to, width});
+        };
+        copy(s.key_dim, 0, 0);
+        copy(s.key_dim, s.key_dim, s.keys());
+        copy(values, 2 * s.key_dim, 2 * s.keys());
+        in.z = p.parts_of(all, s.key_heads, values, 2 * s.key_dim + values, stride);
+    } else {
+        const auto [qkv, z] = p.group(x, {l["attn_qkv"]}, {l["attn_gate"]}, norm);
+        in.qkv = qkv, in.z = z;
+    }
     if (c.steps_in_one) {
+        // Of a head of keys, what its heads of values step by, then what they decay by.
         const Slot both = p.linear(x, l["ssm_ba"], norm);
         in.beta = p.parts_of(both, s.key_heads, heads, 0, 2 * heads);
         in.alpha = p.parts_of(both, s.key_heads, heads, heads, 2 * heads);
     } else {
-        in.beta = p.linear(x, l["ssm_beta"], norm);
-        in.alpha = p.linear(x, l["ssm_alpha"], norm);
+        const auto [beta, alpha] = p.group(x, {l["ssm_beta"]}, {l["ssm_alpha"]}, norm);
+        in.beta = beta, in.alpha = alpha;
     }
-    if (!c.delta_in_one) {
-        in.qkv = p.linear(x, l["attn_qkv"], norm);
-        in.z = p.linear(x, l["attn_gate"], norm);
-        return in;
-    }
-    // And its queries, keys, values and gates.
-    const uint32_t stride = 2 * (s.key_dim + values);
-    const Slot all = p.linear(x, l["ssm_in"], norm);
-    in.qkv = p.slot(s.width());
-    const auto copy = [&](uint32_t width, uint32_t first, uint32_t to) {
-        p.append(CopyParts{all, in.qkv, s.key_heads, width, first, stride, to, width});
-    };
-    copy(s.key_dim, 0, 0);
-    copy(s.key_dim, s.key_dim, s.keys());
-    copy(values, 2 * s.key_dim, 2 * s.keys());
-    in.z = p.parts_of(all, s.key_heads, values, 2 * s.key_dim + values, stride);
     return in;
 }
 

@@ -237,6 +237,17 @@ TEST_CASE("plan: a gated norm decomposes into norm and gate, and wants a gate as
     CHECK_FALSE(check(RmsNorm{x, {{2}, 1e-5f}, 4, y, y}, p.plan()).ok());
 }
 
+TEST_CASE("plan: a group of two is one op of two parts") {
+    PlanBuilder p({matrix(10, 8), matrix(6, 8), matrix(4, 8), vector(8)}, kSizing, 4, 1);
+    const auto [a, b] = p.group(p.embed({0}), {{1}}, {{2}}, {{3}, 1e-5f});
+    const Op group = p.plan().steps.back().op;
+    REQUIRE(check(group, p.plan()).ok());
+    CHECK(op_text(group, p.plan()) == "linear_group F32 6 x 8, F32 4 x 8 +norm");
+    CHECK(access(group).writes == std::vector<Slot>{a, b});
+    REQUIRE(decompose(group, p));
+    CHECK(op_name(p.plan().steps.back().op) == "linear");
+}
+
 TEST_CASE("backend: an unknown name is an error that lists the known ones") {
     const auto backend = open_backend("abacus", {});
     REQUIRE_FALSE(backend.ok());

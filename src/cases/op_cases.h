@@ -180,6 +180,54 @@ inline OpCase layer_case(const Format& format, uint32_t rows, const Format* othe
     return c;
 }
 
+// Two products, whose formats differ likewise.
+inline OpCase mixed_pair_case(const Format& first, const Format& last, uint32_t rows) {
+    OpCase c;
+    c.name = fmt::format("linear_group of two, {} and {} rows {}", first.name, last.name, rows);
+    c.rows = rows;
+    c.declare = [=, &first, &last](Fixture& f) -> OpCase::Build {
+        const Weight x = f.input(512), gain = f.vector(512), bias = f.vector(48);
+        const Weight a = f.matrix(first, 48, 512), b = f.matrix(last, 48, 512);
+        return [=](PlanBuilder& p) {
+            const auto parts = p.group(p.embed(x), {a}, {b, bias}, {gain, 1e-6f});
+            p.append(Add{parts[0], parts[1]});
+            return parts[1];
+        };
+    };
+    return c;
+}
+
+// Two groups of two behind a product, as a layer with a delta rule has them: the first may take its row in
+// int8, and the second is of another format.
+inline OpCase pairs_case(const Format& format, const Format& other, uint32_t rows) {
+    OpCase c;
+    c.name = fmt::format("linear_group twice two {} and {} rows {}", format.name, other.name, rows);
+    c.each_op = true;
+    c.rows = rows;
+    c.declare = [=, &format, &other](Fixture& f) -> OpCase::Build {
+        const Weight x0 = f.input(256), h0 = f.input(512), gain = f.vector(256);
+        const Weight down = f.matrix(format, 256, 512), a = f.matrix(format, 72, 256),
+                     b = f.matrix(format, 40, 256), bias = f.vector(40);
+        const Weight steps = f.matrix(other, 6, 256), decays = f.matrix(other, 6, 256);
+        return [=](PlanBuilder& p) {
+            const Slot x = p.embed(x0);
+            p.append(Linear{p.embed(h0), down, x, {}, {}, true});
+            const auto wide = p.group(x, {a}, {b, bias}, {gain, 1e-5f});
+            const auto narrow = p.group(x, {steps}, {decays}, {gain, 1e-5f});
+            p.append(Add{narrow[0], narrow[1]});
+            const Slot all = p.slot(72 + 40 + 6);
+            uint32_t first = 0;
+            for (const Slot s : {wide[0], wide[1], narrow[1]}) {
+                const uint32_t width = p.plan().slot(s).width;
+                p.append(CopyParts{s, all, 1, width, 0, width, first, width});
+                first += width;
+            }
+            return all;
+        };
+    };
+    return c;
+}
+
 struct AttentionFlags {
     bool half_split = false, norms = false, sinks = false;
     uint32_t window = 0;
@@ -321,9 +369,14 @@ inline std::vector<OpCase> op_cases(std::span<const Format* const> formats = all
             cases.push_back(four_group_case(q4k, *find_format(last), rows));
     for (const uint32_t rows : {1u, 5u, 40u}) cases.push_back(four_group_case(f32, f32, rows));
     for (const uint32_t rows : {1u, 3u}) {
-        for (const auto& [first, last] : kMixes)
+        for (const auto& [first, last] : kMixes) {
             cases.push_back(mixed_group_case(*find_format(first), *find_format(last), rows));
+            cases.push_back(mixed_pair_case(*find_format(first), *find_format(last), rows));
+        }
         for (const Format* format : formats) cases.push_back(layer_case(*format, rows));
+        cases.push_back(pairs_case(q4k, f32, rows));
+        cases.push_back(pairs_case(q4k, q8, rows));
+        cases.push_back(pairs_case(q8, *find_format("Q6_K"), rows));
     }
     for (const uint64_t position : {0u, 300u})
         for (const bool norm : {false, true}) {

@@ -161,15 +161,24 @@ void PlanBuilder::linear_add(Slot into, Slot x, Weight w, Weight bias) {
     append(Linear{x, w, into, {}, bias, true});
 }
 
-std::array<Slot, 3> PlanBuilder::group(Slot x, std::array<Matrix, 3> parts, Norm norm) {
-    LinearGroup op{x, {}, 3, norm};
-    std::array<Slot, 3> slots;
-    for (size_t i = 0; i < parts.size(); ++i) {
+template <size_t kCount>
+std::array<Slot, kCount> PlanBuilder::group_of(Slot x, const std::array<Matrix, kCount>& parts, Norm norm) {
+    LinearGroup op{x, {}, uint32_t(kCount), norm};
+    std::array<Slot, kCount> slots;
+    for (size_t i = 0; i < kCount; ++i) {
         slots[i] = slot(rows_of(plan_, parts[i].w));
         op.parts[i] = {parts[i].w, parts[i].bias, slots[i]};
     }
     append(op);
     return slots;
+}
+
+std::array<Slot, 3> PlanBuilder::group(Slot x, std::array<Matrix, 3> parts, Norm norm) {
+    return group_of(x, parts, norm);
+}
+
+std::array<Slot, 2> PlanBuilder::group(Slot x, Matrix first, Matrix second, Norm norm) {
+    return group_of(x, std::array{first, second}, norm);
 }
 
 void PlanBuilder::rope_store(Cache cache, Slot q, Slot k, Slot v, HeadShape shape, uint32_t rope, Norm q_norm,

@@ -111,6 +111,7 @@ public:
         Weight bias = {};
     };
     std::array<Slot, 3> group(Slot x, std::array<Matrix, 3> parts, Norm norm);
+    std::array<Slot, 2> group(Slot x, Matrix first, Matrix second, Norm norm);
     void rope_store(Cache cache, Slot q, Slot k, Slot v, HeadShape shape, uint32_t rope, Norm q_norm = {},
                     Norm k_norm = {});
     Slot attention(Cache cache, Slot q, HeadShape shape, float scale, float softcap = 0.0f,
@@ -166,6 +167,8 @@ public:
 
 private:
     PlanBuilder() = default;
+    template <size_t kCount>
+    std::array<Slot, kCount> group_of(Slot x, const std::array<Matrix, kCount>& parts, Norm norm);
     void push(Op op) { plan_.steps.push_back({std::move(op), layer_, false}); }
     // Core ops with a weight that has a scale: the op, and what multiplies its result.
     void append_scaled(const Linear& op);

@@ -196,6 +196,24 @@ TEST_CASE("products of one row take it in int8 from the kernel that computed it,
     }
 }
 
+TEST_CASE(
+    "a group of two is one launch, and of two groups behind a product the first takes its row in int8") {
+    const std::unique_ptr<Backend> backend = open_hip();
+    const Format &q4k = *find_format("Q4_K"), &q8 = *find_format("Q8_0");
+    for (const uint32_t rows : {1u, 2u}) {
+        CAPTURE(rows);
+        constexpr size_t kAll = offsetof(hip::args::DotArgs, step),
+                         kGiven = offsetof(hip::args::DotArgs, hand.row),
+                         kTaken = offsetof(hip::args::DotArgs, prepared);
+        const size_t all = dots_with(kAll), given = dots_with(kGiven), taken = dots_with(kTaken);
+        const auto made = std::move(record(*backend, pairs_case(q4k, q8, rows), Record::replay)).value();
+        REQUIRE(step(*made, rows).ok());
+        CHECK(dots_with(kAll) - all == 3);
+        CHECK(dots_with(kGiven) - given == (rows == 1 ? 1 : 0));
+        CHECK(dots_with(kTaken) - taken == (rows == 1 ? 1 : 3));
+    }
+}
+
 TEST_CASE("attention does rope and store of one row by itself") {
     const std::unique_ptr<Backend> backend = open_hip();
     const auto stores = [] {
