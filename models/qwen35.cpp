@@ -116,11 +116,21 @@ struct DeltaInputs {
     Slot qkv, z, beta, alpha;
 };
 
-// In files beta and alpha are of another format than the rest, and a group of two formats would be launched
-// in parts. The larger group comes first: of several only the first takes x in int8.
+// One group of four where beta and alpha are of the gates' format; qkv, to which quantizers give more bits in
+// some layers, comes last, as kernels of two formats want it. Else those two are a group of their own, behind
+// the larger one: of several only the first takes x in int8.
 static DeltaInputs delta_inputs(const Config& c, const LayerWeights& l, Slot x, Norm norm, PlanBuilder& p) {
     const DeltaShape& s = c.delta;
     const uint32_t heads = s.heads / s.key_heads, values = heads * s.value_dim;
+    const auto format = [&](const char* name) {
+        return l[name] ? p.plan().weight(l[name]).tensor.format : nullptr;
+    };
+    if (!c.delta_in_one && !c.steps_in_one && format("attn_gate") == format("ssm_beta") &&
+        format("ssm_beta") == format("ssm_alpha")) {
+        const auto [z, beta, alpha, qkv] =
+            p.group(x, {l["attn_gate"]}, {l["ssm_beta"]}, {l["ssm_alpha"]}, {l["attn_qkv"]}, norm);
+        return {qkv, z, beta, alpha};
+    }
     DeltaInputs in;
     if (c.delta_in_one) {
         // Of a head of keys, its queries, keys, values and gates.
@@ -135,7 +145,7 @@ static DeltaInputs delta_inputs(const Config& c, const LayerWeights& l, Slot x, 
         copy(values, 2 * s.key_dim, 2 * s.keys());
         in.z = p.parts_of(all, s.key_heads, values, 2 * s.key_dim + values, stride);
     } else {
-        const auto [qkv, z] = p.group(x, {l["attn_qkv"]}, {l["attn_gate"]}, norm);
+        const auto [z, qkv] = p.group(x, {l["attn_gate"]}, {l["attn_qkv"]}, norm);
         in.qkv = qkv, in.z = z;
     }
     if (c.steps_in_one) {

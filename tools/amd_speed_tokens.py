@@ -22,7 +22,7 @@ MODELS = {
         "bytes": {"q4_k": 3.39e9, "q6_k": 1.23e9}, "dispatches": 7 * 32 + 3, "layers": 32, "prompt": "q4_k",
         "matrices": [(6144, 4096), (4096, 4096), (28672, 4096), (4096, 14336)]},
     "Qwen3.5-35B-A3B Q4_K_M": {
-        "bytes": {"q4_k": 1.2e9, "q6_k": 0.71e9}, "dispatches": 14 * 40 + 3, "layers": 40, "prompt": "q4_k",
+        "bytes": {"q4_k": 1.2e9, "q6_k": 0.71e9}, "dispatches": 8 * 30 + 10 * 10 + 3, "layers": 40, "prompt": "q4_k",
         "matrices": [(12352, 2048), (2048, 4096), (1024, 2048), (2048, 512)], "experts": (256, 8, [(1024, 2048), (2048, 512)])},
     "gpt-oss-20b MXFP4": {
         "bytes": {"mxfp4": 1.27e9, "q8_0": 1.29e9}, "dispatches": 8 * 24 + 3, "layers": 24, "prompt": "mxfp4",

@@ -181,6 +181,11 @@ std::array<Slot, 2> PlanBuilder::group(Slot x, Matrix first, Matrix second, Norm
     return group_of(x, std::array{first, second}, norm);
 }
 
+std::array<Slot, 4> PlanBuilder::group(Slot x, Matrix first, Matrix second, Matrix third, Matrix last,
+                                       Norm norm) {
+    return group_of(x, std::array{first, second, third, last}, norm);
+}
+
 void PlanBuilder::rope_store(Cache cache, Slot q, Slot k, Slot v, HeadShape shape, uint32_t rope, Norm q_norm,
                              Norm k_norm) {
     append(RopeStore{q, k, v, cache, shape, rope, q_norm, k_norm});

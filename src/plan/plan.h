@@ -112,6 +112,7 @@ public:
     };
     std::array<Slot, 3> group(Slot x, std::array<Matrix, 3> parts, Norm norm);
     std::array<Slot, 2> group(Slot x, Matrix first, Matrix second, Norm norm);
+    std::array<Slot, 4> group(Slot x, Matrix first, Matrix second, Matrix third, Matrix last, Norm norm);
     void rope_store(Cache cache, Slot q, Slot k, Slot v, HeadShape shape, uint32_t rope, Norm q_norm = {},
                     Norm k_norm = {});
     Slot attention(Cache cache, Slot q, HeadShape shape, float scale, float softcap = 0.0f,
