@@ -24,8 +24,9 @@ def unit_bytes(formats_folder=ROOT / "backends/hip/formats"):
 
 def format_of(name, formats):
     """The format at the end of a kernel's name; of a pair the first."""
-    fits = [f for f in formats if re.search(rf"_{f}(_q6_k)?$", name)]
-    return max(fits, key=len, default=None)
+    any_of = "|".join(sorted(formats, key=len, reverse=True))
+    fits = re.search(rf"_({any_of})(_({any_of}))?$", name)  # of two the first
+    return fits and fits[1]
 
 
 def notes(readelf, path):

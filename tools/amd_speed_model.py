@@ -40,7 +40,7 @@ OBJECTS = {
     "gfx1201": ("gfx1201", "gfx12-generic"),
 }
 # Streams of weights that one turn of the loop around goes through: results at a time, times matrices.
-DECODE = ((r"linear_(dot_)?own_", 2), (r"gated_(dot_)?own_", 2), (r"expert_gated_own_", 2), (r"expert_own_", 4))
+DECODE = ((r"linear_(dot_)?own_", 2), (r"gated_(dot_)?own_", 2), (r"(expert|shared)_gated_own_", 2), (r"(expert|shared)_own_", 4))
 # Tiles of 64 rows have units for half of the waves; the others jump over decoding.
 HALF_DECODES = ("linear_matrix_wide_", "linear_matrix_64_")
 PROMPT = r"(linear|gated|expert|expert_gated)_matrix_"
