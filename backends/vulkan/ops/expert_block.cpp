@@ -33,6 +33,7 @@ public:
         one_ = {make_part(Gated{op.norm.x, s.gate, s.up, s.hidden, s.act, op.norm.norm}, plan, device),
                 make_part(Linear{s.hidden, s.down, op.norm.y}, plan, device)};
         several_ = {make_part(parts[parts.size() - 2], plan, device), make_part(parts.back(), plan, device)};
+        if (!one_.gated || !one_.sum || !several_.gated || !several_.sum) return;
         possible_ = (!route_ || route_->norms()) && in_one_dispatch(device, plan.weight(s.gate).tensor) &&
                     in_one_dispatch(device, plan.weight(s.down).tensor);
         hands_int8_ = one_.gated->leaves_int8() && one_.sum->takes_int8();
