@@ -318,6 +318,8 @@ inline void add_expert_cases(std::vector<OpCase>& cases, std::span<const Format*
     cases.push_back(shared_expert_case(q4k, {5, 3, 256, 512, -1, "F16"}, {256, "Q6_K"}, 1));
     cases.push_back(shared_expert_case(q8, {300, 9, 96, 160}, {32, "Q8_0"}, 1));
     cases.push_back(shared_expert_case(q8, {12, 4, 64, 96}, {96, "F16"}, 1));
+    // A row so long that blocks have no room to choose experts beside it.
+    cases.push_back(shared_expert_case(q8, {2, 1, 25600, 96}, {96, "Q8_0"}, 1));
     cases.push_back(shared_expert_case(q8, {12, 4, 64, 96}, {96, "Q8_0", true, true}, 1));
     for (const uint32_t rows : {1u, 3u})
         for (const bool weighted : {false, true})

@@ -105,6 +105,18 @@ constexpr std::pair<const char*, const char*> kMixes[] = {
     {"Q2_K", "Q3_K"}, {"Q2_K", "Q4_K"}, {"Q3_K", "Q4_K"},   {"Q3_K", "Q5_K"},
     {"Q4_K", "Q6_K"}, {"Q5_K", "Q6_K"}, {"IQ4_NL", "Q5_K"}, {"IQ4_XS", "Q5_K"}};
 
+inline Slot side_by_side(PlanBuilder& p, std::initializer_list<Slot> parts) {
+    uint32_t all = 0, first = 0;
+    for (const Slot part : parts) all += p.plan().slot(part).width;
+    const Slot y = p.slot(all);
+    for (const Slot part : parts) {
+        const uint32_t width = p.plan().slot(part).width;
+        p.append(CopyParts{part, y, 1, width, 0, width, first, width});
+        first += width;
+    }
+    return y;
+}
+
 // The products of a gated delta rule: two of them have few rows, and the last may be of another format.
 inline OpCase four_group_case(const Format& first, const Format& last, uint32_t rows) {
     OpCase c;
@@ -120,12 +132,7 @@ inline OpCase four_group_case(const Format& first, const Format& last, uint32_t 
             for (size_t i = 0; i < w.size(); ++i)
                 group.parts[i] = {w[i], i == 3 ? bias : Weight(), p.slot(kRows[i])};
             p.append(group);
-            // All of them side by side.
-            const Slot all = p.slot(512);
-            uint32_t at = 0;
-            for (size_t i = 0; i < w.size(); at += kRows[i++])
-                p.append(CopyParts{group.parts[i].y, all, 1, kRows[i], 0, kRows[i], at, kRows[i]});
-            return all;
+            return side_by_side(p, {group.parts[0].y, group.parts[1].y, group.parts[2].y, group.parts[3].y});
         };
     };
     return c;
@@ -215,14 +222,7 @@ inline OpCase pairs_case(const Format& format, const Format& other, uint32_t row
             const auto wide = p.group(x, {a}, {b, bias}, {gain, 1e-5f});
             const auto narrow = p.group(x, {steps}, {decays}, {gain, 1e-5f});
             p.append(Add{narrow[0], narrow[1]});
-            const Slot all = p.slot(72 + 40 + 6);
-            uint32_t first = 0;
-            for (const Slot s : {wide[0], wide[1], narrow[1]}) {
-                const uint32_t width = p.plan().slot(s).width;
-                p.append(CopyParts{s, all, 1, width, 0, width, first, width});
-                first += width;
-            }
-            return all;
+            return side_by_side(p, {wide[0], wide[1], narrow[1]});
         };
     };
     return c;

@@ -313,7 +313,7 @@ struct Chosen {
 
 // The expert that every row goes to beside those that are chosen: its results are behind theirs, and so are
 // its activations of the sum.
-struct Shared {
+struct SharedExpert {
     Matrix w;            // gate, or of the sum the only one
     Matrix up;           // gate and up only
     float* y;            // (rows), gate and up only
@@ -361,10 +361,10 @@ struct DotArgs {
     uint32_t of_outputs;
     uint32_t accumulate;
     uint32_t act;
-    HandOver hand;    // one row only
-    uint32_t second;  // of kernels of two formats: the first row of the second
-    Chosen chosen;    // of kernels of experts
-    Shared shared;    // of those that have it as well
+    HandOver hand;        // one row only
+    uint32_t second;      // of kernels of two formats: the first row of the second
+    Chosen chosen;        // of kernels of experts
+    SharedExpert shared;  // of those that have it as well
     // Of the first product with experts: its blocks choose, and one writes what is chosen. Without logits it
     // is chosen already.
     RouteArgs choice;

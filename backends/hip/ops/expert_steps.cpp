@@ -242,7 +242,7 @@ public:
     }
 
     Choices choices(RowClass rows) const override { return named_choices(rows, ""); }
-    // `beside`: another matrix beside it, which is not streamed.
+    // `beside`: rows of a shared expert are in the same launch, of which there is no streamed kernel.
     Choices named_choices(RowClass rows, const std::string& prefix, bool beside = false) const {
         if (rows != RowClass::one) return grouped_.choices(rows);
         return by_row() ? own_choices(rows_, report_, prefix, streams() && !beside) : Choices();

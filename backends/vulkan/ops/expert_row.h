@@ -20,8 +20,8 @@ struct ExpertRow {
     Norm norm = {};    // of x
     Slot scales = {};  // not with `up`: y += the places' sum, x has a row for each
     Weight bias = {}, up_bias = {};
-    Slot beside = {},
-         beside_scale = {};  // not with `up`: given, y += beside, times the scale if there is one
+    Slot beside = {};  // not with `up`: y += beside, too, times the scale if there is one
+    Slot beside_scale = {};
     Act act = Act::silu;
     ProductCut cut = {};
     // With `up`: the choice is made by its logits, and left in ids and its scales.
