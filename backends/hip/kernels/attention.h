@@ -7,6 +7,7 @@
 #include "kernels/blocks.h"
 #include "kernels/entries.h"
 #include "kernels/latent.h"
+#include "kernels/latent_many.h"
 #include "kernels/turn.h"
 
 namespace redline::hip {
@@ -108,14 +109,27 @@ RL_DEVICE void rope_store(const args::RopeStoreArgs& a) {
 #define RL_ODD_KERNELS_f16 RL_ODD_KERNELS(f16)
 #define RL_ODD_KERNELS_q8_0
 // Of the types whose elements are no more exact than halfs.
+#define RL_LATENT_MANY_KERNEL(cache, queries)                                      \
+    RL_KERNEL(kLatentThreads, latent_many_##queries##_##cache, args::LatentArgs) { \
+        latent_many<cache_##cache, queries>(args);                                 \
+    }
+#if defined(__GFX10__)  // has no matrix units: in f32 latents need fewer reads of shared memory
+#define RL_LATENT_MANY_KERNELS(cache)
+#elif defined(__GFX11__)  // whose lanes hold tiles twice, so that registers do for 16 queries
+#define RL_LATENT_MANY_KERNELS(cache) RL_LATENT_MANY_KERNEL(cache, 16)
+#else
+#define RL_LATENT_MANY_KERNELS(cache) RL_LATENT_MANY_KERNEL(cache, 16) RL_LATENT_MANY_KERNEL(cache, 32)
+#endif
 #define RL_MANY_KERNELS_f32
-#define RL_MANY_KERNELS_f16 \
-    RL_MANY_KERNEL(f16, 64) \
-    RL_MANY_KERNEL(f16, 96) \
+#define RL_MANY_KERNELS_f16     \
+    RL_LATENT_MANY_KERNELS(f16) \
+    RL_MANY_KERNEL(f16, 64)     \
+    RL_MANY_KERNEL(f16, 96)     \
     RL_MANY_KERNEL(f16, 128)
-#define RL_MANY_KERNELS_q8_0 \
-    RL_MANY_KERNEL(q8_0, 64) \
-    RL_MANY_KERNEL(q8_0, 96) \
+#define RL_MANY_KERNELS_q8_0     \
+    RL_LATENT_MANY_KERNELS(q8_0) \
+    RL_MANY_KERNEL(q8_0, 64)     \
+    RL_MANY_KERNEL(q8_0, 96)     \
     RL_MANY_KERNEL(q8_0, 128)
 #define RL_CACHE_KERNELS(cache)                                                          \
     namespace redline::hip {                                                             \

@@ -24,6 +24,7 @@ RL_DEVICE EntriesSeen entries_seen(const args::EntryArgs& e, uint32_t row) {
     return seen;
 }
 
+constexpr uint32_t kEntrySplits = 32;         // at most
 constexpr uint32_t kOfEntries = 0x80000000u;  // a row of the entries
 
 // Where the key of a number lies.
@@ -57,7 +58,9 @@ template <typename C, uint32_t kQueries, uint32_t kRank>
 RL_DEVICE void entry_attention(const args::EntryArgs& e) {
     using S = LatentShape<kQueries, kRank>;
     RL_SHARED LatentShared<kQueries, kRank> shared;
+    RL_SHARED SoftmaxParts<kQueries, kEntrySplits> parts;
     RL_SHARED uint32_t places[S::kKeys];
+    RL_SHARED uint32_t last;
     RL_SHARED_POOL(pool);  // queries; in the end results, then what merging splits needs
     auto* queries = reinterpret_cast<float*>(pool);
     const args::AttentionArgs& a = e.latent.heads;
@@ -91,8 +94,8 @@ RL_DEVICE void entry_attention(const args::EntryArgs& e) {
     // What is read only now need not be held in scalar registers, which gfx90a has too few of.
     const args::AttentionArgs& late = args_in_lanes(e).latent.heads;
     leave_latents(late, which, row + 1, keys.used, shared, sums, queries);
-    if (keys.used > 1 && is_last_split(a, keys.used, shared.last))
-        merge_splits<kRank, kLatentThreads>(late, which, row + 1, keys.used, shared.parts,
+    if (keys.used > 1 && is_last_split(a, keys.used, last))
+        merge_splits<kRank, kLatentThreads>(late, which, row + 1, keys.used, parts,
                                             reinterpret_cast<Float4*>(pool), nullptr);
 }
 

@@ -4,13 +4,12 @@
 #pragma once
 
 #include "kernels/attention_few.h"
+#include "kernels/latent_merge.h"
 
 namespace redline::hip {
 
 constexpr uint32_t kLatentThreads = kTileThreads;
 constexpr uint32_t kLatentWaves = kLatentThreads / kWave;
-constexpr uint32_t kLatentSplits = 32;     // at most
-constexpr uint32_t kLatentLeastKeys = 64;  // of a split
 // Scores come in cells of so many keys and queries, whose rows kSlices lanes share.
 constexpr uint32_t kCellKeys = 4, kCellQueries = 4, kCellScores = kCellKeys * kCellQueries;
 constexpr uint32_t kSlices = less_of(8, kWave);
@@ -35,8 +34,6 @@ template <uint32_t kQueries, uint32_t kRank>
 struct LatentShared {
     alignas(16) float weights[LatentShape<kQueries, kRank>::kKeys * kQueries];  // of a tile: by key
     float tops[kQueries], totals[kQueries], corrections[kQueries];
-    SoftmaxParts<kQueries, kLatentSplits> parts;
-    uint32_t last;
 };
 
 // Rows of any width, element by element. Unlike any_size's, elements beyond a row are no zeros but its last.
@@ -204,6 +201,20 @@ RL_DEVICE void add_latents(const Tile& tile, const LatentShared<kQueries, kRank>
     }
 }
 
+// Element d of a query's sum: with one split it becomes the result, else it goes to `partials`.
+RL_DEVICE void leave_latent(const args::AttentionArgs& a, size_t query, uint32_t head, uint32_t d,
+                            uint32_t used, float sum, float top, float total) {
+    if (used == 1) {
+        a.y[query * a.cache.head_dim + d] = sum * result_factor(a, head, top, total);
+        return;
+    }
+    partial_values(a, query, block_index().x)[d] = sum;
+    if (d > 0) return;
+    float* stats = partial_stats(a, query, block_index().x);
+    stats[0] = top;
+    stats[1] = total;
+}
+
 // The turns' sums come together in `results`, in which a query has kRank elements; with one split they are
 // the result, else they go to `partials`.
 template <uint32_t kQueries, uint32_t kRank>
@@ -227,17 +238,8 @@ RL_DEVICE void leave_latents(const args::AttentionArgs& a, const Queries& which,
     for (uint32_t t = thread_index(); t < kQueries * rank; t += kLatentThreads) {
         const uint32_t i = t / rank, d = t % rank, row = which.row(i), head = which.head(i);
         if (row >= rows) continue;
-        const size_t query = size_t(row) * a.heads + head;
-        const float sum = results[i * kRank + d], top = shared.tops[i], total = shared.totals[i];
-        if (used == 1) {
-            a.y[query * rank + d] = sum * result_factor(a, head, top, total);
-            continue;
-        }
-        partial_values(a, query, block_index().x)[d] = sum;
-        if (d > 0) continue;
-        float* stats = partial_stats(a, query, block_index().x);
-        stats[0] = top;
-        stats[1] = total;
+        leave_latent(a, size_t(row) * a.heads + head, head, d, used, results[i * kRank + d], shared.tops[i],
+                     shared.totals[i]);
     }
 }
 
@@ -245,7 +247,7 @@ template <typename C, uint32_t kQueries, uint32_t kRank>
 RL_DEVICE void latent_attention(const args::LatentArgs& l) {
     using S = LatentShape<kQueries, kRank>;
     RL_SHARED LatentShared<kQueries, kRank> shared;
-    RL_SHARED_POOL(pool);  // queries; in the end results, then what merging splits needs
+    RL_SHARED_POOL(pool);  // queries; in the end results
     auto* queries = reinterpret_cast<float*>(pool);
     // Nothing of what only other attention has.
     args::AttentionArgs a = l.heads;
@@ -254,7 +256,7 @@ RL_DEVICE void latent_attention(const args::LatentArgs& l) {
     const Queries which = block_queries(a, kQueries);
     const auto [rows, position] = block_rows(a, which);
     if (which.row(0) >= rows) return;
-    const KeyRange keys = block_keys(a, which, kQueries, rows, position, kLatentLeastKeys, S::kKeys);
+    const KeyRange keys = latent_keys(a, which, kQueries, rows, position, S::kKeys);
     if (block_index().x >= keys.used) return;
     load_latent_queries<kQueries>(l, which, rows, queries);
     for (uint32_t i = thread_index(); i < kQueries; i += kLatentThreads) {
@@ -275,9 +277,6 @@ RL_DEVICE void latent_attention(const args::LatentArgs& l) {
         add_latents<C>(tile, shared, sums);
     }
     leave_latents(a, which, rows, keys.used, shared, sums, queries);
-    if (keys.used > 1 && is_last_split(a, keys.used, shared.last))
-        merge_splits<kRank, kLatentThreads>(a, which, rows, keys.used, shared.parts,
-                                            reinterpret_cast<Float4*>(pool), nullptr);
 }
 
 // cache[row of the token] = latent, then key; of a block its last token's alone. A block per row.

@@ -423,11 +423,16 @@ RL_DEVICE MatrixTile load_tile(const uint16_t* tile, uint32_t stride) {
     return {tile, stride};
 }
 RL_DEVICE void multiply_add(const MatrixTile& a, const MatrixTile& b, MatrixSums& sums) {
+    float rows[16][16], columns[16][16];
+    for (uint32_t i = 0; i < 16; ++i)
+        for (uint32_t k = 0; k < 16; ++k) {
+            rows[i][k] = half_value(a.tile[i * a.stride + k]);
+            columns[k][i] = half_value(b.tile[i * b.stride + k]);
+        }
     for (uint32_t row = 0; row < 16; ++row)
-        for (uint32_t column = 0; column < 16; ++column)
-            for (uint32_t k = 0; k < 16; ++k)
-                sums.d[row * 16 + column] +=
-                    half_value(a.tile[row * a.stride + k]) * half_value(b.tile[column * b.stride + k]);
+        for (uint32_t k = 0; k < 16; ++k)
+            for (uint32_t column = 0; column < 16; ++column)
+                sums.d[row * 16 + column] += rows[row][k] * columns[k][column];
 }
 RL_DEVICE uint32_t sum_row(uint32_t i) {
     return i / 16;

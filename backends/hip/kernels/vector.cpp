@@ -4,6 +4,7 @@
 #include "kernels/best.h"
 #include "kernels/block_args.h"
 #include "kernels/dot.h"
+#include "kernels/latent_merge.h"
 #include "kernels/matrix.h"
 #include "kernels/route.h"
 
@@ -498,6 +499,10 @@ RL_KERNEL(128, gather_places, GatherArgs) {
 RL_KERNEL(128, route, RouteArgs) {
     const uint32_t row = block_index().x;
     if (row < args.step->rows) choose_and_write(args, row);
+}
+
+RL_KERNEL(kTileThreads, latent_merge, LatentMergeArgs) {
+    merge_latents(args);
 }
 
 RL_KERNEL(kTileThreads, best, BestArgs) {

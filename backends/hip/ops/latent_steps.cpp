@@ -13,10 +13,11 @@ constexpr uint32_t kHeadTokens = 4;  // of head_4
 constexpr uint32_t kHeadLanes = 4;   // that share a row, on all devices
 // As kernels/latent.h has them.
 constexpr uint32_t kLatentThreads = 256;
-constexpr uint32_t kLatentSplits = 32;
+constexpr uint32_t kEntrySplits = 32;
 constexpr uint64_t kLatentLeastKeys = 64;
 constexpr uint32_t kMostQueries = 16;
-constexpr uint32_t kMostRank = 512;
+constexpr uint32_t kMostRank = 512, kMostWidth = 576;
+constexpr uint32_t kManyQueries = 32;   // on matrix units
 constexpr uint32_t kBlocksPerUnit = 2;  // that fit into a multiprocessor at a time, unless more were faster
 constexpr uint32_t kQueryBytes = 40 << 10;  // of shared memory, for queries
 
@@ -79,6 +80,7 @@ struct LatentFit {
         const bool too_long = cache.capacity * width * 4 > UINT32_MAX;
         return rank <= kMostRank && !too_long && shared_bytes(least_queries()) <= kQueryBytes;
     }
+    bool whole_tiles() const { return width % 16 == 0 && rank % 16 == 0 && width <= kMostWidth; }
     bool whole_eights() const { return width % 8 == 0 && rank % 8 == 0; }
     // Ranks that kernels are built for are upper bounds.
     uint32_t kernel_rank() const { return rank <= 128 ? 128 : kMostRank; }
@@ -108,15 +110,15 @@ struct LatentFit {
     }
     // Where groups of queries are of one row each.
     uint32_t row_blocks(uint32_t queries) const { return (heads + queries - 1) / queries; }
+    // Of kernels/latent.h.
+    static uint32_t tile_keys(uint32_t queries) { return 512 / queries; }
     std::string kernel(std::string_view stem, uint32_t queries) const {
         return fmt::format("{}{}_{}_{}", stem, whole_eights() ? "" : "_any", queries, kernel_rank());
     }
     // So many that `all` groups of queries make as many blocks as are wanted, but no more than there are keys
-    // for, and none where there are too few counters for them. Those without keys end at once.
-    uint32_t splits(uint64_t all, uint64_t keys, uint64_t wanted) const {
-        if (all > HipCaches::kCounters) return 1;
-        const uint64_t most =
-            std::min<uint64_t>(kLatentSplits, (keys + kLatentLeastKeys - 1) / kLatentLeastKeys);
+    // for. Those without keys end at once.
+    uint32_t splits(uint64_t all, uint64_t keys, uint64_t wanted, uint64_t most) const {
+        most = std::min(most, (keys + kLatentLeastKeys - 1) / kLatentLeastKeys);
         return uint32_t(std::clamp<uint64_t>(wanted / all, 1, std::max<uint64_t>(most, 1)));
     }
     uint64_t partial_bytes(uint32_t rows, uint32_t splits) const {
@@ -132,10 +134,35 @@ public:
         : op_(op),
           fit_{op.heads, plan.cache(op.cache).head_dim, plan.cache(op.cache).rank},
           units_(std::max(4u, device.report().multiprocessors)),
-          per_launch_(flops_per_launch(device.report())) {}
+          per_launch_(flops_per_launch(device.report())),
+          half_cache_(plan.cache(op.cache).type == CacheType::f16),
+          matrix_fits_(plan.cache(op.cache).type != CacheType::f32 && fit_.whole_tiles() &&
+                       !device.report().target.starts_with("gfx10")),
+          most_queries_(device.report().target.starts_with("gfx11") ? 16 : kManyQueries),
+          row_queries_(device.report().target.starts_with("sm_") ? 16 : most_queries_) {}
 
     bool fits(const Plan& plan) const { return fit_.fits(plan.cache(op_.cache)); }
-    Choices choices(RowClass rows) const override { return fit_.choices(rows); }
+
+    // Where matrix units are used, for which small ranks leave too much of a block without work, queries are
+    // 16 or 32.
+    Choices choices(RowClass rows) const override {
+        if (!matrix_fits_) return fit_.choices(rows);
+        const Choice matrix = choice("matrix", usually_matrix(), {1 - usually_matrix()});
+        if (usually_matrix() == 0) {
+            Choices all = fit_.choices(rows);
+            all.push_back(matrix);
+            return all;
+        }
+        const uint32_t usual = rows == RowClass::one ? matrix_queries(1, 0) : most_queries_;
+        return {choice("per_unit", kBlocksPerUnit, {1, 4}), choice("queries", usual, {16, most_queries_}),
+                matrix};
+    }
+
+    Precision precision(uint64_t rows) const override {
+        if (!by_matrix(row_class_of(uint32_t(rows)))) return {};
+        const Rounding cached = half_cache_ ? Rounding{} : kToHalf;
+        return {.weights = to_half(0), .activations = to_half(4), .keys = cached, .values = cached};
+    }
 
     uint64_t scratch(const Plan& plan) const override {
         uint64_t most = 0;
@@ -156,33 +183,53 @@ public:
         heads.q = view.slot(op_.q);
         heads.y = view.slot(op_.y);
         heads.partials = view.scratch_at(0);
-        heads.counters = view.caches.counters();
         heads.cache = args.latents;
         heads.cache.head_dim = fit_.rank;
         heads.rows = view.rows;
         heads.heads = op_.heads;
         heads.splits = s.splits;
         heads.scale = op_.scale;
-        const std::string kernel = fit_.kernel("latent_attention", s.queries);
+        heads.row_groups = several ? blocks(1, s.queries, several) : 0;
         for (uint32_t first = 0; first < view.rows; first += s.rows) {
             const uint32_t rows = std::min(s.rows, view.rows - first);
             heads.first_row = first;
             heads.groups = blocks(rows, s.queries, several);
-            heads.row_groups = several ? blocks(1, s.queries, several) : 0;
-            RL_TRY(
-                launcher.launch(cache_module(view, op_.cache), cache_kernel(kernel, view, op_.cache),
-                                {heads.splits, heads.groups, 1, kLatentThreads, fit_.shared_bytes(s.queries)},
-                                args, row_cost(view.plan) * rows));
+            RL_TRY(launcher.launch(cache_module(view, op_.cache), cache_kernel(s.kernel, view, op_.cache),
+                                   {heads.splits, heads.groups, 1, kLatentThreads, s.shared_bytes}, args,
+                                   row_cost(view.plan) * rows));
         }
-        return {};
+        return s.splits > 1 ? merge(launcher, view, args, s) : Status{};
     }
 
 private:
     struct Shape {
+        std::string kernel;
+        uint32_t shared_bytes;
+        uint32_t unit;     // keys of which splits are multiples
         uint32_t queries;  // of a block
         uint32_t splits;
         uint32_t rows;  // of a launch
     };
+
+    // What the splits of all rows left comes together.
+    Status merge(Launcher& launcher, const View& view, const args::LatentArgs& args, const Shape& s) const {
+        args::LatentMergeArgs merge = {args.heads, s.queries, s.unit};
+        merge.heads.first_row = 0;
+        const uint64_t chunks = blocks_for((fit_.rank + 3) / 4, args::kMergeFours);
+        return launcher.launch("vector", "latent_merge",
+                               {uint32_t(uint64_t(view.rows) * op_.heads * chunks), 1, 1, kLatentThreads},
+                               merge);
+    }
+
+    uint32_t usually_matrix() const { return matrix_fits_ && fit_.kernel_rank() == kMostRank; }
+    bool by_matrix(RowClass rows) const {
+        return matrix_fits_ && chosen(rows, "matrix", usually_matrix()) != 0;
+    }
+    // Of a block: 16, or 32 where there are more.
+    uint32_t matrix_queries(uint32_t rows, uint32_t wanted) const {
+        if (wanted == 0) wanted = rows == 1 ? row_queries_ : most_queries_;
+        return wanted <= 16 || uint64_t(rows) * op_.heads <= 16 ? 16 : most_queries_;
+    }
 
     uint32_t blocks(uint32_t rows, uint32_t queries, bool several) const {
         if (several) return rows * blocks(1, queries, false);
@@ -196,15 +243,26 @@ private:
     Shape shape(const Plan& plan, uint32_t rows, bool several) const {
         Shape s;
         const RowClass size = row_class_of(rows);
-        s.queries = chosen(size, "queries", 0);
-        if (s.queries == 0) s.queries = fit_.queries(several ? 1 : rows);
+        const uint32_t wanted = chosen(size, "queries", 0), together = several ? 1 : rows;
+        if (by_matrix(size)) {
+            s.queries = matrix_queries(together, wanted);
+            s.kernel = fmt::format("latent_many_{}", s.queries);
+            s.shared_bytes = args::kLatentTileBytes;
+            s.unit = args::kLatentTileKeys;
+        } else {
+            s.queries = wanted > 0 ? std::min(wanted, kMostQueries) : fit_.queries(together);
+            s.kernel = fit_.kernel("latent_attention", s.queries);
+            s.shared_bytes = fit_.shared_bytes(s.queries);
+            s.unit = fit_.tile_keys(s.queries);
+        }
         // Rows are cut so that no launch takes long or is too high, and between blocks.
         const double highest = double(kMostHigh) / blocks(s.queries, s.queries, several),
                      fit = per_launch_ / row_cost(plan) / s.queries;
         s.rows = uint32_t(std::clamp(std::min(fit, highest), 1.0, 1000.0)) * s.queries;
         const uint64_t all = blocks(std::min(rows, s.rows), s.queries, several);
-        s.splits = fit_.splits(all, plan.cache(op_.cache).sequence_rows,
-                               uint64_t(units_) * chosen(size, "per_unit", kBlocksPerUnit));
+        s.splits =
+            fit_.splits(all, plan.cache(op_.cache).sequence_rows,
+                        uint64_t(units_) * chosen(size, "per_unit", kBlocksPerUnit), args::kLatentMostSplits);
         return s;
     }
 
@@ -212,6 +270,12 @@ private:
     LatentFit fit_;
     uint32_t units_;  // multiprocessors
     double per_launch_;
+    bool half_cache_;   // latents are halfs
+    bool matrix_fits_;  // by the sizes, the cache's type and the device
+    // On matrix units: RDNA 3 has registers for 16 queries of a block, NVIDIA's cards have room for two such
+    // blocks at a time, but for one with 32.
+    uint32_t most_queries_;
+    uint32_t row_queries_;  // of one row
 };
 
 // Groups of queries are of one row each: rows see different entries.
@@ -299,8 +363,10 @@ private:
     uint32_t splits(const Plan& plan, uint32_t rows) const {
         const uint32_t n = queries(rows);
         const uint64_t all = uint64_t(std::min(rows, rows_of_launch(plan, n))) * fit_.row_blocks(n);
+        // The last block brings splits together: by counters, which there are so many of.
         return fit_.splits(all, most_keys(plan),
-                           uint64_t(units_) * chosen(row_class_of(rows), "per_unit", kBlocksPerUnit));
+                           uint64_t(units_) * chosen(row_class_of(rows), "per_unit", kBlocksPerUnit),
+                           all > HipCaches::kCounters ? 1 : kEntrySplits);
     }
 
     EntryAttention op_;
