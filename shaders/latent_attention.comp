@@ -1,7 +1,7 @@
 // for each cache
 // Causal attention of all heads on the same rows of latents: a key is a whole row, its value the first RANK elements of
 // it. A work-group takes QUERIES queries (row, head) and one of up to `splits` shares of the keys: x over splits, y over
-// groups of queries. See latent_tiles.glsl.
+// groups of queries. See latent_tiles.glsl; more than one split of a group are brought together by latent_merge.comp.
 #include "types.glsl"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint THREADS = 256;
@@ -21,14 +21,13 @@ layout(set = 0, binding = 1, std430) writeonly buffer Y4 { vec4 y4[]; };
 #define CACHE_READS
 #include "cache_rows.glsl"
 layout(set = 0, binding = 4, std430) readonly buffer Sinks { float sinks[]; };  // there are none
-layout(set = 0, binding = 5, std430) coherent buffer Partials { float partials[]; };
-layout(set = 0, binding = 5, std430) coherent buffer Partials4 { vec4 partials4[]; };
-// Of work-groups that are done, per group of queries: zero before and after.
-layout(set = 0, binding = 6, std430) coherent buffer Counters { uint counters[]; };
+layout(set = 0, binding = 5, std430) writeonly buffer Partials { float partials[]; };
+layout(set = 0, binding = 5, std430) writeonly buffer Partials4 { vec4 partials4[]; };
 #include "cache.glsl"
 
 #define GROUP args.heads
 #include "attention_parts.glsl"
+#include "latent_splits.glsl"
 
 vec4 latent4(uint row, uint four) {
     if (WIDTH % 4u == 0u) return key4_at(row, WIDTH, four);
@@ -40,6 +39,7 @@ vec4 latent4(uint row, uint four) {
 uint place_of(uint key) { return row_of(key); }
 bool sees_key(uint query, uint key) { return sees(query, key); }
 void begin_tile(uint first, uint end) {}
+#define MERGED_APART
 #include "latent_tiles.glsl"
 
 void main() {
@@ -47,12 +47,9 @@ void main() {
 #ifdef CACHE_Q8_0
     cache_tokens = args.capacity;
 #endif
-    const uint last_row = min(query_row(own_query(QUERIES - 1u)), end_row() - 1u), end = first_position() + last_row + 1u;
     begin_keys(query_row(own_query(0u)), 0u);
-    // Two splits of the least keys are not worth bringing together.
-    const uint wanted = end <= 2u * LEAST_KEYS ? 1u : min((end + LEAST_KEYS - 1u) / LEAST_KEYS, args.splits);
-    const uint share = ((end + wanted - 1u) / wanted + 31u) / 32u * 32u, used = (end + share - 1u) / share;
-    if (gl_WorkGroupID.x >= used) return;
-    const uint from = gl_WorkGroupID.x * share, to = min(from + share, end);
-    attend_to_keys(from, to, used);
+    const Splits splits = splits_of(own_query(0u));
+    if (gl_WorkGroupID.x >= splits.used) return;
+    const uint from = gl_WorkGroupID.x * splits.share;
+    attend_to_keys(from, min(from + splits.share, splits.end), splits.used);
 }

@@ -4,10 +4,6 @@
 const uint MOST_SPLITS = CHANCES / 2u;  // factors and totals of a query share `chances`
 shared bool is_last;
 
-uint partial_of(uint query, uint split) {
-    return (query_row(query) * args.heads + query_head(query)) * args.splits + split;
-}
-
 // True in the work-group that comes here last of `used`: it sees what the others wrote to `partials`.
 bool last_of(uint used) {
     memoryBarrierBuffer();

@@ -17,6 +17,9 @@ uint own_query(uint i) {
     const uint groups = (GROUP + QUERIES - 1u) / QUERIES;  // of a row
     return gl_WorkGroupID.y / groups * GROUP + gl_WorkGroupID.y % groups * QUERIES + i;
 }
+uint partial_of(uint query, uint split) {
+    return (query_row(query) * args.heads + query_head(query)) * args.splits + split;
+}
 // For this work-group, with rows counted as the step does: where its rows end, and the position of its sequence's row 0.
 uint end_row() {
     return BY_ROW ? min(query_row(own_query(0u)) + 1u, step_rows) : step_rows;

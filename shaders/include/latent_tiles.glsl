@@ -2,8 +2,8 @@
 // rows SLICES invocations share; of the weighted values an invocation has four elements of every query, over every TURNS-th
 // key. So what is read of the cache serves all queries, and each load several products. Sums in f32; the maximum is kept
 // running over tiles of keys. With one split the result goes to y, else as in attention.comp to `partials`, which the last
-// work-group merges. Wants what latent_constants.glsl and attention_parts.glsl have, q, y, y4, and: begin_tile(first key,
-// end), place_of(key), latent4(place, four), sees_key(query, key).
+// work-group merges, or with MERGED_APART latent_merge.comp. Wants what latent_constants.glsl and attention_parts.glsl have,
+// q, y, y4, and: begin_tile(first key, end), place_of(key), latent4(place, four), sees_key(query, key).
 shared vec4 queries[QUERIES * KEY_FOURS];
 shared vec4 sum_parts[SUMMED * THREADS];
 shared float chances[QUERIES * CHANCES];  // of a tile: by key, then query
@@ -18,7 +18,9 @@ void put_result(uint i, uint four, vec4 value) {
     [[unroll]] for (uint e = 0; e < 4; ++e)
         if (four * 4u + e < RANK) y[at + e] = value[e];
 }
+#ifndef MERGED_APART
 #include "attention_merge.glsl"
+#endif
 
 void load_queries() {
     for (uint i = gl_LocalInvocationID.x; i < QUERIES * KEY_FOURS; i += THREADS) {
@@ -170,5 +172,7 @@ void attend_to_keys(uint from, uint to, uint used) {
         add_values(base, to, sums);
     }
     put_sums(used, sums);
+#ifndef MERGED_APART
     if (used > 1u && last_of(used)) merge_splits(used);
+#endif
 }

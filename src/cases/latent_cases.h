@@ -247,7 +247,26 @@ inline void add_state_space_cases(std::vector<OpCase>& cases) {
     cases.push_back(state_space_case({5, 5, 17, 3}, 40, 130, 4));
 }
 
+// Of models (GLM-4.7-Flash, DeepSeek-V2-Lite and -V3), and narrower ones. Behind many tokens, so that keys
+// are split.
+inline void add_deep_latent_cases(std::vector<OpCase>& cases) {
+    for (const CacheType type : {CacheType::f16, CacheType::q8_0}) {
+        cases.push_back(latent_case({512, 64, 20, type}, 3, 604));
+        cases.push_back(latent_case({512, 64, 16, type}, 1, 263));
+        cases.push_back(latent_case({512, 64, 20, type}, 40, 100));
+        cases.push_back(latent_case({96, 32, 5, type}, 3, 333));
+        cases.push_back(latent_case({96, 32, 20, type, 4}, 7, 190));
+    }
+    cases.push_back(latent_case({512, 64, 128}, 2, 199));
+    cases.push_back(latent_case({512, 64, 20, CacheType::f32}, 9, 700));
+    cases.push_back(latent_case({512, 64, 20, CacheType::q8_0, 3}, 4, 301));
+    cases.push_back(latent_case({96, 32, 33}, 130, 61));
+    // Groups of queries that use one split, and others of the same step that use more.
+    cases.push_back(latent_case({112, 16, 48}, 6, 125));
+}
+
 inline void add_latent_cases(std::vector<OpCase>& cases) {
+    add_deep_latent_cases(cases);
     for (const CacheType type : {CacheType::f16, CacheType::q8_0, CacheType::f32})
         for (const uint32_t rows : {1u, 3u, 40u})
             for (const uint64_t position : {0u, 5u, 300u})

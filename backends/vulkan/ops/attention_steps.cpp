@@ -397,11 +397,10 @@ uint64_t few_shared(uint32_t head_dim, uint32_t queries, uint64_t threads) {
            std::min(queries, 2u) * threads * 16 + 16;
 }
 
-uint32_t attention_splits(uint64_t keys, uint64_t units, uint64_t wanted) {
-    constexpr uint64_t kMostSplits = 64;    // kThreads / 2: see attention.comp
+uint32_t attention_splits(uint64_t keys, uint64_t units, uint64_t wanted, uint64_t most) {
     constexpr uint64_t kKeysPerSplit = 64;  // fewer are not worth a work-group
     const uint64_t n =
-        std::min({(wanted + units - 1) / units, kMostSplits, (keys + kKeysPerSplit - 1) / kKeysPerSplit});
+        std::min({(wanted + units - 1) / units, most, (keys + kKeysPerSplit - 1) / kKeysPerSplit});
     return uint32_t(std::max<uint64_t>(1, n));
 }
 

@@ -17,6 +17,9 @@ constexpr uint32_t kSlices = 8, kCellQueries = 4, kCellKeys = 4;
 constexpr uint32_t kMostQueries = 16;
 constexpr uint32_t kMostSums = 16;  // fours of an invocation, that its registers have room for
 constexpr uint64_t kMostShared = 32768;
+// Of latent_merge.comp.
+constexpr uint32_t kMergeFours = 32;  // of a work-group
+constexpr uint32_t kMostSplits = 256;
 
 class HeadLinearKernel : public VulkanKernel {
 public:
@@ -182,16 +185,22 @@ public:
             const uint32_t rows = std::min(step, view.rows - first);
             push.first_row = first;
             const uint64_t groups = several ? rows * fit_.groups_of(1, n) : fit_.groups_of(rows, n);
-            RL_TRY(
-                recorder.dispatch({cache_shader("latent_attention", view, op_.cache),
-                                   7,
-                                   1,
-                                   {fit_.threads, fit_.width, fit_.rank, n, uint32_t(view.kind)}},
-                                  {view.slot(op_.q), view.slot(op_.y), view.step, view.caches[op_.cache].keys,
-                                   view.step, partials, view.caches.counters()},
-                                  push, {push.splits, groups}, per_row * rows));
+            RL_TRY(recorder.dispatch({cache_shader("latent_attention", view, op_.cache),
+                                      6,
+                                      1,
+                                      {fit_.threads, fit_.width, fit_.rank, n, uint32_t(view.kind)}},
+                                     {view.slot(op_.q), view.slot(op_.y), view.step,
+                                      view.caches[op_.cache].keys, view.step, partials},
+                                     push, {push.splits, groups}, per_row * rows));
         }
-        return {};
+        if (push.splits == 1) return {};
+        recorder.barrier();
+        push.first_row = 0;
+        const uint32_t fours = fit_.whole_fours() / 4;
+        return recorder.dispatch(
+            {"latent_merge", 3, 1, {kThreads, fit_.rank, n, uint32_t(view.kind), kMostSplits}},
+            {view.slot(op_.y), view.step, partials}, push,
+            {(fours + kMergeFours - 1) / kMergeFours, uint64_t(view.rows) * op_.heads});
     }
 
 private:
@@ -203,7 +212,7 @@ private:
         const uint32_t n = queries(rows, several);
         return attention_splits(plan.cache(op_.cache).sequence_rows,
                                 several ? rows * fit_.groups_of(1, n) : fit_.groups_of(rows, n),
-                                chosen(row_class_of(rows), "groups", wanted_));
+                                chosen(row_class_of(rows), "groups", wanted_), kMostSplits);
     }
     LatentAttention op_;
     LatentFit fit_;

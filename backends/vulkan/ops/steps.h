@@ -53,8 +53,9 @@ void set_rows(Args& push, const CacheInfo& cache) {
 }
 // Work-groups of attention that fill a device.
 uint64_t attention_groups(const Device& device);
-// Splits over keys by which `units` work-groups become so many, but no more than there are keys for.
-uint32_t attention_splits(uint64_t keys, uint64_t units, uint64_t wanted);
+// Splits over keys by which `units` work-groups become so many, but no more than there are keys for, and than
+// `most`: 64 (kThreads / 2: see attention.comp) where the last work-group brings them together.
+uint32_t attention_splits(uint64_t keys, uint64_t units, uint64_t wanted, uint64_t most = 64);
 // Of kernels over few_tiles.glsl: at most so many queries and invocations of a work-group, and the shared
 // memory that they take.
 constexpr uint32_t kMostFewQueries = 8;
