@@ -100,6 +100,19 @@ TEST_CASE("vulkan: attention gives the same however many queries share a work-gr
     const uint32_t lanes = device.subgroup() / vulkan::matrix_shape(device.report())->m;
     CHECK(cuts == (lanes <= 2 ? 6 : lanes <= 4 ? 3 : 0));
 }
+
+TEST_CASE("vulkan: attention to latents is as exact however many splits are used") {
+    const auto backend = open_vulkan();
+    if (!backend) return;
+    for (const LatentCase& latents : {LatentCase{32, 16, 3}, LatentCase{24, 8, 5, CacheType::f32}}) {
+        const OpCase c = latent_case(latents, 40, 4600);  // up to 73
+        CAPTURE(c.name);
+        for (const uint64_t groups : {uint64_t(10000), uint64_t(12), uint64_t(1)}) {
+            backend->opened().attention_groups = groups;
+            CHECK(off_reference(c, *backend) <= 1.0);
+        }
+    }
+}
 #endif
 
 TEST_CASE("vulkan: tiles of products are cut until half of the processors have one, and no further") {

@@ -54,6 +54,10 @@ std::vector<OpCase> all_cases() {
         for (const uint32_t dims : {64u, 128u, 256u, 512u})
             for (const uint32_t rows : {1u, 64u, 1024u})
                 cases.push_back(attention_case({32, 8, dims}, rows, 512, {true, true, false, 0, 0.0f, type}));
+    for (const CacheType type : {CacheType::f16, CacheType::q8_0})
+        for (const uint32_t heads : {16u, 20u, 128u})
+            for (const uint32_t rows : {1u, 64u})
+                cases.push_back(latent_case({512, 64, heads, type}, rows, 512));
     return cases;
 }
 

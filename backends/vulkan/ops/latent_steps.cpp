@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 namespace redline::vulkan {
 
@@ -17,6 +18,10 @@ constexpr uint32_t kSlices = 8, kCellQueries = 4, kCellKeys = 4;
 constexpr uint32_t kMostQueries = 16;
 constexpr uint32_t kMostSums = 16;  // fours of an invocation, that its registers have room for
 constexpr uint64_t kMostShared = 32768;
+// Of latent_coop.comp, at most: queries of a work-group, keys of a tile, sums of an invocation, and registers
+// of it as far as they are counted, which leaves room for what is not.
+constexpr uint32_t kMatrixQueries = 32, kMatrixKeys = 32, kLeastMatrixKeys = 16;
+constexpr uint32_t kMostMatrixSums = 64, kMostRegisters = 200;
 // Of latent_merge.comp.
 constexpr uint32_t kMergeFours = 32;  // of a work-group
 constexpr uint32_t kMostSplits = 256;
@@ -135,17 +140,95 @@ struct LatentFit {
     }
 };
 
+// How latent_coop.comp is cut.
+struct MatrixCut {
+    MatrixShape shape;
+    uint32_t queries, keys, subgroup;
+
+    uint32_t subgroups(const LatentFit& fit) const { return fit.threads / subgroup; }
+    uint32_t score_matrices() const { return queries / shape.m * (keys / shape.n); }
+    // Of the width: subgroups that share a matrix of scores.
+    uint32_t parts(const LatentFit& fit) const { return subgroups(fit) / score_matrices(); }
+    uint64_t shared(const LatentFit& fit) const {
+        const uint64_t tile = uint64_t(keys) * (fit.width / 8 + 1),
+                       results = uint64_t(subgroups(fit)) * shape.m * (shape.n / 4 + 1),
+                       row = std::max(keys / 4, keys / 8 + shape.n / 4) | 1;
+        return (std::max(tile, results) + parts(fit) * queries * row) * 16 + queries * 4;
+    }
+    // Of an invocation, for sums: of the parts of the rank that subgroups have, the largest.
+    uint32_t sums(const LatentFit& fit) const {
+        const uint32_t tiles = (fit.rank / shape.n + subgroups(fit) - 1) / subgroups(fit);
+        return queries * tiles * shape.n / subgroup;
+    }
+    // The same, with its part of the queries and the tile that comes next. An invocation may have whole rows
+    // of a matrix of factors, which others have as well: so RDNA 3 keeps them.
+    uint32_t registers(const LatentFit& fit) const {
+        const uint32_t steps = (fit.width / shape.k + parts(fit) - 1) / parts(fit);
+        const uint32_t ahead = (keys * fit.width / 8 + fit.threads - 1) / fit.threads;
+        return sums(fit) + steps * shape.k / 2 + ahead * 4;
+    }
+    bool fits(const LatentFit& fit, uint64_t most_shared) const {
+        return fit.threads % subgroup == 0 && queries % shape.m == 0 && keys % shape.n == 0 &&
+               keys % shape.k == 0 && parts(fit) > 0 && parts(fit) * score_matrices() == subgroups(fit) &&
+               sums(fit) <= kMostMatrixSums && shared(fit) <= most_shared;
+    }
+};
+
+// All that a device has room for, the most queries and then the most keys first; none where the cache is not
+// for matrix units: one in f32 is wanted for its precision.
+std::vector<MatrixCut> matrix_cuts(const LatentFit& fit, CacheType type, const Device& device) {
+    const MatrixShape* shape = device.use_matrix() ? matrix_shape(device.report()) : nullptr;
+    if (!shape || type == CacheType::f32 || fit.width % 16 != 0 || fit.rank % 16 != 0 ||
+        !Pipelines::exists("latent_coop.f16"))
+        return {};
+    std::vector<MatrixCut> cuts;
+    for (uint32_t queries = kMatrixQueries; queries >= shape->m; queries /= 2)
+        for (uint32_t keys = kMatrixKeys; keys >= kLeastMatrixKeys; keys /= 2) {
+            std::optional<MatrixCut> best;
+            for (const uint32_t subgroup : subgroup_sizes(device)) {
+                const MatrixCut cut = {*shape, queries, keys, subgroup};
+                if (cut.fits(fit, device.report().limits.maxComputeSharedMemorySize) &&
+                    (!best || cut.registers(fit) < best->registers(fit)))
+                    best = cut;
+            }
+            if (best) cuts.push_back(*best);
+        }
+    return cuts;
+}
+
 class LatentAttentionKernel : public VulkanKernel {
 public:
     LatentAttentionKernel(const LatentAttention& op, const Plan& plan, const Device& device)
         : op_(op),
           fit_{op.heads, plan.cache(op.cache).head_dim, plan.cache(op.cache).rank,
                std::min(own_threads(device), kLatentThreads)},
+          cuts_(matrix_cuts(fit_, plan.cache(op.cache).type, device)),
+          half_cache_(plan.cache(op.cache).type == CacheType::f16),
           wanted_(uint32_t(attention_groups(device))) {}
 
     // Whether one query at least has room.
     bool fits() const { return fit_.queries_fit(1, 0); }
-    Choices choices(RowClass rows) const override { return fit_.choices(rows, 0, wanted_); }
+
+    Choices choices(RowClass rows) const override {
+        const MatrixCut* cut = usual_cut(rows == RowClass::one ? 1 : kMatrixQueries);
+        if (!cut) return fit_.choices(rows, 0, wanted_);
+        std::vector<uint32_t> queries, keys;
+        for (const MatrixCut& other : cuts_) {
+            queries.push_back(other.queries);
+            keys.push_back(other.keys);
+        }
+        const uint32_t wanted = wanted_groups(cut);
+        return {choice("groups", wanted, {wanted / 4, wanted / 2, 2 * wanted, 4 * wanted}),
+                choice("queries", cut->queries, std::move(queries)),
+                choice("keys", cut->keys, std::move(keys)), choice("matrices", 1, {0})};
+    }
+
+    // Matrix units multiply halfs.
+    Precision precision(uint64_t rows) const override {
+        if (!cut_of(uint32_t(rows), false)) return {};
+        const Rounding cached = half_cache_ ? Rounding{} : kToHalf;
+        return {.weights = to_half(0), .activations = to_half(4), .keys = cached, .values = cached};
+    }
 
     uint64_t scratch(const Plan& plan) const override {
         uint64_t most = 0;
@@ -184,38 +267,90 @@ public:
         for (uint32_t first = 0; first < view.rows; first += step) {
             const uint32_t rows = std::min(step, view.rows - first);
             push.first_row = first;
-            const uint64_t groups = several ? rows * fit_.groups_of(1, n) : fit_.groups_of(rows, n);
-            RL_TRY(recorder.dispatch({cache_shader("latent_attention", view, op_.cache),
-                                      6,
-                                      1,
-                                      {fit_.threads, fit_.width, fit_.rank, n, uint32_t(view.kind)}},
-                                     {view.slot(op_.q), view.slot(op_.y), view.step,
-                                      view.caches[op_.cache].keys, view.step, partials},
-                                     push, {push.splits, groups}, per_row * rows));
+            RL_TRY(record_rows(recorder, view, push, rows, partials, per_row * rows));
         }
-        if (push.splits == 1) return {};
-        recorder.barrier();
-        push.first_row = 0;
-        const uint32_t fours = fit_.whole_fours() / 4;
-        return recorder.dispatch(
-            {"latent_merge", 3, 1, {kThreads, fit_.rank, n, uint32_t(view.kind), kMostSplits}},
-            {view.slot(op_.y), view.step, partials}, push,
-            {(fours + kMergeFours - 1) / kMergeFours, uint64_t(view.rows) * op_.heads});
+        return push.splits > 1 ? record_merge(recorder, view, push, partials) : Status{};
     }
 
 private:
+    // Unless another is chosen, for so many queries that could share a work-group.
+    const MatrixCut* usual_cut(uint32_t rows) const {
+        const uint32_t there = rows * op_.heads;
+        const MatrixCut* usual = nullptr;
+        for (const MatrixCut& cut : cuts_) {
+            if (cut.registers(fit_) > kMostRegisters) continue;
+            if (!usual || (cut.queries < usual->queries && cut.queries >= there)) usual = &cut;
+        }
+        return usual;
+    }
+    // Of a step of so many rows; none where it is not by matrices.
+    const MatrixCut* cut_of(uint32_t rows, bool several) const {
+        const RowClass size = row_class_of(rows);
+        const MatrixCut* usual = usual_cut(several ? 1 : rows);
+        if (!usual || chosen(size, "matrices", 1) == 0) return nullptr;
+        const uint32_t queries = chosen(size, "queries", usual->queries),
+                       keys = chosen(size, "keys", usual->keys);
+        for (const MatrixCut& cut : cuts_)
+            if (cut.queries == queries && cut.keys == keys) return &cut;
+        return usual;
+    }
+    // Work-groups, if there is enough to do. On matrix units fewer are enough: each has more queries, whose
+    // sums it writes for the merge.
+    uint32_t wanted_groups(const MatrixCut* cut) const { return cut ? (wanted_ + 1) / 2 : wanted_; }
+
     uint32_t queries(uint32_t rows, bool several) const {
+        if (const MatrixCut* cut = cut_of(rows, several)) return cut->queries;
         return std::min(fit_.queries(several ? 1 : rows, 0),
                         chosen(row_class_of(rows), "queries", kMostQueries));
     }
-    uint32_t splits(const Plan& plan, uint32_t rows, bool several) const {
+    uint64_t query_groups(uint32_t rows, bool several) const {
         const uint32_t n = queries(rows, several);
-        return attention_splits(plan.cache(op_.cache).sequence_rows,
-                                several ? rows * fit_.groups_of(1, n) : fit_.groups_of(rows, n),
-                                chosen(row_class_of(rows), "groups", wanted_), kMostSplits);
+        return several ? rows * fit_.groups_of(1, n) : fit_.groups_of(rows, n);
     }
+    uint32_t splits(const Plan& plan, uint32_t rows, bool several) const {
+        return attention_splits(plan.cache(op_.cache).sequence_rows, query_groups(rows, several),
+                                chosen(row_class_of(rows), "groups", wanted_groups(cut_of(rows, several))),
+                                kMostSplits);
+    }
+
+    Status record_rows(Recorder& recorder, const View& view, const args::AttentionArgs& push, uint32_t rows,
+                       Binding partials, double flops) const {
+        const bool several = view.kind == StepKind::several;
+        const Binding q = view.slot(op_.q), y = view.slot(op_.y), keys = view.caches[op_.cache].keys;
+        const uint32_t n = queries(view.rows, several), kind = uint32_t(view.kind);
+        const Groups groups = {push.splits, several ? rows * fit_.groups_of(1, n) : fit_.groups_of(rows, n)};
+        if (const MatrixCut* cut = cut_of(view.rows, several)) {
+            const MatrixShape& shape = cut->shape;
+            return recorder.dispatch({cache_shader("latent_coop", view, op_.cache),
+                                      5,
+                                      1,
+                                      {fit_.threads, fit_.width, fit_.rank, n, cut->keys, shape.m, shape.n,
+                                       shape.k, cut->subgroup, kind},
+                                      cut->subgroup},
+                                     {q, y, view.step, keys, partials}, push, groups, flops);
+        }
+        return recorder.dispatch({cache_shader("latent_attention", view, op_.cache),
+                                  6,
+                                  1,
+                                  {fit_.threads, fit_.width, fit_.rank, n, kind}},
+                                 {q, y, view.step, keys, view.step, partials}, push, groups, flops);
+    }
+
+    Status record_merge(Recorder& recorder, const View& view, args::AttentionArgs push,
+                        Binding partials) const {
+        const uint32_t n = queries(view.rows, view.kind == StepKind::several);
+        push.first_row = 0;
+        recorder.barrier();
+        return recorder.dispatch(
+            {"latent_merge", 3, 1, {kThreads, fit_.rank, n, uint32_t(view.kind), kMostSplits}},
+            {view.slot(op_.y), view.step, partials}, push,
+            {(fit_.whole_fours() / 4 + kMergeFours - 1) / kMergeFours, uint64_t(view.rows) * op_.heads});
+    }
+
     LatentAttention op_;
     LatentFit fit_;
+    std::vector<MatrixCut> cuts_;
+    bool half_cache_;  // keys and values are halfs
     uint32_t wanted_;  // work-groups, if there is enough to do
 };
 
