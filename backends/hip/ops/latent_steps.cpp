@@ -147,7 +147,7 @@ public:
     // 16 or 32.
     Choices choices(RowClass rows) const override {
         if (!matrix_fits_) return fit_.choices(rows);
-        const Choice matrix = choice("matrix", usually_matrix(), {1 - usually_matrix()});
+        const Choice matrix = choice("matrices", usually_matrix(), {1 - usually_matrix()});
         if (usually_matrix() == 0) {
             Choices all = fit_.choices(rows);
             all.push_back(matrix);
@@ -223,7 +223,7 @@ private:
 
     uint32_t usually_matrix() const { return matrix_fits_ && fit_.kernel_rank() == kMostRank; }
     bool by_matrix(RowClass rows) const {
-        return matrix_fits_ && chosen(rows, "matrix", usually_matrix()) != 0;
+        return matrix_fits_ && chosen(rows, "matrices", usually_matrix()) != 0;
     }
     // Of a block: 16, or 32 where there are more.
     uint32_t matrix_queries(uint32_t rows, uint32_t wanted) const {
