@@ -139,7 +139,7 @@ public:
           matrix_fits_(plan.cache(op.cache).type != CacheType::f32 && fit_.whole_tiles() &&
                        !device.report().target.starts_with("gfx10")),
           most_queries_(device.report().target.starts_with("gfx11") ? 16 : kManyQueries),
-          row_queries_(device.report().target.starts_with("sm_") ? 16 : most_queries_) {}
+          few_queries_(device.report().target.starts_with("sm_") ? 16 : most_queries_) {}
 
     bool fits(const Plan& plan) const { return fit_.fits(plan.cache(op_.cache)); }
 
@@ -153,7 +153,7 @@ public:
             all.push_back(matrix);
             return all;
         }
-        const uint32_t usual = rows == RowClass::one ? matrix_queries(1, 0) : most_queries_;
+        const uint32_t usual = rows == RowClass::many ? most_queries_ : few_queries_;
         return {choice("per_unit", kBlocksPerUnit, {1, 4}), choice("queries", usual, {16, most_queries_}),
                 matrix};
     }
@@ -227,7 +227,7 @@ private:
     }
     // Of a block: 16, or 32 where there are more.
     uint32_t matrix_queries(uint32_t rows, uint32_t wanted) const {
-        if (wanted == 0) wanted = rows == 1 ? row_queries_ : most_queries_;
+        if (wanted == 0) wanted = row_class_of(rows) == RowClass::many ? most_queries_ : few_queries_;
         return wanted <= 16 || uint64_t(rows) * op_.heads <= 16 ? 16 : most_queries_;
     }
 
@@ -275,7 +275,7 @@ private:
     // On matrix units: RDNA 3 has registers for 16 queries of a block, NVIDIA's cards have room for two such
     // blocks at a time, but for one with 32.
     uint32_t most_queries_;
-    uint32_t row_queries_;  // of one row
+    uint32_t few_queries_;  // unless there are many rows
 };
 
 // Groups of queries are of one row each: rows see different entries.

@@ -273,13 +273,16 @@ public:
     }
 
 private:
-    // Unless another is chosen, for so many queries that could share a work-group.
+    // Unless another is chosen, for rows whose queries could share a work-group: tiles of the most keys
+    // first, since each costs the same few barriers.
     const MatrixCut* usual_cut(uint32_t rows) const {
         const uint32_t there = rows * op_.heads;
         const MatrixCut* usual = nullptr;
         for (const MatrixCut& cut : cuts_) {
             if (cut.registers(fit_) > kMostRegisters) continue;
-            if (!usual || (cut.queries < usual->queries && cut.queries >= there)) usual = &cut;
+            const bool longer = usual && cut.keys > usual->keys;
+            const bool closer = usual && cut.keys == usual->keys && cut.queries < usual->queries;
+            if (!usual || longer || (closer && cut.queries >= there)) usual = &cut;
         }
         return usual;
     }
