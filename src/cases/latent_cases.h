@@ -263,15 +263,18 @@ inline void add_deep_latent_cases(std::vector<OpCase>& cases) {
     cases.push_back(latent_case({96, 32, 33}, 130, 61));
     cases.push_back(latent_case({512, 64, 20}, 1, 450));
     cases.push_back(latent_case({512, 64, 40, CacheType::f16, 2}, 2, 150));
-    // Elements of neither queries nor keys in the last tiles.
+    // Rows that end within tiles, which are zero behind them.
     cases.push_back(latent_case({160, 32, 5, CacheType::q8_0}, 7, 130));
-    for (const Variant& variant : {Variant{{"queries", 16}, {"keys", 16}, {"groups", 8}},
-                                   Variant{{"queries", 32}, {"keys", 32}, {"groups", 1}},
-                                   Variant{{"queries", 32}, {"keys", 16}}, Variant{{"matrices", 0}}}) {
+    for (const Variant& variant :
+         {Variant{{"queries", 16}, {"keys", 16}, {"groups", 8}},
+          Variant{{"queries", 32}, {"keys", 32}, {"groups", 1}}, Variant{{"queries", 32}, {"keys", 16}}}) {
         cases.push_back(latent_case({96, 32, 20}, 1, 163));
         cases.back().variant = variant;
         cases.back().name += ", " + variant_text(variant);
     }
+    // More splits than lanes of a wave bring together at a time.
+    cases.push_back(latent_case({160, 32, 5}, 1, 2100));
+    cases.back().variant = Variant{{"per_unit", 64}};
     // Groups of queries that use one split, and others of the same step that use more.
     cases.push_back(latent_case({112, 16, 48}, 6, 125));
 }

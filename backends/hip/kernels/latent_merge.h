@@ -42,7 +42,7 @@ RL_DEVICE void weigh_latent_splits(const float* stats, uint32_t used, MergeShare
         for (uint32_t n = 0; n < kOwn; ++n) {
             const float factor = exp_below(tops[n], top);
             shared.factors[lane_index() + n * kWave] = factor;
-            if (factor != 0.0f) total = fused(factor, totals[n], total);
+            total = fused(factor, totals[n], total);
         }
         total = wave_sum(total);
         if (lane_index() == 0) shared.total = total;

@@ -11,7 +11,7 @@ namespace {
 constexpr uint32_t kTile = 64;       // of head_tile, both ways
 constexpr uint32_t kHeadTokens = 4;  // of head_4
 constexpr uint32_t kHeadLanes = 4;   // that share a row, on all devices
-// As kernels/latent.h has them.
+// As kernels/latent.h, latent_merge.h and entries.h have them.
 constexpr uint32_t kLatentThreads = 256;
 constexpr uint32_t kEntrySplits = 32;
 constexpr uint64_t kLatentLeastKeys = 64;
@@ -80,7 +80,10 @@ struct LatentFit {
         const bool too_long = cache.capacity * width * 4 > UINT32_MAX;
         return rank <= kMostRank && !too_long && shared_bytes(least_queries()) <= kQueryBytes;
     }
-    bool whole_tiles() const { return width % 16 == 0 && rank % 16 == 0 && width <= kMostWidth; }
+    // For matrix units, of which small ranks leave too many without work.
+    bool whole_tiles() const {
+        return width % 16 == 0 && rank % 16 == 0 && width <= kMostWidth && kernel_rank() == kMostRank;
+    }
     bool whole_eights() const { return width % 8 == 0 && rank % 8 == 0; }
     // Ranks that kernels are built for are upper bounds.
     uint32_t kernel_rank() const { return rank <= 128 ? 128 : kMostRank; }
@@ -136,30 +139,22 @@ public:
           units_(std::max(4u, device.report().multiprocessors)),
           per_launch_(flops_per_launch(device.report())),
           half_cache_(plan.cache(op.cache).type == CacheType::f16),
-          matrix_fits_(plan.cache(op.cache).type != CacheType::f32 && fit_.whole_tiles() &&
-                       !device.report().target.starts_with("gfx10")),
+          by_matrix_(plan.cache(op.cache).type != CacheType::f32 && fit_.whole_tiles() &&
+                     !device.report().target.starts_with("gfx10")),
           most_queries_(device.report().target.starts_with("gfx11") ? 16 : kManyQueries),
           few_queries_(device.report().target.starts_with("sm_") ? 16 : most_queries_) {}
 
     bool fits(const Plan& plan) const { return fit_.fits(plan.cache(op_.cache)); }
 
-    // Where matrix units are used, for which small ranks leave too much of a block without work, queries are
-    // 16 or 32.
     Choices choices(RowClass rows) const override {
-        if (!matrix_fits_) return fit_.choices(rows);
-        const Choice matrix = choice("matrices", usually_matrix(), {1 - usually_matrix()});
-        if (usually_matrix() == 0) {
-            Choices all = fit_.choices(rows);
-            all.push_back(matrix);
-            return all;
-        }
+        if (!by_matrix_) return fit_.choices(rows);
         const uint32_t usual = rows == RowClass::many ? most_queries_ : few_queries_;
-        return {choice("per_unit", kBlocksPerUnit, {1, 4}), choice("queries", usual, {16, most_queries_}),
-                matrix};
+        return {choice("per_unit", kBlocksPerUnit, {1, 4}, true),
+                choice("queries", usual, {16, most_queries_})};
     }
 
-    Precision precision(uint64_t rows) const override {
-        if (!by_matrix(row_class_of(uint32_t(rows)))) return {};
+    Precision precision(uint64_t) const override {
+        if (!by_matrix_) return {};
         const Rounding cached = half_cache_ ? Rounding{} : kToHalf;
         return {.weights = to_half(0), .activations = to_half(4), .keys = cached, .values = cached};
     }
@@ -221,10 +216,6 @@ private:
                                merge);
     }
 
-    uint32_t usually_matrix() const { return matrix_fits_ && fit_.kernel_rank() == kMostRank; }
-    bool by_matrix(RowClass rows) const {
-        return matrix_fits_ && chosen(rows, "matrices", usually_matrix()) != 0;
-    }
     // Of a block: 16, or 32 where there are more.
     uint32_t matrix_queries(uint32_t rows, uint32_t wanted) const {
         if (wanted == 0) wanted = row_class_of(rows) == RowClass::many ? most_queries_ : few_queries_;
@@ -244,13 +235,13 @@ private:
         Shape s;
         const RowClass size = row_class_of(rows);
         const uint32_t wanted = chosen(size, "queries", 0), together = several ? 1 : rows;
-        if (by_matrix(size)) {
+        if (by_matrix_) {
             s.queries = matrix_queries(together, wanted);
             s.kernel = fmt::format("latent_many_{}", s.queries);
             s.shared_bytes = args::kLatentTileBytes;
             s.unit = args::kLatentTileKeys;
         } else {
-            s.queries = wanted > 0 ? std::min(wanted, kMostQueries) : fit_.queries(together);
+            s.queries = wanted > 0 ? wanted : fit_.queries(together);
             s.kernel = fit_.kernel("latent_attention", s.queries);
             s.shared_bytes = fit_.shared_bytes(s.queries);
             s.unit = fit_.tile_keys(s.queries);
@@ -270,8 +261,8 @@ private:
     LatentFit fit_;
     uint32_t units_;  // multiprocessors
     double per_launch_;
-    bool half_cache_;   // latents are halfs
-    bool matrix_fits_;  // by the sizes, the cache's type and the device
+    bool half_cache_;  // latents are halfs
+    bool by_matrix_;   // on matrix units
     // On matrix units: RDNA 3 has registers for 16 queries of a block, NVIDIA's cards have room for two such
     // blocks at a time, but for one with 32.
     uint32_t most_queries_;

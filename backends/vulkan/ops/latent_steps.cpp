@@ -160,8 +160,9 @@ struct MatrixCut {
         const uint32_t tiles = (fit.rank / shape.n + subgroups(fit) - 1) / subgroups(fit);
         return queries * tiles * shape.n / subgroup;
     }
-    // The same, with its part of the queries and the tile that comes next. An invocation may have whole rows
-    // of a matrix of factors, which others have as well: so RDNA 3 keeps them.
+    // Of an invocation, for its sums, its part of the queries and the tile that comes next. Queries are
+    // counted as RDNA 3 keeps them, where two invocations hold the same row; other devices need half of that
+    // for them.
     uint32_t registers(const LatentFit& fit) const {
         const uint32_t steps = (fit.width / shape.k + parts(fit) - 1) / parts(fit);
         const uint32_t ahead = (keys * fit.width / 8 + fit.threads - 1) / fit.threads;
@@ -220,7 +221,7 @@ public:
         const uint32_t wanted = wanted_groups(cut);
         return {choice("groups", wanted, {wanted / 4, wanted / 2, 2 * wanted, 4 * wanted}),
                 choice("queries", cut->queries, std::move(queries)),
-                choice("keys", cut->keys, std::move(keys)), choice("matrices", 1, {0})};
+                choice("keys", cut->keys, std::move(keys))};
     }
 
     // Matrix units multiply halfs.
@@ -290,7 +291,7 @@ private:
     const MatrixCut* cut_of(uint32_t rows, bool several) const {
         const RowClass size = row_class_of(rows);
         const MatrixCut* usual = usual_cut(several ? 1 : rows);
-        if (!usual || chosen(size, "matrices", 1) == 0) return nullptr;
+        if (!usual) return nullptr;
         const uint32_t queries = chosen(size, "queries", usual->queries),
                        keys = chosen(size, "keys", usual->keys);
         for (const MatrixCut& cut : cuts_)
