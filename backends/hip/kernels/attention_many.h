@@ -68,6 +68,11 @@ struct ManyState {
     Seen seen[kLines];
 };
 
+// Of a query, over the keys so far.
+struct SoftmaxStats {
+    float top, total;
+};
+
 constexpr float kLog2OfE = 1.44269504f, kLnOf2 = 0.693147181f;
 
 // Element `n` of what a thread carries of a tile: which key, and which eight dimensions.
@@ -347,35 +352,36 @@ RL_DEVICE void attend_tiles(const args::AttentionArgs& a, const Queries& which, 
     }
 }
 
-// With one split the sums are the result; else they go to `partials`.
-template <uint32_t kDims>
-RL_DEVICE void write_sums(const args::AttentionArgs& a, const Queries& which, uint32_t rows, uint32_t used,
-                          uint32_t first, const ManyState<kDims>& state) {
+// With one split the sums of a tile of queries are the result; else they go to `partials`. They are of
+// dimensions from first_dim on; stats_of(line): the maximum and the total of a line's query.
+template <uint32_t kCount, typename Stats>
+RL_DEVICE void leave_sums(const args::AttentionArgs& a, const Queries& which, uint32_t rows, uint32_t used,
+                          uint32_t first_query, uint32_t first_dim, const MatrixSums (&sums)[kCount],
+                          Stats stats_of) {
     const uint32_t dims = a.cache.head_dim;
     float* to[kLines];
     float factors[kLines];
     RL_UNROLL
     for (uint32_t l = 0; l < kLines; ++l) {
-        const uint32_t i = first + line_number(l), row = which.row(i), head = which.head(i);
+        const uint32_t i = first_query + line_number(l), row = which.row(i), head = which.head(i);
         const size_t query = size_t(row) * a.heads + head;
-        const float top = state.tops[l] * kLnOf2,
-                    total = fold_line(state.totals[l], [](float x, float y) { return x + y; });
+        const auto [top, total] = stats_of(l);
         to[l] = nullptr;
         factors[l] = used == 1 ? result_factor(a, head, top, total) : 1.0f;
         if (row >= rows) continue;
         to[l] = used == 1 ? a.y + query * dims : partial_values(a, query, block_index().x);
-        if (used == 1) continue;
+        if (used == 1 || first_dim > 0) continue;
         float* stats = partial_stats(a, query, block_index().x);
         stats[0] = top;
         stats[1] = total;
     }
     RL_UNROLL
-    for (uint32_t n = 0; n < ManyShape<kDims>::kSteps; ++n) {
-        if (n * kMatrixSize >= dims) break;
+    for (uint32_t n = 0; n < kCount; ++n) {
+        const uint32_t d = first_dim + n * kMatrixSize;
+        if (d >= dims) break;
         RL_UNROLL
         for (uint32_t i = 0; i < kSumsPerLane; ++i)
-            if (float* out = to[line_of(i)])
-                out[n * kMatrixSize + place_in_line(i)] = state.sums[n].d[i] * factors[line_of(i)];
+            if (float* out = to[line_of(i)]) out[d + place_in_line(i)] = sums[n].d[i] * factors[line_of(i)];
     }
 }
 
@@ -394,8 +400,12 @@ RL_DEVICE void attention_many(const args::AttentionArgs& a) {
     attend_tiles<C, kDims>(a, which, range, states, shared);
     RL_UNROLL
     for (uint32_t t = 0; t < kManyTiles; ++t)
-        write_sums<kDims>(a, which, rows, range.used, (wave_index() * kManyTiles + t) * kMatrixSize,
-                          states[t]);
+        leave_sums(a, which, rows, range.used, (wave_index() * kManyTiles + t) * kMatrixSize, 0,
+                   states[t].sums, [&](uint32_t l) {
+                       return SoftmaxStats{
+                           states[t].tops[l] * kLnOf2,
+                           fold_line(states[t].totals[l], [](float x, float y) { return x + y; })};
+                   });
     if (range.used == 1 || !is_last_split(a, range.used, shared.last)) return;
     merge_splits<kDims, kManyThreads>(a, which, rows, range.used, shared.parts, nullptr, nullptr);
 }

@@ -201,20 +201,6 @@ RL_DEVICE void add_latents(const Tile& tile, const LatentShared<kQueries, kRank>
     }
 }
 
-// Element d of a query's sum: with one split it becomes the result, else it goes to `partials`.
-RL_DEVICE void leave_latent(const args::AttentionArgs& a, size_t query, uint32_t head, uint32_t d,
-                            uint32_t used, float sum, float top, float total) {
-    if (used == 1) {
-        a.y[query * a.cache.head_dim + d] = sum * result_factor(a, head, top, total);
-        return;
-    }
-    partial_values(a, query, block_index().x)[d] = sum;
-    if (d > 0) return;
-    float* stats = partial_stats(a, query, block_index().x);
-    stats[0] = top;
-    stats[1] = total;
-}
-
 // The turns' sums come together in `results`, in which a query has kRank elements; with one split they are
 // the result, else they go to `partials`.
 template <uint32_t kQueries, uint32_t kRank>
@@ -238,8 +224,17 @@ RL_DEVICE void leave_latents(const args::AttentionArgs& a, const Queries& which,
     for (uint32_t t = thread_index(); t < kQueries * rank; t += kLatentThreads) {
         const uint32_t i = t / rank, d = t % rank, row = which.row(i), head = which.head(i);
         if (row >= rows) continue;
-        leave_latent(a, size_t(row) * a.heads + head, head, d, used, results[i * kRank + d], shared.tops[i],
-                     shared.totals[i]);
+        const size_t query = size_t(row) * a.heads + head;
+        const float sum = results[i * kRank + d], top = shared.tops[i], total = shared.totals[i];
+        if (used == 1) {
+            a.y[query * rank + d] = sum * result_factor(a, head, top, total);
+            continue;
+        }
+        partial_values(a, query, block_index().x)[d] = sum;
+        if (d > 0) continue;
+        float* stats = partial_stats(a, query, block_index().x);
+        stats[0] = top;
+        stats[1] = total;
     }
 }
 

@@ -1,6 +1,6 @@
 // Attention to latents on matrix units: what latent.h does in f32, for caches of halfs or less. A tile of
-// keys lies in shared memory once for all of a block's queries, and twice in a row: along its elements for
-// scores, and then, where matrix units want it, turned round as values. Waves share the scores by tiles of
+// keys lies in shared memory for all of a block's queries: along its elements for scores, and then, where
+// matrix units want it, turned round in the same place as values. Waves share the scores by tiles of
 // keys and parts of the width, whose sums meet in shared memory; of the weighted values each wave has a part
 // of the rank. Queries become halfs, each times a power of two. Sums are in f32.
 #pragma once
@@ -293,42 +293,6 @@ RL_DEVICE void add_weighted_latents(const uint16_t* values, const LatentManyShar
     }
 }
 
-// With one split the sums are the result; else they go to `partials`.
-template <uint32_t kQueries>
-RL_DEVICE void leave_many_latents(const args::AttentionArgs& a, const Queries& which, uint32_t rows,
-                                  uint32_t used, const LatentManyShared<kQueries>& shared,
-                                  const LatentManyState<kQueries>& state) {
-    using S = LatentTileShape;
-    const uint32_t rank = a.cache.head_dim, first = wave_index() * S::kRankTiles * kMatrixSize;
-    RL_UNROLL
-    for (uint32_t t = 0; t < state.kTiles; ++t) {
-        float* to[kLines];
-        float factors[kLines];
-        RL_UNROLL
-        for (uint32_t l = 0; l < kLines; ++l) {
-            const uint32_t i = t * kMatrixSize + line_number(l), row = which.row(i), head = which.head(i);
-            const size_t query = size_t(row) * a.heads + head;
-            to[l] = nullptr;
-            factors[l] = used == 1 ? result_factor(a, head, shared.tops[i], shared.totals[i]) : 1.0f;
-            if (row >= rows) continue;
-            to[l] = used == 1 ? a.y + query * rank : partial_values(a, query, block_index().x);
-            if (used == 1 || first > 0) continue;
-            float* stats = partial_stats(a, query, block_index().x);
-            stats[0] = shared.tops[i];
-            stats[1] = shared.totals[i];
-        }
-        RL_UNROLL
-        for (uint32_t n = 0; n < S::kRankTiles; ++n) {
-            const uint32_t d = first + n * kMatrixSize;
-            if (d >= rank) break;
-            RL_UNROLL
-            for (uint32_t i = 0; i < kSumsPerLane; ++i)
-                if (float* out = to[line_of(i)])
-                    out[d + place_in_line(i)] = state.sums[t][n].d[i] * factors[line_of(i)];
-        }
-    }
-}
-
 template <typename C, uint32_t kQueries>
 RL_DEVICE void latent_many(const args::LatentArgs& l) {
     RL_SHARED LatentManyShared<kQueries> shared;
@@ -367,7 +331,14 @@ RL_DEVICE void latent_many(const args::LatentArgs& l) {
         sync_block();
         add_weighted_latents(tile, shared, state);
     }
-    leave_many_latents(a, which, rows, keys.used, shared, state);
+    RL_UNROLL
+    for (uint32_t t = 0; t < state.kTiles; ++t)
+        leave_sums(a, which, rows, keys.used, t * kMatrixSize,
+                   wave_index() * LatentTileShape::kRankTiles * kMatrixSize, state.sums[t],
+                   [&](uint32_t line) {
+                       const uint32_t i = t * kMatrixSize + line_number(line);
+                       return SoftmaxStats{shared.tops[i], shared.totals[i]};
+                   });
 }
 
 }  // namespace redline::hip
