@@ -7,6 +7,8 @@ import amd_speed_model as model
 # Targets of the stand-ins; strix1 is listed by name.
 TARGETS = {"vangogh": "gfx1033", "navi21": "gfx1030", "navi31": "gfx1100", "navi33": "gfx1102", "strix1": "gfx1150",
            "gfx1201": "gfx1201"}
+# Matrix products of prompts; attention's kernels for matrix units have other specialization constants.
+PROMPT_PRODUCTS = ("linear_coop", "gated_coop", "expert_coop")
 COLUMNS = 4096  # that tools/micro/vulkan_shaders.cpp has kernels of one row for
 
 
@@ -30,7 +32,7 @@ def read(path, device, formats):
         if not named or named[2] not in formats:
             continue
         numbers = [int(n) for n in named[3].split(",") if n]
-        streams, prompt = streams_of(named[1], numbers), named[1].endswith("_coop")
+        streams, prompt = streams_of(named[1], numbers), named[1] in PROMPT_PRODUCTS
         if not streams and not (prompt and len(numbers) > 9):
             continue
         fact = {key: int(value) for key, value in re.findall(r"(VGPRs|LDS size|Subgroups per SIMD) (\d+)", head)}
