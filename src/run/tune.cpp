@@ -60,6 +60,8 @@ class Tasks {
 public:
     Tasks(Backend& backend, bool prompts) : backend_(backend), prompts_(prompts) {}
 
+    // Tasks point to the plan.
+    void add(Plan&&) = delete;
     void add(const Plan& plan) {
         for (size_t i = 0; i < plan.steps.size(); ++i) {
             const Op& op = plan.steps[i].op;
@@ -410,11 +412,13 @@ Result<Tuning> tune(const Model& model, Backend& backend, const EngineOptions& o
     // What an op that is better decomposed is made of is tuned as well.
     for (bool again = true; again;) {
         std::vector<BoundPlan> lowered;
+        std::vector<Plan> fused;
         Tasks tasks(backend, how.prompts);
         for (const Plan& plan : plans) lowered.push_back(RL_TRY(lower(plan, backend, options.fuse)));
         for (const BoundPlan& bound : lowered) tasks.add(bound.plan);
         for (const Plan& plan : plans)
-            if (options.fuse) tasks.add(with_shared_experts(plan));
+            if (options.fuse) fused.push_back(with_shared_experts(plan));
+        for (const Plan& plan : fused) tasks.add(plan);
         const std::vector<Task> list = std::move(tasks).sorted(known);
         RL_TRY(tune_all(list, tuner, backend, how, found, tuning));
         again = !list.empty() && tuning.complete;
