@@ -1,27 +1,11 @@
 // The gated delta rule: eight rows of a sequence at a time, and what is left row after row.
 #pragma once
 
-#include "kernels/args.h"
-#include "kernels/reduce.h"
-#include "kernels/scan.h"
-#include "kernels/unit.h"
+#include "kernels/delta_pairs.h"
 
 namespace redline::hip {
 
-using args::DeltaArgs;
 using args::kZeroState;
-using args::SegmentState;
-
-// The same number, of which the compiler knows nothing: what is computed from it is not kept over a loop,
-// where it would fill the registers.
-RL_DEVICE uint32_t anew(uint32_t value) {
-#if defined(__HIP__)
-    asm volatile("" : "+v"(value));
-#elif defined(__CUDA_ARCH__)
-    asm volatile("" : "+r"(value));
-#endif
-    return value;
-}
 
 // How the gated delta rule is divided: kLanes lanes share four columns of a head's state, and each has four
 // of every 4 * kLanes keys: at most kKeys.
@@ -29,41 +13,35 @@ template <uint32_t kMostKeys, uint32_t kSharing>
 struct DeltaCut {
     static constexpr uint32_t kKeys = kMostKeys, kLanes = kWave < kSharing ? 1 : kSharing, kColumns = 4,
                               kBlock = kThreads / kLanes * kColumns;          // columns that a block has
-    static constexpr uint32_t kRows = 8;                                      // at a time
+    static constexpr uint32_t kRows = args::kDeltaRows;                       // at a time
     static constexpr uint32_t kWaveRows = (kRows + kWaves - 1) / kWaves;      // that a wave norms
     static constexpr uint32_t kLaneQuads = (kKeys / 4 + kWave - 1) / kWave;   // of such a row
     static constexpr uint32_t kOwnValues = kRows * kBlock / kThreads;         // that a thread brings
     static constexpr uint32_t kOwnGates = (kRows + kThreads - 1) / kThreads;  // likewise, of rows
+    static constexpr uint32_t kPairQuads = sizeof(DeltaPairs) / 16,
+                              kOwnPairs = (kPairQuads + kThreads - 1) / kThreads;  // likewise
     static constexpr uint32_t kSums = kRows * kColumns, kRowLanes = kLanes < kRows ? kLanes : kRows,
                               kOwnSums = kSums / kRowLanes;    // that a lane ends up with
     static constexpr uint32_t kOwnRows = kOwnSums / kColumns;  // that these are of
     static constexpr uint32_t kClusters = kThreads / kLanes;   // of lanes that share columns
 };
 
-// Queries and keys are unit vectors where rows go one by one. Where kRows go at once they are as they came,
-// and what would make unit vectors of them is a factor of all that comes of them:
-//   key_squares, query_squares   of a row's vectors with themselves
-//   seen_by, read_by             the product of decays up to a row, times its gate and its key's factor, and
-//                                times its query's factor
-//   left                         what a row's change counts behind all rows
-//   by_keys, by_queries          [t][s]: the product of t's key, or query, and s's key, times both factors,
-//                                the decays between and, of keys, t's gate; 0 for s behind t, of keys at t
+// Queries and keys are unit vectors where rows go one by one, and as they came where kRows go at once.
 template <typename Cut>
 struct DeltaShared {
     Float4 queries[Cut::kRows * Cut::kKeys / 4], keys[Cut::kRows * Cut::kKeys / 4];
     Float4 values[Cut::kRows * Cut::kBlock / 4];
-    Float4 factors[Cut::kRows];  // decay, b, q k
+    Float4 factors[Cut::kRows];  // of rows one by one: decay, b, q k
     Float4 changes[Cut::kClusters * Cut::kRows];
-    Float4 by_keys[Cut::kRows][Cut::kRows / 4], by_queries[Cut::kRows][Cut::kRows / 4];
-    float key_squares[Cut::kRows], query_squares[Cut::kRows];
-    float seen_by[Cut::kRows], read_by[Cut::kRows], left[Cut::kRows];
+    DeltaPairs pairs;
 };
 
 // The inputs of the next rows on their way: of a wave's rows queries and keys.
 template <typename Cut>
 struct DeltaInputs {
     Float4 q[Cut::kWaveRows][Cut::kLaneQuads], k[Cut::kWaveRows][Cut::kLaneQuads];
-    float alpha[Cut::kOwnGates], beta[Cut::kOwnGates], a, dt;
+    float alpha[Cut::kOwnGates], beta[Cut::kOwnGates], a, dt;  // of rows one by one
+    Float4 pairs[Cut::kOwnPairs];                              // of kRows at once
     float values[Cut::kOwnValues];
 
     // Beyond the last row the last: of those nothing is used.
@@ -91,14 +69,21 @@ struct DeltaInputs {
             });
         else
             fetch_quads([&](const float* vector, uint32_t i) { return quad_of(vector, args.key_dim, i); });
-        RL_UNROLL
-        for (uint32_t n = 0; n < Cut::kOwnGates; ++n) {
-            const size_t gate = (row + lesser(thread + n * kThreads, count - 1)) * args.heads + head;
-            alpha[n] = args.alpha[gate];
-            beta[n] = args.beta[gate];
+        if (count == Cut::kRows) {
+            const DeltaPairs* own = args.pairs + in_each_lane(row / Cut::kRows * args.heads + head);
+            RL_UNROLL
+            for (uint32_t n = 0; n < Cut::kOwnPairs; ++n)
+                pairs[n] = load<Float4>(own, lesser(thread + n * kThreads, Cut::kPairQuads - 1));
+        } else {
+            RL_UNROLL
+            for (uint32_t n = 0; n < Cut::kOwnGates; ++n) {
+                const size_t gate = (row + lesser(thread + n * kThreads, count - 1)) * args.heads + head;
+                alpha[n] = args.alpha[gate];
+                beta[n] = args.beta[gate];
+            }
+            a = args.a[head];
+            dt = args.dt[head];
         }
-        a = args.a[head];
-        dt = args.dt[head];
         const float* from = args.qkv + 2 * all_keys + size_t(head) * args.value_dim;
         RL_UNROLL
         for (uint32_t n = 0; n < Cut::kOwnValues; ++n) {
@@ -121,13 +106,21 @@ struct DeltaInputs {
                 share_row(args, n, t, shared);
             }
         }
-        RL_UNROLL
-        for (uint32_t n = 0; n < Cut::kOwnGates; ++n) {
-            const uint32_t t = thread + n * kThreads;
-            if (t >= count) continue;
-            const float x = alpha[n] + dt;
-            shared.factors[t].d[0] = exp_of(a * (x > 20.0f ? x : log_of(1.0f + exp_of(x))));
-            shared.factors[t].d[1] = sigmoid(beta[n]);
+        if (count == Cut::kRows) {
+            RL_UNROLL
+            for (uint32_t n = 0; n < Cut::kOwnPairs; ++n) {
+                const uint32_t i = thread + n * kThreads;
+                if (i < Cut::kPairQuads) reinterpret_cast<Float4*>(&shared.pairs)[i] = pairs[n];
+            }
+        } else {
+            RL_UNROLL
+            for (uint32_t n = 0; n < Cut::kOwnGates; ++n) {
+                const uint32_t t = thread + n * kThreads;
+                if (t >= count) continue;
+                const DeltaGates gates = delta_gates(alpha[n], beta[n], a, dt);
+                shared.factors[t].d[0] = gates.decay;
+                shared.factors[t].d[1] = gates.gate;
+            }
         }
         RL_UNROLL
         for (uint32_t n = 0; n < Cut::kOwnValues; ++n) {
@@ -170,80 +163,6 @@ private:
         }
     }
 };
-
-// The products of a row's key and query with four rows' keys, and the query's square, by the lanes of a
-// cluster.
-template <typename Cut>
-RL_DEVICE void multiply_pairs(DeltaShared<Cut>& shared) {
-    constexpr uint32_t kQuads = Cut::kKeys / 4, kFours = Cut::kRows * Cut::kRows / 4,
-                       kTurns = (kFours + Cut::kClusters - 1) / Cut::kClusters;
-    const uint32_t thread = anew(thread_index()), lane = thread % Cut::kLanes;
-    const auto add = [](float a, float b) { return a + b; };
-    RL_UNROLL_BY(2)
-    for (uint32_t n = 0; n < kTurns; ++n) {
-        const uint32_t four = lesser(n * Cut::kClusters + thread / Cut::kLanes, kFours - 1),
-                       t = four * 4 / Cut::kRows, before = four * 4 % Cut::kRows;
-        float sums[8] = {}, square = 0.0f;  // with the key, then with the query
-        RL_UNROLL
-        for (uint32_t i = 0; i < kQuads / Cut::kLanes; ++i) {
-            keep_order();
-            const uint32_t at = i * Cut::kLanes + lane;
-            const Float4 k = shared.keys[t * kQuads + at], q = shared.queries[t * kQuads + at];
-            RL_UNROLL
-            for (uint32_t e = 0; e < 4; ++e) square = fused(q.d[e], q.d[e], square);
-            RL_UNROLL
-            for (uint32_t m = 0; m < 4; ++m) {
-                const Float4 other = shared.keys[(before + m) * kQuads + at];
-                RL_UNROLL
-                for (uint32_t e = 0; e < 4; ++e) {
-                    sums[m] = fused(k.d[e], other.d[e], sums[m]);
-                    sums[4 + m] = fused(q.d[e], other.d[e], sums[4 + m]);
-                }
-            }
-        }
-        spread_sums<8, 1, Cut::kRowLanes>(sums);
-        square = fold_lanes<1, Cut::kLanes>(square, add);
-        if (lane == 0) shared.query_squares[t] = square;
-        RL_UNROLL
-        for (uint32_t i = 0; i < 8 / Cut::kRowLanes; ++i) {
-            const float sum = fold_lanes<Cut::kRowLanes, Cut::kLanes>(sums[i], add);
-            const uint32_t which = first_sum<8, 1, Cut::kRowLanes>() + i, s = before + which % 4;
-            if (lane >= Cut::kRowLanes) continue;
-            (which >= 4 ? shared.by_queries : shared.by_keys)[t][s / 4].d[s % 4] = sum;
-            if (which < 4 && s == t) shared.key_squares[t] = sum;
-        }
-    }
-}
-
-// What of each other the rows see, by pairs of them.
-template <typename Cut>
-RL_DEVICE void share_pairs(const DeltaArgs& args, DeltaShared<Cut>& shared) {
-    multiply_pairs(shared);
-    sync_block();
-    constexpr uint32_t kPairs = Cut::kRows * Cut::kRows;
-    for (uint32_t pair = anew(thread_index()); pair < kPairs; pair += kThreads) {
-        const uint32_t t = pair / Cut::kRows, s = pair % Cut::kRows;
-        float between = 1.0f, all = 1.0f, behind = 1.0f;  // all: up to t; behind: behind it
-        RL_UNROLL
-        for (uint32_t r = 0; r < Cut::kRows; ++r) {
-            const float decay = shared.factors[r].d[0];
-            if (r - s - 1 < t - s) between *= decay;  // r is behind s, but not behind t
-            // As few comparisons as will do: they would fill the scalar registers.
-            (r <= t ? all : behind) *= decay;
-        }
-        const float gate = shared.factors[t].d[1], of_key = 1.0f / root_of(shared.key_squares[t] + args.eps),
-                    other = 1.0f / root_of(shared.key_squares[s] + args.eps),
-                    of_query = 1.0f / root_of((shared.query_squares[t] + args.eps) * float(args.key_dim));
-        float &by_key = shared.by_keys[t][s / 4].d[s % 4], &by_query = shared.by_queries[t][s / 4].d[s % 4];
-        by_key = s < t ? by_key * (gate * between * other * of_key) : 0.0f;
-        by_query = s <= t ? by_query * (between * other * of_query) : 0.0f;
-        if (s != t) continue;
-        shared.seen_by[t] = gate * all * of_key;
-        shared.read_by[t] = all * of_query;
-        shared.left[t] = behind * of_key;
-    }
-    sync_block();
-}
 
 // What a thread has of a state: of its keys the elements of four columns.
 template <typename Cut>
@@ -339,7 +258,7 @@ struct DeltaColumns {
         for (uint32_t n = 0; n < Cut::kOwnRows; ++n) {
             const uint32_t t = own_row + n;
             const Float4 v = shared.values[(t * Cut::kBlock + own_column - first) / 4];
-            const float b = shared.factors[t].d[1], seen_by = shared.seen_by[t];
+            const float b = shared.pairs.gates[t], seen_by = shared.pairs.seen_by[t];
             Float4 apart;
             RL_UNROLL
             for (uint32_t c = 0; c < kColumns; ++c) apart.d[c] = b * v.d[c] - seen_by * own[n * kColumns + c];
@@ -350,7 +269,8 @@ struct DeltaColumns {
         for (uint32_t t = 0; t < kRows; ++t) {
             keep_order();
             const Float4 apart = changes[t];
-            const Float4 *by = shared.by_keys[t], lower = by[0], upper = t > 4 ? by[1] : Float4{};
+            const float* by = shared.pairs.by_keys[t];
+            const Float4 lower = load<Float4>(by, 0), upper = t > 4 ? load<Float4>(by, 1) : Float4{};
             RL_UNROLL
             for (uint32_t c = 0; c < kColumns; ++c) {
                 float x = apart.d[c];
@@ -364,25 +284,25 @@ struct DeltaColumns {
         RL_UNROLL
         for (uint32_t n = 0; n < Cut::kOwnRows; ++n) {
             const uint32_t t = own_row + n;
-            const Float4 *by = shared.by_queries[t], lower = by[0], upper = by[1];
+            const float* by = shared.pairs.by_queries[t];
+            const Float4 lower = load<Float4>(by, 0), upper = load<Float4>(by, 1);
             RL_UNROLL
             for (uint32_t c = 0; c < kColumns; ++c) {
-                float x = shared.read_by[t] * own[n * kColumns + c];
+                float x = shared.pairs.read_by[t] * own[n * kColumns + c];
                 RL_UNROLL
                 for (uint32_t s = 0; s < kRows; ++s)
                     x = fused((s < 4 ? lower : upper).d[s % 4], change[s][c], x);
                 if (own_lane < Cut::kRowLanes) put(t, own_column + c, x);
             }
         }
-        float decay = 1.0f;
         RL_UNROLL
         for (uint32_t t = 0; t < kRows; ++t) {
-            decay *= shared.factors[t].d[0];
-            const float left = shared.left[t];
+            const float left = shared.pairs.left[t];
             RL_UNROLL
             for (uint32_t c = 0; c < kColumns; ++c) change[t][c] *= left;
         }
-        take(shared.keys, anew(own_lane), decay, change);  // or all keys are kept since they were read
+        take(shared.keys, anew(own_lane), shared.pairs.decay[0],
+             change);  // or all keys are kept since they were read
     }
 
 private:
@@ -437,12 +357,12 @@ private:
 template <typename Cut>
 RL_DEVICE void delta_head(const DeltaArgs& args, DeltaShared<Cut>& shared, const SegmentState& segment,
                           uint32_t head, uint32_t first) {
-    const uint32_t begin = segment.first_row < args.first_row ? args.first_row : segment.first_row,
-                   end = lesser(segment.first_row + segment.rows, args.end_row);
+    const DeltaSpan span = delta_span(args, segment);
+    const uint32_t begin = span.begin, end = span.end;
     if (begin >= end) return;
     const size_t size = size_t(args.key_dim) * args.value_dim;
     const auto state = [&](uint32_t row) { return args.state + (size_t(row) * args.heads + head) * size; };
-    const uint32_t key_head = args.in_turns ? head % args.key_heads : head / (args.heads / args.key_heads);
+    const uint32_t key_head = args.in_turns ? head % args.key_heads : head / heads_of_key(args);
     DeltaInputs<Cut> inputs;
     const auto fetch = [&](size_t row, uint32_t rows) {
         inputs.fetch(args, row, lesser(Cut::kRows, rows), head, key_head, first);
@@ -463,7 +383,6 @@ RL_DEVICE void delta_head(const DeltaArgs& args, DeltaShared<Cut>& shared, const
         inputs.share(args, count, shared);
         if (row + Cut::kRows < end) fetch(in_lanes + Cut::kRows, end - row - Cut::kRows);
         if (count == Cut::kRows) {
-            share_pairs(args, shared);
             own.run_all(shared, first,
                         [&](uint32_t t, uint32_t column, float value) { put(in_lanes + t, column, value); });
             continue;

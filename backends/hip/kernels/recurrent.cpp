@@ -298,6 +298,16 @@ RL_KERNEL(128, choose_blocks, ChooseArgs) {
     }
 }
 
+// By the keys of a head, at most.
+RL_KERNEL(128, delta_pairs_128, DeltaArgs) {
+    RL_SHARED PairShared<128> shared;
+    pair_all(args_in_lanes(args), shared);
+}
+RL_KERNEL(128, delta_pairs_256, DeltaArgs) {
+    RL_SHARED PairShared<256> shared;
+    pair_all(args_in_lanes(args), shared);
+}
+
 // By the keys of a head, at most, and the lanes that share columns.
 RL_KERNEL(128, delta_net_128_8, DeltaArgs) {
     RL_SHARED DeltaShared<DeltaCut<128, 8>> shared;

@@ -66,11 +66,16 @@ public:
         return {choice("lanes", usual_lanes(), {8, 16})};
     }
 
+    uint64_t scratch(const Plan& plan) const override {
+        return uint64_t(plan.max_rows) / args::kDeltaRows * op_.shape.heads * sizeof(args::DeltaPairs);
+    }
+
     Status launch(Launcher& launcher, const View& view) const override {
         const DeltaShape& s = op_.shape;
         args::DeltaArgs args = {};
         args.step = view.step;
         args.states = view.states;
+        args.pairs = static_cast<args::DeltaPairs*>(static_cast<void*>(view.scratch_at(0)));
         args.qkv = view.slot(op_.qkv);
         args.beta = view.slot(op_.beta);
         args.alpha = view.slot(op_.alpha);
@@ -85,16 +90,21 @@ public:
         args.in_turns = s.in_turns;
         args.eps = DeltaNet::kEps;
         const uint32_t lanes = chosen(row_class_of(view.rows), "lanes", usual_lanes());
-        const std::string kernel = fmt::format("delta_net_{}_{}", s.key_dim > 128 ? 256 : 128, lanes);
+        const uint32_t keys = s.key_dim > 128 ? 256 : 128;
         const double flops_per_row = 7.0 * double(s.state_floats());
         const double fit = std::max(1.0, flops_per_launch(launcher.device().report()) / flops_per_row);
         const uint32_t rows = uint32_t(std::min(fit, double(view.rows)));
         for (uint32_t row = 0; row < view.rows; row += rows) {
             args.first_row = row;
             args.end_row = std::min(row + rows, view.rows);
-            RL_TRY(launcher.launch("recurrent", kernel,
+            const uint32_t taken = args.end_row - row;
+            if (const uint64_t pairs = uint64_t(taken) / args::kDeltaRows * s.key_heads)
+                RL_TRY(launcher.launch("recurrent", fmt::format("delta_pairs_{}", keys),
+                                       striding(blocks_for(pairs * view.segments(), 1)), args,
+                                       2.0 * args::kDeltaRows * 2 * s.key_dim * s.key_heads * taken));
+            RL_TRY(launcher.launch("recurrent", fmt::format("delta_net_{}_{}", keys, lanes),
                                    striding(blocks_for(blocks(lanes) * view.segments(), 1)), args,
-                                   flops_per_row * (args.end_row - row)));
+                                   flops_per_row * taken));
         }
         return {};
     }
