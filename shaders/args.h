@@ -179,6 +179,8 @@ struct BlockArgs {
 
 #define RL_DELTA_COLUMNS 4u  // of the state, that invocations share
 #define RL_DELTA_EPS 1e-6f   // DeltaNet::kEps
+#define RL_DELTA_ROWS 8u     // that are taken at once
+#define RL_DELTA_PAIRS 41u   // vec4 that delta_pairs.comp leaves of so many rows of a head
 struct DeltaArgs {
     uint heads;
     uint key_heads;

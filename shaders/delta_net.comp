@@ -17,7 +17,7 @@ layout(constant_id = 3) const uint LANES = 8;  // of one subgroup
 const uint QUADS = (KEY_DIM + 4 * LANES - 1) / (4 * LANES);  // of keys, that an invocation has
 const uint ALL_QUADS = QUADS * LANES;
 const uint BLOCK = THREADS / LANES * RL_DELTA_COLUMNS;
-const uint TOKENS = 8;  // whose inputs are shared at a time
+const uint TOKENS = RL_DELTA_ROWS;  // whose inputs are shared at a time
 layout(push_constant) uniform Push { DeltaArgs args; };
 layout(set = 0, binding = 0, std430) readonly buffer QKV { float qkv[]; };
 layout(set = 0, binding = 0, std430) readonly buffer QKV4 { vec4 qkv4[]; };
@@ -30,6 +30,7 @@ layout(set = 0, binding = 6, std430) buffer State { float state[]; };
 layout(set = 0, binding = 6, std430) buffer State4 { vec4 state4[]; };
 #define STEP_BINDING 7
 #include "step.glsl"
+layout(set = 0, binding = 8, std430) readonly buffer Pairs { vec4 pairs[]; };
 uint lane;    // of those that share columns
 uint first;   // of the work-group's columns
 uint column;  // of the first of the invocation's four
@@ -41,6 +42,7 @@ shared vec4 values[TOKENS * BLOCK / 4];
 shared vec3 factors[TOKENS];  // decay, b, q k
 #ifdef CLUSTERED
 const uint MOST_LANES = 16;
+#include "delta_quads.glsl"
 #include "delta_rows.glsl"
 #else
 shared vec4 sums[2 * THREADS];
@@ -144,7 +146,7 @@ void run_head(uint begin, uint end, uint head, uint from, uint to) {
 #ifdef CLUSTERED
     if (AT_ONCE && row + TOKENS <= end) fetch_rows(row, head);
     for (; AT_ONCE && row + TOKENS <= end; row += TOKENS) {
-        share_fetched(head);
+        share_fetched();
         if (row + 2 * TOKENS <= end) fetch_rows(row + TOKENS, head);
         run_rows(row, head);
     }

@@ -86,6 +86,10 @@ public:
 
     Choices choices(RowClass) const override { return {threads_, lanes_}; }
 
+    uint64_t scratch(const Plan& plan) const override {
+        return uint64_t(plan.max_rows) / RL_DELTA_ROWS * op_.shape.heads * RL_DELTA_PAIRS * 16;
+    }
+
     Status record(Recorder& recorder, const View& view) const override {
         const DeltaShape& s = op_.shape;
         const Device& device = recorder.device();
@@ -93,22 +97,35 @@ public:
         const uint32_t threads = chosen(rows_class, "threads", kThreads),
                        shared_by = chosen(rows_class, "lanes", lanes_.values[0]),
                        columns = threads / shared_by * RL_DELTA_COLUMNS;
+        const bool clustered = device.use_clustered();
         const uint64_t units = delta_units(s, columns);
         const double flops_per_row = 7.0 * double(s.state_floats());
         const double fit = std::max(1.0, recorder.flops_per_segment() / flops_per_row);
         const uint32_t rows = uint32_t(std::min(fit, double(view.rows)));
+        const Binding a = view.vector(op_.a, view.step), dt = view.vector(op_.dt, view.step);
         for (uint32_t row = 0; row < view.rows; row += rows) {
             if (row > 0) recorder.barrier();
             const uint32_t end = std::min(row + rows, view.rows);
             const args::DeltaArgs push = {s.heads, s.key_heads, s.in_turns, row, end};
-            RL_TRY(recorder.dispatch(
-                {device.use_clustered() ? "delta_net_clustered" : "delta_net",
-                 8,
-                 1,
-                 {threads, s.key_dim, s.value_dim, shared_by}},
-                {view.slot(op_.qkv), view.slot(op_.beta), view.slot(op_.alpha), view.vector(op_.a, view.step),
-                 view.vector(op_.dt, view.step), view.slot(op_.y), view.caches[op_.state].keys, view.step},
-                push, striding(units * view.segments()), flops_per_row * (end - row)));
+            Binding pairs = view.step;
+            const uint64_t groups = (end - row) / RL_DELTA_ROWS;
+            if (clustered && groups > 0) {
+                recorder.claim_scratch();
+                pairs = view.scratch_at(0, scratch(view.plan));
+                RL_TRY(recorder.dispatch(
+                    {"delta_pairs", 7, 1, {kThreads, s.key_dim, s.value_dim}},
+                    {view.slot(op_.qkv), view.slot(op_.beta), view.slot(op_.alpha), a, dt, pairs, view.step},
+                    push, striding(groups * s.key_heads * view.segments()),
+                    4.0 * RL_DELTA_ROWS * s.key_dim * s.key_heads * (end - row)));
+                recorder.barrier();
+            }
+            RL_TRY(recorder.dispatch({clustered ? "delta_net_clustered" : "delta_net",
+                                      9,
+                                      1,
+                                      {threads, s.key_dim, s.value_dim, shared_by}},
+                                     {view.slot(op_.qkv), view.slot(op_.beta), view.slot(op_.alpha), a, dt,
+                                      view.slot(op_.y), view.caches[op_.state].keys, view.step, pairs},
+                                     push, striding(units * view.segments()), flops_per_row * (end - row)));
         }
         return {};
     }
