@@ -39,17 +39,8 @@ RL_DEVICE uint32_t eight_after(uint32_t at, uint32_t more) {
     return kSwizzles ? at ^ more : at + eight_at(0, more);
 }
 
-template <uint32_t kCount>
-struct WordsOf {
-    using Type = Words2;
-};
-template <>
-struct WordsOf<4> {
-    using Type = Words4;
-};
-
 // One unit of a weight between being read and being decoded. In words: arrays of halfs would go to memory.
-template <typename F, bool kFloats = F::kFloats>
+template <typename F>
 struct UnitAhead {
     uint32_t words[8];
     UnitScales s;
@@ -73,31 +64,28 @@ struct UnitAhead {
         return {{pair_fused(even, scale, offset), pair_fused(odd, scale, offset)}};
     }
 };
+// Likewise eight elements of a format of 16-bit floats.
 template <typename F>
-struct UnitAhead<F, true> {
-    static constexpr uint32_t kWords = sizeof(typename F::Four) / 4;  // of four elements
-    uint32_t raw[8 * kWords];
-    RL_DEVICE void read(const Matrix& w, size_t unit) {
-        using Some = typename WordsOf<kWords>::Type;
+struct EightAhead {
+    static_assert(sizeof(typename F::Four) == 8);
+    Words4 raw;
+    RL_DEVICE void read(const uint8_t* data, size_t eight) { raw = load<Words4>(data, eight); }
+    RL_DEVICE void clear() { raw = {}; }
+    RL_DEVICE float value(uint32_t i) const { return F::value(uint16_t(raw.d[i / 2] >> (i % 2 * 16))); }
+    // Each four in the order that UnitAhead has.
+    RL_DEVICE Words4 halfs() const {
+        Words4 pairs;
         RL_UNROLL
-        for (uint32_t k = 0; k < 8; ++k) {
-            const auto four = load<Some>(w.data, unit * 8 + k);
-            RL_UNROLL
-            for (uint32_t i = 0; i < kWords; ++i) raw[k * kWords + i] = four.d[i];
+        for (uint32_t k = 0; k < 4; k += 2) {
+            if constexpr (F::kHalfs) {
+                pairs.d[k] = pick_bytes(0x05040100u, raw.d[k], raw.d[k + 1]);
+                pairs.d[k + 1] = pick_bytes(0x07060302u, raw.d[k], raw.d[k + 1]);
+            } else {
+                pairs.d[k] = half_pair(value(2 * k), value(2 * k + 2));
+                pairs.d[k + 1] = half_pair(value(2 * k + 1), value(2 * k + 3));
+            }
         }
-    }
-    RL_DEVICE void clear() {
-        RL_UNROLL
-        for (uint32_t k = 0; k < 8 * kWords; ++k) raw[k] = 0;
-    }
-    RL_DEVICE float value(uint32_t k, uint32_t i) const {
-        if constexpr (kWords == 4)
-            return F::value(raw[k * 4 + i]);
-        else
-            return F::value(uint16_t(raw[k * 2 + i / 2] >> (i % 2 * 16)));
-    }
-    RL_DEVICE Words2 halfs(uint32_t k) const {
-        return {{half_pair(value(k, 0), value(k, 2)), half_pair(value(k, 1), value(k, 3))}};
+        return pairs;
     }
 };
 
@@ -106,6 +94,8 @@ struct UnitAhead<F, true> {
 template <uint32_t kRows, uint32_t kTokens, bool kGated>
 struct TileShape {
     static constexpr uint32_t kUnits = kRows * 2, kUnitsEach = (kUnits + kTileThreads - 1) / kTileThreads;
+    static constexpr uint32_t kEights = kRows * (kDepth / 8),  // of weights
+        kEightsEach = (kEights + kTileThreads - 1) / kTileThreads;
     static constexpr uint32_t kChunks = kTokens * (kDepth / 8),  // of eight activations
         kChunksEach = (kChunks + kTileThreads - 1) / kTileThreads;
     // Waves over tokens, and over rows; then the matrices of sums that each has. Where tokens' rows are read
@@ -122,12 +112,6 @@ struct TileShape {
     static_assert(!kGated || kAcross % 2 == 0);
 };
 
-template <typename F, typename S>
-struct TileAhead {
-    UnitAhead<F> w[S::kUnitsEach];
-    Words4 x[S::kChunksEach];
-};
-
 // What a block multiplies. Entries are tokens, or with experts the places that chose one.
 struct TilePlace {
     Matrix w;
@@ -137,6 +121,84 @@ struct TilePlace {
     uint32_t first_entry;  // likewise
     uint32_t entries;      // up to the last of this matrix
     size_t matrix_row;     // where the matrix begins among all experts'
+};
+
+// Where row r of a block's tile is in its matrix, and whether it is of `up`.
+struct TileRow {
+    size_t row;
+    bool of_up;
+};
+template <bool kGated>
+RL_DEVICE TileRow tile_row(const TilePlace& at, uint32_t r) {
+    const uint32_t within = kGated ? r / 32 * 16 + r % 16 : r;
+    return {at.matrix_row + lesser(at.first_row + within, at.rows - 1), kGated && r / 16 % 2 == 1};
+}
+
+// A thread's part of a tile of weights on its way: units, or of floats eights, so that neighbouring threads
+// read neighbouring ones. Read without branches; past the last column it is the last, which store() makes
+// zeros.
+template <typename F, typename S, bool kFloats = F::kFloats>
+struct WeightsAhead {
+    UnitAhead<F> units[S::kUnitsEach];
+
+    template <bool kGated>
+    RL_DEVICE void read(const TilePlace& at, uint32_t cols, uint32_t column) {
+        RL_UNROLL
+        for (uint32_t n = 0; n < S::kUnitsEach; ++n) {
+            const uint32_t i = lesser(n * kTileThreads + thread_index(), S::kUnits - 1);
+            const uint32_t unit = lesser(column / 32 + i % 2, cols / 32 - 1);
+            const auto [row, of_up] = tile_row<kGated>(at, i / 2);
+            units[n].read({of_up ? at.up.data : at.w.data, of_up ? at.up.units : at.w.units},
+                          row * (cols / 32) + unit);
+        }
+    }
+    RL_DEVICE void store(uint32_t cols, uint32_t column, Words4* w_tile) {
+        RL_UNROLL
+        for (uint32_t n = 0; n < S::kUnitsEach; ++n) {
+            const uint32_t i = n * kTileThreads + thread_index();
+            if (S::kUnits % kTileThreads != 0 && i >= S::kUnits) break;
+            const uint32_t first = eight_at(i / 2, i % 2 * 4);
+            if (column + i % 2 * 32 >= cols) units[n].clear();
+            RL_UNROLL
+            for (uint32_t k = 0; k < 4; ++k) {
+                const Words2 low = units[n].halfs(2 * k), high = units[n].halfs(2 * k + 1);
+                w_tile[eight_after(first, k)] = Words4{{low.d[0], low.d[1], high.d[0], high.d[1]}};
+            }
+        }
+    }
+};
+template <typename F, typename S>
+struct WeightsAhead<F, S, true> {
+    EightAhead<F> eights[S::kEightsEach];
+
+    template <bool kGated>
+    RL_DEVICE void read(const TilePlace& at, uint32_t cols, uint32_t column) {
+        // A choice between members of `at` would keep it in memory on AMD.
+        const uint64_t w_at = uint64_t(at.w.data), up_at = uint64_t(at.up.data);
+        RL_UNROLL
+        for (uint32_t n = 0; n < S::kEightsEach; ++n) {
+            const uint32_t i = lesser(n * kTileThreads + thread_index(), S::kEights - 1);
+            const uint32_t eight = lesser(column / 8 + i % (kDepth / 8), cols / 8 - 1);
+            const auto [row, of_up] = tile_row<kGated>(at, i / (kDepth / 8));
+            const uint64_t data = kGated ? w_at ^ ((w_at ^ up_at) & (of_up ? ~uint64_t(0) : 0)) : w_at;
+            eights[n].read(reinterpret_cast<const uint8_t*>(data), row * (cols / 8) + eight);
+        }
+    }
+    RL_DEVICE void store(uint32_t cols, uint32_t column, Words4* w_tile) {
+        RL_UNROLL
+        for (uint32_t n = 0; n < S::kEightsEach; ++n) {
+            const uint32_t i = n * kTileThreads + thread_index(), eight = i % (kDepth / 8);
+            if (S::kEights % kTileThreads != 0 && i >= S::kEights) break;
+            if (column + eight * 8 >= cols) eights[n].clear();
+            w_tile[eight_at(i / (kDepth / 8), eight)] = eights[n].halfs();
+        }
+    }
+};
+
+template <typename F, typename S>
+struct TileAhead {
+    WeightsAhead<F, S> w;
+    Words4 x[S::kChunksEach];
 };
 
 // Where the rows of this thread's activations begin, in eights.
@@ -155,33 +217,10 @@ RL_DEVICE RowsAhead<S> rows_ahead(const Args& a, const TilePlace& at, RowOf x_ro
     return rows;
 }
 
-// Without branches around the loads. Past the last column both are those of the last; store_tile() makes the
-// weights zeros.
 template <typename F, typename S, bool kGated, typename Args>
 RL_DEVICE void read_tile(const Args& a, const TilePlace& at, uint32_t column, const RowsAhead<S>& x_rows,
                          TileAhead<F, S>& ahead) {
-    const uint32_t units = a.cols / 32;
-    // With floats a choice between members of `at` would keep it in memory on AMD.
-    [[maybe_unused]] const uint64_t w_at = uint64_t(at.w.data), up_at = uint64_t(at.up.data),
-                                    w_units = at.w.units, up_units = at.up.units;
-    RL_UNROLL
-    for (uint32_t n = 0; n < S::kUnitsEach; ++n) {
-        const uint32_t i = lesser(n * kTileThreads + thread_index(), S::kUnits - 1), r = i / 2;
-        const uint32_t unit = lesser(column / 32 + i % 2, units - 1);
-        const uint32_t within = kGated ? r / 32 * 16 + r % 16 : r;
-        const size_t row = at.matrix_row + lesser(at.first_row + within, at.rows - 1);
-        const bool of_up = kGated && r / 16 % 2 == 1;
-        if constexpr (F::kFloats && kGated) {
-            const uint64_t up_mask = of_up ? ~uint64_t(0) : 0;
-            const auto choose = [&](uint64_t gate, uint64_t up) { return gate ^ ((gate ^ up) & up_mask); };
-            ahead.w[n].read(
-                {reinterpret_cast<const uint8_t*>(choose(w_at, up_at)), choose(w_units, up_units)},
-                row * units + unit);
-        } else {
-            ahead.w[n].read({of_up ? at.up.data : at.w.data, of_up ? at.up.units : at.w.units},
-                            row * units + unit);
-        }
-    }
+    ahead.w.template read<kGated>(at, a.cols, column);
     RL_UNROLL
     for (uint32_t n = 0; n < S::kChunksEach; ++n) {
         const uint32_t i = lesser(n * kTileThreads + thread_index(), S::kChunks - 1);
@@ -193,18 +232,7 @@ RL_DEVICE void read_tile(const Args& a, const TilePlace& at, uint32_t column, co
 template <typename F, typename S>
 RL_DEVICE void store_tile(uint32_t cols, uint32_t column, TileAhead<F, S>& ahead, Words4* w_tile,
                           Words4* x_tile) {
-    RL_UNROLL
-    for (uint32_t n = 0; n < S::kUnitsEach; ++n) {
-        const uint32_t i = n * kTileThreads + thread_index();
-        if (S::kUnits % kTileThreads != 0 && i >= S::kUnits) break;
-        const uint32_t first = eight_at(i / 2, i % 2 * 4);
-        if (column + i % 2 * 32 >= cols) ahead.w[n].clear();
-        RL_UNROLL
-        for (uint32_t k = 0; k < 4; ++k) {
-            const Words2 low = ahead.w[n].halfs(2 * k), high = ahead.w[n].halfs(2 * k + 1);
-            w_tile[eight_after(first, k)] = Words4{{low.d[0], low.d[1], high.d[0], high.d[1]}};
-        }
-    }
+    ahead.w.store(cols, column, w_tile);
     RL_UNROLL
     for (uint32_t n = 0; n < S::kChunksEach; ++n) {
         const uint32_t i = n * kTileThreads + thread_index(), chunk = i % (kDepth / 8);

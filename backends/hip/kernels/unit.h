@@ -47,10 +47,11 @@ RL_DEVICE void share_book_of() {
     if constexpr (requires { typename F::Own; }) F::Own::share();
 }
 
-// A format adds value(bits).
+// A format adds value(bits); one whose elements are halfs as they are says so.
 template <typename Format, typename Bits>
 struct Floats {
     static constexpr bool kFloats = true;
+    static constexpr bool kHalfs = false;
     static constexpr bool kCrowded = true;
     static constexpr args::Planes kPlanes = {{sizeof(Bits) * 256}};
     struct alignas(sizeof(Bits) * 4) Four {
