@@ -99,6 +99,9 @@ struct Avx2 {
     RL_ALWAYS_INLINE static Floats add(const Floats& a, const Floats& b) {
         return {{_mm256_add_ps(a.v[0], b.v[0]), _mm256_add_ps(a.v[1], b.v[1])}};
     }
+    RL_ALWAYS_INLINE static Floats sub(const Floats& a, const Floats& b) {
+        return {{_mm256_sub_ps(a.v[0], b.v[0]), _mm256_sub_ps(a.v[1], b.v[1])}};
+    }
     RL_ALWAYS_INLINE static Floats mul(const Floats& a, const Floats& b) {
         return {{_mm256_mul_ps(a.v[0], b.v[0]), _mm256_mul_ps(a.v[1], b.v[1])}};
     }

@@ -105,6 +105,9 @@ struct Avx512 {
     RL_ALWAYS_INLINE static Floats add(Floats a, Floats b) {
         return _mm512_add_ps(a, b);
     }
+    RL_ALWAYS_INLINE static Floats sub(Floats a, Floats b) {
+        return _mm512_sub_ps(a, b);
+    }
     RL_ALWAYS_INLINE static Floats mul(Floats a, Floats b) {
         return _mm512_mul_ps(a, b);
     }
@@ -169,11 +172,11 @@ struct Avx512 {
     RL_ALWAYS_INLINE static Ints dot(Ints sum, Bytes codes, Quad x) {
         return _mm512_dpbusd_epi32(sum, codes, x);
     }
-    // The same of activations that nothing else wants: GCC would load them by an instruction of their own.
+    // The same of activations that nothing else wants: GCC would load them by an instruction of their own, or
+    // copy them to the stack if they were not named where they lie.
     RL_ALWAYS_INLINE static Ints dot(Ints sum, Bytes codes, const int8_t* x) {
-        int32_t four;
-        __builtin_memcpy(&four, x, 4);
-        asm("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(sum) : "v"(codes), "m"(four));
+        typedef int32_t Four __attribute__((may_alias, aligned(1)));
+        asm("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(sum) : "v"(codes), "m"(*reinterpret_cast<const Four*>(x)));
         return sum;
     }
     // The same of one code for all, in rows that have bit kBit of their 32 set.
@@ -187,6 +190,9 @@ struct Avx512 {
     }
     RL_ALWAYS_INLINE static Ints twice(Ints v) {
         return _mm512_add_epi32(v, v);
+    }
+    RL_ALWAYS_INLINE static Ints add(Ints a, Ints b) {
+        return _mm512_add_epi32(a, b);
     }
     RL_ALWAYS_INLINE static Ints thrice_less(Ints v, Ints other) {
         return _mm512_add_epi32(_mm512_add_epi32(v, v), _mm512_sub_epi32(v, other));

@@ -290,7 +290,8 @@ struct Q1_0 : Shaped<41, 128, 18, 128, 32>, CenteredCodes<2, 7> {
     }
     static constexpr bool kGoesAlone = V::kBitsInPlace > 0;
     // One row's products, bits where they are: the first half of 32 columns counts half of the second, so
-    // that its sum is doubled, and each 32 columns four times what those before do.
+    // that its sum is doubled, and each 32 columns four times what those before do. The halves are summed
+    // apart, for each product waits for the sum before it.
     RL_ALWAYS_INLINE static void alone(const uint8_t* b, const Int8Block* x, const uint8_t* ahead,
                                        typename V::Floats* total) {
         typename V::Bytes v[4];
@@ -299,13 +300,16 @@ struct Q1_0 : Shaped<41, 128, 18, 128, 32>, CenteredCodes<2, 7> {
         unroll<0, 4>([&](auto g) RL_ALWAYS_INLINE {
             constexpr int kPlace = 2 * g % V::kBitsInPlace;
             V::prefetch(ahead + 64 * g, v[g]);
-            auto dots = V::no_ints();
-            unroll<0, 8>([&](auto j) RL_ALWAYS_INLINE {
-                if constexpr (j == 4) dots = V::twice(dots);
-                dots = V::dot(dots, V::template bit_in_place<2 * g + j / 4>(v[j % 4]), x[g].q + 4 * j);
+            auto first = V::no_ints(), second = V::no_ints();
+            unroll<0, 4>([&](auto j) RL_ALWAYS_INLINE {
+                first = V::dot(first, V::template bit_in_place<2 * g>(v[j]), x[g].q + 4 * j);
             });
-            const auto scaled = V::mul(V::to_floats(dots), V::splat(1.0f / float(1 << kPlace)));
-            sum = V::fma(scaled, V::splat(x[g].scale), V::add(sum, V::splat(-x[g].sum)));
+            unroll<0, 4>([&](auto j) RL_ALWAYS_INLINE {
+                second = V::dot(second, V::template bit_in_place<2 * g + 1>(v[j]), x[g].q + 16 + 4 * j);
+            });
+            const auto dots = V::to_floats(V::add(V::twice(first), second));
+            const auto scaled = V::mul(dots, V::splat(1.0f / float(1 << kPlace)));
+            sum = V::fma(scaled, V::splat(x[g].scale), V::sub(sum, V::splat(x[g].sum)));
         });
         *total = V::fma(V::halfs(b), sum, *total);
     }
