@@ -16,7 +16,7 @@ struct Avx2 {
         __m256 v[2];
     };
     using Quad = __m256i;  // 4 activations, repeated
-    static constexpr bool kBiased = false, kInPlace = false, kAlone = false;
+    static constexpr bool kBiased = false, kInPlace = false, kAlone = false, kLooksUpTrits = false;
     static constexpr int kBitsInPlace = 4;
     static constexpr size_t kStreams = 4, kTilePanels = 1, kTileRows = 2, kFloatTileRows = 4;
 

@@ -89,6 +89,28 @@ struct Avx512 {
                                                                    _mm512_set1_epi8(31), kSelect);
         return _mm512_permutexvar_epi8(index, signs(_mm512_load_si512(of)));
     }
+
+    static constexpr bool kLooksUpTrits = true;
+    // table[256] by each byte.
+    RL_ALWAYS_INLINE static Bytes look_up(const uint8_t* table, Bytes v) {
+        const __m512i low =
+            _mm512_permutex2var_epi8(_mm512_load_si512(table), v, _mm512_load_si512(table + 64));
+        const __m512i high =
+            _mm512_permutex2var_epi8(_mm512_load_si512(table + 128), v, _mm512_load_si512(table + 192));
+        return _mm512_mask_mov_epi8(low, _mm512_movepi8_mask(v), high);
+    }
+    template <int kBy>
+    RL_ALWAYS_INLINE static Ints shifted(Ints v) {
+        return _mm512_slli_epi32(v, kBy);
+    }
+    // values[4], by the two bits of each row's 32 from kFrom on.
+    template <int kFrom>
+    RL_ALWAYS_INLINE static Floats pick4(const float* values, Bytes fields) {
+        const __m512 table = _mm512_broadcast_f32x4(_mm_load_ps(values));
+        return _mm512_permutevar_ps(table, _mm512_srli_epi32(fields, kFrom));
+    }
+#else
+    static constexpr bool kLooksUpTrits = false;
 #endif
     // Bit kBit of each row's 32, in all bits of its four bytes.
     template <int kBit>

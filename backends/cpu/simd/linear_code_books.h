@@ -70,6 +70,50 @@ RL_ALWAYS_INLINE inline void trit_products256(const uint8_t* b, const Int8Block*
     });
 }
 
+// Of a byte of five digits: one more than each of the last four, the second one in bits 0..1 and so on.
+struct LastTrits {
+    alignas(64) uint8_t of[256];
+
+    constexpr LastTrits() : of() {
+        for (int byte = 0; byte < 256; ++byte)
+            for (int n = 0, rest = byte * 3 % 256; n < 4; ++n, rest = rest * 3 % 256)
+                of[byte] = uint8_t(of[byte] + ((rest * 3 / 256 + 1) << (2 * n)));
+    }
+};
+constexpr LastTrits kLastTrits;
+
+// The products of these digits with activations of one row, for families that look bytes up: use(group, sums)
+// gets 64 times those of each group of kColumns columns, with digits that are one more. Digits stay where
+// they are: sums of those that are too low are shifted. Two sums, for each product waits for the one before.
+template <class V, int kColumns, class Use>
+RL_ALWAYS_INLINE inline void looked_up_products256(const uint8_t* b, const Int8Block* x, const uint8_t* ahead,
+                                                   Use&& use) {
+    constexpr int kQuads = kColumns / 4;
+    typename V::Bytes v[13], last[13];
+    unroll<0, 256 / kColumns>([&](auto g) RL_ALWAYS_INLINE {
+        constexpr int kFirst = g * kQuads, kEnd = kFirst + kQuads;
+        unroll<(kFirst + 4) / 5, (kEnd + 4) / 5>([&](auto i) RL_ALWAYS_INLINE {
+            v[i] = V::load(b + 64 * i);
+            V::prefetch(ahead + 64 * i, v[i]);
+            last[i] = V::look_up(kLastTrits.of, v[i]);
+        });
+        auto low = V::no_ints(), high = V::no_ints();
+        unroll<0, 4>([&](auto place) RL_ALWAYS_INLINE {
+            auto& sum = place < 2 ? low : high;
+            if constexpr (place % 2 == 1) sum = V::template shifted<2>(sum);
+            unroll<kFirst, kEnd>([&](auto quad) RL_ALWAYS_INLINE {
+                constexpr int i = quad / 5, n = quad % 5;
+                const int8_t* four = x[quad / 8].q + quad % 8 * 4;
+                if constexpr (n == place + 1)
+                    sum = V::dot(sum, V::template place<2 * place, 2 * place, 2>(last[i]), four);
+                else if constexpr (n == 0 && place == 3)
+                    sum = V::dot(sum, V::template place<6, 6, 2>(V::trit(v[i])), four);
+            });
+        });
+        use(g, V::to_floats(V::add(V::template shifted<4>(low), high)));
+    });
+}
+
 // Number j of the three of a byte (see repack.cpp), by the byte's digits under its sign.
 struct ThirdValues {
     alignas(64) int8_t of[3][64];
@@ -131,19 +175,20 @@ template <class V>
 struct IQ3_S : Iq3<V, 21, 8, kIq3SValues> {};
 
 // What alone() multiplies by, for each nibble with three bits of scale under one that says down: `scale` the
-// sums that count 256 for a digit, `center` the sum of the activations.
+// sums, in which a digit counts as much as `unit` says, `center` the sum of the activations.
 struct Iq1Scales {
     alignas(64) float scale[16];
     alignas(64) float center[16];
 
-    constexpr Iq1Scales() : scale(), center() {
+    constexpr Iq1Scales(float unit, float up, float down) : scale(), center() {
         for (int i = 0; i < 16; ++i) {
-            scale[i] = (float(i % 8) + 0.5f) / 4.0f;
-            center[i] = (float(i % 8) + 0.5f) * (i < 8 ? -7.0f : -9.0f);
+            scale[i] = (float(i % 8) + 0.5f) * unit;
+            center[i] = (float(i % 8) + 0.5f) * (i < 8 ? up : down);
         }
     }
 };
-constexpr Iq1Scales kIq1Scales;
+constexpr Iq1Scales kIq1Scales(1.0f / 4.0f, -7.0f, -9.0f);
+constexpr Iq1Scales kIq1LookedUp(1.0f, -15.0f, -17.0f);  // of digits that are one more
 
 // Families without shifts to spare take digits where they are, of 64 times their worth.
 template <class V>
@@ -178,17 +223,22 @@ struct IQ1_S : Shaped<19, 256, 58, 256, 32>, CenteredCodes<V::kInPlace ? 8 : 2, 
     }
     static constexpr bool kGoesAlone = V::kAlone;
     // One row's products with the block's scales: adds to what factor<0> and factor<1> multiply.
-    RL_ALWAYS_INLINE static void alone(const uint8_t* b, const Int8Block* x, const uint8_t* ahead,
-                                       typename V::Floats* totals) {
-        const auto fields = V::load(b + 32);
-        trit_products256<V, 32>(
-            b + 96, x, ahead, [](auto, auto rest, auto) RL_ALWAYS_INLINE { return rest; },
-            [&](auto g, auto sums) RL_ALWAYS_INLINE {
-                const auto scaled = V::mul(sums, V::template pick<4 * g>(kIq1Scales.scale, fields));
-                totals[0] = V::fma(scaled, V::splat(x[g].scale), totals[0]);
-                totals[1] =
-                    V::fma(V::template pick<4 * g>(kIq1Scales.center, fields), V::splat(x[g].sum), totals[1]);
-            });
+    RL_ALWAYS_INLINE static void alone(const uint8_t* b, const Int8Block* x, const float*,
+                                       const uint8_t* ahead, typename V::Floats* totals) {
+        constexpr const Iq1Scales& kScales = V::kLooksUpTrits ? kIq1LookedUp : kIq1Scales;
+        auto fields = V::load(b + 32);
+        V::prefetch(ahead + 832, fields);
+        const auto use = [&](auto g, auto sums) RL_ALWAYS_INLINE {
+            const auto scaled = V::mul(sums, V::template pick<4 * g>(kScales.scale, fields));
+            totals[0] = V::fma(scaled, V::splat(x[g].scale), totals[0]);
+            totals[1] =
+                V::fma(V::template pick<4 * g>(kScales.center, fields), V::splat(x[g].sum), totals[1]);
+        };
+        if constexpr (V::kLooksUpTrits)
+            looked_up_products256<V, 32>(b + 96, x, ahead, use);
+        else
+            trit_products256<V, 32>(
+                b + 96, x, ahead, [](auto, auto rest, auto) RL_ALWAYS_INLINE { return rest; }, use);
     }
 };
 
@@ -196,19 +246,9 @@ struct IQ1_S : Shaped<19, 256, 58, 256, 32>, CenteredCodes<V::kInPlace ? 8 : 2, 
 // says less.
 alignas(16) constexpr int8_t kIq1Values[16] = {0, -7, 1, 9, 0, -9, -1, 7};
 
-// The same of nibbles with three bits of scale; the center is that of elements that are moved up.
-struct Iq1MScales {
-    alignas(64) float scale[16];
-    alignas(64) float center[16];
-
-    constexpr Iq1MScales() : scale(), center() {
-        for (int i = 0; i < 16; ++i) {
-            scale[i] = (float(i % 8) + 0.5f) / 32.0f;
-            center[i] = (float(i % 8) + 0.5f) * -7.0f;
-        }
-    }
-};
-constexpr Iq1MScales kIq1MScales;
+// The center is that of elements that are moved up, or prepared for each two bits that say which are not.
+constexpr Iq1Scales kIq1MScales(1.0f / 32.0f, -7.0f, -7.0f);
+constexpr Iq1Scales kIq1MLookedUp(1.0f / 8.0f, 0.0f, 0.0f);
 
 template <class V>
 struct IQ1_M : Shaped<29, 256, 66, 256, 16>, SignedCodes {
@@ -226,10 +266,36 @@ struct IQ1_M : Shaped<29, 256, 66, 256, 16>, SignedCodes {
         });
     }
     static constexpr bool kGoesAlone = V::kAlone;
+    static constexpr int kCenters = V::kLooksUpTrits ? 64 : 0;
+    // For each 16 columns and two bits that say which eight are moved down: what is added to sums of 64 for
+    // one more than a digit.
+    static void prepare_centers(const Int8Block& x, float* out) {
+        for (int h = 0; h < 2; ++h, out += 4) {
+            int32_t sums[2] = {0, 0};
+            for (int i = 0; i < 8; ++i) sums[0] += x.q[16 * h + i];
+            for (int i = 0; i < 8; ++i) sums[1] += x.q[16 * h + 8 + i];
+            for (int bits = 0; bits < 4; ++bits)
+                out[bits] =
+                    x.scale * float(-sums[0] * (bits & 1 ? 136 : 120) - sums[1] * (bits & 2 ? 136 : 120));
+        }
+    }
     // One row's: 64 for each element that is moved down is a quarter of a digit.
-    RL_ALWAYS_INLINE static void alone(const uint8_t* b, const Int8Block* x, const uint8_t* ahead,
+    RL_ALWAYS_INLINE static void alone(const uint8_t* b, const Int8Block* x,
+                                       [[maybe_unused]] const float* centers, const uint8_t* ahead,
                                        typename V::Floats* totals) {
-        const auto fields = V::load(b + 160);
+        auto fields = V::load(b + 160);
+        V::prefetch(ahead + 832, fields);
+        if constexpr (V::kLooksUpTrits) {
+            typename V::Bytes scales[2] = {V::load(b + 32), V::load(b + 96)};
+            V::prefetch(ahead + 896, scales[0]);
+            V::prefetch(ahead + 960, scales[1]);
+            return looked_up_products256<V, 16>(b + 224, x, ahead, [&](auto g, auto sums) RL_ALWAYS_INLINE {
+                const auto center = V::template pick4<2 * g>(centers + 4 * g, fields);
+                totals[0] =
+                    V::fma(V::fma(sums, V::splat(x[g / 2].scale), center),
+                           V::template pick<4 * (g % 8)>(kIq1MLookedUp.scale, scales[g / 8]), totals[0]);
+            });
+        }
         trit_products256<V, 16>(
             b + 224, x, ahead,
             [&](auto quad, auto rest, auto four)
@@ -292,8 +358,8 @@ struct Q1_0 : Shaped<41, 128, 18, 128, 32>, CenteredCodes<2, 7> {
     // One row's products, bits where they are: the first half of 32 columns counts half of the second, so
     // that its sum is doubled, and each 32 columns four times what those before do. The halves are summed
     // apart, for each product waits for the sum before it.
-    RL_ALWAYS_INLINE static void alone(const uint8_t* b, const Int8Block* x, const uint8_t* ahead,
-                                       typename V::Floats* total) {
+    RL_ALWAYS_INLINE static void alone(const uint8_t* b, const Int8Block* x, const float*,
+                                       const uint8_t* ahead, typename V::Floats* total) {
         typename V::Bytes v[4];
         unroll<0, 4>([&](auto i) RL_ALWAYS_INLINE { v[i] = V::load(b + 32 + 64 * i); });
         auto sum = V::zero();

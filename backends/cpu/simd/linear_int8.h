@@ -72,10 +72,20 @@ constexpr bool goes_alone = requires {
     requires F::kGoesAlone;
 };
 
+// How many numbers F::prepare_centers() makes of each block's activations, once for all panels, for alone().
+template <class F>
+constexpr int center_count() {
+    if constexpr (requires { F::kCenters; })
+        return F::kCenters;
+    else
+        return 0;
+}
+
 // One activation row against kStreams panels, a section of each in turn (see reads_side_by_side()). The
 // prefetch continues in the panel that this stream reads next, perhaps in the next call.
 template <class V, class F, size_t kStreams>
-inline void multiply_streams(const PanelView& w, size_t p, const Int8Block* x, float* y, bool accumulate) {
+inline void multiply_streams(const PanelView& w, size_t p, const Int8Block* x, const float* centers, float* y,
+                             bool accumulate) {
     constexpr size_t kAhead = kStreams > 1 ? 4096 : kLoneAhead;
     constexpr int kFactors = F::Scales::kFactors;
     const uint8_t* at = w.panel(p);
@@ -96,7 +106,8 @@ inline void multiply_streams(const PanelView& w, size_t p, const Int8Block* x, f
                 const uint8_t* block = at + i * w.panel_bytes;
                 typename V::Floats* to = kFactors > 0 ? totals[i] : total + i;
                 if constexpr (goes_alone<F>)
-                    F::alone(block, opaque(x), opaque(block + ahead), to);
+                    F::alone(block, opaque(x), centers + b * size_t(center_count<F>()), opaque(block + ahead),
+                             to);
                 else
                     add_section<V, F, s>(block, scales[i], opaque(x + s * (F::kSection / 32)),
                                          opaque(block + ahead), to);
@@ -119,11 +130,17 @@ inline void multiply_streams(const PanelView& w, size_t p, const Int8Block* x, f
 template <class V, class F>
 inline void multiply_vec(const PanelView& w, size_t panel_begin, size_t panel_end, const Int8Block* x,
                          float* y, bool accumulate) {
+    float* centers = nullptr;
+    if constexpr (center_count<F>() > 0) {
+        const size_t parts = w.blocks * F::kBlock / 32, each = size_t(F::kCenters) * 32 / F::kBlock;
+        centers = reinterpret_cast<float*>(kernel_scratch(parts * each * sizeof(float)));
+        for (size_t i = 0; i < parts; ++i) F::prepare_centers(x[i], centers + i * each);
+    }
     size_t p = panel_begin;
     if (reads_side_by_side())
         for (; p + V::kStreams <= panel_end; p += V::kStreams)
-            multiply_streams<V, F, V::kStreams>(w, p, x, y, accumulate);
-    for (; p < panel_end; ++p) multiply_streams<V, F, 1>(w, p, x, y, accumulate);
+            multiply_streams<V, F, V::kStreams>(w, p, x, centers, y, accumulate);
+    for (; p < panel_end; ++p) multiply_streams<V, F, 1>(w, p, x, centers, y, accumulate);
 }
 
 // Some columns of a panel, ready for many activation rows: bytes for the dot product, and f32 scales.

@@ -21,7 +21,7 @@ struct Portable {
     struct Quad {
         int16_t x[4];
     };
-    static constexpr bool kBiased = false, kInPlace = false, kAlone = false;
+    static constexpr bool kBiased = false, kInPlace = false, kAlone = false, kLooksUpTrits = false;
     static constexpr int kBitsInPlace = 0;
     static constexpr size_t kStreams = 1, kTilePanels = 1, kTileRows = 2, kFloatTileRows = 2;
 

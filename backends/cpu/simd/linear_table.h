@@ -50,6 +50,9 @@ RL_ALWAYS_INLINE inline const LinearKernel* find_nonlinear(uint32_t gguf_id) {
 template <class V, template <class, class> class Entry = Int8Entry>
 RL_ALWAYS_INLINE inline const LinearKernel* find_code_books(uint32_t gguf_id) {
     constexpr uint32_t kIq2XS = 17, kIq2S = 22;
+    if constexpr (V::kLooksUpTrits)
+        if (const LinearKernel* kernel = find_kernel<Entry<V, IQ1_S<V>>, Entry<V, IQ1_M<V>>>(gguf_id))
+            return kernel;
     return find_kernel<Entry<V, IQ2_XXS<V>>, Entry<V, IQ2_XS<V>>>(gguf_id == kIq2S ? kIq2XS : gguf_id);
 }
 template <class V, template <class, class> class Entry = Int8Entry>
