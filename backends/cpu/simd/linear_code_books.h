@@ -245,18 +245,28 @@ struct IQ1_S : Shaped<19, 256, 58, 256, 32>, CenteredCodes<V::kInPlace ? 8 : 2, 
 // Eight times one less than the digit, and one more or less: by one more than the digit, under a bit that
 // says less.
 alignas(16) constexpr int8_t kIq1Values[16] = {0, -7, 1, 9, 0, -9, -1, 7};
+alignas(16) constexpr int8_t kIq1Centered[16] = {0, 9, 17, 25, 0, 7, 15, 23};  // 16 more, for small codes
+
+template <bool kBiased>
+struct Iq1MCodes : SignedCodes {
+    static constexpr const int8_t* kValues = kIq1Values;
+};
+template <>
+struct Iq1MCodes<false> : CenteredCodes<5, 3> {
+    static constexpr const int8_t* kValues = kIq1Centered;
+};
 
 // The center is that of elements that are moved up, or prepared for each two bits that say which are not.
 constexpr Iq1Scales kIq1MScales(1.0f / 32.0f, -7.0f, -7.0f);
 constexpr Iq1Scales kIq1MLookedUp(1.0f / 8.0f, 0.0f, 0.0f);
 
 template <class V>
-struct IQ1_M : Shaped<29, 256, 66, 256, 16>, SignedCodes {
+struct IQ1_M : Shaped<29, 256, 66, 256, 16>, Iq1MCodes<V::kBiased> {
     static constexpr bool kInOrder = true;
     using Scales = FieldScales<V, 3, 1>;
     template <int, class Use>
     RL_ALWAYS_INLINE static void codes(const uint8_t* b, Use&& use) {
-        const auto table = V::table(kIq1Values);
+        const auto table = V::table(IQ1_M::kValues);
         const auto fields = V::load(b + 160);
         trits256<V>(b + 224, [&](auto quad, auto digit) RL_ALWAYS_INLINE {
             const auto level = V::template place<6, 0, 2>(digit);
