@@ -18,24 +18,29 @@ namespace {
 
 // ---- Digits to the base 3 ----
 
-// 256 digits, five to a byte as a fraction of 256. Digit n of byte 4i + c is that of column 4 (5i + n) + c:
-// each four bytes give the digits of four neighbouring columns, five times.
+// 256 digits, five to a byte as a fraction of 256. Each 16 bytes hold those of 80 neighbouring columns: the
+// first digits of all are 16 columns, the second ones the next 16, and so on; the last four bytes hold four
+// digits each, of 16 columns. So each 16 columns are digits in one place of their bytes but the last ones.
 constexpr uint32_t kTritBytes = 52;
 struct Trits {
     uint8_t bytes[kTritBytes];
 
+    struct Place {
+        uint32_t byte, digit;
+    };
+    static Place place_of(uint32_t column) {
+        if (column < 240) return {column / 80 * 16 + column % 16, column % 80 / 16};
+        return {48 + column % 4, column % 16 / 4};
+    }
     void put(const uint8_t (&digits)[256]) {
-        for (uint32_t at = 0; at < kTritBytes; ++at) {
-            const uint8_t* digit = digits + at / 4 * 20 + at % 4;
-            const uint32_t count = at < 48 ? 5 : 4;
-            uint32_t number = 0;
-            for (uint32_t n = 0; n < 5; ++n) number = number * 3 + (n < count ? digit[4 * n] : 0u);
-            bytes[at] = uint8_t((number * 256 + 242) / 243);
-        }
+        constexpr uint32_t kWorth[5] = {81, 27, 9, 3, 1};
+        uint32_t numbers[kTritBytes] = {};
+        for (uint32_t i = 0; i < 256; ++i) numbers[place_of(i).byte] += kWorth[place_of(i).digit] * digits[i];
+        for (uint32_t at = 0; at < kTritBytes; ++at) bytes[at] = uint8_t((numbers[at] * 256 + 242) / 243);
     }
     int operator[](uint32_t column) const {
-        const uint32_t quad = column / 4;
-        return formats::tq1_0::digit(bytes[quad / 5 * 4 + column % 4], quad % 5);
+        const Place place = place_of(column);
+        return formats::tq1_0::digit(bytes[place.byte], place.digit);
     }
 };
 

@@ -32,16 +32,26 @@ struct FieldScales {
     }
 };
 
-// 256 digits to the base 3, five to a byte (see repack.cpp): use(quad, digit) for each four columns, where
-// digit has one more than their digits in bits 6..7.
+// 256 digits to the base 3, five to a byte (see repack.cpp), in groups of 16 columns: which of 13 vectors
+// have those of four neighbouring columns, and in which place.
+struct TritPlace {
+    int vector, digit;
+};
+constexpr TritPlace trit_place(int quad) {
+    return quad < 60 ? TritPlace{quad / 20 * 4 + quad % 4, quad % 20 / 4} : TritPlace{12, quad % 4};
+}
+
+// use(quad, digit) for each four columns, where digit has one more than their digits in bits 6..7.
 template <class V, class Use>
 RL_ALWAYS_INLINE inline void trits256(const uint8_t* b, Use&& use) {
-    unroll<0, 13>([&](auto i) RL_ALWAYS_INLINE {
-        auto v = V::load(b + 64 * i);
-        unroll<0, (i < 12 ? 5 : 4)>([&](auto n) RL_ALWAYS_INLINE {
-            use(Index<5 * i + n>{}, V::trit(v));
-            if constexpr (n < 4) v = V::next_trit(v);
-        });
+    typename V::Bytes v[13];
+    unroll<0, 64>([&](auto quad) RL_ALWAYS_INLINE {
+        constexpr TritPlace at = trit_place(quad);
+        if constexpr (at.digit == 0)
+            v[at.vector] = V::load(b + 64 * at.vector);
+        else
+            v[at.vector] = V::next_trit(v[at.vector]);
+        use(quad, V::trit(v[at.vector]));
     });
 }
 
@@ -53,20 +63,23 @@ template <class V, int kColumns, class Less, class Use>
 RL_ALWAYS_INLINE inline void trit_products256(const uint8_t* b, const Int8Block* x, const uint8_t* ahead,
                                               Less&& less, Use&& use) {
     auto sum = V::no_ints(), rest = V::no_ints();
-    unroll<0, 13>([&](auto i) RL_ALWAYS_INLINE {
-        auto v = V::load(b + 64 * i);
-        V::prefetch(ahead + 64 * i, v);
-        unroll<0, (i < 12 ? 5 : 4)>([&](auto n) RL_ALWAYS_INLINE {
-            constexpr int quad = 5 * i + n, kQuads = kColumns / 4;
-            const auto four = V::quad(x[quad / 8].q + quad % 8 * 4);
-            sum = V::dot(sum, v, four);
-            v = V::next_trit(v);
-            rest = less(Index<quad>{}, V::dot(rest, v, four), four);
-            if constexpr (quad % kQuads == kQuads - 1) {
-                use(Index<quad / kQuads>{}, V::to_floats(V::thrice_less(sum, rest)));
-                sum = rest = V::no_ints();
-            }
-        });
+    typename V::Bytes v[13];
+    unroll<0, 64>([&](auto quad) RL_ALWAYS_INLINE {
+        constexpr TritPlace at = trit_place(quad);
+        constexpr int kQuads = kColumns / 4;
+        auto& fraction = v[at.vector];
+        if constexpr (at.digit == 0) {
+            fraction = V::load(b + 64 * at.vector);
+            V::prefetch(ahead + 64 * at.vector, fraction);
+        }
+        const auto four = V::quad(x[quad / 8].q + quad % 8 * 4);
+        sum = V::dot(sum, fraction, four);
+        fraction = V::next_trit(fraction);
+        rest = less(quad, V::dot(rest, fraction, four), four);
+        if constexpr (quad % kQuads == kQuads - 1) {
+            use(Index<quad / kQuads>{}, V::to_floats(V::thrice_less(sum, rest)));
+            sum = rest = V::no_ints();
+        }
     });
 }
 
@@ -84,33 +97,33 @@ constexpr LastTrits kLastTrits;
 
 // The products of these digits with activations of one row, for families that look bytes up: use(group, sums)
 // gets 64 times those of each group of kColumns columns, with digits that are one more. Digits stay where
-// they are: sums of those that are too low are shifted. Two sums, for each product waits for the one before.
+// they are in their bytes, for those of 16 columns are in one place: their sum is shifted. Only the last
+// vector has its four digits in as many places.
 template <class V, int kColumns, class Use>
 RL_ALWAYS_INLINE inline void looked_up_products256(const uint8_t* b, const Int8Block* x, const uint8_t* ahead,
                                                    Use&& use) {
-    constexpr int kQuads = kColumns / 4;
     typename V::Bytes v[13], last[13];
-    unroll<0, 256 / kColumns>([&](auto g) RL_ALWAYS_INLINE {
-        constexpr int kFirst = g * kQuads, kEnd = kFirst + kQuads;
-        unroll<(kFirst + 4) / 5, (kEnd + 4) / 5>([&](auto i) RL_ALWAYS_INLINE {
-            v[i] = V::load(b + 64 * i);
-            V::prefetch(ahead + 64 * i, v[i]);
-            last[i] = V::look_up(kLastTrits.of, v[i]);
+    auto sum = V::no_ints();
+    unroll<0, 16>([&](auto part) RL_ALWAYS_INLINE {
+        constexpr int kQuad = 4 * part, kDigit = trit_place(kQuad).digit;
+        constexpr int kFrom = part == 15 || kDigit == 0 ? 6 : 2 * kDigit - 2;
+        auto dots = V::no_ints();
+        unroll<0, 4>([&](auto j) RL_ALWAYS_INLINE {
+            constexpr TritPlace at = trit_place(kQuad + j);
+            if constexpr (at.digit == 0) {
+                v[at.vector] = V::load(b + 64 * at.vector);
+                V::prefetch(ahead + 64 * at.vector, v[at.vector]);
+                last[at.vector] = V::look_up(kLastTrits.of, v[at.vector]);
+            }
+            const int8_t* four = x[part / 2].q + part % 2 * 16 + 4 * j;
+            if constexpr (at.digit == 0)
+                dots = V::dot(dots, V::template place<6, 6, 2>(V::trit(v[at.vector])), four);
+            else
+                dots = V::dot(dots, V::template place<2 * at.digit - 2, kFrom, 2>(last[at.vector]), four);
         });
-        auto low = V::no_ints(), high = V::no_ints();
-        unroll<0, 4>([&](auto place) RL_ALWAYS_INLINE {
-            auto& sum = place < 2 ? low : high;
-            if constexpr (place % 2 == 1) sum = V::template shifted<2>(sum);
-            unroll<kFirst, kEnd>([&](auto quad) RL_ALWAYS_INLINE {
-                constexpr int i = quad / 5, n = quad % 5;
-                const int8_t* four = x[quad / 8].q + quad % 8 * 4;
-                if constexpr (n == place + 1)
-                    sum = V::dot(sum, V::template place<2 * place, 2 * place, 2>(last[i]), four);
-                else if constexpr (n == 0 && place == 3)
-                    sum = V::dot(sum, V::template place<6, 6, 2>(V::trit(v[i])), four);
-            });
-        });
-        use(g, V::to_floats(V::add(V::template shifted<4>(low), high)));
+        if constexpr (kFrom < 6) dots = V::template shifted<6 - kFrom>(dots);
+        sum = kColumns == 16 || part % 2 == 0 ? dots : V::add(sum, dots);
+        if constexpr (kColumns == 16 || part % 2 == 1) use(Index<part * 16 / kColumns>{}, V::to_floats(sum));
     });
 }
 
