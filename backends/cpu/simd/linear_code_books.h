@@ -361,6 +361,27 @@ struct TQ2_0 : Shaped<35, 256, 66, 128, 32>, CenteredCodes<2, 7> {
             unroll<0, 4>([&](auto k) RL_ALWAYS_INLINE { use(k, j, V::template place<2 * k, 0, 2>(v)); });
         });
     }
+    static constexpr bool kGoesAlone = V::kInPlace;
+    // One row's products, codes where they are: each 32 columns count four times what those before do.
+    RL_ALWAYS_INLINE static void alone(const uint8_t* b, const Int8Block* x, const float*,
+                                       const uint8_t* ahead, typename V::Floats* total) {
+        unroll<0, 2>([&](auto s) RL_ALWAYS_INLINE {
+            typename V::Ints dots[4];
+            for (auto& each : dots) each = V::no_ints();
+            unroll<0, 8>([&](auto j) RL_ALWAYS_INLINE {
+                auto v = V::load(b + 32 + 512 * s + 64 * j);
+                V::prefetch(ahead + 512 * s + 64 * j, v);
+                unroll<0, 4>([&](auto k) RL_ALWAYS_INLINE {
+                    dots[k] = V::dot(dots[k], V::template place<2 * k, 2 * k, 2>(v), x[4 * s + k].q + 4 * j);
+                });
+            });
+            unroll<0, 4>([&](auto k) RL_ALWAYS_INLINE {
+                const auto& each = x[4 * s + k];
+                const auto scaled = V::mul(V::to_floats(dots[k]), V::splat(1.0f / float(1 << 2 * k)));
+                *total = V::fma(scaled, V::splat(each.scale), V::sub(*total, V::splat(each.sum)));
+            });
+        });
+    }
 };
 
 // Bits become 0 and 2, around 1.

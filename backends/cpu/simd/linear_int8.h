@@ -65,7 +65,7 @@ RL_ALWAYS_INLINE inline void add_section(const uint8_t* block, const typename F:
     if constexpr (!F::kInOrder) unroll<0, kWide>(finish);
 }
 
-// Whether one row's products with a format go a way of their own, a block of one section at a time:
+// Whether one row's products with a format go a way of their own, a whole block at a time:
 // alone(block, x, ahead, totals) does what add_section() does for the others.
 template <class F>
 constexpr bool goes_alone = requires {
@@ -101,7 +101,7 @@ inline void multiply_streams(const PanelView& w, size_t p, const Int8Block* x, c
             scales[i].read(at + i * w.panel_bytes);
             for (auto& each : totals[i]) each = V::zero();
         }
-        unroll<0, F::kBlock / F::kSection>([&](auto s) RL_ALWAYS_INLINE {
+        unroll<0, goes_alone<F> ? 1 : F::kBlock / F::kSection>([&](auto s) RL_ALWAYS_INLINE {
             for (size_t i = 0; i < kStreams; ++i) {
                 const uint8_t* block = at + i * w.panel_bytes;
                 typename V::Floats* to = kFactors > 0 ? totals[i] : total + i;
