@@ -14,6 +14,18 @@ struct CenteredCodes {
     static constexpr bool kOffset = true, kSigned = false, kMins = false;
 };
 
+// By a nibble, half more than its lowest kBits bits.
+template <int kBits>
+struct FieldSteps {
+    alignas(64) float of[16];
+
+    constexpr FieldSteps() : of() {
+        for (int i = 0; i < 16; ++i) of[i] = float(i % (1 << kBits)) + 0.5f;
+    }
+};
+template <int kBits>
+constexpr FieldSteps<kBits> kFieldSteps;
+
 // Behind d, fields of kFieldBits bits, eight to 32 bits of each row: a scale is half more than its field,
 // times kQuarters quarters of d.
 template <class V, int kFieldBits, int kQuarters>
@@ -24,7 +36,11 @@ struct FieldScales {
     RL_ALWAYS_INLINE void read(const uint8_t* block) { b = block; }
     template <int g>
     RL_ALWAYS_INLINE typename V::Floats scale() const {
-        return V::add(V::template u32_field<4 * (g % 8), kFieldBits>(b + 32 + 64 * (g / 8)), V::splat(0.5f));
+        const uint8_t* fields = b + 32 + 64 * (g / 8);
+        if constexpr (V::kAlone)
+            return V::template pick<4 * (g % 8)>(kFieldSteps<kFieldBits>.of, V::load(fields));
+        else
+            return V::add(V::template u32_field<4 * (g % 8), kFieldBits>(fields), V::splat(0.5f));
     }
     template <int>
     RL_ALWAYS_INLINE typename V::Floats factor() const {
