@@ -46,23 +46,23 @@ struct Trits {
 
 // ---- Levels of three with signs ----
 
-// 256 levels of three with a sign each, three to a byte: digits to the base 3, the first the lowest, in bits
-// 0..4, signs in bits 5..7. Those of byte 4i + c belong to columns 4 (3i) + c, 4 (3i + 1) + c and 4 (3i + 2)
-// + c.
+// 256 levels of three with a sign each, three to a byte: one, three and ten times the levels in bits 0..4, so
+// that the third one can be told without bit 0, and signs in bits 5..7. Those of byte 4i + c belong to
+// columns 4 (3i) + c, 4 (3i + 1) + c and 4 (3i + 2) + c.
 struct Thirds {
     uint8_t bytes[88];
 
     void put(uint32_t column, uint32_t level, uint32_t sign) {
-        constexpr uint8_t kPlace[3] = {1, 3, 9};
+        constexpr uint8_t kWorth[3] = {1, 3, 10};
         const uint32_t quad = column / 4;
         uint8_t& byte = bytes[quad / 3 * 4 + column % 4];
-        byte = uint8_t(byte + level * kPlace[quad % 3] + (sign << (5 + quad % 3)));
+        byte = uint8_t(byte + level * kWorth[quad % 3] + (sign << (5 + quad % 3)));
     }
     float signed_level(uint32_t column) const {
-        constexpr uint8_t kPlace[3] = {1, 3, 9};
-        const uint32_t quad = column / 4, byte = bytes[quad / 3 * 4 + column % 4];
-        const uint32_t level = (byte & 31) / kPlace[quad % 3] % 3;
-        return formats::signed_level(formats::grid_level_of_8(uint16_t(level), 0), byte >> 5, quad % 3);
+        const uint32_t quad = column / 4, byte = bytes[quad / 3 * 4 + column % 4], code = byte & 31;
+        const uint32_t levels[3] = {code % 10 % 3, code % 10 / 3, code / 10};
+        const auto level = uint16_t(levels[quad % 3]);
+        return formats::signed_level(formats::grid_level_of_8(level, 0), byte >> 5, quad % 3);
     }
 };
 

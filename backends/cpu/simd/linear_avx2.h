@@ -71,7 +71,7 @@ struct Avx2 {
         for (int i = 0; i < 2; ++i) out.v[i] = _mm256_add_epi8(_mm256_add_epi8(v.v[i], v.v[i]), v.v[i]);
         return out;
     }
-    // Of bytes with digits in bits 0..4 and three signs above: what they are in values.of[kSign] under sign
+    // Of bytes with a code in bits 0..4 and three signs above: what they are in values.of[kSign] under sign
     // kSign.
     template <int kSign, class Values>
     RL_ALWAYS_INLINE static Bytes third(const Values& values, const Bytes& v) {

@@ -75,19 +75,14 @@ struct Avx512 {
     }
     RL_ALWAYS_INLINE static Bytes next_trit(Bytes v) { return _mm512_add_epi8(_mm512_add_epi8(v, v), v); }
 #ifdef __AVX512VBMI__
-    // Of bytes with digits in bits 0..4 and three signs above: what they are in values.of[kSign] under sign
-    // kSign. The second sign is the last of seven bits that two registers take.
+    // Of bytes with a code in bits 0..4 and three signs above: what they are in values.of[kSign] under sign
+    // kSign. The second and the third sign are the last of seven bits that two registers take.
     template <int kSign, class Values>
     RL_ALWAYS_INLINE static Bytes third(const Values& values, Bytes v) {
-        constexpr int kSelect = 0xE4;  // c ? a : b
-        const int8_t* of = values.of[kSign];
-        if constexpr (kSign == 1)
-            return _mm512_permutex2var_epi8(signs(_mm512_load_si512(values.plus)), v,
-                                            signs(_mm512_load_si512(values.minus)));
-        const Bytes index = kSign == 0 ? v
-                                       : _mm512_ternarylogic_epi32(v, _mm512_srli_epi16(v, kSign),
-                                                                   _mm512_set1_epi8(31), kSelect);
-        return _mm512_permutexvar_epi8(index, signs(_mm512_load_si512(of)));
+        if constexpr (kSign == 0) return _mm512_permutexvar_epi8(v, signs(_mm512_load_si512(values.of[0])));
+        const auto& of = kSign == 1 ? values.second : values.third;
+        return _mm512_permutex2var_epi8(signs(_mm512_load_si512(of[0])), shift_left<1 - kSign>(v),
+                                        signs(_mm512_load_si512(of[1])));
     }
 
     static constexpr bool kLooksUpTrits = true;

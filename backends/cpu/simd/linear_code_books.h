@@ -143,23 +143,28 @@ RL_ALWAYS_INLINE inline void looked_up_products256(const uint8_t* b, const Int8B
     });
 }
 
-// Number j of the three of a byte (see repack.cpp), by the byte's digits under its sign.
+// Number j of the three of a byte (see repack.cpp), by the byte's code under its sign.
 struct ThirdValues {
     alignas(64) int8_t of[3][64];
-    alignas(64) int8_t plus[64];  // of the second number, whatever the first one's sign
-    alignas(64) int8_t minus[64];
+    // Of the second number, whatever the first one's sign, and of the third, by the codes' upper four bits
+    // and whatever both signs: without its sign and with it.
+    alignas(64) int8_t second[2][64];
+    alignas(64) int8_t third[2][64];
 
-    constexpr ThirdValues() : of(), plus(), minus() {
+    constexpr ThirdValues() : of(), second(), third() {
         constexpr int8_t kLevels[3] = {8, 25, 43};
-        for (int i = 0; i < 27; ++i)
-            for (int j = 0, digits = i; j < 3; ++j, digits /= 3) {
-                of[j][i] = kLevels[digits % 3];
-                of[j][32 + i] = int8_t(-kLevels[digits % 3]);
+        for (int i = 0; i < 29; ++i) {
+            const int levels[3] = {i % 10 % 3, i % 10 / 3 % 3, i / 10};
+            for (int j = 0; j < 3; ++j) {
+                of[j][i] = kLevels[levels[j]];
+                of[j][32 + i] = int8_t(-kLevels[levels[j]]);
             }
-        for (int i = 0; i < 64; ++i) {
-            plus[i] = of[1][i % 32];
-            minus[i] = of[1][32 + i % 32];
         }
+        for (int sign = 0; sign < 2; ++sign)
+            for (int i = 0; i < 64; ++i) {
+                second[sign][i] = of[1][32 * sign + i % 32];
+                third[sign][i] = of[2][32 * sign + i % 16 * 2];
+            }
     }
 };
 constexpr ThirdValues kIq2Values;

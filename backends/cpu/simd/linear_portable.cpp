@@ -67,7 +67,7 @@ struct Portable {
         for (int i = 0; i < 64; ++i) out.b[i] = uint8_t(v.b[i] * 3);
         return out;
     }
-    // Of bytes with digits in bits 0..4 and three signs above: what they are in values.of[kSign] under sign
+    // Of bytes with a code in bits 0..4 and three signs above: what they are in values.of[kSign] under sign
     // kSign.
     template <int kSign, class Values>
     RL_OUT_OF_LINE static Bytes third(const Values& values, const Bytes& v) {
