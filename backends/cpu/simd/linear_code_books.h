@@ -262,6 +262,7 @@ struct IQ1_S : Shaped<19, 256, 58, 256, 32>, CenteredCodes<V::kInPlace ? 8 : 2, 
         constexpr const Iq1Scales& kScales = V::kLooksUpTrits ? kIq1LookedUp : kIq1Scales;
         auto fields = V::load(b + 32);
         V::prefetch(ahead + 832, fields);
+        V::prefetch(ahead + 896, fields);
         const auto use = [&](auto g, auto sums) RL_ALWAYS_INLINE {
             const auto scaled = V::mul(sums, V::template pick<4 * g>(kScales.scale, fields));
             totals[0] = V::fma(scaled, V::splat(x[g].scale), totals[0]);
@@ -333,6 +334,7 @@ struct IQ1_M : Shaped<29, 256, 66, 256, 16>, Iq1MCodes<V::kBiased> {
             typename V::Bytes scales[2] = {V::load(b + 32), V::load(b + 96)};
             V::prefetch(ahead + 896, scales[0]);
             V::prefetch(ahead + 960, scales[1]);
+            V::prefetch(ahead + 1024, scales[1]);
             return looked_up_products256<V, 16>(b + 224, x, ahead, [&](auto g, auto sums) RL_ALWAYS_INLINE {
                 const auto center = V::template pick4<2 * g>(centers + 4 * g, fields);
                 totals[0] =
@@ -392,6 +394,7 @@ struct TQ2_0 : Shaped<35, 256, 66, 128, 32>, CenteredCodes<2, 7> {
             unroll<0, 8>([&](auto j) RL_ALWAYS_INLINE {
                 auto v = V::load(b + 32 + 512 * s + 64 * j);
                 V::prefetch(ahead + 512 * s + 64 * j, v);
+                if constexpr (s == 1 && j == 7) V::prefetch(ahead + 1024, v);
                 unroll<0, 4>([&](auto k) RL_ALWAYS_INLINE {
                     dots[k] = V::dot(dots[k], V::template place<2 * k, 2 * k, 2>(v), x[4 * s + k].q + 4 * j);
                 });
@@ -431,6 +434,7 @@ struct Q1_0 : Shaped<41, 128, 18, 128, 32>, CenteredCodes<2, 7> {
         unroll<0, 4>([&](auto g) RL_ALWAYS_INLINE {
             constexpr int kPlace = 2 * g % V::kBitsInPlace;
             V::prefetch(ahead + 64 * g, v[g]);
+            if constexpr (g == 3) V::prefetch(ahead + 256, v[g]);
             auto first = V::no_ints(), second = V::no_ints();
             unroll<0, 4>([&](auto j) RL_ALWAYS_INLINE {
                 first = V::dot(first, V::template bit_in_place<2 * g>(v[j]), x[g].q + 4 * j);

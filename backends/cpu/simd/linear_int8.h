@@ -86,7 +86,9 @@ constexpr int center_count() {
 template <class V, class F, size_t kStreams>
 inline void multiply_streams(const PanelView& w, size_t p, const Int8Block* x, const float* centers, float* y,
                              bool accumulate) {
-    constexpr size_t kAhead = kStreams > 1 ? 4096 : kLoneAhead;
+    // Half of it is better where a block takes few instructions, so that loads run far ahead themselves.
+    constexpr size_t kLone = goes_alone<F> ? kLoneAhead / 2 : kLoneAhead;
+    constexpr size_t kAhead = kStreams > 1 ? 4096 : kLone;
     constexpr int kFactors = F::Scales::kFactors;
     const uint8_t* at = w.panel(p);
     typename V::Floats total[kStreams];
