@@ -25,7 +25,7 @@ struct DecodePace {
     double run_seconds = 0.0;     // of each Executable::run(), beside its steps
     double expert_seconds = 0.0;  // of each layer of experts, beside both: their choice, and small products
     // In place of step_seconds, by kernel_key(): see history_seconds().
-    std::map<std::string, double> op_seconds;
+    std::map<std::string, double> op_seconds = {};
     // Of each kernel that a run launches for the first time, beside both, where the device has waited before.
     double first_seconds = 0.0;
 };
