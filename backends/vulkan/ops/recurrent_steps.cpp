@@ -97,7 +97,8 @@ public:
         const uint32_t threads = chosen(rows_class, "threads", kThreads),
                        shared_by = chosen(rows_class, "lanes", lanes_.values[0]),
                        columns = threads / shared_by * RL_DELTA_COLUMNS;
-        const bool clustered = device.use_clustered();
+        const bool clustered = device.use_clustered(),
+                   at_once = clustered && s.key_dim <= 16 * shared_by;  // AT_ONCE of delta_rows.glsl
         const uint64_t units = delta_units(s, columns);
         const double flops_per_row = 7.0 * double(s.state_floats());
         const double fit = std::max(1.0, recorder.flops_per_segment() / flops_per_row);
@@ -109,7 +110,7 @@ public:
             const args::DeltaArgs push = {s.heads, s.key_heads, s.in_turns, row, end};
             Binding pairs = view.step;
             const uint64_t groups = (end - row) / RL_DELTA_ROWS;
-            if (clustered && groups > 0) {
+            if (at_once && groups > 0) {
                 recorder.claim_scratch();
                 pairs = view.scratch_at(0, scratch(view.plan));
                 RL_TRY(recorder.dispatch(
