@@ -195,43 +195,6 @@ struct SparsifyArgs {
 
 constexpr uint32_t kConvolvedRows = 32;  // of a sequence, that a thread goes over
 
-constexpr uint32_t kDeltaRows = 8;  // that the delta rule takes at once
-
-// What kDeltaRows rows of a sequence see of each other with a head's gates. Queries and keys are as they
-// came, and what would make unit vectors of them is a factor of all that comes of them.
-struct alignas(16) DeltaPairs {
-    // [t][s]: the product of t's key, or query, and s's key, times both factors, the decays between and, of
-    // keys, t's gate; 0 for s behind t, of keys at t.
-    float by_keys[kDeltaRows][kDeltaRows], by_queries[kDeltaRows][kDeltaRows];
-    // The product of decays up to a row, times its gate and its key's factor, and times its query's factor.
-    float seen_by[kDeltaRows], read_by[kDeltaRows];
-    float left[kDeltaRows];  // what a row's change counts behind all rows
-    float gates[kDeltaRows];
-    float decay[4];  // of all rows, and nothing
-};
-
-struct DeltaArgs {
-    const Step* step;
-    const SegmentState* states;
-    DeltaPairs*
-        pairs;  // of the rows from 8 n on, of each head; of rows that a sequence has fewer of, nothing
-    const float* qkv;
-    const float* beta;
-    const float* alpha;
-    const float* a;
-    const float* dt;
-    float* y;
-    float* state;  // rows of (heads, key_dim, value_dim)
-    uint32_t heads;
-    uint32_t key_heads;
-    uint32_t key_dim;
-    uint32_t value_dim;
-    uint32_t in_turns;
-    uint32_t first_row;  // of the step: rows first_row .. end_row - 1
-    uint32_t end_row;
-    float eps;
-};
-
 struct ScanArgs {
     const Step* step;
     const SegmentState* states;

@@ -3,7 +3,7 @@
 // again.
 #pragma once
 
-#include "kernels/args.h"
+#include "kernels/delta_args.h"
 #include "kernels/reduce.h"
 #include "kernels/scan.h"
 #include "kernels/unit.h"
@@ -47,7 +47,8 @@ RL_DEVICE uint32_t heads_of_key(const DeltaArgs& args) {
     return args.heads / args.key_heads;
 }
 
-// Lanes that share a product of two vectors of at most kKeys elements.
+// Of the rows of a group: their vectors, of at most kKeys elements, the products of these, of which each is
+// by kLanes lanes, and the gates of some heads.
 template <uint32_t kMostKeys>
 struct PairShared {
     static constexpr uint32_t kKeys = kMostKeys, kQuads = kKeys / 4, kRows = args::kDeltaRows,

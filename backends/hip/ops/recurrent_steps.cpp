@@ -1,4 +1,5 @@
 // Convolve, DeltaNet and StateScan, and what stands around them: CopyParts, OutputGate.
+#include "backends/hip/kernels/delta_args.h"
 #include "steps.h"
 
 #include <algorithm>
