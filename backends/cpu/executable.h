@@ -19,6 +19,9 @@ struct PlacedWeight {
         m.data += e * expert_bytes;
         return m;
     }
+    const std::byte* panel(uint64_t e, uint64_t p) const {
+        return matrix.data + e * expert_bytes + p * matrix.panel_bytes();
+    }
 };
 
 class CpuWeights : public WeightStore {

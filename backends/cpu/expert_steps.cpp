@@ -37,7 +37,8 @@ public:
         return aligned(experts(plan) * 4 * plan.max_rows) +
                activation_bytes(isa_, *format_, plan.slot(op_.x).width, 1) * plan.max_rows;
     }
-    uint64_t thread_scratch(const Plan& plan) const override { return experts(plan) * 4; }
+    // Chances of a row, then which experts it has.
+    uint64_t thread_scratch(const Plan& plan) const override { return experts(plan) * 5; }
 
     void run(const RunView& view, const Worker& worker, uint32_t step) const override {
         const uint32_t rows = view.rows();
@@ -85,16 +86,19 @@ private:
         for (size_t e = 0; e < count && !op_.chosen_by_logits(); ++e)
             logits[e] = chances[e] + (bias ? bias[e] : 0.0f);
         if (op_.groups.count > 1) leave_best_groups(logits, count);
+        auto* const taken = reinterpret_cast<bool*>(chances + count);
+        std::fill_n(taken, count, false);
         for (uint32_t k = 0; k < op_.used; ++k) {
             int32_t best = -1;
             float best_score = 0.0f;
             for (size_t e = 0; e < count; ++e) {
-                if (std::find(ids, ids + k, int32_t(e)) != ids + k) continue;
+                if (taken[e]) continue;
                 if (best >= 0 && !(logits[e] > best_score)) continue;
                 best = int32_t(e);
                 best_score = logits[e];
             }
             ids[k] = best;
+            taken[best] = true;
             scales[k] = chances[size_t(best)];
             if (op_.gating == Gating::sparse_mixer) {
                 scales[k] = share_of_near(chances, count, chances[size_t(best)]);
@@ -185,6 +189,9 @@ private:
 struct Assignment {
     std::vector<uint32_t> first;
     std::vector<uint32_t> entries;  // row * used + place
+    std::vector<uint32_t> picked;   // the experts that have any
+
+    uint32_t after(size_t i) const { return picked[i + 1 < picked.size() ? i + 1 : 0]; }
 };
 
 // Every worker sorts for itself: a few thousand small integers cost less than a wait. An id that is no expert
@@ -195,7 +202,11 @@ const Assignment& assign(const int32_t* ids, uint32_t rows, uint32_t used, uint6
     a.entries.resize(size_t(rows) * used);
     const auto expert = [&](size_t i) { return uint64_t(ids[i]) < experts ? uint64_t(ids[i]) : 0; };
     for (size_t i = 0; i < a.entries.size(); ++i) ++a.first[expert(i) + 1];
-    for (uint64_t e = 0; e < experts; ++e) a.first[e + 1] += a.first[e];
+    a.picked.clear();
+    for (uint64_t e = 0; e < experts; ++e) {
+        if (a.first[e + 1] > 0) a.picked.push_back(uint32_t(e));
+        a.first[e + 1] += a.first[e];
+    }
     static thread_local std::vector<uint32_t> next;
     next.assign(a.first.begin(), a.first.end() - 1);
     for (size_t i = 0; i < a.entries.size(); ++i) a.entries[next[expert(i)]++] = uint32_t(i);
@@ -207,6 +218,8 @@ const Assignment& assign_all(uint32_t rows, uint32_t heads) {
     static thread_local Assignment a;
     a.first.clear();
     a.entries.clear();
+    a.picked.clear();
+    for (uint32_t h = 0; h < heads; ++h) a.picked.push_back(h);
     for (uint32_t h = 0; h <= heads; ++h) a.first.push_back(h * rows);
     for (uint32_t h = 0; h < heads; ++h)
         for (uint32_t row = 0; row < rows; ++row) a.entries.push_back(row * heads + h);
@@ -235,7 +248,7 @@ public:
         return activation_bytes(isa_, *format_, shape_.cols, plan.max_rows) * plan.max_rows * used_;
     }
     uint64_t thread_scratch(const Plan& plan) const override {
-        return uint64_t(plan.max_rows) * used_ * kChunk * kPanelRows * 4 * 2;
+        return product_bytes(plan) + activation_bytes(isa_, *format_, shape_.cols, plan.max_rows);
     }
 
 protected:
@@ -250,12 +263,29 @@ protected:
         const uint32_t* entries;
     };
 
+    // Of two products of all rows in a thread's scratch, before the activations of a lone row.
+    uint64_t product_bytes(const Plan& plan) const {
+        return uint64_t(plan.max_rows) * used_ * kChunk * kPanelRows * 4 * 2;
+    }
+
+    // Whether all experts get one and the same row, which every worker prepares for itself: cheaper than
+    // waiting.
+    bool is_lone(const RunView& view, const Assignment& a) const {
+        return view.rows() == 1 && !per_expert_ && a.picked.size() == used_;
+    }
+
     // Of rows, or of their parts for the experts, `stride` floats apart.
     const Assignment& prepare(const RunView& view, const Worker& worker, size_t stride) const {
         const Assignment& a =
             ids_ ? assign(view.ids(ids_), view.rows(), used_, shape_.count) : assign_all(view.rows(), used_);
-        for (uint64_t e = 0, at = 0; e < shape_.count; ++e) {
-            const Batch b = batch(view, a, e);
+        if (is_lone(view, a)) {
+            linear_kernel(view.isa, *format_, 1)
+                .prepare(view.floats(x_), shape_.cols, view.scratch(worker) + product_bytes(view.plan), 0, 1);
+            return a;
+        }
+        uint64_t at = 0;
+        for (const uint32_t e : a.picked) {
+            const Batch b = batch(view, worker, a, e);
             for (uint32_t i = 0; i < b.rows; ++i, ++at) {
                 if (at % worker.count != worker.index) continue;
                 const size_t source = per_expert_ ? b.entries[i] : b.entries[i] / used_;
@@ -267,12 +297,13 @@ protected:
         return a;
     }
 
-    Batch batch(const RunView& view, const Assignment& a, uint64_t e) const {
+    Batch batch(const RunView& view, const Worker& worker, const Assignment& a, uint64_t e) const {
         const uint32_t rows = a.first[e + 1] - a.first[e];
         const LinearKernel& kernel = linear_kernel(view.isa, *format_, std::max(1u, rows));
         const size_t slot = activation_bytes(view.isa, *format_, shape_.cols, view.plan.max_rows);
-        return {&kernel, view.shared_scratch + a.first[e] * slot, kernel.activation_bytes(shape_.cols), rows,
-                a.entries.data() + a.first[e]};
+        const std::byte* x = is_lone(view, a) ? view.scratch(worker) + product_bytes(view.plan)
+                                              : view.shared_scratch + a.first[e] * slot;
+        return {&kernel, x, kernel.activation_bytes(shape_.cols), rows, a.entries.data() + a.first[e]};
     }
 
     // Those of an expert's rows from `first` on; null: none.
@@ -289,8 +320,8 @@ protected:
     Shape shape_;
 };
 
-// Units are chunks of output rows, each over all experts: then a worker owns its columns of y and may add to
-// them.
+// Units are chunks of output rows, each over all picked experts: then a worker owns its columns of y and may
+// add to them.
 class ExpertLinearKernel : public ExpertKernel {
 public:
     ExpertLinearKernel(const ExpertLinear& op, Isa isa, const Plan& plan)
@@ -306,10 +337,12 @@ public:
             const uint64_t p = chunk * kChunk;
             const uint64_t end = std::min(p + kChunk, w.matrix.panels());
             const uint64_t first = p * kPanelRows, last = std::min(end * kPanelRows, shape_.rows);
-            for (uint64_t e = 0; e < shape_.count; ++e) {
-                const Batch b = batch(view, a, e);
-                if (b.rows == 0) continue;
-                b.kernel->multiply(w.expert(e), p, end, b.x, b.stride, b.rows, out - first, kStride, false);
+            for (size_t at = 0; at < a.picked.size(); ++at) {
+                const uint32_t e = a.picked[at];
+                const Batch b = batch(view, worker, a, e);
+                PackedMatrix m = w.expert(e);
+                m.next = w.panel(a.after(at), at + 1 < a.picked.size() ? p : end);
+                b.kernel->multiply(m, p, end, b.x, b.stride, b.rows, out - first, kStride, false);
                 const float* bias = bias_of(view, op_.bias, e, first);
                 for (uint32_t i = 0; i < b.rows; ++i) {
                     float* values = out + i * kStride;
@@ -335,6 +368,7 @@ private:
     ExpertLinear op_;
 };
 
+// Units are chunks of one expert's output rows.
 class ExpertGatedKernel : public ExpertKernel {
 public:
     ExpertGatedKernel(const ExpertGated& op, Isa isa, const Plan& plan)
@@ -347,27 +381,29 @@ public:
         constexpr size_t kStride = kChunk * kPanelRows;
         auto* gate = reinterpret_cast<float*>(view.scratch(worker));
         float* up = gate + size_t(view.plan.max_rows) * used_ * kStride;
-        Claims claims(view, worker, step, (gate_w.matrix.panels() + kChunk - 1) / kChunk);
-        for (uint64_t chunk; claims.next(chunk);) {
-            const uint64_t p = chunk * kChunk;
+        const uint64_t chunks = (gate_w.matrix.panels() + kChunk - 1) / kChunk;
+        Claims claims(view, worker, step, a.picked.size() * chunks);
+        for (uint64_t unit; claims.next(unit);) {
+            const size_t at = unit / chunks;
+            const uint32_t e = a.picked[at];
+            const uint64_t p = unit % chunks * kChunk;
             const uint64_t end = std::min(p + kChunk, gate_w.matrix.panels());
             const uint64_t first = p * kPanelRows, last = std::min(end * kPanelRows, shape_.rows);
-            for (uint64_t e = 0; e < shape_.count; ++e) {
-                const Batch b = batch(view, a, e);
-                if (b.rows == 0) continue;
-                b.kernel->multiply(gate_w.expert(e), p, end, b.x, b.stride, b.rows, gate - first, kStride,
-                                   false);
-                b.kernel->multiply(up_w.expert(e), p, end, b.x, b.stride, b.rows, up - first, kStride, false);
-                const float* gate_bias = bias_of(view, op_.gate_bias, e, first);
-                const float* up_bias = bias_of(view, op_.up_bias, e, first);
-                const VectorKernels& kernels = vector_kernels(view.isa);
-                for (uint32_t i = 0; i < b.rows; ++i) {
-                    float *g = gate + i * kStride, *u = up + i * kStride;
-                    if (gate_bias) kernels.add(g, gate_bias, last - first);
-                    if (up_bias) kernels.add(u, up_bias, last - first);
-                    kernels.act_mul(op_.act, g, u, last - first,
-                                    view.floats(op_.y) + b.entries[i] * shape_.rows + first);
-                }
+            const Batch b = batch(view, worker, a, e);
+            PackedMatrix gates = gate_w.expert(e), ups = up_w.expert(e);
+            gates.next = up_w.panel(e, p);
+            ups.next = end < gate_w.matrix.panels() ? gate_w.panel(e, end) : gate_w.panel(a.after(at), 0);
+            b.kernel->multiply(gates, p, end, b.x, b.stride, b.rows, gate - first, kStride, false);
+            b.kernel->multiply(ups, p, end, b.x, b.stride, b.rows, up - first, kStride, false);
+            const float* gate_bias = bias_of(view, op_.gate_bias, e, first);
+            const float* up_bias = bias_of(view, op_.up_bias, e, first);
+            const VectorKernels& kernels = vector_kernels(view.isa);
+            for (uint32_t i = 0; i < b.rows; ++i) {
+                float *g = gate + i * kStride, *u = up + i * kStride;
+                if (gate_bias) kernels.add(g, gate_bias, last - first);
+                if (up_bias) kernels.add(u, up_bias, last - first);
+                kernels.act_mul(op_.act, g, u, last - first,
+                                view.floats(op_.y) + b.entries[i] * shape_.rows + first);
             }
         }
     }
@@ -397,7 +433,7 @@ public:
         for (uint64_t i; claims.next(i);) {
             const uint64_t p = i % chunks * kChunk, end = std::min(p + kChunk, w.matrix.panels());
             const uint64_t first = p * kPanelRows, last = std::min(end * kPanelRows, shape_.rows);
-            const Batch b = batch(view, a, i / chunks);
+            const Batch b = batch(view, worker, a, i / chunks);
             b.kernel->multiply(w.expert(i / chunks), p, end, b.x, b.stride, b.rows, out - first, kStride,
                                false);
             for (uint32_t row = 0; row < b.rows; ++row)

@@ -35,6 +35,8 @@ struct PackedMatrix {
     uint64_t rows = 0;
     uint64_t cols = 0;
     const std::byte* data = nullptr;
+    // What is read after the panels of a product, for its prefetches; null: the panel that follows them.
+    const std::byte* next = nullptr;
 
     uint64_t panels() const { return (rows + kPanelRows - 1) / kPanelRows; }
     uint64_t panel_bytes() const { return kPanelRows * (cols / format->block * packed_block_bytes(*format)); }

@@ -42,13 +42,20 @@ struct PanelView {
     size_t panel_bytes;
     size_t blocks;  // along the columns
     size_t rows;
+    const uint8_t* next;  // read after the panels of a product; null: the panel that follows them
 
     RL_ALWAYS_INLINE explicit PanelView(const PackedMatrix& w)
         : data(reinterpret_cast<const uint8_t*>(w.data)),
           panel_bytes(kPanelRows * (w.cols / w.format->block * packed_block_bytes(*w.format))),
           blocks(w.cols / w.format->block),
-          rows(w.rows) {}
+          rows(w.rows),
+          next(reinterpret_cast<const uint8_t*>(w.next)) {}
     RL_ALWAYS_INLINE const uint8_t* panel(size_t p) const { return data + p * panel_bytes; }
+    // From the end of panel p to the panel that is read after p .. p + streams of those before `end`.
+    RL_ALWAYS_INLINE ptrdiff_t jump(size_t p, size_t streams, size_t end) const {
+        const uint8_t* then = next && p + streams >= end ? next : panel(p + streams);
+        return then - panel(p + 1);
+    }
     RL_ALWAYS_INLINE unsigned rows_in(size_t p) const {
         return unsigned(smaller(kPanelRows, rows - p * kPanelRows));
     }

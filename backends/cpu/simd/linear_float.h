@@ -33,7 +33,8 @@ struct BF16 {
 // One activation row against kStreams panels side by side (see reads_side_by_side()). Four sums per row,
 // taken in turn, keep rounding errors apart.
 template <class V, class F, size_t kStreams>
-inline void float_streams(const PanelView& w, size_t p, const float* x, float* y, bool accumulate) {
+inline void float_streams(const PanelView& w, size_t p, size_t end, const float* x, float* y,
+                          bool accumulate) {
     constexpr size_t kAhead = kStreams > 1 ? 2048 : kLoneAhead, kStep = 1024 / F::kColumnBytes;
     const uint8_t* at[kStreams];
     typename V::Floats total[kStreams][4];
@@ -41,11 +42,11 @@ inline void float_streams(const PanelView& w, size_t p, const float* x, float* y
         at[i] = w.panel(p + i);
         for (size_t c = 0; c < 4; ++c) total[i][c] = V::zero();
     }
-    const size_t jump = (kStreams - 1) * w.panel_bytes;
+    const ptrdiff_t jump = w.jump(p, kStreams, end);
     const uint8_t* const first_end = at[0] + w.panel_bytes;
     size_t c = 0;
     for (; c + kStep <= w.blocks; c += kStep) {
-        const size_t ahead = kAhead + (at[0] + kAhead >= first_end ? jump : 0);
+        const ptrdiff_t ahead = kAhead + (at[0] + kAhead >= first_end ? jump : 0);
         for (size_t i = 0; i < kStreams; ++i) {
             unroll<0, 16>([&](auto line) RL_ALWAYS_INLINE { V::prefetch(at[i] + ahead + 64 * line); });
             for (size_t k = 0; k < kStep; k += 4)
@@ -145,8 +146,8 @@ struct FloatProduct {
         size_t p = panel_begin;
         if (reads_side_by_side())
             for (; p + V::kStreams <= panel_end; p += V::kStreams)
-                float_streams<V, F, V::kStreams>(view, p, rows, y, accumulate);
-        for (; p < panel_end; ++p) float_streams<V, F, 1>(view, p, rows, y, accumulate);
+                float_streams<V, F, V::kStreams>(view, p, panel_end, rows, y, accumulate);
+        for (; p < panel_end; ++p) float_streams<V, F, 1>(view, p, panel_end, rows, y, accumulate);
     }
     static constexpr LinearKernel kernel = {Activations::f32, f32_bytes, prepare_f32, multiply};
 };

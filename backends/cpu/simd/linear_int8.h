@@ -84,8 +84,8 @@ constexpr int center_count() {
 // One activation row against kStreams panels, a section of each in turn (see reads_side_by_side()). The
 // prefetch continues in the panel that this stream reads next, perhaps in the next call.
 template <class V, class F, size_t kStreams>
-inline void multiply_streams(const PanelView& w, size_t p, const Int8Block* x, const float* centers, float* y,
-                             bool accumulate) {
+inline void multiply_streams(const PanelView& w, size_t p, size_t end, const Int8Block* x,
+                             const float* centers, float* y, bool accumulate) {
     // Half of it is better where a block takes few instructions, so that loads run far ahead themselves.
     constexpr size_t kLone = goes_alone<F> ? kLoneAhead / 2 : kLoneAhead;
     constexpr size_t kAhead = kStreams > 1 ? 4096 : kLone;
@@ -93,10 +93,10 @@ inline void multiply_streams(const PanelView& w, size_t p, const Int8Block* x, c
     const uint8_t* at = w.panel(p);
     typename V::Floats total[kStreams];
     for (size_t i = 0; i < kStreams; ++i) total[i] = V::zero();
-    const size_t jump = (kStreams - 1) * w.panel_bytes;
+    const ptrdiff_t jump = w.jump(p, kStreams, end);
     const uint8_t* const first_end = at + w.panel_bytes;
     for (size_t b = 0; b < w.blocks; ++b, at += F::kBytes, x += F::kBlock / 32) {
-        const size_t ahead = kAhead + (at + kAhead >= first_end ? jump : 0);
+        const ptrdiff_t ahead = kAhead + (at + kAhead >= first_end ? jump : 0);
         typename F::Scales scales[kStreams];
         typename V::Floats totals[kStreams][kTotals<F>];
         for (size_t i = 0; i < kStreams; ++i) {
@@ -141,8 +141,8 @@ inline void multiply_vec(const PanelView& w, size_t panel_begin, size_t panel_en
     size_t p = panel_begin;
     if (reads_side_by_side())
         for (; p + V::kStreams <= panel_end; p += V::kStreams)
-            multiply_streams<V, F, V::kStreams>(w, p, x, centers, y, accumulate);
-    for (; p < panel_end; ++p) multiply_streams<V, F, 1>(w, p, x, centers, y, accumulate);
+            multiply_streams<V, F, V::kStreams>(w, p, panel_end, x, centers, y, accumulate);
+    for (; p < panel_end; ++p) multiply_streams<V, F, 1>(w, p, panel_end, x, centers, y, accumulate);
 }
 
 // Some columns of a panel, ready for many activation rows: bytes for the dot product, and f32 scales.
