@@ -114,6 +114,7 @@ Result<std::unique_ptr<Device>> Device::open(std::shared_ptr<Instance> instance,
     made->use_clustered_ = level >= Level::dot && r.clustered && r.subgroup >= 8;
     made->use_dot_ = level >= Level::dot && (forced ? r.dot : r.dot_accelerated);
     made->use_matrix_ = level >= Level::matrix && !r.matrices.empty() && r.float16;
+    made->pace_.rates = Pace::rates_of(r.type, made->use_matrix_);
     made->use_bfloat16_ = level >= Level::bfloat16 && why_not_bfloat16(r).empty();
     made->use_group_matrices_ =
         level >= Level::workgroup && made->use_matrix_ && why_no_group_matrices(r).empty();

@@ -153,7 +153,7 @@ public:
 
 private:
     Device(std::shared_ptr<Instance> instance, DeviceReport report)
-        : instance_(std::move(instance)), report_(std::move(report)), pace_(report_.type) {}
+        : instance_(std::move(instance)), report_(std::move(report)) {}
 
     std::shared_ptr<Instance> instance_;
     DeviceReport report_;

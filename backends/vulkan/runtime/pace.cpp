@@ -8,21 +8,22 @@ namespace {
 
 // While nothing is measured the device may be so much slower than assumed.
 constexpr double kUnmeasured = 8.0;
-
-Pace::Rates rates_of(VkPhysicalDeviceType type) {
-    switch (type) {
-        case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
-            return {2e12, 500e9};
-        case VK_PHYSICAL_DEVICE_TYPE_CPU:
-            return {2e9, 2e9};
-        default:
-            return {400e9, 50e9};
-    }
-}
+// What has matrix units computes so many times as much at least.
+constexpr double kMatrixUnits = 4.0;
 
 }  // namespace
 
-Pace::Pace(VkPhysicalDeviceType type) : rates(rates_of(type)) {}
+Pace::Rates Pace::rates_of(VkPhysicalDeviceType type, bool matrix_units) {
+    const double faster = matrix_units ? kMatrixUnits : 1.0;
+    switch (type) {
+        case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
+            return {2e12 * faster, 500e9};
+        case VK_PHYSICAL_DEVICE_TYPE_CPU:
+            return {2e9, 2e9};
+        default:
+            return {400e9 * faster, 50e9};
+    }
+}
 
 double Pace::assumed(double flops, double bytes) const {
     return std::max(flops / rates.flops, bytes / rates.bytes);

@@ -19,14 +19,13 @@ constexpr double kFirstDispatchSeconds = 0.05;
 // Of a device: what is assumed of it, and what its submissions took.
 class Pace {
 public:
-    explicit Pace(VkPhysicalDeviceType type);
-
     // Operations and bytes per second of a slow device of the kind, with slow kernels. Tests change them.
     struct Rates {
         double flops;
         double bytes;
     };
-    Rates rates;
+    static Rates rates_of(VkPhysicalDeviceType type, bool matrix_units);
+    Rates rates = {};
     double assumed(double flops, double bytes) const;
 
     void note(double seconds);
