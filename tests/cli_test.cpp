@@ -181,7 +181,7 @@ TEST_CASE("cli: closed standard streams are not taken for files that are opened 
 TEST_CASE("bench: a record for every test, with llama-bench's names") {
     on_each_device([] {
         const Outcome got = redline_({"bench", "-m", chain_model(), "-p", "16", "-n", "4", "-pg", "8,2", "-d",
-                                      "0,5", "-r", "2", "-t", "1", "-o", "json", "-q"});
+                                      "0,5", "-r", "2", "-t", "1", "--json", "-q"});
         REQUIRE_MESSAGE(got.code == 0, got.err);
         const Json all = parse_json(got.out);
         REQUIRE(all.size() == 6);

@@ -118,6 +118,7 @@ Options declare(BenchOptions& bench) {
                    bench.soak, 0, kMostContext);
     options.choice("-o --output", {"md", "json", "csv", "jsonl"}, "form of the report (default: md)",
                    [&bench](size_t index) { bench.format = BenchFormat(index); });
+    options.flag("--json", "the same as -o json", [&bench] { bench.format = BenchFormat::json; });
     add_device_options(options, bench.common);
     add_voice_options(options);
     options.example("redline bench -m model.gguf");
