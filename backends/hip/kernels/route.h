@@ -35,9 +35,11 @@ RL_DEVICE void route_chances(const args::RouteArgs& a, const float* logits, Rout
     float top = -kInfinity, sum = 0.0f;
     const auto logit = [&](uint32_t e) { return logits[e] + (a.bias_of_logits ? a.bias[e] : 0.0f); };
     if (a.gating == kSoftmax) {
+        RL_FEW_TURNS
         for (uint32_t e = thread_index(); e < a.experts; e += kBlockThreads) top = larger(logit(e), top);
         top = block_max<kBlockThreads>(top, shared.parts);
     }
+    RL_FEW_TURNS
     for (uint32_t e = thread_index(); e < a.experts; e += kBlockThreads) {
         float p = logit(e);
         if (a.gating == kSoftmax) p = exp_of(p - top);
@@ -47,6 +49,7 @@ RL_DEVICE void route_chances(const args::RouteArgs& a, const float* logits, Rout
         shared.chances[e] = p;
     }
     if (a.gating == kSoftmax) sum = block_sum<kBlockThreads>(sum, shared.parts);
+    RL_FEW_TURNS
     for (uint32_t e = thread_index(); e < a.experts; e += kBlockThreads) {
         if (a.gating == kSoftmax) shared.chances[e] /= sum;
         const bool biased = a.bias && !a.bias_of_logits;
@@ -57,6 +60,7 @@ RL_DEVICE void route_chances(const args::RouteArgs& a, const float* logits, Rout
     }
     // The places of a last four that have no expert are behind all.
     const uint32_t end = (a.experts + 3) / 4 * 4;
+    RL_FEW_TURNS
     for (uint32_t e = a.experts + thread_index(); e < end; e += kBlockThreads) shared.scores[e] = kLowest;
     sync_block();
 }
@@ -65,8 +69,10 @@ RL_DEVICE void route_chances(const args::RouteArgs& a, const float* logits, Rout
 template <uint32_t kBlockThreads>
 RL_DEVICE void leave_best_groups(const args::RouteArgs& a, RouteShared& shared) {
     const uint32_t size = a.experts / a.groups;
+    RL_FEW_TURNS
     for (uint32_t g = thread_index(); g < a.groups; g += kBlockThreads) {
         float best = -kInfinity, second = -kInfinity;
+        RL_FEW_TURNS
         for (uint32_t e = g * size; e < (g + 1) * size; ++e) {
             const float score = score_of(shared.scores[e]);
             second = larger(score > best ? best : score, second);
@@ -75,9 +81,11 @@ RL_DEVICE void leave_best_groups(const args::RouteArgs& a, RouteShared& shared) 
         shared.worths[g] = a.by_two ? best + second : best;
     }
     sync_block();
+    RL_FEW_TURNS
     for (uint32_t e = thread_index(); e < a.experts; e += kBlockThreads) {
         const uint32_t own = e / size;
         uint32_t better = 0;
+        RL_FEW_TURNS
         for (uint32_t g = 0; g < a.groups; ++g) {
             const float other = shared.worths[g];
             better += other > shared.worths[own] || (other == shared.worths[own] && g < own) ? 1u : 0u;
@@ -101,6 +109,7 @@ RL_DEVICE uint32_t rank_of(const args::RouteArgs& a, const RouteShared& shared, 
         RL_UNROLL
         for (uint32_t e = 0; e < 4; ++e) rank += int32_t(others.d[e]) > least ? 1u : 0u;
     }
+    RL_FEW_TURNS
     for (uint32_t e = own_four * 4 + part; e < expert; e += kShare) rank += shared.scores[e] == own ? 1u : 0u;
     return share_fold(rank, [](uint32_t one, uint32_t more) { return one + more; });
 }
@@ -109,6 +118,7 @@ RL_DEVICE uint32_t rank_of(const args::RouteArgs& a, const RouteShared& shared, 
 RL_DEVICE float share_of_near(const args::RouteArgs& a, const RouteShared& shared, uint32_t expert) {
     const float best = score_of(shared.scores[expert]);
     float sum = 0.0f;
+    RL_FEW_TURNS
     for (uint32_t e = 0; e < a.experts; ++e) {
         const float other = score_of(shared.scores[e]), size = larger(__builtin_fabsf(other), best);
         const bool left = other < best || (other == best && e >= expert);
@@ -122,6 +132,7 @@ template <uint32_t kBlockThreads>
 RL_DEVICE void take_from_table(const args::RouteArgs& a, size_t row, RouteShared& shared) {
     const auto* tokens = reinterpret_cast<const int32_t*>(a.step + 1);
     const float* own = a.table + size_t(uint32_t(tokens[row])) * a.used;
+    RL_FEW_TURNS
     for (uint32_t i = thread_index(); i < a.used; i += kBlockThreads) {
         const float number = own[i] > 0.0f ? own[i] : 0.0f;
         const uint32_t expert = lesser(uint32_t(number), a.experts - 1);
@@ -133,6 +144,7 @@ RL_DEVICE void take_from_table(const args::RouteArgs& a, size_t row, RouteShared
 template <uint32_t kBlockThreads>
 RL_DEVICE void take_best(const args::RouteArgs& a, RouteShared& shared) {
     if (a.groups > 1) leave_best_groups<kBlockThreads>(a, shared);
+    RL_FEW_TURNS
     for (uint32_t first = 0; first < a.experts; first += kBlockThreads / kShare) {
         const uint32_t real = first + thread_index() / kShare, e = lesser(real, a.experts - 1);
         const uint32_t rank = rank_of(a, shared, e);
@@ -160,9 +172,11 @@ RL_DEVICE void choose_experts(const args::RouteArgs& a, size_t row, RouteShared&
     };
     const uint32_t used = lesser(a.used, args::kMostUsed);  // as it is: so a thread has one at most
     float total = 0.0f;
+    RL_FEW_TURNS
     for (uint32_t i = 0; i < used; ++i) total += weight(i);
     // Those of the selected add up to one already.
     const float divisor = of_selected ? total : a.normalise ? larger(total, 6.103515625e-5f) : 1.0f;
+    RL_FEW_TURNS
     for (uint32_t i = thread_index(); i < used; i += kBlockThreads) {
         a.ids[row * a.used + i] = shared.ids[i];
         a.scales[row * a.used + i] = weight(i) / divisor * a.scale;
