@@ -120,10 +120,11 @@ inline OpCase experts_layer_case(const Format& format, ExpertShape s, uint32_t r
 
 // As gpt-oss has them in a block, and every way of choosing: each block leaves its row for the next. Sums
 // have biases so large that they tell which experts were chosen, whatever rounding may do to the products.
-inline OpCase experts_ways_case(const Format& format, ExpertShape s) {
+// `beside`: the format of an expert that every row goes to, if there is one; every second one is weighted.
+inline OpCase experts_ways_case(const Format& format, ExpertShape s, std::string_view beside = {}) {
     OpCase c;
-    c.name = fmt::format("experts blocks {} {} of {} {}x{} in every way", format.name, s.used, s.experts,
-                         s.hidden, s.dim);
+    c.name = fmt::format("experts blocks {} {} of {} {}x{}{}{} in every way", format.name, s.used, s.experts,
+                         s.hidden, s.dim, beside.empty() ? "" : " beside one of ", beside);
     c.each_op = true;
     c.declare = [=, &format](Fixture& f) -> OpCase::Build {
         const Weight x0 = f.input(s.dim), gain = f.vector(s.dim),
@@ -137,10 +138,19 @@ inline OpCase experts_ways_case(const Format& format, ExpertShape s) {
         for (uint64_t i = 0; i < s.used; ++i) of_token.push_back(float((i * 5 + 3) % s.experts));
         const Weight bias = f.vector(s.experts), table = f.vector(of_token), gate_bias = f.vector(large),
                      up_bias = f.vector(large), down_bias = f.vector(larger);
+        Weight own_router, shared_gate, shared_up, shared_down;
+        if (!beside.empty()) {
+            const Format& other = *find_format(beside);
+            own_router = f.matrix(*find_format(s.router), 1, s.dim);
+            shared_gate = f.matrix(other, s.hidden, s.dim);
+            shared_up = f.matrix(other, s.hidden, s.dim);
+            shared_down = f.matrix(other, s.dim, s.hidden);
+        }
         return [=](PlanBuilder& p) {
             const uint32_t used = uint32_t(s.used), dim = uint32_t(s.dim);
             const Slot x = p.embed(x0);
-            const auto add = [&](Route route, bool biased = false) {
+            bool weighted = false;
+            const auto add = [&](Route route, Act act = Act::silu, bool biased = false) {
                 const Slot normed = p.slot(dim), hidden = p.slot(uint32_t(s.hidden) * used);
                 route.x = normed;
                 route.w = router;
@@ -148,19 +158,28 @@ inline OpCase experts_ways_case(const Format& format, ExpertShape s) {
                 route.scales = p.slot(used);
                 route.used = used;
                 ExpertGated gated{normed, gate, up, route.ids, hidden, used};
+                gated.act = act;
                 const ExpertLinear sum{hidden, down, route.ids, x, used, true, route.scales, down_bias};
+                SharedExpert shared;
+                if (shared_gate)
+                    shared = {{}, shared_gate, shared_up, shared_down, {}, {}, p.slot(uint32_t(s.hidden)),
+                              act};
+                if (shared_gate && (weighted = !weighted)) {
+                    shared.router = own_router;
+                    shared.ids = p.slot(1);
+                    shared.scale = p.slot(1);
+                }
                 if (biased) {
-                    gated.act = Act::swiglu_clamped;
                     gated.gate_bias = gate_bias;
                     gated.up_bias = up_bias;
                 }
-                p.append(ExpertBlock{{x, {gain, 1e-5f}, dim, normed}, route, gated, sum});
+                p.append(ExpertBlock{{x, {gain, 1e-5f}, dim, normed}, route, gated, sum, shared});
             };
             Route way;
             way.gating = Gating::softmax_of_selected;
             way.bias = bias;
             way.bias_of = BiasOf::logits;
-            add(way, true);
+            add(way, Act::swiglu_clamped, true);
             way.gating = Gating::sigmoid;
             way.scale = 1.5f;
             way.bias_of = BiasOf::choice;
@@ -168,7 +187,7 @@ inline OpCase experts_ways_case(const Format& format, ExpertShape s) {
             add(way);
             way.gating = Gating::softmax;
             way.groups = {5, 2, false};
-            add(way);
+            add(way, Act::gelu_tanh);
             way.gating = Gating::sqrt_softplus;
             way.groups = {};
             add(way);
@@ -266,6 +285,11 @@ inline OpCase expert_linear_case(const Format& format, uint32_t rows, bool per_e
     return c;
 }
 
+// Formats of chosen experts and of the one for all, as files mix them.
+constexpr std::string_view kBeside[][2] = {
+    {"Q3_K", "Q4_K"}, {"Q3_K", "Q5_K"}, {"Q3_K", "Q6_K"}, {"Q4_K", "Q5_K"},   {"Q4_K", "Q6_K"},
+    {"Q5_K", "Q6_K"}, {"Q6_K", "Q4_K"}, {"Q6_K", "Q5_K"}, {"IQ4_XS", "Q5_K"}, {"IQ4_XS", "Q6_K"}};
+
 // Experts with no rows, a few and many: what is sorted by expert before it is multiplied.
 inline void add_expert_cases(std::vector<OpCase>& cases, std::span<const Format* const> formats) {
     const Format& q8 = *find_format("Q8_0");
@@ -305,9 +329,6 @@ inline void add_expert_cases(std::vector<OpCase>& cases, std::span<const Format*
     for (const Format* format : formats)
         for (const std::string_view beside : {format->name, std::string_view("Q8_0")})
             cases.push_back(shared_expert_case(*format, {10, 8, 256, 256}, {256, beside}, 1));
-    constexpr std::string_view kBeside[][2] = {
-        {"Q3_K", "Q4_K"}, {"Q3_K", "Q5_K"}, {"Q3_K", "Q6_K"}, {"Q4_K", "Q5_K"},   {"Q4_K", "Q6_K"},
-        {"Q5_K", "Q6_K"}, {"Q6_K", "Q4_K"}, {"Q6_K", "Q5_K"}, {"IQ4_XS", "Q5_K"}, {"IQ4_XS", "Q6_K"}};
     for (const auto& [chosen, shared] : kBeside)
         cases.push_back(shared_expert_case(*find_format(chosen), {10, 8, 256, 256}, {256, shared}, 1));
     for (const uint32_t rows : {1u, 2u, 40u})

@@ -167,6 +167,12 @@ inline OpCase long_sum_case(const Format& format, uint32_t rows, uint32_t cols, 
     return c;
 }
 
+// Of experts beside one of another format: each way of choosing them, and results of long rows.
+inline void add_shared_kernels(std::vector<OpCase>& cases, const Format& format, std::string_view beside) {
+    cases.push_back(experts_ways_case(format, {10, 3, 256, 256}, beside));
+    cases.push_back(shared_expert_case(format, {3, 2, 256, kLongRow}, {kLongRow, beside}, 1));
+}
+
 inline void add_format_kernels(std::vector<OpCase>& cases, const Format& format) {
     const uint32_t block = std::max(64u, 2 * format.block);
     for (const uint32_t rows : {1u, 8u}) cases.push_back(route_case(format, rows));
@@ -186,9 +192,13 @@ inline void add_format_kernels(std::vector<OpCase>& cases, const Format& format)
     }
     cases.push_back(long_block_case(format));
     cases.push_back(long_layer_case(format));
-    if (format.block > 1)
+    if (format.block > 1) {
         for (const bool per_expert : {true, false})
             cases.push_back(long_sum_case(format, 2, 8192, per_expert));
+        cases.push_back(experts_ways_case(format, {10, 3, 256, 256}));
+        add_shared_kernels(cases, format, format.name);
+        if (format.name != "Q8_0") add_shared_kernels(cases, format, "Q8_0");
+    }
     cases.push_back(linear_case(format, 20, 70, block, {true, true, true}));
     cases.push_back(long_expert_case(format, 2, kLongRow, false));
     for (const bool gated : {true, false}) {
@@ -266,6 +276,11 @@ inline void add_cache_kernels(std::vector<OpCase>& cases, CacheType type) {
     cases.push_back(block_scores_case({5, 0, {5, 1, 64}, type}, 2, 340));
     for (const uint32_t heads : {5u, 21u})
         cases.push_back(weighted_scores_case({4, 0, {heads, 1, 96}, type}, 2, 340));
+    // Of whole eights, but not of whole tiles.
+    for (const uint32_t heads : {4u, 8u, 16u}) {
+        cases.push_back(latent_case({200, 24, heads, type}, 1, 520));
+        cases.push_back(latent_case({200, 24, heads, type, 2}, 3, 60));
+    }
     for (const uint32_t rank : {20u, 148u}) {
         cases.push_back(latent_case({rank, 12, 3, type}, 2, 150));
         cases.push_back(latent_case({rank, 12, 3, type, 2}, 3, 60));
@@ -299,6 +314,7 @@ inline std::vector<OpCase> kernel_cases(std::span<const Format* const> formats) 
         cases.push_back(mixed_group_case(*find_format(first), *find_format(last), 1, kLongRow));
         cases.push_back(layer_case(*find_format(first), 1, find_format(last)));
     }
+    for (const auto& [chosen, shared] : kBeside) add_shared_kernels(cases, *find_format(chosen), shared);
     for (const CacheType type : {CacheType::f16, CacheType::q8_0, CacheType::f32})
         add_cache_kernels(cases, type);
     add_delta_kernels(cases);
