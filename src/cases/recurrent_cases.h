@@ -136,6 +136,8 @@ inline void add_norm_cases(std::vector<OpCase>& cases) {
         cases.push_back(norm_case(1, 1028, Act::silu, rows, false));
         cases.push_back(norm_case(2, 301, Act::silu, rows));
     }
+    for (const Act act : {Act::gelu_tanh, Act::swiglu_clamped})
+        for (const uint32_t width : {35u, 36u, 301u, 1028u}) cases.push_back(norm_case(2, width, act, 2));
 }
 
 inline OpCase in_pages(OpCase c, uint32_t sequences) {
