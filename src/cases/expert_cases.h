@@ -164,7 +164,8 @@ inline OpCase experts_ways_case(const Format& format, ExpertShape s, std::string
                 if (shared_gate)
                     shared = {{}, shared_gate, shared_up, shared_down, {}, {}, p.slot(uint32_t(s.hidden)),
                               act};
-                if (shared_gate && (weighted = !weighted)) {
+                weighted = !weighted;
+                if (shared_gate && weighted) {
                     shared.router = own_router;
                     shared.ids = p.slot(1);
                     shared.scale = p.slot(1);

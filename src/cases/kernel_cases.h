@@ -167,7 +167,8 @@ inline OpCase long_sum_case(const Format& format, uint32_t rows, uint32_t cols, 
     return c;
 }
 
-// Of experts beside one of another format: each way of choosing them, and results of long rows.
+// Of experts beside one for all rows, of the same format or another: each way of choosing them, and results
+// of long rows.
 inline void add_shared_kernels(std::vector<OpCase>& cases, const Format& format, std::string_view beside) {
     cases.push_back(experts_ways_case(format, {10, 3, 256, 256}, beside));
     cases.push_back(shared_expert_case(format, {3, 2, 256, kLongRow}, {kLongRow, beside}, 1));

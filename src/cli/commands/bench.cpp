@@ -104,7 +104,8 @@ Options declare(BenchOptions& bench) {
         return bench.caches.empty() ? parse_cache_type("").error() : Status();
     });
     options.number("-r --repetitions", "times that each test is run", bench.repetitions, 1, 100000);
-    options.flag("--no-warmup", "do not run each test before (once; with prompts on a GPU twice)",
+    options.flag("--no-warmup",
+                 "do not warm up: else each test is run once before, with prompts on a GPU twice",
                  bench.warmup, false);
     options.flag("--devices", "measure every device of this machine that can run the model, in one table",
                  bench.devices);
