@@ -353,8 +353,9 @@ RL_DEVICE void attend_tiles(const args::AttentionArgs& a, const Queries& which, 
 }
 
 // With one split the sums of a tile of queries are the result; else they go to `partials`. They are of
-// dimensions from first_dim on; stats_of(line): the maximum and the total of a line's query.
-template <uint32_t kCount, typename Stats>
+// dimensions from first_dim on; stats_of(line): the maximum and the total of a line's query. kSinks: heads
+// may have sinks.
+template <bool kSinks, uint32_t kCount, typename Stats>
 RL_DEVICE void leave_sums(const args::AttentionArgs& a, const Queries& which, uint32_t rows, uint32_t used,
                           uint32_t first_query, uint32_t first_dim, const MatrixSums (&sums)[kCount],
                           Stats stats_of) {
@@ -367,7 +368,8 @@ RL_DEVICE void leave_sums(const args::AttentionArgs& a, const Queries& which, ui
         const size_t query = size_t(row) * a.heads + head;
         const auto [top, total] = stats_of(l);
         to[l] = nullptr;
-        factors[l] = used == 1 ? result_factor(a, head, top, total) : 1.0f;
+        const float whole = kSinks ? result_factor(a, head, top, total) : 1.0f / total;
+        factors[l] = used == 1 ? whole : 1.0f;
         if (row >= rows) continue;
         to[l] = used == 1 ? a.y + query * dims : partial_values(a, query, block_index().x);
         if (used == 1 || first_dim > 0) continue;
@@ -400,12 +402,12 @@ RL_DEVICE void attention_many(const args::AttentionArgs& a) {
     attend_tiles<C, kDims>(a, which, range, states, shared);
     RL_UNROLL
     for (uint32_t t = 0; t < kManyTiles; ++t)
-        leave_sums(a, which, rows, range.used, (wave_index() * kManyTiles + t) * kMatrixSize, 0,
-                   states[t].sums, [&](uint32_t l) {
-                       return SoftmaxStats{
-                           states[t].tops[l] * kLnOf2,
-                           fold_line(states[t].totals[l], [](float x, float y) { return x + y; })};
-                   });
+        leave_sums<true>(a, which, rows, range.used, (wave_index() * kManyTiles + t) * kMatrixSize, 0,
+                         states[t].sums, [&](uint32_t l) {
+                             return SoftmaxStats{
+                                 states[t].tops[l] * kLnOf2,
+                                 fold_line(states[t].totals[l], [](float x, float y) { return x + y; })};
+                         });
     if (range.used == 1 || !is_last_split(a, range.used, shared.last)) return;
     merge_splits<kDims, kManyThreads>(a, which, rows, range.used, shared.parts, nullptr, nullptr);
 }

@@ -210,8 +210,10 @@ RL_DEVICE void merge_splits(const args::AttentionArgs& a, const Queries& which, 
         sync_block();
         if (own >= all) return;
         Float4 sums = room[own];
-        for (uint32_t turn = 1; turn < turns; ++turn)
-            for (uint32_t e = 0; e < 4; ++e) sums.d[e] += room[own + turn * all].d[e];
+        [[maybe_unused]] constexpr uint32_t kAtOnce = kBlockThreads / kMostFours < 8 ? 1 : 4;
+        RL_UNROLL_BY(kAtOnce)
+        for (uint32_t turn = 1; turn < turns; ++turn) RL_UNROLL
+        for (uint32_t e = 0; e < 4; ++e) sums.d[e] += room[own + turn * all].d[e];
         write(own, sums);
     }
 }

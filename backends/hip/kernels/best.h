@@ -92,6 +92,7 @@ RL_DEVICE void pick_best(const args::BestArgs& args, BestShared& shared) {
     Words2* const to = static_cast<Words2*>(args.to) + size_t(block_index().x) * args.count;
     // In the second turn places may be empty, but no fewer than are wanted are not.
     const uint32_t wanted = lesser(args.count, args.merge ? among : source.entries);
+    RL_FEW_TURNS
     for (uint32_t i = wanted + thread_index(); i < args.count; i += kTileThreads) to[i] = {{0, kNoOutput}};
     if (wanted == 0) return;
     for (uint32_t i = thread_index(); i < source.entries; i += kTileThreads)

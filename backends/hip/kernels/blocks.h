@@ -10,9 +10,9 @@ namespace redline::hip {
 RL_DEVICE uint32_t token_of(const args::Step* step, const Cache& c, uint32_t row) {
     return c.places ? c.places[row].position : step->position + row;
 }
-// Where a token of a row's sequence lies.
+// Where a token of a row's sequence lies in a cache that has rows for all tokens.
 RL_DEVICE uint32_t row_of_token(const Cache& c, uint32_t row, uint32_t token) {
-    return row_in_cache(c.places ? c.pages + c.places[row].list : nullptr, row_in_sequence(c, token));
+    return row_in_cache(c.places ? c.pages + c.places[row].list : nullptr, token);
 }
 
 // How scores of a row are divided: parts of a block's threads have heads of their own, and each thread two

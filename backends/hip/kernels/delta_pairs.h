@@ -139,8 +139,10 @@ RL_DEVICE void pair_rows(const DeltaArgs& args, Shared& shared, uint32_t row, ui
     const bool whole = (args.key_dim | args.value_dim) % 4 == 0;
     const uint32_t shared_by = heads_of_key(args);
     sync_block();  // what was there before has been read
+    static_assert(kRows * kQuads % kThreads == 0);
     RL_UNROLL_BY(2)
-    for (uint32_t n = thread_index(); n < kRows * kQuads; n += kThreads) {
+    for (uint32_t turn = 0; turn < kRows * kQuads / kThreads; ++turn) {
+        const uint32_t n = turn * kThreads + thread_index();
         const float* q = args.qkv + (row + n / kQuads) * width + size_t(key_head) * args.key_dim;
         const uint32_t i = n % kQuads;
         if (whole && 4 * i < args.key_dim) {

@@ -129,9 +129,10 @@ RL_DEVICE void each_own_row(const args::DotArgs& a, const Rows& which) {
     if constexpr (Rows::kByInputs) which.begin();
     share_book_of<F>();
     if constexpr (!kOneFormat) share_book_of<Second>();
-    const OwnRow x = a.prepared ? take_row<kDotThreads, Rows::kByInputs>(a.prepared, gain != nullptr, a.eps,
-                                                                         units, pool, parts, scale)
-                                : own_row<kDotThreads>(a.x, gain, a.eps, units, pool, parts);
+    const OwnRow x = Rows::kHanded || a.prepared
+                         ? take_row<kDotThreads, Rows::kByInputs>(a.prepared, gain != nullptr, a.eps, units,
+                                                                  pool, parts, scale)
+                         : own_row<kDotThreads>(a.x, gain, a.eps, units, pool, parts);
     if constexpr (Rows::kByInputs) which.choose(pool + 3 * units);
     uint32_t turn = 0;
     for (uint32_t base = block_index().x * kGroup; base < a.rows; base += grid_blocks() * kGroup, turn ^= 1) {
@@ -150,7 +151,7 @@ RL_DEVICE void each_own_row(const args::DotArgs& a, const Rows& which) {
         // What several matrices give is not left as int8, but for experts' results.
         if ((!kOneFormat && !Rows::kByInputs) || !a.hand.row) continue;
         sync_block();
-        if (wave_index() == 0) leave_halves<kWave>(a.hand, values, base / kGroup, 1);
+        if (wave_index() == 0) leave_halves<kWave, !Rows::kByInputs>(a.hand, values, base / kGroup, 1);
     }
 }
 
@@ -159,6 +160,7 @@ struct LinearRows {
     static constexpr uint32_t kCount = kDotWaves < kGroup && kWave > 1 ? 2 : 1, kMatrixRows = kCount;
     static constexpr bool kByInputs = false;  // which rows these are is among the inputs
     static constexpr bool kNormed = true;     // the activations may be
+    static constexpr bool kHanded = false;    // always left by the launch before
     const args::DotArgs& a;
 
     RL_DEVICE uint32_t units() const { return a.cols / 32; }
@@ -198,7 +200,7 @@ struct LinearRows {
 // y[r] = act(w[r] . x) * (up[r] . x) of one token; the second matrix is `up`.
 struct GatedRows {
     static constexpr uint32_t kCount = 1, kMatrixRows = 2;
-    static constexpr bool kByInputs = false, kNormed = true;
+    static constexpr bool kByInputs = false, kNormed = true, kHanded = false;
     const args::DotArgs& a;
 
     RL_DEVICE uint32_t units() const { return a.cols / 32; }
@@ -362,6 +364,7 @@ struct ExpertGatedRows : GatedRows {
         if (a.choice.logits && a.prepared) return;
         wait_for_inputs();
         if (a.choice.logits) return;
+        RL_FEW_TURNS
         for (uint32_t i = thread_index(); i < a.chosen.used; i += kDotThreads) ids()[i] = a.chosen.ids[i];
         sync_block();
     }
@@ -371,6 +374,7 @@ struct ExpertGatedRows : GatedRows {
         wait_for_inputs();
         auto& shared = *static_cast<RouteShared*>(room);
         choose_experts<kDotThreads>(args_in_lanes(a).choice, 0, shared, block_index().x + 1 == grid_blocks());
+        RL_FEW_TURNS
         for (uint32_t i = thread_index(); i < a.chosen.used; i += kDotThreads) ids()[i] = shared.ids[i];
         sync_block();
     }
@@ -410,7 +414,7 @@ struct ExpertGatedRows : GatedRows {
 // that all of it is on its way together.
 struct ExpertSumRows {
     static constexpr uint32_t kCount = 1, kMatrixRows = 1;
-    static constexpr bool kByInputs = false, kNormed = false;
+    static constexpr bool kByInputs = false, kNormed = false, kHanded = false;
     const args::DotArgs& a;
 
     RL_DEVICE uint32_t units() const { return a.cols / 32 * a.chosen.used; }

@@ -29,7 +29,10 @@ constexpr uint32_t kOfEntries = 0x80000000u;  // a row of the entries
 
 // Where the key of a number lies.
 RL_DEVICE uint32_t place_of(const args::EntryArgs& e, const EntriesSeen& seen, uint32_t number) {
-    if (number < seen.tokens) return row_of_token(e.latent.latents, seen.row, seen.first + number);
+    if (number < seen.tokens) {
+        const Cache& ring = e.latent.latents;
+        return row_of_token(ring, seen.row, row_in_sequence(ring, seen.first + number));
+    }
     uint32_t block = number - seen.tokens;
     if (e.chosen) {
         const float chosen = e.chosen[size_t(seen.row) * e.most + block];

@@ -333,12 +333,12 @@ RL_DEVICE void latent_many(const args::LatentArgs& l) {
     }
     RL_UNROLL
     for (uint32_t t = 0; t < state.kTiles; ++t)
-        leave_sums(a, which, rows, keys.used, t * kMatrixSize,
-                   wave_index() * LatentTileShape::kRankTiles * kMatrixSize, state.sums[t],
-                   [&](uint32_t line) {
-                       const uint32_t i = t * kMatrixSize + line_number(line);
-                       return SoftmaxStats{shared.tops[i], shared.totals[i]};
-                   });
+        leave_sums<false>(a, which, rows, keys.used, t * kMatrixSize,
+                          wave_index() * LatentTileShape::kRankTiles * kMatrixSize, state.sums[t],
+                          [&](uint32_t line) {
+                              const uint32_t i = t * kMatrixSize + line_number(line);
+                              return SoftmaxStats{shared.tops[i], shared.totals[i]};
+                          });
 }
 
 }  // namespace redline::hip

@@ -8,10 +8,11 @@ namespace redline::hip {
 
 constexpr uint32_t kLatentLeastKeys = 64;  // of a split
 
-// Keys of a block of `count` queries: shares are whole tiles of `unit`.
+// Keys of a block of `count` queries, which see all before them: shares are whole tiles of `unit`.
 RL_DEVICE KeyRange latent_keys(const args::AttentionArgs& a, const Queries& which, uint32_t count,
                                uint32_t rows, uint32_t position, uint32_t unit) {
-    return block_keys(a, which, count, rows, position, kLatentLeastKeys, unit);
+    const uint32_t last_row = lesser(which.row(count - 1), rows - 1);
+    return split_of(position + last_row + 1, a.splits, kLatentLeastKeys, unit);
 }
 
 // A block takes kMergeFours times four elements of a query; kMergeTurns groups of threads share the splits.
@@ -80,10 +81,11 @@ RL_DEVICE void merge_latents(const args::LatentMergeArgs& m) {
         RL_UNROLL
         for (uint32_t s = 0; s < kMergeEach; ++s) {
             const uint32_t split = turn(n) + s * kMergeTurns;
-            if (split >= used) break;
             RL_UNROLL
-            for (uint32_t e = 0; e < 4; ++e)
-                sum.d[e] = fused(shared.factors[split], parts[n][s].d[e], sum.d[e]);
+            for (uint32_t e = 0; e < 4; ++e) {
+                const float more = fused(shared.factors[split], parts[n][s].d[e], sum.d[e]);
+                sum.d[e] = split < used ? more : sum.d[e];
+            }
         }
         shared.sums[turn(n) * kMergeFours + four(n)] = sum;
     }

@@ -181,6 +181,10 @@ RL_DEVICE void choose_experts(const args::RouteArgs& a, size_t row, RouteShared&
         a.ids[row * a.used + i] = shared.ids[i];
         a.scales[row * a.used + i] = weight(i) / divisor * a.scale;
     }
+}
+
+// What the expert that every row goes to counts.
+RL_DEVICE void weigh_shared(const args::RouteArgs& a) {
     if (a.shared_scale && thread_index() == 0) *a.shared_scale = sigmoid(a.logits[a.experts]);
 }
 
@@ -248,7 +252,9 @@ RL_DEVICE void route_row(const args::RouteRowArgs& a) {
         sum = wave_sum(sum);
         if (lane_index() == 0) a.logits[expert] = sum;
     }
-    if (a.counter && is_last_block(a.counter, grid_blocks(), flag)) choose_and_write(a.choice, 0);
+    if (!a.counter || !is_last_block(a.counter, grid_blocks(), flag)) return;
+    choose_and_write(a.choice, 0);
+    weigh_shared(a.choice);
 }
 
 }  // namespace redline::hip

@@ -110,14 +110,15 @@ RL_DEVICE OwnRow own_row(const float* x, const float* gain, float eps, uint32_t 
 }
 
 // `halves` halves of units of a row's values, from number `first` on, are left for the launch that takes the
-// row: its planes, then, where it norms, the squares' sum of each half.
-template <uint32_t kBlockThreads>
+// row: its planes, then, where it norms, the squares' sum of each half. kNorms: it may.
+template <uint32_t kBlockThreads, bool kNorms = true>
 RL_DEVICE void leave_halves(const args::HandOver& to, const float* values, uint32_t first, uint32_t halves) {
     auto* low = static_cast<Words4*>(to.row);
     auto *high = low + to.units, *meta = high + to.units;
-    quantize_halves<kBlockThreads>(values, to.gain ? to.gain + size_t(first) * kHalfUnit : nullptr, 1.0f,
-                                   first, halves, low, high, reinterpret_cast<Float4*>(meta), 1);
-    if (!to.gain) return;
+    const float* gain = kNorms && to.gain ? to.gain + size_t(first) * kHalfUnit : nullptr;
+    quantize_halves<kBlockThreads>(values, gain, 1.0f, first, halves, low, high,
+                                   reinterpret_cast<Float4*>(meta), 1);
+    if (!gain) return;
     auto* squares = reinterpret_cast<float*>(meta + to.units) + first;
     constexpr uint32_t kEach = kHalfUnit / kShare;
     for (uint32_t base = 0; base < halves; base += kBlockThreads / kShare) {
@@ -139,12 +140,13 @@ template <uint32_t kBlockThreads, bool kEarly = false>
 RL_DEVICE OwnRow take_row(const void* left, bool norm, float eps, uint32_t units, Words4* pool, float* parts,
                           float& scale) {
     const auto* from = static_cast<const Words4*>(left);
-    RL_UNROLL_BY(4)
+    RL_UNROLL_BY(2)  // of 4096 elements there are 384 words
     for (uint32_t i = thread_index(); i < 3 * units; i += kBlockThreads)
         pool[i] = kEarly ? load_early(from + i) : from[i];
     if (norm) {
         const auto* left_squares = reinterpret_cast<const float*>(from + 3 * units);
         float squares = 0.0f;
+        RL_FEW_TURNS
         for (uint32_t h = thread_index(); h < 2 * units; h += kBlockThreads)
             squares += kEarly ? load_early(left_squares + h) : left_squares[h];
         squares = block_sum<kBlockThreads>(squares, parts);  // all threads have written by then

@@ -10,6 +10,10 @@ namespace redline::hip {
 struct SharedGatedRows : ExpertGatedRows {
     RL_DEVICE bool is_shared(uint32_t row) const { return row >= a.second; }
 
+    RL_DEVICE void choose(void* room) const {
+        ExpertGatedRows::choose(room);
+        if (a.choice.logits && block_index().x + 1 == grid_blocks()) weigh_shared(args_in_lanes(a).choice);
+    }
     RL_DEVICE void find(uint32_t row, Matrix (&w)[2], size_t (&rows)[2]) const {
         if (!is_shared(row)) return ExpertGatedRows::find(row, w, rows);
         const args::DotArgs& read_late = args_in_lanes(a);
@@ -38,6 +42,8 @@ struct SharedGatedRows : ExpertGatedRows {
 // before those of the others are multiplied.
 template <typename Second>
 struct SharedSumRows : ExpertSumRows {
+    static constexpr bool kHanded = true;
+
     RL_DEVICE uint32_t units() const { return ExpertSumRows::units() + a.shared.units; }
 
     template <typename F>

@@ -210,7 +210,7 @@ RL_DEVICE void each_streamed_row(const args::DotArgs& a, const Rows& which) {
         }
         if (!a.hand.row) continue;
         sync_block();
-        if (wave == 0) leave_halves<kWave>(a.hand, values, base / kGroup, 1);
+        if (wave == 0) leave_halves<kWave, !Rows::kByInputs>(a.hand, values, base / kGroup, 1);
     }
 }
 
