@@ -176,10 +176,12 @@ inline OpCase convolve_apart_case(uint32_t taps, uint32_t apart, uint32_t width,
     c.sequences = sequences;
     c.context = position + rows + 3 + sequences * kFurtherTokens;
     c.declare = [=](Fixture& f) -> OpCase::Build {
-        const Weight x = f.input(width), before = f.input(width), w = f.vector(width * taps);
+        const bool all = taps > 2;  // else there is a gate behind it, but neither one before it nor silu
+        const Weight x = f.input(width), gate = f.input(width), w = f.vector(width * taps);
         return [=](PlanBuilder& p) {
             const Cache state = p.state(uint64_t(width) * (taps - 1) * apart);
-            return p.convolve(state, p.embed(x), w, taps, true, p.embed(before), {}, apart);
+            const Slot in = p.embed(x), by = p.embed(gate);
+            return p.convolve(state, in, w, taps, all, all ? by : Slot{}, all ? Slot{} : by, apart);
         };
     };
     return c;

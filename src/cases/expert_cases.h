@@ -215,15 +215,16 @@ struct SharedShape {
     bool read = false;     // the row that all of them read is read by another, too: they are no block
     bool biased = false;   // the chosen experts' products, and the choice, which is by sigmoids then
     uint32_t layers = 1;   // each leaves its row for the next
+    bool handed = true;    // the first has its row from a product, which may leave it in int8
 };
 
 inline OpCase shared_expert_case(const Format& format, ExpertShape s, SharedShape shared, uint32_t rows) {
     OpCase c;
-    c.name =
-        fmt::format("experts {} {} of {} {}x{}{} beside {}one {} of {}{}{} rows {}", format.name, s.used,
-                    s.experts, s.hidden, s.dim, shared.biased ? " with biases" : "",
-                    shared.weighted ? "a weighted " : "", shared.format, shared.hidden,
-                    shared.read ? " and another" : "", shared.layers > 1 ? " layer after layer" : "", rows);
+    c.name = fmt::format("experts {} {} of {} by {} {}x{}{} beside {}one {} of {}{}{}{} rows {}", format.name,
+                         s.used, s.experts, s.router, s.hidden, s.dim, shared.biased ? " with biases" : "",
+                         shared.weighted ? "a weighted " : "", shared.format, shared.hidden,
+                         shared.read ? " and another" : "", shared.layers > 1 ? " layer after layer" : "",
+                         shared.handed ? "" : " from the beginning", rows);
     c.each_op = true;
     c.rows = rows;
     c.declare = [=, &format](Fixture& f) -> OpCase::Build {
@@ -245,7 +246,7 @@ inline OpCase shared_expert_case(const Format& format, ExpertShape s, SharedShap
                      down_bias = bias(s.dim * s.experts);
         return [=](PlanBuilder& p) {
             const Slot x = p.embed(x0);
-            p.append(Linear{p.embed(h0), out, x, {}, {}, true});
+            if (shared.handed) p.append(Linear{p.embed(h0), out, x, {}, {}, true});
             for (uint32_t i = 0; i < shared.layers; ++i) {
                 const Slot h = p.rms_norm(x, {gain, 1e-5f});
                 const Gating gating = shared.biased ? Gating::sigmoid : Gating::softmax;
@@ -341,7 +342,8 @@ inline void add_expert_cases(std::vector<OpCase>& cases, std::span<const Format*
     cases.push_back(shared_expert_case(q8, {300, 9, 96, 160}, {32, "Q8_0"}, 1));
     cases.push_back(shared_expert_case(q8, {12, 4, 64, 96}, {96, "F16"}, 1));
     // A row so long that blocks have no room to choose experts beside it.
-    cases.push_back(shared_expert_case(q8, {2, 1, 25600, 96}, {96, "Q8_0"}, 1));
+    for (const std::string_view router : {"F32", "F16", "BF16"})
+        cases.push_back(shared_expert_case(q8, {2, 1, 25600, 96, -1, router}, {96, "Q8_0"}, 1));
     cases.push_back(shared_expert_case(q8, {12, 4, 64, 96}, {96, "Q8_0", true, true}, 1));
     for (const uint32_t rows : {1u, 3u})
         for (const bool weighted : {false, true})

@@ -167,11 +167,15 @@ inline OpCase long_sum_case(const Format& format, uint32_t rows, uint32_t cols, 
     return c;
 }
 
-// Of experts beside one for all rows, of the same format or another: each way of choosing them, and results
-// of long rows.
+// Of experts beside one for all rows, of the same format or another: each way of choosing them, results of
+// long rows, and long rows that the block itself quantizes, then has from the block before.
 inline void add_shared_kernels(std::vector<OpCase>& cases, const Format& format, std::string_view beside) {
     cases.push_back(experts_ways_case(format, {10, 3, 256, 256}, beside));
     cases.push_back(shared_expert_case(format, {3, 2, 256, kLongRow}, {kLongRow, beside}, 1));
+    SharedShape shape = {256, beside};
+    shape.layers = 2;
+    shape.handed = false;
+    cases.push_back(shared_expert_case(format, {3, 2, kLongRow, 256}, shape, 1));
 }
 
 inline void add_format_kernels(std::vector<OpCase>& cases, const Format& format) {
@@ -256,6 +260,10 @@ inline void add_cache_kernels(std::vector<OpCase>& cases, CacheType type) {
     const uint32_t far = type == CacheType::f32 ? 90 : 460;
     for (const uint32_t dims : {64u, 96u, 128u, 256u, 512u})
         cases.push_back(attention_case({2, 1, dims}, 70, far, flags));
+    if (type != CacheType::f32) {
+        cases.push_back(attention_case({2, 1, 96}, 70, 230, {false, false, false, 100, 0.0f, type}));
+        cases.push_back(paged_case({2, 1, 96}, 2, 70, 190, {false, false, false, 0, 0.0f, type}));
+    }
     for (const uint32_t rank : {96u, 512u})
         for (const uint32_t heads : {4u, 8u, 16u}) {
             cases.push_back(latent_case({rank, 32, heads, type}, 1, 150));
@@ -294,14 +302,17 @@ inline void add_cache_kernels(std::vector<OpCase>& cases, CacheType type) {
     cases.push_back(block_attention_case({16, 20, {3, 1, 500}, type}, 2, 300));
     cases.push_back(block_attention_case({5, 4, {3, 1, 501}, type}, 1, 1));
     cases.push_back(block_attention_case({5, 4, {4, 2, 20}, type, 2}, 3, 30));
-    for (const uint32_t dims : {20u, 148u})
+    for (const uint32_t dims : {20u, 148u}) {
         cases.push_back(entry_attention_case({4, 7, {5, 1, dims}, type, 2}, 150, true, 2, 150));
+        cases.push_back(entry_attention_case({1, 0, {5, 1, dims}, type}, 20, false, 1, 120));
+    }
 }
 
 // The delta rule by as many lanes as keys and heads ask for, of rows that are and are not whole fours.
 inline void add_delta_kernels(std::vector<OpCase>& cases) {
     for (const uint32_t rows : {1u, 23u}) {
-        cases.push_back(delta_case({4, 2, 70, 39, false}, rows, 3, true));
+        for (const uint32_t values : {39u, 33u})  // a wave has several of the last ones, or one
+            cases.push_back(delta_case({4, 2, 70, values, false}, rows, 3, true));
         cases.push_back(delta_case({8, 2, 72, 36, true}, rows, 3, true));
         cases.push_back(delta_case({2, 1, 200, 72, true}, rows, 3, true));
         cases.push_back(delta_case({2, 1, 250, 71, true}, rows, 3, true));

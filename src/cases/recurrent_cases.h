@@ -44,9 +44,11 @@ inline OpCase delta_case(DeltaShape s, uint32_t rows, uint64_t position, bool ru
 }
 
 // The convolution of a layer that has gates around it, and the gate of an attention's output.
-inline OpCase gated_convolution_case(uint32_t taps, uint32_t width, uint32_t rows, uint64_t position) {
+inline OpCase gated_convolution_case(uint32_t taps, uint32_t width, uint32_t rows, uint64_t position,
+                                     bool silu) {
     OpCase c;
-    c.name = fmt::format("gated convolution {} of {} rows {} at {}", width, taps, rows, position);
+    c.name = fmt::format("gated convolution {} of {}{} rows {} at {}", width, taps,
+                         silu ? "" : " without silu", rows, position);
     c.rows = rows;
     c.position = position;
     c.context = position + rows + 3;
@@ -54,9 +56,10 @@ inline OpCase gated_convolution_case(uint32_t taps, uint32_t width, uint32_t row
         const Weight x = f.input(width), before = f.input(width), behind = f.input(width),
                      gate = f.input(2 * width), w = f.vector(width * taps);
         return [=](PlanBuilder& p) {
-            const bool silu = taps < 4;  // other cases have it with four
+            // Of three taps without silu it has no gate before it either.
+            const Slot gates = p.embed(before);
             const Slot y = p.convolve(p.state(uint64_t(width) * (taps - 1)), p.embed(x), w, taps, silu,
-                                      p.embed(before), p.embed(behind));
+                                      silu || taps != 3 ? gates : Slot{}, p.embed(behind));
             p.append(OutputGate{p.embed(gate), y, width / 3});
             return y;
         };
@@ -154,15 +157,17 @@ inline void add_recurrent_cases(std::vector<OpCase>& cases) {
         for (const uint64_t position : {0u, 1u, 2u, 130u}) {
             cases.push_back(delta_case(odd, rows, position, false));
             cases.push_back(delta_case(odd, rows, position, true));
-            cases.push_back(gated_convolution_case(3, 69, rows, position));
+            cases.push_back(gated_convolution_case(3, 69, rows, position, true));
         }
     for (const uint32_t rows : {1u, 33u}) {
         cases.push_back(delta_case(grouped, rows, 5, true));
         cases.push_back(delta_case(usual, rows, 70, true));
         cases.push_back(delta_case(wide, rows, 3, true));
         cases.push_back(delta_case(narrow, rows, 3, true));
-        cases.push_back(gated_convolution_case(2, 300, rows, 9));
-        cases.push_back(gated_convolution_case(4, 300, rows, 9));
+        cases.push_back(gated_convolution_case(2, 300, rows, 9, true));
+        // Other cases have four taps with it.
+        for (const uint32_t taps : {3u, 4u})
+            cases.push_back(gated_convolution_case(taps, 300, rows, 9, false));
         for (const GateOf act : {GateOf::sigmoid, GateOf::softplus, GateOf::itself})
             for (const bool by_heads : {true, false}) cases.push_back(gate_case(3, 23, by_heads, act, rows));
         cases.push_back(clamp_case(77, rows));
@@ -181,7 +186,7 @@ inline void add_recurrent_cases(std::vector<OpCase>& cases) {
     for (const uint32_t rows : {3u, 20u, 90u}) {
         cases.push_back(in_pages(delta_case(odd, rows, 10, true), 3));
         cases.push_back(in_pages(delta_case(odd, rows, 0, false), 3));
-        cases.push_back(in_pages(gated_convolution_case(3, 69, rows, 10), 2));
+        cases.push_back(in_pages(gated_convolution_case(3, 69, rows, 10, true), 2));
     }
 }
 
