@@ -1,5 +1,6 @@
 // Every op on every backend of this build and level of this machine against the reference, within the bound
 // that the reference computes from the data.
+#include "backends/cpu/reference_product.h"
 #include "cases/kernel_cases.h"
 #include "cases/pages.h"
 #include "support/backends.h"
@@ -11,6 +12,7 @@
 
 #include <map>
 #include <numeric>
+#include <random>
 #include <set>
 #include <sstream>
 
@@ -197,9 +199,10 @@ void run_case(const OpCase& c, std::map<std::string, double>& worst) {
             double& most = worst[backend->device().detail];
             most = std::max(most, got.worst_fraction);
             INFO("worst at ", got.worst, ": got ", got.got, ", want ", got.want, ", bound ", got.bound, "; ",
-                 got.outside, " of ", got.count, " outside; NMSE ", got.nmse);
+                 got.outside, " of ", got.count, " outside; NMSE ", got.nmse, "; spread ", got.spread);
             CHECK(got.worst_fraction <= 1.0);
             CHECK(got.loosest_bound <= kLoosestBound);
+            CHECK(got.spread <= kMostSpread);
             CHECK(got.nmse < kLoosestBound * kLoosestBound);
             // With so few work-groups every kernel that strides has to; lavapipe ends loops after 65535
             // turns. Every third time: kernels have many cases each, and this doubles their time.
@@ -245,6 +248,41 @@ TEST_CASE("every kernel of HIP for a format, a row class or a type of cache is w
     for (const Format* format : all_formats())
         if (any_has_kernels(*format)) formats.push_back(format);
     run_share(kernel_cases(formats), worst);
+}
+
+TEST_CASE("a product that lacks some terms is told from one that is rounded, though it is within the bound") {
+    constexpr size_t kCols = 4096, kRows = 64, kLacking = 64, kGroup = 16;
+    std::mt19937 random(7);
+    std::normal_distribution<double> normal;
+    std::vector<Bounded> x(kCols);
+    for (Bounded& value : x) {
+        value.value = normal(random);
+        value.magnitude = std::abs(value.value);
+    }
+    std::vector<double> rounded(kCols);
+    for (size_t begin = 0; begin < kCols; begin += kGroup) {
+        double most = 0.0;
+        for (size_t i = begin; i < begin + kGroup; ++i) most = std::max(most, x[i].magnitude);
+        for (size_t i = begin; i < begin + kGroup; ++i)
+            rounded[i] = std::round(x[i].value / (most / 127)) * (most / 127);
+    }
+    Precision precision;
+    precision.activations = to_int8(kGroup);
+    ProductRow row(precision, x.data(), kCols, nullptr);
+    std::vector<Bounded> want(kRows);
+    std::vector<float> right(kRows), lacking(kRows), w(kCols);
+    for (size_t r = 0; r < kRows; ++r) {
+        for (float& weight : w) weight = float(normal(random));
+        want[r] = row.dot(w.data());
+        double sum = 0.0, left_out = 0.0;
+        for (size_t i = 0; i < kCols; ++i) (i < kLacking ? left_out : sum) += double(w[i]) * rounded[i];
+        right[r] = float(sum + left_out);
+        lacking[r] = float(sum);
+    }
+    CHECK(compare(right, want).worst_fraction <= 1.0);
+    CHECK(compare(right, want).spread <= 1.0);
+    CHECK(compare(lacking, want).worst_fraction <= 1.0);
+    CHECK(compare(lacking, want).spread > kMostSpread);
 }
 
 TEST_CASE("every op that programs use has a case") {

@@ -243,8 +243,9 @@ void Reference::eval(const Add& op) {
     const double unit = op.scale == 1.0f ? 0.0 : kUnit;
     for (size_t i = 0; i < y.size(); ++i) {
         const double v = x[i].value * op.scale;
-        y[i] = plus(y[i], {v, x[i].error * std::abs(op.scale) + unit * std::abs(v),
-                           x[i].magnitude * std::abs(op.scale)});
+        const double size = std::abs(op.scale), rounded = unit * std::abs(v);
+        y[i] = plus(y[i], {v, x[i].error * size + rounded, x[i].magnitude * size,
+                           x[i].spread < 0.0 ? -1.0 : x[i].spread * size + rounded});
     }
 }
 
@@ -275,13 +276,16 @@ void Reference::eval(const ActMul& op) {
             factor.error += kUnit * std::abs(factor.value);
             factor.magnitude += 1.0;
         }
-        // The activation's own arithmetic: a few units of its input, since it is at most the input in size.
-        const double a_error = kActSlope * gate[i].error + 8 * kUnit * std::abs(gate[i].value);
         const double v = a * factor.value;
-        y[i] = {v,
-                a_error * (std::abs(factor.value) + factor.error) + std::abs(a) * factor.error +
-                    2 * kUnit * std::abs(v) + kTiny,
-                gate[i].magnitude * factor.magnitude};
+        // The activation's own arithmetic: a few units of its input, since it is at most the input in size.
+        const auto off = [&](double of_gate, double of_factor) {
+            const double of_act = kActSlope * of_gate + 8 * kUnit * std::abs(gate[i].value);
+            return of_act * (std::abs(factor.value) + of_factor) + std::abs(a) * of_factor +
+                   2 * kUnit * std::abs(v) + kTiny;
+        };
+        const bool known = gate[i].spread >= 0.0 && factor.spread >= 0.0;
+        y[i] = {v, off(gate[i].error, factor.error), gate[i].magnitude * factor.magnitude,
+                known ? off(gate[i].spread, factor.spread) : -1.0};
     }
 }
 
@@ -556,11 +560,12 @@ void Reference::eval(const ExpertLinear& op) {
                     continue;
                 }
                 const Bounded& s = slots_[size_t(op.scales.index)][entry];
-                const Bounded part{one.value * s.value,
-                                   std::abs(s.value) * one.error +
-                                       s.error * (std::abs(one.value) + one.error) +
-                                       kUnit * std::abs(one.value * s.value),
-                                   one.magnitude * s.magnitude};
+                const auto off = [&](double of_one) {
+                    return std::abs(s.value) * of_one + s.error * (std::abs(one.value) + of_one) +
+                           kUnit * std::abs(one.value * s.value);
+                };
+                const Bounded part{one.value * s.value, off(one.error), one.magnitude * s.magnitude,
+                                   one.spread < 0.0 ? -1.0 : off(one.spread)};
                 y[t * shape.rows + r] = plus(y[t * shape.rows + r], part);
             }
         }
@@ -580,10 +585,13 @@ void Reference::eval(const AddExpertBias& op) {
             const Bounded s = op.scales ? slots_[size_t(op.scales.index)][entry] : Bounded{1.0, 0.0, 1.0};
             const double rounded = op.scales ? kUnit * std::abs(s.value) : 0.0;
             size += std::abs(one) * (std::abs(s.value) + s.error);
-            to = {to.value + one * s.value, to.error + std::abs(one) * (s.error + rounded),
-                  to.magnitude + std::abs(one * s.value)};
+            const double more = std::abs(one) * (s.error + rounded);
+            to = {to.value + one * s.value, to.error + more, to.magnitude + std::abs(one * s.value),
+                  to.spread < 0.0 ? -1.0 : to.spread + more};
         }
-        to.error += double(terms) * kUnit * (size + to.error);
+        const double summed = double(terms) * kUnit * (size + to.error);
+        to.error += summed;
+        if (to.spread >= 0.0) to.spread += summed;
     }
 }
 

@@ -15,6 +15,11 @@ struct Bounded {
     // The same sums with every term's absolute value: what an error is small against, or the bound says
     // little.
     double magnitude = 0.0;
+    // What roundings come to that are independent of each other, so that their squares add up: about the root
+    // mean square of such errors, at most. Only of products and what is made of them; negative: not known.
+    double spread = -1.0;
+
+    double likely() const { return spread < 0.0 ? error : spread; }
 };
 
 class Reference {

@@ -21,7 +21,7 @@ struct Sums {
 ProductRow::ProductRow(const Precision& precision, const Bounded* x, size_t cols, std::minstd_rand* random)
     : precision_(precision), x_(x), cols_(cols), random_(random) {
     if (random) return;
-    for (auto* each : {&values_, &sizes_, &magnitudes_, &largest_, &errors_}) each->resize(cols);
+    for (auto* each : {&values_, &sizes_, &magnitudes_, &largest_, &errors_, &squares_}) each->resize(cols);
     Rounded off(precision.activations, x, cols);
     for (size_t i = 0; i < cols; ++i) {
         const double x_off = off(i);
@@ -29,7 +29,9 @@ ProductRow::ProductRow(const Precision& precision, const Bounded* x, size_t cols
         sizes_[i] = std::abs(x[i].value);
         magnitudes_[i] = x[i].magnitude;
         largest_[i] = size_of(x[i]) + x_off;
-        errors_[i] = x[i].error + x_off + precision.weights.unit * largest_[i];
+        const double w_off = precision.weights.unit * largest_[i], before = x[i].likely();
+        errors_[i] = x[i].error + x_off + w_off;
+        squares_[i] = before * before + x_off * x_off + w_off * w_off;
     }
 }
 
@@ -48,7 +50,7 @@ Bounded ProductRow::rounded_dot(const float* w) {
 
 Bounded ProductRow::dot(const float* w) {
     if (random_) return rounded_dot(w);
-    Sums value, error, magnitude, terms;
+    Sums value, error, magnitude, terms, square;
     const size_t even = cols_ / kLanes * kLanes;
     for (size_t i = 0; i < even; i += kLanes)
         for (size_t lane = 0; lane < kLanes; ++lane) {
@@ -57,6 +59,7 @@ Bounded ProductRow::dot(const float* w) {
             error.lanes[lane] += size * errors_[i + lane];
             magnitude.lanes[lane] += size * magnitudes_[i + lane];
             terms.lanes[lane] += size * sizes_[i + lane];
+            square.lanes[lane] += weight * weight * squares_[i + lane];
         }
     for (size_t i = even; i < cols_; ++i) {
         const double weight = double(w[i]), size = std::abs(weight);
@@ -64,21 +67,27 @@ Bounded ProductRow::dot(const float* w) {
         error.lanes[0] += size * errors_[i];
         magnitude.lanes[0] += size * magnitudes_[i];
         terms.lanes[0] += size * sizes_[i];
+        square.lanes[0] += weight * weight * squares_[i];
     }
     Bounded sum = {value.total(), error.total(), magnitude.total()};
+    double squares = square.total();
     const Rounding& weights = precision_.weights;
     if (weights.block > 0.0)
         for (size_t begin = 0; begin < cols_; begin += weights.group) {
             const size_t end = std::min(begin + weights.group, cols_);
-            double most = 0.0, reach = 0.0;
+            double most = 0.0, reach = 0.0, square_reach = 0.0;
             for (size_t i = begin; i < end; ++i) {
                 most = std::max(most, std::abs(double(w[i])));
                 reach += largest_[i];
+                square_reach += largest_[i] * largest_[i];
             }
             sum.error += weights.block * most * reach;
+            squares += weights.block * most * weights.block * most * square_reach;
         }
     // What is summed are the rounded terms.
-    sum.error += sum_unit(cols_) * (terms.total() + sum.error) + kTiny;
+    const double summed = sum_unit(cols_) * (terms.total() + sum.error) + kTiny;
+    sum.error += summed;
+    sum.spread = std::sqrt(squares) + summed;
     return sum;
 }
 

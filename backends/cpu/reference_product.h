@@ -61,6 +61,7 @@ private:
     std::vector<double> values_, sizes_, magnitudes_;
     std::vector<double> largest_;  // with all errors
     std::vector<double> errors_;   // for each unit of a weight's size, its own rounding included
+    std::vector<double> squares_;  // of what is likely of those
 };
 
 }  // namespace redline

@@ -35,8 +35,10 @@ inline Bounded sigmoid(const Bounded& x) {
 }
 
 inline Bounded plus(const Bounded& a, const Bounded& b) {
-    const double v = a.value + b.value;
-    return {v, a.error + b.error + kUnit * (std::abs(v) + a.error + b.error), a.magnitude + b.magnitude};
+    const double v = a.value + b.value, unit = kUnit * (std::abs(v) + a.error + b.error);
+    const bool known = a.spread >= 0.0 || b.spread >= 0.0;
+    return {v, a.error + b.error + unit, a.magnitude + b.magnitude,
+            known ? std::hypot(a.likely(), b.likely()) + unit : -1.0};
 }
 
 }  // namespace redline

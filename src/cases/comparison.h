@@ -15,15 +15,22 @@ struct Comparison {
     double nmse = 0.0;
     size_t outside = 0, count = 0;
     double loosest_bound = 0.0;  // as a share of its magnitude
+    double spread = 0.0;         // the root mean square of errors, in relation to what is likely
 };
 
 // A bound that is larger a share of its magnitude says little: wrong results would pass.
 constexpr double kLoosestBound = 0.1;
+// Worst cases add up where many roundings do not: an error that is far from chance may be within the bound.
+// Errors that a common part of all weights makes alike are seen up to twice what is likely. Of fewer values
+// than these the mean says little.
+constexpr double kMostSpread = 4.0;
+constexpr size_t kFewestErrors = 8;
 
 inline Comparison compare(std::span<const float> got, std::span<const Bounded> want) {
     Comparison c;
     c.count = want.size();
-    double noise = 0.0, signal = 0.0;
+    double noise = 0.0, signal = 0.0, squares = 0.0;
+    size_t known = 0;
     for (size_t i = 0; i < want.size(); ++i) {
         const double off = std::abs(double(got[i]) - want[i].value);
         // Rounding the result itself to binary32 is always allowed.
@@ -32,6 +39,11 @@ inline Comparison compare(std::span<const float> got, std::span<const Bounded> w
         const double fraction = !std::isfinite(bound) ? INFINITY : off == 0.0 ? 0.0 : off / bound;
         if (bound > 1e-20) c.loosest_bound = std::max(c.loosest_bound, bound / want[i].magnitude);
         noise += off * off;
+        if (want[i].spread > 0.0) {
+            const double likely = want[i].spread + std::abs(want[i].value) * 0x1p-24;
+            squares += off / likely * (off / likely);
+            ++known;
+        }
         signal += want[i].value * want[i].value;
         if (!(fraction <= 1.0)) ++c.outside;
         if (fraction > c.worst_fraction || !std::isfinite(fraction)) {
@@ -43,6 +55,7 @@ inline Comparison compare(std::span<const float> got, std::span<const Bounded> w
         }
     }
     c.nmse = signal > 0.0 ? noise / signal : noise;
+    if (known >= kFewestErrors) c.spread = std::sqrt(squares / double(known));
     return c;
 }
 

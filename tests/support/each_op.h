@@ -70,6 +70,7 @@ inline void check_each_op(Executable& executable, Reference& reference, const Pl
                  got.count, " outside");
             CHECK(got.worst_fraction <= 1.0);
             CHECK(got.loosest_bound <= kLoosestBound);
+            CHECK(got.spread <= kMostSpread);
             reference.assign(slot, values);
         }
         ++index;
