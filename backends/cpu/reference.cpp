@@ -206,17 +206,6 @@ void Reference::eval(const Sparsify& op) {
     }
 }
 
-void Reference::eval(const Linear& op) {
-    const Shape& shape = plan_.weight(op.w).tensor.shape;
-    const std::vector<float>& w = weights_[size_t(op.w.index)];
-    const std::vector<Bounded>& x = slots_[size_t(op.x.index)];
-    auto& y = target(op.y);
-    for (size_t t = 0; t < rows_of(op.y); ++t) {
-        ProductRow row(precision_, x.data() + t * shape.cols, shape.cols, random());
-        for (size_t r = 0; r < shape.rows; ++r) y[t * shape.rows + r] = row.dot(w.data() + r * shape.cols);
-    }
-}
-
 void Reference::eval(const AddPosition& op) {
     auto& y = slots_[size_t(op.y.index)];
     const std::vector<float>& table = weights_[size_t(op.table.index)];
@@ -539,36 +528,6 @@ void Reference::eval(const Route& op) {
                                        scale * (std::expm1(2.0 * logit_error) + 32 * kUnit) + lost, scale};
         }
     }
-}
-
-void Reference::eval(const ExpertLinear& op) {
-    const Shape& shape = plan_.weight(op.w).tensor.shape;
-    const std::vector<float>& w = weights_[size_t(op.w.index)];
-    const std::vector<Bounded> x = slots_[size_t(op.x.index)];
-    const auto& ids = slots_[size_t(op.ids.index)];
-    auto& y = target(op.y);
-    for (size_t t = 0; t < params_.tokens.size(); ++t)
-        for (uint32_t k = 0; k < op.used; ++k) {
-            const size_t entry = t * op.used + k;
-            const float* expert = w.data() + size_t(ids[entry].value) * shape.rows * shape.cols;
-            ProductRow row(precision_, x.data() + (op.per_expert ? entry : t) * shape.cols, shape.cols,
-                           random());
-            for (size_t r = 0; r < shape.rows; ++r) {
-                const Bounded one = row.dot(expert + r * shape.cols);
-                if (!op.scales) {
-                    y[entry * shape.rows + r] = one;
-                    continue;
-                }
-                const Bounded& s = slots_[size_t(op.scales.index)][entry];
-                const auto off = [&](double of_one) {
-                    return std::abs(s.value) * of_one + s.error * (std::abs(one.value) + of_one) +
-                           kUnit * std::abs(one.value * s.value);
-                };
-                const Bounded part{one.value * s.value, off(one.error), one.magnitude * s.magnitude,
-                                   one.spread < 0.0 ? -1.0 : off(one.spread)};
-                y[t * shape.rows + r] = plus(y[t * shape.rows + r], part);
-            }
-        }
 }
 
 void Reference::eval(const AddExpertBias& op) {
