@@ -210,6 +210,7 @@ RL_DEVICE void merge_splits(const args::AttentionArgs& a, const Queries& which, 
         sync_block();
         if (own >= all) return;
         Float4 sums = room[own];
+        // Loads of so many turns are on their way, where there are as many.
         [[maybe_unused]] constexpr uint32_t kAtOnce = kBlockThreads / kMostFours < 8 ? 1 : 4;
         RL_UNROLL_BY(kAtOnce)
         for (uint32_t turn = 1; turn < turns; ++turn) RL_UNROLL

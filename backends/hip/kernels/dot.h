@@ -148,7 +148,7 @@ RL_DEVICE void each_own_row(const args::DotArgs& a, const Rows& which) {
                 which.template add<own_form<Second>>(base + from, x, sums);
             which.put(base + from, values + from, sums, scale, before);
         }
-        // What several matrices give is not left as int8, but for experts' results.
+        // What several matrices give is not left as int8, but for experts' results, which no norm reads.
         if ((!kOneFormat && !Rows::kByInputs) || !a.hand.row) continue;
         sync_block();
         if (wave_index() == 0) leave_halves<kWave, !Rows::kByInputs>(a.hand, values, base / kGroup, 1);

@@ -183,7 +183,7 @@ RL_DEVICE void choose_experts(const args::RouteArgs& a, size_t row, RouteShared&
     }
 }
 
-// What the expert that every row goes to counts.
+// The weight of the expert that every row goes to, by the logit behind those of the others.
 RL_DEVICE void weigh_shared(const args::RouteArgs& a) {
     if (a.shared_scale && thread_index() == 0) *a.shared_scale = sigmoid(a.logits[a.experts]);
 }

@@ -110,7 +110,7 @@ RL_DEVICE OwnRow own_row(const float* x, const float* gain, float eps, uint32_t 
 }
 
 // `halves` halves of units of a row's values, from number `first` on, are left for the launch that takes the
-// row: its planes, then, where it norms, the squares' sum of each half. kNorms: it may.
+// row: its planes, then, where it norms, the squares' sum of each half. kNorms: that launch may norm.
 template <uint32_t kBlockThreads, bool kNorms = true>
 RL_DEVICE void leave_halves(const args::HandOver& to, const float* values, uint32_t first, uint32_t halves) {
     auto* low = static_cast<Words4*>(to.row);
@@ -140,7 +140,7 @@ template <uint32_t kBlockThreads, bool kEarly = false>
 RL_DEVICE OwnRow take_row(const void* left, bool norm, float eps, uint32_t units, Words4* pool, float* parts,
                           float& scale) {
     const auto* from = static_cast<const Words4*>(left);
-    RL_UNROLL_BY(2)  // of 4096 elements there are 384 words
+    RL_UNROLL_BY(2)  // 4096 elements are 384 words, two turns of a block
     for (uint32_t i = thread_index(); i < 3 * units; i += kBlockThreads)
         pool[i] = kEarly ? load_early(from + i) : from[i];
     if (norm) {
