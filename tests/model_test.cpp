@@ -27,7 +27,7 @@ TEST_CASE("each tiny model gives the logits of transformers on every backend, fu
                 options.cache = CacheType::f32;
                 options.fuse = fuse;
                 const double off = relative_error(all_logits(model, tokens, options), want.values);
-                INFO(name, " on ", backend->device().detail, fuse ? " fused" : " decomposed");
+                INFO(name, " on ", backend->device().detail, std::string(fuse ? " fused" : " decomposed"));
                 CHECK(off < bound);
             }
         }

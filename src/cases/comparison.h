@@ -16,15 +16,18 @@ struct Comparison {
     size_t outside = 0, count = 0;
     double loosest_bound = 0.0;  // as a share of its magnitude
     double spread = 0.0;         // the root mean square of errors, in relation to what is likely
+    double farthest = 0.0;       // the largest of them
 };
 
 // A bound that is larger a share of its magnitude says little: wrong results would pass.
 constexpr double kLoosestBound = 0.1;
 // Worst cases add up where many roundings do not: an error that is far from chance may be within the bound.
-// Errors that a common part of all weights makes alike are seen up to twice what is likely. Of fewer values
-// than these the mean says little.
-constexpr double kMostSpread = 4.0;
+// Of an op by itself 1.4 and 3.0 are seen. Of fewer values than these a mean says little.
+constexpr double kMostSpread = 2.0, kFarthest = 4.5;
 constexpr size_t kFewestErrors = 8;
+// Where an op's errors reach all sums of the next, and weights have a common part, they are alike: 2.2
+// and 8.2.
+constexpr double kAlike = 3.0;
 
 inline Comparison compare(std::span<const float> got, std::span<const Bounded> want) {
     Comparison c;
@@ -42,6 +45,7 @@ inline Comparison compare(std::span<const float> got, std::span<const Bounded> w
         if (want[i].spread > 0.0) {
             const double likely = want[i].spread + std::abs(want[i].value) * 0x1p-24;
             squares += off / likely * (off / likely);
+            c.farthest = std::max(c.farthest, off / likely);
             ++known;
         }
         signal += want[i].value * want[i].value;
@@ -57,6 +61,11 @@ inline Comparison compare(std::span<const float> got, std::span<const Bounded> w
     c.nmse = signal > 0.0 ? noise / signal : noise;
     if (known >= kFewestErrors) c.spread = std::sqrt(squares / double(known));
     return c;
+}
+
+// Whether errors are what roundings come to, or `times` as large.
+inline bool by_chance(const Comparison& c, double times = 1.0) {
+    return c.spread <= times * kMostSpread && c.farthest <= times * kFarthest;
 }
 
 }  // namespace redline

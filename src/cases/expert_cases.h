@@ -10,6 +10,7 @@ inline OpCase experts_case(const Format& format, Gating gating, bool normalise, 
     c.name = fmt::format("experts {} gating {}{} rows {}", format.name, int(gating),
                          normalise ? " normalised" : "", rows);
     c.rows = rows;
+    c.alike = true;
     c.declare = [=, &format](Fixture& f) -> OpCase::Build {
         const uint64_t experts = 7, dim = 256, hidden = 256;
         const Weight x = f.input(dim), router = f.matrix(*find_format("F32"), experts, dim);

@@ -115,7 +115,8 @@ struct OpCase {
     // Of many ops, in one step: each is held to what the backend gave it, since worst cases on top of each
     // other would bound nothing.
     bool each_op = false;
-    Variant variant;  // of kernels of one row, where it is among their choices
+    bool alike = false;  // errors of one op reach all sums of the next: `kAlike`
+    Variant variant;     // of kernels of one row, where it is among their choices
 };
 
 // The case as a plan of at most so many rows, all of which may be outputs.
