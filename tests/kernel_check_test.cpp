@@ -169,6 +169,19 @@ TEST_CASE("kernel check: a row left in int8 is checked with who takes it, and no
     CHECK(single_logits(broken, tokens) == single_logits(other, tokens));
 }
 
+TEST_CASE("kernel check: results that are too far off for roundings are found within their bounds") {
+    if (!hip_double()) return;
+    const Model model = must(Model::inspect(demo(), 256));
+    const Setting setting(kBroken, "slight");
+    const auto backend = hip_double();
+    const SelfTest test = must(self_test(model, *backend, check_options(), {}));
+    CHECK(!test.lost);
+    const std::string text = wrong_text(test);
+    CHECK(text.find(" times as far off as roundings are likely to bring them, the farthest ") !=
+          std::string::npos);
+    for (const WrongKernel& wrong : test.wrong) CHECK(wrong.key.starts_with("the row in int8 from "));
+}
+
 TEST_CASE("kernel check: sequences that share pages have kernels checked with pages") {
     for (const std::string& kind : backend_names()) {
         const auto backend = kind == "cpu" ? nullptr : open_wanted(kind);

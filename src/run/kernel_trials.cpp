@@ -305,8 +305,13 @@ std::string wrong_with(const Written& w, const Reference& reference, size_t rows
     const std::span<const Bounded> want = reference.slot(w.slot);
     const Comparison c = compare(w.values, want.first(w.values.size()));
     const bool within = c.worst_fraction <= 1.0 || (ids && mostly_the_same(c));
-    if (within && (ids || c.nmse < kMostNoise)) return {};
+    if (within && (ids || (c.nmse < kMostNoise && by_chance(c, kAlike)))) return {};
     std::string text = fmt::format("with {} row{} ", rows, rows == 1 ? "" : "s");
+    if (within && c.nmse < kMostNoise)
+        return text + fmt::format(
+                          "results are {:.3g} times as far off as roundings are likely to bring them, "
+                          "the farthest {:.3g} times",
+                          c.spread, c.farthest);
     if (within) return text + fmt::format("results are {:.2g} % noise", 100 * std::sqrt(c.nmse));
     return text + fmt::format(
                       "{} of {} results are wrong, the worst {:.4g} in place of {:.4g}, which may be {:.2g} "

@@ -6,8 +6,8 @@
 //   RL_HIP_DOUBLE_APU      1: integrated
 //   RL_HIP_DOUBLE_MEMORY   bytes of the device
 //   RL_HIP_DOUBLE_BROKEN   "gated": kernels with that in their names do nothing, as if compiled wrongly;
-//                          "hand": rows left in int8 are zeros; "pages": attention to pages does nothing.
-//                          Several with commas between
+//                          "hand": rows left in int8 are zeros, "slight": one code in eight is 8 off;
+//                          "pages": attention to pages does nothing. Several with commas between
 //   RL_HIP_DOUBLE_FAIL     "hipMalloc 3 2": the third call from here on returns 2; once. Several may follow
 //                          one another
 #include "kernels/args.h"
@@ -80,7 +80,7 @@ int injected(const char* function) {
 struct Function {
     void (*run)(const void*);
     size_t args_bytes;
-    bool spoils_rows = false, knows_no_pages = false;  // see RL_HIP_DOUBLE_BROKEN
+    bool spoils_rows = false, spoils_little = false, knows_no_pages = false;  // see RL_HIP_DOUBLE_BROKEN
 };
 struct Launch {
     Function function;
@@ -121,7 +121,11 @@ template <typename Args>
 void spoil_row(const Launch& launch) {
     if (launch.args.size() != sizeof(Args)) return;
     const auto* args = reinterpret_cast<const Args*>(launch.args.data());
-    if (args->hand.row) std::memset(args->hand.row, 0, args->hand.units * args::kHandedUnitBytes);
+    if (!args->hand.row) return;
+    if (!launch.function.spoils_little)
+        std::memset(args->hand.row, 0, args->hand.units * args::kHandedUnitBytes);
+    // Every fourth of the first plane's codes, of which each unit has 16 of 32.
+    for (uint32_t i = 0; i < args->hand.units * 16; i += 4) static_cast<uint8_t*>(args->hand.row)[i] ^= 8;
 }
 bool has_pages(const Launch& launch) {
     if (launch.args.size() != sizeof(args::AttentionArgs)) return false;
@@ -138,7 +142,7 @@ void run(const Launch& launch) {
                 host_block = {x, y, z};
                 launch.function.run(launch.args.data());
             }
-    if (!launch.function.spoils_rows) return;
+    if (!launch.function.spoils_rows && !launch.function.spoils_little) return;
     spoil_row<args::DotArgs>(launch);
     spoil_row<args::AttentionArgs>(launch);
 }
@@ -350,7 +354,7 @@ RL_EXPORT int hipModuleGetFunction(Function** out, Module* module, const char* n
         const auto body = reinterpret_cast<void (*)(const void*)>(run);
         function.reset(new Function{is_broken(kernel) ? does_nothing : body,
                                     *static_cast<const size_t*>(bytes), is_broken("hand"),
-                                    is_broken("pages")});
+                                    is_broken("slight"), is_broken("pages")});
     }
     *out = function.get();
     return 0;
