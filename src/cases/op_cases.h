@@ -394,7 +394,7 @@ inline std::vector<OpCase> op_cases(std::span<const Format* const> formats = all
     for (const Format* format : formats)
         if (format->block > 1) {
             const uint64_t k = (95u + format->block) / format->block * format->block;
-            cases.push_back(linear_case(*format, 130, 140, k, {true, false, true}));
+            cases.push_back(linear_case(*format, 130, 140, k, {true, true, true}));
             cases.push_back(gated_case(*format, Act::silu, true, 130, 140, k));
         }
     // Rows so long that several loads of floats are under way at once.

@@ -308,28 +308,32 @@ RL_DEVICE void sum_tile(const Args& a, const TilePlace& at, RowOf x_row, uint32_
     read_tile<F, S, kGated>(a, at, 0, x_rows, ahead);
 #ifdef RL_WAVE_GROUPS
     RL_SHARED_POOL(pool);
-    uint32_t turn = 0;
-    for (uint32_t column = 0; column < a.cols; column += kDepth, turn ^= 1) {
+    uint32_t column = 0, turn = 0;
+    do {
         Words4 *w_tile = pool + turn * (S::kRowEights + S::kTokenEights), *x_tile = w_tile + S::kRowEights;
         store_tile<F, S>(a.cols, column, ahead, w_tile, x_tile);
         show_factors();
         wait_for_products();
         sync_block();
         start_tile<S>(w_tile, x_tile, across, down, sums);
-        read_tile<F, S, kGated>(a, at, column + kDepth < a.cols ? column + kDepth : column, x_rows, ahead);
-    }
+        column += kDepth;
+        turn ^= 1;
+        read_tile<F, S, kGated>(a, at, column < a.cols ? column : column - kDepth, x_rows, ahead);
+    } while (column < a.cols);
     wait_for_products();
     sync_block();  // before the pool is written for another tile
 #else
     RL_SHARED Words4 w_tile[S::kRowEights], x_tile[S::kTokenEights];
-    for (uint32_t column = 0; column < a.cols; column += kDepth) {
+    uint32_t column = 0;
+    do {
         sync_block();  // the tile before has been multiplied
         store_tile<F, S>(a.cols, column, ahead, w_tile, x_tile);
         sync_block();
+        column += kDepth;
         // After the last it reads that again.
-        read_tile<F, S, kGated>(a, at, column + kDepth < a.cols ? column + kDepth : column, x_rows, ahead);
+        read_tile<F, S, kGated>(a, at, column < a.cols ? column : column - kDepth, x_rows, ahead);
         multiply_tile<S, F::kCrowded || kGated>(w_tile, x_tile, across, down, sums);
-    }
+    } while (column < a.cols);
 #endif
 }
 
