@@ -13,13 +13,13 @@ CHECKED = re.compile(r"CHECK\( off < bound \)[^\n]*\n\s*values: CHECK\( (\S+) < 
 
 
 def read(paths):
-    """The largest relative error of each model, of a test that passed."""
+    """The largest relative error of each model, of tests without a failure."""
     worst = {}
     for path in paths.split(","):
         with open(path, errors="replace") as log:
             text = log.read()
-        if "Status: SUCCESS!" not in text:
-            sys.exit(f"tools/golden_errors.py: {path} is not of a test that passed")
+        if ": ERROR: " in text:
+            sys.exit(f"tools/golden_errors.py: {path} has checks that failed")
         for off, name in CHECKED.findall(text):
             worst[name] = max(worst.get(name, 0.0), float(off))
     if not worst:
