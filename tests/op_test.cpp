@@ -183,6 +183,7 @@ void run_case(const OpCase& c, std::map<std::string, double>& worst) {
     if (!chosen(c)) return;
     show(c);
     Fixture fixture(uint32_t(std::hash<std::string>()(c.name)), inputs_of(c));
+    if (c.levels) fixture.hold_levels();
     const Plan plan = record(c, fixture);
     Wanted wanted;
     for (const auto& backend : test_backends())

@@ -14,6 +14,12 @@ inline double size_of(double w) {
 inline double size_of(const Bounded& x) {
     return std::abs(x.value) + x.error;
 }
+inline double value_of(double w) {
+    return w;
+}
+inline double value_of(const Bounded& x) {
+    return x.value;
+}
 
 // Up to `most` in either direction. One number drawn is enough: two, as a distribution of doubles takes, were
 // half of the time of tests that round at random.
@@ -32,15 +38,29 @@ public:
             group_end_ = std::min(i + rounding_.group, count_);
             most_ = 0.0;
             for (size_t j = i; j < group_end_; ++j) most_ = std::max(most_, size_of(x_[j]));
+            block_ = are_levels(i) ? kOfLevels : rounding_.block;
         }
-        return rounding_.unit * size_of(x_[i]) + rounding_.block * most_;
+        return rounding_.unit * size_of(x_[i]) + block_ * most_;
     }
 
 private:
+    // Whole numbers of a step of 127 levels round to themselves, whatever a norm before may have multiplied
+    // all of them by. Both are floats.
+    static constexpr double kOfLevels = 0x1p-19, kOffLevel = 1.0 / 16;
+    bool are_levels(size_t first) const {
+        if (rounding_.block != to_int8(rounding_.group).block) return false;
+        for (size_t j = first; j < group_end_; ++j) {
+            const double level = value_of(x_[j]) / most_ * 127,
+                         error = (size_of(x_[j]) - std::abs(value_of(x_[j]))) / most_ * 127;
+            if (!(std::abs(level - std::nearbyint(level)) + error < kOffLevel)) return false;
+        }
+        return true;
+    }
+
     const Rounding rounding_;
     const T* x_;
     size_t count_, group_end_ = 0;
-    double most_ = 0.0;
+    double most_ = 0.0, block_ = 0.0;
 };
 
 // What of a product depends on the activations alone, computed once for all rows of weights.

@@ -332,8 +332,18 @@ inline void add_expert_cases(std::vector<OpCase>& cases, std::span<const Format*
     for (const Format* format : formats)
         for (const std::string_view beside : {format->name, std::string_view("Q8_0")})
             cases.push_back(shared_expert_case(*format, {10, 8, 256, 256}, {256, beside}, 1));
-    for (const auto& [chosen, shared] : kBeside)
-        cases.push_back(shared_expert_case(*find_format(chosen), {10, 8, 256, 256}, {256, shared}, 1));
+    constexpr SharedShape kFirst = {.hidden = 256, .format = {}, .handed = false};
+    for (const Format* format : formats) {
+        SharedShape shared = kFirst;
+        shared.format = format->name;
+        cases.push_back(of_levels(shared_expert_case(*format, {10, 8, 256, 256}, shared, 1)));
+    }
+    for (const auto& [chosen, format] : kBeside) {
+        cases.push_back(shared_expert_case(*find_format(chosen), {10, 8, 256, 256}, {256, format}, 1));
+        SharedShape shared = kFirst;
+        shared.format = format;
+        cases.push_back(of_levels(shared_expert_case(*find_format(chosen), {11, 8, 256, 256}, shared, 1)));
+    }
     for (const uint32_t rows : {1u, 2u, 40u})
         for (const bool weighted : {false, true}) {
             cases.push_back(shared_expert_case(q4k, {9, 2, 256, 256}, {768, "Q4_K", weighted}, rows));

@@ -30,6 +30,7 @@ public:
         return add({"matrix", &format, {count, rows, cols}}, WeightRole::matrix, std::move(bytes));
     }
     Weight vector(uint64_t size) {
+        if (levels_) return vector(std::vector<float>(size, 1.0f));
         const Format& f32 = *find_format("F32");
         return add({"vector", &f32, {1, 1, size}}, WeightRole::vector, random_weights(f32, size, random_));
     }
@@ -38,6 +39,9 @@ public:
         return add({"vector", find_format("F32"), {1, 1, values.size()}}, WeightRole::vector,
                    {bytes.begin(), bytes.end()});
     }
+    // From here on inputs are whole numbers of a step of 127 levels, of which each block of 16 has the last,
+    // and vectors are ones: rounding to 8 bits loses nothing, and what a kernel loses is seen.
+    void hold_levels() { levels_ = true; }
     // Another weight with the content of `w`: as many bytes for a device to read, none more here.
     Weight copy(Weight w) {
         weights_.push_back(weights_[size_t(w.index)]);
@@ -49,7 +53,8 @@ public:
         std::normal_distribution<float> normal;
         std::vector<float> values(capacity_ * width);
         for (size_t i = 0; i < values.size(); ++i)
-            values[i] = normal(random_) * (0.25f + float((i / width) % 7));
+            values[i] =
+                (0.25f + float((i / width) % 7)) * (levels_ ? level(i % width) / 93.0f : normal(random_));
         const auto bytes = std::as_bytes(std::span(values));
         return add({"input", find_format("F32"), {1, capacity_, width}}, WeightRole::matrix,
                    {bytes.begin(), bytes.end()});
@@ -76,6 +81,10 @@ public:
     }
 
 private:
+    float level(size_t column) {
+        const int any = int(random_() % 255) - 127;
+        return float(column % 16 == 5 ? (any < 0 ? -127 : 127) : any);
+    }
     Weight add(Tensor tensor, WeightRole role, std::vector<std::byte> bytes) {
         tensor.name += std::to_string(weights_.size());
         weights_.push_back({std::move(tensor), role});
@@ -85,6 +94,7 @@ private:
 
     std::mt19937 random_;
     uint64_t capacity_, distinct_;
+    bool levels_ = false;
     std::vector<WeightInfo> weights_;
     std::vector<std::shared_ptr<const std::vector<std::byte>>> bytes_;
 };
@@ -115,9 +125,16 @@ struct OpCase {
     // Of many ops, in one step: each is held to what the backend gave it, since worst cases on top of each
     // other would bound nothing.
     bool each_op = false;
-    bool alike = false;  // errors of one op reach all sums of the next: `kAlike`
-    Variant variant;     // of kernels of one row, where it is among their choices
+    bool levels = false;  // Fixture::hold_levels
+    bool alike = false;   // errors of one op reach all sums of the next: `kAlike`
+    Variant variant;      // of kernels of one row, where it is among their choices
 };
+
+inline OpCase of_levels(OpCase c) {
+    c.name += " of levels";
+    c.levels = true;
+    return c;
+}
 
 // The case as a plan of at most so many rows, all of which may be outputs.
 inline Result<Plan> case_plan(const OpCase& c, Fixture& fixture, uint32_t rows, uint32_t outputs) {

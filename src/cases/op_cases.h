@@ -348,6 +348,10 @@ inline std::vector<OpCase> op_cases(std::span<const Format* const> formats = all
         for (const uint32_t rows : {1u, 2u, 7u, 33u})
             cases.push_back(linear_case(*format, rows, 37, std::max(64u, 2 * format->block), {}));
         cases.push_back(gated_case(*format, Act::silu, true, 1, 40, 256));
+        for (const uint32_t rows : {1u, 3u}) {
+            cases.push_back(of_levels(linear_case(*format, rows, 37, 512, {true, false, false})));
+            cases.push_back(of_levels(gated_case(*format, Act::silu, false, rows, 40, 256)));
+        }
         cases.push_back(gated_case(*format, Act::gelu_tanh, false, 19, 40, 256));
         cases.push_back(experts_case(*format, Gating::softmax, true, 9));
         cases.push_back(embed_case(*format, 5));
