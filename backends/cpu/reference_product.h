@@ -38,23 +38,24 @@ public:
             group_end_ = std::min(i + rounding_.group, count_);
             most_ = 0.0;
             for (size_t j = i; j < group_end_; ++j) most_ = std::max(most_, size_of(x_[j]));
-            block_ = are_levels(i) ? kOfLevels : rounding_.block;
+            block_ = most_ > 0.0 ? block_error(i) : 0.0;
         }
         return rounding_.unit * size_of(x_[i]) + block_ * most_;
     }
 
 private:
-    // Whole numbers of a step of 127 levels round to themselves, whatever a norm before may have multiplied
-    // all of them by. Both are floats.
-    static constexpr double kOfLevels = 0x1p-19, kOffLevel = 1.0 / 16;
-    bool are_levels(size_t first) const {
-        if (rounding_.block != to_int8(rounding_.group).block) return false;
-        for (size_t j = first; j < group_end_; ++j) {
-            const double level = value_of(x_[j]) / most_ * 127,
-                         error = (size_of(x_[j]) - std::abs(value_of(x_[j]))) / most_ * 127;
-            if (!(std::abs(level - std::nearbyint(level)) + error < kOffLevel)) return false;
+    // Of elements of which all are near a whole number of a step of 127 levels, how far they are from it at
+    // most: a kernel cannot but round to that, whatever a norm before may have multiplied all of them by.
+    double block_error(size_t first) const {
+        constexpr double kNear = 1.0 / 16, kFloats = 0x1p-12;
+        if (rounding_.block != to_int8(rounding_.group).block) return rounding_.block;
+        double most = 0.0;
+        for (size_t j = first; j < group_end_ && most < kNear; ++j) {
+            const double value = value_of(x_[j]), level = value / most_ * 127,
+                         error = (size_of(x_[j]) - std::abs(value)) / most_ * 127;
+            most = std::max(most, std::abs(level - std::nearbyint(level)) + error);
         }
-        return true;
+        return most < kNear ? (most + kFloats) / 127 : rounding_.block;
     }
 
     const Rounding rounding_;
