@@ -16,8 +16,11 @@ def read(paths):
     """The largest relative error of each model, of tests without a failure."""
     worst = {}
     for path in paths.split(","):
-        with open(path, errors="replace") as log:
-            text = log.read()
+        try:
+            with open(path, encoding="utf-8", errors="replace") as log:
+                text = log.read()
+        except OSError as problem:
+            sys.exit(f"tools/golden_errors.py: {path}: {problem.strerror}")
         if ": ERROR: " in text:
             sys.exit(f"tools/golden_errors.py: {path} has checks that failed")
         for off, name in CHECKED.findall(text):
