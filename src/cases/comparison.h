@@ -26,8 +26,8 @@ constexpr double kLoosestBound = 0.1;
 constexpr double kMostSpread = 2.0, kFarthest = 4.5;
 constexpr size_t kFewestErrors = 8;
 // Where an op's errors reach all sums of the next, and weights have a common part, they are alike: 2.2
-// and 8.2.
-constexpr double kAlike = 3.0;
+// and 8.2 are seen.
+constexpr double kAlike = 2.0;
 
 inline Comparison compare(std::span<const float> got, std::span<const Bounded> want) {
     Comparison c;
