@@ -5,6 +5,7 @@
 #include "text/special_splitter.h"
 #include "text/spm.h"
 #include "text/unicode.h"
+#include "text/unigram.h"
 
 #include <algorithm>
 #include <optional>
@@ -12,7 +13,7 @@
 namespace redline {
 namespace {
 
-enum class Model : uint8_t { spm, bpe, gemma4 };
+enum class Model : uint8_t { spm, bpe, gemma4, unigram };
 
 struct ModelRow {
     const char* name;
@@ -24,7 +25,11 @@ constexpr ModelRow kModels[] = {
     {"llama", Model::spm, {.bos = 1, .eos = 2, .unknown = 0, .add_bos = true}},
     {"gpt2", Model::bpe, {.bos = 11, .eos = 11}},
     {"gemma4", Model::gemma4, {}},
+    // T5 itself adds EOS, which its files say; to a decoder the text would be over.
+    {"t5", Model::unigram, {.eos = 1}},
 };
+
+constexpr std::string_view kSupported = "\"llama\", \"gpt2\", \"gemma4\" and \"t5\" are";
 
 struct KnownModel {
     const char* name;
@@ -32,8 +37,8 @@ struct KnownModel {
 };
 
 constexpr KnownModel kUnsupported[] = {
-    {"bert", "WordPiece"},   {"t5", "Unigram"},        {"rwkv", "the RWKV trie"},
-    {"plamo2", "PLaMo 2's"}, {"none", "no tokenizer"}, {"no_vocab", "no tokenizer"},
+    {"bert", "WordPiece"},    {"rwkv", "the RWKV trie"},    {"plamo2", "PLaMo 2's"},
+    {"none", "no tokenizer"}, {"no_vocab", "no tokenizer"},
 };
 
 Result<const ModelRow*> find_model(const Metadata& metadata) {
@@ -42,11 +47,9 @@ Result<const ModelRow*> find_model(const Metadata& metadata) {
         if (name == row.name) return &row;
     for (const KnownModel& known : kUnsupported)
         if (name == known.name)
-            return error(
-                "the tokenizer model \"{}\" ({}) is not supported; \"llama\", \"gpt2\" and \"gemma4\" are",
-                name, known.what);
-    return error("the tokenizer model \"{}\" is not known; \"llama\", \"gpt2\" and \"gemma4\" are supported",
-                 printable(name));
+            return error("the tokenizer model \"{}\" ({}) is not supported; {}", name, known.what,
+                         kSupported);
+    return error("the tokenizer model \"{}\" is not known; {} supported", printable(name), kSupported);
 }
 
 // Phi-3 strips white space after its special tokens; GGUF has no key for that, only the name tells.
@@ -98,6 +101,7 @@ struct Tokenizer::State {
         : model(the_model), vocabulary(std::move(the_vocabulary)) {}
 
     Status create_bpe(const Metadata& metadata, SpecialDefaults& defaults, bool& no_bos);
+    Status create_unigram(const Metadata& metadata, bool default_prefix);
     void encode(std::string_view text, std::span<const TextRange> trusted, std::vector<Token>& out) const;
 
     Model model;
@@ -105,6 +109,7 @@ struct Tokenizer::State {
     std::string pre;
     std::optional<Bpe> bpe;
     std::optional<Spm> spm;
+    std::optional<Unigram> unigram;
     SpecialIds ids;
     std::vector<bool> ends;  // by token: in the end-of-generation set
     SpecialSplitter splitter;
@@ -134,6 +139,26 @@ Status Tokenizer::State::create_bpe(const Metadata& metadata, SpecialDefaults& d
     return {};
 }
 
+Status Tokenizer::State::create_unigram(const Metadata& metadata, bool default_prefix) {
+    constexpr const char* kRules = "tokenizer.ggml.precompiled_charsmap";
+    UnigramOptions options;
+    options.space_prefix = RL_TRY(metadata.boolean("tokenizer.ggml.add_space_prefix", default_prefix));
+    options.remove_extra_spaces = RL_TRY(metadata.boolean("tokenizer.ggml.remove_extra_whitespaces", false));
+    if (metadata.has(kRules)) {
+        const std::vector<int64_t>* numbers = metadata.integers(kRules);
+        if (!numbers) return error("{} is no list of bytes", kRules);
+        std::string bytes;
+        for (const int64_t number : *numbers) bytes += char(number);
+        Result<CharsMap> rules = CharsMap::read(bytes);
+        if (!rules) return error("{}: {}", kRules, rules.error().message);
+        options.normalization = std::move(rules).value();
+    }
+    for (size_t i = 0; i < vocabulary.size() && ids.unknown == kNoToken; ++i)
+        if (vocabulary.type(Token(i)) == TokenType::unknown) ids.unknown = Token(i);
+    unigram = RL_TRY(Unigram::create(vocabulary, ids.unknown, std::move(options), warnings));
+    return {};
+}
+
 Result<Tokenizer> Tokenizer::create(const Metadata& metadata, size_t embedding_rows) {
     const ModelRow* row = RL_TRY(find_model(metadata));
     std::vector<std::string> warnings;
@@ -142,12 +167,21 @@ Result<Tokenizer> Tokenizer::create(const Metadata& metadata, size_t embedding_r
     state->warnings = std::move(warnings);
     SpecialDefaults defaults = row->defaults;
     bool no_bos = false;
-    if (row->model != Model::spm) RL_TRY(state->create_bpe(metadata, defaults, no_bos));
+    const bool marked_spm = row->model == Model::spm;
+    if (marked_spm && has_unigram_scores(state->vocabulary)) {
+        state->model = Model::unigram;
+        state->warnings.push_back(
+            "the tokenizer is marked \"llama\" and its scores are those of a Unigram vocabulary: it is used "
+            "as one, as the model was trained with");
+    }
+    if (state->model == Model::bpe || state->model == Model::gemma4)
+        RL_TRY(state->create_bpe(metadata, defaults, no_bos));
     const auto is_text = [&](Token token) { return state->bpe && state->bpe->is_merged(token); };
     state->ids = RL_TRY(read_special_ids(metadata, state->vocabulary, defaults, is_text, state->warnings));
     if (no_bos) state->ids.bos = kNoToken;
-    if (row->model == Model::gemma4) state->ids.add_bos = true;
-    if (row->model == Model::spm) {
+    if (state->model == Model::gemma4) state->ids.add_bos = true;
+    if (state->model == Model::unigram) RL_TRY(state->create_unigram(metadata, marked_spm));
+    if (state->model == Model::spm) {
         const bool prefix = RL_TRY(metadata.boolean("tokenizer.ggml.add_space_prefix", true));
         state->spm = RL_TRY(Spm::create(state->vocabulary, state->ids.unknown, prefix, state->warnings));
     }
@@ -171,6 +205,8 @@ void Tokenizer::State::encode(std::string_view text, std::span<const TextRange> 
             out.push_back(fragment.token);
         else if (spm)
             spm->encode(vocabulary, raw, out);
+        else if (unigram)
+            unigram->encode(vocabulary, raw, out);
         else
             bpe->encode(vocabulary, raw, out);
     }
@@ -225,11 +261,24 @@ std::string Tokenizer::piece(Token token, bool special) const {
     return state_->model == Model::bpe ? without_byte_alphabet(text) : with_spaces(text);
 }
 
+std::string Tokenizer::piece_after(Token previous, Token token, bool special) const {
+    std::string bytes = piece(token, special);
+    if (!state_->unigram || !state_->unigram->space_prefix()) return bytes;
+    const TokenType before = type(previous), kind = type(token);
+    const bool begins =
+        before == TokenType::undefined || before == TokenType::control || before == TokenType::user_defined;
+    const bool text = kind == TokenType::normal || kind == TokenType::unused;
+    if (begins && text && bytes.starts_with(' ')) bytes.erase(0, 1);
+    return bytes;
+}
+
 std::string Tokenizer::decode(std::span<const Token> tokens, bool special) const {
     std::string text;
     bool at_start = state_->spm && state_->spm->space_prefix();
+    Token previous = kNoToken;
     for (const Token token : tokens) {
-        std::string bytes = piece(token, special);
+        std::string bytes = piece_after(previous, token, special);
+        previous = token;
         const TokenType kind = type(token);
         const bool is_special = kind == TokenType::control || kind == TokenType::unknown;
         if (at_start && !is_special) {
@@ -288,6 +337,8 @@ std::string Tokenizer::description() const {
             return "SPM";
         case Model::bpe:
             return fmt::format("BPE ({})", printable(state_->pre));
+        case Model::unigram:
+            return "Unigram";
         case Model::gemma4:
             break;
     }

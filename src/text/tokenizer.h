@@ -1,5 +1,6 @@
 // Text to token ids and back, for the tokenizer that a GGUF file carries: SPM ("llama"), byte-level BPE
-// ("gpt2") and BPE over characters ("gemma4"). Encoding is const and may be done by several threads at once.
+// ("gpt2"), BPE over characters ("gemma4") and Unigram ("t5"). Encoding is const and may be done by several
+// threads at once.
 #pragma once
 
 #include "base/result.h"
@@ -39,8 +40,8 @@ public:
     ~Tokenizer();
 
     size_t size() const;  // number of tokens in the vocabulary
-    // Any bytes can be encoded. Byte-level BPE reads invalid UTF-8 as U+FFFD, SPM keeps its bytes. A BOS that
-    // the text itself begins with is not looked for.
+    // Any bytes can be encoded. Byte-level BPE reads invalid UTF-8 as U+FFFD, SPM and Unigram keep its bytes.
+    // A BOS that the text itself begins with is not looked for.
     std::vector<Token> encode(std::string_view text, TokenizeOptions options = {}) const;
     // The tokens of all parts joined: text on both sides of a border is merged as if there were none, and no
     // control token is found that is not whole inside scaffold.
@@ -49,7 +50,10 @@ public:
     // The bytes that a token stands for in running text; control tokens are empty unless `special`. The
     // functions on one token take any number: what is no token has no text and is of the undefined type.
     std::string piece(Token token, bool special = false) const;
-    // The pieces of a whole text, without the space that an SPM tokenizer puts before it.
+    // The same behind another token, kNoToken at the beginning: without the space that a Unigram tokenizer
+    // puts before a text, which begins anew behind each control and user-defined token.
+    std::string piece_after(Token previous, Token token, bool special = false) const;
+    // The pieces of a whole text, without the space that an SPM or Unigram tokenizer puts before it.
     std::string decode(std::span<const Token> tokens, bool special = false) const;
     std::string_view raw_text(Token token) const;  // the vocabulary entry as stored
     TokenType type(Token token) const;

@@ -1,6 +1,6 @@
 // libFuzzer target for the tokenizers: the input gives a vocabulary (lines of a type digit and a text),
-// merges, a chat template and a text. Whatever they are, ids must be inside the vocabulary, text must not
-// become a control token, and streams must not depend on how they are cut.
+// merges or rules of normalization, a chat template and a text. Whatever they are, ids must be inside the
+// vocabulary, text must not become a control token, and streams must not depend on how they are cut.
 #include "text/chat_format.h"
 #include "text/pretokenize.h"
 #include "text/unicode.h"
@@ -33,7 +33,7 @@ Metadata metadata_of(uint8_t choice, const std::vector<std::string>& parts) {
     for (int byte = 0; byte < 256; ++byte) {
         std::string character;
         append_utf8(character, byte_alphabet().character[size_t(byte)]);
-        const bool mapped = choice % 3 == 0;
+        const bool mapped = choice % 4 == 0;
         tokens.push_back(mapped ? character : fmt::format("<0x{:02X}>", byte));
         types.push_back(mapped ? 1 : 6);
         scores.push_back(0);
@@ -41,14 +41,17 @@ Metadata metadata_of(uint8_t choice, const std::vector<std::string>& parts) {
     for (const std::string& line : lines_of(parts[0], '\n')) {
         types.push_back(line.empty() ? 1 : line[0] - '0');
         tokens.push_back(line.empty() ? line : line.substr(1));
-        scores.push_back(-float(line.size() % 7));
+        scores.push_back(-float(line.size() % 7) - (choice & 64 ? 0.5f : 0));
     }
     Metadata metadata;
     const auto add = [&](const char* key, MetadataValue value) {
         require(metadata.add(key, std::move(value)).ok());
     };
-    static constexpr const char* kModels[] = {"gpt2", "llama", "gemma4"};
-    add("tokenizer.ggml.model", {std::string(kModels[choice % 3]), 8, 0});
+    static constexpr const char* kModels[] = {"gpt2", "llama", "gemma4", "t5"};
+    add("tokenizer.ggml.model", {std::string(kModels[choice % 4]), 8, 0});
+    add("tokenizer.ggml.precompiled_charsmap",
+        {std::vector<int64_t>(parts[1].begin(), parts[1].end()), 9, 0});
+    add("tokenizer.ggml.remove_extra_whitespaces", {(choice & 4) != 0, 7, 0});
     add("tokenizer.ggml.pre", {kPres[choice % kPres.size()], 8, 0});
     add("tokenizer.ggml.tokens", {tokens, 9, 8});
     add("tokenizer.ggml.token_type", {types, 9, 5});

@@ -1,4 +1,5 @@
-// Small complete vocabularies for tests: SPM and byte-level BPE, with the special tokens a test asks for.
+// Small complete vocabularies for tests: SPM, Unigram and byte-level BPE, with the special tokens a test asks
+// for.
 #pragma once
 
 #include "gguf/metadata.h"
@@ -48,8 +49,9 @@ struct SmallVocabulary {
         if (!pre.empty()) put("tokenizer.ggml.pre", {pre, 8, 0});
         put("tokenizer.ggml.tokens", {tokens, 9, 8});
         if (!types.empty()) put("tokenizer.ggml.token_type", {types, 9, 5});
-        if (model == "llama") put("tokenizer.ggml.scores", {scores, 9, 6});
-        if (model != "llama") put("tokenizer.ggml.merges", {merges, 9, 8});
+        const bool scored = model == "llama" || model == "t5";
+        if (scored) put("tokenizer.ggml.scores", {scores, 9, 6});
+        if (!scored) put("tokenizer.ggml.merges", {merges, 9, 8});
         for (const auto& [key, value] : more) put(key, value);
         return all;
     }
@@ -95,6 +97,18 @@ inline SmallVocabulary small_spm() {
           std::string("ing"), std::string("aa"), space + space, std::string("aaaa"), space})
         vocabulary.add(word, 1, --score);
     for (char letter = 'a'; letter <= 'z'; ++letter) vocabulary.add(std::string(1, letter), 1, --score);
+    return vocabulary;
+}
+
+// <unk>, <s>, </s>, the 256 byte tokens and words with the logarithms of probabilities. A space goes before a
+// text.
+inline SmallVocabulary small_unigram() {
+    SmallVocabulary vocabulary = small_spm();
+    vocabulary.model = "t5";
+    for (size_t i = 259; i < vocabulary.tokens.size(); ++i)
+        vocabulary.scores[i] = -2 - 0.37f * float(i - 259);
+    vocabulary.set_flag("add_space_prefix", true);
+    vocabulary.set_id("unknown", 0);
     return vocabulary;
 }
 
