@@ -128,13 +128,17 @@ GenerateOptions Conversation::generate_options() const {
 
 namespace {
 
-std::string text_of(std::span<const Token> tokens, const Tokenizer& tokenizer,
+// As generate() writes them behind `previous`.
+std::string text_of(std::span<const Token> tokens, Token previous, const Tokenizer& tokenizer,
                     const GenerateOptions& options) {
     std::string text;
-    for (const Token token : tokens)
-        text += tokenizer.piece(
-            token, options.show_special ||
-                       std::find(options.shown.begin(), options.shown.end(), token) != options.shown.end());
+    for (const Token token : tokens) {
+        const std::vector<Token>& shown = options.shown;
+        const bool special =
+            options.show_special || std::find(shown.begin(), shown.end(), token) != shown.end();
+        text += tokenizer.piece_after(previous, token, special);
+        previous = token;
+    }
     return text;
 }
 
@@ -169,7 +173,9 @@ Result<Turn> Conversation::answer(Messages messages, const Listener& listener, s
         const TextSink& sink = piece.reasoning ? listener.reasoning : listener.text;
         return !shown || !sink || sink(piece.text);
     });
-    answer.push(to_valid_utf8(text_of(begun, session_->model().tokenizer(), options)));
+    const size_t read = written.tokens.size() - begun.size();
+    const Token previous = read > 0 ? written.tokens[read - 1] : kNoToken;
+    answer.push(to_valid_utf8(text_of(begun, previous, session_->model().tokenizer(), options)));
     shown = true;
     if (budget >= 0) options.forced = answer.reasoning_limit(session_->model().tokenizer(), uint64_t(budget));
     const TextSink sink = [&](std::string_view text) { return answer.push(text); };
@@ -192,8 +198,9 @@ Result<Turn> Conversation::answer(Messages messages, const Listener& listener, s
 void Conversation::drop_cut_character(const GenerateOptions& options) {
     const Tokenizer& tokenizer = session_->model().tokenizer();
     std::string& content = messages_.back().content;
-    if (!ends_within_character(text_of(last_answer_, tokenizer, options))) return;
-    while (ends_within_character(text_of(last_answer_, tokenizer, options))) last_answer_.pop_back();
+    if (!ends_within_character(text_of(last_answer_, kNoToken, tokenizer, options))) return;
+    while (ends_within_character(text_of(last_answer_, kNoToken, tokenizer, options)))
+        last_answer_.pop_back();
     while (content.ends_with(kReplacement)) content.resize(content.size() - kReplacement.size());
 }
 

@@ -54,7 +54,8 @@ std::optional<bool> AnswerGate::passes(int32_t token) const {
 
 void AnswerGate::push(int32_t token) {
     if (!passes(token)) return admit(Admits::grammar, {});
-    const std::string piece = tokenizer_.piece(token, true);
+    const std::string piece = tokenizer_.piece_after(last_, token, true);
+    last_ = token;
     const bool after = splitter_.place() == ReasoningSplitter::Place::after;
     splitter_.push(piece);
     fresh_ = false;

@@ -139,7 +139,7 @@ private:
         if (options_.logprobs >= 0)
             out_.logprobs.push_back(token_logprobs(session_.logits().first(session_.model().usable_vocab()),
                                                    token_, size_t(options_.logprobs)));
-        text_.push(tokenizer.piece(token_, is_shown(token_)));
+        text_.push(tokenizer.piece_after(session_.tokens().back(), token_, is_shown(token_)));
         if (text_.matcher().matched()) return Reason(StopReason::stop_string);
         if (text_.closed()) return Reason(StopReason::sink_closed);
         return Reason();
