@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Measure redline and llama.cpp on a GPU: tokens per second of several models with real shapes and random weights.
 
-Models are made by make_random_model.py while the one before is measured, and removed afterwards unless --keep says
-otherwise. Results are written after each model: DATE-LABEL.json with every sample and DATE-LABEL.md with the table,
-in a folder named after the machine. Rows: """
+Models are made by make_random_model.py, while nothing is measured, and removed afterwards unless --keep says otherwise.
+A card's clock may take a second to rise and differ from sample to sample until then: of each test's samples the median
+of the second half counts, of either program. Results are written after each model: DATE-LABEL.json with every sample and
+DATE-LABEL.md with the table, in a folder named after the machine. Rows: """
 
 import argparse
 import concurrent.futures
@@ -34,6 +35,7 @@ KINDS = {
     "qwen3.5-35b-a3b": ("Q4_K_M", 16, [32768]), "gemma-4-26b-a4b": ("Q4_K_M", 12, []),
     "qwen3.5-9b": ("Q4_K_M", 16, [32768]), "gpt-oss-20b": ("MXFP4_MOE", 12, []), "gpt-oss-120b": ("MXFP4_MOE", 8, []),
     "glm-4.7-flash": ("Q4_K_M", 12, []), "nemotron-3-nano-30b-a3b": ("Q4_K_M", 18, [32768]),
+    "llm-jp-4-32b-a3b": ("Q4_K_M", 8, []),
     "lfm2-8b-a1b": ("Q4_K_M", None, [32768]), "qwen3.8-flash-next": ("Q4_K_M", 8, [4096, 65536]),
     "deepseek-v4-flash": ("MXFP4_MOE", 8, [4096, 65536]),
     "muse-glimmer-30b": ("Q4_K_M", 8, []), "minimax-m2.7": ("Q4_K_M", 6, []), "laguna-xs-2.1": ("Q4_K_M", 12, []),
@@ -42,6 +44,8 @@ KINDS = {
 ROWS |= {name: (name, mix, [(512, 64, 0), *((0, 32, depth) for depth in depths)], layers)
          for name, (mix, layers, depths) in KINDS.items()}
 
+# How many samples there are for each repetition of tests without other tokens before: prompts are over soonest.
+SAMPLES = {"prompt": 10, "generation": 4}
 PEER = "llama.cpp"
 CPU_TEST = (128, 16, 0)
 
@@ -54,8 +58,7 @@ def make(options, name):
         more = ["--layers", str(layers[0])] if layers and layers[0] else []
         if options.list_weights:
             more += ["--list-weights", options.list_weights]
-        # Behind what is measured meanwhile.
-        run(["nice", "-n", "19", sys.executable, os.path.join(HERE, "make_random_model.py"), shape, mix,
+        run([sys.executable, os.path.join(HERE, "make_random_model.py"), shape, mix,
              "-o", path + ".part", *more])
         os.rename(path + ".part", path)
     return path
@@ -64,14 +67,19 @@ def make(options, name):
 def entries(options, programs, side, model, prompt, generate, depth, cpu=False):
     """What a side's bench command says of one test, or the reason why it says nothing. Sides: PEER, or a device of
     redline's. `cpu`: the peer computes there."""
-    common = ["-m", model, "-p", prompt, "-n", generate, "-d", depth, "-r", options.repetitions, "-o", "json"]
     try:
-        if side == PEER:
-            device = ["-dev", "none", "-t", len(os.sched_getaffinity(0))] if cpu else ["-ngl", 99]
-            text = run(programs.peer("llama-bench", *common, *device, "-fa", 1))
-        else:
-            text = run(programs.redline("bench", *common, "--device", side))
-        found = json.loads(text)
+        found = []
+        for kind, tokens in (("prompt", ["-p", prompt, "-n", 0]), ("generation", ["-p", 0, "-n", generate])):
+            if not (prompt if kind == "prompt" else generate):
+                continue
+            samples = options.repetitions * (1 if cpu or depth else SAMPLES[kind])
+            common = ["-m", model, *tokens, "-d", depth, "-r", samples, "-o", "json"]
+            if side == PEER:
+                device = ["-dev", "none", "-t", len(os.sched_getaffinity(0))] if cpu else ["-ngl", 99]
+                text = run(programs.peer("llama-bench", *common, *device, "-fa", 1))
+            else:
+                text = run(programs.redline("bench", *common, "--device", side))
+            found += json.loads(text)
         for entry in found:
             entry.update(engine=side, test=("CPU " if cpu else "") + test_name(entry))
             entry["samples_ts"]
@@ -115,8 +123,13 @@ def peaks(programs, sides, model):
     return lines
 
 
+def settled(samples):
+    """The median of the second half."""
+    return statistics.median(samples[len(samples) // 2:])
+
+
 def cell(samples):
-    return f"{statistics.median(samples):.1f}" if samples else "-"
+    return f"{settled(samples):.1f}" if samples else "-"
 
 
 def table(options, facts, done, skipped):
@@ -124,7 +137,7 @@ def table(options, facts, done, skipped):
     peer = "" if options.no_peer else f", llama.cpp's Vulkan backend ({facts['peer']}) with flash attention"
     ratios = [] if options.no_peer else [f"{side} / {PEER}" for side in options.device]
     lines = [f"# {facts['device']}, {facts['driver']}, {facts['date']}", "",
-             f"Tokens per second, median of {options.repetitions}; random weights with real shapes; redline "
+             f"Tokens per second, median of the second half of the samples; random weights with real shapes; redline "
              f"{facts['redline']} on {sides}{peer}. GB/s: weights read per generated token, times tokens per second.", "",
              "| " + " | ".join(["model", "test", *options.device, *([] if options.no_peer else [PEER]), *ratios,
                                 *(f"{side} GB/s" for side in options.device)]) + " |"]
@@ -138,9 +151,9 @@ def table(options, facts, done, skipped):
             theirs = found.get(PEER, [])
             if not options.no_peer:
                 shown.append(cell(theirs))
-                shown += [f"{statistics.median(found[side]) / statistics.median(theirs):.2f}" if found.get(side) and theirs
+                shown += [f"{settled(found[side]) / settled(theirs):.2f}" if found.get(side) and theirs
                           else "" for side in options.device]
-            shown += [f"{statistics.median(found[side]) * row['bytes'] / 1e9:.0f}" if found.get(side) and
+            shown += [f"{settled(found[side]) * row['bytes'] / 1e9:.0f}" if found.get(side) and
                       test.startswith("tg") else "" for side in options.device]
             lines.append("| " + " | ".join([row["name"], test, *shown]) + " |")
     for row in done:
@@ -197,12 +210,10 @@ def figures(options):
              "peer": "not run"}
     done, skipped, text = [], [], ""
     with concurrent.futures.ThreadPoolExecutor(1) as maker:
-        # One ahead: all together may be more than the disk holds.
-        coming = maker.submit(make, options, options.rows[0])
         for index, name in enumerate(options.rows):
-            left = end - time.monotonic()
+            coming = maker.submit(make, options, name)
             try:
-                model = coming.result(timeout=max(0.0, left))
+                model = coming.result(timeout=max(0.0, end - time.monotonic()))
             except concurrent.futures.TimeoutError:
                 skipped += [f"{later}: no time was left" for later in options.rows[index:]]
                 text = save(options, facts, done, skipped)
@@ -210,9 +221,9 @@ def figures(options):
                 os._exit(0)  # the model that is being made is not waited for
             except Problem as problem:
                 skipped.append(f"{name}: {problem}")
+                text = save(options, facts, done, skipped)
+                print(f"{name}: {problem}", file=sys.stderr, flush=True)
                 model = None
-            if index + 1 < len(options.rows):
-                coming = maker.submit(make, options, options.rows[index + 1])
             if not model:
                 continue
             done.append(measure(options, programs, name, model))
@@ -236,7 +247,8 @@ def main():
     parser.add_argument("--rows", nargs="+", choices=ROWS, metavar="ROW",
                         default=[name for name in ROWS if name not in KINDS and not name.startswith("70b")],
                         help="default: those of Llama and Qwen3-30B-A3B, but 70b")
-    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--repetitions", type=int, default=6,
+                        help="samples of generation at a depth, and on the CPU; of prompts 10, of generation 4 times as many")
     parser.add_argument("--seconds", type=float, default=3600, help="begin no model after so long (default: 3600)")
     parser.add_argument("--cpu", action="store_true", help="measure both on the CPU as well; in the first device's column")
     parser.add_argument("--list-weights", metavar="PROGRAM", help="see make_random_model.py")
