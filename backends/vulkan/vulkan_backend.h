@@ -28,6 +28,7 @@ public:
     Result<MemoryNeed> measure(std::span<const WeightInfo> weights, std::span<const CacheInfo> caches,
                                std::vector<PlanGroup> groups) override;
     uint64_t allocated() const override { return memory_->allocated(); }
+    bool overlaps() const override { return true; }
     uint64_t kernels_hash() const override;
     std::unique_ptr<Kernel> make_kernel(const Op& op, const Plan& plan) override;
     Result<std::vector<std::unique_ptr<Executable>>> record_group(PlanGroup plans, WeightStore& weights,

@@ -202,6 +202,8 @@ public:
     bool refuses(const Op& op, const Plan& plan) const {
         return !refused_.empty() && refused_.contains(kernel_key(op, plan));
     }
+    // Whether steps that do not wait for each other run at the same time.
+    virtual bool overlaps() const { return false; }
     // Of the kernels' code, as the build has embedded it; 0: they are this program's own.
     virtual uint64_t kernels_hash() const { return 0; }
     Result<std::unique_ptr<Executable>> record(BoundPlan plan, WeightStore& weights, CacheStore& cache,

@@ -1,5 +1,6 @@
 #include "plan/shared_experts.h"
 #include "plan/stored_weights.h"
+#include "plan/waves.h"
 
 #include <algorithm>
 
@@ -54,6 +55,18 @@ static void declare_int8_rows(BoundPlan& bound, const std::set<std::string>& ref
     }
 }
 
+static void put_in_waves(BoundPlan& bound) {
+    bound.plan.overlaps = true;
+    std::vector<Step> steps;
+    std::vector<std::unique_ptr<Kernel>> kernels;
+    for (const size_t i : order_in_waves(bound.plan)) {
+        steps.push_back(std::move(bound.plan.steps[i]));
+        kernels.push_back(std::move(bound.kernels[i]));
+    }
+    bound.plan.steps = std::move(steps);
+    bound.kernels = std::move(kernels);
+}
+
 Result<BoundPlan> lower(const Plan& plan, Backend& backend, bool fuse) {
     BoundPlan bound;
     Plan stored = fuse ? with_shared_experts(plan) : plan;
@@ -89,6 +102,7 @@ Result<BoundPlan> lower(const Plan& plan, Backend& backend, bool fuse) {
     bound.plan = out.plan();
     bound.plan.steps = std::move(placed);
     declare_int8_rows(bound, backend.refused());
+    if (backend.overlaps()) put_in_waves(bound);
     assign_arena(bound.plan);
     bound.picks_best = !backend.refused().contains(kBestKey);
     return bound;

@@ -1,5 +1,7 @@
 #include "plan/plan.h"
 
+#include "plan/waves.h"
+
 #include <algorithm>
 #include <limits>
 
@@ -346,8 +348,10 @@ std::vector<Life> lifetimes(const Plan& plan, uint64_t gap) {
         lives[i].slot = uint32_t(i);
         lives[i].bytes = (plan.slot_bytes({int32_t(i)}) + gap + kSlotAlign - 1) / kSlotAlign * kSlotAlign;
     }
-    for (size_t step = 0; step < plan.steps.size(); ++step) {
-        const Access used = access(plan.steps[step]);
+    const std::vector<size_t> waves = plan.overlaps ? waves_of(plan) : std::vector<size_t>();
+    for (size_t i = 0; i < plan.steps.size(); ++i) {
+        const size_t step = plan.overlaps ? waves[i] : i;
+        const Access used = access(plan.steps[i]);
         for (const auto* list : {&used.reads, &used.writes, &used.scratch})
             for (const Slot s : *list) {
                 Life& life = lives[size_t(s.index)];

@@ -53,6 +53,7 @@ struct CacheSizing {
 
 struct Plan {
     std::vector<Step> steps;
+    bool overlaps = false;  // steps that do not wait for each other run at the same time
     std::vector<SlotInfo> slots;
     std::vector<RopeSpec> ropes;
     std::vector<WeightInfo> weights;
@@ -187,7 +188,8 @@ Access access(const Step& step);
 size_t last_writer(const Plan& plan, size_t before, Slot slot);
 
 // Sets slot offsets (slots that are not alive together share memory, unless `reuse` is false; `gap` bytes are
-// left behind each), the arena size and the barrier flags.
+// left behind each), the arena size and the barrier flags. Where steps overlap, what runs at the same time
+// shares none.
 void assign_arena(Plan& plan, bool reuse = true, uint64_t gap = 0);
 
 }  // namespace redline
