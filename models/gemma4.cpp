@@ -184,13 +184,11 @@ static Slot attention(const Config& c, const LayerWeights& l, uint32_t layer, Sl
 
 // Experts see what the dense FFN sees, normed in another way; the router, in a third.
 static Slot experts(const Config& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
-    const Slot seen = p.rms_norm(x, {l["ffn_gate_inp.scale"], c.eps});
-    p.append(Scale{seen, 1.0f / std::sqrt(float(c.dim))});
+    const Slot seen = p.rms_norm(x, {l["ffn_gate_inp.scale"], c.eps}, 1.0f / std::sqrt(float(c.dim)));
     const auto routing = p.route(seen, l["ffn_gate_inp"], c.experts_used, Gating::softmax, true);
     p.append(ScaleByExpert{routing.scales, routing.ids, l["ffn_down_exps.scale"]});
     const Slot h = p.rms_norm(x, {l["pre_ffw_norm_2"], c.eps});
-    const Slot sum = p.parts_of(h, 1, c.dim, 0, c.dim);
-    p.add(sum, h, -1.0f);  // zero, to which experts are added
+    const Slot sum = p.rms_norm(x, {{}, c.eps}, 0.0f);  // zero, to which experts are added
     p.experts_add(sum, h, routing,
                   {l["ffn_gate_exps"], l["ffn_up_exps"], l["ffn_down_exps"], Act::gelu_tanh});
     return sum;

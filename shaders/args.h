@@ -33,6 +33,7 @@ struct NormArgs {
     uint has_gain;
     float eps;
     uint act;  // of a gate
+    float factor;  // of what is normalised
 };
 
 struct ElementArgs {

@@ -1,8 +1,10 @@
-// y = x / sqrt(mean(x^2) + eps) * gain over `width` elements: the row, or a head; with a gate times act(gate).
+// y = factor * x / sqrt(mean(x^2) + eps) * gain over `width` elements: the row, or a head; with a gate times act(gate).
+// Or it is added to y.
 // A work-group per group.
 #include "types.glsl"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const bool GATED = false;
+layout(constant_id = 2) const bool ADDS = false;
 layout(push_constant) uniform Push { NormArgs args; };
 layout(set = 0, binding = 0, std430) readonly buffer X { float x[]; };
 layout(set = 0, binding = 0, std430) readonly buffer X4 { vec4 x4[]; };
@@ -22,7 +24,7 @@ vec4 gated(vec4 x, vec4 y) {
     return vec4(gated(x.x, y.x), gated(x.y, y.y), gated(x.z, y.z), gated(x.w, y.w));
 }
 
-float scale_of(float squares) { return 1.0 / sqrt(group_sum(squares) / float(args.width) + args.eps); }
+float scale_of(float squares) { return args.factor / sqrt(group_sum(squares) / float(args.width) + args.eps); }
 
 void norm_fours(uint base) {
     const uint fours = args.width / 4u;
@@ -34,7 +36,7 @@ void norm_fours(uint base) {
         if (GATED)
             y4[base + i] = gated(gate4[base + i], normed);
         else
-            y4[base + i] = normed;
+            y4[base + i] = ADDS ? y4[base + i] + normed : normed;
     }
 }
 
@@ -47,7 +49,7 @@ void norm_singles(uint base) {
         if (GATED)
             y[base + i] = gated(gate[base + i], normed);
         else
-            y[base + i] = normed;
+            y[base + i] = ADDS ? y[base + i] + normed : normed;
     }
 }
 

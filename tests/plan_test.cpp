@@ -237,6 +237,34 @@ TEST_CASE("plan: a gated norm decomposes into norm and gate, and wants a gate as
     CHECK_FALSE(check(RmsNorm{x, {{2}, 1e-5f}, 4, y, y}, p.plan()).ok());
 }
 
+TEST_CASE("plan: a norm that is scaled or added decomposes, and does neither with a gate") {
+    PlanBuilder p({matrix(10, 8), vector(8)}, kSizing, 4, 1);
+    const Slot x = p.embed({0}), y = p.embed({0});
+    const RmsNorm added{x, {{1}, 1e-5f}, 8, y, {}, Act::silu, 0.5f, true},
+        scaled{x, {{1}, 1e-5f}, 8, y, {}, Act::silu, 0.5f};
+    REQUIRE(check(added, p.plan()).ok());
+    CHECK(op_text(added, p.plan()) == "rms_norm 8 scaled +add");
+    CHECK(access(Op(added)).reads == std::vector<Slot>{x, y});
+    CHECK(access(Op(scaled)).reads == std::vector<Slot>{x});
+    size_t before = p.plan().steps.size();
+    REQUIRE(decompose(added, p));
+    REQUIRE(p.plan().steps.size() == before + 2);
+    const auto& add = std::get<Add>(p.plan().steps[before + 1].op);
+    CHECK(add.x == std::get<RmsNorm>(p.plan().steps[before].op).y);
+    CHECK(add.x != y);
+    CHECK(add.y == y);
+    CHECK(add.scale == 0.5f);
+    before = p.plan().steps.size();
+    REQUIRE(decompose(scaled, p));
+    CHECK(std::get<RmsNorm>(p.plan().steps[before].op).y == y);
+    CHECK(std::get<Scale>(p.plan().steps[before + 1].op).scale == 0.5f);
+    CHECK_FALSE(check(RmsNorm{x, {{1}, 1e-5f}, 8, y, p.embed({0}), Act::silu, 0.5f}, p.plan()).ok());
+    // What is added behind a norm is one op.
+    before = p.plan().steps.size();
+    p.add(y, x, 2.0f, {{1}, 1e-5f});
+    CHECK(p.plan().steps.size() == before + 1);
+}
+
 TEST_CASE("plan: a group of two is one op of two parts") {
     PlanBuilder p({matrix(10, 8), matrix(6, 8), matrix(4, 8), vector(8)}, kSizing, 4, 1);
     const auto [a, b] = p.group(p.embed({0}), {{1}}, {{2}}, {{3}, 1e-5f});

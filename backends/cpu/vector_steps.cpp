@@ -210,7 +210,7 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan&, Isa) {
         return simple([o = *o](const RunView& v, const Worker& w) { input(v, w, o); });
     if (const auto* o = std::get_if<Lookup>(&op))
         return simple([o = *o](const RunView& v, const Worker& w) { look_up(v, w, o); });
-    if (const auto* o = std::get_if<RmsNorm>(&op))
+    if (const auto* o = std::get_if<RmsNorm>(&op); o && !o->adds && o->scale == 1.0f)
         return simple([o = *o](const RunView& v, const Worker& w) { rms_norm(v, w, o); });
     if (const auto* o = std::get_if<Sparsify>(&op))
         return simple([o = *o](const RunView& v, const Worker& w) { sparsify(v, w, o); });

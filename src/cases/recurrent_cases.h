@@ -127,6 +127,25 @@ inline OpCase norm_case(uint32_t heads, uint32_t width, std::optional<Act> act, 
     return c;
 }
 
+// A norm that is scaled, and as a rule added to something.
+inline OpCase added_norm_case(uint32_t heads, uint32_t width, float scale, bool adds, uint32_t rows,
+                              bool gain = true) {
+    OpCase c;
+    c.name = fmt::format("rms_norm {} of {}{} scaled by {}{} rows {}", heads, width,
+                         gain ? "" : " without gain", scale, adds ? " and added" : "", rows);
+    c.rows = rows;
+    c.declare = [=](Fixture& f) -> OpCase::Build {
+        const Weight from = f.input(heads * width), into = f.input(heads * width);
+        const Norm norm = {gain ? f.vector(width) : Weight{}, 1e-5f};
+        return [=](PlanBuilder& p) {
+            const Slot x = p.embed(from), y = p.embed(into);
+            p.append(RmsNorm{x, norm, width, y, {}, Act::silu, scale, adds});
+            return y;
+        };
+    };
+    return c;
+}
+
 inline void add_norm_cases(std::vector<OpCase>& cases) {
     for (const uint32_t rows : {1u, 2u, 33u}) {
         for (const uint32_t width : {128u, 64u, 36u, 35u, 1u}) {
@@ -138,6 +157,11 @@ inline void add_norm_cases(std::vector<OpCase>& cases) {
         // More fours, and more elements, than a work-group has threads.
         cases.push_back(norm_case(1, 1028, Act::silu, rows, false));
         cases.push_back(norm_case(2, 301, Act::silu, rows));
+        for (const uint32_t width : {1028u, 301u, 64u, 1u}) {
+            cases.push_back(added_norm_case(1, width, 1.0f, true, rows));
+            cases.push_back(added_norm_case(2, width, 0.375f, true, rows, false));
+            cases.push_back(added_norm_case(1, width, 0.375f, false, rows));
+        }
     }
     for (const Act act : {Act::gelu_tanh, Act::swiglu_clamped})
         for (const uint32_t width : {35u, 36u, 301u, 1028u}) cases.push_back(norm_case(2, width, act, 2));

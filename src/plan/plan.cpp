@@ -132,10 +132,10 @@ Slot PlanBuilder::look_up(uint32_t width) {
     return plan_.lookup;
 }
 
-Slot PlanBuilder::rms_norm(Slot x, Norm norm) {
+Slot PlanBuilder::rms_norm(Slot x, Norm norm, float scale) {
     const SlotInfo info = plan_.slot(x);
     const Slot y = slot(info.width, info.of_outputs);
-    append(RmsNorm{x, norm, info.width, y});
+    append(RmsNorm{x, norm, info.width, y, {}, Act::silu, scale});
     return y;
 }
 
@@ -242,7 +242,10 @@ Slot PlanBuilder::parts_of(Slot x, uint32_t parts, uint32_t width, uint32_t firs
 }
 
 void PlanBuilder::add(Slot into, Slot x, float scale, Norm norm) {
-    append(Add{norm ? rms_norm(x, norm) : x, into, scale});
+    if (norm)
+        append(RmsNorm{x, norm, plan_.slot(x).width, into, {}, Act::silu, scale, true});
+    else
+        append(Add{x, into, scale});
 }
 
 Slot PlanBuilder::gated(Slot x, Weight gate, Weight up, Act act, Norm norm) {

@@ -102,7 +102,7 @@ public:
     Slot embed(Weight table, float scale = 1.0f);
     // What the host looks up for each token; once in a plan.
     Slot look_up(uint32_t width);
-    Slot rms_norm(Slot x, Norm norm);
+    Slot rms_norm(Slot x, Norm norm, float scale = 1.0f);
     Slot centered(Slot x);
     Slot layer_norm(Slot x, Norm norm, Weight bias);
     Slot linear(Slot x, Weight w, Norm norm = {}, Weight bias = {});

@@ -54,10 +54,11 @@ ExpertBlock block_of(Following& steps, const Plan& plan) {
     const auto* gated = steps.next<ExpertGated>();
     const auto* down = steps.next<ExpertLinear>();
     if (!norm || !route || !gated || !down) return {};
-    const bool fits = norm->width == plan.slot(norm->x).width && !norm->gate && norm->y != norm->x &&
-                      route->x == norm->y && gated->x == norm->y && gated->ids == route->ids &&
-                      down->x == gated->y && down->per_expert && down->ids == route->ids &&
-                      down->scales == route->scales && down->y == norm->x;
+    const bool fits = norm->width == plan.slot(norm->x).width && !norm->gate && !norm->adds &&
+                      norm->scale == 1.0f && norm->y != norm->x && route->x == norm->y &&
+                      gated->x == norm->y && gated->ids == route->ids && down->x == gated->y &&
+                      down->per_expert && down->ids == route->ids && down->scales == route->scales &&
+                      down->y == norm->x;
     if (!fits) return {};
     ExpertBlock block{*norm, *route, *gated, *down};
     block.shared = shared_expert(steps, norm->y, norm->x);

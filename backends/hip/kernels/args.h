@@ -101,12 +101,9 @@ struct NormArgs {
     uint32_t groups;    // of that width per row
     uint32_t of_outputs;
     float eps;
-};
-
-struct GatedNormArgs {
-    NormArgs norm;
-    const float* gate;
-    uint32_t act;
+    float factor;       // of what is normalised
+    uint32_t act;       // of the gate
+    const float* gate;  // or null
 };
 
 struct ElementArgs {

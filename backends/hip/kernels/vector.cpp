@@ -33,7 +33,7 @@ RL_DEVICE void each_four(const float* x, const float* gain, uint32_t count, Each
     }
 }
 
-// What a norm is multiplied with.
+// What becomes of what is normalised.
 struct NoGate {
     static constexpr uint32_t kAtOnce = 4;
     RL_DEVICE Float4 four(size_t, const Float4& y) const { return y; }
@@ -53,6 +53,18 @@ struct ActGate {
     }
     RL_DEVICE float one(size_t i, float y) const { return act_times(act, gate[i], y); }
 };
+struct AddTo {
+    static constexpr uint32_t kAtOnce = 4;
+    const float* sum;
+
+    RL_DEVICE Float4 four(size_t i, const Float4& y) const {
+        Float4 out = load<Float4>(sum, i);
+        RL_UNROLL
+        for (uint32_t e = 0; e < 4; ++e) out.d[e] += y.d[e];
+        return out;
+    }
+    RL_DEVICE float one(size_t i, float y) const { return sum[i] + y; }
+};
 
 // A group of rms_norm whose width is a multiple of four.
 template <typename Gate>
@@ -63,7 +75,7 @@ RL_DEVICE void norm_fours(const NormArgs& a, const Gate& gate, size_t first, flo
         RL_UNROLL
         for (uint32_t e = 0; e < 4; ++e) squares = fused(four.d[e], four.d[e], squares);
     });
-    const float scale = 1.0f / root_of(block_sum(squares, parts) / float(a.width) + a.eps);
+    const float scale = a.factor / root_of(block_sum(squares, parts) / float(a.width) + a.eps);
     const auto scaled = [&](uint32_t i, const Float4& four, const Float4& gains) {
         Float4 out;
         RL_UNROLL
@@ -78,7 +90,7 @@ RL_DEVICE void norm_singles(const NormArgs& a, const Gate& gate, size_t first, f
     const float* x = a.x + first;
     float squares = 0.0f;
     for (uint32_t i = thread_index(); i < a.width; i += kThreads) squares = fused(x[i], x[i], squares);
-    const float scale = 1.0f / root_of(block_sum(squares, parts) / float(a.width) + a.eps);
+    const float scale = a.factor / root_of(block_sum(squares, parts) / float(a.width) + a.eps);
     for (uint32_t i = thread_index(); i < a.width; i += kThreads)
         a.y[first + i] = gate.one(first + i, x[i] * scale * (a.gain ? a.gain[i] : 1.0f));
 }
@@ -95,16 +107,22 @@ RL_DEVICE void norm_groups(const NormArgs& a, const Gate& gate, float* parts) {
     }
 }
 
-// y = x / sqrt(mean(x^2) + eps) * gain over `width` elements: the row, or a head; y may be x.
+// y = factor * x / sqrt(mean(x^2) + eps) * gain over `width` elements: the row, or a head; y may be x.
 RL_KERNEL(128, rms_norm, NormArgs) {
     RL_SHARED float parts[kWaves];
     norm_groups(args, NoGate{}, parts);
 }
 
-// The same, times act(gate).
-RL_KERNEL(128, rms_norm_gated, GatedNormArgs) {
+// The same, added to y.
+RL_KERNEL(128, rms_norm_add, NormArgs) {
     RL_SHARED float parts[kWaves];
-    norm_groups(args.norm, ActGate{args.gate, args.act}, parts);
+    norm_groups(args, AddTo{args.y}, parts);
+}
+
+// The same, times act(gate).
+RL_KERNEL(128, rms_norm_gated, NormArgs) {
+    RL_SHARED float parts[kWaves];
+    norm_groups(args, ActGate{args.gate, args.act}, parts);
 }
 
 // y = x less its mean over `width` elements. A block per group; y may be x.

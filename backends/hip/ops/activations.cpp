@@ -37,7 +37,7 @@ Status Activations::prepare(Launcher& launcher, const View& view, std::span<cons
     const uint32_t width = view.width(x_), rows = view.rows_of(x_);
     raw_ = floats_ = view.slot(x_);
     if (norm_ && (wanted(Path::floats) || wanted(Path::tiles))) {
-        RL_TRY(launch_norm(launcher, view, x_, norm_, width, view.scratch_at(0)));
+        RL_TRY(launch_norm(launcher, view, RmsNorm{x_, norm_, width}, view.scratch_at(0)));
         floats_ = view.scratch_at(0);
     }
     const uint64_t at = aligned(view.plan.slot_bytes(x_));

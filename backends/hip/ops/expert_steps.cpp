@@ -390,7 +390,7 @@ public:
     Status launch(Launcher& launcher, const View& view) const override {
         if (view.rows == 1) return launch_row(launcher, view);
         const RmsNorm& norm = op_.norm;
-        RL_TRY(launch_norm(launcher, view, norm.x, norm.norm, norm.width, view.slot(norm.y)));
+        RL_TRY(launch_norm(launcher, view, norm, view.slot(norm.y)));
         RL_TRY(route_.launch(launcher, view));
         RL_TRY(gated_.launch(launcher, view));
         RL_TRY(linear_.launch(launcher, view));

@@ -60,9 +60,8 @@ std::unique_ptr<Kernel> simple(Write write) {
     return std::make_unique<SimpleKernel<Write>>(std::move(write));
 }
 
-// y = norm(x) over groups of `width`, with a gate act(gate) * norm(x).
-Status launch_norm(Launcher& launcher, const View& view, Slot x, const Norm& norm, uint32_t width, float* y,
-                   Slot gate = {}, Act act = Act::silu);
+// The op, into `y` in place of its own.
+Status launch_norm(Launcher& launcher, const View& view, const RmsNorm& op, float* y);
 
 // Of kernels that come once for each type of the cache.
 std::string cache_module(const View& view, Cache cache);

@@ -53,15 +53,22 @@ const char* kernel_of(redline::Function function) {
 
 }  // namespace
 
-Status launch_norm(Launcher& launcher, const View& view, Slot x, const Norm& norm, uint32_t width, float* y,
-                   Slot gate, Act act) {
-    const uint32_t groups = view.width(x) / width;
-    const args::NormArgs args = {view.step, view.slot(x),       y,       view.vector(norm.gain), width,
-                                 groups,    view.of_outputs(x), norm.eps};
-    const Launch shape = striding(blocks_for(uint64_t(groups) * view.rows_of(x), 1));
-    if (!gate) return launcher.launch("vector", "rms_norm", shape, args);
-    return launcher.launch("vector", "rms_norm_gated", shape,
-                           args::GatedNormArgs{args, view.slot(gate), uint32_t(act)});
+Status launch_norm(Launcher& launcher, const View& view, const RmsNorm& op, float* y) {
+    const uint32_t groups = view.width(op.x) / op.width;
+    const args::NormArgs args = {view.step,
+                                 view.slot(op.x),
+                                 y,
+                                 view.vector(op.norm.gain),
+                                 op.width,
+                                 groups,
+                                 view.of_outputs(op.x),
+                                 op.norm.eps,
+                                 op.scale,
+                                 uint32_t(op.act),
+                                 op.gate ? view.slot(op.gate) : nullptr};
+    const char* kernel = op.gate ? "rms_norm_gated" : op.adds ? "rms_norm_add" : "rms_norm";
+    return launcher.launch("vector", kernel, striding(blocks_for(uint64_t(groups) * view.rows_of(op.x), 1)),
+                           args);
 }
 
 // What is picked comes first in scratch, and behind it what the first turn picks.
@@ -89,9 +96,7 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const
             return launch_element(l, v, "copy_rows", {v.lookups, nullptr, o.y});
         });
     if (const auto* o = std::get_if<RmsNorm>(&op))
-        return simple([o = *o](Launcher& l, const View& v) {
-            return launch_norm(l, v, o.x, o.norm, o.width, v.slot(o.y), o.gate, o.act);
-        });
+        return simple([o = *o](Launcher& l, const View& v) { return launch_norm(l, v, o, v.slot(o.y)); });
     if (const auto* o = std::get_if<Center>(&op))
         return simple([o = *o](Launcher& l, const View& v) {
             const uint32_t groups = v.width(o.x) / o.width;

@@ -85,7 +85,7 @@ Status Activations::prepare(Recorder& recorder, const View& view, std::span<cons
     recorder.claim_scratch();
     if (norm_floats) {
         floats_ = view.scratch_at(0, raw_.bytes);
-        RL_TRY(record_norm(recorder, view, x_, norm_, width, floats_));
+        RL_TRY(record_norm(recorder, view, RmsNorm{x_, norm_, width}, floats_));
     }
     const uint64_t at = prepared_offset(view.plan, x_);
     prepared_ = view.scratch_at(at, prepared_bytes(view.plan, x_));

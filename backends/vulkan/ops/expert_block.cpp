@@ -125,7 +125,7 @@ public:
     Status record(Recorder& recorder, const View& view) const override {
         if (view.rows == 1) return record_row(recorder, view);
         const RmsNorm& norm = op_.norm;
-        RL_TRY(record_norm(recorder, view, norm.x, norm.norm, norm.width, view.slot(norm.y)));
+        RL_TRY(record_norm(recorder, view, norm, view.slot(norm.y)));
         recorder.barrier();
         RL_TRY(record_routes(recorder, view, norm.y, {}, true));
         recorder.barrier();

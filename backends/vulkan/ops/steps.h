@@ -36,9 +36,8 @@ std::unique_ptr<Kernel> simple(Write write) {
     return std::make_unique<SimpleKernel<Write>>(std::move(write));
 }
 
-// y = norm(x) over groups of `width`, with a gate act(gate) * norm(x).
-Status record_norm(Recorder& recorder, const View& view, Slot x, const Norm& norm, uint32_t width, Binding y,
-                   Slot gate = {}, Act act = Act::silu);
+// The op, into `y` in place of its own.
+Status record_norm(Recorder& recorder, const View& view, const RmsNorm& op, Binding y);
 
 // y = act(gate) * up; y may be one of them.
 Status record_act_mul(Recorder& recorder, const View& view, Act act, Binding gate, Binding up, Slot y);

@@ -29,17 +29,17 @@ Groups element_groups(const View& view, Slot y) {
 
 }  // namespace
 
-Status record_norm(Recorder& recorder, const View& view, Slot x, const Norm& norm, uint32_t width, Binding y,
-                   Slot gate, Act act) {
-    const uint32_t groups = view.width(x) / width;
-    const args::NormArgs push = {width,          groups,   rows_kind(view.plan, x),
-                                 norm ? 1u : 0u, norm.eps, uint32_t(act)};
+Status record_norm(Recorder& recorder, const View& view, const RmsNorm& op, Binding y) {
+    const uint32_t groups = view.width(op.x) / op.width;
+    const args::NormArgs push = {op.width,          groups,      rows_kind(view.plan, op.x),
+                                 op.norm ? 1u : 0u, op.norm.eps, uint32_t(op.act),
+                                 op.scale};
     // A single row is waited for: the more invocations read it, the sooner it is there.
-    const uint32_t threads = width < 8 * kThreads ? kThreads : own_threads(recorder.device());
-    return recorder.dispatch(
-        {"rms_norm", 5, 1, {threads, gate ? 1u : 0u}},
-        {view.slot(x), y, view.vector(norm.gain, view.step), gate ? view.slot(gate) : view.step, view.step},
-        push, striding(uint64_t(groups) * view.rows_of(x)));
+    const uint32_t threads = op.width < 8 * kThreads ? kThreads : own_threads(recorder.device());
+    return recorder.dispatch({"rms_norm", 5, 1, {threads, op.gate ? 1u : 0u, op.adds ? 1u : 0u}},
+                             {view.slot(op.x), y, view.vector(op.norm.gain, view.step),
+                              op.gate ? view.slot(op.gate) : view.step, view.step},
+                             push, striding(uint64_t(groups) * view.rows_of(op.x)));
 }
 
 Status record_act_mul(Recorder& recorder, const View& view, Act act, Binding gate, Binding up, Slot y) {
@@ -63,9 +63,7 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const
                               element_args(v, o.y), element_groups(v, o.y));
         });
     if (const auto* o = std::get_if<RmsNorm>(&op))
-        return simple([o = *o](Recorder& r, const View& v) {
-            return record_norm(r, v, o.x, o.norm, o.width, v.slot(o.y), o.gate, o.act);
-        });
+        return simple([o = *o](Recorder& r, const View& v) { return record_norm(r, v, o, v.slot(o.y)); });
     if (const auto* o = std::get_if<Center>(&op))
         return simple([o = *o](Recorder& r, const View& v) {
             const uint32_t groups = v.width(o.x) / o.width;

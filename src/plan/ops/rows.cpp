@@ -25,6 +25,7 @@ void Lookup::list(OpFacts& f) const {
 }
 
 Access RmsNorm::access() const {
+    if (adds) return {{x, y}, {y}};
     return gate ? Access{{x, gate}, {y}} : Access{{x}, {y}};
 }
 
@@ -34,16 +35,26 @@ void RmsNorm::list(OpFacts& f) const {
     f.that(width > 0 && f.width(x) % width == 0, "the row is not a multiple of the norm's width");
     f.vector("gain", norm.gain, width);
     f.note(fmt::format(" {}", width));
+    if (scale != 1.0f) f.note(" scaled");
+    if (adds) f.note(" +add");
     if (!gate) return;
+    f.that(!adds && scale == 1.0f, "with a gate nothing is scaled or added");
     f.slot("gate", gate, f.width(x));
     f.that(gate != y, "the gate must not be y");
     f.note(" +gate");
 }
 
 bool RmsNorm::decompose(PlanBuilder& out) const {
-    if (!gate) return false;
-    out.append(RmsNorm{x, norm, width, y});
-    out.append(ActMul{gate, y, y, act});
+    if (!gate && !adds && scale == 1.0f) return false;
+    const SlotInfo info = out.plan().slot(x);
+    const Slot normed = adds ? out.slot(info.width, info.of_outputs) : y;
+    out.append(RmsNorm{x, norm, width, normed});
+    if (gate)
+        out.append(ActMul{gate, y, y, act});
+    else if (adds)
+        out.append(Add{normed, y, scale});
+    else
+        out.append(Scale{y, scale});
     return true;
 }
 

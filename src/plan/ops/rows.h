@@ -43,6 +43,8 @@ struct RmsNorm {  // each `width` consecutive elements of a row on their own: th
     Slot y;          // may be x
     Slot gate = {};  // fused, as wide as x: y = act(gate) * norm(x)
     Act act = Act::silu;
+    float scale = 1.0f;  // fused, as `adds`, and not with a gate: y = scale * norm(x)
+    bool adds = false;   // y += scale * norm(x)
 
     Access access() const;
     void visit_indices(auto&& visit) { visit(x, norm.gain, y, gate); }
