@@ -177,6 +177,13 @@ Result<Buffer> Memory::allocate(uint64_t bytes, Use use, std::string_view what) 
     if (result != VK_SUCCESS) return no_room(bytes, what, result);
     buffer.memory_ = this;
     buffer.size_ = size;
+    if (vkSetDebugUtilsObjectNameEXT) {
+        const std::string name(what);
+        const VkDebugUtilsObjectNameInfoEXT named = {VK_STRUCTURE_TYPE_DEBUG_UTILS_OBJECT_NAME_INFO_EXT,
+                                                     nullptr, VK_OBJECT_TYPE_BUFFER, uint64_t(buffer.handle_),
+                                                     name.c_str()};
+        (void)vkSetDebugUtilsObjectNameEXT(device_.handle(), &named);
+    }
     if (mapped) buffer.mapped_ = static_cast<std::byte*>(info.pMappedData);
     if (guarded) {
         auto* const data = static_cast<std::byte*>(info.pMappedData);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 
 namespace redline::vulkan {
 
@@ -70,6 +71,18 @@ std::string why_no_group_matrices(const DeviceReport& report) {
     return "";
 }
 
+// Whether buffers may be named, which is for layers that are asked for: others need not know.
+static bool has_names() {
+    if (!std::getenv("VK_INSTANCE_LAYERS")) return false;
+    uint32_t count = 0;
+    if (vkEnumerateInstanceExtensionProperties(nullptr, &count, nullptr) != VK_SUCCESS) return false;
+    std::vector<VkExtensionProperties> known(count);
+    if (vkEnumerateInstanceExtensionProperties(nullptr, &count, known.data()) != VK_SUCCESS) return false;
+    return std::any_of(known.begin(), known.end(), [](const VkExtensionProperties& one) {
+        return std::string_view(one.extensionName) == VK_EXT_DEBUG_UTILS_EXTENSION_NAME;
+    });
+}
+
 Result<std::shared_ptr<Instance>> Instance::get() {
     // Function pointers are process-wide, so the instance is, too; it goes with its last user.
     static std::mutex mutex;
@@ -87,6 +100,9 @@ Result<std::shared_ptr<Instance>> Instance::get() {
     application.apiVersion = std::min<uint32_t>(volkGetInstanceVersion(), VK_API_VERSION_1_3);
     VkInstanceCreateInfo create = {VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
     create.pApplicationInfo = &application;
+    const char* const names = VK_EXT_DEBUG_UTILS_EXTENSION_NAME;
+    create.enabledExtensionCount = has_names() ? 1 : 0;
+    create.ppEnabledExtensionNames = &names;
     std::shared_ptr<Instance> made(new Instance);
     const VkResult result = vkCreateInstance(&create, nullptr, &made->handle_);
     if (result == VK_ERROR_INCOMPATIBLE_DRIVER)
