@@ -106,7 +106,12 @@ void Unigram::find_bytes(const Vocabulary& vocabulary, std::vector<std::string>&
 }
 
 Status Unigram::build(const Vocabulary& vocabulary, std::vector<std::string>& warnings) {
-    std::vector<Token> order;
+    // In the order of their texts, of which the first bytes decide mostly.
+    struct Entry {
+        uint64_t first_bytes;
+        Token token;
+    };
+    std::vector<Entry> order;
     size_t total = 0, left_out = 0;
     for (size_t i = 0; i < vocabulary.size(); ++i) {
         const std::string& text = vocabulary.text(Token(i));
@@ -115,7 +120,10 @@ Status Unigram::build(const Vocabulary& vocabulary, std::vector<std::string>& wa
             ++left_out;
             continue;
         }
-        order.push_back(Token(i));
+        uint64_t first_bytes = 0;
+        for (size_t at = 0; at < 8; ++at)
+            first_bytes = first_bytes << 8 | (at < text.size() ? uint8_t(text[at]) : 0u);
+        order.push_back({first_bytes, Token(i)});
         total += text.size();
     }
     if (left_out > 0)
@@ -123,8 +131,13 @@ Status Unigram::build(const Vocabulary& vocabulary, std::vector<std::string>& wa
                                        left_out, kLongestToken));
     if (total >= std::numeric_limits<uint32_t>::max())
         return error("the texts of the tokens have {} bytes together, 4 GiB at most are supported", total);
-    std::sort(order.begin(), order.end(),
-              [&](Token a, Token b) { return vocabulary.text(a) < vocabulary.text(b); });
+    const auto text_at = [&](size_t place) -> const std::string& {
+        return vocabulary.text(order[place].token);
+    };
+    std::sort(order.begin(), order.end(), [&](const Entry& a, const Entry& b) {
+        if (a.first_bytes != b.first_bytes) return a.first_bytes < b.first_bytes;
+        return vocabulary.text(a.token) < vocabulary.text(b.token);
+    });
 
     // Level by level: of each node of this one the tokens that go through it.
     struct Span {
@@ -135,13 +148,13 @@ Status Unigram::build(const Vocabulary& vocabulary, std::vector<std::string>& wa
     for (size_t depth = 0, parent = 0; !level.empty(); ++depth) {
         next.clear();
         for (Span span : level) {
-            if (span.begin < span.end && vocabulary.text(order[span.begin]).size() == depth)
-                nodes_[parent].token = order[span.begin++];
+            if (span.begin < span.end && text_at(span.begin).size() == depth)
+                nodes_[parent].token = order[span.begin++].token;
             nodes_[parent].first = uint32_t(nodes_.size());
             for (size_t i = span.begin; i < span.end;) {
-                const char byte = vocabulary.text(order[i])[depth];
+                const char byte = text_at(i)[depth];
                 const size_t begin = i;
-                while (i < span.end && vocabulary.text(order[i])[depth] == byte) ++i;
+                while (i < span.end && text_at(i)[depth] == byte) ++i;
                 next.push_back({begin, i});
                 nodes_.push_back({.byte = uint8_t(byte)});
                 ++nodes_[parent].children;
