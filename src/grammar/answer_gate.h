@@ -55,8 +55,8 @@ private:
     size_t opened_ = 0;             // so many of them came
     bool fresh_ = true;             // nothing came
     size_t blanks_ = 0;             // bytes of white space behind the reasoning
-    int32_t last_ = kNoToken;
-    std::string text_;  // its end
+    int32_t last_ = kNoToken;       // that came
+    std::string text_;              // its end
     Admits admits_ = Admits::grammar;
     std::vector<int32_t> tokens_;
 };

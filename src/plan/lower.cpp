@@ -1,6 +1,6 @@
 #include "plan/shared_experts.h"
 #include "plan/stored_weights.h"
-#include "plan/waves.h"
+#include "plan/waits.h"
 
 #include <algorithm>
 
@@ -55,11 +55,11 @@ static void declare_int8_rows(BoundPlan& bound, const std::set<std::string>& ref
     }
 }
 
-static void put_in_waves(BoundPlan& bound) {
+static void put_in_order(BoundPlan& bound) {
     bound.plan.overlaps = true;
     std::vector<Step> steps;
     std::vector<std::unique_ptr<Kernel>> kernels;
-    for (const size_t i : order_in_waves(bound.plan)) {
+    for (const size_t i : order_of_fewest_waits(bound.plan)) {
         steps.push_back(std::move(bound.plan.steps[i]));
         kernels.push_back(std::move(bound.kernels[i]));
     }
@@ -102,7 +102,7 @@ Result<BoundPlan> lower(const Plan& plan, Backend& backend, bool fuse) {
     bound.plan = out.plan();
     bound.plan.steps = std::move(placed);
     declare_int8_rows(bound, backend.refused());
-    if (backend.overlaps()) put_in_waves(bound);
+    if (backend.overlaps()) put_in_order(bound);
     assign_arena(bound.plan);
     bound.picks_best = !backend.refused().contains(kBestKey);
     return bound;

@@ -1,6 +1,6 @@
 #include "plan/plan.h"
 
-#include "plan/waves.h"
+#include "plan/waits.h"
 
 #include <algorithm>
 #include <limits>
@@ -351,9 +351,9 @@ std::vector<Life> lifetimes(const Plan& plan, uint64_t gap) {
         lives[i].slot = uint32_t(i);
         lives[i].bytes = (plan.slot_bytes({int32_t(i)}) + gap + kSlotAlign - 1) / kSlotAlign * kSlotAlign;
     }
-    const std::vector<size_t> waves = plan.overlaps ? waves_of(plan) : std::vector<size_t>();
+    const std::vector<size_t> waits = plan.overlaps ? waits_before(plan) : std::vector<size_t>();
     for (size_t i = 0; i < plan.steps.size(); ++i) {
-        const size_t step = plan.overlaps ? waves[i] : i;
+        const size_t step = plan.overlaps ? waits[i] : i;
         const Access used = access(plan.steps[i]);
         for (const auto* list : {&used.reads, &used.writes, &used.scratch})
             for (const Slot s : *list) {

@@ -34,7 +34,7 @@ RL_DEVICE void each_four(const float* x, const float* gain, uint32_t count, Each
 }
 
 // What becomes of what is normalised.
-struct NoGate {
+struct AsItIs {
     static constexpr uint32_t kAtOnce = 4;
     RL_DEVICE Float4 four(size_t, const Float4& y) const { return y; }
     RL_DEVICE float one(size_t, float y) const { return y; }
@@ -67,8 +67,8 @@ struct AddTo {
 };
 
 // A group of rms_norm whose width is a multiple of four.
-template <typename Gate>
-RL_DEVICE void norm_fours(const NormArgs& a, const Gate& gate, size_t first, float* parts) {
+template <typename Finish>
+RL_DEVICE void norm_fours(const NormArgs& a, const Finish& finish, size_t first, float* parts) {
     const float* x = a.x + first;
     float squares = 0.0f;
     each_four(x, nullptr, a.width / 4, [&](uint32_t, const Float4& four, const Float4&) {
@@ -80,37 +80,37 @@ RL_DEVICE void norm_fours(const NormArgs& a, const Gate& gate, size_t first, flo
         Float4 out;
         RL_UNROLL
         for (uint32_t e = 0; e < 4; ++e) out.d[e] = four.d[e] * scale * gains.d[e];
-        reinterpret_cast<Float4*>(a.y + first)[i] = gate.four(first / 4 + i, out);
+        reinterpret_cast<Float4*>(a.y + first)[i] = finish.four(first / 4 + i, out);
     };
-    each_four<Gate::kAtOnce>(x, a.gain, a.width / 4, scaled);
+    each_four<Finish::kAtOnce>(x, a.gain, a.width / 4, scaled);
 }
 
-template <typename Gate>
-RL_DEVICE void norm_singles(const NormArgs& a, const Gate& gate, size_t first, float* parts) {
+template <typename Finish>
+RL_DEVICE void norm_singles(const NormArgs& a, const Finish& finish, size_t first, float* parts) {
     const float* x = a.x + first;
     float squares = 0.0f;
     for (uint32_t i = thread_index(); i < a.width; i += kThreads) squares = fused(x[i], x[i], squares);
     const float scale = a.factor / root_of(block_sum(squares, parts) / float(a.width) + a.eps);
     for (uint32_t i = thread_index(); i < a.width; i += kThreads)
-        a.y[first + i] = gate.one(first + i, x[i] * scale * (a.gain ? a.gain[i] : 1.0f));
+        a.y[first + i] = finish.one(first + i, x[i] * scale * (a.gain ? a.gain[i] : 1.0f));
 }
 
 // A block per group.
-template <typename Gate>
-RL_DEVICE void norm_groups(const NormArgs& a, const Gate& gate, float* parts) {
+template <typename Finish>
+RL_DEVICE void norm_groups(const NormArgs& a, const Finish& finish, float* parts) {
     const size_t groups = size_t(rows_in_step(a.step, a.of_outputs)) * a.groups;
     for (size_t group = block_index().x; group < groups; group += grid_blocks()) {
         if (a.width % 4 == 0)
-            norm_fours(a, gate, group * a.width, parts);
+            norm_fours(a, finish, group * a.width, parts);
         else
-            norm_singles(a, gate, group * a.width, parts);
+            norm_singles(a, finish, group * a.width, parts);
     }
 }
 
 // y = factor * x / sqrt(mean(x^2) + eps) * gain over `width` elements: the row, or a head; y may be x.
 RL_KERNEL(128, rms_norm, NormArgs) {
     RL_SHARED float parts[kWaves];
-    norm_groups(args, NoGate{}, parts);
+    norm_groups(args, AsItIs{}, parts);
 }
 
 // The same, added to y.

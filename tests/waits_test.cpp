@@ -1,4 +1,4 @@
-#include "plan/waves.h"
+#include "plan/waits.h"
 
 #include <doctest/doctest.h>
 
@@ -37,7 +37,7 @@ bool conflict(const Step& a, const Step& b) {
 
 }  // namespace
 
-TEST_CASE("waves: branches run side by side, and what they share is waited for") {
+TEST_CASE("waits: branches run side by side, and what they share is waited for") {
     PlanBuilder p = builder();
     const Slot x = p.embed({0});
     const Slot a = p.slot(8), b = p.slot(8);
@@ -49,13 +49,13 @@ TEST_CASE("waves: branches run side by side, and what they share is waited for")
     p.add(x, a);
     p.add(x, b);
     const Plan& plan = p.plan();
-    CHECK((waves_of(plan) == std::vector<size_t>{0, 1, 2, 3, 3, 4, 5, 5, 6}));
-    const std::vector<size_t> order = order_in_waves(plan);
+    CHECK((waits_before(plan) == std::vector<size_t>{0, 1, 2, 3, 3, 4, 5, 5, 6}));
+    const std::vector<size_t> order = order_of_fewest_waits(plan);
     CHECK((order == std::vector<size_t>{0, 1, 4, 2, 5, 3, 6, 7, 8}));
-    CHECK((waves_of(reordered(plan, order)) == std::vector<size_t>{0, 1, 1, 2, 2, 3, 3, 4, 5}));
+    CHECK((waits_before(reordered(plan, order)) == std::vector<size_t>{0, 1, 1, 2, 2, 3, 3, 4, 5}));
 }
 
-TEST_CASE("waves: random plans keep the order of what depends on each other, layer by layer") {
+TEST_CASE("waits: random plans keep the order of what depends on each other, layer by layer") {
     std::mt19937 random(5);
     for (int round = 0; round < 200; ++round) {
         PlanBuilder p = builder();
@@ -82,7 +82,7 @@ TEST_CASE("waves: random plans keep the order of what depends on each other, lay
             }
         }
         const Plan& plan = p.plan();
-        const std::vector<size_t> order = order_in_waves(plan);
+        const std::vector<size_t> order = order_of_fewest_waits(plan);
         std::vector<size_t> place(order.size());
         for (size_t i = 0; i < order.size(); ++i) place[order[i]] = i;
         for (size_t i = 0; i < order.size(); ++i)
@@ -90,14 +90,14 @@ TEST_CASE("waves: random plans keep the order of what depends on each other, lay
                 if (plan.steps[i].layer != plan.steps[j].layer || conflict(plan.steps[i], plan.steps[j]))
                     CHECK(place[j] < place[i]);
 
-        Plan waves = reordered(plan, order);
-        waves.output = slots[0];
-        CHECK(waves_of(waves).back() <= waves_of(plan).back());
-        waves.overlaps = true;
-        assign_arena(waves);
-        // The waits are those of the slots: none is for memory that two of one wave would share.
-        const std::vector<size_t> number = waves_of(waves);
+        Plan ordered = reordered(plan, order);
+        ordered.output = slots[0];
+        CHECK(waits_before(ordered).back() <= waits_before(plan).back());
+        ordered.overlaps = true;
+        assign_arena(ordered);
+        // The waits are those of the slots: none is for memory that two that run together would share.
+        const std::vector<size_t> number = waits_before(ordered);
         for (size_t i = 1; i < number.size(); ++i)
-            CHECK(waves.steps[i].barrier == (number[i] != number[i - 1]));
+            CHECK(ordered.steps[i].barrier == (number[i] != number[i - 1]));
     }
 }

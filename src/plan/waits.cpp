@@ -1,4 +1,4 @@
-#include "plan/waves.h"
+#include "plan/waits.h"
 
 #include <algorithm>
 #include <numeric>
@@ -33,23 +33,23 @@ std::vector<Access> all_accesses(const Plan& plan) {
 
 }  // namespace
 
-std::vector<size_t> waves_of(const Plan& plan) {
+std::vector<size_t> waits_before(const Plan& plan) {
     const std::vector<Access> used = all_accesses(plan);
-    std::vector<size_t> waves(used.size());
-    size_t first = 0;  // of this wave
+    std::vector<size_t> waits(used.size());
+    size_t first = 0;  // since the last wait
     for (size_t i = 0; i < used.size(); ++i) {
-        waves[i] = i > 0 ? waves[i - 1] : 0;
+        waits[i] = i > 0 ? waits[i - 1] : 0;
         for (size_t j = first; j < i; ++j)
             if (must_wait(used[i], used[j])) {
-                ++waves[i];
+                ++waits[i];
                 first = i;
                 break;
             }
     }
-    return waves;
+    return waits;
 }
 
-std::vector<size_t> order_in_waves(const Plan& plan) {
+std::vector<size_t> order_of_fewest_waits(const Plan& plan) {
     const std::vector<Access> used = all_accesses(plan);
     std::vector<size_t> order(used.size()), waits(used.size());
     std::iota(order.begin(), order.end(), size_t(0));
