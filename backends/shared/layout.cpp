@@ -35,6 +35,23 @@ void pack_nibbles(const std::byte* file, uint64_t blocks, const Planes& out) {
     }
 }
 
+// What a nibble in E2M1 becomes, so that shaders find the number in few instructions: see
+// shaders/include/e2m1.glsl. Zero has no negative.
+constexpr uint8_t kE2m1[16] = {6, 7, 8, 13, 10, 12, 11, 15, 6, 9, 4, 3, 2, 0, 5, 1};
+
+constexpr std::array<uint8_t, 256> kE2m1Pairs = [] {
+    std::array<uint8_t, 256> pairs = {};
+    for (uint32_t i = 0; i < 256; ++i) pairs[i] = uint8_t(kE2m1[i & 15] | kE2m1[i >> 4] << 4);
+    return pairs;
+}();
+
+void pack_mxfp4(const std::byte* file, uint64_t blocks, const Planes& out) {
+    for_blocks<formats::mxfp4>(file, blocks, [&](const formats::mxfp4::Block& b, uint64_t i) {
+        for (uint32_t j = 0; j < 16; ++j) out[0][i * 16 + j] = std::byte(kE2m1Pairs[b.q[j]]);
+        out[1][i] = std::byte(b.exponent);
+    });
+}
+
 template <typename F, uint32_t kScales>
 void pack_five(const std::byte* file, uint64_t blocks, const Planes& out) {
     for_blocks<F>(file, blocks, [&](const typename F::Block& b, uint64_t i) {
@@ -141,7 +158,7 @@ void pack_nvfp4(const std::byte* file, uint64_t blocks, const Planes& out) {
         for (uint32_t u = 0; u < 2; ++u) {
             uint8_t codes[32];
             for (uint32_t e = 0; e < 32; ++e)
-                codes[e] = uint8_t(b.q[u * 16 + e / 16 * 8 + e % 8] >> (e % 16 / 8 * 4));
+                codes[e] = kE2m1[b.q[u * 16 + e / 16 * 8 + e % 8] >> (e % 16 / 8 * 4) & 15];
             put_nibbles(codes, out[0] + (i * 2 + u) * 16);
         }
         // 0x7F, which stands for NaN, counts as zero, so that 480 can have its place.
@@ -251,7 +268,7 @@ constexpr Known kLayouts[] = {
     {29, {"iq1_m", 3, {32, 16, 8}, pack_iq1_m, kIq1Book.d}},
     {34, {"tq1_0", 4, {32, 16, 4, 2}, pack_tq1_0}},
     {35, {"tq2_0", 2, {64, 2}, pack_tq2_0}},
-    {39, {"mxfp4", 2, {16, 1}, pack_nibbles<formats::mxfp4, 1>}},
+    {39, {"mxfp4", 2, {16, 1}, pack_mxfp4}},
     {40, {"nvfp4", 2, {32, 4}, pack_nvfp4}},
     {41, {"q1_0", 2, {16, 2}, pack_q1_0}},
     {42, {"q2_0", 2, {16, 2}, pack_q2_0}},

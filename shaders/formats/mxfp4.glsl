@@ -1,17 +1,15 @@
 // Planes: nibbles (16 bytes per unit), exponent (1). Codes are twice the E2M1 number under half the scale.
-#define FORMAT_SIGNED
-#define FORMAT_BIAS 0
 #include "e2m1.glsl"
 void unit_codes(uint m, uint unit, out uint words[8]) {
     const uvec4 q = w128[m].d[unit];
     [[unroll]] for (uint k = 0; k < 4; ++k) {
-        words[k] = levels_of(q[k]);
-        words[k + 4] = levels_of(q[k] >> 4);
+        words[k] = codes_of(q[k], 0u);
+        words[k + 4] = codes_of(q[k], 4u);
     }
 }
 uvec2 unit_words(uint m, uint unit, uint k) {
     const uint q = w32[m].d[unit * 4 + k];
-    return uvec2(levels_of(q), levels_of(q >> 4));
+    return uvec2(codes_of(q, 0u), codes_of(q, 4u));
 }
 vec4 unit_scales(uint m, uint unit) {
     const uint e = uint(w8[m].d[weight_units * 16 + unit]);

@@ -1,6 +1,4 @@
 // Planes: nibbles (16 bytes per unit), scales in E4M3 without a sign (2). Codes are twice the E2M1 number under half the scale.
-#define FORMAT_SIGNED
-#define FORMAT_BIAS 0
 #define FORMAT_HALVES
 #define FORMAT_RAW 5
 #include "e2m1.glsl"
@@ -11,7 +9,7 @@ void unit_raw(uint m, uint unit, out uint raw[5]) {
 }
 uint raw_word(uint raw[5], uint k) {
     const uint i = k & 3u, q = i < 2u ? (i == 0u ? raw[0] : raw[1]) : (i == 2u ? raw[2] : raw[3]);
-    return levels_of(q >> (k & 4u));
+    return codes_of(q, k & 4u);
 }
 // An E4M3 number's bits are those of a half that is 256 times smaller.
 vec4 raw_scales(uint unit, uint raw[5]) {

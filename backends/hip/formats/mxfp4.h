@@ -11,7 +11,7 @@ struct mxfp4 : Quantized<true, 0, false> {
         const auto q = load<Words4>(w.data, unit);
         RL_UNROLL
         for (uint32_t k = 0; k < 4; ++k) {
-            const TwoWords both = pick_levels(q.d[k], 0x03020100u, 0x0C080604u, 0xFDFEFF00u, 0xF4F8FAFCu);
+            const TwoWords both = pick_e2m1(q.d[k]);
             words[k] = both.below;
             words[k + 4] = both.above;
         }

@@ -45,4 +45,9 @@ RL_DEVICE TwoWords pick_levels(uint32_t nibbles, uint32_t a, uint32_t b, uint32_
 #endif
 }
 
+// Twice the E2M1 numbers by the nibbles that backends/shared/layout.cpp has for them.
+RL_DEVICE TwoWords pick_e2m1(uint32_t nibbles) {
+    return pick_levels(nibbles, 0xFDFCF4FAu, 0x0100F8FEu, 0x0804FF02u, 0x0C080306u);
+}
+
 }  // namespace redline::hip
