@@ -1,6 +1,7 @@
 // for each format
 // The router's logits of a few tokens as linear_vec makes them, in f32, and the choice by them, made by the work-group
-// that is the last to come to it. The grid's y is over groups of TOKENS tokens. With NORMED the activations are normed here.
+// that is the last to come to it. The grid's y is over groups of TOKENS tokens. With NORMED the activations are normed here;
+// then SHARES subgroups, a divisor of a work-group's, may make a logit together, one row at a time of one token.
 #include "types.glsl"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint TOKENS = 1;
@@ -16,6 +17,7 @@ layout(constant_id = 10) const uint BIAS_OF = 0;  // 0: no bias
 layout(constant_id = 11) const bool BY_TABLE = false;
 layout(constant_id = 12) const bool NORMED = false;
 layout(constant_id = 13) const bool CHOOSES = true;
+layout(constant_id = 14) const uint SHARES = 1;
 const uint SUMS = ROWS * TOKENS;
 layout(push_constant) uniform Push { RouteArgs args; };
 #include "weights.glsl"
@@ -34,6 +36,8 @@ layout(set = 0, binding = 8, std430) readonly buffer Table { float experts_by_to
 layout(set = 0, binding = 9, std430) readonly buffer Gain4 { vec4 gain4[]; };
 layout(set = 0, binding = 9, std430) readonly buffer Gain1 { float gain1[]; };
 #define CAN_NORM
+#define LANE (SHARES == 1 ? gl_SubgroupInvocationID : gl_SubgroupID % SHARES * SUBGROUP + gl_SubgroupInvocationID)
+#define LANES (SHARES == 1 ? gl_SubgroupSize : SHARES * SUBGROUP)
 #include "vec_product.glsl"
 #include "softplus.glsl"
 #define CAN_BY_TABLE
@@ -41,6 +45,26 @@ layout(set = 0, binding = 9, std430) readonly buffer Gain1 { float gain1[]; };
 void keep_choice(uint row, uint place, uint expert) { ids[row * USED + place] = int(expert); }
 #include "route.glsl"
 shared bool is_last;
+shared vec2 shares[SHARES == 1 ? 1 : gl_WorkGroupSize.x / SUBGROUP];
+
+// Of a row, by its subgroups, of which the first keeps the logit; all of the work-group together.
+void share_row(uint row, uint token) {
+    uint rows[ROWS], tokens[TOKENS];
+    float sums[SUMS];
+    rows[0] = min(row, args.rows - 1u);
+    tokens[0] = token;
+    sums[0] = 0.0;
+    begin_norm();
+    lane_products(0u, rows, tokens, args.cols, sums);
+    const vec2 own = subgroupAdd(vec2(sums[0], squares[0]));
+    barrier();  // what a row before left may still be read
+    if (subgroupElect()) shares[gl_SubgroupID] = own;
+    barrier();
+    if (gl_SubgroupID % SHARES != 0u || row >= args.rows || !subgroupElect()) return;
+    vec2 all = vec2(0.0);
+    for (uint i = 0; i < SHARES; ++i) all += shares[gl_SubgroupID + i];
+    logits[token * EXPERTS + args.first_row + row] = all.x / sqrt(all.y / float(args.cols) + args.eps);
+}
 
 // As many of TOKENS rows as there are from `first` on, by all of the work-group: a subgroup has a row at a time.
 void choose_all(uint first) {
@@ -60,8 +84,11 @@ void main() {
     if (TOKENS > 1 && first_token >= step_rows) return;  // one token is one row, and nothing waits to see that
     uint x_rows[TOKENS];
     [[unroll]] for (uint t = 0; t < TOKENS; ++t) x_rows[t] = TOKENS > 1 ? min(first_token + t, step_rows - 1u) : first_token;
-    const uint step = gl_NumWorkGroups.x * gl_NumSubgroups * ROWS;
-    for (uint row = (gl_WorkGroupID.x * gl_NumSubgroups + gl_SubgroupID) * ROWS; row < args.rows; row += step) {
+    const uint each = gl_NumSubgroups / SHARES, step = gl_NumWorkGroups.x * each * ROWS;
+    if (SHARES > 1)
+        for (uint base = gl_WorkGroupID.x * each; base < args.rows; base += step)
+            share_row(base + gl_SubgroupID / SHARES, first_token);
+    for (uint row = SHARES > 1 ? args.rows : (gl_WorkGroupID.x * gl_NumSubgroups + gl_SubgroupID) * ROWS; row < args.rows; row += step) {
         uint rows[ROWS];
         float sums[SUMS];
         [[unroll]] for (uint r = 0; r < ROWS; ++r) rows[r] = min(row + r, args.rows - 1u);

@@ -1,8 +1,13 @@
 // sums[r * TOKENS + t] = w[rows[r]] . x[tokens[t]] over this invocation's share, with activations in floats:
 // lanes stride over units of 32 elements. Sums in f32, within a lane in order; the caller sums over lanes.
 // Wants: ROWS, TOKENS, SUMS = ROWS * TOKENS, x4[] and x1[], the activations as vec4 and float.
+// LANE of LANES: which of those that share a row's columns an invocation is, where that is not its subgroup.
 // CAN_NORM: with NORMED the activations are still to be normed: they are multiplied with gain4[] or gain1[] here, and
 // the sums with norm_of(t) afterwards. Only weights of plain floats: others would read and square them for each row.
+#ifndef LANES
+#define LANE gl_SubgroupInvocationID
+#define LANES gl_SubgroupSize
+#endif
 #ifdef CAN_NORM
 float squares[TOKENS];  // of this invocation's share
 void begin_norm() { [[unroll]] for (uint t = 0; t < TOKENS; ++t) squares[t] = 0.0; }
@@ -29,25 +34,25 @@ void lane_products(uint m, uint rows[ROWS], uint x_rows[TOKENS], uint cols, inou
 #ifdef FORMAT_FLOAT
     if (cols % 4u == 0u) {
         const uint width = cols / 4u;
-        uint i = gl_SubgroupInvocationID;
-        for (; i + (AHEAD - 1u) * gl_SubgroupSize < width; i += AHEAD * gl_SubgroupSize) {
+        uint i = LANE;
+        for (; i + (AHEAD - 1u) * LANES < width; i += AHEAD * LANES) {
             vec4 w[AHEAD][ROWS];
             [[unroll]] for (uint a = 0; a < AHEAD; ++a)
                 [[unroll]] for (uint r = 0; r < ROWS; ++r)
-                    w[a][r] = weight_elements4(m, rows[r] * width + i + a * gl_SubgroupSize);
-            [[unroll]] for (uint a = 0; a < AHEAD; ++a) add_products(w[a], x_rows, width, i + a * gl_SubgroupSize, sums);
+                    w[a][r] = weight_elements4(m, rows[r] * width + i + a * LANES);
+            [[unroll]] for (uint a = 0; a < AHEAD; ++a) add_products(w[a], x_rows, width, i + a * LANES, sums);
         }
-        if (i - gl_SubgroupInvocationID >= width) return;
+        if (i - LANE >= width) return;
         // What is left is under way at once, too; lanes beyond the end read the last, for nothing.
         vec4 w[AHEAD][ROWS];
         [[unroll]] for (uint a = 0; a < AHEAD; ++a)
             [[unroll]] for (uint r = 0; r < ROWS; ++r)
-                w[a][r] = weight_elements4(m, rows[r] * width + min(i + a * gl_SubgroupSize, width - 1u));
+                w[a][r] = weight_elements4(m, rows[r] * width + min(i + a * LANES, width - 1u));
         [[unroll]] for (uint a = 0; a < AHEAD; ++a)
-            if (i + a * gl_SubgroupSize < width) add_products(w[a], x_rows, width, i + a * gl_SubgroupSize, sums);
+            if (i + a * LANES < width) add_products(w[a], x_rows, width, i + a * LANES, sums);
         return;
     }
-    for (uint i = gl_SubgroupInvocationID; i < cols; i += gl_SubgroupSize)
+    for (uint i = LANE; i < cols; i += LANES)
         [[unroll]] for (uint t = 0; t < TOKENS; ++t) {
             float x = x1[x_rows[t] * cols + i];
 #ifdef CAN_NORM

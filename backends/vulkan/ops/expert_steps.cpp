@@ -114,8 +114,12 @@ Status RouteKernel::record_rows(Recorder& recorder, const View& view, Slot x, co
     push.cols = uint32_t(w.cols);
     push.first_token = first;
     push.eps = norm.eps;
-    for (const WeightPart& part : w.parts)
-        push.groups += uint32_t(vector_groups(part.rows, per_subgroup, device));
+    // A logit is little work: all of a work-group make it, so that a row's weights are under way at once.
+    const uint32_t shares = norm ? std::max(1u, kThreads / device.subgroup()) : 1;
+    const auto groups_of = [&](const WeightPart& part) {
+        return vector_groups(part.rows * shares, per_subgroup, device);
+    };
+    for (const WeightPart& part : w.parts) push.groups += uint32_t(groups_of(part));
     for (const WeightPart& part : w.parts) {
         push.rows = uint32_t(part.rows);
         push.units = w.units(part);
@@ -126,11 +130,11 @@ Status RouteKernel::record_rows(Recorder& recorder, const View& view, Slot x, co
              1,
              {kThreads, tokens, experts_, op_.used, device.subgroup(), per_subgroup, op_.groups.count,
               op_.groups.used, op_.groups.by_two, uint32_t(op_.gating), bias_kind(op_), bool(op_.table),
-              bool(norm), chooses}},
+              bool(norm), chooses, shares}},
             {part.buffer, view.slot(x), logits(view), view.step, view.slot(op_.ids), view.slot(op_.scales),
              view.vector(op_.bias, view.step), view.caches.counters(), view.vector(op_.table, view.step),
              view.vector(norm.gain, view.step)},
-            push, {vector_groups(part.rows, per_subgroup, device), (rows + tokens - 1) / tokens}));
+            push, {groups_of(part), (rows + tokens - 1) / tokens}));
     }
     return {};
 }
