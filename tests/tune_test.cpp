@@ -106,6 +106,47 @@ TEST_CASE("tune: the fastest values are found, one choice after the other, and k
     }
 }
 
+// By it no default of attention is as fast behind few tokens as another variant, which behind many takes
+// `far` as long.
+class DepthClock : public TuneClock {
+public:
+    static bool is_attention(const std::string& key) { return key.starts_with("att"); }
+    explicit DepthClock(double far) : far_(far) {}
+    double now() override { return now_; }
+    Result<double> time(const TimedStep& what, const std::function<Status()>&) override {
+        const bool other = !what.variant.empty() && is_attention(what.key);
+        const double seconds = what.position < 1000 ? (other ? 0.8e-3 : 1e-3) : other ? far_ * 1e-2 : 1e-2;
+        now_ += seconds;
+        return seconds;
+    }
+
+private:
+    double far_, now_ = 0.0;
+};
+
+TEST_CASE(
+    "tune: what attention takes is timed behind few tokens and behind many, however small the context") {
+    for (const auto& backend : gpu_backends()) {
+        INFO(backend->device().name);
+        const Model model = must(Model::inspect(golden("models/phi4-mini-short.gguf")));
+        REQUIRE(model.config().train_context > 2000);
+        for (const double far : {1.5, 1.0}) {
+            DepthClock clock(far);
+            TuneOptions how;
+            how.prompts = false;
+            how.copy_bytes = 1 << 20;
+            SessionOptions options = tune_options();
+            options.context = 64;
+            must(tune(model, *backend, options, clock, how, [](const TunedKernel&) { return Status(); }));
+            size_t taken = 0;
+            for (const auto& [key, variant] : backend->variants())
+                taken += DepthClock::is_attention(key.first);
+            CHECK((taken > 0) == (far == 1.0));
+            backend->use({});
+        }
+    }
+}
+
 TEST_CASE("tune: small gains are left, the time is kept, and what was found before an interruption stays") {
     for (const auto& backend : gpu_backends()) {
         INFO(backend->device().name);

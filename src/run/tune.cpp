@@ -9,6 +9,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <numeric>
 #include <set>
 
 namespace redline {
@@ -23,7 +24,8 @@ double least_gain(RowClass rows) {
 }
 constexpr uint64_t kCheckedElements = 1u << 24;  // of one that is held to the reference
 constexpr uint32_t kRepeats = 16, kManyRepeats = 4;
-constexpr double kMostNoise = 1e-2;  // of the results' power, between variants
+constexpr uint64_t kFewBefore = 256;  // tokens
+constexpr double kMostNoise = 1e-2;   // of the results' power, between variants
 // A time is the least of several steps: what else the machine does only ever makes one slower.
 constexpr uint32_t kLeastSteps = 3, kMostSteps = 50;
 constexpr double kMostSeconds = 0.3;
@@ -136,7 +138,9 @@ public:
         // A state begins anew at position 0: else a variant's results would go by what others left in it.
         const bool has_state =
             std::ranges::any_of(plan.caches, [](const CacheInfo& cache) { return cache.is_state(); });
-        position_ = one && !has_state ? plan.sizing.context / 2 : 0;
+        // What reads a cache may be fastest in one way behind few tokens, and in another behind many.
+        positions_ = {one && !has_state && !plan.caches.empty() ? plan.sizing.context / 2 : 0};
+        if (positions_[0] > kFewBefore) positions_.push_back(kFewBefore);
         for (uint32_t i = 0; i < rows; ++i) tokens_.push_back(int32_t(i % OpAlone::kTokens));
         weights_ = RL_TRY(backend_.load(alone_->fixture.weights(), alone_->fixture, {}));
         caches_ = RL_TRY(backend_.make_caches(plan.caches));
@@ -158,7 +162,7 @@ public:
         if (!made && backend_.lost()) return made.error();
         if (!made) return std::unique_ptr<Runnable>();
         auto out = std::make_unique<Runnable>(Runnable{std::move(made).value(), variant});
-        RL_TRY(step(*out));
+        RL_TRY(step(*out, positions_[0]));
         const std::span<const float> got = out->executable->output();
         if (!wrong) {
             want_.assign(got.begin(), got.end());
@@ -170,23 +174,35 @@ public:
     }
 
     uint32_t repeats() const { return repeats_; }  // of the op in a step
-    // The least of several steps, or of `steps`, per op.
+    // Per op, behind few tokens and behind many, where the default takes as long: what it is times the mean
+    // of the ratios to it.
     Result<double> time(Runnable& runnable, uint32_t steps = 0) {
+        std::vector<double> seconds;
+        for (const uint64_t position : positions_)
+            seconds.push_back(RL_TRY(time_at(position, runnable, steps)));
+        const double mean = std::accumulate(seconds.begin(), seconds.end(), 0.0) / double(seconds.size());
+        if (scales_.empty())
+            for (const double each : seconds) scales_.push_back(mean / each);
+        return std::inner_product(seconds.begin(), seconds.end(), scales_.begin(), 0.0) /
+               double(seconds.size());
+    }
+
+private:
+    // The least of several steps, or of `steps`, per op.
+    Result<double> time_at(uint64_t position, Runnable& runnable, uint32_t steps) {
         double least = INFINITY, all = 0.0;
-        const TimedStep what = {task_.key, task_.rows, runnable.variant};
+        const TimedStep what = {task_.key, task_.rows, runnable.variant, position};
         for (uint32_t i = 0;
              steps > 0 ? i < steps : i < kLeastSteps || (i < kMostSteps && all < how_.steps_seconds); ++i) {
-            const double seconds = RL_TRY(clock_.time(what, [&] { return step(runnable); }));
+            const double seconds = RL_TRY(clock_.time(what, [&] { return step(runnable, position); }));
             least = std::min(least, seconds);
             all += seconds;
             if (all > kMostSeconds) break;
         }
         return least / repeats_;
     }
-
-private:
-    Status step(Runnable& runnable) {
-        const SequenceStep rows(tokens_, position_, 1);
+    Status step(Runnable& runnable, uint64_t position) {
+        const SequenceStep rows(tokens_, position, 1);
         StepParams params = rows;
         const std::vector<float> lookups(alone_->plan.lookup_floats(tokens_.size()), 1.0f);
         params.lookups = lookups;
@@ -210,7 +226,7 @@ private:
         for (int32_t i = 0; size_t(i) < caches.size(); ++i) {
             const CacheInfo& cache = caches[size_t(i)];
             if (cache.is_state()) continue;
-            const uint64_t count = std::min(position_ / cache.ratio, cache.capacity);
+            const uint64_t count = std::min(positions_[0] / cache.ratio, cache.capacity);
             const std::vector<std::byte> zeros(count * cache.row_bytes() * cache.kv_heads);
             RL_TRY(caches_->write({i}, 0, count, zeros));
         }
@@ -225,7 +241,8 @@ private:
     std::optional<OpAlone> alone_;
     std::string key_;
     uint32_t repeats_ = 1;
-    uint64_t position_ = 0;
+    std::vector<uint64_t> positions_;  // that steps are timed at, the last one first
+    std::vector<double> scales_;       // of each one's time
     std::vector<int32_t> tokens_;
     std::unique_ptr<WeightStore> weights_;
     std::unique_ptr<CacheStore> caches_;
@@ -403,7 +420,10 @@ static Status tune_all(std::span<const Task> tasks, Tuner& tuner, Backend& backe
 
 Result<Tuning> tune(const Model& model, Backend& backend, const EngineOptions& options, TuneClock& clock,
                     const TuneOptions& how, const std::function<Status(const TunedKernel&)>& found) {
-    std::vector<Plan> plans = RL_TRY(engine_plans(model, options));
+    // What is found is kept for sessions with more context than this one has, too.
+    EngineOptions roomy = options;
+    roomy.context = std::max(roomy.context, std::min(model.config().train_context, OpAlone::kMostPositions));
+    std::vector<Plan> plans = RL_TRY(engine_plans(model, roomy));
     for (Plan& plan : plans) plan.weights = stored_weights(plan.weights, backend);
     backend.use(known_variants(backend, how.known));
     Tuner tuner(backend, clock, how);

@@ -13,6 +13,7 @@ struct TimedStep {
     std::string key;  // see kernel_key()
     RowClass rows = RowClass::one;
     Variant variant;
+    uint64_t position = 0;  // tokens before
 };
 
 // Tests have one of their own, with which nothing depends on the machine.
