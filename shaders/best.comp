@@ -2,7 +2,7 @@
 // turns: each work-group picks those of its slice of the row, then one picks among these. By radix: digit by digit the
 // smallest key is found that is still among them, of the values, and if several share it of the ids.
 #include "types.glsl"
-layout(local_size_x_id = 0) in;
+layout(local_size_x_id = 0) in;  // DIGITS
 layout(push_constant) uniform Push { BestArgs args; };
 layout(set = 0, binding = 0, std430) readonly buffer Row { uint row[]; };        // first turn: floats
 layout(set = 0, binding = 0, std430) readonly buffer Picked { uvec2 picked[]; };  // second: floats and ids
@@ -13,7 +13,7 @@ layout(set = 0, binding = 1, std430) writeonly buffer To { uvec2 to[]; };
 const uint DIGITS = 256, NONE = ~0u;  // id of a place without an output
 shared uint keys[RL_BEST_SLICE];      // of the values
 shared uint bins[DIGITS];
-shared uint sixteens[DIGITS / 16];
+shared uint sums[128];  // of subgroups
 shared uint found, left, taken;
 
 uint first, entries;  // of what this work-group picks from
@@ -30,13 +30,44 @@ uint value_key(uint bits) {
 }
 uint id_key(uint id) { return ~id; }
 
+// All at once are on their way before one is looked at.
+void read_keys() {
+    const uint TURNS = (RL_BEST_SLICE + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x;
+    uvec2 read[TURNS];
+    const bool merge = args.merge != 0u;
+    [[unroll]] for (uint t = 0; t < TURNS; ++t) {
+        const uint i = min(t * gl_WorkGroupSize.x + gl_LocalInvocationID.x, entries - 1u);
+        read[t] = merge ? picked[first + i] : uvec2(row[first + i], 0u);
+    }
+    [[unroll]] for (uint t = 0; t < TURNS; ++t) {
+        const uint i = t * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
+        if (i < entries) keys[i] = merge && read[t].y == NONE ? 0u : value_key(read[t].x);
+    }
+}
+
+// Leaves the digit of the `wanted`-th largest key in `found`, and in `left` how many of that digit are wanted. The work-group
+// has an invocation for each digit, the highest first.
+void find_digit(uint wanted) {
+    const uint d = DIGITS - 1u - (gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID);
+    const uint own = bins[d], so_far = subgroupInclusiveAdd(own);
+    if (gl_SubgroupInvocationID == gl_SubgroupSize - 1u) sums[gl_SubgroupID] = so_far;
+    barrier();
+    uint above = so_far - own;
+    for (uint s = 0; s < gl_SubgroupID; ++s) above += sums[s];
+    if (above < wanted && above + own >= wanted) {
+        found = d;
+        left = wanted - above;
+    }
+    barrier();
+}
+
 // The key that is the `wanted`-th largest: of the values, or of the ids of those whose value's key is `value`. Leaves in
 // `left` how many of that key are wanted, and in bins[key & 255] how many there are.
 uint nth_key(uint wanted, bool of_ids, uint value) {
     uint key = 0u, known = 0u;
     for (int shift = 24; shift >= 0; shift -= 8) {
         barrier();
-        for (uint d = gl_LocalInvocationID.x; d < DIGITS; d += gl_WorkGroupSize.x) bins[d] = 0u;
+        bins[gl_LocalInvocationID.x] = 0u;
         barrier();
         for (uint i = gl_LocalInvocationID.x; i < entries; i += gl_WorkGroupSize.x) {
             uint k = keys[i];
@@ -45,22 +76,7 @@ uint nth_key(uint wanted, bool of_ids, uint value) {
             if ((k & known) == key) atomicAdd(bins[k >> shift & 255u], 1u);
         }
         barrier();
-        for (uint s = gl_LocalInvocationID.x; s < DIGITS / 16u; s += gl_WorkGroupSize.x) {
-            uint sum = 0u;
-            for (uint d = 0; d < 16u; ++d) sum += bins[s * 16u + d];
-            sixteens[s] = sum;
-        }
-        barrier();
-        for (uint d = gl_LocalInvocationID.x; d < DIGITS; d += gl_WorkGroupSize.x) {
-            uint above = 0u;
-            for (uint s = d / 16u + 1u; s < DIGITS / 16u; ++s) above += sixteens[s];
-            for (uint other = d + 1u; other < (d / 16u + 1u) * 16u; ++other) above += bins[other];
-            if (above < wanted && above + bins[d] >= wanted) {
-                found = d;
-                left = wanted - above;
-            }
-        }
-        barrier();
+        find_digit(wanted);
         key |= found << shift;
         known |= 255u << shift;
         wanted = left;
@@ -77,8 +93,7 @@ void main() {
     for (uint i = wanted + gl_LocalInvocationID.x; i < args.count; i += gl_WorkGroupSize.x)
         to[begin + i] = uvec2(0u, NONE);
     if (wanted == 0u) return;
-    for (uint i = gl_LocalInvocationID.x; i < entries; i += gl_WorkGroupSize.x)
-        keys[i] = args.merge != 0u && id_of(i) == NONE ? 0u : value_key(bits_of(i));
+    read_keys();
     if (gl_LocalInvocationID.x == 0u) taken = 0u;
     const uint value = nth_key(wanted, false, 0u);
     uint id = 0u;

@@ -39,6 +39,25 @@ struct BestSource {
     }
 };
 
+// All at once are on their way before one is looked at.
+RL_DEVICE void read_keys(BestShared& shared, const BestSource& source) {
+    constexpr uint32_t kTurns = args::kBestSlice / kTileThreads;
+    static_assert(args::kBestSlice % kTileThreads == 0);
+    uint32_t bits[kTurns], ids[kTurns];
+    RL_UNROLL
+    for (uint32_t t = 0; t < kTurns; ++t) {
+        const uint32_t i = lesser(t * kTileThreads + thread_index(), source.entries - 1);
+        bits[t] = source.bits(i);
+        ids[t] = source.id(i);
+    }
+    RL_UNROLL
+    for (uint32_t t = 0; t < kTurns; ++t) {
+        const uint32_t i = t * kTileThreads + thread_index();
+        // No id of an output is kNoOutput.
+        if (i < source.entries) shared.keys[i] = ids[t] == kNoOutput ? 0 : value_key(bits[t]);
+    }
+}
+
 // The digit of the `wanted`-th largest key into shared.found, and into shared.left how many of that digit are
 // wanted.
 RL_DEVICE void find_digit(BestShared& shared, uint32_t wanted) {
@@ -95,8 +114,7 @@ RL_DEVICE void pick_best(const args::BestArgs& args, BestShared& shared) {
     RL_FEW_TURNS
     for (uint32_t i = wanted + thread_index(); i < args.count; i += kTileThreads) to[i] = {{0, kNoOutput}};
     if (wanted == 0) return;
-    for (uint32_t i = thread_index(); i < source.entries; i += kTileThreads)
-        shared.keys[i] = args.merge && source.id(i) == kNoOutput ? 0 : value_key(source.bits(i));
+    read_keys(shared, source);
     if (thread_index() == 0) shared.taken = 0;
     const uint32_t value = nth_key(shared, source, wanted, false, 0), equal = shared.left;
     uint32_t id = 0;
