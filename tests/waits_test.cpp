@@ -55,6 +55,23 @@ TEST_CASE("waits: branches run side by side, and what they share is waited for")
     CHECK((waits_before(reordered(plan, order)) == std::vector<size_t>{0, 1, 1, 2, 2, 3, 3, 4, 5}));
 }
 
+TEST_CASE("waits: layers of what is timed wait for those before them, and their steps where they must") {
+    PlanBuilder p = builder();
+    for (int layer = 0; layer < 3; ++layer) {
+        p.next_layer();
+        for (int branch = 0; branch < 2; ++branch) p.append(RmsNorm{p.embed({0}), {}, 8, p.slot(8)});
+    }
+    Plan plan = p.plan();
+    plan.overlaps = true;
+    CHECK((waits_before(plan) == std::vector<size_t>{0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6}));
+    plan = reordered(plan, order_of_fewest_waits(plan));
+    CHECK((waits_before(plan) == std::vector<size_t>{0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3}));
+    plan.layers_wait = true;
+    CHECK((waits_before(plan) == std::vector<size_t>{0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5}));
+    assign_arena(plan);
+    for (size_t i = 0; i < plan.steps.size(); ++i) CHECK(plan.steps[i].barrier == (i > 0 && i % 2 == 0));
+}
+
 TEST_CASE("waits: random plans keep the order of what depends on each other, layer by layer") {
     std::mt19937 random(5);
     for (int round = 0; round < 200; ++round) {

@@ -390,7 +390,8 @@ static void set_barriers(Plan& plan) {
             return Hazards::Range{plan.slot(s).offset, plan.slot(s).offset + plan.slot_bytes(s)};
         };
         bool wait = (used.reads_cache && since.cache_written) ||
-                    (used.writes_cache && (since.cache_read || since.cache_written));
+                    (used.writes_cache && (since.cache_read || since.cache_written)) ||
+                    begins_waiting_layer(plan, i);
         for (const Slot s : used.reads) wait |= Hazards::meets(since.written, range(s));
         used.writes.insert(used.writes.end(), used.scratch.begin(), used.scratch.end());
         for (const Slot s : used.writes)

@@ -54,6 +54,8 @@ struct CacheSizing {
 struct Plan {
     std::vector<Step> steps;
     bool overlaps = false;  // steps that do not wait for each other run at the same time
+    bool layers_wait =
+        false;  // each layer for all of those before it, so that what is timed is one after the other
     std::vector<SlotInfo> slots;
     std::vector<RopeSpec> ropes;
     std::vector<WeightInfo> weights;

@@ -33,18 +33,22 @@ std::vector<Access> all_accesses(const Plan& plan) {
 
 }  // namespace
 
+bool begins_waiting_layer(const Plan& plan, size_t i) {
+    return plan.layers_wait && i > 0 && plan.steps[i].layer != plan.steps[i - 1].layer;
+}
+
 std::vector<size_t> waits_before(const Plan& plan) {
     const std::vector<Access> used = all_accesses(plan);
     std::vector<size_t> waits(used.size());
     size_t first = 0;  // since the last wait
     for (size_t i = 0; i < used.size(); ++i) {
         waits[i] = i > 0 ? waits[i - 1] : 0;
-        for (size_t j = first; j < i; ++j)
-            if (must_wait(used[i], used[j])) {
-                ++waits[i];
-                first = i;
-                break;
-            }
+        const auto meets = [&](const Access& earlier) { return must_wait(used[i], earlier); };
+        if (!begins_waiting_layer(plan, i) &&
+            std::none_of(used.begin() + ptrdiff_t(first), used.begin() + ptrdiff_t(i), meets))
+            continue;
+        ++waits[i];
+        first = i;
     }
     return waits;
 }

@@ -417,6 +417,7 @@ Result<OpAlone> op_repeated(const Op& op, const Plan& plan, uint32_t seed, const
         Round& round = rounds[i % copies];
         part.use_again(round.weights, round.caches);
         part.renew_slots();
+        builder.next_layer();
         part.append(builder);
         round.caches = part.caches();
     }
@@ -424,6 +425,7 @@ Result<OpAlone> op_repeated(const Op& op, const Plan& plan, uint32_t seed, const
                   access(part.own()).writes, part.ids(), 0};
     builder.output(alone.written.at(0));
     alone.plan = RL_TRY(std::move(builder).finish());
+    alone.plan.layers_wait = true;
     return alone;
 }
 
@@ -452,12 +454,14 @@ Result<OpAlone> ops_together(std::span<const Op> ops, const Plan& plan, uint32_t
     PlanBuilder builder(fixture.weights(), {positions, plan.max_rows, type}, plan.max_rows, 1);
     Slot last;
     for (const auto& part : parts) {
+        builder.next_layer();
         part->append(builder);
         last = access(part->own()).writes.at(0);
     }
     OpAlone together{std::move(fixture), {}, builder.plan().steps.size() - 1, {last}, {}, 0};
     builder.output(last);
     together.plan = RL_TRY(std::move(builder).finish());
+    together.plan.layers_wait = true;
     return together;
 }
 
