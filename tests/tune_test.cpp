@@ -224,6 +224,53 @@ TEST_CASE(
     }
 }
 
+// By it every variant of one kernel takes half the time; all other kernels take `others`.
+class OneClock : public TuneClock {
+public:
+    OneClock(std::string key, double others) : key_(std::move(key)), others_(others) {}
+    double now() override { return now_; }
+    Result<double> time(const TimedStep& what, const std::function<Status()>&) override {
+        const double seconds = what.key != key_ ? others_ : what.variant.empty() ? 1e-3 : 0.5e-3;
+        now_ += seconds;
+        return seconds;
+    }
+
+private:
+    std::string key_;
+    double others_, now_ = 0.0;
+};
+
+TEST_CASE("quick tune: variants that save little of a step are given up, in the file as well") {
+    for (const auto& backend : gpu_backends()) {
+        INFO(backend->device().name);
+        const Model model = must(Model::inspect(golden("models/llama3.gguf"), 512));
+        TuneOptions how;
+        how.copy_bytes = 1 << 20;
+        std::string key;
+        {
+            const CacheFolder folder;
+            FakeClock clock;
+            const QuickTune all =
+                must(quick_tune(model, *backend, tune_options(), clock, folder.path, false, how));
+            for (const TunedKernel& kernel : all.kernels)
+                if (kernel.tried > 0 && key.empty()) key = kernel.key;
+            backend->use({});
+        }
+        REQUIRE(!key.empty());
+        for (const double others : {1e-3, 30e-3}) {
+            const CacheFolder folder;
+            OneClock clock(key, others);
+            const QuickTune found =
+                must(quick_tune(model, *backend, tune_options(), clock, folder.path, false, how));
+            CHECK(found.faster() == (others < 2e-3 ? 1 : 0));
+            CHECK(tuned_variants(folder.path, *backend).size() == found.faster());
+            CHECK(backend->variants().size() == found.faster());
+            CHECK(tuned_keys(folder.path, *backend, true).size() == found.planned);
+            backend->use({});
+        }
+    }
+}
+
 TEST_CASE("quick tune: five seconds are kept, and what there was no time for is not tried again") {
     for (const auto& backend : gpu_backends()) {
         INFO(backend->device().name);
