@@ -41,6 +41,12 @@ std::vector<int32_t> tokens_of(const redline_model* model, const std::string& te
 std::string text_of(const redline_model* model, int32_t token) {
     char bytes[64];
     const int64_t count = redline_piece(model, token, 0, bytes, sizeof bytes);
+    // Only with encodings that put a space before a text is it another one at the beginning.
+    for (const int32_t previous : {-1, token}) {
+        char after[64];
+        CHECK(redline_piece_after(model, previous, token, 0, after, sizeof after) == count);
+        CHECK(std::string(after, size_t(count)) == std::string(bytes, size_t(count)));
+    }
     return std::string(bytes, size_t(count));
 }
 
@@ -217,6 +223,7 @@ TEST_CASE("api: what is wrong is an error that says what") {
 
     CHECK(redline_tokenize(nullptr, "a", 1, 0, nullptr, 0) < 0);
     CHECK(redline_piece(nullptr, 1, 0, nullptr, 0) < 0);
+    CHECK(redline_piece_after(nullptr, -1, 1, 0, nullptr, 0) < 0);
     CHECK(redline_session_new(nullptr) == nullptr);
     CHECK(redline_feed(nullptr, nullptr, 0) < 0);
     CHECK(redline_sample(nullptr, nullptr) < 0);

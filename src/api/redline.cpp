@@ -297,6 +297,15 @@ int64_t redline_piece(const redline_model* model, int32_t token, int flags, char
     });
 }
 
+int64_t redline_piece_after(const redline_model* model, int32_t previous, int32_t token, int flags,
+                            char* bytes, size_t capacity) {
+    return guarded<int64_t>(-1, [&]() -> Result<int64_t> {
+        if (!model) return error("no model was given");
+        const bool special = (flags & REDLINE_SHOW_SPECIAL) != 0;
+        return copy_out<char>(model->tokenizer().piece_after(previous, token, special), bytes, capacity);
+    });
+}
+
 int redline_is_end(const redline_model* model, int32_t token) {
     return model && model->tokenizer().is_end_of_generation(token);
 }

@@ -21,9 +21,10 @@
  *     int32_t tokens[512];
  *     int64_t count = redline_tokenize(model, text, strlen(text), REDLINE_ADD_SPECIAL, tokens, 512);
  *     redline_feed(session, tokens, count);
- *     for (int32_t token; (token = redline_sample(sampler, session)) >= 0 && !redline_is_end(model, token);)
- * { fwrite(piece, 1, redline_piece(model, token, piece, sizeof piece), stdout); redline_feed(session, &token,
- * 1);
+ *     int32_t token;
+ *     while ((token = redline_sample(sampler, session)) >= 0 && !redline_is_end(model, token)) {
+ *         fwrite(piece, 1, redline_piece(model, token, 0, piece, sizeof piece), stdout);
+ *         redline_feed(session, &token, 1);
  *     }
  *
  * tests/api/answer.c is that as a whole program. Compile with `pkg-config --cflags --libs redline`, or in
@@ -120,6 +121,10 @@ REDLINE_API int64_t redline_chat(const redline_model* model, const redline_messa
  * written. They may be a part of a UTF-8 character. Negative: an error. */
 REDLINE_API int64_t redline_piece(const redline_model* model, int32_t token, int flags, char* bytes,
                                   size_t capacity);
+/* The same behind another token, or with a negative `previous` at the beginning of a text: without the space
+ * that some encodings (Unigram) put before a text and behind a control token, and that belongs to neither. */
+REDLINE_API int64_t redline_piece_after(const redline_model* model, int32_t previous, int32_t token,
+                                        int flags, char* bytes, size_t capacity);
 /* Whether it ends a text, or a turn of a conversation. */
 REDLINE_API int redline_is_end(const redline_model* model, int32_t token);
 

@@ -13,19 +13,21 @@ static int fail(void) {
 
 static int answer(const redline_model *model, redline_session *session, redline_sampler *sampler, const char *prompt,
                   long count) {
-    int32_t tokens[4096];
+    int32_t tokens[4096], last;
     int64_t read = redline_tokenize(model, prompt, strlen(prompt), REDLINE_ADD_SPECIAL, tokens, 4096);
     if (read < 0 || read > 4096 || redline_feed(session, tokens, (size_t)read) < 0) return fail();
+    last = read > 0 ? tokens[read - 1] : -1;
     for (; count > 0; --count) {
         char piece[256];
         int64_t bytes;
         int32_t token = redline_sample(sampler, session);
         if (token < 0) return fail();
         if (redline_is_end(model, token)) break;
-        bytes = redline_piece(model, token, 0, piece, sizeof piece);
+        bytes = redline_piece_after(model, last, token, 0, piece, sizeof piece);
         if (bytes < 0) return fail();
         fwrite(piece, 1, (size_t)bytes < sizeof piece ? (size_t)bytes : sizeof piece, stdout);
         if (redline_feed(session, &token, 1) < 0) return fail();
+        last = token;
     }
     return 0;
 }
