@@ -53,9 +53,8 @@ struct CacheSizing {
 
 struct Plan {
     std::vector<Step> steps;
-    bool overlaps = false;  // steps that do not wait for each other run at the same time
-    bool layers_wait =
-        false;  // each layer for all of those before it, so that what is timed is one after the other
+    bool overlaps = false;     // steps that do not wait for each other run at the same time
+    bool layers_wait = false;  // each layer for those before it: they are to be timed
     std::vector<SlotInfo> slots;
     std::vector<RopeSpec> ropes;
     std::vector<WeightInfo> weights;

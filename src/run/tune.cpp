@@ -174,8 +174,7 @@ public:
     }
 
     uint32_t repeats() const { return repeats_; }  // of the op in a step
-    // Per op, behind few tokens and behind many, where the default takes as long: what it is times the mean
-    // of the ratios to it.
+    // Per op: the mean over positions, each scaled so that the default takes as long at all of them.
     Result<double> time(Runnable& runnable, uint32_t steps = 0) {
         std::vector<double> seconds;
         for (const uint64_t position : positions_)
