@@ -36,6 +36,7 @@ inline std::vector<Token> golden_tokens() {
     std::ifstream in(golden("models/tokens.txt"));
     std::vector<Token> tokens;
     for (Token token; in >> token;) tokens.push_back(token);
+    REQUIRE(!tokens.empty());
     return tokens;
 }
 
