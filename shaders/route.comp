@@ -84,11 +84,9 @@ void main() {
     if (TOKENS > 1 && first_token >= step_rows) return;  // one token is one row, and nothing waits to see that
     uint x_rows[TOKENS];
     [[unroll]] for (uint t = 0; t < TOKENS; ++t) x_rows[t] = TOKENS > 1 ? min(first_token + t, step_rows - 1u) : first_token;
-    const uint each = gl_NumSubgroups / SHARES, step = gl_NumWorkGroups.x * each * ROWS;
-    if (SHARES > 1)
-        for (uint base = gl_WorkGroupID.x * each; base < args.rows; base += step)
-            share_row(base + gl_SubgroupID / SHARES, first_token);
-    for (uint row = SHARES > 1 ? args.rows : (gl_WorkGroupID.x * gl_NumSubgroups + gl_SubgroupID) * ROWS; row < args.rows; row += step) {
+    const uint at_once = gl_NumSubgroups / SHARES * ROWS, begin = gl_WorkGroupID.x * at_once, step = gl_NumWorkGroups.x * at_once;
+    for (uint base = begin; SHARES > 1 && base < args.rows; base += step) share_row(base + gl_SubgroupID / SHARES, first_token);
+    for (uint row = begin + gl_SubgroupID * ROWS; SHARES == 1 && row < args.rows; row += step) {
         uint rows[ROWS];
         float sums[SUMS];
         [[unroll]] for (uint r = 0; r < ROWS; ++r) rows[r] = min(row + r, args.rows - 1u);

@@ -97,6 +97,29 @@ TEST_CASE("api: a model continues a text, and again from where it is rewound to"
     CHECK(continued(model.get(), session.get(), sampler.get(), 2) == "yz");
 }
 
+TEST_CASE("api: a token's bytes behind another are without the space that its encoding puts there") {
+    const std::string path = file("unigram.gguf");
+    GgufBuilder made = ChainModel().build();
+    std::erase_if(made.keys, [](const GgufBuilder::Key& key) {
+        return key.name == "tokenizer.ggml.model" || key.name == "tokenizer.ggml.add_space_prefix";
+    });
+    made.add("tokenizer.ggml.model", std::string("t5")).add("tokenizer.ggml.add_space_prefix", true);
+    made.save(path);
+    OneModel model = open_model(path);
+    const auto behind = [&](int32_t previous) {
+        char bytes[8];
+        const int64_t count =
+            redline_piece_after(model.get(), previous, ChainModel::kSpace, 0, bytes, sizeof bytes);
+        return std::string(bytes, size_t(count));
+    };
+    CHECK(text_of(model.get(), ChainModel::kLetterA) == "a");
+    CHECK(behind(-1) == "");
+    CHECK(behind(ChainModel::kBos) == "");
+    CHECK(behind(ChainModel::kLetterA) == " ");
+    char bytes[8];
+    CHECK(redline_piece(model.get(), ChainModel::kSpace, 0, bytes, sizeof bytes) == 1);
+}
+
 TEST_CASE("api: a GPU's kernels are checked once, and what is wrong is put aside and told") {
     const auto open_double = [](int32_t check, const char* folder) {
         redline_model_options options = REDLINE_MODEL_OPTIONS;

@@ -1,10 +1,12 @@
 // Variants of kernels: each computes what it should; the tuner finds the fastest by a clock of the test's
 // own, keeps what it found, and the program uses it.
 #include "run/device_file.h"
+#include "run/op_alone.h"
 #include "run/quick_tune.h"
 #include "support/fake_clock.h"
 
 #include <fstream>
+#include <set>
 #include <thread>
 
 using namespace redline;
@@ -106,23 +108,33 @@ TEST_CASE("tune: the fastest values are found, one choice after the other, and k
     }
 }
 
-// By it no default of attention is as fast behind few tokens as another variant, which behind many takes
-// `far` as long.
-class DepthClock : public TuneClock {
-public:
-    static bool is_attention(const std::string& key) { return key.starts_with("att"); }
-    explicit DepthClock(double far) : far_(far) {}
-    double now() override { return now_; }
-    Result<double> time(const TimedStep& what, const std::function<Status()>&) override {
-        const bool other = !what.variant.empty() && is_attention(what.key);
-        const double seconds = what.position < 1000 ? (other ? 0.8e-3 : 1e-3) : other ? far_ * 1e-2 : 1e-2;
-        now_ += seconds;
-        return seconds;
-    }
+bool is_attention(const std::string& key) {
+    return key.starts_with("att");
+}
 
-private:
-    double far_, now_ = 0.0;
-};
+TEST_CASE("tune: copies of an operation wait for each other, also where steps that share nothing do not") {
+    for (const auto& backend : gpu_backends()) {
+        INFO(backend->device().name);
+        const Model model = must(Model::inspect(golden("models/llama3.gguf"), 512));
+        const Plan plan = must(lower(must(engine_plans(model, tune_options()))[0], *backend)).plan;
+        std::set<std::string> met;
+        for (const Step& step : plan.steps) {
+            if (!stands_alone(step.op) || !met.insert(kernel_key(step.op, plan)).second) continue;
+            INFO(kernel_key(step.op, plan));
+            constexpr uint32_t kTimes = 4;
+            const OpAlone alone = must(op_repeated(step.op, plan, 1, {}, kTimes, 1));
+            const Plan timed = must(lower(alone.plan, *backend)).plan;
+            uint32_t copies = 1;
+            for (size_t i = 1; i < timed.steps.size(); ++i) {
+                if (timed.steps[i].layer == timed.steps[i - 1].layer) continue;
+                ++copies;
+                CHECK(timed.steps[i].barrier);
+            }
+            CHECK(copies == kTimes);
+        }
+        CHECK(met.size() >= 3);
+    }
+}
 
 TEST_CASE(
     "tune: what attention takes is timed behind few tokens and behind many, however small the context") {
@@ -131,7 +143,13 @@ TEST_CASE(
         const Model model = must(Model::inspect(golden("models/phi4-mini-short.gguf")));
         REQUIRE(model.config().train_context > 2000);
         for (const double far : {1.5, 1.0}) {
-            DepthClock clock(far);
+            // No default is as fast behind few tokens as another variant, which behind many takes `far` as
+            // long.
+            RuleClock clock([&](const TimedStep& what) {
+                const bool few = what.position < 1000,
+                           other = !what.variant.empty() && is_attention(what.key);
+                return (few ? 1e-3 : 1e-2) * (other ? (few ? 0.8 : far) : 1.0);
+            });
             TuneOptions how;
             how.prompts = false;
             how.copy_bytes = 1 << 20;
@@ -139,8 +157,7 @@ TEST_CASE(
             options.context = 64;
             must(tune(model, *backend, options, clock, how, [](const TunedKernel&) { return Status(); }));
             size_t taken = 0;
-            for (const auto& [key, variant] : backend->variants())
-                taken += DepthClock::is_attention(key.first);
+            for (const auto& [key, variant] : backend->variants()) taken += is_attention(key.first);
             CHECK((taken > 0) == (far == 1.0));
             backend->use({});
         }
@@ -224,22 +241,6 @@ TEST_CASE(
     }
 }
 
-// By it every variant of one kernel takes half the time; all other kernels take `others`.
-class OneClock : public TuneClock {
-public:
-    OneClock(std::string key, double others) : key_(std::move(key)), others_(others) {}
-    double now() override { return now_; }
-    Result<double> time(const TimedStep& what, const std::function<Status()>&) override {
-        const double seconds = what.key != key_ ? others_ : what.variant.empty() ? 1e-3 : 0.5e-3;
-        now_ += seconds;
-        return seconds;
-    }
-
-private:
-    std::string key_;
-    double others_, now_ = 0.0;
-};
-
 TEST_CASE("quick tune: variants that save little of a step are given up, in the file as well") {
     for (const auto& backend : gpu_backends()) {
         INFO(backend->device().name);
@@ -259,7 +260,9 @@ TEST_CASE("quick tune: variants that save little of a step are given up, in the 
         REQUIRE(!key.empty());
         for (const double others : {1e-3, 30e-3}) {
             const CacheFolder folder;
-            OneClock clock(key, others);
+            RuleClock clock([&](const TimedStep& what) {
+                return what.key != key ? others : what.variant.empty() ? 1e-3 : 0.5e-3;
+            });
             const QuickTune found =
                 must(quick_tune(model, *backend, tune_options(), clock, folder.path, false, how));
             CHECK(found.faster() == (others < 2e-3 ? 1 : 0));

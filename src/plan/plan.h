@@ -54,7 +54,7 @@ struct CacheSizing {
 struct Plan {
     std::vector<Step> steps;
     bool overlaps = false;     // steps that do not wait for each other run at the same time
-    bool layers_wait = false;  // each layer for those before it: they are to be timed
+    bool layers_wait = false;  // a layer waits for those before it: of what is timed
     std::vector<SlotInfo> slots;
     std::vector<RopeSpec> ropes;
     std::vector<WeightInfo> weights;

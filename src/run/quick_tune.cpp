@@ -9,11 +9,11 @@ namespace {
 // Larger than the caches of cards for desktops (96 MB), and soon made and loaded.
 constexpr uint64_t kCopyBytes = uint64_t(160) << 20, kElements = uint64_t(1) << 26;
 constexpr double kStepsSeconds = 0.008;
-// Of what was timed, that a variant has to save. An op may gain by itself what its neighbours lose: on an
-// H100 variants that were to save 1 % of a step made it 2 to 3 % slower.
+// Of the time of all that was timed, what a variant has to save: an op may gain by itself what its neighbours
+// lose. On an H100 two that were to save 1 % of a step or less made it 1 to 3 % slower.
 constexpr double kLeastShare = 0.02;
 
-// Those that save too little run as by default.
+// Those that save too little run as by default; what is to be kept of them.
 std::vector<TunedKernel> give_up_little(std::vector<TunedKernel>& kernels) {
     double all = 0.0;
     for (const TunedKernel& kernel : kernels) all += double(kernel.count) * kernel.default_seconds;

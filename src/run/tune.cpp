@@ -174,7 +174,8 @@ public:
     }
 
     uint32_t repeats() const { return repeats_; }  // of the op in a step
-    // Per op: the mean over positions, each scaled so that the default takes as long at all of them.
+    // Per op: the mean over positions, each scaled so that the default, which comes first, takes as long at
+    // all of them.
     Result<double> time(Runnable& runnable, uint32_t steps = 0) {
         std::vector<double> seconds;
         for (const uint64_t position : positions_)
@@ -240,7 +241,7 @@ private:
     std::optional<OpAlone> alone_;
     std::string key_;
     uint32_t repeats_ = 1;
-    std::vector<uint64_t> positions_;  // that steps are timed at, the last one first
+    std::vector<uint64_t> positions_;  // that steps are timed at, the highest first
     std::vector<double> scales_;       // of each one's time
     std::vector<int32_t> tokens_;
     std::unique_ptr<WeightStore> weights_;
