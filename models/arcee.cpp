@@ -28,8 +28,7 @@ static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
         const auto qkv = p.group(x, {{{l["attn_q"]}, {l["attn_k"]}, {l["attn_v"]}}}, {l["attn_norm"], c.eps});
         const Cache cache = p.cache(c.heads.kv_heads, c.heads.head_dim);
         p.linear_add(x, p.attend(cache, qkv, c.heads, rope, c.attention_scale()), l["attn_output"]);
-        const Slot hidden = p.linear(x, l["ffn_up"], {l["ffn_norm"], c.eps});
-        p.append(Apply{hidden, Function::squared_relu});
+        const Slot hidden = p.linear(x, l["ffn_up"], {l["ffn_norm"], c.eps}, {}, Function::squared_relu);
         p.linear_add(x, hidden, l["ffn_down"]);
         p.next_layer();
     }

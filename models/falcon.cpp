@@ -36,8 +36,7 @@ static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
         const auto qkv = p.group(to_attend, {{{l["attn_q"]}, {l["attn_k"]}, {l["attn_v"]}}}, {});
         const Cache cache = p.cache(c.heads.kv_heads, c.heads.head_dim);
         p.linear_add(x, p.attend(cache, qkv, c.heads, rope, c.attention_scale()), l["attn_output"]);
-        const Slot hidden = p.linear(h, l["ffn_up"]);
-        p.append(Apply{hidden, Function::gelu_tanh});
+        const Slot hidden = p.linear(h, l["ffn_up"], {}, {}, Function::gelu_tanh);
         p.linear_add(x, hidden, l["ffn_down"]);
         p.next_layer();
     }

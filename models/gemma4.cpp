@@ -178,14 +178,18 @@ static Slot attention(const Config& c, const LayerWeights& l, uint32_t layer, Sl
         const auto qkv = p.group(x, {{{l["attn_q"]}, {l["attn_k"]}, {l["attn_v"]}}}, norm);
         q = qkv[0], k = qkv[1], v = qkv[2];
     }
-    p.append(RmsNorm{c.raw_values[layer] ? k : v, {{}, c.eps}, s.head_dim, v});
-    return p.attend(caches.back(), {q, k, v}, s, rope, c.scale, q_norm, {l["attn_k_norm"], c.eps});
+    if (c.raw_values[layer]) p.append(RmsNorm{k, {{}, c.eps}, s.head_dim, v});
+    return p.attend(caches.back(), {q, k, v}, s, rope, c.scale, q_norm, {l["attn_k_norm"], c.eps}, 0.0f, {},
+                    c.raw_values[layer] ? 0.0f : c.eps);
 }
 
 // Experts see what the dense FFN sees, normed in another way; the router, in a third.
 static Slot experts(const Config& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
-    const Slot seen = p.rms_norm(x, {l["ffn_gate_inp.scale"], c.eps}, 1.0f / std::sqrt(float(c.dim)));
-    const auto routing = p.route(seen, l["ffn_gate_inp"], c.experts_used, Gating::softmax, true);
+    const PlanBuilder::Routing routing{p.slot(c.experts_used), p.slot(c.experts_used), c.experts_used};
+    Route route{x, l["ffn_gate_inp"], routing.ids, routing.scales, c.experts_used, Gating::softmax, true};
+    route.norm = {l["ffn_gate_inp.scale"], c.eps};
+    route.x_scale = 1.0f / std::sqrt(float(c.dim));
+    p.append(route);
     p.append(ScaleByExpert{routing.scales, routing.ids, l["ffn_down_exps.scale"]});
     const Slot h = p.rms_norm(x, {l["pre_ffw_norm_2"], c.eps});
     const Slot sum = p.rms_norm(x, {{}, c.eps}, 0.0f);  // zero, to which experts are added
@@ -194,15 +198,23 @@ static Slot experts(const Config& c, const LayerWeights& l, Slot x, PlanBuilder&
     return sum;
 }
 
-static void ffn(const Config& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
+// x = scale * (x + what it adds).
+static void ffn(const Config& c, const LayerWeights& l, Slot x, float scale, PlanBuilder& p) {
     const Slot hidden = p.gated(x, l["ffn_gate"], l["ffn_up"], Act::gelu_tanh, {l["ffn_norm"], c.eps});
-    Slot out = p.linear(hidden, l["ffn_down"]);
+    const Slot out = p.linear(hidden, l["ffn_down"]);
     if (c.experts > 0) {
         const Slot of_experts = experts(c, l, x, p);
-        out = p.rms_norm(out, {l["post_ffw_norm_1"], c.eps});
-        p.add(out, of_experts, 1.0f, {l["post_ffw_norm_2"], c.eps});
+        p.append(NormedSum{out,
+                           of_experts,
+                           {l["post_ffw_norm_1"], c.eps},
+                           {l["post_ffw_norm_2"], c.eps},
+                           {l["post_ffw_norm"], c.eps},
+                           x,
+                           scale});
+        return;
     }
     p.add(x, out, 1.0f, {l["post_ffw_norm"], c.eps});
+    if (scale != 1.0f) p.append(Scale{x, scale});
 }
 
 static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
@@ -214,9 +226,10 @@ static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
         const LayerWeights& l = w.layers()[i];
         const Slot seen = attention(c, l, i, x, ropes, caches, p);
         p.add(x, p.linear(seen, l["attn_output"]), 1.0f, {l["post_attention_norm"], c.eps});
-        ffn(c, l, x, p);
+        const float scale = c.layer_scales[i];
+        ffn(c, l, x, inputs ? 1.0f : scale, p);
         if (inputs) p.add(x, of_layer_input(c, l, i, x, inputs, p), 1.0f, {l["post_norm"], c.eps});
-        if (c.layer_scales[i] != 1.0f) p.append(Scale{x, c.layer_scales[i]});
+        if (inputs && scale != 1.0f) p.append(Scale{x, scale});
         p.next_layer();
     }
     p.logits(x, w["output"], {w["output_norm"], c.eps}, 1.0f, c.logit_softcap);

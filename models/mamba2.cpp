@@ -156,19 +156,19 @@ static Slot state_space(const Config& c, const LayerWeights& l, Slot x, PlanBuil
         p.group(x, {{{l["gate"]}, {l["inputs"]}, {l["steps"]}}}, {l["attn_norm"], c.eps});
     const Weight bias = l["ssm_conv1d.bias"];
     const Cache last = p.state(uint64_t(s.width()) * (c.taps - 1));
-    const Slot mixed = p.convolve(last, inputs, l["ssm_conv1d"], c.taps, !bias);
-    if (bias) {
-        p.append(AddBias{mixed, bias});
-        p.append(Apply{mixed, Function::silu});
-    }
+    const Slot mixed = p.slot(s.width());
+    p.append(Convolve{inputs, l["ssm_conv1d"], mixed, last, c.taps, true, {}, {}, 1, bias});
     const Slot y = p.slot(s.inner());
     p.append(
         StateScan{mixed, steps, l["ssm_a"], l["ssm_dt.bias"], l["ssm_d"], y, p.state(s.state_floats()), s});
-    p.append(ActMul{gate, y, y, Act::silu});
-    if (!l["ssm_norm"]) return y;
-    // Statistics are of a group, the gain is of all.
-    p.append(RmsNorm{y, {{}, c.eps}, s.inner() / s.groups, y});
-    p.append(Multiply{y, l["ssm_norm"]});
+    if (!l["ssm_norm"]) {
+        p.append(ActMul{gate, y, y, Act::silu});
+        return y;
+    }
+    // Statistics are of a group, the gain is of the row.
+    RmsNorm norm{y, {l["ssm_norm"], c.eps}, s.inner() / s.groups, y, gate};
+    norm.gates_x = true;
+    p.append(norm);
     return y;
 }
 
@@ -184,38 +184,57 @@ static Slot attention(const Config& c, const LayerWeights& l, size_t layer, Slot
     return p.attend(cache, qkv, shape, rope, c.attention_scale());
 }
 
-static PlanBuilder::Routing route(const Config& c, const LayerWeights& l, Slot h, PlanBuilder& p) {
+static PlanBuilder::Routing route(const Config& c, const LayerWeights& l, Slot x, Norm norm, PlanBuilder& p) {
     const bool granite = c.gating == Gating::softmax_of_selected;
-    return p.route(h, l["ffn_gate_inp"], c.experts_used, c.gating, c.expert_norm && !granite,
-                   granite ? c.residual_scale : c.expert_scale, l["exp_probs_b.bias"], BiasOf::choice,
-                   c.expert_groups);
+    const PlanBuilder::Routing routing{p.slot(c.experts_used), p.slot(c.experts_used), c.experts_used};
+    p.append(Route{x,
+                   l["ffn_gate_inp"],
+                   routing.ids,
+                   routing.scales,
+                   c.experts_used,
+                   c.gating,
+                   c.expert_norm && !granite,
+                   granite ? c.residual_scale : c.expert_scale,
+                   l["exp_probs_b.bias"],
+                   BiasOf::choice,
+                   c.expert_groups,
+                   {},
+                   norm});
+    return routing;
+}
+
+static void add_product(const Config& c, Slot x, Slot in, Weight w, Weight bias, PlanBuilder& p) {
+    if (c.residual_scale == 1.0f)
+        p.linear_add(x, in, w, bias);
+    else
+        p.add(x, p.linear(in, w, {}, bias), c.residual_scale);
 }
 
 static void gated_ffn(const Config& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
     const Norm norm{l["ffn_norm"], c.eps};
     if (c.experts == 0) {
         const Slot hidden = p.gated(x, l["ffn_gate"], l["ffn_up"], Act::silu, norm);
-        p.add(x, p.linear(hidden, l["ffn_down"]), c.residual_scale);
-        return;
+        return add_product(c, x, hidden, l["ffn_down"], {}, p);
     }
     const Slot h = p.rms_norm(x, norm);
-    p.experts_add(x, h, route(c, l, h, p), {l["ffn_gate_exps"], l["ffn_up_exps"], l["ffn_down_exps"]});
+    p.experts_add(x, h, route(c, l, h, {}, p), {l["ffn_gate_exps"], l["ffn_up_exps"], l["ffn_down_exps"]});
     if (c.shared_ffn_dim == 0) return;
     const Slot hidden = p.gated(h, l["ffn_gate_shexp"], l["ffn_up_shexp"], Act::silu);
-    p.add(x, p.linear(hidden, l["ffn_down_shexp"]), c.residual_scale);
+    add_product(c, x, hidden, l["ffn_down_shexp"], {}, p);
 }
 
 // down(relu(up)^2), without gates; experts may read and write vectors of another width.
 static void plain_ffn(const Config& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
     const Norm norm{l["attn_norm"], c.eps};
     const auto add = [&](Slot in, Weight up, Weight down, Norm in_norm, Weight up_bias, Weight down_bias) {
-        const Slot hidden = p.linear(in, up, in_norm, up_bias);
-        p.append(Apply{hidden, Function::squared_relu});
+        const Slot hidden = p.linear(in, up, in_norm, up_bias, Function::squared_relu);
         p.linear_add(x, hidden, down, down_bias);
     };
     if (c.experts == 0) return add(x, l["ffn_up"], l["ffn_down"], norm, l["ffn_up.bias"], l["ffn_down.bias"]);
     const Slot h = p.rms_norm(x, norm);
-    const auto routing = route(c, l, h, p);
+    const auto routing = route(c, l, x, norm, p);
+    // Before the experts, beside whose products it then runs.
+    if (c.shared_ffn_dim > 0) add(x, l["ffn_up_shexp"], l["ffn_down_shexp"], norm, {}, {});
     Slot in = h, into = x;
     if (c.expert_input > 0) {
         in = p.linear(h, l["ffn_latent_down"]);
@@ -223,12 +242,11 @@ static void plain_ffn(const Config& c, const LayerWeights& l, Slot x, PlanBuilde
         p.add(into, in, -1.0f);  // zero, to which experts are added
     }
     const Slot hidden = p.slot(c.expert_ffn_dim * c.experts_used);
-    p.append(ExpertLinear{in, l["ffn_up_exps"], routing.ids, hidden, c.experts_used});
-    p.append(Apply{hidden, Function::squared_relu});
+    p.append(ExpertLinear{
+        in, l["ffn_up_exps"], routing.ids, hidden, c.experts_used, false, {}, {}, Function::squared_relu});
     p.append(
         ExpertLinear{hidden, l["ffn_down_exps"], routing.ids, into, c.experts_used, true, routing.scales});
     if (c.expert_input > 0) p.linear_add(x, into, l["ffn_latent_up"]);
-    if (c.shared_ffn_dim > 0) add(h, l["ffn_up_shexp"], l["ffn_down_shexp"], {}, {}, {});
 }
 
 static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
@@ -239,12 +257,10 @@ static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
         const Mixer mixer = mixer_of(c, i);
         // Both read x before either adds to it.
         Slot scanned, seen;
-        if (mixer == Mixer::state_space || mixer == Mixer::both)
-            scanned = p.linear(state_space(c, l, x, p), l["ssm_out"]);
-        if (mixer == Mixer::attention || mixer == Mixer::both)
-            seen = p.linear(attention(c, l, i, x, rope, p), l["attn_output"], {}, l["attn_output.bias"]);
-        if (scanned) p.add(x, scanned, c.residual_scale);
-        if (seen) p.add(x, seen, c.residual_scale);
+        if (mixer == Mixer::state_space || mixer == Mixer::both) scanned = state_space(c, l, x, p);
+        if (mixer == Mixer::attention || mixer == Mixer::both) seen = attention(c, l, i, x, rope, p);
+        if (scanned) add_product(c, x, scanned, l["ssm_out"], {}, p);
+        if (seen) add_product(c, x, seen, l["attn_output"], l["attn_output.bias"], p);
         if (has_ffn(c, i)) c.ffn_dims.empty() ? gated_ffn(c, l, x, p) : plain_ffn(c, l, x, p);
         p.next_layer();
     }

@@ -43,8 +43,7 @@ static void build(const Config& c, const WeightSet& w, PlanBuilder& p) {
         const Slot seen = p.attend(cache, qkv, c.heads, rope, c.attention_scale());
         p.linear_add(x, seen, l["attn_output"], l["attn_output.bias"]);
         const Slot g = p.layer_norm(x, {l["ffn_norm"], c.eps}, l["ffn_norm.bias"]);
-        const Slot hidden = p.linear(g, l["ffn_up"], {}, l["ffn_up.bias"]);
-        p.append(Apply{hidden, Function::gelu_tanh});
+        const Slot hidden = p.linear(g, l["ffn_up"], {}, l["ffn_up.bias"], Function::gelu_tanh);
         p.linear_add(x, hidden, l["ffn_down"], l["ffn_down.bias"]);
         p.next_layer();
     }

@@ -30,10 +30,18 @@ struct NormArgs {
     uint width;   // elements normalised together
     uint groups;  // of that width per row
     uint rows_of;
-    uint has_gain;
+    uint gains;  // groups that there is a gain of: all of a row, 1 for all the same, 0 for none
     float eps;
     uint act;  // of a gate
     float factor;  // of what is normalised
+};
+
+struct NormedSumArgs {
+    uint rows_of;
+    float first_eps;
+    float second_eps;
+    float eps;
+    float scale;
 };
 
 struct ElementArgs {
@@ -101,6 +109,7 @@ struct ConvolveArgs {
     uint silu;
     uint has_before;
     uint has_behind;
+    uint has_bias;
 };
 
 struct ConvolveApartArgs {
@@ -268,6 +277,7 @@ struct AttentionArgs {
     uint table;
     float q_eps;
     float k_eps;
+    float v_eps;  // above 0: values are normed here
 };
 
 // Of entry_attention.comp; the cache of tokens is as above.
@@ -321,6 +331,7 @@ struct LinearArgs {
     float eps;
     uint hand_units;   // of the row that is left for the next dispatch, see leave_row.glsl; 0: none is
     uint hand_normed;  // it is going to be normed
+    uint function;     // of the result: one more than in Function, or 0 for none
 };
 
 // A product for each head; rows of the weights are counted over all heads.
@@ -371,6 +382,7 @@ struct RouteArgs {
     uint first_token;
     uint groups;  // of work-groups that make a token's logits
     float eps;    // of the norm
+    float factor;  // of what is normed
 };
 
 struct ExpertArgs {
@@ -388,6 +400,7 @@ struct ExpertArgs {
     uint has_bias;
     uint has_norm;
     float eps;
+    uint function;  // as in LinearArgs
 };
 
 // Of one token's experts, whose weights are in one part.

@@ -68,13 +68,30 @@ void leave_queries() {
         if (query_row(own_query(i / FOURS)) < end_row()) leave_four(i, place_of(i / FOURS, i % FOURS));
 }
 
+const uint OWN_FOURS = (FOURS + SUBGROUP - 1) / SUBGROUP;  // of a head, that an invocation has
+
+// Zeros, or the row's own value, which may be normed.
+void bring_fours(uint i, bool none) {
+    vec4 fours[OWN_FOURS];
+    float squares = 0.0;
+    [[unroll]] for (uint n = 0; n < OWN_FOURS; ++n) {
+        const uint four = min(gl_SubgroupInvocationID + n * SUBGROUP, FOURS - 1u);
+        fours[n] = none ? vec4(0.0) : v4[gl_WorkGroupID.z * FOURS + four];
+        if (gl_SubgroupInvocationID + n * SUBGROUP < FOURS) squares += dot(fours[n], fours[n]);
+    }
+    const float scale = args.v_eps > 0.0 ? 1.0 / sqrt(subgroupAdd(squares) / float(HEAD_DIM) + args.v_eps) : 1.0;
+    [[unroll]] for (uint n = 0; n < OWN_FOURS; ++n) {
+        const uint four = gl_SubgroupInvocationID + n * SUBGROUP;
+        if (four < FOURS) queries[i * FOURS + four] = fours[n] * scale;
+    }
+}
+
 // A subgroup each, the queries are turned; where `has_own`, the row's own key, too, and its value comes.
 void turn_heads(bool has_own) {
     for (uint i = gl_SubgroupID; i < (has_own ? QUERIES + 2u : QUERIES); i += gl_NumSubgroups) {
         const bool none = i < QUERIES && query_row(own_query(i)) >= end_row();
         if (none || i > QUERIES)
-            for (uint four = gl_SubgroupInvocationID; four < FOURS; four += SUBGROUP)
-                queries[i * FOURS + four] = none ? vec4(0.0) : v4[gl_WorkGroupID.z * FOURS + four];
+            bring_fours(i, none);
         else
             turn_head(i == QUERIES, i == QUERIES ? gl_WorkGroupID.z * HEAD_DIM : place_of(i, 0u) * 4u, i * HEAD_DIM, 0u,
                       gl_SubgroupInvocationID);

@@ -1,4 +1,4 @@
-// A causal convolution of each channel: u = before * x, y[t] = act(sum over j of w[j] * u[t - TAPS + 1 + j]) * behind. An
+// A causal convolution of each channel: u = before * x, y[t] = act(sum over j of w[j] * u[t - TAPS + 1 + j] + bias) * behind. An
 // invocation per channel and RL_CONVOLVED_ROWS rows of a sequence; that of the first rows writes the state, which it alone
 // reads, so that it may lie where it lay.
 #include "types.glsl"
@@ -12,7 +12,8 @@ layout(set = 0, binding = 2, std430) readonly buffer W { float w[]; };
 layout(set = 0, binding = 3, std430) buffer State { float state[]; };
 layout(set = 0, binding = 4, std430) readonly buffer Before { float before[]; };
 layout(set = 0, binding = 5, std430) readonly buffer Behind { float behind[]; };
-#define STEP_BINDING 6
+layout(set = 0, binding = 6, std430) readonly buffer Bias { float bias[]; };
+#define STEP_BINDING 7
 #include "step.glsl"
 
 float input_at(uint at) {
@@ -26,6 +27,7 @@ void convolve(uint segment, uint begin, uint channel) {
     const uint end = min(begin + RL_CONVOLVED_ROWS, rows), first = first_row * args.width + channel;
     const uint old = from * KEPT * args.width + channel, next = to * KEPT * args.width + channel;
     const bool zero = from == RL_NO_STATE;
+    const float added = args.has_bias != 0u ? bias[channel] : 0.0;
     float past[KEPT], taps[TAPS];
     [[unroll]] for (uint j = 0; j < TAPS; ++j) taps[j] = w[channel * TAPS + j];
     [[unroll]] for (uint j = 0; j < KEPT; ++j) {
@@ -41,6 +43,7 @@ void convolve(uint segment, uint begin, uint channel) {
         [[unroll]] for (uint j = 0; j < KEPT; ++j) sum += taps[j] * past[j];
         [[unroll]] for (uint j = 0; j + 1 < KEPT; ++j) past[j] = past[j + 1];
         past[KEPT - 1] = u;
+        sum += added;
         if (args.silu != 0u) sum /= 1.0 + exp(-sum);
         y[at] = args.has_behind != 0u ? sum * behind[at] : sum;
     }

@@ -23,6 +23,7 @@ layout(set = 0, binding = 4, std430) readonly buffer Ids { int ids[]; };
 layout(set = 0, binding = 5, std430) readonly buffer Scales { float scales[]; };
 layout(set = 0, binding = 5, std430) readonly buffer Gain { vec4 gain4[]; };
 layout(set = 0, binding = 6, std430) readonly buffer Bias { float bias[]; };
+#include "act.glsl"
 #include "reduce.glsl"
 #include "own_activations.glsl"
 #include "dot_product.glsl"
@@ -74,6 +75,7 @@ void add_entries(uint first, uint row_out) {
         float sum = subgroupAdd(lane_sum(row));
         if (!subgroupElect()) continue;
         if (args.has_bias != 0u) sum += biases_of(row);
+        if (args.function != 0u) sum = applied(args.function - 1u, sum);
         const uint at = row_out * args.rows + row;
         y[at] = args.weighted != 0u ? y[at] + sum : sum;
     }

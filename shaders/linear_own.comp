@@ -17,6 +17,7 @@ layout(set = 0, binding = 3, std430) readonly buffer Gain { vec4 gain4[]; };
 #define HAND_BINDING 4
 #define HAND_GAIN_BINDING 5
 layout(set = 0, binding = 6, std430) readonly buffer Bias { float bias[]; };
+#include "act.glsl"
 #include "reduce.glsl"
 #include "own_row.glsl"
 #include "dot_product.glsl"
@@ -40,7 +41,8 @@ void main() {
             }
             own_products(rows, sums);
             [[unroll]] for (uint r = 0; r < ROWS; ++r) {
-                const float value = subgroupAdd(sums[r]) * scale + before[r];
+                float value = subgroupAdd(sums[r]) * scale + before[r];
+                if (args.function != 0u) value = applied(args.function - 1u, value);
                 if (!subgroupElect() || base + from + r >= args.rows) continue;
                 y[args.first_row + rows[r]] = value;
                 keep_result(turn, from + r, value, gains[r]);

@@ -63,7 +63,7 @@ void share_row(uint row, uint token) {
     if (gl_SubgroupID % SHARES != 0u || row >= args.rows || !subgroupElect()) return;
     vec2 all = vec2(0.0);
     for (uint i = 0; i < SHARES; ++i) all += shares[gl_SubgroupID + i];
-    logits[token * EXPERTS + args.first_row + row] = all.x / sqrt(all.y / float(args.cols) + args.eps);
+    logits[token * EXPERTS + args.first_row + row] = args.factor * all.x / sqrt(all.y / float(args.cols) + args.eps);
 }
 
 // As many of TOKENS rows as there are from `first` on, by all of the work-group: a subgroup has a row at a time.
@@ -94,7 +94,7 @@ void main() {
         begin_norm();
         lane_products(0u, rows, x_rows, args.cols, sums);
         float norms[TOKENS];
-        [[unroll]] for (uint t = 0; t < TOKENS; ++t) norms[t] = norm_of(t, args.cols, args.eps);
+        [[unroll]] for (uint t = 0; t < TOKENS; ++t) norms[t] = args.factor * norm_of(t, args.cols, args.eps);
         [[unroll]] for (uint r = 0; r < ROWS; ++r)
             [[unroll]] for (uint t = 0; t < TOKENS; ++t) {
                 const float sum = subgroupAdd(sums[r * TOKENS + t]) * norms[t];

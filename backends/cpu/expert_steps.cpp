@@ -449,8 +449,9 @@ private:
 }  // namespace
 
 std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, Isa isa) {
-    if (const auto* o = std::get_if<Route>(&op)) return std::make_unique<RouteKernel>(*o, isa, plan);
-    if (const auto* o = std::get_if<ExpertLinear>(&op))
+    if (const auto* o = std::get_if<Route>(&op); o && !o->norm)
+        return std::make_unique<RouteKernel>(*o, isa, plan);
+    if (const auto* o = std::get_if<ExpertLinear>(&op); o && !o->function)
         return std::make_unique<ExpertLinearKernel>(*o, isa, plan);
     if (const auto* o = std::get_if<HeadLinear>(&op))
         return std::make_unique<HeadLinearKernel>(*o, isa, plan);

@@ -235,7 +235,7 @@ private:
 }  // namespace
 
 std::unique_ptr<Kernel> make_product_kernel(const Op& op, const Plan& plan, Isa isa) {
-    if (const auto* o = std::get_if<Linear>(&op))
+    if (const auto* o = std::get_if<Linear>(&op); o && !o->function)
         return std::make_unique<ProductKernel>(
             o->x, o->norm, std::vector<ProductKernel::Part>{{o->w, o->bias, o->y}}, o->accumulate, isa, plan);
     if (const auto* o = std::get_if<LinearGroup>(&op)) {

@@ -116,7 +116,7 @@ private:
         const uint64_t width = view.width(op_.x);
         const uint32_t kept = op_.taps - 1;
         const auto [from, to] = view.states(op_.state, segment.first);
-        const float* w = view.vector(op_.w) + first * op_.taps;
+        const float *w = view.vector(op_.w) + first * op_.taps, *bias = view.vector(op_.bias);
         float past[kMostTaps - 1][kChannels] = {};
         for (uint32_t j = 0; from && j < kept; ++j) std::copy_n(from + j * width + first, count, past[j]);
         for (uint64_t row = segment.first; row < segment.first + segment.rows; ++row) {
@@ -128,6 +128,7 @@ private:
                 for (uint32_t j = 0; j < kept; ++j) sum += w[i * op_.taps + j] * past[j][i];
                 for (uint32_t j = 0; j + 1 < kept; ++j) past[j][i] = past[j + 1][i];
                 past[kept - 1][i] = u;
+                if (bias) sum += bias[first + i];
                 if (op_.silu) sum *= sigmoid(sum);
                 view.floats(op_.y)[at + i] = sum * factor(op_.behind, i);
             }
@@ -139,7 +140,7 @@ private:
     void convolve_apart(const RunView& view, const Segment& segment, uint64_t first, uint64_t count) const {
         const uint64_t width = view.width(op_.x), kept = op_.kept();
         const auto [from, to] = view.states(op_.state, segment.first);
-        const float* w = view.vector(op_.w) + first * op_.taps;
+        const float *w = view.vector(op_.w) + first * op_.taps, *bias = view.vector(op_.bias);
         const auto u = [&](int64_t row, uint64_t i) {  // of the segment; before it, of the state
             if (row < 0) return from ? from[(uint64_t(row + int64_t(kept))) * width + first + i] : 0.0f;
             const uint64_t at = (segment.first + uint64_t(row)) * width + first + i;
@@ -150,6 +151,7 @@ private:
                 float sum = 0.0f;
                 for (uint32_t j = 0; j < op_.taps; ++j)
                     sum += w[i * op_.taps + j] * u(int64_t(row) - int64_t((op_.taps - 1 - j) * op_.apart), i);
+                if (bias) sum += bias[first + i];
                 if (op_.silu) sum *= sigmoid(sum);
                 const uint64_t at = (segment.first + row) * width + first + i;
                 view.floats(op_.y)[at] = sum * (op_.behind ? view.floats(op_.behind)[at] : 1.0f);

@@ -51,14 +51,20 @@ void look_up(const RunView& view, const Worker& worker, const Lookup& op) {
 }
 
 void rms_norm(const RunView& view, const Worker& worker, const RmsNorm& op) {
-    const uint64_t groups = uint64_t(view.rows_of(op.x)) * (view.width(op.x) / op.width);
+    const uint64_t in_row = view.width(op.x) / op.width, groups = uint64_t(view.rows_of(op.x)) * in_row;
     const auto mine = worker.share(groups);
     const VectorKernels& kernels = vector_kernels(view.isa);
+    const bool gain_of_row = op.gain_of_row(view.plan);
     for (uint64_t g = mine.begin; g < mine.end; ++g) {
+        const float *x = view.floats(op.x) + g * op.width, *gain = view.vector(op.norm.gain);
         float* y = view.floats(op.y) + g * op.width;
-        kernels.rms_norm(view.floats(op.x) + g * op.width, view.vector(op.norm.gain), op.norm.eps, op.width,
-                         y);
-        if (op.gate) kernels.act_mul(op.act, view.floats(op.gate) + g * op.width, y, op.width, y);
+        if (op.gates_x) {
+            kernels.act_mul(op.act, view.floats(op.gate) + g * op.width, x, op.width, y);
+            x = y;
+        }
+        kernels.rms_norm(x, gain_of_row ? gain + g % in_row * op.width : gain, op.norm.eps, op.width, y);
+        if (op.gate && !op.gates_x)
+            kernels.act_mul(op.act, view.floats(op.gate) + g * op.width, y, op.width, y);
     }
 }
 

@@ -34,7 +34,8 @@ struct Products {
     Norm norm;
     std::vector<LinearGroup::Part> parts;
     bool accumulate = false;
-    std::vector<Tensor> tensors;  // of the parts
+    std::vector<Tensor> tensors = {};  // of the parts
+    std::optional<Function> function = {};
 };
 // Empty where the op is neither, or a weight has no layout.
 std::optional<Products> products_of(const Op& op, const Plan& plan);

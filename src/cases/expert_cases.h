@@ -34,6 +34,28 @@ struct ExpertShape {
     std::string_view router = "F32";
 };
 
+// A router that norms what it reads, and scales that.
+inline OpCase normed_router_case(std::string_view router, uint32_t experts, uint32_t used, uint32_t dim,
+                                 float x_scale, uint32_t rows) {
+    OpCase c;
+    c.name = fmt::format("router {} {} of {} by {} normed, scaled by {} rows {}", router, used, experts, dim,
+                         x_scale, rows);
+    c.rows = rows;
+    c.declare = [=](Fixture& f) -> OpCase::Build {
+        const Weight x = f.input(dim), w = f.matrix(*find_format(router), experts, dim);
+        const Norm norm = {f.vector(dim), 1e-5f};
+        return [=](PlanBuilder& p) {
+            const Slot scales = p.slot(used);
+            Route op{p.embed(x, 3.0f), w, p.slot(used), scales, used, Gating::softmax, true};
+            op.norm = norm;
+            op.x_scale = x_scale;
+            p.append(op);
+            return scales;
+        };
+    };
+    return c;
+}
+
 inline OpCase many_rows_case(const Format& format, ExpertShape s, uint32_t rows) {
     OpCase c;
     c.name = fmt::format("experts {} {} of {} by {} {}x{} rows {}{}", format.name, s.used, s.experts,
@@ -267,10 +289,11 @@ inline OpCase shared_expert_case(const Format& format, ExpertShape s, SharedShap
 }
 
 // Rows per token or per entry, results per entry or summed: ways that models do not combine.
-inline OpCase expert_linear_case(const Format& format, uint32_t rows, bool per_expert, bool weighted) {
+inline OpCase expert_linear_case(const Format& format, uint32_t rows, bool per_expert, bool weighted,
+                                 std::optional<Function> function = {}) {
     OpCase c;
-    c.name = fmt::format("expert_linear {} rows {}{}{}", format.name, rows, per_expert ? " per expert" : "",
-                         weighted ? " weighted" : "");
+    c.name = fmt::format("expert_linear {} rows {}{}{}{}", format.name, rows, per_expert ? " per expert" : "",
+                         weighted ? " weighted" : "", function ? " squared relu" : "");
     c.rows = rows;
     c.declare = [=, &format](Fixture& f) -> OpCase::Build {
         constexpr uint32_t kExperts = 5, kUsed = 3, kCols = 256, kRows = 40;
@@ -280,8 +303,8 @@ inline OpCase expert_linear_case(const Format& format, uint32_t rows, bool per_e
         return [=](PlanBuilder& p) {
             const auto to = p.route(p.embed(to_route), router, kUsed, Gating::softmax, true);
             const Slot y = weighted ? p.embed(y0) : p.slot(kRows * kUsed);
-            p.append(
-                ExpertLinear{p.embed(x), w, to.ids, y, kUsed, per_expert, weighted ? to.scales : Slot{}});
+            p.append(ExpertLinear{
+                p.embed(x), w, to.ids, y, kUsed, per_expert, weighted ? to.scales : Slot{}, {}, function});
             return y;
         };
     };
@@ -305,6 +328,12 @@ inline void add_expert_cases(std::vector<OpCase>& cases, std::span<const Format*
     cases.push_back(many_rows_case(*find_format("BF16"), {3, 2, 96, 160}, 150));
     cases.push_back(many_rows_case(*find_format("F32"), {4, 2, 43, 17}, 33));
     cases.push_back(many_rows_case(q8, {1024, 64, 32, 32}, 33));
+    for (const uint32_t rows : {1u, 5u, 40u}) {
+        cases.push_back(normed_router_case("F32", 9, 3, 96, 0.125f, rows));
+        cases.push_back(normed_router_case("F32", 70, 9, 301, 1.0f, rows));
+        cases.push_back(normed_router_case("F16", 128, 8, 1056, 1.0f, rows));
+        cases.push_back(normed_router_case("Q8_0", 33, 2, 96, 0.125f, rows));
+    }
     // Few rows, whose experts are summed in one go, as far as there is room for their activations.
     for (const uint32_t rows : {1u, 3u}) cases.push_back(many_rows_case(q8, {12, 8, 96, 160}, rows));
     cases.push_back(many_rows_case(q8, {5, 4, 32, 8192}, 1));
@@ -373,6 +402,11 @@ inline void add_expert_cases(std::vector<OpCase>& cases, std::span<const Format*
             for (const char* name : {"Q5_1", "BF16"})
                 cases.push_back(expert_linear_case(*find_format(name), 65, per_expert, weighted));
         }
+    for (const bool per_expert : {false, true})
+        for (const uint32_t rows : {1u, 21u})
+            for (const char* name : {"Q4_K", "F32"})
+                cases.push_back(
+                    expert_linear_case(*find_format(name), rows, per_expert, false, Function::squared_relu));
 }
 
 }  // namespace redline

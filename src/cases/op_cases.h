@@ -42,6 +42,25 @@ inline OpCase linear_case(const Format& format, uint32_t rows, uint64_t n, uint6
     return c;
 }
 
+// The first product of an FFN without gates, and with `back` the second, too.
+inline OpCase plain_ffn_case(const Format& format, uint32_t rows, uint64_t n, uint64_t k, Function function,
+                             bool back) {
+    OpCase c;
+    c.name = fmt::format("linear {} {}x{} {}{} rows {}", format.name, n, k, function_name(function),
+                         back ? " and back" : "", rows);
+    c.rows = rows;
+    c.declare = [=, &format](Fixture& f) -> OpCase::Build {
+        const Weight x = f.input(k), up = f.matrix(format, n, k), down = f.matrix(format, k, n);
+        const Norm norm = {f.vector(k), 1e-5f};
+        const Weight bias = f.vector(n);
+        return [=](PlanBuilder& p) {
+            const Slot hidden = p.linear(p.embed(x), up, norm, bias, function);
+            return back ? p.linear(hidden, down) : hidden;
+        };
+    };
+    return c;
+}
+
 inline OpCase group_case(const Format& first, const Format& second, uint32_t rows) {
     OpCase c;
     c.name = fmt::format("linear_group {} and {} rows {}", first.name, second.name, rows);
@@ -235,17 +254,19 @@ struct AttentionFlags {
     CacheType cache = CacheType::f16;
     bool partial = false;  // half of a head's elements are turned
     bool chunks = false;   // the window is one
+    bool v_norm = false;
 };
 
 inline OpCase attention_case(HeadShape s, uint32_t rows, uint64_t position, AttentionFlags flags) {
     OpCase c;
-    c.name = fmt::format(
-        "attention {} heads {} kv of {} rows {} at {}{}{}{}{}{}{} {}", s.heads, s.kv_heads, s.head_dim, rows,
-        position, flags.half_split ? " neox" : "", flags.norms ? " norms" : "", flags.sinks ? " sinks" : "",
-        flags.chunks   ? " chunks"
-        : flags.window ? " window"
-                       : "",
-        flags.softcap > 0 ? " softcap" : "", flags.partial ? " partial" : "", cache_type_name(flags.cache));
+    c.name = fmt::format("attention {} heads {} kv of {} rows {} at {}{}{}{}{}{}{}{} {}", s.heads, s.kv_heads,
+                         s.head_dim, rows, position, flags.half_split ? " neox" : "",
+                         flags.norms ? " norms" : "", flags.sinks ? " sinks" : "",
+                         flags.chunks   ? " chunks"
+                         : flags.window ? " window"
+                                        : "",
+                         flags.softcap > 0 ? " softcap" : "", flags.partial ? " partial" : "",
+                         flags.v_norm ? " normed values" : "", cache_type_name(flags.cache));
     c.rows = rows;
     c.position = position;
     c.context = position + rows + 3;
@@ -264,7 +285,8 @@ inline OpCase attention_case(HeadShape s, uint32_t rows, uint64_t position, Atte
             const Slot ks = p.embed(k), vs = p.embed(v), y = p.slot(s.heads * s.head_dim);
             const float scale = score_size(flags.cache) / std::sqrt(float(s.head_dim));
             p.append(Attend{{qs, ks, vs, cache, s, rope, q_norm, k_norm},
-                            {qs, y, cache, s, scale, flags.softcap, flags.window, sinks, flags.chunks}});
+                            {qs, y, cache, s, scale, flags.softcap, flags.window, sinks, flags.chunks},
+                            flags.v_norm ? 1e-6f : 0.0f});
             return y;
         };
     };
@@ -364,6 +386,12 @@ inline std::vector<OpCase> op_cases(std::span<const Format* const> formats = all
         cases.push_back(linear_case(q4k, rows, 300, 512, {true, true, true}));
         cases.push_back(linear_case(f32, rows, 17, 43, {true, true, true}));
         cases.push_back(linear_case(f32, rows, 1, 1, {}));
+        // The others are too steep, or too flat, for a bound of what matrix units round.
+        for (const Function function : {Function::silu, Function::squared_relu, Function::gelu_tanh})
+            cases.push_back(of_levels(plain_ffn_case(q8, rows, 96, 160, function, false)));
+        cases.push_back(plain_ffn_case(f32, rows, 17, 43, Function::squared_relu, false));
+        cases.push_back(of_levels(plain_ffn_case(q8, rows, 64, 64, Function::squared_relu, true)));
+        cases.push_back(of_levels(plain_ffn_case(q4k, rows, 256, 256, Function::squared_relu, true)));
         cases.push_back(group_case(q4k, *find_format("Q6_K"), rows));
         cases.push_back(group_case(f32, *find_format("BF16"), rows));
         cases.push_back(group_case(*find_format("BF16"), q8, rows));
@@ -430,6 +458,11 @@ inline std::vector<OpCase> op_cases(std::span<const Format* const> formats = all
                 attention_case({3, 3, 80}, rows, position, {false, false, false, 0, 30.0f, CacheType::f16}));
         }
     cases.push_back(attention_case({5, 1, 7}, 4, 11, {}));
+    for (const uint32_t rows : {1u, 3u, 20u})
+        for (const CacheType type : {CacheType::f16, CacheType::q8_0})
+            for (const uint32_t head_dim : {64u, 96u, 256u, 512u})
+                cases.push_back(attention_case({4, 2, head_dim}, rows, 40,
+                                               {.norms = true, .cache = type, .v_norm = true}));
     // So many kv heads that keys are not split on small devices: the running maximum goes over several tiles.
     for (const uint32_t rows : {1u, 20u}) cases.push_back(attention_case({16, 8, 64}, rows, 300, {}));
     // Few rows with far keys, by how many queries share a kv head; heads whose size is no power of two, and

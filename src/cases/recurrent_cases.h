@@ -67,6 +67,36 @@ inline OpCase gated_convolution_case(uint32_t taps, uint32_t width, uint32_t row
     return c;
 }
 
+// The convolution before a state space, with its bias.
+inline OpCase biased_convolution_case(uint32_t taps, uint32_t apart, uint32_t width, uint32_t rows,
+                                      uint64_t position, bool silu) {
+    OpCase c;
+    c.name =
+        fmt::format("convolution {} of {}{}{} with bias rows {} at {}", width, taps,
+                    apart > 1 ? fmt::format(" {} apart", apart) : "", silu ? " silu" : "", rows, position);
+    c.rows = rows;
+    c.position = position;
+    c.context = position + rows + 3;
+    c.declare = [=](Fixture& f) -> OpCase::Build {
+        const Weight x = f.input(width), w = f.vector(width * taps), bias = f.vector(width);
+        return [=](PlanBuilder& p) {
+            const Slot y = p.slot(width);
+            p.append(Convolve{p.embed(x),
+                              w,
+                              y,
+                              p.state(uint64_t(width) * (taps - 1) * apart),
+                              taps,
+                              silu,
+                              {},
+                              {},
+                              apart,
+                              bias});
+            return y;
+        };
+    };
+    return c;
+}
+
 // Gates of an attention's output: one for each head, or one for each element.
 inline OpCase gate_case(uint32_t heads, uint32_t head_dim, bool by_heads, GateOf act, uint32_t rows) {
     OpCase c;
@@ -127,6 +157,28 @@ inline OpCase norm_case(uint32_t heads, uint32_t width, std::optional<Act> act, 
     return c;
 }
 
+// The norm behind a state space: of what its gate multiplies, with a gain of its own for each group or of one
+// for all.
+inline OpCase gated_input_case(uint32_t groups, uint32_t width, Act act, bool in_place, bool gain_of_row,
+                               uint32_t rows) {
+    OpCase c;
+    c.name = fmt::format("rms_norm {} of {} behind a gate {}{}{} rows {}", groups, width, int(act),
+                         gain_of_row ? " gain of the row" : "", in_place ? " in place" : "", rows);
+    c.rows = rows;
+    c.declare = [=](Fixture& f) -> OpCase::Build {
+        const Weight from = f.input(groups * width), gates = f.input(groups * width);
+        const Norm norm = {f.vector(gain_of_row ? groups * width : width), 1e-5f};
+        return [=](PlanBuilder& p) {
+            const Slot x = p.embed(from), y = in_place ? x : p.slot(groups * width);
+            RmsNorm op{x, norm, width, y, p.embed(gates), act};
+            op.gates_x = true;
+            p.append(op);
+            return y;
+        };
+    };
+    return c;
+}
+
 // A norm that is scaled, and as a rule added to something.
 inline OpCase added_norm_case(uint32_t heads, uint32_t width, float scale, bool adds, uint32_t rows,
                               bool gain = true) {
@@ -140,6 +192,22 @@ inline OpCase added_norm_case(uint32_t heads, uint32_t width, float scale, bool 
         return [=](PlanBuilder& p) {
             const Slot x = p.embed(from), y = p.embed(into);
             p.append(RmsNorm{x, norm, width, y, {}, Act::silu, scale, adds});
+            return y;
+        };
+    };
+    return c;
+}
+
+inline OpCase normed_sum_case(uint32_t width, float scale, uint32_t rows) {
+    OpCase c;
+    c.name = fmt::format("normed_sum {} scaled by {} rows {}", width, scale, rows);
+    c.rows = rows;
+    c.declare = [=](Fixture& f) -> OpCase::Build {
+        const Weight first = f.input(width), second = f.input(width), into = f.input(width);
+        const Norm a = {f.vector(width), 1e-5f}, b = {f.vector(width), 1e-2f}, all = {f.vector(width), 1e-6f};
+        return [=](PlanBuilder& p) {
+            const Slot y = p.embed(into);
+            p.append(NormedSum{p.embed(first), p.embed(second, 3.0f), a, b, all, y, scale});
             return y;
         };
     };
@@ -161,6 +229,9 @@ inline void add_norm_cases(std::vector<OpCase>& cases) {
             cases.push_back(added_norm_case(1, width, 1.0f, true, rows));
             cases.push_back(added_norm_case(2, width, 0.375f, true, rows, false));
             cases.push_back(added_norm_case(1, width, 0.375f, false, rows));
+            cases.push_back(normed_sum_case(width, width == 64 ? 0.5f : 1.0f, rows));
+            cases.push_back(gated_input_case(3, width, Act::silu, true, true, rows));
+            cases.push_back(gated_input_case(3, width, Act::gelu_tanh, false, false, rows));
         }
     }
     for (const Act act : {Act::gelu_tanh, Act::swiglu_clamped})
@@ -195,6 +266,10 @@ inline void add_recurrent_cases(std::vector<OpCase>& cases) {
         for (const GateOf act : {GateOf::sigmoid, GateOf::softplus, GateOf::itself})
             for (const bool by_heads : {true, false}) cases.push_back(gate_case(3, 23, by_heads, act, rows));
         cases.push_back(clamp_case(77, rows));
+        for (const uint32_t taps : {2u, 3u, 4u}) {
+            cases.push_back(biased_convolution_case(taps, 1, 150, rows, 9, taps != 3));
+            cases.push_back(biased_convolution_case(taps, 3, 150, rows, 0, taps != 3));
+        }
     }
     add_norm_cases(cases);
     cases.push_back(delta_case(huge, 2, 3, true));
@@ -211,6 +286,7 @@ inline void add_recurrent_cases(std::vector<OpCase>& cases) {
         cases.push_back(in_pages(delta_case(odd, rows, 10, true), 3));
         cases.push_back(in_pages(delta_case(odd, rows, 0, false), 3));
         cases.push_back(in_pages(gated_convolution_case(3, 69, rows, 10, true), 2));
+        cases.push_back(in_pages(biased_convolution_case(4, 1, 69, rows, 10, true), 2));
     }
 }
 

@@ -15,13 +15,13 @@
 
 namespace redline {
 
-using Op =
-    std::variant<Embed, Input, RmsNorm, Linear, AddBias, Add, Scale, ActMul, Rope, KvStore, Attention, Route,
-                 ExpertLinear, AddExpertBias, SelectRows, LinearGroup, Gated, RopeStore, ExpertGated,
-                 ExpertBlock, Attend, CopyParts, OutputGate, Convolve, DeltaNet, HeadLinear, LatentStore,
-                 LatentAttention, Multiply, Apply, ScaleByExpert, StateScan, Center, AddPosition, Xielu,
-                 Clamp, StreamMix, StreamAdd, StreamDot, Lookup, BlockMean, BlockScores, ChooseBlocks,
-                 BlockAttention, BlockPool, EntryAttention, StreamWeights, StreamBlend, StreamTurn, Sparsify>;
+using Op = std::variant<Embed, Input, RmsNorm, Linear, AddBias, Add, Scale, ActMul, Rope, KvStore, Attention,
+                        Route, ExpertLinear, AddExpertBias, SelectRows, LinearGroup, Gated, RopeStore,
+                        ExpertGated, ExpertBlock, Attend, CopyParts, OutputGate, Convolve, DeltaNet,
+                        HeadLinear, LatentStore, LatentAttention, Multiply, Apply, ScaleByExpert, StateScan,
+                        Center, AddPosition, Xielu, Clamp, StreamMix, StreamAdd, StreamDot, Lookup, BlockMean,
+                        BlockScores, ChooseBlocks, BlockAttention, BlockPool, EntryAttention, StreamWeights,
+                        StreamBlend, StreamTurn, Sparsify, NormedSum>;
 
 std::string_view op_name(const Op& op);
 // What a block's shared expert is without the block.

@@ -153,9 +153,9 @@ Slot PlanBuilder::layer_norm(Slot x, Norm norm, Weight bias) {
     return y;
 }
 
-Slot PlanBuilder::linear(Slot x, Weight w, Norm norm, Weight bias) {
+Slot PlanBuilder::linear(Slot x, Weight w, Norm norm, Weight bias, std::optional<Function> function) {
     const Slot y = slot(rows_of(plan_, w), plan_.slot(x).of_outputs);
-    append(Linear{x, w, y, norm, bias, false});
+    append(Linear{x, w, y, norm, bias, false, function});
     return y;
 }
 
@@ -201,9 +201,10 @@ Slot PlanBuilder::attention(Cache cache, Slot q, HeadShape shape, float scale, f
 }
 
 Slot PlanBuilder::attend(Cache cache, const std::array<Slot, 3>& qkv, HeadShape shape, uint32_t rope,
-                         float scale, Norm q_norm, Norm k_norm, float softcap, Weight sinks) {
+                         float scale, Norm q_norm, Norm k_norm, float softcap, Weight sinks, float v_eps) {
     const auto [q, k, v] = qkv;
     if (rope == kNoRope) {
+        if (v_eps > 0.0f) append(RmsNorm{v, {{}, v_eps}, shape.head_dim, v});
         if (q_norm) append(RmsNorm{q, q_norm, shape.head_dim, q});
         if (k_norm) append(RmsNorm{k, k_norm, shape.head_dim, k});
         append(KvStore{k, v, cache, shape});
@@ -212,7 +213,8 @@ Slot PlanBuilder::attend(Cache cache, const std::array<Slot, 3>& qkv, HeadShape 
     const Slot y = slot(shape.heads * shape.head_dim);
     const uint32_t window = uint32_t(plan_.cache(cache).window);
     append(Attend{{q, k, v, cache, shape, rope, q_norm, k_norm},
-                  {q, y, cache, shape, scale, softcap, window, sinks}});
+                  {q, y, cache, shape, scale, softcap, window, sinks},
+                  v_eps});
     return y;
 }
 

@@ -106,7 +106,7 @@ public:
     Slot rms_norm(Slot x, Norm norm, float scale = 1.0f);
     Slot centered(Slot x);
     Slot layer_norm(Slot x, Norm norm, Weight bias);
-    Slot linear(Slot x, Weight w, Norm norm = {}, Weight bias = {});
+    Slot linear(Slot x, Weight w, Norm norm = {}, Weight bias = {}, std::optional<Function> function = {});
     void linear_add(Slot into, Slot x, Weight w, Weight bias = {});
     struct Matrix {
         Weight w;
@@ -121,7 +121,8 @@ public:
                    Weight sinks = {});
     // Both for a group's q, k and v. `rope` may be kNoRope.
     Slot attend(Cache cache, const std::array<Slot, 3>& qkv, HeadShape shape, uint32_t rope, float scale,
-                Norm q_norm = {}, Norm k_norm = {}, float softcap = 0.0f, Weight sinks = {});
+                Norm q_norm = {}, Norm k_norm = {}, float softcap = 0.0f, Weight sinks = {},
+                float v_eps = 0.0f);
     // For each head w[h] times its part of x; parts of x and of the result stand so far apart.
     Slot head_linear(Slot x, Weight w, uint32_t x_stride, uint32_t y_stride);
     Slot latent_attention(Cache cache, Slot q, uint32_t heads, float scale);

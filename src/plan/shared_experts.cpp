@@ -40,7 +40,7 @@ SharedExpert shared_expert(Following& steps, Slot x, Slot into) {
     if (!route || !gated || !down) return {};
     const bool by_sigmoid = route->x == x && route->used == 1 && route->gating == Gating::sigmoid &&
                             !route->normalise && route->scale == 1.0f && !route->bias && !route->table &&
-                            route->groups.count == 1;
+                            !route->norm && route->groups.count == 1;
     const bool fits = gated->x == x && gated->ids == route->ids && !gated->gate_bias && !gated->up_bias &&
                       down->x == gated->y && down->ids == route->ids && down->scales == route->scales &&
                       down->y == into && !down->bias;
@@ -55,7 +55,7 @@ ExpertBlock block_of(Following& steps, const Plan& plan) {
     const auto* down = steps.next<ExpertLinear>();
     if (!norm || !route || !gated || !down) return {};
     const bool fits = norm->width == plan.slot(norm->x).width && !norm->gate && !norm->adds &&
-                      norm->scale == 1.0f && norm->y != norm->x && route->x == norm->y &&
+                      norm->scale == 1.0f && norm->y != norm->x && route->x == norm->y && !route->norm &&
                       gated->x == norm->y && gated->ids == route->ids && down->x == gated->y &&
                       down->per_expert && down->ids == route->ids && down->scales == route->scales &&
                       down->y == norm->x;

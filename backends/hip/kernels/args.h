@@ -104,6 +104,23 @@ struct NormArgs {
     float factor;       // of what is normalised
     uint32_t act;       // of the gate
     const float* gate;  // or null
+    uint32_t gains;     // groups that the gain is of: all of a row, or 1
+};
+
+struct NormedSumArgs {
+    const Step* step;
+    const float* first;
+    const float* second;
+    const float* first_gain;
+    const float* second_gain;
+    const float* gain;
+    float* y;
+    uint32_t width;
+    uint32_t of_outputs;
+    float first_eps;
+    float second_eps;
+    float eps;
+    float scale;
 };
 
 struct ElementArgs {
@@ -173,6 +190,7 @@ struct ConvolveArgs {
     float* state;         // rows of (taps - 1, width)
     const float* before;  // null: 1
     const float* behind;
+    const float* bias;  // null: none
     uint32_t width;
     uint32_t silu;
 };
@@ -449,6 +467,7 @@ struct RouteRowArgs {
     uint32_t* counter;  // zero: of blocks that are done; null: who takes the logits chooses
     uint32_t cols;
     float eps;
+    float factor;  // of what is normed
 };
 
 // One layer's keys and values, (kv heads, capacity, head size) each; q8_0 keeps its scales behind all codes.

@@ -33,8 +33,8 @@ RL_KERNEL(128, output_gate, OutputGateArgs) {
 }
 
 // A channel of some rows of a sequence, from row `begin` of those that it has in the step: u = before * x,
-// then y[t] = act(sum over j of w[j] * u[t - taps + 1 + j]) * behind. The thread of the first rows writes the
-// state, which it alone reads, so that it may lie where it lay.
+// then y[t] = act(sum over j of w[j] * u[t - taps + 1 + j] + bias) * behind. The thread of the first rows
+// writes the state, which it alone reads, so that it may lie where it lay.
 template <uint32_t kTaps>
 RL_DEVICE void convolve(const ConvolveArgs& args, const SegmentState& segment, uint32_t begin,
                         uint32_t channel) {
@@ -49,6 +49,7 @@ RL_DEVICE void convolve(const ConvolveArgs& args, const SegmentState& segment, u
     const auto state = [&](uint32_t row, uint32_t j) -> float& {
         return args.state[(size_t(row) * kKept + j) * width + channel];
     };
+    const float bias = args.bias ? args.bias[channel] : 0.0f;
     float past[kKept], taps[kTaps];
     RL_UNROLL
     for (uint32_t j = 0; j < kTaps; ++j) taps[j] = args.w[size_t(channel) * kTaps + j];
@@ -66,6 +67,7 @@ RL_DEVICE void convolve(const ConvolveArgs& args, const SegmentState& segment, u
         RL_UNROLL
         for (uint32_t j = 0; j + 1 < kKept; ++j) past[j] = past[j + 1];
         past[kKept - 1] = u;
+        sum += bias;
         if (args.silu) sum *= sigmoid(sum);
         args.y[at] = args.behind ? sum * args.behind[at] : sum;
     }

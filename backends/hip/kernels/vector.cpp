@@ -6,6 +6,7 @@
 #include "kernels/dot.h"
 #include "kernels/latent_merge.h"
 #include "kernels/matrix.h"
+#include "kernels/norms.h"
 #include "kernels/route.h"
 
 namespace redline::hip {
@@ -14,115 +15,34 @@ using namespace args;
 
 constexpr uint32_t kMostStreams = 8;  // as in src/plan/ops/streams.h
 
-// Calls each(i, four, gains) for a thread's fours of `count` in x. Some are on their way at a time, whatever
-// each() writes.
-template <uint32_t kAtOnce = 4, typename Each>
-RL_DEVICE void each_four(const float* x, const float* gain, uint32_t count, Each each) {
-    RL_UNROLL_BY(1)
-    for (uint32_t first = thread_index(); first < count; first += kAtOnce * kThreads) {
-        Float4 fours[kAtOnce], gains[kAtOnce];
-        RL_UNROLL
-        for (uint32_t n = 0; n < kAtOnce; ++n) {
-            const uint32_t i = lesser(first + n * kThreads, count - 1);
-            fours[n] = load<Float4>(x, i);
-            gains[n] = gain ? load<Float4>(gain, i) : Float4{{1.0f, 1.0f, 1.0f, 1.0f}};
-        }
-        RL_UNROLL
-        for (uint32_t n = 0; n < kAtOnce; ++n)
-            if (first + n * kThreads < count) each(first + n * kThreads, fours[n], gains[n]);
-    }
-}
-
-// What becomes of what is normalised.
-struct AsItIs {
-    static constexpr uint32_t kAtOnce = 4;
-    RL_DEVICE Float4 four(size_t, const Float4& y) const { return y; }
-    RL_DEVICE float one(size_t, float y) const { return y; }
-};
-struct ActGate {
-    static constexpr uint32_t kAtOnce = 1;  // the heads are short, and the code of activations is long
-    const float* gate;
-    uint32_t act;
-
-    RL_DEVICE Float4 four(size_t i, const Float4& y) const {
-        const auto gates = load<Float4>(gate, i);
-        Float4 out;
-        RL_UNROLL
-        for (uint32_t e = 0; e < 4; ++e) out.d[e] = act_times(act, gates.d[e], y.d[e]);
-        return out;
-    }
-    RL_DEVICE float one(size_t i, float y) const { return act_times(act, gate[i], y); }
-};
-struct AddTo {
-    static constexpr uint32_t kAtOnce = 4;
-    const float* sum;
-
-    RL_DEVICE Float4 four(size_t i, const Float4& y) const {
-        Float4 out = load<Float4>(sum, i);
-        RL_UNROLL
-        for (uint32_t e = 0; e < 4; ++e) out.d[e] += y.d[e];
-        return out;
-    }
-    RL_DEVICE float one(size_t i, float y) const { return sum[i] + y; }
-};
-
-// A group of rms_norm whose width is a multiple of four.
-template <typename Finish>
-RL_DEVICE void norm_fours(const NormArgs& a, const Finish& finish, size_t first, float* parts) {
-    const float* x = a.x + first;
-    float squares = 0.0f;
-    each_four(x, nullptr, a.width / 4, [&](uint32_t, const Float4& four, const Float4&) {
-        RL_UNROLL
-        for (uint32_t e = 0; e < 4; ++e) squares = fused(four.d[e], four.d[e], squares);
-    });
-    const float scale = a.factor / root_of(block_sum(squares, parts) / float(a.width) + a.eps);
-    const auto scaled = [&](uint32_t i, const Float4& four, const Float4& gains) {
-        Float4 out;
-        RL_UNROLL
-        for (uint32_t e = 0; e < 4; ++e) out.d[e] = four.d[e] * scale * gains.d[e];
-        reinterpret_cast<Float4*>(a.y + first)[i] = finish.four(first / 4 + i, out);
-    };
-    each_four<Finish::kAtOnce>(x, a.gain, a.width / 4, scaled);
-}
-
-template <typename Finish>
-RL_DEVICE void norm_singles(const NormArgs& a, const Finish& finish, size_t first, float* parts) {
-    const float* x = a.x + first;
-    float squares = 0.0f;
-    for (uint32_t i = thread_index(); i < a.width; i += kThreads) squares = fused(x[i], x[i], squares);
-    const float scale = a.factor / root_of(block_sum(squares, parts) / float(a.width) + a.eps);
-    for (uint32_t i = thread_index(); i < a.width; i += kThreads)
-        a.y[first + i] = finish.one(first + i, x[i] * scale * (a.gain ? a.gain[i] : 1.0f));
-}
-
-// A block per group.
-template <typename Finish>
-RL_DEVICE void norm_groups(const NormArgs& a, const Finish& finish, float* parts) {
-    const size_t groups = size_t(rows_in_step(a.step, a.of_outputs)) * a.groups;
-    for (size_t group = block_index().x; group < groups; group += grid_blocks()) {
-        if (a.width % 4 == 0)
-            norm_fours(a, finish, group * a.width, parts);
-        else
-            norm_singles(a, finish, group * a.width, parts);
-    }
-}
-
 // y = factor * x / sqrt(mean(x^2) + eps) * gain over `width` elements: the row, or a head; y may be x.
 RL_KERNEL(128, rms_norm, NormArgs) {
     RL_SHARED float parts[kWaves];
-    norm_groups(args, AsItIs{}, parts);
+    norm_groups(args, OfX{}, AsItIs{}, parts);
 }
 
 // The same, added to y.
 RL_KERNEL(128, rms_norm_add, NormArgs) {
     RL_SHARED float parts[kWaves];
-    norm_groups(args, AddTo{args.y}, parts);
+    norm_groups(args, OfX{}, AddTo{args.y}, parts);
 }
 
 // The same, times act(gate).
 RL_KERNEL(128, rms_norm_gated, NormArgs) {
     RL_SHARED float parts[kWaves];
-    norm_groups(args, ActGate{args.gate, args.act}, parts);
+    norm_groups(args, OfX{}, ActGate{args.gate, args.act}, parts);
+}
+
+// Of act(gate) * x in place of x.
+RL_KERNEL(128, rms_norm_of_gated, NormArgs) {
+    RL_SHARED float parts[kWaves];
+    norm_groups(args, ActGate{args.gate, args.act}, AsItIs{}, parts);
+}
+
+// See kernels/norms.h.
+RL_KERNEL(kTileThreads, normed_sum, NormedSumArgs) {
+    RL_SHARED float parts[kTileThreads / kWave];
+    normed_sum_rows(args, parts);
 }
 
 // y = x less its mean over `width` elements. A block per group; y may be x.

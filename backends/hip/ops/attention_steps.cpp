@@ -321,7 +321,7 @@ std::unique_ptr<Kernel> make_attention_kernel(const Op& op, const Plan& plan, co
     }
     if (const auto* o = std::get_if<Attention>(&op))
         return has_kernel(*o, plan) ? std::make_unique<AttentionKernel>(*o, plan, device) : nullptr;
-    if (const auto* o = std::get_if<Attend>(&op))
+    if (const auto* o = std::get_if<Attend>(&op); o && o->v_eps == 0.0f)
         return has_kernel(o->attention, plan) ? std::make_unique<AttendKernel>(*o, plan, device) : nullptr;
     return nullptr;
 }

@@ -27,14 +27,24 @@ public:
     RouteKernel(const Route& op, const Plan& plan)
         : op_(op), tensor_(plan.weight(op.w).tensor), experts_(uint32_t(tensor_.shape.rows)) {}
 
+    // Logits, and behind them the normed rows of steps of several.
     uint64_t scratch(const Plan& plan) const override {
-        return aligned(uint64_t(experts_) * 4 * plan.max_rows);
+        return logit_bytes(plan.max_rows) + (op_.norm ? tensor_.shape.cols * 4 * plan.max_rows : 0);
     }
 
     Status launch(Launcher& launcher, const View& view) const override {
         // The choice must not depend on how many rows are routed together: always in f32.
-        if (view.rows == 1 && by_row()) return launch_row(launcher, view, op_.x, {}, choice_args(view), true);
-        RL_TRY(launch_floats(launcher, view, op_.w, view.slot(op_.x), view.scratch_at(0), view.rows));
+        if (view.rows == 1 && by_row())
+            return launch_row(launcher, view, op_.x, op_.norm, choice_args(view), true);
+        const float* x = view.slot(op_.x);
+        if (op_.norm) {
+            float* const normed = view.scratch_at(logit_bytes(view.rows));
+            const uint32_t cols = uint32_t(tensor_.shape.cols);
+            RL_TRY(launch_norm(launcher, view, {op_.x, op_.norm, cols, op_.x, {}, Act::silu, op_.x_scale},
+                               normed));
+            x = normed;
+        }
+        RL_TRY(launch_floats(launcher, view, op_.w, x, view.scratch_at(0), view.rows));
         return launcher.launch("vector", "route", {view.rows, 1, 1, kThreads}, choice_args(view));
     }
 
@@ -52,6 +62,7 @@ public:
         args.x = view.slot(x);
         args.gain = view.vector(norm.gain);
         args.eps = norm.eps;
+        args.factor = op_.x_scale;
         args.logits = view.scratch_at(0);
         args.counter = chooses ? view.caches.counters() : nullptr;
         args.cols = uint32_t(tensor_.shape.cols);
@@ -82,6 +93,8 @@ public:
     }
 
 private:
+    uint64_t logit_bytes(uint64_t rows) const { return aligned(uint64_t(experts_) * 4 * rows); }
+
     Route op_;
     Tensor tensor_;
     uint32_t experts_;
@@ -510,7 +523,7 @@ std::unique_ptr<Kernel> make_expert_kernel(const Op& op, const Plan& plan, const
     if (const auto* o = std::get_if<ScaleByExpert>(&op))
         return simple([o = *o](Launcher& l, const View& v) { return launch_factors(l, v, o); });
     if (const auto* o = std::get_if<AddExpertBias>(&op)) return std::make_unique<AddExpertBiasKernel>(*o);
-    if (const auto* o = std::get_if<ExpertLinear>(&op))
+    if (const auto* o = std::get_if<ExpertLinear>(&op); o && !o->function)
         return has_kernel(*o, plan) ? std::make_unique<ExpertLinearKernel>(*o, plan, device) : nullptr;
     if (const auto* o = std::get_if<ExpertGated>(&op))
         return has_kernel(*o, plan) ? std::make_unique<ExpertGatedKernel>(*o, plan, device) : nullptr;

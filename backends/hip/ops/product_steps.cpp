@@ -430,7 +430,7 @@ Status launch_floats(Launcher& launcher, const View& view, Weight w, const float
 }
 
 std::unique_ptr<Kernel> make_product_kernel(const Op& op, const Plan& plan, const Device& device) {
-    if (auto products = products_of(op, plan))
+    if (auto products = products_of(op, plan); products && !products->function)
         return std::make_unique<ProductKernel>(std::move(*products), device);
     const auto* gated = std::get_if<Gated>(&op);
     if (!gated || !has_layout(plan, gated->gate, gated->up)) return nullptr;

@@ -45,6 +45,7 @@ Status launch_convolve(Launcher& launcher, const View& view, const Convolve& op)
                                      states_of(view, op.state),
                                      factor(op.before),
                                      factor(op.behind),
+                                     view.vector(op.bias),
                                      width,
                                      op.silu};
     if (op.apart > 1)
@@ -181,8 +182,10 @@ std::unique_ptr<Kernel> make_recurrent_kernel(const Op& op, const Plan&, const D
         return simple([o = *o](Launcher& l, const View& v) { return launch_copy_parts(l, v, o); });
     if (const auto* o = std::get_if<OutputGate>(&op))
         return simple([o = *o](Launcher& l, const View& v) { return launch_output_gate(l, v, o); });
-    if (const auto* o = std::get_if<Convolve>(&op))
+    if (const auto* o = std::get_if<Convolve>(&op)) {
+        if (o->apart > 1 && o->bias) return nullptr;
         return simple([o = *o](Launcher& l, const View& v) { return launch_convolve(l, v, o); });
+    }
     if (const auto* o = std::get_if<StateScan>(&op)) {
         if (o->shape.state_dim > kMostScanStates) return nullptr;
         return std::make_unique<StateScanKernel>(*o);

@@ -1,5 +1,5 @@
-// Embed, Input, Lookup, RmsNorm, Center, Sparsify, AddBias, AddPosition, Multiply, Apply, Xielu, Add, Scale,
-// Clamp, ActMul, SelectRows: work per row or per element; and the best outputs.
+// Embed, Input, Lookup, RmsNorm, NormedSum, Center, Sparsify, AddBias, AddPosition, Multiply, Apply, Xielu,
+// Add, Scale, Clamp, ActMul, SelectRows: work per row or per element; and the best outputs.
 #include "steps.h"
 
 namespace redline::hip {
@@ -65,8 +65,12 @@ Status launch_norm(Launcher& launcher, const View& view, const RmsNorm& op, floa
                                  op.norm.eps,
                                  op.scale,
                                  uint32_t(op.act),
-                                 op.gate ? view.slot(op.gate) : nullptr};
-    const char* kernel = op.gate ? "rms_norm_gated" : op.adds ? "rms_norm_add" : "rms_norm";
+                                 op.gate ? view.slot(op.gate) : nullptr,
+                                 op.gain_of_row(view.plan) ? groups : 1};
+    const char* kernel = op.gates_x ? "rms_norm_of_gated"
+                         : op.gate  ? "rms_norm_gated"
+                         : op.adds  ? "rms_norm_add"
+                                    : "rms_norm";
     return launcher.launch("vector", kernel, striding(blocks_for(uint64_t(groups) * view.rows_of(op.x), 1)),
                            args);
 }
@@ -97,6 +101,23 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const
         });
     if (const auto* o = std::get_if<RmsNorm>(&op))
         return simple([o = *o](Launcher& l, const View& v) { return launch_norm(l, v, o, v.slot(o.y)); });
+    if (const auto* o = std::get_if<NormedSum>(&op))
+        return simple([o = *o](Launcher& l, const View& v) {
+            const args::NormedSumArgs args = {v.step,
+                                              v.slot(o.first),
+                                              v.slot(o.second),
+                                              v.vector(o.first_norm.gain),
+                                              v.vector(o.second_norm.gain),
+                                              v.vector(o.norm.gain),
+                                              v.slot(o.y),
+                                              v.width(o.y),
+                                              v.of_outputs(o.y),
+                                              o.first_norm.eps,
+                                              o.second_norm.eps,
+                                              o.norm.eps,
+                                              o.scale};
+            return l.launch("vector", "normed_sum", striding(v.rows_of(o.y), kTileThreads), args);
+        });
     if (const auto* o = std::get_if<Center>(&op))
         return simple([o = *o](Launcher& l, const View& v) {
             const uint32_t groups = v.width(o.x) / o.width;

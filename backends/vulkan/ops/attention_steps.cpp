@@ -158,8 +158,8 @@ public:
     Status record(Recorder& recorder, const View& view) const override {
         return record(recorder, view, nullptr);
     }
-    // One row; given `store`, with its work.
-    Status record(Recorder& recorder, const View& view, const RopeStore* store) const {
+    // One row; given `attend`, with the work of what it stores.
+    Status record(Recorder& recorder, const View& view, const Attend* attend) const {
         const bool several = view.kind == StepKind::several;
         const uint32_t splits_here = splits(view.plan, view.rows, several);
         const HeadShape& s = op_.shape;
@@ -176,7 +176,7 @@ public:
         const uint32_t step = uint32_t(std::min(fit, 1e6)) * together;
         for (uint32_t first = 0; first < view.rows; first += step)
             RL_TRY(record_rows(recorder, view, first, std::min(step, view.rows - first), splits_here,
-                               partials, per_row, store));
+                               partials, per_row, attend));
         // attention.comp merges its splits by itself.
         if (splits_here == 1 || several || !by_matrices(view.rows)) return {};
         recorder.barrier();
@@ -277,7 +277,7 @@ private:
     uint32_t whole_fours() const { return (op_.shape.head_dim + 3) / 4 * 4; }
 
     args::AttentionArgs attention_args(const View& view, uint32_t first, uint32_t splits,
-                                       const RopeStore* store) const {
+                                       const Attend* attend) const {
         args::AttentionArgs push = {};
         push.heads = op_.shape.heads;
         push.kv_heads = op_.shape.kv_heads;
@@ -292,19 +292,21 @@ private:
         push.first_stat = view.rows * op_.shape.heads * splits * whole_fours();
         push.hand_units = view.left_units();
         push.hand_normed = view.left_norm ? 1 : 0;
-        if (store) set_turning(push, *store, view);
+        if (attend) set_turning(push, attend->store, view);
+        if (attend) push.v_eps = attend->v_eps;
         return push;
     }
 
     Status record_rows(Recorder& recorder, const View& view, uint32_t first, uint32_t rows, uint32_t splits,
-                       Binding partials, double per_row, const RopeStore* store) const {
+                       Binding partials, double per_row, const Attend* attend) const {
         const bool several = view.kind == StepKind::several;
         const uint32_t n = queries(view.rows, several), kind = uint32_t(view.kind);
         const VulkanCaches::Buffers& cache = view.caches[op_.cache];
         const uint64_t query_groups = (uint64_t(several ? 1 : rows) * group() + n - 1) / n;
         const Groups groups = {splits, several ? rows * query_groups : query_groups, op_.shape.kv_heads};
         const Binding q = view.slot(op_.q), y = view.slot(op_.y), sinks = view.vector(op_.sinks, view.step);
-        const args::AttentionArgs push = attention_args(view, first, splits, store);
+        const args::AttentionArgs push = attention_args(view, first, splits, attend);
+        const RopeStore* const store = attend ? &attend->store : nullptr;
         if (by_few(several ? 1 : view.rows)) {
             const bool leaves = view.left.bytes != 0;
             const uint32_t turn = store ? turning(*store, view.plan) : 0;
@@ -366,7 +368,13 @@ public:
     bool leaves_int8() const override { return attention_.leaves_int8(); }
 
     Status record(Recorder& recorder, const View& view) const override {
-        if (view.rows == 1) return attention_.record(recorder, view, &op_.store);
+        if (view.rows == 1) return attention_.record(recorder, view, &op_);
+        if (op_.v_eps > 0.0f) {
+            const Slot v = op_.store.v;
+            RL_TRY(
+                record_norm(recorder, view, {v, {{}, op_.v_eps}, op_.store.shape.head_dim, v}, view.slot(v)));
+            recorder.barrier();
+        }
         RL_TRY(store_.record(recorder, view));
         recorder.begin_step(true);
         return attention_.record(recorder, view);

@@ -127,7 +127,7 @@ public:
         const RmsNorm& norm = op_.norm;
         RL_TRY(record_norm(recorder, view, norm, view.slot(norm.y)));
         recorder.barrier();
-        RL_TRY(record_routes(recorder, view, norm.y, {}, true));
+        RL_TRY(record_routes(recorder, view, view.slot(norm.y), {}, true));
         recorder.barrier();
         // What of them wants scratch waits for the others. The shared one first: of few rows it does, to
         // bring them to int8, and the others go to their experts beside its product.
@@ -160,7 +160,8 @@ private:
     };
 
     // The choice of experts, or the logits alone, and beside them what the shared one counts.
-    Status record_routes(Recorder& recorder, const View& view, Slot x, const Norm& norm, bool chooses) const {
+    Status record_routes(Recorder& recorder, const View& view, Binding x, const Norm& norm,
+                         bool chooses) const {
         recorder.claim_scratch();
         RL_TRY(route_.record_of(recorder, view, x, norm, chooses));
         if (!shared_.route()) return {};
@@ -184,7 +185,7 @@ private:
                 view.scratch_at(room.shared_left, room.shared_left_bytes);
 
         const bool late = chosen(RowClass::one, "chosen_late", late_ ? 1 : 0) != 0;
-        RL_TRY(record_routes(recorder, view, op_.norm.x, op_.norm.norm, !late));
+        RL_TRY(record_routes(recorder, view, view.slot(op_.norm.x), op_.norm.norm, !late));
         if (op_.shared) RL_TRY(shared_.gated(RowClass::one).record(recorder, shared_first));
         recorder.barrier();
         RL_TRY(gated_.record_few(recorder, first, op_.norm.x, op_.norm.norm, late ? &op_.route : nullptr,

@@ -16,15 +16,15 @@ public:
     uint64_t scratch(const Plan& plan) const override;
     Status record(Recorder& recorder, const View& view) const override;
     // Of norm(x); where it does not choose it leaves its logits alone. The scratch is the caller's to claim.
-    Status record_of(Recorder& recorder, const View& view, Slot x, const Norm& norm, bool chooses) const;
+    Status record_of(Recorder& recorder, const View& view, Binding x, const Norm& norm, bool chooses) const;
     Binding logits(const View& view) const { return view.scratch_at(0, uint64_t(experts_) * 4 * view.rows); }
 
 private:
-    Status record_rows(Recorder& recorder, const View& view, Slot x, const Norm& norm, bool chooses,
+    Status record_rows(Recorder& recorder, const View& view, Binding x, const Norm& norm, bool chooses,
                        uint32_t first, uint32_t rows, uint32_t tokens) const;
 
     Route op_;
-    uint32_t experts_;
+    uint32_t experts_, cols_;
     bool floats_;
 };
 
@@ -79,6 +79,7 @@ protected:
 
 private:
     ExpertProduct product() const { return {op_.x, op_.ids, op_.used, op_.per_expert, tensor_}; }
+    Status record_few(Recorder& recorder, const View& view) const;
     Status record_many(Recorder& recorder, const View& view) const;
     Status record_bias(Recorder& recorder, const View& view) const;
     // Experts of a row that expert_dot multiplies and sums at once: as many as their activations find room.

@@ -79,18 +79,26 @@ private:
 RouteKernel::RouteKernel(const Route& op, const Plan& plan)
     : op_(op),
       experts_(uint32_t(plan.weight(op.w).tensor.shape.rows)),
+      cols_(uint32_t(plan.weight(op.w).tensor.shape.cols)),
       floats_(!weight_layout(*plan.weight(op.w).tensor.format)->quantized()) {}
 
+// Logits, and behind them the normed rows of steps of several.
 uint64_t RouteKernel::scratch(const Plan& plan) const {
-    return aligned(uint64_t(experts_) * 4 * plan.max_rows);
+    return aligned(uint64_t(experts_) * 4 * plan.max_rows) +
+           (op_.norm ? uint64_t(cols_) * 4 * plan.max_rows : 0);
 }
 
 Status RouteKernel::record(Recorder& recorder, const View& view) const {
     recorder.claim_scratch();
-    return record_of(recorder, view, op_.x, {}, true);
+    if (view.rows == 1 || !op_.norm) return record_of(recorder, view, view.slot(op_.x), op_.norm, true);
+    const Binding normed =
+        view.scratch_at(aligned(uint64_t(experts_) * 4 * view.rows), uint64_t(cols_) * 4 * view.rows);
+    RL_TRY(record_norm(recorder, view, {op_.x, op_.norm, cols_, op_.x, {}, Act::silu, op_.x_scale}, normed));
+    recorder.barrier();
+    return record_of(recorder, view, normed, {}, true);
 }
 
-Status RouteKernel::record_of(Recorder& recorder, const View& view, Slot x, const Norm& norm,
+Status RouteKernel::record_of(Recorder& recorder, const View& view, Binding x, const Norm& norm,
                               bool chooses) const {
     // The choice must not depend on how many rows are routed together: always the same kernel, in f32.
     // But what is normed here rounds otherwise than what was normed before.
@@ -104,8 +112,8 @@ Status RouteKernel::record_of(Recorder& recorder, const View& view, Slot x, cons
     return {};
 }
 
-Status RouteKernel::record_rows(Recorder& recorder, const View& view, Slot x, const Norm& norm, bool chooses,
-                                uint32_t first, uint32_t rows, uint32_t tokens) const {
+Status RouteKernel::record_rows(Recorder& recorder, const View& view, Binding x, const Norm& norm,
+                                bool chooses, uint32_t first, uint32_t rows, uint32_t tokens) const {
     const PlacedWeight& w = view.weight(op_.w);
     const Device& device = recorder.device();
     // With many rows those of the router are read once for several of them, and the other way round.
@@ -114,6 +122,7 @@ Status RouteKernel::record_rows(Recorder& recorder, const View& view, Slot x, co
     push.cols = uint32_t(w.cols);
     push.first_token = first;
     push.eps = norm.eps;
+    push.factor = norm ? op_.x_scale : 1.0f;
     // A logit is little work: all of a work-group make it, so that a row's weights are under way at once.
     const uint32_t shares = norm ? std::max(1u, kThreads / device.subgroup()) : 1;
     const auto groups_of = [&](const WeightPart& part) {
@@ -131,7 +140,7 @@ Status RouteKernel::record_rows(Recorder& recorder, const View& view, Slot x, co
              {kThreads, tokens, experts_, op_.used, device.subgroup(), per_subgroup, op_.groups.count,
               op_.groups.used, op_.groups.by_two, uint32_t(op_.gating), bias_kind(op_), bool(op_.table),
               bool(norm), chooses, shares}},
-            {part.buffer, view.slot(x), logits(view), view.step, view.slot(op_.ids), view.slot(op_.scales),
+            {part.buffer, x, logits(view), view.step, view.slot(op_.ids), view.slot(op_.scales),
              view.vector(op_.bias, view.step), view.caches.counters(), view.vector(op_.table, view.step),
              view.vector(norm.gain, view.step)},
             push, {groups_of(part), (rows + tokens - 1) / tokens}));
@@ -174,7 +183,14 @@ uint64_t ExpertLinearKernel::scratch(const Plan& plan) const {
 }
 
 Status ExpertLinearKernel::record(Recorder& recorder, const View& view) const {
-    if (ExpertProduct::wanted(device_, tensor_, op_.used, view.rows)) return record_many(recorder, view);
+    const bool many = ExpertProduct::wanted(device_, tensor_, op_.used, view.rows);
+    RL_TRY(many ? record_many(recorder, view) : record_few(recorder, view));
+    if (!op_.function || (!many && by_dots())) return {};
+    recorder.barrier();
+    return record_apply(recorder, view, {op_.y, *op_.function});
+}
+
+Status ExpertLinearKernel::record_few(Recorder& recorder, const View& view) const {
     if (view.rows == 1 && by_row()) return record_row(recorder, view, {}, {});
     const bool dots = by_dots();
     const PlacedWeight& w = view.weight(op_.w);
@@ -189,6 +205,7 @@ Status ExpertLinearKernel::record(Recorder& recorder, const View& view) const {
         push.per_expert = op_.per_expert;
         push.weighted = op_.scales ? 1 : 0;
         push.has_bias = op_.bias ? 1 : 0;
+        push.function = function_arg(op_.function);
         const uint32_t entries = op_.scales ? 1 : op_.used;  // of a token, along y
         const double per_token = 2.0 * op_.used * double(shape.rows) * double(shape.cols);
         RL_TRY(in_slices(recorder, view.rows, entries, per_token, [&](uint32_t first, uint32_t tokens) {
@@ -354,7 +371,7 @@ Status ExpertGatedKernel::record_many(Recorder& recorder, const View& view) cons
 }
 
 static bool has_kernel(const Route& op, const Plan& plan) {
-    return has_layout(plan, op.w);
+    return has_layout(plan, op.w) && (!op.norm || RouteKernel(op, plan).norms());
 }
 static bool has_kernel(const ExpertLinear& op, const Plan& plan) {
     return has_layout(plan, op.w);

@@ -44,6 +44,7 @@ Status record_own(Recorder& recorder, const View& view, std::string_view kernel,
     const OwnCut cut = own_cut(recorder.device(), p.cut, up ? 1 : 0, up ? kGatedAhead : kLinearAhead);
     args::LinearArgs push = linear_args(w, part, p, x.norm());
     push.act = uint32_t(p.act);
+    push.function = function_arg(p.function);
     push.hand_units = view.left_units();
     push.hand_normed = view.left_norm ? 1 : 0;
     const std::string shader = fmt::format("{}.{}", kernel, w.layout->name);
@@ -114,6 +115,7 @@ public:
           norm_(op.norm),
           parts_(std::move(op.parts)),
           accumulate_(op.accumulate),
+          function_(op.function),
           device_(device),
           tensors_(std::move(op.tensors)) {}
 
@@ -150,6 +152,14 @@ public:
     }
 
     Status record(Recorder& recorder, const View& view) const override {
+        RL_TRY(record_products(recorder, view));
+        if (!function_ || paths(view.rows_of(x_)).front() == Path::dot_own) return {};
+        recorder.barrier();
+        return record_apply(recorder, view, {parts_.front().y, *function_});
+    }
+
+private:
+    Status record_products(Recorder& recorder, const View& view) const {
         const std::vector<Path> ways = paths(view.rows_of(x_));
         Activations x(x_, norm_);
         RL_TRY(x.prepare(recorder, view, ways));
@@ -160,6 +170,7 @@ public:
             product.stride = view.width(parts_[i].y);
             product.bias = parts_[i].bias;
             product.accumulate = accumulate_;
+            product.function = function_;
             product.cut = cut(view.rows_of(x_));
             if (ways[i] == Path::unpacked) {
                 unpacked.push_back({&view.weight(parts_[i].w), nullptr, product});
@@ -172,7 +183,6 @@ public:
         return record_unpacked(recorder, view, unpacked, x, Activations::scratch(view.plan, x_));
     }
 
-private:
     uint64_t results() const {
         return std::accumulate(tensors_.begin(), tensors_.end(), uint64_t(0),
                                [](uint64_t sum, const Tensor& tensor) { return sum + tensor.shape.rows; });
@@ -195,6 +205,7 @@ private:
     Norm norm_;
     std::vector<LinearGroup::Part> parts_;
     bool accumulate_;
+    std::optional<Function> function_;
     const Device& device_;
     std::vector<Tensor> tensors_;
 };

@@ -36,14 +36,15 @@ Status record_output_gate(Recorder& recorder, const View& view, const OutputGate
 
 Status record_convolve(Recorder& recorder, const View& view, const Convolve& op) {
     const uint32_t width = view.width(op.x);
-    const args::ConvolveArgs push = {width, op.silu, bool(op.before), bool(op.behind)};
+    const args::ConvolveArgs push = {width, op.silu, bool(op.before), bool(op.behind), bool(op.bias)};
     const auto factor = [&](Slot s) { return s ? view.slot(s) : view.step; };
     const uint64_t stretches = (width + kThreads - 1) / kThreads,
                    pieces = (view.rows + RL_CONVOLVED_ROWS - 1) / RL_CONVOLVED_ROWS;
-    return recorder.dispatch({"convolve", 7, 1, {kThreads, op.taps}},
-                             {view.slot(op.x), view.slot(op.y), view.vector(op.w, view.step),
-                              view.caches[op.state].keys, factor(op.before), factor(op.behind), view.step},
-                             push, striding(stretches * pieces * view.segments()));
+    return recorder.dispatch(
+        {"convolve", 8, 1, {kThreads, op.taps}},
+        {view.slot(op.x), view.slot(op.y), view.vector(op.w, view.step), view.caches[op.state].keys,
+         factor(op.before), factor(op.behind), view.vector(op.bias, view.step), view.step},
+        push, striding(stretches * pieces * view.segments()));
 }
 
 Status record_convolve_apart(Recorder& recorder, const View& view, const Convolve& op) {
@@ -184,10 +185,12 @@ std::unique_ptr<Kernel> make_recurrent_kernel(const Op& op, const Plan&, const D
         return simple([o = *o](Recorder& r, const View& v) { return record_copy_parts(r, v, o); });
     if (const auto* o = std::get_if<OutputGate>(&op))
         return simple([o = *o](Recorder& r, const View& v) { return record_output_gate(r, v, o); });
-    if (const auto* o = std::get_if<Convolve>(&op))
+    if (const auto* o = std::get_if<Convolve>(&op)) {
+        if (o->apart > 1 && o->bias) return nullptr;
         return simple([o = *o](Recorder& r, const View& v) {
             return o.apart == 1 ? record_convolve(r, v, o) : record_convolve_apart(r, v, o);
         });
+    }
     if (const auto* o = std::get_if<StateScan>(&op)) {
         if (o->shape.state_dim > kMostScanStates) return nullptr;
         return std::make_unique<StateScanKernel>(*o, device);

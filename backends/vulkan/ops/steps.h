@@ -40,6 +40,11 @@ std::unique_ptr<Kernel> simple(Write write) {
 Status record_norm(Recorder& recorder, const View& view, const RmsNorm& op, Binding y);
 
 // y = act(gate) * up; y may be one of them.
+Status record_apply(Recorder& recorder, const View& view, const Apply& op);
+// What kernels take for a function of their results.
+inline uint32_t function_arg(std::optional<Function> function) {
+    return function ? uint32_t(*function) + 1 : 0;
+}
 Status record_act_mul(Recorder& recorder, const View& view, Act act, Binding gate, Binding up, Slot y);
 
 // Of kernels that come once for each type of the cache.
@@ -179,7 +184,8 @@ struct Product {
     uint32_t stride = 0;  // of y
     Weight bias = {};
     bool accumulate = false;
-    Act act = Act::silu;  // of gated products
+    Act act = Act::silu;                    // of gated products
+    std::optional<Function> function = {};  // of one row in int8; of others it is a dispatch of its own
     ProductCut cut = {};
 };
 Status record_product(Recorder& recorder, const View& view, const Product& product, const Activations& x,

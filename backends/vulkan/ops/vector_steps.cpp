@@ -1,5 +1,5 @@
-// Embed, Input, Lookup, RmsNorm, Center, Sparsify, AddBias, AddPosition, Multiply, Apply, Xielu, Add, Scale,
-// Clamp, ActMul, SelectRows: work per row or per element.
+// Embed, Input, Lookup, RmsNorm, NormedSum, Center, Sparsify, AddBias, AddPosition, Multiply, Apply, Xielu,
+// Add, Scale, Clamp, ActMul, SelectRows: work per row or per element.
 #include "backends/vulkan/runtime/executable.h"
 #include "steps.h"
 
@@ -27,19 +27,41 @@ Groups element_groups(const View& view, Slot y) {
     return striding((uint64_t(view.width(y)) * view.rows_of(y) + kThreads - 1) / kThreads);
 }
 
+Status record_normed_sum(Recorder& recorder, const View& view, const NormedSum& op) {
+    const args::NormedSumArgs push = {rows_kind(view.plan, op.y), op.first_norm.eps, op.second_norm.eps,
+                                      op.norm.eps, op.scale};
+    const uint32_t threads = own_threads(recorder.device());
+    return recorder.dispatch(
+        {"normed_sum", 7, 1, {threads, view.width(op.y), threads}},
+        {view.slot(op.first), view.slot(op.second), view.vector(op.first_norm.gain, view.step),
+         view.vector(op.second_norm.gain, view.step), view.vector(op.norm.gain, view.step), view.slot(op.y),
+         view.step},
+        push, striding(view.rows_of(op.y)));
+}
+
 }  // namespace
 
 Status record_norm(Recorder& recorder, const View& view, const RmsNorm& op, Binding y) {
     const uint32_t groups = view.width(op.x) / op.width;
-    const args::NormArgs push = {op.width,          groups,      rows_kind(view.plan, op.x),
-                                 op.norm ? 1u : 0u, op.norm.eps, uint32_t(op.act),
-                                 op.scale};
+    const uint32_t gains = !op.norm                    ? 0
+                           : op.gain_of_row(view.plan) ? groups
+                                                       : 1,
+                   gated = !op.gate     ? 0
+                           : op.gates_x ? 1
+                                        : 2;  // GATED of rms_norm.comp
+    const args::NormArgs push = {op.width,         groups,  rows_kind(view.plan, op.x), gains, op.norm.eps,
+                                 uint32_t(op.act), op.scale};
     // A single row is waited for: the more invocations read it, the sooner it is there.
     const uint32_t threads = op.width < 8 * kThreads ? kThreads : own_threads(recorder.device());
-    return recorder.dispatch({"rms_norm", 5, 1, {threads, op.gate ? 1u : 0u, op.adds ? 1u : 0u}},
+    return recorder.dispatch({"rms_norm", 5, 1, {threads, gated, op.adds ? 1u : 0u}},
                              {view.slot(op.x), y, view.vector(op.norm.gain, view.step),
                               op.gate ? view.slot(op.gate) : view.step, view.step},
                              push, striding(uint64_t(groups) * view.rows_of(op.x)));
+}
+
+Status record_apply(Recorder& recorder, const View& view, const Apply& op) {
+    return recorder.dispatch({"apply", 2, 1, {kThreads, uint32_t(op.function)}}, {view.slot(op.y), view.step},
+                             element_args(view, op.y), element_groups(view, op.y));
 }
 
 Status record_act_mul(Recorder& recorder, const View& view, Act act, Binding gate, Binding up, Slot y) {
@@ -64,6 +86,8 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const
         });
     if (const auto* o = std::get_if<RmsNorm>(&op))
         return simple([o = *o](Recorder& r, const View& v) { return record_norm(r, v, o, v.slot(o.y)); });
+    if (const auto* o = std::get_if<NormedSum>(&op))
+        return simple([o = *o](Recorder& r, const View& v) { return record_normed_sum(r, v, o); });
     if (const auto* o = std::get_if<Center>(&op))
         return simple([o = *o](Recorder& r, const View& v) {
             const uint32_t groups = v.width(o.x) / o.width;
@@ -108,10 +132,7 @@ std::unique_ptr<Kernel> make_vector_kernel(const Op& op, const Plan& plan, const
                               element_groups(v, o.y));
         });
     if (const auto* o = std::get_if<Apply>(&op))
-        return simple([o = *o](Recorder& r, const View& v) {
-            return r.dispatch({"apply", 2, 1, {kThreads, uint32_t(o.function)}}, {v.slot(o.y), v.step},
-                              element_args(v, o.y), element_groups(v, o.y));
-        });
+        return simple([o = *o](Recorder& r, const View& v) { return record_apply(r, v, o); });
     if (const auto* o = std::get_if<Add>(&op))
         return simple([o = *o](Recorder& r, const View& v) {
             return r.dispatch({"add", 3, 1, {kThreads}}, {v.slot(o.x), v.slot(o.y), v.step},

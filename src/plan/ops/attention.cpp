@@ -97,11 +97,18 @@ void Attend::list(OpFacts& f) const {
     f.notes.clear();
     attention.list(f);
     if (store.q_norm || store.k_norm) f.note(" +norm");
+    f.that(v_eps == 0.0f || store.v != store.k, "values that are normed must be in a slot of their own");
+    if (v_eps > 0.0f) f.note(" +norm of values");
     f.that(attention.q == store.q && attention.cache == store.cache,
            "q and cache must be those that are stored");
 }
 
 bool Attend::decompose(PlanBuilder& out) const {
+    if (v_eps > 0.0f) {
+        out.append(RmsNorm{store.v, {{}, v_eps}, store.shape.head_dim, store.v});
+        out.append(Attend{store, attention});
+        return true;
+    }
     out.append(store);
     out.append(attention);
     return true;

@@ -98,13 +98,18 @@ struct Attention {  // causal: a row sees the cache from first_seen() up to its 
     Cost cost(const Plan& plan, const StepShape& step) const;
 };
 
-struct Attend {  // a layer's attention with what its heads need first; q and k hold nothing afterwards
+// A layer's attention with what its heads need first; q, k, and v where it is normed, hold nothing
+// afterwards.
+struct Attend {
     static constexpr std::string_view kName = "attend";
     RopeStore store;
     Attention attention;  // of store.q and its cache
+    float v_eps = 0.0f;   // fused: above 0 the values' heads are normed, without a gain
 
     Access access() const {
-        return {{store.q, store.k, store.v}, {attention.y}, true, true, {store.q, store.k}};
+        Access used = {{store.q, store.k, store.v}, {attention.y}, true, true, {store.q, store.k}};
+        if (v_eps > 0.0f) used.scratch.push_back(store.v);
+        return used;
     }
     void visit_indices(auto&& visit) {
         store.visit_indices(visit);

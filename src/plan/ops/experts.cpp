@@ -30,6 +30,20 @@ void Route::list(OpFacts& f) const {
     f.that(!table || g.count == 1, "experts of a table do not stand in groups");
     f.that(!table || f.shape(table).elements() % std::max(used, 1u) == 0, "the table has other rows");
     f.vector("table", table, f.shape(table).elements(), " by token");
+    f.vector("norm", norm.gain, f.width(x), " +norm");
+    f.that(norm || x_scale == 1.0f, "what is not normed is not scaled");
+}
+
+bool Route::decompose(PlanBuilder& out) const {
+    if (!norm) return false;
+    const uint32_t width = out.plan().slot(x).width;
+    Route core = *this;
+    core.x = out.slot(width);
+    core.norm = {};
+    core.x_scale = 1.0f;
+    out.append(RmsNorm{x, norm, width, core.x, {}, Act::silu, x_scale});
+    out.append(core);
+    return true;
 }
 
 void ScaleByExpert::list(OpFacts& f) const {
@@ -50,6 +64,8 @@ void ExpertLinear::list(OpFacts& f) const {
     if (scales) f.slot("scales", scales, used);
     f.note(fmt::format(" of {} experts{}", used, scales ? " +add" : ""));
     f.vector("bias", bias, one.rows * one.count, " +bias");
+    f.that(!function || !scales, "what a function is of is not weighted");
+    if (function) f.note(fmt::format(" +{}", function_name(*function)));
 }
 
 Cost ExpertLinear::cost(const Plan& plan, const StepShape& shape) const {
@@ -57,8 +73,14 @@ Cost ExpertLinear::cost(const Plan& plan, const StepShape& shape) const {
 }
 
 bool ExpertLinear::decompose(PlanBuilder& out) const {
-    if (!bias) return false;
     ExpertLinear rest = *this;
+    if (function) {
+        rest.function = {};
+        out.append(rest);
+        out.append(Apply{y, *function});
+        return true;
+    }
+    if (!bias) return false;
     rest.bias = {};
     out.append(rest);
     out.append(AddExpertBias{y, bias, ids, scales, used});
@@ -128,7 +150,8 @@ void ExpertBlock::list(OpFacts& f) const {
     route.list(f);
     gated.list(f);
     linear.list(f);
-    f.that(route.x == norm.y && gated.x == norm.y, "router and experts must read what was normed");
+    f.that(route.x == norm.y && gated.x == norm.y && !route.norm,
+           "router and experts must read what was normed");
     f.that(linear.x == gated.y && linear.y == norm.x && linear.scales == route.scales,
            "the experts' results must be weighted by the router and added to x");
     for (const Op& part : shared_parts(*this)) std::visit([&](const auto& op) { op.list(f); }, part);

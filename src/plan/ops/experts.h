@@ -37,6 +37,8 @@ struct Route {
     BiasOf bias_of = BiasOf::choice;
     ExpertGroups groups = {};
     Weight table = {};  // (tokens, used), whole numbers
+    Norm norm = {};     // fused: of x_scale * norm(x)
+    float x_scale = 1.0f;
 
     // Sigmoids of large logits are all 1 in floats: where nothing is added to them, logits choose.
     bool chosen_by_logits() const {
@@ -44,8 +46,9 @@ struct Route {
     }
 
     Access access() const { return {{x}, {ids, scales}}; }
-    void visit_indices(auto&& visit) { visit(x, w, ids, scales, bias, table); }
+    void visit_indices(auto&& visit) { visit(x, w, ids, scales, bias, table, norm.gain); }
     void list(OpFacts& f) const;
+    bool decompose(PlanBuilder& out) const;
 };
 
 struct ScaleByExpert {  // the weight of each chosen expert e times factor[e]
@@ -59,7 +62,7 @@ struct ScaleByExpert {  // the weight of each chosen expert e times factor[e]
     void list(OpFacts& f) const;
 };
 
-struct ExpertLinear {  // per row and chosen expert e: w[e] * x + bias[e]
+struct ExpertLinear {  // per row and chosen expert e: w[e] * x + bias[e], or function(w[e] * x + bias[e])
     static constexpr std::string_view kName = "expert_linear";
     Slot x;    // (rows, w.cols), or (rows, used * w.cols) when per_expert
     Weight w;  // (experts, w.rows, w.cols)
@@ -67,8 +70,9 @@ struct ExpertLinear {  // per row and chosen expert e: w[e] * x + bias[e]
     Slot y;    // (rows, used * w.rows); (rows, w.rows) when `scales` is given
     uint32_t used = 0;
     bool per_expert = false;
-    Slot scales = {};  // given: y += sum over experts of scale * (w[e] * x + bias[e])
-    Weight bias = {};  // fused: (experts, w.rows)
+    Slot scales = {};                       // given: y += sum over experts of scale * (w[e] * x + bias[e])
+    Weight bias = {};                       // fused: (experts, w.rows)
+    std::optional<Function> function = {};  // fused, without scales
 
     Access access() const;
     Operand operand() const { return {x, {}}; }

@@ -50,6 +50,10 @@ struct Norm {  // root-mean-square norm; absent when gain is null
     explicit operator bool() const { return bool(gain); }
 };
 
+// signed_root: sign(y) * sqrt(max(|y|, 1e-6)).
+enum class Function : uint8_t { silu, squared_relu, gelu_tanh, sigmoid, signed_root };
+std::string_view function_name(Function function);
+
 // What an op multiplies with its matrices: norm(x).
 struct Operand {
     Slot x;

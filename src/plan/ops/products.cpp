@@ -20,11 +20,17 @@ void Linear::list(OpFacts& f) const {
     f.vector("gain", norm.gain, f.width(x), " +norm");
     f.vector("bias", bias, f.width(y), " +bias");
     if (accumulate) f.note(" +add");
+    f.that(!function || !accumulate, "what a function is of is not added to y");
+    if (function) f.note(fmt::format(" +{}", function_name(*function)));
 }
 
 bool Linear::decompose(PlanBuilder& out) const {
     Linear rest = *this;
-    if (norm) {
+    if (function) {
+        rest.function = {};
+        out.append(rest);
+        out.append(Apply{y, *function});
+    } else if (norm) {
         rest.x = normed(x, norm, out);
         rest.norm = {};
         out.append(rest);

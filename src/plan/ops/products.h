@@ -7,14 +7,15 @@
 
 namespace redline {
 
-struct Linear {  // y (+)= w * norm(x) + bias
+struct Linear {  // y (+)= w * norm(x) + bias, or y = function(w * norm(x) + bias)
     static constexpr std::string_view kName = "linear";
-    Slot x;                   // (rows, w.cols)
-    Weight w;                 // (w.rows, w.cols), any format
-    Slot y;                   // (rows, w.rows)
-    Norm norm = {};           // fused
-    Weight bias = {};         // fused: (w.rows)
-    bool accumulate = false;  // fused: add into y, for the residual
+    Slot x;                                 // (rows, w.cols)
+    Weight w;                               // (w.rows, w.cols), any format
+    Slot y;                                 // (rows, w.rows)
+    Norm norm = {};                         // fused
+    Weight bias = {};                       // fused: (w.rows)
+    bool accumulate = false;                // fused: add into y, for the residual
+    std::optional<Function> function = {};  // fused, and nothing is accumulated
 
     Access access() const;
     Operand operand() const { return {x, norm}; }

@@ -28,7 +28,20 @@ void Convolve::list(OpFacts& f) const {
     list_state(f, state, width * kept());
     f.note(fmt::format(" {} of {}{}{}{}", width, taps, silu ? " silu" : "", before ? " +before" : "",
                        behind ? " +behind" : ""));
+    f.vector("bias", bias, width, " +bias");
+    f.that(!bias || !behind, "with a bias nothing is multiplied behind");
     if (apart > 1) f.note(fmt::format(" {} apart", apart));
+}
+
+bool Convolve::decompose(PlanBuilder& out) const {
+    if (!bias) return false;
+    Convolve core = *this;
+    core.bias = {};
+    core.silu = false;
+    out.append(core);
+    out.append(AddBias{y, bias});
+    if (silu) out.append(Apply{y, Function::silu});
+    return true;
 }
 
 // A state is read and written.

@@ -10,7 +10,7 @@ namespace redline {
 constexpr uint32_t kMostTaps = 4;  // of a convolution
 
 // A causal convolution of each channel on its own: u = before * x, then
-// y[t] = act(sum over j of w[j] * u[t - (taps - 1 - j) * apart]) * behind. The state is the last
+// y[t] = act(sum over j of w[j] * u[t - (taps - 1 - j) * apart] + bias) * behind. The state is the last
 // (taps - 1) * apart rows of u, oldest first.
 struct Convolve {
     static constexpr std::string_view kName = "convolve";
@@ -22,13 +22,15 @@ struct Convolve {
     bool silu = false;
     Slot before = {}, behind = {};  // absent: 1
     uint32_t apart = 1;             // tokens from a tap to the next
+    Weight bias = {};               // fused: (channels), and nothing behind
 
     uint32_t kept() const { return (taps - 1) * apart; }
 
     Access access() const;
-    void visit_indices(auto&& visit) { visit(x, w, y, state, before, behind); }
+    void visit_indices(auto&& visit) { visit(x, w, y, state, before, behind, bias); }
     void list(OpFacts& f) const;
     Cost cost(const Plan& plan, const StepShape& shape) const;
+    bool decompose(PlanBuilder& out) const;
 };
 
 struct DeltaShape {

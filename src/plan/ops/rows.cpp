@@ -33,20 +33,37 @@ Access RmsNorm::access() const {
 void RmsNorm::list(OpFacts& f) const {
     f.slot("y", y, f.width(x));
     f.that(width > 0 && f.width(x) % width == 0, "the row is not a multiple of the norm's width");
-    f.vector("gain", norm.gain, width);
+    const bool of_row = norm.gain && f.width(x) > width && f.shape(norm.gain).elements() == f.width(x);
+    f.vector("gain", norm.gain, of_row ? f.width(x) : width);
     f.note(fmt::format(" {}", width));
+    if (of_row) f.note(" gain of the row");
     if (scale != 1.0f) f.note(" scaled");
     if (adds) f.note(" +add");
+    f.that(gate || !gates_x, "the gate is missing");
     if (!gate) return;
     f.that(!adds && scale == 1.0f, "with a gate nothing is scaled or added");
     f.slot("gate", gate, f.width(x));
     f.that(gate != y, "the gate must not be y");
-    f.note(" +gate");
+    f.note(gates_x ? " +gate before" : " +gate");
+}
+
+bool RmsNorm::gain_of_row(const Plan& plan) const {
+    return norm.gain && plan.weight(norm.gain).tensor.shape.elements() > width;
 }
 
 bool RmsNorm::decompose(PlanBuilder& out) const {
-    if (!gate && !adds && scale == 1.0f) return false;
     const SlotInfo info = out.plan().slot(x);
+    if (gate && gates_x) {
+        out.append(ActMul{gate, x, y, act});
+        out.append(RmsNorm{y, norm, width, y});
+        return true;
+    }
+    if (!gate && !adds && scale == 1.0f) {
+        if (!gain_of_row(out.plan())) return false;
+        out.append(RmsNorm{x, {{}, norm.eps}, width, y});
+        out.append(Multiply{y, norm.gain});
+        return true;
+    }
     const Slot normed = adds ? out.slot(info.width, info.of_outputs) : y;
     out.append(RmsNorm{x, norm, width, normed});
     if (gate)
@@ -55,6 +72,27 @@ bool RmsNorm::decompose(PlanBuilder& out) const {
         out.append(Add{normed, y, scale});
     else
         out.append(Scale{y, scale});
+    return true;
+}
+
+void NormedSum::list(OpFacts& f) const {
+    const uint64_t width = f.width(y);
+    f.slot("first", first, width);
+    f.slot("second", second, width);
+    f.that(first != y && second != y, "y must be a slot of its own");
+    f.that(first_norm && second_norm && norm, "a norm is missing");
+    for (const Norm& one : {first_norm, second_norm, norm}) f.vector("gain", one.gain, width);
+    f.note(fmt::format(" {}", width));
+    if (scale != 1.0f) f.note(" scaled");
+}
+
+bool NormedSum::decompose(PlanBuilder& out) const {
+    const SlotInfo info = out.plan().slot(y);
+    const Slot sum = out.slot(info.width, info.of_outputs);
+    out.append(RmsNorm{first, first_norm, info.width, sum});
+    out.add(sum, second, 1.0f, second_norm);
+    out.add(y, sum, 1.0f, norm);
+    if (scale != 1.0f) out.append(Scale{y, scale});
     return true;
 }
 

@@ -43,11 +43,31 @@ struct RmsNorm {  // each `width` consecutive elements of a row on their own: th
     Slot y;          // may be x
     Slot gate = {};  // fused, as wide as x: y = act(gate) * norm(x)
     Act act = Act::silu;
-    float scale = 1.0f;  // fused, as `adds`, and not with a gate: y = scale * norm(x)
-    bool adds = false;   // y += scale * norm(x)
+    float scale = 1.0f;    // fused, as `adds`, and not with a gate: y = scale * norm(x)
+    bool adds = false;     // y += scale * norm(x)
+    bool gates_x = false;  // fused: y = norm(act(gate) * x)
 
     Access access() const;
+    // Whether the gain is of the row, each group having its own part of it; fused.
+    bool gain_of_row(const Plan& plan) const;
     void visit_indices(auto&& visit) { visit(x, norm.gain, y, gate); }
+    void list(OpFacts& f) const;
+    bool decompose(PlanBuilder& out) const;
+};
+
+// y = scale * (y + norm(first_norm(first) + second_norm(second))): what a dense FFN and experts beside it add
+// to the residual together. None of the three may be y.
+struct NormedSum {
+    static constexpr std::string_view kName = "normed_sum";
+    Slot first, second;
+    Norm first_norm, second_norm, norm;
+    Slot y;
+    float scale = 1.0f;
+
+    Access access() const { return {{first, second, y}, {y}}; }
+    void visit_indices(auto&& visit) {
+        visit(first, second, first_norm.gain, second_norm.gain, norm.gain, y);
+    }
     void list(OpFacts& f) const;
     bool decompose(PlanBuilder& out) const;
 };
@@ -108,10 +128,6 @@ struct Multiply {  // y[t] *= factor, element by element
     void visit_indices(auto&& visit) { visit(y, factor); }
     void list(OpFacts& f) const { f.vector("factor", factor, f.width(y)); }
 };
-
-// signed_root: sign(y) * sqrt(max(|y|, 1e-6)).
-enum class Function : uint8_t { silu, squared_relu, gelu_tanh, sigmoid, signed_root };
-std::string_view function_name(Function function);
 
 struct Apply {  // y = function(y), element by element
     static constexpr std::string_view kName = "apply";
