@@ -18,6 +18,27 @@ WeightInfo vector(uint64_t size) {
 
 constexpr CacheSizing kSizing{16, 4, CacheType::f16};
 
+using Names = std::vector<std::string_view>;
+
+// Of the core ops that an op falls apart into, in order; it and its parts are as they should be.
+Names core_ops(Op op, PlanBuilder& p) {
+    CHECK(check(op, p.plan()).ok());
+    std::vector<Op> pending{std::move(op)};
+    Names names;
+    while (!pending.empty()) {
+        const Op next = pending.back();
+        pending.pop_back();
+        const size_t before = p.plan().steps.size();
+        if (!decompose(next, p)) {
+            CHECK(check(next, p.plan()).ok());
+            names.push_back(op_name(next));
+            continue;
+        }
+        for (size_t i = p.plan().steps.size(); i > before; --i) pending.push_back(p.plan().steps[i - 1].op);
+    }
+    return names;
+}
+
 }  // namespace
 
 TEST_CASE("plan: a matrix of the wrong shape is an error that names the op and the shapes") {
@@ -196,19 +217,47 @@ TEST_CASE("plan: a decode step costs every matrix once, and the cache up to its 
 TEST_CASE("plan: decomposing peels norm, accumulation and bias until core ops are left") {
     PlanBuilder p({matrix(10, 8), matrix(8, 8), vector(8), vector(8)}, kSizing, 4, 1);
     const Slot x = p.embed({0}), y = p.embed({0});
-    std::vector<Op> pending{Linear{x, {1}, y, {{2}, 1e-5f}, {3}, true}};
-    std::vector<std::string_view> names;
-    while (!pending.empty()) {
-        const Op op = pending.back();
-        pending.pop_back();
-        const size_t before = p.plan().steps.size();
-        if (!decompose(op, p)) {
-            names.push_back(op_name(op));
-            continue;
-        }
-        for (size_t i = p.plan().steps.size(); i > before; --i) pending.push_back(p.plan().steps[i - 1].op);
-    }
-    CHECK(names == std::vector<std::string_view>{"rms_norm", "linear", "add_bias", "add"});
+    CHECK(core_ops(Linear{x, {1}, y, {{2}, 1e-5f}, {3}, true}, p) ==
+          Names{"rms_norm", "linear", "add_bias", "add"});
+}
+
+TEST_CASE("plan: what runs beside or behind an op in one dispatch peels off it in its order") {
+    PlanBuilder p({matrix(10, 8), matrix(8, 8), vector(8), vector(24), matrix(8, 8, 5), vector(4)}, kSizing,
+                  4, 1);
+    const Slot x = p.embed({0}), y = p.embed({0}), gate = p.embed({0}), ids = p.slot(2), scales = p.slot(2);
+    const Norm norm{{2}, 1e-5f};
+    CHECK(core_ops(Linear{x, {1}, y, norm, {2}, false, Function::gelu_tanh}, p) ==
+          Names{"rms_norm", "linear", "add_bias", "apply"});
+    CHECK_FALSE(check(Linear{x, {1}, y, {}, {}, true, Function::silu}, p.plan()).ok());
+    const ExpertLinear expert{x, {4}, ids, p.slot(16), 2, false, {}, {}, Function::squared_relu};
+    CHECK(core_ops(expert, p) == Names{"expert_linear", "apply"});
+    Convolve convolve{x, {3}, y, p.state(16), 3, true, {}, {}, 1, {2}};
+    CHECK(core_ops(convolve, p) == Names{"convolve", "add_bias", "apply"});
+    convolve.behind = gate;
+    CHECK_FALSE(check(convolve, p.plan()).ok());
+    Route route{x, {1}, ids, scales, 2};
+    route.norm = norm;
+    route.x_scale = 0.5f;
+    CHECK(core_ops(route, p) == Names{"rms_norm", "scale", "route"});
+    route.norm = {};
+    CHECK_FALSE(check(route, p.plan()).ok());
+    // Its gain is of the row, each group has four elements.
+    RmsNorm of_gated{x, norm, 4, y, gate};
+    CHECK(of_gated.gain_of_row(p.plan()));
+    of_gated.gates_x = true;
+    CHECK(core_ops(of_gated, p) == Names{"act_mul", "rms_norm", "multiply"});
+    of_gated.gate = {};
+    CHECK_FALSE(check(of_gated, p.plan()).ok());
+    CHECK(core_ops(NormedSum{x, gate, norm, norm, norm, y, 0.5f}, p) ==
+          Names{"rms_norm", "rms_norm", "add", "rms_norm", "add", "scale"});
+    CHECK_FALSE(check(NormedSum{x, y, norm, norm, norm, y}, p.plan()).ok());
+    const Cache cache = p.cache(1, 8);
+    const uint32_t rope = p.add_rope({true, {1.0}, 1.0});
+    const HeadShape heads{1, 1, 8};
+    Attend attend{{x, gate, p.embed({0}), cache, heads, rope}, {x, y, cache, heads, 1.0f}, 1e-6f};
+    CHECK(core_ops(attend, p) == Names{"rms_norm", "rope", "rope", "kv_store", "attention"});
+    attend.store.v = attend.store.k;
+    CHECK_FALSE(check(attend, p.plan()).ok());
 }
 
 TEST_CASE("plan: a gated norm decomposes into norm and gate, and wants a gate as wide as y and not y") {
