@@ -117,7 +117,8 @@ Status RouteKernel::record_rows(Recorder& recorder, const View& view, Binding x,
     const PlacedWeight& w = view.weight(op_.w);
     const Device& device = recorder.device();
     // With many rows those of the router are read once for several of them, and the other way round.
-    const uint32_t per_subgroup = view.rows > kFewRows ? kRouterRows : 1;
+    // Units of quantized ones take so many registers that RDNA would spill.
+    const uint32_t per_subgroup = view.rows > kFewRows && floats_ ? kRouterRows : 1;
     args::RouteArgs push = {experts_, op_.used, op_.normalise, op_.scale};
     push.cols = uint32_t(w.cols);
     push.first_token = first;
