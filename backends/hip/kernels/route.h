@@ -209,36 +209,32 @@ struct RouterRow {
                                size_t(expert < a.choice.experts ? expert : 0) * fours +
                                    lesser(first + n * kWave, fours - 1));
     }
-    // Adds what was fetched, times the row of activations, and with a gain their squares.
-    RL_DEVICE void add(uint32_t first, float& sum, float& squares) const {
+    // What was fetched, times the row of activations.
+    RL_DEVICE float product(uint32_t first, float scale, float sum) const {
         RL_UNROLL
         for (uint32_t n = 0; n < kAtOnce; ++n) {
             const uint32_t i = lesser(first + n * kWave, fours - 1);
-            const bool is_there = first + n * kWave < fours;
             auto x = load<Float4>(a.x, i);
             if (a.gain) {
                 const auto by = load<Float4>(a.gain, i);
-                float square = squares;
                 RL_UNROLL
-                for (uint32_t e = 0; e < 4; ++e) {
-                    square = fused(x.d[e], x.d[e], square);
-                    x.d[e] *= by.d[e];
-                }
-                squares = is_there ? square : squares;
+                for (uint32_t e = 0; e < 4; ++e) x.d[e] = x.d[e] * scale * by.d[e];
             }
             float more = sum;
             RL_UNROLL
             for (uint32_t e = 0; e < 4; ++e) more = fused(w[n].d[e], x.d[e], more);
-            sum = is_there ? more : sum;
+            sum = first + n * kWave < fours ? more : sum;
         }
+        return sum;
     }
 };
 
 // One row: its logits as linear_vec makes them, a wave per expert, and the choice by them, made by the block
-// that is the last to come to it, if it is made here. Where there is a gain, each wave norms the row as it
-// goes.
+// that is the last to come to it, if it is made here. Where there is a gain, each block norms the row by
+// itself.
 template <typename F>
 RL_DEVICE void route_row(const args::RouteRowArgs& a) {
+    RL_SHARED float parts[kWaves];
     RL_SHARED uint32_t flag;
     const uint32_t own = block_index().x * kWaves + wave_index();
     const uint32_t all = a.choice.experts + (a.shared.data ? 1 : 0);
@@ -246,14 +242,14 @@ RL_DEVICE void route_row(const args::RouteRowArgs& a) {
     row.fetch(lesser(own, all - 1), lane_index());
     wait_for_inputs();
     let_next_start();  // not before: the next launch reads what this one has waited for
+    const float scale = a.gain ? a.factor * norm_scale<kThreads>(a.x, a.cols / 32, a.eps, parts) : 1.0f;
     for (uint32_t expert = own; expert < all; expert += grid_blocks() * kWaves) {
-        float sum = 0.0f, squares = 0.0f;
+        float sum = 0.0f;
         for (uint32_t first = lane_index(); first < row.fours; first += row.kAtOnce * kWave) {
             if (expert != own || first != lane_index()) row.fetch(expert, first);
-            row.add(first, sum, squares);
+            sum = row.product(first, scale, sum);
         }
         sum = wave_sum(sum);
-        if (a.gain) sum *= a.factor / root_of(wave_sum(squares) / float(a.cols) + a.eps);
         if (lane_index() == 0) a.logits[expert] = sum;
     }
     if (!a.counter || !is_last_block(a.counter, grid_blocks(), flag)) return;
