@@ -185,11 +185,9 @@ static Slot attention(const Config& c, const LayerWeights& l, uint32_t layer, Sl
 
 // Experts see what the dense FFN sees, normed in another way; the router, in a third.
 static Slot experts(const Config& c, const LayerWeights& l, Slot x, PlanBuilder& p) {
-    const PlanBuilder::Routing routing{p.slot(c.experts_used), p.slot(c.experts_used), c.experts_used};
-    Route route{x, l["ffn_gate_inp"], routing.ids, routing.scales, c.experts_used, Gating::softmax, true};
-    route.norm = {l["ffn_gate_inp.scale"], c.eps};
-    route.x_scale = 1.0f / std::sqrt(float(c.dim));
-    p.append(route);
+    const auto routing =
+        p.route(x, l["ffn_gate_inp"], c.experts_used, Gating::softmax, true, 1.0f, {}, BiasOf::choice, {}, {},
+                {l["ffn_gate_inp.scale"], c.eps}, 1.0f / std::sqrt(float(c.dim)));
     p.append(ScaleByExpert{routing.scales, routing.ids, l["ffn_down_exps.scale"]});
     const Slot h = p.rms_norm(x, {l["pre_ffw_norm_2"], c.eps});
     const Slot sum = p.rms_norm(x, {{}, c.eps}, 0.0f);  // zero, to which experts are added

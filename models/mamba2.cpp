@@ -186,21 +186,9 @@ static Slot attention(const Config& c, const LayerWeights& l, size_t layer, Slot
 
 static PlanBuilder::Routing route(const Config& c, const LayerWeights& l, Slot x, Norm norm, PlanBuilder& p) {
     const bool granite = c.gating == Gating::softmax_of_selected;
-    const PlanBuilder::Routing routing{p.slot(c.experts_used), p.slot(c.experts_used), c.experts_used};
-    p.append(Route{x,
-                   l["ffn_gate_inp"],
-                   routing.ids,
-                   routing.scales,
-                   c.experts_used,
-                   c.gating,
-                   c.expert_norm && !granite,
-                   granite ? c.residual_scale : c.expert_scale,
-                   l["exp_probs_b.bias"],
-                   BiasOf::choice,
-                   c.expert_groups,
-                   {},
-                   norm});
-    return routing;
+    return p.route(x, l["ffn_gate_inp"], c.experts_used, c.gating, c.expert_norm && !granite,
+                   granite ? c.residual_scale : c.expert_scale, l["exp_probs_b.bias"], BiasOf::choice,
+                   c.expert_groups, {}, norm);
 }
 
 static void add_product(const Config& c, Slot x, Slot in, Weight w, Weight bias, PlanBuilder& p) {

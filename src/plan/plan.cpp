@@ -258,10 +258,10 @@ Slot PlanBuilder::gated(Slot x, Weight gate, Weight up, Act act, Norm norm) {
 
 PlanBuilder::Routing PlanBuilder::route(Slot x, Weight w, uint32_t used, Gating gating, bool normalise,
                                         float scale, Weight bias, BiasOf bias_of, ExpertGroups groups,
-                                        Weight table) {
+                                        Weight table, Norm norm, float x_scale) {
     const Routing routing{slot(used), slot(used), used};
     append(Route{x, w, routing.ids, routing.scales, used, gating, normalise, scale, bias, bias_of, groups,
-                 table});
+                 table, norm, x_scale});
     return routing;
 }
 

@@ -140,7 +140,7 @@ public:
     };
     Routing route(Slot x, Weight w, uint32_t used, Gating gating, bool normalise, float scale = 1.0f,
                   Weight bias = {}, BiasOf bias_of = BiasOf::choice, ExpertGroups groups = {},
-                  Weight table = {});
+                  Weight table = {}, Norm norm = {}, float x_scale = 1.0f);
     struct Router {
         Weight w;
         uint32_t used = 0;

@@ -26,16 +26,16 @@ RL_DEVICE void each_four(const float* x, const float* gain, uint32_t count, Each
     }
 }
 
-// What becomes of what is normalised.
+// What is normalised: x, or by ActGate act(gate) * x.
+struct OfX {
+    RL_DEVICE Float4 four(size_t, const Float4& x) const { return x; }
+    RL_DEVICE float one(size_t, float x) const { return x; }
+};
+// What becomes of what was normalised: itself, by ActGate act(gate) times that, or it is added to a sum.
 struct AsItIs {
     static constexpr uint32_t kAtOnce = 4;
     RL_DEVICE Float4 four(size_t, const Float4& y) const { return y; }
     RL_DEVICE float one(size_t, float y) const { return y; }
-};
-// What is normalised: x, or act(gate) * x. Elements of one place in both.
-struct OfX {
-    RL_DEVICE Float4 four(size_t, const Float4& x) const { return x; }
-    RL_DEVICE float one(size_t, float x) const { return x; }
 };
 struct ActGate {
     static constexpr uint32_t kAtOnce = 1;  // the heads are short, and the code of activations is long
@@ -112,9 +112,9 @@ RL_DEVICE void norm_groups(const args::NormArgs& a, const Start& start, const Fi
     }
 }
 
-// y = scale * (y + norm(first_norm(first) + second_norm(second))). Blocks of kTileThreads, one per row;
-// `parts`: of its waves. What a thread has of a
-// row that is not too wide is all on its way before any of it is used.
+// y = scale * (y + norm(first_norm(first) + second_norm(second))), by blocks of kTileThreads, one for each
+// row; `parts`: of its waves. What a thread has of a row that is not too wide is all on its way before any of
+// it is used.
 RL_DEVICE void normed_sum_rows(const args::NormedSumArgs& a, float* parts) {
     constexpr uint32_t kBlock = kTileThreads, kHeld = 12;
     const auto scale_of = [&](float squares, float eps) {
