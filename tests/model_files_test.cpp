@@ -111,6 +111,26 @@ TEST_CASE("manifests that say nothing usable are faults, and do not lead out of 
     CHECK(has(found.faults[2], "blobs/sha256-88 is missing"));
 }
 
+TEST_CASE("a file that several tags name is listed once and found by each of them") {
+    const TemporaryFolder folder;
+    const fs::path store = folder.path / "models", library = store / "manifests/registry.ollama.ai/library";
+    put(store / "blobs/sha256-77", "123");
+    for (const char* tag : {"little/latest", "little/11m", "copy/latest"})
+        put(library / tag,
+            R"({"layers":[{"mediaType":"application/vnd.ollama.image.model","digest":"sha256:77"}]})");
+    const std::vector<StoredModel> files = find_model_files({{"ollama", StoreKind::ollama, store}}).files;
+    REQUIRE(files.size() == 1);
+    CHECK(files[0].aliases.size() == 2);
+    for (const std::string name : {"little", "little:latest", "LITTLE:11m", "copy", "copy:latest"}) {
+        CAPTURE(name);
+        REQUIRE(called(files, name).size() == 1);
+        CHECK(has(called(files, name)[0].name, name == "LITTLE:11m" ? "little:11m" : name));
+    }
+    REQUIRE(named(files, "ttle:11").size() == 1);
+    CHECK(named(files, "ttle:11")[0].name == "little:11m");
+    CHECK(called(files, "ttle:11").empty());
+}
+
 TEST_CASE("the environment moves the stores, and without a home none is below the present folder") {
     const Home home;
     const auto find = [](const Environment& environment) {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
-#include <set>
 
 namespace redline {
 
@@ -170,13 +169,17 @@ private:
     void add(StoredModel file) {
         std::error_code ignored;
         const fs::path real = fs::canonical(file.path, ignored);
-        if (known_.insert(ignored ? file.path : real.string()).second)
-            found_.files.push_back(std::move(file));
+        const auto [at, fresh] = known_.try_emplace(ignored ? file.path : real.string(), found_.files.size());
+        if (fresh) return found_.files.push_back(std::move(file));
+        StoredModel& same = found_.files[at->second];
+        std::vector<std::string>& names = same.aliases;
+        if (file.name != same.name && std::find(names.begin(), names.end(), file.name) == names.end())
+            names.push_back(std::move(file.name));
     }
 
     const ModelStore* store_ = nullptr;
     std::map<std::string, StoredModel> split_;  // of this store, by folder and name without the part
-    std::set<std::string> known_;
+    std::map<std::string, size_t> known_;       // the places of files in found_
     StoredModels found_;
 };
 
@@ -221,19 +224,44 @@ StoredModels find_model_files(const std::vector<ModelStore>& stores) {
     return std::move(search).result();
 }
 
-std::vector<StoredModel> named(const std::vector<StoredModel>& files, const std::string& part) {
-    const std::string wanted = lower(part);
-    std::vector<StoredModel> exact, holding;
-    for (const StoredModel& file : files) {
-        const std::string name = lower(file.name);
+// The name or alias of the file that is `wanted`, or else holds it; null where none does.
+static const std::string* name_found(const StoredModel& file, const std::string& wanted, bool whole) {
+    const auto fits = [&](const std::string& given) {
+        const std::string name = lower(given);
         const std::string last = name.substr(name.rfind('/') + 1);
         if (name == wanted || last == wanted || last + ".gguf" == wanted || name == wanted + ":latest")
-            exact.push_back(file);
-        else if (name.find(wanted) != std::string::npos)
-            holding.push_back(file);
+            return true;
+        return !whole && name.find(wanted) != std::string::npos;
+    };
+    if (fits(file.name)) return &file.name;
+    const auto found = std::find_if(file.aliases.begin(), file.aliases.end(), fits);
+    return found == file.aliases.end() ? nullptr : &*found;
+}
+
+static StoredModel under_name(const StoredModel& file, const std::string& name) {
+    StoredModel out = file;
+    const auto place = std::find(out.aliases.begin(), out.aliases.end(), name);
+    if (place != out.aliases.end()) std::swap(*place, out.name);
+    return out;
+}
+
+std::vector<StoredModel> called(const std::vector<StoredModel>& files, const std::string& name) {
+    std::vector<StoredModel> out;
+    for (const StoredModel& file : files)
+        if (const std::string* found = name_found(file, lower(name), true))
+            out.push_back(under_name(file, *found));
+    return out;
+}
+
+std::vector<StoredModel> named(const std::vector<StoredModel>& files, const std::string& part) {
+    std::vector<StoredModel> out = called(files, part);
+    if (out.size() == 1) return out;
+    for (const StoredModel& file : files) {
+        if (name_found(file, lower(part), true)) continue;
+        if (const std::string* found = name_found(file, lower(part), false))
+            out.push_back(under_name(file, *found));
     }
-    if (exact.size() != 1) exact.insert(exact.end(), holding.begin(), holding.end());
-    return exact;
+    return out;
 }
 
 }  // namespace redline

@@ -36,11 +36,12 @@ std::filesystem::path own_model_folder(const Environment& environment);
 struct StoredModel {
     std::string
         name;  // as one would ask for it: the path below the store, without .gguf; of Ollama MODEL:TAG
-    std::string path;    // of a split model the first part
-    std::string owner;   // of the store
-    uint64_t bytes = 0;  // of all parts
-    uint32_t parts = 1;  // that are there
-    uint32_t of = 1;     // that there should be
+    std::string path;                       // of a split model the first part
+    std::string owner;                      // of the store
+    uint64_t bytes = 0;                     // of all parts
+    uint32_t parts = 1;                     // that are there
+    uint32_t of = 1;                        // that there should be
+    std::vector<std::string> aliases = {};  // other names of the same file, such as tags of Ollama
 };
 
 struct StoredModels {
@@ -49,8 +50,10 @@ struct StoredModels {
 };
 StoredModels find_model_files(const std::vector<ModelStore>& stores);
 
-// Those whose name holds `part`, whatever the case of letters; when one is called exactly so, or its file is,
-// it alone.
+// Those of which a name holds `part`, whatever the case of letters; when one is called exactly so, or its
+// file is, it alone. Each has the name that was found, and the others as its aliases.
 std::vector<StoredModel> named(const std::vector<StoredModel>& files, const std::string& part);
+// Those that are called exactly so.
+std::vector<StoredModel> called(const std::vector<StoredModel>& files, const std::string& name);
 
 }  // namespace redline

@@ -85,14 +85,18 @@ std::string table(const std::vector<Listed>& all, const DeviceInfo& device) {
     size_t name = 4, type = 5;
     for (const Listed& listed : all) {
         name = std::max(name, printable(listed.file.name).size());
+        for (const std::string& alias : listed.file.aliases) name = std::max(name, printable(alias).size());
         type = std::max(type, listed.type.size());
     }
     std::string out = fmt::format("{:<{}}  {:<{}}  {:>10}  {:<12}  {}\n", "name", name, "model", type, "size",
                                   "of", "on this device");
-    for (const Listed& listed : all)
+    for (const Listed& listed : all) {
         out += fmt::format("{:<{}}  {:<{}}  {:>10}  {:<12}  {}\n", printable(listed.file.name), name,
                            listed.type, type, format_bytes(listed.file.bytes), listed.file.owner,
                            verdict(listed, device));
+        for (const std::string& alias : listed.file.aliases)
+            out += fmt::format("{:<{}}  the same file\n", printable(alias), name);
+    }
     return out;
 }
 
@@ -101,6 +105,7 @@ Json as_json(const std::vector<Listed>& all, const StoredModels& found, const st
     Json models = Json::array();
     for (const Listed& listed : all)
         models.push_back({{"name", listed.file.name},
+                          {"aliases", listed.file.aliases},
                           {"path", listed.file.path},
                           {"owner", listed.file.owner},
                           {"type", listed.type},
