@@ -1,4 +1,6 @@
 // The GGUF reader on files: windows, split models, pieces, real vocabularies.
+#include "gguf/facts.h"
+#include "quantize/recipe.h"
 #include "tests/support/gguf_cases.h"
 #include "tests/support/material.h"
 
@@ -212,6 +214,40 @@ TEST_CASE("gguf: a broken set of parts is refused with what is wrong") {
         builder.add("split.count", std::string("3"));
         builder.save(first);
         CHECK(contains(refusal_to_open(first), "key split.count is a text"));
+    }
+}
+
+TEST_CASE("gguf: a file is called by the mix that it states, unless its tensors contradict that") {
+    // Rows of 256 and of 64: the latter get the substitute of a format with larger blocks.
+    const auto type_of = [](uint32_t stated, std::vector<std::pair<uint32_t, uint64_t>> matrices) {
+        GgufBuilder b;
+        b.add("general.architecture", std::string("llama")).add("general.file_type", stated);
+        for (const auto& [type, cols] : matrices) {
+            const TypeSize size = *find_type(type);
+            b.tensor(fmt::format("blk.{}.weight", b.tensors.size()), {cols, 8}, type,
+                     Bytes(cols * 8 / size.block * size.block_bytes));
+        }
+        const Bytes bytes = b.bytes();
+        const Gguf gguf = Gguf::parse(bytes, bytes.size(), "m").value();
+        return file_type(gguf) + "|" + file_type_contradiction(gguf);
+    };
+    constexpr uint32_t kF16 = 1, kQ5_0 = 6, kQ8_0 = 8, kQ4K = 12, kQ6K = 14;
+    CHECK(type_of(15, {{kQ4K, 256}, {kQ6K, 256}, {kQ8_0, 256}, {kQ8_0, 256}}) == "Q4_K_M|");
+    CHECK(type_of(15, {{kQ5_0, 64}, {kQ8_0, 64}}) == "Q4_K_M|");
+    CHECK(type_of(17, {{kQ4K, 256}}) == "Q4_K|no matrix has Q5_K");
+    CHECK(type_of(1, {{kF16, 256}, {kQ4K, 256}, {kQ4K, 256}, {kQ4K, 256}}) ==
+          "F16|the matrices have 7.4 bits per weight, F16 has 16.0");
+    CHECK(type_of(9999, {{kQ8_0, 256}}) == "Q8_0|");
+    CHECK(type_of(4, {{kQ8_0, 256}}) == "Q8_0|");
+    CHECK(type_of(15, {}) == "Q4_K_M|");
+}
+
+TEST_CASE("gguf: the names of mixes are those under which quantize writes them") {
+    for (const Recipe& recipe : recipes()) {
+        GgufBuilder b;
+        b.add("general.architecture", std::string("llama")).add("general.file_type", recipe.file_type);
+        const Bytes bytes = b.bytes();
+        CHECK(stated_file_type(Gguf::parse(bytes, bytes.size(), "m").value()) == recipe.name);
     }
 }
 

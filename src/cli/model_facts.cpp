@@ -7,9 +7,8 @@ namespace redline::cli {
 
 std::string model_type(const Gguf& gguf) {
     const Result<std::string> arch = gguf.metadata().text("general.architecture", "?");
-    const std::vector<FormatShare> shares = format_shares(gguf);
     return fmt::format("{} {} {}", arch ? arch.value() : "?", short_count(parameter_count(gguf)),
-                       shares.empty() ? "no tensors" : shares.front().format);
+                       file_type(gguf));
 }
 
 std::vector<std::string> describe_decoding(std::span<const WeightInfo> weights, const Backend& backend) {

@@ -9,7 +9,7 @@
 
 namespace redline::cli {
 
-// "llama 1.10 B Q4_K": architecture, size, and the format of most bytes.
+// "llama 1.10 B Q4_K_M": architecture, size, and mix of formats.
 std::string model_type(const Gguf& gguf);
 
 // A sentence for each format that the backend has no kernels for: what becomes of its tensors.

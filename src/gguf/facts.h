@@ -14,6 +14,13 @@ struct FormatShare {
 // Largest share of bytes first.
 std::vector<FormatShare> format_shares(const Gguf& gguf);
 uint64_t parameter_count(const Gguf& gguf);
+// The mix of formats that general.file_type states, by llama.cpp's name: "Q4_K_M". Empty where the file
+// states none, or one that is not known.
+std::string stated_file_type(const Gguf& gguf);
+// Why the tensors cannot be of the mix that is stated; empty where they can.
+std::string file_type_contradiction(const Gguf& gguf);
+// The file's mix of formats: the stated one, or where the tensors contradict it the format of most bytes.
+std::string file_type(const Gguf& gguf);
 // "1.10 B", "0.26 M".
 std::string short_count(uint64_t parameters);
 

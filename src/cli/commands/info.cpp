@@ -103,6 +103,7 @@ Json file_json(const Gguf& gguf) {
         const Result<std::string> value = gguf.metadata().text(key, "");
         return value ? value.value() : "";
     };
+    const std::string contradiction = file_type_contradiction(gguf);
     Json shares = Json::array();
     for (const FormatShare& share : format_shares(gguf))
         shares.push_back({{"format", share.format},
@@ -116,6 +117,8 @@ Json file_json(const Gguf& gguf) {
             {"name", text("general.name")},
             {"architecture", text("general.architecture")},
             {"parameters", parameter_count(gguf)},
+            {"file_type", stated_file_type(gguf).empty() ? Json(nullptr) : Json(stated_file_type(gguf))},
+            {"file_type_contradiction", contradiction.empty() ? Json(nullptr) : Json(contradiction)},
             {"formats", shares}};
 }
 
@@ -271,6 +274,11 @@ std::string file_text(const Json& all) {
     if (!shown(all["name"]).empty()) out += line("name", shown(all["name"]));
     out += line("architecture", shown(all["architecture"]));
     out += line("parameters", short_count(number(all["parameters"])));
+    if (!all["file_type"].is_null()) {
+        out += line("file type", shown(all["file_type"]));
+        if (!all["file_type_contradiction"].is_null())
+            out += line("", "note: that cannot be: " + shown(all["file_type_contradiction"]));
+    }
     std::string title = "formats";
     for (const Json& share : all["formats"]) {
         out += line(title, fmt::format("{:<8}{:>5} tensors {:>12}  {:.2f} bits per weight",

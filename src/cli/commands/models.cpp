@@ -46,7 +46,7 @@ enum class Rank : uint8_t { fits, too_large, cannot_run };
 
 struct Listed {
     StoredModel file;
-    std::string type;     // "llama 8.03 B Q4_K"
+    std::string type;     // "llama 8.03 B Q4_K_M"
     std::string problem;  // why it cannot run; empty: it can
     uint64_t needs = 0;   // bytes of memory with the context asked for
     Rank rank = Rank::cannot_run;
