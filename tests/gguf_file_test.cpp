@@ -1,8 +1,11 @@
 // The GGUF reader on files: windows, split models, pieces, real vocabularies.
 #include "gguf/facts.h"
 #include "quantize/recipe.h"
+#include "run/model.h"
+#include "tests/support/chain_model.h"
 #include "tests/support/gguf_cases.h"
 #include "tests/support/material.h"
+#include "tests/support/models.h"
 
 #include <doctest/doctest.h>
 
@@ -248,6 +251,24 @@ TEST_CASE("gguf: the names of mixes are those under which quantize writes them")
         b.add("general.architecture", std::string("llama")).add("general.file_type", recipe.file_type);
         const Bytes bytes = b.bytes();
         CHECK(stated_file_type(Gguf::parse(bytes, bytes.size(), "m").value()) == recipe.name);
+    }
+}
+
+TEST_CASE("gguf: trailing ones in the shapes of tensors change nothing") {
+    const Folder folder;
+    for (const uint64_t experts : {0, 4}) {
+        ChainModel chain;
+        chain.experts = experts;
+        GgufBuilder builder = chain.build();
+        builder.save(folder / "plain.gguf");
+        for (size_t i = 0; i < builder.tensors.size(); ++i)
+            while (builder.tensors[i].dims.size() < 3 + i % 2) builder.tensors[i].dims.push_back(1);
+        builder.save(folder / "ones.gguf");
+        const Model plain = must(Model::inspect(folder / "plain.gguf", 64));
+        const Model ones = must(Model::inspect(folder / "ones.gguf", 64));
+        REQUIRE(ones.file_weights().size() == plain.file_weights().size());
+        for (size_t i = 0; i < plain.file_weights().size(); ++i)
+            CHECK(ones.file_weights()[i].tensor.shape == plain.file_weights()[i].tensor.shape);
     }
 }
 

@@ -133,7 +133,7 @@ static Result<Config> checked_config(const ModelFile& file, std::optional<float>
     }
     const GgufTensor* table = file.gguf.find("token_embd.weight");
     if (!table) return error("{}: tensor token_embd.weight is missing", file.gguf.path());
-    if (table->tensor.shape.rows > (1u << 24) || table->dims.size() > 2)
+    if (table->tensor.shape.rows > (1u << 24) || table->tensor.shape.count > 1)
         return error("{}: tensor token_embd.weight has an impossible shape", file.gguf.path());
     c.vocab = uint32_t(table->tensor.shape.rows);
     return c;
