@@ -1,6 +1,7 @@
 // Options of other programs, and the shape of the help, without running anything.
 #include "cli/commands/run_options.h"
 #include "cli/options/foreign.h"
+#include "sample/chain.h"
 #include "support/material.h"
 
 #include <doctest/doctest.h>
@@ -137,6 +138,16 @@ TEST_CASE("options: -ngl 0 is the CPU, and -mg a number of the GPU") {
     both.streams = true;  // prompts are computed there
     CHECK(check_device_options(both).ok());
     CHECK(both.device == "vulkan");
+}
+
+TEST_CASE("options: samplers by every name and letter that llama.cpp has for them") {
+    const auto chain = [](const std::string& names) { return parse_chain(names).value(); };
+    CHECK(chain("top-k;typ-p;top-p;min-p;temp;top-n-sigma;dry;xtc;penalties") ==
+          chain("top_k;typ_p;top_p;min_p;temperature;top_n_sigma;dry;xtc;penalties"));
+    CHECK(chain("nucleus;typical;top-nsigma") == chain("top_p;typical-p;top_n_sigma"));
+    CHECK(chain("typ") == chain("y"));
+    CHECK(chain("temp") == chain("t"));
+    CHECK(!parse_chain("top-q").ok());
 }
 
 TEST_CASE("options: the help of run is at most 80 columns wide") {

@@ -25,10 +25,18 @@ constexpr StepName kSteps[] = {
     {SamplerStep::temperature, 't', "temperature"},
 };
 
-const StepName* find_name(std::string_view name) {
-    if (name == "typical_p") name = "typ_p";
-    const auto found = std::find_if(std::begin(kSteps), std::end(kSteps),
-                                    [name](const StepName& s) { return s.name == name; });
+// Other names that llama.cpp takes, beside dashes in place of underscores.
+constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
+    {"temp", "temperature"}, {"typ", "typ_p"},     {"typical", "typ_p"},
+    {"typical_p", "typ_p"},  {"nucleus", "top_p"}, {"top_nsigma", "top_n_sigma"}};
+
+const StepName* find_name(std::string_view text) {
+    std::string name(text);
+    std::replace(name.begin(), name.end(), '-', '_');
+    for (const auto& [other, usual] : kOtherNames)
+        if (name == other) name = usual;
+    const auto found =
+        std::find_if(std::begin(kSteps), std::end(kSteps), [&](const StepName& s) { return s.name == name; });
     return found == std::end(kSteps) ? nullptr : found;
 }
 
