@@ -37,7 +37,7 @@ struct SamplerOptions {
     float dry_multiplier = 0.0f;  // 0: off
     float dry_base = 1.75f;       // < 1: off
     int32_t dry_allowed_length = 2;
-    int32_t dry_penalty_last_n = -1;  // -1: the whole context, 0: off
+    int32_t dry_penalty_last_n = 64;  // -1: the whole context, 0: off
     // For the caller, who makes SamplerVocabulary::dry_breakers of them.
     std::vector<std::string> dry_sequence_breakers = {"\n", ":", "\"", "*"};
     int32_t mirostat = 0;       // 0 off, 1, 2: after the bias only temperature and mirostat are applied
