@@ -140,6 +140,24 @@ TEST_CASE("options: -ngl 0 is the CPU, and -mg a number of the GPU") {
     CHECK(both.device == "vulkan");
 }
 
+TEST_CASE("options: values that llama.cpp and ollama take mean the same here") {
+    const auto parsed = [](const std::vector<std::string>& arguments) {
+        RunOptions run;
+        Options options = declare(run);
+        CAPTURE(arguments.front());
+        CHECK_FALSE(options.parse(arguments).has_value());
+        return run;
+    };
+    CHECK(parsed({"-t", "-1"}).model.threads == 0);
+    CHECK(parsed({"-n", "-2"}).generate.max_tokens < 0);
+    CHECK(parsed({"-c", "0"}).model.context == 0);
+    CHECK(parsed({"-ngl", "-1"}).model.gpu_layers == -1);
+    CHECK(parsed({"-ngl", "-2"}).model.gpu_layers == parsed({"-ngl", "all"}).model.gpu_layers);
+    CHECK(parsed({"--seed", "-1"}).sampling.sampler.seed == 0xFFFFFFFFu);
+    CHECK(parsed({"--format", "json"}).sampling.grammar.has_value());
+    CHECK(parsed({"--keepalive", "5m", "--nowordwrap", "--verbose", "Hi"}).words.size() == 1);
+}
+
 TEST_CASE("options: samplers by every name and letter that llama.cpp has for them") {
     const auto chain = [](const std::string& names) { return parse_chain(names).value(); };
     CHECK(chain("top-k;typ-p;top-p;min-p;temp;top-n-sigma;dry;xtc;penalties") ==

@@ -18,7 +18,7 @@ Options declare(ChatOptions& chat) {
     add_reasoning_options(options, chat.writer, chat.conversation.reasoning);
     options.flag("--list-chat-formats", "print their names and exit", chat.list_formats);
     options.number("-n --predict --n-predict", "tokens of an answer at most; -1: until the model ends it",
-                   generate.max_tokens, -1, std::numeric_limits<int64_t>::max());
+                   generate.max_tokens, -2, std::numeric_limits<int64_t>::max());
     options.each("-r --reverse-prompt --stop", "TEXT", "end an answer before this text; may be given again",
                  [&generate](const std::string& text) -> Status {
                      if (text.empty()) return error("takes a text that is not empty");

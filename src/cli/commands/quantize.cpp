@@ -36,7 +36,7 @@ Options declare(QuantizeCommand& command) {
     options.name("--imatrix", "FILE",
                  "importance matrix, of redline imatrix or llama-imatrix: errors count as much as it says",
                  command.importance);
-    options.number("-t --threads", "threads; 0: one per core", command.threads, 0, kMostThreads);
+    add_threads_option(options, "core", command.threads);
     options.flag("--allow-requantize", "take a file that is quantized already, though errors add up",
                  command.allow_requantize);
     options.flag("--pure", "the type's own format for every matrix, in place of its mix", command.pure);

@@ -74,8 +74,8 @@ static void add_chat_options(Options& options, RunOptions& run) {
 static void add_output_options(Options& options, RunOptions& run) {
     options.group("text");
     options.number("-n --predict --n-predict",
-                   "tokens to make at most; -1: until the model ends or the context is full",
-                   run.generate.max_tokens, -1, std::numeric_limits<int64_t>::max());
+                   "tokens to make at most; -1 or -2: until the model ends or the context is full",
+                   run.generate.max_tokens, -2, std::numeric_limits<int64_t>::max());
     options.each("-r --reverse-prompt --stop", "TEXT", "end before this text; may be given again",
                  [&run](const std::string& text) -> Status {
                      if (text.empty()) return error("takes a text that is not empty");

@@ -255,8 +255,7 @@ Options declare(VerifyOptions& verify) {
     options.group("what");
     options.name("-m --model", "FILE", "model in GGUF form, or part of its name (default: the demo model)",
                  verify.model.model);
-    options.number("-t --threads", "threads; 0: one per physical core", verify.model.threads, 0,
-                   kMostThreads);
+    add_threads_option(options, "physical core", verify.model.threads);
     add_cache_options(options, [&verify](const std::string& name) -> Status {
         verify.model.cache = RL_TRY(parse_cache_type(name));
         return {};

@@ -31,7 +31,7 @@ void add_model_options(Options& options, ModelOptions& target) {
             target.context = text == "auto" ? 0 : RL_TRY(parse_integer(text, 0, kMostContext));
             return {};
         });
-    options.number("-t --threads", "threads; 0: one per physical core", target.threads, 0, kMostThreads);
+    add_threads_option(options, "physical core", target.threads);
     // llama.cpp has two sizes; what is read at a time is the second of them.
     auto physical = std::make_shared<bool>(false);
     const auto batch = [&target, physical](bool second) {
@@ -49,6 +49,14 @@ void add_model_options(Options& options, ModelOptions& target) {
         return {};
     });
     add_device_options(options, target);
+}
+
+void add_threads_option(Options& options, std::string_view cores, uint32_t& target) {
+    options.each("-t --threads", "N", fmt::format("threads; 0 or -1: one per {} (default: 0)", cores),
+                 [&target](const std::string& text) -> Status {
+                     target = uint32_t(std::max<int64_t>(RL_TRY(parse_integer(text, -1, kMostThreads)), 0));
+                     return {};
+                 });
 }
 
 // "Vulkan0", "ROCm1": a kind of device and a number, as llama.cpp writes them.
@@ -139,9 +147,11 @@ void add_split_options(Options& options, ModelOptions& target) {
         "-ngl --gpu-layers --n-gpu-layers", "N|all|auto",
         "layers on the GPU, the last ones; the others run on the CPU (default: auto, as many as fit)",
         [&target](const std::string& text) -> Status {
-            target.gpu_layers = text == "all"    ? kAll
-                                : text == "auto" ? -1
-                                                 : RL_TRY(parse_integer(text, -2, kAll));
+            // llama.cpp writes -1 for auto and -2 for all.
+            const int64_t layers = text == "all"    ? -2
+                                   : text == "auto" ? -1
+                                                    : RL_TRY(parse_integer(text, -2, kAll));
+            target.gpu_layers = layers == -2 ? kAll : layers;
             return {};
         });
     options.each(

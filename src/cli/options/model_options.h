@@ -66,6 +66,8 @@ Result<std::string> device_name(const std::string& text);
 // Brings the options that name a device together. What can be said of them without looking for one: the form
 // of its name, and levels that it has no use for.
 Status check_device_options(ModelOptions& options);
+// -t, where 0 and -1, llama.cpp's default, are one per core of this kind.
+void add_threads_option(Options& options, std::string_view cores, uint32_t& target);
 // -v, -q, --no-color.
 void add_voice_options(Options& options);
 // -ctk, -ctv: one type for both, since the cache stores key and value side by side.

@@ -117,6 +117,10 @@ static void add_grammar_options(Options& options, SamplingOptions& target) {
         "the text is JSON that follows this JSON schema ({}: any object); a file's name, or - for standard "
         "input, is read",
         take(true, false));
+    options.each("--format", "json|SCHEMA", "the same, as ollama has it; json: any object",
+                 [&target](const std::string& value) {
+                     return add_grammar(target, value == "json" ? "{}" : value, true, false);
+                 });
     options.each("-jf --json-schema-file", "FILE", "the same, always a file", take(true, true));
 }
 
