@@ -2,6 +2,8 @@
 #include "base/sha256.h"
 #include "fetch/download.h"
 #include "fetch/hub.h"
+#include "gguf/check.h"
+#include "support/gguf_builder.h"
 #include "support/http_server.h"
 #include "support/models.h"
 #include "support/program.h"
@@ -171,6 +173,93 @@ TEST_CASE("a server that falls silent, a refused connection and Ctrl-C are error
     CHECK(has(nobody.error().message, "is there a network?"));
 }
 
+TEST_CASE("without a hash a transfer goes on only where the server still has the same version") {
+    const std::string body = content(50000);
+    std::string version = "\"one\"";
+    bool broken = true;
+    HttpServer server([&](const HttpAsked& asked) -> HttpAnswer {
+        const auto same = asked.headers.find("if-range");
+        HttpAnswer answer = same != asked.headers.end() && same->second == version
+                                ? ranged(asked, body)
+                                : HttpAnswer{200, {}, body};
+        if (!version.empty()) answer.headers.push_back("ETag: " + version);
+        if (std::exchange(broken, false)) answer.send = 20000;
+        return answer;
+    });
+    const auto fetch = [&](const Target& target) {
+        return download({server.url("/file"), {}, target.path, 0, "", 1}, [](uint64_t, uint64_t) {});
+    };
+    for (const std::string later : {"\"one\"", "\"two\""}) {
+        const Target target;
+        broken = true;
+        version = "\"one\"";
+        const Status cut = fetch(target);
+        REQUIRE(!cut.ok());
+        CHECK_MESSAGE(has(cut.error().message, "the same command goes on"), cut.error().message);
+        CHECK(target.partial() == 20000);
+        version = later;
+        REQUIRE(fetch(target).ok());
+        CHECK(read_file(target.path) == body);
+        CHECK(!fs::exists(target.path + ".part.version"));
+        CHECK(server.asked().back().headers.at("range") == "bytes=20000-");
+    }
+    version = "";
+    broken = true;
+    const Target target;
+    const Status cut = fetch(target);
+    REQUIRE(!cut.ok());
+    CHECK(has(cut.error().message, server.url("/file") + ": "));
+    CHECK(has(cut.error().message, "try again"));
+    CHECK(!fs::exists(target.path + ".part"));
+}
+
+TEST_CASE("a part that is longer than the server's file is of another one") {
+    const std::string body = content(3000);
+    HttpServer server([&](const HttpAsked& asked) { return ranged(asked, body); });
+    const Target target;
+    fs::create_directories(fs::path(target.path).parent_path());
+    write_file(target.path + ".part", content(4000));
+    const Status got =
+        download({server.url("/file"), {}, target.path, 0, sha256(body), 1}, [](uint64_t, uint64_t) {});
+    CHECK_MESSAGE(got.ok(), (got.ok() ? "" : got.error().message));
+    CHECK(read_file(target.path) == body);
+}
+
+TEST_CASE("a page in place of the rest of a file leaves the part for the next attempt") {
+    const std::string body = "GGUF" + content(50000);
+    bool logged_in = false;
+    HttpServer server([&](const HttpAsked& asked) {
+        return logged_in ? ranged(asked, body) : HttpAnswer{200, {}, "<html>Please sign in</html>"};
+    });
+    const Target target;
+    fs::create_directories(fs::path(target.path).parent_path());
+    write_file(target.path + ".part", body.substr(0, 20000));
+    Download what{server.url("/file"), {}, target.path, 0, sha256(body), 1};
+    what.check_start = [](std::span<const std::byte> start) { return check_gguf_start(start, "it"); };
+    const Status page = download(what, [](uint64_t, uint64_t) {});
+    REQUIRE(!page.ok());
+    CHECK(has(page.error().message, "is a web page"));
+    CHECK(target.partial() == 20000);
+    CHECK(size_on_server(what) == 0);
+    logged_in = true;
+    CHECK(size_on_server(what) == body.size());
+    CHECK(download(what, [](uint64_t, uint64_t) {}).ok());
+    CHECK(server.asked().back().headers.at("range") == "bytes=20000-");
+    CHECK(read_file(target.path) == body);
+}
+
+TEST_CASE("a file that is sent packed although it was not asked for so is refused") {
+    HttpServer server([](const HttpAsked&) {
+        return HttpAnswer{200, {"Content-Encoding: gzip"}, std::string(100, '\x1f')};
+    });
+    const Target target;
+    const Status got = get(server, target, std::string(100, '\x1f'));
+    REQUIRE(!got.ok());
+    CHECK(has(got.error().message, "packed by gzip"));
+    CHECK(server.asked()[0].headers.at("accept-encoding") == "identity");
+    CHECK(target.partial() == 0);
+}
+
 TEST_CASE("statuses are explained, and no part is left of a file that is not there") {
     for (const auto& [status, words] : std::map<int, std::string>{{401, "HF_TOKEN"},
                                                                   {403, "gated"},
@@ -211,6 +300,13 @@ TEST_CASE("the format that is meant is chosen, with all parts of a split model")
     CHECK(chosen(usual, "UD-Q8_0") == "m-UD-Q8_0.gguf");
     CHECK(chosen(usual, "m-IQ4_XS.gguf") == "m-IQ4_XS.gguf");
     CHECK(has(chosen(usual, "Q2_K"), "no file of Q2_K"));
+    // Every name that an error offers is that of a file which is there, and is taken.
+    const std::vector<std::string> split = {"BF16/m-BF16-00001-of-00002.gguf",
+                                            "BF16/m-BF16-00002-of-00002.gguf", "m-Q8_0.gguf"};
+    CHECK(chosen(split, "Q2_K").ends_with(": BF16/m-BF16-00001-of-00002.gguf, m-Q8_0.gguf"));
+    for (const std::string& part : {split[0], split[1], std::string("BF16")})
+        CHECK(chosen(split, part) == split[0] + " " + split[1]);
+    CHECK(has(chosen({split[1]}, ""), "lacks BF16/m-BF16-00001-of-00002.gguf"));
     CHECK(has(chosen({"model.safetensors"}, ""), "has no GGUF files; models in other forms"));
     CHECK(chosen({"only.gguf", "mmproj.gguf"}, "") == "only.gguf");
     CHECK(
@@ -243,6 +339,145 @@ TEST_CASE(
     const auto elsewhere = hub.list({"a/b", ""});
     REQUIRE(!elsewhere.ok());
     CHECK(has(elsewhere.error().message, "elsewhere"));
+}
+
+namespace {
+
+// The program with a home of its own, whose hub is this server.
+Outcome at_home(const fs::path& home, const HttpServer& server, std::vector<std::string> arguments) {
+    Launch what = command(std::move(arguments));
+    what.environment = {"HOME=" + home.string(), "HF_ENDPOINT=" + server.url() + "/", "no_proxy=*"};
+    for (const char* name : {"REDLINE_MODELS", "XDG_DATA_HOME", "XDG_CACHE_HOME", "HF_HOME", "HF_HUB_CACHE",
+                             "LLAMA_CACHE", "OLLAMA_MODELS", "HF_TOKEN", "http_proxy"})
+        what.environment.push_back(std::string(name) + "=");
+    return launch(what);
+}
+
+}  // namespace
+
+TEST_CASE("redline pull: what is no whole model never gets the name of one") {
+    const std::string body = read_file(chain_model());
+    std::map<std::string, HttpAnswer> answers = {
+        {"/page.gguf", {200, {}, "<!DOCTYPE html><html><body>Sign in</body></html>"}},
+        {"/login.gguf", {302, {"Location: /page.gguf"}, ""}},
+        {"/empty.gguf", {200, {}, ""}},
+        {"/short.gguf", {200, {}, "GGUF"}},
+        {"/cut.gguf", {200, {}, body.substr(0, body.size() - 1000)}},
+        {"/error.gguf", {200, {}, R"({"error": "no such model"})"}},
+        {"/model.gguf", {200, {}, body}}};
+    HttpServer server([&](const HttpAsked& asked) {
+        const auto found = answers.find(asked.path);
+        return found == answers.end() ? HttpAnswer{404, {}, "no"} : found->second;
+    });
+    const TemporaryFolder home;
+    const fs::path folder = home.path / "got";
+    const auto pull = [&](const std::string& name) {
+        return at_home(home.path, server, {"pull", "-o", folder.string(), server.url("/" + name)});
+    };
+    for (const auto& [name, words] : std::map<std::string, std::string>{{"page", "is a web page"},
+                                                                        {"login", "is a web page"},
+                                                                        {"empty", "is empty"},
+                                                                        {"short", "cut short"},
+                                                                        {"cut", "cut short"},
+                                                                        {"error", "is a JSON text"}}) {
+        const Outcome got = pull(name + ".gguf");
+        CAPTURE(got.err);
+        CHECK(got.code == 1);
+        CHECK(has(got.err, words));
+        CHECK(has(got.err, server.url("/")));
+        CHECK(std::count(got.err.begin(), got.err.end(), '\n') == 1);
+        CHECK(fs::is_empty(folder));
+    }
+    // What is there under the name is looked at as well.
+    write_file((folder / "model.gguf").string(), body.substr(0, 5000));
+    const Outcome anew = pull("model.gguf");
+    CHECK_MESSAGE(anew.code == 0, anew.err);
+    CHECK(has(anew.err, "fetched anew"));
+    CHECK(read_file((folder / "model.gguf").string()) == body);
+    CHECK(has(pull("model.gguf").err, "is there already"));
+    answers["/model.gguf"].body += std::string(32, '\0');
+    const Outcome other = pull("model.gguf");
+    CHECK(other.code == 1);
+    CHECK_MESSAGE(has(other.err, "is there already, another model of"), other.err);
+    CHECK(read_file((folder / "model.gguf").string()) == body);
+}
+
+TEST_CASE("redline pull: the URL of any part brings all parts of a split model") {
+    const auto part = [](uint16_t index, uint16_t count) {
+        GgufBuilder b;
+        b.add("split.no", index).add("split.count", count).add("split.tensors.count", int32_t(2));
+        if (index == 0) b.add("general.architecture", std::string("llama"));
+        b.tensor_f32(fmt::format("t{}", index), {32}, std::vector<float>(32, 1.0f));
+        const Bytes bytes = b.bytes();
+        return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    };
+    std::vector<std::string> parts = {part(0, 2), part(1, 2)};
+    HttpServer server([&](const HttpAsked& asked) -> HttpAnswer {
+        for (size_t i = 0; i < 2; ++i)
+            if (asked.path == fmt::format("/m-{:05}-of-00002.gguf?download=true", i + 1))
+                return {200, {}, parts[i]};
+        return {asked.path == "/renamed.gguf" ? 200 : 404, {}, parts[0]};
+    });
+    const TemporaryFolder home;
+    const auto pull = [&](const std::string& folder, const std::string& path) {
+        return at_home(home.path, server, {"pull", "-o", (home.path / folder).string(), server.url(path)});
+    };
+    for (const std::string index : {"1", "2"}) {
+        const Outcome got = pull("got" + index, "/m-0000" + index + "-of-00002.gguf?download=true");
+        CHECK_MESSAGE(got.code == 0, got.err);
+        CHECK(has(got.out, "m-00001-of-00002.gguf"));
+        CHECK(read_file((home.path / ("got" + index) / "m-00002-of-00002.gguf").string()) == parts[1]);
+    }
+    const Outcome renamed = pull("other", "/renamed.gguf");
+    CHECK(renamed.code == 1);
+    CHECK_MESSAGE(has(renamed.err, "is part 1 of 2 of a split model, which its name does not say"),
+                  renamed.err);
+    parts[1] = part(0, 2);
+    const Outcome mixed = pull("mixed", "/m-00001-of-00002.gguf?download=true");
+    CHECK(mixed.code == 1);
+    CHECK_MESSAGE(has(mixed.err, "is part 1 of 2"), mixed.err);
+}
+
+TEST_CASE("-hf finds what any program of this machine has fetched, and --offline fetches nothing") {
+    const TemporaryFolder home;
+    const std::vector<std::string> places = {
+        ".local/share/redline/models/us/er-GGUF/letters-Q8_0.gguf",
+        ".cache/huggingface/hub/models--us--er-GGUF/snapshots/11/letters-Q8_0.gguf",
+        ".cache/llama.cpp/us_er-GGUF_letters-Q8_0.gguf", ".lmstudio/models/us/er-GGUF/letters-Q8_0.gguf",
+        ".ollama/models/blobs/sha256-77"};
+    HttpServer server([](const HttpAsked&) { return HttpAnswer{404, {}, "no"}; });
+    const auto run = [&](std::vector<std::string> line) {
+        line.insert(line.end(), {"-p", "a", "-n", "2", "--temp", "0"});
+        return at_home(home.path, server, std::move(line));
+    };
+    for (const std::string& place : places) {
+        CAPTURE(place);
+        const fs::path path = home.path / place;
+        fs::create_directories(path.parent_path());
+        fs::copy_file(chain_model(), path);
+        const fs::path manifest = home.path / ".ollama/models/manifests/hf.co/us/er-GGUF/Q8_0";
+        if (has(place, "ollama")) {
+            fs::create_directories(manifest.parent_path());
+            write_file(manifest.string(), R"({"layers":[{"mediaType":"application/vnd.ollama.image.model",)"
+                                          R"("digest":"sha256:77","size":3}]})");
+        }
+        CHECK(run({"run", "-hf", "us/er-GGUF:q8_0"}).out == "bc");
+        CHECK(run({"run", "-hf", "US/er-gguf", "--offline"}).out == "bc");
+        CHECK(run({"run", "-m", "us/er-GGUF:Q8_0"}).out == "bc");
+        CHECK(run({"run", "us/er-GGUF"}).out == "bc");
+        const Outcome other = run({"run", "-hf", "us/er-GGUF:Q4_K_M", "--offline"});
+        CHECK(other.code == 1);
+        CHECK(has(other.err, "--offline: no program here has fetched us/er-GGUF:Q4_K_M"));
+        fs::remove(path);
+        fs::remove(manifest);
+    }
+    CHECK(server.asked().empty());
+    // A file that is cut is passed over.
+    fs::create_directories((home.path / places[0]).parent_path());
+    write_file((home.path / places[0]).string(), read_file(chain_model()).substr(0, 5000));
+    const Outcome cut = run({"run", "-hf", "us/er-GGUF:Q8_0", "--offline"});
+    CHECK(cut.code == 1);
+    CHECK_MESSAGE(has(cut.err, "passed over"), cut.err);
 }
 
 TEST_CASE("redline pull: fetches a model that then is listed and runs by its name") {

@@ -1,5 +1,7 @@
 // The GGUF reader on files: windows, split models, pieces, real vocabularies.
+#include "gguf/check.h"
 #include "gguf/facts.h"
+#include "gguf/split.h"
 #include "quantize/recipe.h"
 #include "run/model.h"
 #include "tests/support/chain_model.h"
@@ -218,6 +220,33 @@ TEST_CASE("gguf: a broken set of parts is refused with what is wrong") {
         builder.save(first);
         CHECK(contains(refusal_to_open(first), "key split.count is a text"));
     }
+}
+
+TEST_CASE("gguf: one file of a split model is checked alone, and says which part it is") {
+    const Folder folder;
+    part(1, 3, 3).save(folder / "m.gguf");
+    const Result<SplitPart> second = check_gguf_file(folder / "m.gguf");
+    REQUIRE(second.ok());
+    CHECK(second.value().index == 1);
+    CHECK(second.value().count == 3);
+    small_model().save(folder / "whole.gguf");
+    CHECK(check_gguf_file(folder / "whole.gguf").value().count == 1);
+    std::filesystem::resize_file(folder / "m.gguf", std::filesystem::file_size(folder / "m.gguf") - 40);
+    CHECK(!check_gguf_file(folder / "m.gguf").ok());
+    const std::string page = "<!DOCTYPE html><html>", start("GGUF\3\0\0\0", 8);
+    CHECK(!check_gguf_start(std::as_bytes(std::span(page)), "page").ok());
+    CHECK(check_gguf_start(std::as_bytes(std::span(start)), "model").ok());
+}
+
+TEST_CASE("gguf: names of parts are read in any case of letters, and nothing else is one") {
+    const std::optional<SplitName> name = split_name("a/m-00002-of-00010.GGUF");
+    REQUIRE(name.has_value());
+    CHECK(name->prefix == "a/m");
+    CHECK(name->index == 1);
+    CHECK(name->count == 10);
+    for (const char* other : {"m.gguf", "m-00000-of-00002.gguf", "m-00003-of-00002.gguf", "-of-.gguf",
+                              "m-0000x-of-00002.gguf", "m-00001-of-00002.bin", "m_00001-of-00002.gguf"})
+        CHECK_MESSAGE(!split_name(other), other);
 }
 
 TEST_CASE("gguf: a file is called by the mix that it states, unless its tensors contradict that") {

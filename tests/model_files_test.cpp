@@ -131,6 +131,19 @@ TEST_CASE("a file that several tags name is listed once and found by each of the
     CHECK(called(files, "ttle:11").empty());
 }
 
+TEST_CASE("of the revisions of a file in the hub's cache the main one is taken") {
+    const TemporaryFolder folder;
+    const fs::path model = folder.path / "hub/models--us--er-GGUF";
+    for (const char* revision : {"1111", "2222", "3333"})
+        put(model / "snapshots" / revision / "m-Q8_0.gguf", revision);
+    put(model / "refs/main", "2222");
+    const std::vector<StoredModel> files =
+        find_model_files({{"hugging face", StoreKind::hugging_face, folder.path / "hub"}}).files;
+    REQUIRE(files.size() == 3);
+    CHECK(has(files[0].path, "2222"));
+    CHECK(has(called(files, "m-q8_0")[0].path, "2222"));
+}
+
 TEST_CASE("the environment moves the stores, and without a home none is below the present folder") {
     const Home home;
     const auto find = [](const Environment& environment) {
@@ -200,6 +213,11 @@ TEST_CASE("a model is run by a part of its name; several are listed, none is an 
     };
     CHECK(run("letters-o").out == "bc");
     CHECK(has(run("letters-o").err, "model: letters-one (redline)"));
+    // One name in two stores is the first of them.
+    const fs::path other = home.path / ".lmstudio/models/letters-one.gguf";
+    fs::copy_file(chain_model(), other);
+    CHECK(has(run("letters-one").err, "model: letters-one (redline)"));
+    fs::remove(other);
     const Outcome several = run("letters");
     CHECK(several.code == 1);
     CHECK(has(several.err, "\"letters\" may be any of 2 models; name one: letters-one, letters-two"));
@@ -209,3 +227,4 @@ TEST_CASE("a model is run by a part of its name; several are listed, none is an 
     CHECK(has(at_home(home, {"info", "-m", "letters-two"}).out, "letters-two.gguf"));
     CHECK(at_home(home, {"tokenize", "-m", "letters-two", "a"}).code == 0);
 }
+

@@ -156,6 +156,7 @@ TEST_CASE("options: values that llama.cpp and ollama take mean the same here") {
     CHECK(parsed({"--seed", "-1"}).sampling.sampler.seed == 0xFFFFFFFFu);
     CHECK(parsed({"--format", "json"}).sampling.grammar.has_value());
     CHECK(parsed({"--keepalive", "5m", "--nowordwrap", "--verbose", "Hi"}).words.size() == 1);
+    CHECK(parsed({"-hf", "a/b", "-hff", "c.gguf", "-hft", "t", "--offline"}).model.remote.offline);
 }
 
 TEST_CASE("options: samplers by every name and letter that llama.cpp has for them") {

@@ -1,8 +1,13 @@
 #include "cli/pull_model.h"
 
+#include "cli/command.h"
+#include "cli/find_model.h"
 #include "cli/report.h"
 #include "cli/terminal/terminal.h"
 #include "fetch/download.h"
+#include "gguf/check.h"
+#include "gguf/gguf.h"
+#include "gguf/split.h"
 #include "memory/budget.h"
 #include "store/model_files.h"
 
@@ -21,6 +26,11 @@ std::string variable(const std::string& name) {
     return value ? value : "";
 }
 
+// The user's token is for the hub alone.
+std::vector<std::string> headers_for(const PulledFile& source, const Hub& hub) {
+    return source.url.starts_with(hub.endpoint + "/") ? hub.headers() : std::vector<std::string>();
+}
+
 bool is_url(const std::string& text) {
     return text.starts_with("http://") || text.starts_with("https://");
 }
@@ -32,20 +42,26 @@ std::string file_behind(std::string url) {
     return url;
 }
 
-Result<PulledFile> source_of(const std::string& url, const fs::path& folder) {
-    const std::string path = url.substr(0, url.find_first_of("?#"));
-    const std::string name = path.substr(path.rfind('/') + 1);
+// The file that a URL names, or all parts of the model that it is a part of.
+Result<std::vector<PulledFile>> sources_of(const std::string& url, const fs::path& folder) {
+    const size_t end = std::min(url.find_first_of("?#"), url.size());
+    const std::string path = url.substr(0, end), rest = url.substr(end);
+    const size_t slash = path.rfind('/') + 1;
+    const std::string name = path.substr(slash);
     if (!name.ends_with(".gguf") || name.find('%') != std::string::npos)
         return error("{}: the address of a model file ends with NAME.gguf", url);
-    return PulledFile{file_behind(url), {name, 0, ""}, folder / name};
+    const std::optional<SplitName> part = split_name(name);
+    std::vector<PulledFile> all;
+    for (uint64_t i = 0; i < (part ? part->count : 1); ++i) {
+        const std::string file = part ? split_path(part->prefix, i, part->count) : name;
+        all.push_back({file_behind(path.substr(0, slash) + file + rest), {file, 0, ""}, folder / file});
+    }
+    return all;
 }
 
 Result<std::vector<PulledFile>> files_of(const std::string& wanted, const fs::path& folder, const Hub& hub,
                                          const std::atomic<bool>* cancel) {
-    if (is_url(wanted) && wanted.find(".gguf") != std::string::npos) {
-        PulledFile one = RL_TRY(source_of(wanted, folder));
-        return std::vector<PulledFile>{std::move(one)};
-    }
+    if (is_url(wanted) && wanted.find(".gguf") != std::string::npos) return sources_of(wanted, folder);
     const HubModel model = RL_TRY(parse_hub_model(wanted));
     const std::vector<HubFile> listed = RL_TRY(hub.list(model, cancel));
     std::vector<PulledFile> all;
@@ -54,85 +70,147 @@ Result<std::vector<PulledFile>> files_of(const std::string& wanted, const fs::pa
     return all;
 }
 
-bool is_there(const PulledFile& source) {
+// Whether `path` holds a whole GGUF file, of the part that the source's name says.
+Status check_pulled(const PulledFile& source, const std::string& path) {
+    const SplitPart part = RL_TRY(check_gguf_file(path));
+    const std::optional<SplitName> name = split_name(source.path.filename().string());
+    if (part.count == 1 || (name && name->index == part.index && name->count == part.count)) return {};
+    return error("{} is part {} of {} of a split model, which its name does not say", path, part.index + 1,
+                 part.count);
+}
+
+// An error about the file at `path` as one about where it comes from.
+Error about_source(const PulledFile& source, const std::string& path, const Error& problem) {
+    std::string message = problem.message;
+    if (message.starts_with(path)) message.replace(0, path.size(), source.url);
+    return error("{}; it is thrown away", message);
+}
+
+Download download_of(const PulledFile& source, const Hub& hub) {
+    Download what{source.url,        headers_for(source, hub), source.path.string(),
+                  source.file.bytes, source.file.sha256,       hub.stall_seconds};
+    what.check_start = [source](std::span<const std::byte> start) {
+        return check_gguf_start(start, source.url);
+    };
+    what.check = [source](const std::string& part) -> Status {
+        const Status sound = check_pulled(source, part);
+        return sound ? sound : about_source(source, part, sound.error());
+    };
+    return what;
+}
+
+// Whether the file need not be fetched, since what has its name is whole and as large as it should be.
+Result<bool> is_there(const PulledFile& source, const Download& what, const std::atomic<bool>* cancel) {
     std::error_code missing;
     const uint64_t bytes = fs::file_size(source.path, missing);
-    return !missing && (source.file.bytes == 0 || bytes == source.file.bytes);
+    if (missing) return false;
+    const Status sound = check_pulled(source, what.path);
+    if (!sound) {
+        note(fmt::format("what is there is no whole model, and is fetched anew: {}", sound.error().message));
+        return false;
+    }
+    const uint64_t wanted = what.bytes > 0 ? what.bytes : size_on_server(what, cancel);
+    if (wanted == 0 || wanted == bytes) return true;
+    if (what.bytes == 0)
+        return error(
+            "{} is there already, another model of {} bytes, where {} has {}: remove it, or take another "
+            "folder with -o",
+            what.path, bytes, what.url, wanted);
+    note(fmt::format("{} has {} bytes, the hub's file {}: it is fetched anew", what.path, bytes, wanted));
+    return false;
 }
 
 Status fetch(const PulledFile& source, const Hub& hub, const std::atomic<bool>* cancel) {
-    if (is_there(source)) {
-        say(fmt::format("{} is there already", source.path.string()));
+    const Download what = download_of(source, hub);
+    if (RL_TRY(is_there(source, what, cancel))) {
+        say(fmt::format("{} is there already", what.path));
         return {};
     }
-    if (source.file.bytes > 0)
-        say(fmt::format("fetching {} ({})", source.file.path, format_bytes(source.file.bytes)));
+    if (what.bytes > 0) say(fmt::format("fetching {} ({})", source.file.path, format_bytes(what.bytes)));
     ProgressLine line("fetching " + source.path.filename().string());
-    const bool ours = source.url.starts_with(hub.endpoint + "/");
-    const Download what{source.url,           ours ? hub.headers() : std::vector<std::string>{},
-                        source.path.string(), source.file.bytes,
-                        source.file.sha256,   hub.stall_seconds};
-    RL_TRY(download(
-        what, [&](uint64_t done, uint64_t total) { line.update(done, total); }, cancel));
-    return {};
-}
-
-// The model's files among those in its own folder; none unless all parts are there.
-std::vector<std::string> files_here(const HubModel& model) {
-    const fs::path folder = own_model_folder(variable) / model.repository;
-    std::vector<HubFile> here;
-    std::error_code problem;
-    for (fs::recursive_directory_iterator at(folder, problem), end; !problem && at != end;
-         at.increment(problem))
-        if (at->path().extension() == ".gguf")
-            here.push_back({at->path().lexically_relative(folder).string(), 1, ""});
-    const Result<std::vector<HubFile>> chosen = choose_files(here, model);
-    if (!chosen) return {};
-    std::vector<std::string> paths;
-    for (const HubFile& file : chosen.value()) paths.push_back((folder / file.path).string());
-    const size_t of = paths[0].rfind("-of-");
-    const bool split = of != std::string::npos && paths[0].size() == of + 14;  // -of-00002.gguf
-    if (split && paths[0].substr(of + 4, 5) != fmt::format("{:05}", paths.size())) return {};
-    return paths;
+    return download(
+        what, [&](uint64_t done, uint64_t total) { line.update(done, total); }, cancel);
 }
 
 }  // namespace
 
-Result<std::vector<PulledFile>> pull_model(const std::string& wanted, const std::string& folder,
-                                           long stall_seconds, const std::atomic<bool>* cancel) {
+Result<std::vector<PulledFile>> pull_model(const std::string& wanted, const PullSettings& settings,
+                                           const std::atomic<bool>* cancel) {
     Hub hub = hub_of(variable);
-    hub.stall_seconds = stall_seconds;
-    const fs::path where = folder.empty() ? own_model_folder(variable) : fs::path(folder);
+    hub.stall_seconds = settings.stall_seconds;
+    if (!settings.token.empty()) hub.token = settings.token;
+    const fs::path where = settings.folder.empty() ? own_model_folder(variable) : fs::path(settings.folder);
     const std::vector<PulledFile> all = RL_TRY(files_of(wanted, where, hub, cancel));
     for (const PulledFile& file : all) RL_TRY(fetch(file, hub, cancel));
+    if (all.size() > 1) RL_TRY(Gguf::open(all.front().path.string()));  // the parts belong together
     return all;
 }
 
-void add_hub_option(Options& options, std::string& wanted) {
+void add_remote_options(Options& options, RemoteModel& remote) {
     options.name("-hf -hfr --hf-repo", "USER/REPO[:QUANT]",
-                 "a model of a hub, in place of -m: fetched as redline pull does unless it is there already",
-                 wanted);
+                 "a model of a hub, in place of -m: fetched as redline pull does, unless redline or another "
+                 "program has it here already",
+                 remote.hub);
+    options.name("-hff --hf-file", "FILE", "the file of that repository, in place of QUANT", remote.hub_file);
+    options.name("-hft --hf-token", "TOKEN", "access token of the hub (default: that of HF_TOKEN)",
+                 remote.token);
+    options.name("-mu --model-url", "URL", "a model file by its address, in place of -m", remote.url);
+    options.flag("--offline", "fetch nothing: -hf and -mu take what is here", remote.offline);
 }
 
-std::optional<int> take_hub_model(const std::string& wanted, std::string& path) {
-    if (wanted.empty()) return {};
-    if (!path.empty())
-        return fail(error("-hf {} and -m {} both name the model: leave one out", wanted, path), kUsage);
-    const Result<HubModel> model = parse_hub_model(wanted);
-    if (!model) return fail(model.error(), kUsage);
-    if (const std::vector<std::string> here = files_here(model.value()); !here.empty()) {
-        path = here[0];
-        say("model: " + path);
-        return {};
+static Error two_models(std::string_view one, const std::string& first, std::string_view other,
+                        const std::string& second) {
+    return error("{} {} and {} {} both name the model: leave one out", one, first, other, second);
+}
+
+// What is here of it, without a network; empty where nothing is.
+static Result<std::string> find_here(const RemoteModel& remote) {
+    if (remote.hub.empty()) {
+        if (!is_url(remote.url)) return error("-mu {}: an address begins with https://", remote.url);
+        const std::vector<PulledFile> files = RL_TRY(sources_of(remote.url, own_model_folder(variable)));
+        const std::string path = files.front().path.string();
+        std::error_code unknown;
+        return remote.offline && fs::exists(path, unknown) ? path : std::string();
     }
+    HubModel model = RL_TRY(parse_hub_model(remote.hub));
+    if (!remote.hub_file.empty()) model.wanted = remote.hub_file;
+    std::vector<std::string> faults;
+    const std::optional<StoredModel> here = find_hub_model(model, faults);
+    for (const std::string& fault : faults) note("passed over: " + fault);
+    if (!here) return std::string();
+    say(fmt::format("model: {} ({})", here->name, here->owner));
+    say_detail("its file is " + here->path);
+    return here->path;
+}
+
+std::optional<int> take_remote_model(ModelOptions& model) {
+    const RemoteModel& remote = model.remote;
+    if (!remote) {
+        if (remote.hub_file.empty()) return {};
+        return fail(error("-hff {} names a file of a repository, which -hf names", remote.hub_file), kUsage);
+    }
+    const std::string_view option = remote.hub.empty() ? "-mu" : "-hf";
+    std::string wanted = remote.hub.empty() ? remote.url : remote.hub;
+    if (!remote.hub.empty() && !remote.url.empty())
+        return fail(two_models("-hf", remote.hub, "-mu", remote.url), kUsage);
+    if (!model.model.empty()) return fail(two_models(option, wanted, "-m", model.model), kUsage);
+    const Result<std::string> here = find_here(remote);
+    if (!here) return fail(here.error(), kUsage);
+    model.model = here.value();
+    if (!model.model.empty()) return {};
+    if (remote.offline)
+        return fail(
+            error("--offline: no program here has fetched {}; redline models lists what is here", wanted));
+    if (!remote.hub_file.empty()) wanted = wanted.substr(0, wanted.find(':')) + ":" + remote.hub_file;
     const Interrupts interrupts;
-    const Result<std::vector<PulledFile>> all = pull_model(wanted, "", kStallSeconds, interrupts.flag());
+    const Result<std::vector<PulledFile>> all =
+        pull_model(wanted, {"", remote.token, kStallSeconds}, interrupts.flag());
     if (!all && interrupts.raised()) {
         note("interrupted; the same command goes on where it can");
         return interrupts.code();
     }
     if (!all) return fail(all.error());
-    path = all.value().front().path.string();
+    model.model = all.value().front().path.string();
     return {};
 }
 

@@ -2,7 +2,7 @@
 // and progress on the way.
 #pragma once
 
-#include "cli/options/options.h"
+#include "cli/options/model_options.h"
 #include "fetch/hub.h"
 
 #include <filesystem>
@@ -15,15 +15,19 @@ struct PulledFile {
     std::filesystem::path path;
 };
 
-// "USER/REPO[:QUANT]" or the address of a file. Into `folder`, or where redline keeps its models when that is
-// empty. What is there already is not fetched again.
-Result<std::vector<PulledFile>> pull_model(const std::string& wanted, const std::string& folder,
-                                           long stall_seconds, const std::atomic<bool>* cancel);
+struct PullSettings {
+    std::string folder;  // empty: where redline keeps its models
+    std::string token;   // for the hub; empty: the user's
+    long stall_seconds = 60;
+};
+// "USER/REPO[:QUANT]" or the address of a file. What is there already is not fetched again.
+Result<std::vector<PulledFile>> pull_model(const std::string& wanted, const PullSettings& settings,
+                                           const std::atomic<bool>* cancel);
 
-// -hf of a command with a model.
-void add_hub_option(Options& options, std::string& wanted);
-// The file of the model that -hf named goes to `path`: the one that is there, else what is fetched. An exit
-// code when that fails.
-std::optional<int> take_hub_model(const std::string& wanted, std::string& path);
+// -hf, -mu and their relatives, of a command with a model.
+void add_remote_options(Options& options, RemoteModel& remote);
+// The file of the model that they name goes to `model.model`: the one that some program here has, else what
+// is fetched. An exit code when that fails.
+std::optional<int> take_remote_model(ModelOptions& model);
 
 }  // namespace redline::cli

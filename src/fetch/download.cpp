@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 
 #include <fcntl.h>
@@ -52,8 +53,7 @@ public:
         while (!bytes.empty()) {
             const ssize_t put = ::pwrite(handle_, bytes.data(), bytes.size(), off_t(size_));
             if (put < 0 && errno == EINTR) continue;
-            if (put < 0)
-                return error("cannot write {}: {}; what came so far is kept", path_, std::strerror(errno));
+            if (put < 0) return error("cannot write {}: {}", path_, std::strerror(errno));
             bytes = bytes.subspan(size_t(put));
             size_ += uint64_t(put);
         }
@@ -68,12 +68,32 @@ public:
         if (::fsync(handle_) != 0) return error("cannot write {}: {}", path_, std::strerror(errno));
         if (::rename(path_.c_str(), name.c_str()) != 0)
             return error("cannot rename {} to {}: {}", path_, name, std::strerror(errno));
+        set_version("");
         return {};
     }
-    void remove() { ::unlink(path_.c_str()); }
+    void remove() {
+        set_version("");
+        ::unlink(path_.c_str());
+        size_ = 0;
+    }
     uint64_t size() const { return size_; }
+    const std::string& path() const { return path_; }
+
+    // The server's name for the version of the file that the part is of; empty: not known.
+    std::string version() const {
+        constexpr uint64_t kLongest = 1024;
+        const Result<std::string> kept = read_text_file(version_path(), kLongest);
+        return kept ? kept.value() : "";
+    }
+    void set_version(const std::string& version) const {
+        if (version.empty())
+            ::unlink(version_path().c_str());
+        else
+            std::ofstream(version_path(), std::ios::binary) << version;
+    }
 
 private:
+    std::string version_path() const { return path_ + ".version"; }
     PartialFile(int handle, std::string path) : handle_(handle), path_(std::move(path)) {}
     int handle_;
     std::string path_;
@@ -113,6 +133,12 @@ Status check_space(const std::string& path, uint64_t wanted) {
                  double(wanted) * 1e-9);
 }
 
+// A version that a server compares byte by byte: weak ones, W/"...", may be of equal content only.
+std::string strong_version(const HttpResponse& response) {
+    const std::string version = header(response, "etag");
+    return version.starts_with('"') ? version : "";
+}
+
 // One attempt: asks for what the partial file lacks.
 class Attempt {
 public:
@@ -121,33 +147,60 @@ public:
 
     Result<HttpResponse> run(const std::atomic<bool>* cancel) {
         HttpRequest request{what_.url, what_.headers, what_.stall_seconds};
-        if (file_.size() > 0) request.headers.push_back(fmt::format("Range: bytes={}-", file_.size()));
+        request.headers.emplace_back("Accept-Encoding: identity");
+        if (file_.size() > 0) {
+            request.headers.push_back(fmt::format("Range: bytes={}-", file_.size()));
+            // A file that changed is sent whole.
+            if (what_.sha256.empty()) request.headers.push_back("If-Range: " + file_.version());
+        }
+        std::optional<Error> ours;
         const HttpBody take = [&](const HttpResponse& response, std::span<const std::byte> bytes) -> Status {
-            if (response.status != 200 && response.status != 206) return {};  // a page that explains
-            if (!std::exchange(begun_, true)) RL_TRY(begin(response));
-            if (total_ > 0 && file_.size() + bytes.size() > total_)
-                return error("{} sends more than the {} bytes that the file has", what_.url, total_);
-            RL_TRY(file_.append(bytes));
-            hash_.update(bytes);
-            progress_(file_.size(), total_);
-            return {};
+            const Status taken = this->take(response, bytes);
+            if (!taken) ours = taken.error();
+            return taken;
         };
-        return http_get(request, take, cancel);
+        Result<HttpResponse> response = http_get(request, take, cancel);
+        if (!response && !ours) return error("{}: {}{}", what_.url, response.error().message, kept());
+        return response;
     }
     uint64_t total() const { return total_; }
+    // What an error ends with.
+    std::string kept() const {
+        if (file_.size() == 0) return "";
+        return what_.sha256.empty() && file_.version().empty() ? "; try again"
+                                                               : "; the same command goes on from there";
+    }
 
 private:
-    Status begin(const HttpResponse& response) {
-        // A server that knows no ranges sends it all again.
-        if (response.status == 200 && file_.size() > 0) {
-            RL_TRY(file_.begin_again());
-            hash_ = {};
-        }
+    Status take(const HttpResponse& response, std::span<const std::byte> bytes) {
+        if (response.status != 200 && response.status != 206) return {};  // a page that explains
+        if (!std::exchange(begun_, true)) RL_TRY(begin(response, bytes));
+        if (total_ > 0 && file_.size() + bytes.size() > total_)
+            return error("{} sends more than the {} bytes that the file has", what_.url, total_);
+        const Status written = file_.append(bytes);
+        if (!written) return error("{}{}", written.error().message, kept());
+        hash_.update(bytes);
+        progress_(file_.size(), total_);
+        return {};
+    }
+    Status begin(const HttpResponse& response, std::span<const std::byte> bytes) {
+        const std::string encoding = header(response, "content-encoding");
+        if (!encoding.empty() && encoding != "identity")
+            return error("{} sends the file packed by {}, which it was not asked for", what_.url, encoding);
+        constexpr size_t kLeast = 16;  // a shorter first piece is judged with the whole
+        if (response.status == 200 && what_.check_start && bytes.size() >= kLeast)
+            RL_TRY(what_.check_start(bytes));
         if (response.status == 206 && first_of(response) != file_.size())
             return error("{} sends another part of the file than it was asked for", what_.url);
         const uint64_t said = size_of(response);
         if (what_.bytes > 0 && said > 0 && said != what_.bytes)
             return error("{} has {} bytes, and {} were announced", what_.url, said, what_.bytes);
+        // A server that knows no ranges, or has another version, sends it all again.
+        if (response.status == 200) {
+            if (file_.size() > 0) RL_TRY(file_.begin_again());
+            hash_ = {};
+            if (what_.sha256.empty()) file_.set_version(strong_version(response));
+        }
         total_ = what_.bytes > 0 ? what_.bytes : said;
         return check_space(what_.path, total_ - std::min(total_, file_.size()));
     }
@@ -160,7 +213,47 @@ private:
     uint64_t total_ = 0;
 };
 
+Status fetch_missing(const Download& what, PartialFile& file, Sha256& hash, const DownloadProgress& progress,
+                     const std::atomic<bool>* cancel) {
+    constexpr long kNoSuchRange = 416;
+    Attempt attempt(what, file, hash, progress);
+    HttpResponse response = RL_TRY(attempt.run(cancel));
+    // The server's file ends before the part does, which is thus of another one.
+    if (response.status == kNoSuchRange && file.size() > 0) {
+        RL_TRY(file.begin_again());
+        hash = {};
+        response = RL_TRY(attempt.run(cancel));
+    }
+    if (response.status != 200 && response.status != 206) return refused_by_server(response.status, what.url);
+    if (attempt.total() > 0 && file.size() != attempt.total())
+        return error("{} ended after {} of {} bytes{}", what.url, file.size(), attempt.total(),
+                     attempt.kept());
+    return {};
+}
+
+// Of the whole file.
+Status check_content(const Download& what, const PartialFile& file, const std::string& sha256) {
+    if (!what.sha256.empty() && sha256 != what.sha256)
+        return error("{}: what came is damaged (sha256 {}, not {}); it is thrown away", what.url, sha256,
+                     what.sha256);
+    return what.check ? what.check(file.path()) : Status();
+}
+
 }  // namespace
+
+uint64_t size_on_server(const Download& what, const std::atomic<bool>* cancel) {
+    HttpRequest request{what.url, what.headers, what.stall_seconds};
+    request.headers.emplace_back("Range: bytes=0-63");
+    request.headers.emplace_back("Accept-Encoding: identity");
+    uint64_t bytes = 0;
+    // Without ranges all of the file would come.
+    const HttpBody stop = [&](const HttpResponse& response, std::span<const std::byte> start) -> Status {
+        if (!what.check_start || what.check_start(start)) bytes = size_of(response);
+        return error("enough is known");
+    };
+    (void)http_get(request, stop, cancel);
+    return bytes;
+}
 
 Error refused_by_server(long status, const std::string& url) {
     switch (status) {
@@ -190,28 +283,20 @@ Status download(const Download& what, const DownloadProgress& progress, const st
         return error("cannot create {}: {}", fs::path(what.path).parent_path().string(), problem.message());
     PartialFile file = RL_TRY(PartialFile::open(what.path + ".part"));
     Sha256 hash = RL_TRY(file.read_what_is_there());
-    // Without a hash nothing tells whether the beginning is of the same file.
-    if (what.sha256.empty() || (what.bytes > 0 && file.size() > what.bytes)) {
+    // With neither nothing tells whether the beginning is of the same file.
+    const auto resumable = [&] { return !what.sha256.empty() || !file.version().empty(); };
+    if (!resumable() || (what.bytes > 0 && file.size() > what.bytes)) {
         RL_TRY(file.begin_again());
         hash = {};
     }
     if (what.bytes == 0 || file.size() < what.bytes) {
-        Attempt attempt(what, file, hash, progress);
-        const HttpResponse response = RL_TRY(attempt.run(cancel));
-        if (response.status != 200 && response.status != 206) {
-            if (file.size() == 0) file.remove();
-            return refused_by_server(response.status, what.url);
-        }
-        if (attempt.total() > 0 && file.size() != attempt.total())
-            return error("{} ended after {} of {} bytes; {}", what.url, file.size(), attempt.total(),
-                         what.sha256.empty() ? "try again" : "the same command goes on from there");
+        const Status fetched = fetch_missing(what, file, hash, progress, cancel);
+        if (!fetched && (file.size() == 0 || !resumable())) file.remove();
+        RL_TRY(fetched);
     }
-    const std::string got = hash.digest();
-    if (!what.sha256.empty() && got != what.sha256) {
-        file.remove();
-        return error("{}: what came is damaged (sha256 {}, not {}); it is thrown away", what.url, got,
-                     what.sha256);
-    }
+    const Status sound = check_content(what, file, hash.digest());
+    if (!sound) file.remove();
+    RL_TRY(sound);
     return file.become(what.path);
 }
 

@@ -2,9 +2,11 @@
 
 #include "base/file.h"
 #include "fetch/download.h"
+#include "gguf/split.h"
 #include "json/json.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace redline {
@@ -80,12 +82,10 @@ Status take_listing(const std::string& text, std::vector<HubFile>& files) {
     return {};
 }
 
-// "-00001-of-00003.gguf" and what is before it; the name itself of a file that is whole.
-std::string set_of(const std::string& path) {
-    constexpr size_t kSuffix = 20;
-    if (path.size() > kSuffix && path.substr(path.size() - 14, 4) == "-of-")
-        return path.substr(0, path.size() - kSuffix) + path.substr(path.size() - 10);
-    return path;
+// What a model is called by: its only file, or the first of its parts.
+std::string first_file(const std::string& path) {
+    const std::optional<SplitName> part = split_name(path);
+    return part ? split_path(part->prefix, 0, part->count) : path;
 }
 
 // Whether `format` stands in the file's name with no letter or digit on either side: Q4_K is not in "Q4_K_M".
@@ -178,22 +178,41 @@ Hub hub_of(const std::function<std::string(const std::string&)>& environment) {
     return hub;
 }
 
-Result<std::vector<HubFile>> choose_files(const std::vector<HubFile>& files, const HubModel& model) {
-    std::vector<HubFile> models;
-    std::set<std::string> names;  // of whole files and sets
+// The files of each model that a repository has, by the name of the first.
+static std::map<std::string, std::vector<HubFile>> models_of(const std::vector<HubFile>& files) {
+    std::map<std::string, std::vector<HubFile>> models;
     for (const HubFile& file : files) {
         const std::string name = lower(file.path);
-        if (!name.ends_with(".gguf") || name.find("mmproj") != std::string::npos) continue;
-        models.push_back(file);
-        names.insert(set_of(file.path));
+        if (name.ends_with(".gguf") && name.find("mmproj") == std::string::npos)
+            models[first_file(file.path)].push_back(file);
     }
-    if (names.empty())
+    for (auto& [first, parts] : models)
+        std::sort(parts.begin(), parts.end(),
+                  [](const HubFile& a, const HubFile& b) { return a.path < b.path; });
+    return models;
+}
+
+// An error where parts are missing.
+static Result<std::vector<HubFile>> whole(const std::string& repository, const std::vector<HubFile>& parts) {
+    const std::optional<SplitName> name = split_name(parts.front().path);
+    for (uint64_t i = 0; name && i < name->count; ++i)
+        if (i >= parts.size() || parts[i].path != split_path(name->prefix, i, name->count))
+            return error("{} lacks {}, a part of the model", repository,
+                         split_path(name->prefix, i, name->count));
+    return parts;
+}
+
+Result<std::vector<HubFile>> choose_files(const std::vector<HubFile>& files, const HubModel& model) {
+    const std::map<std::string, std::vector<HubFile>> models = models_of(files);
+    if (models.empty())
         return error("{} has no GGUF files{}", model.repository,
                      files.empty() ? "" : "; models in other forms must be converted first");
+    std::set<std::string> names;
+    for (const auto& [first, parts] : models) names.insert(first);
     const auto chosen_of = [&](const std::string& wanted) {
         std::set<std::string> chosen;
         for (const std::string& name : names)
-            if (name == wanted || of_format(name, wanted)) chosen.insert(name);
+            if (name == first_file(wanted) || of_format(name, wanted)) chosen.insert(name);
         return chosen;
     };
     std::set<std::string> chosen;
@@ -213,16 +232,15 @@ Result<std::vector<HubFile>> choose_files(const std::vector<HubFile>& files, con
                            }) == 1;
         if (alone) chosen = {first};
     }
-    if (chosen.size() != 1)
-        return error("{} has {} {}; name one behind a colon: {}", model.repository,
-                     chosen.empty() ? "no file" : "several files",
-                     model.wanted.empty() ? "of the usual formats" : "of " + model.wanted,
-                     fmt::join(chosen.empty() ? names : chosen, ", "));
-    std::vector<HubFile> parts;
-    for (const HubFile& file : models)
-        if (set_of(file.path) == *chosen.begin()) parts.push_back(file);
-    std::sort(parts.begin(), parts.end(), [](const HubFile& a, const HubFile& b) { return a.path < b.path; });
-    return parts;
+    if (chosen.size() == 1) return whole(model.repository, models.at(*chosen.begin()));
+    // A name that is offered is that of a file which is there.
+    std::vector<std::string> offered;
+    for (const std::string& name : chosen.empty() ? names : chosen)
+        offered.push_back(models.at(name).front().path);
+    return error("{} has {} {}; name one behind a colon: {}", model.repository,
+                 chosen.empty() ? "no file" : "several files",
+                 model.wanted.empty() ? "of the usual formats" : "of " + model.wanted,
+                 fmt::join(offered, ", "));
 }
 
 }  // namespace redline

@@ -1,5 +1,6 @@
 #include "gguf/gguf.h"
 
+#include "gguf/check.h"
 #include "gguf/header.h"
 #include "gguf/split.h"
 
@@ -14,7 +15,7 @@ constexpr uint64_t kMaxSplitFiles = 65535;
 
 // Runs `read` with exceptions for memory turned into an error.
 template <typename F>
-Result<Gguf> within_memory(const std::string& name, F&& read) {
+auto within_memory(const std::string& name, F&& read) -> decltype(read()) {
     try {
         return read();
     } catch (const std::bad_alloc&) {
@@ -23,12 +24,6 @@ Result<Gguf> within_memory(const std::string& name, F&& read) {
         return error("{}: not enough memory to read the header", name);
     }
 }
-
-// Which part of how many a file says it is; 0 of 1 when it says nothing.
-struct SplitPart {
-    uint64_t index = 0;
-    uint64_t count = 1;
-};
 
 Result<SplitPart> split_part(const std::string& path, const Metadata& metadata) {
     const auto read = [&]() -> Result<SplitPart> {
@@ -51,6 +46,20 @@ Error not_the_first(const std::string& path, const SplitPart& part) {
 }
 
 }  // namespace
+
+Status check_gguf_start(std::span<const std::byte> start, const std::string& name) {
+    Cursor in(start, start.size(), name);
+    return check_is_gguf(in);
+}
+
+Result<SplitPart> check_gguf_file(const std::string& path) {
+    return within_memory(path, [&]() -> Result<SplitPart> {
+        const File file = RL_TRY(File::open(path));
+        Cursor in(file);
+        const GgufHeader header = RL_TRY(read_header(in));
+        return split_part(path, header.metadata);
+    });
+}
 
 Result<Gguf> Gguf::open(const std::string& path) {
     return within_memory(path, [&]() -> Result<Gguf> {

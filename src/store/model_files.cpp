@@ -1,10 +1,10 @@
 #include "store/model_files.h"
 
 #include "base/file.h"
+#include "gguf/split.h"
 #include "json/json.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 
 namespace redline {
@@ -20,29 +20,6 @@ std::string lower(std::string text) {
     for (char& c : text)
         if (c >= 'A' && c <= 'Z') c = char(c - 'A' + 'a');
     return text;
-}
-
-struct Part {
-    std::string base;  // the name without "-00001-of-00003.gguf"
-    uint32_t index = 1, of = 1;
-};
-
-uint32_t number(std::string_view digits) {
-    uint32_t value = 0;
-    const auto [end, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    return fault == std::errc() && end == digits.data() + digits.size() ? value : 0;
-}
-
-// Of "NAME.gguf" or "NAME-00001-of-00003.gguf".
-Part part_of(const std::string& file) {
-    const std::string stem = file.substr(0, file.size() - 5);
-    constexpr size_t kSuffix = 15;  // "-00001-of-00003"
-    if (stem.size() <= kSuffix) return {stem};
-    const std::string_view suffix = std::string_view(stem).substr(stem.size() - kSuffix);
-    if (suffix[0] != '-' || suffix.substr(6, 4) != "-of-") return {stem};
-    const uint32_t index = number(suffix.substr(1, 5)), of = number(suffix.substr(10));
-    if (index == 0 || index > of) return {stem};
-    return {stem.substr(0, stem.size() - kSuffix), index, of};
 }
 
 // Vision and audio projectors lie beside their models and cannot run alone.
@@ -66,8 +43,9 @@ public:
     }
 
     StoredModels result() && {
-        std::sort(found_.files.begin(), found_.files.end(),
-                  [](const StoredModel& a, const StoredModel& b) { return lower(a.name) < lower(b.name); });
+        std::stable_sort(
+            found_.files.begin(), found_.files.end(),
+            [](const StoredModel& a, const StoredModel& b) { return lower(a.name) < lower(b.name); });
         return std::move(found_);
     }
 
@@ -87,8 +65,21 @@ private:
         return all;
     }
 
+    // The revision that the hub's program takes goes before the others, whose files have the same names.
+    static void put_main_first(const fs::path& snapshots, std::vector<fs::directory_entry>& revisions) {
+        constexpr uint64_t kLongest = 256;
+        const Result<std::string> main =
+            read_text_file((snapshots.parent_path() / "refs/main").string(), kLongest);
+        if (!main) return;
+        std::stable_partition(revisions.begin(), revisions.end(), [&](const fs::directory_entry& revision) {
+            return main.value().starts_with(revision.path().filename().string());
+        });
+    }
+
     void look_into_folder(const fs::path& folder, int depth) {
-        for (const fs::directory_entry& entry : entries(folder)) {
+        std::vector<fs::directory_entry> all = entries(folder);
+        if (store_->kind == StoreKind::hugging_face && depth == 2) put_main_first(folder, all);
+        for (const fs::directory_entry& entry : all) {
             const std::string name = entry.path().filename().string();
             std::error_code unreadable;
             // Folders behind links are not entered: they may lead in a circle.
@@ -102,10 +93,11 @@ private:
     }
 
     void take(const fs::path& path, uint64_t bytes) {
-        const Part part = part_of(path.filename().string());
-        const fs::path beside = path.parent_path() / part.base;
-        StoredModel file{name_of(beside), path.string(), store_->owner, bytes, 1, part.of};
-        if (part.of == 1) return add(std::move(file));
+        const std::optional<SplitName> part = split_name(path.filename().string());
+        const fs::path beside = path.parent_path() / (part ? part->prefix : path.stem().string());
+        StoredModel file{name_of(beside), path.string(), store_->owner, bytes};
+        if (!part) return add(std::move(file));
+        file.of = uint32_t(part->count);
         const auto [at, fresh] = split_.try_emplace(beside.string(), file);
         if (fresh) return;
         at->second.bytes += bytes;

@@ -45,7 +45,9 @@ struct StoredModel {
 };
 
 struct StoredModels {
-    std::vector<StoredModel> files;   // by name; a file that two stores share is listed once
+    // By name; a file that two stores share is listed once. Of one name in several stores, or revisions, the
+    // first is the one to take.
+    std::vector<StoredModel> files;
     std::vector<std::string> faults;  // folders and manifests that cannot be read, a sentence each
 };
 StoredModels find_model_files(const std::vector<ModelStore>& stores);

@@ -39,7 +39,7 @@ Options declare(ChatOptions& chat) {
                  chat.escapes);
     options.flag("--no-escape", "take them as they are", chat.escapes, false);
     add_model_options(options, chat.model);
-    add_hub_option(options, chat.model.hub);
+    add_remote_options(options, chat.model.remote);
     add_sampling_options(options, chat.conversation.sampling);
     add_voice_options(options);
     options.example("redline chat -m model.gguf");
@@ -94,7 +94,7 @@ int run(const std::vector<std::string>& arguments) {
     if (!usage) return fail(usage.error(), kUsage);
     if (chat.escapes)
         for (std::string& stop : chat.conversation.generate.stops) stop = unescape(stop);
-    if (const std::optional<int> code = take_hub_model(chat.model.hub, chat.model.model)) return *code;
+    if (const std::optional<int> code = take_remote_model(chat.model)) return *code;
     if (const Status found = take_demo_model(chat.model.model); !found) return fail(found.error(), kUsage);
     const Result<int> code = chat_with(chat, options);
     return code ? code.value() : fail(code.error());

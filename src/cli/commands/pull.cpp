@@ -14,6 +14,7 @@ namespace {
 struct PullOptions {
     std::vector<std::string> words;
     std::string folder;
+    std::string token;
     uint32_t stall_seconds = 60;
     bool json = false;
 };
@@ -28,6 +29,8 @@ Options declare(PullOptions& pull) {
     options.each("-hf -hfr --hf-repo", "USER/REPO[:QUANT]", "the model, as llama.cpp's users name it", take);
     options.name("-o --folder", "FOLDER",
                  "where to put it (default: $REDLINE_MODELS, or ~/.local/share/redline/models)", pull.folder);
+    options.name("-hft --hf-token", "TOKEN", "access token of the hub (default: that of HF_TOKEN)",
+                 pull.token);
     options.number("--stall", "seconds without a byte after which to give up", pull.stall_seconds, 1, 3600);
     options.flag("--json", "print one JSON object at the end", pull.json);
     add_voice_options(options);
@@ -35,8 +38,10 @@ Options declare(PullOptions& pull) {
     options.example("redline pull bartowski/Llama-3.2-1B-Instruct-GGUF:Q8_0");
     options.example("redline pull https://example.org/models/small.gguf");
     options.remark(
-        "A file that is there already is not fetched again; one of a hub that was interrupted goes on where "
-        "it ended. Without a QUANT it is Q4_K_M, or the nearest to it. HF_TOKEN gives access to gated "
+        "A file that is there already, whole and of the right size, is not fetched again; one that was "
+        "interrupted goes on where it ended, where the server can tell that it is still the same. Of a split "
+        "model all parts are fetched, whichever is named. What is no whole GGUF file never gets the name of "
+        "one. Without a QUANT it is Q4_K_M, or the nearest to it. HF_TOKEN gives access to gated "
         "models, HF_ENDPOINT names a mirror, https_proxy a proxy. Nothing is ever sent or fetched but by "
         "this command and by -hf.");
     return options;
@@ -70,7 +75,7 @@ int run(const std::vector<std::string>& arguments) {
             kUsage);
     const Interrupts interrupts;
     const Result<std::vector<PulledFile>> all =
-        pull_model(pull.words[0], pull.folder, long(pull.stall_seconds), interrupts.flag());
+        pull_model(pull.words[0], {pull.folder, pull.token, long(pull.stall_seconds)}, interrupts.flag());
     if (!all && interrupts.raised()) {
         note("interrupted; the same command goes on where it can");
         return interrupts.code();

@@ -370,11 +370,11 @@ int run(const std::vector<std::string>& arguments) {
         for (std::string& stop : run.generate.stops) stop = unescape(stop);
     // As ollama does, where only a model is named.
     const bool named_alone =
-        !run.model.hub.empty() ? arguments.size() == 2 : arguments.size() == 1 && !run.model.model.empty();
+        run.model.remote ? arguments.size() == 2 : arguments.size() == 1 && !run.model.model.empty();
     if (named_alone && is_terminal(STDIN_FILENO))
         return chat_command.run(arguments.size() == 2 ? arguments
                                                       : std::vector<std::string>{"-m", run.model.model});
-    if (const std::optional<int> code = take_hub_model(run.model.hub, run.model.model)) return *code;
+    if (const std::optional<int> code = take_remote_model(run.model)) return *code;
     if (const Status found = take_demo_model(run.model.model); !found) return fail(found.error(), kUsage);
     const Result<std::optional<std::string>> text = gather_text(run);
     if (!text) return fail(text.error());

@@ -106,7 +106,7 @@ Options declare(RunOptions& run) {
     add_chat_options(options, run);
     add_output_options(options, run);
     add_model_options(options, run.model);
-    add_hub_option(options, run.model.hub);
+    add_remote_options(options, run.model.remote);
     add_sampling_options(options, run.sampling);
     add_voice_options(options);
     options.example("redline run \"What is GGUF?\"");
@@ -147,10 +147,10 @@ Status take_words(RunOptions& run) {
         words.erase(words.begin());
     }
     if (words.empty()) return {};
-    if (run.model.model.empty() && run.model.hub.empty() && is_library_name(words[0]))
+    if (run.model.model.empty() && !run.model.remote && is_library_name(words[0]))
         return error(
-            "\"{}\" looks like the name of a model: redline run -m NAME \"TEXT\" takes a part of a file's "
-            "name, redline models lists them, redline pull fetches more (as a prompt it goes with -p)",
+            "\"{}\" looks like the name of a model, and none here is called so: redline models lists them, "
+            "redline pull fetches more (as a prompt it goes with -p)",
             words[0]);
     if (words.size() > 1)
         return error(

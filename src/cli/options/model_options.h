@@ -23,9 +23,19 @@ enum class KernelCheck : uint8_t { first_use, always, never };
 // Whether kernels of which no speed is known are timed quickly before they are used.
 enum class TuneBefore : uint8_t { first_use, always, never };
 
+// A model by the name or address that it is fetched from, see take_remote_model().
+struct RemoteModel {
+    std::string hub;       // USER/REPO[:QUANT]
+    std::string hub_file;  // of that repository
+    std::string token;     // for the hub; empty: see hub_of()
+    std::string url;
+    bool offline = false;  // only what is here already is taken
+    explicit operator bool() const { return !hub.empty() || !url.empty(); }
+};
+
 struct ModelOptions {
     std::string model;
-    std::string hub;       // a hub's name of the model, see take_hub_model()
+    RemoteModel remote;
     int64_t context = -1;  // -1: the default, at most the model's own; 0: the most that fits, at most that
     uint64_t default_context = 4096;
     uint32_t threads = 0;     // 0: one per physical core
