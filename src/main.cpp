@@ -2,6 +2,7 @@
 #include "base/nearest_name.h"
 #include "cli/command.h"
 #include "cli/demo_model.h"
+#include "cli/find_model.h"
 #include "cli/options/options.h"
 #include "cli/terminal/terminal.h"
 #include "cli/terminal/word_wrap.h"
@@ -76,21 +77,82 @@ static int begin() {
     return chat_command.run({});
 }
 
+// Commands of ollama, llama.cpp and LM Studio: what does the same here, or what there is instead.
+struct ForeignCommand {
+    std::string_view names;  // separated by blanks
+    const Command* same = nullptr;
+    std::string_view instead = {};
+};
+
+static const ForeignCommand* find_foreign_command(const std::string& name) {
+    static const ForeignCommand kForeign[] = {
+        {"list ls", &models_command},
+        {"show", &info_command},
+        {"download get", &pull_command},
+        {"perplexity", &eval_command},
+        {"ps stop unload", nullptr,
+         "a model is loaded while a command runs, and none stays behind: there is "
+         "nothing to list or to stop"},
+        {"load", nullptr, "each command loads the model that it names: redline run NAME \"TEXT\""},
+        {"rm remove delete", nullptr, "redline models --json tells where each file is: rm FILE removes it"},
+        {"cp create push", nullptr,
+         "models are plain GGUF files: copy and name them as files, and options "
+         "take the place of a Modelfile"},
+        {"serve server", nullptr, "redline has no server: redline run and redline chat answer here"},
+        {"signin signout login logout", nullptr,
+         "there is no account: HF_TOKEN gives redline pull access to "
+         "gated models"},
+        {"import", nullptr, "put the GGUF file into the folder that redline models names, or give its path"},
+        {"embed embedding", nullptr, "redline makes no embeddings"},
+    };
+    for (const ForeignCommand& one : kForeign)
+        for (const std::string& known : split_words(one.names))
+            if (known == name) return &one;
+    return nullptr;
+}
+
+static bool is_one_of(const std::string& argument, std::initializer_list<std::string_view> names) {
+    const std::string_view name = std::string_view(argument).substr(0, argument.find('='));
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// Options without a command, as llama-cli takes them: with a prompt they are `run`, without one a chat where
+// someone sits at a terminal.
+static int run_or_chat(const std::vector<std::string>& arguments) {
+    const auto asks = [](const std::string& argument) {
+        return is_one_of(argument, {"-p", "--prompt", "-f", "--file", "--messages", "--raw", "-no-cnv",
+                                    "--no-conversation", "-st", "--single-turn", "--show-prompt"});
+    };
+    const bool prompt = std::any_of(arguments.begin(), arguments.end(), asks);
+    if (prompt || !is_terminal(STDIN_FILENO)) return run_command.run(arguments);
+    return chat_command.run(arguments);
+}
+
 static Error unknown_command(const std::string& name) {
     std::vector<std::string> known;
     for (const Command* command : all_commands()) known.emplace_back(command->name);
     const std::string hint = nearest_name(name, known);
     if (!hint.empty()) return error("\"{}\" is not a command; did you mean {}?", name, hint);
+    if (names_model(name, NameParts::part))
+        return error("\"{0}\" is not a command; redline run {0} and redline chat {0} take it as a model",
+                     name);
     return error("\"{}\" is not a command; these are: {}", name, fmt::join(known, ", "));
 }
 
 static int dispatch(const std::vector<std::string>& arguments) {
     if (arguments.empty()) return begin();
     const std::string& name = arguments.front();
+    if (name == "help" && arguments.size() == 2) return dispatch({arguments[1], "--help"});
     if (name == "-h" || name == "--help" || name == "help") return print(overview());
     if (name == "--version" || name == "version") return print(version_text());
     for (const Command* command : all_commands())
         if (command->name == name) return command->run({arguments.begin() + 1, arguments.end()});
+    if (const ForeignCommand* foreign = find_foreign_command(name)) {
+        if (!foreign->same) return fail(error("{}: {}", name, foreign->instead), kUsage);
+        return foreign->same->run({arguments.begin() + 1, arguments.end()});
+    }
+    if (name.size() > 1 && name.starts_with('-')) return run_or_chat(arguments);
+    if (is_model_file(name)) return run_command.run(arguments);
     return fail(unknown_command(name), kUsage);
 }
 

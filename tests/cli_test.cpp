@@ -122,7 +122,8 @@ TEST_CASE("cli: an unknown command or option gets the nearest known one as a hin
     check_refused({"run", "--samp"}, 2, {"did you mean --samplers?"});
     check_refused({"run", "model.gguf"}, 2, {"no prompt", "-p TEXT"});
     for (const char* name : {"info", "chat", "bench"})
-        check_refused({name, "model.gguf"}, 2, {fmt::format("redline {} -m model.gguf", name)});
+        check_refused({name, "model.gguf"}, 1, {"cannot open model.gguf"});
+    check_refused({"devices", "model.gguf"}, 2, {"is not an option, and nothing else is expected there"});
     check_refused({"run", "one", "two"}, 2, {"\"one\" and \"two\" are two texts"});
     check_refused({"run", "qwen3:8b"}, 2, {"redline models lists them, redline pull fetches more"});
     check_refused({"run", "-m"}, 2, {"-m/--model needs a value"});
@@ -130,9 +131,9 @@ TEST_CASE("cli: an unknown command or option gets the nearest known one as a hin
 }
 
 TEST_CASE("cli: a bad value names the option, what it takes, and what it got") {
-    for (const std::string bad : {"", "x", "1.5", "1x", "0x10", "99999999999999999999", "-2", " 3", "\xFF"}) {
+    for (const std::string bad : {"", "x", "1.5", "1x", "0x10", "99999999999999999999", "-3", " 3", "\xFF"}) {
         INFO(bad);
-        check_refused({"run", "-n", bad}, 2, {"-n/--n-predict", "-1"});
+        check_refused({"run", "-n", bad}, 2, {"-n/--n-predict", "-2"});
     }
     for (const std::string bad : {"-5", "100000", "two"})
         check_refused({"run", "-t", bad}, 2, {"--threads", bad});

@@ -93,7 +93,7 @@ TEST_CASE("completion: bash offers commands, options and the words that an optio
         return outcome.out;
     };
     CHECK(offered("redline ch") == "chat\n");
-    CHECK(offered("redline run --mod") == "--model\n");
+    CHECK(offered("redline run --ctx-s") == "--ctx-size\n");
     CHECK(offered("redline bench --output js") == "json jsonl\n");
     CHECK(offered("redline run --cpu-level avx5") == "avx512\n");
     CHECK(offered("redline completion f") == "fish\n");
@@ -111,7 +111,7 @@ TEST_CASE("completion: fish offers commands, options and the words that an optio
         return outcome.out;
     };
     CHECK(offered("redline ch") == "chat\n");
-    CHECK(offered("redline run --mod") == "--model\n");
+    CHECK(offered("redline run --ctx-s") == "--ctx-size\n");
     CHECK(offered("redline bench --output js") == "json\njsonl\n");
     CHECK(offered("redline run --cpu-level avx5") == "avx512\n");
     CHECK(offered("redline completion f") == "fish\n");
@@ -139,7 +139,7 @@ TEST_CASE("completion: zsh offers commands, options and the words that an option
         return outcome.out;
     };
     CHECK(completed("redline ch") == "redline chat \n");
-    CHECK(completed("redline run --mod") == "redline run --model \n");
+    CHECK(completed("redline run --ctx-s") == "redline run --ctx-size \n");
     CHECK(completed("redline bench --output js") == "redline bench --output json\n");  // or jsonl
     CHECK(completed("redline run --cpu-level avx5") == "redline run --cpu-level avx512 \n");
     CHECK(completed("redline completion f") == "redline completion fish \n");

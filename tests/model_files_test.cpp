@@ -228,3 +228,55 @@ TEST_CASE("a model is run by a part of its name; several are listed, none is an 
     CHECK(at_home(home, {"tokenize", "-m", "letters-two", "a"}).code == 0);
 }
 
+TEST_CASE("the first word that is a model's file or name is the model, for every command") {
+    const Home home;
+    fs::copy_file(chain_model(), home.own() / "letters-one.gguf");
+    const std::string file = (home.own() / "letters-one.gguf").string();
+    const std::vector<std::string> text = {"-n", "2", "--temp", "0"};
+    const auto with = [&](std::vector<std::string> line, const std::vector<std::string>& more) {
+        line.insert(line.end(), more.begin(), more.end());
+        return at_home(home, line);
+    };
+    for (const std::string& model : {file, std::string("letters-one"), std::string("ters-o")}) {
+        CAPTURE(model);
+        CHECK(with({"run", model, "a"}, text).out == "bc");
+        CHECK(with({"run", model, "-p", "a"}, text).out == "bc");
+        CHECK(has(with({"info", model}, {}).out, "letters-one.gguf"));
+        CHECK(with({"tokenize", model, "a"}, {"--ids"}).code == 0);
+        CHECK(with({"verify", model, "--device", "cpu"}, {"-q"}).code == 0);
+        CHECK(with({"bench", model, "--device", "cpu"}, {"-p", "0", "-n", "1", "-r", "1"}).code == 0);
+    }
+    // A prompt may be a part of a name: alone it is no model, and the whole name is one.
+    const Outcome prompt = with({"run", "letters"}, text);
+    CHECK(!has(prompt.err, "letters-one"));
+    CHECK(has(prompt.err, "\"letters\" is the prompt; redline run -m letters takes the model"));
+    CHECK(has(with({"run", "letters-one"}, text).err, "no prompt"));
+    const Outcome none = with({"run", "unheard-of", "a"}, text);
+    CHECK(none.code == 2);
+    CHECK(has(none.err, "neither a file nor the name of a model here"));
+    const Outcome both = with({"info", "letters-one", "-m", "letters-one"}, {});
+    CHECK(both.code == 2);
+    CHECK(has(both.err, "a word and -m/--model are both given"));
+    CHECK(has(with({"info", "one", "two"}, {}).err, "\"one\" and \"two\" are both given for -m/--model"));
+    CHECK(with({"tokenize", "letters-one", "a", "b"}, {}).code == 2);
+}
+
+TEST_CASE("options without a command, and other programs' commands, do what their users expect") {
+    const Home home;
+    fs::copy_file(chain_model(), home.own() / "letters-one.gguf");
+    const std::string file = (home.own() / "letters-one.gguf").string();
+    CHECK(at_home(home, {"-m", file, "-p", "a", "-n", "2", "--temp", "0"}).out == "bc");
+    CHECK(at_home(home, {file, "a", "-n", "2", "--temp", "0"}).out == "bc");
+    CHECK(at_home(home, {"list", "--device", "cpu"}).out == at_home(home, {"models", "--device", "cpu"}).out);
+    CHECK(has(at_home(home, {"show", "letters-one"}).out, "letters-one.gguf"));
+    CHECK(has(at_home(home, {"help", "info"}).out, "redline info:"));
+    CHECK(has(at_home(home, {"letters", "a"}).err, "redline run letters and redline chat letters"));
+    for (const auto& [name, words] : std::map<std::string, std::string>{{"ps", "nothing to list"},
+                                                                        {"rm", "rm FILE"},
+                                                                        {"serve", "no server"},
+                                                                        {"cp", "plain GGUF files"}}) {
+        const Outcome got = at_home(home, {name, "x"});
+        CHECK(got.code == 2);
+        CHECK(has(got.err, words));
+    }
+}

@@ -186,6 +186,10 @@ TEST_CASE("run: words are a model's file and a prompt") {
     CHECK(taken({"a.gguf"}) == "a.gguf|");
     CHECK(taken({"a.GGUF", "Hi"}) == "a.GGUF|Hi");
     CHECK(taken({"llama3.2:3b"}).starts_with("error: \"llama3.2:3b\" looks like"));
+    CHECK(taken({"nobody/Nothing-GGUF:Q4_K_M"})
+              .starts_with("error: \"nobody/Nothing-GGUF:Q4_K_M\" looks like"));
+    CHECK(taken({"nobody/nothing", "Hi"}).starts_with("error: \"nobody/nothing\" looks like"));
+    CHECK(taken({"either/or"}) == "|either/or");
     CHECK(taken({"say", "hello"}).starts_with("error: \"say\" and \"hello\" are two texts"));
     CHECK(taken({"Translate: Hallo"}) == "|Translate: Hallo");
 }

@@ -71,16 +71,17 @@ void add_list(Options& options, std::string_view names, std::string help, int64_
 }
 
 Options declare(BenchOptions& bench) {
-    Options options("bench", "measure the speed of a model", {"bench [-m MODEL[,MODEL...]] [options]"});
+    Options options("bench", "measure the speed of a model", {"bench [MODEL...] [options]"});
     options.group("tests");
+    const auto take_models = [&bench](const std::string& text) -> Status {
+        const std::vector<std::string> names = split_list(text);
+        if (names.empty()) return error("was given an empty name");
+        bench.models.insert(bench.models.end(), names.begin(), names.end());
+        return {};
+    };
+    options.words(take_models);
     options.each("-m --model", "FILE[,FILE...]",
-                 "models in GGUF form; without: the demo model that comes with redline",
-                 [&bench](const std::string& text) -> Status {
-                     const std::vector<std::string> names = split_list(text);
-                     if (names.empty()) return error("was given an empty name");
-                     bench.models.insert(bench.models.end(), names.begin(), names.end());
-                     return {};
-                 });
+                 "models in GGUF form; without: the demo model that comes with redline", take_models);
     add_list(options, "-p --n-prompt", "prompts of so many tokens, read in chunks; 0: none", kMostContext,
              bench.prompts);
     add_list(options, "-n --n-gen", "texts of so many tokens, read one by one; 0: none", kMostContext,

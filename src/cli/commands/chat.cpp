@@ -10,7 +10,7 @@ namespace redline::cli {
 namespace {
 
 Options declare(ChatOptions& chat) {
-    Options options("chat", "talk with an instruct model", {"chat [-m MODEL] [options]"});
+    Options options("chat", "talk with an instruct model", {"chat [MODEL] [options]"});
     GenerateOptions& generate = chat.conversation.generate;
     options.group("conversation");
     options.text("-sys --system-prompt", "TEXT", "what the model is told before the first turn", chat.system);
@@ -39,11 +39,12 @@ Options declare(ChatOptions& chat) {
                  chat.escapes);
     options.flag("--no-escape", "take them as they are", chat.escapes, false);
     add_model_options(options, chat.model);
+    options.word_is("--model");
     add_remote_options(options, chat.model.remote);
     add_sampling_options(options, chat.conversation.sampling);
     add_voice_options(options);
-    options.example("redline chat -m model.gguf");
-    options.example("redline chat -m model.gguf -sys \"Answer briefly.\" --temp 0 < questions.txt");
+    options.example("redline chat model.gguf");
+    options.example("redline chat model.gguf -sys \"Answer briefly.\" --temp 0 < questions.txt");
     options.remark(
         "At the prompt: /help lists the commands and keys. Pasted lines, lines between two of three double "
         "quotes, and a line that ends with a backslash with the next are one message; Alt-Enter breaks a "

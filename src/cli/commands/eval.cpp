@@ -24,7 +24,7 @@ struct EvalOptions {
 
 Options declare(EvalOptions& eval) {
     Options options("eval", "measure how well a model predicts a text",
-                    {"eval -m MODEL -f TEXT [options]", "eval -m MODEL --ids FILE --logits OUT.npy"});
+                    {"eval MODEL -f TEXT [options]", "eval MODEL --ids FILE --logits OUT.npy"});
     options.group("text");
     options.name("-f --file", "FILE", "the text; - is standard input", eval.text.file);
     options.name("--ids", "FILE", "token ids in decimal, apart by white space, in place of a text", eval.ids);
@@ -35,9 +35,10 @@ Options declare(EvalOptions& eval) {
         eval.logits);
     options.flag("--json", "print one JSON object at the end", eval.json);
     add_model_options(options, eval.model);
+    options.word_is("--model");
     add_voice_options(options);
-    options.example("redline eval -m model.gguf -f wiki.test.raw");
-    options.example("redline eval -m model.gguf -f wiki.test.raw -c 2048 -ctk q8_0");
+    options.example("redline eval model.gguf -f wiki.test.raw");
+    options.example("redline eval model.gguf -f wiki.test.raw -c 2048 -ctk q8_0");
     options.remark(
         "The value is that of llama-perplexity: chunks of -c tokens, each from an empty cache and with the "
         "first token replaced by BOS if the model has one, of which the second half is scored. A rest that "

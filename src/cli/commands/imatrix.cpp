@@ -28,7 +28,7 @@ constexpr uint32_t kMostChunks = 1u << 30;
 
 Options declare(ImatrixOptions& imatrix) {
     Options options("imatrix", "measure which weights matter, for quantize --imatrix",
-                    {"imatrix -m MODEL -f TEXT -o OUT.gguf [options]"});
+                    {"imatrix MODEL -f TEXT -o OUT.gguf [options]"});
     options.group("text");
     options.name("-f --file", "FILE", "the text; - is standard input", imatrix.text.file);
     options.number("--chunks", "chunks of -c tokens to read; 0: all that the text has", imatrix.chunks, 0,
@@ -39,8 +39,9 @@ Options declare(ImatrixOptions& imatrix) {
     options.flag("--overwrite", "replace OUT.gguf if it exists", imatrix.overwrite);
     options.flag("--json", "print one JSON object at the end", imatrix.json);
     add_model_options(options, imatrix.model);
+    options.word_is("--model");
     add_voice_options(options);
-    options.example("redline imatrix -m model-f16.gguf -f calibration.txt -o imatrix.gguf");
+    options.example("redline imatrix model-f16.gguf -f calibration.txt -o imatrix.gguf");
     options.example("redline quantize --imatrix imatrix.gguf model-f16.gguf iq4_xs.gguf IQ4_XS");
     options.remark(
         "The text is read in chunks of -c tokens (512), each from an empty cache and with the first token "

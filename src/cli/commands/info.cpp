@@ -31,8 +31,7 @@ struct InfoOptions {
 };
 
 Options declare(InfoOptions& info) {
-    Options options("info", "say what is in a model file and whether it fits here",
-                    {"info -m MODEL [options]"});
+    Options options("info", "say what is in a model file and whether it fits here", {"info MODEL [options]"});
     options.group("what");
     options.flag("--all", "metadata in full length", info.all);
     options.flag("--tensors", "list the tensors", info.tensors);
@@ -40,9 +39,10 @@ Options declare(InfoOptions& info) {
     options.flag("--template", "print the chat template and nothing else", info.chat_template);
     options.flag("--json", "print one JSON object", info.json);
     add_model_options(options, info.model);
+    options.word_is("--model");
     add_voice_options(options);
-    options.example("redline info -m model.gguf -c 32768");
-    options.example("redline info -m model.gguf --tensors --json | jq '.tensors[].name'");
+    options.example("redline info model.gguf -c 32768");
+    options.example("redline info model.gguf --tensors --json | jq '.tensors[].name'");
     return options;
 }
 

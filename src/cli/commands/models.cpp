@@ -23,9 +23,10 @@ struct ModelsOptions {
 
 Options declare(ModelsOptions& models) {
     Options options("models", "list the model files of this machine, those that fit best first",
-                    {"models [options]"});
+                    {"models [NAME] [options]"});
     options.group("what");
     options.name("--name", "TEXT", "only those whose name holds this text", models.part);
+    options.word_is("--name");
     options.number("-c --ctx-size", "tokens of context that are to fit", models.model.default_context, 1,
                    kMostContext);
     options.flag("--json", "print one JSON object", models.json);

@@ -3,6 +3,7 @@
 #include "json/json.h"
 
 #include "base/control_group.h"
+#include "cli/find_model.h"
 #include "cli/options/model_options.h"
 #include "cli/report.h"
 #include "cli/terminal/terminal.h"
@@ -146,7 +147,8 @@ void say_unmeasured(const QuantizeReport& report) {
 
 Result<int> quantize_file(const QuantizeCommand& command, const Recipe& recipe) {
     const std::string& target = command.words[1];
-    const Gguf source = RL_TRY(Gguf::open(command.words[0]));
+    const std::string path = RL_TRY(find_model(command.words[0]));
+    const Gguf source = RL_TRY(Gguf::open(path));
     std::optional<Importance> importance;
     if (!command.importance.empty()) importance = RL_TRY(read_importance(command.importance));
     QuantizeOptions options;
@@ -160,7 +162,7 @@ Result<int> quantize_file(const QuantizeCommand& command, const Recipe& recipe) 
     options.progress = [&](uint64_t done, uint64_t total) { progress.update(done, total); };
     if (!command.overwrite && std::filesystem::exists(target)) {
         std::error_code ignored;
-        if (!std::filesystem::equivalent(command.words[0], target, ignored))
+        if (!std::filesystem::equivalent(path, target, ignored))
             return error("{} exists; remove it, name another file or give --overwrite", target);
     }
     const auto start = std::chrono::steady_clock::now();

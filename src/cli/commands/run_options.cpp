@@ -1,12 +1,9 @@
 #include "cli/commands/run_options.h"
 
+#include "cli/command.h"
+#include "cli/find_model.h"
 #include "cli/pull_model.h"
 #include "sample/chain.h"
-
-#include <algorithm>
-#include <cctype>
-#include <filesystem>
-#include <fstream>
 
 namespace redline::cli {
 
@@ -96,7 +93,7 @@ static void add_output_options(Options& options, RunOptions& run) {
 
 Options declare(RunOptions& run) {
     Options options("run", "answer a prompt, or go on from a text",
-                    {"run [MODEL.gguf] [TEXT] [options]", "run [-m MODEL] -f FILE [options]",
+                    {"run [MODEL] [TEXT] [options]", "run [-m MODEL] -f FILE [options]",
                      "run [-m MODEL] [options] < FILE"});
     options.words([&run](const std::string& word) -> Status {
         run.words.push_back(word);
@@ -123,18 +120,11 @@ Options declare(RunOptions& run) {
     return options;
 }
 
-static bool is_model_file(const std::string& word) {
-    std::string end = word.substr(word.size() - std::min<size_t>(word.size(), 5));
-    std::transform(end.begin(), end.end(), end.begin(), [](unsigned char c) { return std::tolower(c); });
-    if (end == ".gguf") return true;
-    std::error_code ignored;
-    if (!std::filesystem::is_regular_file(word, ignored)) return false;
-    char magic[4] = {};
-    return std::ifstream(word, std::ios::binary).read(magic, 4) && std::string_view(magic, 4) == "GGUF";
-}
-
-// "qwen3:8b", "user/model:tag": what ollama calls a model.
-static bool is_library_name(const std::string& word) {
+// "qwen3:8b", "user/model:tag", what ollama calls a model, or a hub's name; without a tag that may be a
+// prompt, unless it stands beside one.
+static bool is_library_name(const std::string& word, bool beside_prompt) {
+    const Result<HubModel> hub = parse_hub_model(word);
+    if (hub && (beside_prompt || !hub.value().wanted.empty() || word.starts_with("hf.co/"))) return true;
     const size_t colon = word.find(':');
     return colon != std::string::npos && colon > 0 && colon + 1 < word.size() &&
            word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789._-/:") == std::string::npos;
@@ -142,20 +132,27 @@ static bool is_library_name(const std::string& word) {
 
 Status take_words(RunOptions& run) {
     std::vector<std::string>& words = run.words;
-    if (!words.empty() && run.model.model.empty() && is_model_file(words[0])) {
+    const bool unnamed = run.model.model.empty() && !run.model.remote;
+    // A word alone is more likely a prompt than a part of a name.
+    const bool alone =
+        words.size() == 1 && !run.prompt.has_text && run.prompt.file.empty() && run.messages.empty();
+    if (!words.empty() && unnamed && names_model(words[0], alone ? NameParts::whole : NameParts::part)) {
         run.model.model = words[0];
         words.erase(words.begin());
     }
     if (words.empty()) return {};
-    if (run.model.model.empty() && !run.model.remote && is_library_name(words[0]))
+    if (run.model.model.empty() && !run.model.remote && is_library_name(words[0], !alone))
         return error(
             "\"{}\" looks like the name of a model, and none here is called so: redline models lists them, "
             "redline pull fetches more (as a prompt it goes with -p)",
             words[0]);
+    if (alone && unnamed && words[0].find(' ') == words[0].npos && names_model(words[0], NameParts::part))
+        note(fmt::format("\"{0}\" is the prompt; redline run -m {0} takes the model whose name has it",
+                         words[0]));
     if (words.size() > 1)
         return error(
-            "\"{}\" and \"{}\" are two texts: put the prompt in quotes; a model is a file, redline run "
-            "FILE.gguf \"TEXT\"",
+            "\"{}\" and \"{}\" are two texts, and the first is neither a file nor the name of a model here: "
+            "put the prompt in quotes, redline run MODEL \"TEXT\"",
             words[0], words[1]);
     run.prompt.text = run.prompt.has_text ? run.prompt.text + "\n" + words[0] : words[0];
     run.prompt.has_text = true;

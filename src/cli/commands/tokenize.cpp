@@ -18,7 +18,8 @@ namespace {
 
 struct TokenizeCommand {
     std::string model;
-    std::vector<std::string> texts;  // what was given as TEXT or -p
+    std::vector<std::string> words;  // without an option
+    std::vector<std::string> texts;  // of them, and of -p
     std::string file;
     bool add_special = true;
     bool parse_special = false;
@@ -28,7 +29,11 @@ struct TokenizeCommand {
 
 Options declare(TokenizeCommand& command) {
     Options options("tokenize", "show the tokens of a text",
-                    {"tokenize -m MODEL TEXT", "tokenize -m MODEL -f FILE   (- is standard input)"});
+                    {"tokenize MODEL TEXT", "tokenize MODEL -f FILE   (- is standard input)"});
+    options.words([&command](const std::string& word) -> Status {
+        command.words.push_back(word);
+        return {};
+    });
     options.group("what");
     options.name("-m --model", "FILE", "model file (GGUF); its vocabulary is enough", command.model);
     options.each("-p --prompt", "TEXT", "the text, for one that begins with a dash",
@@ -46,27 +51,19 @@ Options declare(TokenizeCommand& command) {
     options.flag("--ids", "the ids only, on one line", command.ids_only);
     options.flag("--json", "one JSON object with ids and pieces", command.json);
     add_voice_options(options);
-    options.example("redline tokenize -m model.gguf \"Hello world\"");
-    options.example("redline tokenize -m model.gguf --ids -f prompt.txt | wc -w");
+    options.example("redline tokenize model.gguf \"Hello world\"");
+    options.example("redline tokenize model.gguf --ids -f prompt.txt | wc -w");
     return options;
 }
 
-// Takes the words that belong to no option out of the arguments; after "--" all do.
-std::vector<std::string> take_texts(std::vector<std::string> arguments, std::vector<std::string>& texts) {
-    std::vector<std::string> rest;
-    for (size_t i = 0; i < arguments.size(); ++i) {
-        const std::string& argument = arguments[i];
-        if (argument == "--") {
-            texts.insert(texts.end(), arguments.begin() + std::ptrdiff_t(i) + 1, arguments.end());
-            break;
-        }
-        const bool option = argument.size() > 1 && argument[0] == '-';
-        (option ? rest : texts).push_back(argument);
-        const bool takes_value = argument == "-m" || argument == "--model" || argument == "-p" ||
-                                 argument == "--prompt" || argument == "-f" || argument == "--file";
-        if (takes_value && i + 1 < arguments.size()) rest.push_back(arguments[++i]);
+// The first word is the model, where no option names it; the others are the text.
+void take_words(TokenizeCommand& command) {
+    std::vector<std::string>& words = command.words;
+    if (command.model.empty() && !words.empty()) {
+        command.model = words.front();
+        words.erase(words.begin());
     }
-    return rest;
+    command.texts.insert(command.texts.end(), words.begin(), words.end());
 }
 
 Status check_usage(const TokenizeCommand& command) {
@@ -113,8 +110,8 @@ std::string as_lines(const Tokenizer& tokenizer, const std::vector<Token>& token
 int run(const std::vector<std::string>& arguments) {
     TokenizeCommand command;
     Options options = declare(command);
-    const std::vector<std::string> rest = take_texts(arguments, command.texts);
-    if (const std::optional<int> code = options.parse(rest)) return *code;
+    if (const std::optional<int> code = options.parse(arguments)) return *code;
+    take_words(command);
     if (const Status usage = check_usage(command); !usage) return fail(usage.error(), kUsage);
     const Result<std::string> text = gather_text(command);
     if (!text) return fail(text.error());

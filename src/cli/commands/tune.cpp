@@ -253,7 +253,7 @@ private:
 
 Options declare(TuneCommandOptions& tune) {
     Options options("tune", "measure which variants of its kernels a model is fastest with here",
-                    {"tune [-m MODEL] [options]"});
+                    {"tune [MODEL] [options]"});
     options.group("what");
     options.name("-m --model", "FILE", "model in GGUF form, or part of its name (default: the demo model)",
                  tune.model.model);
@@ -269,9 +269,10 @@ Options declare(TuneCommandOptions& tune) {
     });
     add_device_options(options, tune.model);
     options.flag("--json", "write one JSON object", tune.json);
+    options.word_is("--model");
     add_voice_options(options);
-    options.example("redline tune -m model.gguf");
-    options.example("redline tune -m model.gguf --device vulkan --seconds 60");
+    options.example("redline tune model.gguf");
+    options.example("redline tune model.gguf --device vulkan --seconds 60");
     options.remark(
         "Each op of the model is timed by itself, on made-up weights that are larger than the device's "
         "caches. "

@@ -251,7 +251,7 @@ private:
 
 Options declare(VerifyOptions& verify) {
     Options options("verify", "check that a model computes the same on a device as on the CPU",
-                    {"verify [-m MODEL] [options]"});
+                    {"verify [MODEL] [options]"});
     options.group("what");
     options.name("-m --model", "FILE", "model in GGUF form, or part of its name (default: the demo model)",
                  verify.model.model);
@@ -262,9 +262,10 @@ Options declare(VerifyOptions& verify) {
     });
     add_device_options(options, verify.model);
     options.flag("--json", "write one JSON object", verify.json);
+    options.word_is("--model");
     add_voice_options(options);
     options.example("redline verify");
-    options.example("redline verify -m model.gguf --device vulkan");
+    options.example("redline verify model.gguf --device vulkan");
     options.remark(
         "Three texts are read on the CPU and on each GPU (or the device that is named), most of each in one "
         "step and its end token by token. \"error\" is how far the logits are apart, in relation to their "

@@ -131,8 +131,6 @@ const Options::Option* Options::find(std::string_view name) const {
 
 Error Options::unknown(const std::string& argument) const {
     const std::string name = argument.substr(0, argument.find('='));
-    if (argument.ends_with(".gguf"))
-        return error("\"{}\": a model is named with -m, redline {} -m {}", argument, command_, argument);
     if (!name.starts_with("-") || name == "-")
         return error("\"{}\" is not an option, and nothing else is expected there", argument);
     std::vector<std::string> known = {"--help"};
@@ -182,16 +180,29 @@ static bool is_optional_value(std::string_view listed, const std::string& word) 
     return is_switch_word(word);
 }
 
+Status Options::take_word(const std::string& word, std::vector<std::string>& out) const {
+    if (word_) return word_(word);
+    if (word_option_.empty() || word == "-") return unknown(word);
+    const Option* option = find(word_option_);
+    const auto before = std::find(out.begin(), out.end(), option->name());
+    if (before != out.end() && before + 1 != out.end())
+        return error("\"{}\" and \"{}\" are both given for {}: leave one out", before[1], word,
+                     option->shown_name());
+    out.push_back(option->name());
+    out.push_back(word);
+    return {};
+}
+
 // Every known option becomes its long name, with its value as the next argument: cxxopts has no words behind
 // a single dash (-ctk, -sys) and takes no number glued to a letter (-n-1).
 Result<std::vector<std::string>> Options::rewrite(const std::vector<std::string>& arguments) {
     std::vector<std::string> out;
-    bool words_only = false;
+    bool words_only = false, words_given = false;
     for (size_t i = 0; i < arguments.size(); ++i) {
         const std::string& argument = arguments[i];
         if (words_only || !argument.starts_with("-") || argument == "-") {
-            if (!word_) return unknown(argument);
-            RL_TRY(word_(argument));
+            RL_TRY(take_word(argument, out));
+            words_given = true;
             continue;
         }
         if (argument == "--") {
@@ -207,6 +218,8 @@ Result<std::vector<std::string>> Options::rewrite(const std::vector<std::string>
                 i += foreign_values(*find_foreign(name), std::span(arguments).subspan(i + 1));
             continue;
         }
+        if (words_given && option->name() == word_option_)
+            return error("a word and {} are both given: leave one out", option->shown_name());
         out.push_back(option->name());
         const bool optional = option->value.starts_with("[");
         if (value_at <= argument.size())

@@ -60,6 +60,8 @@ public:
     void number(std::string_view names, std::string help, float& target);
     // What is no option: called once for each, in order. Without it these are errors.
     void words(Take take) { word_ = std::move(take); }
+    // One that is no option is what this option takes: the model of "info FILE".
+    void word_is(std::string name) { word_option_ = std::move(name); }
     // llama.cpp's options that are not here are known, too: noted, or refused with what there is instead.
     void knows_foreign() { foreign_ = true; }
     // Of those, names that are noted here although another command refuses them.
@@ -96,6 +98,8 @@ private:
     const Option* find_with_value(const std::string& argument, size_t& value_at) const;
     // Takes an option of another program; false: it is of none that is known.
     Result<bool> take_foreign(const std::string& name);
+    // Takes what is no option; what it becomes goes to the end of `out`.
+    Status take_word(const std::string& word, std::vector<std::string>& out) const;
     Status apply(const std::vector<std::string>& arguments);
     Error unknown(const std::string& argument) const;
 
@@ -108,6 +112,7 @@ private:
     std::vector<Option> options_;
     std::set<std::string> given_;
     Take word_;
+    std::string word_option_;
     bool foreign_ = false;
     std::vector<std::string> accepted_;
     std::vector<std::string> noted_;  // options of other programs that change nothing here
