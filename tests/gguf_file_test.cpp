@@ -263,7 +263,8 @@ TEST_CASE("gguf: a file is called by the mix that it states, unless its tensors 
         const Gguf gguf = Gguf::parse(bytes, bytes.size(), "m").value();
         return file_type(gguf) + "|" + file_type_contradiction(gguf);
     };
-    constexpr uint32_t kF16 = 1, kQ5_0 = 6, kQ8_0 = 8, kQ4K = 12, kQ6K = 14;
+    constexpr uint32_t kF16 = 1, kQ5_0 = 6, kQ8_0 = 8, kQ4K = 12, kQ6K = 14, kIq2Xs = 17, kIq2S = 22;
+    for (const uint32_t type : {kIq2Xs, kIq2S}) CHECK(type_of(28, {{type, 256}}) == "IQ2_S|");
     CHECK(type_of(15, {{kQ4K, 256}, {kQ6K, 256}, {kQ8_0, 256}, {kQ8_0, 256}}) == "Q4_K_M|");
     CHECK(type_of(15, {{kQ5_0, 64}, {kQ8_0, 64}}) == "Q4_K_M|");
     CHECK(type_of(17, {{kQ4K, 256}}) == "Q4_K|no matrix has Q5_K");

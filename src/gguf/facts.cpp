@@ -121,7 +121,9 @@ std::string file_type_contradiction(const Gguf& gguf) {
         if (!is_matrix(tensor) || !known) continue;
         bytes += tensor.bytes;
         elements += elements_of(tensor);
-        has_base = has_base || known->name == type->base || known->name == substitute(type->base);
+        // A mix may be pure: IQ2_S, which has IQ2_XS in most places, of IQ2_S alone.
+        for (const std::string_view fits : {type->base, type->name, substitute(type->base)})
+            has_base = has_base || known->name == fits;
         if (known->name == type->base) base_bits = 8.0 * known->block_bytes / known->block;
     }
     if (elements == 0) return "";
