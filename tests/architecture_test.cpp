@@ -9,6 +9,18 @@
 using namespace redline;
 using namespace redline::test;
 
+TEST_CASE("model: the page of architectures names each of them, and its file") {
+    const std::string page = must(read_text_file(source_file("models/README.md")));
+    for (const Arch* arch : all_archs())
+        for (const std::string& name : arch->names)
+            CHECK_MESSAGE(page.find("`" + name + "`") != std::string::npos, name, " is missing");
+    for (const auto& file : std::filesystem::directory_iterator(source_file("models"))) {
+        const std::string name = file.path().filename().string();
+        if (file.path().extension() == ".cpp")
+            CHECK_MESSAGE(page.find("`" + name + "`") != std::string::npos, name, " is missing");
+    }
+}
+
 TEST_CASE("model: architectures that Ollama's files call otherwise give the same logits") {
     const std::string path =
         std::filesystem::temp_directory_path() / fmt::format("redline_renamed_{}.gguf", ::getpid());

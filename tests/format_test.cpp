@@ -1,14 +1,17 @@
 #include "formats/format.h"
+#include "base/file.h"
 #include "formats/tensor.h"
 #include "tests/support/material.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace redline {
@@ -199,6 +202,19 @@ TEST_CASE("formats: ids and names lead to the format and to nothing else") {
     CHECK_FALSE(find_format(15u));
     CHECK_FALSE(find_format(4u));
     CHECK_FALSE(find_format(0xFFFFFFFFu));
+}
+
+TEST_CASE("formats: the page of formats names each of them among those that are read") {
+    const std::string page = std::move(read_text_file(test::source_file("src/formats/README.md"))).value();
+    std::set<std::string> words;
+    std::string word;
+    for (const char c : page.substr(0, page.find("`redline quantize` writes")))
+        if (std::isalnum(uint8_t(c)) || c == '_')
+            word += c;
+        else
+            words.insert(std::exchange(word, {}));
+    for (const Format* format : all_formats())
+        CHECK_MESSAGE(words.contains(std::string(format->name)), format->name, " is missing");
 }
 
 TEST_CASE("formats: messages name a type whatever it is") {
