@@ -192,27 +192,38 @@ Result<NodePtr> Parser::parse_if() {
     return checked(std::move(node));
 }
 
-// What is assigned to: a name, an attribute of a namespace, or several names.
-Result<NodePtr> Parser::parse_target(bool in_loop) {
+// The name that is assigned to, an attribute of a namespace, or several targets in parentheses.
+Result<NodePtr> Parser::parse_one_target(bool in_loop) {
+    if (skip_sign("(")) {
+        if (++nesting_ > kDeepestTree / 4) return located(now().at, error("targets are nested too deeply"));
+        NodePtr inner = RL_TRY(parse_target(in_loop, true));
+        RL_TRY(expect_sign(")"));
+        --nesting_;
+        return inner;
+    }
+    NodePtr target = make(NodeKind::variable, now().at);
+    target->name = RL_TRY(take_name("a name to assign to"));
+    static constexpr std::string_view kConstants[] = {"true", "false", "none", "True", "False", "None"};
+    if (std::find(std::begin(kConstants), std::end(kConstants), target->name) != std::end(kConstants))
+        return located(target->at, error("\"{}\" cannot be assigned to", target->name));
+    if (in_loop || !skip_sign(".")) return target;
+    NodePtr attribute = make(NodeKind::attribute, target->at);
+    add(*attribute, std::move(target));
+    attribute->name = RL_TRY(take_name("an attribute's name"));
+    return attribute;
+}
+
+// One target, or several with commas between: a tuple. In parentheses a comma may end it, and makes a tuple
+// of a single target.
+Result<NodePtr> Parser::parse_target(bool in_loop, bool enclosed) {
     NodePtr tuple = make(NodeKind::tuple, now().at);
-    const bool enclosed = skip_sign("(");
+    bool comma = false;
     do {
-        if (tuple->children.size() && (is_name("in") || is_sign("=") || is_sign(")"))) break;
-        NodePtr target = make(NodeKind::variable, now().at);
-        target->name = RL_TRY(take_name("a name to assign to"));
-        static constexpr std::string_view kConstants[] = {"true", "false", "none", "True", "False", "None"};
-        if (std::find(std::begin(kConstants), std::end(kConstants), target->name) != std::end(kConstants))
-            return located(target->at, error("\"{}\" cannot be assigned to", target->name));
-        if (!in_loop && skip_sign(".")) {
-            NodePtr attribute = make(NodeKind::attribute, target->at);
-            add(*attribute, std::move(target));
-            attribute->name = RL_TRY(take_name("an attribute's name"));
-            target = std::move(attribute);
-        }
-        add(*tuple, std::move(target));
-    } while (skip_sign(","));
-    if (enclosed) RL_TRY(expect_sign(")"));
-    if (tuple->children.size() == 1 && !enclosed) return std::move(tuple->children[0]);
+        if (comma && enclosed && is_sign(")")) break;
+        add(*tuple, RL_TRY(parse_one_target(in_loop || enclosed)));
+        comma = skip_sign(",");
+    } while (comma);
+    if (tuple->children.size() == 1 && !comma) return std::move(tuple->children[0]);
     return tuple;
 }
 
@@ -312,10 +323,8 @@ Result<NodePtr> Parser::parse_with() {
     NodePtr node = make(NodeKind::with, now().at);
     while (now().kind != Kind::block_end) {
         if (node->children.size()) RL_TRY(expect_sign(","));
-        NodePtr target = make(NodeKind::variable, now().at);
-        target->name = RL_TRY(take_name("a name"));
+        add(*node, RL_TRY(parse_target(true)));
         RL_TRY(expect_sign("="));
-        add(*node, std::move(target));
         add(*node, RL_TRY(parse_expression()));
     }
     add(*node, RL_TRY(parse_body({"endwith"})));

@@ -50,7 +50,8 @@ private:
     Result<NodePtr> parse_filter_block();
     Result<NodePtr> parse_with();
     Status parse_parameters(Node& macro);
-    Result<NodePtr> parse_target(bool in_loop);
+    Result<NodePtr> parse_target(bool in_loop, bool enclosed = false);
+    Result<NodePtr> parse_one_target(bool in_loop);
     Status end_block();
 
     // Expressions.
