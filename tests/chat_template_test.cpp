@@ -136,8 +136,42 @@ TEST_CASE(
     CHECK(calls(kObject, "{\"a\": 1}") == "{\"a\": 1}");
     CHECK(calls(kObject, {{"a", 1}}) == "{\"a\": 1}");
     CHECK(calls(kText, "{\"a\": 1}") == "f: {\"a\": 1}");
-    CHECK(mentions(calls(kText, {{"a", 1}}), "error: the chat template, line 1"));
+    // As Python writes JSON, where the client gave an object.
+    CHECK(calls(kText, {{"a", 1}, {"b", "x"}}) == "f: {\"a\": 1, \"b\": \"x\"}");
     CHECK(mentions(calls("{{ raise_exception('no') }}", "{\"a\": 1}"), "no"));
+}
+
+TEST_CASE("chat template: no arguments are an empty object, however they are written") {
+    const Tokenizer tokenizer = make(marked_vocabulary());
+    constexpr const char* kEach =
+        "{% for c in messages[0].tool_calls %}{% for k, v in c.function.arguments.items() %}{{ k }}{% endfor "
+        "%}"
+        "{{ c.function.arguments|tojson }}{% endfor %}";
+    constexpr const char* kText =
+        "{% for c in messages[0].tool_calls %}{{ c.function.arguments + ';' }}{% endfor %}";
+    Json message = {{"role", "assistant"}, {"tool_calls", Json::array()}};
+    for (const Json& arguments : {Json(""), Json(" \n"), Json("{}"), Json(nullptr), Json::object()})
+        message["tool_calls"].push_back({{"function", {{"name", "f"}, {"arguments", arguments}}}});
+    message["tool_calls"].push_back({{"function", {{"name", "f"}}}});
+    const TemplateInput input = input_of({{"messages", {message}}});
+    CHECK(rendered(parsed(kEach), tokenizer, input) == "{}{}{}{}{}{}");
+    CHECK(rendered(parsed(kText), tokenizer, input) == "{};{};{};{};{};{};");
+}
+
+TEST_CASE("chat template: arguments that would come out as Python shows an object are given as text") {
+    const Tokenizer tokenizer = make(marked_vocabulary());
+    const ChatTemplate chat = parsed(
+        "{{ messages[0].content }}{% for c in messages[0].tool_calls %}"
+        "<{{ c.function.arguments }}>{% endfor %}");
+    const auto written = [&](const Json& arguments) {
+        const Json call = {{"function", {{"name", "f"}, {"arguments", arguments}}}};
+        return rendered(
+            chat, tokenizer,
+            input_of(
+                {{"messages", {{{"role", "assistant"}, {"content", "{'a': 1}"}, {"tool_calls", {call}}}}}}));
+    };
+    CHECK(written("{\"a\":  true}") == "{'a': 1}<{\"a\":  true}>");
+    CHECK(written({{"a", true}}) == "{'a': 1}<{\"a\": true}>");
 }
 
 TEST_CASE("chat template: BOS is there once, whether the template or the file asks for it") {
@@ -188,4 +222,34 @@ TEST_CASE("chat template: the file's own is taken, and what is wrong in it is sa
     odd.messages = {1};
     CHECK(rendered(parsed(kChatMl), tokenizer, odd) ==
           "error: a message must be an object with a role and a content");
+}
+
+TEST_CASE("chat template: a file may have several by name, and an empty one is none") {
+    const auto file = [](std::vector<std::pair<std::string, std::string>> sources) {
+        Metadata metadata;
+        for (auto& [key, source] : sources) REQUIRE(metadata.add(key, {source, 8, 0}).ok());
+        return metadata;
+    };
+    const Metadata several = file({{"tokenizer.chat_template.rag", "r"},
+                                   {"tokenizer.chat_template", "u"},
+                                   {"tokenizer.chat_template.tool_use", "t"},
+                                   {"tokenizer.chat_template.blank", " \n"},
+                                   {"tokenizer.chat_templates", "rag"}});
+    CHECK(chat_template_names(several) == std::vector<std::string>{"default", "rag", "tool_use"});
+    CHECK(chat_template_source(several).value() == "u");
+    CHECK(chat_template_source(several, "tool_use").value() == "t");
+    CHECK(chat_template_source(several, "blank").value().empty());
+    CHECK(chat_template_source(several, "other").value().empty());
+    CHECK(has_chat_template(several));
+    for (const char* empty : {"", " \t\r\n"}) {
+        const Metadata none = file({{"tokenizer.chat_template", empty}});
+        CHECK_FALSE(has_chat_template(none));
+        CHECK_FALSE(ChatTemplate::of(none).value().has_value());
+        // Its vocabulary tells the format, then.
+        CHECK(ChatFormat::detect(none, make(marked_vocabulary())).value().name() == "chatml");
+    }
+    const Result<std::optional<ChatTemplate>> broken =
+        ChatTemplate::of(file({{"tokenizer.chat_template.x", "{% if %}"}}), "x");
+    REQUIRE_FALSE(broken.ok());
+    CHECK(broken.error().message.starts_with("tokenizer.chat_template.x: line 1"));
 }

@@ -4,6 +4,7 @@
 #include "gguf/facts.h"
 #include "memory/budget.h"
 #include "run/arch.h"
+#include "text/chat_template.h"
 #include "text/tokenizer.h"
 #include "version_generated.h"
 
@@ -52,8 +53,8 @@ std::string describe_rest(const Gguf& gguf) {
     const Result<Tokenizer> tokenizer = Tokenizer::create(gguf.metadata());
     text += tokenizer ? ", with tokenizer " + tokenizer.value().description()
                       : ", without a tokenizer that can be read";
-    return text + (gguf.metadata().has("tokenizer.chat_template") ? " and a chat template"
-                                                                  : " and without a chat template");
+    return text +
+           (has_chat_template(gguf.metadata()) ? " and a chat template" : " and without a chat template");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "text/chat_format.h"
 
 #include "text/chat_style.h"
+#include "text/chat_template.h"
 #include "text/unicode.h"
 
 #include <algorithm>
@@ -212,8 +213,8 @@ private:
 };
 
 Result<ChatFormat> ChatFormat::detect(const Metadata& metadata, const Tokenizer& tokenizer) {
-    if (metadata.has("tokenizer.chat_template")) {
-        const std::string source = normalised(RL_TRY(metadata.text("tokenizer.chat_template")));
+    if (has_chat_template(metadata)) {
+        const std::string source = normalised(RL_TRY(chat_template_source(metadata)));
         for (const ChatStyle& style : chat_styles()) {
             if (!matches_template(style, source)) continue;
             ChatFormat format(&style, "the chat template");

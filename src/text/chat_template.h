@@ -19,14 +19,26 @@ struct TemplateInput {
     std::tm now = {};                 // for templates that state the date
 };
 
+// A model file's usual template, and others that it may have for some purpose.
+inline constexpr std::string_view kUsualTemplate = "default", kToolTemplate = "tool_use";
+
+// Whether the file has the usual one; an empty one is none.
+bool has_chat_template(const Metadata& metadata);
+// The usual one first.
+std::vector<std::string> chat_template_names(const Metadata& metadata);
+// Empty: the file has no template of this name.
+Result<std::string> chat_template_source(const Metadata& metadata, std::string_view name = kUsualTemplate);
+
 class ChatTemplate {
 public:
     // Errors say line and column.
     static Result<ChatTemplate> parse(std::string_view source);
-    // Nothing when the file has none.
-    static Result<std::optional<ChatTemplate>> of(const Metadata& metadata);
+    // Nothing when the file has none of this name.
+    static Result<std::optional<ChatTemplate>> of(const Metadata& metadata,
+                                                  std::string_view name = kUsualTemplate);
 
-    // An error says where in the template, too where it refuses the conversation.
+    // The arguments of calls are objects for the template, or texts where it can write only these. An error
+    // says where in the template, too where it refuses the conversation.
     Result<std::vector<TextPart>> render(const Tokenizer& tokenizer, const TemplateInput& input) const;
     Result<std::vector<Token>> encode(const Tokenizer& tokenizer, const TemplateInput& input) const;
 

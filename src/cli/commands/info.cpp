@@ -394,9 +394,9 @@ int print_template(const std::string& path) {
     const Result<Gguf> gguf = Gguf::open(path);
     if (!gguf) return fail(gguf.error());
     const Metadata& metadata = gguf.value().metadata();
-    if (!metadata.has("tokenizer.chat_template")) return fail(error("{} has no chat template", path));
-    const Result<std::string> source = metadata.text("tokenizer.chat_template");
+    const Result<std::string> source = chat_template_source(metadata);
     if (!source) return fail(source.error());
+    if (source.value().empty()) return fail(error("{} has no chat template", path));
     Output out;
     out.write(is_terminal(STDOUT_FILENO) ? for_terminal(source.value()) + "\n" : source.value());
     return out.finish();

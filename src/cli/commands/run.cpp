@@ -53,7 +53,7 @@ Result<ChatRequest> chat_request(const RunOptions& run, const std::string& text)
 
 Result<Prompt> write_prompt(const RunOptions& run, const Model& model, const std::string& text) {
     const Tokenizer& tokenizer = model.tokenizer();
-    const bool has_template = model.gguf().metadata().has("tokenizer.chat_template");
+    const bool has_template = has_chat_template(model.gguf().metadata());
     Prompt prompt;
     prompt.text = text;
     prompt.chat = run.form == PromptForm::chat || (run.form == PromptForm::automatic && has_template);
