@@ -195,18 +195,63 @@ TEST_CASE("chat format: what is not known is an error that names the known ones,
         ChatFormat::detect(with_template("{{ '<|turn>' + content }}"), tokenizer);
     REQUIRE_FALSE(unknown.ok());
     CHECK(mentions(unknown.error().message, "no built-in format"));
-    CHECK(mentions(unknown.error().message, "chatml, deepseek, gemma"));
+    CHECK(mentions(unknown.error().message,
+                   "chatml, command-r, deepseek, deepseek2, deepseek3, exaone4, gemma"));
     const Result<ChatFormat> base = ChatFormat::detect(Metadata(), make(small_bpe()));
     REQUIRE_FALSE(base.ok());
     CHECK(mentions(base.error().message, "no chat template"));
-    CHECK(mentions(base.error().message, "known formats are chatml"));
+    CHECK(mentions(base.error().message, "known formats are bailing"));
     const Result<ChatFormat> named = ChatFormat::named("chatmel");
     REQUIRE_FALSE(named.ok());
-    CHECK(mentions(named.error().message, "\"chatmel\"; known are chatml"));
+    CHECK(mentions(named.error().message, "\"chatmel\"; known are bailing"));
     Metadata wrong;
     REQUIRE(wrong.add("tokenizer.chat_template", {int64_t(3), 4, 0}).ok());
     CHECK_FALSE(ChatFormat::detect(wrong, tokenizer).ok());
     for (const std::string& name : ChatFormat::names()) CHECK(ChatFormat::named(name).ok());
+}
+
+TEST_CASE("chat format: llama.cpp's names are known, and write what they write there") {
+    const std::pair<const char*, const char*> kWritten[] = {
+        {"llama4",
+         "<s><|header_start|>system<|header_end|>\n\nS<|eot|><|header_start|>user<|header_end|>\n\nA<|eot|>"
+         "<|header_start|>assistant<|header_end|>\n\nB<|eot|><|header_start|>user<|header_end|>\n\nC<|eot|>"
+         "<|header_start|>assistant<|header_end|>\n\n"},
+        {"command-r",
+         "<s><|START_OF_TURN_TOKEN|><|SYSTEM_TOKEN|>S<|END_OF_TURN_TOKEN|><|START_OF_TURN_TOKEN|><|USER_"
+         "TOKEN|>A"
+         "<|END_OF_TURN_TOKEN|><|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>B<|END_OF_TURN_TOKEN|><|START_OF_TURN_"
+         "TOKEN|>"
+         "<|USER_TOKEN|>C<|END_OF_TURN_TOKEN|><|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>"},
+        {"kimi-k2",
+         "<|im_system|>system<|im_middle|>S<|im_end|><|im_user|>user<|im_middle|>A<|im_end|><|im_assistant|>"
+         "assistant<|im_middle|>B<|im_end|><|im_user|>user<|im_middle|>C<|im_end|><|im_assistant|>assistant"
+         "<|im_middle|>"},
+        {"exaone4",
+         "[|system|]S[|endofturn|]\n[|user|]A\n[|assistant|]B[|endofturn|]\n[|user|]C\n[|assistant|]"},
+        {"megrez",
+         "<|role_start|>system<|role_end|>S<|turn_end|><|role_start|>user<|role_end|>A<|turn_end|><|role_"
+         "start|>"
+         "assistant<|role_end|>B<|turn_end|><|role_start|>user<|role_end|>C<|turn_end|><|role_start|>"
+         "assistant"
+         "<|role_end|>"},
+        {"grok-2",
+         "System: S<|separator|>\n\nHuman: A<|separator|>\n\nAssistant: B<|separator|>\n\nHuman: C"
+         "<|separator|>\n\nAssistant:"},
+        {"bailing2",
+         "<role>SYSTEM</role>S<|role_end|><role>HUMAN</role>A<|role_end|><role>ASSISTANT</role>B<|role_end|>"
+         "<role>HUMAN</role>C<|role_end|><role>ASSISTANT</role>"},
+        {"bailing",
+         "<role>SYSTEM</role>S<role>HUMAN</role>A<role>ASSISTANT</role>B<role>HUMAN</role>C"
+         "<role>ASSISTANT</role>"},
+        {"deepseek2", "<s>S\n\nUser: A\n\nAssistant: B</s>User: C\n\nAssistant:"},
+        {"deepseek",
+         "<s>S### Instruction:\nA\n### Response:\nB\n<|EOT|>\n### Instruction:\nC\n### Response:\n"}};
+    for (const auto& [name, text] : kWritten) CHECK_MESSAGE(rendered(name, kTalk) == text, name);
+    const std::pair<const char*, const char*> kAlso[] = {
+        {"gpt-oss", "harmony"},       {"chatglm4", "glm4"},           {"llama2-sys", "llama2"},
+        {"llama2-sys-bos", "llama2"}, {"llama2-sys-strip", "llama2"}, {"exaone3", "exaone4"}};
+    for (const auto& [name, same] : kAlso) CHECK(ChatFormat::named(name).value().name() == same);
+    CHECK_FALSE(ChatFormat::named("").ok());
 }
 
 TEST_CASE("chat format: without a template the vocabulary's markers decide") {

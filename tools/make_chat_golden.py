@@ -61,7 +61,7 @@ TEMPLATES = [
     ("google-gemma-2-2b-it", "gemma", "<start_of_turn> <end_of_turn>", WITHOUT_SYSTEM, []),
     ("ibm-granite-granite-3.3-2B-Instruct", "granite", "<|start_of_role|> <|end_of_role|> <|end_of_text|>", WITH_SYSTEM,
      []),
-    ("deepseek-ai-DeepSeek-R1-Distill-Qwen-32B", "deepseek",
+    ("deepseek-ai-DeepSeek-R1-Distill-Qwen-32B", "deepseek3",
      "bos_token '<｜User｜>' content.split('</think>')[-1] add_generation_prompt '<｜Assistant｜><think>\\n'",
      ALL + [THOUGHTS], []),
     ("Mistral-Small-3.2-24B-Instruct-2506", "mistral-v7-tekken", "'[SYSTEM_PROMPT]' '[INST]'", WITH_SYSTEM, []),

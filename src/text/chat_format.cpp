@@ -264,7 +264,8 @@ void ChatFormat::read_template(const std::string& source) {
 
 Result<ChatFormat> ChatFormat::named(std::string_view name) {
     for (const ChatStyle& style : chat_styles())
-        if (style.name == name) return ChatFormat(&style, "its name");
+        if (style.name == name || (!name.empty() && std::count(style.also.begin(), style.also.end(), name)))
+            return ChatFormat(&style, "its name");
     return error("there is no chat format \"{}\"; known are {}", printable(name), known_formats());
 }
 

@@ -20,6 +20,7 @@ struct TurnMarkers {
 // In marker texts "{bos}" and "{eos}" stand for the model's tokens.
 struct ChatStyle {
     std::string_view name;
+    std::array<std::string_view, 3> also = {};  // further names, as llama.cpp's; none: empty
     // Texts that a chat template of this format has; all must be there. They are looked for in the template's
     // source with "\n" as line ends and single quotes only.
     std::array<std::string_view, 3> in_template;
