@@ -37,6 +37,26 @@ TEST_CASE("template probe: words in a comment are nothing that a template reads"
     CHECK(reads("{{ raise_exception('no') }}") == "|tools|");
 }
 
+TEST_CASE("template probe: roles whose contents may be lists of parts") {
+    RL_NEED_MATERIAL(folder, "templates");
+    const auto parts = [&](const std::string& name) {
+        const Result<ChatTemplate> parsed = ChatTemplate::parse(read_file(folder + "/" + name + ".jinja"));
+        REQUIRE(parsed.ok());
+        const TemplateReads found = probe_template(parsed.value(), make(small_bpe()), Json::object());
+        CHECK(found.parts_only.empty());
+        return fmt::format("{}", fmt::join(found.parts, " "));
+    };
+    CHECK(parts("Qwen3.5-4B") == "system user assistant tool");
+    CHECK(parts("GLM-4.6") == "system user assistant");
+    CHECK(parts("google-gemma-4-31B-it") == "user assistant tool");
+    // Of a system text that is a list it takes the first part alone.
+    CHECK(parts("Mistral-Small-3.2-24B-Instruct-2506") == "user assistant");
+    for (const char* name :
+         {"Qwen-Qwen2.5-7B-Instruct", "Qwen3-Coder", "LFM2-8B-A1B", "HuggingFaceTB-SmolLM3-3B",
+          "meta-llama-Llama-3.1-8B-Instruct", "openai-gpt-oss-120b"})
+        CHECK_MESSAGE(parts(name).empty(), name);
+}
+
 TEST_CASE("template probe: what the published templates read") {
     RL_NEED_MATERIAL(folder, "templates");
     const std::pair<std::string, std::string> kReads[] = {

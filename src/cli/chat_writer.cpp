@@ -2,7 +2,9 @@
 
 #include "base/file.h"
 #include "cli/command.h"
+#include "cli/fit_messages.h"
 #include "cli/terminal/terminal.h"
+#include "text/unicode.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -12,20 +14,31 @@ namespace redline::cli {
 
 static constexpr uint64_t kMostTemplate = uint64_t(1) << 24;
 
-static bool is_format(const std::string& name) {
-    const std::vector<std::string> names = ChatFormat::names();
-    return std::find(names.begin(), names.end(), name) != names.end();
+// What is in tags of a template is in no name.
+static bool is_template_text(const std::string& choice) {
+    return choice.find("{{") != choice.npos || choice.find("{%") != choice.npos;
+}
+
+static bool is_file(const std::string& name) {
+    std::error_code unknown;
+    return std::filesystem::is_regular_file(name, unknown);
 }
 
 void add_template_options(Options& options, ChatWriterOptions& writer) {
+    options.each("--chat-format", "NAME",
+                 "write the turns in this built-in format (default: by the template of the model file)",
+                 [&writer](const std::string& choice) -> Status {
+                     const Result<ChatFormat> format = ChatFormat::named(choice);
+                     if (!format) return format.error();
+                     writer.choice = choice;
+                     return {};
+                 });
     options.each(
-        "--chat-format --chat-template-file --chat-template", "NAME|FILE",
-        "write the turns in this built-in format, or by the chat template in this file (default: by the "
-        "template of the model file)",
+        "--chat-template-file --chat-template", "NAME|FILE|TEXT",
+        "the same, or write them by one of the model file's templates, by the one in this file, or by "
+        "this text of one",
         [&writer](const std::string& choice) -> Status {
-            std::error_code unknown;
-            if (!is_format(choice) && !std::filesystem::exists(choice, unknown))
-                return error("names no file, and {}", ChatFormat::named(choice).error().message);
+            if (choice.empty()) return error("was given an empty name");
             writer.choice = choice;
             return {};
         });
@@ -79,91 +92,135 @@ Status take_thinking(const std::string& text, ChatWriterOptions& writer, Reasoni
 }
 
 void ChatWriter::take_format(const ChatFormat& format) {
+    if (in_use()) reasoning_ = in_use()->reasoning;
     template_.reset();
+    with_tools_.reset();
     format_ = format;
-    if (!reasoning_) reasoning_ = ReasoningMarks::find(source_, *tokenizer_);
+    if (!reasoning_) reasoning_ = ReasoningMarks::find({}, *tokenizer_);
     description_ = fmt::format("chat format {} (by {})", format.name(), format.origin());
 }
 
-void ChatWriter::take_template(ChatTemplate parsed, const std::string& source) {
-    template_ = std::make_shared<const ChatTemplate>(std::move(parsed));
-    source_ = source;
-    reasoning_ = ReasoningMarks::find(source, *tokenizer_);
-    reads_ = probe_template(*template_, *tokenizer_, variables_);
-    if (thinking_ && !reads_.thinking.empty() && !variables_.contains(reads_.thinking))
-        variables_[reads_.thinking] = *thinking_;
+Result<ChatWriter::Source> ChatWriter::read_template(const std::string& text) const {
+    Source source;
+    source.parsed = std::make_shared<const ChatTemplate>(RL_TRY(ChatTemplate::parse(text)));
+    source.reasoning = ReasoningMarks::find(text, *tokenizer_);
+    source.variables = variables_;
+    source.reads = probe_template(*source.parsed, *tokenizer_, variables_);
+    if (thinking_ && !source.reads.thinking.empty() && !variables_.contains(source.reads.thinking))
+        source.variables[source.reads.thinking] = *thinking_;
+    return source;
 }
 
 bool ChatWriter::switches_thinking() const {
-    if (!template_) return format_ && format_->can_skip_thinking();
-    return !reads_.thinking.empty();
+    if (!in_use()) return format_ && format_->can_skip_thinking();
+    return !in_use()->reads.thinking.empty();
 }
 
 int64_t ChatWriter::reasoning_budget(int64_t asked) const {
-    if (!reasoning_) return -1;
+    if (!reasoning()) return -1;
     return !wants_thinking() && !switches_thinking() ? 0 : asked;
 }
 
 Result<ChatWriter> ChatWriter::create(const Model& model, const ChatWriterOptions& options) {
     ChatWriter writer(model, options);
-    const auto check_variables = [&]() -> Status {
-        if (options.variables.empty()) return {};
+    const Metadata& metadata = model.gguf().metadata();
+    if (options.choice.empty())
+        RL_TRY(writer.take_templates(metadata));
+    else
+        RL_TRY(writer.take_choice(metadata, options.choice));
+    if (!writer.template_ && !options.variables.empty())
         return error(
             "--chat-template-kwargs means nothing to a built-in chat format, which has no variables");
-    };
-    if (is_format(options.choice)) {
-        RL_TRY(check_variables());
-        writer.take_format(RL_TRY(ChatFormat::named(options.choice)));
-        return writer;
-    }
-    if (!options.choice.empty()) {
-        const std::string source = RL_TRY(read_text_file(options.choice, kMostTemplate));
-        Result<ChatTemplate> parsed = ChatTemplate::parse(source);
-        if (!parsed) return error("{}: {}", options.choice, parsed.error().message);
-        writer.take_template(std::move(parsed).value(), source);
-        writer.description_ = fmt::format("the chat template in {}", options.choice);
-        return writer;
-    }
-    const Metadata& metadata = model.gguf().metadata();
-    const Result<ChatFormat> known = ChatFormat::detect(metadata, model.tokenizer());
-    Result<std::optional<ChatTemplate>> own = ChatTemplate::of(metadata);
-    if (own && own->has_value()) {
-        writer.take_template(std::move(**own), RL_TRY(metadata.text("tokenizer.chat_template")));
-        if (known) writer.format_ = known.value();
-        writer.description_ = "the model's chat template";
-        return writer;
-    }
-    if (!known)
-        return error("{}; --chat-format NAME or --chat-template FILE chooses one",
-                     own ? known.error().message : own.error().message);
-    RL_TRY(check_variables());
-    if (!own)
-        note(fmt::format("{}; the built-in chat format {} is used instead", own.error().message,
-                         known.value().name()));
-    else
-        say(fmt::format("the model has no chat template: the built-in chat format {} is used",
-                        known.value().name()));
-    writer.take_format(known.value());
     return writer;
 }
 
+// What the user named.
+Status ChatWriter::take_choice(const Metadata& metadata, const std::string& choice) {
+    if (const Result<ChatFormat> format = ChatFormat::named(choice)) {
+        take_format(format.value());
+        return {};
+    }
+    std::string text = choice;
+    std::string where = "the text given as the chat template";
+    if (is_template_text(choice)) {
+        description_ = "the chat template given as text";
+    } else if (is_file(choice)) {
+        text = RL_TRY(read_text_file(choice, kMostTemplate));
+        where = choice;
+        description_ = fmt::format("the chat template in {}", choice);
+    } else {
+        const std::vector<std::string> names = chat_template_names(metadata);
+        if (std::find(names.begin(), names.end(), choice) == names.end())
+            return error(
+                "--chat-template {}: there is no such file, the model file's templates are {}, and {}",
+                printable(choice), names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")),
+                ChatFormat::named(choice).error().message);
+        text = RL_TRY(chat_template_source(metadata, choice));
+        where = description_ = fmt::format("the model's chat template \"{}\"", choice);
+    }
+    Result<Source> source = read_template(text);
+    if (!source) return error("{}: {}", where, source.error().message);
+    template_ = std::move(source).value();
+    return {};
+}
+
+// What the model file has, or is recognised by.
+Status ChatWriter::take_templates(const Metadata& metadata) {
+    const Result<ChatFormat> known = ChatFormat::detect(metadata, *tokenizer_);
+    std::string problem;
+    const auto read = [&](std::string_view name) -> std::optional<Source> {
+        const Result<std::string> text = chat_template_source(metadata, name);
+        if (text && text.value().empty()) return {};
+        Result<Source> source = text ? read_template(text.value()) : Result<Source>(text.error());
+        if (source) return std::move(source).value();
+        problem = name == kUsualTemplate ? "tokenizer.chat_template"
+                                         : fmt::format("tokenizer.chat_template.{}", name);
+        problem += ": " + source.error().message;
+        return {};
+    };
+    with_tools_ = read(kToolTemplate);
+    if (!problem.empty()) note(fmt::format("{}; functions are offered by the usual template", problem));
+    problem.clear();
+    template_ = read(kUsualTemplate);
+    if (template_) {
+        if (known) format_ = known.value();
+        description_ = "the model's chat template";
+        return {};
+    }
+    if (!known)
+        return error("{}; --chat-format NAME or --chat-template FILE chooses one",
+                     problem.empty() ? known.error().message : problem);
+    if (!problem.empty())
+        note(fmt::format("{}; the built-in chat format {} is used instead", problem, known.value().name()));
+    else
+        say(fmt::format("the model has no chat template: the built-in chat format {} is used",
+                        known.value().name()));
+    take_format(known.value());
+    return {};
+}
+
 Result<WrittenChat> ChatWriter::write(Json messages, const Json& tools) {
-    if (!template_) return write_in_format(messages, tools);
+    offers_ = !tools.empty();
+    const Source* source = in_use();
+    if (!source) return write_in_format(messages, tools);
+    if (source == (with_tools_ ? &*with_tools_ : nullptr))
+        say_detail("the model's chat template \"tool_use\" is used, since functions are offered");
     // Only a few models know this name for the system's texts.
-    if (!reads_.developer)
+    if (!source->reads.developer)
         for (Json& message : messages)
             if (message["role"] == "developer") message["role"] = "system";
-    if (!tools.empty() && !reads_.tools)
+    if (!tools.empty() && !source->reads.tools)
         return error(
             "the chat template has no place for functions: leave --tools out, or name a template that has, "
             "with --chat-template FILE");
+    fit_contents(messages, source->reads);
     TemplateInput input;
-    input.messages = std::move(messages);
+    input.messages = messages;
     input.tools = tools;
-    input.variables = variables_;
+    input.variables = source->variables;
     const std::time_t now = std::time(nullptr);
     localtime_r(&now, &input.now);
-    Result<std::vector<TextPart>> parts = template_->render(*tokenizer_, input);
+    Result<std::vector<TextPart>> parts = render_fitted(*source->parsed, *tokenizer_, std::move(input));
     if (parts) {
         std::vector<Token> tokens = encode_chat(*tokenizer_, parts.value());
         return WrittenChat{std::move(parts).value(), std::move(tokens)};
@@ -172,7 +229,7 @@ Result<WrittenChat> ChatWriter::write(Json messages, const Json& tools) {
     note(fmt::format("{}; the built-in chat format {} is used instead", parts.error().message,
                      format_->name()));
     take_format(*format_);
-    return write_in_format(input.messages, tools);
+    return write_in_format(messages, tools);
 }
 
 Result<WrittenChat> ChatWriter::write_in_format(const Json& messages, const Json& tools) {
@@ -189,7 +246,7 @@ Result<WrittenChat> ChatWriter::write_in_format(const Json& messages, const Json
         all.push_back({system           ? Role::system
                        : role == "user" ? Role::user
                                         : Role::assistant,
-                       message.value("content", "")});
+                       content_text(message.contains("content") ? message["content"] : Json())});
     }
     const ChatOptions options{.date = {}, .thinking = wants_thinking()};
     WrittenChat written;

@@ -13,7 +13,9 @@
 namespace redline::cli {
 
 struct ChatWriterOptions {
-    std::string choice;  // the name of a built-in format or of a file; empty: as the model file says
+    // The name of a built-in format, of a file or of one of the model file's templates, or a template's text;
+    // empty: as the model file says.
+    std::string choice;
     Json variables = Json::object();
     std::optional<bool> thinking;  // whether the model reasons before it answers; none: as the template does
 };
@@ -24,7 +26,7 @@ struct WrittenChat {
     std::vector<Token> tokens;
 };
 
-// --chat-template and --chat-template-kwargs.
+// --chat-format, --chat-template and --chat-template-kwargs.
 void add_template_options(Options& options, ChatWriterOptions& writer);
 
 // What the user wants of a model's reasoning, beside what the template is told of it.
@@ -41,11 +43,14 @@ class ChatWriter {
 public:
     static Result<ChatWriter> create(const Model& model, const ChatWriterOptions& options);
 
-    // Messages and functions as OpenAI's API has them; `tools` may be null. Where the model file's own
-    // template fails and a built-in format is known, that one is used from then on, which is said.
+    // Messages and functions as OpenAI's API has them; `tools` may be null. With functions a model file's
+    // template for these is used. Where the file's template fails and a built-in format is known, that one is
+    // used from then on, which is said.
     Result<WrittenChat> write(Json messages, const Json& tools);
     // How the model marks its reasoning, if it reasons.
-    const std::optional<ReasoningMarks>& reasoning() const { return reasoning_; }
+    const std::optional<ReasoningMarks>& reasoning() const {
+        return in_use() ? in_use()->reasoning : reasoning_;
+    }
     bool wants_thinking() const { return thinking_.value_or(true); }
     // Whether ChatWriterOptions::thinking has an effect.
     bool switches_thinking() const;
@@ -56,19 +61,32 @@ public:
     const std::string& description() const { return description_; }
 
 private:
+    struct Source {
+        std::shared_ptr<const ChatTemplate> parsed;
+        TemplateReads reads;
+        std::optional<ReasoningMarks> reasoning;
+        Json variables;
+    };
+
     ChatWriter(const Model& model, const ChatWriterOptions& options)
         : tokenizer_(&model.tokenizer()), variables_(options.variables), thinking_(options.thinking) {}
+    Status take_choice(const Metadata& metadata, const std::string& choice);
+    Status take_templates(const Metadata& metadata);
     void take_format(const ChatFormat& format);
-    void take_template(ChatTemplate parsed, const std::string& source);
+    Result<Source> read_template(const std::string& text) const;
+    // Null: format_ is used.
+    const Source* in_use() const {
+        return with_tools_ && offers_ ? &*with_tools_ : template_ ? &*template_ : nullptr;
+    }
     Result<WrittenChat> write_in_format(const Json& messages, const Json& tools);
 
     const Tokenizer* tokenizer_;
     Json variables_;
     std::optional<bool> thinking_;
-    std::string source_;  // of template_
-    TemplateReads reads_;
-    std::optional<ReasoningMarks> reasoning_;
-    std::shared_ptr<const ChatTemplate> template_;  // null: format_ is used
+    std::optional<Source> template_;
+    std::optional<Source> with_tools_;         // in place of it where functions are offered
+    bool offers_ = false;                      // functions, in what was written last
+    std::optional<ReasoningMarks> reasoning_;  // of a format
     std::optional<ChatFormat> format_;
     std::string description_;
 };

@@ -7,7 +7,7 @@
 namespace redline::cli {
 
 struct ChatRequest {
-    Json messages = Json::array();  // contents are texts
+    Json messages = Json::array();  // contents are texts, lists of parts of text, or null
     Json tools;                     // null: none
 };
 

@@ -10,7 +10,6 @@ public:
     Probe(const ChatTemplate& parsed, const Tokenizer& tokenizer, const Json& variables)
         : parsed_(parsed), tokenizer_(tokenizer), variables_(variables) {}
 
-    // Nothing: the template refuses it.
     std::optional<std::string> text(const std::string& first_role, const Json& tools = nullptr,
                                     const std::string& name = {}, bool value = false) const {
         TemplateInput input;
@@ -19,11 +18,7 @@ public:
         input.tools = tools;
         input.variables = variables_;
         if (!name.empty()) input.variables[name] = value;
-        const Result<std::vector<TextPart>> parts = parsed_.render(tokenizer_, input);
-        if (!parts) return {};
-        std::string out;
-        for (const TextPart& part : parts.value()) out += part.text;
-        return out;
+        return rendered(input);
     }
 
     bool reads_tools() const {
@@ -61,7 +56,51 @@ public:
         return known != unknown && known->find("Be brief.") != known->npos;
     }
 
+    // Whether a message with this content of two words is written, with both and without the form of a list.
+    bool writes(const std::string& role, const Json& content) const {
+        TemplateInput input;
+        input.variables = variables_;
+        const Json message = {{"role", role}, {"content", content}};
+        const Json question = {{"role", "user"}, {"content", "Hello"}};
+        if (role == "system") input.messages = {message, question};
+        if (role == "user") input.messages = {message};
+        if (role == "assistant") input.messages = {question, message, question};
+        if (role == "tool") {
+            const Json call = {{"id", "abcdefghi"},
+                               {"type", "function"},
+                               {"function", {{"name", "look"}, {"arguments", Json::object()}}}};
+            input.messages = {
+                question, {{"role", "assistant"}, {"content", ""}, {"tool_calls", {call}}}, message};
+            input.messages.back()["tool_call_id"] = "abcdefghi";
+            input.messages.back()["name"] = "look";
+        }
+        const std::optional<std::string> text = rendered(input);
+        if (!text) return false;
+        const size_t first = text->find(kFirst), second = text->find(kSecond, std::min(first, text->size()));
+        if (second == text->npos) return false;
+        const std::string between = text->substr(first + kFirst.size(), second - first - kFirst.size());
+        return between.find_first_of("'\"{") == between.npos;
+    }
+
+    void read_contents(const std::string& role, TemplateReads& reads) const {
+        const auto part = [](std::string_view word) { return Json{{"type", "text"}, {"text", word}}; };
+        if (!writes(role, {part(kFirst), part(kSecond)})) return;
+        reads.parts.push_back(role);
+        if (!writes(role, fmt::format("{} {}", kFirst, kSecond))) reads.parts_only.push_back(role);
+    }
+
 private:
+    static constexpr std::string_view kFirst = "zzfirstzz", kSecond = "zzsecondzz";
+
+    // Nothing: the template refuses it.
+    std::optional<std::string> rendered(const TemplateInput& input) const {
+        const Result<std::vector<TextPart>> parts = parsed_.render(tokenizer_, input);
+        if (!parts) return {};
+        std::string out;
+        for (const TextPart& part : parts.value()) out += part.text;
+        return out;
+    }
+
     const ChatTemplate& parsed_;
     const Tokenizer& tokenizer_;
     const Json& variables_;
@@ -76,6 +115,7 @@ TemplateReads probe_template(const ChatTemplate& parsed, const Tokenizer& tokeni
         if (reads.thinking.empty() && probe.switched_by(name)) reads.thinking = name;
     reads.tools = probe.reads_tools();
     reads.developer = probe.reads_developer();
+    for (const char* role : {"system", "user", "assistant", "tool"}) probe.read_contents(role, reads);
     return reads;
 }
 

@@ -4,6 +4,7 @@
 #include "text/chat_template.h"
 
 #include <string>
+#include <vector>
 
 namespace redline::cli {
 
@@ -11,6 +12,9 @@ struct TemplateReads {
     std::string thinking;    // the variable that switches the reasoning; empty: none
     bool tools = false;      // functions are offered to the model
     bool developer = false;  // messages of the role "developer" are written otherwise than of an unknown role
+    // Roles whose contents may be lists of parts, and those whose contents have to be.
+    std::vector<std::string> parts;
+    std::vector<std::string> parts_only;
 };
 
 // Where a template refuses the short conversations, it reads nothing that we know of, but may offer

@@ -164,7 +164,7 @@ static Status check_forms(const Options& options, RunOptions& run) {
         return error("{} means nothing with {}: leave one of them out", name, with);
     };
     // What speaks of turns implies the template, what speaks of plain text its absence.
-    for (const char* name : {"--system-prompt", "--messages", "--tools", "--chat-template",
+    for (const char* name : {"--system-prompt", "--messages", "--tools", "--chat-format", "--chat-template",
                              "--chat-template-kwargs", "--reasoning-effort", "--think"}) {
         if (!options.given(name)) continue;
         if (run.form == PromptForm::raw) return conflict(name, "--raw, which has no turns");
