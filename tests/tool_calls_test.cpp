@@ -10,7 +10,12 @@ namespace {
 
 const Json kTools = parse_json(R"([
   {"type": "function", "function": {"name": "weather", "parameters": {"type": "object", "properties": {
-    "city": {"type": "string"}, "days": {"type": "integer"}, "zip": {"type": "string"}}}}},
+    "city": {"type": "string"}, "days": {"type": "integer"}, "zip": {"type": "string"}},
+    "required": ["city"]}}},
+  {"type": "function", "function": {"name": "mark", "parameters": {"type": "object", "properties": {
+    "text": {"type": "string"}, "done": {"type": "boolean"}, "note": {"type": ["string", "null"]},
+    "size": {"anyOf": [{"type": "integer"}, {"type": "null"}]}, "kind": {"enum": ["1", "two"]},
+    "list": {"$ref": "#/$defs/list"}, "a>b": {"type": "string"}}, "$defs": {"list": {"type": "array"}}}}},
   {"type": "function", "function": {"name": "now", "parameters": {"type": "object", "properties": {}}}}])");
 
 // "content|name{arguments}|name{arguments}"
@@ -23,6 +28,19 @@ std::string parsed(std::string_view answer) {
 }
 
 const std::string kKiel = R"(|weather{"city":"Kiel"})";
+
+// The note about a call that was mended, without what all of these say.
+std::string mended(std::string_view answer) {
+    const ParsedAnswer got = parse_tool_calls(answer, kTools);
+    constexpr std::string_view kSaid = "a call in the answer is mended: ";
+    if (got.calls.size() != 1 || got.notes.size() != 1 || !got.notes[0].starts_with(kSaid))
+        return parsed(answer);
+    return got.calls[0].name + got.calls[0].arguments.dump() + " " + got.notes[0].substr(kSaid.size());
+}
+
+std::string hermes(const std::string& arguments) {
+    return "<tool_call>\n{\"name\": \"mark\", \"arguments\": " + arguments + "}\n</tool_call>";
+}
 
 }  // namespace
 
@@ -257,4 +275,107 @@ TEST_CASE("tool calls: as OpenAI's API writes them") {
     CHECK(
         tool_calls_json(got.calls).dump() ==
         R"([{"id":"call_1","type":"function","function":{"name":"weather","arguments":"{\"city\":\"Kiel\"}"}}])");
+}
+
+TEST_CASE("tool calls: JSON with slips that have one reading is mended, and it is said") {
+    CHECK(mended(hermes("{\"text\": \"a\nb\"}")) == R"(mark{"text":"a\nb"} a text has a raw line end)");
+    CHECK(mended(hermes("{\"text\": \"a\tb\"}")) ==
+          R"(mark{"text":"a\tb"} a text has a raw control character)");
+    CHECK(mended(hermes("{\"done\": True, \"note\": None}")) ==
+          R"(mark{"done":true,"note":null} True stands for true; None stands for null)");
+    CHECK(mended(hermes("{\"done\": false, \"list\": [1, 2,],}")) ==
+          R"(mark{"done":false,"list":[1,2]} a comma stands before ]; a comma stands before })");
+    CHECK(
+        mended(hermes("{'text': 'say \"it\\'s\"'}")) ==
+        R"(mark{"text":"say \"it's\""} single quotes stand for double ones; \' is no escape, and stands for ')");
+    CHECK(mended(hermes("{text: \"a\"}")) == R"(mark{"text":"a"} the key text has no quotes)");
+    CHECK(mended(hermes("{\"text\": \"it\\'s\"}")) ==
+          R"(mark{"text":"it's"} \' is no escape, and stands for ')");
+    CHECK(mended(hermes("{\"text\": \"\\d+\\.\\x41\"}")) ==
+          R"(mark{"text":"\\d+\\.A"} \d is no escape, and its backslash is kept; )"
+          R"(\. is no escape, and its backslash is kept; \x is no escape, and is read as Python's)");
+    CHECK(mended("<tool_call>{\"name\": \"mark\", \"arguments\": {\"done\": true}</tool_call>") ==
+          R"(mark{"done":true} } is missing)");
+    CHECK(mended("<tool_call>{\"name\": \"mark\", \"arguments\": {\"done\": true}}}\n</tool_call>") ==
+          R"(mark{"done":true} a bracket is closed twice)");
+    CHECK(mended("[TOOL_CALLS]mark[ARGS]{\"done\": True}") == R"(mark{"done":true} True stands for true)");
+    CHECK(mended("{'name': 'mark', 'parameters': {}}") == "mark{} single quotes stand for double ones");
+    CHECK(mended("<tool_call>{\"name\": \"mark\", \"arguments\": \"{'done': True}\"}</tool_call>") ==
+          R"(mark{"done":true} single quotes stand for double ones; True stands for true)");
+}
+
+TEST_CASE("tool calls: slips with several readings stay text, with a note") {
+    for (const char* arguments :
+         {"{\"text\": \"say \"it\" twice\"}", "{\"text\": \"C:\\data\\new\"}", "{\"text\": \"\\ud800\"}",
+          "{\"size\": 007}", "{\"size\": 1 2}", "{\"list\": [1,,2]}", "{\"text\": a}", "{\"text\" \"a\"}",
+          "{\"text\": 'it's'}", "{\"text\": \"a"}) {
+        CAPTURE(arguments);
+        const std::string answer = hermes(arguments);
+        const ParsedAnswer got = parse_tool_calls(answer, kTools);
+        CHECK(got.content == answer);
+        CHECK(got.calls.empty());
+        REQUIRE(got.notes.size() == 1);
+        CHECK(mentions(got.notes[0], "a call in the answer is left as text: what follows <tool_call> "));
+    }
+    CHECK(mentions(parsed(hermes("{\"text\": \"C:\\data\\new\"}")), "backslashes may be escapes or not"));
+    // Cut in its middle, which may have gone on.
+    for (const char* cut : {"<tool_call>{\"name\": \"mark\", \"arguments\": {\"size\": 1",
+                            "<tool_call>{\"name\": \"mark\", \"arguments\": {\"done\": true, </tool_call>",
+                            "<tool_call>{\"name\": \"mark\", \"arguments\": {</tool_call>"})
+        CHECK(parse_tool_calls(cut, kTools).calls.empty());
+}
+
+TEST_CASE("tool calls: marks that stand twice or are missing are mended, and it is said") {
+    const std::string begin = "<tool_call>\n<function=mark>\n<parameter=text>\na\n";
+    CHECK(mended(begin + "</parameter>\n</parameter>\n</function>\n</tool_call>") ==
+          R"(mark{"text":"a"} </parameter> stands twice)");
+    CHECK(mended(begin + "</parameter>\n</function>\n</function>\n</tool_call>\n</tool_call>\n") ==
+          R"(mark{"text":"a"} </function> stands twice; </tool_call> stands twice)");
+    CHECK(mended(begin + "</function>\n</tool_call>") == R"(mark{"text":"a"} </parameter> is missing)");
+    CHECK(mended(begin + "</parameter>\n</tool_call>") == R"(mark{"text":"a"} </function> is missing)");
+    CHECK(mended("<tool_call>\n<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>") ==
+          "now{} <tool_call> stands twice");
+    CHECK(
+        mended(
+            "<tool_call>mark\n<arg_key>text</arg_key>\n<arg_value>a</arg_value></arg_value>\n</tool_call>") ==
+        R"(mark{"text":"a"} </arg_value> stands twice)");
+    // A value may hold its mark, where more of the call follows the real one.
+    CHECK(parsed(begin + "</parameter> b\n</parameter>\n</function>\n</tool_call>") ==
+          R"(|mark{"text":"a\n</parameter> b"})");
+    // Two calls are not taken for one.
+    CHECK(parsed(begin + "</function>\n</tool_call>\n" + begin + "</parameter>\n</function>\n</tool_call>")
+              .starts_with(R"(|mark{"text":"a"}|mark{"text":"a"})"));
+}
+
+TEST_CASE("tool calls: a call without arguments is one where the function needs none") {
+    const std::string none = " no arguments are written";
+    CHECK(mended("<tool_call>{\"name\": \"now\"}</tool_call>") == "now{}" + none);
+    CHECK(mended("<|START_ACTION|>[{\"tool_name\": \"mark\"}]<|END_ACTION|>") == "mark{}" + none);
+    CHECK(mended("[TOOL_CALLS]now[ARGS]") == "now{}" + none);
+    CHECK(mended("<|channel|>commentary to=functions.now<|message|><|call|>") == "now{}" + none);
+    CHECK(mended("<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>now\n```json\n\n```"
+                 "<｜tool▁call▁end｜><｜tool▁calls▁end｜>") == "now{}" + none);
+    CHECK(parsed("<tool_call>{\"name\": \"now\", \"arguments\": \"\"}</tool_call>") == "|now{}");
+    // Members beside the name may be meant as arguments.
+    CHECK(parse_tool_calls("<tool_call>{\"name\": \"now\", \"zone\": \"UTC\"}</tool_call>", kTools)
+              .calls.empty());
+}
+
+TEST_CASE("tool calls: values between marks have the types of the schema") {
+    const auto value = [](const std::string& key, const std::string& text) {
+        return parsed("<tool_call>\n<function=mark>\n<parameter=" + key + ">\n" + text +
+                      "\n</parameter>\n</function>\n</tool_call>");
+    };
+    CHECK(value("done", "True") == R"(|mark{"done":true})");
+    CHECK(value("done", "false") == R"(|mark{"done":false})");
+    CHECK(value("text", "True") == R"(|mark{"text":"True"})");
+    CHECK(value("text", " 5\n") == R"(|mark{"text":" 5\n"})");
+    CHECK(value("note", "None") == R"(|mark{"note":null})");
+    CHECK(value("note", "5") == R"(|mark{"note":"5"})");
+    CHECK(value("size", "5") == R"(|mark{"size":5})");
+    CHECK(value("kind", "1") == R"(|mark{"kind":"1"})");
+    CHECK(value("list", "['a', None]") == R"(|mark{"list":["a",null]})");
+    CHECK(value("list", "[1, \"a\"]") == R"(|mark{"list":[1,"a"]})");
+    CHECK(value("a>b", "x") == R"(|mark{"a>b":"x"})");
+    CHECK(value("unknown", "x > 1") == R"(|mark{"unknown":"x > 1"})");
 }

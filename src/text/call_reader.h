@@ -1,61 +1,20 @@
 // Reads calls of functions as the families of models write them.
 #pragma once
 
-#include "json/json.h"
-#include "text/loose_value.h"
-#include "text/tool_calls.h"
-
-#include <algorithm>
-#include <optional>
+#include "text/call_cursor.h"
 
 namespace redline {
 
-inline constexpr std::string_view kCallSpaces = " \t\r\n";
-
-inline std::string_view trimmed_text(std::string_view text) {
-    text.remove_prefix(std::min(text.find_first_not_of(kCallSpaces), text.size()));
-    return text.substr(0, text.find_last_not_of(kCallSpaces) + 1);
-}
-
-// A value between marks stands on lines of its own; these line ends are not a part of it.
-inline std::string_view without_outer_lines(std::string_view text) {
-    if (text.starts_with('\n')) text.remove_prefix(1);
-    if (text.ends_with('\n')) text.remove_suffix(1);
-    return text;
-}
-
-// Discarded where the text is no JSON, or nested so deep that what goes through it could exhaust the stack.
-inline Json parsed_json(std::string_view text) {
-    const bool nested = text.starts_with('{') || text.starts_with('[');
-    if (nested && json_end(text, 0) != text.size()) return Json(Json::value_t::discarded);
-    return read_json(text);
-}
-
-// The functions that are offered, whether each stands in {"type": "function", "function": ...} or alone.
-inline const Json* find_function(const Json& tools, std::string_view name) {
-    if (!tools.is_array()) return nullptr;
-    for (const Json& tool : tools) {
-        const bool wrapped = tool.is_object() && tool.contains("function") && tool["function"].is_object();
-        const Json& function = wrapped ? tool["function"] : tool;
-        if (function.is_object() && function.contains("name") && function["name"] == name) return &function;
-    }
-    return nullptr;
-}
-
-// A cursor over the answer. Each read_...() expects its mark to be behind it, and returns whether it found
-// whole calls; it leaves the cursor behind them.
-class CallReader {
+// Each read_...() expects its mark to be behind the cursor, and returns whether it found whole calls; it
+// leaves the cursor behind them.
+class CallReader : public CallCursor {
 public:
-    CallReader(std::string_view text, size_t at, const Json& tools) : text_(text), at_(at), tools_(tools) {}
-
-    size_t at() const { return at_; }
-    std::vector<ToolCall>& calls() { return calls_; }
-    const std::string& problem() const { return problem_; }
+    using CallCursor::CallCursor;
 
     // <tool_call>: JSON (Hermes, Qwen), <function=...> (Qwen3-Coder), or a name and <arg_key>s (GLM).
     bool tagged() {
-        constexpr std::string_view kClose = "</tool_call>";
         skip_spaces();
+        for (; take("<tool_call>"); skip_spaces()) slip("<tool_call> stands twice");
         bool read = false;
         if (rest().starts_with("{") || rest().starts_with("["))
             read = json_calls();
@@ -63,27 +22,11 @@ public:
             read = named_function();
         else
             read = keyed_arguments();
-        skip_spaces();
-        // The end of the answer closes it, too.
-        return read && (take(kClose) || at_ == text_.size() || refuse("has no </tool_call> behind it"));
+        return read && closed("</tool_call>");
     }
 
-    // <function=NAME>, its name not yet read, with parameters in marks or as JSON.
-    bool named_function() {
-        const std::string_view name = until(">");
-        skip_spaces();
-        Json arguments = Json::object();
-        if (rest().starts_with("{")) {
-            const std::optional<Json> read = json();
-            if (!read) return false;
-            arguments = *read;
-        } else if (!parameters("<parameter=", ">", "</parameter>", name, arguments)) {
-            return false;
-        }
-        skip_spaces();
-        return (take("</function>") || refuse("has no </function> behind it")) &&
-               add(name, std::move(arguments));
-    }
+    // <function=NAME>, with parameters in marks, whose values stand on lines of their own, or as JSON.
+    bool named_function() { return read_function(Lines::outer); }
 
     // <minimax:tool_call> with <invoke name="..."> in it.
     bool minimax() { return invocations("", "</minimax:tool_call>"); }
@@ -96,10 +39,8 @@ public:
     // Seed-OSS.
     bool seed() {
         skip_spaces();
-        if (!take("<function=") || !named_function()) return refuse("holds no call");
-        skip_spaces();
-        return take("</seed:tool_call>") || at_ == text_.size() ||
-               refuse("has no </seed:tool_call> behind it");
+        if (!take("<function=") || !read_function(Lines::kept)) return refuse("holds no call");
+        return closed("</seed:tool_call>");
     }
 
     // Hunyuan: JSON, or calls that have marks of their own.
@@ -132,7 +73,9 @@ public:
     bool params() {
         const std::string_view name = until("\">");
         Json arguments = Json::object();
-        if (!parameters("<param name=\"", "\">", "</param>", name, arguments)) return false;
+        if (!parameters({"</param>", "<param name=\"", "</function>", "<function name=\""}, "\">", name,
+                        Lines::kept, arguments))
+            return false;
         skip_spaces();
         return (take("</function>") || refuse("has no </function> behind it")) &&
                add(name, std::move(arguments));
@@ -156,11 +99,10 @@ public:
         while (skip_spaces(), take("<|tool_call:begin|>")) {
             const std::string_view id = trimmed_text(until("<|tool_call:name|>"));
             const std::string_view name = trimmed_text(until("<|tool_call:args|>"));
-            skip_spaces();
-            std::optional<Json> arguments = json();
+            std::optional<Json> arguments = this->arguments(name);
             if (!arguments) return false;
             skip_spaces();
-            if (!take("<|tool_call:end|>")) return refuse("has no <|tool_call:end|> behind it");
+            if (!take_all("<|tool_call:end|>")) return refuse("has no <|tool_call:end|> behind it");
             if (!add(name, std::move(*arguments), std::string(id))) return false;
         }
         for (const std::string_view end : {"<|calls|>", "<|end|>"})
@@ -181,23 +123,19 @@ public:
 
     // Mistral: a list of objects, or NAME[CALL_ID]ID[ARGS]{...}, each behind a mark of its own.
     bool mistral() {
+        constexpr std::string_view kArguments = "[ARGS]", kId = "[CALL_ID]";
         skip_spaces();
-        if (rest().starts_with("[{")) return json_calls();
-        const size_t brace = rest().find('{');
-        std::string_view head = rest().substr(0, std::min(brace, rest().size()));
-        if (brace == rest().npos) return refuse("has no arguments");
-        at_ += brace;
-        const auto cut = [&head](std::string_view mark) {
-            const size_t begin = head.find(mark);
-            if (begin == head.npos) return std::string_view();
-            const std::string_view tail = trimmed_text(head.substr(begin + mark.size()));
-            head = head.substr(0, begin);
-            return tail;
-        };
-        cut("[ARGS]");
-        const std::string_view id = cut("[CALL_ID]");
-        std::optional<Json> arguments = json();
-        return arguments && add(trimmed_text(head), std::move(*arguments), std::string(id));
+        if (rest().starts_with("[") && !rest().starts_with(kArguments)) return json_calls();
+        const size_t end = std::min(rest().find(kArguments), rest().find('{'));
+        if (end == rest().npos) return refuse("has no arguments");
+        const std::string_view head = rest().substr(0, end);
+        at_ += end;
+        take(kArguments);
+        const size_t begin = std::min(head.find(kId), head.size());
+        const std::string_view name = trimmed_text(head.substr(0, begin));
+        const std::string_view id = trimmed_text(head.substr(std::min(begin + kId.size(), head.size())));
+        std::optional<Json> read = arguments(name);
+        return read && add(name, std::move(*read), std::string(id));
     }
 
     // Harmony: the cursor stands at the header of a message.
@@ -208,16 +146,16 @@ public:
         name = name.substr(0, name.find_first_of(" \t\r\n<"));
         if (name.starts_with("functions.")) name.remove_prefix(10);
         skip_spaces();
-        std::optional<Json> arguments;
+        std::optional<Json> read;
         if (take("<atem:function_calls>")) {
             if (!atem()) return false;
-        } else if (arguments = json(); !arguments) {
+        } else if (read = header.empty() ? json() : arguments(name); !read) {
             return false;
         }
         skip_spaces();
         for (const std::string_view end : {"<|call|>", "<|end|>", "<|eom|>", "<|eot|>"})
             if (take(end)) break;
-        return !arguments || add(name, std::move(*arguments));
+        return !read || add(name, std::move(*read));
     }
 
     // DeepSeek: function<sep>NAME and JSON in a block of code (V3, R1), or NAME<sep>JSON (V3.1).
@@ -227,12 +165,11 @@ public:
             std::string_view name = trimmed_text(until(kSep));
             const bool old = name == "function";
             if (old) name = trimmed_text(until("```json"));
-            skip_spaces();
-            std::optional<Json> arguments = json();
+            std::optional<Json> arguments = this->arguments(name);
             if (!arguments) return false;
             skip_spaces();
             if (old && !take("```")) return refuse("has no end of its block of code");
-            if (!take("<｜tool▁call▁end｜>")) return refuse("has no <｜tool▁call▁end｜> behind it");
+            if (!take_all("<｜tool▁call▁end｜>")) return refuse("has no <｜tool▁call▁end｜> behind it");
             if (!add(name, std::move(*arguments))) return false;
         }
         take("<｜tool▁calls▁end｜>");
@@ -245,11 +182,10 @@ public:
             const std::string_view id = trimmed_text(until("<|tool_call_argument_begin|>"));
             std::string_view name = id.substr(0, id.rfind(':'));
             if (name.starts_with("functions.")) name.remove_prefix(10);
-            skip_spaces();
-            std::optional<Json> arguments = json();
+            std::optional<Json> arguments = this->arguments(name);
             if (!arguments) return false;
             skip_spaces();
-            if (!take("<|tool_call_end|>")) return refuse("has no <|tool_call_end|> behind it");
+            if (!take_all("<|tool_call_end|>")) return refuse("has no <|tool_call_end|> behind it");
             if (!add(name, std::move(*arguments), std::string(id))) return false;
         }
         take("<|tool_calls_section_end|>");
@@ -262,10 +198,9 @@ public:
         const size_t brace = rest().find('{');
         const std::string_view name = rest().substr(0, std::min(brace, rest().size()));
         at_ += name.size();
-        std::optional<Json> arguments = read_loose_value(text_, at_);
+        std::optional<Json> arguments = read_gemma_value(text_, at_);
         if (!arguments) return refuse("has arguments that cannot be read");
-        return (take("<tool_call|>") || at_ == text_.size() || refuse("has no <tool_call|> behind it")) &&
-               add(name, std::move(*arguments));
+        return closed("<tool_call|>") && add(name, std::move(*arguments));
     }
 
     // LFM2: [name(key="value"), ...].
@@ -301,6 +236,31 @@ public:
     }
 
 private:
+    // Whether the line ends next to the marks belong to a value.
+    enum class Lines : uint8_t { kept, outer };
+
+    // Behind <function=.
+    bool read_function(Lines lines) {
+        constexpr std::string_view kClose = "</function>";
+        const std::string_view name = until(">");
+        skip_spaces();
+        Json arguments = Json::object();
+        if (rest().starts_with("{")) {
+            const std::optional<Json> read = json();
+            if (!read) return false;
+            arguments = *read;
+        } else if (!parameters({"</parameter>", "<parameter=", kClose, "<function="}, ">", name, lines,
+                               arguments)) {
+            return false;
+        }
+        skip_spaces();
+        if (rest().starts_with("</tool_call>"))
+            slip(fmt::format("{} is missing", kClose));
+        else if (!take_all(kClose))
+            return refuse(fmt::format("has no {} behind it", kClose));
+        return add(name, std::move(arguments));
+    }
+
     // Names and parameters in marks that begin with `prefix`.
     bool invocations(std::string_view prefix, std::string_view close) {
         const std::string open_name = fmt::format("<{}invoke name=\"", prefix),
@@ -309,134 +269,59 @@ private:
                           end = fmt::format("</{}parameter>", prefix);
         while (skip_spaces(), take(open_name)) {
             const std::string_view name = until("\">");
+            const Json* function = find_function(tools_, name);
             Json arguments = Json::object();
             while (skip_spaces(), take(open)) {
-                const std::string_view key = until("\""), kind = until(">");
-                if (key.empty() || text_.find(end, at_) == text_.npos)
-                    return refuse(fmt::format("has no {} behind a parameter", end));
-                const std::string_view value = without_outer_lines(until(end));
+                const std::optional<std::string_view> key = key_until("\"", function);
+                const std::string_view kind = until(">");
+                const std::optional<std::string_view> value = value_until({end, open, close_name, open_name});
+                if (!key || !value) return refuse(fmt::format("has no {} behind a parameter", end));
+                // DeepSeek's marks say what a text is.
                 const bool is_text = kind.find("string=\"true\"") != kind.npos;
-                arguments[std::string(key)] = is_text ? Json(value) : parameter(name, key, value);
+                arguments[std::string(*key)] =
+                    is_text ? Json(*value) : parameter_value(function, *key, *value);
             }
-            if (!take(close_name)) return refuse(fmt::format("has no {} behind it", close_name));
+            if (!take_all(close_name)) return refuse(fmt::format("has no {} behind it", close_name));
             if (!add(name, std::move(arguments))) return false;
         }
-        return take(close) ? !calls_.empty() : refuse(fmt::format("has no {} behind it", close));
-    }
-
-    // Behind the mark that ends the calls; the end of the answer does, too.
-    bool closed(std::string_view mark) {
-        skip_spaces();
-        return take(mark) || at_ == text_.size() || refuse(fmt::format("has no {} behind it", mark));
-    }
-
-    std::string_view rest() const { return text_.substr(at_); }
-    void skip_spaces() { at_ = std::min(text_.find_first_not_of(kCallSpaces, at_), text_.size()); }
-
-    bool take(std::string_view mark) {
-        if (!rest().starts_with(mark)) return false;
-        at_ += mark.size();
-        return true;
-    }
-
-    // What stands before the mark, and moves behind it; nothing, where it is not found.
-    std::string_view until(std::string_view mark) {
-        const size_t end = text_.find(mark, at_);
-        if (end == text_.npos) return {};
-        const std::string_view before = text_.substr(at_, end - at_);
-        at_ = end + mark.size();
-        return before;
-    }
-
-    bool refuse(std::string_view why) {
-        if (problem_.empty()) problem_ = why;
-        return false;
-    }
-
-    std::optional<Json> json() {
-        const size_t end =
-            rest().starts_with("{") || rest().starts_with("[") ? json_end(text_, at_) : text_.npos;
-        Json value =
-            end == text_.npos ? Json(Json::value_t::discarded) : read_json(text_.substr(at_, end - at_));
-        if (value.is_discarded()) {
-            refuse("is no JSON");
-            return {};
-        }
-        at_ = end;
-        return value;
-    }
-
-    bool add(std::string_view name, Json arguments, std::string id = {}) {
-        if (name.empty()) return refuse("names no function");
-        // Some models write the object as a text that holds it.
-        if (arguments.is_string()) arguments = parsed_json(arguments.get<std::string>());
-        if (arguments.is_null()) arguments = Json::object();
-        if (!arguments.is_object()) return refuse("has arguments that are no object");
-        calls_.push_back({std::move(id), std::string(name), std::move(arguments)});
-        return true;
-    }
-
-    bool add_object(const Json& call) {
-        if (!call.is_object()) return refuse("is no object");
-        if (call.contains("function") && call["function"].is_object()) return add_object(call["function"]);
-        const auto text = [&](const char* key) {
-            const auto found = call.find(key);
-            return found != call.end() && found->is_string() ? found->get<std::string>() : std::string();
-        };
-        const auto first = [&](const char* key, const char* otherwise) {
-            return text(key).empty() ? text(otherwise) : text(key);
-        };
-        const std::string name =
-            first("name", "function").empty() ? text("tool_name") : first("name", "function");
-        for (const char* key : {"arguments", "parameters"})
-            if (call.contains(key)) return add(name, call[key], first("id", "tool_call_id"));
-        return refuse("has neither arguments nor parameters");
+        return take_all(close) ? !calls_.empty() : refuse(fmt::format("has no {} behind it", close));
     }
 
     bool keyed_arguments() {
+        constexpr ValueMarks kMarks = {"</arg_value>", "<arg_key>", "</tool_call>", "<tool_call>"};
         const size_t end =
-            std::min({text_.find("<arg_key>", at_), text_.find("</tool_call>", at_), text_.size()});
+            std::min({text_.find(kMarks.next, at_), text_.find(kMarks.parent, at_), text_.size()});
         const std::string_view name = trimmed_text(text_.substr(at_, end - at_));
-        if (name.find_first_of(" \t\r\n{}<") != name.npos) return refuse("names no function");
+        if (name.empty() || name.find_first_of(" \t\r\n{}<") != name.npos) return refuse("names no function");
+        const Json* function = find_function(tools_, name);
         at_ = end;
         Json arguments = Json::object();
-        while (skip_spaces(), take("<arg_key>")) {
-            const std::string_view key = trimmed_text(until("</arg_key>"));
+        while (skip_spaces(), take(kMarks.next)) {
+            const std::optional<std::string_view> whole = key_until("</arg_key>", function);
             skip_spaces();
-            if (key.empty() || !take("<arg_value>")) return refuse("has a key without a value");
-            arguments[std::string(key)] = parameter(name, key, until("</arg_value>"));
+            if (!whole || !take("<arg_value>")) return refuse("has a key without a value");
+            const Json* properties = function ? find_properties(*function) : nullptr;
+            const bool known = properties && properties->contains(std::string(*whole));
+            const std::string_view key = known ? *whole : trimmed_text(*whole);
+            const std::optional<std::string_view> value = value_until(kMarks);
+            if (!value) return refuse(fmt::format("has no {} behind a value", kMarks.close));
+            arguments[std::string(key)] = parameter_value(function, key, *value);
         }
         return add(name, std::move(arguments));
     }
 
-    bool parameters(std::string_view open, std::string_view middle, std::string_view close,
-                    std::string_view name, Json& arguments) {
-        while (skip_spaces(), take(open)) {
-            const std::string_view key = until(middle);
-            if (key.empty() || text_.find(close, at_) == text_.npos)
-                return refuse(fmt::format("has no {} behind a parameter", close));
-            arguments[std::string(key)] = parameter(name, key, without_outer_lines(until(close)));
+    bool parameters(const ValueMarks& marks, std::string_view middle, std::string_view name, Lines lines,
+                    Json& arguments) {
+        const Json* function = find_function(tools_, name);
+        while (skip_spaces(), take(marks.next)) {
+            const std::optional<std::string_view> key = key_until(middle, function);
+            const std::optional<std::string_view> value = key ? value_until(marks) : std::nullopt;
+            if (!value) return refuse(fmt::format("has no {} behind a parameter", marks.close));
+            arguments[std::string(*key)] =
+                parameter_value(function, *key, lines == Lines::outer ? without_outer_lines(*value) : *value);
         }
         return true;
     }
-
-    // A text by the function's schema, else what JSON it is, else a text.
-    Json parameter(std::string_view name, std::string_view key, std::string_view text) const {
-        const Json* function = find_function(tools_, name);
-        const Json::json_pointer type("/parameters/properties");
-        if (function && function->contains(type) && (*function)[type].contains(std::string(key))) {
-            const Json& schema = (*function)[type][std::string(key)];
-            if (schema.is_object() && schema.contains("type") && schema["type"] == "string") return text;
-        }
-        Json value = parsed_json(trimmed_text(text));
-        return value.is_discarded() ? Json(text) : value;
-    }
-
-    std::string_view text_;
-    size_t at_;
-    const Json& tools_;
-    std::vector<ToolCall> calls_;
-    std::string problem_;
 };
 
 }  // namespace redline

@@ -62,6 +62,12 @@ const Form* find_form(std::string_view text, size_t& at) {
     return first;
 }
 
+void note_slips(const CallReader& reader, ParsedAnswer& out) {
+    if (!reader.slips().empty())
+        out.notes.push_back(
+            fmt::format("a call in the answer is mended: {}", fmt::join(reader.slips(), "; ")));
+}
+
 // Llama 3.1 writes nothing but JSON, Llama 4 a list as in Python, Command R a list of actions; so may a model
 // that was asked for such a text, hence the names.
 bool read_bare(std::string_view answer, const Json& tools, ParsedAnswer& out) {
@@ -81,6 +87,7 @@ bool read_bare(std::string_view answer, const Json& tools, ParsedAnswer& out) {
     if (!(reader.*read)() || reader.at() != text.size()) return false;
     const auto offered = [&](const ToolCall& call) { return find_function(tools, call.name) != nullptr; };
     if (!std::all_of(reader.calls().begin(), reader.calls().end(), offered)) return false;
+    note_slips(reader, out);
     out.calls = std::move(reader.calls());
     return true;
 }
@@ -102,6 +109,7 @@ ParsedAnswer parse_tool_calls(std::string_view answer, const Json& tools) {
         }
         out.content += answer.substr(copied, at - copied);
         at = copied = reader.at();
+        note_slips(reader, out);
         std::move(reader.calls().begin(), reader.calls().end(), std::back_inserter(out.calls));
     }
     out.content += answer.substr(copied);

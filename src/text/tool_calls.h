@@ -20,11 +20,12 @@ struct ToolCall {
 struct ParsedAnswer {
     std::string content;  // without the calls
     std::vector<ToolCall> calls;
-    std::vector<std::string> notes;  // what looked like a call and was left as text, and why
+    std::vector<std::string> notes;  // what looked like a call and was left as text, or was mended, and why
 };
 
 // `tools` is OpenAI's list of functions: it says which parameters are texts, and only a function in it is
-// called by an answer that is nothing but JSON. A call that cannot be read stays text.
+// called by an answer that is nothing but JSON. A call with slips that can be meant in one way only is
+// mended; one that cannot be read stays text.
 ParsedAnswer parse_tool_calls(std::string_view answer, const Json& tools);
 
 // The control tokens that mark calls; they have to be written out (GenerateOptions::shown) to be seen.

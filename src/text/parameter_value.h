@@ -1,0 +1,25 @@
+// Values of a call's parameters that stand between marks, without quotes: their schema tells texts from
+// others.
+#pragma once
+
+#include "json/json.h"
+
+#include <string_view>
+
+namespace redline {
+
+// The functions that are offered, whether each stands in {"type": "function", "function": ...} or alone;
+// null: there is none of this name.
+const Json* find_function(const Json& tools, std::string_view name);
+
+// Whether a call of the function means something without arguments.
+bool needs_no_arguments(const Json& function);
+
+// Of the function's parameters; null: they are not known.
+const Json* find_properties(const Json& function);
+
+// A text where the schema knows nothing else; else the JSON or Python's word that it is, if the schema has
+// its type. `function` may be null.
+Json parameter_value(const Json* function, std::string_view key, std::string_view text);
+
+}  // namespace redline
