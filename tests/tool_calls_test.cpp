@@ -304,6 +304,20 @@ TEST_CASE("tool calls: JSON with slips that have one reading is mended, and it i
           R"(mark{"done":true} single quotes stand for double ones; True stands for true)");
 }
 
+TEST_CASE("tool calls: what Qwen2.5-Coder 1.5B wrote in place of its form is read") {
+    const std::string block =
+        "```json\n{\n  \"name\": \"weather\",\n  \"arguments\": {\n    \"city\": \"Kiel\"\n  }\n}\n```";
+    CHECK(mended(block) == R"(weather{"city":"Kiel"} it stands in a block of code)");
+    CHECK(mended("{{\"name\": \"weather\", \"arguments\": {\"city\": \"Kiel\"}}") ==
+          R"(weather{"city":"Kiel"} { stands twice)");
+    CHECK(mended("{{\"name\": \"weather\", \"arguments\": {\"city\": \"Kiel\"}}}") ==
+          R"(weather{"city":"Kiel"} { stands twice; a bracket is closed twice)");
+    for (const std::string& text :
+         {"Like this:\n" + block, std::string("```python\n[weather(city=\"Kiel\")]\n```"), std::string("```"),
+          std::string("```\n```"), std::string("```json\n{\"name\": \"f\", \"arguments\": {}}\n```")})
+        CHECK(parsed(text) == text);
+}
+
 TEST_CASE("tool calls: slips with several readings stay text, with a note") {
     for (const char* arguments :
          {"{\"text\": \"say \"it\" twice\"}", "{\"text\": \"C:\\data\\new\"}", "{\"text\": \"\\ud800\"}",

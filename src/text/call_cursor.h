@@ -33,6 +33,14 @@ public:
     const std::string& problem() const { return problem_; }
     // What was mended.
     const std::vector<std::string>& slips() const { return slips_; }
+    // Whether nothing follows the calls.
+    bool ends_answer() {
+        take_surplus_brackets({});
+        return at_end();
+    }
+    void slip(std::string what) {
+        if (std::find(slips_.begin(), slips_.end(), what) == slips_.end()) slips_.push_back(std::move(what));
+    }
 
 protected:
     std::string_view rest() const { return text_.substr(at_); }
@@ -58,15 +66,21 @@ protected:
         }
     }
 
-    // Behind the mark that ends the calls; the end of the answer does, too.
-    bool closed(std::string_view mark) {
+    // Brackets behind a call whose brackets are closed already, up to the mark or the end of the answer.
+    void take_surplus_brackets(std::string_view mark) {
         skip_spaces();
         const size_t before = at_;
         while (take("}") || take("]")) skip_spaces();
-        if (at_ != before && rest().starts_with(mark))
+        if (at_ == before) return;
+        if (mark.empty() ? at_end() : rest().starts_with(mark))
             slip("a bracket is closed twice");
         else
             at_ = before;
+    }
+
+    // Behind the mark that ends the calls; the end of the answer does, too.
+    bool closed(std::string_view mark) {
+        take_surplus_brackets(mark);
         return take_all(mark) || at_end() || refuse(fmt::format("has no {} behind it", mark));
     }
 
@@ -134,11 +148,12 @@ protected:
         return false;
     }
 
-    void slip(std::string what) {
-        if (std::find(slips_.begin(), slips_.end(), what) == slips_.end()) slips_.push_back(std::move(what));
-    }
-
     std::optional<Json> json() {
+        // As the prompts of some families show the form of a call.
+        if (rest().starts_with("{{\"")) {
+            slip("{ stands twice");
+            ++at_;
+        }
         const bool nested = rest().starts_with("{") || rest().starts_with("[");
         const size_t end = nested ? json_end(text_, at_) : text_.npos;
         if (end != text_.npos) {

@@ -68,10 +68,23 @@ void note_slips(const CallReader& reader, ParsedAnswer& out) {
             fmt::format("a call in the answer is mended: {}", fmt::join(reader.slips(), "; ")));
 }
 
+// The text in a block of code that is all of the answer. Qwen2.5-Coder writes its calls so.
+std::optional<std::string_view> fenced(std::string_view text) {
+    constexpr std::string_view kFence = "```";
+    const size_t line = text.find('\n');
+    if (!text.starts_with(kFence) || !text.ends_with(kFence) || line >= text.size() - kFence.size())
+        return {};
+    const std::string_view language = trimmed_text(text.substr(kFence.size(), line - kFence.size()));
+    if (!language.empty() && language != "json") return {};
+    return trimmed_text(text.substr(line, text.size() - kFence.size() - line));
+}
+
 // Llama 3.1 writes nothing but JSON, Llama 4 a list as in Python, Command R a list of actions; so may a model
 // that was asked for such a text, hence the names.
 bool read_bare(std::string_view answer, const Json& tools, ParsedAnswer& out) {
     std::string_view text = trimmed_text(answer);
+    const std::optional<std::string_view> inner = fenced(text);
+    if (inner) text = *inner;
     bool (CallReader::*read)() = nullptr;
     if (text.starts_with("{") || text.starts_with("[{")) {
         read = &CallReader::json_calls;
@@ -84,7 +97,8 @@ bool read_bare(std::string_view answer, const Json& tools, ParsedAnswer& out) {
         return false;
     }
     CallReader reader(text, 0, tools);
-    if (!(reader.*read)() || reader.at() != text.size()) return false;
+    if (inner) reader.slip("it stands in a block of code");
+    if (!(reader.*read)() || !reader.ends_answer()) return false;
     const auto offered = [&](const ToolCall& call) { return find_function(tools, call.name) != nullptr; };
     if (!std::all_of(reader.calls().begin(), reader.calls().end(), offered)) return false;
     note_slips(reader, out);
