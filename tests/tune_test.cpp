@@ -375,7 +375,7 @@ TEST_CASE("tuning file: what is damaged, cut short or of another version counts 
     CHECK(tuned_variants(folder.path, *cpu).size() == 1);
     const std::string path = folder.path / "tuning.json", whole = must(read_text_file(path));
     std::string older = whole;
-    older.replace(older.find("\"version\": 1"), 12, "\"version\": 0");
+    older.replace(older.find("\"version\": 2"), 12, "\"version\": 1");
     for (const std::string& text : {std::string("{"), std::string("[]"), std::string(),
                                     std::string("\0\xff", 2), whole.substr(0, whole.size() / 2), older}) {
         INFO(text);
@@ -389,7 +389,7 @@ TEST_CASE("tuning file: what is damaged, cut short or of another version counts 
     // Values that are none are left out, the others are not.
     const std::string key = Json(device_key(*cpu)).dump();
     write_text(path,
-               "{\"version\": 1, \"devices\": {" + key +
+               "{\"version\": 2, \"devices\": {" + key +
                    ": {\"kernels\": {\"a\": 3, \"b\": {\"1 row\": {\"variant\": {\"x\": -1, \"y\": \"2\", "
                    "\"z\": 3}}}}}}}");
     const Variants read = tuned_variants(folder.path, *cpu);

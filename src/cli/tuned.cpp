@@ -35,8 +35,10 @@ bool same_card(const DeviceListing& a, const DeviceListing& b) {
     return !address.empty() && address != "unknown" && address == fact(b, "PCI address");
 }
 
+constexpr uint64_t kVersion = 1;
+
 DeviceFile speed_file() {
-    return {cache_folder(), "speeds.json"};
+    return {cache_folder(), "speeds.json", kVersion};
 }
 
 // The name alone would be that of another model as well.

@@ -17,10 +17,6 @@ Precision loosest(const Precision& a, const Precision& b) {
             of(a.values, b.values)};
 }
 
-std::string int8_key(const Op& from, const Op& to, const Plan& plan) {
-    return fmt::format("the row in int8 from {} to {}", op_text(from, plan), op_text(to, plan));
-}
-
 uint64_t rows_of(const Plan& plan, Slot slot, const StepShape& shape) {
     return plan.slot(slot).of_outputs ? shape.outputs : shape.rows;
 }

@@ -141,23 +141,4 @@ std::string op_matrix(const Op& op, const Plan& plan) {
                        tensor.shape.cols);
 }
 
-// Whether its kernels have to know which sequence a row is of, or where in it.
-static bool knows_sequences(const Op& op) {
-    const Access uses = access(op);
-    return uses.reads_cache || uses.writes_cache || std::holds_alternative<SelectRows>(op) ||
-           std::holds_alternative<AddPosition>(op) || std::holds_alternative<ChooseBlocks>(op);
-}
-
-std::string kernel_key(const Op& op, const Plan& plan) {
-    std::string key = op_text(op, plan);
-    const auto add = [&](const auto& index) {
-        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(index)>, Cache>)
-            if (index && !plan.cache(index).is_state())
-                key += fmt::format(", cache {}", cache_type_name(plan.cache(index).type));
-    };
-    std::visit([&](auto o) { o.visit_indices([&](auto&... indices) { (add(indices), ...); }); }, Op(op));
-    if (plan.sizing.pages > 0 && knows_sequences(op)) key += ", pages";
-    return key + (plan.max_rows == 1 ? ", one row" : ", rows");
-}
-
 }  // namespace redline

@@ -34,15 +34,15 @@ Cost cost(const Op& op, const Plan& plan, const StepShape& shape);
 // Replaces an op by simpler ones, peeling one fusion at a time; false when the op is a core op as it stands.
 bool decompose(const Op& op, PlanBuilder& out);
 
-// "linear Q4_K 2048 x 5632 +norm +add"; the same for two ops that do the same work.
+// "linear Q4_K 2048 x 5632 +norm +add", for people; kernel_key() tells more ops apart.
 std::string op_text(const Op& op, const Plan& plan);
 // The tensors it reads, by name: "blk.0.attn_q.weight, ..."; empty for none.
 std::string op_tensors(const Op& op, const Plan& plan);
 // " of blk.0.attn_q.weight (Q4_K, 2048 x 2048)", for a message that names the op; empty without a matrix.
 std::string op_matrix(const Op& op, const Plan& plan);
 
-// What tells the kernels of a plan's ops apart: its text, the type of the cache that it names, and whether
-// the plan is for steps of one row.
+// Tells the kernels of a plan's ops apart: the op's text, its caches' types, how many rows a step may have,
+// and a fingerprint of all fields that choose a kernel or how it computes. See plan/kernel_key.h.
 std::string kernel_key(const Op& op, const Plan& plan);
 
 }  // namespace redline

@@ -13,7 +13,6 @@ namespace redline {
 
 namespace {
 
-constexpr uint64_t kVersion = 1;
 constexpr uint64_t kMostBytes = uint64_t(64) << 20;
 
 // Held by one process at a time, for as long as the object lives.
@@ -46,8 +45,8 @@ std::string device_key(const Backend& backend) {
                        backend.kernels_hash());
 }
 
-DeviceFile::DeviceFile(const std::string& folder, const std::string& name)
-    : folder_(folder), path_(folder + "/" + name) {}
+DeviceFile::DeviceFile(const std::string& folder, const std::string& name, uint64_t version)
+    : folder_(folder), path_(folder + "/" + name), version_(version) {}
 
 Json DeviceFile::all(std::string& problem) const {
     std::error_code absent;
@@ -59,10 +58,10 @@ Json DeviceFile::all(std::string& problem) const {
     }
     Json file = read_json(text.value());
     const auto part = [&](const char* name) { return file.is_object() ? file.value(name, Json()) : Json(); };
-    if (!file.is_object() || !part("devices").is_object())
-        problem = fmt::format("{} is damaged", path_);
-    else if (part("version") != kVersion)
+    if (file.is_object() && !file.empty() && part("version") != version_)
         problem = fmt::format("{} is of another version of redline", path_);
+    else if (!part("devices").is_object())
+        problem = fmt::format("{} is damaged", path_);
     return problem.empty() ? file["devices"] : Json::object();
 }
 
@@ -82,7 +81,7 @@ Status DeviceFile::update(const std::string& key, const std::function<void(Json&
     Json& own = devices[key];
     if (!own.is_object()) own = Json::object();
     change(own);
-    const Json file = {{"version", kVersion}, {"devices", devices}};
+    const Json file = {{"version", version_}, {"devices", devices}};
     const std::string text = file.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
     AtomicWriter out = RL_TRY(AtomicWriter::create(path_));
     RL_TRY(out.write(std::as_bytes(std::span(text))));

@@ -12,8 +12,8 @@ std::string device_key(const Backend& backend);
 
 class DeviceFile {
 public:
-    // `folder` is made when something is written.
-    DeviceFile(const std::string& folder, const std::string& name);
+    // `folder` is made when something is written. A file of another `version` is ignored, and replaced.
+    DeviceFile(const std::string& folder, const std::string& name, uint64_t version);
 
     const std::string& path() const { return path_; }
     // An object; empty where nothing is known. `problem`: why all of the file is ignored.
@@ -25,6 +25,7 @@ private:
     Json all(std::string& problem) const;
 
     std::string folder_, path_;
+    uint64_t version_;
 };
 
 }  // namespace redline

@@ -1,5 +1,6 @@
 #include "run/kernel_verdicts.h"
 
+#include "plan/kernel_key.h"
 #include "run/device_file.h"
 
 #include <mutex>
@@ -9,7 +10,7 @@ namespace redline {
 namespace {
 
 DeviceFile verdict_file(const std::string& cache_folder) {
-    return {cache_folder, "kernels.json"};
+    return {cache_folder, "kernels.json", kKernelKeyVersion};
 }
 
 KernelVerdicts verdicts_in(const Json& device) {
@@ -72,7 +73,7 @@ Result<CheckedKernels> check_kernels(const Model& model, Backend& backend, const
 
 std::string put_aside_text(size_t count, const std::string& device, const std::string& one) {
     return fmt::format("{} of {}'s kernels {} wrongly with this driver and {} put aside ({}{}", count, device,
-                       count == 1 ? "computes" : "compute", count == 1 ? "is" : "are", one,
+                       count == 1 ? "computes" : "compute", count == 1 ? "is" : "are", kernel_text(one),
                        count == 1 ? "" : ", for one");
 }
 

@@ -1,5 +1,6 @@
 #include "run/tune.h"
 
+#include "plan/kernel_key.h"
 #include "plan/shared_experts.h"
 #include "plan/stored_weights.h"
 #include "run/device_file.h"
@@ -459,7 +460,7 @@ double saved_share(std::span<const TunedKernel> kernels, RowClass rows) {
 }
 
 static DeviceFile tuned_file(const std::string& folder) {
-    return {folder, "tuning.json"};
+    return {folder, "tuning.json", kKernelKeyVersion};
 }
 
 // Of a part of the file that is not what it should be: an empty object.
