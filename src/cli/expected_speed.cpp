@@ -1,43 +1,38 @@
 #include "cli/expected_speed.h"
 
-#include "base/file.h"
-#include "base/system_files.h"
+#include "cli/command.h"
 #include "cli/version.h"
 #include "doctor/findings.h"
 #include "json/json.h"
+#include "plan/kernel_key.h"
+#include "run/device_file.h"
 #include "run/pipeline.h"
+#include "run/rate_limits.h"
 #include "run/split.h"
 
-#include <filesystem>
 #include <set>
 
 namespace redline::cli {
 
 namespace {
 
-constexpr const char* kBandwidths = "bandwidth.json";
-constexpr const char* kPaces = "pace.json";
+// Bytes per second that devices read, by key_of().
+DeviceFile bandwidth_file(const std::string& folder) {
+    return {folder, "bandwidth.json", 1};
+}
+
+// Paces by pace_key(), and times of ops by ops_key() and kernel_key().
+DeviceFile pace_file(const std::string& folder) {
+    return {folder, "pace.json", kKernelKeyVersion};
+}
 
 std::string key_of(const Backend& backend) {
     return backend.device().name + "; " + backend.device().detail;
 }
 
-Json read_measured(const std::string& cache_folder, const char* file) {
-    const Json all = read_json(text_of(cache_folder + "/" + file));
-    return all.is_object() ? all : Json::object();
-}
-
 // Where it cannot be kept it is measured again the next time.
-void keep_measured(const std::string& cache_folder, const char* file, const std::string& key, Json value) {
-    if (cache_folder.empty()) return;
-    Json all = read_measured(cache_folder, file);
-    all[key] = std::move(value);
-    const std::string text = all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-    std::error_code ignored;
-    std::filesystem::create_directories(cache_folder, ignored);
-    if (Result<AtomicWriter> out = AtomicWriter::create(cache_folder + "/" + file))
-        if (out.value().write(std::as_bytes(std::span(text))))
-            static_cast<void>(out.value().commit(false).ok());
+void keep(const DeviceFile& file, const std::string& key, const std::function<void(Json&)>& change) {
+    static_cast<void>(file.update(key, change).ok());
 }
 
 double number_of(const Json& object, const char* name) {
@@ -47,16 +42,37 @@ double number_of(const Json& object, const char* name) {
 
 }  // namespace
 
+std::string explain_rate(const DeviceInfo& device, double bytes_per_second) {
+    const RateLimits most = rate_limits(device);
+    if (bytes_per_second <= 0.0)
+        return fmt::format("how fast {} reads could not be measured: no speed is predicted", device.name);
+    if (bytes_per_second <= most.bytes_per_second) return "";
+    return fmt::format(
+        "{} seems to read {:.0f} GB/s, and {} can read {:.0f} at most: {}no speed is predicted", device.name,
+        bytes_per_second * 1e-9, most.of, most.bytes_per_second * 1e-9,
+        device.threads > 0 ? "" : "its driver may compute nothing, and ");
+}
+
+// 0 where it cannot be the device's, and from then on whatever is measured there, which is said once.
+static double believed(const Backend& backend, double bytes_per_second) {
+    static std::set<std::string> not_believed;
+    if (const std::string why = explain_rate(backend.device(), bytes_per_second); !why.empty())
+        if (not_believed.insert(key_of(backend)).second) note(why);
+    return not_believed.contains(key_of(backend)) ? 0.0 : bytes_per_second;
+}
+
 double measured_bandwidth(Backend& backend, const std::string& cache_folder) {
-    const double measured = backend.measure_read_bandwidth();
-    if (measured > 0.0) keep_measured(cache_folder, kBandwidths, key_of(backend), measured);
+    const double measured = believed(backend, backend.measure_read_bandwidth());
+    if (measured > 0.0 && !cache_folder.empty())
+        keep(bandwidth_file(cache_folder), key_of(backend),
+             [&](Json& known) { known["bytes_per_second"] = measured; });
     return measured;
 }
 
 double known_bandwidth(Backend& backend, const std::string& cache_folder) {
     if (cache_folder.empty()) return 0.0;
-    const double known = number_of(read_measured(cache_folder, kBandwidths), key_of(backend).c_str());
-    return known > 0.0 ? known : measured_bandwidth(backend, cache_folder);
+    const double known = number_of(bandwidth_file(cache_folder).read(key_of(backend)), "bytes_per_second");
+    return explain_rate(backend.device(), known).empty() ? known : measured_bandwidth(backend, cache_folder);
 }
 
 static std::string pace_key(const Backend& backend, const Format& format,
@@ -82,8 +98,16 @@ static std::string ops_key(const Backend& backend) {
 
 // What is kept of a device's ops; none.
 static Json kept_ops(const Backend& backend, const std::string& folder) {
-    Json kept = read_measured(folder, kPaces).value(ops_key(backend), Json::object());
-    return kept.is_object() ? kept : Json::object();
+    return folder.empty() ? Json::object() : pace_file(folder).read(ops_key(backend));
+}
+
+// Beside what is kept of others by then.
+static void keep_ops(const Backend& backend, const std::string& folder,
+                     const std::map<std::string, double>& seconds) {
+    if (folder.empty()) return;
+    keep(pace_file(folder), ops_key(backend), [&](Json& kept) {
+        for (const auto& [op, each] : seconds) kept[op] = each;
+    });
 }
 
 // DecodePace::op_seconds: what is kept, if `folder` has it, or else, or `anew`, what is measured.
@@ -92,7 +116,7 @@ static std::map<std::string, double> find_history(Backend& backend, const Model&
                                                   bool anew) {
     const Result<Plan> plan = lowered_plan(backend, model, cache);
     if (!plan) return {};
-    Json kept = kept_ops(backend, folder);
+    const Json kept = kept_ops(backend, folder);
     std::map<std::string, double> known;
     for (const Step& step : plan.value().steps) {
         const std::string op = kernel_key(step.op, plan.value());
@@ -100,8 +124,7 @@ static std::map<std::string, double> find_history(Backend& backend, const Model&
     }
     const size_t before = known.size();
     auto all = history_seconds(backend, plan.value(), pace, std::move(known));
-    for (const auto& [op, seconds] : all) kept[op] = seconds;
-    if (all.size() > before) keep_measured(folder, kPaces, ops_key(backend), std::move(kept));
+    if (all.size() > before) keep_ops(backend, folder, all);
     return all;
 }
 
@@ -112,12 +135,11 @@ double find_first(Backend& device, const Model& model, CacheType cache, const De
     std::set<std::string> ops;
     for (const Step& step : plan.value().steps) ops.insert(kernel_key(step.op, plan.value()));
     const std::string key = fmt::format("first of {}", fmt::join(ops, "; "));
-    Json kept = kept_ops(device, folder);
+    const Json kept = kept_ops(device, folder);
     if (!anew && kept.contains(key)) return std::max(0.0, number_of(kept, key.c_str()));
     const Result<double> seconds = first_seconds(device, plan.value(), pace);
     if (!seconds) return 0.0;
-    kept[key] = seconds.value();
-    keep_measured(folder, kPaces, ops_key(device), std::move(kept));
+    keep_ops(device, folder, {{key, seconds.value()}});
     return seconds.value();
 }
 
@@ -129,21 +151,23 @@ static DecodePace find_products_pace(Backend& backend, const Model& model, const
     const std::optional<ExpertLayer> experts =
         expert_layer(model.file_weights(), model.config().experts_used);
     const std::string key = pace_key(backend, *format, experts);
-    const Json all = read_measured(folder, kPaces);
-    if (const auto known = all.find(key); !anew && known != all.end() && known->is_object()) {
-        const DecodePace pace{number_of(*known, "bytes_per_second"), number_of(*known, "step_seconds"),
-                              number_of(*known, "run_seconds"), number_of(*known, "expert_seconds")};
-        if (pace.bytes_per_second > 0.0 && pace.step_seconds >= 0.0 && pace.run_seconds >= 0.0 &&
-            pace.expert_seconds >= 0.0)
+    if (const Json known = anew || folder.empty() ? Json::object() : pace_file(folder).read(key);
+        !known.empty()) {
+        const DecodePace pace{number_of(known, "bytes_per_second"), number_of(known, "step_seconds"),
+                              number_of(known, "run_seconds"), number_of(known, "expert_seconds")};
+        if (explain_rate(backend.device(), pace.bytes_per_second).empty() && pace.step_seconds >= 0.0 &&
+            pace.run_seconds >= 0.0 && pace.expert_seconds >= 0.0)
             return pace;
     }
     const DecodePace pace = decode_pace(backend, *format, experts);
-    if (pace.bytes_per_second > 0.0)
-        keep_measured(folder, kPaces, key,
-                      {{"bytes_per_second", pace.bytes_per_second},
-                       {"step_seconds", pace.step_seconds},
-                       {"run_seconds", pace.run_seconds},
-                       {"expert_seconds", pace.expert_seconds}});
+    if (pace.bytes_per_second <= 0.0 || believed(backend, pace.bytes_per_second) <= 0.0) return {};
+    if (!folder.empty())
+        keep(pace_file(folder), key, [&](Json& known) {
+            known = {{"bytes_per_second", pace.bytes_per_second},
+                     {"step_seconds", pace.step_seconds},
+                     {"run_seconds", pace.run_seconds},
+                     {"expert_seconds", pace.expert_seconds}};
+        });
     return pace;
 }
 
@@ -170,14 +194,15 @@ std::optional<double> find_crossing(Backend& cpu, Backend& device, const Model& 
     const Format* const format = main_format(model.file_weights());
     if (!format || (cache_folder.empty() && !anew)) return {};
     const std::string key = fmt::format("{}; {}", key_of(cpu), pace_key(device, *format, {}));
-    const Json known = read_measured(cache_folder, kPaces).value(key, Json::object());
+    const Json known = cache_folder.empty() ? Json::object() : pace_file(cache_folder).read(key);
     std::optional<double> kept;
     if (const auto found = known.find("crossing_seconds"); found != known.end() && found->is_number())
         kept = std::max(0.0, found->get<double>());
     if (kept && !anew) return kept;
     const std::optional<double> seconds = crossing_seconds(cpu, device, *format);
     if (!seconds) return kept;  // the device may be full by now
-    keep_measured(cache_folder, kPaces, key, {{"crossing_seconds", *seconds}});
+    if (!cache_folder.empty())
+        keep(pace_file(cache_folder), key, [&](Json& pair) { pair["crossing_seconds"] = *seconds; });
     return seconds;
 }
 
@@ -187,16 +212,19 @@ static bool is_small(const LoadedModel& loaded) {
 
 void measure_paces(LoadedModel& loaded, const std::string& cache_folder, bool anew) {
     if (is_small(loaded)) return;
+    // What is read in a trial is not looked at, but what is read to measure the bandwidth.
     const auto pace = [&](Backend& backend, double bandwidth) {
+        if (bandwidth <= 0.0) return DecodePace();
         DecodePace own =
             (anew ? measured_pace : known_pace)(backend, *loaded.model, loaded.cache, cache_folder);
         // A large processor's caches hold some of what is read in the trial.
-        if (bandwidth > 0.0) own.bytes_per_second = std::min(own.bytes_per_second, bandwidth);
+        own.bytes_per_second = std::min(own.bytes_per_second, bandwidth);
         return own;
     };
     loaded.pace = pace(*loaded.backend, loaded.bandwidth);
     if (!loaded.cpu) return;
     loaded.cpu_pace = pace(*loaded.cpu, loaded.cpu_bandwidth);
+    if (loaded.pace.bytes_per_second <= 0.0) return;
     // What is not known of hand-overs is left out. The CPU's threads wait no longer than in a trial.
     loaded.pace.first_seconds =
         find_first(*loaded.backend, *loaded.model, loaded.cache, loaded.pace, cache_folder, anew);

@@ -10,10 +10,14 @@
 namespace redline::cli {
 
 // Bytes per second that the device reads, measured now, which takes about a second, and kept in a file of the
-// cache folder for the same device, driver and threads. 0: it could not be measured.
+// cache folder, if there is one, for the same device, driver and threads. 0: it could not be measured, or is
+// more than the device can have, which is noted once for each.
 double measured_bandwidth(Backend& backend, const std::string& cache_folder);
 // What is kept there, or else measured. 0: it could not be, or there is no cache folder.
 double known_bandwidth(Backend& backend, const std::string& cache_folder);
+
+// Why a rate cannot be the device's: it is none, or more than any of its class has. Empty: it may be.
+std::string explain_rate(const DeviceInfo& device, double bytes_per_second);
 
 // Likewise, for the format of most of a model's weights and its layers of experts, by this build's kernels.
 DecodePace measured_pace(Backend& backend, const Model& model, CacheType cache,
@@ -28,8 +32,8 @@ double find_first(Backend& device, const Model& model, CacheType cache, const De
 std::optional<double> find_crossing(Backend& cpu, Backend& device, const Model& model,
                                     const std::string& cache_folder, bool anew);
 // All of the model's device and of its CPU, if it has one: what is kept or, with `anew`, what is measured
-// now. Nothing for a small model, which is bound by other things and would wait longer for this than for a
-// token.
+// now. Nothing for what has no bandwidth, or for a small model, which is bound by other things and would wait
+// longer for this than for a token.
 void measure_paces(LoadedModel& loaded, const std::string& cache_folder, bool anew);
 // The bandwidths and the paces that are kept, likewise.
 void measure_speeds(LoadedModel& loaded, const std::string& cache_folder);

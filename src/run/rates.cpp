@@ -2,6 +2,7 @@
 
 #include "cases/op_case.h"
 #include "run/op_alone.h"
+#include "run/rate_limits.h"
 #include "run/timing.h"
 
 #include <chrono>
@@ -212,12 +213,12 @@ Result<double> measure_experts(Backend& backend, const ExpertLayer& layer, const
 
 double upload_rate(Backend& device, const Format& format) {
     const Result<double> rate = measure_upload(device, format);
-    return rate ? rate.value() : 0.0;
+    return rate && rate.value() <= rate_limits(device.device()).upload_bytes_per_second ? rate.value() : 0.0;
 }
 
 double product_rate(Backend& backend, const Format& format) {
     const Result<double> rate = measure_product(backend, format);
-    return rate ? rate.value() : 0.0;
+    return rate && rate.value() <= rate_limits(backend.device()).operations_per_second ? rate.value() : 0.0;
 }
 
 std::optional<ExpertLayer> expert_layer(std::span<const WeightInfo> weights, uint32_t used) {

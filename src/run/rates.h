@@ -11,7 +11,7 @@
 namespace redline {
 
 // Bytes per second of weights in this format, from the host's memory to where refill() puts them. 0: it could
-// not be measured.
+// not be measured, or was more than rate_limits().
 double upload_rate(Backend& device, const Format& format);
 // Operations per second, a multiply-add being two, of the product of a matrix in this format and many rows.
 // 0: likewise.

@@ -2,6 +2,7 @@
 
 #include "cases/speed_cases.h"
 #include "cli/commands/devices.h"
+#include "cli/expected_speed.h"
 #include "cli/report.h"
 #include "cli/terminal/terminal.h"
 #include "json/json.h"
@@ -120,7 +121,7 @@ struct Peaks {
 
     static Result<Peaks> measure(Backend& backend) {
         Peaks peaks;
-        peaks.bandwidth = backend.measure_read_bandwidth();
+        peaks.bandwidth = measured_bandwidth(backend, "");
         peaks.matrix = RL_TRY(backend.measure_matrix_peak());
         return peaks;
     }
@@ -134,7 +135,8 @@ struct Peaks {
         return 1e9 * gflop_per_second(op) / matrix->halfs;
     }
     std::string text() const {
-        const std::string read = fmt::format("peak {:.1f} GB/s", bandwidth * 1e-9);
+        const std::string read =
+            bandwidth > 0.0 ? fmt::format("peak {:.1f} GB/s", bandwidth * 1e-9) : "peak not measured";
         if (!matrix) return read + ", matrix units not measured";
         if (matrix->halfs <= 0.0) return read + ", no matrix units";
         return fmt::format("{}, matrix units by {} {:.1f} TFLOP/s in halfs and {:.1f} TOP/s in int8", read,

@@ -1,5 +1,6 @@
 // redline doctor: what is wrong with this machine for running models, and what mends it.
 #include "cli/commands/devices.h"
+#include "cli/expected_speed.h"
 #include "cli/report.h"
 #include "cli/terminal/terminal.h"
 #include "doctor/findings.h"
@@ -33,7 +34,7 @@ std::vector<MeasuredBandwidth> measure() {
     std::vector<MeasuredBandwidth> out;
     for (const UsableDevice& device : usable_devices())
         if (const auto backend = open_device(device.choice, {}))
-            out.push_back({device.listing.id, backend.value()->measure_read_bandwidth()});
+            out.push_back({device.listing.id, measured_bandwidth(*backend.value(), "")});
     return out;
 }
 
