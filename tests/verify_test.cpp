@@ -2,6 +2,7 @@
 #include "cli/demo_model.h"
 #include "json/json.h"
 #include "run/agreement.h"
+#include "run/batch_agreement.h"
 #include "support/backends.h"
 #include "support/models.h"
 #include "support/program.h"
@@ -125,6 +126,79 @@ TEST_CASE("agreement: the bound is the sum of few roundings, and four deviations
     CHECK(rounding_bound(std::vector<double>(400, 0.01), {}) == doctest::Approx(0.8));
 }
 
+TEST_CASE("batches: the prompt is longer than a step of each size, as far as the context goes") {
+    const Model longer = must(Model::inspect(demo())),
+                shorter = must(Model::inspect(golden("models/llama3.gguf")));
+    const LongPrompt all = long_prompt(longer, check_texts(longer)),
+                     some = long_prompt(shorter, check_texts(shorter));
+    REQUIRE(longer.config().train_context == 2048);
+    CHECK(all.tokens.size() == 2048);
+    CHECK(all.batches == std::vector<uint32_t>{64, 512, 1984});
+    REQUIRE(shorter.config().train_context == 256);
+    CHECK(some.tokens.size() == 256);
+    CHECK(some.batches == std::vector<uint32_t>{64, 192});
+    CHECK(long_prompt(longer, {}).batches.empty());
+}
+
+TEST_CASE("batches: on every backend steps of each size give what the CPU gives one by one") {
+    const std::string path = golden("models/llama3.gguf");
+    const auto read_in = [&](Backend& backend, uint32_t batch, std::vector<double>& rounds) {
+        const Model model = must(Model::load(path, backend, {256, {}}));
+        const LongPrompt prompt = long_prompt(model, check_texts(model));
+        const SessionOptions options = long_session(prompt, batch, {});
+        rounds = must(roundings(model, options));
+        return must(read_long(model, prompt, options, Deadline::max()));
+    };
+    const auto plain = test::cpu(2, "portable");
+    std::vector<double> own, other;
+    const LongRead want = read_in(*plain, 1, own);
+    CHECK(want.positions.size() == 256);
+    for (const auto& backend : all_test_backends(false))
+        for (const uint32_t batch : {64u, 192u}) {
+            INFO(backend->device().name, ", ", backend->device().detail, " in steps of ", batch);
+            const LongRead got = read_in(*backend, batch, other);
+            CHECK(got.read == 256);
+            const Agreement a = compare_reads(want, got, rounding_bound(own, other), false);
+            CHECK(a.tokens == LongPrompt::kEnd + 192 / batch);
+            CHECK(a.agrees);
+        }
+}
+
+TEST_CASE("batches: behind its deadline a prompt is read no further, and what was read is compared") {
+    const auto backend = test::cpu(2);
+    const Model model = must(Model::load(golden("models/llama3.gguf"), *backend, {256, {}}));
+    const LongPrompt prompt = long_prompt(model, check_texts(model));
+    const SessionOptions options = long_session(prompt, 64, {});
+    CHECK(must(read_long(model, prompt, options, std::chrono::steady_clock::now())).read == 0);
+    const LongRead part = must(read_long(model, prompt, options, Deadline::max()));
+    LongRead two = part;
+    two.positions.resize(2);
+    two.logits.resize(2);
+    CHECK(compare_reads(part, two, 0.0, false).tokens == 2);
+    CHECK(compare_reads(part, two, 0.0, false).agrees);
+    CHECK(compare_reads(part, {}, 0.0, false).tokens == 0);
+}
+
+TEST_CASE("batches: the reads that part from the others are named") {
+    const auto odd_of = [](std::vector<int> results) {
+        return odd_reads(results.size(), [&](size_t a, size_t b) { return results[a] == results[b]; });
+    };
+    CHECK(odd_of({1, 1, 1}).empty());
+    CHECK(odd_of({1, 2, 1}) == std::vector<size_t>{1});
+    CHECK(odd_of({3, 1, 1}) == std::vector<size_t>{0});
+    CHECK(odd_of({1, 2}) == std::vector<size_t>{0, 1});
+    CHECK(odd_of({1, 2, 3}) == std::vector<size_t>{0, 1, 2});
+    CHECK(odd_of({}).empty());
+    const LongRead want = {{63, 64, 65}, {{1.0f, 0.0f, -1.0f}, {0.0f, 1.0f, -1.0f}, {1.0f, 0.5f, -2.0f}}, 66};
+    LongRead got = {{64, 65, 70}, {{0.0f, 1.0f, -1.0f}, {-2.0f, 1.0f, 0.5f}, {9.0f, 9.0f, 0.0f}}, 71};
+    const Agreement wrong = compare_reads(want, got, 0.01, false);
+    CHECK(wrong.tokens == 2);
+    CHECK(wrong.worst_token == 65);
+    CHECK_FALSE(wrong.agrees);
+    got.logits[1] = want.logits[2];
+    CHECK(compare_reads(want, got, 0.01, false).agrees);
+}
+
 TEST_CASE("verify: the demo model agrees on every device here, and a device that is not here is status 3") {
     const Outcome text = redline_({"verify", "--device", "cpu", "-t", "2"});
     INFO(text.out, text.err);
@@ -138,6 +212,9 @@ TEST_CASE("verify: the demo model agrees on every device here, and a device that
         CHECK(device["agrees"] == true);
         CHECK(device["parting"].is_null());
         CHECK(device["kl_worst"].get<double>() < 0.05);
+        CHECK(device["put_aside"].empty());
+        CHECK(device["batches"]["agrees"] == true);
+        CHECK(device["batches"]["sizes"].size() + device["batches"]["left_out"].size() >= 3);
     }
     check_refused({"verify", "--device", "abacus", "-q"}, 3, {"abacus"});
     check_refused({"verify", "-m", file("nowhere.gguf"), "-q"}, 1, {"nowhere.gguf"});

@@ -1,5 +1,6 @@
 // redline verify: whether a model computes the same on a device as on the CPU.
 #include "cli/commands/devices.h"
+#include "cli/commands/verify_batches.h"
 #include "cli/demo_model.h"
 #include "cli/find_model.h"
 #include "cli/kernel_check.h"
@@ -7,11 +8,13 @@
 #include "cli/report.h"
 #include "cli/terminal/terminal.h"
 #include "json/json.h"
+#include "plan/kernel_key.h"
 #include "run/agreement.h"
 #include "run/output_check.h"
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace redline::cli {
 
@@ -26,8 +29,12 @@ struct VerifyOptions {
 struct Verified {
     std::string id, name, detail;
     Agreement agreement;
+    BatchReads batches;
+    std::set<std::string> put_aside;  // kernels
     std::optional<Parting> parting;
     std::string problem;  // why it could not be looked at
+
+    bool agrees() const { return problem.empty() && agreement.agrees && batches.agrees(); }
 };
 
 class Verification {
@@ -45,6 +52,7 @@ public:
         session.cache = options_.model.cache;
         session.fuse = options_.model.fuse;
         session_ = check_session(texts_, session);
+        batches_.emplace(*model_, texts_, session);
         const Status made = compute_reference();
         if (interrupts_.raised()) return fail(error("interrupted"), interrupts_.code());
         RL_TRY(made);
@@ -101,7 +109,7 @@ private:
             for (const std::vector<float>& rows : reference_)
                 for (size_t at = 0; at < rows.size(); at += model_->usable_vocab())
                     RL_TRY(check_logits(std::span(rows).subspan(at, model_->usable_vocab()), cpu->device()));
-            return {};
+            return batches_->read_reference(interrupts_.flag());
         }();
         model_->unload();
         return done;
@@ -118,6 +126,7 @@ private:
             backend = RL_TRY(open_device(device, options_.model));
         own.name = backend->device().name;
         own.detail = backend->device().detail;
+        own.put_aside = backend->refused();
         RL_TRY(place(*backend));
         const Status done = compare_on(own);
         model_->unload();
@@ -133,6 +142,7 @@ private:
         if (!own.agreement.agrees)
             trace_ = RL_TRY(
                 trace_token(*model_, texts_[own.agreement.worst_text], own.agreement.worst_token, session_));
+        own.batches = RL_TRY(batches_->look_at(model_->backend().device(), interrupts_.flag()));
         return {};
     }
 
@@ -151,9 +161,7 @@ private:
     int report() const {
         Output out;
         out.write(options_.json ? to_text(as_json()) + "\n" : as_text());
-        const bool all = std::all_of(verified_.begin(), verified_.end(), [](const Verified& each) {
-            return each.problem.empty() && each.agreement.agrees;
-        });
+        const bool all = std::ranges::all_of(verified_, &Verified::agrees);
         return out.finish(all ? kDone : kFailed);
     }
 
@@ -167,16 +175,15 @@ private:
                         tokens(), reference_name(), "device", "", "same token", "near ties", "KL mean",
                         "KL worst", "error worst", "bound");
         for (const Verified& each : verified_) {
-            const Agreement& a = each.agreement;
             if (!each.problem.empty())
                 out += fmt::format("{:<12}not looked at: {}\n", each.id, each.problem);
             else
-                out += fmt::format("{:<12}{:<10}{:>12}{:>11}{:>11.2g}{:>11.2g}{:>13.2g}{:>9.2g}\n", each.id,
-                                   a.agrees ? "agrees" : "DISAGREES", fmt::format("{}/{}", a.same, a.tokens),
-                                   a.near_ties, a.mean_kl, a.worst_kl, a.worst_error, a.bound);
+                out += agreement_row(each.id, each.agreement.agrees, each.agreement) + each.batches.rows();
         }
-        for (const Verified& each : verified_)
+        for (const Verified& each : verified_) {
             if (each.parting) out += parting_text(each);
+            out += each.batches.text(each.id);
+        }
         return out;
     }
 
@@ -202,20 +209,14 @@ private:
     Json as_json() const {
         Json devices = Json::array();
         for (const Verified& each : verified_) {
-            const Agreement& a = each.agreement;
             Json row = {{"id", each.id}, {"name", each.name}, {"detail", each.detail}};
             row["problem"] = each.problem.empty() ? Json(nullptr) : Json(each.problem);
+            row["put_aside"] = Json::array();
+            for (const std::string& kernel : each.put_aside) row["put_aside"].push_back(kernel_text(kernel));
             if (each.problem.empty()) {
-                row["agrees"] = a.agrees;
-                row["tokens"] = a.tokens;
-                row["same_top"] = a.same;
-                row["near_ties"] = a.near_ties;
-                row["kl_mean"] = finite(a.mean_kl);
-                row["kl_worst"] = finite(a.worst_kl);
-                row["error_median"] = finite(a.median_error);
-                row["error_worst"] = finite(a.worst_error);
-                row["worst"] = {{"text", a.worst_text}, {"token", a.worst_token}};
-                row["bound"] = a.bound;
+                row.update(agreement_json(each.agreement));
+                row["agrees"] = each.agrees();
+                row["batches"] = each.batches.as_json();
                 row["parting"] = nullptr;
             }
             if (each.parting)
@@ -232,9 +233,6 @@ private:
                 {"devices", devices}};
     }
 
-    // What is not finite is null, as JSON has no number for it.
-    static Json finite(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
     const VerifyOptions& options_;
     Interrupts interrupts_;
     std::string path_;
@@ -245,6 +243,7 @@ private:
     std::string reference_detail_;
     std::vector<std::vector<float>> reference_;
     std::vector<double> reference_roundings_;
+    std::optional<BatchCheck> batches_;
     std::vector<TracedWrite> trace_;  // of the device that was looked at last
     std::vector<Verified> verified_;
 };
@@ -268,7 +267,12 @@ Options declare(VerifyOptions& verify) {
     options.example("redline verify model.gguf --device vulkan");
     options.remark(
         "Three texts are read on the CPU and on each GPU (or the device that is named), most of each in one "
-        "step and its end token by token. \"error\" is how far the logits are apart, in relation to their "
+        "step and its end token by token. Then a prompt of 2112 tokens, or as many as the context has, is "
+        "read "
+        "in steps of 64, of 512 and of 2048 tokens (\"by 64\"), which must give the same. On the CPU that "
+        "ends "
+        "after 30 s, on a device after 60 s; what is left out by then is said. \"error\" is how far the "
+        "logits are apart, in relation to their "
         "spread; the bound is what rounding may move them by. Another likeliest token is a near tie where "
         "the "
         "CPU's own logits of the two are within it. Where they disagree, the first layer and tensor that "
