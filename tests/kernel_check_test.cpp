@@ -1,11 +1,13 @@
 // The check of a device's kernels: silent where they are right; what is wrong is found, put aside, and the
 // text stays right.
 #include "cases/comparison.h"
+#include "json/json.h"
 #include "run/self_test.h"
 #include "support/models.h"
 #include "support/program.h"
 
 #include <map>
+#include <sstream>
 
 using namespace redline;
 using namespace redline::test;
@@ -75,6 +77,13 @@ std::string wrong_text(const SelfTest& test) {
     std::string text;
     for (const WrongKernel& kernel : test.wrong) text += kernel.key + ": " + kernel.what + "\n";
     return text;
+}
+
+size_t lines_with(const std::string& text, const std::string& word) {
+    std::istringstream in(text);
+    size_t count = 0;
+    for (std::string line; std::getline(in, line);) count += line.find(word) != line.npos;
+    return count;
 }
 
 Launch run_launch(const std::string& cache, const std::string& broken, std::vector<std::string> more) {
@@ -232,6 +241,16 @@ TEST_CASE("kernel check: verdicts are remembered, said, and checked again when a
     CHECK(found.err.find(
               "1 of hip's kernels computes wrongly with this driver and is put aside (gated F32 96 x "
               "64, F32 96 x 64 +norm, one row: with 1 row 64 of 64 results are wrong") != std::string::npos);
+    // One line for all of them; each by itself with -v and in --json.
+    CHECK(lines_with(found.err, "wrong") == 1);
+    const Outcome several = launch(run_launch(cache, "gated,rms_norm", {"--device", "hip", "--no-tune"}));
+    CHECK(lines_with(several.err, "wrong") == 1);
+    const Outcome curious = launch(run_launch(cache, "gated", {"--device", "hip", "-v"}));
+    CHECK(lines_with(curious.err, "64 of 64 results are wrong") >= 2);
+    const Outcome json = launch(run_launch(cache, "gated", {"--device", "hip", "--json"}));
+    const Json put_aside = parse_json(json.out)["timings"]["kernels_put_aside"];
+    REQUIRE(put_aside.size() >= 1);
+    CHECK(put_aside[0] == "gated F32 96 x 64, F32 96 x 64 +norm, one row");
     const Outcome later = launch(run_launch(cache, "gated", {"--device", "hip", "--later"}));
     CHECK(later.out == whole.out);
     CHECK(later.err.find(
@@ -239,10 +258,44 @@ TEST_CASE("kernel check: verdicts are remembered, said, and checked again when a
           std::string::npos);
     const Outcome refused = launch(run_launch(cache, "attention", {"--device", "hip"}));
     CHECK(refused.code == 3);
+    CHECK(lines_with(refused.err, "wrong") == 1);
     CHECK(refused.err.find("computes attention wrongly; the device cpu runs it; --no-self-test runs it all "
                            "the same") != std::string::npos);
     // Verdicts of another program, or a damaged file, are as good as none.
     write_file(cache + "/redline/kernels.json", "{\"a\": [1, 2");
     CHECK(launch(run_launch(cache, "", {"--device", "hip", "--later"})).err.find("all right") !=
           std::string::npos);
+}
+
+TEST_CASE("verify: a size of steps whose results are wrong is named, and one that is right is advised") {
+    if (!hip_double()) return;
+    const auto verify = [](const std::string& broken, std::vector<std::string> more) {
+        Launch what;
+        what.arguments = {program(),  "verify", "-m", golden("models/llama3.gguf"),
+                          "--device", "hip",    "-q", "--no-self-test"};
+        what.arguments.insert(what.arguments.end(), more.begin(), more.end());
+        what.environment = {"RL_HIP_DOUBLE_BROKEN=" + broken};
+        return launch(what);
+    };
+    const Outcome right = verify("", {"--json"});
+    CHECK(right.code == 0);
+    const Json whole = parse_json(right.out)["devices"][0]["batches"];
+    CHECK(whole["agrees"] == true);
+    CHECK(whole["sizes"].size() == 2);
+    CHECK(whole["left_out"].empty());
+    const Outcome wrong = verify("tokens", {"--json"});
+    CHECK(wrong.code == 1);
+    const Json device = parse_json(wrong.out)["devices"][0], sizes = device["batches"]["sizes"];
+    CHECK(device["agrees"] == false);
+    REQUIRE(sizes.size() == 2);
+    CHECK(sizes[0]["batch"] == 64);
+    CHECK(sizes[0]["beside_reference"]["agrees"] == true);
+    CHECK(sizes[1]["batch"] == 192);
+    CHECK(sizes[1]["agrees"] == false);
+    CHECK(sizes[1]["beside_reference"]["agrees"] == false);
+    const Outcome text = verify("tokens", {});
+    CHECK(has(text.out, "  by 192    DISAGREES"));
+    CHECK(has(text.out,
+              "hip: a prompt that is read in steps of 192 tokens gives other logits than in steps of 64; "
+              "until a newer driver helps, --batch-size 64"));
 }

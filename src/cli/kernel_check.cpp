@@ -4,6 +4,7 @@
 #include "cli/commands/devices.h"
 #include "cli/terminal/terminal.h"
 #include "plan/device_choice.h"
+#include "plan/kernel_key.h"
 #include "run/kernel_verdicts.h"
 
 #include <cstdlib>
@@ -12,33 +13,37 @@ namespace redline::cli {
 
 namespace {
 
-void say_known(const std::string& device, const KernelVerdicts& verdicts) {
-    if (verdicts.wrong.empty()) return;
-    note(put_aside_text(verdicts.wrong.size(), device, verdicts.wrong.begin()->first) +
-         "); --self-test checks again");
+void say_details(const SelfTest& test) {
+    for (const WrongKernel& kernel : test.wrong)
+        say_detail(fmt::format("{}: {}", kernel_text(kernel.key), kernel.what));
 }
 
-void say_found(const std::string& device, const SelfTest& test) {
-    const size_t wrong = test.wrong.size();
-    if (test.right.size() + wrong == 0) return;
-    for (const WrongKernel& kernel : test.wrong) say_detail(fmt::format("{}: {}", kernel.key, kernel.what));
-    if (wrong > 0) note(put_aside_text(wrong, device, test.wrong[0].key) + ": " + test.wrong[0].what + ")");
-    say(fmt::format("kernels: {} checked for the first time on {}, {} in {:.1f} s", test.right.size() + wrong,
-                    device, wrong == 0 ? "all right" : fmt::format("{} wrong", wrong), test.seconds));
+// Of a device that goes on without its wrong kernels: one line for all of them.
+void say_verdicts(const std::string& device, const CheckedKernels& checked) {
+    const SelfTest& test = checked.found;
+    const size_t known = checked.before.wrong.size(), found = test.wrong.size(),
+                 all = test.right.size() + found;
+    if (found > 0)
+        note(fmt::format("{}: {})", put_aside_text(known + found, device, test.wrong[0].key),
+                         test.wrong[0].what));
+    else if (known > 0)
+        note(put_aside_text(known, device, checked.before.wrong.begin()->first) +
+             "); --self-test checks again");
+    if (all > 0 && found == 0)
+        say(fmt::format("kernels: {} checked for the first time on {}, all right in {:.1f} s", all, device,
+                        test.seconds));
 }
 
-// Checks what is not known. Then: what the device cannot run any more, if anything.
-Result<std::optional<Error>> check_once(const Model& model, Backend& backend, const std::string& device,
-                                        bool again, const SessionOptions& session, SelfTest& found) {
-    Result<CheckedKernels> checked = redline::check_kernels(model, backend, session, cache_folder(), again);
-    if (!checked) {
+// Checks what is not known.
+Result<CheckedKernels> check_once(const Model& model, Backend& backend, const std::string& device,
+                                  const ModelOptions& options, const SessionOptions& session) {
+    Result<CheckedKernels> checked = redline::check_kernels(model, backend, session, cache_folder(),
+                                                            options.kernel_check == KernelCheck::always);
+    if (!checked)
         note(fmt::format("{}'s kernels could not be checked: {}", device, checked.error().message));
-        return std::optional<Error>();
-    }
-    say_known(device, checked.value().before);
-    say_found(device, checked.value().found);
-    found = std::move(checked.value().found);
-    return std::move(found.lost);
+    else
+        say_details(checked.value().found);
+    return checked;
 }
 
 // Opens the device with the kernels of a lower level, if it has others.
@@ -60,18 +65,16 @@ Result<bool> lower_level(LoadedModel& loaded, const ModelOptions& options) {
     return false;
 }
 
-Status take_other(LoadedModel& loaded, const ModelOptions& options, const Error& lost) {
-    if (RL_TRY(lower_level(loaded, options))) {
-        note(
-            fmt::format("{}: simpler kernels are taken ({})", lost.message, loaded.backend->device().detail));
-        return {};
-    }
+// For a device that computes wrongly whatever is put aside. `lost`: what it was first found to compute so.
+Status take_other(LoadedModel& loaded, const ModelOptions& options, std::optional<Error>& lost) {
+    if (RL_TRY(lower_level(loaded, options))) return {};
     const DeviceChoice choice{loaded.device, loaded.which, loaded.why};
     const std::optional<DeviceChoice> next =
         choice.why.empty() ? std::optional<DeviceChoice>() : next_choice(choice);
     if (!next)
-        return Error{fmt::format("{}; --no-self-test runs it all the same", lost.message), Cause::no_device};
-    note(fmt::format("{}: {} is taken", lost.message, next->backend));
+        return Error{fmt::format("{}; --no-self-test runs it all the same", lost->message), Cause::no_device};
+    note(fmt::format("{}: {} is taken", lost->message, next->backend));
+    lost.reset();
     loaded.backend.reset();
     loaded.device = next->backend;
     loaded.which = next->device;
@@ -90,28 +93,39 @@ bool wants_check(const Backend& backend, const ModelOptions& options) {
 
 Status check_kernels(LoadedModel& loaded, const ModelOptions& options, uint64_t context, uint32_t outputs) {
     if (!wants_check(*loaded.backend, options)) return {};
+    std::optional<Error> lost;
     while (loaded.device != "cpu") {
         const SessionOptions session = session_options(options, loaded.backend->device(), context, outputs);
-        SelfTest found;
-        const std::optional<Error> lost =
-            RL_TRY(check_once(*loaded.model, *loaded.backend, loaded.device,
-                              options.kernel_check == KernelCheck::always, session, found));
+        const Result<CheckedKernels> checked =
+            check_once(*loaded.model, *loaded.backend, loaded.device, options, session);
         loaded.refused = loaded.backend->refused();
+        if (!checked) break;
+        const SelfTest& found = checked.value().found;
         loaded.kernel_check_seconds += found.seconds;
         loaded.kernels_checked += found.right.size() + found.wrong.size();
-        if (!lost) break;
-        RL_TRY(take_other(loaded, options, *lost));
+        if (!found.lost) {
+            say_verdicts(loaded.device, checked.value());
+            break;
+        }
+        if (!lost) lost = found.lost;
+        RL_TRY(take_other(loaded, options, lost));
     }
+    if (lost)
+        note(fmt::format("{}: simpler kernels are taken ({})", lost->message,
+                         loaded.backend->device().detail));
     return {};
 }
 
 Result<bool> put_wrong_aside(const Model& model, Backend& backend, const std::string& device,
                              const ModelOptions& options, const SessionOptions& session) {
     if (!wants_check(backend, options)) return true;
-    SelfTest found;
-    const std::optional<Error> lost = RL_TRY(
-        check_once(model, backend, device, options.kernel_check == KernelCheck::always, session, found));
-    if (lost) note(fmt::format("{}: all of its kernels are looked at", lost->message));
+    const Result<CheckedKernels> checked = check_once(model, backend, device, options, session);
+    if (!checked) return true;
+    const std::optional<Error>& lost = checked.value().found.lost;
+    if (lost)
+        note(fmt::format("{}: all of its kernels are looked at", lost->message));
+    else
+        say_verdicts(device, checked.value());
     return !lost;
 }
 

@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/commands/devices.h"
 #include "cli/terminal/terminal.h"
+#include "cli/tuned.h"
 
 #include <cstdlib>
 #include <thread>
@@ -58,9 +59,7 @@ void keep_fitting(LoadedModel& loaded, const SessionOptions& session, const Vari
 }
 
 void say_quick(const QuickTune& tuned, const std::string& device) {
-    for (const TunedKernel& kernel : tuned.kernels)
-        for (const std::string& wrong : kernel.wrong)
-            note(fmt::format("{}: {} is wrong on this device and is not taken", kernel.op, wrong));
+    note_wrong_variants(tuned.kernels, device);
     if (tuned.planned > 0)
         say(tuned.text(device) + "; redline tune measures more, --no-tune leaves this out");
 }

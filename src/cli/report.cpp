@@ -3,6 +3,7 @@
 #include "cli/terminal/terminal.h"
 #include "json/json.h"
 #include "memory/budget.h"
+#include "plan/kernel_key.h"
 #include "text/unicode.h"
 
 #include <cmath>
@@ -74,8 +75,11 @@ Json timings_json(const LoadedModel& loaded, const Session& session, const Promp
                   const Generation& generation) {
     const uint64_t read = prompt.read;
     const DecodeSpeed speed = decode_speed(loaded, session, generation);
+    Json put_aside = Json::array();
+    for (const std::string& kernel : loaded.refused) put_aside.push_back(kernel_text(kernel));
     return {{"load_ms", loaded.load_seconds * 1e3},
             {"kernels_checked", loaded.kernels_checked},
+            {"kernels_put_aside", put_aside},
             {"kernel_check_ms", loaded.kernel_check_seconds * 1e3},
             {"kernels_tuned", loaded.kernels_tuned},
             {"quick_tune_ms", loaded.quick_tune_seconds * 1e3},

@@ -82,6 +82,21 @@ std::vector<std::string> tuned_kernels_of(const Model& model, Backend& backend,
     return out;
 }
 
+void note_wrong_variants(std::span<const TunedKernel> kernels, const std::string& device) {
+    size_t count = 0;
+    std::string first;
+    for (const TunedKernel& kernel : kernels)
+        for (const std::string& wrong : kernel.wrong) {
+            const std::string one = fmt::format("{}, {}, {}", kernel.op, row_class_name(kernel.rows), wrong);
+            say_detail("wrong variant: " + one);
+            if (++count == 1) first = one;
+        }
+    if (count > 0)
+        note(fmt::format("{} variant{} of {}'s kernels {} wrong and not taken ({}{})", count,
+                         count == 1 ? "" : "s", device, count == 1 ? "is" : "are", first,
+                         count == 1 ? "" : ", for one"));
+}
+
 std::string ModelSpeed::text() const {
     return fmt::format("{:.4g} tok/s and prompts of {:.4g}", generation, prompt);
 }

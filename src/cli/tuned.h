@@ -4,6 +4,7 @@
 
 #include "cli/options/model_options.h"
 #include "plan/device_choice.h"
+#include "run/tune.h"
 
 #include <functional>
 
@@ -16,6 +17,9 @@ void use_tuned(Backend& backend, const ModelOptions& options);
 // "linear Q4_K 4096 x 4096, 1 row: blocks 264" for each variant that the model's plans use and that is not
 // the default.
 std::vector<std::string> tuned_kernels_of(const Model& model, Backend& backend, const EngineOptions& options);
+
+// One line for all variants that computed wrongly when they were timed; details for the curious.
+void note_wrong_variants(std::span<const TunedKernel> kernels, const std::string& device);
 
 struct ModelSpeed {
     double prompt = 0.0, generation = 0.0;  // tokens per second

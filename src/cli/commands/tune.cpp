@@ -97,13 +97,11 @@ private:
         how.cancel = interrupts_.flag();
         Result<Tuning> tuning = tune(*model_, *backend, session, *clock, how, [&](const TunedKernel& kernel) {
             if (!options_.json) out_.write(row_of(kernel));
-            for (const std::string& wrong : kernel.wrong)
-                note(fmt::format("{}, {}: {} is wrong on this device and is not taken", kernel.op,
-                                 row_class_name(kernel.rows), wrong));
             return cache_folder().empty() ? Status() : keep_tuned(cache_folder(), *backend, {&kernel, 1});
         });
         if (!tuning) return tuning.error();
         device.tuning = std::move(tuning).value();
+        note_wrong_variants(device.tuning.kernels, device.id);
         if (!options_.json) out_.write(sum_of(device));
         if ((compared || better(device.tuning) > 0) && !interrupts_.raised())
             RL_TRY(measure_whole(device, *backend, session, compared));
