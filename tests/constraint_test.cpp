@@ -71,6 +71,16 @@ constexpr std::string_view kCounted = R"gbnf(root ::= "[" word ("," word){2,40} 
 word ::= "\"" [^"]{3,30} "\"" | [0-9]{1,5} | "é" .{2}
 )gbnf";
 
+// Texts of an even length within limits, and of a few lengths only: counts that matter far from their ends.
+constexpr std::string_view kSteps = R"gbnf(root ::= "[" @even{3,40} "," @some{0,30} "," @even{4,} "]"
+even ::= "" | [a-z] @odd | ("\\" [n"]) @odd
+odd ::= [a-z0-9] @even
+some ::= "" | "a" @some1 | "b" @even
+some1 ::= [a-c] @some2
+some2 ::= [a-c] @some3
+some3 ::= ""
+)gbnf";
+
 SmallVocabulary with_end(SmallVocabulary vocabulary) {
     const int32_t end = vocabulary.add("<|end|>");
     vocabulary.add("<think>");
@@ -87,7 +97,7 @@ TEST_CASE("constraint: the mask is that of every token tried by itself, on a sma
     const Tokenizer tokenizer = make(with_end(small_bpe()));
     std::mt19937 random(3);
     for (const std::string_view grammar :
-         {kJsonGrammar, kArithmeticGrammar, kChessGrammar, kListGrammar, kCGrammar, kCounted, kTwice,
+         {kJsonGrammar, kArithmeticGrammar, kChessGrammar, kListGrammar, kCGrammar, kCounted, kTwice, kSteps,
           std::string_view("root ::= .*"), std::string_view("root ::= ([^\\x00-\\x7F] \"a\"{2,3}){1,4}")})
         CHECK(compare_masks(grammar, tokenizer, random, 200) == 0);
 }
@@ -100,7 +110,7 @@ TEST_CASE("constraint: the mask is that of every token tried by itself, on real 
         RL_NEED_MATERIAL(path, fmt::format("vocab/{}.gguf", name));
         const Gguf file = must(Gguf::open(path));
         const Tokenizer tokenizer = must(Tokenizer::create(file.metadata()));
-        for (const std::string_view grammar : {kJsonGrammar, kCounted, kListGrammar})
+        for (const std::string_view grammar : {kJsonGrammar, kCounted, kListGrammar, kSteps})
             if (share.takes(number++))
                 CHECK_MESSAGE(compare_masks(grammar, tokenizer, random, 25) == 0, name);
     }

@@ -71,12 +71,29 @@ Automaton::Stack Automaton::push(const Element& element) {
 }
 
 // What is left of an alternative from `position` on, on top of `below`.
-Automaton::Stack Automaton::enter(uint32_t position, Stack below) {
-    const Symbol& symbol = grammar_.symbols()[position];
+Automaton::Stack Automaton::enter(uint32_t position, Stack below, uint32_t least, uint32_t most) {
+    const Symbol& symbol = symbol_at(position);
     if (symbol.kind == Symbol::Kind::end) return below;
-    if (symbol.kind != Symbol::Kind::repeat) return push({position, 0, 0, below});
-    const Grammar::Repeat& repeat = grammar_.repeats()[symbol.index];
+    if (symbol.kind != Symbol::Kind::repeat && symbol.kind != Symbol::Kind::counted)
+        return push({position, least, most, below});
+    const bool repeats = symbol.kind == Symbol::Kind::repeat;
+    const Grammar::Repeat& repeat = (repeats ? grammar_.repeats() : grammar_.counteds())[symbol.index];
     return push({position, repeat.least, repeat.most, below});
+}
+
+// Follows the steps of a counted rule from which the count can still be met.
+void Automaton::take_step(const Element& top, uint32_t rule) {
+    const Stack below = enter(top.position + 1, top.below);
+    const uint32_t least = top.least - (top.least > 0 ? 1 : 0);
+    const uint32_t most = top.most - (top.most != Grammar::kUnbounded ? 1 : 0);
+    for (const uint32_t first : grammar_.rules()[rule].alternatives) {
+        if (symbol_at(first).kind == Symbol::Kind::end) {
+            if (top.least == 0) follow(below);
+        } else if (top.most > 0 &&
+                   grammar_.step_counts().reaches(grammar_.next_step(first).state, least, most)) {
+            follow(enter(first, below, least, most));
+        }
+    }
 }
 
 // Replaces the top by what it may begin with.
@@ -87,10 +104,10 @@ void Automaton::expand(Stack stack) {
     if (seen_.size() < elements_.size()) seen_.resize(elements_.size() + elements_.size() / 2, 0);
     if (std::exchange(seen_[stack], round_) == round_) return;
     const Element top = elements_[stack];
-    const Symbol& symbol = grammar_.symbols()[top.position];
+    const Symbol& symbol = symbol_at(top.position);
     work_ += kExpanding;
     if (symbol.kind == Symbol::Kind::rule) {
-        const Stack below = enter(top.position + 1, top.below);
+        const Stack below = pass(top);
         for (const uint32_t first : grammar_.rules()[symbol.index].alternatives) follow(enter(first, below));
     } else if (symbol.kind == Symbol::Kind::repeat) {
         if (top.least == 0) follow(enter(top.position + 1, top.below));
@@ -101,6 +118,10 @@ void Automaton::expand(Stack stack) {
         const Stack below = push(next);
         const uint32_t body = grammar_.repeats()[symbol.index].rule;
         for (const uint32_t first : grammar_.rules()[body].alternatives) follow(enter(first, below));
+    } else if (symbol.kind == Symbol::Kind::counted) {
+        take_step(top, grammar_.counteds()[symbol.index].rule);
+    } else if (symbol.kind == Symbol::Kind::step) {
+        take_step(top, symbol.index);
     } else {
         found_.stacks.push_back(stack);
     }
@@ -161,7 +182,7 @@ Automaton::State Automaton::step_character(const StateData& from, char32_t code,
     for (const Stack stack : from.stacks) {
         const Symbol& symbol = this->symbol(stack);
         if (symbol.kind == Symbol::Kind::characters && (any || grammar_.sets()[symbol.index].contains(code)))
-            follow(enter(elements_[stack].position + 1, elements_[stack].below));
+            follow(pass(Element(elements_[stack])));
     }
     work_ += from.stacks.size();
     return settle();

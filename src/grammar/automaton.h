@@ -20,7 +20,8 @@ public:
     static constexpr Stack kUnknown = 1;  // what lies below is left open
     static constexpr State kDead = 0;     // no text goes on from here
 
-    // A place in the grammar. In a repetition, how often it must and may still be passed.
+    // A place in the grammar. In a repetition, how often it must and may still be passed; in a counted rule,
+    // how many steps must and may still be taken.
     struct Element {
         uint32_t position = 0;
         uint32_t least = 0;
@@ -95,7 +96,16 @@ private:
     };
 
     void reset();
-    Stack enter(uint32_t position, Stack below);
+    Stack enter(uint32_t position, Stack below, uint32_t least = 0, uint32_t most = 0);
+    // The rest of the alternative behind an element. Steps that are left go along.
+    Stack pass(const Element& element) {
+        const bool counts = symbol_at(element.position).kind != Symbol::Kind::repeat &&
+                            symbol_at(element.position).kind != Symbol::Kind::counted;
+        return enter(element.position + 1, element.below, counts ? element.least : 0,
+                     counts ? element.most : 0);
+    }
+    const Symbol& symbol_at(uint32_t position) const { return grammar_.symbols()[position]; }
+    void take_step(const Element& top, uint32_t rule);
     void follow(Stack stack) { waiting_.push_back(stack); }
     State settle();
     void expand(Stack stack);
@@ -123,7 +133,7 @@ template <typename Takes>
 Automaton::State Automaton::step_token(State from, Takes takes) {
     if (inside_character(from)) return kDead;
     for (const Stack stack : states_[from].stacks)
-        if (takes(symbol(stack))) follow(enter(elements_[stack].position + 1, elements_[stack].below));
+        if (takes(symbol(stack))) follow(pass(Element(elements_[stack])));
     return settle();
 }
 

@@ -130,11 +130,26 @@ Constraint::Parts Constraint::split(Stack stack, uint32_t longest) {
             element.least = std::min(element.least, longest + 1);
             if (element.most > longest) element.most = Grammar::kUnbounded;
         }
+        if (symbol.kind == Symbol::Kind::counted ||
+            grammar_.rule_at(element.position).state != Grammar::kNoState)
+            loosen_count(element, longest);
         element.position = alike_[element.position];
         element.below = parts.upper;
         parts.upper = automaton_.push(element);
     }
     return parts;
+}
+
+// Counts of steps that no token can exhaust are alike: from all states that go on for longer than any token
+// an end is reached within each period.
+void Constraint::loosen_count(Automaton::Element& element, uint32_t longest) const {
+    const StepCounts& counts = grammar_.step_counts();
+    const uint64_t far = uint64_t(longest) + counts.settled() + 1;
+    const bool roomy = element.most == Grammar::kUnbounded ||
+                       (element.most > far && element.most - element.least >= counts.period());
+    if (counts.period() == 0 || !roomy) return;
+    element.most = Grammar::kUnbounded;
+    element.least = uint32_t(std::min<uint64_t>(element.least, far));
 }
 
 const Constraint::Upper& Constraint::upper(size_t trie, Stack stack) {

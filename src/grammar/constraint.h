@@ -74,6 +74,7 @@ private:
     void pack(TokenSet& set);
     void add(const TokenSet& set, Mask& mask) const;
     Parts split(Stack stack, uint32_t longest);
+    void loosen_count(Automaton::Element& element, uint32_t longest) const;
     const Upper& upper(size_t trie, Stack stack);
     const TokenSet& below(size_t trie, Parts parts, const Upper& upper);
     void add_text_tokens(Mask& mask);

@@ -130,6 +130,12 @@ private:
                 skip(depth > 0);
                 continue;
             }
+            if (c == '@') {
+                out.push_back(RL_TRY(counted()));
+                repeatable = false;
+                skip(depth > 0);
+                continue;
+            }
             if (c == '"') {
                 RL_TRY(literal(out));
             } else if (c == '[') {
@@ -152,6 +158,23 @@ private:
             repeatable = true;
             skip(depth > 0);
         }
+    }
+
+    // Beyond llama.cpp's notation, for schemas: @rule{2,5} goes through a rule in 2 to 5 steps, of which each
+    // is an item with an @rule behind it.
+    Result<Symbol> counted() {
+        at_ += 1;
+        const Place used = here();
+        const std::string called = name();
+        if (called.empty()) return expected("the name of a rule behind @");
+        const uint32_t rule = builder_.rule(called, used);
+        if (!take('{')) return GrammarBuilder::step(rule);
+        const uint32_t least = RL_TRY(number("the number of steps", kMostRepeats));
+        uint32_t most = Grammar::kUnbounded;
+        if (!take(',')) return expected(", after the least number of steps");
+        if (is_digit(peek())) most = RL_TRY(number("the number of steps", kMostRepeats));
+        if (!take('}')) return expected("} at the end of a count, as in {2,} or {2,5}");
+        return builder_.counted(rule, least, most);
     }
 
     Result<Symbol> group(size_t depth) {

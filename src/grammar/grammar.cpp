@@ -6,6 +6,11 @@
 
 namespace redline {
 
+const Grammar::Rule& Grammar::next_step(uint32_t position) const {
+    while (symbols_[position].kind != Symbol::Kind::step) ++position;
+    return rules_[symbols_[position].index];
+}
+
 std::vector<uint32_t> Grammar::alike_positions() const {
     // How deep rules that are written twice may lie in one another and still be found alike.
     constexpr int kRounds = 8;
@@ -19,7 +24,8 @@ std::vector<uint32_t> Grammar::alike_positions() const {
     }
     const auto meaning = [&](const Symbol& symbol) {
         if (symbol.kind == Symbol::Kind::characters) return set[symbol.index];
-        if (symbol.kind == Symbol::Kind::rule) return rule[symbol.index];
+        if (symbol.kind == Symbol::Kind::rule || symbol.kind == Symbol::Kind::step) return rule[symbol.index];
+        if (symbol.kind == Symbol::Kind::counted) return rule[counteds_[symbol.index].rule];
         return symbol.kind == Symbol::Kind::repeat ? rule[repeats_[symbol.index].rule] : symbol.index;
     };
     // By position a number for the rest of the alternative: its symbol with the counts, and what follows.
@@ -32,8 +38,9 @@ std::vector<uint32_t> Grammar::alike_positions() const {
         std::map<std::array<uint32_t, 5>, uint32_t> known;
         for (size_t at = symbols_.size(); at-- > 0;) {
             const Symbol& symbol = symbols_[at];
-            const bool counted = symbol.kind == Symbol::Kind::repeat;
-            const Repeat counts = counted ? repeats_[symbol.index] : Repeat{};
+            const Repeat counts = symbol.kind == Symbol::Kind::repeat    ? repeats_[symbol.index]
+                                  : symbol.kind == Symbol::Kind::counted ? counteds_[symbol.index]
+                                                                         : Repeat{};
             rest[at] = known
                            .try_emplace({uint32_t(symbol.kind), meaning(symbol), counts.least, counts.most,
                                          follower(at)},

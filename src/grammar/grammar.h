@@ -4,6 +4,7 @@
 
 #include "base/result.h"
 #include "grammar/character_set.h"
+#include "grammar/step_counts.h"
 
 #include <cstdint>
 #include <limits>
@@ -15,11 +16,13 @@ namespace redline {
 
 struct Symbol {
     enum class Kind : uint8_t {
-        end,          // of the alternative
-        characters,   // one of sets()[index]
-        rule,         // rules()[index]
-        repeat,       // repeats()[index]
-        token,        // tokens()[index], whole
+        end,         // of the alternative
+        characters,  // one of sets()[index]
+        rule,        // rules()[index]
+        repeat,      // repeats()[index]
+        counted,     // counteds()[index]: as its rule, in a number of steps within limits
+        step,        // rules()[index] as the next step of that count; ends each alternative of a counted rule
+        token,       // tokens()[index], whole
         other_token,  // any other token that is text
     };
     Kind kind = Kind::end;
@@ -29,13 +32,15 @@ struct Symbol {
 class Grammar {
 public:
     static constexpr uint32_t kUnbounded = std::numeric_limits<uint32_t>::max();
+    static constexpr uint32_t kNoState = std::numeric_limits<uint32_t>::max();
 
     struct Rule {
         std::string name;                    // empty: a group, or what a repetition repeats
         std::vector<uint32_t> alternatives;  // positions of their first symbols
         uint32_t owner = 0;                  // the named rule that it is part of, or itself
         bool nullable = false;
-        bool small = false;  // its owner and all that it refers to are few symbols, and not recursive
+        bool small = false;         // its owner and all that it refers to are few symbols, and not recursive
+        uint32_t state = kNoState;  // in step_counts(), where it is counted
     };
     struct Repeat {
         uint32_t rule;
@@ -56,6 +61,10 @@ public:
     const std::vector<CharacterSet>& sets() const { return sets_; }
     const std::vector<Rule>& rules() const { return rules_; }
     const std::vector<Repeat>& repeats() const { return repeats_; }
+    const std::vector<Repeat>& counteds() const { return counteds_; }
+    const StepCounts& step_counts() const { return step_counts_; }
+    // The rule that an alternative of a counted rule goes on with.
+    const Rule& next_step(uint32_t position) const;
     const std::vector<TokenName>& tokens() const { return tokens_; }
     uint32_t root() const { return root_; }
     const Rule& rule_at(uint32_t position) const { return rules_[rule_at_[position]]; }
@@ -72,6 +81,8 @@ private:
     std::vector<CharacterSet> sets_;
     std::vector<Rule> rules_;
     std::vector<Repeat> repeats_;
+    std::vector<Repeat> counteds_;
+    StepCounts step_counts_;
     std::vector<TokenName> tokens_;
     uint32_t root_ = 0;
 };

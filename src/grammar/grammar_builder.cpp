@@ -12,12 +12,6 @@ constexpr size_t kSmall = 64;
 // Repetitions of what may be empty: each may be passed at once.
 constexpr uint32_t kMostEmptyRepeats = 64;
 
-uint32_t callee(const Grammar& grammar, const Symbol& symbol, const std::vector<Grammar::Repeat>& repeats) {
-    if (symbol.kind == Symbol::Kind::rule) return symbol.index;
-    if (symbol.kind == Symbol::Kind::repeat) return repeats[symbol.index].rule;
-    return uint32_t(grammar.rules().size());
-}
-
 }  // namespace
 
 uint32_t GrammarBuilder::rule(const std::string& name, Place seen_at) {
@@ -65,6 +59,11 @@ Symbol GrammarBuilder::repeat(uint32_t rule, uint32_t least, uint32_t most, Plac
     return {Symbol::Kind::repeat, uint32_t(grammar_.repeats_.size() - 1)};
 }
 
+Symbol GrammarBuilder::counted(uint32_t rule, uint32_t least, uint32_t most) {
+    grammar_.counteds_.push_back({rule, least, most});
+    return {Symbol::Kind::counted, uint32_t(grammar_.counteds_.size() - 1)};
+}
+
 Symbol GrammarBuilder::token(Grammar::TokenName name, bool others) {
     grammar_.tokens_.push_back(std::move(name));
     return {others ? Symbol::Kind::other_token : Symbol::Kind::token, uint32_t(grammar_.tokens_.size() - 1)};
@@ -87,6 +86,7 @@ Result<Grammar> GrammarBuilder::finish() {
     find_nullable();
     RL_TRY(check_repeats());
     RL_TRY(check_left_recursion());
+    RL_TRY(count_steps());
     find_small();
     lay_out();
     return std::move(grammar_);
@@ -108,8 +108,19 @@ Status GrammarBuilder::check_defined() const {
     return {};
 }
 
+// The rule that a symbol calls, or the number of rules.
+uint32_t GrammarBuilder::callee(const Symbol& symbol) const {
+    if (symbol.kind == Symbol::Kind::rule || symbol.kind == Symbol::Kind::step) return symbol.index;
+    if (symbol.kind == Symbol::Kind::repeat) return grammar_.repeats_[symbol.index].rule;
+    if (symbol.kind == Symbol::Kind::counted) return grammar_.counteds_[symbol.index].rule;
+    return uint32_t(sources_.size());
+}
+
 bool GrammarBuilder::nullable(const Symbol& symbol) const {
-    if (symbol.kind == Symbol::Kind::rule) return grammar_.rules_[symbol.index].nullable;
+    if (symbol.kind == Symbol::Kind::counted)
+        return grammar_.rules_[grammar_.counteds_[symbol.index].rule].nullable;
+    if (symbol.kind == Symbol::Kind::rule || symbol.kind == Symbol::Kind::step)
+        return grammar_.rules_[symbol.index].nullable;
     if (symbol.kind != Symbol::Kind::repeat) return false;
     const Grammar::Repeat& repeat = grammar_.repeats_[symbol.index];
     return repeat.least == 0 || grammar_.rules_[repeat.rule].nullable;
@@ -123,7 +134,7 @@ void GrammarBuilder::find_nullable() {
         waiting.push_back(i);
         for (const Sequence& sequence : sources_[i].alternatives)
             for (const Symbol& symbol : sequence)
-                if (const uint32_t called = callee(grammar_, symbol, grammar_.repeats_);
+                if (const uint32_t called = callee(symbol);
                     called < sources_.size() && (callers[called].empty() || callers[called].back() != i))
                     callers[called].push_back(i);
     }
@@ -158,7 +169,7 @@ std::vector<uint32_t> GrammarBuilder::leftmost(uint32_t rule) const {
     std::vector<uint32_t> out;
     for (const Sequence& sequence : sources_[rule].alternatives) {
         for (const Symbol& symbol : sequence) {
-            const uint32_t called = callee(grammar_, symbol, grammar_.repeats_);
+            const uint32_t called = callee(symbol);
             if (called < sources_.size()) out.push_back(called);
             if (!nullable(symbol)) break;
         }
@@ -215,6 +226,72 @@ std::string GrammarBuilder::shown(uint32_t rule) const {
     return grammar_.rules_[grammar_.rules_[rule].owner].name;
 }
 
+// The rules that are counted, found from where the counts begin, are the states of a graph.
+Status GrammarBuilder::count_steps() {
+    StepGraph graph;
+    std::vector<uint32_t> waiting;
+    const auto visit = [&](uint32_t rule) {
+        uint32_t& state = grammar_.rules_[rule].state;
+        if (state != Grammar::kNoState) return state;
+        state = uint32_t(graph.states.size());
+        graph.states.emplace_back();
+        waiting.push_back(rule);
+        return state;
+    };
+    uint32_t farthest = 0;
+    for (const Grammar::Repeat& counted : grammar_.counteds_) {
+        visit(counted.rule);
+        farthest = std::max({farthest, counted.least, counted.most});
+    }
+    while (!waiting.empty()) {
+        const uint32_t rule = waiting.back();
+        waiting.pop_back();
+        RL_TRY(check_step(rule));
+        for (const Sequence& sequence : sources_[rule].alternatives) {
+            const uint32_t next = sequence.empty() ? 0 : visit(sequence.back().index);
+            StepGraph::State& state = graph.states[grammar_.rules_[rule].state];
+            if (sequence.empty())
+                state.ends = true;
+            else
+                state.next.push_back(next);
+        }
+    }
+    std::optional<StepCounts> counts = StepCounts::create(graph, farthest);
+    if (!counts) return error("the grammar is too large: counts of too many steps are told apart");
+    grammar_.step_counts_ = std::move(*counts);
+    return check_uncounted();
+}
+
+// Without a count there are no steps to take.
+Status GrammarBuilder::check_uncounted() const {
+    const std::vector<Grammar::Rule>& rules = grammar_.rules_;
+    for (uint32_t i = 0; i < sources_.size(); ++i)
+        for (const Sequence& sequence : sources_[i].alternatives)
+            for (const Symbol& symbol : sequence) {
+                const bool plain = symbol.kind == Symbol::Kind::rule || symbol.kind == Symbol::Kind::repeat;
+                const bool steps = symbol.kind == Symbol::Kind::step;
+                if ((plain && rules[callee(symbol)].state != Grammar::kNoState) ||
+                    (steps && rules[i].state == Grammar::kNoState))
+                    return error(
+                        "{}: the rule {} is counted in one place only; write @{}{{0,}} where it begins",
+                        sources_[rules[i].owner].place.text(), shown(callee(symbol)), shown(callee(symbol)));
+            }
+    return {};
+}
+
+Status GrammarBuilder::check_step(uint32_t rule) const {
+    for (const Sequence& sequence : sources_[rule].alternatives) {
+        if (sequence.empty()) continue;
+        const bool one = sequence.size() == 2 && sequence[1].kind == Symbol::Kind::step &&
+                         (sequence[0].kind == Symbol::Kind::characters ||
+                          (sequence[0].kind == Symbol::Kind::rule && !nullable(sequence[0])));
+        if (!one)
+            return error("{}: each alternative of {}, which is counted, is empty, or one item and an @rule",
+                         sources_[rule].place.text(), shown(rule));
+    }
+    return {};
+}
+
 // Counts symbols from the rules that refer to no others upwards; rules on a cycle are never reached.
 void GrammarBuilder::find_small() {
     std::vector<size_t> sizes(sources_.size(), 0), open(sources_.size(), 0);
@@ -224,8 +301,7 @@ void GrammarBuilder::find_small() {
         for (const Sequence& sequence : sources_[i].alternatives) {
             sizes[i] += sequence.size();
             for (const Symbol& symbol : sequence)
-                if (const uint32_t called = callee(grammar_, symbol, grammar_.repeats_);
-                    called < sources_.size()) {
+                if (const uint32_t called = callee(symbol); called < sources_.size()) {
                     callers[called].push_back(i);
                     open[i] += 1;
                 }

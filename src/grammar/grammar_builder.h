@@ -27,6 +27,10 @@ public:
 
     Symbol characters(CharacterSet set);
     Symbol repeat(uint32_t rule, uint32_t least, uint32_t most, Place place);
+    // A rule whose alternatives are empty, or one item and step() of another such rule, gone through in
+    // `least` to `most` steps.
+    Symbol counted(uint32_t rule, uint32_t least, uint32_t most);
+    static Symbol step(uint32_t rule) { return {Symbol::Kind::step, rule}; }
     Symbol token(Grammar::TokenName name, bool others);
     Status check_size() const;
 
@@ -41,12 +45,16 @@ private:
     };
 
     Status check_defined() const;
+    uint32_t callee(const Symbol& symbol) const;
     void find_nullable();
     bool nullable(const Symbol& symbol) const;
     Status check_repeats();
     std::vector<uint32_t> leftmost(uint32_t rule) const;
     Status check_left_recursion() const;
     Error recursion(const std::vector<uint32_t>& path, uint32_t rule) const;
+    Status count_steps();
+    Status check_step(uint32_t rule) const;
+    Status check_uncounted() const;
     void find_small();
     void lay_out();
     std::string shown(uint32_t rule) const;
