@@ -101,8 +101,9 @@ Result<std::shared_ptr<Constraint>> constraint_of(const Model& model,
                                                   const redline_sampler_options& options) {
     if (options.grammar && options.json_schema) return error("give a grammar or a JSON schema, not both");
     if (!options.grammar && !options.json_schema) return std::shared_ptr<Constraint>();
-    const std::string text =
-        options.grammar ? std::string(options.grammar) : RL_TRY(grammar_of_schema(options.json_schema));
+    const std::string text = options.grammar
+                                 ? std::string(options.grammar)
+                                 : RL_TRY(grammar_of_schema(options.json_schema, {.strict = true}));
     const Grammar grammar = RL_TRY(Grammar::parse(text));
     return make_constraint(model, grammar);
 }

@@ -163,7 +163,8 @@ typedef struct redline_sampler_options {
     float frequency_penalty; /* 0: off */
     float presence_penalty;  /* 0: off */
     const char* grammar;     /* GBNF that the text follows; NULL: none */
-    const char* json_schema; /* JSON schema that it follows; NULL: none. One of the two. */
+    const char* json_schema; /* JSON schema that it follows; NULL: none. One of the two. What of it cannot be
+                                enforced is an error. */
 } redline_sampler_options;
 #define REDLINE_SAMPLER_OPTIONS \
     { sizeof(redline_sampler_options), 0xFFFFFFFFu, 0.8f, 40, 0.95f, 0.05f, 64, 1.0f, 0.0f, 0.0f, NULL, NULL }

@@ -16,7 +16,9 @@ public:
     std::string add(const std::string& hint, const std::string& text);
     // A rule to be defined later: rules that refer to themselves.
     std::string reserve(const std::string& hint);
-    void define(const std::string& name, const std::string& text) { rules_[name] = text; }
+    // False: the name is taken.
+    bool reserve_exact(const std::string& name);
+    void define(const std::string& name, const std::string& text);
 
     // The name of a rule of JSON: "string", "value", "ws", ... with all that it needs.
     std::string use(std::string_view name);
@@ -33,11 +35,6 @@ private:
 std::string gbnf_quoted(std::string_view text);
 // item{least,most}
 std::string repeated(const std::string& item, uint64_t least, std::optional<uint64_t> most);
-// The whole numbers from low to high, written in decimal without needless zeros; open to a side without one.
-std::string integer_range(std::optional<int64_t> low, std::optional<int64_t> high);
-// The strings that match a regular expression, as they are written in JSON without their quotes.
-Result<std::string> pattern_rule(std::string_view pattern);
-
 // The JSON pointer of a member of what `path` points to.
 std::string member_pointer(const std::string& path, std::string_view name);
 

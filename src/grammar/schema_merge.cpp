@@ -1,9 +1,15 @@
 #include "grammar/schema_merge.h"
 
+#include "grammar/schema_keywords.h"
+
 #include <algorithm>
+#include <numeric>
+#include <optional>
 
 namespace redline {
 namespace {
+
+constexpr size_t kMostPairs = 1000;  // of branches
 
 Json as_list(const Json& value) {
     return value.is_array() ? value : Json::array({value});
@@ -11,6 +17,11 @@ Json as_list(const Json& value) {
 
 bool contains(const Json& list, const Json& value) {
     return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+Json all_of(const Json& a, const Json& b) {
+    if (a == false || b == false) return false;
+    return a == b ? a : Json{{"allOf", Json::array({a, b})}};
 }
 
 bool is_type_of(const Json& type, const Json& narrower) {
@@ -21,53 +32,138 @@ Json common_types(const Json& a, const Json& b) {
     Json out = Json::array();
     for (const Json& one : as_list(a))
         for (const Json& other : as_list(b))
-            if (is_type_of(one, other) || is_type_of(other, one))
+            if ((is_type_of(one, other) || is_type_of(other, one)) &&
+                !contains(out, is_type_of(one, other) ? other : one))
                 out.push_back(is_type_of(one, other) ? other : one);
     return out;
 }
 
+Json both_lists(Json a, const Json& b) {
+    for (const Json& each : b)
+        if (!contains(a, each)) a.push_back(each);
+    return a;
+}
+
+Json common_values(const Json& a, const Json& b) {
+    Json out = Json::array();
+    for (const Json& one : a)
+        if (contains(b, one)) out.push_back(one);
+    return out;
+}
+
+// The schema of a property that only the other part lists.
+Json unlisted(const Json& part) {
+    return part.value("additionalProperties", Json(true));
+}
+
+// Properties of both, and what one part asks of those that it does not list. Where patterns decide about
+// that, nothing is joined.
+std::optional<Json> common_properties(const Json& a, const Json& b) {
+    const Json none = Json::object();
+    const Json of_a = a.value("properties", none), of_b = b.value("properties", none);
+    if (!of_a.is_object() || !of_b.is_object()) return {};
+    Json out = Json::object();
+    for (const auto& [name, schema] : of_a.items()) {
+        const Json other = of_b.contains(name) ? of_b[name] : unlisted(b);
+        if (!of_b.contains(name) && other != true && b.contains("patternProperties")) return {};
+        out[name] = other == true ? schema : all_of(schema, other);
+    }
+    for (const auto& [name, schema] : of_b.items()) {
+        if (of_a.contains(name)) continue;
+        const Json other = unlisted(a);
+        if (other != true && a.contains("patternProperties")) return {};
+        out[name] = other == true ? schema : all_of(other, schema);
+    }
+    return out;
+}
+
+// Branches of both: each with each.
+std::optional<Json> pairs(const Json& a, const Json& b) {
+    if (!a.is_array() || !b.is_array() || a.size() * b.size() > kMostPairs) return {};
+    Json out = Json::array();
+    for (const Json& one : a)
+        for (const Json& other : b) out.push_back(all_of(one, other));
+    return out;
+}
+
+// The value of a keyword that two parts mean together, where it is not a matter of types and lists.
+std::optional<Json> narrower(const std::string& key, const Json& a, const Json& b) {
+    const auto is = [&](std::initializer_list<std::string_view> keys) {
+        return std::find(keys.begin(), keys.end(), key) != keys.end();
+    };
+    const bool numbers = a.is_number() && b.is_number();
+    if (numbers && is({"minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"}))
+        return std::max(a, b);
+    if (numbers && is({"maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"}))
+        return std::min(a, b);
+    if (is({"pattern", "format", kNotTexts, kNotPatterns})) return both_lists(as_list(a), as_list(b));
+    if (is({"uniqueItems"})) return a == true || b == true;
+    if (is({"nullable"})) return a == true && b == true;
+    if (is({"unevaluatedProperties", "unevaluatedItems"})) return a == false || b == false ? Json(false) : a;
+    if (is({"additionalProperties", "propertyNames", "items", "additionalItems"}) && !a.is_array() &&
+        !b.is_array())
+        return a == true ? b : b == true ? a : a == false || b == false ? Json(false) : all_of(a, b);
+    if (is({"not"})) return Json{{"anyOf", Json::array({a, b})}};
+    if (is({"anyOf", "oneOf"})) return pairs(a, b);
+    if (is({"patternProperties"}) && a.is_object() && b.is_object()) {
+        Json out = a;
+        for (const auto& [pattern, schema] : b.items())
+            out[pattern] = out.contains(pattern) ? all_of(out[pattern], schema) : schema;
+        return out;
+    }
+    if (is({"multipleOf"}) && a.is_number_unsigned() && b.is_number_unsigned() && a > 0 && b > 0 &&
+        a < 1'000'000'000 && b < 1'000'000'000)
+        return std::lcm(a.get<uint64_t>(), b.get<uint64_t>());
+    return {};
+}
+
+// A part that has a type and no null in it excludes the null that the other allows.
+void settle_null(Json& both, const Json& a, const Json& b) {
+    if (a.contains("nullable") == b.contains("nullable")) return;
+    const Json& other = a.contains("nullable") ? b : a;
+    if (other.contains("type") || other.contains("enum") || other.contains("const")) both.erase("nullable");
+}
+
 }  // namespace
 
+Json nothing_schema(const std::string& why) {
+    return Json{{"not", Json::object()}, {kWhyNothing, why}};
+}
+
 Result<Json> merge_schemas(Json a, const Json& b, const std::string& path) {
+    if (a.contains(kWhyNothing)) return a;
+    if (b.contains(kWhyNothing)) return b;
+    const Json before = a;
     for (const auto& [key, value] : b.items()) {
-        if (!a.contains(key)) {
-            a[key] = value;
-            continue;
-        }
+        if (!is_held(key)) continue;
+        if (!a.contains(key)) a[key] = value;
+        if (a[key] == value || key == "properties") continue;
         Json& mine = a[key];
-        if (mine == value || key == "title" || key == "description" || key == "default" ||
-            key == "examples" || key == "$comment" || key == "$defs" || key == "definitions")
-            continue;
-        const bool numbers = mine.is_number() && value.is_number();
         if (key == "type") {
             mine = common_types(mine, value);
-            if (mine.empty()) return error("{}: no type is in all parts of allOf", path);
-        } else if (key == "properties" && mine.is_object() && value.is_object()) {
-            for (const auto& [name, schema] : value.items())
-                mine[name] =
-                    mine.contains(name) ? Json{{"allOf", Json::array({mine[name], schema})}} : schema;
-        } else if (key == "required" && mine.is_array() && value.is_array()) {
-            for (const Json& name : value)
-                if (!contains(mine, name)) mine.push_back(name);
+            if (mine.empty()) return nothing_schema("no type is in all parts of allOf");
         } else if (key == "enum" && mine.is_array() && value.is_array()) {
-            Json both = Json::array();
-            for (const Json& one : mine)
-                if (contains(value, one)) both.push_back(one);
-            if (both.empty()) return error("{}: no value is in every enum of allOf", path);
-            mine = both;
-        } else if (numbers && (key == "minimum" || key == "exclusiveMinimum" || key == "minLength" ||
-                               key == "minItems")) {
-            mine = std::max(mine, value);
-        } else if (numbers && (key == "maximum" || key == "exclusiveMaximum" || key == "maxLength" ||
-                               key == "maxItems")) {
-            mine = std::min(mine, value);
-        } else if (key == "additionalProperties" && (mine == true || value == true)) {
-            mine = mine == true ? value : mine;
+            mine = common_values(mine, value);
+            if (mine.empty()) return nothing_schema("no value is in every enum of allOf");
+        } else if (key == "const") {
+            return nothing_schema("the parts of allOf have different values of const");
+        } else if (key == "required" && mine.is_array() && value.is_array()) {
+            mine = both_lists(mine, value);
+        } else if (const std::optional<Json> both = narrower(key, mine, value)) {
+            mine = *both;
         } else {
             return error("{}: different {} in the parts of allOf, or beside $ref or anyOf, are not supported",
                          path, key);
         }
     }
+    if (a.contains("properties")) {
+        const std::optional<Json> both = common_properties(before, b);
+        if (!both)
+            return error("{}: properties beside patternProperties in the parts of allOf are not supported",
+                         path);
+        a["properties"] = *both;
+    }
+    settle_null(a, before, b);
     return a;
 }
 

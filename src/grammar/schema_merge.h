@@ -8,7 +8,10 @@
 
 namespace redline {
 
-// Two schemas, both objects, as one. Keywords that cannot be joined are an error that names them.
+// Two schemas, both objects, as one; where they exclude each other, one that allows nothing and says why.
+// Keywords that cannot be joined are an error that names them.
 Result<Json> merge_schemas(Json a, const Json& b, const std::string& path);
+// A schema that allows nothing.
+Json nothing_schema(const std::string& why);
 
 }  // namespace redline

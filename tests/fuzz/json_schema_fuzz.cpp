@@ -31,7 +31,8 @@ static void write_one(const redline::Grammar& grammar) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     using namespace redline;
     std::vector<std::string> notes;
-    const Result<std::string> text = grammar_of_schema({reinterpret_cast<const char*>(data), size}, &notes);
+    const Result<std::string> text =
+        grammar_of_schema({reinterpret_cast<const char*>(data), size}, {.notes = &notes});
     if (!text.ok()) return 0;
     const Result<Grammar> grammar = Grammar::parse(text.value());
     if (grammar.ok()) {

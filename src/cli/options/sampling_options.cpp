@@ -83,7 +83,8 @@ static Status add_grammar(SamplingOptions& target, const std::string& value, boo
         text = RL_TRY(read_standard_input());
     else if (from_file)
         text = RL_TRY(read_text_file(value, kMostText));
-    Result<std::string> grammar = is_schema ? grammar_of_schema(text, &target.notes) : std::move(text);
+    Result<std::string> grammar =
+        is_schema ? grammar_of_schema(text, {&target.notes, target.strict_schema}) : std::move(text);
     Result<Grammar> parsed = grammar ? Grammar::parse(grammar.value()) : grammar.error();
     if (parsed) {
         target.grammar = std::move(parsed).value();
@@ -122,6 +123,13 @@ static void add_grammar_options(Options& options, SamplingOptions& target) {
                      return add_grammar(target, value == "json" ? "{}" : value, true, false);
                  });
     options.each("-jf --json-schema-file", "FILE", "the same, always a file", take(true, true));
+    // Before the schema or behind it.
+    options.each("--strict-schema", "", "refuse a schema of which something cannot be enforced",
+                 [&target](const std::string&) -> Status {
+                     target.strict_schema = true;
+                     if (target.notes.empty()) return {};
+                     return error("the schema has more than can be enforced: {}", target.notes[0]);
+                 });
 }
 
 void add_sampling_options(Options& options, SamplingOptions& target) {

@@ -18,6 +18,7 @@ struct SamplingOptions {
     bool ignore_eos = false;
     std::optional<Grammar> grammar;          // of --grammar or --json-schema
     std::vector<std::string> notes;          // on how the schema is read
+    bool strict_schema = false;              // they are errors
     std::shared_ptr<Constraint> constraint;  // made of it, once the model is there
 };
 

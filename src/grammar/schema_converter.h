@@ -1,0 +1,139 @@
+// How a JSON schema becomes a grammar: one visit for each schema, by what its keywords are about.
+#pragma once
+
+#include "grammar/grammar.h"
+#include "grammar/json_schema.h"
+#include "grammar/language.h"
+#include "grammar/number_rules.h"
+#include "grammar/schema_keywords.h"
+
+#include <set>
+
+namespace redline {
+
+class SchemaConverter {
+public:
+    // The schema, whose references are resolved, must stay.
+    SchemaConverter(const Json& schema, SchemaOptions options) : root_(schema), options_(options) {}
+
+    Result<std::string> run();
+
+private:
+    // Each returns what a rule says, or the name of a rule.
+    using Text = Result<std::string>;
+
+    struct Limits {
+        uint64_t least = 0;
+        std::optional<uint64_t> most;
+        bool given = false;
+    };
+
+    Text visit(const Json& schema, const std::string& path, size_t depth);
+    Status check_size(const std::string& path, size_t depth);
+    Status check_keywords(const Json& schema, const std::string& path);
+    // Notes once for each place that a keyword is not held; an error where all has to be held.
+    Status not_held(const std::string& pointer, std::string_view reason = "");
+    void note(const std::string& text);
+    // The error of a schema that no value fits.
+    template <typename... Args>
+    Error nothing(fmt::format_string<Args...> format, Args&&... args) {
+        is_nothing_ = true;
+        return error(format, std::forward<Args>(args)...);
+    }
+    Text nullable(const Json& schema, const std::string& path, size_t depth);
+    Result<const Json*> target(const Json& ref, const std::string& path) const;
+    Text reference(const Json& schema, const std::string& path, size_t depth);
+    Result<Json> part(const Json& schema, const std::string& path, size_t depth);
+    Text all_of(const Json& schema, const std::string& path, size_t depth);
+    Text any_of(const Json& schema, const std::string& key, const std::string& path, size_t depth);
+    Result<Json> with_discriminator(const Json& schema, const Json& branch, const std::string& path,
+                                    size_t depth);
+    Status note_overlap(const std::vector<Json>& branches, const std::string& path, size_t depth);
+    Result<std::vector<std::string>> types(const Json& schema, const std::string& path) const;
+    Text typed(const Json& schema, const std::string& path, size_t depth);
+    Text of_type(const std::string& type, const Json& schema, const std::string& path, size_t depth);
+    Result<std::optional<uint64_t>> count(const Json& schema, const char* key, const std::string& path) const;
+    Result<Limits> limits(const Json& schema, const char* least, const char* most, const std::string& path);
+    // An expression as something that stands in a sequence.
+    static std::string grouped(const std::string& text) {
+        return text.find_first_of(" |") == std::string::npos ? text : "(" + text + ")";
+    }
+
+    // schema_not.cpp: a schema without its `not`, which the other keywords then say, as far as they can.
+    Result<Json> without_not(const Json& schema, const std::string& path, size_t depth);
+
+    // schema_values.cpp
+    Text values(const Json& schema, const std::string& path, size_t depth);
+    Result<std::vector<Json>> fitting(const std::vector<Json>& values, const Json& schema,
+                                      const std::string& path, size_t depth);
+    Result<std::optional<Grammar>> grammar_of_type(const std::string& type, const Json& schema,
+                                                   const std::string& path, size_t depth);
+    // The values that a schema lists and nothing else asks of, through references, too.
+    std::optional<std::vector<Json>> listed_values(const Json& schema, size_t depth = 0) const;
+    std::string one_of(const std::vector<Json>& values);
+
+    // schema_string.cpp
+    struct Asked {
+        Condition condition;
+        std::string pointer;  // to the keyword that asks for it
+    };
+    Text string(const Json& schema, const std::string& path);
+    Result<std::vector<Asked>> asked(const Json& schema, const std::string& path);
+    Status ask_pattern(std::vector<Asked>& list, const Json& pattern, const std::string& pointer,
+                       bool negated = false);
+    Status ask_format(std::vector<Asked>& list, const Json& name, const std::string& pointer);
+    // The strings, with quotes, that are all which is asked.
+    Text string_of(std::vector<Asked> all, Limits length, const std::string& path);
+    Result<std::optional<Dfa>> common_strings(std::vector<Asked>& all);
+    Text strings_of_dfa(const Dfa& dfa, Limits length, const std::string& path);
+
+    // schema_number.cpp
+    Text number(const std::string& type, const Json& schema, const std::string& path);
+    Result<NumberRange> range(const std::string& type, const Json& schema, const std::string& path);
+    Status narrow(NumberRange& range, const Json& schema, const char* key, const std::string& path);
+
+    // schema_array.cpp
+    Text array(const Json& schema, const std::string& path, size_t depth);
+    Result<std::optional<std::string>> unique_items(const Json& schema, const Limits& size,
+                                                    const std::string& path);
+    std::string subsets(const std::vector<Json>& values, const Limits& size);
+
+    // schema_object.cpp
+    struct Property {
+        std::string key;
+        std::string text;  // key, colon and value; empty: it is never there
+        bool required = false;
+    };
+    Text object(const Json& schema, const std::string& path, size_t depth);
+    Result<Json> with_named_keys(Json schema, const std::string& path, size_t depth);
+    Result<std::vector<Property>> properties(const Json& schema, const std::string& path, size_t depth);
+    Result<Json> property_schema(const Json& schema, const std::string& key, const std::string& path);
+    // Key, colon and value of properties that are not listed, as one rule; empty: there are none.
+    Text other_pairs(const Json& schema, const std::vector<Property>& listed, const std::string& path,
+                     size_t depth);
+    Text pairs_by_pattern(const Json& schema, const std::vector<Property>& listed, const std::string& path,
+                          size_t depth);
+    std::string other_key(const std::vector<std::u32string>& keys, size_t depth);
+    Text members(const std::vector<Property>& list, const std::string& other, const Limits& size,
+                 const std::string& path);
+
+    const Json& root_;
+    const SchemaOptions options_;
+    JsonRules rules_;
+    size_t visits_ = 0;
+    size_t compared_ = 0;                         // visits to see whether branches of oneOf overlap
+    bool is_nothing_ = false;                     // the last error is that of a schema that no value fits
+    std::map<std::string, Text> refs_;            // rules by reference
+    std::map<std::string, std::string> strings_;  // rules by what is asked of a string
+    bool comparing_ = false;                      // branches of oneOf, which are visited for it
+    std::set<const Json*> merging_;               // references that part() is inside of
+    std::set<std::string> noted_;
+};
+
+// A value as the only text that is allowed for it.
+std::string json_literal(const Json& value);
+// The keywords that a grammar holds, but one.
+Json held_keywords(const Json& schema, std::string_view but = "");
+bool allows_nothing(const Json& schema);
+
+}  // namespace redline

@@ -1,0 +1,78 @@
+// Numbers: bounds and steps, in decimal.
+#include "grammar/schema_converter.h"
+#include "grammar/schema_formats.h"
+#include "text/unicode.h"
+
+namespace redline {
+namespace {
+
+constexpr size_t kMostDigits = 40;  // of a bound, to each side of its point
+
+// Takes the narrower of two bounds; `sign` 1: the lower ones.
+void take_bound(std::optional<NumberRange::Bound>& bound, const NumberRange::Bound& other, int sign) {
+    const int order = bound ? compare(other.value, bound->value) * sign : 1;
+    if (order > 0 || (order == 0 && other.open)) bound = other;
+}
+
+}  // namespace
+
+// In draft 4 and OpenAPI 3.0 an exclusive bound is true or false and says how the inclusive one is meant.
+Status SchemaConverter::narrow(NumberRange& range, const Json& schema, const char* key,
+                               const std::string& path) {
+    const std::string name = key;
+    if (!schema.contains(key) || (name.starts_with("exclusive") && schema[key].is_boolean())) return {};
+    const std::optional<Decimal> value = decimal_of(schema[key]);
+    if (!value) return error("{}/{}: takes a number, not {}", path, key, printable(schema[key].dump()));
+    const int sign = name.ends_with("inimum") ? 1 : -1;
+    if (value->whole.size() > kMostDigits || value->fraction.size() > kMostDigits) {
+        // No number that is written has as many digits.
+        const bool outside = value->whole.size() > kMostDigits && value->negative == (sign > 0);
+        return outside ? Status() : not_held(member_pointer(path, key), "it has too many digits");
+    }
+    const char* const exclusive = sign > 0 ? "exclusiveMinimum" : "exclusiveMaximum";
+    const bool open = name == exclusive || schema.value(exclusive, Json()) == true;
+    take_bound(sign > 0 ? range.low : range.high, {*value, open}, sign);
+    return {};
+}
+
+Result<NumberRange> SchemaConverter::range(const std::string& type, const Json& schema,
+                                           const std::string& path) {
+    NumberRange out;
+    for (const char* key : {"minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"})
+        RL_TRY(narrow(out, schema, key, path));
+    const Json format = schema.value("format", Json());
+    if (!format.is_string() || is_free_format(format.get_ref<const std::string&>())) return out;
+    const std::optional<NumberRange> kept = format_range(format.get_ref<const std::string&>());
+    // Formats of strings say nothing about numbers.
+    if (!kept && !format_pattern(format.get_ref<const std::string&>()))
+        RL_TRY(not_held(member_pointer(path, "format"), "the format is " + format.get<std::string>()));
+    if (kept && type == "integer") {
+        take_bound(out.low, *kept->low, 1);
+        if (kept->high) take_bound(out.high, *kept->high, -1);
+    }
+    return out;
+}
+
+SchemaConverter::Text SchemaConverter::number(const std::string& type, const Json& schema,
+                                              const std::string& path) {
+    const bool whole = type == "integer";
+    const NumberRange bounds = RL_TRY(range(type, schema, path));
+    if (bounds.empty()) return nothing("{}: no {} lies between the bounds", path, type);
+    if (schema.contains("multipleOf")) {
+        const std::optional<Decimal> step = decimal_of(schema["multipleOf"]);
+        if (!step || step->negative || step->is_zero())
+            return error("{}/multipleOf: takes a number above 0, not {}", path,
+                         printable(schema["multipleOf"].dump()));
+        const std::optional<std::string> rule = multiples_rule(rules_, bounds, *step, whole);
+        if (rule && rule->empty())
+            return nothing("{}: no multiple of {} lies between the bounds", path, step->text());
+        if (rule) return rules_.add(type, *rule);
+        RL_TRY(not_held(member_pointer(path, "multipleOf"), "it takes too many rules"));
+    }
+    if (!bounds.low && !bounds.high) return rules_.use(type);
+    const std::string rule = whole ? integer_rule(rules_, bounds) : number_rule(rules_, bounds);
+    if (rule.empty()) return nothing("{}: no {} lies between the bounds", path, type);
+    return rules_.add(type, rule);
+}
+
+}  // namespace redline
