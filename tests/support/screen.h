@@ -15,7 +15,8 @@ namespace redline::test {
 
 class Screen {
 public:
-    Screen(int rows, int columns) : rows_(rows), columns_(columns), cells_(size_t(rows), blank_row()) {
+    Screen(int rows, int columns)
+        : rows_(rows), columns_(columns), cells_(size_t(rows), blank_row()), goes_on_(size_t(rows), false) {
         std::setlocale(LC_CTYPE, "C.UTF-8");  // wcwidth knows nothing else by the standard's locale
     }
 
@@ -36,6 +37,7 @@ public:
         for (Row& row : cells_) row.resize(size_t(columns), Cell{" "});
         while (int(cells_.size()) > rows && y_ > 0) scroll();
         cells_.resize(size_t(rows), blank_row());
+        goes_on_.resize(size_t(rows), false);
         rows_ = rows;
         x_ = std::min(x_, columns - 1);
     }
@@ -51,6 +53,13 @@ public:
     std::string text() const {
         std::string all = gone_;
         for (int row = 0; row < rows_; ++row) all += line(row) + "\n";
+        all.erase(all.find_last_not_of('\n') + 1);
+        return all;
+    }
+    // The same as a terminal gives it to who copies it: rows that it broke itself are one line.
+    std::string copied() const {
+        std::string all = gone_copied_;
+        for (int row = 0; row < rows_; ++row) all += copied_row(row);
         all.erase(all.find_last_not_of('\n') + 1);
         return all;
     }
@@ -72,10 +81,20 @@ private:
     Row blank_row() const { return Row(size_t(columns_), Cell{" "}); }
     Row& row() { return cells_[size_t(y_)]; }
 
+    std::string copied_row(int row) const {
+        if (!goes_on_[size_t(row)]) return line(row) + "\n";
+        std::string text;
+        for (const Cell& cell : cells_[size_t(row)]) text += cell.text;
+        return text;
+    }
+
     void scroll() {
         gone_ += line(0) + "\n";
+        gone_copied_ += copied_row(0);
         cells_.erase(cells_.begin());
         cells_.push_back(blank_row());
+        goes_on_.erase(goes_on_.begin());
+        goes_on_.push_back(false);
         y_ = std::max(0, y_ - 1);
     }
     void line_feed() {
@@ -100,7 +119,10 @@ private:
 
     void control(char code) {
         if (code == '\r') x_ = 0;
-        if (code == '\n') line_feed();
+        if (code == '\n') {
+            goes_on_[size_t(y_)] = false;
+            line_feed();
+        }
         if (code == '\b') x_ = std::max(0, x_ - 1);
         if (code == '\t') x_ = std::min(columns_ - 1, (x_ / 8 + 1) * 8);
     }
@@ -111,6 +133,7 @@ private:
             return;
         }
         if (wraps_ || x_ + width > columns_) {
+            goes_on_[size_t(y_)] = true;
             x_ = 0;
             line_feed();
         }
@@ -220,8 +243,9 @@ private:
     int rows_, columns_;
     int x_ = 0, y_ = 0;
     std::vector<Row> cells_;
+    std::vector<bool> goes_on_;  // rows that the terminal broke
     std::string held_;
-    std::string gone_;  // lines that scrolled away
+    std::string gone_, gone_copied_;  // what scrolled away, as text() and copied() have it
     std::string unknown_;
     bool wraps_ = false;  // the last column is written: the next character begins a line
     bool inserts_ = false;

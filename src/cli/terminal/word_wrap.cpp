@@ -5,12 +5,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <clocale>
 
 #include <wchar.h>
 
 namespace redline::cli {
 
-static constexpr size_t kBegin = 64;  // bytes of a line that tell its kind
+static constexpr size_t kBegin = 64;       // bytes of a line that tell its kind
+static constexpr size_t kMostWord = 4096;  // bytes: more columns than any row has
 
 static bool is_fence(std::string_view line) {
     line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
@@ -22,11 +24,28 @@ static bool is_table(std::string_view line) {
     return line.starts_with('|');
 }
 
+size_t character_width(char32_t code) {
+    // The standard's locale knows widths of ASCII only.
+    static const bool known = std::setlocale(LC_CTYPE, "C.UTF-8") != nullptr;
+    return known ? size_t(std::max(0, ::wcwidth(wchar_t(code)))) : 1;
+}
+
+std::string_view clipped(std::string_view line, size_t columns) {
+    size_t width = 0, at = 0;
+    while (at < line.size()) {
+        const Utf8Step step = utf8_step(line, at);
+        width += character_width(step.code);
+        if (width > columns) break;
+        at += step.bytes;
+    }
+    return line.substr(0, at);
+}
+
 static size_t width_of(std::string_view text) {
     size_t width = 0;
     for (size_t at = 0; at < text.size();) {
         const Utf8Step step = utf8_step(text, at);
-        width += size_t(std::max(0, ::wcwidth(wchar_t(step.code))));
+        width += character_width(step.code);
         at += step.bytes;
     }
     return width;
@@ -63,8 +82,8 @@ std::string WordWrap::put(std::string_view text, size_t columns) {
         if (!text.empty()) column_ = text.ends_with('\n') ? 0 : 1;
         return std::string(text);
     }
-    // The last column stays free: behind a character there a terminal's cursor is neither here nor there.
-    limit_ = std::max<size_t>(columns, 4) - 1;
+    columns_ = std::max<size_t>(columns, 4);
+    if (column_ > columns_) column_ %= columns_;  // the window became narrower
     std::string out;
     for (size_t at = 0; at < text.size();) {
         const Utf8Step step = utf8_step(text, at);
@@ -81,7 +100,7 @@ std::string WordWrap::put(std::string_view text, size_t columns) {
         } else if (letter == " " || letter == "\t") {
             put_blank(out, letter[0]);
         } else {
-            put_letter(out, letter, size_t(std::max(0, ::wcwidth(wchar_t(step.code)))));
+            put_letter(out, letter, character_width(step.code));
         }
     }
     return out;
@@ -90,46 +109,52 @@ std::string WordWrap::put(std::string_view text, size_t columns) {
 void WordWrap::put_line_end(std::string& out) {
     if (is_fence(begin_)) in_code_ = !in_code_;
     begin_.clear();
-    break_line(out);
+    out += '\n';
+    column_ = 0;
+    end_word();
+}
+
+void WordWrap::end_word() {
     word_.clear();
     word_width_ = 0;
 }
 
-void WordWrap::break_line(std::string& out) {
-    out += '\n';
-    column_ = 0;
+// Behind a character in the last column the terminal itself goes on in the next row, and knows that both are
+// one line. The column is named, for terminals disagree on the columns of an emoji.
+void WordWrap::fill_row(std::string& out) {
+    out += fmt::format("\x1b[K\x1b[{}G ", columns_);
+    column_ = columns_;
 }
 
 void WordWrap::put_blank(std::string& out, char blank) {
-    word_.clear();
-    word_width_ = 0;
+    end_word();
+    if (column_ == columns_) column_ = 0;
     const size_t next = blank == ' ' ? column_ + 1 : (column_ / 8 + 1) * 8;
-    if (next > limit_) return break_line(out);
+    if (blank == '\t' && next >= columns_) return fill_row(out);  // a tab goes no further than the row
     out += blank;
     column_ = next;
 }
 
 void WordWrap::put_letter(std::string& out, std::string_view letter, size_t width) {
-    // Scripts whose characters take two columns have no blanks: a line may end before each.
-    const bool alone = width == 2;
-    if (column_ + width > limit_) {
-        if (!alone && !word_.empty() && word_width_ < column_) {
-            out += fmt::format("\x1b[{}D\x1b[K\n{}", word_width_, word_);
-            column_ = word_width_;
-        } else {
-            break_line(out);
-            word_.clear();
-            word_width_ = 0;
-        }
+    const bool joins = width == 0;
+    if (column_ == columns_ && !joins) column_ = 0;
+    // Scripts whose characters take two columns have no blanks: a row may end before each.
+    if (width == 2) {
+        out += letter;
+        column_ = column_ + width > columns_ ? width : column_ + width;
+        return end_word();
+    }
+    // The last column is left to words that fill a row: from there a cursor does not surely move back.
+    const bool fills_row = !word_.empty() && word_width_ >= column_;
+    if (!joins && !fills_row && column_ + width >= columns_) {
+        if (word_width_ > 0) out += fmt::format("\x1b[{}D", word_width_);
+        fill_row(out);
+        out += word_;
+        column_ = word_width_;
     }
     out += letter;
     column_ += width;
-    if (alone) {
-        word_.clear();
-        word_width_ = 0;
-        return;
-    }
-    word_ += letter;
+    if (word_.size() < kMostWord) word_ += letter;
     word_width_ += width;
 }
 
