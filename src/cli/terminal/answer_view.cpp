@@ -1,5 +1,7 @@
 #include "cli/terminal/answer_view.h"
 
+#include "cli/terminal/progress.h"
+
 #include <fmt/format.h>
 
 #include <chrono>
@@ -60,8 +62,7 @@ void AnswerView::end() {
 }
 
 ReadingLine::ReadingLine() {
-    if (!voice().quiet && can_move_cursor() && is_terminal(STDERR_FILENO))
-        thread_ = std::thread([this] { watch(); });
+    if (can_show_progress()) thread_ = std::thread([this] { watch(); });
 }
 
 ReadingLine::~ReadingLine() {
@@ -87,16 +88,14 @@ void ReadingLine::unseen(std::string_view what) {
 // Chunks may take long: time goes on meanwhile.
 void ReadingLine::watch() {
     std::unique_lock lock(mutex_);
-    bool shown = false;
     for (int seconds = 1; !ended_.wait_for(lock, std::chrono::seconds(1), [this] { return ends_; });
          ++seconds) {
         if (total_ == 0 && unseen_.empty()) continue;
-        shown = true;
         const std::string what =
             unseen_.empty() ? fmt::format("reading: {} of {} tokens", done_, total_) : unseen_;
-        show(fmt::format("\r\x1b[K{}  {} s", what, seconds));
+        show_progress(fmt::format("{}  {} s", what, seconds));
     }
-    if (shown) show("\r\x1b[K");
+    erase_progress();
 }
 
 }  // namespace redline::cli

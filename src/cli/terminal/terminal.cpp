@@ -1,6 +1,7 @@
 #include "cli/terminal/terminal.h"
 
 #include "base/file.h"
+#include "cli/terminal/progress.h"
 #include "cli/terminal/word_wrap.h"
 #include "text/unicode.h"
 
@@ -11,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <mutex>
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -65,7 +67,32 @@ static int write_all(int handle, std::string_view text) {
 
 // Nobody can be told when standard error itself cannot be written.
 void show(std::string_view text) {
+    erase_progress();
     write_all(STDERR_FILENO, text);
+}
+
+// Signal handlers read it.
+static std::atomic<bool> progress_shown = false;
+static std::mutex progress_mutex;
+constexpr std::string_view kEraseLine = "\r\x1b[K";
+
+void show_progress(std::string_view line) {
+    // The last column stays free: a line that the terminal breaks could not be erased whole.
+    const std::string whole = printable(line);
+    const std::string_view fitting = clipped(whole, terminal_width(STDERR_FILENO) - 1);
+    const std::lock_guard lock(progress_mutex);
+    progress_shown = true;
+    write_all(STDERR_FILENO, fmt::format("{}{}", kEraseLine, fitting));
+}
+
+void erase_progress() {
+    if (!progress_shown) return;
+    const std::lock_guard lock(progress_mutex);
+    if (progress_shown.exchange(false)) write_all(STDERR_FILENO, kEraseLine);
+}
+
+bool can_show_progress() {
+    return !voice().quiet && is_terminal(STDERR_FILENO) && can_move_cursor();
 }
 
 bool can_move_cursor() {
@@ -83,12 +110,15 @@ void tell(std::string_view line) {
 
 std::string for_terminal(std::string_view text) {
     std::string out;
-    for (const char c : text) {
-        const auto code = static_cast<unsigned char>(c);
-        if ((code >= 0x20 && code != 0x7F) || c == '\n' || c == '\t')
-            out += c;
-        else  // U+2400 and on: pictures of the control characters; U+2421 is that of delete
-            append_utf8(out, code == 0x7F ? char32_t(0x2421) : char32_t(0x2400 + code));
+    for (size_t at = 0; at < text.size();) {
+        const Utf8Step step = utf8_step(text, at);
+        const char32_t code = step.code;
+        const bool character = step.kind == Utf8Step::Kind::character;
+        if (!character || (code >= 0x20 && code < 0x7F) || code >= 0xA0 || code == '\n' || code == '\t')
+            out += text.substr(at, step.bytes);
+        else  // U+2400 and on picture the control characters, U+2421 delete; those above have no pictures
+            append_utf8(out, code < 0x20 ? 0x2400 + code : code == 0x7F ? char32_t(0x2421) : 0xFFFD);
+        at += step.bytes;
     }
     return out;
 }
@@ -113,6 +143,7 @@ void note(std::string_view message) {
 }
 
 bool Output::write(std::string_view text) {
+    erase_progress();
     if (fault_ == 0) fault_ = write_all(STDOUT_FILENO, text);
     return open();
 }
@@ -155,6 +186,7 @@ static void on_signal(int signal) {
     }
     remove_partial_files();
     restore_terminal();
+    if (progress_shown) write_all(STDERR_FILENO, kEraseLine);
     ::_exit(128 + signal);
 }
 
@@ -225,11 +257,10 @@ size_t terminal_width(int handle) {
     return ::ioctl(handle, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
-ProgressLine::ProgressLine(std::string what)
-    : what_(std::move(what)), enabled_(!voice().quiet && is_terminal(STDERR_FILENO) && can_move_cursor()) {}
+ProgressLine::ProgressLine(std::string what) : what_(std::move(what)), enabled_(can_show_progress()) {}
 
 ProgressLine::~ProgressLine() {
-    if (shown_) write_all(STDERR_FILENO, "\r\x1b[K");
+    if (shown_) erase_progress();
 }
 
 void ProgressLine::update(uint64_t done, uint64_t total) {
@@ -239,9 +270,8 @@ void ProgressLine::update(uint64_t done, uint64_t total) {
     shown_ = true;
     const double seconds = std::chrono::duration<double>(now - start_).count();
     const double gb = double(done) * 1e-9;
-    write_all(STDERR_FILENO,
-              fmt::format("\r\x1b[K{}  {} %  {:.2f} of {:.2f} GB  {:.2f} GB/s", what_, done * 100 / total, gb,
-                          double(total) * 1e-9, gb / std::max(seconds, 1e-3)));
+    show_progress(fmt::format("{}  {} %  {:.2f} of {:.2f} GB  {:.2f} GB/s", what_, done * 100 / total, gb,
+                              double(total) * 1e-9, gb / std::max(seconds, 1e-3)));
 }
 
 }  // namespace redline::cli
