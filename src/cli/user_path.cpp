@@ -1,0 +1,27 @@
+#include "cli/user_path.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+namespace redline::cli {
+
+std::string trimmed(std::string text) {
+    text.erase(0, std::min(text.find_first_not_of(" \t\n"), text.size()));
+    text.erase(text.find_last_not_of(" \t\n") + 1);
+    return text;
+}
+
+std::string user_path(std::string text) {
+    text = trimmed(std::move(text));
+    const char* home = std::getenv("HOME");
+    return text.starts_with("~/") && home ? home + text.substr(1) : text;
+}
+
+std::string real_path(const std::string& path) {
+    std::error_code problem;
+    const std::filesystem::path real = std::filesystem::weakly_canonical(path, problem);
+    return problem ? path : real.string();
+}
+
+}  // namespace redline::cli
