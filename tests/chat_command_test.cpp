@@ -164,22 +164,47 @@ TEST_CASE("chat: of a conversation nothing is read twice that did not change") {
     CHECK(std::stoi(statistics(odd)[1]) <= std::stoi(read[1]) + 1);
 }
 
-TEST_CASE("chat: a full context forgets the oldest turns, but not the system text, nor for nothing") {
+TEST_CASE(
+    "chat: in a full context the model reads the latest turns and the system text, and files keep all") {
     const std::string path = fresh("full.json");
     std::string input;
     for (int i = 0; i < 9; ++i) input += fmt::format("message {}\n", i);
     // A message without any chance of room takes no turn with it.
     input += std::string(300, 'a') + "\n/export " + path + "\n";
-    const Outcome got = chat(input, {"-c", "128", "-sys", "be brief"});
+    const std::string session = fresh("full.session");
+    const Outcome got = chat(input + "/stats\n", {"-c", "128", "-sys", "be brief", "--session", session});
     CHECK(got.code == 1);
-    CHECK(has(got.err, "oldest turns are forgotten"));
-    CHECK(has(got.err, "no room for an answer"));
-    const auto messages = parse_json(read_file(path))["messages"];
-    REQUIRE(messages.size() >= 3);
-    CHECK(messages.size() < 2 * 9);
-    CHECK(messages[0]["content"] == "be brief");
-    CHECK(messages[messages.size() - 2]["content"] == "message 8");
-    CHECK(messages[messages.size() - 1]["content"] == "ab");
+    CHECK(has(got.err, "from now on the model reads the latest turns only"));
+    CHECK(has(got.err, "the message has 300 tokens, and"));
+    CHECK(has(got.err, "the model was trained for 256 tokens, so the message has to be shorter"));
+    CHECK(has(got.err, "9 turns; the oldest"));
+    const auto check_all = [](const std::string& exported) {
+        const auto messages = parse_json(read_file(exported))["messages"];
+        REQUIRE(messages.size() == 1 + 2 * 9);
+        CHECK(messages[0]["content"] == "be brief");
+        for (size_t i = 0; i < 9; ++i) CHECK(messages[1 + 2 * i]["content"] == fmt::format("message {}", i));
+        CHECK(messages[18]["content"] == "ab");
+    };
+    check_all(path);
+    // The file has all of them, too, and the model goes on with what it read, at once.
+    const std::string again = fresh("again.json");
+    const Outcome on =
+        chat("/stats\nmore\n/stats\n/undo\n/export " + again + "\n", {"-c", "128", "--session", session});
+    CHECK_MESSAGE(on.code == 0, on.err);
+    CHECK(has(on.err, "9 turns; the oldest"));
+    check_all(again);
+    const size_t read = on.err.find("prompt: ");
+    REQUIRE(read != std::string::npos);
+    CHECK(std::stoi(on.err.substr(read + 8)) < 48);
+    // A message that is no longer read is taken back as any other, and in a larger context all are read.
+    const Outcome back =
+        chat(std::string("/undo\n/undo\n/undo\n/undo\n/undo\n/undo\n/undo\n/stats\nhi\n/stats\n"),
+             {"-c", "128", "--session", session});
+    CHECK(has(back.err, "taken back: message 2"));
+    CHECK(has(back.err, "2 turns; the oldest 4 messages are not read"));
+    CHECK(back.err.ends_with(" 3 turns\n") == false);
+    const Outcome large = chat("more\n/stats\n", {"-c", "2048", "--session", session});
+    CHECK_MESSAGE(has(large.err, "4 turns\n"), large.err);
 }
 
 TEST_CASE("chat: a full context is emptied by half, so that little is read anew") {
@@ -198,7 +223,7 @@ TEST_CASE("chat: a full context is emptied by half, so that little is read anew"
         anew += read > 40 ? 1 : 0;
     }
     // A turn has some 40 tokens, and 192 hold three with their answers: at most each second turn rereads.
-    CHECK(has(got.err, "oldest turns are forgotten"));
+    CHECK(has(got.err, "reads the latest turns only"));
     CAPTURE(total);
     CHECK(anew >= 2);
     CHECK(anew <= kTurns / 2);

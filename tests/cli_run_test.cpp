@@ -257,7 +257,7 @@ TEST_CASE("chat: commands, and messages that only look like one") {
     CHECK(has(early.err, "no answer yet"));
 }
 
-TEST_CASE("chat: when the context is full the oldest turns go, or the turn is refused") {
+TEST_CASE("chat: when the context is full the latest turns are read, or the turn is refused") {
     on_each_device([] {
         std::string many;
         for (int i = 0; i < 12; ++i) many += "abcdefgh\n";
@@ -266,14 +266,14 @@ TEST_CASE("chat: when the context is full the oldest turns go, or the turn is re
         const Outcome dropped = redline_(base, many);
         CHECK(dropped.code == 0);
         CHECK(std::count(dropped.out.begin(), dropped.out.end(), '\n') == 12);
-        CHECK(has(dropped.err, "oldest turns"));
+        CHECK(has(dropped.err, "the latest turns only"));
         std::vector<std::string> strict = base;
         strict.insert(strict.end(), {"--context-policy", "stop"});
         const Outcome stopped = redline_(strict, many);
         CHECK(stopped.code == 1);
         CHECK(has(stopped.err, "/clear"));
         const Outcome too_long = redline_(base, std::string(500, 'a') + "\nb\n");
-        CHECK(has(too_long.err, "has no room"));
+        CHECK(has(too_long.err, " fit in the context of 128"));
         CHECK(std::count(too_long.out.begin(), too_long.out.end(), '\n') ==
               1);  // the next message is answered
     });

@@ -72,6 +72,8 @@ TEST_CASE("conversation: a file's text is read back as it was, and nonsense is r
     saved.last_answer = {3, 4};
     saved.answers = 7;
     saved.seed = 0xFFFFFFF0u;
+    saved.unread = 2;
+    saved.draft = "half a";
     const SavedConversation back = must(read_conversation(to_json_text(saved), "x"));
     REQUIRE(back.messages.size() == 3);
     for (size_t i = 0; i < 3; ++i) {
@@ -82,11 +84,20 @@ TEST_CASE("conversation: a file's text is read back as it was, and nonsense is r
     CHECK(back.last_answer == saved.last_answer);
     CHECK(back.answers == 7);
     CHECK(back.seed == saved.seed);
+    CHECK(back.unread == 2);
+    CHECK(back.draft == "half a");
+    // As earlier versions wrote it.
+    const SavedConversation old =
+        must(read_conversation("{\"messages\":[],\"last_answer\":[],\"answers\":1,\"seed\":2}", "x"));
+    CHECK(old.unread == 0);
+    CHECK(old.draft.empty());
     for (const char* text :
          {"", "[]", "{", "{\"messages\":[3]}", "{\"messages\":{\"a\":1}}",
           "{\"messages\":[{\"role\":\"king\",\"content\":\"x\"}]}",
           "{\"messages\":[{\"role\":\"user\",\"content\":5}]}", "{\"messages\":[],\"answers\":-1,\"seed\":0}",
           "{\"messages\":[],\"answers\":0,\"seed\":99999999999}",
+          "{\"messages\":[],\"answers\":0,\"seed\":0,\"unread\":1}",
+          "{\"messages\":[],\"answers\":0,\"seed\":0,\"draft\":[]}",
           "{\"messages\":[],\"last_answer\":[\"x\"],\"answers\":0,\"seed\":0}"}) {
         const Result<SavedConversation> refused = read_conversation(text, "talk.session");
         REQUIRE_FALSE(refused.ok());

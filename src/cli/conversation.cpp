@@ -43,16 +43,27 @@ std::vector<Token> keep_read(std::span<const Token> read, std::vector<Token> wan
     return wanted;
 }
 
+static size_t system_messages(std::span<const ChatMessage> messages) {
+    return !messages.empty() && messages[0].role == Role::system ? 1 : 0;
+}
+
+// Where each turn begins, counted in messages behind the system text.
+static std::vector<size_t> turn_starts(std::span<const ChatMessage> messages) {
+    std::vector<size_t> starts;
+    const size_t system = system_messages(messages);
+    for (size_t i = system; i < messages.size(); ++i)
+        if (messages[i].role == Role::user) starts.push_back(i - system);
+    return starts;
+}
+
 size_t Conversation::turns() const {
-    return size_t(std::count_if(messages_.begin(), messages_.end(),
-                                [](const ChatMessage& m) { return m.role == Role::user; }));
+    return turn_starts(messages_).size();
 }
 
 size_t Conversation::place_of(size_t turn) const {
-    RL_CHECK(turn < turns(), "turn {} of {}", turn, turns());
-    size_t at = 0;
-    for (size_t seen = 0; messages_[at].role != Role::user || seen++ < turn;) ++at;
-    return at;
+    const std::vector<size_t> starts = turn_starts(messages_);
+    RL_CHECK(turn < starts.size(), "turn {} of {}", turn, starts.size());
+    return system_messages(messages_) + starts[turn];
 }
 
 const std::string& Conversation::question(size_t turn) const {
@@ -61,61 +72,98 @@ const std::string& Conversation::question(size_t turn) const {
 
 void Conversation::cut(size_t turn) {
     messages_.resize(place_of(turn));
+    unread_ = std::min(unread_, messages_.size() - system_messages(messages_));
     last_answer_.clear();
+    ++changes_;
 }
 
 void Conversation::set_system(const std::string& text) {
-    if (!messages_.empty() && messages_[0].role == Role::system) messages_.erase(messages_.begin());
+    if (text == system()) return;
+    messages_.erase(messages_.begin(), messages_.begin() + ptrdiff_t(system_messages(messages_)));
     if (!text.empty()) messages_.insert(messages_.begin(), {Role::system, text, {}});
+    ++changes_;
 }
 
-Result<WrittenChat> Conversation::write(std::span<const ChatMessage> messages) {
-    WrittenChat written = RL_TRY(writer_.write(messages_json(messages), {}));
+std::string Conversation::system() const {
+    return system_messages(messages_) > 0 ? messages_[0].content : "";
+}
+
+void Conversation::set_draft(const std::string& text) {
+    if (text == draft_) return;
+    draft_ = text;
+    ++changes_;
+}
+
+Result<WrittenChat> Conversation::write(std::span<const ChatMessage> messages, size_t unread) {
+    const size_t system = system_messages(messages);
+    Messages read(messages.begin(), messages.begin() + ptrdiff_t(system));
+    read.insert(read.end(), messages.begin() + ptrdiff_t(system + unread), messages.end());
+    WrittenChat written = RL_TRY(writer_.write(messages_json(read), {}));
     written.tokens = keep_read(session_->tokens(), std::move(written.tokens), session_->model().tokenizer());
     return written;
 }
 
 Result<uint64_t> Conversation::count_tokens() {
-    return RL_TRY(write(messages_)).tokens.size();
+    return RL_TRY(write(messages_, unread_)).tokens.size();
 }
 
 // A quarter of the context is kept for the answer, or less when the answer is to be short.
-Result<WrittenChat> Conversation::make_room(Messages& messages, std::span<const Token> begun,
-                                            uint64_t& dropped) {
+Result<WrittenChat> Conversation::make_room(std::span<const ChatMessage> messages,
+                                            std::span<const Token> begun, size_t& unread) {
     const uint64_t context = session_->context();
     uint64_t room = std::max<uint64_t>(1, context / 4);
     if (options_.generate.max_tokens >= 0)
         room = std::min(room, std::max<uint64_t>(1, uint64_t(options_.generate.max_tokens)));
-    const auto write_now = [&]() -> Result<WrittenChat> {
-        WrittenChat now = RL_TRY(write(messages));
-        now.tokens.insert(now.tokens.end(), begun.begin(), begun.end());
-        return now;
+    WrittenChat written;
+    const auto leave_out = [&](size_t count) -> Status {
+        unread = count;
+        written = RL_TRY(write(messages, count));
+        written.tokens.insert(written.tokens.end(), begun.begin(), begun.end());
+        return {};
     };
-    WrittenChat written = RL_TRY(write_now());
-    const std::vector<Token>& tokens = written.tokens;
-    if (options_.policy == ContextPolicy::stop && tokens.size() >= context)
+    // All turns may be left out but the last.
+    const std::vector<size_t> turns = turn_starts(messages);
+    RL_TRY(leave_out(turns.empty() ? 0 : std::min(unread, turns.back())));
+    if (options_.policy == ContextPolicy::stop && written.tokens.size() >= context && turns.size() > 1)
         return error(
             "the conversation, now {} tokens, fills the context of {}: /clear begins anew, -c makes more "
-            "room, --context-policy drop forgets the oldest turns",
-            tokens.size(), context);
-    const auto is_user = [](const ChatMessage& m) { return m.role == Role::user; };
-    // What is left is read anew: down to half of the context at once, so that it happens rarely.
-    const bool full = options_.policy == ContextPolicy::drop && tokens.size() + room > context;
-    while (full && tokens.size() > context / 2) {
-        const auto first = std::find_if(messages.begin(), messages.end(), is_user);
-        const auto second =
-            first == messages.end() ? first : std::find_if(first + 1, messages.end(), is_user);
-        if (second == messages.end()) break;
-        dropped += uint64_t(second - first);
-        messages.erase(first, second);
-        written = RL_TRY(write_now());
+            "room, --context-policy drop lets the model read the latest turns only",
+            written.tokens.size(), context);
+    // What is left is read anew: down to half of the context at once, so that it happens rarely. After a cut,
+    // or in a larger context, there may be room for older turns again.
+    const bool full = options_.policy == ContextPolicy::drop && written.tokens.size() + room > context;
+    const bool sparse = unread > 0 && written.tokens.size() < context / 4;
+    if (full || sparse) {
+        auto first = full ? std::lower_bound(turns.begin(), turns.end(), unread) : turns.begin();
+        auto last = turns.empty() ? first : turns.end() - 1;
+        while (first < last) {
+            const auto middle = first + (last - first) / 2;
+            RL_TRY(leave_out(*middle));
+            if (written.tokens.size() > context / 2)
+                first = middle + 1;
+            else
+                last = middle;
+        }
+        if (first != turns.end()) RL_TRY(leave_out(*first));
     }
-    if (tokens.size() >= context)
-        return error(
-            "the message has {} tokens with its surroundings, the context of {} has no room for an answer; "
-            "-c makes more",
-            tokens.size(), context);
+    if (written.tokens.size() >= context) return too_long(messages.back(), written.tokens.size());
     return written;
+}
+
+// Its tokens are counted with the system text and what the template writes around both.
+Error Conversation::too_long(const ChatMessage& message, uint64_t tokens) const {
+    const uint64_t context = session_->context();
+    const auto of_message = session_->model().tokenizer().encode(message.content, {.add_special = false});
+    const uint64_t around = tokens - std::min<uint64_t>(tokens, of_message.size());
+    const uint64_t fit = context - std::min(context, around + 1);
+    const uint64_t trained = session_->model().config().train_context;
+    const uint64_t wanted = (tokens + tokens / 4 + 1023) / 1024 * 1024;
+    const std::string remedy =
+        trained > 0 && tokens >= trained
+            ? fmt::format("the model was trained for {} tokens, so the message has to be shorter", trained)
+            : fmt::format("-c {} makes room", trained > 0 ? std::min(wanted, trained) : wanted);
+    return error("the message has {} tokens, and {} fit in the context of {} beside the {} around it: {}",
+                 of_message.size(), fit, context, around, remedy);
 }
 
 // Marks of reasoning that are control tokens are seen only where they are written out.
@@ -154,7 +202,9 @@ bool ends_within_character(std::string_view text) {
 // The messages become those of the conversation, unless nothing comes of them.
 Result<Turn> Conversation::answer(Messages messages, const Listener& listener, std::span<const Token> begun) {
     Turn turn;
-    const WrittenChat written = RL_TRY(make_room(messages, begun, turn.dropped));
+    size_t unread = unread_;
+    const WrittenChat written = RL_TRY(make_room(messages, begun, unread));
+    turn.unread = unread - std::min(unread, unread_);
     SamplerOptions sampling = options_.sampling.sampler;
     sampling.seed += answers_;
     if (sampling.seed == SamplerOptions().seed) sampling.seed = 0;  // that one means random
@@ -188,6 +238,8 @@ Result<Turn> Conversation::answer(Messages messages, const Listener& listener, s
     if (made.text.empty() && (made.reason == StopReason::cancelled || broken)) return turn;
     messages_ = std::move(messages);
     messages_.push_back({Role::assistant, answer.content(), answer.reasoning()});
+    unread_ = unread;
+    ++changes_;
     if (begun.empty()) last_answer_.clear();
     last_answer_.insert(last_answer_.end(), made.tokens.begin(), made.tokens.end());
     drop_cut_character(options);
@@ -204,8 +256,10 @@ void Conversation::drop_cut_character(const GenerateOptions& options) {
     while (content.ends_with(kReplacement)) content.resize(content.size() - kReplacement.size());
 }
 
-Result<Turn> Conversation::ask(const std::string& text, const Listener& listener) {
+Result<Turn> Conversation::ask(const std::string& text, const Listener& listener,
+                               std::optional<size_t> instead_of) {
     Messages messages = messages_;
+    if (instead_of) messages.resize(place_of(*instead_of));
     messages.push_back({Role::user, text, {}});
     return answer(std::move(messages), listener);
 }
@@ -222,7 +276,8 @@ Result<Turn> Conversation::go_on(const Listener& listener) {
 }
 
 std::string Conversation::text() const {
-    return to_json_text({messages_, last_answer_, answers_, options_.sampling.sampler.seed});
+    return to_json_text(
+        {messages_, last_answer_, answers_, options_.sampling.sampler.seed, uint32_t(unread_), draft_});
 }
 
 Status Conversation::save(const std::string& path, const Progress& progress,
@@ -246,6 +301,9 @@ Status Conversation::take_text(const std::string& text, const std::string& path)
     messages_ = std::move(saved.messages);
     last_answer_ = std::move(saved.last_answer);
     answers_ = saved.answers;
+    unread_ = std::min<size_t>(saved.unread, messages_.size() - system_messages(messages_));
+    draft_ = std::move(saved.draft);
+    ++changes_;
     options_.sampling.sampler.seed = saved.seed;
     return {};
 }

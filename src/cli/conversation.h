@@ -8,7 +8,8 @@
 
 namespace redline::cli {
 
-// When a turn does not fit into the context any more: forget the oldest turns, or refuse it.
+// When a turn does not fit into the context any more: the model reads the latest turns only, or the turn is
+// refused. The conversation keeps all of them in either case.
 enum class ContextPolicy : uint8_t { drop, stop };
 
 struct ConversationOptions {
@@ -21,7 +22,7 @@ struct ConversationOptions {
 struct Turn {
     PromptResult prompt;
     Generation generation;
-    uint64_t dropped = 0;        // messages forgotten to make room
+    uint64_t unread = 0;         // messages that the model does not read any more, to make room
     bool reasoning_cut = false;  // at its budget
 };
 
@@ -43,28 +44,38 @@ public:
     Conversation(Session session, ChatWriter writer, ConversationOptions options)
         : session_(std::move(session)), writer_(std::move(writer)), options_(std::move(options)) {}
 
-    // Adds a user's message and the model's answer to it. After an error, or when it is cancelled before the
-    // first word, the conversation is as it was. The cache is only read on from where the tokens differ from
-    // what it holds.
-    Result<Turn> ask(const std::string& text, const Listener& listener);
+    // Adds a user's message and the model's answer to it, in place of the turn `instead_of` and all after it
+    // where one is named. After an error, or when it is cancelled before the first word, the conversation is
+    // as it was. The cache is only read on from where the tokens differ from what it holds.
+    Result<Turn> ask(const std::string& text, const Listener& listener,
+                     std::optional<size_t> instead_of = {});
     // Another answer in place of the last one, with another seed.
     Result<Turn> again(const Listener& listener);
     // More of the last answer, from where it ended.
     Result<Turn> go_on(const Listener& listener);
 
-    // Users' messages, the oldest first.
+    // Users' messages, the oldest first, whether the model still reads them or not.
     size_t turns() const;
     const std::string& question(size_t turn) const;
     // Forgets this turn and all after it; a system text stays.
     void cut(size_t turn);
     // An empty one takes it away.
     void set_system(const std::string& text);
+    std::string system() const;
     const std::vector<ChatMessage>& messages() const { return messages_; }
+    // The oldest messages, behind the system text, that the model does not read since the context was full.
+    size_t unread() const { return unread_; }
+    // Grows with every change of what text() gives.
+    uint64_t changes() const { return changes_; }
+    // A message that is typed and has no answer yet, for who takes the conversation up.
+    void set_draft(const std::string& text);
+    const std::string& draft() const { return draft_; }
 
     ConversationOptions& options() { return options_; }
+    const ConversationOptions& options() const { return options_; }
     ChatWriter& writer() { return writer_; }
     const Session& session() const { return *session_; }
-    // Tokens that the conversation has as it stands.
+    // Tokens of the conversation as the model would read it now.
     Result<uint64_t> count_tokens();
 
     // The messages, and what of them is read, in one file; see Session. A file that does not fit leaves the
@@ -82,11 +93,14 @@ public:
 private:
     using Messages = std::vector<ChatMessage>;
 
-    // The messages, and the header that makes the model answer.
-    Result<WrittenChat> write(std::span<const ChatMessage> messages);
-    // The same, and the tokens of an answer that is begun. Forgets the oldest turns of `messages` where they
+    // These messages without so many of the oldest behind the system text, as the model reads them, and the
+    // header that makes it answer.
+    Result<WrittenChat> write(std::span<const ChatMessage> messages, size_t unread);
+    // The same, and the tokens of an answer that is begun. Leaves out more of the oldest turns where they
     // leave no room.
-    Result<WrittenChat> make_room(Messages& messages, std::span<const Token> begun, uint64_t& dropped);
+    Result<WrittenChat> make_room(std::span<const ChatMessage> messages, std::span<const Token> begun,
+                                  size_t& unread);
+    Error too_long(const ChatMessage& message, uint64_t tokens) const;
     GenerateOptions generate_options() const;
     void drop_cut_character(const GenerateOptions& options);
     Result<Turn> answer(Messages messages, const Listener& listener, std::span<const Token> begun = {});
@@ -96,6 +110,9 @@ private:
     ChatWriter writer_;
     ConversationOptions options_;
     Messages messages_;
+    size_t unread_ = 0;
+    std::string draft_;
+    uint64_t changes_ = 0;
     std::vector<Token> last_answer_;  // as it was generated
     uint32_t answers_ = 0;            // given so far: each has its own seed
 };

@@ -22,11 +22,13 @@ static std::string dump(const Json& value, int indent) {
 }
 
 std::string to_json_text(const SavedConversation& conversation) {
-    return dump({{"messages", messages_json(conversation.messages)},
-                 {"last_answer", conversation.last_answer},
-                 {"answers", conversation.answers},
-                 {"seed", conversation.seed}},
-                -1);
+    Json all = {{"messages", messages_json(conversation.messages)},
+                {"last_answer", conversation.last_answer},
+                {"answers", conversation.answers},
+                {"seed", conversation.seed}};
+    if (conversation.unread > 0) all["unread"] = conversation.unread;
+    if (!conversation.draft.empty()) all["draft"] = conversation.draft;
+    return dump(all, -1);
 }
 
 static std::optional<ChatMessage> read_message(const Json& read) {
@@ -71,6 +73,12 @@ Result<SavedConversation> read_conversation(const std::string& text, const std::
     };
     if (!number("answers", saved.answers) || !number("seed", saved.seed))
         return broken("its counts are no numbers");
+    // Files of earlier versions have neither of these.
+    if (read.contains("unread") && (!number("unread", saved.unread) || saved.unread > saved.messages.size()))
+        return broken("it leaves out more messages than it has");
+    const Json draft = read.value("draft", Json(""));
+    if (!draft.is_string()) return broken("its draft is no text");
+    saved.draft = draft.get<std::string>();
     return saved;
 }
 

@@ -23,6 +23,8 @@ struct SavedConversation {
     std::vector<Token> last_answer;
     uint32_t answers = 0;
     uint32_t seed = 0;
+    uint32_t unread = 0;  // messages behind the system text that the model no longer reads
+    std::string draft;    // a message that was typed and has no answer
 };
 
 std::string to_json_text(const SavedConversation& conversation);

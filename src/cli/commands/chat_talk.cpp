@@ -205,8 +205,10 @@ bool Talk::finish_turn(Result<Turn> turn, const std::string& question) {
     view_.end();
     if (turn->reasoning_cut) say_detail("the reasoning was ended at its budget");
     write_journal();
-    if (turn->dropped > 0 && !std::exchange(said_dropping_, true))
-        note("the context is full: the oldest turns are forgotten from now on");
+    if (turn->unread > 0 && !std::exchange(said_dropping_, true))
+        note(
+            "the context is full: from now on the model reads the latest turns only; files keep all of "
+            "them");
     if (turn->generation.reason == StopReason::broken)
         refuse(error("{}", turn->generation.fault));
     else if (cancelled)
@@ -248,8 +250,10 @@ void Talk::show_statistics() {
     const Session& session = conversation_.session();
     if (last_) say_statistics(model_->loaded, session, last_->prompt, last_->generation);
     const size_t turns = conversation_.turns();
-    say(fmt::format("context: {} of {} tokens, {} turn{}", session.position(), session.context(), turns,
-                    turns == 1 ? "" : "s"));
+    const size_t unread = conversation_.unread();
+    say(fmt::format("context: {} of {} tokens, {} turn{}{}", session.position(), session.context(), turns,
+                    turns == 1 ? "" : "s",
+                    unread == 0 ? "" : fmt::format("; the oldest {} messages are not read", unread)));
 }
 
 }  // namespace redline::cli
