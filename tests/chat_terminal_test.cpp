@@ -29,7 +29,7 @@ Launch talk(std::vector<std::string> more = {}, const std::string& model = chat_
     return what;
 }
 
-constexpr const char* kPrompt = "chain>";
+constexpr const char* kPrompt = ">";
 constexpr const char* kCtrlC = "\x03";
 constexpr const char* kCtrlD = "\x04";
 
@@ -88,7 +88,7 @@ TEST_CASE("chat on a terminal: the prompt alone is coloured") {
     Terminal terminal(talk());
     begin(terminal);
     terminal.settle();
-    CHECK_MESSAGE(has(terminal.bytes(), "\x1b[32mchain>\x1b[0m "), terminal.bytes());
+    CHECK_MESSAGE(has(terminal.bytes(), "\x1b[32m>\x1b[0m "), terminal.bytes());
 }
 
 TEST_CASE("chat on a terminal: Ctrl-C ends an answer, and twice at the prompt the program") {
@@ -113,14 +113,14 @@ TEST_CASE("chat on a terminal: arrows move in the line, and characters of any wi
     terminal.type("helo");
     terminal.type(kLeft);
     terminal.type("l");
-    CHECK_MESSAGE(terminal.wait_for_line("chain> hello"), terminal.screen().text());
-    CHECK(terminal.wait([&] { return terminal.screen().column() == 11; }));
+    CHECK_MESSAGE(terminal.wait_for_line("> hello"), terminal.screen().text());
+    CHECK(terminal.wait([&] { return terminal.screen().column() == 6; }));
     check_sent(terminal, "hello");
     terminal.type("日本語é");
-    CHECK(terminal.wait([&] { return terminal.screen().column() == 7 + 7; }));
+    CHECK(terminal.wait([&] { return terminal.screen().column() == 2 + 7; }));
     terminal.type(std::string(kLeft) + kLeft + kBackspace);
-    CHECK_MESSAGE(terminal.wait_for_line("chain> 日語é"), terminal.screen().text());
-    CHECK(terminal.wait([&] { return terminal.screen().column() == 9; }));
+    CHECK_MESSAGE(terminal.wait_for_line("> 日語é"), terminal.screen().text());
+    CHECK(terminal.wait([&] { return terminal.screen().column() == 4; }));
     check_sent(terminal, "日語é");
 }
 
@@ -143,7 +143,7 @@ TEST_CASE("chat on a terminal: pasted lines are one message, and so are lines of
     Terminal terminal(talk());
     begin(terminal);
     CHECK(terminal.screen().pastes_bracketed());
-    terminal.paste("one\rtwo\r\x01three");
+    terminal.paste("one\rtwo\rthree");
     CHECK_MESSAGE(terminal.wait_for("\nthree"), terminal.screen().text());
     check_sent(terminal, "one\\ntwo\\nthree");
     terminal.type(std::string("a") + kAltEnter + "b" + kUp + "c");  // above the end of b, behind a
@@ -163,9 +163,9 @@ TEST_CASE("chat on a terminal: earlier messages come back, in a later chat too, 
         terminal.paste("one\rmore");
         check_sent(terminal, "one\\nmore");
         terminal.type(std::string("draft") + kUp);
-        CHECK_MESSAGE(terminal.wait_for_line("chain> /undo"), terminal.screen().text());
+        CHECK_MESSAGE(terminal.wait_for_line("> /undo"), terminal.screen().text());
         terminal.type(kDown);
-        CHECK_MESSAGE(terminal.wait_for_line("chain> draft"), terminal.screen().text());
+        CHECK_MESSAGE(terminal.wait_for_line("> draft"), terminal.screen().text());
     }
     const auto path = state.path / "redline" / "history";
     CHECK((std::filesystem::status(path).permissions() & std::filesystem::perms::all) ==
@@ -184,7 +184,7 @@ TEST_CASE("chat on a terminal: Ctrl-C takes a typed line back, Ctrl-D does not l
     REQUIRE_MESSAGE(terminal.wait_for("hello^C\n"), terminal.screen().text());
     begin(terminal);
     terminal.type(std::string("xa") + kLeft + kLeft + kCtrlD);
-    CHECK_MESSAGE(terminal.wait_for_line("chain> a"), terminal.screen().text());
+    CHECK_MESSAGE(terminal.wait_for_line("> a"), terminal.screen().text());
     check_sent(terminal, "a");
 }
 
@@ -193,7 +193,7 @@ TEST_CASE("chat on a terminal: a command nearly right comes back, a path is a me
     begin(terminal);
     terminal.type("/regne now\r");
     CHECK_MESSAGE(terminal.wait_for("did you mean"), terminal.screen().text());
-    CHECK_MESSAGE(terminal.wait_for_line("chain> /regne now"), terminal.screen().text());
+    CHECK_MESSAGE(terminal.wait_for_line("> /regne now"), terminal.screen().text());
     terminal.type("\x15/home/user is my folder");
     check_sent(terminal, "/home/user is my folder");
     terminal.type("/* a comment */");
@@ -206,12 +206,12 @@ TEST_CASE("chat on a terminal: Tab completes commands and the names of files") {
     Terminal terminal(talk(), 24, 160);
     begin(terminal);
     terminal.type("/reg\t");
-    CHECK_MESSAGE(terminal.wait_for_line("chain> /regenerate"), terminal.screen().text());
+    CHECK_MESSAGE(terminal.wait_for_line("> /regenerate"), terminal.screen().text());
     terminal.type("\x15/load " + path.substr(0, path.size() - 9) + "\t");
-    CHECK_MESSAGE(terminal.wait_for_line("chain> /load " + path), terminal.screen().text());
+    CHECK_MESSAGE(terminal.wait_for_line("> /load " + path), terminal.screen().text());
     terminal.type("\x15/s\t\t");
     CHECK_MESSAGE(terminal.wait_for("/save"), terminal.screen().text());
-    CHECK_MESSAGE(terminal.wait_for_line("chain> /s"), terminal.screen().text());
+    CHECK_MESSAGE(terminal.wait_for_line("> /s"), terminal.screen().text());
 }
 
 TEST_CASE("chat on a terminal: a window of another size is drawn anew") {
@@ -235,7 +235,7 @@ TEST_CASE("chat on a terminal: what is typed during an answer waits, unseen, for
     terminal.settle();
     CHECK_FALSE(has(terminal.screen().text(), "QQQ"));
     terminal.type(kCtrlC);
-    CHECK_MESSAGE(terminal.wait_for_line("chain> QQQ"), terminal.screen().text());
+    CHECK_MESSAGE(terminal.wait_for_line("> QQQ"), terminal.screen().text());
 }
 
 TEST_CASE("chat on a terminal: a program that is ended leaves the terminal as it was") {
@@ -271,17 +271,17 @@ TEST_CASE("chat on a terminal: answers are wrapped between words, and figures st
         begin(terminal);
         terminal.type("hello\r");
         REQUIRE(terminal.wait_for("\nabcde abcde abcde\nabcde\n["));
-        CHECK_MESSAGE(terminal.wait_for(" tok/s"), terminal.screen().text());
+        CHECK_MESSAGE(terminal.wait_for("tok/s"), terminal.screen().text());
         begin(terminal);
         terminal.type("/set status off\rbye\r");
-        CHECK_MESSAGE(terminal.wait_for("bye\nabcde abcde abcde\nabcde\nchain>"), terminal.screen().text());
+        CHECK_MESSAGE(terminal.wait_for("bye\nabcde abcde abcde\nabcde\n>"), terminal.screen().text());
         CHECK(terminal.screen().dim_seen());
         CHECK(terminal.screen().unknown() == "");
     }
     Terminal terminal(with(talk({"--no-status"}), {"NO_COLOR=1"}), 24, 40);
     begin(terminal);
     terminal.type("hello\r");
-    REQUIRE(terminal.wait_for("\nabc\nchain>"));
+    REQUIRE(terminal.wait_for("\nabc\n>"));
     terminal.type("/stats\r/help\r");
     CHECK(terminal.wait_for("never taken as a"));
     CHECK_FALSE(terminal.screen().dim_seen());
@@ -292,10 +292,10 @@ TEST_CASE("chat on a terminal: reasoning stands dim above the answer") {
     Terminal terminal(talk({"-n", "-1", "--no-status"}, thinking_model()));
     begin(terminal);
     terminal.type("hello\r");
-    CHECK_MESSAGE(terminal.wait_for("hello\nabc\n\nxyz\nchain>"), terminal.screen().text());
+    CHECK_MESSAGE(terminal.wait_for("hello\nabc\n\nxyz\n>"), terminal.screen().text());
     CHECK(has(terminal.bytes(), "\x1b[2mabc"));
     terminal.type("/think hide\rhello\r");
-    CHECK_MESSAGE(terminal.wait_for("hello\nxyz\nchain>"), terminal.screen().text());
+    CHECK_MESSAGE(terminal.wait_for("hello\nxyz\n>"), terminal.screen().text());
 }
 
 TEST_CASE("chat on a terminal: Ctrl-C while a long message is read gives it back, and counts what was read") {
@@ -307,8 +307,8 @@ TEST_CASE("chat on a terminal: Ctrl-C while a long message is read gives it back
     REQUIRE_MESSAGE(terminal.wait_for("reading: "), terminal.screen().text());
     CHECK(terminal.wait_for(" of 1000"));
     terminal.type(kCtrlC);
-    REQUIRE_MESSAGE(terminal.wait_for("interrupted"), terminal.screen().text().substr(100000));
-    CHECK(terminal.wait([&] { return terminal.screen().cursor_line().ends_with("qqq"); }));
+    REQUIRE_MESSAGE(terminal.wait_for("interrupted"), terminal.screen().text());
+    CHECK(terminal.wait_for_line("> [message of 100000 bytes]"));
     CHECK_FALSE(has(terminal.screen().text(), "reading: "));
     terminal.type(std::string("\x15") + "/stats\r");
     REQUIRE(terminal.wait_for("prompt: "));
@@ -322,19 +322,19 @@ TEST_CASE("chat on a terminal: an earlier message is edited, and the talk goes o
     Terminal terminal(talk());
     begin(terminal);
     terminal.type("one\rtwo\r");
-    REQUIRE(terminal.wait_for("chain> two\nabc\n["));
+    REQUIRE(terminal.wait_for("> two\nabc\n["));
     begin(terminal);
     terminal.type("/edit 1\r");
-    REQUIRE_MESSAGE(terminal.wait_for_line("chain> one"), terminal.screen().text());
+    REQUIRE_MESSAGE(terminal.wait_for_line("> one"), terminal.screen().text());
     terminal.type(kCtrlC);
     begin(terminal);
     terminal.type("/stats\r");
     CHECK_MESSAGE(terminal.wait_for("2 turns"), terminal.screen().text());
     begin(terminal);
     terminal.type("/edit 1\r");
-    REQUIRE(terminal.wait_for_line("chain> one"));
+    REQUIRE(terminal.wait_for_line("> one"));
     terminal.type(" more\r");
-    REQUIRE(terminal.wait_for("chain> one more\nabc\n"));
+    REQUIRE(terminal.wait_for("> one more\nabc\n"));
     begin(terminal);
     terminal.type("/stats\r");
     CHECK_MESSAGE(terminal.wait_for("1 turn\n"), terminal.screen().text());
@@ -386,6 +386,53 @@ TEST_CASE("chat on a terminal: a session that is killed loses no message") {
     begin(terminal);
     terminal.type("/undo\r");
     CHECK(terminal.wait_for("taken back: three"));
+}
+
+TEST_CASE("chat on a terminal: line ends and control characters of a paste are text, and a change is said") {
+    Terminal terminal(talk());
+    begin(terminal);
+    terminal.paste("one\r\ntwo\rthree\tfour");
+    check_sent(terminal, "one\\ntwo\\nthree\\tfour");
+    terminal.paste("a\x1b[31mb\x03\xff");
+    REQUIRE_MESSAGE(terminal.wait_for("control characters stand as signs (2)"), terminal.screen().text());
+    CHECK(has(terminal.screen().text(), "as U+FFFD (1)"));
+    REQUIRE(terminal.wait_for_line("> a\u241b[31mb\u2403\uFFFD"));
+    check_sent(terminal, "a\u241b[31mb\u2403\uFFFD");
+}
+
+TEST_CASE("chat on a terminal: a long paste is folded, opens by Tab, and is sent and remembered whole") {
+    Terminal terminal(talk({"-c", "2000"}));
+    begin(terminal);
+    std::string text, sent;
+    for (int i = 0; i < 12; ++i) {
+        text += fmt::format("{}\r", i);
+        sent += fmt::format("{}\\n", i);
+    }
+    terminal.type("see ");
+    terminal.paste(text);
+    CHECK_MESSAGE(terminal.wait_for_line("> see [pasted 12 lines]"), terminal.screen().text());
+    terminal.type("!");
+    check_sent(terminal, "see " + sent + "!");
+    terminal.type(std::string(kUp) + kUp);
+    CHECK_MESSAGE(terminal.wait_for_line("> [message of 13 lines]"), terminal.screen().text());
+    terminal.type("\t");
+    CHECK_MESSAGE(terminal.wait_for("> see 0\n1\n2\n"), terminal.screen().text());
+    terminal.type("?");
+    check_sent(terminal, "see " + sent + "!?");
+}
+
+TEST_CASE("chat on a terminal: an answer is copied without the line ends of its rows") {
+    ChainModel chain;
+    chain.chat = true;
+    chain.next[ChainModel::kLetterA + 4] = ChainModel::kSpace;
+    chain.next[ChainModel::kSpace] = ChainModel::kLetterA;
+    chain.build().save(file("words_to_copy.gguf"));
+    Terminal terminal(talk({"-n", "23", "--no-status"}, file("words_to_copy.gguf")), 24, 20);
+    begin(terminal);
+    terminal.type("hello\r");
+    REQUIRE(terminal.wait_for("\nabcde abcde abcde\nabcde\n>"));
+    CHECK_MESSAGE(has(terminal.screen().copied(), "\nabcde abcde abcde   abcde\n>"),
+                  terminal.screen().copied());
 }
 
 TEST_CASE("run on a terminal: a model's file alone begins a chat, and a shown prompt has coloured marks") {

@@ -74,10 +74,10 @@ Status Talk::resume() {
 }
 
 int Talk::run() {
-    if (reader_.interactive()) say("/help lists the commands, Ctrl-D leaves");
+    if (reader_.interactive())
+        say(fmt::format("{}: /help lists the commands, Ctrl-D leaves", model_->name()));
     while (out_.open()) {
-        const std::string name = reader_.interactive() ? model_->name() : "";
-        Result<Typed> typed = reader_.read(name, std::exchange(draft_, {}));
+        Result<Typed> typed = reader_.read(std::exchange(draft_, {}));
         if (!typed) {
             leave();
             return fail(typed.error());
@@ -241,8 +241,8 @@ void Talk::say_status() {
     const Generation& made = last_->generation;
     const double speed = made.decode_seconds > 0.0 ? double(made.steps) / made.decode_seconds : 0.0;
     const Session& session = conversation_.session();
-    const std::string line = fmt::format("[{:.1f} tok/s, {} tokens; context: {} of {}]", speed,
-                                         made.tokens.size(), session.position(), session.context());
+    const std::string line = fmt::format("[{}: {:.1f} tok/s, {} tokens, context {}/{}]", model_->name(),
+                                         speed, made.tokens.size(), session.position(), session.context());
     say(voice().colour ? fmt::format("\x1b[2m{}\x1b[0m", line) : line);
 }
 

@@ -32,7 +32,7 @@ struct ChatModel {
     // Loads the weights and opens a session. It can be done again after unload().
     Result<Session> open();
     void unload();
-    std::string name() const;  // short, for the prompt
+    std::string name() const;  // short, for the line of figures
 };
 
 // Sets defaults that a model file recommends.

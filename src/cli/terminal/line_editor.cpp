@@ -20,6 +20,7 @@ constexpr size_t kMostLine = size_t(1) << 24;               // characters
 constexpr std::string_view kBracketPastes = "\x1b[?2004h";  // until restore_terminal()
 constexpr wchar_t kTakeDraft = 0x1F;  // a key by which a function of ours is called; typed, it does nothing
 constexpr wchar_t kCtrlC = 0x03;
+constexpr std::string_view kMessage = "message of";  // how the mark of a folded one begins
 
 std::wstring to_wide(std::string_view text) {
     std::wstring out;
@@ -55,7 +56,8 @@ struct LineEditor::Library {
     HistoryW* searched = nullptr;  // by Ctrl-R
     std::wstring prompt;
     std::wstring draft;
-    std::string held;  // bytes read and not yet given
+    std::string held;    // bytes read and not yet given
+    size_t invalid = 0;  // parts of what was read that were no UTF-8
     bool draft_waits = false;
     bool gives_up = false;    // the line is being left, as after Ctrl-C
     bool ended = false;       // no more input
@@ -89,6 +91,8 @@ struct LineEditor::Library {
     void redraw();
     unsigned char stop();
     unsigned char paste();
+    // Says what was not taken from a paste as it is. True: that was written below the line.
+    bool say_changed(size_t controls, size_t bad, bool cut);
     unsigned char step_line(bool up);
     unsigned char complete();
     void list(const std::vector<std::string>& choices);
@@ -105,7 +109,9 @@ int LineEditor::Library::next(wchar_t* key) {
         if (!held.empty()) {
             const Utf8Step step = utf8_step(held, 0);
             if (step.kind != Utf8Step::Kind::cut || ended) {
-                *key = step.kind == Utf8Step::Kind::character ? wchar_t(step.code) : L'\uFFFD';
+                const bool character = step.kind == Utf8Step::Kind::character;
+                invalid += character ? 0 : 1;
+                *key = character ? wchar_t(step.code) : L'\uFFFD';
                 held.erase(0, step.bytes);
                 return 1;
             }
@@ -148,15 +154,31 @@ unsigned char LineEditor::Library::stop() {
 // Between ESC[200~, which brought us here, and ESC[201~ all is text.
 unsigned char LineEditor::Library::paste() {
     constexpr std::wstring_view kEnd = L"\x1b[201~";
+    const size_t invalid_before = invalid;
+    bool cut = false;
     std::wstring pasted;
     wchar_t next_one = 0;
-    while (!pasted.ends_with(kEnd) && pasted.size() < kMostLine && ::el_wgetc(line, &next_one) == 1) {
-        pasted += next_one == L'\r' ? L'\n' : next_one;
+    while (!pasted.ends_with(kEnd) && ::el_wgetc(line, &next_one) == 1) {
+        cut |= pasted.size() >= kMostLine;
+        if (pasted.size() >= kMostLine) pasted.erase(kMostLine - kEnd.size(), 1);  // the end is still found
+        pasted += next_one;
     }
     if (pasted.ends_with(kEnd)) pasted.erase(pasted.size() - kEnd.size());
-    std::erase_if(pasted, [](wchar_t c) { return (c < 0x20 && c != L'\n' && c != L'\t') || c == 0x7F; });
-    ::el_winsertstr(line, pasted.c_str());
-    return CC_REFRESH;
+    if (gives_up && pasted.ends_with(kCtrlC)) pasted.pop_back();  // a signal, which next() gives as this key
+    const PastedText taken = take_paste(to_utf8(pasted));
+    ::el_winsertstr(line, to_wide(editor->folds_.fold(taken.text, "pasted")).c_str());
+    return say_changed(taken.replaced, invalid - invalid_before, cut) ? CC_REDISPLAY : CC_REFRESH;
+}
+
+bool LineEditor::Library::say_changed(size_t controls, size_t bad, bool cut) {
+    std::vector<std::string> changed;
+    if (controls > 0) changed.push_back(fmt::format("control characters stand as signs ({})", controls));
+    if (bad > 0) changed.push_back(fmt::format("what is no UTF-8 as U+FFFD ({})", bad));
+    if (cut) changed.push_back(fmt::format("only {} characters are taken", kMostLine));
+    if (changed.empty() || voice().quiet) return false;
+    show("\n");
+    note(fmt::format("of the pasted text {}", fmt::join(changed, ", ")));
+    return true;
 }
 
 // To the line above or below in a message of several, and beyond them through the history.
@@ -175,11 +197,11 @@ unsigned char LineEditor::Library::step_line(bool up) {
         move_to(std::min(end + 1 + (at - begin), std::min(now.find(L'\n', end + 1), now.size())));
         return CC_REFRESH;
     }
-    const std::vector<std::wstring>& all = editor->history_;
+    const std::vector<std::string>& all = editor->history_;
     if (up ? place == 0 : place >= all.size()) return CC_ERROR;
     if (place == all.size()) unfinished = now;
     place = up ? place - 1 : place + 1;
-    set_text(place == all.size() ? unfinished : all[place]);
+    set_text(place == all.size() ? unfinished : to_wide(editor->folds_.fold(all[place], kMessage)));
     return CC_REFRESH;
 }
 
@@ -193,6 +215,11 @@ void LineEditor::Library::list(const std::vector<std::string>& choices) {
 
 unsigned char LineEditor::Library::complete() {
     const std::string before = to_utf8(text().substr(0, cursor()));
+    if (const std::optional<std::string> mark = editor->folds_.mark_at_end(before)) {
+        ::el_wdeletestr(line, int(to_wide(*mark).size()));
+        ::el_winsertstr(line, to_wide(editor->folds_.open(*mark)).c_str());
+        return CC_REFRESH;
+    }
     const Completion found = editor->completer_ ? editor->completer_(before) : Completion();
     if (found.choices.empty()) return CC_ERROR;
     const std::string had = before.substr(found.begin);
@@ -272,9 +299,9 @@ std::unique_ptr<LineEditor> LineEditor::create() {
     ::el_source(library.line, nullptr);  // the user's ~/.editrc
     library.bind();
     // Keys are read in the order in which they are typed, Ctrl-C among them. Between two lines nothing is
-    // shown of them, and they wait.
-    ::el_wset(library.line, EL_SETTY, L"-d", L"-isig", nullptr);
-    ::el_wset(library.line, EL_SETTY, L"-x", L"-icanon", L"-echo", L"+noflsh", nullptr);
+    // shown of them, and they wait. The system leaves "\r" and "\n" apart: pasted, both are one line end.
+    ::el_wset(library.line, EL_SETTY, L"-d", L"-isig", L"-icrnl", L"-inlcr", nullptr);
+    ::el_wset(library.line, EL_SETTY, L"-x", L"-icanon", L"-echo", L"-icrnl", L"-inlcr", L"+noflsh", nullptr);
     ::el_wset(
         library.line, EL_GETCFN, +[](EditLine* line, wchar_t* key) { return Library::of(line).next(key); });
     ::el_wset(
@@ -289,12 +316,16 @@ LineEditor::~LineEditor() {
     restore_terminal();
 }
 
+std::string LineEditor::fold_whole(const std::string& draft) {
+    return Folds::is_long(draft) ? folds_.fold(folds_.open(draft), kMessage) : draft;
+}
+
 Result<Typed> LineEditor::read(const std::string& prompt, const std::string& draft) {
     Library& library = *library_;
     // libedit leaves a sequence out that no character follows: the prompt's own blank ends it.
     const std::string name = prompt.substr(0, prompt.size() - 1);
     library.prompt = to_wide(voice().colour ? fmt::format("\1\x1b[32m\1{}\1\x1b[0m\1 ", name) : prompt);
-    library.draft = to_wide(draft);
+    library.draft = to_wide(fold_whole(draft));
     library.draft_waits = !draft.empty();
     library.gives_up = false;
     library.place = history_.size();
@@ -304,21 +335,20 @@ Result<Typed> LineEditor::read(const std::string& prompt, const std::string& dra
     const wchar_t* typed = ::el_wgets(library.line, &length);
     if (library.gives_up) {
         show("^C\n");
-        return Typed{Typed::Kind::interrupted, to_utf8(library.text())};
+        return Typed{Typed::Kind::interrupted, to_utf8(library.text()), {}};
     }
-    if (!typed || length <= 0) return Typed{Typed::Kind::end, {}};
+    if (!typed || length <= 0) return Typed{Typed::Kind::end, {}, {}};
     std::string text = to_utf8({typed, size_t(length)});
     if (text.ends_with('\n')) text.pop_back();
-    return Typed{Typed::Kind::message, std::move(text)};
+    return Typed{Typed::Kind::message, std::move(text), {}};
 }
 
 void LineEditor::remember(const std::string& message) {
     if (message.find_first_not_of(" \t\n") == std::string::npos) return;
-    std::wstring wide = to_wide(message);
-    if (!history_.empty() && history_.back() == wide) return;
+    if (!history_.empty() && history_.back() == message) return;
     HistEventW event;
-    ::history_w(library_->searched, &event, H_ENTER, wide.c_str());
-    history_.push_back(std::move(wide));
+    ::history_w(library_->searched, &event, H_ENTER, to_wide(message).c_str());
+    history_.push_back(message);
 }
 
 }  // namespace redline::cli

@@ -1,6 +1,7 @@
 // A line at the terminal while it is typed: moving in it, history, completion, pasted text. By libedit.
 #pragma once
 
+#include "cli/terminal/folds.h"
 #include "cli/terminal/typed.h"
 
 #include <functional>
@@ -27,8 +28,9 @@ public:
     LineEditor& operator=(const LineEditor&) = delete;
 
     // Line ends in it come from pasted text, Alt-Enter and history. `prompt` ends with a blank; `draft` is
-    // there to begin with.
+    // there to begin with. Long texts in the line are folded: folds() opens them.
     Result<Typed> read(const std::string& prompt, const std::string& draft);
+    Folds& folds() { return folds_; }
     // The newest comes last.
     void remember(const std::string& message);
     void set_completer(Completer completer) { completer_ = std::move(completer); }
@@ -37,10 +39,13 @@ private:
     struct Library;  // libedit's types, and the functions that it calls
 
     LineEditor();
+    // A draft that is long even with its folds closed is one fold.
+    std::string fold_whole(const std::string& draft);
 
     std::unique_ptr<Library> library_;
     Completer completer_;
-    std::vector<std::wstring> history_;
+    std::vector<std::string> history_;
+    Folds folds_;
 };
 
 }  // namespace redline::cli

@@ -36,11 +36,11 @@ Result<Typed> LineReader::read_plain(const std::string& prompt) {
                 note(fmt::format("this terminal takes {} bytes of a line: the rest is lost; a pipe takes all",
                                  kMostTyped));
             if (line.ends_with('\r')) line.pop_back();
-            return Typed{Typed::Kind::message, std::move(line)};
+            return Typed{Typed::Kind::message, std::move(line), {}};
         }
-        if (ended_) return Typed{Typed::Kind::end, {}};
+        if (ended_) return Typed{Typed::Kind::end, {}, {}};
         if (held_.size() > kMostLine) return error("a line of input has more than {} bytes", kMostLine);
-        if (wait_for_event(STDIN_FILENO) == Event::interrupt) return Typed{Typed::Kind::interrupted, {}};
+        if (wait_for_event(STDIN_FILENO) == Event::interrupt) return Typed{Typed::Kind::interrupted, {}, {}};
         char chunk[1 << 14];
         const ssize_t got = ::read(STDIN_FILENO, chunk, sizeof(chunk));
         if (got < 0 && errno == EINTR) continue;
@@ -54,36 +54,50 @@ Result<Typed> LineReader::read_line(const std::string& prompt, const std::string
     return editor_ ? editor_->read(prompt, draft) : read_plain(prompt);
 }
 
-Result<Typed> LineReader::read(const std::string& name, const std::string& draft) {
-    Result<Typed> typed = read_message(name + "> ", draft);
-    if (typed && typed->kind == Typed::Kind::message) remember(typed->text);
+Result<Typed> LineReader::read(const std::string& draft) {
+    if (editor_) editor_->folds().keep_those_in(draft);
+    Typed typed = RL_TRY(read_message(draft));
+    typed.shown = typed.text;
+    if (editor_) typed.text = editor_->folds().open(typed.text);
+    // A line that Ctrl-C takes back is found where earlier messages are.
+    if (typed.kind == Typed::Kind::interrupted && editor_) editor_->remember(typed.text);
+    if (typed.kind == Typed::Kind::message) remember(typed.text);
     return typed;
 }
 
-Result<Typed> LineReader::read_message(const std::string& prompt, const std::string& draft) {
-    constexpr std::string_view kFence = "\"\"\"";
-    Typed all = RL_TRY(read_line(prompt, draft));
+static constexpr std::string_view kFence = "\"\"\"";
+static constexpr const char* kMore = "... ";
+
+Result<Typed> LineReader::read_message(const std::string& draft) {
+    Typed all = RL_TRY(read_line("> ", draft));
+    // Several lines at once were pasted, and are whole.
+    const bool whole = all.text.find('\n') != std::string::npos;
     if (all.kind != Typed::Kind::message) return all;
-    if (all.text.starts_with(kFence)) {
-        all.text.erase(0, kFence.size());
-        while (!all.text.ends_with(kFence)) {
-            const Typed more = RL_TRY(read_line("... "));
-            if (more.kind == Typed::Kind::interrupted) return more;
-            if (more.kind == Typed::Kind::end) return all;
-            all.text += "\n" + more.text;
-        }
-        all.text.erase(all.text.size() - kFence.size());
-        if (all.text.starts_with('\n')) all.text.erase(0, 1);
-        if (all.text.ends_with('\n')) all.text.pop_back();
-        return all;
-    }
-    while (all.text.ends_with('\\')) {
-        const Typed more = RL_TRY(read_line("... "));
-        if (more.kind == Typed::Kind::interrupted) return more;
+    if (all.text.starts_with(kFence) && (!whole || all.text.ends_with(kFence)))
+        return read_fenced(std::move(all));
+    while (!whole && all.text.ends_with('\\')) {
+        const Typed more = RL_TRY(read_line(kMore));
         all.text.back() = '\n';
         if (more.kind == Typed::Kind::end) return all;
         all.text += more.text;
+        all.kind = more.kind;
+        if (more.kind == Typed::Kind::interrupted) return all;
     }
+    return all;
+}
+
+Result<Typed> LineReader::read_fenced(Typed all) {
+    all.text.erase(0, kFence.size());
+    while (!all.text.ends_with(kFence)) {
+        const Typed more = RL_TRY(read_line(kMore));
+        if (more.kind == Typed::Kind::end) return all;
+        all.text += "\n" + more.text;
+        all.kind = more.kind;
+        if (more.kind == Typed::Kind::interrupted) return all;
+    }
+    all.text.erase(all.text.size() - kFence.size());
+    if (all.text.starts_with('\n')) all.text.erase(0, 1);
+    if (all.text.ends_with('\n')) all.text.pop_back();
     return all;
 }
 
