@@ -134,13 +134,70 @@ TEST_CASE("chat: what is there is shown, and what there is not is refused polite
     }
 }
 
-TEST_CASE("chat: what begins with a slash is a message unless it is nearly a command") {
-    CHECK(chat("/home/user is my folder\n/what is this\n//\n/* x */\n").out == "ab\nab\nab\nab\n");
+TEST_CASE("chat: a word behind a slash is a command or comes back, a path or a comment is a message") {
+    CHECK(chat("/home/user is my folder\n/tmp is full\n//\n/* x */\n").out == "ab\nab\nab\nab\n");
+    const Outcome unknown = chat("/what is this\n /what is this\n");
+    CHECK(unknown.code == 1);
+    CHECK(unknown.out == "ab\n");
+    CHECK(has(unknown.err, "/what is not a command; /help lists them. A blank before it sends it as text"));
     const Outcome near = chat("/regne\n/sytem be brief\n");
     CHECK(near.code == 1);
     CHECK(near.out.empty());
     CHECK(has(near.err, "/regne is not a command; did you mean /regen?"));
     CHECK(has(near.err, "did you mean /system?"));
+}
+
+TEST_CASE("chat: the system text is shown, set and taken away") {
+    const Outcome got = chat("/system\n/system be brief\n/system\n/system none\n/system\n");
+    CHECK(got.code == 0);
+    CHECK(has(got.err, "no system text\nthe system text is set\nbe brief\nno system text\nno system text\n"));
+}
+
+TEST_CASE("chat: files go with the next message, and only with that") {
+    const std::string path = fresh("sent.json"), one = file("one.txt"), two = file("two two.txt");
+    write_file(one, "abc\r\ndef\n");
+    write_file(two, "xyz");
+    write_file(file("binary"), std::string("a\0b", 3));
+    const Outcome got = chat("/read " + one + "\n/read " + two + "\n/read\ncompare\nand?\n/read " + two +
+                                 "\n/read none\nthen?\n/export " + path + "\n",
+                             {"-c", "1000"});
+    CHECK_MESSAGE(got.code == 0, got.err);
+    CHECK(has(got.err, one + ": 7 tokens go with the next message (with line feeds for its CRLF)\n"));
+    CHECK(has(got.err, "no file goes with the next message\n"));
+    const auto messages = parse_json(read_file(path))["messages"];
+    REQUIRE(messages.size() == 6);
+    CHECK(messages[0]["content"] == one + ":\n```\nabc\ndef\n```\n\n" + two + ":\n```\nxyz\n```\n\ncompare");
+    CHECK(messages[2]["content"] == "and?");
+    CHECK(messages[4]["content"] == "then?");
+    CHECK(has(chat("/read " + file("binary") + "\n").err, "is no text: its byte 1 is 0"));
+    write_file(file("large.txt"), std::string(5000, 'a'));
+    const Outcome large = chat("/read " + file("large.txt") + "\n", {"-c", "1000"});
+    CHECK(large.code == 1);
+    CHECK(has(large.err, "has 5000 tokens, more than fit in the context of 1000: -c makes more room"));
+    CHECK(has(chat("/read " + one + "\n").err, one + " was not sent"));
+}
+
+TEST_CASE("chat: what is no UTF-8 is said, and the model and the files have the same of it") {
+    const std::string path = fresh("bytes.json");
+    const Outcome got = chat("caf\xE9\r\n/export " + path + "\n");
+    CHECK(got.code == 0);
+    CHECK(has(got.err, "the message is no UTF-8"));
+    CHECK(parse_json(read_file(path))["messages"][0]["content"] == "caf\uFFFD");
+}
+
+TEST_CASE("chat: a session that is cleared or not changed is kept so") {
+    const std::string path = fresh("cleared.session");
+    CHECK(chat("one\n", {"--session", path}).code == 0);
+    const auto written = std::filesystem::last_write_time(path);
+    const std::string before = read_file(path);
+    CHECK_FALSE(has(chat("/stats\n", {"--session", path}).err, "saved in"));
+    CHECK(std::filesystem::last_write_time(path) == written);
+    CHECK(chat("/clear\n", {"--session", path}).code == 0);
+    CHECK(has(chat("/undo\n", {"--session", path}).err, "no message to take back"));
+    CHECK_FALSE(std::filesystem::exists(path + ".lock"));
+    // A file of the version before knew nothing of what is not read, or of drafts.
+    write_file(path, before);
+    CHECK(has(chat("/undo\n", {"--session", path}).err, "taken back: one"));
 }
 
 TEST_CASE("chat: of a conversation nothing is read twice that did not change") {

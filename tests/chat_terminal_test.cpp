@@ -1,76 +1,8 @@
 // redline chat on a terminal: typing, editing, interrupting, and what the screen shows.
-#include "support/program.h"
-#include "support/pty.h"
+#include "support/chat_terminal.h"
 
 using namespace redline;
 using namespace redline::test;
-
-namespace {
-
-// Where no terminal can be made, as in a chroot without /dev/pts, nothing here can be tested.
-[[maybe_unused]] const bool has_terminals = [] {
-    int ours = -1, theirs = -1;
-    if (::openpty(&ours, &theirs, nullptr, nullptr, nullptr) != 0) {
-        std::puts("[redline] not tested: chat on a terminal: no pseudo-terminal can be opened here");
-        std::exit(0);
-    }
-    ::close(ours);
-    ::close(theirs);
-    return true;
-}();
-
-// The chain model answers "a" and what follows it. Nothing is kept in the user's home.
-Launch talk(std::vector<std::string> more = {}, const std::string& model = chat_model()) {
-    std::vector<std::string> all = {"chat", "-m", model, "--temp", "0", "-n", "3", "-t", "1"};
-    all.insert(all.end(), more.begin(), more.end());
-    Launch what = command(all);
-    static const TemporaryFolder home;
-    what.environment = {"HOME=" + home.path.string(), "XDG_STATE_HOME=" + home.path.string()};
-    return what;
-}
-
-constexpr const char* kPrompt = ">";
-constexpr const char* kCtrlC = "\x03";
-constexpr const char* kCtrlD = "\x04";
-
-constexpr const char* kLeft = "\x1b[D";
-constexpr const char* kUp = "\x1b[A";
-constexpr const char* kDown = "\x1b[B";
-constexpr const char* kAltEnter = "\x1b\r";
-constexpr const char* kBackspace = "\x7f";
-
-void begin(Terminal& terminal) {
-    REQUIRE_MESSAGE(terminal.wait_for_line(kPrompt), terminal.screen().text());
-}
-
-// Sends what is typed, and checks what the conversation then has as the message.
-void check_sent(Terminal& terminal, const std::string& want) {
-    terminal.type("\r");
-    REQUIRE_MESSAGE(terminal.wait_for_line(kPrompt), terminal.screen().text());
-    terminal.type("/undo\r");
-    CHECK_MESSAGE(terminal.wait_for("taken back: " + want), terminal.screen().text());
-    REQUIRE(terminal.wait_for_line(kPrompt));
-    CHECK(terminal.screen().unknown() == "");
-}
-
-Launch with(Launch what, std::vector<std::string> environment) {
-    what.environment.insert(what.environment.end(), environment.begin(), environment.end());
-    return what;
-}
-
-// An answer without an end.
-std::string endless_model() {
-    static const std::string path = [] {
-        ChainModel chain;
-        chain.chat = true;
-        chain.next[ChainModel::kLetterA + 25] = ChainModel::kLetterA;
-        chain.build().save(file("endless.gguf"));
-        return file("endless.gguf");
-    }();
-    return path;
-}
-
-}  // namespace
 
 TEST_CASE("chat on a terminal: a typed message is answered, Ctrl-D leaves") {
     Terminal terminal(talk());
@@ -238,28 +170,6 @@ TEST_CASE("chat on a terminal: what is typed during an answer waits, unseen, for
     CHECK_MESSAGE(terminal.wait_for_line("> QQQ"), terminal.screen().text());
 }
 
-TEST_CASE("chat on a terminal: a program that is ended leaves the terminal as it was") {
-    for (const bool answering : {false, true}) {
-        const std::string session = file(answering ? "ended_answering.session" : "ended.session");
-        Terminal terminal(talk({"-n", "-1", "-c", "50000", "--session", session}, endless_model()));
-        begin(terminal);
-        terminal.type("/set max-tokens 3\rhello\r");
-        REQUIRE(terminal.wait_for("hello\nabc\n"));
-        begin(terminal);
-        terminal.type("/set max-tokens -1\r\x1b[200~a paste without an end");
-        REQUIRE(terminal.wait_for("max-tokens is -1"));
-        if (answering) terminal.type("\x1b[201~\x15");
-        terminal.type(answering ? "hello\r" : "hel");
-        if (answering) REQUIRE(terminal.wait_for("xyzabc"));
-        terminal.settle();
-        ::kill(terminal.child(), SIGTERM);
-        CHECK(terminal.finish() == 143);
-        CHECK(std::filesystem::exists(session));
-        CHECK(terminal.is_cooked());
-        CHECK_FALSE(terminal.screen().pastes_bracketed());
-    }
-}
-
 TEST_CASE("chat on a terminal: answers are wrapped between words, and figures stand below if wanted") {
     ChainModel chain;
     chain.chat = true;
@@ -308,7 +218,7 @@ TEST_CASE("chat on a terminal: Ctrl-C while a long message is read gives it back
     CHECK(terminal.wait_for(" of 1000"));
     terminal.type(kCtrlC);
     REQUIRE_MESSAGE(terminal.wait_for("interrupted"), terminal.screen().text());
-    CHECK(terminal.wait_for_line("> [message of 100000 bytes]"));
+    CHECK(terminal.wait_for_line("> [pasted 100000 bytes]"));
     CHECK_FALSE(has(terminal.screen().text(), "reading: "));
     terminal.type(std::string("\x15") + "/stats\r");
     REQUIRE(terminal.wait_for("prompt: "));
@@ -353,41 +263,6 @@ TEST_CASE("chat on a terminal: a dumb one is written to plainly") {
     }
 }
 
-TEST_CASE("chat on a terminal: a session that is killed loses no message") {
-    const std::string session = file("killed.session"), journal = session + ".journal";
-    std::filesystem::remove(session);
-    const auto killed_after = [&](const std::string& message) {
-        Terminal terminal(talk({"--session", session}));
-        begin(terminal);
-        terminal.type(message + "\r");
-        REQUIRE_MESSAGE(terminal.wait_for("\nabc\n"), terminal.screen().text());
-        begin(terminal);
-        ::kill(terminal.child(), SIGKILL);
-        CHECK(terminal.finish() == -SIGKILL);
-        return terminal.screen().text();
-    };
-    killed_after("one");
-    CHECK_FALSE(std::filesystem::exists(session));
-    CHECK(unsigned(std::filesystem::status(journal).permissions()) == 0600);
-    CHECK(has(killed_after("two"), "2 messages are taken from"));
-    {
-        Terminal terminal(talk({"--session", session}));
-        REQUIRE_MESSAGE(terminal.wait_for("4 messages are taken from"), terminal.screen().text());
-        begin(terminal);
-        terminal.type(kCtrlD);
-        CHECK(terminal.finish() == 0);
-    }
-    CHECK(std::filesystem::exists(session));
-    CHECK_FALSE(std::filesystem::exists(journal));
-    // What was said after the file was written stands beside it.
-    CHECK(has(killed_after("three"), "4 messages"));
-    Terminal terminal(talk({"--session", session}));
-    REQUIRE_MESSAGE(terminal.wait_for("6 messages are taken from"), terminal.screen().text());
-    begin(terminal);
-    terminal.type("/undo\r");
-    CHECK(terminal.wait_for("taken back: three"));
-}
-
 TEST_CASE("chat on a terminal: line ends and control characters of a paste are text, and a change is said") {
     Terminal terminal(talk());
     begin(terminal);
@@ -421,6 +296,41 @@ TEST_CASE("chat on a terminal: a long paste is folded, opens by Tab, and is sent
     check_sent(terminal, "see " + sent + "!?");
 }
 
+TEST_CASE("chat on a terminal: a message that does not fit comes back folded, below it how much does") {
+    Terminal terminal(talk({"-c", "128"}), 24, 200);
+    begin(terminal);
+    terminal.type("/read none\r");
+    begin(terminal);
+    terminal.paste(std::string(900, 'q'));
+    terminal.type("\r");
+    REQUIRE_MESSAGE(terminal.wait_for("the message has 900 tokens, and"), terminal.screen().text());
+    CHECK(has(terminal.screen().text(), "> [pasted 900 bytes]\nredline: the message has"));
+    CHECK(has(terminal.screen().text(), " fit in the context of 128"));
+    CHECK_MESSAGE(terminal.wait_for_line("> [pasted 900 bytes]"), terminal.screen().text());
+    terminal.type("\x15ok");
+    check_sent(terminal, "ok");
+}
+
+TEST_CASE("chat on a terminal: Tab offers settings with their values, models and files to read") {
+    const TemporaryFolder models;
+    std::filesystem::copy(chat_model(), models.path / "little-model.gguf");
+    Terminal terminal(with(talk(), {"REDLINE_MODELS=" + models.path.string()}), 24, 120);
+    begin(terminal);
+    const auto completes = [&](const std::string& typed, const std::string& line) {
+        terminal.type("\x15" + typed + "\t");
+        CHECK_MESSAGE(terminal.wait_for_line("> " + line), terminal.screen().text());
+    };
+    completes("/set top-k", "/set top-k");
+    completes("/set top-k ", "/set top-k 40");
+    completes("/set status of", "/set status off");
+    completes("/model little", "/model little-model");
+    completes("/read " + models.path.string() + "/li",
+              "/read " + models.path.string() + "/little-model.gguf");
+    terminal.type("\x15/system be brief\r");
+    begin(terminal);
+    completes("/system b", "/system be brief");
+}
+
 TEST_CASE("chat on a terminal: an answer is copied without the line ends of its rows") {
     ChainModel chain;
     chain.chat = true;
@@ -433,6 +343,27 @@ TEST_CASE("chat on a terminal: an answer is copied without the line ends of its 
     REQUIRE(terminal.wait_for("\nabcde abcde abcde\nabcde\n>"));
     CHECK_MESSAGE(has(terminal.screen().copied(), "\nabcde abcde abcde   abcde\n>"),
                   terminal.screen().copied());
+}
+
+TEST_CASE("chat on a terminal: progress leaves nothing behind, in a narrow window too") {
+    const std::string session = file("progress.session");
+    Terminal terminal(talk({"-b", "1", "-c", "300000", "--session", session}, endless_model()), 24, 20);
+    begin(terminal);
+    terminal.paste(std::string(100000, 'q'));
+    terminal.type("\r");
+    REQUIRE_MESSAGE(terminal.wait_for("reading: "), terminal.screen().text());
+    terminal.settle(2500);
+    terminal.type(kCtrlC);
+    REQUIRE(terminal.wait_for("interrupted"));
+    CHECK_FALSE(has(terminal.screen().text(), "reading: "));
+    terminal.type("\x15/set max-tokens 3\rhello\r");
+    REQUIRE_MESSAGE(terminal.wait_for("hello\nabc\n"), terminal.screen().text());
+    begin(terminal);
+    terminal.type(kCtrlD);
+    CHECK(terminal.finish() == 0);
+    CHECK(has(terminal.bytes(), "saving"));
+    CHECK_FALSE(has(terminal.screen().text(), "saving"));
+    CHECK(has(terminal.screen().text(), "saved in"));
 }
 
 TEST_CASE("run on a terminal: a model's file alone begins a chat, and a shown prompt has coloured marks") {

@@ -27,8 +27,8 @@ Options declare(ChatOptions& chat) {
                  });
     options.choice(
         "--context-policy", {"drop", "stop"},
-        "when the context is full: drop the oldest turns, keeping the system text and a quarter of the "
-        "context for the answer, or stop and say so (default: drop)",
+        "when the context is full: the model reads the system text and the latest turns only, which leave a "
+        "quarter of the context for the answer (drop), or the chat stops and says so (default: drop)",
         [&chat](size_t index) { chat.conversation.policy = ContextPolicy(index); });
     options.name("--session", "FILE",
                  "go on with the conversation in this file, if it exists, and keep it there at the end",
@@ -55,6 +55,9 @@ Options declare(ChatOptions& chat) {
 }
 
 Result<int> chat_with(ChatOptions& chat, const Options& options) {
+    LineReader reader;
+    std::optional<SessionPlace> place = RL_TRY(find_session_place(chat.session, reader));
+    if (!place) return kFailed;
     std::unique_ptr<ChatModel> chat_model = RL_TRY(ChatModel::inspect(chat.model, chat.writer));
     const auto take_defaults = [&options](const Model& model, SamplerOptions& sampler) {
         return take_file_defaults(options, model.gguf().metadata(), sampler);
@@ -74,7 +77,8 @@ Result<int> chat_with(ChatOptions& chat, const Options& options) {
     Conversation begun(std::move(session), *chat_model->writer, std::move(conversation));
     if (chat.escapes) chat.system = unescape(chat.system);
     begun.set_system(chat.system);
-    Talk talk(chat, take_defaults, std::move(chat_model), std::move(begun));
+    Talk talk(chat, take_defaults, std::move(chat_model), std::move(begun), std::move(*place),
+              std::move(reader));
     RL_TRY(talk.resume());
     return talk.run();
 }

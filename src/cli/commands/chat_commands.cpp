@@ -1,16 +1,14 @@
 // The commands of a conversation.
-#include "base/file.h"
 #include "cli/commands/chat_settings.h"
 #include "cli/commands/chat_talk.h"
 #include "cli/load_plan.h"
 #include "cli/report.h"
 #include "cli/terminal/word_wrap.h"
+#include "cli/user_path.h"
 #include "memory/budget.h"
 #include "text/unicode.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
 
 #include <unistd.h>
 
@@ -19,7 +17,10 @@ namespace redline::cli {
 std::span<const Talk::TalkCommand> Talk::commands() {
     static constexpr TalkCommand kCommands[] = {
         {"/help", "", "list the commands", &Talk::help, "/?"},
-        {"/system", "[TEXT]", "what the model is told before the first message", &Talk::system},
+        {"/system", "[TEXT]", "show or set what the model is told before the first message; none: nothing",
+         &Talk::system},
+        {"/read", "[FILE]", "send a file's text with the next message; alone: list such files; none: no file",
+         &Talk::read_file, "/file /attach"},
         {"/clear", "", "forget the conversation, but for the system text", &Talk::clear, "/new /reset"},
         {"/regenerate", "", "another answer to the last message", &Talk::regenerate, "/regen /retry"},
         {"/continue", "", "more of the last answer", &Talk::go_on},
@@ -64,14 +65,6 @@ std::vector<std::string> Talk::command_names(bool others) {
     return names;
 }
 
-// "~/" is the user's folder; blanks around a name are typing's.
-static std::string file_of(std::string text) {
-    text.erase(0, std::min(text.find_first_not_of(" \t"), text.size()));
-    text.erase(text.find_last_not_of(" \t\n") + 1);
-    const char* home = std::getenv("HOME");
-    return text.starts_with("~/") && home ? home + text.substr(1) : text;
-}
-
 // A name, and behind so many columns what there is to say of it. On a narrow terminal lines that go on begin
 // in that column, too.
 static void tell_in_columns(std::string_view name, size_t columns, std::string_view text) {
@@ -103,8 +96,13 @@ bool Talk::clear(const std::string&) {
 }
 
 bool Talk::system(const std::string& rest) {
-    conversation_.set_system(rest);
-    tell(rest.empty() ? "no system text" : "the system text is set");
+    const std::string wanted = trimmed(rest);
+    if (!wanted.empty()) conversation_.set_system(wanted == kNothing ? "" : rest);
+    const std::string now = conversation_.system();
+    if (wanted.empty() && !now.empty())
+        tell(for_terminal(now));
+    else
+        tell(now.empty() ? "no system text" : "the system text is set");
     return true;
 }
 
@@ -132,7 +130,7 @@ bool Talk::edit(const std::string& rest) {
                true;
     size_t turn = turns;
     if (!rest.empty()) {
-        const Result<int64_t> number = parse_integer(file_of(rest), 1, int64_t(turns));
+        const Result<int64_t> number = parse_integer(trimmed(rest), 1, int64_t(turns));
         if (!number) return refuse(error("/edit {}", number.error().message)), true;
         turn = size_t(number.value());
     }
@@ -141,76 +139,8 @@ bool Talk::edit(const std::string& rest) {
     return true;
 }
 
-Status Talk::save_session(const std::string& path) {
-    ProgressLine line("saving");
-    const auto progress = [&](uint64_t done, uint64_t total) { line.update(done, total); };
-    RL_TRY(conversation_.save(path, progress, interrupts_.flag()));
-    say(fmt::format("saved in {}: {} messages, {} tokens", path, conversation_.messages().size(),
-                    conversation_.session().position()));
-    return {};
-}
-
-Status Talk::load_session(const std::string& path) {
-    ProgressLine line("loading");
-    const auto progress = [&](uint64_t done, uint64_t total) { line.update(done, total); };
-    RL_TRY(conversation_.load(path, progress, interrupts_.flag()));
-    last_.reset();
-    say(fmt::format("{}: {} messages, {} tokens", path, conversation_.messages().size(),
-                    conversation_.session().position()));
-    return {};
-}
-
-// A file that is no saved conversation may be one that the user cares about.
-static Status check_replaceable(const std::string& path) {
-    std::error_code unknown;
-    if (!std::filesystem::exists(path, unknown)) return {};
-    const File file = RL_TRY(File::open(path));
-    std::string begin(7, '\0');
-    if (file.size() >= begin.size()) RL_TRY(file.read(0, std::as_writable_bytes(std::span(begin))));
-    if (begin == "RLCACHE") return {};
-    return error("{} exists and is no saved conversation: remove it or name another file", path);
-}
-
-bool Talk::save(const std::string& rest) {
-    const std::string path = rest.empty() ? options_.session : file_of(rest);
-    if (path.empty()) return refuse(error("/save takes a file, unless --session names one")), true;
-    Status saved = check_replaceable(path);
-    if (saved) saved = save_session(path);
-    if (!saved) refuse(saved.error());
-    return true;
-}
-
-bool Talk::load(const std::string& rest) {
-    const std::string path = file_of(rest);
-    if (path.empty()) return refuse(error("/load takes a file that /save wrote")), true;
-    const Status loaded = load_session(path);
-    if (!loaded) refuse(loaded.error());
-    return true;
-}
-
-static Status write_export(const std::vector<ChatMessage>& messages, const std::string& path) {
-    const std::string text = RL_TRY(export_text(messages, path));
-    std::error_code unknown;
-    if (std::filesystem::exists(path, unknown))
-        return error("{} exists: remove it or name another file", path);
-    AtomicWriter file = RL_TRY(AtomicWriter::create(path, 0600));  // it holds what was said
-    RL_TRY(file.write(std::as_bytes(std::span(text))));
-    return file.commit();
-}
-
-bool Talk::export_to(const std::string& rest) {
-    const std::string path = file_of(rest);
-    if (path.empty()) return refuse(error("/export takes a file that ends with .md or .json")), true;
-    const Status written = write_export(conversation_.messages(), path);
-    if (written)
-        tell(fmt::format("written: {}", path));
-    else
-        refuse(written.error());
-    return true;
-}
-
 bool Talk::think(const std::string& rest) {
-    const Status taken = take_thinking(file_of(rest), options_.writer, conversation_.options().reasoning);
+    const Status taken = take_thinking(trimmed(rest), options_.writer, conversation_.options().reasoning);
     if (!taken) return refuse(error("/think {}", taken.error().message)), true;
     Result<ChatWriter> writer = ChatWriter::create(*model_->loaded.model, options_.writer);
     if (!writer) return refuse(writer.error()), true;
@@ -219,7 +149,7 @@ bool Talk::think(const std::string& rest) {
     else if (options_.writer.thinking == false && !writer->switches_thinking())
         tell("this model's chat template has no switch for its reasoning: it is cut at its beginning");
     else
-        tell(fmt::format("reasoning: {}", file_of(rest)));
+        tell(fmt::format("reasoning: {}", trimmed(rest)));
     model_->writer = writer.value();
     conversation_.writer() = std::move(writer).value();
     return true;
@@ -247,11 +177,12 @@ bool Talk::statistics(const std::string&) {
 }
 
 bool Talk::exit(const std::string&) {
+    conversation_.set_draft({});
     return false;
 }
 
 bool Talk::show_facts(const std::string& rest) {
-    const std::string part = file_of(rest);
+    const std::string part = trimmed(rest);
     const bool all = part.empty();
     if (!all && !has_word("stats plan template memory sampling system", part))
         return refuse(
@@ -297,7 +228,7 @@ void Talk::show_memory() {
 bool Talk::set(const std::string& rest) {
     const size_t blank = std::min(rest.find_first_of(" =\t"), rest.size());
     const std::string name = rest.substr(0, blank);
-    const std::string value = file_of(rest.substr(std::min(blank + 1, rest.size())));
+    const std::string value = trimmed(rest.substr(std::min(blank + 1, rest.size())));
     if (name.empty()) return show_settings(), true;
     const Status done = apply_setting(name, value);
     if (!done) return refuse(done.error()), true;
@@ -337,7 +268,7 @@ Status Talk::apply_setting(const std::string& name, const std::string& value) {
 }
 
 bool Talk::change_model(const std::string& rest) {
-    const std::string path = file_of(rest);
+    const std::string path = user_path(rest);
     if (path.empty()) {
         tell(fmt::format("{} ({})", model_->name(), model_->options.model));
         return true;
@@ -382,49 +313,6 @@ Status Talk::exchange_model(const std::string& path) {
     last_.reset();
     for (const auto& [name, value] : chosen_) RL_TRY(apply_setting(name, value));
     return {};
-}
-
-static Completion complete_file(const std::string& before, size_t begin) {
-    Completion found;
-    found.begin = begin;
-    const std::string typed = before.substr(begin);
-    const size_t slash = typed.rfind('/');
-    const std::string folder = slash == typed.npos ? "" : typed.substr(0, slash + 1);
-    const std::string start = typed.substr(folder.size());
-    std::error_code problem;
-    for (const auto& entry :
-         std::filesystem::directory_iterator(folder.empty() ? "." : file_of(folder), problem)) {
-        const std::string name = entry.path().filename().string();
-        if (!name.starts_with(start) || (start.empty() && name[0] == '.')) continue;
-        found.choices.push_back(folder + name + (entry.is_directory(problem) ? "/" : ""));
-    }
-    std::sort(found.choices.begin(), found.choices.end());
-    return found;
-}
-
-Completion Talk::complete(const std::string& before) const {
-    if (!before.starts_with('/')) return {};
-    const size_t blank = before.find(' ');
-    std::vector<std::string> words;
-    size_t begin = 0;
-    if (blank == before.npos) {
-        words = command_names(false);
-        for (std::string& word : words) word += ' ';
-    } else {
-        begin = blank + 1;
-        const std::string command = before.substr(0, blank);
-        if (has_word("/save /load /export /model", command)) return complete_file(before, begin);
-        if (command == "/think") words = {"high", "hide", "low", "medium", "off", "on"};
-        if (command == "/show") words = {"memory", "plan", "sampling", "stats", "system", "template"};
-        if (command == "/set")
-            for (const auto& [name, value] : list_settings(ConversationOptions()))
-                words.push_back(name + " ");
-    }
-    Completion found;
-    found.begin = begin;
-    for (const std::string& word : words)
-        if (word.starts_with(before.substr(begin))) found.choices.push_back(word);
-    return found;
 }
 
 }  // namespace redline::cli

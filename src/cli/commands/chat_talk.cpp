@@ -1,6 +1,5 @@
 #include "cli/commands/chat_talk.h"
 
-#include "base/file.h"
 #include "base/nearest_name.h"
 #include "cli/expected_speed.h"
 #include "cli/report.h"
@@ -50,33 +49,23 @@ std::string ChatModel::name() const {
 }
 
 Talk::Talk(ChatOptions options, FileDefaults defaults, std::unique_ptr<ChatModel> chat_model,
-           Conversation conversation)
+           Conversation conversation, SessionPlace place, LineReader reader)
     : options_(std::move(options)),
       defaults_(std::move(defaults)),
       model_(std::move(chat_model)),
-      conversation_(std::move(conversation)) {
+      conversation_(std::move(conversation)),
+      reader_(std::move(reader)),
+      place_(std::move(place)),
+      in_file_(conversation_.changes()),
+      in_journal_(in_file_) {
     reader_.set_completer([this](const std::string& before) { return complete(before); });
-}
-
-Status Talk::resume() {
-    std::error_code unknown;
-    if (options_.session.empty()) return {};
-    const bool saved = std::filesystem::exists(options_.session, unknown);
-    const bool unsaved = std::filesystem::exists(journal(), unknown);
-    if (!saved && !unsaved) return {};
-    if (saved) RL_TRY(load_session(options_.session));
-    if (unsaved) RL_TRY(take_journal());
-    // What the user asks for now goes before what was so then.
-    const uint32_t seed = options_.conversation.sampling.sampler.seed;
-    if (seed != SamplerOptions().seed) conversation_.options().sampling.sampler.seed = seed;
-    if (!options_.system.empty()) conversation_.set_system(options_.system);
-    return {};
 }
 
 int Talk::run() {
     if (reader_.interactive())
         say(fmt::format("{}: /help lists the commands, Ctrl-D leaves", model_->name()));
     while (out_.open()) {
+        write_journal();
         Result<Typed> typed = reader_.read(std::exchange(draft_, {}));
         if (!typed) {
             leave();
@@ -88,9 +77,10 @@ int Talk::run() {
             return leave();
         }
         hinted_ = false;
-        if (!take(typed->text)) return leave();
+        if (!take(typed.value())) return leave();
     }
     if (reader_.interactive()) show("\n");
+    conversation_.set_draft({});
     return leave();
 }
 
@@ -100,6 +90,8 @@ bool Talk::interrupted_at_prompt(const Typed& typed) {
     const int code = interrupts_.code();
     interrupts_.clear();
     edited_.reset();
+    // A program that is ended has not been told that the line is unwanted.
+    conversation_.set_draft(ending ? typed.text : "");
     if (!reader_.edits()) show("\n");
     if (!ending && !typed.text.empty()) return true;
     if (!ending && !std::exchange(hinted_, true)) {
@@ -110,64 +102,68 @@ bool Talk::interrupted_at_prompt(const Typed& typed) {
     return false;
 }
 
-int Talk::leave() {
-    if (has_model_ && !options_.session.empty()) {
-        const Status saved = conversation_.turns() > 0 ? save_session(options_.session) : Status();
-        std::error_code ignored;
-        if (saved) std::filesystem::remove(journal(), ignored);
-        if (!saved) refuse(saved.error());
-        if (!saved) exit_code_ = kFailed;
-    }
-    return out_.finish(exit_code_);
-}
-
-void Talk::write_journal() {
-    if (options_.session.empty()) return;
-    const auto write = [this]() -> Status {
-        const std::string text = conversation_.text();
-        AtomicWriter file = RL_TRY(AtomicWriter::create(journal(), 0600));  // it holds what was said
-        RL_TRY(file.write(std::as_bytes(std::span(text))));
-        return file.commit();
-    };
-    const Status written = write();
-    if (written || std::exchange(said_no_journal_, true)) return;
-    note(fmt::format("what is said is kept at the end only: {}", written.error().message));
-}
-
-Status Talk::take_journal() {
-    const std::string text = RL_TRY(read_text_file(journal()));
-    RL_TRY(conversation_.take_text(text, journal()));
-    say(fmt::format("the last chat ended before it was saved: {} messages are taken from {}",
-                    conversation_.messages().size(), journal()));
-    return {};
-}
-
 void Talk::refuse(const Error& problem) {
     fail(problem);
     if (!reader_.interactive()) exit_code_ = kFailed;
 }
 
-bool Talk::take(const std::string& text) {
-    const std::optional<size_t> edited = std::exchange(edited_, {});
+bool Talk::take(const Typed& typed) {
+    std::string text = typed.text;
     if (text.find_first_not_of(" \t\n") == std::string::npos) return true;
+    if (!is_valid_utf8(text)) {
+        text = to_valid_utf8(text);
+        note("the message is no UTF-8: U+FFFD stands where it is not");
+    }
     if (text[0] == '/') {
         const std::string word = text.substr(0, text.find_first_of(" \t\n"));
-        const std::string rest = text.substr(std::min(word.size() + 1, text.size()));
-        if (const TalkCommand* command = find_command(word)) return (this->*command->run)(rest);
-        // A path or another text, unless it is nearly a command.
-        const bool plain = word.find_first_of("/.*", 1) != std::string::npos;
-        const std::string nearest = plain ? "" : nearest_name(word, command_names(true));
-        if (!nearest.empty()) return misspelled(text, word, nearest);
+        if (const TalkCommand* command = find_command(word)) return take_command(*command, typed);
+        if (misspelled(typed, word)) return true;
     }
-    if (edited && *edited < conversation_.turns()) conversation_.cut(*edited);
-    return finish_turn(listen([&](const Listener& listener) { return conversation_.ask(text, listener); }),
-                       text);
+    return ask(with_attachments(attached_, text), typed.shown);
 }
 
-bool Talk::misspelled(const std::string& text, const std::string& word, const std::string& nearest) {
-    refuse(error("{} is not a command; did you mean {}? A blank before it sends it as text", word, nearest));
-    if (reader_.edits()) draft_ = text;
+// False: leave.
+bool Talk::take_command(const TalkCommand& command, const Typed& typed) {
+    edited_.reset();
+    const size_t word = std::min(typed.text.find_first_of(" \t\n"), typed.text.size());
+    if (!(this->*command.run)(typed.text.substr(std::min(word + 1, typed.text.size())))) return false;
+    const bool ending = interrupts_.ending();
+    if (ending) exit_code_ = interrupts_.code();
+    interrupts_.clear();
+    return !ending;
+}
+
+bool Talk::misspelled(const Typed& typed, const std::string& word) {
+    // A path, a comment and the like are text.
+    const bool plain = word.size() < 2 || word.find_first_of("/.*", 1) != std::string::npos;
+    const std::string nearest = plain ? "" : nearest_name(word, command_names(true));
+    std::error_code unknown;
+    if (plain || (nearest.empty() && std::filesystem::exists(word, unknown))) return false;
+    refuse(error("{} is not a command; {}. A blank before it sends it as text", printable(word),
+                 nearest.empty() ? "/help lists them" : fmt::format("did you mean {}?", nearest)));
+    if (reader_.edits()) draft_ = typed.shown;
     return true;
+}
+
+// False: leave. The message is a draft until it has an answer, and comes back where it gets none.
+bool Talk::ask(const std::string& text, const std::string& shown) {
+    const std::optional<size_t> edited = std::exchange(edited_, {});
+    const bool replaces = edited && *edited < conversation_.turns();
+    conversation_.set_draft(text);
+    write_journal(false);
+    const uint64_t before = conversation_.changes();
+    const bool stays =
+        finish_turn(listen([&](const Listener& listener) {
+                        return conversation_.ask(text, listener, replaces ? edited : std::nullopt);
+                    }),
+                    shown);
+    if (conversation_.changes() == before) {
+        edited_ = edited;
+        return stays;
+    }
+    conversation_.set_draft({});
+    attached_.clear();
+    return stays;
 }
 
 Result<Turn> Talk::listen(const std::function<Result<Turn>(const Listener&)>& answer) {
@@ -191,49 +187,51 @@ Result<Turn> Talk::listen(const std::function<Result<Turn>(const Listener&)>& an
 }
 
 // False: leave, as after Ctrl-C when nobody is at the keyboard.
-bool Talk::finish_turn(Result<Turn> turn, const std::string& question) {
+bool Talk::finish_turn(Result<Turn> turn, const std::string& shown) {
     const bool cancelled = interrupts_.raised();
     const bool ending = interrupts_.ending();
-    const int code = interrupts_.code();
+    if (cancelled && (ending || !reader_.interactive())) exit_code_ = interrupts_.code();
     interrupts_.clear();
+    const bool stays = !ending && (!cancelled || reader_.interactive());
     if (!turn) {
         view_.end_line();
         refuse(turn.error());
-        if (reader_.edits()) draft_ = question;
-        return true;
+        if (reader_.edits()) draft_ = shown;
+        return stays;
     }
     view_.end();
-    if (turn->reasoning_cut) say_detail("the reasoning was ended at its budget");
-    write_journal();
-    if (turn->unread > 0 && !std::exchange(said_dropping_, true))
-        note(
-            "the context is full: from now on the model reads the latest turns only; files keep all of "
-            "them");
-    if (turn->generation.reason == StopReason::broken)
-        refuse(error("{}", turn->generation.fault));
-    else if (cancelled)
-        note(turn->generation.text.empty() ? "interrupted" : "interrupted; /continue goes on");
-    else if (turn->generation.reason == StopReason::context_full)
-        note(explain_stop(turn->generation, conversation_.session().context()));
-    if (cancelled && turn->generation.text.empty() && reader_.edits()) draft_ = question;
     last_ = std::move(turn).value();
-    if (const std::string awake = explain_kept_awake(model_->loaded); !awake.empty() && !said_awake_) {
-        note(awake);
-        said_awake_ = true;
-    }
-    if (!said_slow_) {
-        const std::string slow =
-            explain_slow(model_->loaded, conversation_.session().context(), last_->generation);
-        if (!slow.empty()) note(slow);
-        said_slow_ = !slow.empty();
-    }
+    explain_turn(*last_, cancelled);
+    if (cancelled && last_->generation.text.empty() && reader_.edits()) draft_ = shown;
     if (voice().verbose)
         show_statistics();
     else
         say_status();
-    if (!cancelled || (reader_.interactive() && !ending)) return true;
-    exit_code_ = code;
-    return false;
+    return stays;
+}
+
+void Talk::explain_turn(const Turn& turn, bool cancelled) {
+    const Generation& made = turn.generation;
+    const uint64_t context = conversation_.session().context();
+    if (turn.reasoning_cut) say_detail("the reasoning was ended at its budget");
+    if (turn.unread > 0 && !std::exchange(said_dropping_, true))
+        note(
+            "the context is full: from now on the model reads the latest turns only; files keep all of "
+            "them");
+    if (made.reason == StopReason::broken)
+        refuse(error("{}", made.fault));
+    else if (cancelled)
+        note(made.text.empty() ? "interrupted" : "interrupted; /continue goes on");
+    else if (made.reason == StopReason::context_full)
+        note(explain_stop(made, context));
+    if (const std::string awake = explain_kept_awake(model_->loaded); !awake.empty() && !said_awake_) {
+        note(awake);
+        said_awake_ = true;
+    }
+    if (said_slow_) return;
+    const std::string slow = explain_slow(model_->loaded, context, made);
+    if (!slow.empty()) note(slow);
+    said_slow_ = !slow.empty();
 }
 
 void Talk::say_status() {

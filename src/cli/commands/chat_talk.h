@@ -1,10 +1,11 @@
 // A talk at the terminal or through a pipe: a user's messages and commands, and the model's answers.
 #pragma once
 
+#include "cli/attachment.h"
+#include "cli/commands/chat_session.h"
 #include "cli/conversation.h"
 #include "cli/options/model_options.h"
 #include "cli/terminal/answer_view.h"
-#include "cli/terminal/line_reader.h"
 
 namespace redline::cli {
 
@@ -38,13 +39,16 @@ struct ChatModel {
 // Sets defaults that a model file recommends.
 using FileDefaults = std::function<Status(const Model& model, SamplerOptions& sampler)>;
 
+// In place of a text or a file this takes it away.
+constexpr std::string_view kNothing = "none";
+
 class Talk {
 public:
     Talk(ChatOptions options, FileDefaults defaults, std::unique_ptr<ChatModel> chat_model,
-         Conversation conversation);
+         Conversation conversation, SessionPlace place, LineReader reader);
     // The exit code.
     int run();
-    // What the options' session file holds, if it exists, and what was said after it was written.
+    // What the session's file holds, if it exists, and what was said after it was written.
     Status resume();
 
 private:
@@ -58,18 +62,23 @@ private:
     static std::vector<std::string> command_names(bool others);
 
     // False: leave.
-    bool take(const std::string& text);
+    bool take(const Typed& typed);
+    bool take_command(const TalkCommand& command, const Typed& typed);
     bool interrupted_at_prompt(const Typed& typed);
-    bool misspelled(const std::string& text, const std::string& word, const std::string& nearest);
+    // True: a text that begins with this word is meant as a command that there is not, and was given back.
+    bool misspelled(const Typed& typed, const std::string& word);
+    bool ask(const std::string& text, const std::string& shown);
     // An answer's life: what the listener does, what is said afterwards.
     Result<Turn> listen(const std::function<Result<Turn>(const Listener&)>& answer);
-    bool finish_turn(Result<Turn> turn, const std::string& question = {});
+    bool finish_turn(Result<Turn> turn, const std::string& shown = {});
+    void explain_turn(const Turn& turn, bool cancelled);
     void say_status();
     void show_statistics();
     int leave();
     // Says the error; from a pipe it counts for the exit code.
     void refuse(const Error& problem);
     Completion complete(const std::string& before) const;
+    std::vector<std::string> argument_choices(const std::string& command, const std::string& typed) const;
 
     bool help(const std::string& rest);
     bool clear(const std::string& rest);
@@ -87,15 +96,18 @@ private:
     bool think(const std::string& rest);
     bool tokens(const std::string& rest);
     bool image(const std::string& rest);
+    bool read_file(const std::string& rest);
     bool statistics(const std::string& rest);
     bool exit(const std::string& rest);
 
-    Status save_session(const std::string& path);
+    Status attach(const std::string& rest);
+    void list_attachments();
+    Status save_conversation(const std::string& path, const std::string& name);
+    Status save_to(const std::string& path);
     Status load_session(const std::string& path);
-    // The session's messages are kept beside its file from answer to answer, and until that is written.
-    std::string journal() const { return options_.session + ".journal"; }
-    void write_journal();
-    Status take_journal();
+    // What is said goes to the session's journal, unless it is there or in the session's file.
+    void write_journal(bool durable = true);
+    Status take_journal(const std::string& text, const std::string& path);
     Status exchange_model(const std::string& path);
     Status apply_setting(const std::string& name, const std::string& value);
     void show_settings();
@@ -112,8 +124,11 @@ private:
     LineReader reader_;
     Output out_;
     AnswerView view_{out_};
+    SessionPlace place_;
+    uint64_t in_file_ = 0, in_journal_ = 0;                    // Conversation::changes() as they were written
     std::string draft_;                                        // what the next prompt begins with
     std::optional<size_t> edited_;                             // the turn that the next message replaces
+    std::vector<Attachment> attached_;                         // to the next message
     std::vector<std::pair<std::string, std::string>> chosen_;  // by /set
     bool said_dropping_ = false, said_slow_ = false, said_awake_ = false;
     bool said_no_journal_ = false;
