@@ -158,6 +158,22 @@ TEST_CASE("chat on a terminal: a window of another size is drawn anew") {
     check_sent(terminal, "a line of some\nwords that is longer than\nthirty!");
 }
 
+TEST_CASE("chat on a terminal: a short line stays where it is while its window is resized") {
+    Terminal terminal(talk(), 24, 60);
+    begin(terminal);
+    terminal.type("short");
+    REQUIRE(terminal.wait_for_line("> short"));
+    for (const int columns : {50, 40, 70}) {
+        terminal.resize(24, columns);
+        terminal.settle();
+    }
+    terminal.type("er");
+    REQUIRE_MESSAGE(terminal.wait_for_line("> shorter"), terminal.screen().text());
+    const std::string text = terminal.screen().text();
+    CHECK(text.find('>') == text.rfind('>'));
+    check_sent(terminal, "shorter");
+}
+
 TEST_CASE("chat on a terminal: what is typed during an answer waits, unseen, for the prompt") {
     Terminal terminal(talk({"-n", "-1", "-c", "50000"}, endless_model()));
     begin(terminal);

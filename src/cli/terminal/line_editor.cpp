@@ -1,6 +1,7 @@
 #include "cli/terminal/line_editor.h"
 
 #include "cli/terminal/terminal.h"
+#include "cli/terminal/word_wrap.h"
 #include "text/unicode.h"
 
 #include <algorithm>
@@ -57,6 +58,8 @@ struct LineEditor::Library {
     std::wstring prompt;
     std::wstring draft;
     std::string held;    // bytes read and not yet given
+    size_t columns = 0;  // of the terminal, when the line was drawn
+    size_t prompt_columns = 0;
     size_t invalid = 0;  // parts of what was read that were no UTF-8
     bool draft_waits = false;
     bool gives_up = false;    // the line is being left, as after Ctrl-C
@@ -134,9 +137,14 @@ int LineEditor::Library::next(wchar_t* key) {
     }
 }
 
-// Terminals disagree on where the cursor is in a window of another size: the line is drawn below.
+// Terminals disagree on where the cursor is when a line of several rows stands in a window of another size:
+// such a line is drawn below, any other in its place.
 void LineEditor::Library::redraw() {
-    show("\r\n\x1b[J");
+    const size_t before = std::exchange(columns, terminal_width(STDERR_FILENO));
+    const std::string now = to_utf8(text());
+    const size_t room = std::min(before, columns) - std::min({before, columns, prompt_columns + 1});
+    const bool one_row = now.find('\n') == now.npos && clipped(now, room).size() == now.size();
+    show(one_row ? "\r\x1b[J" : "\r\n\x1b[J");
     ::el_resize(line);
     ::el_wset(line, EL_REFRESH);
 }
@@ -329,6 +337,8 @@ Result<Typed> LineEditor::read(const std::string& prompt, const std::string& dra
     library.draft_waits = !draft.empty();
     library.gives_up = false;
     library.place = history_.size();
+    library.columns = terminal_width(STDERR_FILENO);
+    library.prompt_columns = prompt.size();
     int length = 0;
     show(kBracketPastes);
     ::el_wset(library.line, EL_PREP_TERM, 1);  // before the prompt, behind which one types
