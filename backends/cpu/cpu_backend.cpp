@@ -245,9 +245,9 @@ static Result<std::unique_ptr<Backend>> open_cpu(const BackendOptions& options) 
                          cpu::isa_name(isa));
         isa = *wanted;
     }
-    constexpr uint32_t kMostThreads = 1024;
-    if (options.threads > kMostThreads)
-        return error("{} threads were asked for; 1 to {} can be had", options.threads, kMostThreads);
+    if (options.threads > cpu::Team::kMostThreads)
+        return error("{} threads were asked for; 1 to {} can be had", options.threads,
+                     cpu::Team::kMostThreads);
     // One core less costs few cores much, and a team of many waits for the one that the driver disturbs.
     constexpr uint32_t kMany = 8;
     const uint32_t cores = cpu::default_threads();

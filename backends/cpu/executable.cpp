@@ -2,6 +2,7 @@
 
 #include "backends/shared/cache_rows.h"
 
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -180,13 +181,24 @@ void CpuExecutable::fill_rope(const RunView& view, const Worker& worker) const {
     }
 }
 
+// Steps of about so many rows, whose times can be compared.
+TeamSize& CpuExecutable::team_size(uint32_t rows) {
+    const auto at = size_t(std::bit_width(rows));
+    while (sizes_.size() <= at) sizes_.emplace_back(team_.size());
+    return sizes_[at];
+}
+
 Status CpuExecutable::run(const StepParams& params) {
     const RunView view = prepare(params);
     const auto cancelled = [&] { return params.cancel && params.cancel->load(std::memory_order_relaxed); };
     // The step before which all leave. Set by one worker ahead of that step's barrier, so that all agree on
     // it.
     std::atomic<size_t> stop_at{bound_.kernels.size()};
-    RL_TRY(team_.run([&](const Worker& worker) {
+    const auto done = [&] {
+        return double(view.rows()) * double(stop_at.load(std::memory_order_relaxed)) /
+               double(bound_.kernels.size());
+    };
+    RL_TRY(team_.run_sized(team_size(view.rows()), done, [&](const Worker& worker) {
         fill_rope(view, worker);
         for (uint32_t i = 0; i < bound_.kernels.size(); ++i) {
             if (worker.index == 0 && cancelled() && stop_at.load(std::memory_order_relaxed) > i)

@@ -163,6 +163,7 @@ private:
     uint64_t scratch_bytes() const { return shared_bytes_ + thread_bytes_ * team_.size(); }
     static Status share(std::span<const std::unique_ptr<CpuExecutable>> group, bool guarded);
     RunView prepare(const StepParams& params);
+    TeamSize& team_size(uint32_t rows);
     void fill_rope(const RunView& view, const Worker& worker) const;
     Status check_guards() const;
 
@@ -180,6 +181,7 @@ private:
     std::vector<Segment> segments_;
     std::unique_ptr<std::atomic<uint32_t>[]> counters_;
     uint32_t outputs_ = 0;
+    std::vector<TeamSize> sizes_;  // by the bits of the number of rows
 };
 
 }  // namespace redline::cpu

@@ -10,6 +10,7 @@
 #include <string>
 
 #include <sched.h>
+#include <time.h>
 
 namespace redline::cpu {
 
@@ -30,9 +31,23 @@ inline void relax() {
 #endif
 }
 
+// Of generation_: its low bits are the threads of the run.
+constexpr uint32_t kRun = 2 * Team::kMostThreads;
+uint32_t threads_of(uint32_t generation) {
+    return generation % kRun;
+}
+
+// That this thread has had a processor.
+uint64_t cpu_nanoseconds() {
+    timespec time{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return uint64_t(time.tv_sec) * 1000000000 + uint64_t(time.tv_nsec);
+}
+
 }  // namespace
 
-Team::Team(uint32_t count) : count_(std::max(1u, count)) {
+Team::Team(uint32_t count)
+    : count_(std::clamp(count, 1u, kMostThreads)), active_(count_), fewest_(count_), awake_(count_) {
     try {
         for (uint32_t i = 1; i < count_; ++i) threads_.emplace_back([this, i] { serve(i); });
     } catch (...) {  // the system refused one: end those that run, and let the caller tell
@@ -47,25 +62,37 @@ Team::~Team() {
 
 void Team::stop() {
     stopping_.store(true, std::memory_order_relaxed);
-    generation_.fetch_add(1, std::memory_order_release);
-    generation_.notify_all();
+    wake(count_);
     for (std::thread& thread : threads_) thread.join();
+}
+
+// Begins a run of so many threads.
+void Team::wake(uint32_t threads) {
+    if (awake_.load(std::memory_order_relaxed) != threads) {
+        awake_.store(threads, std::memory_order_relaxed);
+        awake_.notify_all();
+    }
+    const uint32_t before = generation_.load(std::memory_order_relaxed);
+    generation_.store(before - threads_of(before) + kRun + threads, std::memory_order_release);
+    generation_.notify_all();
 }
 
 // An exception that left a thread would end the program.
 void Team::work_as(uint32_t index) {
+    const uint64_t begin = timed_ ? cpu_nanoseconds() : 0;
     try {
-        (*work_)(Worker{this, index, count_});
+        (*work_)(Worker{this, index, active_});
     } catch (const std::bad_alloc&) {
         broken_.store(true, std::memory_order_relaxed);
     }
+    if (timed_) cpu_nanoseconds_.fetch_add(cpu_nanoseconds() - begin, std::memory_order_relaxed);
 }
 
-Status Team::run(const std::function<void(const Worker&)>& work) {
+Status Team::run_on(uint32_t threads, const std::function<void(const Worker&)>& work) {
+    active_ = std::clamp(threads, 1u, count_);
     work_ = &work;
-    busy_.store(count_ - 1, std::memory_order_relaxed);
-    generation_.fetch_add(1, std::memory_order_release);
-    generation_.notify_all();
+    busy_.store(active_ - 1, std::memory_order_relaxed);
+    wake(active_);
     work_as(0);
     for (int spins = 0; busy_.load(std::memory_order_acquire) != 0; ++spins) {
         relax();
@@ -73,7 +100,24 @@ Status Team::run(const std::function<void(const Worker&)>& work) {
     }
     if (!broken_.exchange(false, std::memory_order_relaxed)) return {};
     arrived_.store(0, std::memory_order_relaxed);
-    return error("not enough memory for the work of {} thread{}", count_, count_ == 1 ? "" : "s");
+    return error("not enough memory for the work of {} thread{}", active_, active_ == 1 ? "" : "s");
+}
+
+Status Team::run_sized(TeamSize& size, const std::function<double()>& done,
+                       const std::function<void(const Worker&)>& work) {
+    if (count_ == 1) return run(work);
+    cpu_nanoseconds_.store(0, std::memory_order_relaxed);
+    timed_ = true;
+    const auto begin = std::chrono::steady_clock::now();
+    size.rested(std::chrono::duration<double>(begin - last_end_).count());
+    const Status ended = run_on(size.threads(), work);
+    last_end_ = std::chrono::steady_clock::now();
+    timed_ = false;
+    if (!ended) return ended;
+    size.ran({std::chrono::duration<double>(last_end_ - begin).count(),
+              1e-9 * double(cpu_nanoseconds_.load(std::memory_order_relaxed)), done()});
+    fewest_ = std::min(fewest_, size.settled());
+    return {};
 }
 
 void Team::serve(uint32_t index) {
@@ -95,14 +139,19 @@ void Team::serve(uint32_t index) {
         }
         seen = now;
         if (stopping_.load(std::memory_order_relaxed)) return;
-        work_as(index);
-        busy_.fetch_sub(1, std::memory_order_release);
+        if (index < threads_of(now)) {
+            work_as(index);
+            busy_.fetch_sub(1, std::memory_order_release);
+        }
+        for (uint32_t awake = awake_.load(std::memory_order_relaxed); awake <= index;
+             awake = awake_.load(std::memory_order_relaxed))
+            awake_.wait(awake, std::memory_order_relaxed);
     }
 }
 
-void Team::barrier() {
+void Team::barrier(uint32_t threads) {
     const uint32_t phase = phase_.load(std::memory_order_acquire);
-    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == count_) {
+    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads) {
         arrived_.store(0, std::memory_order_relaxed);
         phase_.store(phase + 1, std::memory_order_release);
         return;

@@ -3,8 +3,10 @@
 #pragma once
 
 #include "base/result.h"
+#include "team_size.h"
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -38,31 +40,49 @@ public:
     Team(const Team&) = delete;
     Team& operator=(const Team&) = delete;
 
+    static constexpr uint32_t kMostThreads = 1024;
+
     uint32_t size() const { return count_; }
     // Calls work(worker) once on every thread, the calling one included, and returns when all are done. An
     // error when memory ran out on one of them: then those that wait at a barrier, or come to one, end there.
-    Status run(const std::function<void(const Worker&)>& work);
+    Status run(const std::function<void(const Worker&)>& work) { return run_on(count_, work); }
+    // The same on this many threads, while the others sleep.
+    Status run_on(uint32_t threads, const std::function<void(const Worker&)>& work);
+    // The same on as many as `size` says, which is then told how long that took, and how much was done().
+    Status run_sized(TeamSize& size, const std::function<double()>& done,
+                     const std::function<void(const Worker&)>& work);
+    // The fewest threads that have proved best in sized runs.
+    uint32_t fewest() const { return fewest_; }
 
 private:
     friend struct Worker;
     void serve(uint32_t index);
     void work_as(uint32_t index);
     void stop();
-    void barrier();
+    void wake(uint32_t threads);
+    void barrier(uint32_t threads);
 
     const uint32_t count_;
+    uint32_t active_;  // threads of the latest run
+    uint32_t fewest_;  // see fewest()
     const std::function<void(const Worker&)>* work_ = nullptr;
     std::vector<std::thread> threads_;
-    alignas(64) std::atomic<uint32_t> generation_{0};  // counts runs
+    // The count of runs and the threads of the latest one, in one number: a thread that comes late then knows
+    // whether it takes part in the run that it sees.
+    alignas(64) std::atomic<uint32_t> generation_{0};
+    alignas(64) std::atomic<uint32_t> awake_;  // threads of the latest run; the others sleep on it
     alignas(64) std::atomic<uint32_t> busy_{0};
     alignas(64) std::atomic<uint32_t> arrived_{0};
     alignas(64) std::atomic<uint32_t> phase_{0};
+    bool timed_ = false;
+    std::chrono::steady_clock::time_point last_end_;  // of a timed run
+    std::atomic<uint64_t> cpu_nanoseconds_{0};        // of all threads in a timed run
     std::atomic<bool> stopping_{false};
     std::atomic<bool> broken_{false};  // memory ran out in this run
 };
 
 inline void Worker::barrier() const {
-    if (count > 1) team->barrier();
+    if (count > 1) team->barrier(count);
 }
 
 // Threads worth using by default: one per physical core that this process may run on, or fewer by the quota
