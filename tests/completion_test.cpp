@@ -28,7 +28,7 @@ std::vector<std::string> command_names() {
 // The names of options that the help of a command lists.
 std::set<std::string> options_of(const std::string& name) {
     std::set<std::string> names;
-    std::istringstream lines(redline_({name, "--help"}).out);
+    std::istringstream lines(redline_({name, "--help-all"}).out);
     for (std::string line; std::getline(lines, line);) {
         if (!line.starts_with("  -")) continue;
         std::istringstream words(line);

@@ -35,10 +35,15 @@ Options declare(InfoOptions& info) {
                     {"info -m MODEL [options]"});
     options.group("what");
     options.flag("--all", "metadata in full length", info.all);
+    options.common("metadata in full length");
     options.flag("--tensors", "list the tensors", info.tensors);
+    options.common("list the tensors");
     options.flag("--plan", "list the operations of a step, with their bytes", info.plan);
+    options.common("list the operations of a step");
     options.flag("--template", "print the chat template and nothing else", info.chat_template);
+    options.common("print the chat template alone");
     options.flag("--json", "print one JSON object", info.json);
+    options.common("print one JSON object");
     add_model_options(options, info.model);
     add_voice_options(options);
     options.example("redline info -m model.gguf -c 32768");

@@ -27,8 +27,10 @@ Options declare(ModelsOptions& models) {
     options.group("what");
     options.name("--name", "TEXT", "only those whose name holds this text", models.part);
     options.number("-c --ctx-size", "tokens of context that are to fit", models.model.default_context, 1,
+    options.common("only those whose name holds this text");
                    kMostContext);
     options.flag("--json", "print one JSON object", models.json);
+    options.common("tokens of context that are to fit");
     options.group("device");
     add_device_options(options, models.model);
     add_voice_options(options);

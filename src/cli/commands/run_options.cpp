@@ -21,8 +21,10 @@ static void add_prompt_options(Options& options, RunOptions& run) {
             run.prompt.has_text = true;
             return {};
         });
+    options.common("the prompt");
     options.name("-f --file", "FILE", "a file with the prompt (after that of -p); - is standard input",
                  run.prompt.file);
+    options.common("a file with the prompt; - is standard input");
     options.flag("-e --escape", "take \\n, \\t, \\\", \\\\ and the like in -p, -sys and --stop (default)",
                  run.prompt.escapes);
     options.flag("--no-escape", "take them as they are", run.prompt.escapes, false);
@@ -72,7 +74,9 @@ static void add_chat_options(Options& options, RunOptions& run) {
 }
 
 static void add_output_options(Options& options, RunOptions& run) {
+    options.common("go on from a text instead of answering");
     options.group("text");
+    options.common("what the model is told first");
     options.number("-n --predict --n-predict",
                    "tokens to make at most; -1: until the model ends or the context is full",
                    run.generate.max_tokens, -1, std::numeric_limits<int64_t>::max());
@@ -100,12 +104,14 @@ Options declare(RunOptions& run) {
                      "run [-m MODEL] [options] < FILE"});
     options.words([&run](const std::string& word) -> Status {
         run.words.push_back(word);
+    options.common("tokens to make at most");
         return {};
     });
     add_prompt_options(options, run);
     add_chat_options(options, run);
     add_output_options(options, run);
     add_model_options(options, run.model);
+    options.common("end before this text");
     add_hub_option(options, run.model.hub);
     add_sampling_options(options, run.sampling);
     add_voice_options(options);
@@ -116,6 +122,7 @@ Options declare(RunOptions& run) {
     options.example("redline run model.gguf --messages chat.json --tools tools.json --json");
     options.remark(
         "Only the answer goes to standard output, with a line end after it on a terminal only; all else goes "
+    options.common("one JSON object, with figures and reasons");
         "to standard error. Beside a prompt, standard input is read when it is a file or a pipe of ours; in "
         "a "
         "\"while read\" loop it is left alone. Exit code: 0, 1 for an error, 2 for a wrong option, 130 after "

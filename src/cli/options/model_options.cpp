@@ -23,6 +23,7 @@ void add_model_options(Options& options, ModelOptions& target) {
                  "redline models lists",
                  target.model);
     options.each(
+    options.common("a GGUF file, or a name of redline models");
         "-c --context-length --ctx-size", "N|auto",
         fmt::format("tokens of context; 0 or auto: as many as fit, at most those that the model was trained "
                     "for (default: {}, or the model's own if that is less)",
@@ -32,7 +33,9 @@ void add_model_options(Options& options, ModelOptions& target) {
             return {};
         });
     options.number("-t --threads", "threads; 0: one per physical core", target.threads, 0, kMostThreads);
+    options.common("tokens of context (usually 4096)");
     // llama.cpp has two sizes; what is read at a time is the second of them.
+    options.common("threads (usually one per core)");
     auto physical = std::make_shared<bool>(false);
     const auto batch = [&target, physical](bool second) {
         return [&target, physical, second](const std::string& text) -> Status {
@@ -82,6 +85,7 @@ void add_device_options(Options& options, ModelOptions& target) {
             return {};
         });
     add_split_options(options, target);
+    options.common("cpu, gpu, vulkan, ...: redline devices");
     options.each(
         "--mem-budget", "SIZE",
         "memory of the device to plan with, like 12G or 800M (default: the least of what its driver, the "
@@ -145,6 +149,7 @@ void add_split_options(Options& options, ModelOptions& target) {
             return {};
         });
     options.each(
+    options.common("layers on the GPU (usually what fits)");
         "-cmoe --cpu-moe", "[all|auto|N]",
         "experts on the CPU: of all layers (as without a value), as many as the GPU has no room for, or "
         "those of the first N layers (default: auto, unless -ngl says what is on the GPU)",
@@ -187,7 +192,9 @@ void add_voice_options(Options& options) {
     options.knows_foreign();
     options.flag("-v --verbose", "say more on standard error", voice().verbose);
     options.flag("-q --quiet", "say nothing but errors on standard error", voice().quiet);
+    options.common("say more on standard error");
     options.each("-co --color", "[on|off|auto]", "colours on a terminal (default: auto)",
+    options.common("say nothing but errors there");
                  [](const std::string& text) -> Status {
                      if (text != "on" && text != "off" && text != "auto")
                          return error("takes on, off or auto, not \"{}\"", text);
