@@ -9,34 +9,60 @@
 using namespace redline;
 using namespace redline::test;
 
-TEST_CASE("cli: the overview, the help of every command, and the version") {
+static void check_width(const std::string& text) {
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) CHECK_MESSAGE(line.size() <= 80, line);
+}
+
+static void check_screen(const std::string& text) {
+    check_width(text);
+    CHECK_MESSAGE(std::count(text.begin(), text.end(), '\n') <= 40, text);
+}
+
+TEST_CASE("cli: the overview and the help of every command are one screen, and --help-all has the rest") {
     const Outcome alone = redline_({});
     CHECK(alone.code == 2);
     CHECK(has(alone.out, "usage: redline COMMAND"));
     const Outcome help = redline_({"--help"});
     CHECK(help.code == 0);
-    const Outcome version = redline_({"--version"});
-    CHECK(version.code == 0);
-    CHECK(has(version.out, "built with"));
-    CHECK(has(version.out, "cpu"));
-    const auto check_width = [](const std::string& text) {
-        std::istringstream lines(text);
-        for (std::string line; std::getline(lines, line);) CHECK_MESSAGE(line.size() <= 80, line);
-    };
-    check_width(help.out);
-    for (const std::string name : {"run", "chat", "bench", "info", "eval", "quantize", "imatrix"}) {
+    check_screen(help.out);
+    for (const std::string name :
+         {"run", "chat", "bench", "info", "eval", "quantize", "imatrix", "tokenize", "devices", "models",
+          "pull", "doctor", "verify", "tune", "report", "completion"}) {
         INFO(name);
         CHECK(has(help.out, "\n  " + name + " "));
         const Outcome own = redline_({name, "--help"});
         CHECK(own.code == 0);
         CHECK(own.err.empty());
         CHECK(has(own.out, "usage: redline " + name));
-        CHECK(has(own.out, "examples"));
-        check_width(own.out);
+        CHECK(has(own.out, "-h, "));
+        check_screen(own.out);
+        CHECK(redline_({"help", name}).out == own.out);
+        const std::string all = redline_({name, "--help-all"}).out;
+        CHECK(has(all, "usage: redline " + name));
+        CHECK(has(all, "--help-all"));
+        check_width(all);
     }
-    for (const std::string name :
-         {"tokenize", "devices", "models", "pull", "doctor", "verify", "tune", "completion"})
-        check_width(redline_({name, "--help"}).out);
+    const std::string run = redline_({"run", "--help"}).out;
+    CHECK(has(run, "--json-schema"));
+    CHECK_FALSE(has(run, "--mirostat"));
+    CHECK(has(run, "redline run --help-all"));
+    CHECK(has(redline_({"run", "--help-all"}).out, "--mirostat-lr"));
+    check_refused({"help", "rum"}, 2, {"did you mean run"});
+}
+
+TEST_CASE("cli: the version lists the devices, formats and architectures that work, the overview none") {
+    const Outcome version = redline_({"--version"});
+    CHECK(version.code == 0);
+    CHECK(has(version.out, "built with"));
+    CHECK(has(version.out, "devices: "));
+    CHECK(has(version.out, "cpu"));
+    CHECK(has(version.out, " architectures: "));
+    CHECK(has(version.out, "llama, "));
+    CHECK(has(version.out, " formats of tensors: "));
+    CHECK(has(version.out, "Q4_K"));
+    check_width(version.out.substr(version.out.find(" formats of tensors")));
+    CHECK_FALSE(has(redline_({"--help"}).out, "qwen3moe"));
 }
 
 TEST_CASE("cli: the version and the devices name what this build lacks, and what that costs") {

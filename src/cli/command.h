@@ -35,6 +35,7 @@ extern const Command doctor_command;
 extern const Command verify_command;
 extern const Command tune_command;
 extern const Command pull_command;
+extern const Command report_command;
 extern const Command completion_command;
 
 // In the order of the overview.
