@@ -82,7 +82,7 @@ TEST_CASE("cli: the version and the devices name what this build lacks, and what
 }
 
 TEST_CASE("cli: without a model named, the demo model answers") {
-    const Outcome ran = redline_({"run", "--chat", "-p", "What is GGUF?", "--temp", "0"});
+    const Outcome ran = redline_({"run", "-v", "--chat", "-p", "What is GGUF?", "--temp", "0"});
     CHECK(ran.code == 0);
     CHECK(has(ran.out, "file"));
     CHECK(has(ran.err, "demo model"));
@@ -459,7 +459,42 @@ TEST_CASE("a format that a device has no kernels for is said to be decoded, with
     const Outcome info = redline_({"info", "-m", file("wide.gguf"), "--device", "cpu"});
     CHECK(has(info.out, said));
     CHECK(has(info.out, "weights 788 KiB"));
-    CHECK(has(redline_({"run", "-m", file("wide.gguf"), "-p", "a", "-n", "1", "--device", "cpu"}).err, said));
+    CHECK(has(redline_({"run", "-v", "-m", file("wide.gguf"), "-p", "a", "-n", "1", "--device", "cpu"}).err,
+              said));
+}
+
+TEST_CASE("notes about a file are shown by info, and by run, chat and bench pointed to once for each file") {
+    const std::string model = file("noted.gguf"), cache = file("noted-cache");
+    small_llama_in(*find_format("F64")).save(model);
+    const auto told = [&](std::vector<std::string> arguments) {
+        Launch what = command(std::move(arguments));
+        what.environment = {"XDG_CACHE_HOME=" + cache};
+        what.input = "";
+        const Outcome got = launch(what);
+        CHECK_MESSAGE(got.code == 0, got.err);
+        return got.err;
+    };
+    const std::vector<std::string> run = {"run", "-m", model, "-p", "a", "-n", "1", "--device", "cpu"};
+    const std::string first = told(run);
+    CHECK_MESSAGE(has(first, " about this file, said once: redline info -m " + model + " shows "), first);
+    CHECK(std::count(first.begin(), first.end(), '\n') == 1);
+    CHECK(told(run).empty());
+    CHECK_FALSE(has(told({"bench", "-m", model, "-p", "4", "-n", "0", "-r", "1", "--device", "cpu"}),
+                    "about this file"));
+    // A file that has changed is another one; with -v all is said each time.
+    std::filesystem::last_write_time(model, std::filesystem::last_write_time(model) - std::chrono::hours(1));
+    CHECK(has(told(run), "about this file"));
+    std::vector<std::string> loud = run;
+    loud.emplace_back("-v");
+    CHECK(has(told(loud), "are decoded to F16 while loading"));
+    CHECK(has(told(loud), "are decoded to F16 while loading"));
+    // Where nothing can be kept it is never silent.
+    write_file(file("no-folder"), "");
+    for (int time = 0; time < 2; ++time) {
+        Launch what = command(run);
+        what.environment = {"XDG_CACHE_HOME=" + file("no-folder")};
+        CHECK(has(launch(what).err, "about this file"));
+    }
 }
 
 TEST_CASE("a context of 0 or auto is the most that fits into the memory to plan with") {

@@ -1,6 +1,7 @@
 #include "cli/options/model_options.h"
 
 #include "cli/commands/devices.h"
+#include "cli/file_notes.h"
 #include "cli/find_model.h"
 #include "cli/kernel_check.h"
 #include "cli/load_plan.h"
@@ -22,8 +23,8 @@ void add_model_options(Options& options, ModelOptions& target) {
                  "model in GGUF form, of a split model the first part; or part of the name of one that "
                  "redline models lists",
                  target.model);
-    options.each(
     options.common("a GGUF file, or a name of redline models");
+    options.each(
         "-c --context-length --ctx-size", "N|auto",
         fmt::format("tokens of context; 0 or auto: as many as fit, at most those that the model was trained "
                     "for (default: {}, or the model's own if that is less)",
@@ -32,10 +33,10 @@ void add_model_options(Options& options, ModelOptions& target) {
             target.context = text == "auto" ? 0 : RL_TRY(parse_integer(text, 0, kMostContext));
             return {};
         });
-    options.number("-t --threads", "threads; 0: one per physical core", target.threads, 0, kMostThreads);
     options.common("tokens of context (usually 4096)");
-    // llama.cpp has two sizes; what is read at a time is the second of them.
+    options.number("-t --threads", "threads; 0: one per physical core", target.threads, 0, kMostThreads);
     options.common("threads (usually one per core)");
+    // llama.cpp has two sizes; what is read at a time is the second of them.
     auto physical = std::make_shared<bool>(false);
     const auto batch = [&target, physical](bool second) {
         return [&target, physical, second](const std::string& text) -> Status {
@@ -84,8 +85,8 @@ void add_device_options(Options& options, ModelOptions& target) {
             target.device = RL_TRY(device_name(name));
             return {};
         });
-    add_split_options(options, target);
     options.common("cpu, gpu, vulkan, ...: redline devices");
+    add_split_options(options, target);
     options.each(
         "--mem-budget", "SIZE",
         "memory of the device to plan with, like 12G or 800M (default: the least of what its driver, the "
@@ -148,8 +149,8 @@ void add_split_options(Options& options, ModelOptions& target) {
                                                  : RL_TRY(parse_integer(text, -2, kAll));
             return {};
         });
-    options.each(
     options.common("layers on the GPU (usually what fits)");
+    options.each(
         "-cmoe --cpu-moe", "[all|auto|N]",
         "experts on the CPU: of all layers (as without a value), as many as the GPU has no room for, or "
         "those of the first N layers (default: auto, unless -ngl says what is on the GPU)",
@@ -191,10 +192,10 @@ void add_voice_options(Options& options) {
     options.group("general");
     options.knows_foreign();
     options.flag("-v --verbose", "say more on standard error", voice().verbose);
-    options.flag("-q --quiet", "say nothing but errors on standard error", voice().quiet);
     options.common("say more on standard error");
-    options.each("-co --color", "[on|off|auto]", "colours on a terminal (default: auto)",
+    options.flag("-q --quiet", "say nothing but errors on standard error", voice().quiet);
     options.common("say nothing but errors there");
+    options.each("-co --color", "[on|off|auto]", "colours on a terminal (default: auto)",
                  [](const std::string& text) -> Status {
                      if (text != "on" && text != "off" && text != "auto")
                          return error("takes on, off or auto, not \"{}\"", text);
@@ -277,8 +278,6 @@ Result<LoadedModel> inspect_model(const ModelOptions& options) {
     const uint64_t context = options.context < 0 ? options.default_context : uint64_t(options.context);
     loaded.model = std::make_unique<Model>(RL_TRY(Model::inspect(path, context)));
     loaded.load_seconds = seconds_since(start);
-    for (const std::string& left_out : loaded.model->notes()) note(left_out);
-    for (const std::string& warning : loaded.model->tokenizer().warnings()) note(warning);
     return loaded;
 }
 
@@ -313,6 +312,13 @@ Result<std::unique_ptr<Backend>> open_again(const LoadedModel& loaded, const Mod
     return backend;
 }
 
+static std::vector<std::string> file_notes(const Model& model, const Backend& backend) {
+    std::vector<std::string> notes = model.notes();
+    for (const std::string& warning : model.tokenizer().warnings()) notes.push_back(warning);
+    for (const std::string& line : describe_decoding(model.file_weights(), backend)) notes.push_back(line);
+    return notes;
+}
+
 Status place_model(LoadedModel& loaded, const ModelOptions& options, uint64_t context, uint32_t outputs) {
     const auto start = std::chrono::steady_clock::now();
     if (!loaded.backend) RL_TRY(open_for(loaded, options));
@@ -327,8 +333,7 @@ Status place_model(LoadedModel& loaded, const ModelOptions& options, uint64_t co
         RL_TRY(loaded.model->place(*loaded.backend,
                                    [&](uint64_t done, uint64_t total) { progress.update(done, total); }));
     }
-    for (const std::string& line : describe_decoding(loaded.model->file_weights(), *loaded.backend))
-        note(line);
+    say_file_notes(loaded.model->gguf().path(), file_notes(*loaded.model, *loaded.backend), cache_folder());
     loaded.load_seconds += seconds_since(start);
     return {};
 }
