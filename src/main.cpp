@@ -23,39 +23,42 @@ namespace redline::cli {
 
 static std::string overview() {
     std::string out =
-        "redline runs language models in GGUF form on this machine.\n\nusage: redline COMMAND [options]\n\n";
+        "redline runs language models in GGUF form on this machine.\n\n"
+        "usage: redline COMMAND [options]\n       redline help COMMAND\n\n";
     for (const Command* command : all_commands())
         out += fmt::format("  {:<12}{}\n", command->name, command->summary);
-    out +=
-        "\n  redline COMMAND --help    the options of a command\n"
-        "  redline --version         version, compiler and devices\n"
-        "\nto begin\n"
-        "  redline chat                        talk with redline's small demo model\n"
-        "  redline run --chat \"What is GGUF?\"  or ask it one question\n"
-        "  redline chat -m NAME.gguf           the same with a model of yours, such as a\n"
-        "                                      Q4_K_M file of a small instruct model\n"
-        "  redline info -m NAME.gguf           what is in a file, and whether it fits\n";
-    std::string archs;
-    for (const Arch* arch : all_archs())
-        for (const std::string& name : arch->names) archs += (archs.empty() ? "" : ", ") + name;
-    return out + "\n" + wrapped("architectures: " + archs, 80) + "\n\n" +
-           wrapped(
-               "exit status: 0 done, 1 it could not be done, 2 the command line was wrong, 3 the device that "
-               "was asked for cannot be had, 130 interrupted",
-               80) +
-           "\n";
+    return out +
+           "\nto begin\n"
+           "  redline chat                     talk with redline's small demo model\n"
+           "  redline run \"What is GGUF?\"      or ask it one question\n"
+           "  redline chat -m NAME.gguf        the same with a model of yours, such as a\n"
+           "                                   Q4_K_M file of a small instruct model\n"
+           "  redline info -m NAME.gguf        what is in a file, and whether it fits\n"
+           "  redline --version                which models, formats and devices it knows\n"
+           "\nexit status: 0 done, 1 it could not be done, 2 the command line was wrong, 3 the\n"
+           "device that was named cannot be had, 4 an answer is cut, 130 interrupted\n";
+}
+
+static std::string list_text(const std::string& title, const std::vector<std::string>& names) {
+    return wrapped(fmt::format("{}: {}", title, fmt::join(names, ", ")), 80) + "\n";
 }
 
 static std::string version_text() {
-    std::string devices;
-    for (const BackendEntry* entry : all_backends())
-        devices += fmt::format("{}{}", devices.empty() ? "" : ", ", entry->name);
+    std::vector<std::string> devices, archs, formats;
     std::string lacks;
-    for (const BackendEntry* entry : all_backends())
-        if (const std::string_view left_out = build_lacks(entry->name); !left_out.empty())
-            lacks += fmt::format("this build lacks {}\n", left_out);
-    return fmt::format("redline {} ({})\nbuilt with {}\ndevices: {}\n{}", version(), commit(), compiler(),
-                       devices, lacks);
+    for (const BackendEntry* entry : all_backends()) {
+        // Some of the kernels for a device, or all of its backend.
+        const std::string_view left_out = build_lacks(entry->name);
+        if (left_out.find(" backend, ") == left_out.npos) devices.emplace_back(entry->name);
+        if (!left_out.empty()) lacks += fmt::format("this build lacks {}\n", left_out);
+    }
+    for (const Arch* arch : all_archs()) archs.insert(archs.end(), arch->names.begin(), arch->names.end());
+    std::sort(archs.begin(), archs.end());
+    for (const Format* format : all_formats()) formats.emplace_back(format->name);
+    return fmt::format("redline {} ({})\nbuilt with {}\n", version(), commit(), compiler()) +
+           list_text("devices", devices) + lacks +
+           list_text(fmt::format("{} formats of tensors", formats.size()), formats) +
+           list_text(fmt::format("{} architectures", archs.size()), archs);
 }
 
 static int print(const std::string& text) {
@@ -139,10 +142,16 @@ static Error unknown_command(const std::string& name) {
     return error("\"{}\" is not a command; these are: {}", name, fmt::join(known, ", "));
 }
 
+static int help_with(const std::string& name) {
+    for (const Command* command : all_commands())
+        if (command->name == name) return command->run({"--help"});
+    return fail(unknown_command(name), kUsage);
+}
+
 static int dispatch(const std::vector<std::string>& arguments) {
     if (arguments.empty()) return begin();
     const std::string& name = arguments.front();
-    if (name == "help" && arguments.size() == 2) return dispatch({arguments[1], "--help"});
+    if (name == "help" && arguments.size() > 1) return help_with(arguments[1]);
     if (name == "-h" || name == "--help" || name == "help") return print(overview());
     if (name == "--version" || name == "version") return print(version_text());
     for (const Command* command : all_commands())

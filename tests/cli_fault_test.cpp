@@ -164,8 +164,8 @@ static const std::pair<int, int> kEnds[] = {
 
 TEST_CASE("fault: SIGTERM and SIGHUP end a text as Ctrl-C does") {
     for (const auto& [signal, code] : kEnds) {
-        Launch endless = command(
-            {"run", "-m", ring_model(), "-p", "a", "--temp", "0", "--context-shift", "--device", "cpu"});
+        Launch endless = command({"run", "-v", "-m", ring_model(), "-p", "a", "--temp", "0",
+                                  "--context-shift", "--device", "cpu"});
         endless.signal = signal;
         endless.interrupt_when = [](const std::string& out) { return out.size() > 100; };
         const Outcome got = launch(endless);

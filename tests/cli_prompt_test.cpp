@@ -82,10 +82,10 @@ TEST_CASE("run: reasoning goes to standard error, and is cut at its budget") {
 }
 
 TEST_CASE("run: a grammar binds the answer and not what the model thinks before it") {
-    const auto answered = [](const std::string& opening, std::vector<std::string> more) {
+    const auto answered = [](const std::string& opening, std::vector<std::string> more, int code = 0) {
         more.insert(more.end(), {"--grammar", "root ::= [m-p]{4}", "--json", "-q"});
         const Outcome got = redline_(thinking(opening, more));
-        REQUIRE_MESSAGE(got.code == 0, got.err);
+        REQUIRE_MESSAGE(got.code == code, got.err);
         return parse_json(got.out);
     };
     const Json cut = answered("<think>\n", {"--reasoning-budget", "3"});
@@ -93,7 +93,7 @@ TEST_CASE("run: a grammar binds the answer and not what the model thinks before 
     CHECK(cut["text"] == "mnop");
     CHECK(cut["stop_reason"] == "end_of_generation");
     // The end of the text is no way around the grammar.
-    const Json endless = answered("<think>\n", {});
+    const Json endless = answered("<think>\n", {}, 4);
     CHECK(endless["reasoning"].get<std::string>().starts_with(std::string("a") + ChainModel::kWholeText));
     CHECK(endless["stop_reason"] == "max_tokens");
     const Json off = answered("<think>\n", {"--think", "off"});
@@ -245,4 +245,84 @@ TEST_CASE("run: llama.cpp's options are taken with one note, or refused by their
     check_refused(greedy({"-p", "a", "-ts", "3,1"}), 2, {"-ts: one GPU and the CPU are used"});
     check_refused(greedy({"-p", "a", "-hff", "a"}), 2, {"-hff: redline pull USER/REPO fetches a model"});
     check_refused(greedy({"-p", "a", "--n-gpu-layer", "9"}), 2, {"did you mean --n-gpu-layers"});
+}
+
+TEST_CASE("run: bytes that are no UTF-8 are noted with their place, and what becomes of them") {
+    write_file(file("latin1.txt"),
+               "ab\xE9"
+               "cd\xFF");
+    const Outcome got = redline_(greedy({"-f", file("latin1.txt"), "-n", "1"}));
+    CHECK(got.code == 0);
+    CHECK(has(got.err,
+              "latin1.txt has 2 bytes that are no UTF-8 (the first is 0xE9, at offset 2): the model reads "
+              "them as they are"));
+    CHECK(has(redline_(greedy({"-p", "x\xFF", "-n", "1"})).err,
+              "-p has 1 byte that is no UTF-8 (0xFF, at offset 1)"));
+    CHECK(has(redline_(greedy({"-n", "1"}), "x\x80").err, "standard input has 1 byte"));
+    CHECK(redline_(greedy({"-p", "\xC3\xA9", "-n", "1"})).err.empty());
+    const std::string demo = source_file("models/demo/redline-demo-q8_0.gguf");
+    CHECK(has(redline_({"run", "-m", demo, "-p", "a\xFF", "-n", "1"}).err,
+              "the model reads U+FFFD in their place"));
+}
+
+TEST_CASE("run: UTF-16 with a byte order mark is read as text, a lost byte is an error, and CRLF stays") {
+    const auto text = [](const std::string& bytes) {
+        write_file(file("wide.txt"), bytes);
+        return redline_(greedy({"-f", file("wide.txt"), "-n", "1", "--display-prompt"}));
+    };
+    const Outcome little =
+        text(std::string("\xFF\xFE"
+                         "a\0b\0\x3D\xD8\x00\xDE\n\0",
+                         12));
+    CHECK(little.out.starts_with("ab\xF0\x9F\x98\x80"));
+    CHECK(has(little.err, "wide.txt is UTF-16 and is read as such"));
+    CHECK(text(std::string("\xFE\xFF\0a\0b", 6)).out == "abc");
+    const Outcome odd =
+        text(std::string("\xFF\xFE"
+                         "a\0b",
+                         5));
+    CHECK(odd.code == 1);
+    CHECK(has(odd.err, "an odd number of bytes"));
+    const Outcome marked = text(
+        "\xEF\xBB\xBF"
+        "ab");
+    CHECK(marked.out == "abc");
+    CHECK(has(marked.err, "the byte order mark at its beginning is left out"));
+    CHECK(text("a\r\nb\r\n").out == "a\r\nbc");
+}
+
+TEST_CASE("run: control tokens of a raw prompt that are read as text, and a second BOS, are noted") {
+    const std::vector<std::string> base = {"run", "-m", chat_model(), "--raw", "-n", "1", "--temp", "0"};
+    const auto told = [&](std::vector<std::string> more) {
+        more.insert(more.begin(), base.begin(), base.end());
+        return redline_(more).err;
+    };
+    CHECK(has(told({"-p", "a<|im_end|>b<|im_end|>"}),
+              "<|im_end|> in the prompt is read as text; --parse-special makes it a control token"));
+    CHECK(told({"-p", "a<|im_end|>b", "--parse-special"}).empty());
+    CHECK(told({"-p", "a <b> c"}).empty());
+    CHECK(has(told({"-p", "<s>a", "--parse-special"}), "begins with two BOS tokens"));
+    CHECK(has(told({"-p", "<s>a", "--parse-special"}), "--no-bos"));
+    CHECK(told({"-p", "<s>a", "--parse-special", "--no-bos"}).empty());
+}
+
+TEST_CASE(
+    "run: an answer that -n or the context cuts before its grammar is complete is status 4, and noted") {
+    const std::vector<std::string> schema = {"-p", "a", "--grammar", "root ::= \"bcdef\"", "-t", "1"};
+    const auto run = [&](std::vector<std::string> more) {
+        more.insert(more.begin(), schema.begin(), schema.end());
+        return redline_(greedy(more));
+    };
+    const Outcome cut = run({"-n", "3"});
+    CHECK(cut.code == 4);
+    CHECK(cut.out == "bcd");
+    CHECK(has(cut.err, "before its grammar or schema is complete"));
+    CHECK(run({"-n", "5"}).code == 0);
+    CHECK(run({"-n", "50"}).code == 0);
+    CHECK(run({"-c", "5"}).code == 4);
+    CHECK(run({"-n", "3", "-q"}).err.empty());
+    CHECK(run({"-n", "3", "-q"}).code == 4);
+    CHECK(parse_json(run({"-n", "3", "-q", "--json"}).out)["stop_reason"] == "max_tokens");
+    // A text that may end wherever it is cut is no cut one.
+    CHECK(redline_(greedy({"-p", "a", "--grammar", "root ::= [a-z]*", "-n", "3"})).code == 0);
 }

@@ -10,7 +10,8 @@ using namespace redline::test;
 
 TEST_CASE("run: only the text goes to standard output") {
     on_each_device([] {
-        const Outcome got = redline_(greedy({"-p", "a", "-n", "5"}));
+        CHECK(redline_(greedy({"-p", "a", "-n", "5"})).err.empty());
+        const Outcome got = redline_(greedy({"-p", "a", "-n", "5", "-v"}));
         CHECK(got.code == 0);
         CHECK(got.out == "bcdef");
         CHECK(has(got.err, "plan: 2/2 layers on " + backend() + " "));
@@ -46,15 +47,18 @@ TEST_CASE("run: llama.cpp's ways to write an option are taken, and negative numb
     CHECK(redline_(greedy({"-q", "-p", "a", "-n", "2", "-l", "4-inf"})).out[0] != 'b');
 }
 
-TEST_CASE("run: statistics begin a line of their own where they meet the text in one pipe") {
+TEST_CASE("run: statistics and notes begin a line of their own where they meet the text in one pipe") {
     const std::string line = program() + " run --device cpu -m " + chain_model() + " -p a -n 2 --temp 0";
     const auto shell = [](const std::string& script) {
         Launch what;
         what.arguments = {"/bin/sh", "-c", script};
         return launch(what).out;
     };
-    CHECK(has(shell(line + " 2>&1"), "bc\nprompt: "));
+    CHECK(has(shell(line + " -v 2>&1"), "bc\nprompt: "));
+    CHECK(shell(line + " 2>&1") == "bc");
     CHECK(shell(line + " -q 2>&1") == "bc");
+    CHECK(has(shell(line + " -n 9 -c 3 2>&1"), "bc\nredline: note: the text ends here"));
+    CHECK(shell(line + " -n 9 -c 3 -q 2>&1") == "bc");
     CHECK(shell(line + " 2>/dev/null") == "bc");
 }
 
@@ -149,7 +153,9 @@ TEST_CASE("run: a full disk is an error, a reader that goes away is not, and Ctr
         CHECK(gone.code == 0);
         CHECK_FALSE(has(gone.err, "redline:"));
 
-        Launch interrupted = command(endless);
+        std::vector<std::string> told = endless;
+        told.emplace_back("-v");
+        Launch interrupted = command(told);
         interrupted.interrupt_when = [](const std::string& out) { return out.size() > 100; };
         const Outcome stopped = launch(interrupted);
         CHECK(stopped.code == 130);
@@ -356,7 +362,7 @@ TEST_CASE(
     "run: layers that the GPU has no room for, or that -ngl leaves, run on the CPU, and the plan says so") {
     on_each_device([] {
         if (backend() == "cpu") return;
-        const Outcome told = redline_(greedy({"--raw", "-p", "ab", "-n", "6", "-ngl", "1"}));
+        const Outcome told = redline_(greedy({"-v", "--raw", "-p", "ab", "-n", "6", "-ngl", "1"}));
         INFO(told.err);
         CHECK(told.code == 0);
         CHECK(told.out == "cdefgh");
@@ -378,7 +384,8 @@ TEST_CASE(
         CHECK(longest.code == 0);
         CHECK(longest.out == "cdefgh");
         CHECK(has(longest.err, "the others on the CPU, which is slower"));
-        const Outcome parted = redline_(greedy({"--raw", "-p", "ab", "-n", "6", "-c", "0", "-ngl", "1"}));
+        const Outcome parted =
+            redline_(greedy({"-v", "--raw", "-p", "ab", "-n", "6", "-c", "0", "-ngl", "1"}));
         CHECK(parted.code == 0);
         CHECK(has(parted.err, fmt::format("plan: 1/2 layers on {} (", backend())));
         // Asked to have all layers there, it refuses.
@@ -407,8 +414,8 @@ TEST_CASE(
         }
         const std::string prompt(40, 'c');
         const auto with = [&](const std::string& model, std::vector<std::string> more) {
-            std::vector<std::string> all = {"run",   "-m", model,  "--temp", "0", "-t",   "1",
-                                            "--raw", "-p", prompt, "-n",     "3", "-ngl", "1"};
+            std::vector<std::string> all = {"run", "-m",   model, "--temp", "0",    "-t", "1", "--raw",
+                                            "-p",  prompt, "-n",  "3",      "-ngl", "1",  "-v"};
             all.insert(all.end(), more.begin(), more.end());
             return redline_(all);
         };
@@ -436,7 +443,7 @@ TEST_CASE(
         const Json whole = parse_json(redline_({"info", "-m", chain_model(), "-t", "1", "--json"}).out);
         const std::string less = fmt::format("{}K", whole["memory"]["total"].get<uint64_t>() / 1024 - 1);
         const Outcome tight =
-            redline_(greedy({"--raw", "-p", "ab", "-n", "6", "--mem-budget", less, "--op-offload"}));
+            redline_(greedy({"-v", "--raw", "-p", "ab", "-n", "6", "--mem-budget", less, "--op-offload"}));
         INFO(tight.err);
         CHECK(tight.out == "cdefgh");
         CHECK(has(tight.err, fmt::format("plan: 1/2 layers on {} (", backend())));
@@ -491,7 +498,7 @@ TEST_CASE("info: the split that run makes of a model, with its memory and cost, 
 // Of the mixture, whose plan is to have these words in it.
 static void check_experts(std::vector<std::string> more, const std::vector<std::string>& words) {
     std::vector<std::string> all = {
-        "run", "-m", mixture_model(), "--temp", "0", "-t", "1", "--raw", "-p", "ab", "-n", "6"};
+        "run", "-m", mixture_model(), "--temp", "0", "-t", "1", "--raw", "-p", "ab", "-n", "6", "-v"};
     all.insert(all.end(), more.begin(), more.end());
     const Outcome got = redline_(all);
     INFO(fmt::format("{}: {}", fmt::join(more, " "), got.err));

@@ -9,34 +9,60 @@
 using namespace redline;
 using namespace redline::test;
 
-TEST_CASE("cli: the overview, the help of every command, and the version") {
+static void check_width(const std::string& text) {
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) CHECK_MESSAGE(line.size() <= 80, line);
+}
+
+static void check_screen(const std::string& text) {
+    check_width(text);
+    CHECK_MESSAGE(std::count(text.begin(), text.end(), '\n') <= 40, text);
+}
+
+TEST_CASE("cli: the overview and the help of every command are one screen, and --help-all has the rest") {
     const Outcome alone = redline_({});
     CHECK(alone.code == 2);
     CHECK(has(alone.out, "usage: redline COMMAND"));
     const Outcome help = redline_({"--help"});
     CHECK(help.code == 0);
-    const Outcome version = redline_({"--version"});
-    CHECK(version.code == 0);
-    CHECK(has(version.out, "built with"));
-    CHECK(has(version.out, "cpu"));
-    const auto check_width = [](const std::string& text) {
-        std::istringstream lines(text);
-        for (std::string line; std::getline(lines, line);) CHECK_MESSAGE(line.size() <= 80, line);
-    };
-    check_width(help.out);
-    for (const std::string name : {"run", "chat", "bench", "info", "eval", "quantize", "imatrix"}) {
+    check_screen(help.out);
+    for (const std::string name :
+         {"run", "chat", "bench", "info", "eval", "quantize", "imatrix", "tokenize", "devices", "models",
+          "pull", "doctor", "verify", "tune", "report", "completion"}) {
         INFO(name);
         CHECK(has(help.out, "\n  " + name + " "));
         const Outcome own = redline_({name, "--help"});
         CHECK(own.code == 0);
         CHECK(own.err.empty());
         CHECK(has(own.out, "usage: redline " + name));
-        CHECK(has(own.out, "examples"));
-        check_width(own.out);
+        CHECK(has(own.out, "-h, "));
+        check_screen(own.out);
+        CHECK(redline_({"help", name}).out == own.out);
+        const std::string all = redline_({name, "--help-all"}).out;
+        CHECK(has(all, "usage: redline " + name));
+        CHECK(has(all, "--help-all"));
+        check_width(all);
     }
-    for (const std::string name :
-         {"tokenize", "devices", "models", "pull", "doctor", "verify", "tune", "completion"})
-        check_width(redline_({name, "--help"}).out);
+    const std::string run = redline_({"run", "--help"}).out;
+    CHECK(has(run, "--json-schema"));
+    CHECK_FALSE(has(run, "--mirostat"));
+    CHECK(has(run, "redline run --help-all"));
+    CHECK(has(redline_({"run", "--help-all"}).out, "--mirostat-lr"));
+    check_refused({"help", "rum"}, 2, {"did you mean run"});
+}
+
+TEST_CASE("cli: the version lists the devices, formats and architectures that work, the overview none") {
+    const Outcome version = redline_({"--version"});
+    CHECK(version.code == 0);
+    CHECK(has(version.out, "built with"));
+    CHECK(has(version.out, "devices: "));
+    CHECK(has(version.out, "cpu"));
+    CHECK(has(version.out, " architectures: "));
+    CHECK(has(version.out, "llama, "));
+    CHECK(has(version.out, " formats of tensors: "));
+    CHECK(has(version.out, "Q4_K"));
+    check_width(version.out.substr(version.out.find(" formats of tensors")));
+    CHECK_FALSE(has(redline_({"--help"}).out, "qwen3moe"));
 }
 
 TEST_CASE("cli: the version and the devices name what this build lacks, and what that costs") {
@@ -56,7 +82,7 @@ TEST_CASE("cli: the version and the devices name what this build lacks, and what
 }
 
 TEST_CASE("cli: without a model named, the demo model answers") {
-    const Outcome ran = redline_({"run", "--chat", "-p", "What is GGUF?", "--temp", "0"});
+    const Outcome ran = redline_({"run", "-v", "--chat", "-p", "What is GGUF?", "--temp", "0"});
     CHECK(ran.code == 0);
     CHECK(has(ran.out, "file"));
     CHECK(has(ran.err, "demo model"));
@@ -434,7 +460,42 @@ TEST_CASE("a format that a device has no kernels for is said to be decoded, with
     const Outcome info = redline_({"info", "-m", file("wide.gguf"), "--device", "cpu"});
     CHECK(has(info.out, said));
     CHECK(has(info.out, "weights 788 KiB"));
-    CHECK(has(redline_({"run", "-m", file("wide.gguf"), "-p", "a", "-n", "1", "--device", "cpu"}).err, said));
+    CHECK(has(redline_({"run", "-v", "-m", file("wide.gguf"), "-p", "a", "-n", "1", "--device", "cpu"}).err,
+              said));
+}
+
+TEST_CASE("notes about a file are shown by info, and by run, chat and bench pointed to once for each file") {
+    const std::string model = file("noted.gguf"), cache = file("noted-cache");
+    small_llama_in(*find_format("F64")).save(model);
+    const auto told = [&](std::vector<std::string> arguments) {
+        Launch what = command(std::move(arguments));
+        what.environment = {"XDG_CACHE_HOME=" + cache};
+        what.input = "";
+        const Outcome got = launch(what);
+        CHECK_MESSAGE(got.code == 0, got.err);
+        return got.err;
+    };
+    const std::vector<std::string> run = {"run", "-m", model, "-p", "a", "-n", "1", "--device", "cpu"};
+    const std::string first = told(run);
+    CHECK_MESSAGE(has(first, " about this file, said once: redline info -m " + model + " shows "), first);
+    CHECK(std::count(first.begin(), first.end(), '\n') == 1);
+    CHECK(told(run).empty());
+    CHECK_FALSE(has(told({"bench", "-m", model, "-p", "4", "-n", "0", "-r", "1", "--device", "cpu"}),
+                    "about this file"));
+    // A file that has changed is another one; with -v all is said each time.
+    std::filesystem::last_write_time(model, std::filesystem::last_write_time(model) - std::chrono::hours(1));
+    CHECK(has(told(run), "about this file"));
+    std::vector<std::string> loud = run;
+    loud.emplace_back("-v");
+    CHECK(has(told(loud), "are decoded to F16 while loading"));
+    CHECK(has(told(loud), "are decoded to F16 while loading"));
+    // Where nothing can be kept it is never silent.
+    write_file(file("no-folder"), "");
+    for (int time = 0; time < 2; ++time) {
+        Launch what = command(run);
+        what.environment = {"XDG_CACHE_HOME=" + file("no-folder")};
+        CHECK(has(launch(what).err, "about this file"));
+    }
 }
 
 TEST_CASE("a context of 0 or auto is the most that fits into the memory to plan with") {

@@ -79,6 +79,8 @@ TEST_CASE("usage: names that are empty, and options without the one that they go
     check_usage("run", {"-sys", "x", "--parse-special"},
                 "--parse-special means nothing with a chat template");
     check_usage("run", {"-sys", "x", "--raw"}, "--system-prompt means nothing with --raw");
+    check_usage("run", {"--fim", "a"}, "--fim needs two values: PREFIX SUFFIX");
+    check_usage("run", {"--fim", "a", "b"}, "a prompt means nothing with --fim");
     check_usage("run", {"--think", "off", "--raw"}, "--think means nothing with --raw");
     check_usage("run", {"--think=loudly"}, "--think takes on, off, hide");
     check_usage("run", {"--messages", file("m.json")}, "a prompt means nothing with --messages");

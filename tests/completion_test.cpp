@@ -1,4 +1,5 @@
 // What shells complete, and the manual page: held to the help of the commands.
+#include "doctor/machine.h"
 #include "support/at_end.h"
 #include "support/program.h"
 
@@ -28,7 +29,7 @@ std::vector<std::string> command_names() {
 // The names of options that the help of a command lists.
 std::set<std::string> options_of(const std::string& name) {
     std::set<std::string> names;
-    std::istringstream lines(redline_({name, "--help"}).out);
+    std::istringstream lines(redline_({name, "--help-all"}).out);
     for (std::string line; std::getline(lines, line);) {
         if (!line.starts_with("  -")) continue;
         std::istringstream words(line);
@@ -144,6 +145,93 @@ TEST_CASE("completion: zsh offers commands, options and the words that an option
     CHECK(completed("redline run --cpu-level avx5") == "redline run --cpu-level avx512 \n");
     CHECK(completed("redline completion f") == "redline completion fish \n");
     CHECK(completed("redline run -m " + file("_red")) == "redline run -m " + file("_redline") + " \n");
+}
+
+// A folder of two models, for shells that ask the program for their names.
+static std::string with_models() {
+    std::filesystem::create_directories(file("models/user"));
+    write_file(file("models/letters.gguf"), "");
+    write_file(file("models/user/numbers.gguf"), "");
+    return "env -i PATH=\"$PATH\" HOME=" + file("nobody") + " REDLINE_MODELS=" + file("models") + " ";
+}
+
+TEST_CASE("models, devices: --names lists names alone, without looking into files") {
+    CHECK(shell(with_models() + program() + " models --names").out == "letters\nuser/numbers\n");
+    CHECK(shell(with_models() + program() + " models --names --name numb").out == "user/numbers\n");
+    const std::string devices = shell(program() + " devices --names").out;
+    CHECK(has("\n" + devices, "\ncpu\n"));
+}
+
+TEST_CASE("completion: bash and fish offer the models and devices of this machine") {
+    const std::filesystem::path folder = std::filesystem::path(program()).parent_path();
+    const std::string path = "PATH=" + folder.string() + ":$PATH ";
+    if (is_here("bash")) {
+        write_file(file("completion.bash"), written("bash"));
+        const auto offered = [&](const std::string& line) {
+            return shell(with_models() + path + "bash -c 'source " + file("completion.bash") +
+                         "; COMP_LINE=\"" + line +
+                         "\"; COMP_POINT=${#COMP_LINE}; COMP_WORDS=(${COMP_LINE//:/ : }); "
+                         "COMP_CWORD=$((${#COMP_WORDS[@]} - "
+                         "1)); _redline; echo ${COMPREPLY[@]}'")
+                .out;
+        };
+        CHECK(offered("redline run -m let") == "letters\n");
+        CHECK(offered("redline chat --model user/") == "user/numbers\n");
+        CHECK(offered("redline run num") == "\n");
+        CHECK(offered("redline run let") == "letters\n");
+        CHECK(offered("redline run --device cp") == "cpu\n");
+        std::filesystem::copy_file(file("models/letters.gguf"), file("models/small:8b.gguf"),
+                                   std::filesystem::copy_options::overwrite_existing);
+        CHECK(offered("redline run -m small:8") == "8b\n");
+        std::filesystem::remove(file("models/small:8b.gguf"));
+    }
+    if (!is_here("fish")) return not_tested("models in fish: there is none here");
+    write_file(file("completion.fish"), written("fish"));
+    const auto offered = [&](const std::string& line) {
+        return shell(with_models() + path + "fish --no-config -c 'source " + file("completion.fish") +
+                     "; complete -C \"" + line + "\"' | cut -f 1")
+            .out;
+    };
+    CHECK(has(offered("redline run -m let"), "letters\n"));
+    CHECK(has(offered("redline run --device cp"), "cpu\n"));
+}
+
+// Names of variables in lines of the sources that read the environment.
+static std::set<std::string> variables_read() {
+    std::set<std::string> names;
+    for (const char* folder : {"src", "backends"})
+        for (const auto& entry :
+             std::filesystem::recursive_directory_iterator(std::filesystem::path(RL_SOURCE_DIR) / folder)) {
+            if (entry.path().extension() != ".cpp") continue;
+            std::istringstream lines(read_file(entry.path().string()));
+            for (std::string line; std::getline(lines, line);) {
+                bool reads = has(line, "kDoctorVariables") || has(line, "ENDPOINT\"");
+                for (const char* call :
+                     {"getenv(\"", "variable(\"", "environment(\"", "either(\"", "home_folder("})
+                    reads |= has(line, call);
+                for (size_t at = line.find('"'); reads && at != std::string::npos;
+                     at = line.find('"', at + 1)) {
+                    const size_t end =
+                        line.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", at + 1);
+                    if (end > at + 3 && end < line.size() && line[end] == '"')
+                        names.insert(line.substr(at + 1, end - at - 1));
+                }
+            }
+        }
+    names.insert(kDoctorVariables.begin(), kDoctorVariables.end());
+    return names;
+}
+
+TEST_CASE("completion: the manual has every variable of the environment, status, and command of a chat") {
+    const std::string man = written("man");
+    const std::set<std::string> names = variables_read();
+    CHECK(names.size() >= 20);
+    const std::string environment = man.substr(man.find(".SH ENVIRONMENT"));
+    for (const std::string& name : names) CHECK_MESSAGE(has(environment, name), name);
+    for (const char* status : {"\n.B 0\n", "\n.B 3\n", "\n.B 4\n"}) CHECK(has(man, status));
+    for (const char* command : {"/regenerate", "/think", "/export"})
+        CHECK(has(man, "\\fB" + std::string(command)));
+    CHECK(has(man, ".SH EXAMPLES"));
 }
 
 TEST_CASE("completion: shells and man take what was written") {

@@ -89,7 +89,8 @@ size_t lines_with(const std::string& text, const std::string& word) {
 Launch run_launch(const std::string& cache, const std::string& broken, std::vector<std::string> more) {
     std::vector<std::string> arguments = {program(), "run",    "-m",  golden("models/llama3.gguf"),
                                           "--raw",   "-p",     "a b", "-n",
-                                          "8",       "--temp", "0",   "--self-test"};
+                                          "8",       "--temp", "0",   "--self-test",
+                                          "-v"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     if (std::find(more.begin(), more.end(), "--later") != more.end()) {
         std::erase(arguments, "--later");

@@ -24,7 +24,7 @@ static std::vector<std::string> llama_options() {
 // The names that the help lists.
 static std::set<std::string> own_options(const Options& options) {
     std::set<std::string> names;
-    std::istringstream text(options.help());
+    std::istringstream text(options.help_all());
     for (std::string line; std::getline(text, line);) {
         if (!line.starts_with("  -")) continue;
         std::istringstream words(line);
@@ -122,6 +122,23 @@ TEST_CASE("options: experts and tensors have their places as llama.cpp's users w
     CHECK(taken({"--cpu-moe=some"}) == "refused");
 }
 
+TEST_CASE("options: a value named by two words is two values, in either form, and one is too few") {
+    const auto taken = [](const std::vector<std::string>& arguments) {
+        std::vector<std::string> texts;
+        Options options("test", "", {"test"});
+        options.each("--fim", "PREFIX SUFFIX", "", [&texts](const std::string& text) -> Status {
+            texts.push_back(text);
+            return {};
+        });
+        const std::optional<int> code = options.parse(arguments);
+        return code ? fmt::format("ends with {}", *code) : fmt::format("{}", fmt::join(texts, "|"));
+    };
+    CHECK(taken({"--fim", "a b", "-c"}) == "a b|-c");
+    CHECK(taken({"--fim=a", ""}) == "a|");
+    CHECK(taken({"--fim", "a"}) == "ends with 2");
+    CHECK(taken({"--fim"}) == "ends with 2");
+}
+
 TEST_CASE("options: -ngl 0 is the CPU, and -mg a number of the GPU") {
     ModelOptions options;
     options.gpu_layers = 0;
@@ -171,7 +188,7 @@ TEST_CASE("options: samplers by every name and letter that llama.cpp has for the
 
 TEST_CASE("options: the help of run is at most 80 columns wide") {
     RunOptions run;
-    std::istringstream text(declare(run).help());
+    std::istringstream text(declare(run).help() + declare(run).help_all());
     for (std::string line; std::getline(text, line);) CHECK_MESSAGE(line.size() <= 80, line);
 }
 

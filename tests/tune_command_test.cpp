@@ -118,7 +118,8 @@ TEST_CASE(
                               "--raw",    "-p",
                               "a b",      "--temp",
                               "0",        "-n",
-                              "2",        "--no-self-test"};
+                              "2",        "--no-self-test",
+                              "-v"};
             what.arguments.insert(what.arguments.end(), more.begin(), more.end());
             what.environment = {"XDG_CACHE_HOME=" + (cache.path / folder).string(), "REDLINE_QUICK_TUNE=1",
                                 "RL_HIP_DOUBLE_FAIL=" + fail};

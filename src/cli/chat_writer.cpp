@@ -63,6 +63,7 @@ void add_reasoning_options(Options& options, ChatWriterOptions& writer, Reasonin
         "terminal, in a pipe on standard error; also low, medium, high where the template knows them "
         "(default: as the template does)",
         take);
+    options.common("whether a reasoning model reasons");
     options.each("-rea --reasoning", "[on|off|auto]", "the same", take);
     options.flag("--hidethinking", "do not show the reasoning", reasoning.hide);
     options.each("--reasoning-effort", "LEVEL",

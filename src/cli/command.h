@@ -1,6 +1,7 @@
 // What a command of the program is. Commands are the only code that prints: text and reports to stdout,
 // everything else to stderr. Exit codes: 0 done, 1 the work could not be done, 2 the command line was wrong,
-// 3 the device that was asked for cannot be had, Interrupts::code() interrupted.
+// 3 the device that was asked for cannot be had, 4 the answer was cut before its grammar or schema was
+// complete, Interrupts::code() interrupted.
 #pragma once
 
 #include "base/result.h"
@@ -12,7 +13,7 @@
 
 namespace redline::cli {
 
-enum ExitCode : int { kDone = 0, kFailed = 1, kUsage = 2, kNoDevice = 3 };
+enum ExitCode : int { kDone = 0, kFailed = 1, kUsage = 2, kNoDevice = 3, kCut = 4 };
 
 struct Command {
     std::string_view name;
@@ -34,6 +35,7 @@ extern const Command models_command;
 extern const Command doctor_command;
 extern const Command verify_command;
 extern const Command tune_command;
+extern const Command report_command;
 extern const Command pull_command;
 extern const Command completion_command;
 

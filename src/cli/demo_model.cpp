@@ -47,7 +47,7 @@ Result<std::string> find_demo_model() {
 Status take_demo_model(std::string& path) {
     if (!path.empty()) return {};
     path = RL_TRY(find_demo_model());
-    say("model: the small demo model that comes with redline; -m FILE.gguf takes another");
+    note("no model is named: the small demo model that comes with redline answers; -m FILE takes another");
     say_detail("its file is " + path);
     return {};
 }

@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/options/sampling_options.h"
 #include "cli/terminal/terminal.h"
+#include "text/unicode.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -17,6 +18,64 @@ static constexpr uint64_t kMostText = uint64_t(1) << 30;
 Result<std::string> read_standard_input() {
     if (::fcntl(STDIN_FILENO, F_GETFD) < 0) return std::string();  // closed
     return read_stream(STDIN_FILENO, "standard input", kMostText);
+}
+
+void find_stray_bytes(std::string_view text, const std::string& where, std::vector<StrayBytes>& found) {
+    StrayBytes stray{where};
+    for (size_t at = 0; at < text.size();) {
+        const Utf8Step step = utf8_step(text, at);
+        if (step.kind != Utf8Step::Kind::character) {
+            if (stray.count == 0) {
+                stray.offset = at;
+                stray.first = static_cast<uint8_t>(text[at]);
+            }
+            stray.count += step.bytes;
+        }
+        at += step.bytes;
+    }
+    if (stray.count > 0) found.push_back(std::move(stray));
+}
+
+// Surrogates without their other half become U+FFFD.
+static std::string from_utf16(std::string_view bytes, bool big_endian) {
+    const auto unit = [&](size_t index) -> char32_t {
+        const auto low = static_cast<uint8_t>(bytes[2 * index + (big_endian ? 1 : 0)]);
+        const auto high = static_cast<uint8_t>(bytes[2 * index + (big_endian ? 0 : 1)]);
+        return char32_t(high) << 8 | low;
+    };
+    std::string out;
+    const size_t units = bytes.size() / 2;
+    for (size_t i = 0; i < units; ++i) {
+        char32_t code = unit(i);
+        const bool surrogate = code >= 0xD800 && code < 0xE000;
+        const char32_t next = surrogate && i + 1 < units ? unit(i + 1) : 0;
+        if (surrogate && code < 0xDC00 && next >= 0xDC00 && next < 0xE000) {
+            code = 0x10000 + ((code - 0xD800) << 10) + (next - 0xDC00);
+            ++i;
+        } else if (surrogate) {
+            code = 0xFFFD;
+        }
+        append_utf8(out, code);
+    }
+    return out;
+}
+
+Result<std::string> as_utf8(std::string text, const std::string& where) {
+    if (text.starts_with("\xEF\xBB\xBF")) {
+        note(fmt::format("{}: the byte order mark at its beginning is left out", where));
+        return text.substr(3);
+    }
+    const bool little = text.starts_with("\xFF\xFE"), big = text.starts_with("\xFE\xFF");
+    if (!little && !big) return text;
+    if (text.size() % 2 != 0)
+        return error("{} begins like UTF-16 and has an odd number of bytes: write it as UTF-8", where);
+    note(fmt::format("{} is UTF-16 and is read as such", where));
+    return from_utf16(std::string_view(text).substr(2), big);
+}
+
+Result<std::string> read_prompt_file(const std::string& path) {
+    if (path == "-") return as_utf8(RL_TRY(read_standard_input()), "standard input");
+    return as_utf8(RL_TRY(read_text_file(path, kMostText)), path);
 }
 
 static std::string without_last_line_end(std::string text) {
@@ -62,16 +121,19 @@ static bool is_for_prompt() {
     return false;
 }
 
-Result<std::optional<std::string>> gather_prompt(const PromptSource& source) {
+Result<std::optional<std::string>> gather_prompt(const PromptSource& source, std::vector<StrayBytes>* stray) {
     std::optional<std::string> prompt;
-    const auto add = [&](const std::string& part) { prompt = prompt ? *prompt + "\n" + part : part; };
-    if (source.has_text) add(source.escapes ? unescape(source.text) : source.text);
+    const auto add = [&](const std::string& part, const std::string& where) {
+        if (stray) find_stray_bytes(part, where, *stray);
+        prompt = prompt ? *prompt + "\n" + part : part;
+    };
+    if (source.has_text) add(source.escapes ? unescape(source.text) : source.text, "-p");
     if (!source.file.empty() && source.file != "-")
-        add(without_last_line_end(RL_TRY(read_text_file(source.file, kMostText))));
+        add(without_last_line_end(RL_TRY(read_prompt_file(source.file))), source.file);
     const bool may_read = source.file.empty() || source.combines;
     if (source.file == "-" || (may_read && !is_terminal(STDIN_FILENO) && (!prompt || is_for_prompt()))) {
-        const std::string input = without_last_line_end(RL_TRY(read_standard_input()));
-        if (!input.empty() || source.file == "-") add(input);
+        const std::string input = without_last_line_end(RL_TRY(read_prompt_file("-")));
+        if (!input.empty() || source.file == "-") add(input, "standard input");
     }
     return prompt;
 }

@@ -35,6 +35,19 @@ DecodeSpeed decode_speed(const LoadedModel& loaded, const Session& session, cons
     return speed;
 }
 
+std::string figures_line(const LoadedModel& loaded, const PromptResult& prompt,
+                         const Generation& generation) {
+    const size_t made = generation.tokens.size();
+    std::string line = fmt::format("{} token{}", made, made == 1 ? "" : "s");
+    if (generation.steps > 0)
+        line += fmt::format(", {:.1f} tok/s", per_second(generation.steps, generation.decode_seconds));
+    line += fmt::format("; prompt {}", prompt.tokens);
+    if (prompt.read > 0) line += fmt::format(", {:.0f} tok/s", per_second(prompt.read, prompt.seconds));
+    if (generation.first_token_seconds > 0.0)
+        line += fmt::format("; first after {:.2f} s", prompt.seconds + generation.first_token_seconds);
+    return line + "; " + loaded.device;
+}
+
 void say_statistics(const LoadedModel& loaded, const Session& session, const PromptResult& prompt,
                     const Generation& generation) {
     const uint64_t read = prompt.read;

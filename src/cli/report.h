@@ -24,7 +24,8 @@ struct DecodeSpeed {
 };
 DecodeSpeed decode_speed(const LoadedModel& loaded, const Session& session, const Generation& generation);
 
-// The statistics as a few lines.
+// The statistics as one line for a terminal, and as a few.
+std::string figures_line(const LoadedModel& loaded, const PromptResult& prompt, const Generation& generation);
 void say_statistics(const LoadedModel& loaded, const Session& session, const PromptResult& prompt,
                     const Generation& generation);
 // The line that says why the text ended there; empty where that needs no word.

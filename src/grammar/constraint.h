@@ -32,6 +32,9 @@ public:
         return binds() && automaton_.can_end(state_) && automaton_.stacks(state_).empty();
     }
 
+    // The text may end here, whether or not more may follow. Nothing is complete before it is bound.
+    bool complete() const { return binds() && automaton_.can_end(state_); }
+
     const TokenTable& table() const { return table_; }
 
 private:

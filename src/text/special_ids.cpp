@@ -1,5 +1,6 @@
 #include "text/special_ids.h"
 
+#include "text/infill.h"
 #include "text/unicode.h"
 
 #include <algorithm>
@@ -12,9 +13,8 @@ namespace {
 
 // In the order of preference where a file names no end of turn.
 constexpr std::string_view kEndOfTurn[] = {
-    "<|eot_id|>",   "<|im_end|>", "<|end|>", "<end_of_turn>",         "<|end_of_text|>",
-    "<EOT>",        "_<EOT>",     "[EOT]",   "<｜end▁of▁sentence｜>", "<end_of_utterance>",
-    "<|endoftext|>"};
+    "<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>",         "<|end_of_text|>",    "<EOT>",
+    "_<EOT>",     "▁<EOT>",     "[EOT]",   "<｜end▁of▁sentence｜>", "<end_of_utterance>", "<|endoftext|>"};
 
 constexpr std::string_view kEndOfMessage[] = {"<|eom_id|>"};
 
@@ -31,6 +31,7 @@ constexpr std::string_view kEndOfGeneration[] = {"<|eot_id|>",
                                                  "<|eom_id|>",
                                                  "<EOT>",
                                                  "_<EOT>",
+                                                 "▁<EOT>",
                                                  "[EOT]",
                                                  "[EOS]",
                                                  "<|end_of_text|>",
@@ -40,12 +41,7 @@ constexpr std::string_view kEndOfGeneration[] = {"<|eot_id|>",
                                                  "<|tool_response>",
                                                  "<｜end▁of▁sentence｜>"};
 
-// Fill in the middle: markers inside a prompt, then those that end an infill.
-constexpr std::string_view kInfill[] = {
-    "<|fim_prefix|>", "<fim_prefix>", "<fim-prefix>", "<｜fim▁begin｜>", "<PRE>", "▁<PRE>", "<|code_prefix|>",
-    "<|fim_suffix|>", "<fim_suffix>", "<fim-suffix>", "<｜fim▁hole｜>",  "<SUF>", "▁<SUF>", "<|code_suffix|>",
-    "<|fim_middle|>", "<fim_middle>", "<fim-middle>", "<｜fim▁end｜>",   "<MID>", "▁<MID>", "<|code_middle|>",
-    "<|prefix|>",     "<|suffix|>",   "<|middle|>"};
+// Tokens that end an infill.
 constexpr std::string_view kInfillPad[] = {"<|fim_pad|>", "<fim_pad>", "<PAD>", "[PAD]"};
 constexpr std::string_view kInfillRepository[] = {"<|fim_repo|>", "<|repo_name|>", "<reponame>"};
 constexpr std::string_view kInfillSeparator[] = {"<|file_sep|>"};
@@ -160,7 +156,9 @@ Result<SpecialIds> read_special_ids(const Metadata& metadata, Vocabulary& vocabu
     ids.add_eos = RL_TRY(metadata.boolean("tokenizer.ggml.add_eos_token", false));
     if (ids.eot == kNoToken) ids.eot = reader.first(kEndOfTurn);
     if (ids.eom == kNoToken) ids.eom = reader.first(kEndOfMessage);
-    for (const std::string_view text : kInfill) reader.special(text);
+    using Texts = std::span<const std::string_view>;
+    for (const Texts markers : {Texts(kInfillPrefix), Texts(kInfillSuffix), Texts(kInfillMiddle)})
+        for (const std::string_view text : markers) reader.special(text);
 
     std::set<Token> ends = {ids.eos, ids.eot, ids.eom};
     ends.insert(RL_TRY(reader.id("fim_pad", reader.first(kInfillPad))));

@@ -82,10 +82,13 @@ Options declare(BenchOptions& bench) {
     options.words(take_models);
     options.each("-m --model", "FILE[,FILE...]",
                  "models in GGUF form; without: the demo model that comes with redline", take_models);
+    options.common("models (without: the demo model)");
     add_list(options, "-p --n-prompt", "prompts of so many tokens, read in chunks; 0: none", kMostContext,
              bench.prompts);
+    options.common("prompts of so many tokens; 0: none");
     add_list(options, "-n --n-gen", "texts of so many tokens, read one by one; 0: none", kMostContext,
              bench.generations);
+    options.common("texts of so many tokens; 0: none");
     options.each("-pg --prompt-gen", "P,N", "a prompt and then a text in one test; may be given again",
                  [&bench](const std::string& text) -> Status {
                      std::vector<int64_t> both;
@@ -94,10 +97,14 @@ Options declare(BenchOptions& bench) {
                      bench.pairs.emplace_back(both[0], both[1]);
                      return {};
                  });
+    options.common("a prompt and then a text in one test");
     add_list(options, "-d --n-depth", "tokens in the cache before the test", kMostContext, bench.depths);
+    options.common("tokens in the cache before the test");
     add_list(options, "-t --threads", "threads; 0: one per physical core", kMostThreads, bench.threads);
+    options.common("threads (usually one per core)");
     add_list(options, "-b --batch-size", "tokens read at a time; 0: 512, on cards of 16 GB or more 1024",
              kMostBatch, bench.batches);
+    options.common("tokens read at a time");
     add_cache_options(options, [&bench](const std::string& text) -> Status {
         bench.caches.clear();
         for (const std::string& name : split_list(text))
@@ -105,21 +112,25 @@ Options declare(BenchOptions& bench) {
         return bench.caches.empty() ? parse_cache_type("").error() : Status();
     });
     options.number("-r --repetitions", "times that each test is run", bench.repetitions, 1, 100000);
+    options.common("times that each test is run");
     options.flag("--no-warmup",
                  "do not warm up: else each test is run once before, with prompts on a GPU twice",
                  bench.warmup, false);
     options.flag("--devices", "measure every device of this machine that can run the model, in one table",
                  bench.devices);
+    options.common("measure every device of this machine");
     options.flag("--ops",
                  "time operations one by one instead: the model's, in steps of one token and of each -p, or "
                  "without -m a table of cases",
                  bench.ops);
+    options.common("time operations one by one");
     options.number("--soak",
                    "read so many tokens one by one, once with replayed steps and once with steps that are "
                    "launched anew, and compare the logits of each; 0: do not",
                    bench.soak, 0, kMostContext);
     options.choice("-o --output", {"md", "json", "csv", "jsonl"}, "form of the report (default: md)",
                    [&bench](size_t index) { bench.format = BenchFormat(index); });
+    options.common("form of the report");
     options.flag("--json", "the same as -o json", [&bench] { bench.format = BenchFormat::json; });
     add_device_options(options, bench.common);
     add_voice_options(options);

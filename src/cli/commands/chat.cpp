@@ -14,11 +14,13 @@ Options declare(ChatOptions& chat) {
     GenerateOptions& generate = chat.conversation.generate;
     options.group("conversation");
     options.text("-sys --system-prompt", "TEXT", "what the model is told before the first turn", chat.system);
+    options.common("what the model is told first");
     add_template_options(options, chat.writer);
     add_reasoning_options(options, chat.writer, chat.conversation.reasoning);
     options.flag("--list-chat-formats", "print their names and exit", chat.list_formats);
     options.number("-n --predict --n-predict", "tokens of an answer at most; -1: until the model ends it",
                    generate.max_tokens, -2, std::numeric_limits<int64_t>::max());
+    options.common("tokens of an answer at most");
     options.each("-r --reverse-prompt --stop", "TEXT", "end an answer before this text; may be given again",
                  [&generate](const std::string& text) -> Status {
                      if (text.empty()) return error("takes a text that is not empty");
@@ -33,6 +35,7 @@ Options declare(ChatOptions& chat) {
     options.name("--session", "FILE",
                  "go on with the conversation in this file, if it exists, and keep it there at the end",
                  chat.session);
+    options.common("go on with the chat in this file; keep it");
     options.flag("--no-status", "no line of figures after an answer on a terminal", chat.status, false);
     options.flag("--special", "write control tokens out", generate.show_special);
     options.flag("-e --escape", "take \\n, \\t, \\\", \\\\ and the like in -sys and --stop (default)",

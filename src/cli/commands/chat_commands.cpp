@@ -43,6 +43,14 @@ std::span<const Talk::TalkCommand> Talk::commands() {
     return kCommands;
 }
 
+std::vector<DescribedTalkCommand> described_talk_commands() {
+    std::vector<DescribedTalkCommand> all;
+    for (const auto& command : Talk::commands())
+        if (!command.help.empty())
+            all.push_back({command.name, command.argument, command.help, command.other_names});
+    return all;
+}
+
 static bool has_word(std::string_view words, std::string_view word) {
     return fmt::format(" {} ", words).find(fmt::format(" {} ", word)) != std::string::npos;
 }

@@ -42,8 +42,16 @@ using FileDefaults = std::function<Status(const Model& model, SamplerOptions& sa
 // In place of a text or a file this takes it away.
 constexpr std::string_view kNothing = "none";
 
+// A command of a conversation as the manual page lists it.
+struct DescribedTalkCommand {
+    std::string_view name, argument, help, other_names;
+};
+// In the order of /help, from the table by which a conversation finds its commands.
+std::vector<DescribedTalkCommand> described_talk_commands();
+
 class Talk {
 public:
+    friend std::vector<DescribedTalkCommand> described_talk_commands();
     Talk(ChatOptions options, FileDefaults defaults, std::unique_ptr<ChatModel> chat_model,
          Conversation conversation, SessionPlace place, LineReader reader);
     // The exit code.

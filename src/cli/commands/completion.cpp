@@ -9,14 +9,20 @@ namespace redline::cli {
 
 namespace {
 
-// What a value can be: words to choose from, and whether it can be a file.
+// The forms of a value: words to choose from, a file, or names that the program is asked for.
 struct Value {
     std::vector<std::string> words;
     bool file = false;
+    std::string_view asked = {};  // "models --names"
 };
+
+constexpr std::string_view kModelNames = "models --names";
+constexpr std::string_view kDeviceNames = "devices --names";
 
 Value value_of(const Options::Option& option) {
     Value out;
+    if (option.name() == "--model") return {{}, true, kModelNames};
+    if (option.name() == "--device") return {{}, false, kDeviceNames};
     std::string_view text = option.value;
     if (text.starts_with('[')) text = text.substr(1, text.size() - 2);
     while (!text.empty()) {
@@ -28,6 +34,14 @@ Value value_of(const Options::Option& option) {
             out.words.push_back(word);
     }
     return out;
+}
+
+// True where the first word of a command may be a model's name: "run [MODEL.gguf] [TEXT]".
+bool takes_model(const Options& command) {
+    const std::string begin = command.command() + " ";
+    return std::any_of(command.usage().begin(), command.usage().end(), [&](const std::string& usage) {
+        return usage.starts_with(begin + "[MODEL") || usage.starts_with(begin + "MODEL");
+    });
 }
 
 std::string replaced(std::string text, std::string_view what, std::string_view by) {
@@ -93,8 +107,45 @@ std::vector<Options> described_commands() {
     return out;
 }
 
+// Commands, words of values, options, words of commands, and the commands whose first word may be a model. A
+// file's name is completed by "-o default" where nothing else fits. The shell takes a colon for the end of a
+// word, and names of models have some: what stands before the last one is cut from what is offered.
+static constexpr const char* kBash = R"(# Completion for bash, by `redline completion bash`.
+_redline() {{
+    local word=${{COMP_WORDS[COMP_CWORD]}} words="" asked="" before=""
+    local whole=${{COMP_LINE:0:COMP_POINT}}
+    whole=${{whole##* }}
+    if [[ $whole == *:* ]]; then
+        before=${{whole%"${{whole##*:}}"}}
+        word=$whole
+    fi
+    local last=${{COMP_LINE:0:COMP_POINT-${{#whole}}}}
+    local -a said
+    read -ra said <<<"$last"
+    [ ${{#said[@]}} -eq 0 ] && said=("${{COMP_WORDS[@]:0:COMP_CWORD}}")
+    if [ ${{#said[@]}} -eq 1 ]; then
+        words="{} help --help --version"
+    else
+        case "${{said[1]}} ${{said[-1]}}" in
+{}        esac
+    fi
+    if [ -z "$words$asked" ] && [[ $word == -* ]]; then
+        case "${{said[1]}}" in
+{}        esac
+    elif [ -z "$words$asked" ]; then
+        case "${{said[1]}}" in
+{}            {}) [ ${{#said[@]}} -eq 2 ] && asked="models --names" ;;
+        esac
+    fi
+    [ -n "$asked" ] && words=$("${{COMP_WORDS[0]}}" $asked 2>/dev/null)
+    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+    COMPREPLY=("${{COMPREPLY[@]#"$before"}}")
+}}
+complete -o default -F _redline redline
+)";
+
 std::string bash_completion(const std::vector<Options>& commands) {
-    std::string values, options, words;
+    std::string values, options, words, models;
     for (const Options& command : commands) {
         std::string all;
         for (const Options::Option& option : command.options()) {
@@ -104,33 +155,19 @@ std::string bash_completion(const std::vector<Options>& commands) {
                 names += fmt::format("{}\"{} {}\"", names.empty() ? "" : " | ", command.command(), name);
             }
             const Value value = value_of(option);
-            if (!value.words.empty())
+            if (!value.asked.empty())
+                values += fmt::format("            {}) asked=\"{}\" ;;\n", names, value.asked);
+            else if (!value.words.empty())
                 values +=
                     fmt::format("            {}) words=\"{}\" ;;\n", names, fmt::join(value.words, " "));
         }
         options += fmt::format("            {}) words=\"{}\" ;;\n", command.command(), all);
         if (const std::string taken = words_of(command); !taken.empty())
             words += fmt::format("            {}) words=\"{}\" ;;\n", command.command(), taken);
+        else if (takes_model(command))
+            models += (models.empty() ? "" : "|") + command.command();
     }
-    // What is no word here is a file's name, by "-o default".
-    return fmt::format(
-        "# Completion for bash, by `redline completion bash`.\n"
-        "_redline() {{\n"
-        "    local word=${{COMP_WORDS[COMP_CWORD]}} words=\"\"\n"
-        "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
-        "        words=\"{} --help --version\"\n"
-        "    else\n"
-        "        case \"${{COMP_WORDS[1]}} ${{COMP_WORDS[COMP_CWORD - 1]}}\" in\n{}        esac\n"
-        "    fi\n"
-        "    if [ -z \"$words\" ] && [[ $word == -* ]]; then\n"
-        "        case \"${{COMP_WORDS[1]}}\" in\n{}        esac\n"
-        "    elif [ -z \"$words\" ]; then\n"
-        "        case \"${{COMP_WORDS[1]}}\" in\n{}        esac\n"
-        "    fi\n"
-        "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
-        "}}\n"
-        "complete -o default -F _redline redline\n",
-        names_of(commands), values, options, words);
+    return fmt::format(kBash, names_of(commands), values, options, words, models);
 }
 
 std::string zsh_completion(const std::vector<Options>& commands) {
@@ -144,21 +181,38 @@ std::string zsh_completion(const std::vector<Options>& commands) {
             std::string takes;
             if (!option.value.empty())
                 takes = ":" + replaced(option.value, ":", "\\:") + ":" +
-                        (!value.words.empty() ? fmt::format("({})", fmt::join(value.words, " "))
-                         : value.file         ? "_files"
-                                              : " ");
+                        (value.asked == kModelNames    ? "_redline_models"
+                         : value.asked == kDeviceNames ? "_redline_devices"
+                         : !value.words.empty()        ? fmt::format("({})", fmt::join(value.words, " "))
+                         : value.file                  ? "_files"
+                                                       : " ");
             const std::string help = replaced(replaced(option.help, "[", "\\["), "]", "\\]");
             for (const std::string& name : option.names)
                 cases += fmt::format("                {} \\\n",
                                      quoted(fmt::format("*{}[{}]{}", name, help, takes)));
         }
         const std::string words = words_of(command);
-        cases += words.empty() ? "                '*:file:_files'\n            ;;\n"
-                               : fmt::format("                '1:what:({})'\n            ;;\n", words);
+        if (!words.empty())
+            cases += fmt::format("                '1:what:({})'\n            ;;\n", words);
+        else
+            cases +=
+                fmt::format("{}                '*:file:_files'\n            ;;\n",
+                            takes_model(command) ? "                '1:model:_redline_models' \\\n" : "");
     }
     return fmt::format(
         "#compdef redline\n"
         "# Completion for zsh, by `redline completion zsh`.\n"
+        "_redline_models() {{\n"
+        "    local -a names\n"
+        "    names=(${{(f)\"$(redline models --names 2>/dev/null)\"}})\n"
+        "    compadd -a names\n"
+        "    _files\n"
+        "}}\n"
+        "_redline_devices() {{\n"
+        "    local -a names\n"
+        "    names=(${{(f)\"$(redline devices --names 2>/dev/null)\"}})\n"
+        "    compadd -a names\n"
+        "}}\n"
         "_redline() {{\n"
         "    local -a commands\n"
         "    commands=(\n{}    )\n"
@@ -180,6 +234,7 @@ std::string fish_completion(const std::vector<Options>& commands) {
     };
     std::string out = fmt::format(
         "# Completion for fish, by `redline completion fish`.\nset -l commands {}\n"
+        "function __redline_names\n    command -q redline; and command redline $argv 2>/dev/null\nend\n"
         "complete -c redline -n \"not __fish_seen_subcommand_from $commands\" -f -l help -d 'how it is "
         "used'\n"
         "complete -c redline -n \"not __fish_seen_subcommand_from $commands\" -f -l version -d 'which "
@@ -192,6 +247,10 @@ std::string fish_completion(const std::vector<Options>& commands) {
         if (const std::string words = words_of(command); !words.empty())
             out += fmt::format("complete -c redline -n \"__fish_seen_subcommand_from {}\" -f -a {}\n",
                                command.command(), fish_quoted(words));
+        else if (takes_model(command))
+            out += fmt::format(
+                "complete -c redline -n \"__fish_seen_subcommand_from {}\" -a '(__redline_names {})'\n",
+                command.command(), kModelNames);
         for (const Options::Option& option : command.options()) {
             out +=
                 fmt::format("complete -c redline -n \"__fish_seen_subcommand_from {}\"", command.command());
@@ -200,7 +259,9 @@ std::string fish_completion(const std::vector<Options>& commands) {
                        : name.size() == 2     ? " -s " + name.substr(1)
                                               : " -o " + name.substr(1);
             const Value value = value_of(option);
-            if (!value.words.empty())
+            if (!value.asked.empty())
+                out += fmt::format(" {} -a '(__redline_names {})'", value.file ? "-r -F" : "-x", value.asked);
+            else if (!value.words.empty())
                 out += fmt::format(" -x -a {}", fish_quoted(fmt::format("{}", fmt::join(value.words, " "))));
             else if (!option.value.empty())
                 out += value.file ? " -r -F" : " -x";

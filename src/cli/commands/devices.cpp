@@ -93,14 +93,32 @@ std::string listing_text() {
     return out + default_text();
 }
 
+// The names that --device takes here.
+std::string listing_names() {
+    std::string kinds, names;
+    for (const BackendEntry* entry : backends_by_preference()) {
+        const Result<std::vector<DeviceListing>> devices = entry->list();
+        if (!devices) continue;
+        for (const DeviceListing& device : devices.value()) {
+            if (!device.missing.empty()) continue;
+            names += device.id + "\n";
+            const std::string kind = fmt::format("{}\n", entry->name);
+            if (device.id != entry->name && kinds.find(kind) == kinds.npos)
+                kinds += (kinds.empty() ? "gpu\n" : "") + kind;
+        }
+    }
+    return kinds + names;
+}
+
 int run(const std::vector<std::string>& arguments) {
-    bool json = false;
+    bool json = false, names = false;
     Options options("devices", "list what can compute here", {"devices [--json]"});
     options.flag("--json", "write one JSON object", json);
+    options.flag("--names", "print the names alone that --device takes, one a line", names);
     options.remark("--device takes what stands before the colon, as vulkan:0, or part of a name.");
     if (const std::optional<int> code = options.parse(arguments)) return *code;
     Output out;
-    out.write(json ? to_text(listing_json(), true) + "\n" : listing_text());
+    out.write(names ? listing_names() : json ? to_text(listing_json(), true) + "\n" : listing_text());
     return out.finish();
 }
 

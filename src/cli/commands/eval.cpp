@@ -27,13 +27,17 @@ Options declare(EvalOptions& eval) {
                     {"eval MODEL -f TEXT [options]", "eval MODEL --ids FILE --logits OUT.npy"});
     options.group("text");
     options.name("-f --file", "FILE", "the text; - is standard input", eval.text.file);
+    options.common("the text; - is standard input");
     options.name("--ids", "FILE", "token ids in decimal, apart by white space, in place of a text", eval.ids);
+    options.common("token ids in place of a text");
     options.name(
         "--logits", "OUT.npy",
         "write the logits after every token, as float32 (tokens, vocabulary), and score nothing: the tokens, "
         "up to -c of them, are then one sequence, without chunks",
         eval.logits);
+    options.common("write logits, and score nothing");
     options.flag("--json", "print one JSON object at the end", eval.json);
+    options.common("print one JSON object at the end");
     add_model_options(options, eval.model);
     options.word_is("--model");
     add_voice_options(options);

@@ -31,13 +31,19 @@ Options declare(ImatrixOptions& imatrix) {
                     {"imatrix MODEL -f TEXT -o OUT.gguf [options]"});
     options.group("text");
     options.name("-f --file", "FILE", "the text; - is standard input", imatrix.text.file);
+    options.common("the text; - is standard input");
     options.number("--chunks", "chunks of -c tokens to read; 0: all that the text has", imatrix.chunks, 0,
                    kMostChunks);
+    options.common("chunks to read (usually all)");
     options.group("result");
     options.name("-o --output", "OUT.gguf", "the file to write (default: imatrix.gguf)", imatrix.output);
+    options.common("the file to write");
     options.flag("--process-output", "measure the output matrix, too", imatrix.with_output);
+    options.common("measure the output matrix, too");
     options.flag("--overwrite", "replace OUT.gguf if it exists", imatrix.overwrite);
+    options.common("replace OUT.gguf if it exists");
     options.flag("--json", "print one JSON object at the end", imatrix.json);
+    options.common("print one JSON object at the end");
     add_model_options(options, imatrix.model);
     options.word_is("--model");
     add_voice_options(options);

@@ -34,10 +34,15 @@ Options declare(InfoOptions& info) {
     Options options("info", "say what is in a model file and whether it fits here", {"info MODEL [options]"});
     options.group("what");
     options.flag("--all", "metadata in full length", info.all);
+    options.common("metadata in full length");
     options.flag("--tensors", "list the tensors", info.tensors);
+    options.common("list the tensors");
     options.flag("--plan", "list the operations of a step, with their bytes", info.plan);
+    options.common("list the operations of a step");
     options.flag("--template", "print the chat template and nothing else", info.chat_template);
+    options.common("print the chat template alone");
     options.flag("--json", "print one JSON object", info.json);
+    options.common("print one JSON object");
     add_model_options(options, info.model);
     options.word_is("--model");
     add_voice_options(options);
@@ -221,6 +226,7 @@ Result<Json> gather(const InfoOptions& info) {
         LoadedModel loaded;
         loaded.model = std::make_unique<Model>(std::move(model.value()));
         const Model& m = *loaded.model;
+        all["notes"] = m.notes();
         all["shape"] = shape_json(m.config());
         all["tokenizer"] = tokenizer_json(m.tokenizer());
         add_chat(gguf.metadata(), m.tokenizer(), all);
@@ -309,7 +315,9 @@ std::string shape_text(const Json& all) {
     else
         shape += fmt::format("feed-forward {}", number(s["ffn_width"]));
     std::string out = line("shape", shape);
-    return out + line("context", fmt::format("trained for {} tokens", number(s["trained_context"])));
+    out += line("context", fmt::format("trained for {} tokens", number(s["trained_context"])));
+    for (const Json& each : all["notes"]) out += line("", "note: " + shown(each));
+    return out;
 }
 
 std::string tokenizer_text(const Json& all) {
@@ -337,7 +345,7 @@ std::string memory_text(const Json& all) {
         line("memory", fmt::format("about {} for a context of {}: weights {}, {} cache {}, scratch {}",
                                    bytes(m["total"]), number(m["context"]), bytes(m["weights"]),
                                    shown(m["cache_type"]), bytes(m["cache"]), bytes(m["scratch"])));
-    for (const Json& decoded : m["decoded"]) out += line("", shown(decoded));
+    for (const Json& decoded : m["decoded"]) out += line("", "note: " + shown(decoded));
     out += line("", fmt::format("{} the {} of {}{}; {}",
                                 m["fits"].get<bool>() ? "fits into" : "does not fit into", shown(m["limit"]),
                                 shown(m["device"]), speed_text(m), context_text(m["largest_context"])));

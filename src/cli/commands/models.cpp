@@ -19,6 +19,7 @@ struct ModelsOptions {
     ModelOptions model;
     std::string part;
     bool json = false;
+    bool names = false;
 };
 
 Options declare(ModelsOptions& models) {
@@ -26,10 +27,15 @@ Options declare(ModelsOptions& models) {
                     {"models [NAME] [options]"});
     options.group("what");
     options.name("--name", "TEXT", "only those whose name holds this text", models.part);
+    options.common("only those whose name holds this text");
     options.word_is("--name");
     options.number("-c --ctx-size", "tokens of context that are to fit", models.model.default_context, 1,
                    kMostContext);
+    options.common("tokens of context that are to fit");
     options.flag("--json", "print one JSON object", models.json);
+    options.common("print one JSON object");
+    options.flag("--names", "print their names alone, one a line, without looking into the files",
+                 models.names);
     options.group("device");
     add_device_options(options, models.model);
     add_voice_options(options);
@@ -154,11 +160,20 @@ Result<int> list(const ModelsOptions& options) {
     return out.finish();
 }
 
+int print_names(const ModelsOptions& options) {
+    Output out;
+    const std::vector<StoredModel> files = find_model_files(user_model_stores()).files;
+    for (const StoredModel& file : options.part.empty() ? files : named(files, options.part))
+        if (file.parts == file.of) out.write(file.name + "\n");
+    return out.finish();
+}
+
 int run(const std::vector<std::string>& arguments) {
     ModelsOptions models;
     Options options = declare(models);
     if (const std::optional<int> code = options.parse(arguments)) return *code;
     if (const Status usage = check_device_options(models.model); !usage) return fail(usage.error(), kUsage);
+    if (models.names) return print_names(models);
     const Result<int> code = list(models);
     return code ? code.value() : fail(code.error());
 }

@@ -1,6 +1,7 @@
 // redline run: one prompt in, one text out.
 #include "base/file.h"
 #include "cli/answer_text.h"
+#include "cli/commands/run_notes.h"
 #include "cli/commands/run_options.h"
 #include "cli/demo_model.h"
 #include "cli/expected_speed.h"
@@ -23,9 +24,15 @@ namespace redline::cli {
 
 namespace {
 
+// The user's input, before a model is known.
+struct Input {
+    std::string text;
+    std::optional<FimTexts> fim;
+    std::vector<StrayBytes> stray;
+};
+
 // What the model reads, and how its answer is to be read.
 struct Prompt {
-    std::string text;  // as the user gave it
     WrittenChat written;
     std::optional<ReasoningMarks> reasoning;
     Json tools;  // null: no calls are looked for
@@ -46,23 +53,42 @@ Result<ChatRequest> chat_request(const RunOptions& run, const std::string& text)
     }
     if (run.tools.empty()) return request;
     const bool from_input = run.tools == "-";
-    const std::string list = from_input ? RL_TRY(read_standard_input()) : RL_TRY(read_text_file(run.tools));
+    const std::string list = RL_TRY(read_prompt_file(run.tools));
     request.tools = RL_TRY(read_tools(list, from_input ? "standard input" : run.tools));
     return request;
 }
 
-Result<Prompt> write_prompt(const RunOptions& run, const Model& model, const std::string& text) {
+// Notes what is unusual of a prompt that no chat template is put around.
+Result<WrittenChat> write_raw(const RunOptions& run, const Model& model, const Input& input,
+                              uint64_t context) {
     const Tokenizer& tokenizer = model.tokenizer();
+    WrittenChat written;
+    if (input.fim) {
+        FimPrompt fim =
+            RL_TRY(write_fim(tokenizer, infill_tokens(model.gguf().metadata(), tokenizer), *input.fim,
+                             run.add_bos, context, fim_room(context, run.generate.max_tokens)));
+        if (!fim.cut.empty()) note(fim.cut);
+        written.tokens = std::move(fim.tokens);
+        written.parts = {{tokenizer.decode(written.tokens, true), true}};
+        return written;
+    }
+    written.parts = {{input.text, run.parse_special}};
+    written.tokens = tokenizer.encode(input.text, {run.add_bos, run.parse_special});
+    for (const std::string& each : raw_prompt_notes(tokenizer, input.text, written.tokens, run.parse_special))
+        note(each);
+    return written;
+}
+
+Result<Prompt> write_prompt(const RunOptions& run, const Model& model, const Input& input, uint64_t context) {
     const bool has_template = has_chat_template(model.gguf().metadata());
     Prompt prompt;
-    prompt.text = text;
     prompt.chat = run.form == PromptForm::chat || (run.form == PromptForm::automatic && has_template);
+    for (const StrayBytes& stray : input.stray) note(explain_stray(stray, model.tokenizer()));
     if (!prompt.chat) {
-        prompt.written.parts = {{text, run.parse_special}};
-        prompt.written.tokens = tokenizer.encode(text, {run.add_bos, run.parse_special});
+        prompt.written = RL_TRY(write_raw(run, model, input, context));
         return prompt;
     }
-    ChatRequest request = RL_TRY(chat_request(run, text));
+    ChatRequest request = RL_TRY(chat_request(run, input.text));
     ChatWriter writer = RL_TRY(ChatWriter::create(model, run.writer));
     say_detail(writer.description() + (run.form == PromptForm::automatic
                                            ? ", since the model file has one; --raw goes without"
@@ -166,14 +192,15 @@ public:
     void end_reasoning() {
         if (std::exchange(reasoning_, false)) cli::show(voice().colour ? "\x1b[0m\n\n" : "\n\n");
     }
-    void end_line() {
+    // `more`: something is said after the text, which is not to go on in its line.
+    void end_line(bool more) {
         end_waiting();
         end_reasoning();
         if (run_.json || ends_line_) return;
         if (terminal_)
             out_.write("\n");
-        else if (outputs_meet())
-            say("");  // so that the statistics do not go on in the line of the text
+        else if (more && outputs_meet())
+            cli::show("\n");
     }
 
 private:
@@ -225,7 +252,6 @@ Result<Answer> answer(const RunOptions& run, Session& session, Sampler& sampler,
     out.reasoning = text.reasoning();
     out.parsed.content = text.content();
     if (!prompt.tools.empty()) out.parsed = parse_tool_calls(text.content(), prompt.tools);
-    for (const std::string& problem : out.parsed.notes) note(problem);
     return out;
 }
 
@@ -308,7 +334,55 @@ int show_prompt(const RunOptions& run, const Tokenizer& tokenizer, const Prompt&
     return out.finish();
 }
 
-Result<int> run_prompt(RunOptions& run, const Options& options, const std::string& text) {
+// Notes that are said below the answer.
+std::vector<std::string> closing_notes(const RunOptions& run, const LoadedModel& loaded, uint64_t context,
+                                       const Answer& a) {
+    std::vector<std::string> notes = {explain_stop(a.generation, context)};
+    if (a.generation.reason != StopReason::cancelled && ended_within_reasoning(a))
+        notes.emplace_back(
+            "all of the text is reasoning, and there is no answer: a larger -n or --reasoning-budget N "
+            "makes room for one");
+    if (is_cut(a.generation, run.sampling.constraint.get())) notes.emplace_back(kCutNote);
+    for (const std::string& problem : a.parsed.notes) notes.push_back(problem);
+    notes.push_back(explain_slow(loaded, context, a.generation));
+    std::erase(notes, "");
+    return notes;
+}
+
+// One line of figures at a terminal; with -v all statistics, everywhere.
+void say_figures(const RunOptions& run, const LoadedModel& loaded, const Session& session, const Answer& a) {
+    if (voice().verbose) return say_statistics(loaded, session, a.prompt, a.generation);
+    if (voice().quiet || run.json || !is_terminal(STDERR_FILENO)) return;
+    const std::string line = figures_line(loaded, a.prompt, a.generation);
+    show(voice().colour ? fmt::format("\x1b[2m{}\x1b[0m\n", line) : line + "\n");
+}
+
+int exit_code(const RunOptions& run, const Answer& a, const Interrupts& interrupts) {
+    if (a.generation.reason == StopReason::broken) return fail(error("{}", a.generation.fault));
+    if (a.generation.reason == StopReason::cancelled) return interrupts.code();
+    return is_cut(a.generation, run.sampling.constraint.get()) ? kCut : kDone;
+}
+
+Result<int> answer_prompt(const RunOptions& run, const LoadedModel& loaded, Session& session,
+                          Sampler& sampler, const Prompt& prompt, const Input& input) {
+    Output out;
+    const Interrupts interrupts;
+    Printer printer(run, out);
+    if (run.display_prompt && !run.json) printer.put(input.fim ? input.fim->prefix : input.text);
+    Result<Answer> a = answer(run, session, sampler, prompt, printer, interrupts.flag());
+    const std::vector<std::string> notes =
+        a ? closing_notes(run, loaded, session.context(), a.value()) : std::vector<std::string>();
+    const bool broken = !a || a->generation.reason == StopReason::broken;
+    printer.end_line(broken || (!voice().quiet && (voice().verbose || !notes.empty())));
+    if (!a) return a.error();
+    if (run.json) out.write(to_text(describe(run, loaded, session, sampler, a.value())) + "\n");
+    for (const std::string& each : notes) note(each);
+    if (const std::string awake = explain_kept_awake(loaded); !awake.empty()) say_detail(awake);
+    if (out.open()) say_figures(run, loaded, session, a.value());
+    return out.finish(exit_code(run, a.value(), interrupts));
+}
+
+Result<int> run_prompt(RunOptions& run, const Options& options, const Input& input) {
     LoadedModel loaded = RL_TRY(inspect_model(run.model));
     const Model& model = *loaded.model;
     RL_TRY(take_file_defaults(options, model.gguf().metadata(), run.sampling.sampler));
@@ -317,7 +391,7 @@ Result<int> run_prompt(RunOptions& run, const Options& options, const std::strin
     if (run.sampling.grammar) run.sampling.constraint = RL_TRY(make_constraint(model, *run.sampling.grammar));
     Sampler sampler = RL_TRY(
         make_sampler(model, run.sampling.sampler, run.sampling.ignore_eos, context, run.sampling.constraint));
-    const Prompt prompt = RL_TRY(write_prompt(run, model, text));
+    const Prompt prompt = RL_TRY(write_prompt(run, model, input, context));
     if (run.sampling.constraint)
         run.sampling.constraint->expect_reasoning(
             prompt.reasoning, last_scaffold(prompt.written.parts),
@@ -328,34 +402,23 @@ Result<int> run_prompt(RunOptions& run, const Options& options, const std::strin
     Session session = RL_TRY(open_session(loaded, run.model, context));
     rescue_from_loss(session, loaded, run.model);
     say_detail(fmt::format("seed {}", sampler.seed()));
-
-    Output out;
-    const Interrupts interrupts;
-    Printer printer(run, out);
-    if (run.display_prompt && !run.json) printer.put(text);
-    Result<Answer> a = answer(run, session, sampler, prompt, printer, interrupts.flag());
-    printer.end_line();
-    if (!a) return a.error();
-    if (run.json) out.write(to_text(describe(run, loaded, session, sampler, a.value())) + "\n");
-    const std::string why = explain_stop(a->generation, context);
-    if (!why.empty()) note(why);
-    if (a->generation.reason != StopReason::cancelled && ended_within_reasoning(a.value()))
-        note(
-            "all of the text is reasoning, and there is no answer: a larger -n or --reasoning-budget N "
-            "makes room for one");
-    if (out.open()) say_statistics(loaded, session, a->prompt, a->generation);
-    if (const std::string awake = explain_kept_awake(loaded); !awake.empty()) note(awake);
-    const std::string slow = explain_slow(loaded, context, a->generation);
-    if (!slow.empty()) note(slow);
-    if (a->generation.reason == StopReason::broken) return out.finish(fail(error("{}", a->generation.fault)));
-    return out.finish(a->generation.reason == StopReason::cancelled ? interrupts.code() : kDone);
+    return answer_prompt(run, loaded, session, sampler, prompt, input);
 }
 
-Result<std::optional<std::string>> gather_text(const RunOptions& run) {
-    if (run.messages.empty()) return gather_prompt(run.prompt);
-    const std::string text =
-        run.messages == "-" ? RL_TRY(read_standard_input()) : RL_TRY(read_text_file(run.messages));
-    return std::optional<std::string>(text);
+// Nothing where there is no prompt.
+Result<std::optional<Input>> gather_input(const RunOptions& run) {
+    Input input;
+    if (run.fim.given()) {
+        input.fim = RL_TRY(read_fim(run.fim, run.prompt.escapes, &input.stray));
+    } else if (!run.messages.empty()) {
+        input.text = RL_TRY(read_prompt_file(run.messages));
+    } else {
+        std::optional<std::string> text = RL_TRY(gather_prompt(run.prompt, &input.stray));
+        if (!text) return std::optional<Input>();
+        input.text = std::move(*text);
+        find_stray_bytes(run.system, "-sys", input.stray);
+    }
+    return std::optional<Input>(std::move(input));
 }
 
 int run(const std::vector<std::string>& arguments) {
@@ -375,15 +438,16 @@ int run(const std::vector<std::string>& arguments) {
         return chat_command.run(arguments.size() == 2 ? arguments
                                                       : std::vector<std::string>{"-m", run.model.model});
     if (const std::optional<int> code = take_remote_model(run.model)) return *code;
+    voice().informs = false;
     if (const Status found = take_demo_model(run.model.model); !found) return fail(found.error(), kUsage);
-    const Result<std::optional<std::string>> text = gather_text(run);
-    if (!text) return fail(text.error());
-    if (!text.value())
+    const Result<std::optional<Input>> input = gather_input(run);
+    if (!input) return fail(input.error());
+    if (!input.value())
         return fail(
             error("no prompt: redline run \"TEXT\" answers one, so do -p TEXT, -f FILE and standard input; "
                   "redline chat has conversations"),
             kUsage);
-    const Result<int> code = run_prompt(run, options, *text.value());
+    const Result<int> code = run_prompt(run, options, *input.value());
     return code ? code.value() : fail(code.error());
 }
 

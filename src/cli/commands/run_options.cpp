@@ -18,8 +18,10 @@ static void add_prompt_options(Options& options, RunOptions& run) {
             run.prompt.has_text = true;
             return {};
         });
+    options.common("the prompt");
     options.name("-f --file", "FILE", "a file with the prompt (after that of -p); - is standard input",
                  run.prompt.file);
+    options.common("a file with the prompt; - is standard input");
     options.flag("-e --escape", "take \\n, \\t, \\\", \\\\ and the like in -p, -sys and --stop (default)",
                  run.prompt.escapes);
     options.flag("--no-escape", "take them as they are", run.prompt.escapes, false);
@@ -36,6 +38,30 @@ static void add_prompt_options(Options& options, RunOptions& run) {
     options.flag("--prompt-cache-ro", "use that file but do not write it", run.cache_read_only);
 }
 
+static void add_fim_options(Options& options, RunOptions& run) {
+    options.group("fill in the middle");
+    options.each(
+        "--fim", "PREFIX SUFFIX",
+        "write what belongs between two texts, by a model that was trained for it, such as one for code",
+        [&run](const std::string& text) -> Status {
+            run.fim.texts.push_back(text);
+            return {};
+        });
+    options.common("write what belongs between two texts");
+    options.each("--fim-parts", "FILE FILE",
+                 "the same with the texts of two files; one may be -, standard input",
+                 [&run](const std::string& path) -> Status {
+                     if (path.empty()) return error("was given an empty name");
+                     run.fim.files.push_back(path);
+                     return {};
+                 });
+    options.name(
+        "--fim-file", "FILE:LINE[:COLUMN]",
+        "the same at a place of one file: before this column, counted in characters from 1 (default: at "
+        "the end of the line)",
+        run.fim.place);
+}
+
 static void add_chat_options(Options& options, RunOptions& run) {
     options.group("chat");
     options.flag(
@@ -45,7 +71,9 @@ static void add_chat_options(Options& options, RunOptions& run) {
         [&run] { run.form = PromptForm::chat; });
     options.flag("-no-cnv --no-conversation --raw", "go on from the prompt as a plain text",
                  [&run] { run.form = PromptForm::raw; });
+    options.common("go on from a text instead of answering");
     options.text("-sys --system --system-prompt", "TEXT", "the system's text before it", run.system);
+    options.common("what the model is told first");
     options.name(
         "--messages", "FILE",
         "answer a conversation in the form of OpenAI's API: a list of messages, or an object with messages "
@@ -73,12 +101,14 @@ static void add_output_options(Options& options, RunOptions& run) {
     options.number("-n --predict --n-predict",
                    "tokens to make at most; -1 or -2: until the model ends or the context is full",
                    run.generate.max_tokens, -2, std::numeric_limits<int64_t>::max());
+    options.common("tokens to make at most");
     options.each("-r --reverse-prompt --stop", "TEXT", "end before this text; may be given again",
                  [&run](const std::string& text) -> Status {
                      if (text.empty()) return error("takes a text that is not empty");
                      run.generate.stops.push_back(text);
                      return {};
                  });
+    options.common("end before this text");
     options.flag("--context-shift", "when the context is full, forget the older half and go on",
                  [&run] { run.generate.when_full = WhenFull::shift; });
     options.flag("--no-context-shift", "end there (default)",
@@ -89,6 +119,7 @@ static void add_output_options(Options& options, RunOptions& run) {
     options.flag("--display-prompt", "write the prompt before the text", run.display_prompt);
     options.flag("--no-display-prompt", "do not (default)", run.display_prompt, false);
     options.flag("--json", "write one JSON object at the end instead of the text as it comes", run.json);
+    options.common("one JSON object, with figures and reasons");
 }
 
 Options declare(RunOptions& run) {
@@ -100,6 +131,7 @@ Options declare(RunOptions& run) {
         return {};
     });
     add_prompt_options(options, run);
+    add_fim_options(options, run);
     add_chat_options(options, run);
     add_output_options(options, run);
     add_model_options(options, run.model);
@@ -110,12 +142,18 @@ Options declare(RunOptions& run) {
     options.example("redline run model.gguf \"What is GGUF?\" --temp 0");
     options.example("git diff | redline run model.gguf -p \"Explain this change:\"");
     options.example("redline run model.gguf --raw -p \"Once upon a time\" -n 200");
+    options.example("redline run coder.gguf --fim-file main.py:12 -n 100");
     options.example("redline run model.gguf --messages chat.json --tools tools.json --json");
     options.remark(
-        "Only the answer goes to standard output, with a line end after it on a terminal only; all else goes "
-        "to standard error. Beside a prompt, standard input is read when it is a file or a pipe of ours; in "
-        "a "
-        "\"while read\" loop it is left alone. Exit code: 0, 1 for an error, 2 for a wrong option, 130 after "
+        "Only the answer goes to standard output, with a line end after it on a terminal only. Standard "
+        "error "
+        "gets notes, on a terminal one line of figures, and with -v all there is to know. Beside a prompt, "
+        "standard input is read when it is a file or a pipe of ours; in a \"while read\" loop it is left "
+        "alone.");
+    options.remark(
+        "Exit status: 0 done, 1 an error, 2 a wrong command line, 3 the device that was named cannot be had, "
+        "4 "
+        "the answer ends, at -n or with the context, before its grammar or schema is complete, 130 after "
         "Ctrl-C.");
     return options;
 }
@@ -159,15 +197,35 @@ Status take_words(RunOptions& run) {
     return {};
 }
 
+static Status check_fim(const RunOptions& run) {
+    const FimSource& fim = run.fim;
+    if (fim.texts.size() > 2 || fim.files.size() > 2 ||
+        int(!fim.texts.empty()) + int(!fim.files.empty()) + int(!fim.place.empty()) > 1)
+        return error("--fim, --fim-parts and --fim-file name the two texts: give one of them, once");
+    if (fim.files.size() == 2 && fim.files[0] == "-" && fim.files[1] == "-")
+        return error("--fim-parts: standard input can be one of the two texts, not both");
+    if (run.prompt.has_text || !run.prompt.file.empty())
+        return error("a prompt means nothing with --fim, which has two texts: leave one of them out");
+    if (run.parse_special)
+        return error("--parse-special means nothing with --fim, whose texts are plain: leave it out");
+    return {};
+}
+
 static Status check_forms(const Options& options, RunOptions& run) {
     const auto conflict = [&](std::string_view name, std::string_view with) {
         return error("{} means nothing with {}: leave one of them out", name, with);
     };
+    if (run.fim.given()) {
+        RL_TRY(check_fim(run));
+        if (run.form == PromptForm::chat) return conflict("--chat", "--fim, which has no turns");
+        run.form = PromptForm::raw;
+    }
+    const char* const raw = run.fim.given() ? "--fim, which has no turns" : "--raw, which has no turns";
     // What speaks of turns implies the template, what speaks of plain text its absence.
     for (const char* name : {"--system-prompt", "--messages", "--tools", "--chat-format", "--chat-template",
                              "--chat-template-kwargs", "--reasoning-effort", "--think"}) {
         if (!options.given(name)) continue;
-        if (run.form == PromptForm::raw) return conflict(name, "--raw, which has no turns");
+        if (run.form == PromptForm::raw) return conflict(name, raw);
         if (std::string_view(name) != "--think") run.form = PromptForm::chat;
     }
     for (const char* name : {"--no-bos", "--parse-special"}) {

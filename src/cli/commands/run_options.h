@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/chat_writer.h"
+#include "cli/commands/run_fim.h"
 #include "cli/options/model_options.h"
 #include "cli/options/sampling_options.h"
 #include "cli/prompt.h"
@@ -16,6 +17,7 @@ struct RunOptions {
     ModelOptions model;
     SamplingOptions sampling;
     PromptSource prompt;
+    FimSource fim;
     std::vector<std::string> words;  // without an option: a model's file, a prompt
     std::string messages;            // a file of a conversation; "-": standard input
     std::string tools;

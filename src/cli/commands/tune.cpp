@@ -255,11 +255,15 @@ Options declare(TuneCommandOptions& tune) {
     options.group("what");
     options.name("-m --model", "FILE", "model in GGUF form, or part of its name (default: the demo model)",
                  tune.model.model);
+    options.common("a model (without: the demo model)");
     options.number("--seconds",
                    "stop after about so many, for each device; 0: when all is measured (default: 0)",
                    tune.seconds, 0, 86400);
+    options.common("stop after about so many");
     options.flag("--no-prompts", "measure only what makes tokens, one at a time", tune.prompts, false);
+    options.common("only what makes tokens");
     options.number("-c --ctx-size", "tokens of context (default: 4096)", tune.model.context, 1, kMostContext);
+    options.common("tokens of context");
     options.number("-b --batch-size --ubatch-size", kBatchHelp, tune.model.batch, 1, kMostBatch);
     add_cache_options(options, [&tune](const std::string& name) -> Status {
         tune.model.cache = RL_TRY(parse_cache_type(name));
@@ -267,6 +271,7 @@ Options declare(TuneCommandOptions& tune) {
     });
     add_device_options(options, tune.model);
     options.flag("--json", "write one JSON object", tune.json);
+    options.common("write one JSON object");
     options.word_is("--model");
     add_voice_options(options);
     options.example("redline tune model.gguf");

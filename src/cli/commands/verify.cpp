@@ -254,13 +254,16 @@ Options declare(VerifyOptions& verify) {
     options.group("what");
     options.name("-m --model", "FILE", "model in GGUF form, or part of its name (default: the demo model)",
                  verify.model.model);
+    options.common("a model (without: the demo model)");
     add_threads_option(options, "physical core", verify.model.threads);
+    options.common("threads (usually one per core)");
     add_cache_options(options, [&verify](const std::string& name) -> Status {
         verify.model.cache = RL_TRY(parse_cache_type(name));
         return {};
     });
     add_device_options(options, verify.model);
     options.flag("--json", "write one JSON object", verify.json);
+    options.common("write one JSON object");
     options.word_is("--model");
     add_voice_options(options);
     options.example("redline verify");

@@ -1,6 +1,7 @@
 #include "cli/options/model_options.h"
 
 #include "cli/commands/devices.h"
+#include "cli/file_notes.h"
 #include "cli/find_model.h"
 #include "cli/kernel_check.h"
 #include "cli/load_plan.h"
@@ -22,6 +23,7 @@ void add_model_options(Options& options, ModelOptions& target) {
                  "model in GGUF form, of a split model the first part; or part of the name of one that "
                  "redline models lists",
                  target.model);
+    options.common("a GGUF file, or a name of redline models");
     options.each(
         "-c --context-length --ctx-size", "N|auto",
         fmt::format("tokens of context; 0 or auto: as many as fit, at most those that the model was trained "
@@ -31,7 +33,9 @@ void add_model_options(Options& options, ModelOptions& target) {
             target.context = text == "auto" ? 0 : RL_TRY(parse_integer(text, 0, kMostContext));
             return {};
         });
+    options.common("tokens of context (usually 4096)");
     add_threads_option(options, "physical core", target.threads);
+    options.common("threads (usually one per core)");
     // llama.cpp has two sizes; what is read at a time is the second of them.
     auto physical = std::make_shared<bool>(false);
     const auto batch = [&target, physical](bool second) {
@@ -89,6 +93,7 @@ void add_device_options(Options& options, ModelOptions& target) {
             target.device = RL_TRY(device_name(name));
             return {};
         });
+    options.common("cpu, gpu, vulkan, ...: redline devices");
     add_split_options(options, target);
     options.each(
         "--mem-budget", "SIZE",
@@ -154,6 +159,7 @@ void add_split_options(Options& options, ModelOptions& target) {
             target.gpu_layers = layers == -2 ? kAll : layers;
             return {};
         });
+    options.common("layers on the GPU (usually what fits)");
     options.each(
         "-cmoe --cpu-moe", "[all|auto|N]",
         "experts on the CPU: of all layers (as without a value), as many as the GPU has no room for, or "
@@ -196,7 +202,9 @@ void add_voice_options(Options& options) {
     options.group("general");
     options.knows_foreign();
     options.flag("-v --verbose", "say more on standard error", voice().verbose);
+    options.common("say more on standard error");
     options.flag("-q --quiet", "say nothing but errors on standard error", voice().quiet);
+    options.common("say nothing but errors there");
     options.each("-co --color", "[on|off|auto]", "colours on a terminal (default: auto)",
                  [](const std::string& text) -> Status {
                      if (text != "on" && text != "off" && text != "auto")
@@ -280,8 +288,6 @@ Result<LoadedModel> inspect_model(const ModelOptions& options) {
     const uint64_t context = options.context < 0 ? options.default_context : uint64_t(options.context);
     loaded.model = std::make_unique<Model>(RL_TRY(Model::inspect(path, context)));
     loaded.load_seconds = seconds_since(start);
-    for (const std::string& left_out : loaded.model->notes()) note(left_out);
-    for (const std::string& warning : loaded.model->tokenizer().warnings()) note(warning);
     return loaded;
 }
 
@@ -316,6 +322,13 @@ Result<std::unique_ptr<Backend>> open_again(const LoadedModel& loaded, const Mod
     return backend;
 }
 
+static std::vector<std::string> file_notes(const Model& model, const Backend& backend) {
+    std::vector<std::string> notes = model.notes();
+    for (const std::string& warning : model.tokenizer().warnings()) notes.push_back(warning);
+    for (const std::string& line : describe_decoding(model.file_weights(), backend)) notes.push_back(line);
+    return notes;
+}
+
 Status place_model(LoadedModel& loaded, const ModelOptions& options, uint64_t context, uint32_t outputs) {
     const auto start = std::chrono::steady_clock::now();
     if (!loaded.backend) RL_TRY(open_for(loaded, options));
@@ -330,8 +343,7 @@ Status place_model(LoadedModel& loaded, const ModelOptions& options, uint64_t co
         RL_TRY(loaded.model->place(*loaded.backend,
                                    [&](uint64_t done, uint64_t total) { progress.update(done, total); }));
     }
-    for (const std::string& line : describe_decoding(loaded.model->file_weights(), *loaded.backend))
-        note(line);
+    say_file_notes(loaded.model->gguf().path(), file_notes(*loaded.model, *loaded.backend), cache_folder());
     loaded.load_seconds += seconds_since(start);
     return {};
 }

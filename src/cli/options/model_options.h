@@ -115,14 +115,15 @@ struct LoadedModel {
     double load_seconds = 0.0;
 };
 // Chooses the device and reads all of the model but its weights, so that what is wrong with a prompt or an
-// option is said before gigabytes are loaded. Shows the tokenizer's warnings.
+// option is said before gigabytes are loaded.
 Result<LoadedModel> inspect_model(const ModelOptions& options);
 // Opens the device that inspect_model() chose, or, unless it was asked for, one that opens.
 Status open_for(LoadedModel& loaded, const ModelOptions& options);
 // The device that is taken once more, with what its check has found.
 Result<std::unique_ptr<Backend>> open_again(const LoadedModel& loaded, const ModelOptions& options);
 // Opens the device where that is not done, checks and times its kernels, sizes and says the plan of a session
-// of so many tokens (with 0 there is none), and loads the weights, with progress on a terminal.
+// of so many tokens (with 0 there is none), and loads the weights, with progress on a terminal. Notes about
+// the file are said as file_notes.h has it.
 Status place_model(LoadedModel& loaded, const ModelOptions& options, uint64_t context, uint32_t outputs = 1);
 // Both.
 Result<LoadedModel> load_model(const ModelOptions& options);

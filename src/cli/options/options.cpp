@@ -141,7 +141,7 @@ Error Options::unknown(const std::string& argument) const {
     const bool vague = begin == std::string::npos || name.size() - begin < 2;
     std::string hint = vague ? "" : nearest_name(name, known);
     if (hint.empty() && !vague) hint = nearest_name("--" + name.substr(begin), known);
-    if (hint.empty()) return error("unknown option {}; redline {} --help lists them", name, command_);
+    if (hint.empty()) return error("unknown option {}; redline {} --help-all lists them", name, command_);
     return error("unknown option {}; did you mean {}?", name, hint);
 }
 
@@ -193,6 +193,10 @@ Status Options::take_word(const std::string& word, std::vector<std::string>& out
     return {};
 }
 
+static bool takes_two(const Options::Option& option) {
+    return option.value.find(' ') != std::string::npos;
+}
+
 // Every known option becomes its long name, with its value as the next argument: cxxopts has no words behind
 // a single dash (-ctk, -sys) and takes no number glued to a letter (-n-1).
 Result<std::vector<std::string>> Options::rewrite(const std::vector<std::string>& arguments) {
@@ -230,6 +234,11 @@ Result<std::vector<std::string>> Options::rewrite(const std::vector<std::string>
                               : "on");
         else if (!option->value.empty() && i + 1 < arguments.size())
             out.push_back(arguments[++i]);
+        if (!takes_two(*option)) continue;
+        if (i + 1 == arguments.size())
+            return error("{} needs two values: {}", option->shown_name(), option->value);
+        out.push_back(option->name());
+        out.push_back(arguments[++i]);
     }
     return out;
 }
@@ -269,18 +278,20 @@ Status Options::apply(const std::vector<std::string>& arguments) {
 }
 
 std::optional<int> Options::parse(const std::vector<std::string>& arguments) {
-    bool wanted = false;
+    bool wanted = false, all_wanted = false;
     const std::string saved = std::exchange(group_, "general");
-    flag("-h --usage --help", "print this and exit", wanted);
+    flag("-h --usage --help", "print the options that people use, and exit", wanted);
+    common("print this and exit");
+    flag("--help-all", "print all options, and exit", all_wanted);
     group_ = saved;
     if (reader) {
         reader(*this);
         return 0;
     }
     const Status parsed = apply(arguments);
-    if (wanted) {
+    if (wanted || all_wanted) {
         Output out;
-        out.write(help());
+        out.write(all_wanted ? help_all() : help());
         return out.finish();
     }
     if (!parsed) return fail(parsed.error(), kUsage);
@@ -308,13 +319,41 @@ static std::string wrapped(std::string_view text, size_t indent, size_t width) {
     return out;
 }
 
-std::string Options::help() const {
-    constexpr size_t kIndent = 30;
-    constexpr size_t kColumns = 80;
-    constexpr size_t kWidth = kColumns - kIndent;
+std::string Options::heading() const {
     std::string out = fmt::format("redline {}: {}\n\n", command_, summary_);
     for (size_t i = 0; i < usage_.size(); ++i)
         out += fmt::format("{}redline {}\n", i == 0 ? "usage: " : "       ", usage_[i]);
+    return out;
+}
+
+static std::string with_value(std::string names, const Options::Option& option) {
+    return "  " + names + (option.value.empty() ? "" : " " + option.value);
+}
+
+std::string Options::help() const {
+    constexpr int64_t kScreen = 40;  // lines
+    const std::string all = help_all();
+    if (std::count(all.begin(), all.end(), '\n') <= kScreen) return all;
+    std::string out = heading() + "\n";
+    const auto left = [](const Option& option) {
+        const bool two = option.names.size() > 1;
+        return with_value(two ? option.names.front() + ", " + option.name() : option.name(), option);
+    };
+    size_t width = 0;
+    for (const Option& option : options_)
+        if (!option.brief.empty()) width = std::max(width, left(option).size());
+    for (const Option& option : options_)
+        if (!option.brief.empty()) out += fmt::format("{:<{}}  {}\n", left(option), width, option.brief);
+    if (!examples_.empty()) out += "\nexamples\n";
+    for (const std::string& line : examples_) out += "  " + line + "\n";
+    return out + fmt::format("\nAll {} options: redline {} --help-all\n", options_.size(), command_);
+}
+
+std::string Options::help_all() const {
+    constexpr size_t kIndent = 30;
+    constexpr size_t kColumns = 80;
+    constexpr size_t kWidth = kColumns - kIndent;
+    std::string out = heading();
     std::vector<std::string> groups;
     for (const Option& option : options_)
         if (std::find(groups.begin(), groups.end(), option.group) == groups.end())
@@ -323,8 +362,7 @@ std::string Options::help() const {
         out += fmt::format("\n{}\n", title);
         for (const Option& option : options_) {
             if (option.group != title) continue;
-            std::string left = fmt::format("  {}", fmt::join(option.names, ", "));
-            if (!option.value.empty()) left += " " + option.value;
+            std::string left = with_value(fmt::format("{}", fmt::join(option.names, ", ")), option);
             left += left.size() + 2 > kIndent ? "\n" + std::string(kIndent, ' ')
                                               : std::string(kIndent - left.size(), ' ');
             out += left + wrapped(option.help, kIndent, kWidth) + "\n";

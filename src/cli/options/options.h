@@ -1,6 +1,6 @@
-// The options of a command: declared once with their targets, parsed by cxxopts, and shown by --help. A value
-// that is wrong is an error that names the option and what it takes; an unknown option gets the nearest known
-// one as a hint.
+// The options of a command: declared once with their targets, parsed by cxxopts, and shown by --help, which
+// has those that are marked as common, and --help-all. A value that is wrong is an error that names the
+// option and what it takes; an unknown option gets the nearest known one as a hint.
 #pragma once
 
 #include "base/result.h"
@@ -43,7 +43,8 @@ public:
     void text(std::string_view names, std::string value, std::string help, std::string& target);
     // As text, and an empty one is refused: an unset variable of a script must not mean the default.
     void name(std::string_view names, std::string value, std::string help, std::string& target);
-    // Anything else that takes a value; called once per appearance, in order.
+    // Anything else that takes a value, or two, where `value` has a blank; called once for each value, in
+    // order.
     using Take = std::function<Status(const std::string&)>;
     void each(std::string_view names, std::string value, std::string help, Take take);
     void choice(std::string_view names, std::vector<std::string> values, std::string help,
@@ -58,6 +59,8 @@ public:
              });
     }
     void number(std::string_view names, std::string help, float& target);
+    // The option declared last is one that people use: --help lists it with this line of help.
+    void common(std::string brief) { options_.back().brief = std::move(brief); }
     // What is no option: called once for each, in order. Without it these are errors.
     void words(Take take) { word_ = std::move(take); }
     // One that is no option is what this option takes: the model of "info FILE".
@@ -71,7 +74,9 @@ public:
 
     // Takes the arguments. An exit code when the command ends here: --help was shown, or an error said.
     std::optional<int> parse(const std::vector<std::string>& arguments);
+    // One screen: all options where they fit into it, else those that are marked as common.
     std::string help() const;
+    std::string help_all() const;
 
     struct Option {
         std::vector<std::string> names;  // with their dashes
@@ -79,6 +84,7 @@ public:
         std::string help;
         std::string group;
         Take take;
+        std::string brief = {};  // its line in --help; empty: only --help-all lists it
         const std::string& name() const { return names.back(); }
         std::string shown_name() const;  // "-n/--n-predict"
     };
@@ -96,6 +102,7 @@ private:
     const Option* find(std::string_view name) const;
     Result<std::vector<std::string>> rewrite(const std::vector<std::string>& arguments);
     const Option* find_with_value(const std::string& argument, size_t& value_at) const;
+    std::string heading() const;
     // Takes an option of another program; false: it is of none that is known.
     Result<bool> take_foreign(const std::string& name);
     // Takes what is no option; what it becomes goes to the end of `out`.

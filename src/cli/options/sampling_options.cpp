@@ -26,6 +26,7 @@ Status add_bias(SamplerOptions& target, const std::string& text) {
 static void add_truncations(Options& options, SamplerOptions& s) {
     constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
     options.number("--temp --temperature", "temperature; 0: always the likeliest token", s.temperature);
+    options.common("randomness; 0: the likeliest token");
     options.number("--top-k", "keep the N likeliest; 0: all", s.top_k, -1, kMost);
     options.number("--top-p", "keep the likeliest with this much probability together; 1: all", s.top_p);
     options.number("--min-p", "keep those of at least this share of the likeliest's probability; 0: all",
@@ -118,6 +119,7 @@ static void add_grammar_options(Options& options, SamplingOptions& target) {
         "the text is JSON that follows this JSON schema ({}: any object); a file's name, or - for standard "
         "input, is read",
         take(true, false));
+    options.common("the text is JSON by this schema or file");
     options.each("--format", "json|SCHEMA", "the same, as ollama has it; json: any object",
                  [&target](const std::string& value) {
                      return add_grammar(target, value == "json" ? "{}" : value, true, false);
@@ -140,6 +142,7 @@ void add_sampling_options(Options& options, SamplingOptions& target) {
                      s.seed = uint32_t(RL_TRY(parse_integer(text, -1, std::numeric_limits<uint32_t>::max())));
                      return {};
                  });
+    options.common("random seed, for the same text again");
     add_truncations(options, s);
     add_penalties(options, s);
     options.each("-l --logit-bias", "ID(+|-)BIAS", "make a token likelier or less likely; -inf forbids it",

@@ -124,7 +124,7 @@ std::string for_terminal(std::string_view text) {
 }
 
 void say(std::string_view line) {
-    if (!voice().quiet) tell(line);
+    if (!voice().quiet && (voice().informs || voice().verbose)) tell(line);
 }
 
 void say_detail(std::string_view line) {
@@ -139,7 +139,7 @@ int fail(const Error& problem, int code) {
 }
 
 void note(std::string_view message) {
-    say(fmt::format("redline: note: {}", printable(message)));
+    if (!voice().quiet) tell(fmt::format("redline: note: {}", printable(message)));
 }
 
 bool Output::write(std::string_view text) {

@@ -16,6 +16,7 @@ namespace redline::cli {
 struct Voice {
     bool quiet = false;    // errors only
     bool verbose = false;  // details of interest to the curious
+    bool informs = true;   // what say() is given is heard; else only with `verbose`, unlike notes
     bool colour = false;
 };
 Voice& voice();
