@@ -398,3 +398,48 @@ TEST_CASE("expected speed: files of programs that knew ops by other keys are set
     CHECK(!has(read_file(folder.path / "pace.json"), "\"old\""));
     CHECK(has(read_file(folder.path / "pace.json"), "\"version\": 2"));
 }
+
+namespace {
+
+// A CPU of eight threads, some of which were left out.
+class SharedCpu : public Backend {
+public:
+    explicit SharedCpu(uint32_t fewest) : fewest_(fewest) { info_.threads = 8; }
+    const DeviceInfo& device() const override { return info_; }
+    bool has_kernels(const Format&) const override { return false; }
+    Result<std::unique_ptr<CacheStore>> make_caches(std::span<const CacheInfo>) override {
+        return error("no caches");
+    }
+    Result<MemoryNeed> measure(std::span<const WeightInfo>, std::span<const CacheInfo>,
+                               std::vector<PlanGroup>) override {
+        return MemoryNeed{};
+    }
+    uint64_t allocated() const override { return 0; }
+    Result<std::vector<std::unique_ptr<Executable>>> record_group(PlanGroup, WeightStore&, CacheStore&,
+                                                                  Record) override {
+        return error("no steps");
+    }
+    double measure_read_bandwidth() override { return 0.0; }
+    uint32_t fewest_threads() const override { return fewest_; }
+
+private:
+    std::unique_ptr<Kernel> make_kernel(const Op&, const Plan&) override { return nullptr; }
+    Result<std::unique_ptr<WeightStore>> load_stored(std::span<const WeightInfo>, ByteSource&,
+                                                     const Progress&) override {
+        return error("no weights");
+    }
+
+    DeviceInfo info_;
+    uint32_t fewest_;
+};
+
+}  // namespace
+
+TEST_CASE("expected speed: threads that were left out for other programs are told, of either device") {
+    LoadedModel loaded;
+    CHECK(explain_shared_cpu(loaded).empty());
+    loaded.backend = std::make_unique<SharedCpu>(0);
+    CHECK(explain_shared_cpu(loaded).empty());
+    loaded.cpu = std::make_unique<SharedCpu>(5);
+    CHECK(has(explain_shared_cpu(loaded), "other programs use the CPU: at times 5 of 8 threads computed"));
+}

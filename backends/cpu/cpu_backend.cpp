@@ -163,6 +163,8 @@ public:
 
     double measure_read_bandwidth() override;
 
+    uint32_t fewest_threads() const override { return team_.fewest() < team_.size() ? team_.fewest() : 0; }
+
 private:
     // Every thread reads and repacks the next piece until all are done; the first error ends it.
     Status read_all(std::span<const WeightInfo> weights, ByteSource& source, const Progress& progress,

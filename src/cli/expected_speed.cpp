@@ -288,6 +288,15 @@ std::string explain_kept_awake(const LoadedModel& loaded) {
         loaded.device);
 }
 
+std::string explain_shared_cpu(const LoadedModel& loaded) {
+    for (const Backend* backend : {loaded.backend.get(), loaded.cpu.get()})
+        if (backend && backend->fewest_threads() > 0)
+            return fmt::format(
+                "other programs use the CPU: at times {} of {} threads computed, which was faster",
+                backend->fewest_threads(), backend->device().threads);
+    return "";
+}
+
 std::string explain_slow(const LoadedModel& loaded, uint64_t context, const Generation& generation) {
     constexpr uint64_t kLeastSteps = 16;
     constexpr double kFarBelow = 0.25;

@@ -50,6 +50,8 @@ double expected_tokens_per_second(const LoadedModel& loaded, uint64_t context, u
 
 // One line, when the device is kept awake; else empty.
 std::string explain_kept_awake(const LoadedModel& loaded);
+// One line, when some threads of the CPU were left out since other programs use it; else empty.
+std::string explain_shared_cpu(const LoadedModel& loaded);
 // One line of what is wrong, or may be, when a generation of 16 tokens or more reached less than a quarter of
 // what was expected; else empty.
 std::string explain_slow(const LoadedModel& loaded, uint64_t context, const Generation& generation);

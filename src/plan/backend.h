@@ -236,6 +236,9 @@ public:
     // Whether it is kept busy between the parts of a step while it waits for the CPU, since its clocks fall
     // otherwise.
     virtual bool kept_awake() const { return false; }
+    // The CPU: the fewest of its threads that have computed so far, where others lost their processors to
+    // other programs. 0: all of them computed.
+    virtual uint32_t fewest_threads() const { return 0; }
 
 private:
     virtual std::unique_ptr<Kernel> make_kernel(const Op& op, const Plan& plan) = 0;

@@ -377,6 +377,7 @@ private:
                         first_ = false;
                     }
         if (const std::string awake = explain_kept_awake(loaded); !awake.empty()) note(awake);
+        if (const std::string shared = explain_shared_cpu(loaded); !shared.empty()) note(shared);
         return kDone;
     }
 

@@ -228,6 +228,10 @@ void Talk::explain_turn(const Turn& turn, bool cancelled) {
         note(awake);
         said_awake_ = true;
     }
+    if (const std::string shared = explain_shared_cpu(model_->loaded); !shared.empty() && !said_shared_) {
+        say_detail(shared);
+        said_shared_ = true;
+    }
     if (said_slow_) return;
     const std::string slow = explain_slow(model_->loaded, context, made);
     if (!slow.empty()) note(slow);

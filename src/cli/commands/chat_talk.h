@@ -138,7 +138,7 @@ private:
     std::optional<size_t> edited_;                             // the turn that the next message replaces
     std::vector<Attachment> attached_;                         // to the next message
     std::vector<std::pair<std::string, std::string>> chosen_;  // by /set
-    bool said_dropping_ = false, said_slow_ = false, said_awake_ = false;
+    bool said_dropping_ = false, said_slow_ = false, said_awake_ = false, said_shared_ = false;
     bool said_no_journal_ = false;
     bool hinted_ = false;  // that Ctrl-C again leaves
     bool has_model_ = true;

@@ -378,6 +378,7 @@ Result<int> answer_prompt(const RunOptions& run, const LoadedModel& loaded, Sess
     if (run.json) out.write(to_text(describe(run, loaded, session, sampler, a.value())) + "\n");
     for (const std::string& each : notes) note(each);
     if (const std::string awake = explain_kept_awake(loaded); !awake.empty()) say_detail(awake);
+    if (const std::string shared = explain_shared_cpu(loaded); !shared.empty()) say_detail(shared);
     if (out.open()) say_figures(run, loaded, session, a.value());
     return out.finish(exit_code(run, a.value(), interrupts));
 }
