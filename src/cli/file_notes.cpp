@@ -14,6 +14,7 @@ namespace redline::cli {
 namespace {
 
 constexpr const char* kRecord = "noted.json";
+constexpr uint64_t kVersion = 1;  // of the record
 constexpr const char* kKey = "model files";
 constexpr size_t kMostFiles = 200;
 
@@ -54,7 +55,7 @@ bool is_new_to_record(const std::string& path, const std::vector<std::string>& n
     const std::filesystem::path whole = std::filesystem::canonical(path, unknown);
     const std::string state = state_of(path, notes);
     if (unknown || state.empty() || cache_folder.empty()) return true;
-    const DeviceFile record(cache_folder, kRecord);
+    const DeviceFile record(cache_folder, kRecord, kVersion);
     if (has(record.read(kKey), whole.string(), state)) return false;
     bool fresh = true;
     const Status kept = record.update(kKey, [&](Json& known) {

@@ -62,8 +62,10 @@ bool exclude_values(Json& schema, const Json& values) {
         return true;
     }
     const Json types = types_of(schema);
-    const auto takes = [&](const char* type) {
-        return std::find(types.begin(), types.end(), Json(type)) != types.end();
+    const auto takes = [&](std::string_view type) {
+        return std::any_of(types.begin(), types.end(), [&](const Json& one) {
+            return one.is_string() && one.get_ref<const std::string&>() == type;
+        });
     };
     Json texts = Json::array();
     std::vector<std::string> whole;  // types that are excluded
