@@ -136,6 +136,14 @@ TEST_CASE("messages: an error names the message and says what would be right") {
                "not an array");
 }
 
+TEST_CASE("messages: a number that no double holds is an error") {
+    CHECK(mentions(refusal_of(R"([{"role": "user", "content": "hi", "n": 1e999}])"),
+                   "m.json is no JSON: number"));
+    const Result<Json> tools = read_tools(R"([{"name": "f", "parameters": {"default": 1e999}}])", "t.json");
+    REQUIRE_FALSE(tools.ok());
+    CHECK(mentions(tools.error().message, "t.json is no JSON: number"));
+}
+
 TEST_CASE("messages: a template gets lists of parts if it writes their texts, else lines") {
     const Json parts = parse_json(
         R"([{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}])");

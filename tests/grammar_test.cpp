@@ -158,6 +158,18 @@ TEST_CASE("grammar: left recursion is refused, also behind what may be empty") {
     CHECK(refused("root ::= \"a\" root | \"b\"") == "accepted");
 }
 
+TEST_CASE("grammar: ways that no text completes are left out, and refused where no other is left") {
+    const std::string endless =
+        "no text completes the grammar: each way through the rule root comes back to a "
+        "rule that it is in, without end";
+    CHECK(refused("root ::= \"a\" root") == endless);
+    CHECK(refused("root ::= \"a\" b\nb ::= \"b\" c | \"d\" b\nc ::= \"c\" b") == endless);
+    CHECK(refused("root ::= (\"a\" root)+") == endless);
+    const Grammar grammar = parsed("root ::= \"x\" | \"a\" b | \"c\" b? | \"d\" b*\nb ::= \"b\" b");
+    for (const char* text : {"x", "c", "d"}) CHECK(verdict(grammar, text) == Verdict::complete);
+    for (const char* text : {"a", "cb", "db"}) CHECK(verdict(grammar, text) == Verdict::refused);
+}
+
 TEST_CASE("grammar: hostile ones end in an error or a match, not in a full memory") {
     const Grammar nested = parsed("root ::= (((\"a\"{1,1000000}){1,1000000}){1,1000000}){3} \"b\"");
     CHECK(verdict(nested, "aaab") == Verdict::complete);

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <ctime>
+
 using namespace redline;
 using namespace redline::test;
 
@@ -291,9 +293,11 @@ TEST_CASE("tool calls: JSON with slips that have one reading is mended, and it i
     CHECK(mended(hermes("{text: \"a\"}")) == R"(mark{"text":"a"} the key text has no quotes)");
     CHECK(mended(hermes("{\"text\": \"it\\'s\"}")) ==
           R"(mark{"text":"it's"} \' is no escape, and stands for ')");
-    CHECK(mended(hermes("{\"text\": \"\\d+\\.\\x41\"}")) ==
-          R"(mark{"text":"\\d+\\.A"} \d is no escape, and its backslash is kept; )"
-          R"(\. is no escape, and its backslash is kept; \x is no escape, and is read as Python's)");
+    CHECK(mended(hermes("{\"text\": \"\\d+\\.\"}")) ==
+          R"(mark{"text":"\\d+\\."} \d is no escape, and its backslash is kept; )"
+          R"(\. is no escape, and its backslash is kept)");
+    CHECK(mended(hermes("{\"text\": \"\\x41\"}")) ==
+          R"(mark{"text":"A"} \x is no escape, and is read as Python's)");
     CHECK(mended("<tool_call>{\"name\": \"mark\", \"arguments\": {\"done\": true}</tool_call>") ==
           R"(mark{"done":true} } is missing)");
     CHECK(mended("<tool_call>{\"name\": \"mark\", \"arguments\": {\"done\": true}}}\n</tool_call>") ==
@@ -331,7 +335,9 @@ TEST_CASE("tool calls: slips with several readings stay text, with a note") {
         REQUIRE(got.notes.size() == 1);
         CHECK(mentions(got.notes[0], "a call in the answer is left as text: what follows <tool_call> "));
     }
-    CHECK(mentions(parsed(hermes("{\"text\": \"C:\\data\\new\"}")), "backslashes may be escapes or not"));
+    for (const char* text : {"C:\\data\\new", "D:\\x64\\Release"})
+        CHECK(mentions(parsed(hermes(fmt::format("{{\"text\": \"{}\"}}", text))),
+                       "backslashes may be escapes or not"));
     // Cut in its middle, which may have gone on.
     for (const char* cut : {"<tool_call>{\"name\": \"mark\", \"arguments\": {\"size\": 1",
                             "<tool_call>{\"name\": \"mark\", \"arguments\": {\"done\": true, </tool_call>",
@@ -359,6 +365,42 @@ TEST_CASE("tool calls: marks that stand twice or are missing are mended, and it 
     // Two calls are not taken for one.
     CHECK(parsed(begin + "</function>\n</tool_call>\n" + begin + "</parameter>\n</function>\n</tool_call>")
               .starts_with(R"(|mark{"text":"a"}|mark{"text":"a"})"));
+}
+
+TEST_CASE("tool calls: a value that may hold the next one stays text, with a note") {
+    const std::string begin = "<tool_call>\n<function=weather>\n<parameter=city>Kiel",
+                      end = "</parameter>\n</function>\n</tool_call>";
+    // A comma behind the mark, no mark, and a mark that is missing in the last value but one.
+    for (const std::string& between :
+         {std::string("</parameter>,\n<parameter=days>3"), std::string("\n<parameter=days>3"),
+          std::string("</parameter>\n<parameter=zip>1\n<parameter=days>3")}) {
+        const ParsedAnswer got = parse_tool_calls(begin + between + end, kTools);
+        CHECK(got.calls.empty());
+        CHECK(got.content == begin + between + end);
+        REQUIRE_FALSE(got.notes.empty());
+        CHECK(got.notes[0] ==
+              "a call in the answer is left as text: what follows <tool_call> has a value that "
+              "holds <parameter=days, which may begin another one");
+    }
+    CHECK(parsed(begin + "\n<parameter=x>" + end) == R"(|weather{"city":"Kiel\n<parameter=x>"})");
+    CHECK(parsed(begin + " <parameter=days>" + end) == R"(|weather{"city":"Kiel <parameter=days>"})");
+}
+
+TEST_CASE("tool calls: Python's texts have its octal escapes") {
+    CHECK(parsed("<|python_tag|>mark.call(text=\"\\033[0m \\0 \\1234 \\8\")") ==
+          R"(|mark{"text":"\u001b[0m \u0000 S4 \\8"})");
+}
+
+TEST_CASE("tool calls: a schema whose types refer to each other in many ways is read in short time") {
+    const Json tools = parse_json(R"([{"name": "f", "parameters": {"properties": {"a": {"$ref": "#/$defs/a"}},
+        "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/a"}, {"$ref": "#/$defs/a"},
+        {"$ref": "#/$defs/a"}, {"$ref": "#/$defs/a"}, {"$ref": "#/$defs/a"}, {"$ref": "#/$defs/a"},
+        {"$ref": "#/$defs/a"}, {"$ref": "#/$defs/a"}, {"$ref": "#/$defs/a"}, {"$ref": "#/$defs/a"}]}}}}])");
+    const std::clock_t begin = std::clock();
+    const ParsedAnswer got = parse_tool_calls("<function=f><parameter=a>x</parameter></function>", tools);
+    REQUIRE(got.calls.size() == 1);
+    CHECK(got.calls[0].arguments.dump() == R"({"a":"x"})");
+    CHECK(double(std::clock() - begin) / CLOCKS_PER_SEC < 4);
 }
 
 TEST_CASE("tool calls: a call without arguments is one where the function needs none") {

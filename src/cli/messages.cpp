@@ -20,8 +20,9 @@ Result<Json> parse_named(std::string_view text, const std::string& name) {
         if (value.is_structured() && json_end(text, begin) == text.npos)
             return error("{} is nested too deep", name);
         return value;
-    } catch (const Json::parse_error& problem) {
-        // The library's text names itself and the byte: "... parse error at line 1, column 2: ...".
+    } catch (const Json::exception& problem) {
+        // A number that no double holds is out of range, and no error of the syntax. The library's text names
+        // itself and the byte: "... parse error at line 1, column 2: ...".
         const std::string_view said = problem.what();
         return error("{} is no JSON: {}", name, said.substr(std::min(said.find("] ") + 2, said.size())));
     }

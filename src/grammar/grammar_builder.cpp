@@ -86,6 +86,7 @@ Result<Grammar> GrammarBuilder::finish() {
     find_nullable();
     RL_TRY(check_repeats());
     RL_TRY(check_left_recursion());
+    RL_TRY(drop_endless());
     RL_TRY(count_steps());
     find_small();
     lay_out();
@@ -126,8 +127,20 @@ bool GrammarBuilder::nullable(const Symbol& symbol) const {
     return repeat.least == 0 || grammar_.rules_[repeat.rule].nullable;
 }
 
-// Each rule found nullable lets those that refer to it be looked at again.
-void GrammarBuilder::find_nullable() {
+// A symbol that reads a character or a token holds by `leaf`, another one with its rule, or where it may be
+// left out.
+template <typename Leaf>
+bool GrammarBuilder::holds(const Symbol& symbol, const std::vector<bool>& rules, Leaf leaf) const {
+    const uint32_t called = callee(symbol);
+    if (called == sources_.size()) return leaf(symbol);
+    const bool optional = symbol.kind == Symbol::Kind::repeat && grammar_.repeats_[symbol.index].least == 0;
+    return optional || rules[called];
+}
+
+// The rules that have an alternative of which each symbol holds. Each one found lets those that refer to it
+// be looked at again.
+template <typename Leaf>
+std::vector<bool> GrammarBuilder::rules_where(Leaf leaf) const {
     std::vector<std::vector<uint32_t>> callers(sources_.size());
     std::vector<uint32_t> waiting;
     for (uint32_t i = 0; i < sources_.size(); ++i) {
@@ -138,18 +151,42 @@ void GrammarBuilder::find_nullable() {
                     called < sources_.size() && (callers[called].empty() || callers[called].back() != i))
                     callers[called].push_back(i);
     }
+    std::vector<bool> found(sources_.size());
     while (!waiting.empty()) {
         const uint32_t rule = waiting.back();
         waiting.pop_back();
-        if (grammar_.rules_[rule].nullable) continue;
+        if (found[rule]) continue;
         const Alternatives& alternatives = sources_[rule].alternatives;
-        const bool empty = std::any_of(alternatives.begin(), alternatives.end(), [&](const Sequence& s) {
-            return std::all_of(s.begin(), s.end(), [&](const Symbol& symbol) { return nullable(symbol); });
+        found[rule] = std::any_of(alternatives.begin(), alternatives.end(), [&](const Sequence& s) {
+            return std::all_of(s.begin(), s.end(),
+                               [&](const Symbol& symbol) { return holds(symbol, found, leaf); });
         });
-        if (!empty) continue;
-        grammar_.rules_[rule].nullable = true;
-        waiting.insert(waiting.end(), callers[rule].begin(), callers[rule].end());
+        if (found[rule]) waiting.insert(waiting.end(), callers[rule].begin(), callers[rule].end());
     }
+    return found;
+}
+
+void GrammarBuilder::find_nullable() {
+    const std::vector<bool> found = rules_where([](const Symbol&) { return false; });
+    for (size_t i = 0; i < found.size(); ++i) grammar_.rules_[i].nullable = found[i];
+}
+
+// Drops alternatives that no text completes: they come to their rule again without end, or to an empty class.
+Status GrammarBuilder::drop_endless() {
+    const auto leaf = [&](const Symbol& symbol) {
+        return symbol.kind != Symbol::Kind::characters || !grammar_.sets_[symbol.index].empty();
+    };
+    const std::vector<bool> found = rules_where(leaf);
+    if (!found[grammar_.root_])
+        return error(
+            "no text completes the grammar: each way through the rule root comes back to a rule "
+            "that it is in, without end");
+    for (Source& source : sources_)
+        std::erase_if(source.alternatives, [&](const Sequence& s) {
+            return !std::all_of(s.begin(), s.end(),
+                                [&](const Symbol& symbol) { return holds(symbol, found, leaf); });
+        });
+    return {};
 }
 
 Status GrammarBuilder::check_repeats() {

@@ -46,7 +46,12 @@ private:
 
     Status check_defined() const;
     uint32_t callee(const Symbol& symbol) const;
+    template <typename Leaf>
+    std::vector<bool> rules_where(Leaf leaf) const;
+    template <typename Leaf>
+    bool holds(const Symbol& symbol, const std::vector<bool>& rules, Leaf leaf) const;
     void find_nullable();
+    Status drop_endless();
     bool nullable(const Symbol& symbol) const;
     Status check_repeats();
     std::vector<uint32_t> leftmost(uint32_t rule) const;

@@ -140,7 +140,10 @@ SchemaConverter::Text SchemaConverter::reference(const Json& schema, const std::
         if (!found->is_object()) return error("{}: keywords beside this $ref are not supported", path);
         return visit(RL_TRY(merge_schemas(*found, rest, path)), path, depth + 1);
     }
-    if (const auto known = refs_.find(name); known != refs_.end()) return known->second;
+    if (const auto known = refs_.find(name); known != refs_.end()) {
+        is_nothing_ = is_nothing_ || empty_refs_.count(name) > 0;
+        return known->second;
+    }
     const std::string rule = rules_.reserve("ref-" + name.substr(name.rfind('/') + 1));
     refs_.emplace(name, rule);
     Text body = visit(*found, name, depth + 1);
@@ -148,6 +151,9 @@ SchemaConverter::Text SchemaConverter::reference(const Json& schema, const std::
         body = error("{}: the schema is nothing but a reference to itself", name);
     if (!body) {
         refs_.insert_or_assign(name, body.error());
+        if (is_nothing_) empty_refs_.insert(name);
+        // Rules that were made on the way may refer to it: no text goes through a rule without an end.
+        rules_.define(rule, "\"x\" " + rule);
         return body;
     }
     rules_.define(rule, body.value());

@@ -10,7 +10,8 @@ namespace redline {
 namespace {
 
 constexpr size_t kMostStates = 3000;
-constexpr size_t kMostPlaces = 100'000;  // of all states together
+constexpr size_t kMostPlaces = 100'000;   // of all states together, by weight
+constexpr size_t kMostWork = 20'000'000;  // weights of the places of all steps
 constexpr char32_t kLast = 0x10FFFF;
 
 class Subsets {
@@ -26,13 +27,13 @@ public:
         std::vector<Nfa::Places> start;
         for (const Nfa& nfa : nfas_) {
             if (!nfa.fits()) return {};
-            start.push_back(nfa.start());
+            std::optional<Nfa::Places> places = nfa.start();
+            if (!places) return {};
+            start.push_back(std::move(*places));
         }
         state(std::move(start));
-        for (size_t i = 0; i < waiting_.size(); ++i) {
-            follow(i);
-            if (waiting_.size() > kMostStates || places_ > kMostPlaces) return {};
-        }
+        for (size_t i = 0; i < waiting_.size() && !too_large_; ++i) follow(i);
+        if (too_large_) return {};
         return std::move(dfa_);
     }
 
@@ -45,22 +46,28 @@ private:
         waiting_.push_back(&found->first);
         bool ends = true;
         for (size_t i = 0; i < nfas_.size(); ++i) {
-            places_ += found->first[i].size();
-            ends = ends && nfas_[i].ends(found->first[i], found->second == 0) != negated_[i];
+            places_ += Nfa::weight(found->first[i]);
+            const std::optional<bool> matches = nfas_[i].ends(found->first[i], found->second == 0);
+            too_large_ = too_large_ || !matches;
+            ends = ends && matches != negated_[i];
         }
         dfa_.states.push_back({{}, ends});
+        too_large_ = too_large_ || waiting_.size() > kMostStates || places_ > kMostPlaces;
         return found->second;
     }
 
     // Characters that are in the same sets lead to the same state.
     void follow(size_t from) {
         const State& places = *waiting_[from];
-        std::vector<std::pair<size_t, uint32_t>> sets;  // by automaton and number
+        std::vector<std::pair<size_t, uint32_t>> sets;                // by automaton and number
+        std::vector<std::map<uint32_t, size_t>> index(nfas_.size());  // by number, its place in `sets`
         std::set<char32_t> bounds = {0};
         for (size_t i = 0; i < nfas_.size(); ++i) {
             std::set<uint32_t> numbers;
             nfas_[i].add_sets(places[i], numbers);
+            work_ += Nfa::weight(places[i]);
             for (const uint32_t number : numbers) {
+                index[i].emplace(number, sets.size());
                 sets.emplace_back(i, number);
                 for (const CodeRange& range : nfas_[i].set(number).ranges()) {
                     bounds.insert(range.first);
@@ -69,6 +76,9 @@ private:
             }
         }
         std::map<std::vector<bool>, std::vector<CodeRange>> classes;
+        work_ += bounds.size() * sets.size();
+        too_large_ = work_ > kMostWork;
+        if (too_large_) return;
         for (auto bound = bounds.begin(); bound != bounds.end(); ++bound) {
             std::vector<bool> inside;
             for (const auto& [i, number] : sets) inside.push_back(nfas_[i].set(number).contains(*bound));
@@ -80,10 +90,12 @@ private:
             State next;
             bool dead = false;
             for (size_t i = 0; i < nfas_.size() && !dead; ++i) {
-                next.push_back(nfas_[i].step(places[i], [&, &in = inside](uint32_t number) {
-                    const auto at = std::find(sets.begin(), sets.end(), std::pair(i, number));
-                    return bool(in[size_t(at - sets.begin())]);
-                }));
+                std::optional<Nfa::Places> step = nfas_[i].step(
+                    places[i], [&, &in = inside](uint32_t number) { return bool(in[index[i].at(number)]); });
+                work_ += 1 + Nfa::weight(places[i]);
+                too_large_ = too_large_ || !step || work_ > kMostWork;
+                if (too_large_) return;
+                next.push_back(std::move(*step));
                 dead = next.back().empty() && !negated_[i];
             }
             if (dead) continue;
@@ -100,6 +112,8 @@ private:
     std::map<State, uint32_t> known_;
     std::vector<const State*> waiting_;
     size_t places_ = 0;
+    size_t work_ = 0;
+    bool too_large_ = false;
     Dfa dfa_;
 };
 

@@ -71,7 +71,12 @@ uint32_t Nfa::build_repeat(const Pattern& pattern, uint32_t next) {
         for (uint32_t i = pattern.least; i < pattern.most && fits(); ++i)
             next = add({Node::Kind::split, {build(part, next), behind}});
     }
-    for (uint32_t i = 0; i < pattern.least && fits(); ++i) next = build(part, next);
+    for (uint32_t i = 0; i < pattern.least && fits(); ++i) {
+        const uint32_t before = next;
+        next = build(part, next);
+        // A part without nodes adds none, however often it is repeated.
+        if (next == before) break;
+    }
     return next;
 }
 
@@ -90,11 +95,24 @@ void Nfa::close(uint32_t node, std::set<uint32_t>& out, Edges edges) const {
     }
 }
 
-// Places that are reached without a character; those at the end of the string wait for it.
-void Nfa::close(Place place, Places& out, Edges edges) const {
+size_t Nfa::weight(const Place& place) {
+    size_t sum = 1;
+    for (const Obligation& each : place.obligations) sum += 1 + each.nodes.size();
+    return sum;
+}
+
+size_t Nfa::weight(const Places& places) {
+    size_t sum = 0;
+    for (const Place& place : places) sum += weight(place);
+    return sum;
+}
+
+// Places that are reached without a character; those at the end of the string wait for it. Optional
+// conditions double the places, so that following stops where they weigh too much.
+void Nfa::close(Place place, Places& out, Edges edges, size_t& work) const {
     std::vector<Place> waiting;
     waiting.push_back(std::move(place));
-    while (!waiting.empty()) {
+    while (!waiting.empty() && work <= kMostWeight) {
         Place at = std::move(waiting.back());
         waiting.pop_back();
         const Node& node = nodes_[at.node];
@@ -108,23 +126,27 @@ void Nfa::close(Place place, Places& out, Edges edges) const {
             if (is_met(obligation) && node.negated) continue;
             if (!is_met(obligation)) at.obligations.insert(std::move(obligation));
         }
+        work += weight(at) * node.next.size();
         for (const uint32_t next : node.next) waiting.push_back({next, at.obligations});
     }
 }
 
-Nfa::Places Nfa::start() const {
+std::optional<Nfa::Places> Nfa::start() const {
     Places out;
-    close(Place{start_, {}}, out, {.start = true});
-    return out;
+    size_t work = 0;
+    close(Place{start_, {}}, out, {.start = true}, work);
+    return work > kMostWeight ? std::nullopt : std::optional(std::move(out));
 }
 
-bool Nfa::ends(const Places& places, bool at_start) const {
+std::optional<bool> Nfa::ends(const Places& places, bool at_start) const {
     const Edges edges{at_start, true};
     Places last;
+    size_t work = 0;
     for (const Place& place : places) {
         const Node::Kind kind = nodes_[place.node].kind;
-        if (kind == Node::Kind::end || kind == Node::Kind::accept) close(place, last, edges);
+        if (kind == Node::Kind::end || kind == Node::Kind::accept) close(place, last, edges, work);
     }
+    if (work > kMostWeight) return {};
     for (const Place& place : last) {
         if (place.node != kAccept) continue;
         bool kept = true;

@@ -3,6 +3,7 @@
 
 #include "grammar/pattern.h"
 
+#include <optional>
 #include <set>
 
 namespace redline {
@@ -26,11 +27,14 @@ public:
     explicit Nfa(const Pattern& pattern);
     bool fits() const;
 
-    Places start() const;
+    // Nothing from these three: the places that are reached weigh too much.
+    std::optional<Places> start() const;
     // After a character; `contains(set)` tells which of the sets it is in.
     template <typename Contains>
-    Places step(const Places& places, Contains contains) const;
-    bool ends(const Places& places, bool at_start) const;
+    std::optional<Places> step(const Places& places, Contains contains) const;
+    std::optional<bool> ends(const Places& places, bool at_start) const;
+    // Places with the nodes of their conditions: the memory that they take, and the work of a step.
+    static size_t weight(const Places& places);
     // Adds the numbers of the sets that the next character is compared with.
     void add_sets(const Places& places, std::set<uint32_t>& numbers) const;
     const CharacterSet& set(uint32_t number) const { return sets_[number]; }
@@ -52,12 +56,15 @@ private:
     uint32_t build(const Pattern& pattern, uint32_t next);
     uint32_t build_repeat(const Pattern& pattern, uint32_t next);
     void close(uint32_t node, std::set<uint32_t>& out, Edges edges) const;
-    void close(Place place, Places& out, Edges edges) const;
+    // `work` counts what is followed, over several calls.
+    void close(Place place, Places& out, Edges edges, size_t& work) const;
+    static size_t weight(const Place& place);
     bool is_met(const Obligation& obligation) const { return obligation.nodes.count(kAccept) > 0; }
     template <typename Contains>
     bool step(std::set<Obligation>& obligations, Contains contains) const;
 
     static constexpr uint32_t kAccept = 0;
+    static constexpr size_t kMostWeight = 200'000;  // of one step
     std::vector<Node> nodes_;
     std::vector<CharacterSet> sets_;
     uint32_t start_ = 0;
@@ -80,13 +87,15 @@ bool Nfa::step(std::set<Obligation>& obligations, Contains contains) const {
 }
 
 template <typename Contains>
-Nfa::Places Nfa::step(const Places& places, Contains contains) const {
+std::optional<Nfa::Places> Nfa::step(const Places& places, Contains contains) const {
     Places out;
+    size_t work = 0;
     for (const Place& place : places) {
         const Node& node = nodes_[place.node];
         if (node.kind != Node::Kind::set || !contains(node.number)) continue;
         Place next{node.next[0], place.obligations};
-        if (step(next.obligations, contains)) close(std::move(next), out, {});
+        if (step(next.obligations, contains)) close(std::move(next), out, {}, work);
+        if (work > kMostWeight) return {};
     }
     return out;
 }

@@ -25,17 +25,19 @@ SchemaConverter::Text SchemaConverter::array(const Json& schema, const std::stri
                 grouped(RL_TRY(visit(prefix[i], fmt::format("{}/{}/{}", path, prefix_key, i), depth + 1))));
     }
     const uint64_t fixed = items.size();
-    const bool closed = schema.contains(rest_key)
-                            ? allows_nothing(schema[rest_key])
-                            : fixed > 0 || schema.value("unevaluatedItems", Json()) == false;
+    // Items that are not evaluated are those that no keyword is about.
+    const Json unevaluated = schema.value("unevaluatedItems", Json(true));
+    const char* const others_key =
+        schema.contains(rest_key) || unevaluated == true ? rest_key : "unevaluatedItems";
+    const bool closed = schema.contains(others_key) ? allows_nothing(schema[others_key]) : fixed > 0;
     if (closed && size.least > fixed)
         return nothing("{}/minItems: {} is more than the {} items that there can be", path, size.least,
                        fixed);
     std::string tail;
     if (!closed && (!size.most || *size.most > fixed)) {
         std::string item = rules_.use("value");
-        if (schema.contains(rest_key))
-            item = grouped(RL_TRY(visit(schema[rest_key], member_pointer(path, rest_key), depth + 1)));
+        if (schema.contains(others_key))
+            item = grouped(RL_TRY(visit(schema[others_key], member_pointer(path, others_key), depth + 1)));
         const uint64_t taken = std::max<uint64_t>(fixed, 1);  // the first item has no comma before it
         const auto most = size.most ? std::optional(*size.most - taken) : std::nullopt;
         tail = repeated("(" + comma + item + ")", size.least > taken ? size.least - taken : 0, most);

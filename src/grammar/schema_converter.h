@@ -89,7 +89,7 @@ private:
 
     // schema_number.cpp
     Text number(const std::string& type, const Json& schema, const std::string& path);
-    Result<NumberRange> range(const std::string& type, const Json& schema, const std::string& path);
+    Result<NumberRange> range(const Json& schema, const std::string& path);
     Status narrow(NumberRange& range, const Json& schema, const char* key, const std::string& path);
 
     // schema_array.cpp
@@ -105,9 +105,17 @@ private:
         bool required = false;
     };
     Text object(const Json& schema, const std::string& path, size_t depth);
+    struct KeyRules {
+        std::vector<std::pair<Dfa, Json>> patterns;  // of patternProperties, each with its schema
+        std::optional<Dfa> name;                     // of propertyNames, where there is one
+        Limits length;
+    };
+    Result<KeyRules> key_rules(const Json& schema, const std::string& path);
+    Result<Json> key_schema(const Json& schema, const std::string& path, size_t depth);
+    Result<std::vector<Json>> listed_keys(const Json& names, const std::string& path, size_t depth);
     Result<Json> with_named_keys(Json schema, const std::string& path, size_t depth);
     Result<std::vector<Property>> properties(const Json& schema, const std::string& path, size_t depth);
-    Result<Json> property_schema(const Json& schema, const std::string& key, const std::string& path);
+    Json property_schema(const Json& schema, const KeyRules& rules, const std::string& key) const;
     // Key, colon and value of properties that are not listed, as one rule; empty: there are none.
     Text other_pairs(const Json& schema, const std::vector<Property>& listed, const std::string& path,
                      size_t depth);
@@ -124,6 +132,7 @@ private:
     size_t compared_ = 0;                         // visits to see whether branches of oneOf overlap
     bool is_nothing_ = false;                     // the last error is that of a schema that no value fits
     std::map<std::string, Text> refs_;            // rules by reference
+    std::set<std::string> empty_refs_;            // those of them that no value fits
     std::map<std::string, std::string> strings_;  // rules by what is asked of a string
     bool comparing_ = false;                      // branches of oneOf, which are visited for it
     std::set<const Json*> merging_;               // references that part() is inside of

@@ -77,6 +77,24 @@ std::optional<Json> common_properties(const Json& a, const Json& b) {
     return out;
 }
 
+// The keyword that one part asks of what it does not list, and which the other lists there; empty: there is
+// none.
+std::string_view unjoined(const Json& a, const Json& b) {
+    const auto asks = [](const Json& part, const char* key) {
+        return part.contains(key) && part[key] != true && part[key] != Json::object();
+    };
+    const auto has_list = [](const Json& part) { return part.contains("items") && part["items"].is_array(); };
+    const bool prefix_a = a.contains("prefixItems"), prefix_b = b.contains("prefixItems");
+    if (prefix_a && !prefix_b && asks(b, "items")) return "items";
+    if (has_list(a) && prefix_b) return "items";
+    const Json none = Json::object();
+    if (!asks(a, "additionalProperties") || !b.contains("patternProperties")) return {};
+    const Json mine = a.value("patternProperties", none);
+    for (const auto& [pattern, schema] : b["patternProperties"].items())
+        if (!mine.contains(pattern)) return "additionalProperties";
+    return {};
+}
+
 // Branches of both: each with each.
 std::optional<Json> pairs(const Json& a, const Json& b) {
     if (!a.is_array() || !b.is_array() || a.size() * b.size() > kMostPairs) return {};
@@ -99,9 +117,9 @@ std::optional<Json> narrower(const std::string& key, const Json& a, const Json& 
     if (is({"pattern", "format", kNotTexts, kNotPatterns})) return both_lists(as_list(a), as_list(b));
     if (is({"uniqueItems"})) return a == true || b == true;
     if (is({"nullable"})) return a == true && b == true;
-    if (is({"unevaluatedProperties", "unevaluatedItems"})) return a == false || b == false ? Json(false) : a;
-    if (is({"additionalProperties", "propertyNames", "items", "additionalItems"}) && !a.is_array() &&
-        !b.is_array())
+    if (is({"additionalProperties", "propertyNames", "items", "additionalItems", "unevaluatedProperties",
+            "unevaluatedItems"}) &&
+        !a.is_array() && !b.is_array())
         return a == true ? b : b == true ? a : a == false || b == false ? Json(false) : all_of(a, b);
     if (is({"not"})) return Json{{"anyOf", Json::array({a, b})}};
     if (is({"anyOf", "oneOf"})) return pairs(a, b);
@@ -122,6 +140,11 @@ void settle_null(Json& both, const Json& a, const Json& b) {
     if (a.contains("nullable") == b.contains("nullable")) return;
     const Json& other = a.contains("nullable") ? b : a;
     if (other.contains("type") || other.contains("enum") || other.contains("const")) both.erase("nullable");
+}
+
+Error different(const std::string& path, std::string_view key) {
+    return error("{}: different {} in the parts of allOf, or beside $ref or anyOf, are not supported", path,
+                 key);
 }
 
 }  // namespace
@@ -152,10 +175,11 @@ Result<Json> merge_schemas(Json a, const Json& b, const std::string& path) {
         } else if (const std::optional<Json> both = narrower(key, mine, value)) {
             mine = *both;
         } else {
-            return error("{}: different {} in the parts of allOf, or beside $ref or anyOf, are not supported",
-                         path, key);
+            return different(path, key);
         }
     }
+    for (const std::string_view key : {unjoined(before, b), unjoined(b, before)})
+        if (!key.empty()) return different(path, key);
     if (a.contains("properties")) {
         const std::optional<Json> both = common_properties(before, b);
         if (!both)

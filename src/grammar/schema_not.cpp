@@ -13,6 +13,14 @@ bool has_only(const Json& schema, std::initializer_list<std::string_view> keys) 
     return true;
 }
 
+// Adds to what is excluded already.
+void append(Json& schema, const char* key, const Json& list) {
+    Json all = schema.value(key, Json::array());
+    for (const Json& each : list)
+        if (std::find(all.begin(), all.end(), each) == all.end()) all.push_back(each);
+    schema[key] = all;
+}
+
 std::vector<std::string> as_texts(const Json& list) {
     std::vector<std::string> out;
     for (const Json& each : list.is_array() ? list : Json::array({list}))
@@ -29,13 +37,13 @@ Json types_of(const Json& schema) {
 // False: the types that are left cannot be named.
 bool exclude_types(Json& schema, const std::vector<std::string>& types) {
     Json left = Json::array();
+    const auto is = [&](std::string_view name) {
+        return std::find(types.begin(), types.end(), name) != types.end();
+    };
     for (const Json& type : types_of(schema)) {
-        const auto is = [&](const char* name) {
-            return std::find(types.begin(), types.end(), name) != types.end();
-        };
-        if (type == "number" && is("integer") && !is("number")) return false;
-        const bool excluded =
-            is(type.get_ref<const std::string&>().c_str()) || (type == "integer" && is("number"));
+        const std::string& name = type.get_ref<const std::string&>();
+        if (name == "number" && is("integer") && !is("number")) return false;
+        const bool excluded = is(name) || (name == "integer" && is("number"));
         if (!excluded) left.push_back(type);
     }
     schema["type"] = left;
@@ -79,7 +87,7 @@ bool exclude_values(Json& schema, const Json& values) {
     const bool yes = is_excluded(truth), no = is_excluded(falsehood);
     if (takes("boolean") && yes != no) return false;
     if (yes && no) whole.emplace_back("boolean");
-    if (!texts.empty() && takes("string")) schema[kNotTexts] = texts;
+    if (!texts.empty() && takes("string")) append(schema, kNotTexts, texts);
     return whole.empty() || exclude_types(schema, whole);
 }
 
@@ -95,8 +103,8 @@ bool exclude(Json& schema, const Json& excluded) {
         types.size() == 1 && types[0] == "string" && !schema.contains("enum") && !schema.contains("const");
     if (!texts || !has_only(excluded, {"pattern", "type"}) || !excluded.contains("pattern")) return false;
     if (excluded.contains("type") && excluded["type"] != "string") return false;
-    schema[kNotPatterns] =
-        excluded["pattern"].is_array() ? excluded["pattern"] : Json::array({excluded["pattern"]});
+    append(schema, kNotPatterns,
+           excluded["pattern"].is_array() ? excluded["pattern"] : Json::array({excluded["pattern"]}));
     return true;
 }
 

@@ -3,6 +3,8 @@
 #include "grammar/schema_formats.h"
 #include "text/unicode.h"
 
+#include <algorithm>
+
 namespace redline {
 namespace {
 
@@ -12,6 +14,15 @@ constexpr size_t kMostDigits = 40;  // of a bound, to each side of its point
 void take_bound(std::optional<NumberRange::Bound>& bound, const NumberRange::Bound& other, int sign) {
     const int order = bound ? compare(other.value, bound->value) * sign : 1;
     if (order > 0 || (order == 0 && other.open)) bound = other;
+}
+
+// Parts of allOf may each name one.
+std::vector<std::string> formats(const Json& schema) {
+    std::vector<std::string> out;
+    const Json format = schema.value("format", Json::array());
+    for (const Json& each : format.is_array() ? format : Json::array({format}))
+        if (each.is_string()) out.push_back(each);
+    return out;
 }
 
 }  // namespace
@@ -35,28 +46,29 @@ Status SchemaConverter::narrow(NumberRange& range, const Json& schema, const cha
     return {};
 }
 
-Result<NumberRange> SchemaConverter::range(const std::string& type, const Json& schema,
-                                           const std::string& path) {
+Result<NumberRange> SchemaConverter::range(const Json& schema, const std::string& path) {
     NumberRange out;
     for (const char* key : {"minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"})
         RL_TRY(narrow(out, schema, key, path));
-    const Json format = schema.value("format", Json());
-    if (!format.is_string() || is_free_format(format.get_ref<const std::string&>())) return out;
-    const std::optional<NumberRange> kept = format_range(format.get_ref<const std::string&>());
-    // Formats of strings say nothing about numbers.
-    if (!kept && !format_pattern(format.get_ref<const std::string&>()))
-        RL_TRY(not_held(member_pointer(path, "format"), "the format is " + format.get<std::string>()));
-    if (kept && type == "integer") {
-        take_bound(out.low, *kept->low, 1);
-        if (kept->high) take_bound(out.high, *kept->high, -1);
+    for (const std::string& name : formats(schema)) {
+        const std::optional<NumberRange> kept = format_range(name);
+        // Formats of strings say nothing about numbers.
+        if (!kept && !is_free_format(name) && !format_pattern(name))
+            RL_TRY(not_held(member_pointer(path, "format"), "the format is " + name));
+        if (kept) take_bound(out.low, *kept->low, 1);
+        if (kept && kept->high) take_bound(out.high, *kept->high, -1);
     }
     return out;
 }
 
 SchemaConverter::Text SchemaConverter::number(const std::string& type, const Json& schema,
                                               const std::string& path) {
-    const bool whole = type == "integer";
-    const NumberRange bounds = RL_TRY(range(type, schema, path));
+    const std::vector<std::string> names = formats(schema);
+    // A format such as int32 makes an integer of a number.
+    const bool whole = type == "integer" || std::any_of(names.begin(), names.end(), [](const auto& name) {
+                           return format_range(name).has_value();
+                       });
+    const NumberRange bounds = RL_TRY(range(schema, path));
     if (bounds.empty()) return nothing("{}: no {} lies between the bounds", path, type);
     if (schema.contains("multipleOf")) {
         const std::optional<Decimal> step = decimal_of(schema["multipleOf"]);

@@ -1,5 +1,6 @@
 // Objects: properties in their order, then others by key or by the pattern of a key.
 #include "grammar/schema_converter.h"
+#include "grammar/schema_merge.h"
 #include "text/unicode.h"
 
 #include <algorithm>
@@ -31,68 +32,110 @@ std::string quoted(const std::string& rule) {
 
 }  // namespace
 
+// The schema of propertyNames in the keywords by which strings are held; those that are left over are noted.
+Result<Json> SchemaConverter::key_schema(const Json& schema, const std::string& path, size_t depth) {
+    constexpr std::string_view kKept[] = {"type",    "const",  "enum",    "minLength", "maxLength",
+                                          "pattern", "format", kNotTexts, kNotPatterns};
+    Json names = RL_TRY(part(schema, path, depth + 1));
+    if (names.empty() || allows_nothing(names)) return names;
+    // Keys are texts, whatever else the schema is about.
+    const std::vector<std::string> wanted = RL_TRY(types(names, path));
+    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), "string") == wanted.end())
+        return nothing_schema("no type is left that the schema allows");
+    names["type"] = "string";
+    if (names.contains("not")) names = RL_TRY(without_not(names, path, depth));
+    if (allows_nothing(names)) return names;
+    const Json held = held_keywords(names);
+    for (const auto& [key, value] : held.items()) {
+        if (std::find(std::begin(kKept), std::end(kKept), key) != std::end(kKept)) continue;
+        if (key == "anyOf" || key == "oneOf")
+            RL_TRY(not_held(member_pointer(path, key), "it is not supported for keys"));
+        names.erase(key);
+    }
+    return names;
+}
+
 // Keys of which propertyNames lists all are properties like others.
 Result<Json> SchemaConverter::with_named_keys(Json schema, const std::string& path, size_t depth) {
     if (!schema.contains("propertyNames")) return schema;
-    const Json names =
-        RL_TRY(part(schema["propertyNames"], member_pointer(path, "propertyNames"), depth + 1));
-    if (names.empty()) {
-        schema.erase("propertyNames");
-        return schema;
-    }
-    const std::optional<std::vector<Json>> listed = listed_values(names);
+    const std::string at = member_pointer(path, "propertyNames");
+    const Json names = RL_TRY(key_schema(schema["propertyNames"], at, depth));
+    schema.erase("propertyNames");
+    if (names.empty()) return schema;
     const bool none = allows_nothing(names);
-    if ((!listed && !none) || schema.contains("patternProperties")) {
+    if (!none && !names.contains("const") && !names.contains("enum")) {
         schema["propertyNames"] = names;
         return schema;
     }
-    const Json others = schema.value("additionalProperties", Json(true));
+    std::vector<Json> listed;
+    if (!none) listed = RL_TRY(listed_keys(names, at, depth));
     Json given = schema.value("properties", Json::object()), properties = Json::object();
     if (!given.is_object()) return error("{}/properties: takes an object", path);
+    const KeyRules rules = RL_TRY(key_rules(schema, path));
     for (const auto& [key, value] : given.items())
-        properties[key] = listed && lists(Json(*listed), key) ? value : Json(false);
-    if (listed)
-        for (const Json& name : *listed)
-            if (name.is_string() && !properties.contains(name.get<std::string>()))
-                properties[name.get<std::string>()] = others;
-    schema.erase("propertyNames");
+        properties[key] = lists(Json(listed), key) ? property_schema(schema, rules, key) : Json(false);
+    for (const Json& name : listed)
+        if (const std::string key = name; !properties.contains(key))
+            properties[key] = property_schema(schema, rules, key);
+    schema.erase("patternProperties");
     schema["properties"] = properties;
     schema["additionalProperties"] = false;
     return schema;
 }
 
-// A property's schema with those of the patterns that its key matches; of a key that is not listed, what is
-// asked of others. The rule for its name is held to, too.
-Result<Json> SchemaConverter::property_schema(const Json& schema, const std::string& key,
-                                              const std::string& path) {
-    const Json none = Json::object();
-    const auto matches_all = [&](const std::vector<Asked>& all) -> Result<bool> {
+// The texts that a schema of keys lists, and that fit what stands beside the list.
+Result<std::vector<Json>> SchemaConverter::listed_keys(const Json& names, const std::string& path,
+                                                       size_t depth) {
+    const Json list = names.contains("enum") ? names["enum"] : Json::array({names["const"]});
+    if (!list.is_array()) return error("{}/enum: takes a list of values", path);
+    std::vector<Json> texts;
+    for (const Json& each : list)
+        if (each.is_string() && (!names.contains("const") || each == names["const"])) texts.push_back(each);
+    return fitting(texts, held_keywords(held_keywords(names, "const"), "enum"), path, depth);
+}
+
+// The patterns of keys and the rule for their names, as automata; an automaton that takes too many states is
+// an error.
+Result<SchemaConverter::KeyRules> SchemaConverter::key_rules(const Json& schema, const std::string& path) {
+    const auto automaton = [&](const std::vector<Asked>& all) -> Result<Dfa> {
         std::vector<Condition> conditions;
         for (const Asked& each : all) conditions.push_back(each.condition);
-        const std::optional<Dfa> dfa = intersection(conditions);
+        std::optional<Dfa> dfa = intersection(conditions);
         if (!dfa) return error("{}: its patterns for keys take too many states", path);
-        return matches(*dfa, key);
+        return std::move(*dfa);
     };
-    Json parts = Json::array();
-    if (const Json listed = schema.value("properties", none); listed.contains(key))
-        parts.push_back(listed[key]);
+    KeyRules out;
+    const Json none = Json::object();
     const Json patterns = schema.value("patternProperties", none);
     for (const auto& [pattern, value] : patterns.items()) {
         std::vector<Asked> asked;
         RL_TRY(
             ask_pattern(asked, pattern, member_pointer(member_pointer(path, "patternProperties"), pattern)));
-        if (!asked.empty() && RL_TRY(matches_all(asked))) parts.push_back(value);
+        if (!asked.empty()) out.patterns.emplace_back(RL_TRY(automaton(asked)), value);
     }
-    if (parts.empty()) parts.push_back(schema.value("additionalProperties", Json(true)));
     if (schema.contains("propertyNames")) {
-        const Json& names = schema["propertyNames"];
         const std::string at = member_pointer(path, "propertyNames");
-        const Limits length = RL_TRY(limits(names, "minLength", "maxLength", at));
-        const std::vector<Asked> name_asked = RL_TRY(asked(names, at));
-        const size_t size = characters(key).size();
-        if (size < length.least || (length.most && size > *length.most) || !RL_TRY(matches_all(name_asked)))
-            parts = Json::array({false});
+        out.length = RL_TRY(limits(schema["propertyNames"], "minLength", "maxLength", at));
+        const std::vector<Asked> name = RL_TRY(asked(schema["propertyNames"], at));
+        out.name = RL_TRY(automaton(name));
     }
+    return out;
+}
+
+// A property's schema with those of the patterns that its key matches; of a key that is not listed, what is
+// asked of others. The rule for its name is held to, too.
+Json SchemaConverter::property_schema(const Json& schema, const KeyRules& rules,
+                                      const std::string& key) const {
+    const size_t size = rules.name ? characters(key).size() : 0;
+    if (rules.name &&
+        (size < rules.length.least || size > rules.length.most.value_or(size) || !matches(*rules.name, key)))
+        return false;
+    Json parts = Json::array();
+    if (const auto all = schema.find("properties"); all != schema.end())
+        if (const auto listed = all->find(key); listed != all->end()) parts.push_back(*listed);
+    for (const auto& [dfa, value] : rules.patterns)
+        if (matches(dfa, key)) parts.push_back(value);
+    if (parts.empty()) parts.push_back(schema.value("additionalProperties", Json(true)));
     return parts.size() == 1 ? parts[0] : Json{{"allOf", parts}};
 }
 
@@ -111,6 +154,8 @@ Result<std::vector<SchemaConverter::Property>> SchemaConverter::properties(const
     for (const Json& name : required)
         if (known.insert(name).second) keys.push_back(name);
     const std::set<std::string> needed(required.begin(), required.end());
+    KeyRules rules;
+    if (!keys.empty()) rules = RL_TRY(key_rules(schema, path));
     std::vector<Property> out;
     for (const std::string& key : keys) {
         if (key.size() > kMostKey) return error("{}: a key of more than {} bytes", path, kMostKey);
@@ -118,7 +163,7 @@ Result<std::vector<SchemaConverter::Property>> SchemaConverter::properties(const
         const std::string at = listed.contains(key)
                                    ? member_pointer(member_pointer(path, "properties"), printable(key))
                                    : member_pointer(path, "additionalProperties");
-        const Json value = RL_TRY(property_schema(schema, key, path));
+        const Json value = property_schema(schema, rules, key);
         if (allows_nothing(value)) {
             if (is_required && !listed.contains(key))
                 return nothing("{}/required: {} is none of the properties", path, printable(key));
@@ -184,11 +229,9 @@ SchemaConverter::Text SchemaConverter::pairs_by_pattern(const Json& schema,
                       names_at = member_pointer(path, "propertyNames");
     const Json names = schema.value("propertyNames", Json::object());
     std::vector<Asked> always = RL_TRY(asked(names, names_at));
-    for (const Property& property : listed) {
-        Json text;
-        text[kNotTexts] = Json::array({property.key});
-        always.push_back(RL_TRY(asked(text, path))[0]);
-    }
+    Json keys = Json::array();
+    for (const Property& property : listed) keys.push_back(property.key);
+    for (Asked& each : RL_TRY(asked(Json{{kNotTexts, keys}}, path))) always.push_back(std::move(each));
     const Limits length = RL_TRY(limits(names, "minLength", "maxLength", names_at));
     std::vector<std::pair<Asked, Json>> patterns;
     const Json by_pattern = schema.value("patternProperties", Json::object());
@@ -229,10 +272,11 @@ SchemaConverter::Text SchemaConverter::pairs_by_pattern(const Json& schema,
 }
 
 SchemaConverter::Text SchemaConverter::object(const Json& given, const std::string& path, size_t depth) {
-    Json schema = RL_TRY(with_named_keys(given, path, depth));
+    Json schema = given;
     // Properties that are not evaluated are neither listed nor matched by a pattern.
-    if (schema.value("unevaluatedProperties", Json()) == false && !schema.contains("additionalProperties"))
-        schema["additionalProperties"] = false;
+    const Json others = schema.value("unevaluatedProperties", Json(true));
+    if (others != true && !schema.contains("additionalProperties")) schema["additionalProperties"] = others;
+    schema = RL_TRY(with_named_keys(std::move(schema), path, depth));
     const std::vector<Property> all = RL_TRY(properties(schema, path, depth));
     const Limits size = RL_TRY(limits(schema, "minProperties", "maxProperties", path));
     const bool free = !schema.contains("patternProperties") && !schema.contains("propertyNames") &&

@@ -49,14 +49,15 @@ Result<std::vector<SchemaConverter::Asked>> SchemaConverter::asked(const Json& s
         RL_TRY(ask_format(out, each, member_pointer(path, "format")));
     for (const Json& each : as_list(schema.value(kNotPatterns, none)))
         RL_TRY(ask_pattern(out, each, member_pointer(path, "not"), true));
-    for (const Json& each : as_list(schema.value(kNotTexts, none))) {
-        if (!each.is_string()) continue;
-        Pattern begin, end;
-        begin.kind = Pattern::Kind::begin;
-        end.kind = Pattern::Kind::end;
-        out.push_back({{sequence_of({begin, text_pattern(each.get<std::string>()), end}), true},
-                       member_pointer(path, "not")});
-    }
+    // One condition for all of them: each condition multiplies the places to follow.
+    Pattern begin, texts, end;
+    begin.kind = Pattern::Kind::begin;
+    texts.kind = Pattern::Kind::either;
+    end.kind = Pattern::Kind::end;
+    for (const Json& each : as_list(schema.value(kNotTexts, none)))
+        if (each.is_string()) texts.parts.push_back(text_pattern(each.get<std::string>()));
+    if (!texts.parts.empty())
+        out.push_back({{sequence_of({begin, texts, end}), true}, member_pointer(path, "not")});
     return out;
 }
 
@@ -80,16 +81,19 @@ Status SchemaConverter::ask_format(std::vector<Asked>& list, const Json& name, c
     return {};
 }
 
-// Conditions that are too much together are left out from the last one on, by name. Nothing: all were.
+// Conditions that are too much together are left out from the last one on, by name, and after some tries, of
+// which each takes time, half of those that are left. Nothing: all were.
 Result<std::optional<Dfa>> SchemaConverter::common_strings(std::vector<Asked>& all) {
-    while (!all.empty()) {
+    constexpr size_t kMostTries = 4;
+    for (size_t tries = 1; !all.empty(); ++tries) {
         std::vector<Condition> conditions;
         for (const Asked& each : all) conditions.push_back(each.condition);
         std::optional<Dfa> dfa = intersection(conditions);
         if (dfa) return dfa;
         if (all.size() == 1 && pattern_rule(all[0].condition.pattern) && !all[0].condition.negated) break;
-        RL_TRY(not_held(all.back().pointer, "it takes too many states"));
-        all.pop_back();
+        const size_t left = tries < kMostTries ? all.size() - 1 : all.size() / 2;
+        for (; all.size() > left; all.pop_back())
+            RL_TRY(not_held(all.back().pointer, "it takes too many states"));
     }
     return std::optional<Dfa>();
 }

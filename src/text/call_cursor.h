@@ -96,6 +96,7 @@ protected:
     // The name of a parameter up to the mark, which a name that the function knows may hold.
     std::optional<std::string_view> key_until(std::string_view mark, const Json* function) {
         const Json* properties = function ? find_properties(*function) : nullptr;
+        known_keys_ = {properties, mark};
         std::optional<size_t> longest;
         if (properties)
             for (const auto& [name, schema] : properties->items())
@@ -127,13 +128,14 @@ protected:
         size_t end = first;
         while (end < barrier && !more_follows(marks, end)) end = text_.find(marks.close, end + 1);
         if (end >= barrier && parent < first) {
+            if (holds_next(marks, parent)) return {};
             slip(fmt::format("{} is missing", marks.close));
             const std::string_view value = text_.substr(at_, parent - at_);
             at_ = parent;
             return value;
         }
         if (end >= barrier) end = first;
-        if (end == text_.npos) return {};
+        if (end == text_.npos || holds_next(marks, end)) return {};
         std::string_view value = text_.substr(at_, end - at_);
         at_ = end + marks.close.size();
         while (trimmed_text(value).ends_with(marks.close)) {
@@ -236,6 +238,27 @@ private:
         return text_.npos;
     }
 
+    // Whether a parameter that the function has begins before the end, at the beginning of a line or behind
+    // the mark that closes a value: the mark of this value may be missing, or not be the last one.
+    bool holds_next(const ValueMarks& marks, size_t end) {
+        if (!known_keys_.properties) return false;
+        for (size_t at = text_.find(marks.next, at_); at < end; at = text_.find(marks.next, at + 1)) {
+            const std::string_view before = text_.substr(at_, at - at_);
+            const size_t last = before.find_last_not_of(" \t\r\n,;");
+            // A value that begins with a mark shows it; nothing is missing before.
+            if (last == before.npos) continue;
+            const bool closes = before.substr(0, last + 1).ends_with(marks.close);
+            const size_t indent = before.find_last_not_of(" \t");
+            if (!closes && before[indent] != '\n') continue;
+            const std::string_view behind = text_.substr(at + marks.next.size());
+            for (const auto& [name, schema] : known_keys_.properties->items())
+                if (behind.starts_with(name) && behind.substr(name.size()).starts_with(known_keys_.end))
+                    return !refuse(fmt::format("has a value that holds {}{}, which may begin another one",
+                                               marks.next, name));
+        }
+        return false;
+    }
+
     // Behind the mark at this place.
     bool more_follows(const ValueMarks& marks, size_t at) const {
         const size_t behind = text_.find_first_not_of(kCallSpaces, at + marks.close.size());
@@ -270,6 +293,12 @@ protected:
     std::vector<ToolCall> calls_;
 
 private:
+    // The names of the parameters of the call that is read, and the mark behind each.
+    struct KnownKeys {
+        const Json* properties = nullptr;
+        std::string_view end;
+    };
+    KnownKeys known_keys_;
     std::string problem_;
     std::vector<std::string> slips_;
 };

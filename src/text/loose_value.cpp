@@ -86,9 +86,21 @@ private:
         }
         if ((*code >= 0xD800 && *code < 0xE000) || *code > 0x10FFFF) return false;
         append_utf8(out_, char32_t(*code));
-        letter_ = letter_ || digits == 4;
+        letter_ = true;
         return true;
     }
+
+    // As Python reads them: one digit to three.
+    void read_octal() {
+        char32_t code = 0;
+        size_t digits = 0;
+        for (; digits < 3 && at_ < text_.size() && is_octal(text_[at_]); ++digits, ++at_)
+            code = code * 8 + char32_t(text_[at_] - '0');
+        --at_;
+        append_utf8(out_, code);
+    }
+
+    static bool is_octal(char c) { return c >= '0' && c <= '7'; }
 
     bool keep_backslash() {
         literal_ = true;
@@ -120,7 +132,11 @@ private:
         }
         if (json_) return uint8_t(c) > ' ' && uint8_t(c) < 0x7F && keep_backslash();
         if (c == 'U') return read_code(8);
-        static constexpr std::string_view kFurther = "av0", kFurtherValues("\a\v\0", 3);
+        if (is_octal(c)) {
+            read_octal();
+            return true;
+        }
+        static constexpr std::string_view kFurther = "av", kFurtherValues = "\a\v";
         const size_t found = kFurther.find(c);
         if (found == kFurther.npos) return keep_backslash();
         out_ += kFurtherValues[found];

@@ -9,6 +9,7 @@ namespace redline {
 namespace {
 
 constexpr int kDeepestSchema = 16;
+constexpr int kMostVisits = 10'000;  // of schemas, which may refer to each other in many ways
 
 // Types that a schema has, a bit each.
 enum : uint32_t {
@@ -57,9 +58,9 @@ const Json* referred(const Json& root, const Json& schema) {
     return at;
 }
 
-uint32_t types_of(const Json& root, const Json& schema, int depth = 0) {
-    if (!schema.is_object() || depth > kDeepestSchema) return kAny;
-    if (const Json* other = referred(root, schema)) return types_of(root, *other, depth + 1);
+uint32_t types_of(const Json& root, const Json& schema, int& visits, int depth = 0) {
+    if (!schema.is_object() || depth > kDeepestSchema || ++visits > kMostVisits) return kAny;
+    if (const Json* other = referred(root, schema)) return types_of(root, *other, visits, depth + 1);
     uint32_t types = kAny;
     const auto narrow = [&](const char* key, const auto& types_in) {
         const auto list = schema.find(key);
@@ -68,7 +69,7 @@ uint32_t types_of(const Json& root, const Json& schema, int depth = 0) {
         for (const Json& each : *list) all |= types_in(each);
         types &= all;
     };
-    const auto in_schema = [&](const Json& each) { return types_of(root, each, depth + 1); };
+    const auto in_schema = [&](const Json& each) { return types_of(root, each, visits, depth + 1); };
     if (schema.contains("type") && schema["type"].is_string()) types = named_type(schema["type"]);
     narrow("type", named_type);
     narrow("enum", type_of);
@@ -86,12 +87,13 @@ uint32_t parameter_types(const Json* function, std::string_view key) {
     if (!function || !function->contains("parameters")) return kAny;
     const Json& parameters = (*function)["parameters"];
     if (!parameters.is_object()) return kAny;
+    int visits = 0;
     if (const Json* properties = find_properties(*function)) {
         const auto found = properties->find(std::string(key));
-        if (found != properties->end()) return types_of(parameters, *found);
+        if (found != properties->end()) return types_of(parameters, *found, visits);
     }
     const auto others = parameters.find("additionalProperties");
-    return others == parameters.end() ? uint32_t(kAny) : types_of(parameters, *others);
+    return others == parameters.end() ? uint32_t(kAny) : types_of(parameters, *others, visits);
 }
 
 std::string_view trimmed(std::string_view text) {
