@@ -30,6 +30,17 @@ std::vector<std::string> by_chance(const std::vector<std::string>& more = {}) {
     return all;
 }
 
+std::string ring_chat_model() {
+    static const std::string path = [] {
+        ChainModel chain;
+        chain.chat = true;
+        chain.next[ChainModel::kLetterA + 25] = ChainModel::kLetterA;
+        chain.build().save(file("ring_chat.gguf"));
+        return file("ring_chat.gguf");
+    }();
+    return path;
+}
+
 }  // namespace
 
 TEST_CASE("chat: messages are taken back, answered again, and answers go on") {
@@ -48,6 +59,22 @@ TEST_CASE("chat: messages are taken back, answered again, and answers go on") {
     CHECK(mode_of(path) == 0600);
     CHECK(has(chat("/edit\n").err, "no message to edit"));
     CHECK(has(chat("hello\n/edit\n").err, "/undo"));
+}
+
+TEST_CASE("chat: the answer before a turn that is taken back goes on, and is not lost") {
+    const std::string path = fresh("before.md");
+    const Outcome got = chat("one\ntwo\n/undo\n/continue\n/continue\n/export " + path + "\n");
+    CHECK(got.code == 0);
+    CHECK(got.out == "ab\nab\ncd\nef\n");
+    CHECK(read_file(path) == "## User\n\none\n\n## Assistant\n\nabcdef\n");
+}
+
+TEST_CASE("chat: /continue of an answer that fills the context blames the answer and not the message") {
+    const Outcome got = chat("hello\n/continue\n", {"-m", ring_chat_model(), "-n", "-1", "-c", "128"});
+    CHECK(got.code == 1);
+    CHECK(has(got.err, "the answer, 12"));
+    CHECK(has(got.err, "fills the context of 128"));
+    CHECK_FALSE(has(got.err, "the message has"));
 }
 
 TEST_CASE("chat: an answer that is cut within a character goes on with the whole of it") {
@@ -74,7 +101,7 @@ TEST_CASE("chat: a conversation is exported as JSON, and nothing is overwritten"
     write_file(file("precious"), "notes");
     CHECK(has(chat("hello\n/save " + file("precious") + "\n").err, "is no saved conversation"));
     const std::string nowhere = file("no folder/x");
-    CHECK(has(chat("hello\n/save " + nowhere + "\n").err, "cannot create " + nowhere + ": "));
+    CHECK(has(chat("hello\n/save " + nowhere + "\n").err, "cannot create " + nowhere + ".lock: "));
     CHECK(read_file(file("precious")) == "notes");
 }
 
@@ -198,6 +225,47 @@ TEST_CASE("chat: a session that is cleared or not changed is kept so") {
     // A file of the version before knew nothing of what is not read, or of drafts.
     write_file(path, before);
     CHECK(has(chat("/undo\n", {"--session", path}).err, "taken back: one"));
+}
+
+TEST_CASE("chat: a new session with a bare name is saved again and again") {
+    const TemporaryFolder folder;
+    const std::filesystem::path before = std::filesystem::current_path();
+    const std::string model = chat_model();
+    std::filesystem::current_path(folder.path);
+    const Outcome got = chat("one\n/save\ntwo\n/save\nthree\n", {"--session", "bare.session"});
+    std::filesystem::current_path(before);
+    CHECK_MESSAGE(got.code == 0, got.err);
+    CHECK_FALSE(has(got.err, "is in use"));
+    CHECK(has(got.err, "saved in bare.session: 6 messages"));
+    CHECK(std::distance(std::filesystem::directory_iterator(folder.path), {}) == 1);
+}
+
+TEST_CASE("chat: a journal that cannot be used is set aside, and the file goes on without it") {
+    const std::string path = fresh("damaged.session"), journal = path + ".journal";
+    CHECK(chat("one\n", {"--session", path}).code == 0);
+    for (const std::string& text :
+         {std::string(), std::string("{\"messages\":"),
+          std::string("{\"messages\":[],\"last_answer\":[999999],\"answers\":0,\"seed\":0}")}) {
+        std::filesystem::remove(journal + ".bad");
+        write_file(journal, text);
+        const Outcome got = chat("/undo\n", {"--session", path});
+        CHECK(has(got.err, "it is now " + journal + ".bad"));
+        CHECK(has(got.err, "taken back: one"));
+        CHECK(read_file(journal + ".bad") == text);
+        CHECK_FALSE(std::filesystem::exists(journal));
+        CHECK(chat("/clear\none\n", {"--session", path}).code == 0);
+    }
+    // One set aside before stays.
+    write_file(journal, "x");
+    CHECK(has(chat("/stats\n", {"--session", path}).err, "it is now " + journal + ".bad2"));
+    std::filesystem::remove(path);
+    write_file(journal, "x");
+    const Outcome alone = chat("one\n", {"--session", path});
+    CHECK(alone.code == 1);
+    CHECK(alone.out.empty());
+    CHECK(has(alone.err, "remove or rename " + journal + " to begin anew"));
+    CHECK(read_file(journal) == "x");
+    std::filesystem::remove(journal);
 }
 
 TEST_CASE("chat: of a conversation nothing is read twice that did not change") {

@@ -69,8 +69,21 @@ TEST_CASE("folds: a long text stands as a mark, which opens to it and to nothing
     CHECK(folds.open("[pasted 120 line]") == "[pasted 120 line]");
     CHECK(folds.mark_at_end("see " + second) == second);
     CHECK_FALSE(folds.mark_at_end(mark + ".").has_value());
-    folds.keep_those_in("again " + second);
-    CHECK(folds.open(mark + second) == mark + other);
+}
+
+TEST_CASE("folds: a mark that was deleted can come back, until many later ones have come") {
+    Folds folds;
+    const std::string first = folds.fold(lines(100), "pasted"), second = folds.fold(lines(101), "pasted");
+    folds.forget_old("");
+    CHECK(folds.open(first + second) == lines(100) + lines(101));
+    for (int count = 102; count < 117; ++count) folds.fold(lines(count), "pasted");
+    // One more than are kept: the oldest goes, but for one in the line.
+    folds.forget_old("again " + first);
+    CHECK(folds.open(first + second) == lines(100) + second);
+    folds.fold(lines(117), "pasted");
+    folds.forget_old("");
+    CHECK(folds.open(first) == first);
+    CHECK(folds.open("[pasted 102 lines]") == lines(102));
 }
 
 TEST_CASE("a file for a message: its text is fenced by its name, whatever is in it") {

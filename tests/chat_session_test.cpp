@@ -155,6 +155,22 @@ TEST_CASE("chat on a terminal: what was typed and asked outlives a program that 
     CHECK(fresh.screen().cursor_line() == ">");
 }
 
+TEST_CASE("chat on a terminal: after a change of the model the journal has no tokens of the one before") {
+    const std::string session = file("exchanged.session"), journal = session + ".journal";
+    Terminal terminal(talk({"--session", session}), 24, 200);
+    begin(terminal);
+    terminal.type("one\r");
+    REQUIRE(terminal.wait_for("> one\nabc\n"));
+    begin(terminal);
+    CHECK_FALSE(has(read_file(journal), "\"last_answer\":[]"));
+    terminal.type("/model " + endless_model() + "\r");
+    REQUIRE_MESSAGE(terminal.wait_for("goes on with"), terminal.screen().text());
+    begin(terminal);
+    CHECK_MESSAGE(has(read_file(journal), "\"last_answer\":[]"), read_file(journal));
+    terminal.type("/continue\r");
+    CHECK_MESSAGE(terminal.wait_for("\ndef\n"), terminal.screen().text());
+}
+
 TEST_CASE("chat on a terminal: changes behind an answer are in the journal, too") {
     const std::string session = file("changed.session");
     {

@@ -266,6 +266,23 @@ TEST_CASE("chat on a terminal: an earlier message is edited, and the talk goes o
     CHECK_MESSAGE(terminal.wait_for("1 turn\n"), terminal.screen().text());
 }
 
+TEST_CASE("chat on a terminal: an empty line leaves the editing of an earlier message") {
+    Terminal terminal(talk());
+    begin(terminal);
+    terminal.type("one\rtwo\r");
+    REQUIRE(terminal.wait_for("> two\nabc\n["));
+    begin(terminal);
+    terminal.type("/edit 1\r");
+    REQUIRE_MESSAGE(terminal.wait_for_line("> one"), terminal.screen().text());
+    terminal.type("\x15\r");
+    begin(terminal);
+    terminal.type("three\r");
+    REQUIRE(terminal.wait_for("> three\nabc\n"));
+    begin(terminal);
+    terminal.type("/stats\r");
+    CHECK_MESSAGE(terminal.wait_for("3 turns"), terminal.screen().text());
+}
+
 TEST_CASE("chat on a terminal: a dumb one is written to plainly") {
     for (const std::string kind : {"TERM=dumb", "TERM="}) {
         Terminal terminal(with(talk(), {kind}));
@@ -310,6 +327,24 @@ TEST_CASE("chat on a terminal: a long paste is folded, opens by Tab, and is sent
     CHECK_MESSAGE(terminal.wait_for("> see 0\n1\n2\n"), terminal.screen().text());
     terminal.type("?");
     check_sent(terminal, "see " + sent + "!?");
+}
+
+TEST_CASE("chat on a terminal: a folded paste that was deleted is whole when it is brought back") {
+    Terminal terminal(talk({"-c", "2000"}));
+    begin(terminal);
+    std::string text, sent;
+    for (int i = 0; i < 12; ++i) {
+        text += fmt::format("{}\r", i);
+        sent += fmt::format("{}\\n", i);
+    }
+    terminal.paste(text);
+    REQUIRE_MESSAGE(terminal.wait_for_line("> [pasted 12 lines]"), terminal.screen().text());
+    terminal.type("\x15/stats\r");
+    REQUIRE_MESSAGE(terminal.wait_for("0 turns"), terminal.screen().text());
+    begin(terminal);
+    terminal.type("\x19");
+    REQUIRE_MESSAGE(terminal.wait_for_line("> [pasted 12 lines]"), terminal.screen().text());
+    check_sent(terminal, sent);
 }
 
 TEST_CASE("chat on a terminal: a message that does not fit comes back folded, below it how much does") {

@@ -51,7 +51,8 @@ TEST_CASE("a claim: one holder at a time, by whatever name the file is called, a
     CHECK(std::distance(std::filesystem::directory_iterator(folder.path), {}) == 1);
     const Result<FileClaim> nowhere = FileClaim::take(folder.path / "none" / "talk");
     REQUIRE_FALSE(nowhere.ok());
-    CHECK(nowhere.error().message.starts_with("cannot create " + (folder.path / "none" / "talk").string()));
+    CHECK(nowhere.error().message.starts_with("cannot create " +
+                                              (folder.path / "none" / "talk.lock").string()));
     CHECK_FALSE(FileClaim::take(folder.path).ok());
 }
 

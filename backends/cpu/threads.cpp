@@ -66,14 +66,15 @@ void Team::stop() {
     for (std::thread& thread : threads_) thread.join();
 }
 
-// Begins a run of so many threads.
+// Begins a run of so many threads. notify_all() first looks whether a thread waits, and the standard library
+// may do so before a store of weaker order is seen: the thread would then sleep on.
 void Team::wake(uint32_t threads) {
     if (awake_.load(std::memory_order_relaxed) != threads) {
-        awake_.store(threads, std::memory_order_relaxed);
+        awake_.store(threads, std::memory_order_seq_cst);
         awake_.notify_all();
     }
     const uint32_t before = generation_.load(std::memory_order_relaxed);
-    generation_.store(before - threads_of(before) + kRun + threads, std::memory_order_release);
+    generation_.store(before - threads_of(before) + kRun + threads, std::memory_order_seq_cst);
     generation_.notify_all();
 }
 

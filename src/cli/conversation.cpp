@@ -146,8 +146,12 @@ Result<WrittenChat> Conversation::make_room(std::span<const ChatMessage> message
         }
         if (first != turns.end()) RL_TRY(leave_out(*first));
     }
-    if (written.tokens.size() >= context) return too_long(messages.back(), written.tokens.size());
-    return written;
+    if (written.tokens.size() < context) return written;
+    if (begun.empty()) return too_long(messages.back(), written.tokens.size());
+    return error(
+        "the answer, {} tokens with what stands before it, fills the context of {}: -c makes more room, or "
+        "a new message goes on without the oldest turns",
+        written.tokens.size(), context);
 }
 
 // Its tokens are counted with the system text and what the template writes around both.
@@ -240,7 +244,7 @@ Result<Turn> Conversation::answer(Messages messages, const Listener& listener, s
     messages_.push_back({Role::assistant, answer.content(), answer.reasoning()});
     unread_ = unread;
     ++changes_;
-    if (begun.empty()) last_answer_.clear();
+    last_answer_.assign(begun.begin(), begun.end());
     last_answer_.insert(last_answer_.end(), made.tokens.begin(), made.tokens.end());
     drop_cut_character(options);
     return turn;
@@ -271,7 +275,13 @@ Result<Turn> Conversation::again(const Listener& listener) {
 
 Result<Turn> Conversation::go_on(const Listener& listener) {
     if (messages_.empty() || messages_.back().role != Role::assistant) return error("there is no answer yet");
-    const std::vector<Token> begun = last_answer_;
+    const ChatMessage& said = messages_.back();
+    std::vector<Token> begun = last_answer_;
+    // An earlier turn's answer, and one of another model, are known as text alone.
+    if (begun.empty() && !said.reasoning.empty())
+        return error(
+            "an answer with reasoning goes on only where it was the last: /regenerate makes another");
+    if (begun.empty()) begun = session_->model().tokenizer().encode(said.content, {.add_special = false});
     return answer({messages_.begin(), messages_.end() - 1}, listener, begun);
 }
 
@@ -311,8 +321,9 @@ Status Conversation::take_text(const std::string& text, const std::string& path)
 void Conversation::reopen(Session session, ChatWriter writer) {
     session_.emplace(std::move(session));
     writer_ = std::move(writer);
-    if (!messages_.empty() && messages_.back().role == Role::assistant)
-        last_answer_ = session_->model().tokenizer().encode(messages_.back().content, {.add_special = false});
+    if (last_answer_.empty()) return;
+    last_answer_.clear();  // tokens of the model before
+    ++changes_;
 }
 
 }  // namespace redline::cli

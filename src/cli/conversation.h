@@ -113,7 +113,7 @@ private:
     size_t unread_ = 0;
     std::string draft_;
     uint64_t changes_ = 0;
-    std::vector<Token> last_answer_;  // as it was generated
+    std::vector<Token> last_answer_;  // as it was generated; empty where only its text is known
     uint32_t answers_ = 0;            // given so far: each has its own seed
 };
 

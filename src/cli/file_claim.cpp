@@ -71,7 +71,7 @@ Result<FileClaim> FileClaim::take(const std::string& path) {
     constexpr int kTries = 4;  // the owner may be leaving, or writing who it is
     for (int tries = 1;; ++tries) {
         const int handle = ::open(lock_name(kept).c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-        if (handle < 0) return error("cannot create {}: {}", path, std::strerror(errno));
+        if (handle < 0) return error("cannot create {}: {}", lock_name(kept), std::strerror(errno));
         const int code = ::flock(handle, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
         const bool there = is_at(handle, lock_name(kept));
         if (there && code == 0) {
@@ -83,8 +83,10 @@ Result<FileClaim> FileClaim::take(const std::string& path) {
                              fmt::format("{} cannot be locked ({})", path, std::strerror(code)));
         const std::string owner = describe_owner(handle);
         ::close(handle);
-        if (there && tries >= kTries) return error("{} is in use by {}", path, owner);
-        if (there) std::this_thread::sleep_for(std::chrono::milliseconds(30));
+        if (tries >= kTries)
+            return there ? error("{} is in use by {}", path, owner)
+                         : error("{} cannot be locked: it is gone as soon as it is opened", lock_name(kept));
+        std::this_thread::sleep_for(std::chrono::milliseconds(30));
     }
 }
 

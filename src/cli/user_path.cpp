@@ -20,7 +20,10 @@ std::string user_path(std::string text) {
 
 std::string real_path(const std::string& path) {
     std::error_code problem;
-    const std::filesystem::path real = std::filesystem::weakly_canonical(path, problem);
+    // A relative path would stay one until its file is there.
+    const std::filesystem::path whole = std::filesystem::absolute(path, problem);
+    if (problem) return path;
+    const std::filesystem::path real = std::filesystem::weakly_canonical(whole, problem);
     return problem ? path : real.string();
 }
 

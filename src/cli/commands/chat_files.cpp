@@ -9,6 +9,10 @@ namespace redline::cli {
 
 static constexpr size_t kShown = 200;  // columns of a message that is only mentioned
 
+bool Talk::keeps_what_it_reads() const {
+    return place_.kept && place_.kept->name() == place_.from;
+}
+
 Status Talk::resume() {
     std::error_code unknown;
     const std::string& from = place_.from;
@@ -18,10 +22,12 @@ Status Talk::resume() {
     if (!saved && !unsaved) return {};
     // Another chat may keep both files, and write the other one after the one that is read first: the journal
     // is never older than it was then.
-    const std::string said = unsaved ? RL_TRY(read_text_file(journal_of(from))) : "";
+    const Result<std::string> said = unsaved ? read_text_file(journal_of(from)) : std::string();
     if (saved) RL_TRY(load_session(from));
-    if (place_.kept && place_.kept->name() == from && !unsaved) in_file_ = conversation_.changes();
-    if (unsaved) RL_TRY(take_journal(said, journal_of(from)));
+    Status taken;
+    if (unsaved) taken = said ? take_journal(said.value(), journal_of(from)) : said.error();
+    if (!taken) RL_TRY(pass_over_journal(taken.error(), saved));
+    if (keeps_what_it_reads() && (!unsaved || !taken)) in_file_ = conversation_.changes();
     // What the user asks for now goes before what was so then.
     const uint32_t seed = options_.conversation.sampling.sampler.seed;
     if (seed != SamplerOptions().seed) conversation_.options().sampling.sampler.seed = seed;
@@ -36,10 +42,31 @@ Status Talk::resume() {
 
 Status Talk::take_journal(const std::string& text, const std::string& path) {
     RL_TRY(conversation_.take_text(text, path));
-    const bool running = !place_.kept || place_.from != place_.kept->name();
-    say(fmt::format("{}: {} messages are taken from {}",
-                    running ? "the chat there is going on" : "the last chat ended before it was saved",
-                    conversation_.messages().size(), path));
+    say(fmt::format(
+        "{}: {} messages are taken from {}",
+        keeps_what_it_reads() ? "the last chat ended before it was saved" : "the chat there is going on",
+        conversation_.messages().size(), path));
+    return {};
+}
+
+// The journal of another chat is left where it is.
+Status Talk::pass_over_journal(const Error& problem, bool saved) {
+    const std::string journal = journal_of(place_.from);
+    if (!saved) return error("{}; remove or rename {} to begin anew", problem.message, journal);
+    if (!keeps_what_it_reads()) {
+        note(fmt::format("{}; the chat begins with what {} holds", problem.message, place_.from));
+        return {};
+    }
+    std::error_code unknown, refused;
+    std::string aside = journal + ".bad";
+    for (int number = 2; std::filesystem::exists(aside, unknown); ++number)
+        aside = fmt::format("{}.bad{}", journal, number);
+    std::filesystem::rename(journal, aside, refused);
+    if (refused)
+        return error("{}; it cannot be renamed to {} ({}): remove it", problem.message, aside,
+                     refused.message());
+    note(fmt::format("{}; it is now {}, and the chat begins with what {} holds", problem.message, aside,
+                     place_.from));
     return {};
 }
 
@@ -58,7 +85,7 @@ int Talk::leave() {
     return out_.finish(exit_code_);
 }
 
-void Talk::write_journal(bool durable) {
+void Talk::write_journal() {
     const uint64_t now = conversation_.changes();
     if (!has_model_ || !place_.kept || now == in_file_ || now == in_journal_) return;
     const auto write = [&]() -> Status {
@@ -66,7 +93,7 @@ void Talk::write_journal(bool durable) {
         AtomicWriter file =
             RL_TRY(AtomicWriter::create(journal_of(place_.kept->path()), 0600));  // it holds what was said
         RL_TRY(file.write(std::as_bytes(std::span(text))));
-        return file.commit(durable);
+        return file.commit();
     };
     const Status written = write();
     if (written) in_journal_ = now;

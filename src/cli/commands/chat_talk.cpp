@@ -109,7 +109,10 @@ void Talk::refuse(const Error& problem) {
 
 bool Talk::take(const Typed& typed) {
     std::string text = typed.text;
-    if (text.find_first_not_of(" \t\n") == std::string::npos) return true;
+    if (text.find_first_not_of(" \t\n") == std::string::npos) {
+        edited_.reset();
+        return true;
+    }
     if (!is_valid_utf8(text)) {
         text = to_valid_utf8(text);
         note("the message is no UTF-8: U+FFFD stands where it is not");
@@ -150,7 +153,7 @@ bool Talk::ask(const std::string& text, const std::string& shown) {
     const std::optional<size_t> edited = std::exchange(edited_, {});
     const bool replaces = edited && *edited < conversation_.turns();
     conversation_.set_draft(text);
-    write_journal(false);
+    write_journal();
     const uint64_t before = conversation_.changes();
     const bool stays =
         finish_turn(listen([&](const Listener& listener) {

@@ -114,8 +114,12 @@ private:
     Status save_to(const std::string& path);
     Status load_session(const std::string& path);
     // What is said goes to the session's journal, unless it is there or in the session's file.
-    void write_journal(bool durable = true);
+    void write_journal();
+    // Whether the file that is read at the start is the one that is kept, and no other chat has it.
+    bool keeps_what_it_reads() const;
     Status take_journal(const std::string& text, const std::string& path);
+    // For a journal that cannot be used. An error where the session has nothing else.
+    Status pass_over_journal(const Error& problem, bool saved);
     Status exchange_model(const std::string& path);
     Status apply_setting(const std::string& name, const std::string& value);
     void show_settings();

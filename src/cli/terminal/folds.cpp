@@ -12,6 +12,7 @@ namespace redline::cli {
 // Longer texts fill a screen.
 static constexpr size_t kMostLines = 8;
 static constexpr size_t kMostBytes = 800;
+static constexpr size_t kMostKept = 16;
 
 static size_t line_count(const std::string& text) {
     return size_t(std::count(text.begin(), text.end(), '\n')) + (text.ends_with('\n') ? 0 : 1);
@@ -55,8 +56,13 @@ std::optional<std::string> Folds::mark_at_end(std::string_view line) const {
     return {};
 }
 
-void Folds::keep_those_in(std::string_view line) {
-    std::erase_if(all_, [&](const Fold& fold) { return line.find(fold.mark) == line.npos; });
+void Folds::forget_old(std::string_view line) {
+    size_t spare = all_.size() - std::min(all_.size(), kMostKept);
+    std::erase_if(all_, [&](const Fold& fold) {
+        const bool goes = spare > 0 && line.find(fold.mark) == line.npos;
+        spare -= goes ? 1 : 0;
+        return goes;
+    });
 }
 
 PastedText take_paste(std::string_view bytes) {

@@ -18,8 +18,9 @@ public:
     std::string open(std::string_view line) const;
     // The mark that ends a line, where one does.
     std::optional<std::string> mark_at_end(std::string_view line) const;
-    // Forgets the texts whose marks are not in this line.
-    void keep_those_in(std::string_view line);
+    // Forgets the oldest texts whose marks are not in this line. The latest stay, for a mark that was deleted
+    // can be brought back.
+    void forget_old(std::string_view line);
 
 private:
     struct Fold {

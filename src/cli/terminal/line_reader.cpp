@@ -55,7 +55,7 @@ Result<Typed> LineReader::read_line(const std::string& prompt, const std::string
 }
 
 Result<Typed> LineReader::read(const std::string& draft) {
-    if (editor_) editor_->folds().keep_those_in(draft);
+    if (editor_) editor_->folds().forget_old(draft);
     Typed typed = RL_TRY(read_message(draft));
     typed.shown = typed.text;
     if (editor_) typed.text = editor_->folds().open(typed.text);

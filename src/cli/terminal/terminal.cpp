@@ -65,16 +65,21 @@ static int write_all(int handle, std::string_view text) {
     return 0;
 }
 
-// Nobody can be told when standard error itself cannot be written.
-void show(std::string_view text) {
-    erase_progress();
-    write_all(STDERR_FILENO, text);
-}
-
 // Signal handlers read it.
 static std::atomic<bool> progress_shown = false;
-static std::mutex progress_mutex;
+static std::mutex progress_mutex;  // held while the line, or what stands in its place, is written
 constexpr std::string_view kEraseLine = "\r\x1b[K";
+
+static void erase_locked() {
+    if (progress_shown.exchange(false)) write_all(STDERR_FILENO, kEraseLine);
+}
+
+// Nobody can be told when standard error itself cannot be written.
+void show(std::string_view text) {
+    const std::lock_guard lock(progress_mutex);
+    erase_locked();
+    write_all(STDERR_FILENO, text);
+}
 
 void show_progress(std::string_view line) {
     // The last column stays free: a line that the terminal breaks could not be erased whole.
@@ -86,9 +91,8 @@ void show_progress(std::string_view line) {
 }
 
 void erase_progress() {
-    if (!progress_shown) return;
     const std::lock_guard lock(progress_mutex);
-    if (progress_shown.exchange(false)) write_all(STDERR_FILENO, kEraseLine);
+    erase_locked();
 }
 
 bool can_show_progress() {
@@ -143,7 +147,8 @@ void note(std::string_view message) {
 }
 
 bool Output::write(std::string_view text) {
-    erase_progress();
+    const std::lock_guard lock(progress_mutex);
+    erase_locked();
     if (fault_ == 0) fault_ = write_all(STDOUT_FILENO, text);
     return open();
 }
