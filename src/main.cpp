@@ -124,7 +124,8 @@ static bool is_one_of(const std::string& argument, std::initializer_list<std::st
 static int run_or_chat(const std::vector<std::string>& arguments) {
     const auto asks = [](const std::string& argument) {
         return is_one_of(argument, {"-p", "--prompt", "-f", "--file", "--messages", "--raw", "-no-cnv",
-                                    "--no-conversation", "-st", "--single-turn", "--show-prompt"});
+                                    "--no-conversation", "-st", "--single-turn", "--show-prompt", "--fim",
+                                    "--fim-parts", "--fim-file"});
     };
     const bool prompt = std::any_of(arguments.begin(), arguments.end(), asks);
     if (prompt || !is_terminal(STDIN_FILENO)) return run_command.run(arguments);

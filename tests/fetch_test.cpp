@@ -213,6 +213,26 @@ TEST_CASE("without a hash a transfer goes on only where the server still has the
     CHECK(!fs::exists(target.path + ".part"));
 }
 
+TEST_CASE("a server that sends the rest of another version is asked for all of it") {
+    const std::string old_body = content(50000), body = std::string(50000, '!');
+    for (const std::string version : {"ETag: \"two\"", "X-None: 1"}) {
+        HttpServer server([&](const HttpAsked& asked) -> HttpAnswer {
+            HttpAnswer answer = ranged(asked, body);
+            answer.headers.push_back(version);
+            return answer;
+        });
+        const Target target;
+        fs::create_directories(fs::path(target.path).parent_path());
+        write_file(target.path + ".part", old_body.substr(0, 20000));
+        write_file(target.path + ".part.version", "\"one\"");
+        const Status got =
+            download({server.url("/file"), {}, target.path, 0, "", 1}, [](uint64_t, uint64_t) {});
+        CHECK_MESSAGE(got.ok(), (got.ok() ? "" : got.error().message));
+        CHECK(read_file(target.path) == body);
+        CHECK(server.asked().size() == 2);
+    }
+}
+
 TEST_CASE("a part that is longer than the server's file is of another one") {
     const std::string body = content(3000);
     HttpServer server([&](const HttpAsked& asked) { return ranged(asked, body); });
@@ -400,6 +420,30 @@ TEST_CASE("redline pull: what is no whole model never gets the name of one") {
     CHECK(other.code == 1);
     CHECK_MESSAGE(has(other.err, "is there already, another model of"), other.err);
     CHECK(read_file((folder / "model.gguf").string()) == body);
+}
+
+TEST_CASE("redline pull: a whole file that this build cannot read is kept, and not fetched again") {
+    std::string body = read_file(chain_model());
+    body[4] = 1;  // the version
+    HttpServer server([&](const HttpAsked& asked) -> HttpAnswer {
+        if (asked.path.starts_with("/api/"))
+            return {200, {}, "[" + listing_entry("old.gguf", body.size(), sha256(body)) + "]"};
+        return ranged(asked, body);
+    });
+    const TemporaryFolder home;
+    const std::string folder = (home.path / "got").string();
+    for (const auto& [wanted, place] : std::map<std::string, std::string>{
+             {"us/er", "/us/er/old.gguf"}, {server.url("/old.gguf"), "/old.gguf"}}) {
+        const Outcome got = at_home(home.path, server, {"pull", "-o", folder, wanted});
+        CHECK(got.code == 1);
+        CHECK_MESSAGE(has(got.err, "is of GGUF version 1"), got.err);
+        CHECK(has(got.err, "it came whole, and is kept as " + folder + place));
+        CHECK(read_file(folder + place) == body);
+        const Outcome again = at_home(home.path, server, {"pull", "-o", folder, wanted});
+        CHECK(again.code == 1);
+        CHECK_MESSAGE(has(again.err, "it is there already"), again.err);
+        CHECK(read_file(folder + place) == body);
+    }
 }
 
 TEST_CASE("redline pull: the URL of any part brings all parts of a split model") {

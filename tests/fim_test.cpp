@@ -116,6 +116,15 @@ TEST_CASE("run: --fim writes the prompt with the file's markers, and only the mi
     CHECK(middles == 1);
 }
 
+TEST_CASE("run: beside --fim a word is the model, also by a part of its name") {
+    const TemporaryFolder folder;
+    std::filesystem::copy_file(fim_model(), folder.path / "coder-one.gguf");
+    Launch what = command({"run", "coder", "--fim", "ab", "xy", "--no-bos", "--show-prompt", "-q"});
+    what.environment = {"REDLINE_MODELS=" + folder.path.string(), "HOME=" + folder.path.string()};
+    const Outcome got = launch(what);
+    CHECK_MESSAGE(got.out == "<|fim_prefix|>ab<|fim_suffix|>xy<|fim_middle|>", got.err);
+}
+
 TEST_CASE("run: --fim-file is a place in a file, --fim-parts are two files") {
     write_file(file("code.txt"),
                "ab\ncd\r\n\xC3\xA9"

@@ -241,7 +241,7 @@ TEST_CASE("the first word that is a model's file or name is the model, for every
         line.insert(line.end(), more.begin(), more.end());
         return at_home(home, line);
     };
-    for (const std::string& model : {file, std::string("letters-one"), std::string("ters-o")}) {
+    for (const std::string& model : {file, std::string("letters-one"), std::string("letters-o")}) {
         CAPTURE(model);
         CHECK(with({"run", model, "a"}, text).out == "bc");
         CHECK(with({"run", model, "-p", "a"}, text).out == "bc");
@@ -258,6 +258,16 @@ TEST_CASE("the first word that is a model's file or name is the model, for every
     const Outcome none = with({"run", "unheard-of", "a"}, text);
     CHECK(none.code == 2);
     CHECK(has(none.err, "neither a file nor the name of a model here"));
+    // Neither do a few letters, or the inside of a word, name a model, nor does a sentence name a file.
+    for (const std::string first : {"hi", "ph", "ters-o", "make model.bin a model.gguf"}) {
+        const Outcome texts = with({"run", first, "there"}, text);
+        CHECK(texts.code == 2);
+        CHECK_MESSAGE(has(texts.err, "are two texts"), texts.err);
+    }
+    CHECK(has(at_home(home, {"make a model.gguf", "a"}).err, "is not a command"));
+    const std::string blank = (home.own() / "my letters.gguf").string();
+    fs::copy_file(file, blank);
+    CHECK(with({"run", blank, "a"}, text).out == "bc");
     const Outcome both = with({"info", "letters-one", "-m", "letters-one"}, {});
     CHECK(both.code == 2);
     CHECK(has(both.err, "a word and -m/--model are both given"));

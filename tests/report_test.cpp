@@ -21,6 +21,22 @@ TEST_CASE("anonymous: homes, users, hosts, UUIDs and addresses are taken out, an
     CHECK(cli::anonymous("/root/a on localhost by root", nobody) == "/root/a on localhost by root");
 }
 
+TEST_CASE("anonymous: names in JSON are taken out of texts before these are escaped, and not of keys") {
+    const cli::Identity who = {"/data/homes/ada", "ada", "enigma"};
+    Json value = {{"ada", "one\nada\n/home/bob\nC:\\ada"}, {"parts", {{{"at", "enigma"}}, 7, nullptr}}};
+    cli::change_texts(value, [&](const std::string& text) { return cli::anonymous(text, who); });
+    CHECK(value["ada"] == "one\nUSER\n/home/USER\nC:\\USER");
+    CHECK(value["parts"] == Json{{{"at", "HOST"}}, 7, nullptr});
+}
+
+TEST_CASE("report: of the model's path its file is left, and other texts stay as they are") {
+    CHECK(cli::without_folder("-m a/x.gguf, data/media/y, aa/x.gguf", "a/x.gguf") ==
+          "-m x.gguf, data/media/y, aa/x.gguf");
+    CHECK(cli::without_folder("/srv/ada/x.gguf beside /srv/ada/y.gguf", "/srv/ada/x.gguf") ==
+          "x.gguf beside y.gguf");
+    CHECK(cli::without_folder("x.gguf", "x.gguf") == "x.gguf");
+}
+
 TEST_CASE("report: one text of all parts, without a name of this user or of the model's folder") {
     const std::string home = file("home/ada");
     std::filesystem::create_directories(home);

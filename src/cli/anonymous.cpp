@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <filesystem>
 #include <string_view>
 
 #include <pwd.h>
@@ -32,6 +33,16 @@ std::string with_word(std::string text, const std::string& what, std::string_vie
         }
         text.replace(at, what.size(), by);
         at += by.size();
+    }
+    return text;
+}
+
+// Where `what` begins a path, or anywhere.
+std::string with_text(std::string text, const std::string& what, std::string_view by, bool anywhere) {
+    for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at)) {
+        const bool begins = at == 0 || (!is_word(text[at - 1]) && text[at - 1] != '/' && text[at - 1] != '.');
+        if (begins || anywhere) text.replace(at, what.size(), by);
+        at += begins || anywhere ? by.size() : 1;
     }
     return text;
 }
@@ -92,6 +103,28 @@ std::string anonymous(std::string text, const Identity& identity) {
         text = with_word(std::move(text), identity.host, "HOST");
     text = without_groups(std::move(text), {8, 4, 4, 4, 12}, '-', "UUID");
     return without_groups(std::move(text), {2, 2, 2, 2, 2, 2}, ':', "MAC");
+}
+
+std::string without_folder(std::string text, const std::string& model) {
+    if (model.empty()) return text;
+    std::error_code unknown;
+    const std::filesystem::path whole = std::filesystem::canonical(model, unknown);
+    // The whole path first, which ends with the other.
+    for (const std::filesystem::path& path : {whole, std::filesystem::path(model)}) {
+        const std::string folder = path.parent_path().string() + "/";
+        if (folder.size() < 2) continue;
+        const std::string name = path.filename().string();
+        text = with_text(std::move(text), folder + name, name, path.is_absolute());
+        // A short relative folder may stand in any text.
+        if (path.is_absolute()) text = with_text(std::move(text), folder, "", true);
+    }
+    return text;
+}
+
+void change_texts(Json& value, const std::function<std::string(std::string)>& change) {
+    if (value.is_string()) value = change(value.get<std::string>());
+    if (!value.is_structured()) return;
+    for (Json& each : value) change_texts(each, change);
 }
 
 }  // namespace redline::cli

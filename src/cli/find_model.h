@@ -19,10 +19,11 @@ Result<std::string> find_model(const std::string& given);
 // are sound. What is wrong with others goes to `faults`.
 std::optional<StoredModel> find_hub_model(const HubModel& model, std::vector<std::string>& faults);
 
-// Whether a word names a GGUF file, which may be missing.
+// Whether a word names a GGUF file, which may be missing unless its name has blanks.
 bool is_model_file(const std::string& word);
 // Whether a word without an option means a model: a GGUF file, or the name of a model of this machine. A
-// prompt may hold a part of a name, so that `part` of one counts only beside a prompt.
+// prompt may hold a part of a name, so that `part` of one counts only beside a prompt, and only from three
+// letters at the start of a word.
 enum class NameParts : uint8_t { whole, part };
 bool names_model(const std::string& word, NameParts parts);
 

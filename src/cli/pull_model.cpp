@@ -12,6 +12,7 @@
 #include "store/model_files.h"
 
 #include <cstdlib>
+#include <fstream>
 
 namespace redline::cli {
 
@@ -70,6 +71,27 @@ Result<std::vector<PulledFile>> files_of(const std::string& wanted, const fs::pa
     return all;
 }
 
+// Whether a file that cannot be read is no GGUF file or cut short. Others are of a form that redline does not
+// know, or could not be read this time.
+bool is_damaged(const std::string& path) {
+    constexpr uint64_t kMostHeader = uint64_t(64) << 20;
+    std::error_code unknown;
+    const uint64_t bytes = fs::file_size(path, unknown);
+    std::vector<std::byte> start(unknown ? 0 : std::min(bytes, kMostHeader));
+    std::ifstream in(path, std::ios::binary);
+    if (unknown || !in.read(reinterpret_cast<char*>(start.data()), std::streamsize(start.size())))
+        return false;
+    if (!check_gguf_start(start, path)) return true;
+    const auto problem = [&](uint64_t end) {
+        const std::span<const std::byte> header = std::span(start).first(std::min(end, start.size()));
+        const Result<Gguf> parsed = Gguf::parse(header, end, path);
+        return parsed ? std::string() : parsed.error().message;
+    };
+    // An error that is about the end of the file is another one when that is elsewhere.
+    const std::string found = problem(bytes);
+    return !found.empty() && found != problem(bytes - 1);
+}
+
 // Whether `path` holds a whole GGUF file, of the part that the source's name says.
 Status check_pulled(const PulledFile& source, const std::string& path) {
     const SplitPart part = RL_TRY(check_gguf_file(path));
@@ -83,7 +105,7 @@ Status check_pulled(const PulledFile& source, const std::string& path) {
 Error about_source(const PulledFile& source, const std::string& path, const Error& problem) {
     std::string message = problem.message;
     if (message.starts_with(path)) message.replace(0, path.size(), source.url);
-    return error("{}; it is thrown away", message);
+    return error("{}", message);
 }
 
 Download download_of(const PulledFile& source, const Hub& hub) {
@@ -92,24 +114,30 @@ Download download_of(const PulledFile& source, const Hub& hub) {
     what.check_start = [source](std::span<const std::byte> start) {
         return check_gguf_start(start, source.url);
     };
-    what.check = [source](const std::string& part) -> Status {
+    what.check = [source](const std::string& part) -> FileCheck {
         const Status sound = check_pulled(source, part);
-        return sound ? sound : about_source(source, part, sound.error());
+        if (sound) return {};
+        return {about_source(source, part, sound.error()), is_damaged(part)};
     };
     return what;
 }
 
-// Whether the file need not be fetched, since what has its name is whole and as large as it should be.
+// Whether the file need not be fetched, since what has its name is whole and as large as it should be. An
+// error where fetching it would bring the same again.
 Result<bool> is_there(const PulledFile& source, const Download& what, const std::atomic<bool>* cancel) {
     std::error_code missing;
     const uint64_t bytes = fs::file_size(source.path, missing);
     if (missing) return false;
     const Status sound = check_pulled(source, what.path);
+    const bool damaged = !sound && is_damaged(what.path);
+    const uint64_t wanted = what.bytes > 0 || damaged ? what.bytes : size_on_server(what, cancel);
+    if (cancel && *cancel) return error("interrupted");
+    if (!sound && !damaged && wanted == bytes)
+        return error("{}; it is there already, as large as that of {}", sound.error().message, what.url);
     if (!sound) {
         note(fmt::format("what is there is no whole model, and is fetched anew: {}", sound.error().message));
         return false;
     }
-    const uint64_t wanted = what.bytes > 0 ? what.bytes : size_on_server(what, cancel);
     if (wanted == 0 || wanted == bytes) return true;
     if (what.bytes == 0)
         return error(

@@ -12,6 +12,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace redline {
@@ -24,12 +25,19 @@ namespace {
 class PartialFile {
 public:
     static Result<PartialFile> open(const std::string& path) {
-        const int handle = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-        if (handle < 0) return error("cannot create {}: {}", path, std::strerror(errno));
-        PartialFile file(handle, path);
-        if (::flock(handle, LOCK_EX | LOCK_NB) != 0)
-            return error("{} is being fetched by another process", path);
-        return file;
+        constexpr int kMostTries = 100;
+        for (int i = 0; i < kMostTries; ++i) {
+            const int handle = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+            if (handle < 0) return error("cannot create {}: {}", path, std::strerror(errno));
+            PartialFile file(handle, path);
+            if (::flock(handle, LOCK_EX | LOCK_NB) != 0) break;
+            // Another process may have renamed or removed the file before the lock was had.
+            struct stat held = {}, named = {};
+            if (::fstat(handle, &held) == 0 && ::stat(path.c_str(), &named) == 0 &&
+                held.st_dev == named.st_dev && held.st_ino == named.st_ino)
+                return file;
+        }
+        return error("{} is being fetched by another process", path);
     }
     PartialFile(PartialFile&& other) noexcept
         : handle_(std::exchange(other.handle_, -1)), path_(std::move(other.path_)), size_(other.size_) {}
@@ -146,6 +154,7 @@ public:
         : what_(what), file_(file), hash_(hash), progress_(progress) {}
 
     Result<HttpResponse> run(const std::atomic<bool>* cancel) {
+        begun_ = false;
         HttpRequest request{what_.url, what_.headers, what_.stall_seconds};
         request.headers.emplace_back("Accept-Encoding: identity");
         if (file_.size() > 0) {
@@ -164,6 +173,8 @@ public:
         return response;
     }
     uint64_t total() const { return total_; }
+    // The server sent the rest of another version than the part is of.
+    bool met_other_version() const { return other_version_; }
     // What an error ends with.
     std::string kept() const {
         if (file_.size() == 0) return "";
@@ -192,6 +203,10 @@ private:
             RL_TRY(what_.check_start(bytes));
         if (response.status == 206 && first_of(response) != file_.size())
             return error("{} sends another part of the file than it was asked for", what_.url);
+        // Some servers do not know If-Range, and send the rest of whatever they have by now.
+        other_version_ = response.status == 206 && file_.size() > 0 && what_.sha256.empty() &&
+                         strong_version(response) != file_.version();
+        if (other_version_) return error("{} has another version of the file by now", what_.url);
         const uint64_t said = size_of(response);
         if (what_.bytes > 0 && said > 0 && said != what_.bytes)
             return error("{} has {} bytes, and {} were announced", what_.url, said, what_.bytes);
@@ -210,6 +225,7 @@ private:
     Sha256& hash_;
     const DownloadProgress& progress_;
     bool begun_ = false;
+    bool other_version_ = false;
     uint64_t total_ = 0;
 };
 
@@ -217,26 +233,37 @@ Status fetch_missing(const Download& what, PartialFile& file, Sha256& hash, cons
                      const std::atomic<bool>* cancel) {
     constexpr long kNoSuchRange = 416;
     Attempt attempt(what, file, hash, progress);
-    HttpResponse response = RL_TRY(attempt.run(cancel));
-    // The server's file ends before the part does, which is thus of another one.
-    if (response.status == kNoSuchRange && file.size() > 0) {
+    Result<HttpResponse> response = attempt.run(cancel);
+    // Where the server's file ends before the part does, the part is of another one.
+    const bool too_long = response && response->status == kNoSuchRange && file.size() > 0;
+    if (too_long || attempt.met_other_version()) {
         RL_TRY(file.begin_again());
         hash = {};
-        response = RL_TRY(attempt.run(cancel));
+        response = attempt.run(cancel);
     }
-    if (response.status != 200 && response.status != 206) return refused_by_server(response.status, what.url);
+    const long status = RL_TRY(std::move(response)).status;
+    if (status != 200 && status != 206) return refused_by_server(status, what.url);
     if (attempt.total() > 0 && file.size() != attempt.total())
         return error("{} ended after {} of {} bytes{}", what.url, file.size(), attempt.total(),
                      attempt.kept());
     return {};
 }
 
-// Of the whole file.
-Status check_content(const Download& what, const PartialFile& file, const std::string& sha256) {
-    if (!what.sha256.empty() && sha256 != what.sha256)
+// Gives the whole file its name, or throws it away. A right hash tells that the server has it no better.
+Status settle(const Download& what, PartialFile& file, const std::string& sha256) {
+    if (!what.sha256.empty() && sha256 != what.sha256) {
+        file.remove();
         return error("{}: what came is damaged (sha256 {}, not {}); it is thrown away", what.url, sha256,
                      what.sha256);
-    return what.check ? what.check(file.path()) : Status();
+    }
+    const FileCheck found = what.check ? what.check(file.path()) : FileCheck();
+    if (found.damaged && what.sha256.empty()) {
+        file.remove();
+        return error("{}; it is thrown away", found.sound.error().message);
+    }
+    RL_TRY(file.become(what.path));
+    if (found.sound) return {};
+    return error("{}; it came whole, and is kept as {}", found.sound.error().message, what.path);
 }
 
 }  // namespace
@@ -294,10 +321,7 @@ Status download(const Download& what, const DownloadProgress& progress, const st
         if (!fetched && (file.size() == 0 || !resumable())) file.remove();
         RL_TRY(fetched);
     }
-    const Status sound = check_content(what, file, hash.digest());
-    if (!sound) file.remove();
-    RL_TRY(sound);
-    return file.become(what.path);
+    return settle(what, file, hash.digest());
 }
 
 }  // namespace redline

@@ -100,7 +100,9 @@ Result<BoundPlan> lower(const Plan& plan, Backend& backend, bool fuse) {
     declare_int8_rows(bound, backend.refused());
     if (backend.overlaps()) put_in_order(bound);
     assign_arena(bound.plan);
-    bound.picks_best = !backend.refused().contains(kBestKey);
+    // The slices that they are picked from differ with the width, so that one says nothing of another.
+    const uint32_t outputs = bound.plan.output ? bound.plan.slot(bound.plan.output).width : 0;
+    bound.picks_best = !backend.refused().contains(fmt::format("{} of {}", kBestKey, outputs));
     return bound;
 }
 

@@ -90,16 +90,17 @@ Result<std::optional<std::string>> wrong_best(uint32_t outputs, Backend& backend
 }
 
 Status check_best(uint32_t outputs, Backend& backend, const std::set<std::string>& known, SelfTest& test) {
-    if (known.contains(kBestKey) || backend.refused().contains(kBestKey)) return {};
+    const std::string key = fmt::format("{} of {}", kBestKey, outputs);  // which lower() asks for
+    if (known.contains(key) || backend.refused().contains(key)) return {};
     std::optional<std::string> wrong = RL_TRY(wrong_best(outputs, backend));
     if (!wrong) return {};
     if (wrong->empty()) {
-        test.right.insert(kBestKey);
+        test.right.insert(key);
         return {};
     }
-    test.wrong.push_back({kBestKey, std::move(*wrong)});
+    test.wrong.push_back({key, std::move(*wrong)});
     std::set<std::string> refused = backend.refused();
-    refused.insert(kBestKey);
+    refused.insert(key);
     backend.refuse(std::move(refused));
     return {};
 }

@@ -9,8 +9,6 @@
 #include "json/json.h"
 #include "text/unicode.h"
 
-#include <filesystem>
-
 namespace redline::cli {
 
 namespace {
@@ -78,20 +76,6 @@ Json as_json(const std::vector<Part>& parts, uint64_t seconds) {
     return {{"redline", version()}, {"commit", commit()}, {"parts", list}};
 }
 
-// The model's folder may be named after its owner.
-std::string without_folder(std::string text, const std::string& model) {
-    if (model.empty()) return text;
-    std::error_code unknown;
-    const std::filesystem::path whole = std::filesystem::canonical(model, unknown);
-    for (const std::filesystem::path& path : {std::filesystem::path(model), whole}) {
-        const std::string folder = path.parent_path().string() + "/";
-        if (folder.size() < 2) continue;
-        for (size_t at = text.find(folder); at != std::string::npos; at = text.find(folder, at))
-            text.erase(at, folder.size());
-    }
-    return text;
-}
-
 Options declare(ReportOptions& report) {
     Options options("report", "collect what helps the authors to make redline run well here",
                     {"report [options]"});
@@ -123,11 +107,17 @@ Result<int> collect(const ReportOptions& options) {
             part.problem = outcome.error().message;
         if (interrupts.raised()) return fail(error("interrupted; there is no report"), interrupts.code());
     }
-    std::string text = options.json ? to_text(as_json(parts, options.seconds)) + "\n"
-                                    : to_valid_utf8(as_text(parts, options.seconds));
-    text = anonymous(without_folder(std::move(text), options.model), this_identity());
+    const auto clean = [&options, who = this_identity()](std::string text) {
+        return anonymous(without_folder(std::move(text), options.model), who);
+    };
     Output out;
-    out.write(text);
+    if (options.json) {
+        Json all = as_json(parts, options.seconds);
+        change_texts(all, clean);
+        out.write(to_text(all) + "\n");
+    } else {
+        out.write(clean(to_valid_utf8(as_text(parts, options.seconds))));
+    }
     return out.finish();
 }
 

@@ -433,9 +433,10 @@ int run(const std::vector<std::string>& arguments) {
     if (run.prompt.escapes)
         for (std::string& stop : run.generate.stops) stop = unescape(stop);
     // As ollama does, where only a model is named.
-    const bool named_alone =
-        run.model.remote ? arguments.size() == 2 : arguments.size() == 1 && !run.model.model.empty();
-    if (named_alone && is_terminal(STDIN_FILENO))
+    const bool named_alone = run.model.remote
+                                 ? arguments.size() == 2 && arguments[0].find('=') == std::string::npos
+                                 : arguments.size() == 1 && !run.model.model.empty();
+    if (named_alone && !run.prompt.has_text && is_terminal(STDIN_FILENO))
         return chat_command.run(arguments.size() == 2 ? arguments
                                                       : std::vector<std::string>{"-m", run.model.model});
     if (const std::optional<int> code = take_remote_model(run.model)) return *code;

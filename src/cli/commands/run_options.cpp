@@ -172,8 +172,8 @@ Status take_words(RunOptions& run) {
     std::vector<std::string>& words = run.words;
     const bool unnamed = run.model.model.empty() && !run.model.remote;
     // A word alone is more likely a prompt than a part of a name.
-    const bool alone =
-        words.size() == 1 && !run.prompt.has_text && run.prompt.file.empty() && run.messages.empty();
+    const bool alone = words.size() == 1 && !run.prompt.has_text && run.prompt.file.empty() &&
+                       run.messages.empty() && !run.fim.given();
     if (!words.empty() && unnamed && names_model(words[0], alone ? NameParts::whole : NameParts::part)) {
         run.model.model = words[0];
         words.erase(words.begin());
