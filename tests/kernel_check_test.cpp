@@ -89,8 +89,7 @@ size_t lines_with(const std::string& text, const std::string& word) {
 Launch run_launch(const std::string& cache, const std::string& broken, std::vector<std::string> more) {
     std::vector<std::string> arguments = {program(), "run",    "-m",  golden("models/llama3.gguf"),
                                           "--raw",   "-p",     "a b", "-n",
-                                          "8",       "--temp", "0",   "--self-test",
-                                          "-v"};
+                                          "8",       "--temp", "0",   "--self-test"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     if (std::find(more.begin(), more.end(), "--later") != more.end()) {
         std::erase(arguments, "--later");
@@ -230,11 +229,11 @@ TEST_CASE("kernel check: verdicts are remembered, said, and checked again when a
     if (!hip_double()) return;
     const TemporaryFolder folder;
     const std::string cache = folder.path.string();
-    const Outcome whole = launch(run_launch(cache, "", {"--device", "hip"}));
+    const Outcome whole = launch(run_launch(cache, "", {"--device", "hip", "-v"}));
     CHECK(whole.code == 0);
     CHECK(whole.err.find(" checked for the first time on hip, all right in ") != std::string::npos);
     // What is known is not checked again, not even what has changed unseen; --self-test does.
-    const Outcome known = launch(run_launch(cache, "gated", {"--device", "hip", "--later"}));
+    const Outcome known = launch(run_launch(cache, "gated", {"--device", "hip", "--later", "-v"}));
     CHECK(known.err.find("checked") == std::string::npos);
     const Outcome found = launch(run_launch(cache, "gated", {"--device", "hip"}));
     CHECK(found.code == 0);
@@ -264,7 +263,7 @@ TEST_CASE("kernel check: verdicts are remembered, said, and checked again when a
                            "the same") != std::string::npos);
     // Verdicts of another program, or a damaged file, are as good as none.
     write_file(cache + "/redline/kernels.json", "{\"a\": [1, 2");
-    CHECK(launch(run_launch(cache, "", {"--device", "hip", "--later"})).err.find("all right") !=
+    CHECK(launch(run_launch(cache, "", {"--device", "hip", "--later", "-v"})).err.find("all right") !=
           std::string::npos);
 }
 

@@ -325,6 +325,7 @@ TEST_CASE("dry: the worked example a b c c b c y a b c") {
 TEST_CASE("dry: a long repetition stays finite") {
     SamplerOptions options = bare();
     options.dry_multiplier = 5.0f;
+    options.dry_penalty_last_n = -1;
     options.temperature = 0.0f;
     Sampler sampler = make(options, 10);
     for (int i = 0; i < 4096; ++i) sampler.accept(1);

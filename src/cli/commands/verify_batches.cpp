@@ -170,6 +170,13 @@ void BatchCheck::compare(BatchReads& all) const {
     for (BatchRead& size : all.sizes)
         if (const Agreement found = beside(*reference_, size); found.tokens > 0)
             size.beside_reference = found;
+    // Two sizes that differ are both odd: where the reference parts from one of them, the other is right.
+    const auto parts = [](const BatchRead& size) {
+        return size.beside_reference && !size.beside_reference->agrees;
+    };
+    if (std::none_of(all.sizes.begin(), all.sizes.end(), parts)) return;
+    for (BatchRead& size : all.sizes)
+        if (size.beside_reference && size.beside_reference->agrees) size.odd = false;
 }
 
 }  // namespace redline::cli
