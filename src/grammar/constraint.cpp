@@ -62,6 +62,7 @@ void Constraint::expect_reasoning(const std::optional<ReasoningMarks>& marks, st
 
 void Constraint::restart() {
     state_ = automaton_.start();
+    planned_.reset();
     gate_.reset();
     if (!at_start_) return;
     gate_.emplace(*at_start_);
@@ -286,11 +287,31 @@ Status Constraint::accept(int32_t token) {
     if (!RL_TRY(allows(token))) return error("the grammar does not allow token {} here", token);
     const bool counts = !gate_ || !gate_->passes(token);
     if (counts && !table_.ends(token)) state_ = after(state_, token);
+    if (planned_ && !planned_->empty() && planned_->front() == token)
+        planned_->erase(planned_->begin());
+    else
+        planned_.reset();
     if (gate_ && !binds()) {
         gate_->push(token);
         gate_->leave_to_grammar([this](int32_t listed) { return grammar_allows(listed); });
     }
     return {};
+}
+
+Result<int32_t> Constraint::in_time(int32_t token, uint64_t left) {
+    if (!binds() || table_.ends(token)) return token;
+    trim();
+    automaton_.begin_work();
+    if (!ending_) ending_.emplace(grammar_, table_);
+    const bool fits = ending_->fits(automaton_, after(state_, token), left);
+    RL_TRY(automaton_.check());
+    if (fits) return token;
+    // What was planned before stays good: another ending may have as many bytes, but more tokens.
+    std::optional<std::vector<int32_t>> found = ending_->find(automaton_, state_, left + 1);
+    if (found && (!planned_ || found->size() < planned_->size())) planned_ = std::move(found);
+    if (!planned_ || planned_->size() > left + 1) return token;
+    if (!planned_->empty()) return planned_->front();
+    return table_.end_tokens().empty() ? token : table_.end_tokens().front();
 }
 
 // Forgets what was computed when it has become too much.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "grammar/answer_gate.h"
+#include "grammar/ending.h"
 
 #include <unordered_map>
 
@@ -27,6 +28,10 @@ public:
     Result<bool> allows(int32_t token);
     // A token that is not allowed is an error.
     Status accept(int32_t token);
+    // The token, which is allowed, or another in its place where the text could not be completed in `left`
+    // tokens behind it. A text that no ending is known for that fits, or that is not yet bound, goes on
+    // freely.
+    Result<int32_t> in_time(int32_t token, uint64_t left);
     // The text is complete, and nothing more may follow.
     bool finished() const {
         return binds() && automaton_.can_end(state_) && automaton_.stacks(state_).empty();
@@ -90,7 +95,9 @@ private:
     const std::vector<uint32_t> alike_;  // by position, see Grammar
     std::vector<int32_t> named_;         // as Grammar::tokens()
     State state_ = Automaton::kDead;
-    std::optional<AnswerGate> at_start_;  // the gate at the start of a text
+    std::optional<Ending> ending_;                 // made when it is first needed
+    std::optional<std::vector<int32_t>> planned_;  // tokens that complete the text, once they had to be known
+    std::optional<AnswerGate> at_start_;           // the gate at the start of a text
     std::optional<AnswerGate> gate_;
     Mask gated_;
     std::vector<State> path_;  // of a walk, by depth

@@ -1,0 +1,44 @@
+// A short text that completes what a grammar has begun: the shortest of each rule, found once, and where
+// steps are counted a short one that meets the count.
+#pragma once
+
+#include "grammar/automaton.h"
+
+#include <optional>
+
+namespace redline {
+
+class ShortestText {
+public:
+    // The grammar must stay. Texts with tokens that the grammar names are none that are looked for.
+    explicit ShortestText(const Grammar& grammar);
+
+    // Nothing: no text of at most `most` bytes is known. The automaton is one of the grammar.
+    std::optional<std::string> complete(Automaton& automaton, Automaton::State state, uint64_t most) const;
+
+private:
+    // A symbol that comes next, with the counts that Automaton::Element has.
+    struct Place {
+        uint32_t position = 0;
+        uint32_t least = 0;
+        uint32_t most = 0;
+    };
+
+    static bool calls(const Symbol& symbol);
+    // The rule that a symbol calls, and how often.
+    static Grammar::Repeat limits(const Grammar& grammar, const Symbol& symbol);
+    uint64_t length(const Symbol& symbol, uint32_t least) const;
+    uint64_t alternative_length(uint32_t first) const;
+    uint64_t stack_length(const Automaton& automaton, Automaton::Stack stack) const;
+    Place enter(uint32_t position, uint32_t least = 0, uint32_t most = 0) const;
+    std::optional<Place> next_step(uint32_t rule, const Place& place) const;
+    bool write(Place place, uint64_t most, std::string& text) const;
+
+    const Grammar& grammar_;
+    std::vector<char32_t> characters_;  // of each set, one of the fewest bytes
+    std::vector<uint64_t> rules_;       // bytes of each rule's shortest text
+    std::vector<uint32_t> best_;        // the alternative that has it
+    std::vector<uint64_t> rests_;       // by position: bytes up to the end of the alternative
+};
+
+}  // namespace redline
