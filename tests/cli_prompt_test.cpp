@@ -326,3 +326,21 @@ TEST_CASE(
     // A text that may end wherever it is cut is no cut one.
     CHECK(redline_(greedy({"-p", "a", "--grammar", "root ::= [a-z]*", "-n", "3"})).code == 0);
 }
+
+TEST_CASE(
+    "run: an answer that its grammar can end within -n or the context is brought to its end, and noted") {
+    const std::string grammar = "root ::= [a-z]{1,90} \"y\" \"z\"";
+    const auto run = [&](std::vector<std::string> more) {
+        more.insert(more.begin(), {"-p", "a", "--grammar", grammar, "-t", "1"});
+        return redline_(greedy(more));
+    };
+    const Outcome ended = run({"-n", "7"});
+    CHECK(ended.code == 0);
+    CHECK(ended.out.size() == 7);
+    CHECK(ended.out.ends_with("yz"));
+    CHECK(has(ended.err, "brought to its end, as its grammar or schema wants it, to fit into -n 7"));
+    CHECK(has(run({"-c", "8"}).err, "to fit into the context of 8 tokens"));
+    CHECK(parse_json(run({"-n", "7", "-q", "--json"}).out)["hastened"] == true);
+    CHECK(run({"-n", "2"}).code == 4);
+    CHECK(parse_json(run({"-n", "95", "-q", "--json"}).out)["stop_reason"] == "end_of_generation");
+}

@@ -3,7 +3,6 @@
 #include "grammar/constraint.h"
 #include "grammar/json_schema.h"
 #include "support/grammars.h"
-#include "support/share.h"
 #include "support/text_support.h"
 
 #include <nlohmann/json.hpp>
@@ -115,7 +114,7 @@ TEST_CASE("ending: texts of any grammar are complete within their limit, inside 
 
 TEST_CASE("ending: a string is closed by its quote, an object by its shortest values, an enum by its rest") {
     const Tokenizer tokenizer = with_end();
-    const auto constraint = [&](const char* schema) {
+    const auto of_schema = [&](const char* schema) {
         return must(Constraint::create(parsed(must(grammar_of_schema(schema))), tokenizer, tokenizer.size()));
     };
     // The same letter again and again where it may come, as a model that finds no end.
@@ -130,9 +129,9 @@ TEST_CASE("ending: a string is closed by its quote, an object by its shortest va
         }
         return text;
     };
-    CHECK(babble(*constraint(R"({"type": "string"})"), "\"", 8) == "\"oooooo\"");
-    CHECK(babble(*constraint(R"({"enum": ["o", "ooooooooo"]})"), "\"", 3) == "\"o\"");
-    CHECK(babble(*constraint(R"({"type": "object", "required": ["a", "b"], "additionalProperties": false,
+    CHECK(babble(*of_schema(R"({"type": "string"})"), "\"", 8) == "\"oooooo\"");
+    CHECK(babble(*of_schema(R"({"enum": ["o", "ooooooooo"]})"), "\"", 3) == "\"o\"");
+    CHECK(babble(*of_schema(R"({"type": "object", "required": ["a", "b"], "additionalProperties": false,
         "properties": {"a": {"type": "string"}, "b": {"type": "array", "items": {}}}})"),
                  "{\"a\":\"", 20) == "{\"a\":\"ooooo\",\"b\":[]}");
 }

@@ -97,9 +97,31 @@ private:
         return sampler_.sample(session_.logits().first(session_.model().usable_vocab()));
     }
 
+    // How many tokens may come, this one included: the last is not read. Nothing: any number.
+    std::optional<uint64_t> room() const {
+        std::optional<uint64_t> room;
+        if (options_.when_full == WhenFull::stop) room = session_.context() - session_.position() + 1;
+        if (options_.max_tokens >= 0) {
+            const uint64_t left = uint64_t(options_.max_tokens) - out_.tokens.size();
+            room = std::min(room.value_or(left), left);
+        }
+        return room;
+    }
+
+    // The token that was chosen, or one that leads to the end that the constraint wants.
+    Result<Token> in_time(Token chosen) {
+        const std::optional<uint64_t> room = this->room();
+        if (!room || *room == 0) return chosen;
+        const Token token = RL_TRY(sampler_.in_time(chosen, *room - 1));
+        if (token == chosen) return token;
+        out_.hastened = true;
+        sampler_.advance(token);
+        return token;
+    }
+
     Result<Token> next() {
         if (forced_.empty() && options_.forced) forced_ = options_.forced();
-        if (forced_.empty()) return choose();
+        if (forced_.empty()) return in_time(RL_TRY(choose()));
         const Token token = forced_.front();
         forced_.erase(forced_.begin());
         sampler_.advance(token);

@@ -83,9 +83,10 @@ struct Generation {
     std::vector<Token> tokens;            // sampled, without the one that ends the generation
     std::vector<TokenLogprobs> logprobs;  // one for each token, when asked for
     StopReason reason = StopReason::max_tokens;
-    std::string stop;    // the stop string found
-    std::string fault;   // why the output is broken
-    uint64_t steps = 0;  // tokens read since the first was sampled: the work of decode_seconds
+    bool hastened = false;  // tokens were chosen so that the constraint is met within the limits
+    std::string stop;       // the stop string found
+    std::string fault;      // why the output is broken
+    uint64_t steps = 0;     // tokens read since the first was sampled: the work of decode_seconds
     uint64_t shifts = 0;
     uint64_t context_sum = 0;          // tokens in the cache, added up over the steps
     double first_token_seconds = 0.0;  // from the call to the first token

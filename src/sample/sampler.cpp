@@ -314,6 +314,11 @@ void Sampler::advance(int32_t token) {
     if (state_->constraint && state_->constrained) state_->constrained = state_->constraint->accept(token);
 }
 
+Result<int32_t> Sampler::in_time(int32_t token, uint64_t left) {
+    if (!state_->constraint || !state_->constrained) return token;
+    return state_->constraint->in_time(token, left);
+}
+
 bool Sampler::finished() const {
     return state_->constraint && state_->constraint->finished();
 }

@@ -78,6 +78,9 @@ public:
     void accept(int32_t token);
     // The constraint goes on with a token of the text that was not sampled.
     void advance(int32_t token);
+    // What comes in place of a sampled token so that the constraint can be met in `left` tokens behind it;
+    // see Constraint::in_time().
+    Result<int32_t> in_time(int32_t token, uint64_t left);
     bool finished() const;  // the constraint lets nothing more follow
     void reset();           // forgets the history and starts the random sequence again
 

@@ -282,6 +282,7 @@ Json describe(const RunOptions& run, const LoadedModel& loaded, const Session& s
                 {"tool_calls", tool_calls_json(a.parsed.calls)},
                 {"stop_reason", stop_reason_name(g.reason)},
                 {"stop", g.stop.empty() ? Json(nullptr) : Json(g.stop)},
+                {"hastened", g.hastened},
                 {"prompt_tokens", a.prompt.tokens},
                 {"cached_tokens", a.prompt.reused},
                 {"generated_tokens", g.tokens.size()},
@@ -342,7 +343,10 @@ std::vector<std::string> closing_notes(const RunOptions& run, const LoadedModel&
         notes.emplace_back(
             "all of the text is reasoning, and there is no answer: a larger -n or --reasoning-budget N "
             "makes room for one");
-    if (is_cut(a.generation, run.sampling.constraint.get())) notes.emplace_back(kCutNote);
+    if (is_cut(a.generation, run.sampling.constraint.get()))
+        notes.emplace_back(kCutNote);
+    else
+        notes.push_back(explain_hastened(a.generation, run.generate, a.prompt.tokens, context));
     for (const std::string& problem : a.parsed.notes) notes.push_back(problem);
     notes.push_back(explain_slow(loaded, context, a.generation));
     std::erase(notes, "");

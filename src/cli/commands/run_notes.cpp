@@ -56,4 +56,15 @@ bool is_cut(const Generation& generation, const Constraint* constraint) {
     return constraint && early && !constraint->complete();
 }
 
+std::string explain_hastened(const Generation& generation, const GenerateOptions& options,
+                             uint64_t prompt_tokens, uint64_t context) {
+    if (!generation.hastened) return "";
+    const int64_t most = options.max_tokens;
+    const bool has_room =
+        options.when_full == WhenFull::shift || (most >= 0 && prompt_tokens + uint64_t(most) <= context + 1);
+    return fmt::format(
+        "the answer was brought to its end, as its grammar or schema wants it, to fit into {}",
+        has_room ? fmt::format("-n {}", most) : fmt::format("the context of {} tokens (-c N)", context));
+}
+
 }  // namespace redline::cli

@@ -18,6 +18,9 @@ std::vector<std::string> raw_prompt_notes(const Tokenizer& tokenizer, const std:
 
 // True where the answer ended, at -n or with the context, before its grammar or schema was complete.
 bool is_cut(const Generation& generation, const Constraint* constraint);
+// Says that the answer was brought to its end by these limits; empty where it was not.
+std::string explain_hastened(const Generation& generation, const GenerateOptions& options,
+                             uint64_t prompt_tokens, uint64_t context);
 constexpr const char* kCutNote =
     "the answer ends before its grammar or schema is complete: a larger -n, or a larger context (-c N), lets "
     "it end";
