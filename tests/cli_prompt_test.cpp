@@ -243,7 +243,7 @@ TEST_CASE("run: llama.cpp's options are taken with one note, or refused by their
     check_refused(greedy({"-p", "a", "--completion-bash"}), 2, {"redline completion bash"});
     check_refused(greedy({"-p", "a", "--gpu", "max"}), 2, {"-ngl N"});
     check_refused(greedy({"-p", "a", "-ts", "3,1"}), 2, {"-ts: one GPU and the CPU are used"});
-    check_refused(greedy({"-p", "a", "-hff", "a"}), 2, {"-hff: redline pull USER/REPO fetches a model"});
+    check_refused(greedy({"-p", "a", "-dr", "a"}), 2, {"-dr: redline pull USER/REPO fetches a model"});
     check_refused(greedy({"-p", "a", "--n-gpu-layer", "9"}), 2, {"did you mean --n-gpu-layers"});
 }
 

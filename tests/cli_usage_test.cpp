@@ -41,7 +41,7 @@ TEST_CASE("usage: a wrong grammar or schema is shown with its place before a mod
         check_usage(command, {"--grammar-file", file("nosuch.gbnf")}, "nosuch.gbnf");
         check_usage(command, {"--grammar", "nosuch.gbnf"}, "\"nosuch.gbnf\" is no file here, and no grammar");
         check_usage(command, {"-j", "no/such.json"}, "\"no/such.json\" is no file here, and no JSON schema");
-        check_usage(command, {"-j", "{\"not\":{}}"}, "#/not: the keyword is not supported");
+        check_usage(command, {"-j", "{\"not\":{}}"}, "#: the schema allows nothing");
         check_usage(command, {"-j", "{", "-v"}, "the schema is no JSON");
         check_usage(command, {"-j", "{}", "--grammar", "root ::= \"a\""}, "another grammar or schema");
     }
