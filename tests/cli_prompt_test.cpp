@@ -265,6 +265,12 @@ TEST_CASE("run: bytes that are no UTF-8 are noted with their place, and what bec
               "the model reads U+FFFD in their place"));
 }
 
+TEST_CASE("run: a prompt with a zero byte is no text, and refused before a model reads it") {
+    write_file(file("binary.txt"), std::string("a\0b", 3));
+    check_refused(greedy({"-f", file("binary.txt")}), 1, {"binary.txt is no text: its byte 2 is 0"});
+    check_refused(greedy({"-f", chain_model()}), 1, {"chain.gguf is no text: its byte "});
+}
+
 TEST_CASE("run: UTF-16 with a byte order mark is read as text, a lost byte is an error, and CRLF stays") {
     const auto text = [](const std::string& bytes) {
         write_file(file("wide.txt"), bytes);

@@ -66,7 +66,12 @@ Result<std::string> as_utf8(std::string text, const std::string& where) {
         return text.substr(3);
     }
     const bool little = text.starts_with("\xFF\xFE"), big = text.starts_with("\xFE\xFF");
-    if (!little && !big) return text;
+    if (!little && !big) {
+        // A model's file or a picture would be tokenized for minutes.
+        if (const size_t at = text.find('\0'); at != text.npos)
+            return error("{} is no text: its byte {} is 0", where, at + 1);
+        return text;
+    }
     if (text.size() % 2 != 0)
         return error("{} begins like UTF-16 and has an odd number of bytes: write it as UTF-8", where);
     note(fmt::format("{} is UTF-16 and is read as such", where));

@@ -142,8 +142,8 @@ bool Talk::misspelled(const Typed& typed, const std::string& word) {
     const std::string nearest = plain ? "" : nearest_name(word, command_names(true));
     std::error_code unknown;
     if (plain || (nearest.empty() && std::filesystem::exists(word, unknown))) return false;
-    refuse(error("{} is not a command; {}. A blank before it sends it as text", printable(word),
-                 nearest.empty() ? "/help lists them" : fmt::format("did you mean {}?", nearest)));
+    refuse(error("{} is not a command; {} A blank before it sends it as text", printable(word),
+                 nearest.empty() ? "/help lists them." : fmt::format("did you mean {}?", nearest)));
     if (reader_.edits()) draft_ = typed.shown;
     return true;
 }

@@ -2,6 +2,7 @@
 #include "cli/report.h"
 #include "cli/anonymous.h"
 #include "cli/child_process.h"
+#include "cli/demo_model.h"
 #include "cli/find_model.h"
 #include "cli/options/model_options.h"
 #include "cli/terminal/terminal.h"
@@ -107,8 +108,10 @@ Result<int> collect(const ReportOptions& options) {
             part.problem = outcome.error().message;
         if (interrupts.raised()) return fail(error("interrupted; there is no report"), interrupts.code());
     }
-    const auto clean = [&options, who = this_identity()](std::string text) {
-        return anonymous(without_folder(std::move(text), options.model), who);
+    const Result<std::string> demo = find_demo_model();
+    const std::string model = options.model.empty() && demo ? demo.value() : options.model;
+    const auto clean = [&model, who = this_identity()](std::string text) {
+        return anonymous(without_folder(std::move(text), model), who);
     };
     Output out;
     if (options.json) {
