@@ -1,4 +1,5 @@
 #include "gguf/header.h"
+#include "gguf/value_types.h"
 
 #include <algorithm>
 #include <limits>
@@ -8,8 +9,7 @@ namespace redline {
 
 namespace {
 
-// Value type ids of the file.
-enum : uint32_t { kBool = 7, kString = 8, kArray = 9, kTypes = 13 };
+using namespace gguf_type;
 
 constexpr uint64_t kMaxKey = 65535;
 constexpr uint64_t kMaxString = uint64_t(64) << 20;  // chat templates are below 64 KiB, charsmaps about 1 MB

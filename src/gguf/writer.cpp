@@ -1,5 +1,7 @@
 #include "gguf/writer.h"
 
+#include "gguf/value_types.h"
+
 #include <cstring>
 #include <type_traits>
 
@@ -7,8 +9,7 @@ namespace redline {
 
 namespace {
 
-// Value type ids of the file.
-enum : uint32_t { kU32 = 4, kBool = 7, kString = 8, kArray = 9 };
+using namespace gguf_type;
 
 class Writer {
 public:

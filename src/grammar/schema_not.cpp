@@ -29,7 +29,7 @@ std::vector<std::string> as_texts(const Json& list) {
 }
 
 // The types of a schema, each that there is where it names none.
-Json types_of(const Json& schema) {
+Json type_list(const Json& schema) {
     if (schema.contains("type")) return as_texts(schema["type"]);
     return {"object", "array", "string", "number", "boolean", "null"};
 }
@@ -40,7 +40,7 @@ bool exclude_types(Json& schema, const std::vector<std::string>& types) {
     const auto is = [&](std::string_view name) {
         return std::find(types.begin(), types.end(), name) != types.end();
     };
-    for (const Json& type : types_of(schema)) {
+    for (const Json& type : type_list(schema)) {
         const std::string& name = type.get_ref<const std::string&>();
         if (name == "number" && is("integer") && !is("number")) return false;
         const bool excluded = is(name) || (name == "integer" && is("number"));
@@ -69,7 +69,7 @@ bool exclude_values(Json& schema, const Json& values) {
         if (left.empty()) schema = nothing_schema("each value of the enum is excluded");
         return true;
     }
-    const Json types = types_of(schema);
+    const Json types = type_list(schema);
     const auto takes = [&](std::string_view type) {
         return std::any_of(types.begin(), types.end(), [&](const Json& one) {
             return one.is_string() && one.get_ref<const std::string&>() == type;
@@ -98,7 +98,7 @@ bool exclude(Json& schema, const Json& excluded) {
         return exclude_values(schema, Json::array({excluded["const"]}));
     if (has_only(excluded, {"enum", "type"}) && excluded.contains("enum"))
         return exclude_values(schema, excluded["enum"]);
-    const Json types = types_of(schema);
+    const Json types = type_list(schema);
     const bool texts =
         types.size() == 1 && types[0] == "string" && !schema.contains("enum") && !schema.contains("const");
     if (!texts || !has_only(excluded, {"pattern", "type"}) || !excluded.contains("pattern")) return false;

@@ -34,7 +34,7 @@ static_assert(sizeof(FileCache) == 40);
 
 constexpr uint64_t kPieceBytes = uint64_t(4) << 20;
 
-bool is_set(const std::atomic<bool>* flag) {
+bool is_cancelled(const std::atomic<bool>* flag) {
     return flag && flag->load(std::memory_order_relaxed);
 }
 
@@ -153,7 +153,7 @@ uint64_t CacheFile::file_bytes() const {
 }
 
 Status CacheFile::tick(uint64_t bytes) {
-    if (is_set(cancel_)) return error("interrupted");
+    if (is_cancelled(cancel_)) return error("interrupted");
     done_ += bytes;
     if (progress_) progress_(done_, total_);
     return {};

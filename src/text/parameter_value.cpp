@@ -97,9 +97,9 @@ uint32_t parameter_types(const Json* function, std::string_view key) {
 }
 
 std::string_view trimmed(std::string_view text) {
-    constexpr std::string_view kSpaces = " \t\r\n";
-    text.remove_prefix(std::min(text.find_first_not_of(kSpaces), text.size()));
-    return text.substr(0, text.find_last_not_of(kSpaces) + 1);
+    constexpr std::string_view kAround = " \t\r\n";
+    text.remove_prefix(std::min(text.find_first_not_of(kAround), text.size()));
+    return text.substr(0, text.find_last_not_of(kAround) + 1);
 }
 
 // Discarded where it is none.

@@ -27,7 +27,7 @@ struct PatternRow {
 
 // The parts that many patterns share.
 constexpr const char* kContraction = R"((?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|)";
-constexpr const char* kSpaces = R"(|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr const char* kLineEndsAndSpaces = R"(|\s*[\r\n]+|\s+(?!\S)|\s+)";
 constexpr const char* kGpt2 = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S))";
 constexpr const char* kLlama3 = R"([^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*)";
 constexpr const char* kQwen2 = R"([^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*)";
@@ -90,27 +90,28 @@ constexpr const char* kDefaultMarks = R"([\p{P}\$\+<=>\^~\|]+)";
 //  * Numbers in groups of three are matched whole and then cut. Word ends are written out (Unicode's own).
 //  * JAIS2 looks for the line end of a run of spaces only where such a run can begin.
 constexpr PatternRow kPatterns[] = {
-    {"LLAMA3", {{{{kContraction, kLlama3, kSpaces}}}}},
-    {"QWEN2", {{{{kContraction, kQwen2, kSpaces}}}}},
+    {"LLAMA3", {{{{kContraction, kLlama3, kLineEndsAndSpaces}}}}},
+    {"QWEN2", {{{{kContraction, kQwen2, kLineEndsAndSpaces}}}}},
     {"QWEN35",
      {{{{kContraction, R"([^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*)",
-         kSpaces}}}}},
+         kLineEndsAndSpaces}}}}},
     {"GPT2", {{{{kGpt2}}}}},
     {"STARCODER", {{{{R"(\p{N})"}}, {{kGpt2}}}}},
     {"FALCON", {{{{R"([\p{P}\$\+<=>\^~\|`]+)"}}, {{kGpt2}}, {{"[0-9][0-9][0-9]"}}}}},
-    {"TEKKEN", {{{{kCased, kDigitAndMarks, kSpaces}}}}},
-    {"GPT4O", {{{{kCasedContraction, kDigitsAndMarks, kSpaces}}}}},
-    {"KIMI_K2", {{{{R"(\p{sc:Han}+|)", kCasedNotHan, R"(\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*)", kSpaces}}}}},
+    {"TEKKEN", {{{{kCased, kDigitAndMarks, kLineEndsAndSpaces}}}}},
+    {"GPT4O", {{{{kCasedContraction, kDigitsAndMarks, kLineEndsAndSpaces}}}}},
+    {"KIMI_K2",
+     {{{{R"(\p{sc:Han}+|)", kCasedNotHan, R"(\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*)", kLineEndsAndSpaces}}}}},
     {"TINY_AYA",
      {{{{R"((?<!\d)\d++(?![\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]))"}, Cut::threes_from_end},
-       {{kCasedContraction, kDigitsAndMarks, kSpaces}}}}},
+       {{kCasedContraction, kDigitsAndMarks, kLineEndsAndSpaces}}}}},
     {"YOUTU",
      {{{{R"([\x{ac00}-\x{d7a3}\x{3131}-\x{318e}]+|)",
          R"([\x{ff01}\x{2026}\x{201c}\x{201d}\x{2018}\x{2019}\x{2014}\x{ff1a}\x{ff1b}\x{ff0c})"
          R"(\x{3001}-\x{303f}\x{fe30}-\x{fe4f}]+|)"
          R"([\x{3105}-\x{312f}]+|)",
          kHanKana}},
-       {{kCasedContraction, kDigitAndMarks, kSpaces}}}}},
+       {{kCasedContraction, kDigitAndMarks, kLineEndsAndSpaces}}}}},
     {"DEEPSEEK_LLM",
      {{{{R"([\r\n])"}},
        {{kDeepseekLetters}},
@@ -120,8 +121,8 @@ constexpr PatternRow kPatterns[] = {
        {{R"(\p{N}+)"}}}}},
     {"DEEPSEEK_CODER",
      {{{{R"([\r\n])"}}, {{R"(\s?\p{L}+)"}}, {{R"(\s?\p{P}+)"}}, {{kDeepseekHan}}, {{R"(\p{N})"}}}}},
-    {"DEEPSEEK3_LLM", {{{{R"(\p{N}{1,3})"}}, {{kHanKana}}, {{kDeepseek3, kSpaces}}}}},
-    {"AFMOE", {{{{R"(\p{Nd}+)"}, Cut::threes_from_end}, {{kUnspaced}}, {{kDeepseek3, kSpaces}}}}},
+    {"DEEPSEEK3_LLM", {{{{R"(\p{N}{1,3})"}}, {{kHanKana}}, {{kDeepseek3, kLineEndsAndSpaces}}}}},
+    {"AFMOE", {{{{R"(\p{Nd}+)"}, Cut::threes_from_end}, {{kUnspaced}}, {{kDeepseek3, kLineEndsAndSpaces}}}}},
     {"BLOOM", {{{{kBloom}}}}},
     {"VIKING", {{{{kBloom}}, {{R"(\p{N})"}}}}},
     {"CHAMELEON",
@@ -134,7 +135,8 @@ constexpr PatternRow kPatterns[] = {
     {"SUPERBPE", {{{{R"(\p{N}+)"}}, {{R"((?:\d{3})++(?!\d))"}, Cut::threes_from_end}}}},
     {"BAILINGMOE",
      {{{{R"('(?:[sSdDmMtT]|[lL][lL]|[vV][eE]|[rR][eE])|)", kQwen2, R"(|\s*[\r\n]|\s+(?!\S)|\s+)"}}}}},
-    {"SEED_CODER", {{{{kContraction, R"([^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}\r\n]+)", kSpaces}}}}},
+    {"SEED_CODER",
+     {{{{kContraction, R"([^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}\r\n]+)", kLineEndsAndSpaces}}}}},
     {"EXAONE_MOE",
      {{{{kContraction, R"([^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*+(?: \p{L}\p{M}*+)*+)++|\p{N}|)",
          R"( ?[^\s\p{L}\p{N}]+[\r\n/]?|\s*[\r\n]|\s+(?!\S)|\s+)"}}}}},

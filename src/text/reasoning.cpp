@@ -22,7 +22,7 @@ constexpr std::string_view kHarmony = "harmony", kMuse = "muse", kSolar = "solar
 constexpr std::string_view kChannel = "<|channel|>";
 constexpr std::string_view kMessage = "<|message|>";
 constexpr std::string_view kStart = "<|start|>";
-constexpr std::string_view kSpaces = " \t\r\n";
+constexpr std::string_view kBlanks = " \t\r\n";
 constexpr size_t kLongestHeader = 256;  // bytes; longer is no header
 
 constexpr ReasoningStyle kStyles[] = {
@@ -135,7 +135,7 @@ bool may_become(std::string_view text, std::string_view mark) {
 }
 
 std::string_view without_spaces_at_end(std::string_view text) {
-    return text.substr(0, text.find_last_not_of(kSpaces) + 1);
+    return text.substr(0, text.find_last_not_of(kBlanks) + 1);
 }
 
 }  // namespace
@@ -238,7 +238,7 @@ ReasoningSplitter::ReasoningSplitter(const ReasoningMarks& marks, std::string_vi
 }
 
 ReasoningSplitter::Place ReasoningSplitter::place() const {
-    const bool blank = held_.find_first_not_of(kSpaces) == std::string::npos;
+    const bool blank = held_.find_first_not_of(kBlanks) == std::string::npos;
     switch (state_) {
         case State::start:
         case State::header:
@@ -277,7 +277,7 @@ std::vector<AnswerPiece> ReasoningSplitter::push(std::string_view text) {
 
 std::vector<AnswerPiece> ReasoningSplitter::finish() {
     if (state_ == State::reasoning) held_.resize(without_spaces_at_end(held_).size());
-    if (state_ == State::after) held_.erase(0, held_.find_first_not_of(kSpaces));
+    if (state_ == State::after) held_.erase(0, held_.find_first_not_of(kBlanks));
     if (state_ == State::header) held_.clear();  // a header that the end of the text cut off
     give(reasoning(), held_.size());
     return std::exchange(pieces_, {});
@@ -302,7 +302,7 @@ bool ReasoningSplitter::step() {
 }
 
 bool ReasoningSplitter::begin_answer() {
-    const size_t begin = held_.find_first_not_of(kSpaces);
+    const size_t begin = held_.find_first_not_of(kBlanks);
     if (begin == std::string::npos) return false;
     const std::string_view rest = std::string_view(held_).substr(begin);
     const bool after = state_ == State::after;
@@ -324,7 +324,7 @@ bool ReasoningSplitter::begin_answer() {
 }
 
 bool ReasoningSplitter::end_reasoning() {
-    if (fresh_) held_.erase(0, std::min(held_.find_first_not_of(kSpaces), held_.size()));
+    if (fresh_) held_.erase(0, std::min(held_.find_first_not_of(kBlanks), held_.size()));
     const std::string_view close = marks_.style_->close;
     const size_t at = held_.find(close);
     const size_t end = at != std::string::npos ? at : held_.size() - begun(held_, close);
@@ -364,7 +364,7 @@ bool ReasoningSplitter::read_answer() {
 // An answer begins in the header that the prompt opened: "<|channel|>analysis<|message|>", with
 // " to=functions.name" before or behind the channel. Later messages have "<|start|>assistant" before it.
 bool ReasoningSplitter::read_header() {
-    held_.erase(0, std::min(held_.find_first_not_of(kSpaces), held_.size()));
+    held_.erase(0, std::min(held_.find_first_not_of(kBlanks), held_.size()));
     if (marks_.name() == kSolar) return read_mark();
     const size_t at = held_.find(kMessage);
     const bool header = may_become(held_, kStart) || may_become(held_, kChannel) ||

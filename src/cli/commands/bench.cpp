@@ -462,7 +462,7 @@ Status check_kind(const Options& options, const BenchOptions& bench) {
     return {};
 }
 
-int run(const std::vector<std::string>& arguments) {
+int run_bench(const std::vector<std::string>& arguments) {
     BenchOptions bench;
     Options options = declare(bench);
     if (const std::optional<int> code = options.parse(arguments)) return *code;
@@ -484,6 +484,6 @@ int run(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-extern const Command bench_command = {"bench", "measure the speed of a model", run};
+extern const Command bench_command = {"bench", "measure the speed of a model", run_bench};
 
 }  // namespace redline::cli

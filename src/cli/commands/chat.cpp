@@ -92,7 +92,7 @@ int list_formats() {
     return out.finish();
 }
 
-int run(const std::vector<std::string>& arguments) {
+int run_chat(const std::vector<std::string>& arguments) {
     ChatOptions chat;
     Options options = declare(chat);
     if (const std::optional<int> code = options.parse(arguments)) return *code;
@@ -110,6 +110,6 @@ int run(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-extern const Command chat_command = {"chat", "talk with an instruct model", run};
+extern const Command chat_command = {"chat", "talk with an instruct model", run_chat};
 
 }  // namespace redline::cli

@@ -71,7 +71,7 @@ std::string names_of(const std::vector<Options>& commands) {
     return out;
 }
 
-int run(const std::vector<std::string>& arguments) {
+int run_completion(const std::vector<std::string>& arguments) {
     Options options("completion", "write a shell's completion script, or the manual page",
                     {"completion bash|zsh|fish|man"});
     std::string wanted;
@@ -271,6 +271,6 @@ std::string fish_completion(const std::vector<Options>& commands) {
     return out;
 }
 
-extern const Command completion_command = {"completion", "write a shell's completion script", run};
+extern const Command completion_command = {"completion", "write a shell's completion script", run_completion};
 
 }  // namespace redline::cli

@@ -110,7 +110,7 @@ std::string listing_names() {
     return kinds + names;
 }
 
-int run(const std::vector<std::string>& arguments) {
+int run_devices(const std::vector<std::string>& arguments) {
     bool json = false, names = false;
     Options options("devices", "list what can compute here", {"devices [--json]"});
     options.flag("--json", "write one JSON object", json);
@@ -177,6 +177,6 @@ Result<std::unique_ptr<Backend>> open_best(DeviceChoice& choice, const ModelOpti
     }
 }
 
-extern const Command devices_command = {"devices", "list what can compute here", run};
+extern const Command devices_command = {"devices", "list what can compute here", run_devices};
 
 }  // namespace redline::cli

@@ -115,7 +115,7 @@ std::string as_text(const Machine& m, const std::vector<Finding>& findings) {
                              warnings == 1 ? "" : "s");
 }
 
-int run(const std::vector<std::string>& arguments) {
+int run_doctor(const std::vector<std::string>& arguments) {
     DoctorOptions doctor;
     Options options("doctor", "say what keeps models from running well here, and what mends it",
                     {"doctor [options]"});
@@ -144,6 +144,7 @@ int run(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-extern const Command doctor_command = {"doctor", "look for what keeps models from running well here", run};
+extern const Command doctor_command = {"doctor", "look for what keeps models from running well here",
+                                       run_doctor};
 
 }  // namespace redline::cli

@@ -170,7 +170,7 @@ Result<int> evaluate(const EvalOptions& eval) {
     return out ? write_logits(eval, session, tokens, *out) : score(eval, loaded, session, tokens);
 }
 
-int run(const std::vector<std::string>& arguments) {
+int run_eval(const std::vector<std::string>& arguments) {
     EvalOptions eval;
     eval.model.default_context = 512;
     Options options = declare(eval);
@@ -188,6 +188,6 @@ int run(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-extern const Command eval_command = {"eval", "measure how well a model predicts a text", run};
+extern const Command eval_command = {"eval", "measure how well a model predicts a text", run_eval};
 
 }  // namespace redline::cli

@@ -186,7 +186,7 @@ Result<int> measure(ImatrixOptions& imatrix) {
     return out.finish();
 }
 
-int run(const std::vector<std::string>& arguments) {
+int run_imatrix(const std::vector<std::string>& arguments) {
     ImatrixOptions imatrix;
     imatrix.model.default_context = 512;
     Options options = declare(imatrix);
@@ -201,6 +201,6 @@ int run(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-extern const Command imatrix_command = {"imatrix", "measure which weights matter to a model", run};
+extern const Command imatrix_command = {"imatrix", "measure which weights matter to a model", run_imatrix};
 
 }  // namespace redline::cli

@@ -410,7 +410,7 @@ int print_template(const std::string& path) {
     return out.finish();
 }
 
-int run(const std::vector<std::string>& arguments) {
+int run_info(const std::vector<std::string>& arguments) {
     InfoOptions info;
     Options options = declare(info);
     if (const std::optional<int> code = options.parse(arguments)) return *code;
@@ -430,6 +430,7 @@ int run(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-extern const Command info_command = {"info", "say what is in a model file and whether it fits here", run};
+extern const Command info_command = {"info", "say what is in a model file and whether it fits here",
+                                     run_info};
 
 }  // namespace redline::cli

@@ -168,7 +168,7 @@ int print_names(const ModelsOptions& options) {
     return out.finish();
 }
 
-int run(const std::vector<std::string>& arguments) {
+int run_models(const std::vector<std::string>& arguments) {
     ModelsOptions models;
     Options options = declare(models);
     if (const std::optional<int> code = options.parse(arguments)) return *code;
@@ -180,6 +180,6 @@ int run(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-extern const Command models_command = {"models", "list the model files of this machine", run};
+extern const Command models_command = {"models", "list the model files of this machine", run_models};
 
 }  // namespace redline::cli

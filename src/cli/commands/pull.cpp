@@ -65,7 +65,7 @@ int report(const std::vector<PulledFile>& all, bool json) {
     return out.finish();
 }
 
-int run(const std::vector<std::string>& arguments) {
+int run_pull(const std::vector<std::string>& arguments) {
     PullOptions pull;
     Options options = declare(pull);
     if (const std::optional<int> code = options.parse(arguments)) return *code;
@@ -85,6 +85,6 @@ int run(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-extern const Command pull_command = {"pull", "fetch a model file", run};
+extern const Command pull_command = {"pull", "fetch a model file", run_pull};
 
 }  // namespace redline::cli

@@ -179,7 +179,7 @@ Result<int> quantize_file(const QuantizeCommand& command, const Recipe& recipe) 
     return out.finish();
 }
 
-int run(const std::vector<std::string>& arguments) {
+int run_quantize(const std::vector<std::string>& arguments) {
     QuantizeCommand command;
     Options options = declare(command);
     if (const std::optional<int> code = options.parse(arguments)) return *code;
@@ -191,6 +191,6 @@ int run(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-extern const Command quantize_command = {"quantize", "write a model again in fewer bits", run};
+extern const Command quantize_command = {"quantize", "write a model again in fewer bits", run_quantize};
 
 }  // namespace redline::cli

@@ -124,7 +124,7 @@ Result<int> collect(const ReportOptions& options) {
     return out.finish();
 }
 
-int run(const std::vector<std::string>& arguments) {
+int run_report(const std::vector<std::string>& arguments) {
     ReportOptions report;
     Options options = declare(report);
     if (const std::optional<int> code = options.parse(arguments)) return *code;
@@ -139,6 +139,6 @@ int run(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-extern const Command report_command = {"report", "collect in one text what helps the authors", run};
+extern const Command report_command = {"report", "collect in one text what helps the authors", run_report};
 
 }  // namespace redline::cli

@@ -426,7 +426,7 @@ Result<std::optional<Input>> gather_input(const RunOptions& run) {
     return std::optional<Input>(std::move(input));
 }
 
-int run(const std::vector<std::string>& arguments) {
+int run_once(const std::vector<std::string>& arguments) {
     RunOptions run;
     run.prompt.combines = true;
     Options options = declare(run);
@@ -459,6 +459,6 @@ int run(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-extern const Command run_command = {"run", "answer a prompt, or go on from a text", run};
+extern const Command run_command = {"run", "answer a prompt, or go on from a text", run_once};
 
 }  // namespace redline::cli

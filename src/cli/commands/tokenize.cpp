@@ -107,7 +107,7 @@ std::string as_lines(const Tokenizer& tokenizer, const std::vector<Token>& token
     return out;
 }
 
-int run(const std::vector<std::string>& arguments) {
+int run_tokenize(const std::vector<std::string>& arguments) {
     TokenizeCommand command;
     Options options = declare(command);
     if (const std::optional<int> code = options.parse(arguments)) return *code;
@@ -127,6 +127,6 @@ int run(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-extern const Command tokenize_command = {"tokenize", "show the tokens of a text", run};
+extern const Command tokenize_command = {"tokenize", "show the tokens of a text", run_tokenize};
 
 }  // namespace redline::cli

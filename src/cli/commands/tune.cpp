@@ -290,7 +290,7 @@ Options declare(TuneCommandOptions& tune) {
     return options;
 }
 
-int run(const std::vector<std::string>& arguments) {
+int run_tune(const std::vector<std::string>& arguments) {
     TuneCommandOptions tune;
     Options options = declare(tune);
     if (const std::optional<int> code = options.parse(arguments)) return *code;
@@ -305,6 +305,6 @@ int run(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-extern const Command tune_command = {"tune", "measure which variants of kernels are fastest here", run};
+extern const Command tune_command = {"tune", "measure which variants of kernels are fastest here", run_tune};
 
 }  // namespace redline::cli

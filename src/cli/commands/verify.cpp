@@ -288,7 +288,7 @@ Options declare(VerifyOptions& verify) {
     return options;
 }
 
-int run(const std::vector<std::string>& arguments) {
+int run_verify(const std::vector<std::string>& arguments) {
     VerifyOptions verify;
     Options options = declare(verify);
     if (const std::optional<int> code = options.parse(arguments)) return *code;
@@ -300,6 +300,7 @@ int run(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-extern const Command verify_command = {"verify", "check that a device computes what the CPU does", run};
+extern const Command verify_command = {"verify", "check that a device computes what the CPU does",
+                                       run_verify};
 
 }  // namespace redline::cli

@@ -15,7 +15,7 @@
 namespace redline::cli {
 
 // Of the messages these are kept, once the file has twice as many.
-static constexpr size_t kMost = 1000;
+static constexpr size_t kMostMessages = 1000;
 
 HistoryFile HistoryFile::of_user() {
     // The specification of these folders wants a path that is not absolute to be ignored.
@@ -49,8 +49,8 @@ Result<std::vector<std::string>> HistoryFile::load() {
         if (read.is_string()) messages.push_back(read.get<std::string>());
         at = end + 1;
     }
-    if (messages.size() <= 2 * kMost) return messages;
-    messages.erase(messages.begin(), messages.end() - ptrdiff_t(kMost));
+    if (messages.size() <= 2 * kMostMessages) return messages;
+    messages.erase(messages.begin(), messages.end() - ptrdiff_t(kMostMessages));
     RL_TRY(shorten(path_, messages));
     return messages;
 }

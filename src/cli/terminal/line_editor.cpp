@@ -17,7 +17,7 @@ namespace redline::cli {
 
 namespace {
 
-constexpr size_t kMostLine = size_t(1) << 24;               // characters
+constexpr size_t kMostCharacters = size_t(1) << 24;         // characters
 constexpr std::string_view kBracketPastes = "\x1b[?2004h";  // until restore_terminal()
 constexpr wchar_t kTakeDraft = 0x1F;  // a key by which a function of ours is called; typed, it does nothing
 constexpr wchar_t kCtrlC = 0x03;
@@ -167,8 +167,9 @@ unsigned char LineEditor::Library::paste() {
     std::wstring pasted;
     wchar_t next_one = 0;
     while (!pasted.ends_with(kEnd) && ::el_wgetc(line, &next_one) == 1) {
-        cut |= pasted.size() >= kMostLine;
-        if (pasted.size() >= kMostLine) pasted.erase(kMostLine - kEnd.size(), 1);  // the end is still found
+        cut |= pasted.size() >= kMostCharacters;
+        if (pasted.size() >= kMostCharacters)
+            pasted.erase(kMostCharacters - kEnd.size(), 1);  // the end is still found
         pasted += next_one;
     }
     if (pasted.ends_with(kEnd)) pasted.erase(pasted.size() - kEnd.size());
@@ -182,7 +183,7 @@ bool LineEditor::Library::say_changed(size_t controls, size_t bad, bool cut) {
     std::vector<std::string> changed;
     if (controls > 0) changed.push_back(fmt::format("control characters stand as signs ({})", controls));
     if (bad > 0) changed.push_back(fmt::format("what is no UTF-8 as U+FFFD ({})", bad));
-    if (cut) changed.push_back(fmt::format("only {} characters are taken", kMostLine));
+    if (cut) changed.push_back(fmt::format("only {} characters are taken", kMostCharacters));
     if (changed.empty() || voice().quiet) return false;
     show("\n");
     note(fmt::format("of the pasted text {}", fmt::join(changed, ", ")));
@@ -214,10 +215,11 @@ unsigned char LineEditor::Library::step_line(bool up) {
 }
 
 void LineEditor::Library::list(const std::vector<std::string>& choices) {
-    constexpr size_t kMost = 60;
+    constexpr size_t kMostChoices = 60;
     std::string all = "\n";
-    for (size_t i = 0; i < std::min(choices.size(), kMost); ++i) all += for_terminal(choices[i]) + "  ";
-    if (choices.size() > kMost) all += fmt::format("and {} more", choices.size() - kMost);
+    for (size_t i = 0; i < std::min(choices.size(), kMostChoices); ++i)
+        all += for_terminal(choices[i]) + "  ";
+    if (choices.size() > kMostChoices) all += fmt::format("and {} more", choices.size() - kMostChoices);
     show(all + "\n");
 }
 

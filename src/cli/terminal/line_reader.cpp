@@ -9,7 +9,7 @@
 
 namespace redline::cli {
 
-static constexpr size_t kMostLine = size_t(1) << 26;
+static constexpr size_t kMostLineBytes = size_t(1) << 26;
 
 LineReader::LineReader() : interactive_(is_terminal(STDIN_FILENO)), editor_(LineEditor::create()) {
     if (!editor_) return;
@@ -39,7 +39,8 @@ Result<Typed> LineReader::read_plain(const std::string& prompt) {
             return Typed{Typed::Kind::message, std::move(line), {}};
         }
         if (ended_) return Typed{Typed::Kind::end, {}, {}};
-        if (held_.size() > kMostLine) return error("a line of input has more than {} bytes", kMostLine);
+        if (held_.size() > kMostLineBytes)
+            return error("a line of input has more than {} bytes", kMostLineBytes);
         if (wait_for_event(STDIN_FILENO) == Event::interrupt) return Typed{Typed::Kind::interrupted, {}, {}};
         char chunk[1 << 14];
         const ssize_t got = ::read(STDIN_FILENO, chunk, sizeof(chunk));

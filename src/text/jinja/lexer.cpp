@@ -8,7 +8,7 @@
 namespace redline::jinja {
 namespace {
 
-using Kind = Lexeme::Kind;
+using LexemeKind = Lexeme::Kind;
 
 bool is_digit(char c) {
     return c >= '0' && c <= '9';
@@ -54,7 +54,7 @@ public:
 
     Result<std::vector<Lexeme>> run() {
         while (at_ < source_.size()) RL_TRY(step());
-        push(Kind::end, source_.size());
+        push(LexemeKind::end, source_.size());
         return std::move(out_);
     }
 
@@ -75,7 +75,7 @@ private:
 
     Error fault(size_t at, std::string message) { return located(position(at), Error{std::move(message)}); }
 
-    Lexeme& push(Kind kind, size_t at, std::string text = {}) {
+    Lexeme& push(LexemeKind kind, size_t at, std::string text = {}) {
         Lexeme lexeme;
         lexeme.kind = kind;
         lexeme.text = std::move(text);
@@ -92,21 +92,21 @@ private:
             if (next == '%' || next == '{' || next == '#') break;
         }
         if (tag == source_.npos) {
-            push(Kind::data, begin, source_.substr(begin));
+            push(LexemeKind::data, begin, source_.substr(begin));
             at_ = source_.size();
             return {};
         }
         const char opening = source_[tag + 1];
         const char control = tag + 2 < source_.size() ? source_[tag + 2] : '\0';
         const size_t end = text_end(begin, tag, control, opening == '{');
-        if (end > begin) push(Kind::data, begin, source_.substr(begin, end - begin));
+        if (end > begin) push(LexemeKind::data, begin, source_.substr(begin, end - begin));
         at_ = tag + (control == '-' || control == '+' ? 3 : 2);
         if (opening == '#') return skip_comment(tag);
         if (opening == '%') {
             const size_t raw = raw_begin();
             if (raw) return take_raw(tag, raw);
         }
-        push(opening == '%' ? Kind::block_begin : Kind::output_begin, tag);
+        push(opening == '%' ? LexemeKind::block_begin : LexemeKind::output_begin, tag);
         return take_tag(opening == '%' ? "%}" : "}}");
     }
 
@@ -162,7 +162,8 @@ private:
             const char closing = at < source_.size() ? source_[at] : '\0';
             if (closing == '-' || closing == '+') ++at;
             if (source_.compare(at, 2, "%}") != 0) continue;
-            push(Kind::data, begin, source_.substr(begin, text_end(begin, end, control, false) - begin));
+            push(LexemeKind::data, begin,
+                 source_.substr(begin, text_end(begin, end, control, false) - begin));
             at_ = at + 2;
             leave_tag(closing, true);
             return {};
@@ -180,7 +181,7 @@ private:
                 const char control = ahead("-") || ahead("+") ? source_[at_] : '\0';
                 const bool signs = control == '-' || (control == '+' && closing == "%}");
                 if (rest().substr(signs ? 1 : 0).starts_with(closing)) {
-                    push(closing == "%}" ? Kind::block_end : Kind::output_end, at_);
+                    push(closing == "%}" ? LexemeKind::block_end : LexemeKind::output_end, at_);
                     at_ += signs ? 3 : 2;
                     leave_tag(control, closing == "%}");
                     return {};
@@ -205,7 +206,7 @@ private:
                     ++at_;
                 }
             }
-            push(Kind::name, begin, source_.substr(begin, at_ - begin));
+            push(LexemeKind::name, begin, source_.substr(begin, at_ - begin));
             return {};
         }
         static constexpr std::string_view kSigns[] = {"//", "**", "==", "!=", ">=", "<=", "+", "-", "/",
@@ -214,7 +215,7 @@ private:
         for (const std::string_view sign : kSigns) {
             if (!ahead(sign)) continue;
             RL_TRY(balance(sign[0], brackets));
-            push(Kind::sign, at_, std::string(sign));
+            push(LexemeKind::sign, at_, std::string(sign));
             at_ += sign.size();
             return {};
         }
@@ -241,7 +242,7 @@ private:
             base = kind == 'x' ? 16 : kind == 'o' ? 8 : kind == 'b' ? 2 : 10;
         }
         if (base != 10) at_ += 2;
-        const bool element = out_.back().kind == Kind::sign && out_.back().text == ".";  // "x.0.1"
+        const bool element = out_.back().kind == LexemeKind::sign && out_.back().text == ".";  // "x.0.1"
         bool real = false;
         for (; at_ < source_.size(); ++at_) {
             const char c = source_[at_];
@@ -257,7 +258,7 @@ private:
             real |= point || power;
             if (power && !is_digit(next)) digits += source_[++at_];
         }
-        Lexeme& number = push(real ? Kind::real : Kind::integer, begin);
+        Lexeme& number = push(real ? LexemeKind::real : LexemeKind::integer, begin);
         const char* last = digits.data() + digits.size();
         const auto read = real ? std::from_chars(digits.data(), last, number.real)
                                : std::from_chars(digits.data(), last, number.integer, base);
@@ -280,7 +281,7 @@ private:
         }
         if (at_ >= source_.size()) return fault(begin, "the text in quotes has no end");
         ++at_;
-        push(Kind::text, begin, std::move(text));
+        push(LexemeKind::text, begin, std::move(text));
         return {};
     }
 

@@ -8,7 +8,7 @@
 
 namespace redline::jinja {
 
-static constexpr int kDeepest = 200;
+static constexpr int kDeepestPrinted = 200;
 
 std::string real_text(double value) {
     if (std::isnan(value)) return "nan";
@@ -106,7 +106,7 @@ static void write_dict_repr(TextBuilder& out, const Dict& dict, int depth) {
 
 void write_repr(TextBuilder& out, const Value& value, int depth) {
     out.store().step();
-    if (depth > kDeepest || !out.store().within_limits()) {
+    if (depth > kDeepestPrinted || !out.store().within_limits()) {
         out.add("...", true);
         return;
     }
@@ -233,7 +233,8 @@ static Status write_json_dict(TextBuilder& out, const Dict& dict, const JsonStyl
 
 Status write_json(TextBuilder& out, const Value& value, const JsonStyle& style, int depth) {
     out.store().step();
-    if (depth > kDeepest) return error("values nested deeper than {} are not written as JSON", kDeepest);
+    if (depth > kDeepestPrinted)
+        return error("values nested deeper than {} are not written as JSON", kDeepestPrinted);
     RL_TRY(out.store().check());
     switch (value.kind()) {
         case Kind::none:

@@ -7,7 +7,7 @@
 
 namespace redline::jinja {
 
-static constexpr int kDeepest = 200;  // of containers inside each other that are compared or written
+static constexpr int kDeepestCompared = 200;  // of containers inside each other that are compared or written
 
 Value Value::literal(std::string_view bytes) {
     return text(std::make_shared<const Text>(Text{std::string(bytes), {}}));
@@ -225,7 +225,7 @@ static bool equal_dicts(Store& store, const Dict& a, const Dict& b, int depth) {
 
 bool equal(Store& store, const Value& a, const Value& b, int depth) {
     store.step();
-    if (depth > kDeepest || !store.within_limits()) return false;
+    if (depth > kDeepestCompared || !store.within_limits()) return false;
     if (a.is_number() && b.is_number()) {
         if (a.is_integer() && b.is_integer()) return a.as_integer() == b.as_integer();
         return a.as_real() == b.as_real();
@@ -259,7 +259,8 @@ static Result<int> compare_lists(Store& store, const List& a, const List& b, int
 
 Result<int> compare(Store& store, const Value& a, const Value& b, int depth) {
     store.step();
-    if (depth > kDeepest) return error("lists nested deeper than {} are not compared", kDeepest);
+    if (depth > kDeepestCompared)
+        return error("lists nested deeper than {} are not compared", kDeepestCompared);
     if (a.is_number() && b.is_number()) {
         if (a.is_integer() && b.is_integer())
             return a.as_integer() < b.as_integer() ? -1 : a.as_integer() > b.as_integer();

@@ -1,0 +1,27 @@
+// For the precompiled headers alone: asks what may become JSON of the types that do in most files, so that
+// the answers, which take longer to find than all else in those files, are compiled with the headers.
+#pragma once
+
+#include "json/json.h"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace redline::json_conversions {
+
+template <typename T>
+constexpr bool becomes_json = sizeof(decltype(Json(std::declval<T>()))) +
+                                  sizeof(decltype(Json(std::declval<T&>()))) +
+                                  sizeof(decltype(Json(std::declval<const T&>()))) +
+                                  sizeof(decltype(std::declval<Json&>() = std::declval<T>())) +
+                                  sizeof(decltype(std::declval<Json&>() = std::declval<const T&>())) >
+                              0;
+template <typename... T>
+constexpr bool all_become_json = (becomes_json<T> && ...);
+
+static_assert(all_become_json<Json, std::string, std::string_view, const char*, bool, int, uint32_t, int64_t,
+                              uint64_t, float, double, std::vector<std::string>, std::nullptr_t>);
+
+}  // namespace redline::json_conversions
