@@ -1,6 +1,6 @@
 // Apertus: norms of q and k by head, half-split rope, and an FFN of xIELU, which has no gate and other
 // numbers in each layer. Their keys have no name of the architecture before them.
-#include "run/arch.h"
+#include "arch/arch.h"
 
 #include <cmath>
 

@@ -1,5 +1,5 @@
 // Arcee's AFM: llama with an FFN of squared relu, which has no gate.
-#include "run/arch.h"
+#include "arch/arch.h"
 
 namespace redline::archs {
 

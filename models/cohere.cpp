@@ -3,7 +3,7 @@
 // The largest Command R has layer norms of heads, each head of q and k with a gain of its own. cohere2moe has
 // experts behind leading dense layers, which have rope whatever their window; shared ones and those that are
 // chosen count by halves, and its norms may be of root mean squares.
-#include "run/arch.h"
+#include "arch/arch.h"
 
 namespace redline::archs {
 

@@ -3,7 +3,7 @@
 // groups in the large ones, beside those that all tokens share. Old files have in one tensor what keys and
 // values are made with. Mistral Large 3 and mistral4 have queries that grow with the position. The last
 // layers, which predict further tokens, are not run.
-#include "run/arch.h"
+#include "arch/arch.h"
 
 #include <cmath>
 

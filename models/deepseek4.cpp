@@ -3,8 +3,8 @@
 // with small blocks those that an indexer chooses, in layers with large ones all. A token's row is key and
 // value of all heads. Experts, in the first layers by token, beside a shared one. The last layers, which
 // predict further tokens, are not run.
+#include "arch/rope.h"
 #include "limits.h"
-#include "run/rope.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // EXAONE 4: norms behind both blocks and none before them, norms of q and k by head. The 32B has a window on
 // all but every fourth layer, and rope on layers with a window only.
-#include "run/arch.h"
+#include "arch/arch.h"
 
 namespace redline::archs {
 

@@ -1,6 +1,6 @@
 // Falcon 7B, 40B and 180B: attention and an FFN of gelu beside each other, behind one layer norm, or in the
 // larger ones each behind its own; half-split rope, no biases but those of norms.
-#include "run/arch.h"
+#include "arch/arch.h"
 
 namespace redline::archs {
 

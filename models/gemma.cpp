@@ -1,6 +1,6 @@
 // Gemma 1: embeddings times the root of their width, half-split rope, GeGLU. Norms have their weight as the
 // converter left it, plus one.
-#include "run/arch.h"
+#include "arch/arch.h"
 
 #include <cmath>
 

@@ -1,6 +1,6 @@
 // Gemma 2: gemma with norms before and behind each block, softcaps of scores and of logits, and windows on
 // every other layer, the first one included.
-#include "run/arch.h"
+#include "arch/arch.h"
 
 #include <cmath>
 

@@ -1,6 +1,6 @@
 // Gemma 3, the text part: gemma2 with norms of q and k in place of the softcap of scores, windows on all but
 // every sixth layer, and another rope base where there is one.
-#include "run/arch.h"
+#include "arch/arch.h"
 
 #include <cmath>
 

@@ -1,7 +1,7 @@
 // What the models with an input for each layer share: Gemma 3n and Gemma 4.
 #pragma once
 
-#include "run/arch.h"
+#include "arch/arch.h"
 
 namespace redline::archs {
 

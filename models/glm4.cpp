@@ -1,6 +1,6 @@
 // GLM-4-0414 (9B, 32B): rope on neighbouring pairs of half a head, gate and up in one tensor, norms before
 // and behind both blocks.
-#include "run/arch.h"
+#include "arch/arch.h"
 
 namespace redline::archs {
 

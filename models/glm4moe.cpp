@@ -1,7 +1,7 @@
 // GLM-4.5 to 4.7 and Air: half-split rope on half a head, the first layers dense, the others with experts
 // beside one that all tokens share; the router's bias moves the choice alone. The last layers, which predict
 // further tokens, are not run.
-#include "run/arch.h"
+#include "arch/arch.h"
 
 namespace redline::archs {
 

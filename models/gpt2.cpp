@@ -1,6 +1,6 @@
 // GPT-2: layer norms, biases everywhere, an embedding of positions in place of rope, and an FFN of gelu,
 // which has no gate.
-#include "run/arch.h"
+#include "arch/arch.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // gpt-oss: attention with sinks and biases, a window on every other layer, the first one included; experts
 // with biases and a limited SwiGLU, weighted by a softmax over the logits of the chosen. Ollama's files call
 // it gptoss, and some tensors in another way.
-#include "run/arch.h"
+#include "arch/arch.h"
 
 namespace redline::archs {
 

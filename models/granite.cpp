@@ -2,7 +2,7 @@
 // scores, residuals and logits; experts are weighted by a softmax over the logits of the chosen, beside one
 // that all tokens share, where the file has it. granite_swa adds sinks, and layers with a window or without
 // rope. MiniCPM 1, 2 and 4 have such factors, too, but of scores.
-#include "run/arch.h"
+#include "arch/arch.h"
 
 #include <cmath>
 

@@ -1,6 +1,6 @@
 // Dense Hunyuan: qwen3 with the norms of q and k behind the rope. The converter has the scaling of its rope
 // in the base.
-#include "run/arch.h"
+#include "arch/arch.h"
 
 namespace redline::archs {
 

@@ -1,7 +1,7 @@
 // LFM2 and LFM2.5, dense or with experts behind the first layers (lfm2moe): most layers are a short
 // convolution between two gates, the others attention with norms of q and k. The last norm bears the
 // embedding's name.
-#include "run/arch.h"
+#include "arch/arch.h"
 
 namespace redline::archs {
 

@@ -1,7 +1,7 @@
 // Limits of what gates and ups of experts are, by layer.
 #pragma once
 
-#include "run/arch.h"
+#include "arch/arch.h"
 
 namespace redline::archs {
 

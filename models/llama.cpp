@@ -2,7 +2,7 @@
 // on neighbouring pairs (the converter has permuted q and k for it), SwiGLU. mistral3 (Ministral 3) is the
 // same with queries that grow with the position, on yarn; smollm3 has no rope on every fourth layer; ernie4_5
 // is the same.
-#include "run/arch.h"
+#include "arch/arch.h"
 
 namespace redline::archs {
 

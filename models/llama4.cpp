@@ -1,7 +1,7 @@
 // Llama 4, the text part: three of four layers have rope and look back within chunks of 8192 tokens, the
 // fourth sees everything without rope, by queries that grow with the position. One expert is chosen, and
 // what it reads is weighted, not what it gives; another is for all tokens.
-#include "run/arch.h"
+#include "arch/arch.h"
 
 namespace redline::archs {
 

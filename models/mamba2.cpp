@@ -2,7 +2,7 @@
 // nemotron_h_moe each layer is one of a state space, attention without rope, and an FFN or experts; of
 // granitehybrid each layer is a state space or attention, with an FFN or experts behind it; of falcon-h1 it
 // is both beside each other, with rope, and an FFN.
-#include "run/arch.h"
+#include "arch/arch.h"
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 // Qwen3-VL-MoE, OLMoE, MiniMax M2, dots.llm1, Ling and Ring 2 (bailingmoe2), Hunyuan A13B, ERNIE 4.5. They
 // differ in rope, in what norms of queries and keys are over, and in how experts are chosen and weighted: see
 // kKinds. The last layers, which predict further tokens, are not run.
-#include "run/arch.h"
+#include "arch/arch.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // OLMo 2 and 3: norms behind both blocks and none before them, norms of the whole of q and of k, half-split
 // rope. OLMo 3 (olmo3 in Ollama's files) has a window on all but every fourth layer, and yarn where there is
 // no window.
-#include "run/arch.h"
+#include "arch/arch.h"
 
 namespace redline::archs {
 

@@ -1,6 +1,6 @@
 // Phi-3, Phi-3.5, Phi-4 and Phi-4-mini: q/k/v fused in one tensor, gate and up in another, half-split rope
 // over part of a head, and longrope factors that depend on the context in use.
-#include "run/arch.h"
+#include "arch/arch.h"
 
 namespace redline::archs {
 

@@ -1,6 +1,6 @@
 // Phi-3.5-MoE and its smaller relatives: layer norms and matrices with biases, the head's included, rope on
 // halves with longrope's factors, and two experts that are chosen and weighted one after the other.
-#include "run/arch.h"
+#include "arch/arch.h"
 
 namespace redline::archs {
 

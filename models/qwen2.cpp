@@ -1,7 +1,7 @@
 // Qwen2 and Qwen2.5, and distillations into them: as llama with biases on q, k and v, rope on half-split
 // pairs. seed_oss is the same. So is the text of qwen2vl (qwen25vl in Ollama's files): the sections of its
 // rope have positions of their own in images only.
-#include "run/arch.h"
+#include "arch/arch.h"
 
 namespace redline::archs {
 

@@ -1,7 +1,7 @@
 // Dense Qwen3: pre-norm, per-head norms of q and k before the half-split rope, SwiGLU. The text of
 // qwen3vl is the same: the sections of its rope have positions of their own in images only, and what its
 // vision adds to early layers comes with images.
-#include "run/arch.h"
+#include "arch/arch.h"
 
 namespace redline::archs {
 

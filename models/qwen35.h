@@ -1,7 +1,7 @@
 // What Qwen3.5 shares with the models that grew from it.
 #pragma once
 
-#include "run/arch.h"
+#include "arch/arch.h"
 
 namespace redline::archs {
 

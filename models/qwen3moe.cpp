@@ -1,6 +1,6 @@
 // Qwen3 with experts (30B-A3B, 235B-A22B, Coder): qwen3's attention; every layer routes each token to the
 // best experts by softmax over all of them, renormalised.
-#include "run/arch.h"
+#include "arch/arch.h"
 
 namespace redline::archs {
 

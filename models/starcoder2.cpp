@@ -1,5 +1,5 @@
 // StarCoder 2: layer norms, biases everywhere, half-split rope, and an FFN of gelu, which has no gate.
-#include "run/arch.h"
+#include "arch/arch.h"
 
 namespace redline::archs {
 

@@ -1,4 +1,5 @@
 // The program: finds the command and hands it the rest of the line.
+#include "arch/arch.h"
 #include "base/nearest_name.h"
 #include "cli/command.h"
 #include "cli/demo_model.h"
@@ -7,8 +8,7 @@
 #include "cli/terminal/terminal.h"
 #include "cli/terminal/word_wrap.h"
 #include "cli/version.h"
-#include "plan/device_choice.h"
-#include "run/arch.h"
+#include "devices/device_choice.h"
 
 #include <algorithm>
 #include <csignal>

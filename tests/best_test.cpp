@@ -1,5 +1,5 @@
 // What a device picks of its outputs.
-#include "cases/op_case.h"
+#include "measure/op_case.h"
 #include "plan/backend.h"
 #include "support/backends.h"
 #include "support/models.h"

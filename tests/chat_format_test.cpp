@@ -1,4 +1,4 @@
-#include "text/chat_format.h"
+#include "text/chat/chat_format.h"
 #include "json/json.h"
 #include "support/material.h"
 #include "support/text_support.h"

@@ -1,4 +1,4 @@
-#include "text/chat_template.h"
+#include "text/chat/chat_template.h"
 #include "support/material.h"
 #include "support/text_support.h"
 

@@ -1,6 +1,6 @@
 // The program as a user meets it: what it prints where, its exit codes, and every kind of bad input.
+#include "devices/device_choice.h"
 #include "json/json.h"
-#include "plan/device_choice.h"
 #include "support/machines.h"
 #include "support/material.h"
 #include "support/program.h"

@@ -2,11 +2,11 @@
 // says the same.
 #include "cli/demo_model.h"
 #include "cli/perplexity.h"
+#include "engine/generate.h"
 #include "quantize/quantize.h"
-#include "run/generate.h"
 #include "support/backends.h"
 #include "support/models.h"
-#include "text/chat_format.h"
+#include "text/chat/chat_format.h"
 
 #include <doctest/doctest.h>
 

@@ -1,10 +1,11 @@
 // What a model's speed is expected to be by the bandwidth of its device, and when too slow a run is
 // explained.
 #include "cli/expected_speed.h"
+#include "devices/device_choice.h"
 #include "json/json.h"
-#include "run/op_alone.h"
-#include "run/pipeline.h"
-#include "run/rate_limits.h"
+#include "measure/op_alone.h"
+#include "measure/rate_limits.h"
+#include "places/pipeline.h"
 #include "support/models.h"
 #include "support/program.h"
 

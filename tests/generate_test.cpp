@@ -1,9 +1,9 @@
 // The generation loop: reasons to stop, text in whole characters, prompts from the cache, shifts, and faults.
-#include "run/generate.h"
-#include "run/output_check.h"
+#include "engine/generate.h"
+#include "engine/output_check.h"
 #include "support/chain_model.h"
 #include "support/models.h"
-#include "text/unicode.h"
+#include "text/tokens/unicode.h"
 
 using namespace redline;
 using namespace redline::test;

@@ -1,6 +1,6 @@
 // GBNF: what is read, what is refused and where, and which texts match, byte by byte.
 #include "support/grammars.h"
-#include "text/unicode.h"
+#include "text/tokens/unicode.h"
 
 #include <ctime>
 #include <random>

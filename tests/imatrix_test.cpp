@@ -1,8 +1,9 @@
 // Importance matrices: measuring one, its files, and what the quantizer makes of it.
+#include "devices/device_choice.h"
 #include "gguf/writer.h"
 #include "json/json.h"
+#include "measure/input_squares.h"
 #include "quantize/quantize.h"
-#include "run/input_squares.h"
 #include "support/models.h"
 #include "support/program.h"
 

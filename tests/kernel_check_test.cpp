@@ -1,8 +1,8 @@
 // The check of a device's kernels: silent where they are right; what is wrong is found, put aside, and the
 // text stays right.
-#include "cases/comparison.h"
 #include "json/json.h"
-#include "run/self_test.h"
+#include "measure/comparison.h"
+#include "measure/self_test.h"
 #include "support/models.h"
 #include "support/program.h"
 

@@ -1,8 +1,9 @@
 // Every op on every backend of this build and level of this machine against the reference, within the bound
 // that the reference computes from the data.
-#include "backends/cpu/reference_product.h"
 #include "cases/kernel_cases.h"
-#include "cases/pages.h"
+#include "devices/device_choice.h"
+#include "measure/pages.h"
+#include "reference/reference_product.h"
 #include "support/backends.h"
 #include "support/each_op.h"
 #include "support/share.h"

@@ -1,6 +1,7 @@
 // Pipelines of a plan's parts over several backends.
-#include "run/pipeline.h"
-#include "run/split.h"
+#include "places/pipeline.h"
+#include "devices/device_choice.h"
+#include "host/split.h"
 #include "support/backends.h"
 #include "support/cuts.h"
 #include "support/models.h"

@@ -1,7 +1,7 @@
 // Plans: checks, liveness, hazards, decomposition, cost.
+#include "devices/device_choice.h"
 #include "plan/backend.h"
-#include "plan/device_choice.h"
-#include "plan/shared_experts.h"
+#include "plan/passes/shared_experts.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "text/pretokenize.h"
+#include "text/tokens/pretokenize.h"
 #include "json/json.h"
 #include "support/material.h"
 #include "support/text_support.h"

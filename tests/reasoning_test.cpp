@@ -1,4 +1,4 @@
-#include "text/reasoning.h"
+#include "text/chat/reasoning.h"
 #include "support/material.h"
 #include "support/text_support.h"
 

@@ -2,7 +2,7 @@
 #include "support/backends.h"
 #include "support/models.h"
 
-#include "backends/cpu/reference.h"
+#include "reference/reference.h"
 
 #include <unistd.h>
 #include <fstream>

@@ -2,7 +2,7 @@
 #include "plan/stored_weights.h"
 #include "support/models.h"
 
-#include "cases/op_case.h"
+#include "measure/op_case.h"
 
 using namespace redline;
 using namespace redline::test;

@@ -1,6 +1,7 @@
 // Prompts of a split model, for which weights of the CPU flow through the device.
-#include "run/stream.h"
-#include "run/split.h"
+#include "places/stream.h"
+#include "devices/device_choice.h"
+#include "host/split.h"
 #include "support/backends.h"
 #include "support/cuts.h"
 #include "support/models.h"

@@ -3,9 +3,9 @@
 // hand.
 #include "support/material.h"
 #include "support/text_support.h"
-#include "text/chat_template.h"
-#include "text/reasoning.h"
-#include "text/tool_calls.h"
+#include "text/chat/chat_template.h"
+#include "text/chat/reasoning.h"
+#include "text/chat/tool_calls.h"
 
 #include <set>
 

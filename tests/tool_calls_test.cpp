@@ -1,4 +1,4 @@
-#include "text/tool_calls.h"
+#include "text/chat/tool_calls.h"
 #include "support/text_support.h"
 
 #include <doctest/doctest.h>

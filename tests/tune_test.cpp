@@ -1,8 +1,9 @@
 // Variants of kernels: each computes what it should; the tuner finds the fastest by a clock of the test's
 // own, keeps what it found, and the program uses it.
-#include "run/device_file.h"
-#include "run/op_alone.h"
-#include "run/quick_tune.h"
+#include "devices/device_choice.h"
+#include "measure/device_file.h"
+#include "measure/op_alone.h"
+#include "measure/quick_tune.h"
 #include "support/fake_clock.h"
 
 #include <fstream>

@@ -1,8 +1,8 @@
 #include "json/json.h"
 #include "support/material.h"
 #include "support/text_support.h"
-#include "text/charsmap.h"
-#include "text/reasoning.h"
+#include "text/chat/reasoning.h"
+#include "text/tokens/charsmap.h"
 
 #include <cmath>
 #include <functional>

@@ -1,8 +1,8 @@
 // Whether devices agree: the comparison of logits, where traces part, and the command that does both.
 #include "cli/demo_model.h"
 #include "json/json.h"
-#include "run/agreement.h"
-#include "run/batch_agreement.h"
+#include "measure/agreement.h"
+#include "measure/batch_agreement.h"
 #include "support/backends.h"
 #include "support/models.h"
 #include "support/program.h"

@@ -1,7 +1,8 @@
 // Every Vulkan call may fail: what is said then, what is left behind, and that the next try works.
 #ifdef RL_VULKAN
 #include "backends/vulkan/vulkan_backend.h"
-#include "run/split.h"
+#include "devices/device_choice.h"
+#include "host/split.h"
 #include "support/backends.h"
 #include "support/models.h"
 #include "support/vulkan_faults.h"

@@ -1,7 +1,7 @@
 // Products and attention on matrix units, in the ways that only some devices or some sizes go.
 #ifdef RL_VULKAN
 #include "backends/vulkan/ops/steps.h"
-#include "cases/comparison.h"
+#include "measure/comparison.h"
 #include "support/vulkan_case.h"
 
 using namespace redline;

@@ -2,6 +2,7 @@
 #ifdef RL_VULKAN
 #include "args.h"
 #include "backends/vulkan/runtime/stopwatch.h"
+#include "devices/device_choice.h"
 #include "memory/budget.h"
 #include "support/vulkan_case.h"
 

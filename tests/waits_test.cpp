@@ -1,4 +1,4 @@
-#include "plan/waits.h"
+#include "plan/passes/waits.h"
 
 #include <doctest/doctest.h>
 

@@ -1,12 +1,12 @@
 // The C interface: every function keeps exceptions and errors in, and says them by redline_error().
 #include "api/redline.h"
 
+#include "devices/device_choice.h"
+#include "engine/generate.h"
+#include "engine/output_check.h"
 #include "grammar/json_schema.h"
-#include "plan/device_choice.h"
-#include "run/generate.h"
-#include "run/kernel_verdicts.h"
-#include "run/output_check.h"
-#include "text/chat_template.h"
+#include "measure/kernel_verdicts.h"
+#include "text/chat/chat_template.h"
 
 #include "version_generated.h"
 

@@ -1,7 +1,7 @@
 // The text of an answer on its way to the user: what the model thinks and what it says, apart.
 #pragma once
 
-#include "text/reasoning.h"
+#include "text/chat/reasoning.h"
 
 #include <functional>
 

@@ -1,7 +1,7 @@
 #include "cli/attachment.h"
 
 #include "base/file.h"
-#include "text/unicode.h"
+#include "text/tokens/unicode.h"
 
 #include <algorithm>
 

@@ -4,7 +4,7 @@
 #include "cli/command.h"
 #include "cli/fit_messages.h"
 #include "cli/terminal/terminal.h"
-#include "text/unicode.h"
+#include "text/tokens/unicode.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -4,9 +4,9 @@
 
 #include "cli/options/options.h"
 #include "cli/template_probe.h"
-#include "run/model.h"
-#include "text/chat_template.h"
-#include "text/reasoning.h"
+#include "places/model.h"
+#include "text/chat/chat_template.h"
+#include "text/chat/reasoning.h"
 
 #include <memory>
 

@@ -1,9 +1,9 @@
 #include "cli/choose_stream.h"
 
 #include "cli/expected_speed.h"
+#include "measure/rates.h"
 #include "memory/budget.h"
-#include "run/rates.h"
-#include "run/stream.h"
+#include "places/stream.h"
 
 #include <algorithm>
 

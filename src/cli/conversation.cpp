@@ -2,7 +2,7 @@
 
 #include "cli/answer_text.h"
 #include "json/json.h"
-#include "text/unicode.h"
+#include "text/tokens/unicode.h"
 
 #include <algorithm>
 

@@ -4,7 +4,7 @@
 #include "cli/chat_writer.h"
 #include "cli/conversation_file.h"
 #include "cli/options/sampling_options.h"
-#include "run/generate.h"
+#include "engine/generate.h"
 
 namespace redline::cli {
 

@@ -1,7 +1,7 @@
 // A conversation as text: JSON to go on with, and what a person or another program reads.
 #pragma once
 
-#include "text/chat_format.h"
+#include "text/chat/chat_format.h"
 
 #include <nlohmann/json_fwd.hpp>
 

@@ -3,12 +3,12 @@
 #include "cli/command.h"
 #include "cli/version.h"
 #include "doctor/findings.h"
+#include "host/split.h"
 #include "json/json.h"
+#include "measure/device_file.h"
+#include "measure/rate_limits.h"
+#include "places/pipeline.h"
 #include "plan/kernel_key.h"
-#include "run/device_file.h"
-#include "run/pipeline.h"
-#include "run/rate_limits.h"
-#include "run/split.h"
 
 #include <set>
 

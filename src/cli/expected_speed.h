@@ -4,8 +4,8 @@
 
 #include "cli/options/model_options.h"
 #include "doctor/machine.h"
-#include "run/generate.h"
-#include "run/split.h"
+#include "engine/generate.h"
+#include "host/split.h"
 
 namespace redline::cli {
 

@@ -2,7 +2,7 @@
 
 #include "cli/user_path.h"
 #include "json/json.h"
-#include "text/unicode.h"
+#include "text/tokens/unicode.h"
 
 #include <cerrno>
 #include <chrono>

@@ -3,7 +3,7 @@
 #include "base/hash.h"
 #include "cli/command.h"
 #include "cli/terminal/terminal.h"
-#include "run/device_file.h"
+#include "measure/device_file.h"
 
 #include <filesystem>
 

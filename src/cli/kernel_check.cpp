@@ -3,9 +3,9 @@
 #include "cli/command.h"
 #include "cli/commands/devices.h"
 #include "cli/terminal/terminal.h"
-#include "plan/device_choice.h"
+#include "devices/device_choice.h"
+#include "measure/kernel_verdicts.h"
 #include "plan/kernel_key.h"
-#include "run/kernel_verdicts.h"
 
 #include <cstdlib>
 

@@ -5,8 +5,8 @@
 #include "cli/commands/devices.h"
 #include "cli/expected_speed.h"
 #include "cli/terminal/terminal.h"
+#include "host/split.h"
 #include "memory/budget.h"
-#include "run/split.h"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 #include "cli/messages.h"
 
 #include "cli/command.h"
-#include "text/loose_value.h"
-#include "text/unicode.h"
+#include "text/chat/loose_value.h"
+#include "text/tokens/unicode.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "cli/perplexity.h"
 
-#include "run/output_check.h"
+#include "engine/output_check.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 // Perplexity of a text in chunks, as llama-perplexity defines it, so that values can be compared.
 #pragma once
 
-#include "run/session.h"
+#include "engine/session.h"
 
 namespace redline::cli {
 

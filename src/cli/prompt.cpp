@@ -4,7 +4,7 @@
 #include "cli/command.h"
 #include "cli/options/sampling_options.h"
 #include "cli/terminal/terminal.h"
-#include "text/unicode.h"
+#include "text/tokens/unicode.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
 #include "cli/quick_tune.h"
 
-#include "run/quick_tune.h"
+#include "measure/quick_tune.h"
 
 #include "cli/command.h"
 #include "cli/commands/devices.h"

@@ -4,7 +4,7 @@
 #include "json/json.h"
 #include "memory/budget.h"
 #include "plan/kernel_key.h"
-#include "text/unicode.h"
+#include "text/tokens/unicode.h"
 
 #include <cmath>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/options/model_options.h"
-#include "run/generate.h"
+#include "engine/generate.h"
 
 #include <nlohmann/json_fwd.hpp>
 

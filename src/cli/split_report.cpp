@@ -2,7 +2,7 @@
 
 #include "cli/terminal/terminal.h"
 #include "memory/budget.h"
-#include "text/unicode.h"
+#include "text/tokens/unicode.h"
 
 namespace redline::cli {
 

@@ -1,7 +1,7 @@
 // What a chat template reads, found out by rendering short conversations with and without it.
 #pragma once
 
-#include "text/chat_template.h"
+#include "text/chat/chat_template.h"
 
 #include <string>
 #include <vector>

@@ -3,8 +3,8 @@
 #include "cli/command.h"
 #include "cli/commands/devices.h"
 #include "cli/terminal/terminal.h"
-#include "run/device_file.h"
-#include "run/tune.h"
+#include "measure/device_file.h"
+#include "measure/tune.h"
 
 #include <filesystem>
 #include <set>

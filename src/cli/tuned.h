@@ -3,8 +3,8 @@
 #pragma once
 
 #include "cli/options/model_options.h"
-#include "plan/device_choice.h"
-#include "run/tune.h"
+#include "devices/device_choice.h"
+#include "measure/tune.h"
 
 #include <functional>
 

@@ -1,6 +1,6 @@
 #include "grammar/answer_gate.h"
 
-#include "text/tokenizer.h"
+#include "text/tokens/tokenizer.h"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "grammar/token_table.h"
-#include "text/reasoning.h"
+#include "text/chat/reasoning.h"
 
 namespace redline {
 

@@ -1,7 +1,7 @@
 #include "grammar/constraint.h"
 
-#include "text/tokenizer.h"
-#include "text/unicode.h"
+#include "text/tokens/tokenizer.h"
+#include "text/tokens/unicode.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // llama.cpp's notation for grammars, GBNF.
 #include "grammar/grammar_builder.h"
-#include "text/unicode.h"
+#include "text/tokens/unicode.h"
 
 #include <algorithm>
 #include <charconv>

@@ -6,7 +6,7 @@
 #include "grammar/schema_merge.h"
 #include "grammar/schema_refs.h"
 #include "grammar/schema_text.h"
-#include "text/unicode.h"
+#include "text/tokens/unicode.h"
 
 #include <algorithm>
 #include <cmath>

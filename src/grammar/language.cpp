@@ -1,7 +1,7 @@
 #include "grammar/language.h"
 
 #include "grammar/nfa.h"
-#include "text/unicode.h"
+#include "text/tokens/unicode.h"
 
 #include <algorithm>
 #include <map>

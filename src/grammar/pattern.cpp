@@ -1,6 +1,6 @@
 #include "grammar/pattern.h"
 
-#include "text/unicode.h"
+#include "text/tokens/unicode.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,7 +1,7 @@
 // Numbers: bounds and steps, in decimal.
 #include "grammar/schema_converter.h"
 #include "grammar/schema_formats.h"
-#include "text/unicode.h"
+#include "text/tokens/unicode.h"
 
 #include <algorithm>
 

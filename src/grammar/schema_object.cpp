@@ -1,7 +1,7 @@
 // Objects: properties in their order, then others by key or by the pattern of a key.
 #include "grammar/schema_converter.h"
 #include "grammar/schema_merge.h"
-#include "text/unicode.h"
+#include "text/tokens/unicode.h"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 #include "grammar/schema_formats.h"
 #include "grammar/step_counts.h"
 #include "grammar/string_rules.h"
-#include "text/unicode.h"
+#include "text/tokens/unicode.h"
 
 #include <algorithm>
 

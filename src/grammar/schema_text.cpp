@@ -1,7 +1,7 @@
 #include "grammar/schema_text.h"
 
-#include "text/loose_value.h"
-#include "text/unicode.h"
+#include "text/chat/loose_value.h"
+#include "text/tokens/unicode.h"
 
 #include <algorithm>
 

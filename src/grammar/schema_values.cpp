@@ -2,7 +2,7 @@
 // one of a few.
 #include "grammar/automaton.h"
 #include "grammar/schema_converter.h"
-#include "text/unicode.h"
+#include "text/tokens/unicode.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "grammar/shortest_text.h"
 
-#include "text/unicode.h"
+#include "text/tokens/unicode.h"
 
 #include <algorithm>
 #include <deque>

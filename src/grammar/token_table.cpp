@@ -1,6 +1,6 @@
 #include "grammar/token_table.h"
 
-#include "text/tokenizer.h"
+#include "text/tokens/tokenizer.h"
 
 #include <algorithm>
 

@@ -291,9 +291,10 @@ struct BackendEntry {
     Result<std::vector<DeviceListing>> (*list)();
 };
 
+// Both are written by the build, into the library rl_backends.
 std::span<const BackendEntry* const> all_backends();
-// An unknown name is an error that lists the known ones.
-Result<std::unique_ptr<Backend>> open_backend(std::string_view name, const BackendOptions& options);
+// Left out of the backend when this program was built, and what that costs; empty when nothing was.
+std::string_view build_lacks(std::string_view backend);
 
 // Matches each op to a kernel, decomposing what the backend refuses; `fuse` false decomposes everything it
 // can.

@@ -1,6 +1,6 @@
 #include "plan/plan.h"
 
-#include "plan/waits.h"
+#include "plan/passes/waits.h"
 
 #include <algorithm>
 #include <limits>

@@ -2,7 +2,7 @@
 // source. Whatever they are, the result is a text or an error, within the limits.
 #include "json/json.h"
 #include "text/jinja/template.h"
-#include "text/unicode.h"
+#include "text/tokens/unicode.h"
 
 #include <cstdlib>
 

@@ -1,9 +1,9 @@
 // libFuzzer target for the tokenizers: the input gives a vocabulary (lines of a type digit and a text),
 // merges or rules of normalization, a chat template and a text. Whatever they are, ids must be inside the
 // vocabulary, text must not become a control token, and streams must not depend on how they are cut.
-#include "text/chat_format.h"
-#include "text/pretokenize.h"
-#include "text/unicode.h"
+#include "text/chat/chat_format.h"
+#include "text/tokens/pretokenize.h"
+#include "text/tokens/unicode.h"
 
 #include <cstdlib>
 

@@ -5,6 +5,7 @@
 #include "backends/hip/runtime/memory.h"
 #include "backends/shared/layout.h"
 #include "cases/op_cases.h"
+#include "devices/device_choice.h"
 #include "plan/backend.h"
 
 #include <dlfcn.h>

@@ -5,7 +5,7 @@
 #include "at_end.h"
 
 #include "backends/cpu/kernels.h"
-#include "plan/device_choice.h"
+#include "devices/device_choice.h"
 
 #include <doctest/doctest.h>
 #include <fmt/ranges.h>

@@ -1,8 +1,8 @@
 // Where the plans of the tiny models can be cut, for the tests of cuts and of pipelines.
 #pragma once
 
-#include "plan/cut.h"
-#include "run/model.h"
+#include "places/model.h"
+#include "plan/passes/cut.h"
 #include "support/models.h"
 
 #include <algorithm>

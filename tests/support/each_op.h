@@ -1,7 +1,7 @@
 // Each op of a plan by itself.
 #pragma once
 
-#include "cases/comparison.h"
+#include "measure/comparison.h"
 #include "support/models.h"
 
 #include <bit>

@@ -1,7 +1,7 @@
 // A clock by which a tuner's times follow a rule of the test's, on whatever device it runs.
 #pragma once
 
-#include "run/tune.h"
+#include "measure/tune.h"
 #include "support/backends.h"
 #include "support/models.h"
 

@@ -1,10 +1,11 @@
 // The tiny models of tests/golden/models, and what several tests do with them.
 #pragma once
 
-#include "cases/comparison.h"
+#include "devices/device_choice.h"
+#include "engine/session.h"
 #include "gguf/writer.h"
+#include "measure/comparison.h"
 #include "plan/stored_weights.h"
-#include "run/session.h"
 #include "support/material.h"
 #include "support/npy.h"
 #include "support/share.h"

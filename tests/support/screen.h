@@ -2,7 +2,7 @@
 // kept in unknown(), so that a test can say so.
 #pragma once
 
-#include "text/unicode.h"
+#include "text/tokens/unicode.h"
 
 #include <algorithm>
 #include <clocale>

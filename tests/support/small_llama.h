@@ -1,7 +1,7 @@
 // A llama model of one layer with two heads, complete and loadable.
 #pragma once
 
-#include "cases/random_weights.h"
+#include "measure/random_weights.h"
 #include "support/gguf_builder.h"
 
 namespace redline::test {

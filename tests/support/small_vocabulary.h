@@ -3,7 +3,7 @@
 #pragma once
 
 #include "gguf/metadata.h"
-#include "text/unicode.h"
+#include "text/tokens/unicode.h"
 
 #include <string>
 #include <vector>

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "support/small_vocabulary.h"
-#include "text/tokenizer.h"
-#include "text/unicode.h"
+#include "text/tokens/tokenizer.h"
+#include "text/tokens/unicode.h"
 
 #include <doctest/doctest.h>
 

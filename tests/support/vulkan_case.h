@@ -2,8 +2,8 @@
 #pragma once
 
 #include "backends/vulkan/vulkan_backend.h"
-#include "cases/comparison.h"
 #include "cases/op_cases.h"
+#include "measure/comparison.h"
 #include "support/backends.h"
 #include "support/models.h"
 

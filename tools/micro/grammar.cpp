@@ -5,7 +5,7 @@
 #include "grammar/constraint.h"
 #include "grammar/json_schema.h"
 #include "sample/sampler.h"
-#include "text/tokenizer.h"
+#include "text/tokens/tokenizer.h"
 
 #include <algorithm>
 #include <cstdio>

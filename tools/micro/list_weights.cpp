@@ -2,7 +2,8 @@
 // what make_random_model.py fills with random weights.
 //   list_weights FILE.gguf
 // Each line is a tensor: matrix or vector, required or optional, its name, and its shape (count, rows, cols).
-#include "run/arch.h"
+#include "arch/arch.h"
+#include "places/find_arch.h"
 
 #include <fmt/format.h>
 

@@ -11,9 +11,9 @@
 #include "cli/quick_tune.h"
 #include "cli/terminal/terminal.h"
 #include "cli/tuned.h"
+#include "engine/generate.h"
+#include "engine/output_check.h"
 #include "memory/budget.h"
-#include "run/generate.h"
-#include "run/output_check.h"
 
 #include <ctime>
 #include <fstream>

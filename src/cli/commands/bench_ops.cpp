@@ -1,11 +1,11 @@
 #include "cli/commands/bench.h"
 
-#include "cases/speed_cases.h"
 #include "cli/commands/devices.h"
 #include "cli/expected_speed.h"
 #include "cli/report.h"
 #include "cli/terminal/terminal.h"
 #include "json/json.h"
+#include "measure/speed_cases.h"
 
 #include <algorithm>
 #include <map>

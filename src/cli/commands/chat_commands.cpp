@@ -6,7 +6,7 @@
 #include "cli/terminal/word_wrap.h"
 #include "cli/user_path.h"
 #include "memory/budget.h"
-#include "text/unicode.h"
+#include "text/tokens/unicode.h"
 
 #include <algorithm>
 

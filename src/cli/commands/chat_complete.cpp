@@ -3,7 +3,7 @@
 #include "cli/commands/chat_talk.h"
 #include "cli/find_model.h"
 #include "cli/user_path.h"
-#include "text/unicode.h"
+#include "text/tokens/unicode.h"
 
 #include <algorithm>
 #include <filesystem>

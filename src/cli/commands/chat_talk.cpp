@@ -4,7 +4,7 @@
 #include "cli/expected_speed.h"
 #include "cli/report.h"
 #include "cli/rescue.h"
-#include "text/unicode.h"
+#include "text/tokens/unicode.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,5 +1,6 @@
 // redline devices: what can compute here, and what each device can do. Also the opening of one.
 #include "cli/commands/devices.h"
+#include "devices/device_choice.h"
 
 #include "cli/report.h"
 #include "cli/terminal/terminal.h"

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "cli/options/model_options.h"
+#include "devices/device_choice.h"
 #include "doctor/vulkan_drivers.h"
-#include "plan/device_choice.h"
 
 namespace redline::cli {
 

@@ -5,8 +5,8 @@
 #include "cli/prompt.h"
 #include "cli/report.h"
 #include "cli/terminal/terminal.h"
+#include "engine/output_check.h"
 #include "json/json.h"
-#include "run/output_check.h"
 
 #include <sstream>
 

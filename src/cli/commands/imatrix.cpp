@@ -5,8 +5,8 @@
 #include "cli/report.h"
 #include "cli/terminal/terminal.h"
 #include "json/json.h"
+#include "measure/input_squares.h"
 #include "quantize/importance.h"
-#include "run/input_squares.h"
 
 #include <filesystem>
 

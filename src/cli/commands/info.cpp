@@ -9,8 +9,8 @@
 #include "cli/terminal/terminal.h"
 #include "json/json.h"
 #include "memory/budget.h"
-#include "text/chat_template.h"
-#include "text/unicode.h"
+#include "text/chat/chat_template.h"
+#include "text/tokens/unicode.h"
 
 #include <unistd.h>
 

@@ -7,7 +7,7 @@
 #include "cli/terminal/terminal.h"
 #include "json/json.h"
 #include "memory/budget.h"
-#include "text/unicode.h"
+#include "text/tokens/unicode.h"
 
 #include <algorithm>
 

@@ -8,7 +8,7 @@
 #include "cli/terminal/terminal.h"
 #include "cli/version.h"
 #include "json/json.h"
-#include "text/unicode.h"
+#include "text/tokens/unicode.h"
 
 namespace redline::cli {
 

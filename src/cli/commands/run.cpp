@@ -12,8 +12,8 @@
 #include "cli/terminal/answer_view.h"
 #include "json/json.h"
 #include "memory/budget.h"
-#include "text/tool_calls.h"
-#include "text/unicode.h"
+#include "text/chat/tool_calls.h"
+#include "text/tokens/unicode.h"
 
 #include <filesystem>
 #include <utility>

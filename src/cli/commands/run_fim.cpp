@@ -2,7 +2,7 @@
 
 #include "cli/options/options.h"
 #include "cli/options/sampling_options.h"
-#include "text/unicode.h"
+#include "text/tokens/unicode.h"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cli/prompt.h"
-#include "text/infill.h"
+#include "text/tokens/infill.h"
 
 namespace redline::cli {
 

@@ -1,6 +1,6 @@
 #include "cli/commands/run_notes.h"
 
-#include "text/unicode.h"
+#include "text/tokens/unicode.h"
 
 #include <algorithm>
 

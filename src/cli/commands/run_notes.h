@@ -2,9 +2,9 @@
 #pragma once
 
 #include "cli/prompt.h"
+#include "engine/generate.h"
 #include "grammar/constraint.h"
-#include "run/generate.h"
-#include "text/tokenizer.h"
+#include "text/tokens/tokenizer.h"
 
 namespace redline::cli {
 

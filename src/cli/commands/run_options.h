@@ -6,7 +6,7 @@
 #include "cli/options/model_options.h"
 #include "cli/options/sampling_options.h"
 #include "cli/prompt.h"
-#include "run/generate.h"
+#include "engine/generate.h"
 
 namespace redline::cli {
 

@@ -7,8 +7,8 @@
 #include "cli/terminal/terminal.h"
 #include "gguf/gguf.h"
 #include "json/json.h"
-#include "text/tokenizer.h"
-#include "text/unicode.h"
+#include "text/tokens/tokenizer.h"
+#include "text/tokens/unicode.h"
 
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 // redline tune: which variants of its kernels a model is fastest with on this machine.
-#include "run/tune.h"
+#include "measure/tune.h"
 
 #include "cli/commands/bench.h"
 #include "cli/commands/devices.h"
@@ -11,7 +11,7 @@
 #include "cli/terminal/terminal.h"
 #include "cli/tuned.h"
 #include "json/json.h"
-#include "run/kernel_verdicts.h"
+#include "measure/kernel_verdicts.h"
 
 #include <algorithm>
 

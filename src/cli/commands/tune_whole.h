@@ -3,8 +3,8 @@
 #pragma once
 
 #include "cli/options/options.h"
-#include "run/session.h"
-#include "run/tune.h"
+#include "engine/session.h"
+#include "measure/tune.h"
 
 #include <array>
 

@@ -7,10 +7,10 @@
 #include "cli/load_plan.h"
 #include "cli/report.h"
 #include "cli/terminal/terminal.h"
+#include "engine/output_check.h"
 #include "json/json.h"
+#include "measure/agreement.h"
 #include "plan/kernel_key.h"
-#include "run/agreement.h"
-#include "run/output_check.h"
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "json/json.h"
-#include "run/batch_agreement.h"
+#include "measure/batch_agreement.h"
 
 #include <memory>
 

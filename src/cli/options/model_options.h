@@ -3,8 +3,8 @@
 #pragma once
 
 #include "cli/options/options.h"
-#include "run/session.h"
-#include "run/split.h"
+#include "engine/session.h"
+#include "host/split.h"
 
 #include <memory>
 #include <set>

@@ -1,7 +1,7 @@
 #include "cli/terminal/folds.h"
 
 #include "cli/terminal/terminal.h"
-#include "text/unicode.h"
+#include "text/tokens/unicode.h"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 
 #include "cli/terminal/terminal.h"
 #include "cli/terminal/word_wrap.h"
-#include "text/unicode.h"
+#include "text/tokens/unicode.h"
 
 #include <algorithm>
 #include <clocale>

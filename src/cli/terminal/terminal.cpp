@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "cli/terminal/progress.h"
 #include "cli/terminal/word_wrap.h"
-#include "text/unicode.h"
+#include "text/tokens/unicode.h"
 
 #include <fmt/format.h>
 

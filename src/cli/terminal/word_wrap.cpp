@@ -1,6 +1,6 @@
 #include "cli/terminal/word_wrap.h"
 
-#include "text/unicode.h"
+#include "text/tokens/unicode.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // Filters on texts and single values.
 #include "text/jinja/filters.h"
 
-#include "text/unicode.h"
+#include "text/tokens/unicode.h"
 
 #include <algorithm>
 #include <charconv>

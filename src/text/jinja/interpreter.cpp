@@ -1,7 +1,7 @@
 #include "text/jinja/interpreter.h"
 
 #include "text/jinja/arguments.h"
-#include "text/unicode.h"
+#include "text/tokens/unicode.h"
 
 #include <algorithm>
 

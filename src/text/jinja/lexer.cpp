@@ -1,6 +1,6 @@
 #include "text/jinja/lexer.h"
 
-#include "text/unicode.h"
+#include "text/tokens/unicode.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,6 +1,6 @@
 #include "text/jinja/parser.h"
 
-#include "text/unicode.h"
+#include "text/tokens/unicode.h"
 
 #include <algorithm>
 

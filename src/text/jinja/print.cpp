@@ -1,6 +1,6 @@
 // Values as text: Python's str(), repr() and json.dumps().
 #include "text/jinja/value.h"
-#include "text/unicode.h"
+#include "text/tokens/unicode.h"
 
 #include <algorithm>
 #include <charconv>

@@ -3,7 +3,7 @@
 #include "json/json.h"
 #include "text/jinja/interpreter.h"
 #include "text/jinja/parser.h"
-#include "text/unicode.h"
+#include "text/tokens/unicode.h"
 
 namespace redline::jinja {
 

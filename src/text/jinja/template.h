@@ -3,7 +3,7 @@
 #pragma once
 
 #include "text/jinja/value.h"
-#include "text/tokenizer.h"
+#include "text/tokens/tokenizer.h"
 
 #include <nlohmann/json_fwd.hpp>
 

@@ -1,6 +1,6 @@
 // Tests: what stands after "is".
 #include "text/jinja/arguments.h"
-#include "text/unicode.h"
+#include "text/tokens/unicode.h"
 
 #include <optional>
 

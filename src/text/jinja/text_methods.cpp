@@ -1,6 +1,6 @@
 // Methods of texts, as Python's str has them.
 #include "text/jinja/arguments.h"
-#include "text/unicode.h"
+#include "text/tokens/unicode.h"
 
 #include <algorithm>
 

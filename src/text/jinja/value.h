@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/result.h"
-#include "text/special_splitter.h"
+#include "text/tokens/special_splitter.h"
 
 #include <memory>
 #include <optional>

@@ -1,0 +1,355 @@
+// What architectures list of their weights, and where a file has it.
+#include "arch/arch.h"
+
+#include "memory/budget.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace redline {
+
+void WeightList::each_layer(const WeightSpec& spec) {
+    for (uint32_t i = first_; i < end_; ++i) {
+        WeightSpec one = spec;
+        one.layer = int32_t(i);
+        specs_.push_back(std::move(one));
+    }
+}
+
+// "attn_q" stands for "attn_q.weight"; a name with a suffix is taken as it is.
+static std::string tensor_name(const std::string& name, int32_t layer) {
+    const std::string full = name.find('.') == std::string::npos ? name + ".weight" : name;
+    return layer < 0 ? full : fmt::format("blk.{}.{}", layer, full);
+}
+
+std::string WeightSpec::tensor() const {
+    return tensor_name(source, layer);
+}
+
+Shape WeightSpec::file_shape() const {
+    if (role == WeightRole::vector && source_rows != 0) return {1, 1, source_rows};
+    Shape own = shape;
+    if (transposed) std::swap(own.rows, own.cols);
+    if (source_rows != 0) own.rows = source_rows;
+    return flat ? Shape{1, own.count * own.rows, own.cols} : own;
+}
+
+void WeightList::global_matrix(std::string name, uint64_t rows, uint64_t cols, std::string otherwise) {
+    specs_.push_back(
+        {name, name, std::move(otherwise), -1, {1, rows, cols}, WeightRole::matrix, false, 0, 0});
+}
+void WeightList::global_vector(std::string name, uint64_t size, std::string otherwise) {
+    specs_.push_back({name, name, std::move(otherwise), -1, {1, 1, size}, WeightRole::vector, false, 0, 0});
+}
+void WeightList::optional_global_vector(std::string name, uint64_t size) {
+    specs_.push_back({name, name, {}, -1, {1, 1, size}, WeightRole::vector, true, 0, 0});
+}
+void WeightList::global_rows_of(std::string name, std::string source, uint64_t source_rows, uint64_t first,
+                                uint64_t rows, uint64_t cols) {
+    specs_.push_back({std::move(name),
+                      std::move(source),
+                      {},
+                      -1,
+                      {1, rows, cols},
+                      WeightRole::matrix,
+                      false,
+                      first,
+                      source_rows});
+}
+void WeightList::matrix(std::string name, uint64_t rows, uint64_t cols, std::string otherwise) {
+    each_layer({name, name, std::move(otherwise), -1, {1, rows, cols}, WeightRole::matrix, false, 0, 0});
+}
+void WeightList::experts(std::string name, uint64_t count, uint64_t rows, uint64_t cols) {
+    each_layer({name, name, {}, -1, {count, rows, cols}, WeightRole::matrix, false, 0, 0});
+}
+void WeightList::vector(std::string name, uint64_t size, std::string otherwise) {
+    each_layer({name, name, std::move(otherwise), -1, {1, 1, size}, WeightRole::vector, false, 0, 0});
+}
+void WeightList::optional_vector(std::string name, uint64_t size) {
+    each_layer({name, name, {}, -1, {1, 1, size}, WeightRole::vector, true, 0, 0});
+}
+void WeightList::integers(std::string name, uint64_t size) {
+    WeightSpec spec;
+    spec.name = spec.source = std::move(name);
+    spec.shape = {1, 1, size};
+    spec.role = WeightRole::vector;
+    spec.integers = true;
+    each_layer(spec);
+}
+void WeightList::embedding_and_output() {
+    const Config& c = config_;
+    global_matrix("token_embd", c.vocab, c.dim);
+    global_vector("output_norm", c.dim);
+    global_matrix("output", c.vocab, c.dim, "token_embd");
+}
+void WeightList::queries_keys_values() {
+    const Config& c = config_;
+    matrix("attn_q", c.q_dim(), c.dim);
+    matrix("attn_k", c.kv_dim(), c.dim);
+    matrix("attn_v", c.kv_dim(), c.dim);
+}
+void WeightList::optional_biases() {
+    const Config& c = config_;
+    optional_vector("attn_q.bias", c.q_dim());
+    optional_vector("attn_k.bias", c.kv_dim());
+    optional_vector("attn_v.bias", c.kv_dim());
+}
+void WeightList::gated_ffn() {
+    const Config& c = config_;
+    matrix("ffn_gate", c.ffn_dim, c.dim);
+    matrix("ffn_up", c.ffn_dim, c.dim);
+    matrix("ffn_down", c.dim, c.ffn_dim);
+}
+void WeightList::gated_experts() {
+    const Config& c = config_;
+    experts("ffn_gate_exps", c.experts, c.expert_ffn_dim, c.dim);
+    experts("ffn_up_exps", c.experts, c.expert_ffn_dim, c.dim);
+    experts("ffn_down_exps", c.experts, c.dim, c.expert_ffn_dim);
+}
+void WeightList::shared_expert() {
+    const Config& c = config_;
+    matrix("ffn_gate_shexp", c.shared_ffn_dim, c.dim);
+    matrix("ffn_up_shexp", c.shared_ffn_dim, c.dim);
+    matrix("ffn_down_shexp", c.dim, c.shared_ffn_dim);
+}
+void WeightList::ignore_unused_layers() {
+    const Config& c = config_;
+    for (uint32_t i = 0; i < c.unused_layers; ++i) ignore(fmt::format("blk.{}.", c.layers + i));
+}
+
+void WeightList::rows_of(std::string name, std::string source, uint64_t source_rows, uint64_t first,
+                         uint64_t rows, uint64_t cols) {
+    each_layer({std::move(name),
+                std::move(source),
+                {},
+                -1,
+                {1, rows, cols},
+                WeightRole::matrix,
+                false,
+                first,
+                source_rows});
+}
+
+void WeightList::head_rows_of(std::string name, std::string source, uint64_t heads, uint64_t source_rows,
+                              uint64_t first, uint64_t rows, uint64_t cols, bool transposed) {
+    WeightSpec spec;
+    spec.name = std::move(name);
+    spec.source = std::move(source);
+    spec.shape = transposed ? Shape{heads, cols, rows} : Shape{heads, rows, cols};
+    spec.first_row = first;
+    spec.source_rows = source_rows;
+    spec.flat = true;
+    spec.transposed = transposed;
+    each_layer(spec);
+}
+
+Weight LayerWeights::operator[](std::string_view name) const {
+    const auto found = by_name_.find(name);
+    RL_CHECK(found != by_name_.end(), "the model file asks for weight {}, which it never listed", name);
+    return found->second;
+}
+
+void WeightSet::set(const WeightSpec& spec, Weight w) {
+    (spec.layer < 0 ? global_ : layers_[size_t(spec.layer)]).set(spec.name, w);
+}
+
+constexpr uint32_t kTypeI32 = 26;  // as GGUF numbers it
+
+static Status check_weight(const Gguf& gguf, const WeightSpec& spec, const GgufTensor& found) {
+    const Tensor& tensor = found.tensor;
+    const Shape want = spec.file_shape();
+    const bool vector = spec.role == WeightRole::vector;
+    Shape has = tensor.shape;
+    if (spec.source_rows != 0 && want.count == 1) has = {1, has.count * has.rows, has.cols};
+    const bool fits = vector ? tensor.shape.elements() == want.cols : has == want;
+    if (!fits)
+        return error("{}: tensor {} is ({}, {}, {}), ({}, {}, {}) expected", gguf.path(), tensor.name,
+                     tensor.shape.count, tensor.shape.rows, tensor.shape.cols, want.count, want.rows,
+                     want.cols);
+    if (spec.integers && found.type != kTypeI32)
+        return error("{}: tensor {} has {}, I32 expected", gguf.path(), tensor.name,
+                     describe_type(found.type));
+    if (spec.integers) return {};
+    if (!tensor.format)
+        return error("{}: tensor {} has {}, which redline cannot decode", gguf.path(), tensor.name,
+                     describe_type(found.type));
+    if (vector && spec.source_rows != 0 && tensor.format->block != 1)
+        return error("{}: tensor {} is a vector in blocks of {}, which cannot be divided", gguf.path(),
+                     tensor.name, tensor.format->name);
+    return {};
+}
+
+// The part of a model that a tensor is of when it has nothing to do with text; empty otherwise.
+static std::string_view other_part(std::string_view name) {
+    if (name.starts_with("v.") || name.starts_with("model.vision_tower.")) return "vision";
+    if (name.starts_with("a.")) return "audio";
+    return name.starts_with("mm.") ? "vision or audio" : "";
+}
+
+// Notes of what is left out.
+static Result<std::vector<std::string>> check_leftovers(const Gguf& gguf, const WeightList& list,
+                                                        const std::vector<bool>& used) {
+    std::map<std::string_view, size_t> others;
+    for (size_t i = 0; i < used.size(); ++i) {
+        const std::string& name = gguf.tensors()[i].tensor.name;
+        const bool ignored =
+            std::any_of(list.ignored().begin(), list.ignored().end(), [&](const std::string& one) {
+                return name == one || (one.ends_with('.') && name.starts_with(one));
+            });
+        // Of activations that are quantized with it; here they are not.
+        const bool of_input = name.ends_with(".input_scale") &&
+                              gguf.find(name.substr(0, name.size() - std::strlen("input_scale")) + "weight");
+        if (used[i] || ignored || of_input) continue;
+        const std::string_view part = other_part(name);
+        if (part.empty()) return error("{}: tensor {} is not part of this architecture", gguf.path(), name);
+        ++others[part];
+    }
+    std::vector<std::string> notes;
+    for (const auto& [part, tensors] : others)
+        notes.push_back(
+            fmt::format("tensors for {} are left out, {} of them: text only here", part, tensors));
+    return notes;
+}
+
+// What a matrix that is read the other way round is kept in.
+static const Format* transposed_format(const Format& format) {
+    const bool wide = format.name == "F32" || format.name == "BF16";
+    return find_format(wide ? "F32" : "F16");
+}
+
+// Some files have queries, keys and values in one tensor, in this order; so with their biases.
+static const GgufTensor* find_in_qkv(const Gguf& gguf, const WeightList& list, WeightSpec& spec) {
+    if (!spec.source.starts_with("attn_")) return nullptr;
+    const bool bias = spec.source.ends_with(".bias");
+    const std::string suffix = bias ? ".bias" : "";
+    const GgufTensor* found = gguf.find(tensor_name("attn_qkv" + suffix, spec.layer));
+    if (!found) return nullptr;
+    uint64_t rows = 0;
+    std::optional<uint64_t> first;
+    for (const char part : {'q', 'k', 'v'}) {
+        const std::string name = fmt::format("attn_{}{}", part, suffix);
+        const auto one = std::find_if(list.specs().begin(), list.specs().end(), [&](const WeightSpec& s) {
+            return s.layer == spec.layer && s.source == name;
+        });
+        if (one == list.specs().end()) return nullptr;
+        if (name == spec.source) first = rows;
+        rows += bias ? one->shape.cols : one->shape.rows;
+    }
+    if (!first) return nullptr;
+    spec.first_row = *first;
+    spec.source_rows = rows;
+    return found;
+}
+
+// Some files have gates and ups of experts in one tensor, an expert's gate before its up.
+static const GgufTensor* find_in_one(const Gguf& gguf, const WeightList& list, WeightSpec& spec) {
+    if (spec.source != "ffn_gate_exps" && spec.source != "ffn_up_exps") return find_in_qkv(gguf, list, spec);
+    const GgufTensor* found = gguf.find(tensor_name("ffn_gate_up_exps", spec.layer));
+    if (!found) return nullptr;
+    spec.source_rows = 2 * spec.shape.rows;
+    spec.first_row = spec.source == "ffn_up_exps" ? spec.shape.rows : 0;
+    return found;
+}
+
+// Files in NVFP4 have beside a matrix what its products are multiplied by. An architecture may have a use of
+// its own for a tensor of such a name.
+static const GgufTensor* find_scale(const Gguf& gguf, const WeightList& list, const GgufTensor& matrix) {
+    std::string_view stem = matrix.tensor.name;
+    if (stem.ends_with(".weight")) stem.remove_suffix(7);
+    const GgufTensor* found = gguf.find(fmt::format("{}.scale", stem));
+    if (!found) return nullptr;
+    const bool listed = std::any_of(list.specs().begin(), list.specs().end(),
+                                    [&](const WeightSpec& s) { return s.tensor() == found->tensor.name; });
+    return listed ? nullptr : found;
+}
+
+// One number for the matrix that was added last, or one for each of several.
+static Status add_scale(const Gguf& gguf, const GgufTensor& scale, ResolvedWeights& out) {
+    const Tensor& tensor = scale.tensor;
+    const uint64_t elements = tensor.shape.elements();
+    WeightInfo& matrix = out.weights.back();
+    if (elements != 1 &&
+        (elements != matrix.tensor.shape.count || !scale.tensor.name.ends_with("_exps.scale")))
+        return error("{}: tensor {} has {} numbers, 1 or one for each expert expected", gguf.path(),
+                     tensor.name, elements);
+    if (!tensor.format)
+        return error("{}: tensor {} has {}, which redline cannot decode", gguf.path(), tensor.name,
+                     describe_type(scale.type));
+    std::vector<std::byte> bytes(tensor.bytes());
+    RL_TRY(gguf.read(scale, 0, bytes));
+    std::vector<float> values(elements);
+    tensor.format->decode(bytes.data(), values.data(), elements);
+    for (const float value : values)
+        if (!std::isfinite(value) || value == 0.0f)
+            return error("{}: tensor {} holds {}, a number other than zero expected", gguf.path(),
+                         tensor.name, value);
+    if (elements == 1) {
+        matrix.scale = values[0];
+        return {};
+    }
+    matrix.scales = {int32_t(out.weights.size())};
+    out.weights.push_back({tensor, WeightRole::vector});
+    out.weights.back().tensor.shape = {1, 1, elements};
+    out.sources.push_back({uint32_t(&scale - gguf.tensors().data()), 0, 0, false});
+    return {};
+}
+
+Result<ResolvedWeights> resolve_weights(const Gguf& gguf, const Config& config, const WeightList& list) {
+    ResolvedWeights out{{}, {}, WeightSet(config.layers)};
+    std::vector<bool> used(gguf.tensors().size());
+    std::map<std::pair<uint32_t, uint64_t>, Weight>
+        placed;  // (tensor, first byte): a tied weight is one weight
+    for (WeightSpec spec : list.specs()) {
+        const std::string name = spec.tensor();
+        const GgufTensor* found = gguf.find(name);
+        if (!found && !spec.otherwise.empty()) found = gguf.find(tensor_name(spec.otherwise, spec.layer));
+        // Ollama's files leave the suffix of some out.
+        if (!found && name.ends_with(".weight")) found = gguf.find(name.substr(0, name.size() - 7));
+        if (!found) found = find_in_one(gguf, list, spec);
+        if (!found && spec.optional) {
+            out.set.set(spec, {});
+            continue;
+        }
+        if (!found && spec.shape.count > 1 &&
+            gguf.find(
+                tensor_name(spec.source.substr(0, spec.source.rfind("_exps")) + ".0.weight", spec.layer)))
+            return error(
+                "{}: stores its experts one by one (a conversion of early 2024); convert the model again",
+                gguf.path());
+        if (!found) return error("{}: tensor {} is missing", gguf.path(), name);
+        RL_TRY(check_weight(gguf, spec, *found));
+        const uint32_t index = uint32_t(found - gguf.tensors().data());
+        used[index] = true;
+        const bool vector = spec.role == WeightRole::vector;
+        const Format& format = spec.integers ? *find_format("F32") : *found->tensor.format;
+        const uint64_t row_bytes = vector ? format.block_bytes : found->tensor.row_bytes(),
+                       first_byte = spec.first_row * row_bytes;
+        const auto [slot, fresh] =
+            placed.try_emplace({index, first_byte}, Weight{int32_t(out.weights.size())});
+        if (fresh) {
+            Tensor tensor = found->tensor;
+            tensor.shape = spec.shape;
+            const uint64_t matrix_bytes = spec.source_rows * row_bytes;
+            tensor.format = spec.transposed ? transposed_format(format) : &format;
+            out.weights.push_back({std::move(tensor), spec.role});
+            out.sources.push_back({index, first_byte, matrix_bytes, spec.transposed, spec.integers});
+            if (const GgufTensor* scale = vector ? nullptr : find_scale(gguf, list, *found)) {
+                used[size_t(scale - gguf.tensors().data())] = true;
+                RL_TRY(add_scale(gguf, *scale, out));
+            }
+        }
+        out.set.set(spec, slot->second);
+    }
+    out.notes = RL_TRY(check_leftovers(gguf, list, used));
+    if (config.unused_layers > 0)
+        out.notes.push_back(fmt::format("the last {} layers, which predict further tokens, are left out",
+                                        config.unused_layers));
+    if (const GgufTensor* table = gguf.find(config.ngrams.tensor); table && config.ngrams)
+        out.notes.push_back(
+            fmt::format("the table of n-grams, {}, stays in the file: rows are read as tokens come",
+                        format_bytes(table->bytes)));
+    return out;
+}
+
+}  // namespace redline

@@ -1,0 +1,401 @@
+#include "engine/engine.h"
+
+#include "memory/budget.h"
+
+#include <algorithm>
+
+namespace redline {
+
+namespace {
+
+// More tokens of a sequence than this are a step of their own, whose attention reads keys once for many rows.
+constexpr uint64_t kTogether = 8;
+
+Status check_caches(std::span<const CacheInfo> caches, const Model& model) {
+    for (const CacheInfo& cache : caches)
+        if (!cache.is_state() && cache.type == CacheType::q8_0 && cache.head_dim % 32 != 0)
+            return error("{}: heads of {} cannot be cached as q8_0, which needs a multiple of 32; use f16",
+                         model.gguf().path(), cache.head_dim);
+    return {};
+}
+
+Result<EngineOptions> checked(EngineOptions options) {
+    if (options.context == 0) return error("a context of 0 tokens holds nothing");
+    if (options.batch == 0 || options.outputs == 0) return error("the batch size must be at least 1");
+    options.batch = uint32_t(std::min<uint64_t>(options.batch, options.context));
+    options.outputs = std::min(std::max(options.outputs, options.sequences), options.batch);
+    if (options.sequences == 0) return error("an engine for 0 sequences reads nothing");
+    if (options.pages == 0 && options.sequences > 1)
+        options.pages = options.sequences * ((options.context + kPageRows - 1) / kPageRows);
+    return options;
+}
+
+CacheSizing sizing(const EngineOptions& options) {
+    return {options.context,   options.batch, options.cache,
+            options.sequences, options.pages, options.sequences * CachePool::kStatesOfSequence};
+}
+
+// For steps of at most so many rows; those of all that share caches are sized alike.
+Result<Plan> plan_of(const Model& model, const EngineOptions& options, uint32_t rows) {
+    return model.plan(rows, std::min(rows, options.outputs), sizing(options));
+}
+
+// The largest context that would have fitted, for the message.
+std::string smaller_context(const MemoryNeed& need, uint64_t context, uint64_t budget) {
+    const uint64_t rest = need.weights + need.scratch;
+    const uint64_t per_token = std::max<uint64_t>(1, need.cache / context);
+    const bool loads = need.weights + need.staging <= budget;
+    if (!loads || budget <= rest || (budget - rest) / per_token < 256) return "a smaller model would";
+    return fmt::format("a context of {} would", (budget - rest) / per_token / 256 * 256);
+}
+
+}  // namespace
+
+Result<std::vector<Plan>> engine_plans(const Model& model, const EngineOptions& given) {
+    const EngineOptions options = RL_TRY(checked(given));
+    std::vector<Plan> plans;
+    plans.push_back(RL_TRY(plan_of(model, options, 1)));
+    if (options.batch > 1) plans.push_back(RL_TRY(plan_of(model, options, options.batch)));
+    return plans;
+}
+
+Result<MemoryNeed> memory_need(const Model& model, Backend& backend, const EngineOptions& given) {
+    const EngineOptions options = RL_TRY(checked(given));
+    const std::vector<Plan> recorded = RL_TRY(engine_plans(model, options));
+    std::vector<PlanGroup> plans;
+    for (const Plan& plan : recorded) {
+        RL_TRY(check_caches(plan.caches, model));
+        // What no device could even be asked to size.
+        MemoryNeed least{model.weight_bytes(backend), cache_bytes(plan.caches), plan.arena_bytes, 0};
+        if (least.total() > backend.device().memory.bytes) {
+            least.scratch = recorded.back().arena_bytes;  // of whole batches
+            return least;
+        }
+        plans.emplace_back();
+        plans.back().push_back(RL_TRY(lower(plan, backend, options.fuse)));
+    }
+    const std::vector<WeightInfo> weights = plans[0][0].plan.weights;
+    const std::vector<CacheInfo> caches = plans[0][0].plan.caches;
+    return backend.measure(weights, caches, std::move(plans));
+}
+
+Status check_fits(const MemoryNeed& need, const Model& model, const DeviceInfo& device, uint64_t context) {
+    if (need.total() <= device.memory.bytes) return {};
+    const std::string loading = need.staging > need.cache + need.scratch
+                                    ? fmt::format(", loading {}", format_bytes(need.staging))
+                                    : "";
+    return error("{}: weights need {}, cache {}, scratch {}{}; {} offers {}: {} fit", model.gguf().path(),
+                 format_bytes(need.weights), format_bytes(need.cache), format_bytes(need.scratch), loading,
+                 device.name, device.memory.text(), smaller_context(need, context, device.memory.bytes));
+}
+
+Result<std::vector<MemoryNeed>> memory_needs(const Model& model, const EngineOptions& given) {
+    const EngineOptions options = RL_TRY(checked(given));
+    return Places::measure(model, sizing(options), options.placements, options.batch, options.outputs,
+                           options.fuse, options.stream_rows > 0);
+}
+
+Result<uint64_t> largest_context(const Model& model, Backend& backend, EngineOptions options, uint64_t most) {
+    constexpr uint64_t kGrain = 256;
+    const uint64_t budget = backend.device().memory.bytes;
+    const auto need_of = [&](uint64_t context) {
+        options.context = context;
+        return memory_need(model, backend, options);
+    };
+    // A device may have no buffers for a cache that its memory has room for.
+    const auto fits = [&](uint64_t context) {
+        const Result<MemoryNeed> need = need_of(context);
+        return need && need.value().total() <= budget;
+    };
+    if (fits(most)) return most;
+    RL_TRY(need_of(std::min(most, kGrain)));                // what is wrong with any context
+    uint64_t low = 0, high = (most + kGrain - 1) / kGrain;  // in grains: low fits or is 0, high does not fit
+    while (high - low > 1) {
+        const uint64_t middle = low + (high - low) / 2;
+        (fits(middle * kGrain) ? low : high) = middle;
+    }
+    return low * kGrain;
+}
+
+Result<std::unique_ptr<Engine>> Engine::create(const Model& model, const EngineOptions& options) {
+    std::unique_ptr<Engine> engine(new Engine);
+    engine->model_ = &model;
+    engine->options_ = RL_TRY(checked(options));
+    const Plan plan = RL_TRY(plan_of(model, engine->options_, 1));
+    engine->pool_ = std::make_shared<CachePool>(plan.caches, plan.sizing);
+    if (!engine->options_.placements.empty()) {
+        RL_TRY(engine->load_parts());
+    } else {
+        Backend& backend = model.backend();
+        engine->memory_ = RL_TRY(memory_need(model, backend, options));
+        // The budget was measured before the weights were loaded, so they count.
+        RL_TRY(check_fits(engine->memory_, model, backend.device(), options.context));
+    }
+    engine->caches_ = RL_TRY(engine->make_caches());
+    return engine;
+}
+
+Status Engine::load_parts() {
+    const std::vector<MemoryNeed> needs = RL_TRY(memory_needs(*model_, options_));
+    const std::vector<Backend*> backends = backends_of(options_.placements);
+    for (size_t i = 0; i < needs.size(); ++i) {
+        RL_TRY(check_fits(needs[i], *model_, backends[i]->device(), options_.context));
+        memory_.weights += needs[i].weights;
+        memory_.cache += needs[i].cache;
+        memory_.scratch += needs[i].scratch;
+        memory_.staging += needs[i].staging;
+    }
+    places_ = RL_TRY(Places::load(*model_, sizing(options_), options_.placements, options_.progress));
+    stream_watch_ = std::make_shared<StreamWatch>(options_.stream_rows, options_.stream_expected);
+    return {};
+}
+
+Result<std::unique_ptr<CacheStore>> Engine::make_caches() {
+    return places_ ? places_->make_caches() : model_->backend().make_caches(pool_->caches());
+}
+
+const DeviceInfo& Engine::device() const {
+    return places_ ? options_.placements.back().backend->device() : model_->backend().device();
+}
+
+bool Engine::lost() const {
+    return places_ ? places_->lost() : model_->backend().lost();
+}
+
+Result<Executable*> Engine::executable(uint32_t rows) {
+    std::unique_ptr<Executable>& slot = rows == 1 ? single_ : many_;
+    if (slot) return slot.get();
+    if (places_) {
+        const uint32_t most = rows == 1 ? 1 : options_.batch, outputs = std::min(most, options_.outputs);
+        slot = rows == 1 || options_.stream_rows == 0
+                   ? RL_TRY(places_->record(most, outputs, options_.record, options_.fuse))
+                   : RL_TRY(places_->record_streamed(most, outputs, options_.record, stream_watch_,
+                                                     options_.fuse));
+        return slot.get();
+    }
+    const Plan plan = RL_TRY(plan_of(*model_, options_, rows == 1 ? 1 : options_.batch));
+    BoundPlan bound = RL_TRY(lower(plan, model_->backend(), options_.fuse));
+    slot = RL_TRY(model_->backend().record(std::move(bound), model_->weights(), *caches_, options_.record));
+    return slot.get();
+}
+
+Result<Sequence> Engine::open_sequence() {
+    Sequence sequence = RL_TRY(Sequence::open(pool_));
+    sequence.opened_ = opened_;
+    return sequence;
+}
+
+void Engine::close() {
+    single_.reset();
+    many_.reset();
+    caches_.reset();
+    output_ = {};
+    best_ = {};
+    if (places_) places_->let_go();
+}
+
+Status Engine::reopen(std::span<const Placement> placements, const Progress& progress) {
+    close();
+    options_.placements.assign(placements.begin(), placements.end());
+    RL_TRY(places_->reload(placements, progress));
+    return reopen();
+}
+
+Status Engine::reopen() {
+    close();
+    caches_ = RL_TRY(make_caches());
+    ++opened_;
+    return {};
+}
+
+Status Engine::check_open() const {
+    if (caches_) return {};
+    return error("the session lost its device");
+}
+
+Status Engine::check(std::span<const Feed> feeds) const {
+    for (const Feed& feed : feeds) {
+        const uint64_t position = feed.sequence->position(), left = options_.context - position;
+        RL_CHECK(feed.sequence->pool_ == pool_, "a sequence of another engine is fed");
+        for (const Feed* other = feeds.data(); other != &feed; ++other)
+            RL_CHECK(other->sequence != feed.sequence, "a sequence is fed twice at once");
+        if (feed.tokens.empty()) return error("no tokens to read");
+        if (feed.tokens.size() > left)
+            return error("{} tokens do not fit: the context of {} has {} left", feed.tokens.size(),
+                         options_.context, left);
+        for (const Token token : feed.tokens)
+            if (token < 0 || uint32_t(token) >= model_->config().vocab)
+                return error("token id {} is outside the model's vocabulary of {}", token,
+                             model_->config().vocab);
+    }
+    return {};
+}
+
+Status Engine::copy_page(Cache cache, uint32_t from, uint32_t to) {
+    const CacheInfo& info = pool_->caches()[size_t(cache.index)];
+    const uint64_t page = kPageRows / info.ratio;
+    std::vector<std::byte> rows(page * info.row_bytes() * info.kv_heads);
+    RL_TRY(caches_->read(cache, from * page, page, rows));
+    return caches_->write(cache, to * page, page, rows);
+}
+
+Status Engine::give_pages(std::span<const Feed> feeds) {
+    PageChanges changes(*pool_);
+    for (const Feed& feed : feeds)
+        RL_TRY(changes.give(*feed.sequence, feed.sequence->position(), feed.tokens.size()));
+    RL_TRY(changes.copy_shared(
+        [this](Cache cache, uint32_t from, uint32_t to) { return copy_page(cache, from, to); }));
+    changes.keep();
+    return {};
+}
+
+// What lay in caches that are gone is read again, into pages of its own.
+Status Engine::read_again(Sequence& sequence, const std::atomic<bool>* cancel) {
+    const std::vector<Token> all = sequence.tokens();
+    sequence.rewind(0);
+    sequence.opened_ = opened_;
+    for (std::span<const Token> rest = all; !rest.empty();) {
+        const Feed chunk{&sequence, rest.first(std::min<size_t>(rest.size(), options_.batch))};
+        RL_TRY(run({&chunk, 1}, {.cancel = cancel}));
+        rest = rest.subspan(chunk.tokens.size());
+    }
+    return {};
+}
+
+Status Engine::step(std::span<const Feed> feeds, const Wanted& wanted) {
+    RL_TRY(check(feeds));
+    const Status done = try_step(feeds, wanted);
+    if (done || !rescue_) return done;
+    if (caches_ && !lost()) return done;
+    uint64_t tokens = 0;
+    for (const Feed& feed : feeds) tokens += feed.sequence->position();
+    RL_TRY(rescue_(*this, tokens, done.error()));
+    return try_step(feeds, wanted);
+}
+
+Status Engine::try_step(std::span<const Feed> feeds, const Wanted& wanted) {
+    RL_TRY(check_open());
+    for (const Feed& feed : feeds)
+        if (feed.sequence->opened_ != opened_) RL_TRY(read_again(*feed.sequence, wanted.cancel));
+    return run(feeds, wanted);
+}
+
+namespace {
+
+// The rows of the feeds, and what they refer to.
+struct Rows {
+    std::vector<Token> tokens;
+    std::vector<Row> rows;
+    std::vector<uint32_t> outputs;
+    std::vector<std::span<const uint32_t>> pages;
+    std::vector<float> lookups;
+
+    void add(const Sequence& sequence, std::span<const uint32_t> list, std::span<const Token> next,
+             uint32_t wanted) {
+        for (size_t i = 0; i < next.size(); ++i) {
+            if (i + wanted >= next.size()) outputs.push_back(uint32_t(rows.size()));
+            rows.push_back({uint32_t(pages.size()), uint32_t(sequence.position() + i)});
+        }
+        tokens.insert(tokens.end(), next.begin(), next.end());
+        pages.push_back(list);
+    }
+};
+
+}  // namespace
+
+Status Engine::look_up(std::span<const Feed> feeds, std::vector<float>& out) const {
+    for (const Feed& feed : feeds) {
+        // As far back as a row of the table depends on.
+        const std::vector<Token>& read = feed.sequence->tokens_;
+        const size_t before = std::min(read.size(), model_->config().ngrams.multipliers.size() - 1);
+        std::vector<Token> text(read.end() - ptrdiff_t(before), read.end());
+        text.insert(text.end(), feed.tokens.begin(), feed.tokens.end());
+        const std::vector<float> own = RL_TRY(model_->lookups(text, before));
+        out.insert(out.end(), own.begin(), own.end());
+    }
+    return {};
+}
+
+// The best are wanted only where they can be had.
+Status Engine::run(std::span<const Feed> feeds, const Wanted& wanted) {
+    RL_TRY(give_pages(feeds));
+    Rows rows;
+    for (const Feed& feed : feeds)
+        rows.add(*feed.sequence, feed.sequence->pages_, feed.tokens, wanted.outputs);
+    if (model_->config().ngrams) RL_TRY(look_up(feeds, rows.lookups));
+    Executable* target = RL_TRY(executable(uint32_t(rows.tokens.size())));
+    StepParams params{rows.tokens, rows.rows, rows.outputs};
+    if (options_.pages > 0) params.pages = rows.pages;  // empty lists where there are states alone
+    params.cancel = wanted.cancel;
+    params.lookups = rows.lookups;
+    StateChanges states(*pool_);
+    for (const Feed& feed : feeds) states.add(*feed.sequence);
+    params.states = states.rows();
+    if (!wanted.trace && wanted.best <= target->most_best()) params.best = wanted.best;
+    if (params.best > 0) params.best_among = uint32_t(model_->usable_vocab());
+    for (const Feed& feed : feeds) {
+        Sequence& sequence = *feed.sequence;
+        sequence.written_ = std::max(sequence.written_, sequence.position() + feed.tokens.size());
+    }
+    RL_TRY(wanted.trace ? target->run_traced(params, *wanted.trace) : target->run(params));
+    for (const Feed& feed : feeds) {
+        std::vector<Token>& tokens = feed.sequence->tokens_;
+        tokens.insert(tokens.end(), feed.tokens.begin(), feed.tokens.end());
+    }
+    states.keep();
+    output_ = target->output();
+    best_ = target->best();
+    return {};
+}
+
+// In chunks of the batch.
+Status Engine::feed_alone(const Feed& feed, const std::atomic<bool>* cancel) {
+    for (std::span<const Token> rest = feed.tokens; !rest.empty();) {
+        const Feed chunk{feed.sequence, rest.first(std::min<size_t>(rest.size(), options_.batch))};
+        RL_TRY(step({&chunk, 1}, {.cancel = cancel}));
+        rest = rest.subspan(chunk.tokens.size());
+    }
+    return {};
+}
+
+Status Engine::feed(std::span<const Feed> feeds, const LogitsSink& sink, const std::atomic<bool>* cancel) {
+    RL_TRY(check(feeds));
+    RL_TRY(check_open());
+    RL_TRY(give_pages(feeds));
+    // A turn ends where the next is read, a prompt where its last token was: what is rewound goes there.
+    const auto take_snapshots = [&](bool read) {
+        for (const Feed& feed : feeds)
+            if (feed.tokens.size() > 1) feed.sequence->take_snapshot(read);
+    };
+    take_snapshots(false);
+    const size_t vocab = model_->config().vocab;
+    std::vector<Feed> group;
+    std::vector<size_t> indices;
+    uint64_t rows = 0;
+    const auto read_group = [&]() -> Status {
+        if (group.empty()) return {};
+        RL_TRY(step(group, {.cancel = cancel}));
+        for (size_t i = 0; i < indices.size(); ++i) sink(indices[i], output_.subspan(i * vocab, vocab));
+        group.clear();
+        indices.clear();
+        rows = 0;
+        return {};
+    };
+    for (size_t i = 0; i < feeds.size(); ++i) {
+        const uint64_t own = feeds[i].tokens.size();
+        if (feeds.size() == 1 || own > std::min<uint64_t>(kTogether, options_.batch)) {
+            RL_TRY(feed_alone(feeds[i], cancel));
+            sink(i, output_.last(vocab));
+            continue;
+        }
+        if (rows + own > options_.batch) RL_TRY(read_group());
+        group.push_back(feeds[i]);
+        indices.push_back(i);
+        rows += own;
+    }
+    RL_TRY(read_group());
+    take_snapshots(true);
+    return {};
+}
+
+}  // namespace redline

@@ -1,0 +1,221 @@
+#include "engine/sequence.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace redline {
+
+uint64_t first_seen(const CacheInfo& cache, uint64_t position) {
+    return cache.window > 0 && position + 1 > cache.window ? position + 1 - cache.window : 0;
+}
+
+CachePool::CachePool(std::span<const CacheInfo> caches, const CacheSizing& sizing)
+    : caches_(caches.begin(), caches.end()), sizing_(sizing) {
+    for (const CacheInfo& cache : caches)
+        if (cache.is_state()) state_users_.resize(cache.capacity);
+    if (sizing.pages == 0) return;
+    for (const CacheInfo& cache : caches) {
+        if (cache.is_state()) continue;
+        const auto same = [&](const Pages& pages) { return pages.first == cache.first_page; };
+        if (std::any_of(pages_.begin(), pages_.end(), same)) continue;
+        const uint64_t count = cache.tokens() / kPageRows;
+        Pages pages{cache.first_page, cache.pages(), cache.sequence_rows < sizing.context, {}, {}};
+        pages.users.resize(count);
+        pages.free.resize(count);
+        std::iota(pages.free.rbegin(), pages.free.rend(), 0u);
+        pages_.push_back(std::move(pages));
+    }
+}
+
+void CachePool::drop(Pages& pages, uint32_t& entry) {
+    const uint32_t page = std::exchange(entry, kNoPage);
+    if (page != kNoPage && --pages.users[page] == 0) pages.free.push_back(page);
+}
+
+// There is always one: no sequence has more of them than kStatesOfSequence.
+uint32_t CachePool::take_state() {
+    if (state_users_.empty()) return kNoState;
+    const auto free = std::find(state_users_.begin(), state_users_.end(), 0u);
+    RL_CHECK(free != state_users_.end(), "all {} states are in use", state_users_.size());
+    ++*free;
+    return uint32_t(free - state_users_.begin());
+}
+
+void CachePool::drop_state(uint32_t& row) {
+    const uint32_t dropped = std::exchange(row, kNoState);
+    if (dropped != kNoState) --state_users_[dropped];
+}
+
+Sequence::Sequence(std::shared_ptr<CachePool> pool) : pool_(std::move(pool)) {
+    ++pool_->open_;
+    if (!pool_->pages_.empty()) pages_.resize(page_entries(pool_->caches_), CachePool::kNoPage);
+}
+
+Result<Sequence> Sequence::open(std::shared_ptr<CachePool> pool) {
+    if (pool->open_ >= pool->sizing_.sequences)
+        return error("all {} sequences that the caches are made for are open", pool->sizing_.sequences);
+    return Sequence(std::move(pool));
+}
+
+Sequence::~Sequence() {
+    if (!pool_) return;
+    drop_pages(0);
+    drop_states();
+    --pool_->open_;
+}
+
+Sequence& Sequence::operator=(Sequence&& other) {
+    std::swap(pool_, other.pool_);
+    std::swap(tokens_, other.tokens_);
+    std::swap(pages_, other.pages_);
+    std::swap(written_, other.written_);
+    std::swap(oldest_, other.oldest_);
+    std::swap(opened_, other.opened_);
+    std::swap(snapshots_, other.snapshots_);
+    std::swap(state_, other.state_);
+    return *this;
+}
+
+void Sequence::take_snapshot(bool read) {
+    if (state_ == CachePool::kNoState) return;
+    if (!snapshots_.empty() && snapshots_.back().position == position()) {
+        if (read || !snapshots_.back().read) return;
+        pool_->drop_state(snapshots_.back().state);
+        snapshots_.pop_back();
+        return;
+    }
+    if (snapshots_.size() == CachePool::kSnapshots) {
+        pool_->drop_state(snapshots_.front().state);
+        snapshots_.erase(snapshots_.begin());
+    }
+    ++pool_->state_users_[state_];
+    snapshots_.push_back({position(), state_, read});
+}
+
+void Sequence::drop_states() {
+    pool_->drop_state(state_);
+    for (Snapshot& snapshot : snapshots_) pool_->drop_state(snapshot.state);
+    snapshots_.clear();
+}
+
+// A ring is kept: tokens before have rows in any of its pages.
+void Sequence::drop_pages(uint64_t from_token) {
+    for (CachePool::Pages& pages : pool_->pages_) {
+        if (pages.ring && from_token > 0) continue;
+        const uint64_t kept = (from_token + kPageRows - 1) / kPageRows;
+        for (uint64_t i = pages.entries; i > kept; --i) pool_->drop(pages, pages_[pages.first + i - 1]);
+    }
+}
+
+bool Sequence::holds_all_before(uint64_t position) const {
+    return std::all_of(pool_->caches_.begin(), pool_->caches_.end(), [&](const CacheInfo& cache) {
+        return cache.window == 0 || first_seen(cache, position) >= first_held(cache);
+    });
+}
+
+uint64_t Sequence::first_held(const CacheInfo& cache) const {
+    if (cache.window == 0) return 0;
+    return std::max(oldest_, written_ > cache.sequence_rows ? written_ - cache.sequence_rows : 0);
+}
+
+uint64_t Sequence::rewind(uint64_t count) {
+    if (count < tokens_.size()) {
+        while (!snapshots_.empty() && snapshots_.back().position > count) {
+            pool_->drop_state(snapshots_.back().state);
+            snapshots_.pop_back();
+        }
+        if (has_states()) count = snapshots_.empty() ? 0 : snapshots_.back().position;
+        tokens_.resize(holds_all_before(count) ? count : 0);
+        if (has_states()) pool_->drop_state(state_);
+        if (has_states() && !tokens_.empty()) ++pool_->state_users_[state_ = snapshots_.back().state];
+    }
+    if (tokens_.empty()) {
+        written_ = oldest_ = 0;
+        drop_states();
+    }
+    drop_pages(tokens_.size());
+    return tokens_.size();
+}
+
+Result<Sequence> Sequence::fork() const {
+    Sequence made = RL_TRY(open(pool_));
+    made.tokens_ = tokens_;
+    made.written_ = written_;
+    made.oldest_ = oldest_;
+    made.opened_ = opened_;
+    made.pages_ = pages_;
+    made.snapshots_ = snapshots_;
+    made.state_ = state_;
+    if (made.state_ != CachePool::kNoState) ++pool_->state_users_[state_];
+    for (const Snapshot& snapshot : snapshots_) ++pool_->state_users_[snapshot.state];
+    for (CachePool::Pages& pages : pool_->pages_)
+        for (const uint32_t page : std::span(pages_).subspan(pages.first, pages.entries))
+            if (page != CachePool::kNoPage) ++pages.users[page];
+    return made;
+}
+
+PageChanges::~PageChanges() {
+    for (size_t i = made_.size(); i > 0; --i) {
+        const Change& change = made_[i - 1];
+        uint32_t& entry = change.sequence->pages_[change.entry];
+        pool_.drop(*change.pages, entry);
+        entry = change.before;
+        if (entry != CachePool::kNoPage) ++change.pages->users[entry];
+    }
+}
+
+Status PageChanges::give_entry(CachePool::Pages& pages, Sequence& sequence, uint32_t index) {
+    uint32_t& entry = sequence.pages_[index];
+    if (entry != CachePool::kNoPage && pages.users[entry] == 1) return {};
+    if (pages.free.empty())
+        return error("all {} pages of {} tokens that sequences share are in use", pages.users.size(),
+                     kPageRows);
+    made_.push_back({&pages, &sequence, index, entry});
+    pool_.drop(pages, entry);
+    entry = pages.free.back();
+    pages.free.pop_back();
+    ++pages.users[entry];
+    return {};
+}
+
+Status PageChanges::give(Sequence& sequence, uint64_t position, uint64_t count) {
+    for (CachePool::Pages& pages : pool_.pages_) {
+        const uint64_t first = position / kPageRows, last = (position + count - 1) / kPageRows;
+        for (uint64_t page = first; page <= std::min(last, first + pages.entries - 1); ++page)
+            RL_TRY(give_entry(pages, sequence, pages.first + uint32_t(page % pages.entries)));
+    }
+    return {};
+}
+
+Status PageChanges::copy_shared(const std::function<Status(Cache, uint32_t, uint32_t)>& copy) const {
+    for (const Change& change : made_) {
+        if (change.before == CachePool::kNoPage) continue;
+        for (size_t i = 0; i < pool_.caches_.size(); ++i)
+            if (!pool_.caches_[i].is_state() && pool_.caches_[i].first_page == change.pages->first)
+                RL_TRY(copy({int32_t(i)}, change.before, change.sequence->pages_[change.entry]));
+    }
+    return {};
+}
+
+// A sequence that has none reads any: it is at position 0, where states are zeros.
+void StateChanges::add(Sequence& sequence) {
+    if (!sequence.has_states()) return;
+    const uint32_t to = pool_.take_state();
+    sequences_.push_back(&sequence);
+    rows_.push_back({sequence.state_ == CachePool::kNoState ? to : sequence.state_, to});
+}
+
+void StateChanges::keep() {
+    for (size_t i = 0; i < sequences_.size(); ++i) {
+        pool_.drop_state(sequences_[i]->state_);
+        sequences_[i]->state_ = rows_[i].to;
+    }
+    sequences_.clear();
+}
+
+StateChanges::~StateChanges() {
+    for (size_t i = 0; i < sequences_.size(); ++i) pool_.drop_state(rows_[i].to);
+}
+
+}  // namespace redline

@@ -1,0 +1,70 @@
+// A conversation: an engine with one sequence, and the logits of its last token.
+#pragma once
+
+#include "engine/engine.h"
+
+namespace redline {
+
+using SessionOptions = EngineOptions;  // of one sequence
+
+class Session {
+public:
+    // Errors name what does not fit: weights, cache and scratch beside what the device offers.
+    static Result<Session> create(const Model& model, const SessionOptions& options);
+
+    const Model& model() const { return engine_->model(); }
+    uint64_t context() const { return engine_->options().context; }
+    uint64_t batch() const { return engine_->options().batch; }
+    uint64_t position() const { return sequence_.position(); }
+    const std::vector<Token>& tokens() const { return sequence_.tokens(); }
+    const MemoryNeed& memory() const { return engine_->memory(); }
+    const DeviceInfo& device() const { return engine_->device(); }
+
+    // Reads tokens in chunks of the batch size; afterwards logits() are those of the last one. More tokens
+    // than the context has room for: an error, and nothing is read. Cancelled: an error; the chunks already
+    // read stay.
+    Status feed(std::span<const Token> tokens, const std::atomic<bool>* cancel = nullptr);
+    // As feed, and gives the logits of every token: sink(index of the first row, logits (rows, vocab)).
+    using LogitsSink = std::function<void(size_t first, std::span<const float> logits)>;
+    Status feed_all(std::span<const Token> tokens, const LogitsSink& sink,
+                    const std::atomic<bool>* cancel = nullptr);
+    // (vocab rows of the model); of ids below Model::usable_vocab() only.
+    std::span<const float> logits() const { return logits_; }
+    // As feed of one token for who needs only the `count` best logits: where the device can pick them, best()
+    // has them (the best first, perhaps more) and logits() nothing. With 0, or elsewhere, as feed.
+    Status feed_for_best(Token token, uint32_t count, const std::atomic<bool>* cancel = nullptr);
+    std::span<const Scored> best() const { return best_; }
+
+    // See Sequence.
+    uint64_t rewind(uint64_t count);
+    // Makes room: keeps the first `keep` tokens, forgets the next `discard`, and reads the rest again, so
+    // that what follows is exactly what a shorter conversation would have given.
+    Status shift(uint64_t keep, uint64_t discard, const std::atomic<bool>* cancel = nullptr);
+
+    // The caches and their tokens in a file, written whole or not at all; restore() refuses a file of another
+    // model, cache type or layout, a damaged one, or one with more tokens than the context. Both take time
+    // for gigabytes: `progress` is told of bytes, and a cancelled one is an error that changes nothing. A
+    // text of the caller is kept with them.
+    Status save(const std::string& path, const Progress& progress = {},
+                const std::atomic<bool>* cancel = nullptr, std::string_view text = {}) const;
+    Status restore(const std::string& path, const Progress& progress = {},
+                   const std::atomic<bool>* cancel = nullptr, std::string* text = nullptr);
+
+    void set_rescue(Engine::Rescue rescue) { engine_->set_rescue(std::move(rescue)); }
+
+    // Runs one step with tracing (bench, taps).
+    Status feed_traced(std::span<const Token> tokens, const TraceSink& sink);
+
+private:
+    Session(std::unique_ptr<Engine> engine, Sequence sequence)
+        : engine_(std::move(engine)), sequence_(std::move(sequence)) {}
+    Status step(std::span<const Token> tokens, const Engine::Wanted& wanted);
+    void take_output();
+
+    std::unique_ptr<Engine> engine_;
+    Sequence sequence_;
+    std::span<const float> logits_;
+    std::span<const Scored> best_;
+};
+
+}  // namespace redline

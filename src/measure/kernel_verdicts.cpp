@@ -1,0 +1,80 @@
+#include "measure/kernel_verdicts.h"
+
+#include "measure/device_file.h"
+#include "plan/kernel_key.h"
+
+#include <mutex>
+
+namespace redline {
+
+namespace {
+
+DeviceFile verdict_file(const std::string& cache_folder) {
+    return {cache_folder, "kernels.json", kKernelKeyVersion};
+}
+
+KernelVerdicts verdicts_in(const Json& device) {
+    KernelVerdicts out;
+    const Json right = device.value("right", Json::array()), wrong = device.value("wrong", Json::object());
+    for (const Json& one : right)
+        if (one.is_string()) out.right.insert(one.get<std::string>());
+    for (const auto& [kernel, what] : wrong.items())
+        if (what.is_string()) out.wrong[kernel] = what.get<std::string>();
+    return out;
+}
+
+// In place of a file.
+struct Remembered {
+    std::mutex mutex;
+    std::map<std::string, KernelVerdicts> all;
+};
+Remembered& remembered() {
+    static Remembered of_process;
+    return of_process;
+}
+
+KernelVerdicts known(const std::string& key, const std::string& cache_folder) {
+    if (!cache_folder.empty()) return verdicts_in(verdict_file(cache_folder).read(key));
+    const std::lock_guard lock(remembered().mutex);
+    return remembered().all[key];
+}
+
+void keep(const std::string& key, const KernelVerdicts& verdicts, const std::string& cache_folder) {
+    // Where it cannot be kept the kernels are checked again the next time.
+    if (!cache_folder.empty()) {
+        static_cast<void>(verdict_file(cache_folder).update(key, [&](Json& device) {
+            device = {{"right", verdicts.right}, {"wrong", verdicts.wrong}};
+        }));
+        return;
+    }
+    const std::lock_guard lock(remembered().mutex);
+    remembered().all[key] = verdicts;
+}
+
+}  // namespace
+
+Result<CheckedKernels> check_kernels(const Model& model, Backend& backend, const EngineOptions& options,
+                                     const std::string& cache_folder, bool again) {
+    const std::string key = device_key(backend);
+    CheckedKernels check;
+    if (!again) check.before = known(key, cache_folder);
+    std::set<std::string> refused;
+    for (const auto& [kernel, what] : check.before.wrong) refused.insert(kernel);
+    backend.refuse(std::move(refused));
+    check.found = RL_TRY(self_test(model, backend, options, check.before.right));
+    const SelfTest& found = check.found;
+    if (found.right.empty() && found.wrong.empty()) return check;
+    KernelVerdicts all = check.before;
+    all.right.insert(found.right.begin(), found.right.end());
+    for (const WrongKernel& kernel : found.wrong) all.wrong[kernel.key] = kernel.what;
+    keep(key, all, cache_folder);
+    return check;
+}
+
+std::string put_aside_text(size_t count, const std::string& device, const std::string& one) {
+    return fmt::format("{} of {}'s kernels {} wrongly with this driver and {} put aside ({}{}", count, device,
+                       count == 1 ? "computes" : "compute", count == 1 ? "is" : "are", kernel_text(one),
+                       count == 1 ? "" : ", for one");
+}
+
+}  // namespace redline

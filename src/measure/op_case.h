@@ -1,0 +1,167 @@
+// A plan of a few ops on random weights, for holding a backend to the reference and for timing its kernels
+// without a model. Inputs are embeddings of a float table with one row per token, so that no case needs a way
+// into a plan that programs do not have.
+#pragma once
+
+#include "measure/random_weights.h"
+#include "plan/stored_weights.h"
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace redline {
+
+class Fixture : public ByteSource {
+public:
+    // `capacity`: rows of the inputs, one per token. `distinct`: elements of a matrix after which they come
+    // again, for who needs it sooner and not all of them random: a multiple of every format's block.
+    Fixture(uint32_t seed, uint64_t capacity, uint64_t distinct = UINT64_MAX)
+        : random_(seed), capacity_(capacity), distinct_(distinct) {}
+
+    Weight matrix(const Format& format, uint64_t rows, uint64_t cols, uint64_t count = 1) {
+        const uint64_t all = count * rows * cols;
+        std::vector<std::byte> bytes = random_weights(format, std::min(all, distinct_), random_);
+        const size_t period = bytes.size();
+        bytes.resize(all / format.block * format.block_bytes);
+        for (size_t at = period; at < bytes.size(); at += period)
+            std::memcpy(&bytes[at], bytes.data(), std::min(period, bytes.size() - at));
+        return add({"matrix", &format, {count, rows, cols}}, WeightRole::matrix, std::move(bytes));
+    }
+    Weight vector(uint64_t size) {
+        if (levels_) return vector(std::vector<float>(size, 1.0f));
+        const Format& f32 = *find_format("F32");
+        return add({"vector", &f32, {1, 1, size}}, WeightRole::vector, random_weights(f32, size, random_));
+    }
+    Weight vector(const std::vector<float>& values) {
+        const auto bytes = std::as_bytes(std::span(values));
+        return add({"vector", find_format("F32"), {1, 1, values.size()}}, WeightRole::vector,
+                   {bytes.begin(), bytes.end()});
+    }
+    // From here on inputs are whole numbers of a step of 127 levels, of which each block of 16 has the last,
+    // and vectors are ones: rounding to 8 bits loses nothing, and what a kernel loses is seen.
+    void hold_levels() { levels_ = true; }
+    // Another weight with the content of `w`: as many bytes for a device to read, none more here.
+    Weight copy(Weight w) {
+        weights_.push_back(weights_[size_t(w.index)]);
+        bytes_.push_back(bytes_[size_t(w.index)]);
+        return {int32_t(weights_.size() - 1)};
+    }
+    // A table whose row t is the input of token t: normal numbers of size 1, each row of another magnitude.
+    Weight input(uint64_t width) {
+        std::normal_distribution<float> normal;
+        std::vector<float> values(capacity_ * width);
+        for (size_t i = 0; i < values.size(); ++i)
+            values[i] =
+                (0.25f + float((i / width) % 7)) * (levels_ ? level(i % width) / 93.0f : normal(random_));
+        const auto bytes = std::as_bytes(std::span(values));
+        return add({"input", find_format("F32"), {1, capacity_, width}}, WeightRole::matrix,
+                   {bytes.begin(), bytes.end()});
+    }
+
+    Status read(size_t tensor, uint64_t offset, std::span<std::byte> out) override {
+        std::memcpy(out.data(), bytes_[tensor]->data() + offset, out.size());
+        return {};
+    }
+    const std::vector<WeightInfo>& weights() const { return weights_; }
+    uint64_t capacity() const { return capacity_; }
+    // Rounded to halfs where `backend` decodes them while it loads.
+    std::vector<std::vector<float>> decoded(const Backend& backend) const {
+        const std::vector<WeightInfo> stored = stored_weights(weights_, backend);
+        std::vector<std::vector<float>> out;
+        for (size_t i = 0; i < weights_.size(); ++i) {
+            const Tensor& t = weights_[i].tensor;
+            out.emplace_back(t.shape.elements());
+            t.format->decode(bytes_[i]->data(), out.back().data(), out.back().size());
+            if (stored[i].tensor.format != t.format)
+                for (float& value : out.back()) value = half_to_float(float_to_half(value));
+        }
+        return out;
+    }
+
+private:
+    float level(size_t column) {
+        const int any = int(random_() % 255) - 127;
+        return float(column % 16 == 5 ? (any < 0 ? -127 : 127) : any);
+    }
+    Weight add(Tensor tensor, WeightRole role, std::vector<std::byte> bytes) {
+        tensor.name += std::to_string(weights_.size());
+        weights_.push_back({std::move(tensor), role});
+        bytes_.push_back(std::make_shared<const std::vector<std::byte>>(std::move(bytes)));
+        return {int32_t(weights_.size() - 1)};
+    }
+
+    std::mt19937 random_;
+    uint64_t capacity_, distinct_;
+    bool levels_ = false;
+    std::vector<WeightInfo> weights_;
+    std::vector<std::shared_ptr<const std::vector<std::byte>>> bytes_;
+};
+
+constexpr uint64_t kFurtherTokens = 45;
+
+// Of queries and keys as Fixture::input() has them. The less exact the cache, the smaller the scores: what
+// its rounding may move them by enters an exponent, and has to stay small there for the bound to say
+// anything.
+constexpr float score_size(CacheType cache) {
+    return cache == CacheType::f32 ? 0.3f : cache == CacheType::f16 ? 0.1f : 0.015f;
+}
+
+// A case: `declare` adds weights and returns the function that records the ops and yields the slot to
+// compare.
+struct OpCase {
+    using Build = std::function<Slot(PlanBuilder&)>;
+    std::string name;
+    uint32_t rows = 1;      // tokens of the compared step
+    uint64_t position = 0;  // tokens fed before it, one step each of at most `rows`
+    uint64_t context = 64;
+    // > 0: so many share the caches, in scattered pages. The compared step has `rows` of all of them
+    // together; the first has `position` tokens before, each further one kFurtherTokens more.
+    uint32_t sequences = 0;
+    CacheType cache = CacheType::f16;
+    std::function<Build(Fixture&)> declare;
+    bool cpu_only = false;  // other backends refuse it: they have no kernels for an op of it
+    // Of many ops, in one step: each is held to what the backend gave it, since worst cases on top of each
+    // other would bound nothing.
+    bool each_op = false;
+    bool levels = false;  // Fixture::hold_levels
+    bool alike = false;   // errors of one op reach all sums of the next: `kAlike`
+    Variant variant;      // of kernels of one row, where it is among their choices
+};
+
+inline OpCase of_levels(OpCase c) {
+    c.name += " of levels";
+    c.levels = true;
+    return c;
+}
+
+// The case as a plan of at most so many rows, all of which may be outputs.
+inline Result<Plan> case_plan(const OpCase& c, Fixture& fixture, uint32_t rows, uint32_t outputs) {
+    const OpCase::Build build = c.declare(fixture);
+    const uint64_t context = std::max(c.context, c.position + c.rows);
+    CacheSizing sizing{context, rows, c.cache};
+    if (c.sequences > 0) {
+        sizing.sequences = c.sequences;
+        sizing.pages = c.sequences * ((context + kPageRows - 1) / kPageRows) + 3;
+    }
+    PlanBuilder builder(fixture.weights(), sizing, rows, outputs);
+    builder.output(build(builder));
+    return std::move(builder).finish();
+}
+
+// StepParams::lookups of a case's step of so many rows: made up, of either sign.
+inline std::vector<float> case_lookups(const Plan& plan, size_t rows) {
+    std::vector<float> lookups(plan.lookup_floats(rows));
+    for (size_t i = 0; i < lookups.size(); ++i) lookups[i] = float(i % 19) - 7.5f;
+    return lookups;
+}
+
+inline RopeSpec test_rope(uint32_t dims, bool half_split) {
+    RopeSpec rope{half_split, {}, 1.0};
+    for (uint32_t i = 0; i < dims / 2; ++i)
+        rope.inverse_frequency.push_back(std::pow(10000.0, -2.0 * i / dims));
+    return rope;
+}
+
+}  // namespace redline

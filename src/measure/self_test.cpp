@@ -1,0 +1,137 @@
+#include "measure/self_test.h"
+
+#include "measure/kernel_trials.h"
+#include "measure/op_alone.h"
+#include "measure/op_case.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+
+namespace redline {
+
+namespace {
+
+// The ops that the backend would run, and the rows in int8 between them, of which nothing is known.
+std::vector<TrialOf> unknown_trials(std::span<const BoundPlan> plans, const std::set<std::string>& known,
+                                    const SelfTest& test) {
+    std::vector<TrialOf> trials;
+    std::set<std::string> met;
+    const auto add = [&](std::string key, const Plan& plan, size_t from, size_t step) {
+        if (known.contains(key) || test.right.contains(key) || !met.insert(key).second) return;
+        trials.push_back({std::move(key), &plan, from, step});
+    };
+    for (const BoundPlan& bound : plans) {
+        const std::vector<Step>& steps = bound.plan.steps;
+        std::map<int32_t, size_t> leaving;  // steps, by the slot in int8
+        for (size_t i = 0; i < steps.size(); ++i) {
+            if (stands_alone(steps[i].op)) add(kernel_key(steps[i].op, bound.plan), bound.plan, i, i);
+            // Others than steps of one row leave none.
+            if (bound.plan.max_rows > 1) continue;
+            if (steps[i].leaves) leaving[steps[i].leaves.index] = i;
+            if (!steps[i].takes) continue;
+            const size_t from = leaving.at(steps[i].takes.index);
+            add(int8_key(steps[from].op, steps[i].op, bound.plan), bound.plan, from, i);
+        }
+    }
+    return trials;
+}
+
+// Adds what was found of the trials. A row in int8 between kernels that are wrong by themselves says nothing.
+bool add_verdicts(std::span<const TrialOf> trials, std::vector<std::string> wrong, SelfTest& test,
+                  std::set<std::string>& refused) {
+    const auto is_wrong = [&](const Plan& plan, size_t step) {
+        return refused.contains(kernel_key(plan.steps[step].op, plan));
+    };
+    bool found = false;
+    for (const bool pairs : {false, true})
+        for (size_t i = 0; i < trials.size(); ++i) {
+            const TrialOf& trial = trials[i];
+            if (trial.is_pair() != pairs) continue;
+            if (pairs && (is_wrong(*trial.plan, trial.from) || is_wrong(*trial.plan, trial.step))) continue;
+            if (wrong[i].empty()) {
+                test.right.insert(trial.key);
+                continue;
+            }
+            found = true;
+            refused.insert(trial.key);
+            test.wrong.push_back({trial.key, std::move(wrong[i])});
+        }
+    return found;
+}
+
+// What the device picks of a row of outputs, beside what is picked here; nothing where it picks none.
+Result<std::optional<std::string>> wrong_best(uint32_t outputs, Backend& backend) {
+    Fixture fixture(3, 2);
+    const Weight table = fixture.input(outputs);
+    PlanBuilder builder(fixture.weights(), {1, 1, CacheType::f16}, 1, 1);
+    builder.output(builder.embed(table));
+    const Plan plan = RL_TRY(std::move(builder).finish());
+    const auto weights = RL_TRY(backend.load(fixture.weights(), fixture, {}));
+    const auto caches = RL_TRY(backend.make_caches(plan.caches));
+    BoundPlan bound = RL_TRY(lower(plan, backend));
+    const auto executable = RL_TRY(backend.record(std::move(bound), *weights, *caches, Record::direct));
+    const int32_t token = 1;
+    const SequenceStep step({&token, 1}, 0, 1);
+    StepParams params = step;
+    RL_TRY(executable->run(params));
+    std::vector<Scored> want;
+    for (const float logit : executable->output()) want.push_back({logit, int32_t(want.size())});
+    std::sort(want.begin(), want.end(), comes_first);
+    params.best = std::min(executable->most_best(), outputs);
+    params.best_among = outputs;
+    if (params.best == 0) return std::optional<std::string>();
+    RL_TRY(executable->run(params));
+    const std::span<const Scored> got = executable->best();
+    for (size_t i = 0; i < params.best; ++i)
+        if (i >= got.size() || got[i].id != want[i].id || got[i].logit != want[i].logit)
+            return std::optional(fmt::format("number {} of {} outputs is picked wrongly", i + 1, outputs));
+    return std::optional(std::string());
+}
+
+Status check_best(uint32_t outputs, Backend& backend, const std::set<std::string>& known, SelfTest& test) {
+    const std::string key = fmt::format("{} of {}", kBestKey, outputs);  // which lower() asks for
+    if (known.contains(key) || backend.refused().contains(key)) return {};
+    std::optional<std::string> wrong = RL_TRY(wrong_best(outputs, backend));
+    if (!wrong) return {};
+    if (wrong->empty()) {
+        test.right.insert(key);
+        return {};
+    }
+    test.wrong.push_back({key, std::move(*wrong)});
+    std::set<std::string> refused = backend.refused();
+    refused.insert(key);
+    backend.refuse(std::move(refused));
+    return {};
+}
+
+}  // namespace
+
+Result<SelfTest> self_test(const Model& model, Backend& backend, const EngineOptions& options,
+                           const std::set<std::string>& known, const std::atomic<bool>* cancel) {
+    const auto start = std::chrono::steady_clock::now();
+    const std::vector<Plan> plans = RL_TRY(engine_plans(model, options));
+    SelfTest test;
+    for (bool again = true; again;) {
+        again = false;
+        std::vector<BoundPlan> bound;
+        for (const Plan& plan : plans) {
+            Result<BoundPlan> lowered = lower(plan, backend, options.fuse);
+            if (!lowered && backend.refused().empty()) return SelfTest();  // who loads the model says why
+            if (!lowered) test.lost = lowered.error();
+            if (lowered) bound.push_back(std::move(lowered).value());
+        }
+        if (test.lost) break;
+        const std::vector<TrialOf> trials = unknown_trials(bound, known, test);
+        std::vector<std::string> wrong = RL_TRY(wrong_of(trials, backend, cancel));
+        std::set<std::string> refused = backend.refused();
+        again = add_verdicts(trials, std::move(wrong), test, refused);
+        if (again) backend.refuse(std::move(refused));
+    }
+    if (!test.lost) RL_TRY(check_best(plans[0].slot(plans[0].output).width, backend, known, test));
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    test.seconds = took.count();
+    return test;
+}
+
+}  // namespace redline

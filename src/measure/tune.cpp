@@ -1,0 +1,527 @@
+#include "measure/tune.h"
+
+#include "measure/device_file.h"
+#include "measure/kernel_trials.h"
+#include "plan/kernel_key.h"
+#include "plan/passes/shared_experts.h"
+#include "plan/stored_weights.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+#include <set>
+
+namespace redline {
+
+namespace {
+
+// A variant that is faster by less is not taken. A single row's ops overlap with their neighbours, which an
+// op's time by itself does not show: on an H100 gains of 2 to 5 % there made Llama-2-7B Q4_0 generate 1 %
+// slower, with HIP and with Vulkan.
+double least_gain(RowClass rows) {
+    return rows == RowClass::one ? 0.05 : 0.02;
+}
+constexpr uint64_t kCheckedElements = 1u << 24;  // of one that is held to the reference
+constexpr uint32_t kRepeats = 16, kManyRepeats = 4;
+constexpr uint64_t kFewBefore = 256;  // tokens
+constexpr double kMostNoise = 1e-2;   // of the results' power, between variants
+// A time is the least of several steps: what else the machine does only ever makes one slower.
+constexpr uint32_t kLeastSteps = 3, kMostSteps = 50;
+constexpr double kMostSeconds = 0.3;
+constexpr uint32_t kRounds = 6, kLeastRounds = 2;  // of the winner and the default in alternation
+
+class SteadyClock : public TuneClock {
+public:
+    double now() override {
+        return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    }
+    Result<double> time(const TimedStep&, const std::function<Status()>& step) override {
+        const double start = now();
+        RL_TRY(step());
+        return now() - start;
+    }
+};
+
+// An op of the model's plans, in steps of a class.
+struct Task {
+    const Plan* plan;
+    size_t step;
+    std::string key;
+    RowClass rows;
+    uint64_t count, work;  // of all of them in a step: bytes, or operations
+};
+
+uint32_t timed_rows(RowClass rows, const Plan& plan) {
+    constexpr uint32_t kTrialRows[] = {1, 4, 64, 512};
+    return std::min(kTrialRows[size_t(rows)], plan.max_rows);
+}
+
+// Those of which `known` has nothing, the most important first.
+class Tasks {
+public:
+    Tasks(Backend& backend, bool prompts) : backend_(backend), prompts_(prompts) {}
+
+    // Tasks point to the plan.
+    void add(Plan&&) = delete;
+    void add(const Plan& plan) {
+        for (size_t i = 0; i < plan.steps.size(); ++i) {
+            const Op& op = plan.steps[i].op;
+            if (!stands_alone(op)) continue;
+            if (plan.max_rows == 1) add(plan, i, RowClass::one);
+            // Of rows with an output there is one.
+            if (plan.max_rows == 1 || !prompts_ || plan.slot(access(op).writes[0]).of_outputs) continue;
+            for (const RowClass rows : {RowClass::few, RowClass::some, RowClass::many})
+                if (row_class_of(timed_rows(rows, plan)) == rows) add(plan, i, rows);
+        }
+    }
+
+    std::vector<Task> sorted(std::set<Variants::key_type>& known) && {
+        std::erase_if(tasks_, [&](const Task& task) { return known.contains({task.key, task.rows}); });
+        for (const Task& task : tasks_) known.insert({task.key, task.rows});
+        const auto place = [](RowClass rows) {
+            return rows == RowClass::one ? 0 : rows == RowClass::many ? 1 : rows == RowClass::some ? 2 : 3;
+        };
+        std::stable_sort(tasks_.begin(), tasks_.end(), [&](const Task& a, const Task& b) {
+            return std::pair(place(a.rows), b.work) < std::pair(place(b.rows), a.work);
+        });
+        return std::move(tasks_);
+    }
+
+private:
+    void add(const Plan& plan, size_t step, RowClass rows) {
+        const Op& op = plan.steps[step].op;
+        std::string key = kernel_key(op, plan);
+        const uint64_t n = timed_rows(rows, plan);
+        const Cost one = cost(op, plan, {n, 1, n});
+        const uint64_t work = rows == RowClass::one ? one.weight_bytes + one.cache_bytes : one.flops;
+        const auto same = std::find_if(tasks_.begin(), tasks_.end(), [&](const Task& task) {
+            return task.key == key && task.rows == rows;
+        });
+        if (same != tasks_.end()) {
+            ++same->count;
+            same->work += work;
+            return;
+        }
+        const Choices choices = backend_.choices_for(op, plan, rows);
+        if (std::ranges::none_of(choices, [](const Choice& each) { return each.values.size() > 1; })) return;
+        tasks_.push_back({&plan, step, std::move(key), rows, 1, work});
+    }
+
+    Backend& backend_;
+    bool prompts_;
+    std::vector<Task> tasks_;
+};
+
+uint32_t seed_of(const std::string& key) {
+    return uint32_t(std::hash<std::string>()(key));
+}
+
+// An op on the device, again and again in a step, to be timed in one variant after the other.
+class OpBench {
+public:
+    OpBench(const Task& task, Backend& backend, const TuneOptions& how, TuneClock& clock)
+        : task_(task), backend_(backend), how_(how), clock_(clock), base_(backend.variants()) {}
+    ~OpBench() { backend_.use(base_); }
+
+    Status make() {
+        const bool one = task_.rows == RowClass::one;
+        const AloneSize size = {64, how_.elements, UINT64_MAX,
+                                one ? AloneSize().further_experts : UINT64_MAX};
+        repeats_ = one ? kRepeats : kManyRepeats;
+        const uint64_t bytes = std::min(how_.copy_bytes, backend_.device().memory.bytes / 8);
+        alone_.emplace(RL_TRY(op_repeated(task_.plan->steps[task_.step].op, *task_.plan, seed_of(task_.key),
+                                          size, repeats_, one ? bytes : bytes / 4)));
+        const Plan& plan = alone_->plan;
+        key_ = kernel_key(plan.steps[alone_->step].op, plan);
+        const uint32_t rows = timed_rows(task_.rows, *task_.plan);
+        // A state begins anew at position 0: else a variant's results would go by what others left in it.
+        const bool has_state =
+            std::ranges::any_of(plan.caches, [](const CacheInfo& cache) { return cache.is_state(); });
+        // What reads a cache may be fastest in one way behind few tokens, and in another behind many.
+        positions_ = {one && !has_state && !plan.caches.empty() ? plan.sizing.context / 2 : 0};
+        if (positions_[0] > kFewBefore) positions_.push_back(kFewBefore);
+        for (uint32_t i = 0; i < rows; ++i) tokens_.push_back(int32_t(i % OpAlone::kTokens));
+        weights_ = RL_TRY(backend_.load(alone_->fixture.weights(), alone_->fixture, {}));
+        caches_ = RL_TRY(backend_.make_caches(plan.caches));
+        return fill_caches();
+    }
+
+    // Null: the device cannot compute it so, or what comes of it is not what the default computes.
+    struct Runnable {
+        std::unique_ptr<Executable> executable;
+        Variant variant;
+    };
+    Result<std::unique_ptr<Runnable>> runnable(const Variant& variant, std::vector<std::string>* wrong) {
+        Variants all = base_;
+        all[{key_, task_.rows}] = variant;
+        backend_.use(std::move(all));
+        Result<BoundPlan> bound = lower(alone_->plan, backend_);
+        if (!bound) return std::unique_ptr<Runnable>();
+        auto made = backend_.record(std::move(bound).value(), *weights_, *caches_, Record::replay);
+        if (!made && backend_.lost()) return made.error();
+        if (!made) return std::unique_ptr<Runnable>();
+        auto out = std::make_unique<Runnable>(Runnable{std::move(made).value(), variant});
+        RL_TRY(step(*out, positions_[0]));
+        const std::span<const float> got = out->executable->output();
+        if (!wrong) {
+            want_.assign(got.begin(), got.end());
+        } else if (!alike(got)) {
+            wrong->push_back(variant_text(variant) + " computes otherwise than the default");
+            return std::unique_ptr<Runnable>();
+        }
+        return out;
+    }
+
+    uint32_t repeats() const { return repeats_; }  // of the op in a step
+    // Per op: the mean over positions, each scaled so that the default, which comes first, takes as long at
+    // all of them.
+    Result<double> time(Runnable& runnable, uint32_t steps = 0) {
+        std::vector<double> seconds;
+        for (const uint64_t position : positions_)
+            seconds.push_back(RL_TRY(time_at(position, runnable, steps)));
+        const double mean = std::accumulate(seconds.begin(), seconds.end(), 0.0) / double(seconds.size());
+        if (scales_.empty())
+            for (const double each : seconds) scales_.push_back(mean / each);
+        return std::inner_product(seconds.begin(), seconds.end(), scales_.begin(), 0.0) /
+               double(seconds.size());
+    }
+
+private:
+    // The least of several steps, or of `steps`, per op.
+    Result<double> time_at(uint64_t position, Runnable& runnable, uint32_t steps) {
+        double least = INFINITY, all = 0.0;
+        const TimedStep what = {task_.key, task_.rows, runnable.variant, position};
+        for (uint32_t i = 0;
+             steps > 0 ? i < steps : i < kLeastSteps || (i < kMostSteps && all < how_.steps_seconds); ++i) {
+            const double seconds = RL_TRY(clock_.time(what, [&] { return step(runnable, position); }));
+            least = std::min(least, seconds);
+            all += seconds;
+            if (all > kMostSeconds) break;
+        }
+        return least / repeats_;
+    }
+    Status step(Runnable& runnable, uint64_t position) {
+        const SequenceStep rows(tokens_, position, 1);
+        StepParams params = rows;
+        const std::vector<float> lookups(alone_->plan.lookup_floats(tokens_.size()), 1.0f);
+        params.lookups = lookups;
+        params.cancel = how_.cancel;
+        return runnable.executable->run(params);
+    }
+
+    bool alike(std::span<const float> got) const {
+        if (got.size() != want_.size()) return false;
+        double noise = 0.0, signal = 0.0;
+        for (size_t i = 0; i < got.size(); ++i) {
+            noise += (double(got[i]) - want_[i]) * (double(got[i]) - want_[i]);
+            signal += double(want_[i]) * want_[i];
+        }
+        return noise <= kMostNoise * signal;
+    }
+
+    // Memory that was never written may be cheaper to read than a cache in use.
+    Status fill_caches() {
+        const std::vector<CacheInfo>& caches = alone_->plan.caches;
+        for (int32_t i = 0; size_t(i) < caches.size(); ++i) {
+            const CacheInfo& cache = caches[size_t(i)];
+            if (cache.is_state()) continue;
+            const uint64_t count = std::min(positions_[0] / cache.ratio, cache.capacity);
+            const std::vector<std::byte> zeros(count * cache.row_bytes() * cache.kv_heads);
+            RL_TRY(caches_->write({i}, 0, count, zeros));
+        }
+        return {};
+    }
+
+    const Task& task_;
+    Backend& backend_;
+    const TuneOptions& how_;
+    TuneClock& clock_;
+    Variants base_;
+    std::optional<OpAlone> alone_;
+    std::string key_;
+    uint32_t repeats_ = 1;
+    std::vector<uint64_t> positions_;  // that steps are timed at, the highest first
+    std::vector<double> scales_;       // of each one's time
+    std::vector<int32_t> tokens_;
+    std::unique_ptr<WeightStore> weights_;
+    std::unique_ptr<CacheStore> caches_;
+    std::vector<float> want_;  // what the default computes
+};
+
+// Of a choice the values beside its first: those below and those above it, the nearest first.
+std::array<std::vector<uint32_t>, 2> ways_of(const Choice& choice) {
+    std::array<std::vector<uint32_t>, 2> ways;
+    for (size_t i = 1; i < choice.values.size(); ++i)
+        ways[choice.values[i] > choice.values[0] ? 1 : 0].push_back(choice.values[i]);
+    std::sort(ways[0].rbegin(), ways[0].rend());
+    std::sort(ways[1].begin(), ways[1].end());
+    return ways;
+}
+
+TunedKernel untimed(const Task& task) {
+    TunedKernel out;
+    out.key = task.key;
+    out.op = op_text(task.plan->steps[task.step].op, *task.plan);
+    out.rows = task.rows;
+    out.count = task.count;
+    return out;
+}
+
+class Tuner {
+public:
+    Tuner(Backend& backend, TuneClock& clock, const TuneOptions& how)
+        : backend_(backend), clock_(clock), how_(how), start_(clock.now()) {}
+
+    // Whether so many seconds more are too many.
+    bool over(double more = 0.0) const {
+        return (how_.cancel && how_.cancel->load()) ||
+               (how_.seconds > 0.0 && seconds() + more > how_.seconds);
+    }
+    // As long as the last one took.
+    bool has_time_for_another() const { return !over(making_ + finishing_); }
+    double seconds() const { return clock_.now() - start_; }
+
+    // Nothing where there is no time left to know it.
+    Result<std::optional<TunedKernel>> tune(const Task& task) {
+        TunedKernel out = untimed(task);
+        {
+            OpBench bench(task, backend_, how_, clock_);
+            const double start = seconds();
+            RL_TRY(bench.make());
+            making_ = finishing_ = seconds() - start;
+            if (!RL_TRY(race(task, bench, out))) return std::optional<TunedKernel>();
+        }
+        if (!out.variant.empty()) {
+            std::string wrong =
+                RL_TRY(wrong_variant(*task.plan, task.step, task.rows, out.variant, backend_, how_.cancel));
+            if (!wrong.empty()) {
+                out.wrong.push_back(variant_text(out.variant) + ": " + wrong);
+                out.variant.clear();
+                out.seconds = out.default_seconds;
+            }
+        }
+        return std::optional(std::move(out));
+    }
+
+private:
+    // One choice after the other, the others as they are best so far. False: the time was over.
+    Result<bool> race(const Task& task, OpBench& bench, TunedKernel& out) {
+        auto usual = RL_TRY(bench.runnable({}, nullptr));
+        if (!usual) return false;
+        out.default_seconds = out.seconds = RL_TRY(bench.time(*usual));
+        finishing_ += kLeastRounds * 2 * kLeastSteps * out.seconds * bench.repeats();
+        std::unique_ptr<OpBench::Runnable> best;
+        const Op& op = task.plan->steps[task.step].op;
+        for (const Choice& choice : backend_.choices_for(op, *task.plan, task.rows))
+            for (const std::vector<uint32_t>& way : ways_of(choice))
+                for (const uint32_t value : way) {
+                    if (over(finishing_)) break;
+                    Variant variant = best ? best->variant : Variant();
+                    variant[choice.name] = value;
+                    const bool faster = RL_TRY(is_faster(bench, variant, best, out));
+                    if (how_.nearest && !faster) break;
+                }
+        if (best) RL_TRY(confirm(bench, *usual, *best, out));
+        return out.tried > 0;
+    }
+
+    // Whether a variant is faster than the best so far; then it becomes the best.
+    Result<bool> is_faster(OpBench& bench, const Variant& variant, std::unique_ptr<OpBench::Runnable>& best,
+                           TunedKernel& out) {
+        auto next = RL_TRY(bench.runnable(variant, &out.wrong));
+        ++out.tried;
+        if (!next) return false;
+        const double seconds = RL_TRY(bench.time(*next));
+        if (seconds >= out.seconds) return false;
+        out.seconds = seconds;
+        best = std::move(next);
+        return true;
+    }
+
+    // In alternation, since a machine's speed drifts.
+    Status confirm(OpBench& bench, OpBench::Runnable& usual, OpBench::Runnable& best, TunedKernel& out) {
+        out.default_seconds = out.seconds = INFINITY;
+        for (uint32_t round = 0; round < kRounds; ++round) {
+            out.default_seconds = std::min(out.default_seconds, RL_TRY(bench.time(usual, kLeastSteps)));
+            out.seconds = std::min(out.seconds, RL_TRY(bench.time(best, kLeastSteps)));
+            if (round + 1 >= kLeastRounds && over(making_)) break;
+        }
+        if (out.gain() >= least_gain(out.rows)) {
+            out.variant = best.variant;
+        } else {
+            out.seconds = out.default_seconds;
+        }
+        return {};
+    }
+
+    Backend& backend_;
+    TuneClock& clock_;
+    const TuneOptions& how_;
+    double start_;
+    // Seconds that making the op took, and those that it still takes to confirm what is the best and to hold
+    // it to the reference, which is about as much as making it.
+    double making_ = 0.0, finishing_ = 0.0;
+};
+
+}  // namespace
+
+std::unique_ptr<TuneClock> steady_clock() {
+    return std::make_unique<SteadyClock>();
+}
+
+Result<std::string> wrong_variant(const Plan& plan, size_t step, RowClass rows, const Variant& variant,
+                                  Backend& backend, const std::atomic<bool>* cancel) {
+    const Op& op = plan.steps[step].op;
+    TrialOf trial = {kernel_key(op, plan), &plan, step, step, {}};
+    if (rows == RowClass::one) trial.size.elements = kCheckedElements;
+    // What is left of the op is known by a key of its own.
+    const OpAlone alone = RL_TRY(op_alone(op, plan, seed_of(trial.key), trial.size));
+    const Variants base = backend.variants();
+    Variants all = base;
+    all[{kernel_key(alone.plan.steps[alone.step].op, alone.plan), rows}] = variant;
+    backend.use(std::move(all));
+    Result<std::vector<std::string>> wrong = wrong_of(std::span(&trial, 1), backend, cancel);
+    backend.use(base);
+    if (!wrong) return wrong.error();
+    return std::move(wrong.value()[0]);
+}
+
+static Variants known_variants(const Backend& backend, const std::set<Variants::key_type>& known) {
+    Variants kept = backend.variants();
+    std::erase_if(kept, [&](const auto& one) { return !known.contains(one.first); });
+    return kept;
+}
+
+// Of a round of tune(), until the time is over.
+static Status tune_all(std::span<const Task> tasks, Tuner& tuner, Backend& backend, const TuneOptions& how,
+                       const std::function<Status(const TunedKernel&)>& found, Tuning& tuning) {
+    if (how.planned && !tasks.empty()) {
+        std::vector<TunedKernel> all;
+        for (const Task& task : tasks) all.push_back(untimed(task));
+        RL_TRY(how.planned(all));
+    }
+    for (const Task& task : tasks) {
+        tuning.complete = tuner.has_time_for_another();
+        if (!tuning.complete) break;
+        Result<std::optional<TunedKernel>> tuned = tuner.tune(task);
+        if (!tuned && how.cancel && how.cancel->load()) continue;
+        if (!tuned) return tuned.error();
+        if (!tuned.value()) continue;
+        TunedKernel& kernel = *tuned.value();
+        Variants all = backend.variants();
+        if (!kernel.variant.empty()) all[{kernel.key, kernel.rows}] = kernel.variant;
+        backend.use(std::move(all));
+        RL_TRY(found(kernel));
+        tuning.kernels.push_back(std::move(kernel));
+    }
+    return {};
+}
+
+Result<Tuning> tune(const Model& model, Backend& backend, const EngineOptions& options, TuneClock& clock,
+                    const TuneOptions& how, const std::function<Status(const TunedKernel&)>& found) {
+    // What is found is kept for sessions with more context than this one has, too.
+    EngineOptions roomy = options;
+    roomy.context = std::max(roomy.context, std::min(model.config().train_context, OpAlone::kMostPositions));
+    std::vector<Plan> plans = RL_TRY(engine_plans(model, roomy));
+    for (Plan& plan : plans) plan.weights = stored_weights(plan.weights, backend);
+    backend.use(known_variants(backend, how.known));
+    Tuner tuner(backend, clock, how);
+    Tuning tuning;
+    std::set<Variants::key_type> known = how.known;
+    // What an op that is better decomposed is made of is tuned as well.
+    for (bool again = true; again;) {
+        std::vector<BoundPlan> lowered;
+        std::vector<Plan> fused;
+        Tasks tasks(backend, how.prompts);
+        for (const Plan& plan : plans) lowered.push_back(RL_TRY(lower(plan, backend, options.fuse)));
+        for (const BoundPlan& bound : lowered) tasks.add(bound.plan);
+        for (const Plan& plan : plans)
+            if (options.fuse) fused.push_back(with_shared_experts(plan));
+        for (const Plan& plan : fused) tasks.add(plan);
+        const std::vector<Task> list = std::move(tasks).sorted(known);
+        RL_TRY(tune_all(list, tuner, backend, how, found, tuning));
+        again = !list.empty() && tuning.complete;
+    }
+    tuning.complete = tuning.complete && !tuner.over();
+    tuning.seconds = tuner.seconds();
+    return tuning;
+}
+
+double saved_share(std::span<const TunedKernel> kernels, RowClass rows) {
+    double before = 0.0, after = 0.0;
+    for (const TunedKernel& kernel : kernels) {
+        if (kernel.rows != rows) continue;
+        before += double(kernel.count) * kernel.default_seconds;
+        after += double(kernel.count) * kernel.seconds;
+    }
+    return before > 0.0 ? 1.0 - after / before : 0.0;
+}
+
+static DeviceFile tuned_file(const std::string& folder) {
+    return {folder, "tuning.json", kKernelKeyVersion};
+}
+
+// Of a part of the file that is not what it should be: an empty object.
+static Json part_of(const Json& json, std::string_view name) {
+    const auto found = json.is_object() ? json.find(std::string(name)) : json.end();
+    return found != json.end() && found->is_object() ? *found : Json::object();
+}
+
+static bool is_quick(const Json& kernel) {
+    return kernel.value("quick", Json()) == Json(true);
+}
+
+static void put_tuned(Json& device, const TunedKernel& kernel) {
+    const std::string rows(row_class_name(kernel.rows));
+    const Json before = part_of(part_of(part_of(device, "kernels"), kernel.key), rows);
+    const bool timed = kernel.seconds > 0.0;
+    if (kernel.quick && !before.empty() && !(timed && is_quick(before))) return;
+    Json& kernels = device["kernels"];
+    if (!kernels.is_object()) kernels = Json::object();
+    Json& own = kernels[kernel.key];
+    if (!own.is_object()) own = Json::object();
+    own[rows] = {{"variant", kernel.variant},
+                 {"default_us", kernel.default_seconds * 1e6},
+                 {"us", kernel.seconds * 1e6}};
+    if (kernel.quick) own[rows]["quick"] = true;
+}
+
+Status keep_tuned(const std::string& folder, const Backend& backend, std::span<const TunedKernel> all) {
+    return tuned_file(folder).update(device_key(backend), [&](Json& device) {
+        for (const TunedKernel& kernel : all) put_tuned(device, kernel);
+    });
+}
+
+// Calls `each` with what is kept of a kernel and a class of rows.
+static void visit_kept(const std::string& folder, const Backend& backend, std::string* problem,
+                       const std::function<void(const Variants::key_type&, const Json&)>& each) {
+    const Json device = tuned_file(folder).read(device_key(backend), problem);
+    const Json kernels = part_of(device, "kernels");
+    for (const auto& [key, classes] : kernels.items())
+        for (const RowClass rows : kRowClassList)
+            if (const Json kept = part_of(classes, row_class_name(rows)); !kept.empty())
+                each({key, rows}, kept);
+}
+
+Variants tuned_variants(const std::string& folder, const Backend& backend, std::string* problem) {
+    Variants out;
+    visit_kept(folder, backend, problem, [&](const Variants::key_type& kernel, const Json& kept) {
+        const Json variant = part_of(kept, "variant");
+        for (const auto& [name, value] : variant.items())
+            if (value.is_number_unsigned() && value.get<uint64_t>() <= UINT32_MAX)
+                out[kernel][name] = value.get<uint32_t>();
+    });
+    return out;
+}
+
+std::set<Variants::key_type> tuned_keys(const std::string& folder, const Backend& backend, bool quick_ones) {
+    std::set<Variants::key_type> out;
+    visit_kept(folder, backend, nullptr, [&](const Variants::key_type& kernel, const Json& kept) {
+        if (quick_ones || !is_quick(kept)) out.insert(kernel);
+    });
+    return out;
+}
+
+}  // namespace redline

@@ -1,0 +1,73 @@
+// A loaded model: its file, configuration, tokenizer, and weights placed on a backend.
+#pragma once
+
+#include "arch/arch.h"
+#include "plan/backend.h"
+#include "text/tokens/tokenizer.h"
+
+namespace redline {
+
+struct LoadOptions {
+    uint64_t context = 0;  // the largest that sessions will use (longrope depends on it); 0: the model's own
+    Progress progress;     // bytes of weights placed
+};
+
+class Model {
+public:
+    static Result<Model> load(const std::string& path, Backend& backend, const LoadOptions& options);
+    // Everything but the weights: for `info`, tokenize and tests. plan() works, with the weights' formats of
+    // the file; weights() does not.
+    static Result<Model> inspect(const std::string& path, uint64_t context = 0);
+    // Puts the weights on a backend, in place of the one before.
+    Status place(Backend& backend, const Progress& progress);
+    // Puts some of the weights that the plan uses on a backend, in this order; the model's own stay as they
+    // are.
+    Result<std::unique_ptr<WeightStore>> load_some(std::span<const Weight> which, Backend& backend,
+                                                   const Progress& progress = {}) const;
+    // Puts some of them in place of others of a store: see Backend::refill().
+    Status refill(std::span<const Weight> which, Backend& backend, WeightStore& store,
+                  std::span<const uint32_t> at) const;
+    // Gives the weights up, so that the backend can go; no session may be open.
+    void unload() {
+        weights_.reset();
+        backend_ = nullptr;  // plans are no longer made for it
+    }
+
+    const Gguf& gguf() const { return *gguf_; }
+    const Arch& arch() const { return *arch_; }
+    const Config& config() const { return config_; }
+    const Tokenizer& tokenizer() const { return *tokenizer_; }
+    Backend& backend() const { return *backend_; }
+    WeightStore& weights() const { return *weights_; }
+    // What of the file is left out, in sentences.
+    const std::vector<std::string>& notes() const { return resolved_->notes; }
+    // The weights that the plan uses, as they are in the file.
+    std::span<const WeightInfo> file_weights() const { return resolved_->weights; }
+    // Where each of them lies in the file.
+    std::span<const ResolvedWeights::Source> weight_sources() const { return resolved_->sources; }
+    // Their bytes as a backend keeps them.
+    uint64_t weight_bytes(const Backend& backend) const;
+    // Ids below this exist both in the tokenizer and in the embedding.
+    uint32_t usable_vocab() const;
+    // Identifies the model's content for saved caches: a hash of its metadata, its tensor directory, and up
+    // to 4 KiB of each tensor, which are read from the file.
+    Result<uint64_t> fingerprint() const;
+
+    // What a step looks up for text[begin] and those behind it, which it reads: StepParams::lookups.
+    Result<std::vector<float>> lookups(std::span<const Token> text, size_t begin) const;
+
+    Result<Plan> plan(uint32_t max_rows, uint32_t max_outputs, const CacheSizing& sizing) const;
+
+private:
+    Model() = default;
+
+    std::unique_ptr<Gguf> gguf_;
+    const Arch* arch_ = nullptr;
+    Config config_;
+    std::unique_ptr<Tokenizer> tokenizer_;
+    std::unique_ptr<ResolvedWeights> resolved_;
+    Backend* backend_ = nullptr;
+    std::unique_ptr<WeightStore> weights_;
+};
+
+}  // namespace redline

@@ -1,0 +1,344 @@
+#include "places/pipeline.h"
+
+#include "places/streamed_places.h"
+#include "plan/stored_weights.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace redline {
+
+Pipeline::Pipeline(std::vector<Part> parts) : parts_(std::move(parts)), kept_(parts_.size()) {
+    for (size_t part = 0; part + 1 < parts_.size(); ++part)
+        for (const Crossing& left : parts_[part].leaves) {
+            bool kept = !hands_on(part);
+            for (size_t later = part + 1; later < parts_.size() && !kept; ++later) {
+                kept = later > part + 1 && std::ranges::count(parts_[later].takes, left) > 0;
+                if (std::ranges::count(parts_[later].leaves, left) > 0) break;
+            }
+            if (kept) kept_[part].push_back(left);
+        }
+}
+
+bool Pipeline::hands_on(size_t part) const {
+    return parts_[part].leaves == parts_[part + 1].takes;
+}
+
+std::span<const float> Pipeline::input_of(size_t part, size_t rows) {
+    const std::vector<Crossing>& takes = parts_[part].takes;
+    if (hands_on(part - 1)) return parts_[part - 1].executable->output();
+    if (takes.size() == 1) return rows_[takes[0].slot.index];
+    size_t width = 0, at = 0;
+    for (const Crossing& taken : takes) width += taken.width;
+    input_.resize(rows * width);
+    for (const Crossing& taken : takes) {
+        const std::vector<float>& from = rows_[taken.slot.index];
+        for (size_t row = 0; row < rows; ++row)
+            std::copy_n(&from[row * taken.width], taken.width, &input_[row * width + at]);
+        at += taken.width;
+    }
+    return input_;
+}
+
+void Pipeline::keep_output_of(size_t part, size_t rows) {
+    const std::span<const float> output = parts_[part].executable->output();
+    const size_t width = output.size() / rows;
+    size_t at = 0;
+    for (const Crossing& left : parts_[part].leaves) {
+        if (std::ranges::count(kept_[part], left) > 0) {
+            std::vector<float>& to = rows_[left.slot.index];
+            to.resize(rows * left.width);
+            for (size_t row = 0; row < rows; ++row)
+                std::copy_n(&output[row * width + at], left.width, &to[row * left.width]);
+        }
+        at += left.width;
+    }
+}
+
+Status Pipeline::run_parts(const StepParams& params, const RunPart& run) {
+    const size_t rows = params.tokens.size();
+    std::vector<uint32_t> all(rows);
+    std::iota(all.begin(), all.end(), 0u);
+    StepParams own = params;
+    own.outputs = all;
+    own.best = own.best_among = 0;
+    for (size_t part = 0; part + 1 < parts_.size(); ++part) {
+        if (part > 0) own.input = input_of(part, rows);
+        RL_TRY(run(*parts_[part].executable, own));
+        keep_output_of(part, rows);
+    }
+    StepParams last = params;
+    if (parts_.size() > 1) last.input = input_of(parts_.size() - 1, rows);
+    return run(*parts_.back().executable, last);
+}
+
+Status Pipeline::run(const StepParams& params) {
+    return run_parts(params, [](Executable& part, const StepParams& own) { return part.run(own); });
+}
+
+Status Pipeline::run_traced(const StepParams& params, const TraceSink& sink) {
+    return run_parts(params,
+                     [&](Executable& part, const StepParams& own) { return part.run_traced(own, sink); });
+}
+
+std::span<const Placement> with_steps(std::span<const Placement> placements) {
+    if (placements.size() < 2 || !placements.back().empty()) return placements;
+    const auto before = placements.first(placements.size() - 1);
+    const bool is_new = std::ranges::count(before, placements.back().backend, &Placement::backend) == 0;
+    return is_new ? before : placements;
+}
+
+// The steps that placements but the first begin with.
+static Result<std::vector<size_t>> cuts_of(std::span<const Placement> placements, size_t steps) {
+    std::vector<size_t> cuts;
+    size_t placed = 0;
+    for (const Placement& placement : placements) {
+        if (placement.first != placed || placement.last <= placed)
+            return error("steps {} to {} are placed, which is none or does not begin with step {}",
+                         placement.first, placement.last, placed);
+        if (placed > 0) cuts.push_back(placed);
+        placed = placement.last;
+    }
+    if (placed != steps) return error("{} steps are placed, the plan has {}", placed, steps);
+    return cuts;
+}
+
+std::vector<Backend*> backends_of(std::span<const Placement> placements) {
+    std::vector<Backend*> all;
+    for (const Placement& placement : placements)
+        if (std::find(all.begin(), all.end(), placement.backend) == all.end())
+            all.push_back(placement.backend);
+    return all;
+}
+
+Result<Places> Places::empty(const Model& model, const CacheSizing& sizing,
+                             std::span<const Placement> placements) {
+    Places made(model, sizing);
+    const Plan plan = RL_TRY(model.plan(1, 1, sizing));
+    made.steps_ = plan.steps.size();
+    made.cuts_ = RL_TRY(cuts_of(with_steps(placements), plan.steps.size()));
+    const std::vector<Backend*> backends = backends_of(placements);
+    for (Backend* backend : backends) made.places_.push_back({backend, nullptr});
+    for (const Placement& placement : with_steps(placements)) {
+        const auto found = std::find(backends.begin(), backends.end(), placement.backend);
+        made.place_of_.push_back(size_t(found - backends.begin()));
+    }
+    return made;
+}
+
+Result<Plan> Places::file_plan(uint32_t rows, uint32_t outputs) const {
+    Plan plan = RL_TRY(model_->plan(rows, outputs, sizing_));
+    plan.weights.assign(model_->file_weights().begin(), model_->file_weights().end());
+    return plan;
+}
+
+Result<std::vector<PlanPart>> Places::parts(uint32_t rows, uint32_t outputs) const {
+    return cut(RL_TRY(file_plan(rows, outputs)), cuts_, place_of_);
+}
+
+std::vector<Placement> Places::placements() const {
+    std::vector<Placement> all;
+    for (size_t i = 0; i < place_of_.size(); ++i)
+        all.push_back(
+            {places_[place_of_[i]].backend, i == 0 ? 0 : cuts_[i - 1], i < cuts_.size() ? cuts_[i] : steps_});
+    for (size_t place = 0; place < places_.size(); ++place)
+        if (std::ranges::count(place_of_, place) == 0)
+            all.push_back({places_[place].backend, steps_, steps_});
+    return all;
+}
+
+size_t Places::place_of(const Backend& backend) const {
+    size_t place = 0;
+    while (places_[place].backend != &backend) ++place;
+    return place;
+}
+
+Result<std::vector<PlanGroup>> Places::lowered(const std::vector<PlanPart>& parts, bool fuse) const {
+    std::vector<PlanGroup> groups(places_.size());
+    for (size_t i = 0; i < parts.size(); ++i) {
+        const size_t place = place_of_[i];
+        groups[place].push_back(RL_TRY(lower(parts[i].plan, *places_[place].backend, fuse)));
+    }
+    return groups;
+}
+
+std::vector<PlanPart> Places::one_of_each(std::vector<PlanPart> parts) const {
+    std::vector<PlanPart> own(places_.size());
+    for (size_t i = 0; i < parts.size(); ++i) own[place_of_[i]] = std::move(parts[i]);
+    return own;
+}
+
+static uint64_t file_bytes(const PlanPart& part) {
+    uint64_t sum = 0;
+    for (const WeightInfo& weight : part.plan.weights) sum += weight.tensor.bytes();
+    return sum;
+}
+
+Result<Places> Places::load(const Model& model, const CacheSizing& sizing,
+                            std::span<const Placement> placements, const Progress& progress) {
+    Places made = RL_TRY(empty(model, sizing, placements));
+    const std::vector<PlanPart> own = made.one_of_each(RL_TRY(made.parts(1, 1)));
+    uint64_t all = 0, before = 0;
+    for (const PlanPart& part : own) all += file_bytes(part);
+    for (size_t i = 0; i < own.size(); ++i) {
+        const Progress report = [&](uint64_t done, uint64_t) {
+            if (progress) progress(before + done, all);
+        };
+        Place& place = made.places_[i];
+        place.weights = RL_TRY(model.load_some(own[i].weights, *place.backend, report));
+        before += file_bytes(own[i]);
+    }
+    return made;
+}
+
+Result<std::vector<MemoryNeed>> Places::measure(const Model& model, const CacheSizing& sizing,
+                                                std::span<const Placement> placements, uint32_t rows,
+                                                uint32_t outputs, bool fuse, bool streamed) {
+    const Places made = RL_TRY(empty(model, sizing, placements));
+    std::vector<std::vector<PlanGroup>> groups(made.places_.size());
+    std::vector<PlanPart> parts;
+    for (const uint32_t most : {1u, rows}) {
+        parts = RL_TRY(made.parts(most, std::min(most, outputs)));
+        std::vector<PlanGroup> lowered = RL_TRY(made.lowered(parts, fuse));
+        for (size_t i = 0; i < lowered.size(); ++i) groups[i].push_back(std::move(lowered[i]));
+        if (rows == 1) break;
+    }
+    std::vector<PlanPart> own = made.one_of_each(std::move(parts));
+    Backend* device = nullptr;  // that weights flow through
+    if (streamed && rows > 1) device = RL_TRY(made.add_streamed(own, groups, rows, outputs, fuse));
+    std::vector<MemoryNeed> needs;
+    for (size_t i = 0; i < own.size(); ++i) {
+        Backend& backend = *made.places_[i].backend;
+        needs.push_back(RL_TRY(backend.measure(stored_weights(own[i].plan.weights, backend),
+                                               own[i].plan.caches, std::move(groups[i]))));
+        if (&backend != device) continue;
+        // What loading uses stays for as long as weights flow, whose layers have a cache store of their own.
+        needs.back().scratch += needs.back().staging;
+        needs.back().cache += RL_TRY(backend.measure({}, {}, {})).cache;
+    }
+    return needs;
+}
+
+Result<std::vector<Plan>> Places::lowered_plans(const Model& model, const CacheSizing& sizing,
+                                                std::span<const Placement> placements, bool fuse) {
+    const Places made = RL_TRY(empty(model, sizing, placements));
+    const std::vector<PlanPart> parts = RL_TRY(made.parts(1, 1));
+    std::vector<Plan> plans;
+    for (size_t i = 0; i < parts.size(); ++i)
+        plans.push_back(RL_TRY(lower(parts[i].plan, *placements[i].backend, fuse)).plan);
+    return plans;
+}
+
+// Each cache of a whole plan is one of a place's.
+class PartCaches : public CacheStore {
+public:
+    struct Home {
+        CacheStore* store = nullptr;
+        Cache cache;
+    };
+    PartCaches(std::vector<std::unique_ptr<CacheStore>> stores, std::vector<Home> homes)
+        : stores_(std::move(stores)), homes_(std::move(homes)) {}
+
+    uint64_t bytes() const override {
+        uint64_t sum = 0;
+        for (const auto& store : stores_) sum += store->bytes();
+        return sum;
+    }
+    Status read(Cache cache, uint64_t first, uint64_t count, std::span<std::byte> out) override {
+        const Home& home = homes_[size_t(cache.index)];
+        return home.store->read(home.cache, first, count, out);
+    }
+    Status write(Cache cache, uint64_t first, uint64_t count, std::span<const std::byte> in) override {
+        const Home& home = homes_[size_t(cache.index)];
+        return home.store->write(home.cache, first, count, in);
+    }
+
+private:
+    std::vector<std::unique_ptr<CacheStore>> stores_;
+    std::vector<Home> homes_;  // one for each of the whole plan's
+};
+
+Result<std::unique_ptr<CacheStore>> Places::make_caches() {
+    const std::vector<PlanPart> own = one_of_each(RL_TRY(this->parts(1, 1)));
+    std::vector<std::unique_ptr<CacheStore>> stores;
+    std::vector<PartCaches::Home> homes;
+    for (size_t i = 0; i < own.size(); ++i) {
+        stores.push_back(RL_TRY(places_[i].backend->make_caches(own[i].plan.caches)));
+        places_[i].caches = stores.back().get();
+        for (size_t cache = 0; cache < own[i].caches.size(); ++cache) {
+            const size_t whole = size_t(own[i].caches[cache].index);
+            homes.resize(std::max(homes.size(), whole + 1));
+            homes[whole] = {places_[i].caches, {int32_t(cache)}};
+        }
+    }
+    return std::unique_ptr<CacheStore>(std::make_unique<PartCaches>(std::move(stores), std::move(homes)));
+}
+
+bool Places::lost() const {
+    return std::any_of(places_.begin(), places_.end(),
+                       [](const Place& place) { return !place.backend || place.backend->lost(); });
+}
+
+void Places::let_go() {
+    for (Place& place : places_) {
+        place.caches = nullptr;
+        if (!place.backend || !place.backend->lost()) continue;
+        place.weights.reset();
+        place.backend = nullptr;
+    }
+}
+
+Status Places::reload(std::span<const Placement> placements, const Progress& progress) {
+    const std::vector<Backend*> backends = backends_of(placements);
+    RL_CHECK(backends.size() == places_.size(), "{} places are now {}", places_.size(), backends.size());
+    for (size_t i = 0; i < places_.size(); ++i)
+        if (!places_[i].weights) places_[i].backend = backends[i];
+    const std::vector<PlanPart> own = one_of_each(RL_TRY(parts(1, 1)));
+    for (size_t i = 0; i < places_.size(); ++i) {
+        Place& place = places_[i];
+        if (!place.weights)
+            place.weights = RL_TRY(model_->load_some(own[i].weights, *place.backend, progress));
+    }
+    return {};
+}
+
+Result<Pipeline::Part> Places::pipeline_part(const PlanPart& part,
+                                             std::shared_ptr<Executable> executable) const {
+    const Plan whole = RL_TRY(model_->plan(1, 1, sizing_));
+    const auto crossings = [&](const std::vector<Slot>& slots) {
+        std::vector<Pipeline::Crossing> all;
+        for (const Slot slot : slots) all.push_back({slot, whole.slot(slot).width});
+        return all;
+    };
+    return Pipeline::Part{std::move(executable), crossings(part.takes), crossings(part.leaves)};
+}
+
+Result<std::vector<Pipeline::Part>> Places::record_parts(uint32_t rows, uint32_t outputs, Record mode,
+                                                         bool fuse) {
+    const std::vector<PlanPart> parts = RL_TRY(this->parts(rows, outputs));
+    std::vector<PlanGroup> groups = RL_TRY(lowered(parts, fuse));
+    std::vector<std::vector<std::unique_ptr<Executable>>> recorded;
+    for (size_t i = 0; i < groups.size(); ++i) {
+        Place& place = places_[i];
+        if (groups[i].empty()) {
+            recorded.emplace_back();
+            continue;
+        }
+        recorded.push_back(
+            RL_TRY(place.backend->record_group(std::move(groups[i]), *place.weights, *place.caches, mode)));
+    }
+    std::vector<size_t> next(places_.size());
+    std::vector<Pipeline::Part> in_order;
+    for (size_t i = 0; i < parts.size(); ++i) {
+        const size_t place = place_of_[i];
+        in_order.push_back(RL_TRY(pipeline_part(parts[i], std::move(recorded[place][next[place]++]))));
+    }
+    return in_order;
+}
+
+Result<std::unique_ptr<Executable>> Places::record(uint32_t rows, uint32_t outputs, Record mode, bool fuse) {
+    return std::unique_ptr<Executable>(
+        std::make_unique<Pipeline>(RL_TRY(record_parts(rows, outputs, mode, fuse))));
+}
+
+}  // namespace redline

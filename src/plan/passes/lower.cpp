@@ -1,0 +1,127 @@
+#include "plan/passes/shared_experts.h"
+#include "plan/passes/waits.h"
+#include "plan/stored_weights.h"
+
+#include <algorithm>
+
+namespace redline {
+
+Precision loosest(const Precision& a, const Precision& b) {
+    const auto of = [](const Rounding& x, const Rounding& y) {
+        const uint32_t group = x.block == 0.0   ? y.group
+                               : y.block == 0.0 ? x.group
+                                                : std::max(x.group, y.group);
+        return Rounding{std::max(x.unit, y.unit), std::max(x.block, y.block), group};
+    };
+    return {of(a.weights, b.weights), of(a.activations, b.activations), of(a.keys, b.keys),
+            of(a.values, b.values)};
+}
+
+uint64_t rows_of(const Plan& plan, Slot slot, const StepShape& shape) {
+    return plan.slot(slot).of_outputs ? shape.outputs : shape.rows;
+}
+
+uint64_t most_written_bytes(const Plan& plan, const StepShape& shape) {
+    uint64_t most = 4;
+    for (const Step& step : plan.steps) {
+        uint64_t bytes = 0;
+        for (const Slot s : access(step.op).writes) bytes += rows_of(plan, s, shape) * plan.slot(s).width * 4;
+        most = std::max(most, bytes);
+    }
+    return most;
+}
+
+// A row is left for the first step that takes it: others, that norm it in another way, find it in f32 as
+// well.
+static void declare_int8_rows(BoundPlan& bound, const std::set<std::string>& refused) {
+    Plan& plan = bound.plan;
+    for (size_t to = 0; to < plan.steps.size(); ++to) {
+        const std::optional<Operand> taken = operand(plan.steps[to].op);
+        if (!taken || !bound.kernels[to]->takes_int8()) continue;
+        const uint32_t width = plan.slot(taken->x).width;
+        const size_t from = last_writer(plan, to, taken->x);
+        if (plan.slot(taken->x).of_outputs || width % 32 != 0 || from == to) continue;
+        if (plan.steps[from].leaves || !bound.kernels[from]->leaves_int8() ||
+            access(plan.steps[from].op).writes[0] != taken->x)
+            continue;
+        if (!refused.empty() && refused.contains(int8_key(plan.steps[from].op, plan.steps[to].op, plan)))
+            continue;
+        plan.steps[from].leaves = plan.steps[to].takes = {int32_t(plan.slots.size())};
+        plan.slots.push_back({width, false, 0, true, taken->norm});
+    }
+}
+
+static void put_in_order(BoundPlan& bound) {
+    bound.plan.overlaps = true;
+    std::vector<Step> steps;
+    std::vector<std::unique_ptr<Kernel>> kernels;
+    for (const size_t i : order_of_fewest_waits(bound.plan)) {
+        steps.push_back(std::move(bound.plan.steps[i]));
+        kernels.push_back(std::move(bound.kernels[i]));
+    }
+    bound.plan.steps = std::move(steps);
+    bound.kernels = std::move(kernels);
+}
+
+Result<BoundPlan> lower(const Plan& plan, Backend& backend, bool fuse) {
+    BoundPlan bound;
+    Plan stored = fuse ? with_shared_experts(plan) : plan;
+    stored.weights = stored_weights(plan.weights, backend);
+    PlanBuilder out = PlanBuilder::like(stored);
+
+    // Ops still to place, last first, so that a decomposition's parts take the place of their op.
+    std::vector<Step> pending(stored.steps.rbegin(), stored.steps.rend());
+    std::vector<Step> placed;
+    while (!pending.empty()) {
+        Step step = std::move(pending.back());
+        pending.pop_back();
+        const size_t before = out.plan().steps.size();
+        if (fuse || !decompose(step.op, out)) {
+            if (auto kernel = backend.kernel_for(step.op, out.plan())) {
+                placed.push_back(std::move(step));
+                bound.kernels.push_back(std::move(kernel));
+                continue;
+            }
+            if (!decompose(step.op, out) && backend.refuses(step.op, out.plan()))
+                return error("{} computes {}{} wrongly; the device cpu runs it", backend.device().name,
+                             op_name(step.op), op_matrix(step.op, out.plan()));
+            if (out.plan().steps.size() == before)
+                return error("{} has no kernel for {}{}; the device cpu runs it", backend.device().name,
+                             op_name(step.op), op_matrix(step.op, out.plan()));
+        }
+        const auto& parts = out.plan().steps;
+        for (size_t i = parts.size(); i > before; --i) {
+            pending.push_back(parts[i - 1]);
+            pending.back().layer = step.layer;
+        }
+    }
+    bound.plan = out.plan();
+    bound.plan.steps = std::move(placed);
+    declare_int8_rows(bound, backend.refused());
+    if (backend.overlaps()) put_in_order(bound);
+    assign_arena(bound.plan);
+    // The slices that they are picked from differ with the width, so that one says nothing of another.
+    const uint32_t outputs = bound.plan.output ? bound.plan.slot(bound.plan.output).width : 0;
+    bound.picks_best = !backend.refused().contains(fmt::format("{} of {}", kBestKey, outputs));
+    return bound;
+}
+
+std::unique_ptr<Kernel> Backend::kernel_for(const Op& op, const Plan& plan) {
+    if (refuses(op, plan)) return nullptr;
+    std::unique_ptr<Kernel> kernel = make_kernel(op, plan);
+    if (!kernel) return nullptr;
+    if (!variants_.empty()) {
+        const std::string key = kernel_key(op, plan);
+        for (const RowClass rows : kRowClassList)
+            if (const auto found = variants_.find({key, rows}); found != variants_.end())
+                kernel->take(rows, found->second);
+    }
+    return kernel->wanted() ? std::move(kernel) : nullptr;
+}
+
+Choices Backend::choices_for(const Op& op, const Plan& plan, RowClass rows) {
+    const std::unique_ptr<Kernel> kernel = refuses(op, plan) ? nullptr : make_kernel(op, plan);
+    return kernel ? kernel->choices(rows) : Choices();
+}
+
+}  // namespace redline

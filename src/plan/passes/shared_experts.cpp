@@ -1,0 +1,97 @@
+#include "plan/passes/shared_experts.h"
+
+#include <algorithm>
+
+namespace redline {
+
+namespace {
+
+// Steps of a plan from one on, as what they are said to be.
+class Following {
+public:
+    Following(const Plan& plan, size_t first) : plan_(plan), first_(first), at_(first) {}
+
+    template <typename T>
+    const T* next() {
+        if (at_ == plan_.steps.size() || plan_.steps[at_].layer != plan_.steps[first_].layer) return nullptr;
+        const T* const op = std::get_if<T>(&plan_.steps[at_].op);
+        if (op) ++at_;
+        return op;
+    }
+    size_t end() const { return at_; }
+
+private:
+    const Plan& plan_;
+    size_t first_, at_;
+};
+
+// Of a router with a sigmoid for the one expert, or of none.
+SharedExpert shared_expert(Following& steps, Slot x, Slot into) {
+    if (const auto* gated = steps.next<Gated>()) {
+        const auto* down = steps.next<Linear>();
+        const bool fits = down && gated->x == x && !gated->norm && down->x == gated->y && down->y == into &&
+                          down->accumulate && !down->norm && !down->bias;
+        if (!fits) return {};
+        return {{}, gated->gate, gated->up, down->w, {}, {}, gated->y, gated->act};
+    }
+    const auto* route = steps.next<Route>();
+    const auto* gated = steps.next<ExpertGated>();
+    const auto* down = steps.next<ExpertLinear>();
+    if (!route || !gated || !down) return {};
+    const bool by_sigmoid = route->x == x && route->used == 1 && route->gating == Gating::sigmoid &&
+                            !route->normalise && route->scale == 1.0f && !route->bias && !route->table &&
+                            !route->norm && route->groups.count == 1;
+    const bool fits = gated->x == x && gated->ids == route->ids && !gated->gate_bias && !gated->up_bias &&
+                      down->x == gated->y && down->ids == route->ids && down->scales == route->scales &&
+                      down->y == into && !down->bias;
+    if (!by_sigmoid || !fits) return {};
+    return {route->w, gated->gate, gated->up, down->w, route->ids, route->scales, gated->y, gated->act};
+}
+
+ExpertBlock block_of(Following& steps, const Plan& plan) {
+    const auto* norm = steps.next<RmsNorm>();
+    const auto* route = steps.next<Route>();
+    const auto* gated = steps.next<ExpertGated>();
+    const auto* down = steps.next<ExpertLinear>();
+    if (!norm || !route || !gated || !down) return {};
+    const bool fits = norm->width == plan.slot(norm->x).width && !norm->gate && !norm->adds &&
+                      norm->scale == 1.0f && norm->y != norm->x && route->x == norm->y && !route->norm &&
+                      gated->x == norm->y && gated->ids == route->ids && down->x == gated->y &&
+                      down->per_expert && down->ids == route->ids && down->scales == route->scales &&
+                      down->y == norm->x;
+    if (!fits) return {};
+    ExpertBlock block{*norm, *route, *gated, *down};
+    block.shared = shared_expert(steps, norm->y, norm->x);
+    // A matrix of several would be counted as experts.
+    if (block.shared && plan.weight(block.shared.gate).tensor.shape.count > 1) return {};
+    return block;
+}
+
+bool reads_any(const Plan& plan, size_t first, const std::vector<Slot>& slots) {
+    const auto is_one = [&](Slot s) { return std::find(slots.begin(), slots.end(), s) != slots.end(); };
+    for (size_t i = first; i < plan.steps.size(); ++i) {
+        const Access used = access(plan.steps[i].op);
+        if (std::any_of(used.reads.begin(), used.reads.end(), is_one)) return true;
+    }
+    return is_one(plan.output);
+}
+
+}  // namespace
+
+Plan with_shared_experts(Plan plan) {
+    std::vector<Step> steps;
+    for (size_t i = 0; i < plan.steps.size();) {
+        Following following(plan, i);
+        const ExpertBlock block = block_of(following, plan);
+        if (!block.shared || reads_any(plan, following.end(), block.access().scratch)) {
+            steps.push_back(plan.steps[i++]);
+            continue;
+        }
+        steps.push_back({block, plan.steps[i].layer});
+        i = following.end();
+    }
+    plan.steps = std::move(steps);
+    return plan;
+}
+
+}  // namespace redline

@@ -1,0 +1,52 @@
+// The reference of attention on latents.
+#include "reference/reference_product.h"
+
+#include <algorithm>
+
+namespace redline {
+
+void Reference::eval(const HeadLinear& op) {
+    const Shape& shape = plan_.weight(op.w).tensor.shape;
+    const std::vector<float>& w = weights_[size_t(op.w.index)];
+    const std::vector<Bounded>& x = slots_[size_t(op.x.index)];
+    auto& y = target(op.y);
+    for (size_t t = 0; t < rows_of(op.y); ++t)
+        for (size_t h = 0; h < shape.count; ++h) {
+            ProductRow row(precision_, x.data() + t * width(op.x) + h * op.x_stride, shape.cols, random());
+            for (size_t r = 0; r < shape.rows; ++r)
+                y[t * width(op.y) + h * op.y_stride + r] =
+                    row.dot(w.data() + (h * shape.rows + r) * shape.cols);
+        }
+}
+
+void Reference::eval(const LatentStore& op) {
+    const size_t rank = width(op.latent), rest = op.key ? width(op.key) : 0, size = rank + rest;
+    for (size_t row = 0; row < params_.tokens.size(); ++row) {
+        std::vector<Bounded> whole;
+        const auto add = [&](Slot s, size_t count) {
+            const Bounded* const from = slots_[size_t(s.index)].data() + row * count;
+            whole.insert(whole.end(), from, from + count);
+        };
+        add(op.latent, rank);
+        if (op.key) add(op.key, rest);
+        Bounded* const to =
+            keys_[size_t(op.cache.index)].data() + (begin_of(row) + params_.rows[row].position) * size;
+        for (size_t i = 0; i < size; ++i) {
+            double most = 0.0;
+            for (size_t j = i / 32 * 32; j < std::min(i / 32 * 32 + 32, size); ++j)
+                most = std::max(most, std::abs(whole[j].value) + whole[j].error);
+            to[i] = cached(whole[i], most);
+        }
+    }
+}
+
+void Reference::eval(const LatentAttention& op) {
+    const CacheInfo& cache = plan_.cache(op.cache);
+    const Attention of_heads{op.q, op.y, op.cache, {op.heads, 1, cache.head_dim}, op.scale};
+    auto& y = target(op.y);
+    for (size_t row = 0; attends_ && row < params_.tokens.size(); ++row)
+        for (uint32_t head = 0; head < op.heads; ++head)
+            attend(of_heads, row, head, y.data() + (row * op.heads + head) * cache.rank);
+}
+
+}  // namespace redline

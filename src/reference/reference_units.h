@@ -1,0 +1,44 @@
+// Units of the reference's error bounds.
+#pragma once
+
+#include "reference/reference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+namespace redline {
+
+// Half a unit in the last place of binary32, as a relative error. Sums of n terms in any sensible order stay
+// within a few sqrt(n) of it; kernels sum in short chains, so this holds for adversarial data too.
+constexpr double kUnit = 0x1p-24;
+inline double sum_unit(size_t n) {
+    return (4.0 * std::sqrt(double(n)) + 8.0) * kUnit;
+}
+
+constexpr double kTiny = 1e-30;
+
+inline Bounded product(const Bounded& a, const Bounded& b) {
+    const double v = a.value * b.value;
+    return {
+        v,
+        std::abs(a.value) * b.error + a.error * (std::abs(b.value) + b.error) + kUnit * std::abs(v) + kTiny,
+        a.magnitude * b.magnitude};
+}
+
+// Its slope is at most a quarter, and at most itself. It is at most one, and exponentials are a few units off
+// for each unit of their argument.
+inline Bounded sigmoid(const Bounded& x) {
+    const double v = 1.0 / (1.0 + std::exp(-x.value));
+    const double off = std::min(0.25 * x.error, v * std::expm1(x.error));
+    return {v, off + (8 + std::min(std::abs(x.value), 100.0)) * kUnit * v + kTiny, v};
+}
+
+inline Bounded plus(const Bounded& a, const Bounded& b) {
+    const double v = a.value + b.value, unit = kUnit * (std::abs(v) + a.error + b.error);
+    const bool known = a.spread >= 0.0 || b.spread >= 0.0;
+    return {v, a.error + b.error + unit, a.magnitude + b.magnitude,
+            known ? std::hypot(a.likely(), b.likely()) + unit : -1.0};
+}
+
+}  // namespace redline

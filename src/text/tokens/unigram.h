@@ -1,0 +1,56 @@
+// SentencePiece Unigram ("t5" in GGUF): of all ways to cut a text into tokens, the one whose scores, the
+// logarithms of probabilities, have the largest sum. Characters that are no token become their bytes.
+#pragma once
+
+#include "text/tokens/charsmap.h"
+#include "text/tokens/vocabulary.h"
+
+#include <array>
+
+namespace redline {
+
+struct UnigramOptions {
+    bool space_prefix = false;         // a space goes before every text
+    bool remove_extra_spaces = false;  // of spaces in a row the first is kept, of those at both ends none
+    CharsMap normalization;
+};
+
+class Unigram {
+public:
+    static Result<Unigram> create(const Vocabulary& vocabulary, Token unknown, UnigramOptions options,
+                                  std::vector<std::string>& warnings);
+
+    // Appends the tokens of `text`, which has no special tokens. Bytes that are no UTF-8 are kept, each as
+    // its byte token; without byte tokens, unknown characters in a row are one unknown token.
+    void encode(const Vocabulary& vocabulary, std::string_view text, std::vector<Token>& out) const;
+    bool space_prefix() const { return options_.space_prefix; }
+
+private:
+    // The texts of the tokens by their bytes. The children of a node are neighbours, in the order of theirs.
+    struct Node {
+        uint32_t first = 0;  // child
+        uint16_t children = 0;
+        uint8_t byte = 0;
+        Token token = kNoToken;  // that ends here
+    };
+    struct Path;
+
+    Unigram() = default;
+    void find_bytes(const Vocabulary& vocabulary, std::vector<std::string>& warnings);
+    Status build(const Vocabulary& vocabulary, std::vector<std::string>& warnings);
+    const Node* child(const Node& node, uint8_t byte) const;
+    std::string normalize(std::string_view text) const;
+
+    UnigramOptions options_;
+    std::vector<Node> nodes_;   // the root first
+    double unknown_score_ = 0;  // of a character that is no token
+    Token unknown_ = kNoToken;  // may be none
+    std::array<Token, 256> byte_tokens_ = {};
+    bool has_bytes_ = false;  // there are all 256
+};
+
+// Whether the scores are those of a Unigram vocabulary: logarithms and not, as in an SPM one, ranks. Files
+// made from one are often marked "llama" all the same.
+bool has_unigram_scores(const Vocabulary& vocabulary);
+
+}  // namespace redline
