@@ -46,7 +46,7 @@ constexpr Rounding to_int8(uint32_t group) {
     return {0.0, (1.0 + 1e-4) / 254, group};
 }
 
-// What a kernel's results are held to; backends/cpu/reference.cpp computes the bounds.
+// What a kernel's results are held to; src/reference computes the bounds.
 struct Precision {
     Rounding weights = {};            // of matrices; of an attention: of the softmax
     Rounding activations = {};        // of an attention: queries
