@@ -176,7 +176,7 @@ constexpr int64_t kMiddle = 8;
 TEST_CASE(
     "run: wherever the Vulkan device is lost, the text is the same and one line says it, or nothing is "
     "made") {
-    if (!vulkan_is_there()) return;
+    if (!vulkan_is_there()) RL_SKIP("there is no Vulkan device");
     const Unbroken run = unbroken(cli::run_command, tiny_run("vulkan"));
     const auto ids = [](const Outcome& got) { return parse_json(got.out)["token_ids"]; };
     const int64_t step = stride(run, 20.0);
@@ -187,7 +187,7 @@ TEST_CASE(
 }
 
 TEST_CASE("run: a Vulkan device that is lost again soon after is an error") {
-    if (!vulkan_is_there()) return;
+    if (!vulkan_is_there()) RL_SKIP("there is no Vulkan device");
     const Unbroken run = unbroken(cli::run_command, tiny_run("vulkan"));
     const auto alive = faults().alive();
     // However slow: one that comes after the tokens were read again must be among them.
@@ -219,7 +219,7 @@ TEST_CASE("run: a Vulkan device that is lost again soon after is an error") {
 }
 
 TEST_CASE("run: a Vulkan device that cannot be opened again is an error that says both") {
-    if (!vulkan_is_there()) return;
+    if (!vulkan_is_there()) RL_SKIP("there is no Vulkan device");
     unbroken(cli::run_command, tiny_run("vulkan"));
     const auto alive = faults().alive();
     faults().arm("", kMiddle, VK_ERROR_DEVICE_LOST, true);
@@ -234,7 +234,7 @@ TEST_CASE("run: a Vulkan device that cannot be opened again is an error that say
 }
 
 TEST_CASE("chat: turns go on after a lost Vulkan device") {
-    if (!vulkan_is_there()) return;
+    if (!vulkan_is_there()) RL_SKIP("there is no Vulkan device");
     const std::vector<std::string> talk = {"-m", chat_model(), "--device", "vulkan", "--temp",
                                            "0",  "-n",         "3",        "-v"};
     const std::string input = "hello\nagain\nand again\n";
@@ -306,7 +306,7 @@ int lose_on_hip(const std::vector<std::string>& arguments, const std::string& in
 }  // namespace
 
 TEST_CASE("run: wherever a HIP device is lost, the text is the same and one line says it") {
-    if (!hip_double_is_there()) return;
+    if (!hip_double_is_there()) RL_SKIP("HIP's double is not what runs here");
     const auto ids = [](const Outcome& got) { return parse_json(got.out)["token_ids"]; };
     const Outcome unbroken = on_hip(hip_run(), "");
     REQUIRE_MESSAGE(unbroken.code == 0, unbroken.err);
@@ -314,7 +314,7 @@ TEST_CASE("run: wherever a HIP device is lost, the text is the same and one line
 }
 
 TEST_CASE("run, chat: a split model goes on after a lost HIP device, wherever that was") {
-    if (!hip_double_is_there()) return;
+    if (!hip_double_is_there()) RL_SKIP("HIP's double is not what runs here");
     const auto ids = [](const Outcome& got) { return parse_json(got.out)["token_ids"]; };
     std::vector<std::string> split = hip_run();
     split.insert(split.end(), {"-ngl", "1"});
@@ -342,7 +342,7 @@ TEST_CASE("run, chat: a split model goes on after a lost HIP device, wherever th
 }
 
 TEST_CASE("chat: turns go on after a lost HIP device") {
-    if (!hip_double_is_there()) return;
+    if (!hip_double_is_there()) RL_SKIP("HIP's double is not what runs here");
     const std::vector<std::string> talk = {"chat",   "-m", chat_model(), "--device", "hip",
                                            "--temp", "0",  "-n",         "3",        "-v"};
     const std::string input = "hello\nagain\nand again\n";
@@ -353,7 +353,7 @@ TEST_CASE("chat: turns go on after a lost HIP device") {
 }
 
 TEST_CASE("run: a HIP device that is lost again soon after, or cannot be opened again, is an error") {
-    if (!hip_double_is_there()) return;
+    if (!hip_double_is_there()) RL_SKIP("HIP's double is not what runs here");
     // In the middle of eight steps, behind the wait for the weights.
     constexpr int kCall = 5;
     int refused = 0;

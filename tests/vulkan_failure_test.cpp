@@ -97,7 +97,7 @@ using LoadAndRun = std::function<Result<std::vector<float>>(Backend&)>;
 static void check_every_call(bool always_stage, const LoadAndRun& load_and_run) {
     if (!instance()) return;
     auto backend = vulkan::open_vulkan_backend({});
-    if (!backend) return;
+    if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
     (*backend)->memory().always_stage = always_stage;
     const std::vector<float> want = must(load_and_run(**backend));
     const auto alive = faults().alive();
@@ -141,7 +141,7 @@ TEST_CASE(
     "vulkan: a call that fails while a session is saved or restored is an error, and the next try works") {
     if (!instance()) return;
     auto backend = vulkan::open_vulkan_backend({});
-    if (!backend) return;
+    if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
     const Folder folder;
     std::filesystem::create_directories(folder.path);
     const std::string sound = folder.path + "/sound", broken = folder.path + "/broken";

@@ -2,6 +2,7 @@
 #ifdef RL_VULKAN
 #include "backends/vulkan/ops/steps.h"
 #include "measure/comparison.h"
+#include "support/at_end.h"
 #include "support/vulkan_case.h"
 
 using namespace redline;
@@ -25,7 +26,7 @@ struct LargeFixture : Fixture {
 
 TEST_CASE("vulkan: on bfloat16 matrices weights far beyond the range of halfs are as exact as others") {
     const auto backend = open_vulkan();
-    if (!backend) return;
+    if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
     if (!backend->opened().use_bfloat16()) {
         not_tested("bfloat16 matrices: the device has none, or redline was built without them");
         return;
@@ -54,7 +55,7 @@ static std::unique_ptr<vulkan::VulkanBackend> open_with_matrices() {
 TEST_CASE(
     "vulkan: weights that are unpacked, at once or in pieces, give what weights decoded in tiles give") {
     const auto backend = open_with_matrices();
-    if (!backend) return;
+    if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
     vulkan::Device& device = backend->opened();
     const Format &q8 = *find_format("Q8_0"), &q4k = *find_format("Q4_K");
     for (const OpCase& c :
@@ -80,7 +81,7 @@ TEST_CASE(
 
 TEST_CASE("vulkan: attention gives the same however many queries share a work-group, and the keys or not") {
     const auto backend = open_with_matrices();
-    if (!backend) return;
+    if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
     vulkan::Device& device = backend->opened();
     const AttentionFlags window = {true, true, true, 70, 0.0f, CacheType::f16, true};
     for (const OpCase& c :
@@ -103,7 +104,7 @@ TEST_CASE("vulkan: attention gives the same however many queries share a work-gr
 
 TEST_CASE("vulkan: attention to latents is as exact however many splits are used") {
     const auto backend = open_vulkan();
-    if (!backend) return;
+    if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
     for (const LatentCase& latents : {LatentCase{32, 16, 3}, LatentCase{24, 8, 5, CacheType::f32}}) {
         const OpCase c = latent_case(latents, 40, 4600);  // up to 73
         CAPTURE(c.name);

@@ -4,6 +4,7 @@
 #include "backends/vulkan/runtime/stopwatch.h"
 #include "devices/device_choice.h"
 #include "memory/budget.h"
+#include "support/at_end.h"
 #include "support/vulkan_case.h"
 
 #include <chrono>
@@ -74,7 +75,7 @@ struct Dispatches {
 
 TEST_CASE("vulkan: tensors in parts of a few rows give the logits of whole tensors") {
     const auto backend = open_vulkan();
-    if (!backend) return;
+    if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
     for (const char* const name : {"llama3", "mixtral", "qwen3moe", "phi4-mini-short"}) {
         const std::vector<float> whole = logits_of(*backend, name);
         backend->opened().most_per_buffer = 16384;
@@ -103,7 +104,7 @@ struct PoisonedFixture : Fixture {
 
 TEST_CASE("vulkan: the largest context is one that the device has buffers for") {
     const auto backend = open_vulkan();
-    if (!backend) return;
+    if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
     const Model model = must(Model::inspect(golden("models/llama3.gguf"), 256));
     const SessionOptions options{256, 64};
     constexpr uint64_t kMost = 100'000;
@@ -125,7 +126,7 @@ TEST_CASE("vulkan: the largest context is one that the device has buffers for") 
 
 TEST_CASE("vulkan: a NaN in a row of many that go to experts stays in its row") {
     const auto backend = open_vulkan();
-    if (!backend) return;
+    if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
     constexpr uint32_t kRows = 70, kBad = 33, kWidth = 96;
     for (const char* const format : {"Q8_0", "BF16"}) {
         const OpCase c = many_rows_case(*find_format(format), {9, 2, kWidth, 160}, kRows);
@@ -145,7 +146,7 @@ TEST_CASE("vulkan: a NaN in a row of many that go to experts stays in its row") 
 
 TEST_CASE("vulkan: more work-groups than the device takes are an error, unless the kernel strides") {
     const auto backend = open_vulkan();
-    if (!backend) return;
+    if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
     const vulkan::Buffer any = must(backend->memory().allocate(256, vulkan::Use::scratch, "a test"));
     vulkan::Recorder recorder(backend->opened(), backend->pipelines());
     const uint32_t* most = backend->opened().report().limits.maxComputeWorkGroupCount;
@@ -168,7 +169,7 @@ TEST_CASE("vulkan: what is written behind a guarded buffer is found, and named")
     BackendOptions options;
     options.guarded = true;
     const auto backend = vulkan::open_vulkan_backend(options);
-    if (!backend) return;
+    if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
     vulkan::Memory& memory = backend.value()->memory();
     const vulkan::Buffer buffer = must(memory.allocate(256, vulkan::Use::scratch, "a test"));
     const auto fill = [&](uint64_t bytes, uint32_t word) {
@@ -187,7 +188,7 @@ TEST_CASE("vulkan: what is written behind a guarded buffer is found, and named")
 
 TEST_CASE("vulkan: activations become bfloat16 as the host rounds them, NaN and infinities included") {
     const auto backend = open_vulkan();
-    if (!backend) return;
+    if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
     // Every upper half of a float, with lower halves on both sides of where rounding changes its way.
     constexpr uint32_t kWidth = 256;
     std::vector<float> values;
@@ -230,7 +231,7 @@ TEST_CASE("vulkan: activations become bfloat16 as the host rounds them, NaN and 
 
 TEST_CASE("vulkan: attend does rope and store of one row in the dispatch of attention") {
     const auto backend = open_vulkan();
-    if (!backend) return;
+    if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
     struct Want {
         uint32_t head_dim, rows;
         bool keys_read;
@@ -291,7 +292,7 @@ static double fifth_off(const OpCase& c, Backend& backend, bool one_by_one) {
 
 TEST_CASE("vulkan: keys that attention stores by itself are those that later steps find") {
     const auto backend = open_vulkan();
-    if (!backend) return;
+    if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
     for (const CacheType type : {CacheType::f32, CacheType::f16, CacheType::q8_0})
         // Queries of one kv head in one work-group, and in two.
         for (const HeadShape shape : {HeadShape{4, 2, 32}, HeadShape{12, 1, 64}}) {
@@ -304,7 +305,7 @@ TEST_CASE("vulkan: keys that attention stores by itself are those that later ste
 
 TEST_CASE("vulkan: many rows of experts give the same from tensors in parts and in small dispatches") {
     const auto backend = open_vulkan();
-    if (!backend) return;
+    if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
     const OpCase c = many_rows_case(*find_format("Q8_0"), {9, 2, 96, 160}, 150);
     CHECK(off_reference(c, *backend) <= 1.0);
     backend->opened().most_per_buffer = 8192;
@@ -316,7 +317,7 @@ TEST_CASE("vulkan: many rows of experts give the same from tensors in parts and 
 
 TEST_CASE("vulkan: states go over many rows to the same in dispatches of one row each") {
     const auto backend = open_vulkan();
-    if (!backend) return;
+    if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
     // The delta rule takes eight rows of a dispatch at once, and sums in another order then.
     const OpCase delta = delta_case({2, 1, 32, 32, true}, 40, 0, true);
     CHECK(off_reference(delta, *backend) <= 1.0);
@@ -343,7 +344,7 @@ TEST_CASE("vulkan: a few rows' experts in int8 give the same from tensors in par
 
 TEST_CASE("vulkan: one row of a block of experts is normed without a dispatch of its own") {
     auto backend = vulkan::open_vulkan_backend({0, "dot"});
-    if (!backend) return;
+    if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
     const auto dispatches = [&](uint32_t rows, bool apart) {
         const Dispatches counted;
         output_of(experts_layer_case(*find_format("Q8_0"), {9, 4, 96, 160}, rows, apart), **backend);
@@ -356,7 +357,7 @@ TEST_CASE("vulkan: one row of a block of experts is normed without a dispatch of
 
 TEST_CASE("vulkan: a shared expert runs beside the experts that are chosen") {
     auto backend = vulkan::open_vulkan_backend({0, "dot"});
-    if (!backend) return;
+    if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
     // Of a layer, as its second one adds them.
     const auto of_layer = [&](uint32_t rows, bool weighted) {
         const auto all = [&](uint32_t layers) {
@@ -380,7 +381,7 @@ TEST_CASE("vulkan: a shared expert runs beside the experts that are chosen") {
 
 TEST_CASE("vulkan: weights that go through staging give the logits of weights written in place") {
     const auto backend = open_vulkan();
-    if (!backend) return;
+    if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
     const std::vector<float> want = logits_of(*backend, "phi4-mini-short");
     backend->memory().always_stage = true;
     CHECK(logits_of(*backend, "phi4-mini-short") == want);
@@ -388,7 +389,7 @@ TEST_CASE("vulkan: weights that go through staging give the logits of weights wr
 
 TEST_CASE("vulkan: every part of a weight has its code book, written in place or through staging") {
     const auto backend = open_vulkan();
-    if (!backend) return;
+    if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
     const OpCase c = many_rows_case(*find_format("IQ2_S"), {9, 4, 256, 256}, 3);
     CHECK(off_reference(c, *backend) <= 1.0);
     backend->opened().most_per_buffer = 16384;
@@ -399,7 +400,7 @@ TEST_CASE("vulkan: every part of a weight has its code book, written in place or
 
 TEST_CASE("vulkan: an allocation that fails anywhere is an error with numbers, and leaves nothing behind") {
     const auto backend = open_vulkan();
-    if (!backend) return;
+    if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
     const std::vector<float> want = logits_of(*backend, "llama3");
     const uint64_t before = backend->memory().allocated();
     const auto try_all = [&]() -> Status {
@@ -424,7 +425,7 @@ TEST_CASE("vulkan: an allocation that fails anywhere is an error with numbers, a
 
 TEST_CASE("vulkan: submissions are as long as the device's measured speed allows") {
     const auto backend = open_vulkan();
-    if (!backend) return;
+    if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
     const std::vector<float> want = logits_of(*backend, "llama3");
     // As if the tiny model were large: a command buffer for every few dispatches.
     backend->opened().pace().rates = {1e9, 1e7};
@@ -460,7 +461,7 @@ TEST_CASE("vulkan: submissions are as long as the device's measured speed allows
 
 TEST_CASE("vulkan: traced steps and the bandwidth measurement keep to short submissions, too") {
     const auto backend = open_vulkan();
-    if (!backend) return;
+    if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
     // As if the product were large: a dispatch, and a command buffer, for every few rows.
     backend->opened().pace().rates = {1e6, 1e6};
     const OpCase c = linear_case(*find_format("Q8_0"), 1000, 64, 64, {});
@@ -480,11 +481,9 @@ TEST_CASE("vulkan: traced steps and the bandwidth measurement keep to short subm
 
 TEST_CASE("vulkan: the device is kept busy for as long as it was asked, and computes the same behind it") {
     const auto backend = open_vulkan();
-    if (!backend) return;
-    if (!vulkan::KeepBusy::possible(backend->opened().report())) {
-        MESSAGE("skipped: shaders of " << backend->device().name << " read no clock");
-        return;
-    }
+    if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
+    if (!vulkan::KeepBusy::possible(backend->opened().report()))
+        RL_SKIP("shaders of " + backend->device().name + " read no clock");
     using Clock = std::chrono::steady_clock;
     vulkan::KeepBusy busy(backend->opened(), backend->memory(), backend->pipelines());
     const auto took = [&](double seconds) {
@@ -519,7 +518,7 @@ TEST_CASE("vulkan: loading takes little memory beside the weights themselves") {
         }
     } source;
     const auto backend = open_vulkan();
-    if (!backend) return;
+    if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
     std::vector<WeightInfo> weights(2);
     weights[0].tensor = {"matrix", find_format("Q4_K"), {1, 32768, 8192}};
     weights[1].tensor = {"experts", find_format("Q8_0"), {8, 2048, 4096}};
@@ -560,7 +559,7 @@ TEST_CASE("vulkan: the pipeline cache is kept, and a damaged one is not believed
 }
 
 TEST_CASE("vulkan: a device that is not there is an error that lists those that are") {
-    if (!open_vulkan()) return;
+    if (!open_vulkan()) RL_SKIP("there is no Vulkan device");
     const auto refused = open_backend("vulkan", {0, "", "no such device"});
     REQUIRE_FALSE(refused.ok());
     CHECK(refused.error().message.find("vulkan:0") != std::string::npos);

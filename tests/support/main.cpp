@@ -35,6 +35,40 @@ void redline::test::not_tested(const std::string& why) {
     add_line("not tested: " + why);
 }
 
+static bool skips = false;  // the case that runs
+
+void redline::test::skip_case(const std::string& why) {
+    skips = true;
+    not_tested(why);
+}
+
+namespace {
+
+// Counts the cases that ran, and those of them that were skipped.
+struct SkipCounter : doctest::IReporter {
+    static inline unsigned cases = 0, skipped = 0;
+
+    explicit SkipCounter(const doctest::ContextOptions&) {}
+    void test_case_start(const doctest::TestCaseData&) override { skips = false; }
+    void test_case_end(const doctest::CurrentTestCaseStats&) override {
+        ++cases;
+        if (skips) ++skipped;
+    }
+    void report_query(const doctest::QueryData&) override {}
+    void test_run_start() override {}
+    void test_run_end(const doctest::TestRunStats&) override {}
+    void test_case_reenter(const doctest::TestCaseData&) override {}
+    void test_case_exception(const doctest::TestCaseException&) override {}
+    void subcase_start(const doctest::SubcaseSignature&) override {}
+    void subcase_end() override {}
+    void log_assert(const doctest::AssertData&) override {}
+    void log_message(const doctest::MessageData&) override {}
+    void test_case_skipped(const doctest::TestCaseData&) override {}
+};
+REGISTER_LISTENER("skips", 1, SkipCounter);
+
+}  // namespace
+
 int main(int argc, char** argv) {
     // Checks of kernels, and timing them, are tests of their own; where nothing is remembered every program
     // would repeat them.
@@ -42,7 +76,10 @@ int main(int argc, char** argv) {
     ::setenv("REDLINE_QUICK_TUNE", "0", 0);
     const int status = doctest::Context(argc, argv).run();
     for (const std::string& line : lines()) std::printf("[redline] %s\n", line.c_str());
+    if (SkipCounter::skipped > 0)
+        std::printf("[redline] skipped: %u of %u test cases\n", SkipCounter::skipped, SkipCounter::cases);
     std::fflush(stdout);
     for (const std::function<void()>& close : closers()) close();
-    return status;
+    const bool nothing_ran = SkipCounter::cases > 0 && SkipCounter::skipped == SkipCounter::cases;
+    return status == 0 && nothing_ran ? redline::test::kSkipped : status;
 }

@@ -30,10 +30,7 @@ inline std::string golden(const std::string& name) {
 }  // namespace redline::test
 
 // Skips the rest of the test case when the material is absent, which is said at the end.
-#define RL_NEED_MATERIAL(variable, name)                                                         \
-    const auto variable##_found = redline::test::material(name);                                 \
-    if (!variable##_found) {                                                                     \
-        redline::test::not_tested(std::string("what needs ") + (name) + ", which is not there"); \
-        return;                                                                                  \
-    }                                                                                            \
+#define RL_NEED_MATERIAL(variable, name)                                                          \
+    const auto variable##_found = redline::test::material(name);                                  \
+    if (!variable##_found) RL_SKIP(std::string("what needs ") + (name) + ", which is not there"); \
     const std::string variable = *variable##_found
