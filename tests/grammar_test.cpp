@@ -174,11 +174,18 @@ TEST_CASE("grammar: hostile ones end in an error or a match, not in a full memor
     const Grammar nested = parsed("root ::= (((\"a\"{1,1000000}){1,1000000}){1,1000000}){3} \"b\"");
     CHECK(verdict(nested, "aaab") == Verdict::complete);
     CHECK(verdict(nested, "aab") == Verdict::refused);
-    // 2^n stacks after n characters.
-    const Grammar grammar = parsed("root ::= \"a\" | \"a\" root \"b\" | \"a\" root \"c\"");
-    Automaton automaton(grammar);
-    Automaton::State state = automaton.start();
-    for (int i = 0; i < 40; ++i) state = automaton.step(state, 'a');
+    // 2^n ways after n characters, of which those that go on alike are one.
+    const Grammar grammar = parsed("root ::= [a-z] | [a-y] root \"b\" | [a-x] root \"c\"");
+    std::string text(40, 'a');
+    for (int i = 0; i < 39; ++i) text += i % 3 == 0 ? 'b' : 'c';
+    CHECK(verdict(grammar, text) == Verdict::complete);
+    CHECK(verdict(grammar, text + "b") != Verdict::refused);
+    CHECK(verdict(grammar, text + "z") != Verdict::complete);
+    std::string many = "root ::= \"x\"";
+    for (int i = 0; i < 5000; ++i) many += fmt::format(" | [a-z]* \"{}\"", i);
+    const Grammar crowd = parsed(many);
+    Automaton automaton(crowd);
+    automaton.start();
     CHECK(automaton.check().error().message.find("in too many ways at once") != std::string::npos);
     std::string deep = "root ::= r0\n";
     for (int i = 0; i < 20000; ++i) deep += fmt::format("r{} ::= r{}\n", i, i + 1);

@@ -6,6 +6,10 @@ namespace redline {
 namespace {
 
 constexpr size_t kMostStacks = 4096;  // of a state
+// With more stacks than this, those with equal tops become one: their number is then bounded by the places in
+// the grammar, not by the ways in which the text came there. Fewer keep what lies below in sight of the
+// caches.
+constexpr size_t kManyStacks = 64;
 // For one token, in steps from state to state; what is computed counts for more.
 constexpr uint64_t kMostWork = 400'000'000;
 constexpr uint64_t kExpanding = 16;
@@ -47,6 +51,8 @@ Automaton::Automaton(const Grammar& grammar)
 void Automaton::reset() {
     known_elements_.clear();
     known_states_.clear();
+    known_joints_.clear();
+    joined_.clear();
     elements_.assign(2, {});  // kEmpty and kUnknown, which are equal to no other
     states_.clear();
     states_.emplace_back();  // kDead
@@ -103,9 +109,13 @@ void Automaton::expand(Stack stack) {
     if (stack == kEmpty || stack == kUnknown) return;
     if (seen_.size() < elements_.size()) seen_.resize(elements_.size() + elements_.size() / 2, 0);
     if (std::exchange(seen_[stack], round_) == round_) return;
+    work_ += kExpanding;
+    if (is_joint(stack)) {
+        for (const Stack member : joined(stack)) follow(member);
+        return;
+    }
     const Element top = elements_[stack];
     const Symbol& symbol = symbol_at(top.position);
-    work_ += kExpanding;
     if (symbol.kind == Symbol::Kind::rule) {
         const Stack below = pass(top);
         for (const uint32_t first : grammar_.rules()[symbol.index].alternatives) follow(enter(first, below));
@@ -127,6 +137,39 @@ void Automaton::expand(Stack stack) {
     }
 }
 
+// The stacks of a set as one; a joint among them stands for its members.
+Automaton::Stack Automaton::joint_of(std::vector<Stack> members) {
+    for (size_t i = members.size(); i-- > 0;) {
+        if (!is_joint(members[i])) continue;
+        const std::span<const Stack> inner = joined(std::exchange(members[i], members.back()));
+        members.pop_back();
+        members.insert(members.end(), inner.begin(), inner.end());
+    }
+    std::sort(members.begin(), members.end());
+    members.erase(std::unique(members.begin(), members.end()), members.end());
+    const auto [found, added] = known_joints_.try_emplace(std::move(members), Stack(elements_.size()));
+    if (!added) return found->second;
+    elements_.push_back({kJoint, uint32_t(joined_.size()), uint32_t(found->first.size()), kEmpty});
+    joined_.insert(joined_.end(), found->first.begin(), found->first.end());
+    work_ += found->first.size();
+    return found->second;
+}
+
+// Makes one stack of those whose tops are equal.
+void Automaton::merge_tops() {
+    std::map<std::array<uint32_t, 3>, std::vector<Stack>> below;  // by top
+    for (const Stack stack : found_.stacks) {
+        const Element& top = elements_[stack];
+        below[{top.position, top.least, top.most}].push_back(top.below);
+    }
+    if (below.size() == found_.stacks.size()) return;
+    found_.stacks.clear();
+    for (auto& [top, stacks] : below) {
+        const Stack rest = stacks.size() == 1 ? stacks[0] : joint_of(std::move(stacks));
+        found_.stacks.push_back(push({top[0], top[1], top[2], rest}));
+    }
+}
+
 // The state of all stacks that were given to follow().
 Automaton::State Automaton::settle() {
     found_.stacks.clear();
@@ -139,10 +182,12 @@ Automaton::State Automaton::settle() {
         const Stack stack = waiting_.back();
         waiting_.pop_back();
         expand(stack);
-        failed_ = found_.stacks.size() > kMostStacks || work_ > kMostWork || elements_.size() > kMostElements;
+        failed_ = found_.stacks.size() > kMostStacks || work_ > kMostWork ||
+                  elements_.size() + joined_.size() > kMostElements;
     }
     waiting_.clear();
     if (failed_) return kDead;
+    if (found_.stacks.size() > kManyStacks) merge_tops();
     std::sort(found_.stacks.begin(), found_.stacks.end());
     StateData data;
     data.stacks = found_.stacks;
@@ -255,27 +300,44 @@ Automaton::State Automaton::make_step(State from, uint8_t byte) {
 }
 
 bool Automaton::is_full() const {
-    return elements_.size() > kFullElements || states_.size() > kFullStates;
+    return elements_.size() + joined_.size() > kFullElements || states_.size() > kFullStates;
 }
 
-// Its elements from the lowest up, so that each finds the one below it.
-Automaton::Stack Automaton::copy(Stack stack, const std::vector<Element>& elements) {
-    std::vector<Element> chain;
-    for (; stack != kEmpty && stack != kUnknown; stack = elements[stack].below)
-        chain.push_back(elements[stack]);
-    for (; !chain.empty(); chain.pop_back()) {
-        chain.back().below = stack;
-        stack = push(chain.back());
-    }
-    return stack;
-}
-
+// Elements are copied in the order of their numbers, so that each finds those below it.
 Automaton::State Automaton::forget_all_but(State state) {
     StateData kept = std::move(states_[state]);
     kept.steps.reset();
     const std::vector<Element> elements = std::move(elements_);
+    const std::vector<Stack> joined = std::move(joined_);
     reset();
-    for (Stack& stack : kept.stacks) stack = copy(stack, elements);
+    const auto members = [&](const Element& joint) {
+        return std::span(joined).subspan(joint.least, joint.most);
+    };
+    std::map<Stack, Stack> copies;  // by the old number
+    std::vector<Stack> waiting = kept.stacks;
+    while (!waiting.empty()) {
+        const Stack stack = waiting.back();
+        waiting.pop_back();
+        if (!copies.try_emplace(stack, stack).second || stack <= kUnknown) continue;
+        const Element& element = elements[stack];
+        if (element.position != kJoint)
+            waiting.push_back(element.below);
+        else
+            waiting.insert(waiting.end(), members(element).begin(), members(element).end());
+    }
+    for (auto& [old, copy] : copies) {
+        if (old <= kUnknown) continue;
+        Element element = elements[old];
+        if (element.position == kJoint) {
+            std::vector<Stack> all;
+            for (const Stack member : members(element)) all.push_back(copies.at(member));
+            copy = joint_of(std::move(all));
+        } else {
+            element.below = copies.at(element.below);
+            copy = push(element);
+        }
+    }
+    for (Stack& stack : kept.stacks) stack = copies.at(stack);
     std::sort(kept.stacks.begin(), kept.stacks.end());
     return intern(std::move(kept));
 }

@@ -5,6 +5,7 @@
 #include "grammar/grammar.h"
 
 #include <array>
+#include <map>
 #include <memory>
 #include <span>
 #include <unordered_set>
@@ -21,7 +22,8 @@ public:
     static constexpr State kDead = 0;     // no text goes on from here
 
     // A place in the grammar. In a repetition, how often it must and may still be passed; in a counted rule,
-    // how many steps must and may still be taken.
+    // how many steps must and may still be taken. A joint stands for several stacks, below a top that they
+    // share; it is on no top of a state.
     struct Element {
         uint32_t position = 0;
         uint32_t least = 0;
@@ -50,6 +52,11 @@ public:
     bool inside_character(State state) const { return states_[state].missing > 0; }
 
     const Element& element(Stack stack) const { return elements_[stack]; }
+    // The stacks below another one have smaller numbers than that.
+    bool is_joint(Stack stack) const { return elements_[stack].position == kJoint; }
+    std::span<const Stack> joined(Stack joint) const {
+        return std::span(joined_).subspan(elements_[joint].least, elements_[joint].most);
+    }
     const Symbol& symbol(Stack stack) const { return grammar_.symbols()[elements_[stack].position]; }
     Stack push(const Element& element);
     State state_of(Stack stack);  // of a single stack, whatever is on top
@@ -67,6 +74,8 @@ public:
 
 private:
     static constexpr State kUnset = ~State(0);
+    static constexpr uint32_t kJoint =
+        ~uint32_t(0);  // its members stand at `least` in joined_, `most` of them
     using Steps = std::array<State, 256>;
     struct StateData {
         std::vector<Stack> stacks;  // ascending
@@ -109,15 +118,18 @@ private:
     void follow(Stack stack) { waiting_.push_back(stack); }
     State settle();
     void expand(Stack stack);
+    void merge_tops();
+    Stack joint_of(std::vector<Stack> members);
     State intern(StateData data);
     State make_step(State from, uint8_t byte);
     State step_character(const StateData& from, char32_t code, bool any);
     State narrow(const StateData& from, char32_t code, uint8_t missing, char32_t least);
-    Stack copy(Stack stack, const std::vector<Element>& elements);
 
     const Grammar& grammar_;
     std::vector<Element> elements_;
+    std::vector<Stack> joined_;  // members of joints
     std::vector<StateData> states_;
+    std::map<std::vector<Stack>, Stack> known_joints_;
     std::unordered_set<Stack, ElementHash, ElementEqual> known_elements_;
     std::unordered_set<State, StateHash, StateEqual> known_states_;
     // While a state is made: what is still to be expanded, when each stack was last seen, what was found.

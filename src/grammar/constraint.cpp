@@ -114,7 +114,7 @@ void Constraint::add(const TokenSet& set, Mask& mask) const {
 // on alike.
 Constraint::Parts Constraint::split(Stack stack, uint32_t longest) {
     std::vector<Automaton::Element> elements;
-    while (stack > Automaton::kUnknown) {
+    while (stack > Automaton::kUnknown && !automaton_.is_joint(stack)) {
         const Automaton::Element& element = automaton_.element(stack);
         const Grammar::Rule& rule = grammar_.rule_at(element.position);
         if (!elements.empty() && !rule.small && !grammar_.rule_at(elements.back().position).name.empty())

@@ -96,14 +96,38 @@ uint64_t ShortestText::alternative_length(uint32_t first) const {
     return std::min(sum, kNone);
 }
 
-uint64_t ShortestText::stack_length(const Automaton& automaton, Automaton::Stack stack) const {
+uint64_t ShortestText::stack_length(const Automaton& automaton, const Ways& ways,
+                                    Automaton::Stack stack) const {
     uint64_t sum = 0;
     for (; stack > Automaton::kUnknown && sum < kNone; stack = automaton.element(stack).below) {
+        if (automaton.is_joint(stack)) return std::min(sum + ways.at(stack).length, kNone);
         const Automaton::Element& element = automaton.element(stack);
         const uint64_t rest = length(automaton.symbol(stack), element.least) + rests_[element.position + 1];
         sum += std::max<uint64_t>(rest, element.least);
     }
     return std::min(sum, kNone);
+}
+
+// In the order of their numbers joints find those that lie below them.
+ShortestText::Ways ShortestText::ways_below(const Automaton& automaton,
+                                            std::span<const Automaton::Stack> stacks) const {
+    Ways ways;
+    std::vector<Automaton::Stack> waiting(stacks.begin(), stacks.end());
+    while (!waiting.empty()) {
+        Automaton::Stack stack = waiting.back();
+        waiting.pop_back();
+        while (stack > Automaton::kUnknown && !automaton.is_joint(stack))
+            stack = automaton.element(stack).below;
+        if (stack <= Automaton::kUnknown || !ways.try_emplace(stack, Way{kNone, Automaton::kEmpty}).second)
+            continue;
+        const std::span<const Automaton::Stack> members = automaton.joined(stack);
+        waiting.insert(waiting.end(), members.begin(), members.end());
+    }
+    for (auto& [joint, way] : ways)
+        for (const Automaton::Stack member : automaton.joined(joint))
+            if (const uint64_t length = stack_length(automaton, ways, member); length < way.length)
+                way = {length, member};
+    return ways;
 }
 
 ShortestText::Place ShortestText::enter(uint32_t position, uint32_t least, uint32_t most) const {
@@ -179,15 +203,18 @@ std::optional<std::string> ShortestText::complete(Automaton& automaton, Automato
         state = next;
     }
     if (automaton.can_end(state)) return text.size() <= most ? std::optional(text) : std::nullopt;
+    const Ways ways = ways_below(automaton, automaton.stacks(state));
     uint64_t shortest = kNone;
     Automaton::Stack best = Automaton::kEmpty;
     for (const Automaton::Stack stack : automaton.stacks(state))
-        if (const uint64_t length = stack_length(automaton, stack); length < shortest) {
+        if (const uint64_t length = stack_length(automaton, ways, stack); length < shortest) {
             shortest = length;
             best = stack;
         }
     if (shortest > most) return {};
     for (; best > Automaton::kUnknown; best = automaton.element(best).below) {
+        while (automaton.is_joint(best)) best = ways.at(best).member;
+        if (best <= Automaton::kUnknown) break;
         const Automaton::Element& top = automaton.element(best);
         if (!write({top.position, top.least, top.most}, most, text)) return {};
     }

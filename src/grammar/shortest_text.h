@@ -4,7 +4,9 @@
 
 #include "grammar/automaton.h"
 
+#include <map>
 #include <optional>
+#include <span>
 
 namespace redline {
 
@@ -29,7 +31,14 @@ private:
     static Grammar::Repeat limits(const Grammar& grammar, const Symbol& symbol);
     uint64_t length(const Symbol& symbol, uint32_t least) const;
     uint64_t alternative_length(uint32_t first) const;
-    uint64_t stack_length(const Automaton& automaton, Automaton::Stack stack) const;
+    // The shortest way through each joint that lies below a stack.
+    struct Way {
+        uint64_t length;
+        Automaton::Stack member;
+    };
+    using Ways = std::map<Automaton::Stack, Way>;
+    Ways ways_below(const Automaton& automaton, std::span<const Automaton::Stack> stacks) const;
+    uint64_t stack_length(const Automaton& automaton, const Ways& ways, Automaton::Stack stack) const;
     Place enter(uint32_t position, uint32_t least = 0, uint32_t most = 0) const;
     std::optional<Place> next_step(uint32_t rule, const Place& place) const;
     bool write(Place place, uint64_t most, std::string& text) const;
