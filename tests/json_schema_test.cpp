@@ -335,12 +335,10 @@ TEST_CASE("schema: what is not enforced is noted once for each place, and refuse
             .empty());
 }
 
-TEST_CASE("schema: thousands of values share their beginnings; too many schemas are an error at once") {
-    std::string values, branches, schemas;
+TEST_CASE("schema: thousands of values share their beginnings") {
+    std::string values, branches;
     for (int i = 0; i < 50'000; ++i) values += fmt::format("{}\"v{:05}x\"", i > 0 ? "," : "", i * 7 % 50'000);
     for (int i = 0; i < 5000; ++i) branches += fmt::format("{}{{\"const\":\"v{}\"}}", i > 0 ? "," : "", i);
-    for (int i = 0; i < 1001; ++i)
-        schemas += fmt::format("{}{{\"properties\":{{\"a{}\":{{}}}}}}", i > 0 ? "," : "", i);
     const std::clock_t begin = std::clock();
     const Grammar listed = grammar_for("{\"enum\":[" + values + "]}");
     CHECK(verdict(listed, "\"v49999x\"") == Verdict::complete);
@@ -349,8 +347,6 @@ TEST_CASE("schema: thousands of values share their beginnings; too many schemas 
     CHECK(verdict(branched, "\"v4999\"") == Verdict::complete);
     CHECK(verdict(branched, "\"v5000\"") == Verdict::refused);
     CHECK(double(std::clock() - begin) / CLOCKS_PER_SEC < 8);
-    CHECK(schema_error("{\"anyOf\":[" + schemas + "]}") ==
-          "#/anyOf: 1001 schemas that list no values are too many to follow at once; at most 1000");
 }
 
 TEST_CASE("schema: integers between bounds are exactly those") {

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,6 +54,11 @@ public:
         std::string place;  // "line 1, column 10"
     };
 
+    struct Crowd {
+        std::string rule;  // that they are alternatives of, or part of
+        uint32_t alternatives = 0;
+    };
+
     // Errors give line and column, and what was expected there.
     static Result<Grammar> parse(std::string_view text);
 
@@ -67,6 +73,8 @@ public:
     const Rule& next_step(uint32_t position) const;
     const std::vector<TokenName>& tokens() const { return tokens_; }
     uint32_t root() const { return root_; }
+    // The most alternatives of a rule that may begin with the same character, where they share no beginning.
+    const std::optional<Crowd>& crowd() const { return crowd_; }
     const Rule& rule_at(uint32_t position) const { return rules_[rule_at_[position]]; }
     // For each position the first one from which the rest of the alternative takes the same texts, as far as
     // that can be told from the same symbols. A repetition's counts there are not compared.
@@ -84,6 +92,7 @@ private:
     std::vector<Repeat> counteds_;
     StepCounts step_counts_;
     std::vector<TokenName> tokens_;
+    std::optional<Crowd> crowd_;
     uint32_t root_ = 0;
 };
 

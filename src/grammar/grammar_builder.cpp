@@ -1,5 +1,7 @@
 #include "grammar/grammar_builder.h"
 
+#include "grammar/factoring.h"
+
 #include <algorithm>
 
 namespace redline {
@@ -43,14 +45,11 @@ Status GrammarBuilder::define(uint32_t rule, Alternatives alternatives, Place pl
 
 Symbol GrammarBuilder::characters(CharacterSet set) {
     std::vector<CharacterSet>& sets = grammar_.sets_;
-    const auto& ranges = set.ranges();
-    if (ranges.size() == 1 && ranges[0].first == ranges[0].last) {
-        const auto [found, added] = single_sets_.try_emplace(ranges[0].first, uint32_t(sets.size()));
-        if (added) sets.push_back(std::move(set));
-        return {Symbol::Kind::characters, found->second};
-    }
-    sets.push_back(std::move(set));
-    return {Symbol::Kind::characters, uint32_t(sets.size() - 1)};
+    std::vector<char32_t> bounds;
+    for (const CodeRange& range : set.ranges()) bounds.insert(bounds.end(), {range.first, range.last});
+    const auto [found, added] = known_sets_.try_emplace(std::move(bounds), uint32_t(sets.size()));
+    if (added) sets.push_back(std::move(set));
+    return {Symbol::Kind::characters, found->second};
 }
 
 Symbol GrammarBuilder::repeat(uint32_t rule, uint32_t least, uint32_t most, Place place) {
@@ -87,6 +86,7 @@ Result<Grammar> GrammarBuilder::finish() {
     RL_TRY(check_repeats());
     RL_TRY(check_left_recursion());
     RL_TRY(drop_endless());
+    share_beginnings();
     RL_TRY(count_steps());
     find_small();
     lay_out();
@@ -261,6 +261,21 @@ Error GrammarBuilder::recursion(const std::vector<uint32_t>& path, uint32_t rule
 
 std::string GrammarBuilder::shown(uint32_t rule) const {
     return grammar_.rules_[grammar_.rules_[rule].owner].name;
+}
+
+void GrammarBuilder::share_beginnings() {
+    std::vector<Alternatives> rules;
+    for (Source& source : sources_) rules.push_back(std::move(source.alternatives));
+    Factoring factoring(rules, grammar_);
+    factoring.run();
+    grammar_.crowd_ = factoring.crowd();
+    // The caches of a constraint look at a stack down to the first named rule: a part has its owner's name.
+    for (const uint32_t owner : factoring.owners()) {
+        grammar_.rules_.push_back({grammar_.rules_[owner].name, {}, owner});
+        sources_.push_back({{}, true, sources_[owner].place});
+    }
+    for (size_t i = 0; i < rules.size(); ++i) sources_[i].alternatives = std::move(rules[i]);
+    find_nullable();
 }
 
 // The rules that are counted, found from where the counts begin, are the states of a graph.

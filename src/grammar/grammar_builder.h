@@ -3,6 +3,7 @@
 
 #include "grammar/grammar.h"
 
+#include <map>
 #include <unordered_map>
 
 namespace redline {
@@ -52,6 +53,7 @@ private:
     bool holds(const Symbol& symbol, const std::vector<bool>& rules, Leaf leaf) const;
     void find_nullable();
     Status drop_endless();
+    void share_beginnings();
     bool nullable(const Symbol& symbol) const;
     Status check_repeats();
     std::vector<uint32_t> leftmost(uint32_t rule) const;
@@ -68,7 +70,7 @@ private:
     std::vector<Source> sources_;  // as Grammar::rules_
     std::vector<Place> repeat_places_;
     std::unordered_map<std::string, uint32_t> names_;
-    std::unordered_map<char32_t, uint32_t> single_sets_;
+    std::map<std::vector<char32_t>, uint32_t> known_sets_;  // by the bounds of their ranges
     size_t symbols_ = 0;
 };
 

@@ -18,7 +18,7 @@ constexpr size_t kMostDepth = 100;
 constexpr size_t kMostVisits = 100'000;          // of schemas; merged ones are visited anew
 constexpr size_t kMostCompared = 20'000;         // visits to see whether branches of oneOf overlap
 constexpr size_t kMostBytes = size_t(16) << 20;  // of the grammar
-constexpr size_t kMostBranches = 1000;           // that begin alike; a state has at most 4096 stacks
+constexpr size_t kMostAlike = 1000;  // branches that share no beginning; a state has at most 4096 stacks
 constexpr uint64_t kMostCount = 1'000'000;
 
 }  // namespace
@@ -48,7 +48,20 @@ Result<std::string> SchemaConverter::run() {
     if (body == "root") return error("#: the schema is nothing but a reference to itself");
     rules_.define("root", body);
     RL_TRY(check_size("#", 0));
-    return rules_.text();
+    std::string text = rules_.text();
+    if (branches_ > kMostAlike) RL_TRY(check_crowd(text));
+    return text;
+}
+
+// Whether the branches that begin alike share their beginnings is known of the grammar only.
+Status SchemaConverter::check_crowd(const std::string& text) const {
+    const Grammar grammar = RL_TRY(Grammar::parse(text));
+    if (!grammar.crowd() || grammar.crowd()->alternatives <= kMostAlike) return {};
+    const auto place = unions_.find(grammar.crowd()->rule);
+    return error(
+        "{}: {} of its schemas begin alike, and no property or value tells them apart; at most {} can be "
+        "followed at once",
+        place == unions_.end() ? "#" : place->second, grammar.crowd()->alternatives, kMostAlike);
 }
 
 Status SchemaConverter::check_size(const std::string& path, size_t depth) {
@@ -212,9 +225,7 @@ SchemaConverter::Text SchemaConverter::any_of(const Json& schema, const std::str
     }
     if (!listed.empty()) open.emplace_back(Json{{"enum", listed}}, member_pointer(path, key));
     if (key == "oneOf") RL_TRY(note_overlap(branches, member_pointer(path, key), depth));
-    if (open.size() > kMostBranches)
-        return error("{}/{}: {} schemas that list no values are too many to follow at once; at most {}", path,
-                     key, open.size(), kMostBranches);
+    branches_ += open.size();
     std::string out;
     Error last{fmt::format("{}/{}: no branch allows anything", path, key)};
     for (const auto& [branch, at] : open) {
@@ -230,7 +241,11 @@ SchemaConverter::Text SchemaConverter::any_of(const Json& schema, const std::str
         if (!text && (rest.empty() || !std::exchange(is_nothing_, false))) return text;
         if (text) out += (out.empty() ? "" : " | ") + text.value();
     }
-    if (!out.empty()) return rules_.add("any", out);
+    if (!out.empty()) {
+        const std::string rule = rules_.add("any", out);
+        unions_.try_emplace(rule, member_pointer(path, key));
+        return rule;
+    }
     is_nothing_ = true;
     return last;
 }

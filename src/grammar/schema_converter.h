@@ -30,6 +30,7 @@ private:
 
     Text visit(const Json& schema, const std::string& path, size_t depth);
     Status check_size(const std::string& path, size_t depth);
+    Status check_crowd(const std::string& text) const;
     Status check_keywords(const Json& schema, const std::string& path);
     // Notes once for each place that a keyword is not held; an error where all has to be held.
     Status not_held(const std::string& pointer, std::string_view reason = "");
@@ -129,6 +130,8 @@ private:
     const SchemaOptions options_;
     JsonRules rules_;
     size_t visits_ = 0;
+    size_t branches_ = 0;                         // of all anyOf and oneOf
+    std::map<std::string, std::string> unions_;   // places of anyOf and oneOf, by their rules
     size_t compared_ = 0;                         // visits to see whether branches of oneOf overlap
     bool is_nothing_ = false;                     // the last error is that of a schema that no value fits
     std::map<std::string, Text> refs_;            // rules by reference
