@@ -110,6 +110,46 @@ TEST_CASE("schema: what is not evaluated has its schema, and formats of numbers 
     CHECK_FALSE(takes(kBoth, "-1"));
 }
 
+TEST_CASE("schema: a part of allOf knows nothing of what the parts beside it list") {
+    const auto takes = [](std::string_view schema, std::string_view text) {
+        return verdict(grammar_for(schema), text) == Verdict::complete;
+    };
+    const std::string closed = R"({"properties":{"a":{}},"unevaluatedProperties":false})";
+    const std::string b = R"({"properties":{"b":{}}})";
+    for (const std::string& schema :
+         {R"({"allOf":[)" + closed + "," + b + "]}", R"({"allOf":[)" + b + "," + closed + "]}",
+          R"({"$ref":"#/$defs/c","properties":{"b":{}},"$defs":{"c":)" + closed + "}}",
+          R"({"allOf":[{"$ref":"#/$defs/c"},)" + b + R"(],"$defs":{"c":)" + closed + "}}",
+          R"({"properties":{"b":{}},"anyOf":[)" + closed + "]}"}) {
+        CAPTURE(schema);
+        CHECK(takes(schema, R"({"a": 1})"));
+        CHECK_FALSE(takes(schema, R"({"b": 1})"));
+        CHECK_FALSE(takes(schema, R"({"a": 1, "b": 1})"));
+    }
+    // It knows what its parts and its branches list.
+    for (const std::string& schema :
+         {R"({"unevaluatedProperties":false,"properties":{"a":{}},"allOf":[)" + b + "]}",
+          R"({"unevaluatedProperties":false,"$ref":"#/$defs/b","properties":{"a":{}},"$defs":{"b":)" + b +
+              "}}"}) {
+        CAPTURE(schema);
+        CHECK(takes(schema, R"({"a": 1})"));
+        CHECK(takes(schema, R"({"b": 1})"));
+        CHECK_FALSE(takes(schema, R"({"c": 1})"));
+    }
+    const std::string branched =
+        R"({"allOf":[{"anyOf":[{"properties":{"a":{}}},{"properties":{"b":{}}}],"unevaluatedProperties":false},)"
+        R"({"properties":{"c":{}}}]})";
+    CHECK(takes(branched, R"({"a": 1})"));
+    CHECK(takes(branched, R"({"b": 1})"));
+    CHECK_FALSE(takes(branched, R"({"c": 1})"));
+    const std::string open =
+        R"({"allOf":[{"properties":{"a":{}},"unevaluatedProperties":{"type":"integer"}},)" + b + "]}";
+    CHECK(takes(open, R"({"a": "x", "b": 1})"));
+    CHECK_FALSE(takes(open, R"({"b": "x"})"));
+    CHECK(schema_error(R"({"allOf":[{"unevaluatedItems":false},{"prefixItems":[{}]}]})") ==
+          "#: different items in the parts of allOf, or beside $ref or anyOf, are not supported");
+}
+
 TEST_CASE("schema: a branch that allows nothing is skipped each time that it is referred to") {
     const std::string object =
         R"({"type":"object","anyOf":[{"properties":{"a":{"$ref":"#/$defs/none"}},"required":["a"]},)"

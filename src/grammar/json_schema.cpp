@@ -151,7 +151,9 @@ SchemaConverter::Text SchemaConverter::reference(const Json& schema, const std::
     const std::string name = schema["$ref"];
     if (!rest.empty()) {
         if (!found->is_object()) return error("{}: keywords beside this $ref are not supported", path);
-        return visit(RL_TRY(merge_schemas(*found, rest, path)), path, depth + 1);
+        const bool closed = found->contains("unevaluatedProperties") || found->contains("unevaluatedItems");
+        const Json whole = closed ? RL_TRY(part(*found, name, depth + 1)) : *found;
+        return visit(RL_TRY(merge_schemas(whole, rest, path)), path, depth + 1);
     }
     if (const auto known = refs_.find(name); known != refs_.end()) {
         is_nothing_ = is_nothing_ || empty_refs_.count(name) > 0;
@@ -190,7 +192,7 @@ Result<Json> SchemaConverter::part(const Json& schema, const std::string& path, 
         const Json resolved = RL_TRY(std::move(whole));
         out = RL_TRY(merge_schemas(held_keywords(schema, "$ref"), resolved, path));
     }
-    if (!out.contains("allOf")) return out;
+    if (!out.contains("allOf")) return close_unevaluated(std::move(out));
     const Json parts = out["allOf"];
     out.erase("allOf");
     if (!parts.is_array()) return error("{}/allOf: takes a list of schemas", path);
@@ -198,7 +200,7 @@ Result<Json> SchemaConverter::part(const Json& schema, const std::string& path, 
         const Json next = RL_TRY(part(parts[i], fmt::format("{}/allOf/{}", path, i), depth + 1));
         out = RL_TRY(merge_schemas(std::move(out), next, path));
     }
-    return out;
+    return close_unevaluated(std::move(out));
 }
 
 SchemaConverter::Text SchemaConverter::all_of(const Json& schema, const std::string& path, size_t depth) {

@@ -149,6 +149,35 @@ Error different(const std::string& path, std::string_view key) {
 
 }  // namespace
 
+Json close_unevaluated(Json schema) {
+    const bool old_list = schema.contains("items") && schema["items"].is_array();
+    const std::pair<const char*, const char*> keys[] = {
+        {"unevaluatedProperties", "additionalProperties"},
+        {"unevaluatedItems", old_list ? "additionalItems" : "items"}};
+    Json asked = Json::object();
+    for (const auto& [unevaluated, listed] : keys) {
+        if (schema.contains(unevaluated)) asked[unevaluated] = schema[unevaluated];
+        schema.erase(unevaluated);
+    }
+    if (asked.empty()) return schema;
+    // Each branch lists others.
+    for (const char* key : {"anyOf", "oneOf"}) {
+        if (!schema.contains(key) || !schema[key].is_array()) continue;
+        Json branches = schema[key];
+        schema.erase(key);
+        for (Json& branch : branches) {
+            Json closed = asked;
+            closed["allOf"] = Json::array({schema, branch});
+            branch = std::move(closed);
+        }
+        return Json{{key, branches}};
+    }
+    for (const auto& [unevaluated, listed] : keys)
+        if (asked.contains(unevaluated) && asked[unevaluated] != true && !schema.contains(listed))
+            schema[listed] = asked[unevaluated];
+    return schema;
+}
+
 Json nothing_schema(const std::string& why) {
     return Json{{"not", Json::object()}, {kWhyNothing, why}};
 }
