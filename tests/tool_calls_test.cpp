@@ -386,6 +386,39 @@ TEST_CASE("tool calls: a value that may hold the next one stays text, with a not
     CHECK(parsed(begin + " <parameter=days>" + end) == R"(|weather{"city":"Kiel <parameter=days>"})");
 }
 
+TEST_CASE("tool calls: a mark that is missing between two values is mended where that is the only reading") {
+    // A whole number holds no mark, and a parameter that is required must come.
+    const std::string missing = R"( </parameter> is missing)";
+    const std::string size = "<tool_call>\n<function=mark>\n<parameter=size>", done = "<parameter=done>true",
+                      close = "</parameter>", end = "</function>\n</tool_call>";
+    const std::string both = R"(mark{"size":1,"done":true})" + missing;
+    for (const char* between : {"", " ", "\n", "\n\n  "}) {
+        CAPTURE(between);
+        CHECK(mended(size + "1" + between + done + close + end) == both);
+        CHECK(mended(size + "1" + between + done + "\n" + close + "\n" + end) == both);
+        CHECK(mended(size + "1" + between + done + end) == both);
+        CHECK(mended(size + "1" + between + done + "\n" + end) == both);
+        CHECK(mended(size + "1" + between + done + between + "<parameter=text>a" + close + end) ==
+              R"(mark{"size":1,"done":true,"text":"a"})" + missing);
+        CHECK(mended("<tool_call>\n<function=weather>\n<parameter=zip>1" + std::string(between) +
+                     "<parameter=city>Kiel" + close + end) ==
+              R"(weather{"zip":"1","city":"Kiel"})" + missing);
+        CHECK(mended("<tool_call>mark<arg_key>size</arg_key><arg_value>1" + std::string(between) +
+                     "<arg_key>done</arg_key>\n<arg_value>true</arg_value></tool_call>") ==
+              R"(mark{"size":1,"done":true} </arg_value> is missing)");
+        CHECK(mended("<minimax:tool_call><invoke name=\"mark\"><parameter name=\"size\">1" +
+                     std::string(between) +
+                     "<parameter name=\"done\">true</parameter></invoke></minimax:tool_call>") == both);
+    }
+    // A text may hold the mark of another parameter, and that one may be left out.
+    const std::string open =
+        "<tool_call>\n<function=weather>\n<parameter=city>Kiel<parameter=days>3" + close + end;
+    CHECK(parsed(open).starts_with(open + "!a call in the answer is left as text"));
+    // That one comes all the same.
+    CHECK(parsed("<function=weather>\n<parameter=zip>a <parameter=city>b" + close + "<parameter=city>Kiel" +
+                 close + "</function>") == R"(|weather{"zip":"a <parameter=city>b","city":"Kiel"})");
+}
+
 TEST_CASE("tool calls: Python's texts have its octal escapes") {
     CHECK(parsed("<|python_tag|>mark.call(text=\"\\033[0m \\0 \\1234 \\8\")") ==
           R"(|mark{"text":"\u001b[0m \u0000 S4 \\8"})");

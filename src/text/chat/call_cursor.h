@@ -96,46 +96,50 @@ protected:
     // The name of a parameter up to the mark, which a name that the function knows may hold.
     std::optional<std::string_view> key_until(std::string_view mark, const Json* function) {
         const Json* properties = function ? find_properties(*function) : nullptr;
-        known_keys_ = {properties, mark};
+        known_ = {function, properties, mark, {}};
         std::optional<size_t> longest;
         if (properties)
             for (const auto& [name, schema] : properties->items())
                 if (rest().starts_with(name) && rest().substr(name.size()).starts_with(mark))
                     longest = std::max(longest.value_or(0), name.size());
         if (!longest) {
-            const std::string_view key = until(mark);
-            return key.empty() ? std::nullopt : std::optional(key);
+            known_.key = until(mark);
+            return known_.key.empty() ? std::nullopt : std::optional(known_.key);
         }
-        const std::string_view key = rest().substr(0, *longest);
+        known_.key = rest().substr(0, *longest);
         at_ += *longest + mark.size();
-        return key;
+        return known_.key;
     }
 
     // The marks of a value between marks.
     struct ValueMarks {
         std::string_view close;
-        std::string_view next;    // begins another value of the call
-        std::string_view parent;  // ends the call
-        std::string_view call;    // begins another call
+        std::string_view next;         // begins another value of the call
+        std::string_view parent;       // ends the call
+        std::string_view call;         // begins another call
+        std::string_view middle = {};  // stands between the name of a value and the value
     };
 
     // The value up to the mark that closes it. A value may hold that mark itself: more of the call follows
-    // the one that is meant.
-    std::optional<std::string_view> value_until(const ValueMarks& marks) {
+    // the one that is meant. `given`: the arguments so far.
+    std::optional<std::string_view> value_until(const ValueMarks& marks, const Json& given) {
         const size_t first = text_.find(marks.close, at_);
         const size_t parent = text_.find(marks.parent, at_);
         const size_t barrier = next_call(marks);
         size_t end = first;
         while (end < barrier && !more_follows(marks, end)) end = text_.find(marks.close, end + 1);
-        if (end >= barrier && parent < first) {
-            if (holds_next(marks, parent)) return {};
+        const bool missing = end >= barrier && parent < first;
+        if (end >= barrier) end = std::min(first, parent);
+        if (end == text_.npos) return {};
+        const std::optional<size_t> next = next_inside(marks, end, given);
+        if (!problem_.empty()) return {};
+        if (missing || next) {
             slip(fmt::format("{} is missing", marks.close));
-            const std::string_view value = text_.substr(at_, parent - at_);
-            at_ = parent;
-            return value;
+            const std::string_view value = text_.substr(at_, next.value_or(end) - at_);
+            at_ += value.size();
+            // White space before the next mark sets it apart.
+            return next ? value.substr(0, value.find_last_not_of(kCallSpaces) + 1) : value;
         }
-        if (end >= barrier) end = first;
-        if (end == text_.npos || holds_next(marks, end)) return {};
         std::string_view value = text_.substr(at_, end - at_);
         at_ = end + marks.close.size();
         while (trimmed_text(value).ends_with(marks.close)) {
@@ -238,25 +242,62 @@ private:
         return text_.npos;
     }
 
-    // Whether a parameter that the function has begins before the end, at the beginning of a line or behind
-    // the mark that closes a value: the mark of this value may be missing, or not be the last one.
-    bool holds_next(const ValueMarks& marks, size_t end) {
-        if (!known_keys_.properties) return false;
+    // Where a value ends before `end`, for another parameter of the function begins there and the mark that
+    // closes this one is missing. Where it may be so or not, the call is refused.
+    std::optional<size_t> next_inside(const ValueMarks& marks, size_t end, const Json& given) {
+        if (!known_.properties) return {};
         for (size_t at = text_.find(marks.next, at_); at < end; at = text_.find(marks.next, at + 1)) {
             const std::string_view before = text_.substr(at_, at - at_);
             const size_t last = before.find_last_not_of(" \t\r\n,;");
             // A value that begins with a mark shows it; nothing is missing before.
             if (last == before.npos) continue;
+            const std::optional<std::string> name = name_at(at + marks.next.size());
+            if (!name) continue;
             const bool closes = before.substr(0, last + 1).ends_with(marks.close);
-            const size_t indent = before.find_last_not_of(" \t");
-            if (!closes && before[indent] != '\n') continue;
-            const std::string_view behind = text_.substr(at + marks.next.size());
-            for (const auto& [name, schema] : known_keys_.properties->items())
-                if (behind.starts_with(name) && behind.substr(name.size()).starts_with(known_keys_.end))
-                    return !refuse(fmt::format("has a value that holds {}{}, which may begin another one",
-                                               marks.next, name));
+            const bool own_line = before[before.find_last_not_of(" \t")] == '\n';
+            const bool begins = !closes && may_begin(marks, *name, at, end, given);
+            if (begins && !may_hold(marks, *name, end, given)) return at;
+            if (!begins && !closes && !own_line) continue;
+            refuse(
+                fmt::format("has a value that holds {}{}, which may begin another one", marks.next, *name));
+            return {};
         }
-        return false;
+        return {};
+    }
+
+    // The parameter of the function whose name, with the mark behind it, stands at a place.
+    std::optional<std::string> name_at(size_t at) const {
+        const std::string_view behind = text_.substr(at);
+        for (const auto& [name, schema] : known_.properties->items())
+            if (behind.starts_with(name) && behind.substr(name.size()).starts_with(known_.end)) return name;
+        return {};
+    }
+
+    bool comes_later(const ValueMarks& marks, const std::string& name, size_t end) const {
+        const size_t later = text_.find(fmt::format("{}{}{}", marks.next, name, known_.end), end);
+        return later < text_.find(marks.parent, end);
+    }
+
+    // Whether a value may end at a mark, and the parameter that is named there begin.
+    bool may_begin(const ValueMarks& marks, const std::string& name, size_t at, size_t end,
+                   const Json& given) const {
+        if (name == known_.key || given.contains(name) || comes_later(marks, name, end)) return false;
+        size_t begin = at + marks.next.size() + name.size() + known_.end.size();
+        if (!marks.middle.empty()) begin = text_.find(marks.middle, begin);
+        if (begin >= end) return false;
+        begin += marks.middle.size();
+        const size_t value_end =
+            std::min({text_.find(marks.close, begin), text_.find(marks.next, begin), end});
+        const std::string_view value = text_.substr(begin, std::max(begin, value_end) - begin);
+        return fits_parameter(known_.function, known_.key, text_.substr(at_, at - at_)) &&
+               fits_parameter(known_.function, name, value);
+    }
+
+    // Whether all up to `end` may be one value, which holds the name of a parameter.
+    bool may_hold(const ValueMarks& marks, const std::string& name, size_t end, const Json& given) const {
+        const bool needed =
+            is_required(*known_.function, name) && !given.contains(name) && !comes_later(marks, name, end);
+        return !needed && fits_parameter(known_.function, known_.key, text_.substr(at_, end - at_));
     }
 
     // Behind the mark at this place.
@@ -293,12 +334,15 @@ protected:
     std::vector<ToolCall> calls_;
 
 private:
-    // The names of the parameters of the call that is read, and the mark behind each.
-    struct KnownKeys {
+    // The function whose call is read, the names of its parameters, the mark behind each, and the name that
+    // was read last.
+    struct Known {
+        const Json* function = nullptr;
         const Json* properties = nullptr;
         std::string_view end;
+        std::string_view key;
     };
-    KnownKeys known_keys_;
+    Known known_;
     std::string problem_;
     std::vector<std::string> slips_;
 };

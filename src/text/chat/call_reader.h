@@ -274,7 +274,8 @@ private:
             while (skip_spaces(), take(open)) {
                 const std::optional<std::string_view> key = key_until("\"", function);
                 const std::string_view kind = until(">");
-                const std::optional<std::string_view> value = value_until({end, open, close_name, open_name});
+                const std::optional<std::string_view> value =
+                    value_until({end, open, close_name, open_name, ">"}, arguments);
                 if (!key || !value) return refuse(fmt::format("has no {} behind a parameter", end));
                 // DeepSeek's marks say what a text is.
                 const bool is_text = kind.find("string=\"true\"") != kind.npos;
@@ -288,7 +289,8 @@ private:
     }
 
     bool keyed_arguments() {
-        constexpr ValueMarks kMarks = {"</arg_value>", "<arg_key>", "</tool_call>", "<tool_call>"};
+        constexpr ValueMarks kMarks = {"</arg_value>", "<arg_key>", "</tool_call>", "<tool_call>",
+                                       "<arg_value>"};
         const size_t end =
             std::min({text_.find(kMarks.next, at_), text_.find(kMarks.parent, at_), text_.size()});
         const std::string_view name = trimmed_text(text_.substr(at_, end - at_));
@@ -303,7 +305,7 @@ private:
             const Json* properties = function ? find_properties(*function) : nullptr;
             const bool known = properties && properties->contains(std::string(*whole));
             const std::string_view key = known ? *whole : trimmed_text(*whole);
-            const std::optional<std::string_view> value = value_until(kMarks);
+            const std::optional<std::string_view> value = value_until(kMarks, arguments);
             if (!value) return refuse(fmt::format("has no {} behind a value", kMarks.close));
             arguments[std::string(key)] = parameter_value(function, key, *value);
         }
@@ -315,7 +317,7 @@ private:
         const Json* function = find_function(tools_, name);
         while (skip_spaces(), take(marks.next)) {
             const std::optional<std::string_view> key = key_until(middle, function);
-            const std::optional<std::string_view> value = key ? value_until(marks) : std::nullopt;
+            const std::optional<std::string_view> value = key ? value_until(marks, arguments) : std::nullopt;
             if (!value) return refuse(fmt::format("has no {} behind a parameter", marks.close));
             arguments[std::string(*key)] =
                 parameter_value(function, *key, lines == Lines::outer ? without_outer_lines(*value) : *value);

@@ -155,4 +155,14 @@ Json parameter_value(const Json* function, std::string_view key, std::string_vie
     return text;
 }
 
+bool fits_parameter(const Json* function, std::string_view key, std::string_view text) {
+    return (type_of(parameter_value(function, key, text)) & parameter_types(function, key)) != 0;
+}
+
+bool is_required(const Json& function, std::string_view key) {
+    if (needs_no_arguments(function)) return false;
+    const Json& required = function["parameters"]["required"];
+    return required.is_array() && std::find(required.begin(), required.end(), Json(key)) != required.end();
+}
+
 }  // namespace redline
