@@ -60,11 +60,11 @@ def version_line(programs):
 class PeerServer:
     """llama-server on a free local port: unlike the other tools it reports token ids and probabilities."""
 
-    def __init__(self, programs, model, threads):
+    def __init__(self, programs, model, threads, *further):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.address = f"http://127.0.0.1:{free.getsockname()[1]}"
-        flags = ["-t", threads] if threads else []
+        flags = [*(["-t", threads] if threads else []), *further]
         command = programs.peer("llama-server", "-m", model, "--port", self.address.rsplit(":", 1)[1], *flags)
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 

@@ -32,7 +32,8 @@ bool contains(std::string_view text, std::string_view part) {
 }
 
 bool matches_template(const ChatStyle& style, std::string_view source) {
-    return std::all_of(style.in_template.begin(), style.in_template.end(),
+    return !style.in_template[0].empty() &&
+           std::all_of(style.in_template.begin(), style.in_template.end(),
                        [&](std::string_view part) { return contains(source, part); });
 }
 
@@ -130,7 +131,7 @@ private:
         add(style_.begin, true);
         const bool given = !messages.empty() && messages[0].role == Role::system;
         if (given) return;
-        if (!format_.default_system_.empty()) add_turn(style_.system, format_.default_system_);
+        if (format_.default_system_) add_turn(style_.system, *format_.default_system_);
         if (!format_.date_.empty()) add_system("");
     }
 
@@ -245,8 +246,10 @@ void ChatFormat::read_template(const std::string& source) {
     drop_reasoning_ = contains(source, style_->thoughts_end);
     strip_lines_ =
         !contains(source, "split('</think>')[-1]") || contains(source, "split('</think>')[-1].lstrip('\n')");
-    if (style_->place == SystemPlace::own_turn && !style_->system.close.empty())
-        default_system_ = literal_between(source, style_->system.open, style_->system.close);
+    if (style_->place == SystemPlace::own_turn && !style_->system.close.empty()) {
+        std::string text = literal_between(source, style_->system.open, style_->system.close);
+        if (!text.empty()) default_system_ = std::move(text);
+    }
     const size_t answer = source.rfind("add_generation_prompt");
     const std::string_view tail = std::string_view(source).substr(std::min(answer, source.size()));
     if (contains(tail, fmt::format("{}'", kThink))) open_thinking_ = kThink;
@@ -263,9 +266,14 @@ void ChatFormat::read_template(const std::string& source) {
 }
 
 Result<ChatFormat> ChatFormat::named(std::string_view name) {
-    for (const ChatStyle& style : chat_styles())
-        if (style.name == name || (!name.empty() && std::count(style.also.begin(), style.also.end(), name)))
-            return ChatFormat(&style, "its name");
+    for (const ChatStyle& style : chat_styles()) {
+        if (style.name != name &&
+            (name.empty() || std::count(style.also.begin(), style.also.end(), name) == 0))
+            continue;
+        ChatFormat format(&style, "its name");
+        format.default_system_ = style.default_system;
+        return format;
+    }
     return error("there is no chat format \"{}\"; known are {}", printable(name), known_formats());
 }
 

@@ -60,7 +60,8 @@ private:
     const ChatStyle* style_;
     std::string_view origin_;
     std::vector<std::string> notes_;
-    std::string default_system_;  // what the template says when the conversation has no system text
+    std::optional<std::string>
+        default_system_;          // what the template says when the conversation has no system text
     std::string date_;            // the template's own date; empty: it states none
     std::string knowledge_date_;  // with `date_`: what the template says before it
     std::string open_thinking_;   // after the header of an answer
