@@ -192,6 +192,53 @@ TEST_CASE("grammar: hostile ones end in an error or a match, not in a full memor
     CHECK(verdict(parsed(deep + "r20000 ::= \"x\""), "x") == Verdict::complete);
 }
 
+TEST_CASE("grammar: alternatives that share their beginnings take the texts of each, and no others") {
+    std::mt19937 random(11);
+    const auto pick = [&](std::initializer_list<const char*> list) {
+        return std::string(list.begin()[random() % list.size()]);
+    };
+    // Rules refer to later ones, and to any behind a character.
+    const auto sequence = [&](int rule) {
+        std::string out = pick({"", "\"a\"", "\"a\" ", "\"ab\""});
+        for (size_t parts = random() % 3; parts-- > 0;) {
+            const std::string later = fmt::format("r{}", std::min<size_t>(rule + 1 + random() % 3, 7));
+            out +=
+                " " + pick({"\"a\"", "[ab]", "\"b\"", "(\"a\" | \"ab\")", "\"b\"*", "[a-b]{1,2}", "\"a\"?"});
+            if (random() % 2 == 0) out += " " + later + pick({"", "?", "*"});
+            if (random() % 6 == 0) out += fmt::format(" \"c\" r{}", random() % 7);
+        }
+        return out.find_first_not_of(' ') == out.npos ? std::string("\"\"") : out;
+    };
+    size_t taken = 0;
+    for (int round = 0; round < 300; ++round) {
+        std::string rules = "r7 ::= \"a\"\n";
+        std::vector<std::string> alternatives;
+        for (int rule = 6; rule >= 0; --rule) {
+            alternatives.clear();
+            for (size_t i = 2 + random() % 3; i-- > 0;) alternatives.push_back(sequence(rule));
+            rules += fmt::format("r{} ::= {}\n", rule, fmt::join(alternatives, " | "));
+        }
+        const Result<Grammar> all = Grammar::parse("root ::= r0\n" + rules);
+        if (!all.ok()) continue;
+        std::vector<Grammar> each;
+        for (const std::string& one : alternatives) {
+            Result<Grammar> alone = Grammar::parse("root ::= " + one + "\n" + rules);
+            if (alone.ok()) each.push_back(std::move(alone).value());
+        }
+        for (int code = 0; code < 243; ++code) {
+            std::string text;
+            for (int rest = code, i = 0; i < 5; ++i, rest /= 3) text += "abc"[rest % 3];
+            text.resize(size_t(code) % 6);
+            const bool any = std::any_of(each.begin(), each.end(), [&](const Grammar& one) {
+                return verdict(one, text) == Verdict::complete;
+            });
+            taken += any ? 1 : 0;
+            REQUIRE_MESSAGE((verdict(all.value(), text) == Verdict::complete) == any, text, " by ", rules);
+        }
+    }
+    CHECK(taken > 1000);
+}
+
 TEST_CASE("grammar: the time for reading one grows as its size, on one line and on many") {
     for (const char* end : {" ", "\nr ::= "}) {
         std::string text = "a ::= \"x\"\nroot ::= ";
