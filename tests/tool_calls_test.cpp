@@ -414,6 +414,12 @@ TEST_CASE("tool calls: a mark that is missing between two values is mended where
     const std::string open =
         "<tool_call>\n<function=weather>\n<parameter=city>Kiel<parameter=days>3" + close + end;
     CHECK(parsed(open).starts_with(open + "!a call in the answer is left as text"));
+    // Work is bounded, whatever a value holds.
+    std::string many = "<function=weather>\n<parameter=city>";
+    for (int i = 0; i < 50'000; ++i) many += "a <parameter=days> ";
+    const std::clock_t begin = std::clock();
+    CHECK(parse_tool_calls(many + close + "</function>", kTools).calls.empty());
+    CHECK(double(std::clock() - begin) / CLOCKS_PER_SEC < 4);
     // That one comes all the same.
     CHECK(parsed("<function=weather>\n<parameter=zip>a <parameter=city>b" + close + "<parameter=city>Kiel" +
                  close + "</function>") == R"(|weather{"zip":"a <parameter=city>b","city":"Kiel"})");

@@ -74,8 +74,8 @@ public:
 
 private:
     static constexpr State kUnset = ~State(0);
-    static constexpr uint32_t kJoint =
-        ~uint32_t(0);  // its members stand at `least` in joined_, `most` of them
+    // In place of a position: `most` members stand at `least` in joined_.
+    static constexpr uint32_t kJoint = ~uint32_t(0);
     using Steps = std::array<State, 256>;
     struct StateData {
         std::vector<Stack> stacks;  // ascending

@@ -243,7 +243,7 @@ void Factoring::append(Sequence& sequence, Tail tail) const {
     for (; tail != kEnd; tail = nodes_[tail].next) sequence.push_back(nodes_[tail].symbol);
 }
 
-// As long as all tails of a set begin alike, no rule is needed.
+// No rule is needed while all tails of a set begin alike.
 void Factoring::append(Sequence& sequence, Set set, uint32_t owner) {
     while (set.size() > 1 && work_ <= most_work_ && known_sets_.count(set) == 0) {
         Groups groups = split(set);

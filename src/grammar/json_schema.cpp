@@ -53,7 +53,7 @@ Result<std::string> SchemaConverter::run() {
     return text;
 }
 
-// Whether the branches that begin alike share their beginnings is known of the grammar only.
+// The grammar tells how many branches begin alike without sharing their beginnings.
 Status SchemaConverter::check_crowd(const std::string& text) const {
     const Grammar grammar = RL_TRY(Grammar::parse(text));
     if (!grammar.crowd() || grammar.crowd()->alternatives <= kMostAlike) return {};

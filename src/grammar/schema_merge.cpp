@@ -160,7 +160,7 @@ Json close_unevaluated(Json schema) {
         schema.erase(unevaluated);
     }
     if (asked.empty()) return schema;
-    // Each branch lists others.
+    // The branches list different properties and items.
     for (const char* key : {"anyOf", "oneOf"}) {
         if (!schema.contains(key) || !schema[key].is_array()) continue;
         Json branches = schema[key];

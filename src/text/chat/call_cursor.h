@@ -245,7 +245,9 @@ private:
     // Where a value ends before `end`, for another parameter of the function begins there and the mark that
     // closes this one is missing. Where it may be so or not, the call is refused.
     std::optional<size_t> next_inside(const ValueMarks& marks, size_t end, const Json& given) {
+        constexpr size_t kMostMarks = 100;  // of which each is looked for in the rest
         if (!known_.properties) return {};
+        size_t looked_at = 0;
         for (size_t at = text_.find(marks.next, at_); at < end; at = text_.find(marks.next, at + 1)) {
             const std::string_view before = text_.substr(at_, at - at_);
             const size_t last = before.find_last_not_of(" \t\r\n,;");
@@ -253,6 +255,10 @@ private:
             if (last == before.npos) continue;
             const std::optional<std::string> name = name_at(at + marks.next.size());
             if (!name) continue;
+            if (++looked_at > kMostMarks) {
+                refuse(fmt::format("has a value that holds more than {} marks of parameters", kMostMarks));
+                return {};
+            }
             const bool closes = before.substr(0, last + 1).ends_with(marks.close);
             const bool own_line = before[before.find_last_not_of(" \t")] == '\n';
             const bool begins = !closes && may_begin(marks, *name, at, end, given);
@@ -278,7 +284,7 @@ private:
         return later < text_.find(marks.parent, end);
     }
 
-    // Whether a value may end at a mark, and the parameter that is named there begin.
+    // True when a value may end at a mark, and the parameter that is named there begin.
     bool may_begin(const ValueMarks& marks, const std::string& name, size_t at, size_t end,
                    const Json& given) const {
         if (name == known_.key || given.contains(name) || comes_later(marks, name, end)) return false;
@@ -293,7 +299,7 @@ private:
                fits_parameter(known_.function, name, value);
     }
 
-    // Whether all up to `end` may be one value, which holds the name of a parameter.
+    // True when all up to `end` may be one value, which holds the name of a parameter.
     bool may_hold(const ValueMarks& marks, const std::string& name, size_t end, const Json& given) const {
         const bool needed =
             is_required(*known_.function, name) && !given.contains(name) && !comes_later(marks, name, end);

@@ -243,7 +243,7 @@ constexpr ChatStyle kStyles[] = {
      .user = {"<|user|>\n", "\n"},
      .assistant = {"<|assistant|>\n", "\n"},
      .answer = "<|assistant|>\n"},
-    // Each turn begins with BOS.
+    // BOS begins every turn.
     {.name = "monarch",
      .system = {"{bos}system\n", "{eos}\n"},
      .user = {"{bos}user\n", "{eos}\n"},

@@ -35,7 +35,7 @@ struct ChatStyle {
     SystemPlace place = SystemPlace::own_turn;
     bool trim = false;  // white space around the texts is removed
     bool bos = false;   // begins with BOS whatever the file says
-    // Of a format that is chosen by its name, where no system text is given; none: no turn.
+    // Written by a format that is chosen by its name where no system text is given; none: no turn.
     std::optional<std::string_view> default_system = {};
     std::string_view thoughts_end =
         "</think>";  // of the assistant's earlier turns what comes behind it is kept

@@ -22,7 +22,7 @@ const Json* find_properties(const Json& function);
 // its type. `function` may be null.
 Json parameter_value(const Json* function, std::string_view key, std::string_view text);
 
-// Whether the schema allows a value of the type that such a text is read as.
+// True when the schema allows a value of the type that such a text is read as.
 bool fits_parameter(const Json* function, std::string_view key, std::string_view text);
 
 bool is_required(const Json& function, std::string_view key);
