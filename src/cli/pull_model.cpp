@@ -8,7 +8,6 @@
 #include "gguf/check.h"
 #include "gguf/gguf.h"
 #include "gguf/split.h"
-#include "memory/budget.h"
 #include "store/model_files.h"
 
 #include <cstdlib>
@@ -154,7 +153,7 @@ Status fetch(const PulledFile& source, const Hub& hub, const std::atomic<bool>* 
         say(fmt::format("{} is there already", what.path));
         return {};
     }
-    if (what.bytes > 0) say(fmt::format("fetching {} ({})", source.file.path, format_bytes(what.bytes)));
+    if (what.bytes > 0) say(fmt::format("fetching {} ({})", source.file.path, decimal_size(what.bytes)));
     ProgressLine line("fetching " + source.path.filename().string());
     return download(
         what, [&](uint64_t done, uint64_t total) { line.update(done, total); }, cancel);

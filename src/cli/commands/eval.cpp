@@ -81,7 +81,7 @@ Result<int> write_logits(const EvalOptions& eval, Session& session, std::span<co
     const uint64_t vocab = session.model().config().vocab;
     OutputWatch watch(session.model().tokenizer().end_of_generation());
     Status written;
-    ProgressLine progress("evaluating");
+    ProgressLine progress("evaluating", Counted::tokens);
     const auto sink = [&](size_t first, std::span<const float> logits) {
         for (size_t row = 0; written && row < logits.size() / vocab; ++row) {
             const auto own = logits.subspan(row * vocab, vocab);
@@ -89,7 +89,7 @@ Result<int> write_logits(const EvalOptions& eval, Session& session, std::span<co
             if (!seen) written = error("after token {}: {}", first + row + 1, seen.error().message);
         }
         if (written) written = out.write(logits);
-        progress.update((first + logits.size() / vocab) * vocab * 4, tokens.size() * vocab * 4);
+        progress.update(first + logits.size() / vocab, tokens.size());
     };
     const Status read = session.feed_all(tokens, sink, interrupts.flag());
     if (interrupts.raised())

@@ -141,12 +141,12 @@ Json describe(const ImatrixOptions& imatrix, const LoadedModel& loaded, const Im
 // The sums over the chunks; fewer when it was interrupted.
 Status read_chunks(InputMeter& meter, std::vector<Token> tokens, uint64_t chunk, const Tokenizer& tokenizer,
                    const std::atomic<bool>* cancel) {
-    ProgressLine progress("reading");
+    ProgressLine progress("reading", Counted::tokens);
     for (uint64_t at = 0; at < tokens.size(); at += chunk) {
         const auto own = std::span(tokens).subspan(at, chunk);
         if (tokenizer.adds_bos()) own[0] = tokenizer.bos();
         RL_TRY(meter.read(own, cancel));
-        progress.update((at + chunk) * sizeof(Token), tokens.size() * sizeof(Token));
+        progress.update(at + own.size(), tokens.size());
     }
     return {};
 }

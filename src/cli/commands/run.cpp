@@ -108,9 +108,10 @@ bool is_set(const std::atomic<bool>* flag) {
 void say_moved(const RunOptions& run, const Session& session, std::chrono::steady_clock::time_point start) {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     std::error_code unknown;
-    const auto bytes = double(std::filesystem::file_size(run.cache_file, unknown));
-    say_detail(fmt::format("{} holds {} tokens: {:.2f} GB in {:.2f} s", run.cache_file, session.position(),
-                           unknown ? 0.0 : bytes * 1e-9, seconds));
+    const uint64_t bytes = std::filesystem::file_size(run.cache_file, unknown);
+    if (unknown) return;
+    say_detail(fmt::format("{} holds {} tokens: {} in {:.2f} s", run.cache_file, session.position(),
+                           decimal_size(bytes), seconds));
 }
 
 // Interrupted, it leaves the session empty; reading the prompt then ends at once.

@@ -90,7 +90,7 @@ Json BatchReads::as_json() const {
 
 Result<BatchRead> BatchCheck::read(uint32_t batch, Deadline deadline, const std::atomic<bool>* cancel) const {
     const SessionOptions options = long_session(prompt_, batch, options_);
-    ProgressLine progress(fmt::format("reading in steps of {}", batch));
+    ProgressLine progress(fmt::format("reading in steps of {}", batch), Counted::tokens);
     BatchRead out;
     out.batch = batch;
     out.roundings = RL_TRY(roundings(model_, options));

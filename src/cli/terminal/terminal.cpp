@@ -1,7 +1,6 @@
 #include "cli/terminal/terminal.h"
 
 #include "base/file.h"
-#include "cli/terminal/progress.h"
 #include "cli/terminal/word_wrap.h"
 #include "text/tokens/unicode.h"
 
@@ -262,7 +261,8 @@ size_t terminal_width(int handle) {
     return ::ioctl(handle, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
-ProgressLine::ProgressLine(std::string what) : what_(std::move(what)), enabled_(can_show_progress()) {}
+ProgressLine::ProgressLine(std::string what, Counted counted)
+    : what_(std::move(what)), counted_(counted), enabled_(can_show_progress()) {}
 
 ProgressLine::~ProgressLine() {
     if (shown_) erase_progress();
@@ -273,10 +273,7 @@ void ProgressLine::update(uint64_t done, uint64_t total) {
     if (!enabled_ || total == 0 || now - last_ < std::chrono::milliseconds(100)) return;
     last_ = now;
     shown_ = true;
-    const double seconds = std::chrono::duration<double>(now - start_).count();
-    const double gb = double(done) * 1e-9;
-    show_progress(fmt::format("{}  {} %  {:.2f} of {:.2f} GB  {:.2f} GB/s", what_, done * 100 / total, gb,
-                              double(total) * 1e-9, gb / std::max(seconds, 1e-3)));
+    show_progress(fmt::format("{}  {}", what_, progress_text(done, total, now - start_, counted_)));
 }
 
 }  // namespace redline::cli

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cli/command.h"
+#include "cli/terminal/progress.h"
 
 #include <atomic>
 #include <chrono>
@@ -82,16 +83,17 @@ void restore_terminal();
 // The columns of the terminal at a handle; 80 where that is not known.
 size_t terminal_width(int handle);
 
-// "loading MODEL  45 %  1.2 of 2.7 GB  1.9 GB/s" on one line of a terminal; silent elsewhere.
+// "loading MODEL" and progress_text() on one line of a terminal; silent elsewhere.
 class ProgressLine {
 public:
-    explicit ProgressLine(std::string what);
+    explicit ProgressLine(std::string what, Counted counted = Counted::bytes);
     ~ProgressLine();
     void update(uint64_t done, uint64_t total);
 
 private:
     using Clock = std::chrono::steady_clock;
     std::string what_;
+    Counted counted_;
     bool enabled_;
     bool shown_ = false;
     Clock::time_point start_ = Clock::now();
