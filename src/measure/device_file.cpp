@@ -1,42 +1,13 @@
 #include "measure/device_file.h"
 
 #include "base/file.h"
+#include "base/file_turn.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 
 namespace redline {
 
-namespace {
-
-constexpr uint64_t kMostBytes = uint64_t(64) << 20;
-
-// Held by one process at a time, for as long as the object lives.
-class Turn {
-public:
-    static Result<Turn> take(const std::string& path) {
-        const int handle = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-        if (handle < 0) return error("{}: {}", path, std::strerror(errno));
-        Turn turn(handle);
-        while (::flock(handle, LOCK_EX) != 0)
-            if (errno != EINTR) return error("{}: {}", path, std::strerror(errno));
-        return turn;
-    }
-    Turn(Turn&& other) noexcept : handle_(std::exchange(other.handle_, -1)) {}
-    ~Turn() {
-        if (handle_ >= 0) ::close(handle_);
-    }
-
-private:
-    explicit Turn(int handle) : handle_(handle) {}
-    int handle_;
-};
-
-}  // namespace
+static constexpr uint64_t kMostBytes = uint64_t(64) << 20;
 
 std::string device_key(const Backend& backend) {
     const DeviceInfo& device = backend.device();
@@ -75,7 +46,7 @@ Json DeviceFile::read(const std::string& key, std::string* problem) const {
 Status DeviceFile::update(const std::string& key, const std::function<void(Json&)>& change) const {
     std::error_code failed;  // creating the file says it
     std::filesystem::create_directories(folder_, failed);
-    const Turn turn = RL_TRY(Turn::take(path_ + ".lock"));
+    const FileTurn turn = RL_TRY(FileTurn::take(path_));
     std::string damaged;
     Json devices = all(damaged);
     Json& own = devices[key];

@@ -1,12 +1,14 @@
 #include "cli/terminal/history_file.h"
 
 #include "base/file.h"
+#include "base/file_turn.h"
 #include "json/json.h"
 
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -38,17 +40,33 @@ static Status shorten(const std::string& path, const std::vector<std::string>& m
     return file.commit(false);
 }
 
-Result<std::vector<std::string>> HistoryFile::load() {
+static Result<std::vector<std::string>> read_messages(const std::string& path) {
     std::vector<std::string> messages;
-    std::error_code unknown;
-    if (path_.empty() || !std::filesystem::exists(path_, unknown)) return messages;
-    const std::string text = RL_TRY(read_text_file(path_));
+    const std::string text = RL_TRY(read_text_file(path));
     for (size_t at = 0; at < text.size();) {
         const size_t end = std::min(text.find('\n', at), text.size());
         const auto read = read_json(std::string_view(text).substr(at, end - at));
         if (read.is_string()) messages.push_back(read.get<std::string>());
         at = end + 1;
     }
+    return messages;
+}
+
+// None where the file system has no locks: a message that is written by another chat just then may be lost.
+static std::optional<FileTurn> take_turn(const std::string& path) {
+    Result<FileTurn> turn = FileTurn::take(path, 0600);
+    return turn ? std::optional(std::move(turn).value()) : std::nullopt;
+}
+
+Result<std::vector<std::string>> HistoryFile::load() {
+    std::vector<std::string> messages;
+    std::error_code unknown;
+    if (path_.empty() || !std::filesystem::exists(path_, unknown)) return messages;
+    messages = RL_TRY(read_messages(path_));
+    if (messages.size() <= 2 * kMostMessages) return messages;
+    // Other chats may have added some by then, or have shortened it.
+    const std::optional<FileTurn> turn = take_turn(path_);
+    messages = RL_TRY(read_messages(path_));
     if (messages.size() <= 2 * kMostMessages) return messages;
     messages.erase(messages.begin(), messages.end() - ptrdiff_t(kMostMessages));
     RL_TRY(shorten(path_, messages));
@@ -64,6 +82,7 @@ Status HistoryFile::add(const std::string& message) {
         made /= part;
         ::mkdir(made.c_str(), 0700);
     }
+    const std::optional<FileTurn> turn = take_turn(path_);
     const int handle = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (handle < 0) return error("cannot open {}: {}", path_, std::strerror(errno));
     const std::string line = line_of(message);
