@@ -469,3 +469,43 @@ TEST_CASE("run on a terminal: the reading of a long prompt is shown, and words a
     CHECK(wrapped.finish() == 0);
     CHECK_MESSAGE(has(wrapped.screen().text(), "holds the weights, the\ntokenizer"), wrapped.screen().text());
 }
+
+TEST_CASE("chat on a terminal: a line that comes back is not joined with what was typed ahead") {
+    Terminal terminal(talk());
+    begin(terminal);
+    terminal.type("/sytem x\rHello");
+    REQUIRE_MESSAGE(terminal.wait_for_line("> Hello"), terminal.screen().text());
+    terminal.type(kUp);
+    CHECK_MESSAGE(terminal.wait_for_line("> /sytem x"), terminal.screen().text());
+    terminal.type(kDown);
+    REQUIRE_MESSAGE(terminal.wait_for_line("> Hello"), terminal.screen().text());
+    check_sent(terminal, "Hello");
+    // Who goes on typing has not seen the line yet; a paste is the same.
+    terminal.type("/sytem y\r");
+    REQUIRE_MESSAGE(terminal.wait_for_line("> /sytem y"), terminal.screen().text());
+    terminal.paste("Hi");
+    REQUIRE_MESSAGE(terminal.wait_for_line("> Hi"), terminal.screen().text());
+    terminal.type(" you");
+    check_sent(terminal, "Hi you");
+    // Keys that move or delete are meant for it.
+    terminal.type("/sytem z\r");
+    REQUIRE_MESSAGE(terminal.wait_for_line("> /sytem z"), terminal.screen().text());
+    terminal.type(std::string(kBackspace) + "w");
+    CHECK_MESSAGE(terminal.wait_for_line("> /sytem w"), terminal.screen().text());
+}
+
+TEST_CASE("chat on a terminal: a message that is edited makes way for one that was typed ahead") {
+    Terminal terminal(talk());
+    begin(terminal);
+    terminal.type("one\r");
+    REQUIRE(terminal.wait_for("> one\nabc\n["));
+    begin(terminal);
+    terminal.type("/edit\rtwo");
+    REQUIRE_MESSAGE(terminal.wait_for_line("> two"), terminal.screen().text());
+    CHECK(has(terminal.screen().text(), "the arrow up brings it"));
+    terminal.type("\r");
+    REQUIRE(terminal.wait_for("> two\nabc\n"));
+    begin(terminal);
+    terminal.type("/stats\r");
+    CHECK_MESSAGE(terminal.wait_for("1 turn\n"), terminal.screen().text());
+}

@@ -143,7 +143,7 @@ bool Talk::edit(const std::string& rest) {
         turn = size_t(number.value());
     }
     edited_ = turn - 1;
-    draft_ = conversation_.question(turn - 1);
+    draft_ = {conversation_.question(turn - 1)};
     return true;
 }
 

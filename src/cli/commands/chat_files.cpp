@@ -34,7 +34,7 @@ Status Talk::resume() {
     if (!options_.system.empty()) conversation_.set_system(options_.system);
     if (conversation_.draft().empty()) return {};
     if (reader_.edits())
-        draft_ = conversation_.draft();
+        draft_ = {conversation_.draft()};
     else
         note(fmt::format("the last message has no answer yet: {}", clipped(conversation_.draft(), kShown)));
     return {};

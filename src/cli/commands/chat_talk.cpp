@@ -144,7 +144,7 @@ bool Talk::misspelled(const Typed& typed, const std::string& word) {
     if (plain || (nearest.empty() && std::filesystem::exists(word, unknown))) return false;
     refuse(error("{} is not a command; {} A blank before it sends it as text", printable(word),
                  nearest.empty() ? "/help lists them." : fmt::format("did you mean {}?", nearest)));
-    if (reader_.edits()) draft_ = typed.shown;
+    if (reader_.edits()) draft_ = {typed.shown, true};
     return true;
 }
 
@@ -199,13 +199,13 @@ bool Talk::finish_turn(Result<Turn> turn, const std::string& shown) {
     if (!turn) {
         view_.end_line();
         refuse(turn.error());
-        if (reader_.edits()) draft_ = shown;
+        if (reader_.edits()) draft_ = {shown, true};
         return stays;
     }
     view_.end();
     last_ = std::move(turn).value();
     explain_turn(*last_, cancelled);
-    if (cancelled && last_->generation.text.empty() && reader_.edits()) draft_ = shown;
+    if (cancelled && last_->generation.text.empty() && reader_.edits()) draft_ = {shown};
     if (voice().verbose)
         show_statistics();
     else

@@ -138,7 +138,7 @@ private:
     AnswerView view_{out_};
     SessionPlace place_;
     uint64_t in_file_ = 0, in_journal_ = 0;                    // Conversation::changes() as they were written
-    std::string draft_;                                        // what the next prompt begins with
+    Draft draft_;                                              // what the next prompt begins with
     std::optional<size_t> edited_;                             // the turn that the next message replaces
     std::vector<Attachment> attached_;                         // to the next message
     std::vector<std::pair<std::string, std::string>> chosen_;  // by /set

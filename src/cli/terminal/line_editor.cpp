@@ -5,12 +5,14 @@
 #include "text/tokens/unicode.h"
 
 #include <algorithm>
+#include <chrono>
 #include <clocale>
 #include <csignal>
 #include <cstring>
 #include <limits>
 
 #include <histedit.h>
+#include <poll.h>
 #include <unistd.h>
 
 namespace redline::cli {
@@ -19,7 +21,10 @@ namespace {
 
 constexpr size_t kMostCharacters = size_t(1) << 24;         // characters
 constexpr std::string_view kBracketPastes = "\x1b[?2004h";  // until restore_terminal()
-constexpr wchar_t kTakeDraft = 0x1F;  // a key by which a function of ours is called; typed, it does nothing
+constexpr std::string_view kPasteBegin = "\x1b[200~";
+// Keys by which functions of ours are called; typed, they do nothing.
+constexpr wchar_t kTakeDraft = 0x1F, kDropDraft = 0x1E;
+constexpr std::chrono::milliseconds kUnseen(1000);  // what is typed sooner does not answer what came back
 constexpr wchar_t kCtrlC = 0x03;
 constexpr std::string_view kMessage = "message of";  // how the mark of a folded one begins
 
@@ -57,8 +62,10 @@ struct LineEditor::Library {
     HistoryW* searched = nullptr;  // by Ctrl-R
     std::wstring prompt;
     std::wstring draft;
-    std::string held;    // bytes read and not yet given
-    size_t columns = 0;  // of the terminal, when the line was drawn
+    std::string unseen;                          // the draft, while a letter takes its place
+    std::chrono::steady_clock::time_point seen;  // from then on none does
+    std::string held;                            // bytes read and not yet given
+    size_t columns = 0;                          // of the terminal, when the line was drawn
     size_t prompt_columns = 0;
     size_t invalid = 0;  // parts of what was read that were no UTF-8
     bool draft_waits = false;
@@ -91,6 +98,8 @@ struct LineEditor::Library {
 
     void bind();
     int next(wchar_t* key);
+    bool begins_anew();
+    bool is_typed_ahead() const;
     void redraw();
     unsigned char stop();
     unsigned char paste();
@@ -109,6 +118,10 @@ int LineEditor::Library::next(wchar_t* key) {
         return 1;
     }
     while (true) {
+        if (!held.empty() && begins_anew()) {
+            *key = kDropDraft;
+            return 1;
+        }
         if (!held.empty()) {
             const Utf8Step step = utf8_step(held, 0);
             if (step.kind != Utf8Step::Kind::cut || ended) {
@@ -135,6 +148,22 @@ int LineEditor::Library::next(wchar_t* key) {
                 ended = got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN);
         }
     }
+}
+
+bool LineEditor::Library::is_typed_ahead() const {
+    struct pollfd waiting = {STDIN_FILENO, POLLIN, 0};
+    return !held.empty() || (::poll(&waiting, 1, 0) > 0 && (waiting.revents & POLLIN) != 0);
+}
+
+// True, once, where the first key behind a draft is a letter or a paste that was not typed for it.
+bool LineEditor::Library::begins_anew() {
+    const std::string draft_text = std::exchange(unseen, {});
+    const auto first = static_cast<unsigned char>(held[0]);
+    const bool text = (first >= ' ' && first != 0x7F) || held.starts_with(kPasteBegin);
+    if (draft_text.empty() || !text || std::chrono::steady_clock::now() >= seen) return false;
+    editor->remember(draft_text);
+    place = editor->history_.size();
+    return true;
 }
 
 // Terminals disagree on where the cursor is when a line of several rows stands in a window of another size:
@@ -266,6 +295,11 @@ void LineEditor::Library::bind() {
         return CC_REFRESH;
     };
     add(L"redline-take-draft", take_draft, {L"\x1f"});
+    const Function drop_draft = [](EditLine* e, int) -> unsigned char {
+        of(e).set_text({});
+        return CC_REFRESH;
+    };
+    add(L"redline-drop-draft", drop_draft, {L"\x1e"});
     // The cursor goes below the line, which stays on the screen.
     const Function give_up = [](EditLine* e, int) -> unsigned char {
         of(e).move_to(of(e).text().size());
@@ -330,13 +364,23 @@ std::string LineEditor::fold_whole(const std::string& draft) {
     return Folds::is_long(draft) ? folds_.fold(folds_.open(draft), kMessage) : draft;
 }
 
-Result<Typed> LineEditor::read(const std::string& prompt, const std::string& draft) {
+void LineEditor::take_draft(const Draft& draft) {
+    Library& library = *library_;
+    library.draft_waits = !draft.text.empty() && !library.is_typed_ahead();
+    library.draft = library.draft_waits ? to_wide(fold_whole(draft.text)) : std::wstring();
+    library.unseen = library.draft_waits && draft.unasked ? folds_.open(draft.text) : std::string();
+    library.seen = std::chrono::steady_clock::now() + kUnseen;
+    if (draft.text.empty() || library.draft_waits) return;
+    remember(folds_.open(draft.text));
+    note("the line that came back makes way for what was typed meanwhile; the arrow up brings it");
+}
+
+Result<Typed> LineEditor::read(const std::string& prompt, const Draft& draft) {
     Library& library = *library_;
     // libedit leaves a sequence out that no character follows: the prompt's own blank ends it.
     const std::string name = prompt.substr(0, prompt.size() - 1);
     library.prompt = to_wide(voice().colour ? fmt::format("\1\x1b[32m\1{}\1\x1b[0m\1 ", name) : prompt);
-    library.draft = to_wide(fold_whole(draft));
-    library.draft_waits = !draft.empty();
+    take_draft(draft);
     library.gives_up = false;
     library.place = history_.size();
     library.columns = terminal_width(STDERR_FILENO);

@@ -28,8 +28,10 @@ public:
     LineEditor& operator=(const LineEditor&) = delete;
 
     // Line ends in it come from pasted text, Alt-Enter and history. `prompt` ends with a blank; `draft` is
-    // there to begin with. Long texts in the line are folded: folds() opens them.
-    Result<Typed> read(const std::string& prompt, const std::string& draft);
+    // there to begin with, unless more was typed before: it is then the latest of what is remembered. So it
+    // is where it came back unasked, and a second has not passed before the first letter. Long texts in the
+    // line are folded: folds() opens them.
+    Result<Typed> read(const std::string& prompt, const Draft& draft);
     Folds& folds() { return folds_; }
     // The newest comes last.
     void remember(const std::string& message);
@@ -41,6 +43,8 @@ private:
     LineEditor();
     // A draft that is long even with its folds closed is one fold.
     std::string fold_whole(const std::string& draft);
+    // Puts the draft into the line that is to be read, or among the earlier ones.
+    void take_draft(const Draft& draft);
 
     std::unique_ptr<Library> library_;
     Completer completer_;

@@ -51,12 +51,12 @@ Result<Typed> LineReader::read_plain(const std::string& prompt) {
     }
 }
 
-Result<Typed> LineReader::read_line(const std::string& prompt, const std::string& draft) {
+Result<Typed> LineReader::read_line(const std::string& prompt, const Draft& draft) {
     return editor_ ? editor_->read(prompt, draft) : read_plain(prompt);
 }
 
-Result<Typed> LineReader::read(const std::string& draft) {
-    if (editor_) editor_->folds().forget_old(draft);
+Result<Typed> LineReader::read(const Draft& draft) {
+    if (editor_) editor_->folds().forget_old(draft.text);
     Typed typed = RL_TRY(read_message(draft));
     typed.shown = typed.text;
     if (editor_) typed.text = editor_->folds().open(typed.text);
@@ -69,7 +69,7 @@ Result<Typed> LineReader::read(const std::string& draft) {
 static constexpr std::string_view kFence = "\"\"\"";
 static constexpr const char* kMore = "... ";
 
-Result<Typed> LineReader::read_message(const std::string& draft) {
+Result<Typed> LineReader::read_message(const Draft& draft) {
     Typed all = RL_TRY(read_line("> ", draft));
     // Several lines at once were pasted, and are whole.
     const bool whole = all.text.find('\n') != std::string::npos;

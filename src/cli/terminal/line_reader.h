@@ -15,15 +15,15 @@ public:
     void set_completer(Completer completer);
 
     // The next message: a line; several when they end with a backslash, stand between two of """, were pasted
-    // together or broken by Alt-Enter. On a terminal the line begins with `draft`.
-    Result<Typed> read(const std::string& draft);
+    // together or broken by Alt-Enter. On a terminal the line begins with `draft`, see LineEditor::read().
+    Result<Typed> read(const Draft& draft);
     // One line in answer to a question, which is not remembered. `prompt` ends with a blank.
     Result<Typed> ask(const std::string& prompt) { return read_line(prompt); }
 
 private:
-    Result<Typed> read_line(const std::string& prompt, const std::string& draft = {});
+    Result<Typed> read_line(const std::string& prompt, const Draft& draft = {});
     Result<Typed> read_plain(const std::string& prompt);
-    Result<Typed> read_message(const std::string& draft);
+    Result<Typed> read_message(const Draft& draft);
     Result<Typed> read_fenced(Typed all);
     void remember(const std::string& message);
 

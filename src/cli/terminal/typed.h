@@ -14,4 +14,11 @@ struct Typed {
     std::string shown;  // the same as it stood in the line, where long parts of it were folded
 };
 
+// A text that a line begins with.
+struct Draft {
+    std::string text;
+    // It came back by itself: who goes on typing may not have seen it.
+    bool unasked = false;
+};
+
 }  // namespace redline::cli
