@@ -191,3 +191,53 @@ TEST_CASE("chat on a terminal: changes behind an answer are in the journal, too"
     Terminal terminal(talk({"--session", session}));
     CHECK_MESSAGE(terminal.wait_for("2 messages are taken from"), terminal.screen().text());
 }
+
+TEST_CASE(
+    "chat on a terminal: a window that is closed ends the program as SIGHUP does, and nothing is lost") {
+    const TemporaryFolder state;
+    const auto in_state = [&](std::vector<std::string> more, const std::string& model) {
+        return with(talk(std::move(more), model), {"XDG_STATE_HOME=" + state.path.string()});
+    };
+    // While an answer is written, which then fails.
+    const std::string session = file("window.session");
+    {
+        Terminal terminal(in_state({"-n", "-1", "-c", "50000", "--session", session}, endless_model()));
+        begin(terminal);
+        terminal.type("hello\r");
+        REQUIRE(terminal.wait_for("xyzabc"));
+        CHECK(terminal.hang_up() == 129);
+    }
+    {
+        Terminal terminal(in_state({"--session", session}, endless_model()), 24, 200);
+        CHECK_MESSAGE(terminal.wait_for(session + ": 2 messages"), terminal.screen().text());
+        begin(terminal);
+        terminal.type("half a line");
+        terminal.settle();
+        CHECK(terminal.hang_up() == 129);
+    }
+    {
+        Terminal terminal(in_state({"--session", session}, endless_model()));
+        CHECK_MESSAGE(terminal.wait_for_line("> half a line"), terminal.screen().text());
+    }
+    // A chat that is kept nowhere leaves its line among the earlier messages.
+    {
+        Terminal terminal(in_state({}, chat_model()));
+        begin(terminal);
+        terminal.type("not sent");
+        terminal.settle();
+        CHECK(terminal.hang_up() == 129);
+    }
+    Terminal terminal(in_state({}, chat_model()));
+    begin(terminal);
+    terminal.type(kUp);
+    CHECK_MESSAGE(terminal.wait_for_line("> not sent"), terminal.screen().text());
+}
+
+TEST_CASE("run on a terminal: a window that is closed during an answer ends it as SIGHUP does") {
+    Launch what = talk();
+    what.arguments = {program(), "run", endless_model(), "hello", "--device",
+                      "cpu",     "-c",  "300000",        "-t",    "1"};
+    Terminal terminal(what);
+    REQUIRE(terminal.wait_for("abc"));
+    CHECK(terminal.hang_up() == 129);
+}

@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include <pty.h>
 #include <sys/ioctl.h>
@@ -30,7 +31,7 @@ public:
             ::kill(child_, SIGKILL);
             ::waitpid(child_, nullptr, 0);
         }
-        ::close(handle_);
+        if (handle_ >= 0) ::close(handle_);
     }
 
     // As a user's keys, in one go. What the terminal does not take at once is written as the program reads.
@@ -71,6 +72,13 @@ public:
         const auto limit = Clock::now() + std::chrono::milliseconds(ms);
         while (Clock::now() < limit && read_for(10)) {
         }
+    }
+
+    // As closing the window does: the terminal is gone for the program, which is then waited for.
+    int hang_up() {
+        ::close(std::exchange(handle_, -1));
+        closed_ = true;
+        return finish();
     }
 
     // The exit code once the program has ended; -SIGNAL when a signal ended it.

@@ -71,7 +71,11 @@ int Talk::run() {
             leave();
             return fail(typed.error());
         }
-        if (typed->kind == Typed::Kind::end) break;
+        if (typed->kind == Typed::Kind::end) {
+            if (reader_.interactive()) show("\n");
+            conversation_.set_draft({});
+            break;
+        }
         if (typed->kind == Typed::Kind::interrupted) {
             if (interrupted_at_prompt(typed.value())) continue;
             return leave();
@@ -79,8 +83,6 @@ int Talk::run() {
         hinted_ = false;
         if (!take(typed.value())) return leave();
     }
-    if (reader_.interactive()) show("\n");
-    conversation_.set_draft({});
     return leave();
 }
 
@@ -92,6 +94,7 @@ bool Talk::interrupted_at_prompt(const Typed& typed) {
     edited_.reset();
     // A program that is ended has not been told that the line is unwanted.
     conversation_.set_draft(ending ? typed.text : "");
+    if (ending && !place_.kept) reader_.keep_unsent(typed.text);
     if (!reader_.edits()) show("\n");
     if (!ending && !typed.text.empty()) return true;
     if (!ending && !std::exchange(hinted_, true)) {

@@ -110,7 +110,7 @@ constexpr Described kStatuses[] = {
     {"2", "the command line was wrong"},
     {"3", "the device that was named cannot be had"},
     {"4", "an answer ended, at -n or with the context, before its grammar or schema was complete"},
-    {"130, 143, 129", "ended by Ctrl-C, SIGTERM, SIGHUP"},
+    {"130, 143, 129", "ended by Ctrl-C, SIGTERM, SIGHUP; 129 also where the terminal is gone"},
 };
 
 constexpr Described kExamples[] = {

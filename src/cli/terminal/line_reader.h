@@ -20,6 +20,9 @@ public:
     // One line in answer to a question, which is not remembered. `prompt` ends with a blank.
     Result<Typed> ask(const std::string& prompt) { return read_line(prompt); }
 
+    // A line that was not sent when the program was ended: later chats have it among the earlier messages.
+    void keep_unsent(const std::string& line) { remember(line); }
+
 private:
     Result<Typed> read_line(const std::string& prompt, const Draft& draft = {});
     Result<Typed> read_plain(const std::string& prompt);

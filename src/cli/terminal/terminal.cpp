@@ -152,8 +152,13 @@ bool Output::write(std::string_view text) {
     return open();
 }
 
+bool Output::hung_up() const {
+    return terminal_ && fault_ == EIO;
+}
+
 int Output::finish(int code) const {
     if (open() || fault_ == EPIPE) return code;
+    if (hung_up()) return code > 128 ? code : 128 + SIGHUP;
     return fail(error("cannot write standard output: {}", std::strerror(fault_)));
 }
 
@@ -172,19 +177,27 @@ void restore_terminal() {
     write_all(STDERR_FILENO, kUsualPastes);
 }
 
+// Signal handlers call both.
+static int64_t now_ms() {
+    struct timespec time = {};
+    ::clock_gettime(CLOCK_MONOTONIC, &time);
+    return int64_t(time.tv_sec) * 1000 + time.tv_nsec / 1000000;
+}
+
+static void set_interrupted(int signal) {
+    last_signal = signal;
+    interrupted_ms = now_ms();
+    interrupted = true;
+}
+
 // The first signal sets the flag. A second one ends the program here, for who should see the flag may wait
 // for a device that hangs; but not one that comes at once, as timeout(1) signals a process and then its
 // group.
 static void on_signal(int signal) {
     constexpr int64_t kAtOnceMs = 100;
-    struct timespec time = {};
-    ::clock_gettime(CLOCK_MONOTONIC, &time);
-    const int64_t now_ms = int64_t(time.tv_sec) * 1000 + time.tv_nsec / 1000000;
-    if (watched && interrupted && signal == last_signal && now_ms - interrupted_ms < kAtOnceMs) return;
+    if (watched && signal == last_signal && now_ms() - interrupted_ms < kAtOnceMs) return;
     if (watched && !interrupted) {
-        last_signal = signal;
-        interrupted_ms = now_ms;
-        interrupted = true;
+        set_interrupted(signal);
         wake();
         return;
     }
@@ -244,6 +257,7 @@ void watch_window() {
 }
 
 Event wait_for_event(int handle) {
+    static const bool terminal = is_terminal(handle);  // later it may be gone
     if (wake_handle < 0) wake_handle = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     while (true) {
         uint64_t times = 0;
@@ -252,7 +266,11 @@ Event wait_for_event(int handle) {
         if (must_redraw.exchange(false)) return Event::redraw;
         struct pollfd ready[2] = {{handle, POLLIN, 0}, {wake_handle, POLLIN, 0}};
         ::poll(ready, 2, -1);
-        if (ready[0].revents != 0 && ready[1].revents == 0) return Event::input;
+        // A terminal whose window was closed: its shell sends SIGHUP somewhat later than the end of the
+        // input.
+        const bool gone = terminal && (ready[0].revents & POLLHUP) != 0;
+        if (gone && watched && !interrupted) set_interrupted(SIGHUP);
+        if (ready[0].revents != 0 && ready[1].revents == 0 && !interrupted) return Event::input;
     }
 }
 

@@ -45,11 +45,14 @@ public:
     bool write(std::string_view text);
     bool open() const { return fault_ == 0; }
     // The exit code of a command that would end with `code`: 1 when the output could not be written, which is
-    // said.
+    // said, and that of SIGHUP where the terminal is gone.
     int finish(int code = kDone) const;
+    // Whether standard output was a terminal that is gone, as when its window was closed.
+    bool hung_up() const;
 
 private:
-    int fault_ = 0;  // errno
+    bool terminal_ = is_terminal(1);  // at the beginning
+    int fault_ = 0;                   // errno
 };
 
 // From here on Ctrl-C, SIGTERM and SIGHUP end the program with 128 and their number, without partial files.
