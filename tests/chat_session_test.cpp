@@ -192,6 +192,24 @@ TEST_CASE("chat on a terminal: changes behind an answer are in the journal, too"
     CHECK_MESSAGE(terminal.wait_for("2 messages are taken from"), terminal.screen().text());
 }
 
+TEST_CASE("chat on a terminal: a message that had no answer when a chat was killed is announced as one") {
+    const std::string session = file("only_asked.session");
+    const Launch what = talk({"-n", "-1", "-c", "50000", "--session", session}, endless_model());
+    {
+        Terminal terminal(what);
+        begin(terminal);
+        terminal.type("hello\r");
+        REQUIRE(terminal.wait_for("xyzabc"));
+        ::kill(terminal.child(), SIGKILL);
+        CHECK(terminal.finish() == -SIGKILL);
+    }
+    Terminal terminal(what, 24, 200);
+    REQUIRE_MESSAGE(terminal.wait_for_line("> hello"), terminal.screen().text());
+    CHECK_MESSAGE(
+        has(terminal.screen().text(), "saved: a message without an answer is taken from " + session),
+        terminal.screen().text());
+}
+
 TEST_CASE(
     "chat on a terminal: a window that is closed ends the program as SIGHUP does, and nothing is lost") {
     const TemporaryFolder state;

@@ -40,12 +40,21 @@ Status Talk::resume() {
     return {};
 }
 
+// "2 messages are", "a message without an answer is", or both.
+static std::string taken_text(size_t messages, bool has_draft) {
+    constexpr const char* kDraft = "a message without an answer";
+    if (messages == 0) return has_draft ? fmt::format("{} is", kDraft) : "no message is";
+    const std::string count = fmt::format("{} message{}", messages, messages == 1 ? "" : "s");
+    if (has_draft) return fmt::format("{} and {} are", count, kDraft);
+    return count + (messages == 1 ? " is" : " are");
+}
+
 Status Talk::take_journal(const std::string& text, const std::string& path) {
     RL_TRY(conversation_.take_text(text, path));
     say(fmt::format(
-        "{}: {} messages are taken from {}",
+        "{}: {} taken from {}",
         keeps_what_it_reads() ? "the last chat ended before it was saved" : "the chat there is going on",
-        conversation_.messages().size(), path));
+        taken_text(conversation_.messages().size(), !conversation_.draft().empty()), path));
     return {};
 }
 
