@@ -399,15 +399,28 @@ TEST_CASE("chat: a session of another model, another version or another kind is 
         CHECK_MESSAGE(has(got.err, path + words), got.err);
         CHECK(read_file(path) == before);
     };
-    refuse(file("other.gguf"), " was saved with another model");
+    refuse(file("other.gguf"),
+           " was saved with another model, chain (" + chat_model() + "); --session with another name");
     std::string old = sound;
     old[7] = '2';
     write_file(path, old);
-    refuse(chat_model(), " is not a saved cache of this version");
+    refuse(chat_model(), " was saved by another version of redline, in a form that this one cannot read");
     write_file(path, sound.substr(0, sound.size() - 9));
     refuse(chat_model(), " has ");
     write_file(path, "a text");
-    refuse(chat_model(), " is not a saved cache: it has 6 bytes");
+    refuse(chat_model(), " is no session of redline; --session with another name begins a new session");
+    for (const auto& [text, words] :
+         {std::pair<std::string, std::string>{"", ": it is empty"},
+          {read_file(chain_model()), " but a model: -m takes it"},
+          {"{\"messages\": []}" + std::string(100, ' '), ": it may be JSON, as /export writes it"}}) {
+        write_file(path, text);
+        refuse(chat_model(), " is no session of redline" + words);
+        const Outcome loaded = chat("/load " + path + "\n");
+        CHECK(loaded.code == 1);
+        CHECK_MESSAGE(
+            has(loaded.err, path + " is no session of redline" + words + "; /load takes a file that"),
+            loaded.err);
+    }
     // A cache of run has no conversation in it.
     std::filesystem::remove(path);
     CHECK(redline_({"run", "-m", chat_model(), "-p", "ab", "-n", "1", "--prompt-cache", path}).code == 0);

@@ -5,6 +5,7 @@
 #include "text/tokens/unicode.h"
 
 #include <algorithm>
+#include <filesystem>
 
 namespace redline::cli {
 
@@ -285,9 +286,18 @@ Result<Turn> Conversation::go_on(const Listener& listener) {
     return answer({messages_.begin(), messages_.end() - 1}, listener, begun);
 }
 
+// For who finds the conversation without it.
+static std::string model_text(const Model& model) {
+    std::error_code unknown;
+    const std::filesystem::path path = std::filesystem::absolute(model.gguf().path(), unknown);
+    const std::string file = unknown ? model.gguf().path() : path.string();
+    Result<std::string> name = model.gguf().metadata().text("general.name", "");
+    return name && !name->empty() ? fmt::format("{} ({})", name.value(), file) : file;
+}
+
 std::string Conversation::text() const {
-    return to_json_text(
-        {messages_, last_answer_, answers_, options_.sampling.sampler.seed, uint32_t(unread_), draft_});
+    return to_json_text({messages_, last_answer_, answers_, options_.sampling.sampler.seed, uint32_t(unread_),
+                         draft_, model_text(session_->model())});
 }
 
 Status Conversation::save(const std::string& path, const Progress& progress,
@@ -298,7 +308,11 @@ Status Conversation::save(const std::string& path, const Progress& progress,
 Status Conversation::load(const std::string& path, const Progress& progress,
                           const std::atomic<bool>* cancel) {
     std::string text;
-    RL_TRY(session_->restore(path, progress, cancel, &text));
+    if (const Status restored = session_->restore(path, progress, cancel, &text); !restored) {
+        const Result<uint64_t> fingerprint = session_->model().fingerprint();
+        const std::string why = fingerprint ? explain_unfit(path, fingerprint.value()) : "";
+        return why.empty() ? restored.error() : error("{}", why);
+    }
     return take_text(text, path);
 }
 

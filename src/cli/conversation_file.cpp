@@ -1,6 +1,9 @@
 #include "cli/conversation_file.h"
 
+#include "base/file.h"
 #include "json/json.h"
+#include "engine/saved_cache.h"
+#include "text/unicode.h"
 
 #include <limits>
 
@@ -28,6 +31,7 @@ std::string to_json_text(const SavedConversation& conversation) {
                 {"seed", conversation.seed}};
     if (conversation.unread > 0) all["unread"] = conversation.unread;
     if (!conversation.draft.empty()) all["draft"] = conversation.draft;
+    if (!conversation.model.empty()) all["model"] = conversation.model;
     return dump(all, -1);
 }
 
@@ -79,7 +83,34 @@ Result<SavedConversation> read_conversation(const std::string& text, const std::
     const Json draft = read.value("draft", Json(""));
     if (!draft.is_string()) return broken("its draft is no text");
     saved.draft = draft.get<std::string>();
+    if (const Json model = read.value("model", Json()); model.is_string()) saved.model = model;
     return saved;
+}
+
+// The kind of file that this seems to be, as the end of a sentence.
+static std::string other_kind(const std::string& path) {
+    Result<File> file = File::open(path);
+    if (!file) return "";
+    if (file->size() == 0) return ": it is empty";
+    std::string begin(std::min<uint64_t>(file->size(), 4), '\0');
+    if (!file->read(0, std::as_writable_bytes(std::span(begin)))) return "";
+    if (begin == "GGUF") return " but a model: -m takes it";
+    if (begin[0] == '{' || begin[0] == '[') return ": it may be JSON, as /export writes it";
+    return "";
+}
+
+std::string explain_unfit(const std::string& path, uint64_t fingerprint) {
+    Result<SavedCache> saved = describe_saved_cache(path);
+    if (!saved) return "";
+    if (saved->kind == SavedCache::Kind::none)
+        return fmt::format("{} is no session of redline{}", path, other_kind(path));
+    if (saved->kind == SavedCache::Kind::other_version)
+        return fmt::format("{} was saved by another version of redline, in a form that this one cannot read",
+                           path);
+    if (saved->fingerprint == fingerprint) return "";
+    Result<SavedConversation> said = read_conversation(saved->text, path);
+    const std::string model = said ? printable(said->model) : "";
+    return fmt::format("{} was saved with another model{}{}", path, model.empty() ? "" : ", ", model);
 }
 
 static std::string markdown(const std::vector<ChatMessage>& messages) {

@@ -25,7 +25,12 @@ struct SavedConversation {
     uint32_t seed = 0;
     uint32_t unread = 0;  // messages behind the system text that the model no longer reads
     std::string draft;    // a message that was typed and has no answer
+    std::string model;    // for people: its name and file; empty: not known
 };
+
+// Why a file does not serve as a session of a model with this fingerprint: what it is instead, or the model
+// that it was saved with. Empty: neither is the reason.
+std::string explain_unfit(const std::string& path, uint64_t fingerprint);
 
 std::string to_json_text(const SavedConversation& conversation);
 // `path` is for errors: the text may come from anywhere.

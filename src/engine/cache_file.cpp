@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "engine/engine.h"
+#include "engine/saved_cache.h"
 
 #include <algorithm>
 #include <cstring>
@@ -33,6 +34,15 @@ struct FileCache {
 static_assert(sizeof(FileCache) == 40);
 
 constexpr uint64_t kPieceBytes = uint64_t(4) << 20;
+constexpr uint64_t kMostText = uint64_t(1) << 30;
+
+SavedCache::Kind kind_of(const FileHeader& header) {
+    const FileHeader wanted;
+    constexpr size_t kVersion = sizeof(wanted.magic) - 1;  // the last byte
+    if (std::memcmp(header.magic, wanted.magic, kVersion) != 0) return SavedCache::Kind::none;
+    return header.magic[kVersion] == wanted.magic[kVersion] ? SavedCache::Kind::this_version
+                                                            : SavedCache::Kind::other_version;
+}
 
 bool is_cancelled(const std::atomic<bool>* flag) {
     return flag && flag->load(std::memory_order_relaxed);
@@ -254,17 +264,17 @@ Status CacheFile::check_caches() const {
 Result<CacheFile> CacheFile::open(const File& file, const Engine& engine, const Sequence& sequence,
                                   const Progress& progress, const std::atomic<bool>* cancel) {
     FileHeader header;
-    const FileHeader want;
     if (file.size() < sizeof(header))
         return error("{} is not a saved cache: it has {} bytes", file.path(), file.size());
     RL_TRY(file.read(0, std::as_writable_bytes(std::span(&header, 1))));
-    if (std::memcmp(header.magic, want.magic, sizeof(want.magic)) != 0)
-        return error("{} is not a saved cache of this version of redline", file.path());
+    if (kind_of(header) == SavedCache::Kind::none) return error("{} is not a saved cache", file.path());
+    if (kind_of(header) == SavedCache::Kind::other_version)
+        return error("{} was saved by another version of redline", file.path());
     if (header.fingerprint != RL_TRY(engine.model().fingerprint()))
         return error("{} was saved with another model", file.path());
     if (header.tokens > engine.options().context)
-        return error("{} holds {} tokens, the context is {}", file.path(), header.tokens,
-                     engine.options().context);
+        return error("{} holds {} tokens, the context is {}: -c {} makes room", file.path(), header.tokens,
+                     engine.options().context, header.tokens + 1);
     CacheFile made(file.path(), engine, sequence, header.tokens, progress, cancel);
     if (header.caches != made.infos().size())
         return error("{} was saved with another model shape", file.path());
@@ -311,6 +321,26 @@ Status CacheFile::load(const File& file, uint64_t at) {
         RL_TRY(write_rows(cache, first, count, piece));
         return tick(bytes);
     });
+}
+
+Result<SavedCache> describe_saved_cache(const std::string& path) {
+    const File file = RL_TRY(File::open(path));
+    FileHeader header;
+    SavedCache saved;
+    if (file.size() < sizeof(header)) return saved;
+    RL_TRY(file.read(0, std::as_writable_bytes(std::span(&header, 1))));
+    saved.kind = kind_of(header);
+    if (saved.kind != SavedCache::Kind::this_version) return saved;
+    saved.fingerprint = header.fingerprint;
+    const uint64_t room = file.size() - sizeof(header);
+    const bool fits = header.caches <= room / sizeof(FileCache) && header.tokens <= room / sizeof(Token) &&
+                      header.text_bytes <= std::min(room, kMostText);
+    const uint64_t at =
+        fits ? sizeof(header) + header.caches * sizeof(FileCache) + header.tokens * sizeof(Token) : 0;
+    if (!fits || at + header.text_bytes > file.size()) return saved;  // damaged
+    saved.text.resize(header.text_bytes);
+    RL_TRY(file.read(at, std::as_writable_bytes(std::span(saved.text))));
+    return saved;
 }
 
 Status Engine::save(const Sequence& sequence, const std::string& path, const Progress& progress,

@@ -23,7 +23,14 @@ Status Talk::resume() {
     // Another chat may keep both files, and write the other one after the one that is read first: the journal
     // is never older than it was then.
     const Result<std::string> said = unsaved ? read_text_file(journal_of(from)) : std::string();
-    if (saved) RL_TRY(load_session(from));
+    if (saved) {
+        const Status loaded = load_session(from);
+        if (!loaded)
+            return error(
+                "{}; --session with another name begins a new session, and without --session the "
+                "chat is not kept",
+                loaded.error().message);
+    }
     Status taken;
     if (unsaved) taken = said ? take_journal(said.value(), journal_of(from)) : said.error();
     if (!taken) RL_TRY(pass_over_journal(taken.error(), saved));
@@ -157,7 +164,11 @@ bool Talk::load(const std::string& rest) {
     const std::string path = user_path(rest);
     if (path.empty()) return refuse(error("/load takes a file that /save wrote")), true;
     const Status loaded = load_session(path);
-    if (!loaded) refuse(loaded.error());
+    if (!loaded)
+        refuse(
+            error("{}; /load takes a file that /save or --session wrote with this model, and /model goes on "
+                  "with another",
+                  loaded.error().message));
     return true;
 }
 
