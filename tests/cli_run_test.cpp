@@ -84,7 +84,7 @@ TEST_CASE("run: the prompt comes from an argument, a file, standard input, or se
     CHECK(redline_(greedy({}), "").code == 2);
     CHECK(redline_(greedy({"-f", file("nowhere.txt")})).code == 1);
     const Outcome empty = redline_(greedy({"-p", "", "--no-bos"}));
-    CHECK(empty.code == 1);
+    CHECK(empty.code == 2);
     CHECK(has(empty.err, "empty"));
 }
 
@@ -299,7 +299,7 @@ TEST_CASE("run: --chat puts the prompt into the model's template") {
     CHECK_MESSAGE(got.code == 0, got.err);
     CHECK(got.out == "abc");
     const Outcome empty = redline_({"run", "-m", chat_model(), "--chat", "-p", "", "-q"});
-    CHECK(empty.code == 1);
+    CHECK(empty.code == 2);
     CHECK(has(empty.err, "the prompt is empty"));
     CHECK(empty.out.empty());
 }

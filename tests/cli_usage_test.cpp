@@ -35,10 +35,16 @@ TEST_CASE("usage: a wrong grammar or schema is shown with its place before a mod
         check_usage(command, {"--grammar", "root ::= (\"a\""},
                     "--grammar text: line 1, column 14: expected a literal");
         std::ofstream(file("wrong.gbnf")) << "root ::= a\n";
-        check_usage(command, {"--grammar", file("wrong.gbnf")},
-                    "line 1, column 10: the rule a is not defined");
-        check_usage(command, {"--grammar-file", file("wrong.gbnf")}, file("wrong.gbnf"));
-        check_usage(command, {"--grammar-file", file("nosuch.gbnf")}, "nosuch.gbnf");
+        // A file is no part of the command line.
+        const auto check_file = [&](std::vector<std::string> more, const std::string& said) {
+            more.insert(more.begin(), {command, "-m", file("nowhere.gguf")});
+            if (command == "run") more.insert(more.end(), {"-p", "a"});
+            check_refused(more, 1, {said});
+        };
+        check_file({"--grammar", file("wrong.gbnf")}, "line 1, column 10: the rule a is not defined");
+        check_file({"--grammar-file", file("wrong.gbnf")}, file("wrong.gbnf"));
+        check_file({"--grammar-file", file("nosuch.gbnf")}, "nosuch.gbnf");
+        check_file({"-jf", file("nosuch.json")}, "nosuch.json");
         check_usage(command, {"--grammar", "nosuch.gbnf"}, "\"nosuch.gbnf\" is no file here, and no grammar");
         check_usage(command, {"-j", "no/such.json"}, "\"no/such.json\" is no file here, and no JSON schema");
         check_usage(command, {"-j", "{\"not\":{}}"}, "#: the schema allows nothing");
@@ -119,4 +125,37 @@ TEST_CASE("usage: what a model cannot take is said before its weights are loaded
     check_refused({"eval", "-m", chain_model(), "-f", file("few.txt"), "-c", "8"}, 1, {"7 tokens"});
     check_refused({"eval", "-m", chain_model(), "-f", file("nowhere.txt")}, 1, {"nowhere.txt"});
     check({"bench", "-m", chain_model() + "," + file("nowhere.gguf")}, "nowhere.gguf");
+}
+
+TEST_CASE("usage: 2 is for a wrong command line, and 1 for what is missing or wrong elsewhere") {
+    write_file(file("empty.txt"), "");
+    write_file(file("lines.txt"), "one\n");
+    const struct {
+        std::vector<std::string> arguments;
+        int code;
+        std::string said;
+    } cases[] = {
+        {{"run", "-m", chat_model(), ""}, 2, "the prompt is empty"},
+        {{"run", "-m", chat_model(), "-f", file("empty.txt")}, 1, "the prompt is empty"},
+        {{"run", "-m", chain_model(), "-p", "", "--no-bos"}, 2, "the prompt is empty"},
+        {{"run", "Qwen/Qwen3-0.6B-GGUF:Q4_K_M", "hi"}, 1, "none here is called so"},
+        {{"run", "-m", file("nowhere.gguf"), "-p", "a"}, 1, "nowhere.gguf"},
+        {{"run", "-m", chat_model(), "--fim-file", "main.py"}, 2, "--fim-file takes FILE:LINE"},
+        {{"run", "-m", chat_model(), "--fim-file", file("lines.txt") + ":9"}, 1, "has 2 lines, not 9"},
+        {{"run", "-m", chat_model(), "-p", "a", "--messages", file("nowhere.json")}, 2, "--messages"},
+        {{"run", "-m", chat_model(), "--messages", file("nowhere.json")}, 1, "nowhere.json"},
+        {{"run", "-hf", "foo", "a"}, 2, "is no model's name"},
+        {{"run", "-mu", "ftp://x/a.gguf", "a"}, 2, "an address begins with https:// or http://"},
+        {{"pull", "notaurl"}, 2, "an address that begins with https:// or http://"},
+        {{"pull", "ftp://x"}, 2, "an address begins with https:// or http://"},
+        {{"pull", "https://example.org/page"}, 2, "ends with NAME.gguf"},
+        {{"pull", "http://example.org/a%20b.gguf"}, 2, "ends with NAME.gguf"},
+        {{"pull", "http://127.0.0.1:1/a.gguf", "-o", file("pulled")}, 1, "127.0.0.1"},
+        {{"info", file("nowhere.gguf")}, 1, "nowhere.gguf"},
+        {{"tokenize", file("nowhere.gguf"), "a"}, 1, "nowhere.gguf"},
+        {{"report", "-m", "no-such-model"}, 1, "no-such-model"},
+        {{"quantize", chain_model()}, 2, "IN.gguf OUT.gguf TYPE"},
+        {{"quantize", file("nowhere.gguf"), file("out.gguf"), "Q8_0"}, 1, "nowhere.gguf"},
+    };
+    for (const auto& one : cases) check_refused(one.arguments, one.code, {one.said});
 }

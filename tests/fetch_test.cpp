@@ -575,5 +575,5 @@ TEST_CASE("redline pull: fetches a model that then is listed and runs by its nam
     CHECK(has(missing.err, "answers 404"));
     CHECK(has(at_home({"pull", "a/gated"}).err, "HF_TOKEN"));
     CHECK(at_home({"pull"}).code == 2);
-    CHECK(at_home({"pull", "not-a-model"}).code == 1);
+    CHECK(at_home({"pull", "not-a-model"}).code == 2);
 }

@@ -1,7 +1,7 @@
 // What a command of the program is. Commands are the only code that prints: text and reports to stdout,
-// everything else to stderr. Exit codes: 0 done, 1 the work could not be done, 2 the command line was wrong,
-// 3 the device that was asked for cannot be had, 4 the answer was cut before its grammar or schema was
-// complete, Interrupts::code() interrupted.
+// everything else to stderr. Exit codes: 0 done, 1 the world was wrong (a file is missing, a download
+// failed), 2 the command line was, 3 the device that was asked for cannot be had, 4 the answer was cut before
+// its grammar or schema was complete, Interrupts::code() interrupted.
 #pragma once
 
 #include "base/result.h"

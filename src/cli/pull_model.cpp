@@ -35,6 +35,15 @@ bool is_url(const std::string& text) {
     return text.starts_with("http://") || text.starts_with("https://");
 }
 
+// Schemes that hubs of others have are no addresses of the web.
+bool has_scheme(const std::string& text) {
+    return text.find("://") != std::string::npos && !text.starts_with("hf://");
+}
+
+Error wrong_address(const std::string& text) {
+    return error("{}: an address begins with https:// or http://, and ends with NAME.gguf", text);
+}
+
 // "https://hub/USER/REPO/blob/main/FILE", as a browser shows it, is the page about the file.
 std::string file_behind(std::string url) {
     const size_t page = url.find("/blob/");
@@ -59,9 +68,13 @@ Result<std::vector<PulledFile>> sources_of(const std::string& url, const fs::pat
     return all;
 }
 
+bool is_file_address(const std::string& wanted) {
+    return is_url(wanted) && wanted.find(".gguf") != std::string::npos;
+}
+
 Result<std::vector<PulledFile>> files_of(const std::string& wanted, const fs::path& folder, const Hub& hub,
                                          const std::atomic<bool>* cancel) {
-    if (is_url(wanted) && wanted.find(".gguf") != std::string::npos) return sources_of(wanted, folder);
+    if (is_file_address(wanted)) return sources_of(wanted, folder);
     const HubModel model = RL_TRY(parse_hub_model(wanted));
     const std::vector<HubFile> listed = RL_TRY(hub.list(model, cancel));
     std::vector<PulledFile> all;
@@ -161,6 +174,17 @@ Status fetch(const PulledFile& source, const Hub& hub, const std::atomic<bool>* 
 
 }  // namespace
 
+Status check_pull(const std::string& wanted) {
+    if (is_file_address(wanted)) {
+        RL_TRY(sources_of(wanted, {}));
+        return {};
+    }
+    const Result<HubModel> model = parse_hub_model(wanted);
+    if (model) return {};
+    if (has_scheme(wanted)) return wrong_address(wanted);
+    return error("{}, or an address that begins with https:// or http://", model.error().message);
+}
+
 Result<std::vector<PulledFile>> pull_model(const std::string& wanted, const PullSettings& settings,
                                            const std::atomic<bool>* cancel) {
     Hub hub = hub_of(variable);
@@ -193,7 +217,7 @@ static Error two_models(std::string_view one, const std::string& first, std::str
 // What is here of it, without a network; empty where nothing is.
 static Result<std::string> find_here(const RemoteModel& remote) {
     if (remote.hub.empty()) {
-        if (!is_url(remote.url)) return error("-mu {}: an address begins with https://", remote.url);
+        if (!is_url(remote.url)) return wrong_address("-mu " + remote.url);
         const std::vector<PulledFile> files = RL_TRY(sources_of(remote.url, own_model_folder(variable)));
         const std::string path = files.front().path.string();
         std::error_code unknown;

@@ -20,6 +20,8 @@ struct PullSettings {
     std::string token;   // for the hub; empty: the user's
     long stall_seconds = 60;
 };
+// An error where this can be neither a name nor an address, whatever the hub says.
+Status check_pull(const std::string& wanted);
 // "USER/REPO[:QUANT]" or the address of a file. What is there already is not fetched again.
 Result<std::vector<PulledFile>> pull_model(const std::string& wanted, const PullSettings& settings,
                                            const std::atomic<bool>* cancel);

@@ -123,7 +123,7 @@ Result<HubModel> parse_hub_model(const std::string& text) {
     if (!two)
         return error(
             "\"{}\" is no model's name: USER/REPO or USER/REPO:QUANT, as in "
-            "bartowski/Llama-3.2-1B-Instruct-GGUF:Q4_K_M, or a URL",
+            "bartowski/Llama-3.2-1B-Instruct-GGUF:Q4_K_M",
             text);
     model.repository = rest;
     return model;

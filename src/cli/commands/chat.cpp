@@ -100,6 +100,7 @@ int run_chat(const std::vector<std::string>& arguments) {
     Status usage = check_device_options(chat.model);
     if (usage) usage = check_options(chat.conversation.sampling.sampler);
     if (!usage) return fail(usage.error(), kUsage);
+    if (chat.conversation.sampling.unread) return fail(*chat.conversation.sampling.unread);
     if (chat.escapes)
         for (std::string& stop : chat.conversation.generate.stops) stop = unescape(stop);
     if (const std::optional<int> code = take_remote_model(chat.model)) return *code;

@@ -106,8 +106,10 @@ constexpr Described kFiles[] = {
 
 constexpr Described kStatuses[] = {
     {"0", "done"},
-    {"1", "it could not be done; of doctor and verify: there is a problem"},
-    {"2", "the command line was wrong"},
+    {"1",
+     "it could not be done: a file is missing, a download failed, the device has no room; of doctor and "
+     "verify: there is a problem"},
+    {"2", "the command line was wrong, whatever the files and the machine"},
     {"3", "the device that was named cannot be had"},
     {"4", "an answer ended, at -n or with the context, before its grammar or schema was complete"},
     {"130, 143, 129", "ended by Ctrl-C, SIGTERM, SIGHUP; 129 also where the terminal is gone"},

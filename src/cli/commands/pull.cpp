@@ -73,6 +73,7 @@ int run_pull(const std::vector<std::string>& arguments) {
         return fail(
             error("pull takes one model, USER/REPO[:QUANT] or a URL, and {} were given", pull.words.size()),
             kUsage);
+    if (const Status named = check_pull(pull.words[0]); !named) return fail(named.error(), kUsage);
     const Interrupts interrupts;
     const Result<std::vector<PulledFile>> all =
         pull_model(pull.words[0], {pull.folder, pull.token, long(pull.stall_seconds)}, interrupts.flag());

@@ -45,7 +45,6 @@ Result<ChatRequest> chat_request(const RunOptions& run, const std::string& text)
     if (!run.messages.empty()) {
         request = RL_TRY(read_messages(text, run.messages == "-" ? "standard input" : run.messages));
     } else {
-        if (text.empty()) return error("the prompt is empty: give it some text");
         if (!run.system.empty())
             request.messages.push_back(
                 {{"role", "system"}, {"content", run.prompt.escapes ? unescape(run.system) : run.system}});
@@ -79,10 +78,22 @@ Result<WrittenChat> write_raw(const RunOptions& run, const Model& model, const I
     return written;
 }
 
+bool is_chat(const RunOptions& run, const Model& model) {
+    return run.form == PromptForm::chat ||
+           (run.form == PromptForm::automatic && has_chat_template(model.gguf().metadata()));
+}
+
+// An empty text on the command line is wrong there; a file, or what another program writes, may be empty. As
+// a raw prompt BOS alone makes text.
+std::optional<int> refuse_empty(const RunOptions& run, const Model& model, const Input& input) {
+    const bool needs_text = is_chat(run, model) || !model.tokenizer().adds_bos() || !run.add_bos;
+    if (!input.text.empty() || input.fim || !run.messages.empty() || !needs_text) return {};
+    return fail(error("the prompt is empty: give it some text"), run.prompt.file.empty() ? kUsage : kFailed);
+}
+
 Result<Prompt> write_prompt(const RunOptions& run, const Model& model, const Input& input, uint64_t context) {
-    const bool has_template = has_chat_template(model.gguf().metadata());
     Prompt prompt;
-    prompt.chat = run.form == PromptForm::chat || (run.form == PromptForm::automatic && has_template);
+    prompt.chat = is_chat(run, model);
     for (const StrayBytes& stray : input.stray) note(explain_stray(stray, model.tokenizer()));
     if (!prompt.chat) {
         prompt.written = RL_TRY(write_raw(run, model, input, context));
@@ -397,6 +408,7 @@ Result<int> run_prompt(RunOptions& run, const Options& options, const Input& inp
     if (run.sampling.grammar) run.sampling.constraint = RL_TRY(make_constraint(model, *run.sampling.grammar));
     Sampler sampler = RL_TRY(
         make_sampler(model, run.sampling.sampler, run.sampling.ignore_eos, context, run.sampling.constraint));
+    if (const std::optional<int> code = refuse_empty(run, model, input)) return *code;
     const Prompt prompt = RL_TRY(write_prompt(run, model, input, context));
     if (run.sampling.constraint)
         run.sampling.constraint->expect_reasoning(
@@ -432,9 +444,9 @@ int run_once(const std::vector<std::string>& arguments) {
     run.prompt.combines = true;
     Options options = declare(run);
     if (const std::optional<int> code = options.parse(arguments)) return *code;
-    Status usage = take_words(run);
-    if (usage) usage = check_usage(options, run);
-    if (!usage) return fail(usage.error(), kUsage);
+    if (const std::optional<int> code = take_words(run)) return *code;
+    if (const Status usage = check_usage(options, run); !usage) return fail(usage.error(), kUsage);
+    if (run.sampling.unread) return fail(*run.sampling.unread);
     if (run.prompt.escapes)
         for (std::string& stop : run.generate.stops) stop = unescape(stop);
     // As ollama does, where only a model is named.

@@ -73,6 +73,11 @@ std::string name_of(const Tokenizer& tokenizer, Token token, std::string_view ma
 
 }  // namespace
 
+Status check_fim_place(const std::string& text) {
+    RL_TRY(parse_place(text));
+    return {};
+}
+
 Result<FimTexts> read_fim(const FimSource& source, bool escapes, std::vector<StrayBytes>* stray) {
     FimTexts texts;
     if (!source.texts.empty()) {

@@ -20,6 +20,8 @@ struct FimTexts {
     std::string suffix;
 };
 
+// An error where this is no FILE:LINE[:COLUMN], whatever the file holds.
+Status check_fim_place(const std::string& text);
 // `escapes`: backslash escapes in texts of the command line are taken.
 Result<FimTexts> read_fim(const FimSource& source, bool escapes, std::vector<StrayBytes>* stray);
 

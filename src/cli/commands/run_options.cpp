@@ -151,9 +151,10 @@ Options declare(RunOptions& run) {
         "standard input is read when it is a file or a pipe of ours; in a \"while read\" loop it is left "
         "alone.");
     options.remark(
-        "Exit status: 0 done, 1 an error, 2 a wrong command line, 3 the device that was named cannot be had, "
-        "4 "
-        "the answer ends, at -n or with the context, before its grammar or schema is complete, 130 after "
+        "Exit status: 0 done, 1 it could not be done (a file is missing, a download failed, the device has "
+        "no "
+        "room), 2 the command line is wrong, 3 the device that was named cannot be had, 4 the answer ends, "
+        "at -n or with the context, before its grammar or schema is complete, 130 after "
         "Ctrl-C.");
     return options;
 }
@@ -168,7 +169,7 @@ static bool is_library_name(const std::string& word, bool beside_prompt) {
            word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789._-/:") == std::string::npos;
 }
 
-Status take_words(RunOptions& run) {
+std::optional<int> take_words(RunOptions& run) {
     std::vector<std::string>& words = run.words;
     const bool unnamed = run.model.model.empty() && !run.model.remote;
     // A word alone is more likely a prompt than a part of a name.
@@ -180,18 +181,19 @@ Status take_words(RunOptions& run) {
     }
     if (words.empty()) return {};
     if (run.model.model.empty() && !run.model.remote && is_library_name(words[0], !alone))
-        return error(
+        return fail(error(
             "\"{}\" looks like the name of a model, and none here is called so: redline models lists them, "
             "redline pull fetches more (as a prompt it goes with -p)",
-            words[0]);
+            words[0]));
     if (alone && unnamed && words[0].find(' ') == words[0].npos && names_model(words[0], NameParts::part))
         note(fmt::format("\"{0}\" is the prompt; redline run -m {0} takes the model whose name has it",
                          words[0]));
     if (words.size() > 1)
-        return error(
-            "\"{}\" and \"{}\" are two texts, and the first is neither a file nor the name of a model here: "
-            "put the prompt in quotes, redline run MODEL \"TEXT\"",
-            words[0], words[1]);
+        return fail(
+            error("\"{}\" and \"{}\" are two texts, and the first is neither a file nor the name of a model "
+                  "here: put the prompt in quotes, redline run MODEL \"TEXT\"",
+                  words[0], words[1]),
+            kUsage);
     run.prompt.text = run.prompt.has_text ? run.prompt.text + "\n" + words[0] : words[0];
     run.prompt.has_text = true;
     return {};
@@ -204,6 +206,7 @@ static Status check_fim(const RunOptions& run) {
         return error("--fim, --fim-parts and --fim-file name the two texts: give one of them, once");
     if (fim.files.size() == 2 && fim.files[0] == "-" && fim.files[1] == "-")
         return error("--fim-parts: standard input can be one of the two texts, not both");
+    if (!fim.place.empty()) RL_TRY(check_fim_place(fim.place));
     if (run.prompt.has_text || !run.prompt.file.empty())
         return error("a prompt means nothing with --fim, which has two texts: leave one of them out");
     if (run.parse_special)

@@ -75,17 +75,19 @@ static void add_penalties(Options& options, SamplerOptions& s) {
 // A value that is - or names a file is read from there, and errors then name it; else it is the text itself.
 static Status add_grammar(SamplingOptions& target, const std::string& value, bool is_schema, bool is_file) {
     constexpr uint64_t kMostText = uint64_t(16) << 20;
-    if (target.grammar) return error("comes after another grammar or schema; give one");
+    if (target.grammar || target.unread) return error("comes after another grammar or schema; give one");
     std::error_code unknown;
     const bool from_file =
         is_file || (value.size() < 4096 && std::filesystem::is_regular_file(value, unknown));
-    std::string text = value;
-    if (value == "-")
-        text = RL_TRY(read_standard_input());
-    else if (from_file)
-        text = RL_TRY(read_text_file(value, kMostText));
+    Result<std::string> text = value == "-" ? read_standard_input()
+                               : from_file  ? read_text_file(value, kMostText)
+                                            : Result<std::string>(value);
+    if (!text) {
+        target.unread = text.error();
+        return {};
+    }
     Result<std::string> grammar =
-        is_schema ? grammar_of_schema(text, {&target.notes, target.strict_schema}) : std::move(text);
+        is_schema ? grammar_of_schema(text.value(), {&target.notes, target.strict_schema}) : std::move(text);
     Result<Grammar> parsed = grammar ? Grammar::parse(grammar.value()) : grammar.error();
     if (parsed) {
         target.grammar = std::move(parsed).value();
@@ -95,11 +97,9 @@ static Status add_grammar(SamplingOptions& target, const std::string& value, boo
     if (value != "-" && !from_file && value.find_first_of(is_schema ? "{[\"" : "=") == value.npos &&
         value.find_first_of("./") != value.npos)
         return error("\"{}\" is no file here, and no {}", value, is_schema ? "JSON schema" : "grammar");
-    return error("{}: {}",
-                 value == "-" ? "standard input"
-                 : from_file  ? value
-                              : "text",
-                 parsed.error().message);
+    if (value != "-" && !from_file) return error("text: {}", parsed.error().message);
+    target.unread = error("{}: {}", value == "-" ? "standard input" : value, parsed.error().message);
+    return {};
 }
 
 static void add_grammar_options(Options& options, SamplingOptions& target) {

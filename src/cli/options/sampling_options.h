@@ -17,6 +17,7 @@ struct SamplingOptions {
     SamplerOptions sampler;
     bool ignore_eos = false;
     std::optional<Grammar> grammar;          // of --grammar or --json-schema
+    std::optional<Error> unread;             // of a file that was to hold one: no fault of the command line
     std::vector<std::string> notes;          // on how the schema is read
     bool strict_schema = false;              // they are errors
     std::shared_ptr<Constraint> constraint;  // made of it, once the model is there
