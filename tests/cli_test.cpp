@@ -180,7 +180,6 @@ TEST_CASE("cli: a bad value names the option, what it takes, and what it got") {
 }
 
 TEST_CASE("cli: a model that is missing, a folder, cut short, or of another kind") {
-    check_refused({"info"}, 2, {"-m FILE"});
     check_refused({"eval", "-f", "x"}, 2, {"-m FILE"});
     check_refused({"run", "-p", "a", "-m", file("nowhere.gguf")}, 1, {"nowhere.gguf", "No such file"});
     check_refused({"run", "-p", "a", "-m", "/"}, 1, {"folder"});

@@ -159,3 +159,36 @@ TEST_CASE("usage: 2 is for a wrong command line, and 1 for what is missing or wr
     };
     for (const auto& one : cases) check_refused(one.arguments, one.code, {one.said});
 }
+
+TEST_CASE("usage: the demo model is announced when it is taken, and not before something else fails") {
+    const auto note = [](std::vector<std::string> arguments, int code) {
+        const Outcome got = redline_(std::move(arguments), "");
+        CHECK_MESSAGE(got.code == code, got.err);
+        return has(got.err, "demo model that comes with redline is taken");
+    };
+    CHECK(note({"run", "hi", "-n", "1"}, 0));
+    CHECK(note({"run", "hi", "--show-prompt"}, 0));
+    CHECK(note({"info"}, 0));
+    CHECK(note({"tokenize", "hello world"}, 0));
+    CHECK(note({"chat"}, 0));
+    CHECK_FALSE(note({"run"}, 2));
+    CHECK_FALSE(note({"run", ""}, 2));
+    CHECK_FALSE(note({"run", "hi", "--chat-template", "no-such-template"}, 1));
+    CHECK_FALSE(note({"run", "-f", file("nowhere.txt")}, 1));
+    CHECK_FALSE(note({"run", "hi", "-l", "999999+1"}, 1));
+    CHECK_FALSE(note({"chat", "--session", file("no/such/folder.session")}, 1));
+    CHECK_FALSE(note({"info", chain_model()}, 0));
+}
+
+TEST_CASE("tokenize: a text alone is for the demo model, and beside a text the first word is the model") {
+    const Outcome alone = redline_({"tokenize", "hello world"});
+    CHECK(alone.code == 0);
+    CHECK(alone.out == redline_({"tokenize", "-p", "hello world"}).out);
+    const std::string demo = source_file("models/demo/redline-demo-q8_0.gguf");
+    CHECK(alone.out == redline_({"tokenize", demo, "hello world"}).out);
+    CHECK(alone.out == redline_({"tokenize", demo}, "hello world").out);
+    CHECK(redline_({"tokenize"}, "hello world").out == alone.out);
+    check_refused({"tokenize", "hello", "world"}, 1,
+                  {"\"hello\" is no file", "the model comes before the text"});
+    check_refused({"tokenize", "-m", demo, "hello", "world"}, 2, {"redline tokenize MODEL \"TEXT\""});
+}

@@ -1,8 +1,10 @@
 #include "cli/demo_model.h"
 
+#include "cli/command.h"
 #include "cli/terminal/terminal.h"
 
 #include <filesystem>
+#include <utility>
 
 // From the build: the file's name, where `install` puts it as seen from the program, and the source tree.
 #ifndef RL_DEMO_FILE
@@ -44,12 +46,18 @@ Result<std::string> find_demo_model() {
         fmt::join(looked, ", and "));
 }
 
-Status take_demo_model(std::string& path) {
-    if (!path.empty()) return {};
-    path = RL_TRY(find_demo_model());
-    note("no model is named: the small demo model that comes with redline answers; -m FILE takes another");
-    say_detail("its file is " + path);
+Status take_demo_model(ModelOptions& options) {
+    if (!options.model.empty()) return {};
+    options.model = RL_TRY(find_demo_model());
+    options.unnamed = true;
     return {};
+}
+
+void note_demo_model(const ModelOptions& options) {
+    static bool noted = false;
+    if (!options.unnamed || std::exchange(noted, true)) return;
+    note("no model is named: the small demo model that comes with redline is taken; -m FILE takes another");
+    say_detail("its file is " + options.model);
 }
 
 }  // namespace redline::cli

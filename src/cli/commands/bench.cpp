@@ -471,7 +471,9 @@ int run_bench(const std::vector<std::string>& arguments) {
     if (!usage) return fail(usage.error(), kUsage);
     if (!bench.ops || !bench.models.empty()) {
         if (bench.models.empty()) bench.models.emplace_back();
-        if (const Status found = take_demo_model(bench.models[0]); !found) return fail(found.error(), kUsage);
+        bench.common.model = bench.models[0];
+        if (const Status found = take_demo_model(bench.common); !found) return fail(found.error());
+        bench.models[0] = bench.common.model;
     }
     for (std::string& model : bench.models) {
         Result<std::string> path = find_model(model);

@@ -104,7 +104,7 @@ int run_chat(const std::vector<std::string>& arguments) {
     if (chat.escapes)
         for (std::string& stop : chat.conversation.generate.stops) stop = unescape(stop);
     if (const std::optional<int> code = take_remote_model(chat.model)) return *code;
-    if (const Status found = take_demo_model(chat.model.model); !found) return fail(found.error(), kUsage);
+    if (const Status found = take_demo_model(chat.model); !found) return fail(found.error());
     const Result<int> code = chat_with(chat, options);
     return code ? code.value() : fail(code.error());
 }

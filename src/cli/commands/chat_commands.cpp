@@ -294,6 +294,7 @@ bool Talk::change_model(const std::string& rest) {
 Status Talk::exchange_model(const std::string& path) {
     ModelOptions wanted = model_->options;
     wanted.model = path;
+    wanted.unnamed = false;
     std::unique_ptr<ChatModel> next = RL_TRY(ChatModel::inspect(wanted, options_.writer));
     SamplerOptions sampler = options_.conversation.sampling.sampler;
     sampler.seed = conversation_.options().sampling.sampler.seed;

@@ -1,5 +1,6 @@
 // redline info: what is in a model file, what it needs of this machine, and how it would run.
 #include "cli/commands/devices.h"
+#include "cli/demo_model.h"
 #include "cli/find_model.h"
 #include "cli/load_plan.h"
 #include "cli/model_facts.h"
@@ -31,7 +32,8 @@ struct InfoOptions {
 };
 
 Options declare(InfoOptions& info) {
-    Options options("info", "say what is in a model file and whether it fits here", {"info MODEL [options]"});
+    Options options("info", "say what is in a model file and whether it fits here",
+                    {"info [MODEL] [options]"});
     options.group("what");
     options.flag("--all", "metadata in full length", info.all);
     options.common("metadata in full length");
@@ -398,13 +400,15 @@ std::string as_text(const Json& all) {
     return out;
 }
 
-int print_template(const std::string& path) {
+int print_template(const ModelOptions& options) {
+    const std::string& path = options.model;
     const Result<Gguf> gguf = Gguf::open(path);
     if (!gguf) return fail(gguf.error());
     const Metadata& metadata = gguf.value().metadata();
     const Result<std::string> source = chat_template_source(metadata);
     if (!source) return fail(source.error());
     if (source.value().empty()) return fail(error("{} has no chat template", path));
+    note_demo_model(options);
     Output out;
     out.write(is_terminal(STDOUT_FILENO) ? for_terminal(source.value()) + "\n" : source.value());
     return out.finish();
@@ -414,15 +418,15 @@ int run_info(const std::vector<std::string>& arguments) {
     InfoOptions info;
     Options options = declare(info);
     if (const std::optional<int> code = options.parse(arguments)) return *code;
-    Status usage = check_model_given(info.model.model);
-    if (usage) usage = check_device_options(info.model);
-    if (!usage) return fail(usage.error(), kUsage);
+    if (const Status usage = check_device_options(info.model); !usage) return fail(usage.error(), kUsage);
+    if (const Status found = take_demo_model(info.model); !found) return fail(found.error());
     const Result<std::string> path = find_model(info.model.model);
     if (!path) return fail(path.error());
     info.model.model = path.value();
-    if (info.chat_template) return print_template(info.model.model);
+    if (info.chat_template) return print_template(info.model);
     const Result<Json> all = gather(info);
     if (!all) return fail(all.error());
+    note_demo_model(info.model);
     Output out;
     out.write(info.json ? to_text(all.value()) + "\n" : as_text(all.value()));
     return out.finish();

@@ -414,7 +414,10 @@ Result<int> run_prompt(RunOptions& run, const Options& options, const Input& inp
         run.sampling.constraint->expect_reasoning(
             prompt.reasoning, last_scaffold(prompt.written.parts),
             run.writer.thinking != false && prompt.reasoning_budget != 0);
-    if (run.show_prompt) return show_prompt(run, model.tokenizer(), prompt);
+    if (run.show_prompt) {
+        note_demo_model(run.model);
+        return show_prompt(run, model.tokenizer(), prompt);
+    }
     RL_TRY(check_prompt(prompt.written.tokens, context));
     RL_TRY(place_model(loaded, run.model, context));
     Session session = RL_TRY(open_session(loaded, run.model, context));
@@ -458,7 +461,7 @@ int run_once(const std::vector<std::string>& arguments) {
                                                       : std::vector<std::string>{"-m", run.model.model});
     if (const std::optional<int> code = take_remote_model(run.model)) return *code;
     voice().informs = false;
-    if (const Status found = take_demo_model(run.model.model); !found) return fail(found.error(), kUsage);
+    if (const Status found = take_demo_model(run.model); !found) return fail(found.error());
     const Result<std::optional<Input>> input = gather_input(run);
     if (!input) return fail(input.error());
     if (!input.value())

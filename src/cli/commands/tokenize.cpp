@@ -1,5 +1,6 @@
 // redline tokenize: the tokens of a text, one per line. Reads no weights.
 #include "base/file.h"
+#include "cli/demo_model.h"
 #include "cli/find_model.h"
 #include "cli/options/model_options.h"
 #include "cli/prompt.h"
@@ -17,10 +18,11 @@ namespace redline::cli {
 namespace {
 
 struct TokenizeCommand {
-    std::string model;
+    ModelOptions model;
     std::vector<std::string> words;  // without an option
     std::vector<std::string> texts;  // of them, and of -p
     std::string file;
+    bool model_given = false;  // by an option
     bool add_special = true;
     bool parse_special = false;
     bool ids_only = false;
@@ -29,13 +31,15 @@ struct TokenizeCommand {
 
 Options declare(TokenizeCommand& command) {
     Options options("tokenize", "show the tokens of a text",
-                    {"tokenize MODEL TEXT", "tokenize MODEL -f FILE   (- is standard input)"});
+                    {"tokenize [MODEL] TEXT", "tokenize [MODEL] -f FILE   (- is standard input)"});
     options.words([&command](const std::string& word) -> Status {
         command.words.push_back(word);
         return {};
     });
     options.group("what");
-    options.name("-m --model", "FILE", "model file (GGUF); its vocabulary is enough", command.model);
+    options.name("-m --model", "FILE",
+                 "model file (GGUF); its vocabulary is enough (default: the demo model)",
+                 command.model.model);
     options.each("-p --prompt", "TEXT", "the text, for one that begins with a dash",
                  [&](const std::string& text) {
                      command.texts.push_back(text);
@@ -51,30 +55,38 @@ Options declare(TokenizeCommand& command) {
     options.flag("--ids", "the ids only, on one line", command.ids_only);
     options.flag("--json", "one JSON object with ids and pieces", command.json);
     add_voice_options(options);
+    options.example("redline tokenize \"Hello world\"");
     options.example("redline tokenize model.gguf \"Hello world\"");
     options.example("redline tokenize model.gguf --ids -f prompt.txt | wc -w");
     return options;
 }
 
-// The first word is the model, where no option names it; the others are the text.
+// The first of two words is the model, where no option names it, and so is one beside another text. A word
+// alone is the text, unless it is or may be the name of a model.
 void take_words(TokenizeCommand& command) {
     std::vector<std::string>& words = command.words;
-    if (command.model.empty() && !words.empty()) {
-        command.model = words.front();
+    const bool alone = words.size() == 1 && command.texts.empty() && command.file.empty();
+    const bool names =
+        !words.empty() && (!alone || names_model(words.front(), NameParts::part) ||
+                           (words.front().find(':') != std::string::npos && parse_hub_model(words.front())));
+    if (command.model.model.empty() && names) {
+        command.model.model = words.front();
         words.erase(words.begin());
     }
     command.texts.insert(command.texts.end(), words.begin(), words.end());
 }
 
 Status check_usage(const TokenizeCommand& command) {
-    RL_TRY(check_model_given(command.model));
     if (command.ids_only && command.json) return error("--ids and --json exclude each other");
     if (command.texts.size() > 1)
-        return error("there are {} texts; put quotes around one", command.texts.size());
+        return error("there are {} texts: redline tokenize MODEL \"TEXT\" takes one, in quotes",
+                     command.texts.size());
     if (!command.texts.empty() && !command.file.empty())
         return error("there are a text and a file; give one of them");
     if (command.texts.empty() && command.file.empty() && is_terminal(STDIN_FILENO))
-        return error("no text was given; -f - reads it from standard input");
+        return error(
+            "no text was given: redline tokenize MODEL \"TEXT\" takes one, -f FILE a file, and -f - standard "
+            "input");
     return {};
 }
 
@@ -84,11 +96,21 @@ Result<std::string> gather_text(const TokenizeCommand& command) {
     return read_text_file(command.file);
 }
 
-Result<Tokenizer> open_tokenizer(const std::string& name) {
-    const std::string path = RL_TRY(find_model(name));
+// Beside a text the first word is the model, which may not have been meant.
+Error no_model(const TokenizeCommand& command, const Error& problem) {
+    if (command.texts.empty() || command.model_given) return problem;
+    return error("{}; the model comes before the text, and a text of several words stands in quotes",
+                 problem.message);
+}
+
+Result<Tokenizer> open_tokenizer(const TokenizeCommand& command) {
+    const Result<std::string> found = find_model(command.model.model);
+    if (!found) return no_model(command, found.error());
+    const std::string& path = found.value();
     const Gguf gguf = RL_TRY(Gguf::open(path));
     Result<Tokenizer> tokenizer = Tokenizer::create(gguf.metadata());
     if (!tokenizer) return error("{}: {}", path, tokenizer.error().message);
+    note_demo_model(command.model);
     for (const std::string& warning : tokenizer.value().warnings()) note(warning);
     return tokenizer;
 }
@@ -111,11 +133,13 @@ int run_tokenize(const std::vector<std::string>& arguments) {
     TokenizeCommand command;
     Options options = declare(command);
     if (const std::optional<int> code = options.parse(arguments)) return *code;
+    command.model_given = !command.model.model.empty();
     take_words(command);
     if (const Status usage = check_usage(command); !usage) return fail(usage.error(), kUsage);
+    if (const Status found = take_demo_model(command.model); !found) return fail(found.error());
     const Result<std::string> text = gather_text(command);
     if (!text) return fail(text.error());
-    const Result<Tokenizer> tokenizer = open_tokenizer(command.model);
+    const Result<Tokenizer> tokenizer = open_tokenizer(command);
     if (!tokenizer) return fail(tokenizer.error());
     const std::vector<Token> tokens =
         tokenizer.value().encode(text.value(), {command.add_special, command.parse_special});

@@ -89,6 +89,7 @@ private:
         if (own.kernel_check != KernelCheck::never)
             RL_TRY(check_kernels(*model_, *backend, session, cache_folder(),
                                  own.kernel_check == KernelCheck::always));
+        note_demo_model(options_.model);
         if (!options_.json) out_.write(head_of(device));
         const std::unique_ptr<TuneClock> clock = steady_clock();
         TuneOptions how;
@@ -298,7 +299,7 @@ int run_tune(const std::vector<std::string>& arguments) {
     if (usage && tune.model.device == "cpu")
         usage = error("--device cpu: kernels of the CPU have no variants to measure");
     if (!usage) return fail(usage.error(), kUsage);
-    if (const Status found = take_demo_model(tune.model.model); !found) return fail(found.error(), kUsage);
+    if (const Status found = take_demo_model(tune.model); !found) return fail(found.error());
     const Result<int> code = TuneRun(tune).run();
     return code ? code.value() : fail(code.error());
 }

@@ -88,6 +88,7 @@ private:
     Status place(Backend& backend) {
         const MemoryNeed need = RL_TRY(memory_need(*model_, backend, session_));
         RL_TRY(check_fits(need, *model_, backend.device(), session_.context));
+        note_demo_model(options_.model);
         ProgressLine progress("loading");
         return model_->place(backend, [&](uint64_t done, uint64_t total) { progress.update(done, total); });
     }
@@ -293,7 +294,7 @@ int run_verify(const std::vector<std::string>& arguments) {
     Options options = declare(verify);
     if (const std::optional<int> code = options.parse(arguments)) return *code;
     if (const Status usage = check_device_options(verify.model); !usage) return fail(usage.error(), kUsage);
-    if (const Status found = take_demo_model(verify.model.model); !found) return fail(found.error(), kUsage);
+    if (const Status found = take_demo_model(verify.model); !found) return fail(found.error());
     const Result<int> code = Verification(verify).run();
     return code ? code.value() : fail(code.error());
 }

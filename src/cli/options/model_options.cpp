@@ -1,6 +1,7 @@
 #include "cli/options/model_options.h"
 
 #include "cli/commands/devices.h"
+#include "cli/demo_model.h"
 #include "cli/file_notes.h"
 #include "cli/find_model.h"
 #include "cli/kernel_check.h"
@@ -331,6 +332,7 @@ static std::vector<std::string> file_notes(const Model& model, const Backend& ba
 
 Status place_model(LoadedModel& loaded, const ModelOptions& options, uint64_t context, uint32_t outputs) {
     const auto start = std::chrono::steady_clock::now();
+    note_demo_model(options);
     if (!loaded.backend) RL_TRY(open_for(loaded, options));
     if (context > 0) {
         RL_TRY(check_kernels(loaded, options, context, outputs));

@@ -35,6 +35,7 @@ struct RemoteModel {
 
 struct ModelOptions {
     std::string model;
+    bool unnamed = false;  // the demo model is taken in place of one
     RemoteModel remote;
     int64_t context = -1;  // -1: the default, at most the model's own; 0: the most that fits, at most that
     uint64_t default_context = 4096;
