@@ -489,3 +489,13 @@ TEST_CASE("chat: what a model thinks is kept apart from its answer") {
     CHECK(has(chat("/think off\n").err, "not known to reason"));
     CHECK(has(chat("/think hard\n").err, "/think takes on, off, hide"));
 }
+
+TEST_CASE("chat: /show template shows the one that is used") {
+    write_file(file("shown.jinja"), "{% for m in messages %}<{{ m.content }}>{% endfor %}");
+    const Outcome got = chat("/show template\n", {"--chat-template", file("shown.jinja")});
+    CHECK(has(got.err, "the chat template in " + file("shown.jinja")));
+    CHECK_MESSAGE(has(got.err, "<{{ m.content }}>"), got.err);
+    CHECK_FALSE(has(got.err, "im_start"));
+    CHECK_FALSE(has(chat("/show template\n", {"--chat-format", "chatml"}).err, "{%"));
+    CHECK(has(chat("/show template\n").err, "im_start"));
+}

@@ -103,6 +103,7 @@ void ChatWriter::take_format(const ChatFormat& format) {
 
 Result<ChatWriter::Source> ChatWriter::read_template(const std::string& text) const {
     Source source;
+    source.text = text;
     source.parsed = std::make_shared<const ChatTemplate>(RL_TRY(ChatTemplate::parse(text)));
     source.reasoning = ReasoningMarks::find(text, *tokenizer_);
     source.variables = variables_;

@@ -59,9 +59,12 @@ public:
     int64_t reasoning_budget(int64_t asked) const;
     // "the model's chat template", "chat format chatml (by its name)".
     const std::string& description() const { return description_; }
+    // The text of the template that is used; empty for a built-in format.
+    std::string template_text() const { return in_use() ? in_use()->text : ""; }
 
 private:
     struct Source {
+        std::string text;
         std::shared_ptr<const ChatTemplate> parsed;
         TemplateReads reads;
         std::optional<ReasoningMarks> reasoning;

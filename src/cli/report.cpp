@@ -1,6 +1,7 @@
 #include "cli/report.h"
 
 #include "cli/terminal/terminal.h"
+#include "gguf/facts.h"
 #include "json/json.h"
 #include "memory/budget.h"
 #include "plan/kernel_key.h"
@@ -116,6 +117,7 @@ Json model_json(const LoadedModel& loaded) {
     return {{"path", gguf.path()},
             {"name", name ? name.value() : ""},
             {"architecture", arch ? arch.value() : ""},
+            {"file_type", stated_file_type(gguf).empty() ? Json(nullptr) : Json(stated_file_type(gguf))},
             {"file_bytes", gguf.file_bytes()}};
 }
 

@@ -199,11 +199,9 @@ bool Talk::show_facts(const std::string& rest) {
     if (all) tell(fmt::format("model: {} ({})", model_->name(), model_->options.model));
     if (all || part == "plan") show_plan();
     if (all || part == "template") tell(fmt::format("template: {}", conversation_.writer().description()));
-    if (part == "template") {
-        Result<std::string> source =
-            model_->loaded.model->gguf().metadata().text("tokenizer.chat_template", "");
-        if (source && !source->empty()) show(for_terminal(source.value()) + "\n");
-    }
+    if (part == "template")
+        if (const std::string text = conversation_.writer().template_text(); !text.empty())
+            show(for_terminal(text) + "\n");
     if (all || part == "memory") show_memory();
     if (all) show_sampling();
     if (part == "sampling") show_settings();

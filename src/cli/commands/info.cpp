@@ -211,6 +211,7 @@ void add_chat(const Metadata& metadata, const Tokenizer& tokenizer, Json& all) {
     const Result<ChatFormat> format = ChatFormat::detect(metadata, tokenizer);
     const bool has_template = own.ok() && own.value().has_value();
     all["chat_template"] = has_template;
+    all["chat_templates"] = chat_template_names(metadata);
     all["chat_format"] = format ? Json(format.value().name()) : Json(nullptr);
     if (!own)
         all["chat_problem"] = own.error().message;
@@ -337,6 +338,12 @@ std::string tokenizer_text(const Json& all) {
     out += line("chat", all["chat_template"].get<bool>() ? "the file's own template (--template prints it)"
                         : !all["chat_format"].is_null()  ? "the built-in format " + shown(all["chat_format"])
                                                          : "none");
+    std::vector<std::string> named;
+    for (const Json& name : all["chat_templates"])
+        if (name != kUsualTemplate) named.push_back(shown(name));
+    if (!named.empty())
+        out += line("", fmt::format("other templates of the file: {} (run --chat-template NAME)",
+                                    fmt::join(named, ", ")));
     if (all.contains("chat_problem")) out += line("", "note: " + shown(all["chat_problem"]));
     return out;
 }
