@@ -1,6 +1,7 @@
 #include "cli/conversation.h"
 
 #include "cli/answer_text.h"
+#include "cli/text_size.h"
 #include "json/json.h"
 #include "text/tokens/unicode.h"
 
@@ -263,6 +264,7 @@ void Conversation::drop_cut_character(const GenerateOptions& options) {
 
 Result<Turn> Conversation::ask(const std::string& text, const Listener& listener,
                                std::optional<size_t> instead_of) {
+    RL_TRY(check_text_size(session_->model(), "the message", text.size(), session_->context()));
     Messages messages = messages_;
     if (instead_of) messages.resize(place_of(*instead_of));
     messages.push_back({Role::user, text, {}});

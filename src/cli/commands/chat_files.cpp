@@ -1,6 +1,7 @@
 // The files of a conversation: those that keep it, its export, and those that are sent with a message.
 #include "base/file.h"
 #include "cli/commands/chat_talk.h"
+#include "cli/text_size.h"
 #include "cli/user_path.h"
 
 #include <filesystem>
@@ -215,8 +216,9 @@ void Talk::list_attachments() {
 
 Status Talk::attach(const std::string& name) {
     Attachment file = RL_TRY(read_attachment(user_path(name), name));
-    const size_t tokens = count_tokens(*model_->loaded.model, file.text);
     const uint64_t context = conversation_.session().context();
+    RL_TRY(check_text_size(*model_->loaded.model, name, file.text.size(), context));
+    const size_t tokens = count_tokens(*model_->loaded.model, file.text);
     if (tokens >= context)
         return error("{} has {} tokens, more than fit in the context of {}: -c makes more room", name, tokens,
                      context);

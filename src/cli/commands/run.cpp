@@ -5,11 +5,13 @@
 #include "cli/commands/run_options.h"
 #include "cli/demo_model.h"
 #include "cli/expected_speed.h"
+#include "cli/fit_messages.h"
 #include "cli/messages.h"
 #include "cli/pull_model.h"
 #include "cli/report.h"
 #include "cli/rescue.h"
 #include "cli/terminal/answer_view.h"
+#include "cli/text_size.h"
 #include "json/json.h"
 #include "memory/budget.h"
 #include "text/chat/tool_calls.h"
@@ -71,6 +73,7 @@ Result<WrittenChat> write_raw(const RunOptions& run, const Model& model, const I
         written.parts = {{tokenizer.decode(written.tokens, true), true}};
         return written;
     }
+    RL_TRY(check_text_size(model, "the prompt", input.text.size(), context));
     written.parts = {{input.text, run.parse_special}};
     written.tokens = tokenizer.encode(input.text, {run.add_bos, run.parse_special});
     for (const std::string& each : raw_prompt_notes(tokenizer, input.text, written.tokens, run.parse_special))
@@ -100,6 +103,10 @@ Result<Prompt> write_prompt(const RunOptions& run, const Model& model, const Inp
         return prompt;
     }
     ChatRequest request = RL_TRY(chat_request(run, input.text));
+    uint64_t bytes = 0;
+    for (const Json& message : request.messages)
+        bytes += content_text(message.value("content", Json())).size();
+    RL_TRY(check_text_size(model, run.messages.empty() ? "the prompt" : "the conversation", bytes, context));
     ChatWriter writer = RL_TRY(ChatWriter::create(model, run.writer));
     say_detail(writer.description() + (run.form == PromptForm::automatic
                                            ? ", since the model file has one; --raw goes without"
