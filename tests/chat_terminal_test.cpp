@@ -509,3 +509,27 @@ TEST_CASE("chat on a terminal: a message that is edited makes way for one that w
     terminal.type("/stats\r");
     CHECK_MESSAGE(terminal.wait_for("1 turn\n"), terminal.screen().text());
 }
+
+TEST_CASE("run and chat on a terminal: an answer that -n has cut is marked") {
+    Launch what = talk();
+    const auto run = [&](std::vector<std::string> more) {
+        what.arguments = {program(), "run",    chat_model(), "hello", "--device",
+                          "cpu",     "--temp", "0",          "-t",    "1"};
+        what.arguments.insert(what.arguments.end(), more.begin(), more.end());
+        Terminal terminal(what);
+        CHECK(terminal.finish() == 0);
+        return terminal.screen().text();
+    };
+    CHECK(has(run({"-n", "3"}), "abc\n(cut after 3 tokens: -n)\n"));
+    for (const std::vector<std::string>& more : std::vector<std::vector<std::string>>{
+             {"-n", "-1"}, {"-n", "3", "-q"}, {"-n", "3", "--json"}, {"-n", "8", "--stop", "d"}})
+        CHECK_FALSE(has(run(more), "(cut"));
+    Terminal terminal(talk());
+    begin(terminal);
+    terminal.type("hello\r");
+    CHECK_MESSAGE(terminal.wait_for("3 tokens (cut: -n; /continue goes on), context"),
+                  terminal.screen().text());
+    begin(terminal);
+    terminal.type("/set max-tokens -1\rhello\r");
+    REQUIRE_MESSAGE(terminal.wait_for(" 30 tokens, context"), terminal.screen().text());
+}

@@ -249,8 +249,10 @@ void Talk::say_status() {
     const Generation& made = last_->generation;
     const double speed = made.decode_seconds > 0.0 ? double(made.steps) / made.decode_seconds : 0.0;
     const Session& session = conversation_.session();
-    const std::string line = fmt::format("[{}: {:.1f} tok/s, {} tokens, context {}/{}]", model_->name(),
-                                         speed, made.tokens.size(), session.position(), session.context());
+    const bool cut = made.reason == StopReason::max_tokens;
+    const std::string line = fmt::format(
+        "[{}: {:.1f} tok/s, {} tokens{}, context {}/{}]", model_->name(), speed, made.tokens.size(),
+        cut ? " (cut: -n; /continue goes on)" : "", session.position(), session.context());
     say(voice().colour ? fmt::format("\x1b[2m{}\x1b[0m", line) : line);
 }
 

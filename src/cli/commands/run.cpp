@@ -380,6 +380,15 @@ void say_figures(const RunOptions& run, const LoadedModel& loaded, const Session
     show(voice().colour ? fmt::format("\x1b[2m{}\x1b[0m\n", line) : line + "\n");
 }
 
+// At a terminal, where neither a field nor a status tells that -n has cut the text.
+void say_cut(const RunOptions& run, const Answer& a) {
+    const bool told = voice().quiet || run.json || is_cut(a.generation, run.sampling.constraint.get());
+    if (told || a.generation.reason != StopReason::max_tokens || a.generation.tokens.empty()) return;
+    if (!is_terminal(STDOUT_FILENO) || !is_terminal(STDERR_FILENO)) return;
+    const std::string line = fmt::format("(cut after {} tokens: -n)", a.generation.tokens.size());
+    show(voice().colour ? fmt::format("\x1b[2m{}\x1b[0m\n", line) : line + "\n");
+}
+
 int exit_code(const RunOptions& run, const Answer& a, const Interrupts& interrupts) {
     if (a.generation.reason == StopReason::broken) return fail(error("{}", a.generation.fault));
     if (a.generation.reason == StopReason::cancelled) return interrupts.code();
@@ -400,6 +409,7 @@ Result<int> answer_prompt(const RunOptions& run, const LoadedModel& loaded, Sess
     if (!a) return a.error();
     if (run.json) out.write(to_text(describe(run, loaded, session, sampler, a.value())) + "\n");
     for (const std::string& each : notes) note(each);
+    say_cut(run, a.value());
     if (const std::string awake = explain_kept_awake(loaded); !awake.empty()) say_detail(awake);
     if (const std::string shared = explain_shared_cpu(loaded); !shared.empty()) say_detail(shared);
     if (out.open()) say_figures(run, loaded, session, a.value());
