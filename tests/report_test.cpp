@@ -1,6 +1,7 @@
 // redline report, what it takes out of its text, and the children that it asks.
 #include "cli/anonymous.h"
 #include "cli/child_process.h"
+#include "cli/commands/bench.h"
 #include "json/json.h"
 #include "support/program.h"
 
@@ -69,4 +70,26 @@ TEST_CASE("report: one text of all parts, without a name of this user or of the 
     CHECK(broken.err.empty());
     CHECK(has(broken.out, ", exit status 1)"));
     CHECK(has(broken.out, "redline: letters.gguf"));
+}
+
+TEST_CASE("bench: a share above all of what was measured is no number, in any form") {
+    CHECK(cli::share_text(0.874) == "87 %");
+    CHECK(cli::share_text(1.004) == "100 %");
+    CHECK(cli::share_text(1.32) == "above");
+    CHECK(cli::share_text(0.0312, 1) == "3.1 %");
+    cli::BenchRecord record;
+    record.model_type = "llama";
+    record.samples_ns = {1'000'000'000};
+    record.generation = 1;
+    record.bytes = 132'000'000'000;
+    record.bandwidth = 100e9;
+    record.file_bytes = 500'000;
+    const std::string row = cli::report_record(cli::BenchFormat::md, record, true);
+    CHECK_MESSAGE(has(row, "|  132.00 |   above |"), row);
+    CHECK_MESSAGE(has(row, "|      489 KiB |"), row);
+    CHECK(parse_json(cli::report_record(cli::BenchFormat::json, record, true).substr(1))["bandwidth_share"]
+              .is_null());
+    CHECK(has(cli::report_record(cli::BenchFormat::csv, record, true), "\"132.0\",\"100.0\",,"));
+    record.bandwidth = 200e9;
+    CHECK(has(cli::report_record(cli::BenchFormat::md, record, true), "|  132.00 |    66 % |"));
 }

@@ -375,7 +375,9 @@ private:
                         if (first_) out_.write(report_head(options_.format));
                         if (!out_.write(report_record(options_.format, record, first_))) return kDone;
                         first_ = false;
+                        above_ |= is_above(record.bandwidth_share());
                     }
+        if (std::exchange(above_, false) && options_.format == BenchFormat::md) note(kAboveNote);
         if (const std::string awake = explain_kept_awake(loaded); !awake.empty()) note(awake);
         if (const std::string shared = explain_shared_cpu(loaded); !shared.empty()) note(shared);
         return kDone;
@@ -427,6 +429,7 @@ private:
     Interrupts interrupts_;
     Output out_;
     bool first_ = true;            // nothing is reported yet
+    bool above_ = false;           // see kAboveNote
     std::set<std::string> tuned_;  // variants of kernels that were measured
 };
 

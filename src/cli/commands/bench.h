@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cli/options/model_options.h"
+#include "cli/report.h"
 #include "cli/terminal/terminal.h"
 
 namespace redline::cli {
@@ -76,6 +77,14 @@ struct BenchRecord {
     double bandwidth_share() const;
     double gflop_per_second() const;
 };
+
+// "87 %" of a rate that was measured. Above 100 % the measured one does not bound it: "above" stands there.
+bool is_above(double share);
+std::string share_text(double share, int digits = 0);
+Json share_json(double share);
+constexpr const char* kAboveNote =
+    "\"above\": faster than the rate that was measured for the device, as where caches hold what is read, so "
+    "that there is no share of it to give";
 
 std::string report_head(BenchFormat format);
 // `first`: no record was reported before.

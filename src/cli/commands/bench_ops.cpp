@@ -158,10 +158,16 @@ std::string table_head() {
 std::string table_row(const OpTimes& op, const StepTimes& times, const Peaks& peaks,
                       std::string_view suffix = "") {
     const std::optional<double> matrix = peaks.matrix_share(op, times);
-    return fmt::format("{:>5} {:>10.1f} {:>5.1f} % {:>8.2f} {:>6.0f} % {:>9.1f} {:>9}  {}{}\n", op.count,
+    return fmt::format("{:>5} {:>10.1f} {:>5.1f} % {:>8.2f} {:>8} {:>9.1f} {:>9}  {}{}\n", op.count,
                        op.seconds * 1e6, 100.0 * time_share(op, times), gb_per_second(op),
-                       100.0 * peaks.bandwidth_share(op), gflop_per_second(op),
-                       matrix ? fmt::format("{:.1f} %", 100.0 * *matrix) : "-", op.text, suffix);
+                       share_text(peaks.bandwidth_share(op)), gflop_per_second(op),
+                       matrix ? share_text(*matrix, 1) : "-", op.text, suffix);
+}
+
+bool any_above(const StepTimes& times, const Peaks& peaks) {
+    return std::any_of(times.ops.begin(), times.ops.end(), [&](const OpTimes& op) {
+        return is_above(peaks.bandwidth_share(op)) || is_above(peaks.matrix_share(op, times).value_or(0.0));
+    });
 }
 
 std::string as_text(const StepTimes& times, const Peaks& peaks) {
@@ -183,9 +189,9 @@ Json as_json(const StepTimes& times, const Peaks& peaks) {
                        {"cache_bytes", op.cost.cache_bytes},
                        {"flops", op.cost.flops},
                        {"gb_per_s", gb_per_second(op)},
-                       {"bandwidth_share", peaks.bandwidth_share(op)},
+                       {"bandwidth_share", share_json(peaks.bandwidth_share(op))},
                        {"gflop_per_s", gflop_per_second(op)},
-                       {"matrix_share", matrix ? Json(*matrix) : Json()}});
+                       {"matrix_share", matrix ? share_json(*matrix) : Json()}});
     }
     return {{"rows", times.rows}, {"kv_len", times.kv_len}, {"seconds", times.seconds}, {"ops", ops}};
 }
@@ -216,6 +222,7 @@ Result<int> bench_ops(const LoadedModel& loaded, const BenchOptions& options) {
         RL_TRY(loaded.model->plan(settings.batch, 1, {context, settings.batch, settings.cache}));
     Output out;
     Json steps = Json::array();
+    bool above = false;
     if (options.format == BenchFormat::md)
         out.write(fmt::format("{}: {} on {} ({}), {}\n\n", loaded.model->gguf().path(), loaded.device,
                               loaded.backend->device().name, loaded.backend->device().detail, peaks.text()));
@@ -224,10 +231,11 @@ Result<int> bench_ops(const LoadedModel& loaded, const BenchOptions& options) {
             const StepTimes times =
                 RL_TRY(time_session(session, plan, rows, uint64_t(before), options.repetitions));
             if (options.format == BenchFormat::md)
-                out.write(as_text(times, peaks));
+                out.write(as_text(times, peaks)), above |= any_above(times, peaks);
             else
                 steps.push_back(as_json(times, peaks));
         }
+    if (above) note(kAboveNote);
     if (options.format != BenchFormat::md) {
         Json report = {{"model", model_json(loaded)}, {"device", device_json(loaded)}};
         peaks.add_to(report);
@@ -243,6 +251,7 @@ Result<int> bench_op_cases(const BenchOptions& options, Interrupts& interrupts) 
     const Peaks peaks = RL_TRY(Peaks::measure(*backend));
     Output out;
     Json cases = Json::array();
+    bool above = false;
     if (options.format == BenchFormat::md) {
         out.write(fmt::format("random weights on {} ({}, {}), {}\n", choice.backend, backend->device().name,
                               backend->device().detail, peaks.text()));
@@ -257,9 +266,11 @@ Result<int> bench_op_cases(const BenchOptions& options, Interrupts& interrupts) 
         }
         const std::string suffix = fmt::format("; {} row{}{}", times.rows, times.rows == 1 ? "" : "s",
                                                c.position > 0 ? fmt::format(" at {}", c.position) : "");
+        above |= any_above(times, peaks);
         for (const OpTimes& op : times.ops)
             if (!out.write(table_row(op, times, peaks, suffix))) return kDone;
     }
+    if (above) note(kAboveNote);
     if (options.format != BenchFormat::md) {
         Json report = {{"device", choice.backend}, {"device_name", backend->device().name}};
         peaks.add_to(report);

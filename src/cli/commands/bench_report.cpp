@@ -1,8 +1,8 @@
 #include "cli/commands/bench.h"
 
-#include "cli/report.h"
 #include "cli/version.h"
 #include "json/json.h"
+#include "memory/budget.h"
 
 #include <cmath>
 #include <numeric>
@@ -20,6 +20,19 @@ static double deviation(const std::vector<double>& values) {
     double sum = 0.0;
     for (const double value : values) sum += (value - center) * (value - center);
     return std::sqrt(sum / double(values.size() - 1));
+}
+
+// A share that rounds to 100 % is all that the device has.
+bool is_above(double share) {
+    return share >= 1.005;
+}
+
+std::string share_text(double share, int digits) {
+    return is_above(share) ? "above" : fmt::format("{:.{}f} %", 100.0 * share, digits);
+}
+
+Json share_json(double share) {
+    return is_above(share) ? Json(nullptr) : Json(share);
 }
 
 std::string BenchRecord::test_name() const {
@@ -96,7 +109,7 @@ static Json to_json(const BenchRecord& r) {
             {"samples_ts", r.samples_ts()},
             {"gb_per_s", r.gb_per_second()},
             {"bandwidth_gb_per_s", r.bandwidth * 1e-9},
-            {"bandwidth_share", r.bandwidth_share()},
+            {"bandwidth_share", share_json(r.bandwidth_share())},
             {"expected_ts", r.expected},
             {"gflop_per_s", r.gflop_per_second()},
             {"logits_hash", fmt::format("{:016x}", r.logits_hash)},
@@ -107,6 +120,7 @@ static Json to_json(const BenchRecord& r) {
 }
 
 static std::string csv_field(const Json& value) {
+    if (value.is_null()) return "";
     std::string text = value.is_string() ? value.get<std::string>() : to_text(value, false);
     for (size_t at = text.find('"'); at != std::string::npos; at = text.find('"', at + 2))
         text.insert(at, 1, '"');
@@ -120,11 +134,11 @@ static std::string csv_line(const std::vector<std::string>& fields) {
 static std::string md_line(const BenchRecord& r) {
     const std::string rate = fmt::format("{:.2f} ± {:.2f}", r.mean_ts(), r.stddev_ts());
     return fmt::format(
-        "| {:<30} | {:>8.2f} GiB | {:<8} | {:>7} | {:>5} | {:>16} | {:>20} | {:>7.2f} | {:>5.0f} % | "
+        "| {:<30} | {:>12} | {:<8} | {:>7} | {:>5} | {:>16} | {:>20} | {:>7.2f} | {:>7} | "
         "{:>8.1f} |\n",
-        r.model_type, double(r.file_bytes) / double(1u << 30), r.device_id + (r.has_split ? "+cpu" : ""),
-        r.threads, cache_type_name(r.cache), r.test_name(), rate, r.gb_per_second(),
-        100.0 * r.bandwidth_share(), r.gflop_per_second());
+        r.model_type, format_bytes(r.file_bytes), r.device_id + (r.has_split ? "+cpu" : ""), r.threads,
+        cache_type_name(r.cache), r.test_name(), rate, r.gb_per_second(), share_text(r.bandwidth_share()),
+        r.gflop_per_second());
 }
 
 std::string report_head(BenchFormat format) {
