@@ -50,7 +50,8 @@ static std::string version_text() {
         // Some of the kernels for a device, or all of its backend.
         const std::string_view left_out = build_lacks(entry->name);
         if (left_out.find(" backend, ") == left_out.npos) devices.emplace_back(entry->name);
-        if (!left_out.empty()) lacks += fmt::format("this build lacks {}\n", left_out);
+        if (!left_out.empty())
+            lacks += wrapped(fmt::format("this build lacks {}", short_lacks(left_out)), 80) + "\n";
     }
     for (const Arch* arch : all_archs()) archs.insert(archs.end(), arch->names.begin(), arch->names.end());
     std::sort(archs.begin(), archs.end());
@@ -135,7 +136,9 @@ static int run_or_chat(const std::vector<std::string>& arguments) {
 static Error unknown_command(const std::string& name) {
     std::vector<std::string> known;
     for (const Command* command : all_commands()) known.emplace_back(command->name);
-    const std::string hint = nearest_name(name, known);
+    std::vector<std::string> near = known;
+    near.insert(near.end(), {"help", "version"});
+    const std::string hint = nearest_name(name, near);
     if (!hint.empty()) return error("\"{}\" is not a command; did you mean {}?", name, hint);
     if (names_model(name, NameParts::part))
         return error("\"{0}\" is not a command; redline run {0} and redline chat {0} take it as a model",

@@ -1,4 +1,6 @@
 // The program as a user meets it: what it prints where, its exit codes, and every kind of bad input.
+#include "cli/terminal/word_wrap.h"
+#include "cli/version.h"
 #include "devices/device_choice.h"
 #include "json/json.h"
 #include "support/machines.h"
@@ -75,8 +77,9 @@ TEST_CASE("cli: the version and the devices name what this build lacks, and what
         for (const Json& backend : listed["backends"])
             if (backend["backend"] == entry->name) CHECK(backend["lacks"] == lacks);
         if (lacks.empty()) continue;
-        CHECK(has(version, fmt::format("this build lacks {}\n", lacks)));
-        CHECK(has(devices, fmt::format("{}: this build lacks {}\n", entry->name, lacks)));
+        const std::string few = cli::short_lacks(lacks);
+        CHECK(has(version, cli::wrapped("this build lacks " + few, 80) + "\n"));
+        CHECK(has(devices, fmt::format("{}: this build lacks {}\n", entry->name, few)));
         CHECK(has(lacks, ", so that "));
     }
 }
@@ -139,6 +142,10 @@ TEST_CASE("cli: quantize writes a smaller file and says what it lost") {
 
 TEST_CASE("cli: an unknown command or option gets the nearest known one as a hint") {
     check_refused({"rum"}, 2, {"rum", "did you mean run"});
+    check_refused({"--versio"}, 2, {"unknown option --versio; did you mean --version?"});
+    check_refused({"run", "--versio"}, 2, {"did you mean --version?"});
+    check_refused({"versio"}, 2, {"did you mean version?"});
+    check_refused({"-verison"}, 2, {"did you mean --version?"});
     check_refused({"frobnicate"}, 2, {"these are: run"});
     check_refused({"run", "--tmep", "1"}, 2, {"--tmep", "--temp"});
     check_refused({"run", "--no-such-thing-at-all"}, 2, {"--no-such-thing-at-all", "--help"});
@@ -476,7 +483,8 @@ TEST_CASE("notes about a file are shown by info, and by run, chat and bench poin
     };
     const std::vector<std::string> run = {"run", "-m", model, "-p", "a", "-n", "1", "--device", "cpu"};
     const std::string first = told(run);
-    CHECK_MESSAGE(has(first, " about this file, said once: redline info -m " + model + " shows "), first);
+    CHECK_MESSAGE(has(first, " about this file: redline info " + model + " shows it; this line comes once"),
+                  first);
     CHECK(std::count(first.begin(), first.end(), '\n') == 1);
     CHECK(told(run).empty());
     CHECK_FALSE(has(told({"bench", "-m", model, "-p", "4", "-n", "0", "-r", "1", "--device", "cpu"}),

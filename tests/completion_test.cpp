@@ -253,7 +253,8 @@ TEST_CASE("completion: shells and man take what was written") {
 }
 
 TEST_CASE("completion: a shell that is not known is a wrong command line") {
-    check_refused({"completion", "tcsh"}, 2, {"bash, zsh, fish or man"});
+    check_refused({"completion", "tcsh"}, 2,
+                  {"redline completion takes bash, zsh, fish or man, not \"tcsh\""});
     check_refused({"completion"}, 2, {"no shell was named"});
     check_refused({"completion", "bash", "zsh"}, 2, {"one shell at a time"});
 }

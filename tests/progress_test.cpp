@@ -27,3 +27,16 @@ TEST_CASE("progress: tokens are counted as tokens") {
     CHECK(progress_text(950, 2112, milliseconds(2000), Counted::tokens) ==
           "44 %  950 of 2112 tokens  475 tok/s");
 }
+
+TEST_CASE("what a build lacks: many kinds of GPU are told by their families") {
+    CHECK(
+        short_lacks("HIP kernels for gfx90a, gfx942, gfx1030, gfx1151, gfx9-4-generic, gfx12-generic (it was "
+                    "built with RL_HIP_TARGETS=host), so that those GPUs compute with Vulkan") ==
+        "HIP kernels for 6 kinds of AMD GPU (gfx9, gfx10, gfx11, gfx12) (it was built with "
+        "RL_HIP_TARGETS=host), so that those GPUs compute with Vulkan");
+    CHECK(short_lacks("HIP kernels for gfx90a, gfx942, so that") ==
+          "HIP kernels for gfx90a, gfx942, so that");
+    CHECK(short_lacks("the Vulkan backend, since glslang is not here") ==
+          "the Vulkan backend, since glslang is not here");
+    CHECK(short_lacks("").empty());
+}

@@ -73,8 +73,8 @@ void say_file_notes(const std::string& path, const std::vector<std::string>& not
         return;
     }
     if (voice().quiet || !is_new_to_record(path, notes, cache_folder)) return;
-    note(fmt::format("{} note{} about this file, said once: redline info -m {} shows {}", notes.size(),
-                     notes.size() == 1 ? "" : "s", path, notes.size() == 1 ? "it" : "them"));
+    note(fmt::format(
+        "there is something to know about this file: redline info {} shows it; this line comes once", path));
 }
 
 }  // namespace redline::cli

@@ -78,7 +78,7 @@ int run_completion(const std::vector<std::string>& arguments) {
     options.words([&wanted](const std::string& word) -> Status {
         if (!wanted.empty()) return error("\"{}\": one shell at a time", word);
         if (word != "bash" && word != "zsh" && word != "fish" && word != "man")
-            return error("takes bash, zsh, fish or man, not \"{}\"", word);
+            return error("redline completion takes bash, zsh, fish or man, not \"{}\"", word);
         wanted = word;
         return {};
     });
@@ -87,7 +87,8 @@ int run_completion(const std::vector<std::string>& arguments) {
     options.example("redline completion fish > ~/.config/fish/completions/redline.fish");
     options.example("redline completion man | man -l -");
     if (const std::optional<int> code = options.parse(arguments)) return *code;
-    if (wanted.empty()) return fail(error("no shell was named: bash, zsh, fish or man"), kUsage);
+    if (wanted.empty())
+        return fail(error("no shell was named: redline completion takes bash, zsh, fish or man"), kUsage);
     const std::vector<Options> commands = described_commands();
     Output out;
     out.write(wanted == "bash"   ? bash_completion(commands)

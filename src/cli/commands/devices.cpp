@@ -5,6 +5,7 @@
 #include "cli/report.h"
 #include "cli/terminal/terminal.h"
 #include "cli/tuned.h"
+#include "cli/version.h"
 #include "json/json.h"
 #include "memory/budget.h"
 #include "memory/gpus.h"
@@ -89,7 +90,7 @@ std::string listing_text() {
             for (const std::string& problem : broken_vulkan_drivers(named_drivers()))
                 out += fmt::format("vulkan: {}\n", problem);
         if (const std::string_view lacks = build_lacks(entry->name); !lacks.empty())
-            out += fmt::format("{}: this build lacks {}\n", entry->name, lacks);
+            out += fmt::format("{}: this build lacks {}\n", entry->name, short_lacks(lacks));
     }
     return out + default_text();
 }

@@ -13,6 +13,8 @@
 #include "text/chat/chat_template.h"
 #include "text/tokens/unicode.h"
 
+#include <algorithm>
+
 #include <unistd.h>
 
 namespace redline::cli {
@@ -183,8 +185,13 @@ Result<Json> memory_json(LoadedModel& loaded, const ModelOptions& options, uint6
 // not, what `run` would do there. `loaded` is left without a device.
 Json devices_json(LoadedModel& loaded, const ModelOptions& options, uint64_t context) {
     Json list = Json::array();
+    const DeviceChoice taken{loaded.device, loaded.which, ""};
+    bool found = false;
     for (const UsableDevice& device : usable_devices()) {
-        Json row = {{"id", device.listing.id}, {"name", device.listing.name}};
+        const bool is_taken = !found && device.choice.backend == taken.backend &&
+                              (taken.device.empty() || device.choice.device == taken.device);
+        found |= is_taken;
+        Json row = {{"id", device.listing.id}, {"name", device.listing.name}, {"default", is_taken}};
         const auto fill = [&]() -> Status {
             loaded.backend.reset();
             loaded.device = device.choice.backend;
@@ -355,20 +362,29 @@ std::string memory_text(const Json& all) {
                                    bytes(m["total"]), number(m["context"]), bytes(m["weights"]),
                                    shown(m["cache_type"]), bytes(m["cache"]), bytes(m["scratch"])));
     for (const Json& decoded : m["decoded"]) out += line("", "note: " + shown(decoded));
-    out += line("", fmt::format("{} the {} of {}{}; {}",
-                                m["fits"].get<bool>() ? "fits into" : "does not fit into", shown(m["limit"]),
-                                shown(m["device"]), speed_text(m), context_text(m["largest_context"])));
-    for (const std::string& split : split_lines(m)) out += line("", split);
-    if (!all.contains("devices")) return out;
-    for (const Json& device : all["devices"]) {
+    // The lines of the devices say it of the default one as well, unless it is one that computes on the CPU.
+    const Json devices = all.value("devices", Json::array());
+    const auto is_default = [](const Json& device) {
+        return device["default"].get<bool>() && !device.contains("problem");
+    };
+    if (std::none_of(devices.begin(), devices.end(), is_default)) {
+        out +=
+            line("", fmt::format("{} the {} of {}{}; {}",
+                                 m["fits"].get<bool>() ? "fits into" : "does not fit into", shown(m["limit"]),
+                                 shown(m["device"]), speed_text(m), context_text(m["largest_context"])));
+        for (const std::string& split : split_lines(m)) out += line("", split);
+    }
+    for (const Json& device : devices) {
         if (device.contains("problem")) {
             out += line(shown(device["id"]), "cannot be asked: " + shown(device["problem"]));
             continue;
         }
-        out += line(shown(device["id"]),
-                    fmt::format("{}: {} of {}{}; {}", device["fits"].get<bool>() ? "fits" : "does not fit",
-                                bytes(device["total"]), shown(device["limit"]), speed_text(device),
-                                context_text(device["largest_context"])));
+        out += line(
+            shown(device["id"]),
+            fmt::format("{}{}: {} of {}{}; {}",
+                        devices.size() > 1 && is_default(device) ? "taken by default; " : "",
+                        device["fits"].get<bool>() ? "fits" : "does not fit", bytes(device["total"]),
+                        shown(device["limit"]), speed_text(device), context_text(device["largest_context"])));
         for (const std::string& split : split_lines(device)) out += line("", split);
     }
     return out;

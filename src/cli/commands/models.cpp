@@ -130,6 +130,8 @@ Json as_json(const std::vector<Listed>& all, const StoredModels& found, const st
             {"context", options.model.default_context}};
 }
 
+constexpr const char* kExample = "bartowski/Llama-3.2-1B-Instruct-GGUF";
+
 Result<int> list(const ModelsOptions& options) {
     const std::vector<ModelStore> stores = user_model_stores();
     const StoredModels found = find_model_files(stores);
@@ -155,8 +157,11 @@ Result<int> list(const ModelsOptions& options) {
     else if (!options.part.empty())
         return error("no model here is called \"{}\"; redline models lists all", options.part);
     else
-        say("no model files here yet. Put GGUF files into " + stores.front().path.string() +
-            ", or name one by its path with -m");
+        say(
+            fmt::format("no model files here yet: redline pull USER/REPO fetches one, such as redline pull "
+                        "{}. GGUF files "
+                        "may also be put into {}, or named by their paths with -m",
+                        kExample, stores.front().path.string()));
     return out.finish();
 }
 

@@ -114,7 +114,7 @@ constexpr ForeignOption kForeign[] = {
     {"--log-colors", kMaybe},
     {"--log-file --log-prompts-dir", 1, "messages go to standard error: 2> FILE keeps them"},
     {"--completion-bash", 0, "redline completion bash writes the script"},
-    {"--version", 0, "redline --version"},
+    {"--version", 0, "redline --version says it, without a command"},
     // Servers.
     {"--host --port --api-key --api-key-file --path --server-base -a --alias --slot-save-path", 1, kNoServer},
 };

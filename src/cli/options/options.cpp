@@ -134,6 +134,7 @@ Error Options::unknown(const std::string& argument) const {
     if (!name.starts_with("-") || name == "-")
         return error("\"{}\" is not an option, and nothing else is expected there", argument);
     std::vector<std::string> known = {"--help"};
+    if (foreign_) known.emplace_back("--version");  // which redline takes without a command
     for (const Option& option : options_)
         for (const std::string& one : option.names) known.push_back(one);
     // Of a single letter every other is one edit away.
