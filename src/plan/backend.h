@@ -195,8 +195,8 @@ public:
     // How kernels are computed from now on, where it is not the way that they take by themselves.
     void use(Variants variants) { variants_ = std::move(variants); }
     const Variants& variants() const { return variants_; }
-    // Kernels of these ops, by kernel_key() (or kBestKey), are not offered any more, and rows in int8, by
-    // int8_key(), are not left: they were found to be computed wrongly.
+    // Kernels of these ops, by kernel_key() (or "the best outputs of WIDTH"), are not offered any more, and
+    // rows in int8, by int8_key(), are not left: they were found to be computed wrongly.
     void refuse(std::set<std::string> keys) { refused_ = std::move(keys); }
     const std::set<std::string>& refused() const { return refused_; }
     bool refuses(const Op& op, const Plan& plan) const {
