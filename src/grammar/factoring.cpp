@@ -12,6 +12,7 @@ constexpr uint32_t kMostLevels = 24;
 constexpr size_t kMostWork = 4'000'000;
 constexpr size_t kWork = 50'000;
 constexpr size_t kWorkPerAlternative = 1000;
+constexpr size_t kMostNodes = 1'000'000;  // some 150 bytes each
 constexpr size_t kMostHops = 100;
 
 }  // namespace
@@ -30,11 +31,15 @@ void Factoring::run() {
     // The alternatives that are written out are those that were given.
     std::map<uint32_t, Alternatives> rewritten;
     for (const uint32_t root : roots) {
+        const uint32_t owner = grammar_.rules()[root].owner;
+        if (work_ > kMostWork || nodes_.size() > kMostNodes) {
+            note_crowd(rules_[root].size(), owner);
+            continue;
+        }
         Set set;
         for (const Sequence& sequence : rules_[root]) set.push_back(push(sequence, kEnd));
         std::sort(set.begin(), set.end());
         set.erase(std::unique(set.begin(), set.end()), set.end());
-        const uint32_t owner = grammar_.rules()[root].owner;
         most_work_ = std::min(work_ + kWork + kWorkPerAlternative * set.size(), kMostWork);
         const Groups groups = split(set);
         note_crowd(groups, owner);
@@ -202,7 +207,7 @@ bool Factoring::expand_overlapping(Groups& groups) {
         bool overlaps = false;
         for (size_t bit = 0; bit < first.size(); ++bit)
             overlaps = overlaps || (first[bit] && counts[bit] > 1);
-        if (!overlaps || work_ > most_work_) continue;
+        if (!overlaps || spent()) continue;
         expanded = true;
         const auto [symbol, tails] = std::move(groups.by_symbol.extract(name).mapped());
         for (const Sequence& sequence : rules_[symbol.index])
@@ -225,8 +230,16 @@ void Factoring::note_crowd(const Groups& groups, uint32_t owner) {
         const First first = first_of(group);
         for (size_t bit = 0; bit < first.size(); ++bit) counts[bit] += first[bit] ? 1 : 0;
     }
-    const uint32_t most = *std::max_element(counts.begin(), counts.end());
-    if (most > (crowd_ ? crowd_->alternatives : 1)) crowd_ = {grammar_.rules()[owner].name, most};
+    note_crowd(*std::max_element(counts.begin(), counts.end()), owner);
+}
+
+void Factoring::note_crowd(size_t alternatives, uint32_t owner) {
+    if (alternatives > (crowd_ ? crowd_->alternatives : 1))
+        crowd_ = {grammar_.rules()[owner].name, uint32_t(alternatives)};
+}
+
+bool Factoring::spent() const {
+    return work_ > most_work_ || nodes_.size() > kMostNodes;
 }
 
 // The rule for the texts of a set, made when it is not there yet.
@@ -245,7 +258,7 @@ void Factoring::append(Sequence& sequence, Tail tail) const {
 
 // No rule is needed while all tails of a set begin alike.
 void Factoring::append(Sequence& sequence, Set set, uint32_t owner) {
-    while (set.size() > 1 && work_ <= most_work_ && known_sets_.count(set) == 0) {
+    while (set.size() > 1 && !spent() && known_sets_.count(set) == 0) {
         Groups groups = split(set);
         if (groups.ends || groups.by_symbol.size() != 1) break;
         auto& [symbol, tails] = groups.by_symbol.begin()->second;

@@ -63,6 +63,8 @@ private:
     bool expand_overlapping(Groups& groups);
     Groups split(const Set& set);
     void note_crowd(const Groups& groups, uint32_t owner);
+    void note_crowd(size_t alternatives, uint32_t owner);
+    bool spent() const;
     uint32_t rule_of(Set set, uint32_t owner);
     void append(Sequence& sequence, Set set, uint32_t owner);
     void append(Sequence& sequence, Tail tail) const;
