@@ -1,9 +1,9 @@
 #include "cli/conversation_file.h"
 
 #include "base/file.h"
-#include "json/json.h"
 #include "engine/saved_cache.h"
-#include "text/unicode.h"
+#include "json/json.h"
+#include "text/tokens/unicode.h"
 
 #include <limits>
 

@@ -1,7 +1,7 @@
 #include "cli/text_size.h"
 
 #include "cli/terminal/progress.h"
-#include "text/tokenizer.h"
+#include "text/tokens/tokenizer.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // Texts that are too large for any context are refused by their size, before minutes go into their tokens.
 #pragma once
 
-#include "run/model.h"
+#include "places/model.h"
 
 #include <string_view>
 
