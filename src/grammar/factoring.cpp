@@ -9,7 +9,7 @@ namespace {
 // Rules written out around a place; rules that refer to themselves could be so without end.
 constexpr uint32_t kMostLevels = 24;
 // Symbols and tails written, of all rules and of one; what is left then stays as it is.
-constexpr size_t kMostWork = 4'000'000;
+constexpr size_t kMostFactoringWork = 4'000'000;
 constexpr size_t kWork = 50'000;
 constexpr size_t kWorkPerAlternative = 1000;
 constexpr size_t kMostNodes = 1'000'000;  // some 150 bytes each
@@ -32,7 +32,7 @@ void Factoring::run() {
     std::map<uint32_t, Alternatives> rewritten;
     for (const uint32_t root : roots) {
         const uint32_t owner = grammar_.rules()[root].owner;
-        if (work_ > kMostWork || nodes_.size() > kMostNodes) {
+        if (work_ > kMostFactoringWork || nodes_.size() > kMostNodes) {
             note_crowd(rules_[root].size(), owner);
             continue;
         }
@@ -40,7 +40,7 @@ void Factoring::run() {
         for (const Sequence& sequence : rules_[root]) set.push_back(push(sequence, kEnd));
         std::sort(set.begin(), set.end());
         set.erase(std::unique(set.begin(), set.end()), set.end());
-        most_work_ = std::min(work_ + kWork + kWorkPerAlternative * set.size(), kMostWork);
+        most_work_ = std::min(work_ + kWork + kWorkPerAlternative * set.size(), kMostFactoringWork);
         const Groups groups = split(set);
         note_crowd(groups, owner);
         rewritten[root] = written(groups, owner);
