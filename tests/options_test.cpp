@@ -196,17 +196,18 @@ TEST_CASE("run: words are a model's file and a prompt") {
     const auto taken = [](std::vector<std::string> words) {
         RunOptions run;
         run.words = std::move(words);
-        const Status done = take_words(run);
-        return done ? run.model.model + "|" + run.prompt.text : "error: " + done.error().message;
+        int code = 0;
+        const Status done = take_words(run, code);
+        return done ? run.model.model + "|" + run.prompt.text
+                    : fmt::format("{}: {}", code, done.error().message);
     };
     CHECK(taken({"What is GGUF?"}) == "|What is GGUF?");
     CHECK(taken({"a.gguf"}) == "a.gguf|");
     CHECK(taken({"a.GGUF", "Hi"}) == "a.GGUF|Hi");
-    CHECK(taken({"llama3.2:3b"}).starts_with("error: \"llama3.2:3b\" looks like"));
-    CHECK(taken({"nobody/Nothing-GGUF:Q4_K_M"})
-              .starts_with("error: \"nobody/Nothing-GGUF:Q4_K_M\" looks like"));
-    CHECK(taken({"nobody/nothing", "Hi"}).starts_with("error: \"nobody/nothing\" looks like"));
+    CHECK(taken({"llama3.2:3b"}).starts_with("1: \"llama3.2:3b\" looks like"));
+    CHECK(taken({"nobody/Nothing-GGUF:Q4_K_M"}).starts_with("1: \"nobody/Nothing-GGUF:Q4_K_M\" looks like"));
+    CHECK(taken({"nobody/nothing", "Hi"}).starts_with("1: \"nobody/nothing\" looks like"));
     CHECK(taken({"either/or"}) == "|either/or");
-    CHECK(taken({"say", "hello"}).starts_with("error: \"say\" and \"hello\" are two texts"));
+    CHECK(taken({"say", "hello"}).starts_with("2: \"say\" and \"hello\" are two texts"));
     CHECK(taken({"Translate: Hallo"}) == "|Translate: Hallo");
 }

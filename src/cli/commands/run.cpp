@@ -464,7 +464,8 @@ int run_once(const std::vector<std::string>& arguments) {
     run.prompt.combines = true;
     Options options = declare(run);
     if (const std::optional<int> code = options.parse(arguments)) return *code;
-    if (const std::optional<int> code = take_words(run)) return *code;
+    int failure = kFailed;
+    if (const Status taken = take_words(run, failure); !taken) return fail(taken.error(), failure);
     if (const Status usage = check_usage(options, run); !usage) return fail(usage.error(), kUsage);
     if (run.sampling.unread) return fail(*run.sampling.unread);
     if (run.prompt.escapes)

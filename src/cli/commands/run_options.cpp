@@ -169,7 +169,8 @@ static bool is_library_name(const std::string& word, bool beside_prompt) {
            word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789._-/:") == std::string::npos;
 }
 
-std::optional<int> take_words(RunOptions& run) {
+Status take_words(RunOptions& run, int& code) {
+    code = kFailed;
     std::vector<std::string>& words = run.words;
     const bool unnamed = run.model.model.empty() && !run.model.remote;
     // A word alone is more likely a prompt than a part of a name.
@@ -181,19 +182,20 @@ std::optional<int> take_words(RunOptions& run) {
     }
     if (words.empty()) return {};
     if (run.model.model.empty() && !run.model.remote && is_library_name(words[0], !alone))
-        return fail(error(
+        return error(
             "\"{}\" looks like the name of a model, and none here is called so: redline models lists them, "
             "redline pull fetches more (as a prompt it goes with -p)",
-            words[0]));
+            words[0]);
     if (alone && unnamed && words[0].find(' ') == words[0].npos && names_model(words[0], NameParts::part))
         note(fmt::format("\"{0}\" is the prompt; redline run -m {0} takes the model whose name has it",
                          words[0]));
-    if (words.size() > 1)
-        return fail(
-            error("\"{}\" and \"{}\" are two texts, and the first is neither a file nor the name of a model "
-                  "here: put the prompt in quotes, redline run MODEL \"TEXT\"",
-                  words[0], words[1]),
-            kUsage);
+    if (words.size() > 1) {
+        code = kUsage;
+        return error(
+            "\"{}\" and \"{}\" are two texts, and the first is neither a file nor the name of a model "
+            "here: put the prompt in quotes, redline run MODEL \"TEXT\"",
+            words[0], words[1]);
+    }
     run.prompt.text = run.prompt.has_text ? run.prompt.text + "\n" + words[0] : words[0];
     run.prompt.has_text = true;
     return {};

@@ -37,8 +37,8 @@ struct RunOptions {
 };
 
 Options declare(RunOptions& run);
-// Takes the words for the model and the prompt that they are. An exit code where that fails, which is said.
-std::optional<int> take_words(RunOptions& run);
+// Takes the words for the model and the prompt that they are. Where that fails, `code` is the exit status.
+Status take_words(RunOptions& run, int& code);
 // What is wrong whatever the model. Brings options together that imply each other.
 Status check_usage(const Options& options, RunOptions& run);
 
