@@ -117,7 +117,7 @@ class Mutation:
         lines[self.line] = f"\t{text} // {rest}\n"
         with open(os.path.join(changed, self.kernel.listing), "w") as out:
             out.writelines(lines)
-        run = emulator.run([op_test, "-tc=every*row class*"], self.target, listings=changed, timeout=SECONDS,
+        run = emulator.run([*op_test, "-tc=every*row class*"], self.target, listings=changed, timeout=SECONDS,
                            settings={"RL_TEST_CASES": "|".join(cases), "RL_TEST_SHOW": "1", "AMDEMU_KEEP_GOING": "0",
                                      "AMDEMU_RACE": "1"})
         shutil.rmtree(changed)
@@ -129,7 +129,7 @@ def chosen(emulator, op_test, targets, count, options):
     known = {}
 
     def learn(target):
-        run = emulator.run([op_test, "-tc=every*row class*"], target,
+        run = emulator.run([*op_test, "-tc=every*row class*"], target,
                            {"RL_TEST_SHOW": "1", "AMDEMU_LOG": "1", "RL_TEST_EVERY": str(options.share)})
         if not run.right:
             raise SystemExit(f"tools/test-amd: op_test on {target} is not right without a mutation: {run.faults[:1]}")
@@ -147,7 +147,7 @@ def chosen(emulator, op_test, targets, count, options):
 
 
 def check(emulator, build, targets, options):
-    op_test = os.path.join(build, "tests/op_test_amd")
+    op_test = [os.path.join(build, "tests/emulated_tests"), "-sf=*/op_test.cpp"]
     mutations = list(chosen(emulator, op_test, targets, options.mutations, options))
     with ThreadPoolExecutor(options.jobs) as pool:
         list(pool.map(lambda i: mutations[i].run(emulator, op_test, i), range(len(mutations))))

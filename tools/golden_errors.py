@@ -2,7 +2,7 @@
 """How far the logits of the tiny models are from those of transformers, a table of models and devices: from what
 model_test -s wrote on each.
 
-    RL_TEST_BACKENDS=cpu build/ci/tests/model_test -s -tc='each tiny model gives*' > cpu.log
+    RL_TEST_BACKENDS=cpu build/ci/tests/models_tests -s -tc='each tiny model gives*' > cpu.log
     tools/golden_errors.py CPU=cpu.log "Vulkan, lavapipe=lavapipe-0.log,lavapipe-1.log" > table.md
 """
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Run every test program on each GPU that redline finds here, and say in a table what ran where.
+"""Run every test on each GPU that redline finds here, and say in a table what ran where.
 
 Without --build the tree is built first, with HIP kernels for the card where the compiler for them is installed. With
 it the programs of a finished build are run as they are: nothing but Python is needed, and the tree may have been moved
@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CPU_DRIVER = "Vulkan on the CPU"  # the type that `redline devices` gives such a device
-# Programs whose cases can be shared by several processes, with the variable that says which of them one takes.
+# Tests whose cases can be shared by several processes, with the variable that says which of them one takes.
 SHARED = {"op_test": "RL_TEST_EVERY", "model_test": "RL_TEST_MODELS"}
 
 
@@ -67,24 +67,35 @@ def counts(output, what):
     return [int(number) for number in line.groups()] if line else [0, 0, 0]
 
 
-def run_program(program, share, device, options, build):
+def tests_of(build, wanted):
+    """The command of each test, by its name: a folder of tests/ is one program. HIP's double has tests of its own, of ctest."""
+    tests = {}
+    for source in sorted(glob.glob(os.path.join(ROOT, "tests/*/*_test.cpp"))):
+        folder, name = os.path.basename(os.path.dirname(source)), os.path.basename(source).removesuffix(".cpp")
+        program = os.path.join(build, "tests", folder + "_tests")
+        if folder != "hip" and os.path.exists(program) and re.search(wanted, name):
+            tests[name] = [program, f"-sf=*/{name}.cpp"]
+    return tests
+
+
+def run_test(name, command, share, device, options, build):
     """`share`: which of options.shares of its cases; None: all of them."""
     environment = dict(os.environ, RL_TEST_BACKENDS=device, RL_SOURCE_DIR=ROOT,
                        RL_REDLINE=os.path.join(build, "redline"))
     if share is not None:
-        environment[SHARED[os.path.basename(program)]] = f"{options.shares}:{share}"
+        environment[SHARED[name]] = f"{options.shares}:{share}"
     if not options.short:
         environment["RL_TEST_LONG"] = "1"
     begin = time.monotonic()
     try:
-        done = subprocess.run([program], env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, timeout=options.timeout)
         # 77: all cases were skipped, which the counts say.
         code, output = done.returncode if done.returncode != 77 else 0, done.stdout.decode(errors="replace")
     except subprocess.TimeoutExpired as late:
         code, output = f"stopped after {options.timeout} s", (late.stdout or b"").decode(errors="replace")
     lines = re.findall(r"^\[redline\] (.*)$", output, re.MULTILINE)
-    return {"program": os.path.basename(program), "device": device, "code": code, "output": output,
+    return {"test": name, "device": device, "code": code, "output": output,
             "seconds": time.monotonic() - begin, "cases": counts(output, "test cases"),
             "assertions": counts(output, "assertions"),
             "tested": [line[len("tested on "):] for line in lines if line.startswith("tested on ")],
@@ -104,36 +115,36 @@ def merged(shares):
     return row
 
 
-def shares_of(program, options):
-    return range(options.shares) if options.shares > 1 and os.path.basename(program) in SHARED else [None]
+def shares_of(name, options):
+    return range(options.shares) if options.shares > 1 and name in SHARED else [None]
 
 
-def run_all(programs, devices, options, build):
-    """A program that uses no device is run once."""
+def run_all(tests, devices, options, build):
+    """A test that uses no device is run once."""
     rows, on_host = [], set()
 
-    def run_one(number, device, program, share):
-        row = run_program(program, share, device, options, build)
+    def run_one(number, device, name, share):
+        row = run_test(name, tests[name], share, device, options, build)
         if not row["tested"] and row["code"] == 0:
             # One that only wants other devices ran nothing here.
             if number > 0:
                 return
-            on_host.add(program)
+            on_host.add(name)
             row["device"] = "host"
         rows.append(row)
         part = "" if share is None else f", share {share + 1} of {options.shares}"
-        text = f"{row['program']} on {row['device']}{part}: {verdict(row)}, {row['seconds']:.1f} s\n"
+        text = f"{row['test']} on {row['device']}{part}: {verdict(row)}, {row['seconds']:.1f} s\n"
         print(text + (row["output"][-options.tail:] if row["code"] != 0 else ""), end="", flush=True)
 
     for number, (device, _) in enumerate(devices):
         with ThreadPoolExecutor(options.jobs) as pool:
-            for done in [pool.submit(run_one, number, device, program, share)
-                         for program in programs if program not in on_host for share in shares_of(program, options)]:
+            for done in [pool.submit(run_one, number, device, name, share)
+                         for name in tests if name not in on_host for share in shares_of(name, options)]:
                 done.result()
-    by_program = {}
+    by_test = {}
     for row in rows:
-        by_program.setdefault((row["device"], row["program"]), []).append(row)
-    return [merged(shares) for shares in by_program.values()]
+        by_test.setdefault((row["device"], row["test"]), []).append(row)
+    return [merged(shares) for shares in by_test.values()]
 
 
 def verdict(row):
@@ -143,21 +154,21 @@ def verdict(row):
 
 
 def table(rows, devices, left_out):
-    out = ["| program | on | result | assertions | cases passed | failed | not tested | s |",
+    out = ["| test | on | result | assertions | cases passed | failed | not tested | s |",
            "|---|---|---|---:|---:|---:|---:|---:|"]
     for row in rows:
-        cells = (row["program"], row["device"], verdict(row), row["assertions"][0], row["cases"][1], row["cases"][2],
+        cells = (row["test"], row["device"], verdict(row), row["assertions"][0], row["cases"][1], row["cases"][2],
                  len(row["skipped"]), f"{row['seconds']:.1f}")
         out.append("| " + " | ".join(str(cell) for cell in cells) + " |")
     out.append("")
     for device, name in devices:
         mine = [row for row in rows if row["device"] == device]
-        out.append(f"{device}: {name}, {len(mine)} programs, {sum(row['code'] != 0 for row in mine)} failed")
+        out.append(f"{device}: {name}, {len(mine)} tests, {sum(row['code'] != 0 for row in mine)} failed")
     levels = sorted({line for row in rows for line in row["tested"]})
     out += [f"tested: {line}" for line in levels]
     out += [f"not tested: {line}" for line in left_out]
     for reason in sorted({reason for row in rows for reason in row["skipped"]}):
-        names = sorted({f"{row['program']} on {row['device']}" for row in rows if reason in row["skipped"]})
+        names = sorted({f"{row['test']} on {row['device']}" for row in rows if reason in row["skipped"]})
         out.append(f"not tested: {reason} ({', '.join(names)})")
     return "\n".join(out) + "\n"
 
@@ -165,28 +176,27 @@ def table(rows, devices, left_out):
 def main():
     parser = argparse.ArgumentParser(prog="tools/test --gpu", description=__doc__)
     parser.add_argument("--build", metavar="DIR", help="a finished build, run as it is")
-    parser.add_argument("--only", metavar="REGEX", default="", help="only programs whose name has this")
+    parser.add_argument("--only", metavar="REGEX", default="", help="only tests whose name has this")
     parser.add_argument("-o", "--output", metavar="FILE", help="write the table there as well")
     parser.add_argument("--drivers-on-cpu", action="store_true", help="also Vulkan drivers that compute on the CPU")
-    parser.add_argument("--jobs", type=int, default=1, help="programs at a time (default: 1)")
+    parser.add_argument("--jobs", type=int, default=1, help="tests at a time (default: 1)")
     parser.add_argument("--shares", type=int, default=1, metavar="N",
                         help="processes that share the cases of each of " + ", ".join(SHARED) + " (default: 1)")
     parser.add_argument("--device", action="append", help="only this one, as --device of redline names it; may be repeated")
     parser.add_argument("--short", action="store_true", help="no case repeated twenty times")
-    parser.add_argument("--timeout", type=float, default=1200, help="seconds for one program (default: 1200)")
-    parser.add_argument("--tail", type=int, default=4000, help="characters shown of a failed program's output")
+    parser.add_argument("--timeout", type=float, default=1200, help="seconds for one test (default: 1200)")
+    parser.add_argument("--tail", type=int, default=4000, help="characters shown of a failed test's output")
     options = parser.parse_args()
     build = os.path.abspath(options.build) if options.build else make_build()
-    programs = sorted(path for path in glob.glob(os.path.join(build, "tests/*_test"))
-                      if re.search(options.only, os.path.basename(path)))
-    if not programs:
+    tests = tests_of(build, options.only)
+    if not tests:
         fail(f"{build} has no test programs; --build takes the folder of a build with RL_TESTS=ON")
     devices, left_out = gpus(os.path.join(build, "redline"), options.drivers_on_cpu)
     if options.device:
         devices = [found for found in devices if found[0] in options.device]
     if not devices:
         fail("no GPU that redline can use: " + "; ".join(left_out))
-    rows = run_all(programs, devices, options, build)
+    rows = run_all(tests, devices, options, build)
     text = table(rows, devices, left_out)
     print("\n" + text, end="")
     if options.output:

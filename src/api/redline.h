@@ -27,8 +27,8 @@
  *         redline_feed(session, &token, 1);
  *     }
  *
- * tests/api/answer.c is that as a whole program, and examples/chat.c a conversation of several turns. Compile
- * with `pkg-config --cflags --libs redline`, or in CMake with find_package(redline) and the target
+ * tests/api/client/answer.c is that as a whole program, and examples/chat.c a conversation of several turns.
+ * Compile with `pkg-config --cflags --libs redline`, or in CMake with find_package(redline) and the target
  * redline::redline. */
 #ifndef REDLINE_H
 #define REDLINE_H

@@ -24,10 +24,6 @@ inline SessionOptions tune_options(uint32_t batch = 160) {
     return options;
 }
 
-inline std::string demo() {
-    return source_file("models/demo/redline-demo-q8_0.gguf");
-}
-
 // How much faster a value makes a kernel, by a rule that knows nothing of kernels.
 inline double factor_of(const std::string& name, uint32_t value) {
     return 1.0 / (1.0 + 0.05 * double((value + name.size()) % 7));

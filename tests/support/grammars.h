@@ -3,6 +3,7 @@
 
 #include "grammar/automaton.h"
 #include "grammar/constraint.h"
+#include "grammar/json_schema.h"
 
 #include <doctest/doctest.h>
 
@@ -20,6 +21,17 @@ inline Grammar parsed(std::string_view text) {
 inline std::string refused(std::string_view text) {
     const Result<Grammar> grammar = Grammar::parse(text);
     return grammar.ok() ? "accepted" : grammar.error().message;
+}
+
+inline Grammar grammar_for(std::string_view schema) {
+    const Result<std::string> text = grammar_of_schema(schema);
+    REQUIRE_MESSAGE(text.ok(), (text.ok() ? "" : text.error().message), " in ", schema.substr(0, 1000));
+    return parsed(text.value());
+}
+
+inline std::string schema_error(std::string_view schema) {
+    const Result<std::string> text = grammar_of_schema(schema);
+    return text.ok() ? "accepted" : text.error().message;
 }
 
 enum class Verdict : uint8_t { refused, open, complete };

@@ -5,7 +5,9 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <optional>
+#include <sstream>
 #include <string>
 
 namespace redline::test {
@@ -25,6 +27,16 @@ inline std::optional<std::string> material(const std::string& name) {
 
 inline std::string golden(const std::string& name) {
     return source_file("tests/golden/" + name);
+}
+
+inline std::string demo() {
+    return source_file("models/demo/redline-demo-q8_0.gguf");
+}
+
+inline std::string read_file(const std::string& path) {
+    std::ostringstream text;
+    text << std::ifstream(path, std::ios::binary).rdbuf();
+    return text.str();
 }
 
 }  // namespace redline::test

@@ -7,6 +7,7 @@
 #include "measure/comparison.h"
 #include "plan/stored_weights.h"
 #include "support/material.h"
+#include "support/must.h"
 #include "support/npy.h"
 #include "support/share.h"
 
@@ -29,7 +30,7 @@ inline std::vector<std::string> tiny_models() {
     std::sort(names.begin(), names.end());
     const Share share = share_of_models();
     size_t index = 0;
-    std::erase_if(names, [&](const std::string&) { return !share.takes(index++); });
+    std::erase_if(names, [&](const std::string& name) { return !share.takes(index++, name); });
     return names;
 }
 
@@ -63,19 +64,23 @@ inline void save_renamed(const Gguf& gguf, const Renaming& key, const Renaming& 
     }
 }
 
+// A path of this process in the folder of temporary files.
+inline std::string temporary(const std::string& name) {
+    return std::filesystem::temp_directory_path() / fmt::format("redline_test_{}_{}", ::getpid(), name);
+}
+
+inline Model tiny(Backend& backend, const std::string& name) {
+    return must(Model::load(golden("models/" + name + ".gguf"), backend, {64, {}}));
+}
+
+inline std::vector<float> copy(std::span<const float> values) {
+    return {values.begin(), values.end()};
+}
+
 // A copy of a file with one more number in its metadata.
 inline void save_with_key(const Gguf& gguf, const std::string& key, uint32_t value, const std::string& path) {
     const auto same = [](std::string name) { return name; };
     save_renamed(gguf, same, same, {{key, metadata_u32(value)}}, path);
-}
-
-template <typename T>
-T must(Result<T> result) {
-    REQUIRE_MESSAGE(result.ok(), (result.ok() ? "" : result.error().message));
-    return std::move(result).value();
-}
-inline void must(Status status) {
-    REQUIRE_MESSAGE(status.ok(), (status.ok() ? "" : status.error().message));
 }
 
 // False where the backend has no kernels for an op of a model; any other error fails.

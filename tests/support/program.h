@@ -33,12 +33,6 @@ inline void write_file(const std::string& path, const std::string& text) {
     std::ofstream(path, std::ios::binary) << text;
 }
 
-inline std::string read_file(const std::string& path) {
-    std::ostringstream text;
-    text << std::ifstream(path, std::ios::binary).rdbuf();
-    return text.str();
-}
-
 // The chain model: "a" is followed by "b", "c", ..., "z", the euro sign, "!", and the end.
 inline std::string chain_model() {
     static const std::string path = [] {

@@ -1,6 +1,8 @@
 // What the tests of the text folder share: tokenizers of small vocabularies, and random text.
 #pragma once
 
+#include "support/material.h"
+#include "support/must.h"
 #include "support/small_vocabulary.h"
 #include "text/tokens/tokenizer.h"
 #include "text/tokens/unicode.h"
@@ -43,11 +45,9 @@ inline bool warns(const Tokenizer& tokenizer, std::string_view part) {
                        [&](const std::string& warning) { return mentions(warning, part); });
 }
 
-inline std::string read_file(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::stringstream text;
-    text << file.rdbuf();
-    return text.str();
+inline size_t count_control(const Tokenizer& tokenizer, const std::vector<Token>& tokens) {
+    return size_t(std::count_if(tokens.begin(), tokens.end(),
+                                [&](Token token) { return tokenizer.type(token) == TokenType::control; }));
 }
 
 // The pieces of a text's tokens, joined with "|".

@@ -1,0 +1,345 @@
+// Plans: checks, liveness, hazards, decomposition, cost.
+#include "devices/device_choice.h"
+#include "plan/backend.h"
+#include "plan/passes/shared_experts.h"
+#include "support/weight_infos.h"
+
+#include <doctest/doctest.h>
+
+using namespace redline;
+using namespace redline::test;
+
+namespace {
+
+constexpr CacheSizing kPlanSizing{16, 4, CacheType::f16};
+
+using Names = std::vector<std::string_view>;
+
+// Of the core ops that an op falls apart into, in order; it and its parts are as they should be.
+Names core_ops(Op op, PlanBuilder& p) {
+    CHECK(check(op, p.plan()).ok());
+    std::vector<Op> pending{std::move(op)};
+    Names names;
+    while (!pending.empty()) {
+        const Op next = pending.back();
+        pending.pop_back();
+        const size_t before = p.plan().steps.size();
+        if (!decompose(next, p)) {
+            CHECK(check(next, p.plan()).ok());
+            names.push_back(op_name(next));
+            continue;
+        }
+        for (size_t i = p.plan().steps.size(); i > before; --i) pending.push_back(p.plan().steps[i - 1].op);
+    }
+    return names;
+}
+
+}  // namespace
+
+TEST_CASE("plan: a matrix of the wrong shape is an error that names the op and the shapes") {
+    PlanBuilder p({matrix(10, 8), matrix(6, 9)}, kPlanSizing, 4, 1);
+    p.output(p.linear(p.embed({0}), {1}));
+    const Result<Plan> plan = std::move(p).finish();
+    REQUIRE_FALSE(plan.ok());
+    CHECK(plan.error().message.find("linear") != std::string::npos);
+    CHECK(plan.error().message.find("(1, 6, 9)") != std::string::npos);
+}
+
+TEST_CASE("plan: a missing weight is an error, not a crash") {
+    PlanBuilder p({matrix(10, 8)}, kPlanSizing, 4, 1);
+    p.output(p.linear(p.embed({0}), Weight{}));
+    CHECK_FALSE(std::move(p).finish().ok());
+}
+
+TEST_CASE("plan: two steps that only read the same slot need no barrier, a reader of what was written does") {
+    PlanBuilder p({matrix(10, 8), matrix(8, 8), matrix(8, 8)}, kPlanSizing, 4, 1);
+    const Slot x = p.embed({0});
+    const Slot a = p.linear(x, {1});
+    const Slot b = p.linear(x, {2});
+    p.append(Add{a, b});
+    p.output(b);
+    const Plan plan = std::move(std::move(p).finish()).value();
+    CHECK_FALSE(plan.steps[0].barrier);
+    CHECK(plan.steps[1].barrier);
+    CHECK_FALSE(plan.steps[2].barrier);
+    CHECK(plan.steps[3].barrier);
+}
+
+TEST_CASE("plan: a block of experts decomposes into its norm, router and products, which do as much work") {
+    PlanBuilder p({matrix(10, 8), matrix(5, 8), matrix(6, 8, 5), matrix(8, 6, 5), vector(8)}, kPlanSizing, 4,
+                  1);
+    const Slot x = p.embed({0});
+    p.expert_block(x, {{4}, 1e-5f}, {{1}, 2}, {{2}, {2}, {3}});
+    const Op block = p.plan().steps.back().op;
+    REQUIRE(check(block, p.plan()).ok());
+    CHECK(op_text(block, p.plan()) ==
+          "expert_block F32 5 x 8, F32 6 x 8, F32 6 x 8, F32 8 x 6 best 2 +norm +add");
+    REQUIRE(decompose(block, p));
+    Cost parts;
+    std::vector<std::string_view> names;
+    for (size_t i = 2; i < p.plan().steps.size(); ++i) {
+        const Op& part = p.plan().steps[i].op;
+        REQUIRE(check(part, p.plan()).ok());
+        names.push_back(op_name(part));
+        parts = parts + cost(part, p.plan(), {3, 1, 10});
+    }
+    CHECK(names == std::vector<std::string_view>{"rms_norm", "route", "expert_gated", "expert_linear"});
+    const Cost whole = cost(block, p.plan(), {3, 1, 10});
+    CHECK(whole.weight_bytes == parts.weight_bytes);
+    CHECK(whole.flops == parts.flops);
+    const Slot other = p.embed({0});
+    Op apart = block;
+    std::get<ExpertBlock>(apart).linear.y = other;
+    CHECK_FALSE(check(apart, p.plan()).ok());
+}
+
+TEST_CASE("plan: a shared expert joins its block, and stays apart where another reads what they read") {
+    for (const bool weighted : {false, true})
+        for (const bool apart : {false, true}) {
+            PlanBuilder p({matrix(10, 8), matrix(5, 8), matrix(6, 8, 5), matrix(8, 6, 5), vector(8),
+                           matrix(1, 8), matrix(4, 8), matrix(8, 4)},
+                          kPlanSizing, 4, 1);
+            const Slot x = p.embed({0}), h = p.rms_norm(x, {{4}, 1e-5f});
+            p.experts_add(x, h, p.route(h, {1}, 2, Gating::softmax, true), {{2}, {2}, {3}});
+            if (weighted)
+                p.experts_add(x, h, p.route(h, {5}, 1, Gating::sigmoid, false), {{6}, {6}, {7}});
+            else
+                p.linear_add(x, p.gated(h, {6}, {6}, Act::silu), {7});
+            p.output(apart ? h : x);
+            const Plan plan = std::move(std::move(p).finish()).value(), joined = with_shared_experts(plan);
+            if (apart) {
+                CHECK(joined.steps.size() == plan.steps.size());
+                continue;
+            }
+            REQUIRE(joined.steps.size() == 3);
+            const Op& block = joined.steps[1].op;
+            REQUIRE(check(block, joined).ok());
+            CHECK(op_text(block, joined)
+                      .ends_with(weighted ? "best 2 and a weighted one for all +norm +add"
+                                          : "best 2 and one for all +norm +add"));
+            PlanBuilder parts = PlanBuilder::like(joined);
+            REQUIRE(decompose(block, parts));
+            REQUIRE(parts.plan().steps.size() == plan.steps.size() - 2);
+            for (size_t i = 0; i < parts.plan().steps.size(); ++i)
+                CHECK(op_text(parts.plan().steps[i].op, plan) == op_text(plan.steps[i + 1].op, plan));
+            Cost sum;
+            for (size_t i = 1; i + 1 < plan.steps.size(); ++i)
+                sum = sum + cost(plan.steps[i].op, plan, {3, 1, 10});
+            CHECK(cost(block, joined, {3, 1, 10}).weight_bytes == sum.weight_bytes);
+        }
+}
+
+TEST_CASE("plan: attention waits for the cache to be written") {
+    PlanBuilder p({matrix(10, 32), matrix(10, 16)}, kPlanSizing, 4, 1);
+    const Slot q = p.embed({0});
+    const Slot k = p.embed({1}), v = p.embed({1});
+    const HeadShape shape{4, 2, 8};
+    const Cache cache = p.cache(2, 8);
+    p.append(KvStore{k, v, cache, shape});
+    p.output(p.attention(cache, q, shape, 1.0f));
+    const Plan plan = std::move(std::move(p).finish()).value();
+    CHECK(plan.steps[4].barrier);
+}
+
+TEST_CASE("plan: q and k hold nothing behind an attention with rope and store: to read them is an error") {
+    for (const bool again : {false, true}) {
+        PlanBuilder p({matrix(10, 32), matrix(10, 16)}, kPlanSizing, 4, 1);
+        const uint32_t rope = p.add_rope({false, {1.0, 0.5}, 1.0});
+        const std::array<Slot, 3> qkv = {p.embed({0}), p.embed({1}), p.embed({1})};
+        const Slot y = p.attend(p.cache(2, 8), qkv, {4, 2, 8}, rope, 1.0f);
+        if (again) p.append(Embed{{0}, qkv[0]});
+        p.append(Add{qkv[0], y});
+        p.output(y);
+        const Result<Plan> plan = std::move(p).finish();
+        CHECK(plan.ok() == again);
+        if (!plan.ok()) CHECK(plan.error().message.find("add reads a slot") != std::string::npos);
+    }
+}
+
+TEST_CASE("plan: a cache with a window keeps the window and a step's rows, not the whole context") {
+    PlanBuilder p({matrix(10, 32)}, {131072, 512, CacheType::f16}, 512, 1);
+    const Cache whole = p.cache(2, 8), ring = p.cache(2, 8, 1024), wide = p.cache(2, 8, 131000);
+    CHECK(p.plan().cache(whole).capacity == 131072);
+    CHECK(p.plan().cache(ring).capacity == 1024 + 512);
+    CHECK(p.plan().cache(wide).capacity == 131072);
+    Slot q = p.embed({0});
+    p.append(Attention{q, p.slot(32), ring, {4, 2, 8}, 1.0f, 0.0f, 1025, {}});
+    p.output(q);
+    const Result<Plan> plan = std::move(p).finish();
+    REQUIRE_FALSE(plan.ok());
+    CHECK(plan.error().message.find("keeps less than the window") != std::string::npos);
+}
+
+TEST_CASE("plan: slots that are alive together never overlap, and slots that are not may share") {
+    PlanBuilder p({matrix(10, 64), matrix(64, 64)}, kPlanSizing, 4, 1);
+    Slot x = p.embed({0});
+    for (int i = 0; i < 20; ++i) x = p.linear(x, {1});
+    p.output(x);
+    const Plan plan = std::move(std::move(p).finish()).value();
+    CHECK(plan.arena_bytes <= 3 * 4 * 64 * 4 + 1024);
+    for (const Step& step : plan.steps) {
+        const Access used = access(step.op);
+        for (const Slot r : used.reads)
+            for (const Slot w : used.writes)
+                CHECK((plan.slot(r).offset + plan.slot_bytes(r) <= plan.slot(w).offset ||
+                       plan.slot(w).offset + plan.slot_bytes(w) <= plan.slot(r).offset));
+    }
+}
+
+TEST_CASE("plan: sizes above 4 GiB are kept in 64 bits") {
+    const WeightInfo huge{{"huge", find_format("F32"), {128, 65536, 65536}}, WeightRole::matrix};
+    CHECK(huge.tensor.bytes() == uint64_t(128) * 65536 * 65536 * 4);
+    PlanBuilder p({matrix(10, 1u << 20)}, {131072, 4096, CacheType::f16}, 4096, 1);
+    for (int layer = 0; layer < 80; ++layer) p.cache(8, 128);
+    p.output(p.embed({0}));
+    const Plan plan = std::move(std::move(p).finish()).value();
+    CHECK(plan.arena_bytes >= (uint64_t(4096) << 20) * 4);
+    CHECK(cache_bytes(plan.caches) == uint64_t(80) * 8 * 131072 * 512);
+}
+
+TEST_CASE("plan: a decode step costs every matrix once, and the cache up to its position") {
+    PlanBuilder p({matrix(10, 32), matrix(16, 32)}, kPlanSizing, 1, 1);
+    const Slot q = p.embed({0});
+    const HeadShape shape{4, 2, 8};
+    p.output(p.attention(p.cache(2, 8), q, shape, 1.0f));
+    const Plan plan = std::move(std::move(p).finish()).value();
+    const Cost attention = cost(plan.steps[1].op, plan, {1, 1, 10});
+    CHECK(attention.cache_bytes == 10 * 2 * 2 * 8 * 2);
+    CHECK(attention.flops == 4 * 10 * 4 * 8);
+    CHECK(cost(Linear{q, {1}, q}, plan, {1, 1, 1}).weight_bytes == 16 * 32 * 4);
+    CHECK(cost(Linear{q, {1}, q}, plan, {3, 1, 1}).flops == 2 * 3 * 16 * 32);
+}
+
+TEST_CASE("plan: decomposing peels norm, accumulation and bias until core ops are left") {
+    PlanBuilder p({matrix(10, 8), matrix(8, 8), vector(8), vector(8)}, kPlanSizing, 4, 1);
+    const Slot x = p.embed({0}), y = p.embed({0});
+    CHECK(core_ops(Linear{x, {1}, y, {{2}, 1e-5f}, {3}, true}, p) ==
+          Names{"rms_norm", "linear", "add_bias", "add"});
+}
+
+TEST_CASE("plan: what runs beside or behind an op in one dispatch peels off it in its order") {
+    PlanBuilder p({matrix(10, 8), matrix(8, 8), vector(8), vector(24), matrix(8, 8, 5), vector(4)},
+                  kPlanSizing, 4, 1);
+    const Slot x = p.embed({0}), y = p.embed({0}), gate = p.embed({0}), ids = p.slot(2), scales = p.slot(2);
+    const Norm norm{{2}, 1e-5f};
+    CHECK(core_ops(Linear{x, {1}, y, norm, {2}, false, Function::gelu_tanh}, p) ==
+          Names{"rms_norm", "linear", "add_bias", "apply"});
+    CHECK_FALSE(check(Linear{x, {1}, y, {}, {}, true, Function::silu}, p.plan()).ok());
+    const ExpertLinear expert{x, {4}, ids, p.slot(16), 2, false, {}, {}, Function::squared_relu};
+    CHECK(core_ops(expert, p) == Names{"expert_linear", "apply"});
+    Convolve convolve{x, {3}, y, p.state(16), 3, true, {}, {}, 1, {2}};
+    CHECK(core_ops(convolve, p) == Names{"convolve", "add_bias", "apply"});
+    convolve.behind = gate;
+    CHECK_FALSE(check(convolve, p.plan()).ok());
+    Route route{x, {1}, ids, scales, 2};
+    route.norm = norm;
+    route.x_scale = 0.5f;
+    CHECK(core_ops(route, p) == Names{"rms_norm", "scale", "route"});
+    route.norm = {};
+    CHECK_FALSE(check(route, p.plan()).ok());
+    // Its gain is of the row, each group has four elements.
+    RmsNorm of_gated{x, norm, 4, y, gate};
+    CHECK(of_gated.gain_of_row(p.plan()));
+    of_gated.gates_x = true;
+    CHECK(core_ops(of_gated, p) == Names{"act_mul", "rms_norm", "multiply"});
+    of_gated.gate = {};
+    CHECK_FALSE(check(of_gated, p.plan()).ok());
+    CHECK(core_ops(NormedSum{x, gate, norm, norm, norm, y, 0.5f}, p) ==
+          Names{"rms_norm", "rms_norm", "add", "rms_norm", "add", "scale"});
+    CHECK_FALSE(check(NormedSum{x, y, norm, norm, norm, y}, p.plan()).ok());
+    const Cache cache = p.cache(1, 8);
+    const uint32_t rope = p.add_rope({true, {1.0}, 1.0});
+    const HeadShape heads{1, 1, 8};
+    Attend attend{{x, gate, p.embed({0}), cache, heads, rope}, {x, y, cache, heads, 1.0f}, 1e-6f};
+    CHECK(core_ops(attend, p) == Names{"rms_norm", "rope", "rope", "kv_store", "attention"});
+    attend.store.v = attend.store.k;
+    CHECK_FALSE(check(attend, p.plan()).ok());
+}
+
+TEST_CASE("plan: a gated norm decomposes into norm and gate, and wants a gate as wide as y and not y") {
+    PlanBuilder p({matrix(10, 8), matrix(10, 12), vector(4)}, kPlanSizing, 4, 1);
+    const Slot x = p.embed({0}), gate = p.embed({0}), wide = p.embed({1}), y = p.slot(8);
+    for (const Slot to : {x, y}) {
+        const RmsNorm gated{x, {{2}, 1e-5f}, 4, to, gate, Act::gelu_tanh};
+        REQUIRE(check(gated, p.plan()).ok());
+        CHECK(op_text(gated, p.plan()) == "rms_norm 4 +gate");
+        CHECK(access(Op(gated)).reads == std::vector<Slot>{x, gate});
+        const size_t before = p.plan().steps.size();
+        REQUIRE(decompose(gated, p));
+        REQUIRE(p.plan().steps.size() == before + 2);
+        const Op &norm = p.plan().steps[before].op, &product = p.plan().steps[before + 1].op;
+        CHECK(check(norm, p.plan()).ok());
+        CHECK(check(product, p.plan()).ok());
+        CHECK(op_text(norm, p.plan()) == "rms_norm 4");
+        CHECK_FALSE(decompose(norm, p));
+        CHECK(access(norm).reads == std::vector<Slot>{x});
+        CHECK(std::get<ActMul>(product).gate == gate);
+        CHECK(std::get<ActMul>(product).up == to);
+        CHECK(std::get<ActMul>(product).y == to);
+        CHECK(std::get<ActMul>(product).act == Act::gelu_tanh);
+    }
+    CHECK_FALSE(check(RmsNorm{x, {{2}, 1e-5f}, 4, y, wide}, p.plan()).ok());
+    CHECK_FALSE(check(RmsNorm{x, {{2}, 1e-5f}, 4, y, y}, p.plan()).ok());
+}
+
+TEST_CASE("plan: a norm that is scaled or added decomposes, and does neither with a gate") {
+    PlanBuilder p({matrix(10, 8), vector(8)}, kPlanSizing, 4, 1);
+    const Slot x = p.embed({0}), y = p.embed({0});
+    const RmsNorm added{x, {{1}, 1e-5f}, 8, y, {}, Act::silu, 0.5f, true},
+        scaled{x, {{1}, 1e-5f}, 8, y, {}, Act::silu, 0.5f};
+    REQUIRE(check(added, p.plan()).ok());
+    CHECK(op_text(added, p.plan()) == "rms_norm 8 scaled +add");
+    CHECK(access(Op(added)).reads == std::vector<Slot>{x, y});
+    CHECK(access(Op(scaled)).reads == std::vector<Slot>{x});
+    size_t before = p.plan().steps.size();
+    REQUIRE(decompose(added, p));
+    REQUIRE(p.plan().steps.size() == before + 2);
+    const auto& add = std::get<Add>(p.plan().steps[before + 1].op);
+    CHECK(add.x == std::get<RmsNorm>(p.plan().steps[before].op).y);
+    CHECK(add.x != y);
+    CHECK(add.y == y);
+    CHECK(add.scale == 0.5f);
+    before = p.plan().steps.size();
+    REQUIRE(decompose(scaled, p));
+    CHECK(std::get<RmsNorm>(p.plan().steps[before].op).y == y);
+    CHECK(std::get<Scale>(p.plan().steps[before + 1].op).scale == 0.5f);
+    CHECK_FALSE(check(RmsNorm{x, {{1}, 1e-5f}, 8, y, p.embed({0}), Act::silu, 0.5f}, p.plan()).ok());
+    // What is added behind a norm is one op.
+    before = p.plan().steps.size();
+    p.add(y, x, 2.0f, {{1}, 1e-5f});
+    CHECK(p.plan().steps.size() == before + 1);
+}
+
+TEST_CASE("plan: a group of two is one op of two parts") {
+    PlanBuilder p({matrix(10, 8), matrix(6, 8), matrix(4, 8), vector(8)}, kPlanSizing, 4, 1);
+    const auto [a, b] = p.group(p.embed({0}), {{1}}, {{2}}, {{3}, 1e-5f});
+    const Op group = p.plan().steps.back().op;
+    REQUIRE(check(group, p.plan()).ok());
+    CHECK(op_text(group, p.plan()) == "linear_group F32 6 x 8, F32 4 x 8 +norm");
+    CHECK(access(group).writes == std::vector<Slot>{a, b});
+    REQUIRE(decompose(group, p));
+    CHECK(op_name(p.plan().steps.back().op) == "linear");
+}
+
+TEST_CASE("backend: an unknown name is an error that lists the known ones") {
+    const auto backend = open_backend("abacus", {});
+    REQUIRE_FALSE(backend.ok());
+    CHECK(backend.error().message.find("cpu") != std::string::npos);
+}
+
+TEST_CASE("devices: one that was asked for and is not there says so, and behind the CPU there is no other") {
+    const auto chosen = choose_device("abacus");
+    REQUIRE_FALSE(chosen.ok());
+    CHECK(chosen.error().cause == Cause::no_device);
+    const std::optional<DeviceChoice> next = next_choice({"vulkan", "", "the best device"});
+    REQUIRE(next);
+    CHECK(next->backend != "vulkan");
+    CHECK(next->why == "vulkan cannot be used");
+    CHECK_FALSE(next_choice({"cpu", "", "the best device"}));
+    CHECK(passed_over({"vulkan", "", "the best device"}).empty());
+}
+
+TEST_CASE("backend: an unknown CPU level and too many threads are errors") {
+    CHECK_FALSE(open_backend("cpu", {1, "sse9"}).ok());
+    CHECK_FALSE(open_backend("cpu", {100000, ""}).ok());
+}
