@@ -1,5 +1,5 @@
 // JSON schemas that packages of Python write for types, with texts that these packages write, and texts that
-// they refuse. tools/make_schema_golden.py wrote the file.
+// they refuse. tools/golden/make_schema_golden.py wrote the file.
 #include "grammar/json_schema.h"
 #include "json/json.h"
 #include "support/grammars.h"

@@ -1,6 +1,6 @@
 // When each kernel of a program began and ended on an NVIDIA card: a library that CUDA loads into the program
 // (CUDA_INJECTION64_PATH) and that writes a line per kernel to the file KERNEL_TIMES: begin and end in ns, the
-// grid, threads, the name. Wants CUPTI of the driver's CUDA or an older one; see tools/kernel_times.py.
+// grid, threads, the name. Wants CUPTI of the driver's CUDA or an older one; see tools/measure/kernel_times.py.
 #include <cuda.h>
 #include <cupti.h>
 #include <stdio.h>

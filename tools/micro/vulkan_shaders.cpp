@@ -1,8 +1,8 @@
 // What a Vulkan driver makes of every pipeline that the op cases need: registers, spills, shared memory,
 // occupancy, and how often the machine code uses dot products and matrix units. Nothing is run, so stand-in
-// devices will do: tools/vulkan-lab run navi31 build/tools/vulkan_shaders. Exit code 1 when a pipeline
+// devices will do: tools/vulkan/vulkan-lab run navi31 build/tools/vulkan_shaders. Exit code 1 when a pipeline
 // spills, or on AMD lacks the instructions that it is there for. With CODE the machine code of products goes
-// to that file, for tools/amd-speed. usage: vulkan_shaders [DEVICE [PART_OF_A_CASE [CODE]]]
+// to that file, for tools/amd/amd-speed. usage: vulkan_shaders [DEVICE [PART_OF_A_CASE [CODE]]]
 #include "backends/vulkan/vulkan_backend.h"
 #include "cases/op_cases.h"
 
