@@ -94,10 +94,10 @@ Status launch_attention(Launcher& launcher, const View& view, const BlockAttenti
 }
 
 // As kernels/attention_few.h has them.
-constexpr uint32_t kFewThreads = 256;
-constexpr uint32_t kFewSplits = 64;
-constexpr uint64_t kFewLeastKeys = 64;
-constexpr uint32_t kBlocksPerUnit = 2;  // that fit into a multiprocessor at a time
+constexpr uint32_t kBlockFewThreads = 256;
+constexpr uint32_t kBlockFewSplits = 64;
+constexpr uint64_t kBlockFewLeastKeys = 64;
+constexpr uint32_t kBlockGroupsPerUnit = 2;  // that fit into a multiprocessor at a time
 
 // Of heads of whole eights: those of a row that share a kv head read the keys of its blocks together.
 class BlockFewKernel : public HipKernel {
@@ -109,7 +109,7 @@ public:
 
     static bool fits(const BlockAttention& op) { return op.shape.head_dim % 8 == 0; }
 
-    Choices choices(RowClass) const override { return {choice("per_unit", kBlocksPerUnit, {1, 4, 8})}; }
+    Choices choices(RowClass) const override { return {choice("per_unit", kBlockGroupsPerUnit, {1, 4, 8})}; }
 
     uint64_t scratch(const Plan& plan) const override {
         uint64_t most = 0;
@@ -144,7 +144,7 @@ public:
             RL_TRY(launcher.launch(
                 cache_module(view, op_.cache),
                 cache_kernel(fmt::format("block_few_{}_{}", queries(), dims()), view, op_.cache),
-                {heads.splits, heads.groups, op_.shape.kv_heads, kFewThreads}, args,
+                {heads.splits, heads.groups, op_.shape.kv_heads, kBlockFewThreads}, args,
                 row_cost(view.plan) * rows));
         }
         return {};
@@ -180,9 +180,9 @@ private:
         const uint64_t all =
             uint64_t(std::min(rows, rows_of_launch(plan))) * groups_of_row() * op_.shape.kv_heads;
         if (all > HipCaches::kCounters) return 1;
-        const uint64_t most =
-            std::min<uint64_t>(kFewSplits, (most_keys(plan) + kFewLeastKeys - 1) / kFewLeastKeys);
-        const uint32_t per_unit = chosen(row_class_of(rows), "per_unit", kBlocksPerUnit);
+        const uint64_t most = std::min<uint64_t>(
+            kBlockFewSplits, (most_keys(plan) + kBlockFewLeastKeys - 1) / kBlockFewLeastKeys);
+        const uint32_t per_unit = chosen(row_class_of(rows), "per_unit", kBlockGroupsPerUnit);
         return uint32_t(std::clamp<uint64_t>(units_ * per_unit / all, 1, std::max<uint64_t>(most, 1)));
     }
     uint64_t partial_bytes(uint32_t rows, uint32_t splits) const {

@@ -15,10 +15,11 @@ constexpr uint32_t kHeadLanes = 4;   // that share a row, on all devices
 constexpr uint32_t kLatentThreads = 256;
 constexpr uint32_t kEntrySplits = 32;
 constexpr uint64_t kLatentLeastKeys = 64;
-constexpr uint32_t kMostQueries = 16;
+constexpr uint32_t kMostLatentQueries = 16;
 constexpr uint32_t kMostRank = 512, kMostWidth = 576;
-constexpr uint32_t kManyQueries = 32;   // on matrix units
-constexpr uint32_t kBlocksPerUnit = 2;  // that fit into a multiprocessor at a time, unless more were faster
+constexpr uint32_t kManyLatentQueries = 32;  // on matrix units
+constexpr uint32_t kLatentGroupsPerUnit =
+    2;  // that fit into a multiprocessor at a time, unless more were faster
 constexpr uint32_t kQueryBytes = 40 << 10;  // of shared memory, for queries
 
 Status launch_heads(Launcher& launcher, const View& view, const HeadLinear& op) {
@@ -98,16 +99,16 @@ struct LatentFit {
         if (!whole_eights()) return 8;
         const uint64_t there = uint64_t(rows) * heads;
         uint32_t n = 4;
-        while (n < kMostQueries && n < there && shared_bytes(n * 2) <= kQueryBytes) n *= 2;
-        return n == kMostQueries && there % n != 0 && there < 64 ? n / 2 : n;
+        while (n < kMostLatentQueries && n < there && shared_bytes(n * 2) <= kQueryBytes) n *= 2;
+        return n == kMostLatentQueries && there % n != 0 && there < 64 ? n / 2 : n;
     }
     // Blocks per multiprocessor, and queries of a block, of which 0 is what queries() says of `rows`; those
     // of one row are known.
     Choices choices(RowClass rows) const {
-        const Choice per_unit = choice("per_unit", kBlocksPerUnit, {1, 4, 8});
+        const Choice per_unit = choice("per_unit", kLatentGroupsPerUnit, {1, 4, 8});
         if (!whole_eights()) return {per_unit};
         std::vector<uint32_t> others;
-        for (uint32_t n = least_queries(); n <= kMostQueries && shared_bytes(n) <= kQueryBytes; n *= 2)
+        for (uint32_t n = least_queries(); n <= kMostLatentQueries && shared_bytes(n) <= kQueryBytes; n *= 2)
             if (rows != RowClass::one || n != queries(1)) others.push_back(n);
         return {per_unit, choice("queries", 0, std::move(others))};
     }
@@ -141,7 +142,7 @@ public:
           half_cache_(plan.cache(op.cache).type == CacheType::f16),
           by_matrix_(plan.cache(op.cache).type != CacheType::f32 && fit_.whole_tiles() &&
                      !device.report().target.starts_with("gfx10")),
-          most_queries_(device.report().target.starts_with("gfx11") ? 16 : kManyQueries),
+          most_queries_(device.report().target.starts_with("gfx11") ? 16 : kManyLatentQueries),
           few_queries_(device.report().target.starts_with("sm_") ? 16 : most_queries_) {}
 
     bool fits(const Plan& plan) const { return fit_.fits(plan.cache(op_.cache)); }
@@ -149,7 +150,7 @@ public:
     Choices choices(RowClass rows) const override {
         if (!by_matrix_) return fit_.choices(rows);
         const uint32_t usual = rows == RowClass::many ? most_queries_ : few_queries_;
-        return {choice("per_unit", kBlocksPerUnit, {1, 4}, true),
+        return {choice("per_unit", kLatentGroupsPerUnit, {1, 4}, true),
                 choice("queries", usual, {16, most_queries_})};
     }
 
@@ -251,9 +252,9 @@ private:
                      fit = per_launch_ / row_cost(plan) / s.queries;
         s.rows = uint32_t(std::clamp(std::min(fit, highest), 1.0, 1000.0)) * s.queries;
         const uint64_t all = blocks(std::min(rows, s.rows), s.queries, several);
-        s.splits =
-            fit_.splits(all, plan.cache(op_.cache).sequence_rows,
-                        uint64_t(units_) * chosen(size, "per_unit", kBlocksPerUnit), args::kLatentMostSplits);
+        s.splits = fit_.splits(all, plan.cache(op_.cache).sequence_rows,
+                               uint64_t(units_) * chosen(size, "per_unit", kLatentGroupsPerUnit),
+                               args::kLatentMostSplits);
         return s;
     }
 
@@ -356,7 +357,7 @@ private:
         const uint64_t all = uint64_t(std::min(rows, rows_of_launch(plan, n))) * fit_.row_blocks(n);
         // The last block brings splits together: by counters, which there are so many of.
         return fit_.splits(all, most_keys(plan),
-                           uint64_t(units_) * chosen(row_class_of(rows), "per_unit", kBlocksPerUnit),
+                           uint64_t(units_) * chosen(row_class_of(rows), "per_unit", kLatentGroupsPerUnit),
                            all > HipCaches::kCounters ? 1 : kEntrySplits);
     }
 

@@ -44,9 +44,9 @@ Status fill(void* library, Functions& call) {
 // Why there is no device, as far as the system tells.
 std::string why_no_device() {
     if (kCuda) return "the CUDA driver finds no device";
-    if (access("/dev/kfd", F_OK) != 0)
+    if (::access("/dev/kfd", F_OK) != 0)
         return "there is no /dev/kfd: no AMD GPU whose kernel driver is loaded";
-    if (access("/dev/kfd", R_OK | W_OK) != 0)
+    if (::access("/dev/kfd", R_OK | W_OK) != 0)
         return "no permission on /dev/kfd: add the user to the group render, then log in again";
     return "ROCm finds no card that it supports";
 }

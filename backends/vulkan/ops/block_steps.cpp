@@ -7,7 +7,7 @@ namespace redline::vulkan {
 
 namespace {
 
-constexpr uint32_t kMostHeadDim = 1024;  // elements of a query in shared memory, and a few in registers
+constexpr uint32_t kMostBlockHeadDim = 1024;  // elements of a query in shared memory, and a few in registers
 
 // Calls record(first row, one behind the last, operations) for so many rows at a time that no dispatch alone
 // fills a submission.
@@ -211,7 +211,7 @@ std::unique_ptr<Kernel> make_block_kernel(const Op& op, const Plan&, const Devic
     if (const auto* o = std::get_if<ChooseBlocks>(&op))
         return simple([o = *o](Recorder& r, const View& v) { return record_choice(r, v, o); });
     const auto* o = std::get_if<BlockAttention>(&op);
-    if (!o || o->shape.head_dim > kMostHeadDim) return nullptr;
+    if (!o || o->shape.head_dim > kMostBlockHeadDim) return nullptr;
     if (BlockFewKernel::fits(*o)) return std::make_unique<BlockFewKernel>(*o, device);
     return simple([o = *o](Recorder& r, const View& v) { return record_attention(r, v, o); });
 }

@@ -11,7 +11,7 @@ namespace {
 
 // Of head_vec.comp.
 constexpr uint32_t kHeadLanes = 4;
-constexpr uint32_t kTile = 64;  // of head_mat, both ways
+constexpr uint32_t kHeadTile = 64;  // of head_mat, both ways
 // Of latent_attention.comp.
 constexpr uint32_t kLatentThreads = 256;
 constexpr uint32_t kSlices = 8, kCellQueries = 4, kCellKeys = 4;
@@ -72,13 +72,13 @@ private:
                        last_head = (part.first + part.rows - 1) / push.rows;
         const uint32_t tokens = view.rows_of(op_.y);
         const double per_token = 2.0 * double(part.rows) * double(w.cols);
-        const double fit = std::max(1.0, recorder.flops_per_segment() / per_token / kTile);
-        const uint32_t step = uint32_t(std::min(fit, 1e6)) * kTile;
+        const double fit = std::max(1.0, recorder.flops_per_segment() / per_token / kHeadTile);
+        const uint32_t step = uint32_t(std::min(fit, 1e6)) * kHeadTile;
         for (uint32_t first = 0; first < tokens; first += step) {
             const uint32_t count = std::min(step, tokens - first);
             push.first_token = first;
-            const Groups groups = {(push.rows + kTile - 1) / kTile, (count + kTile - 1) / kTile,
-                                   last_head - first_head + 1};
+            const Groups groups = {(push.rows + kHeadTile - 1) / kHeadTile,
+                                   (count + kHeadTile - 1) / kHeadTile, last_head - first_head + 1};
             RL_TRY(
                 recorder.dispatch({fmt::format("head_mat.{}", w.layout->name), 4, 1, {begins_at_fours(push)}},
                                   {part.buffer, view.slot(op_.x), view.slot(op_.y), view.step}, push, groups,

@@ -13,10 +13,6 @@ constexpr uint32_t kScanLanes = 8;        // invocations that share rows of a st
 constexpr uint32_t kMostScanStates = 256;
 constexpr uint32_t kMostScanFloats = 80;  // of a state, that an invocation keeps in registers
 
-Groups element_groups(uint64_t elements) {
-    return striding((elements + kThreads - 1) / kThreads);
-}
-
 Status record_copy_parts(Recorder& recorder, const View& view, const CopyParts& op) {
     const args::CopyPartsArgs push = {op.parts,   op.width,    view.width(op.x),
                                       op.x_first, op.x_stride, view.width(op.y),

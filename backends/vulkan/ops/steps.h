@@ -16,6 +16,11 @@ constexpr uint32_t kFewRows = 8;
 // Up to this many a tile has all of them, so that each element of a weight is decoded once anyway.
 constexpr uint32_t kFewTileRows = 128;
 
+// One invocation per element, or fewer that stride over them.
+inline Groups element_groups(uint64_t elements) {
+    return striding((elements + kThreads - 1) / kThreads);
+}
+
 inline uint32_t rows_kind(const Plan& plan, Slot s) {
     return plan.slot(s).of_outputs ? RL_ROWS_OUTPUTS : RL_ROWS_ALL;
 }

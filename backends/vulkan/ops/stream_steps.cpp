@@ -5,10 +5,6 @@ namespace redline::vulkan {
 
 namespace {
 
-Groups element_groups(uint64_t elements) {
-    return striding((elements + kThreads - 1) / kThreads);
-}
-
 Status record_mix(Recorder& recorder, const View& view, const StreamMix& op) {
     const uint32_t width = view.width(op.y);
     const bool one_each = view.width(op.weights) == op.streams && width > 1;
