@@ -9,7 +9,7 @@
 
 namespace redline {
 
-// Whether a line like "4:cpu,cpuacct:/docker/1f" of version 1 is for `controller`.
+// True when a line like "4:cpu,cpuacct:/docker/1f" of version 1 lists `controller`.
 static bool names_controller(std::string_view line, std::string_view controller) {
     const size_t first = line.find(':');
     const size_t second = line.find(':', first + 1);
@@ -37,7 +37,7 @@ std::vector<std::string> group_folders(std::string_view controller, const std::s
     }
     std::vector<std::string> folders;
     if (mount.empty()) return folders;
-    if (group.find("/..") != std::string::npos) group = "/";  // outside of what this process can see
+    if (group.find("/..") != std::string::npos) group = "/";  // outside of the part that this process can see
     for (; group.size() > 1; group.resize(group.rfind('/'))) folders.push_back(mount + group);
     folders.push_back(mount);
     return folders;
@@ -46,14 +46,14 @@ std::vector<std::string> group_folders(std::string_view controller, const std::s
 uint32_t quota_cpus(const std::string& root) {
     uint32_t least = std::numeric_limits<uint32_t>::max();
     for (const std::string& folder : group_folders("cpu", root)) {
-        // Microseconds of CPU time per period; "max" or -1: as many as there are.
+        // Microseconds of CPU time per period; "max" or -1: no limit.
         int64_t quota = 0, period = 0;
         std::ifstream both(folder + "/cpu.max");
         if (!(both >> quota >> period)) {
             std::ifstream first(folder + "/cpu.cfs_quota_us"), second(folder + "/cpu.cfs_period_us");
             if (!(first >> quota) || !(second >> period)) continue;
         }
-        // Rounded down: threads that wait for each other are all held up when the time is used up.
+        // Rounded down: when the quota is used up, threads that wait for each other are all held up.
         if (quota > 0 && period > 0) least = uint32_t(std::clamp<int64_t>(quota / period, 1, int64_t(least)));
     }
     return least;

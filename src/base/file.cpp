@@ -17,7 +17,7 @@ static std::string reason() {
 }
 
 Result<File> File::open(const std::string& path) {
-    // O_NONBLOCK: a named pipe must be refused, not waited for.
+    // O_NONBLOCK: a named pipe has to be refused, not waited for.
     const int handle = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (handle < 0) return error("cannot open {}: {}", path, reason());
     File file(handle, path, 0);
@@ -88,13 +88,13 @@ Result<std::string> read_text_file(const std::string& path, uint64_t limit) {
     return text;
 }
 
-// The names of partial files. Who takes one out of here owns it: a writer, or the signal handler that then
-// removes the file.
+// The names of partial files. Removing an entry transfers ownership of the name: to a writer, or to the
+// signal handler that then removes the file.
 static std::atomic<const char*> partial_files[16];
 static_assert(std::atomic<const char*>::is_always_lock_free, "a signal handler reads them");
 
-// A copy of the name. Where more files are written at a time than there are places, no handler removes the
-// rest.
+// Stores a copy of the name. When more files are written at a time than there are entries, the handler does
+// not remove the rest.
 static const char* remember(const std::string& name) {
     const char* copy = ::strdup(name.c_str());
     if (!copy) throw std::bad_alloc();
@@ -105,7 +105,7 @@ static const char* remember(const std::string& name) {
     return copy;
 }
 
-// Frees the name, unless the handler has it.
+// Frees the name, unless the handler has taken it.
 static void forget(const char* name) {
     bool ours = false;
     for (auto& place : partial_files) {

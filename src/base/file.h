@@ -1,5 +1,5 @@
-// An open file read by position, and an atomic writer. No state is shared: a File can be read by several
-// threads.
+// An open file read by position, and an atomic writer. A File has no read position, so several threads can
+// read it.
 #pragma once
 
 #include "base/result.h"
@@ -22,7 +22,7 @@ public:
     uint64_t size() const { return size_; }
     // Fills `out` from `offset`; a short file (it may have shrunk since open) is an error.
     Status read(uint64_t offset, std::span<std::byte> out) const;
-    // Tells the kernel that the range is about to be read, or will not be needed again.
+    // Tell the kernel that the range is about to be read, or will not be needed again.
     void will_read(uint64_t offset, uint64_t bytes) const;
     void forget(uint64_t offset, uint64_t bytes) const;
 
@@ -35,24 +35,22 @@ private:
     uint64_t size_ = 0;
 };
 
-// Whole small files (prompts, templates): refuses above `limit` bytes.
-// A pipe or device will do.
+// Reads small files as a whole (prompts, templates), also pipes and devices; refuses more than `limit` bytes.
 Result<std::string> read_text_file(const std::string& path, uint64_t limit = uint64_t(1) << 30);
-// All that comes from an open handle; `name` is for errors.
+// Reads an open handle to its end; `name` is for errors.
 Result<std::string> read_stream(int handle, const std::string& name, uint64_t limit);
 
-// Writes beside the target and renames over it on commit(), so that readers see the old or the new file,
-// never half.
+// Writes to a file beside the target, which commit() renames over it, so that readers see the old or the new
+// file, never half of one.
 class AtomicWriter {
 public:
-    // `mode` is what others may do with the file, less what the user's umask forbids.
+    // `mode` has the permissions of the file, less those that the user's umask removes.
     static Result<AtomicWriter> create(const std::string& path, unsigned mode = 0666);
     AtomicWriter(AtomicWriter&& other) noexcept;
     ~AtomicWriter();  // without commit(): removes the partial file
 
     Status write(std::span<const std::byte> bytes);
-    // `durable`: waits until it is on the disk; else a system that fails may keep less of it than was
-    // written.
+    // `durable` waits until the file is on the disk; without it a crash of the system may lose parts of it.
     Status commit(bool durable = true);
 
 private:
@@ -61,11 +59,10 @@ private:
 
     int handle_ = -1;
     std::string path_;
-    const char* partial_ = nullptr;  // ours, on the heap
+    const char* partial_ = nullptr;  // on the heap, owned by this writer
 };
 
-// Removes the partial files of all writers that live. A signal handler may call it, before it ends the
-// program.
+// Removes the partial files of all existing writers. A signal handler may call it before it ends the program.
 void remove_partial_files();
 
 }  // namespace redline

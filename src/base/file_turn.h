@@ -1,4 +1,4 @@
-// The writers of a file take turns, by a lock on a file beside it.
+// A lock that lets one process at a time change a file.
 #pragma once
 
 #include "base/result.h"
@@ -8,11 +8,11 @@
 
 namespace redline {
 
-// Held by one process at a time, for as long as the object lives, and by the kernel's doing not a moment
-// longer than its process. Who wants it meanwhile waits. The lock file stays.
+// Held by one process at a time, as long as the object lives; the kernel releases it when the process ends.
+// Other processes wait for it. The lock file is not deleted.
 class FileTurn {
 public:
-    // Of the file at `path`: the lock is on PATH.lock.
+    // Locks the file at `path`: the lock is on PATH.lock.
     static Result<FileTurn> take(const std::string& path, unsigned mode = 0666);
     FileTurn(FileTurn&& other) noexcept : handle_(std::exchange(other.handle_, -1)) {}
     FileTurn& operator=(FileTurn&& other) = delete;

@@ -1,4 +1,4 @@
-// Looking through many floats at once, in vectors of the compiler's own kind.
+// Scans many floats at once, in the compiler's vector types.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace redline::floats {
 
-// As wide as the narrowest machine's; four of them make a block.
+// The vector width of the smallest CPUs; four vectors make a block.
 inline constexpr size_t kLanes = 4;
 inline constexpr size_t kBlock = 4 * kLanes;
 typedef float Floats __attribute__((vector_size(kLanes * sizeof(float))));
@@ -25,7 +25,7 @@ inline bool any(Mask mask) {
     return (words[0] | words[1]) != 0;
 }
 
-// Whether test(Floats) -> Mask holds for any of the 16 values.
+// True when test(Floats) -> Mask holds for any of the 16 values.
 template <typename Test>
 bool any_of_block(const float* block, Test test) {
     return any((test(load(block)) | test(load(block + kLanes))) |

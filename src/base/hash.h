@@ -14,7 +14,7 @@ namespace redline {
 class Hash64 {
 public:
     void add(std::span<const std::byte> bytes) {
-        if (bytes.empty()) return;  // memcpy takes no null, not even for nothing
+        if (bytes.empty()) return;  // memcpy must not get a null pointer, even for no bytes
         length_ += bytes.size();
         if (pending_bytes_ > 0) {
             const size_t taken = std::min(bytes.size(), kBlock - pending_bytes_);
@@ -44,7 +44,8 @@ public:
     }
 
 private:
-    // A chain of products for each word of a block: one alone waits for its multiplier, at 1.3 bytes a cycle.
+    // A chain of products for each word of a block: a single chain waits for its multiplier, at 1.3 bytes a
+    // cycle.
     static constexpr size_t kChains = 4, kBlock = kChains * sizeof(uint64_t);
 
     static uint64_t mixed(uint64_t state, uint64_t word) {
@@ -59,7 +60,7 @@ private:
 
     uint64_t states_[kChains] = {0xCBF29CE484222325u, 0x84222325CBF29CE4u, 0x22325CBF29CE4842u,
                                  0x9CE484222325CBF2u};
-    std::byte pending_[kBlock];  // what does not make a block yet
+    std::byte pending_[kBlock];  // the start of the next block
     size_t pending_bytes_ = 0;
     uint64_t length_ = 0;
 };

@@ -5,7 +5,7 @@
 
 namespace redline {
 
-// Letters changed, added, left out, or exchanged with their neighbour.
+// The number of letters to change, add, remove, or swap with a neighbour.
 static size_t edit_distance(std::string_view a, std::string_view b) {
     std::vector<size_t> before, last, now(b.size() + 1);
     for (size_t j = 0; j <= b.size(); ++j) now[j] = j;

@@ -1,4 +1,4 @@
-// What a misspelt name was meant to be.
+// Guesses the name that was meant by a misspelt one.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace redline {
 
-// Of `names` the one that is nearest to `wanted` by edits, or the shortest that begins so; empty when none is
-// near.
+// The name in `names` with the fewest edits from `wanted`, or the shortest that begins with it; empty when
+// none is near.
 std::string nearest_name(std::string_view wanted, const std::vector<std::string>& names);
 
 }  // namespace redline

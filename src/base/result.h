@@ -1,5 +1,5 @@
-// Result<T>: a value or an error sentence. RL_TRY passes an error up; RL_CHECK stops on our own bugs.
-// The library reports the world's faults through Result and never prints, throws or exits.
+// Result<T>: a value or an error sentence. RL_TRY passes an error up; RL_CHECK stops the program on bugs of
+// redline. The library reports the world's faults through Result and never prints, throws or exits.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,13 +12,13 @@
 
 namespace redline {
 
-// What a caller may have to tell apart.
+// The causes of errors that callers treat differently.
 enum class Cause : uint8_t {
     other,
-    no_device  // one that was asked for is not here, or does not open
+    no_device  // the wanted device does not exist, or cannot be opened
 };
 
-// One lower-case sentence without a final stop: what, where, and what would have been right.
+// One lower-case sentence without a final stop, which says what is wrong, where, and what would work.
 struct Error {
     std::string message;
     Cause cause = Cause::other;
@@ -79,7 +79,7 @@ using Status = Result<void>;
         std::move(rl_result).value();                                               \
     })
 
-// Our own invariants, in release builds too: RL_CHECK(condition, "format", args...).
+// Checks our invariants, in release builds too: RL_CHECK(condition, "format", args...).
 #define RL_CHECK(condition, ...)                                                                 \
     do {                                                                                         \
         if (!(condition)) [[unlikely]]                                                           \

@@ -11,7 +11,7 @@ struct Scored {
     int32_t id;
 };
 
-// What is not a number first, so that it is not overlooked; then higher logits, then lower ids.
+// The order of tokens by logit: NaN first, so that it is not overlooked; then higher logits, then lower ids.
 inline bool comes_first(const Scored& a, const Scored& b) {
     if (std::isnan(a.logit) != std::isnan(b.logit)) return std::isnan(a.logit);
     return a.logit != b.logit && !std::isnan(a.logit) ? a.logit > b.logit : a.id < b.id;

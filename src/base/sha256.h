@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4), by which model files are known where they are published.
+// SHA-256 (FIPS 180-4), by which publishers identify model files.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ namespace redline {
 class Sha256 {
 public:
     void update(std::span<const std::byte> bytes);
-    // Of all bytes so far, as 64 hexadecimal digits. The hash is used up.
+    // The hash of all bytes so far, as 64 hexadecimal digits. It can be taken once.
     std::string digest();
 
 private:

@@ -1,4 +1,5 @@
-// Small files in which a kernel tells about itself. What is missing or unreadable is told apart from zero.
+// Small files in which a kernel reports its state. A value that is missing or unreadable is not reported as
+// zero.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +10,14 @@
 
 namespace redline {
 
-// Without white space at its ends; empty when there is no such file. Reads 64 KiB at most.
+// The text of a file without white space at its ends; empty when there is no such file. Reads 64 KiB at most.
 std::string text_of(const std::string& path);
-// A decimal number that stands alone.
+// A file that consists of one decimal number.
 std::optional<uint64_t> number_of(const std::string& path);
-// Of the line that begins with `key`, what follows, without white space at its ends.
+// The rest of the line that begins with `key`, without white space at its ends.
 std::string value_behind(const std::string& path, std::string_view key);
 std::optional<uint64_t> number_behind(const std::string& path, std::string_view key);
-// What is in a folder, sorted; nothing when it cannot be read.
+// The sorted names in a folder; empty when it cannot be read.
 std::vector<std::string> folder_names(const std::string& path);
 
 }  // namespace redline

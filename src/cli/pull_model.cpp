@@ -190,7 +190,8 @@ Result<std::vector<PulledFile>> pull_model(const std::string& wanted, const Pull
     Hub hub = hub_of(variable);
     hub.stall_seconds = settings.stall_seconds;
     if (!settings.token.empty()) hub.token = settings.token;
-    const fs::path where = settings.folder.empty() ? own_model_folder(variable) : fs::path(settings.folder);
+    const fs::path where =
+        settings.folder.empty() ? redline_model_folder(variable) : fs::path(settings.folder);
     const std::vector<PulledFile> all = RL_TRY(files_of(wanted, where, hub, cancel));
     for (const PulledFile& file : all) RL_TRY(fetch(file, hub, cancel));
     if (all.size() > 1) RL_TRY(Gguf::open(all.front().path.string()));  // the parts belong together
@@ -218,7 +219,7 @@ static Error two_models(std::string_view one, const std::string& first, std::str
 static Result<std::string> find_here(const RemoteModel& remote) {
     if (remote.hub.empty()) {
         if (!is_url(remote.url)) return wrong_address("-mu " + remote.url);
-        const std::vector<PulledFile> files = RL_TRY(sources_of(remote.url, own_model_folder(variable)));
+        const std::vector<PulledFile> files = RL_TRY(sources_of(remote.url, redline_model_folder(variable)));
         const std::string path = files.front().path.string();
         std::error_code unknown;
         return remote.offline && fs::exists(path, unknown) ? path : std::string();

@@ -54,7 +54,7 @@ bool amd(const KernelGpu& gpu) {
     return gpu.vendor == kAmd;
 }
 
-// (major, minor) of "6.12.9-amd64"; zeros when it does not begin so.
+// (major, minor) of "6.12.9-amd64"; zeros when it does not begin with two numbers.
 std::pair<int, int> two_numbers(const std::string& version) {
     int major = 0, minor = 0;
     const char* end = version.data() + version.size();
@@ -95,7 +95,7 @@ Findings gpus_there(const Machine& m) {
                std::any_of(view.devices.begin(), view.devices.end(),
                            [](const DeviceListing& device) { return device.preferred; });
     });
-    // Some drivers' GPUs are none of the kernel's graphics devices.
+    // Some drivers' GPUs are not graphics devices of the kernel.
     if (!m.gpus.empty() || reached) return out;
     if (m.container)
         return {{Severity::note, "gpu",
@@ -148,7 +148,7 @@ Findings seen_by_vulkan(const Machine& m) {
                  fmt::format("Vulkan sees {} ({}, {})", device.name, device.id, fact(device, "driver")), ""});
     for (const KernelGpu& gpu : m.gpus) {
         if (!amd(gpu) || gpu.driver != "amdgpu" || listed_as(*vulkan, gpu)) continue;
-        // Drivers that do not tell the address: any GPU may be this one.
+        // Drivers that do not report an address: any GPU may be this one.
         if (any_hardware && m.gpus.size() == 1) continue;
         const DeviceNode* node = node_of(m, "/dev/dri/" + gpu.render);
         const bool radv =
@@ -237,12 +237,12 @@ Findings environment(const Machine& m) {
     return out;
 }
 
-// How the kernel is told to lend GPUs so many bytes.
+// Instructions for letting the kernel lend so many bytes to GPUs.
 std::string lend(const Machine& m, uint64_t bytes) {
     const uint64_t pages = bytes / 4096;
     std::string text = fmt::format(
         "add ttm.pages_limit={} ttm.page_pool_size={} to the kernel's command line", pages, pages);
-    // Since 6.15 the size of GTT follows TTM's limit; before, it has its own.
+    // Since 6.15 the size of GTT follows TTM's limit; before, it has a separate limit.
     if (two_numbers(m.kernel) < std::pair(6, 15)) text += fmt::format(", and amdgpu.gttsize={}", bytes >> 20);
     return text + " (GRUB_CMDLINE_LINUX in /etc/default/grub, then update-grub), and start anew";
 }
@@ -253,7 +253,7 @@ Findings shared_memory(const Machine& m) {
         if (!amd(gpu) || !gpu.integrated() || !gpu.vram_total || !gpu.gtt_total) continue;
         const uint64_t lent = std::min(*gpu.gtt_total, m.ttm_limit.value_or(*gpu.gtt_total));
         const uint64_t all = m.memory.total + *gpu.vram_total, reach = *gpu.vram_total + lent;
-        // What the system and other programs should keep.
+        // Memory reserved for the system and other programs.
         const uint64_t kept = std::max(4 * kGiB, all / 16), best = all > kept ? all - kept : 0;
         const std::string figures = fmt::format(
             "of {} of memory the GPU can use {}: {} set apart by the firmware, {} lent by the kernel",
@@ -290,7 +290,7 @@ Findings load(const Machine& m) {
         out.push_back(
             {Severity::warning, "load",
              fmt::format("in {} % of the last 10 seconds a program waited for memory", *m.waits_for_memory),
-             "end what takes the memory, or take a smaller model or context"});
+             "end the programs that use the memory, or take a smaller model or context"});
     return out;
 }
 
@@ -312,7 +312,7 @@ Findings swap(const Machine& m) {
             {Severity::warning, "memory",
              fmt::format("{} of swap are in use: a model that is swapped out runs at the speed of the disk",
                          format_bytes(m.swap_used)),
-             "end what takes the memory, or take a smaller model or context"});
+             "end the programs that use the memory, or take a smaller model or context"});
     return out;
 }
 
@@ -332,7 +332,7 @@ Findings firmware(const Machine& m) {
 }
 
 Findings timeouts(const Machine& m) {
-    constexpr int kShort = 1000;  // ms; redline's submissions are planned to take far less
+    constexpr int kShort = 1000;  // in ms; redline's submissions are planned to take far less
     int least = 0;
     const std::string& text = m.lockup_timeout;
     for (const char* at = text.data(); at < text.data() + text.size();) {
@@ -385,7 +385,7 @@ Findings clocks(const Machine& m) {
     return out;
 }
 
-// Drivers that load, and no device of theirs.
+// Drivers that load, but offer no device.
 Findings silent_drivers(const Machine& m) {
     const BackendView* vulkan = view_of(m, "vulkan");
     if (!vulkan || !vulkan->devices.empty() || !m.broken_drivers.empty() || m.vulkan_drivers.empty())
@@ -414,7 +414,7 @@ Findings drivers(const Machine& m) {
     return out;
 }
 
-// What a driver says of a card's memory beside what the kernel says.
+// Compares the memory that a driver reports for a card with the kernel's figure.
 Findings disagreement(const Machine& m) {
     Findings out;
     const BackendView* hip = view_of(m, "hip");
@@ -435,7 +435,7 @@ Findings disagreement(const Machine& m) {
 }
 
 Findings bandwidth(const Machine& m) {
-    constexpr double kEnough = 0.6;  // of the figure of the data sheet
+    constexpr double kEnough = 0.6;  // of the data sheet's figure
     Findings out;
     for (const MeasuredBandwidth& measured : m.bandwidths) {
         const double gb = measured.bytes_per_second / 1e9;

@@ -1,4 +1,4 @@
-// What is known of GPUs and their firmware.
+// Known GPUs, and firmware with known faults.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,7 @@
 namespace redline {
 
 // GPUs by PCI id, with the bandwidth of their memory in GB/s: its width times its data rate. Where several
-// products have one id it is that of the slowest, and of memory that can be chosen that of the slowest in
-// use.
+// products share an id, or products can have different memory, it is the slowest one's.
 struct KnownGpu {
     uint32_t device;
     std::string_view name;
@@ -29,11 +28,11 @@ inline constexpr KnownGpu kKnownGpus[] = {
     {0x74a1, "Instinct MI300X", 5300},
 };
 
-// Versions that give wrong results or hang, with the public report.
+// Firmware versions that give wrong results or hang, with the public report.
 struct BadFirmware {
     std::string_view part;
     uint64_t version;
-    std::string_view targets;  // that it runs on begin so
+    std::string_view targets;  // the beginning of the targets it runs on
     std::string_view effect;
     std::string_view remedy;
     std::string_view source;

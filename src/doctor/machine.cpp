@@ -37,7 +37,7 @@ static std::vector<std::string> group_names() {
     return names;
 }
 
-// Of lines like "1: 2482Mhz *": the clock with the star, and the last one.
+// Reads lines like "1: 2482Mhz *": the clock with the star is the current one, the last one the highest.
 static void read_clocks(const std::string& path, GpuState& state) {
     std::string_view text;
     const std::string all = text_of(path);
@@ -69,7 +69,7 @@ static GpuState state_of(const std::string& root, const KernelGpu& gpu) {
     return state;
 }
 
-// Of a line like "some avg10=99.52 avg60=...".
+// Reads the percentage of a line like "some avg10=99.52 avg60=...".
 static std::optional<uint64_t> percent_of_waits(const std::string& path) {
     constexpr std::string_view kKey = "some avg10=";
     const std::string text = text_of(path);

@@ -1,5 +1,5 @@
-// What a machine tells about itself that bears on running models there. Everything is read, nothing is
-// changed, and nothing of it needs more rights than a user has.
+// Facts about a machine that matter for running models on it. Everything is only read, with no more rights
+// than a user has.
 #pragma once
 
 #include "memory/budget.h"
@@ -9,63 +9,63 @@
 
 namespace redline {
 
-// A file that programs reach a GPU through.
+// A device file through which programs use a GPU.
 struct DeviceNode {
     std::string path;
     bool exists = false;
     bool usable = false;  // it can be read and written
 };
 
-// What the kernel says of a GPU beside its memory; empty or absent where it does not.
+// The kernel's facts about a GPU, besides its memory; empty or absent where it has none.
 struct GpuState {
     std::string card;
     std::string level;                                 // "auto", "low", "high", "manual"
     std::optional<uint64_t> clock_mhz, top_clock_mhz;  // of the shaders
     std::optional<uint64_t> busy_percent;
-    std::map<std::string, uint64_t> firmware;  // "mes" and its version
+    std::map<std::string, uint64_t> firmware;  // versions by part: "mes"
 };
 
-// What a backend finds.
+// The devices that a backend finds.
 struct BackendView {
     std::string backend;
     std::vector<DeviceListing> devices;
-    std::string error;  // why there are none
+    std::string error;  // the reason why there are none
 };
 
 struct MeasuredBandwidth {
-    std::string device;  // as DeviceListing::id
+    std::string device;  // a DeviceListing::id
     double bytes_per_second = 0.0;
 };
 
 struct Machine {
     std::string kernel;  // "6.12.9-amd64"
     std::string system;  // "Debian GNU/Linux 12 (bookworm)"
-    std::string rocm;    // "6.4.1"; empty: not where packages put it
+    std::string rocm;    // "6.4.1"; empty: not in the usual folder
     bool container = false;
     bool root = false;
-    std::vector<std::string> groups;  // of the user, by name
+    std::vector<std::string> groups;  // names of the user's groups
     HostMemory memory;
     uint64_t swap_total = 0, swap_used = 0;
-    // Of the last 10 seconds, the percent in which a program waited for it; absent where the kernel does not
-    // tell.
+    // Percentage of the last 10 seconds in which a program waited for a core or for memory; absent where the
+    // kernel does not report it.
     std::optional<uint64_t> waits_for_core, waits_for_memory;
     std::vector<KernelGpu> gpus;
     std::vector<GpuState> states;  // one for each of `gpus`
     std::optional<uint64_t> ttm_limit;
     std::vector<DeviceNode> nodes;                   // /dev/kfd and the render nodes
-    std::string lockup_timeout;                      // amdgpu's, as set; empty: its default
+    std::string lockup_timeout;                      // amdgpu's setting; empty: its default
     std::vector<std::string> vulkan_drivers;         // names of the loader's files, without folders
-    std::vector<std::string> broken_drivers;         // of those: a sentence each, what is wrong with it
-    std::map<std::string, std::string> environment;  // of kVariables those that are set
-    // Added by the caller.
+    std::vector<std::string> broken_drivers;         // a sentence for each that is faulty
+    std::map<std::string, std::string> environment;  // those of kDoctorVariables that are set
+    // These two are added by the caller.
     std::vector<BackendView> backends;
     std::vector<MeasuredBandwidth> bandwidths;
 };
 
-// Variables of the environment that change what drivers do; the caller looks them up.
+// Environment variables that change the behaviour of drivers; the caller looks them up.
 extern const std::vector<std::string> kDoctorVariables;
 
-// `root` stands before /dev, /etc, /opt, /proc, /run, /sys and /usr, for tests.
+// `root` is put before /dev, /etc, /opt, /proc, /run, /sys and /usr, for tests.
 Machine read_machine(const std::string& root = "");
 
 }  // namespace redline

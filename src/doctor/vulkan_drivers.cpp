@@ -38,7 +38,7 @@ static std::vector<std::string> files_named(const std::string& list) {
     return files;
 }
 
-// Loads the driver as the loader does. One for programs of another word size is not broken.
+// Loads the driver as the loader does. A driver for programs of another word size is not broken.
 static Status check_loads(const std::string& library) {
     void* handle = ::dlopen(library.c_str(), RTLD_LAZY | RTLD_LOCAL);
     if (handle) {
@@ -60,7 +60,7 @@ static Status check_file(const std::string& path, const std::string& root) {
     const auto library = file["ICD"].find("library_path");
     if (library == file["ICD"].end() || !library->is_string()) return error("names no driver");
     std::string name = library->get<std::string>();
-    // Without a slash it is looked for where libraries are.
+    // A name without a slash is searched for in the folders of libraries.
     if (name.find('/') == std::string::npos) return root.empty() ? check_loads(name) : Status();
     if (!name.starts_with('/'))
         name = (fs::path(path).parent_path() / name).string();

@@ -1,6 +1,6 @@
-// A sequence's rows of the caches and its tokens in a file: a header, a description of each cache, the
-// tokens, a text of the caller, then per cache the rows that it holds, oldest first, in pieces as CacheStore
-// gives them; a checksum ends it.
+// Saves a sequence's cache rows and tokens to a file: a header, a description of each cache, the tokens, a
+// text of the caller, then per cache the rows that it holds, oldest first, in pieces as CacheStore returns
+// them. A checksum ends the file.
 #include "base/file.h"
 #include "base/hash.h"
 #include "engine/engine.h"
@@ -28,7 +28,7 @@ struct FileCache {
     uint32_t type = 0;
     uint32_t piece = 0;  // rows
     uint64_t window = 0;
-    uint64_t first = 0;  // the first token whose row is there; of states, the last token
+    uint64_t first = 0;  // the first token whose row is there; for states, the last token
     uint64_t state_floats = 0;
 };
 static_assert(sizeof(FileCache) == 40);
@@ -52,19 +52,19 @@ uint64_t row_bytes(const CacheInfo& cache) {
     return cache.row_bytes() * cache.kv_heads;
 }
 
-// Rows that a sequence of so many tokens has written; of blocks that are complete.
+// The number of rows that a sequence of so many tokens has written; with blocks, only complete ones count.
 uint64_t rows_of(const CacheInfo& cache, uint64_t tokens) {
     return tokens / cache.ratio;
 }
 
-// A part of some rows of a sequence that lies in one piece.
+// A contiguous run of some rows of a sequence.
 struct Stretch {
-    uint64_t at;  // the first of those rows
+    uint64_t at;  // index of its first row among those rows
     uint64_t row;
     uint64_t rows;
 };
 
-// Rows end with a page, and those of a ring begin again where it ends.
+// Runs end at page boundaries, and a ring continues at its first row.
 std::vector<Stretch> stretches(const CacheInfo& cache, std::span<const uint32_t> pages, uint64_t first,
                                uint64_t count) {
     std::vector<Stretch> out;
@@ -77,22 +77,22 @@ std::vector<Stretch> stretches(const CacheInfo& cache, std::span<const uint32_t>
     return out;
 }
 
-// Where planes of `rows` rows lie among those of `count`, whose first is row `at`, and on their own:
-// visit(offset among all, offset on their own, bytes).
+// Maps planes of `rows` rows from their places among planes of `count` rows, the first being row `at`, to
+// planes that hold these rows alone: visit(offset among all, offset among these rows, bytes).
 template <typename Visit>
 void for_planes(const CacheInfo& cache, uint64_t count, uint64_t at, uint64_t rows, const Visit& visit) {
-    uint64_t whole = 0, own = 0;
+    uint64_t whole = 0, part = 0;
     for (uint32_t head = 0; head < cache.kv_heads; ++head)
         for (const uint64_t bytes : cache.planes()) {
-            visit(whole + at * bytes, own, rows * bytes);
+            visit(whole + at * bytes, part, rows * bytes);
             whole += count * bytes;
-            own += rows * bytes;
+            part += rows * bytes;
         }
 }
 
 }  // namespace
 
-// What save() and restore() share: which rows of which caches stand where.
+// The layout that save() and restore() share: which rows of which caches stand where in the file.
 class CacheFile {
 public:
     CacheFile(const std::string& path, const Engine& engine, const Sequence& sequence, uint64_t tokens,
@@ -125,7 +125,7 @@ private:
     // Calls visit(cache, its first row, count, bytes) for each piece.
     template <typename Visit>
     Status for_pieces(const Visit& visit) const;
-    // A sequence's rows [first, first + count) to or from `bytes`.
+    // Copies a sequence's rows [first, first + count) to or from `bytes`.
     Status read_rows(size_t cache, uint64_t first, uint64_t count, std::span<std::byte> bytes) const;
     Status write_rows(size_t cache, uint64_t first, uint64_t count, std::span<const std::byte> bytes) const;
     Status tick(uint64_t bytes);
@@ -188,8 +188,8 @@ Status CacheFile::read_rows(size_t cache, uint64_t first, uint64_t count, std::s
         if (rows == count) return engine_.caches_->read({int32_t(cache)}, row, rows, bytes);
         std::vector<std::byte> part(rows * row_bytes(info));
         RL_TRY(engine_.caches_->read({int32_t(cache)}, row, rows, part));
-        for_planes(info, count, at, rows, [&](uint64_t whole, uint64_t own, uint64_t size) {
-            std::memcpy(bytes.data() + whole, part.data() + own, size);
+        for_planes(info, count, at, rows, [&](uint64_t whole, uint64_t piece, uint64_t size) {
+            std::memcpy(bytes.data() + whole, part.data() + piece, size);
         });
     }
     return {};
@@ -202,8 +202,8 @@ Status CacheFile::write_rows(size_t cache, uint64_t first, uint64_t count,
     for (const auto& [at, row, rows] : stretches(info, sequence_.pages_, first, count)) {
         if (rows == count) return engine_.caches_->write({int32_t(cache)}, row, rows, bytes);
         std::vector<std::byte> part(rows * row_bytes(info));
-        for_planes(info, count, at, rows, [&](uint64_t whole, uint64_t own, uint64_t size) {
-            std::memcpy(part.data() + own, bytes.data() + whole, size);
+        for_planes(info, count, at, rows, [&](uint64_t whole, uint64_t piece, uint64_t size) {
+            std::memcpy(part.data() + piece, bytes.data() + whole, size);
         });
         RL_TRY(engine_.caches_->write({int32_t(cache)}, row, rows, part));
     }
@@ -214,7 +214,7 @@ Status CacheFile::save(std::string_view text) {
     describe();
     text_bytes_ = text.size();
     total_ = file_bytes();
-    AtomicWriter file = RL_TRY(AtomicWriter::create(path_, 0600));  // it holds what was said
+    AtomicWriter file = RL_TRY(AtomicWriter::create(path_, 0600));  // it holds the conversation
     Hash64 hash;
     const auto write = [&](std::span<const std::byte> bytes) -> Status {
         hash.add(bytes);
@@ -239,7 +239,7 @@ Status CacheFile::save(std::string_view text) {
     RL_TRY(for_pieces(save_piece));
     const uint64_t sum = hash.value();
     RL_TRY(file.write(std::as_bytes(std::span(&sum, 1))));
-    return file.commit(false);  // its checksum tells when it is not whole
+    return file.commit(false);  // not synced: the checksum shows an incomplete file
 }
 
 Status CacheFile::check_caches() const {
@@ -307,7 +307,7 @@ Status CacheFile::check(const File& file) {
     return {};
 }
 
-// Rows that a smaller ring has no room for are left out.
+// Rows for which a smaller ring has no room are skipped.
 Status CacheFile::load(const File& file, uint64_t at) {
     std::vector<std::byte> piece;
     for (size_t i = 0; i < caches_.size(); ++i)
@@ -350,7 +350,7 @@ Status Engine::save(const Sequence& sequence, const std::string& path, const Pro
     return CacheFile(path, *this, sequence, sequence.position(), progress, cancel).save(text);
 }
 
-// Two passes: nothing of the sequence changes unless the whole file is sound.
+// Reads the file twice: nothing of the sequence changes unless the whole file is sound.
 Status Engine::restore(Sequence& sequence, const std::string& path, const Progress& progress,
                        const std::atomic<bool>* cancel, std::string* text) {
     RL_TRY(check_open());

@@ -8,7 +8,8 @@ namespace redline {
 
 namespace {
 
-// More tokens of a sequence than this are a step of their own, whose attention reads keys once for many rows.
+// A sequence with more new tokens than this gets a separate step, whose attention reads keys once for many
+// rows.
 constexpr uint64_t kTogether = 8;
 
 Status check_caches(std::span<const CacheInfo> caches, const Model& model) {
@@ -35,12 +36,12 @@ CacheSizing sizing(const EngineOptions& options) {
             options.sequences, options.pages, options.sequences * CachePool::kStatesOfSequence};
 }
 
-// For steps of at most so many rows; those of all that share caches are sized alike.
+// The plan for steps of at most so many rows; plans that share caches have the same cache sizes.
 Result<Plan> plan_of(const Model& model, const EngineOptions& options, uint32_t rows) {
     return model.plan(rows, std::min(rows, options.outputs), sizing(options));
 }
 
-// The largest context that would have fitted, for the message.
+// Names the largest context that would have fitted, for the message.
 std::string smaller_context(const MemoryNeed& need, uint64_t context, uint64_t budget) {
     const uint64_t rest = need.weights + need.scratch;
     const uint64_t per_token = std::max<uint64_t>(1, need.cache / context);
@@ -65,10 +66,10 @@ Result<MemoryNeed> memory_need(const Model& model, Backend& backend, const Engin
     std::vector<PlanGroup> plans;
     for (const Plan& plan : recorded) {
         RL_TRY(check_caches(plan.caches, model));
-        // What no device could even be asked to size.
+        // A plan so large that no device could even be asked to size it.
         MemoryNeed least{model.weight_bytes(backend), cache_bytes(plan.caches), plan.arena_bytes, 0};
         if (least.total() > backend.device().memory.bytes) {
-            least.scratch = recorded.back().arena_bytes;  // of whole batches
+            least.scratch = recorded.back().arena_bytes;  // for whole batches
             return least;
         }
         plans.emplace_back();
@@ -102,13 +103,13 @@ Result<uint64_t> largest_context(const Model& model, Backend& backend, EngineOpt
         options.context = context;
         return memory_need(model, backend, options);
     };
-    // A device may have no buffers for a cache that its memory has room for.
+    // Allocation can fail although the memory has room, where a device limits the size of a buffer.
     const auto fits = [&](uint64_t context) {
         const Result<MemoryNeed> need = need_of(context);
         return need && need.value().total() <= budget;
     };
     if (fits(most)) return most;
-    RL_TRY(need_of(std::min(most, kGrain)));                // what is wrong with any context
+    RL_TRY(need_of(std::min(most, kGrain)));                // an error with any context
     uint64_t low = 0, high = (most + kGrain - 1) / kGrain;  // in grains: low fits or is 0, high does not fit
     while (high - low > 1) {
         const uint64_t middle = low + (high - low) / 2;
@@ -249,7 +250,7 @@ Status Engine::give_pages(std::span<const Feed> feeds) {
     return {};
 }
 
-// What lay in caches that are gone is read again, into pages of its own.
+// Refills caches that were lost by reading the sequence's tokens again, into new pages.
 Status Engine::read_again(Sequence& sequence, const std::atomic<bool>* cancel) {
     const std::vector<Token> all = sequence.tokens();
     sequence.rewind(0);
@@ -282,7 +283,7 @@ Status Engine::try_step(std::span<const Feed> feeds, const Wanted& wanted) {
 
 namespace {
 
-// The rows of the feeds, and what they refer to.
+// The rows of the feeds, with their pages and outputs.
 struct Rows {
     std::vector<Token> tokens;
     std::vector<Row> rows;
@@ -305,18 +306,18 @@ struct Rows {
 
 Status Engine::look_up(std::span<const Feed> feeds, std::vector<float>& out) const {
     for (const Feed& feed : feeds) {
-        // As far back as a row of the table depends on.
+        // The tokens before the feed that its first table rows depend on.
         const std::vector<Token>& read = feed.sequence->tokens_;
         const size_t before = std::min(read.size(), model_->config().ngrams.multipliers.size() - 1);
         std::vector<Token> text(read.end() - ptrdiff_t(before), read.end());
         text.insert(text.end(), feed.tokens.begin(), feed.tokens.end());
-        const std::vector<float> own = RL_TRY(model_->lookups(text, before));
-        out.insert(out.end(), own.begin(), own.end());
+        const std::vector<float> rows = RL_TRY(model_->lookups(text, before));
+        out.insert(out.end(), rows.begin(), rows.end());
     }
     return {};
 }
 
-// The best are wanted only where they can be had.
+// The best logits are requested only where the executable can pick them.
 Status Engine::run(std::span<const Feed> feeds, const Wanted& wanted) {
     RL_TRY(give_pages(feeds));
     Rows rows;
@@ -325,7 +326,7 @@ Status Engine::run(std::span<const Feed> feeds, const Wanted& wanted) {
     if (model_->config().ngrams) RL_TRY(look_up(feeds, rows.lookups));
     Executable* target = RL_TRY(executable(uint32_t(rows.tokens.size())));
     StepParams params{rows.tokens, rows.rows, rows.outputs};
-    if (options_.pages > 0) params.pages = rows.pages;  // empty lists where there are states alone
+    if (options_.pages > 0) params.pages = rows.pages;  // empty lists where all caches hold states
     params.cancel = wanted.cancel;
     params.lookups = rows.lookups;
     StateChanges states(*pool_);
@@ -348,7 +349,7 @@ Status Engine::run(std::span<const Feed> feeds, const Wanted& wanted) {
     return {};
 }
 
-// In chunks of the batch.
+// Reads a feed in chunks of the batch size.
 Status Engine::feed_alone(const Feed& feed, const std::atomic<bool>* cancel) {
     for (std::span<const Token> rest = feed.tokens; !rest.empty();) {
         const Feed chunk{feed.sequence, rest.first(std::min<size_t>(rest.size(), options_.batch))};
@@ -362,7 +363,7 @@ Status Engine::feed(std::span<const Feed> feeds, const LogitsSink& sink, const s
     RL_TRY(check(feeds));
     RL_TRY(check_open());
     RL_TRY(give_pages(feeds));
-    // A turn ends where the next is read, a prompt where its last token was: what is rewound goes there.
+    // A conversation is rewound to where a turn begins, or to the end of a prompt, so both get snapshots.
     const auto take_snapshots = [&](bool read) {
         for (const Feed& feed : feeds)
             if (feed.tokens.size() > 1) feed.sequence->take_snapshot(read);
@@ -382,16 +383,16 @@ Status Engine::feed(std::span<const Feed> feeds, const LogitsSink& sink, const s
         return {};
     };
     for (size_t i = 0; i < feeds.size(); ++i) {
-        const uint64_t own = feeds[i].tokens.size();
-        if (feeds.size() == 1 || own > std::min<uint64_t>(kTogether, options_.batch)) {
+        const uint64_t tokens = feeds[i].tokens.size();
+        if (feeds.size() == 1 || tokens > std::min<uint64_t>(kTogether, options_.batch)) {
             RL_TRY(feed_alone(feeds[i], cancel));
             sink(i, output_.last(vocab));
             continue;
         }
-        if (rows + own > options_.batch) RL_TRY(read_group());
+        if (rows + tokens > options_.batch) RL_TRY(read_group());
         group.push_back(feeds[i]);
         indices.push_back(i);
-        rows += own;
+        rows += tokens;
     }
     RL_TRY(read_group());
     take_snapshots(true);

@@ -27,7 +27,7 @@ int32_t window(uint64_t context) {
     return int32_t(std::min<uint64_t>(context, uint64_t(std::numeric_limits<int32_t>::max())));
 }
 
-// Text on its way from tokens to the sink.
+// Turns tokens into text for the sink.
 class TextOut {
 public:
     TextOut(const std::vector<std::string>& stops, const TextSink& sink) : matcher_(stops), sink_(sink) {}
@@ -97,7 +97,7 @@ private:
         return sampler_.sample(session_.logits().first(session_.model().usable_vocab()));
     }
 
-    // How many tokens may come, this one included: the last is not read. Nothing: any number.
+    // How many tokens may still come, including this one; the last is never read. Empty: any number.
     std::optional<uint64_t> room() const {
         std::optional<uint64_t> room;
         if (options_.when_full == WhenFull::stop) room = session_.context() - session_.position() + 1;
@@ -108,7 +108,7 @@ private:
         return room;
     }
 
-    // The token that was chosen, or one that leads to the end that the constraint wants.
+    // Returns the chosen token, or one that leads to the end of the constraint when little room is left.
     Result<Token> in_time(Token chosen) {
         const std::optional<uint64_t> room = this->room();
         if (!room || *room == 0) return chosen;
@@ -142,7 +142,7 @@ private:
         return watch_.see(read, session_.logits().first(usable), session_.device());
     }
 
-    // Chooses a token and puts it out.
+    // Chooses a token and outputs it.
     Result<Reason> sample() {
         if (const Status sound = watch(); !sound) {
             out_.fault = sound.error().message;
@@ -167,14 +167,14 @@ private:
         return Reason();
     }
 
-    // Reads it, so that the next can be chosen.
+    // Reads the token, so that the next can be chosen.
     Result<Reason> read() {
         Status done;
         if (session_.position() >= session_.context()) {
             if (options_.when_full == WhenFull::stop) return Reason(StopReason::context_full);
             done = shift();
         }
-        // The second best shows how certain the model is.
+        // At least two logits are needed to see how certain the model is.
         const uint32_t wanted = options_.logprobs >= 0 ? 0 : sampler_.best_wanted();
         const uint32_t best = wanted > 0 ? std::max(wanted, 2u) : 0;
         if (done) done = session_.feed_for_best(token_, best, cancel_);
@@ -185,7 +185,7 @@ private:
         return Reason();
     }
 
-    // Forgets the older half of what is not kept.
+    // Forgets the older half of the tokens that are not kept.
     Status shift() {
         const auto start = Clock::now();
         const uint64_t position = session_.position();
@@ -207,7 +207,7 @@ private:
     Token token_ = kNoToken;
     std::vector<Token> forced_;
     const Clock::time_point start_ = Clock::now();
-    Clock::time_point first_;  // when the first token was there
+    Clock::time_point first_;  // when the first token came
     double shift_seconds_ = 0.0;
 };
 
@@ -287,7 +287,7 @@ Result<PromptResult> read_prompt(Session& session, Sampler& sampler, std::span<c
     const auto differs = std::mismatch(held.begin(), held.end(), prompt.begin(), prompt.end()).first;
     PromptResult result;
     result.tokens = prompt.size();
-    // At least one token is read, for its logits.
+    // At least one token is read, to get its logits.
     result.reused = std::min<uint64_t>(uint64_t(differs - held.begin()), prompt.size() - 1);
     result.reused = session.rewind(result.reused);
     for (const Token token : prompt) sampler.accept(token);

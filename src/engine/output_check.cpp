@@ -23,7 +23,7 @@ struct Range {
     bool finite;
 };
 
-// Each token's logits go through here.
+// Kept fast, since it scans every token's logits.
 static Range range_of(std::span<const float> logits) {
     Range all = {logits[0], logits[0], true};
     const Floats first = Floats{} + logits[0];
@@ -64,13 +64,13 @@ Status check_logits(std::span<const float> logits, const DeviceInfo& device) {
     return {};
 }
 
-// By how much the best logit of so many is above all others when these have less than 2^-32 of the
+// The lead of the best logit over all others, of so many, at which these have less than 2^-32 of the
 // probability together.
 static float certain_lead(size_t vocabulary) {
     return float(std::log(double(vocabulary)) + 32 * std::log(2.0));
 }
 
-// The only one that is so large; -1 when there are several. These are found soon.
+// The only logit of at least `bound`; -1 when there are several, which is noticed early.
 static Token only_one(std::span<const float> logits, float bound) {
     Token found = kNoToken;
     for (size_t i = 0; i < logits.size(); i += kBlock) {
@@ -109,7 +109,7 @@ Status OutputWatch::count(Token read, Token top, bool certain, const DeviceInfo&
         top_ = certain_ > 0 ? top : kNoToken;
     }
     if (certain_ < kMostCertain) return {};
-    return error("the model is certain of token {} for {} tokens in a row, which no text makes it: {}", top,
+    return error("the model is certain of token {} for {} tokens in a row, which no text causes: {}", top,
                  certain_, likely_cause(device));
 }
 

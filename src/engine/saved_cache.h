@@ -1,4 +1,5 @@
-// A file of Engine::save() as it tells of itself, for who has another model, or another file.
+// Describes a file of Engine::save() without its model, for callers that may have another model or another
+// file.
 #pragma once
 
 #include "base/result.h"
@@ -10,15 +11,15 @@ namespace redline {
 
 struct SavedCache {
     enum class Kind : uint8_t {
-        none,           // something else
-        other_version,  // of the file's form: nothing more is known of it
+        none,           // not a saved cache
+        other_version,  // another version of the format, so that nothing more is known
         this_version
     };
     Kind kind = Kind::none;
     uint64_t fingerprint = 0;  // Model::fingerprint() of the model that it was saved with
-    std::string text;          // of the caller of save()
+    std::string text;          // the text given to save()
 };
-// Reads no caches, and compares nothing with the checksum.
+// Reads the header and the text only: no caches, and no checksum is verified.
 Result<SavedCache> describe_saved_cache(const std::string& path);
 
 }  // namespace redline

@@ -33,7 +33,7 @@ void CachePool::drop(Pages& pages, uint32_t& entry) {
     if (page != kNoPage && --pages.users[page] == 0) pages.free.push_back(page);
 }
 
-// There is always one: no sequence has more of them than kStatesOfSequence.
+// A row is always free: no sequence holds more of them than kStatesOfSequence.
 uint32_t CachePool::take_state() {
     if (state_users_.empty()) return kNoState;
     const auto free = std::find(state_users_.begin(), state_users_.end(), 0u);
@@ -99,7 +99,7 @@ void Sequence::drop_states() {
     snapshots_.clear();
 }
 
-// A ring is kept: tokens before have rows in any of its pages.
+// Rings keep all pages: earlier tokens have rows in any of them.
 void Sequence::drop_pages(uint64_t from_token) {
     for (CachePool::Pages& pages : pool_->pages_) {
         if (pages.ring && from_token > 0) continue;
@@ -198,7 +198,7 @@ Status PageChanges::copy_shared(const std::function<Status(Cache, uint32_t, uint
     return {};
 }
 
-// A sequence that has none reads any: it is at position 0, where states are zeros.
+// A sequence without a state may name any row to read: at position 0 states are zeros.
 void StateChanges::add(Sequence& sequence) {
     if (!sequence.has_states()) return;
     const uint32_t to = pool_.take_state();

@@ -10,7 +10,7 @@ Result<Session> Session::create(const Model& model, const SessionOptions& option
     return Session(std::move(engine), std::move(sequence));
 }
 
-// What was read before an error stays, with its logits.
+// After an error the tokens read before it stay, with their logits.
 void Session::take_output() {
     const std::span<const float> all = engine_->output();
     logits_ = all.empty() ? all : all.last(model().config().vocab);

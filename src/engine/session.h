@@ -5,11 +5,11 @@
 
 namespace redline {
 
-using SessionOptions = EngineOptions;  // of one sequence
+using SessionOptions = EngineOptions;  // for one sequence
 
 class Session {
 public:
-    // Errors name what does not fit: weights, cache and scratch beside what the device offers.
+    // Errors name the sizes of weights, cache and scratch beside the memory that the device offers.
     static Result<Session> create(const Model& model, const SessionOptions& options);
 
     const Model& model() const { return engine_->model(); }
@@ -21,30 +21,31 @@ public:
     const DeviceInfo& device() const { return engine_->device(); }
 
     // Reads tokens in chunks of the batch size; afterwards logits() are those of the last one. More tokens
-    // than the context has room for: an error, and nothing is read. Cancelled: an error; the chunks already
-    // read stay.
+    // than the context has room for are an error, and nothing is read. When cancelled, it returns an error;
+    // the chunks already read stay.
     Status feed(std::span<const Token> tokens, const std::atomic<bool>* cancel = nullptr);
-    // As feed, and gives the logits of every token: sink(index of the first row, logits (rows, vocab)).
+    // Like feed(), but returns the logits of every token: sink(index of the first row, logits (rows, vocab)).
     using LogitsSink = std::function<void(size_t first, std::span<const float> logits)>;
     Status feed_all(std::span<const Token> tokens, const LogitsSink& sink,
                     const std::atomic<bool>* cancel = nullptr);
-    // (vocab rows of the model); of ids below Model::usable_vocab() only.
+    // (the model's vocab); only ids below Model::usable_vocab() are meaningful.
     std::span<const float> logits() const { return logits_; }
-    // As feed of one token for who needs only the `count` best logits: where the device can pick them, best()
-    // has them (the best first, perhaps more) and logits() nothing. With 0, or elsewhere, as feed.
+    // Like feed() of one token, for callers that need only the `count` best logits: where the device can pick
+    // them, best() has them (the best first, perhaps more) and logits() is empty. With 0, or on other
+    // devices, it is feed().
     Status feed_for_best(Token token, uint32_t count, const std::atomic<bool>* cancel = nullptr);
     std::span<const Scored> best() const { return best_; }
 
-    // See Sequence.
+    // See Sequence::rewind().
     uint64_t rewind(uint64_t count);
     // Makes room: keeps the first `keep` tokens, forgets the next `discard`, and reads the rest again, so
-    // that what follows is exactly what a shorter conversation would have given.
+    // that the following text is exactly that of a shorter conversation.
     Status shift(uint64_t keep, uint64_t discard, const std::atomic<bool>* cancel = nullptr);
 
-    // The caches and their tokens in a file, written whole or not at all; restore() refuses a file of another
-    // model, cache type or layout, a damaged one, or one with more tokens than the context. Both take time
-    // for gigabytes: `progress` is told of bytes, and a cancelled one is an error that changes nothing. A
-    // text of the caller is kept with them.
+    // Saves the caches and their tokens to a file, written whole or not at all. restore() refuses a file of
+    // another model, cache type or layout, a damaged one, or one with more tokens than the context. Both take
+    // time for gigabytes: `progress` counts bytes, and cancelling is an error that changes nothing. `text` is
+    // stored with them for the caller.
     Status save(const std::string& path, const Progress& progress = {},
                 const std::atomic<bool>* cancel = nullptr, std::string_view text = {}) const;
     Status restore(const std::string& path, const Progress& progress = {},

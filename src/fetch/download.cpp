@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// PATH.part, held by this process alone while it lives.
+// PATH.part, locked by this process.
 class PartialFile {
 public:
     static Result<PartialFile> open(const std::string& path) {
@@ -31,7 +31,7 @@ public:
             if (handle < 0) return error("cannot create {}: {}", path, std::strerror(errno));
             PartialFile file(handle, path);
             if (::flock(handle, LOCK_EX | LOCK_NB) != 0) break;
-            // Another process may have renamed or removed the file before the lock was had.
+            // Another process may have renamed or removed the file before it was locked.
             struct stat held = {}, named = {};
             if (::fstat(handle, &held) == 0 && ::stat(path.c_str(), &named) == 0 &&
                 held.st_dev == named.st_dev && held.st_ino == named.st_ino)
@@ -45,7 +45,7 @@ public:
         if (handle_ >= 0) ::close(handle_);
     }
 
-    // Hashes what is there, so that it need not be read again at the end.
+    // Hashes the part that is there, so that it need not be read again at the end.
     Result<Sha256> read_what_is_there() {
         Sha256 hash;
         std::vector<std::byte> piece(1 << 20);
@@ -87,7 +87,7 @@ public:
     uint64_t size() const { return size_; }
     const std::string& path() const { return path_; }
 
-    // The server's name for the version of the file that the part is of; empty: not known.
+    // The server's version (ETag) of the file that the part belongs to; empty: not known.
     std::string version() const {
         constexpr uint64_t kLongest = 1024;
         const Result<std::string> kept = read_text_file(version_path(), kLongest);
@@ -119,7 +119,7 @@ uint64_t number(std::string_view text) {
     return value;
 }
 
-// The whole size, from "Content-Range: bytes FIRST-LAST/ALL" or the length of a whole body; 0: not said.
+// The whole size, from "Content-Range: bytes FIRST-LAST/ALL" or the length of a whole body; 0: not stated.
 uint64_t size_of(const HttpResponse& response) {
     const std::string range = header(response, "content-range");
     const size_t slash = range.find('/');
@@ -141,13 +141,13 @@ Status check_space(const std::string& path, uint64_t wanted) {
                  double(wanted) * 1e-9);
 }
 
-// A version that a server compares byte by byte: weak ones, W/"...", may be of equal content only.
+// A version that stands for identical bytes: weak ones, W/"...", may only mean equal content.
 std::string strong_version(const HttpResponse& response) {
     const std::string version = header(response, "etag");
     return version.starts_with('"') ? version : "";
 }
 
-// One attempt: asks for what the partial file lacks.
+// One attempt, which requests the bytes that the partial file lacks.
 class Attempt {
 public:
     Attempt(const Download& what, PartialFile& file, Sha256& hash, const DownloadProgress& progress)
@@ -159,7 +159,7 @@ public:
         request.headers.emplace_back("Accept-Encoding: identity");
         if (file_.size() > 0) {
             request.headers.push_back(fmt::format("Range: bytes={}-", file_.size()));
-            // A file that changed is sent whole.
+            // If the file has changed, the server sends all of it.
             if (what_.sha256.empty()) request.headers.push_back("If-Range: " + file_.version());
         }
         std::optional<Error> ours;
@@ -173,9 +173,9 @@ public:
         return response;
     }
     uint64_t total() const { return total_; }
-    // The server sent the rest of another version than the part is of.
+    // True when the server sent the rest of another version than the part belongs to.
     bool met_other_version() const { return other_version_; }
-    // What an error ends with.
+    // The end of an error message, which says what can be done next.
     std::string kept() const {
         if (file_.size() == 0) return "";
         return what_.sha256.empty() && file_.version().empty() ? "; try again"
@@ -184,7 +184,7 @@ public:
 
 private:
     Status take(const HttpResponse& response, std::span<const std::byte> bytes) {
-        if (response.status != 200 && response.status != 206) return {};  // a page that explains
+        if (response.status != 200 && response.status != 206) return {};  // a page that explains the error
         if (!std::exchange(begun_, true)) RL_TRY(begin(response, bytes));
         if (total_ > 0 && file_.size() + bytes.size() > total_)
             return error("{} sends more than the {} bytes that the file has", what_.url, total_);
@@ -197,20 +197,20 @@ private:
     Status begin(const HttpResponse& response, std::span<const std::byte> bytes) {
         const std::string encoding = header(response, "content-encoding");
         if (!encoding.empty() && encoding != "identity")
-            return error("{} sends the file packed by {}, which it was not asked for", what_.url, encoding);
-        constexpr size_t kLeast = 16;  // a shorter first piece is judged with the whole
+            return error("{} sends the file compressed by {}, which was not requested", what_.url, encoding);
+        constexpr size_t kLeast = 16;  // a shorter first piece is checked with the whole file
         if (response.status == 200 && what_.check_start && bytes.size() >= kLeast)
             RL_TRY(what_.check_start(bytes));
         if (response.status == 206 && first_of(response) != file_.size())
             return error("{} sends another part of the file than it was asked for", what_.url);
-        // Some servers do not know If-Range, and send the rest of whatever they have by now.
+        // Some servers ignore If-Range, and send the rest of their current version.
         other_version_ = response.status == 206 && file_.size() > 0 && what_.sha256.empty() &&
                          strong_version(response) != file_.version();
         if (other_version_) return error("{} has another version of the file by now", what_.url);
         const uint64_t said = size_of(response);
         if (what_.bytes > 0 && said > 0 && said != what_.bytes)
             return error("{} has {} bytes, and {} were announced", what_.url, said, what_.bytes);
-        // A server that knows no ranges, or has another version, sends it all again.
+        // A server without ranges, or with another version, sends the whole file again.
         if (response.status == 200) {
             if (file_.size() > 0) RL_TRY(file_.begin_again());
             hash_ = {};
@@ -234,7 +234,7 @@ Status fetch_missing(const Download& what, PartialFile& file, Sha256& hash, cons
     constexpr long kNoSuchRange = 416;
     Attempt attempt(what, file, hash, progress);
     Result<HttpResponse> response = attempt.run(cancel);
-    // Where the server's file ends before the part does, the part is of another one.
+    // When the server's file is shorter than the part, the part belongs to another version.
     const bool too_long = response && response->status == kNoSuchRange && file.size() > 0;
     if (too_long || attempt.met_other_version()) {
         RL_TRY(file.begin_again());
@@ -249,21 +249,21 @@ Status fetch_missing(const Download& what, PartialFile& file, Sha256& hash, cons
     return {};
 }
 
-// Gives the whole file its name, or throws it away. A right hash tells that the server has it no better.
+// Renames the complete file, or deletes it. A correct hash shows that the server has no better copy.
 Status settle(const Download& what, PartialFile& file, const std::string& sha256) {
     if (!what.sha256.empty() && sha256 != what.sha256) {
         file.remove();
-        return error("{}: what came is damaged (sha256 {}, not {}); it is thrown away", what.url, sha256,
+        return error("{}: the download is damaged (sha256 {}, not {}) and was deleted", what.url, sha256,
                      what.sha256);
     }
     const FileCheck found = what.check ? what.check(file.path()) : FileCheck();
     if (found.damaged && what.sha256.empty()) {
         file.remove();
-        return error("{}; it is thrown away", found.sound.error().message);
+        return error("{}; the download was deleted", found.sound.error().message);
     }
     RL_TRY(file.become(what.path));
     if (found.sound) return {};
-    return error("{}; it came whole, and is kept as {}", found.sound.error().message, what.path);
+    return error("{}; the download is complete and is kept as {}", found.sound.error().message, what.path);
 }
 
 }  // namespace
@@ -273,7 +273,7 @@ uint64_t size_on_server(const Download& what, const std::atomic<bool>* cancel) {
     request.headers.emplace_back("Range: bytes=0-63");
     request.headers.emplace_back("Accept-Encoding: identity");
     uint64_t bytes = 0;
-    // Without ranges all of the file would come.
+    // A server without ranges would send the whole file.
     const HttpBody stop = [&](const HttpResponse& response, std::span<const std::byte> start) -> Status {
         if (!what.check_start || what.check_start(start)) bytes = size_of(response);
         return error("enough is known");
@@ -286,7 +286,7 @@ Error refused_by_server(long status, const std::string& url) {
     switch (status) {
         case 401:
             return error(
-                "{} answers 401: it wants to know who asks; set HF_TOKEN to an access token, or the "
+                "{} answers 401: it requires an access token; set HF_TOKEN to one, or the "
                 "repository does not exist",
                 url);
         case 403:
@@ -310,7 +310,7 @@ Status download(const Download& what, const DownloadProgress& progress, const st
         return error("cannot create {}: {}", fs::path(what.path).parent_path().string(), problem.message());
     PartialFile file = RL_TRY(PartialFile::open(what.path + ".part"));
     Sha256 hash = RL_TRY(file.read_what_is_there());
-    // With neither nothing tells whether the beginning is of the same file.
+    // Without either there is no way to tell whether the part belongs to the same file.
     const auto resumable = [&] { return !what.sha256.empty() || !file.version().empty(); };
     if (!resumable() || (what.bytes > 0 && file.size() > what.bytes)) {
         RL_TRY(file.begin_again());

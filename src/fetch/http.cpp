@@ -67,7 +67,7 @@ struct Transfer {
 size_t on_header(char* bytes, size_t size, size_t count, void* pointer) {
     auto& transfer = *static_cast<Transfer*>(pointer);
     const std::string_view line(bytes, size * count);
-    // A response begins: what the one before it said, a redirect, is done with.
+    // A new response begins: the headers of a redirect before it are dropped.
     if (line.starts_with("HTTP/")) {
         transfer.response = {};
         const size_t blank = line.find(' ');

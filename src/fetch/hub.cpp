@@ -13,7 +13,7 @@ namespace redline {
 
 namespace {
 
-constexpr size_t kLargestListing = 64 << 20;  // bytes of a page of it
+constexpr size_t kLargestListing = 64 << 20;  // most bytes of a page of the listing
 constexpr int kMostPages = 100;
 
 std::string lower(std::string text) {
@@ -50,7 +50,7 @@ std::string escaped(const std::string& path) {
     return out;
 }
 
-// "<https://...>; rel=\"next\"" of a listing that goes on.
+// The address of the next page of a listing: "<https://...>; rel=\"next\"".
 std::string next_page(const HttpResponse& response) {
     const auto link = response.headers.find("link");
     if (link == response.headers.end() || link->second.find("rel=\"next\"") == std::string::npos) return "";
@@ -76,19 +76,20 @@ Status take_listing(const std::string& text, std::vector<HubFile>& files) {
             if (entry["lfs"].contains("oid") && entry["lfs"]["oid"].is_string())
                 file.sha256 = lower(entry["lfs"]["oid"].get<std::string>());
         }
-        if (!safe_path(file.path)) return error("a file of it has an odd name");
+        if (!safe_path(file.path)) return error("a file in the list has an unsafe name");
         files.push_back(std::move(file));
     }
     return {};
 }
 
-// What a model is called by: its only file, or the first of its parts.
+// The name of a model: its only file, or the first of its parts.
 std::string first_file(const std::string& path) {
     const std::optional<SplitName> part = split_name(path);
     return part ? split_path(part->prefix, 0, part->count) : path;
 }
 
-// Whether `format` stands in the file's name with no letter or digit on either side: Q4_K is not in "Q4_K_M".
+// True when `format` stands in the file's name with no letter or digit on either side: Q4_K is not in
+// "Q4_K_M".
 bool of_format(const std::string& path, const std::string& format) {
     const std::string name = lower(path), wanted = lower(format);
     for (size_t at = name.find(wanted); at != std::string::npos; at = name.find(wanted, at + 1)) {
@@ -100,7 +101,7 @@ bool of_format(const std::string& path, const std::string& format) {
     return false;
 }
 
-// Wished for most when nothing is: as good as full precision for most, at a quarter of its size.
+// The defaults, by preference: as good as full precision for most users, at a quarter of the size.
 constexpr const char* kUsual[] = {"Q4_K_M", "UD-Q4_K_XL", "Q4_K_S", "MXFP4", "IQ4_XS", "Q4_0",
                                   "Q5_K_M", "Q6_K",       "Q8_0",   "BF16",  "F16"};
 
@@ -149,8 +150,9 @@ Result<std::vector<HubFile>> Hub::list(const HubModel& model, const std::atomic<
             text.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
             return {};
         };
-        // A next page on another host would be given the token.
-        if (!url.starts_with(endpoint + "/")) return error("{}: the list of files goes on elsewhere", url);
+        // The token must not be sent to a next page on another host.
+        if (!url.starts_with(endpoint + "/"))
+            return error("{}: the list of files continues on another server", url);
         const Result<HttpResponse> response = http_get({url, headers(), stall_seconds}, take, cancel);
         if (!response) return error("{}: {}", endpoint, response.error().message);
         if (response.value().status != 200) return refused_by_server(response.value().status, url);
@@ -178,7 +180,7 @@ Hub hub_of(const std::function<std::string(const std::string&)>& environment) {
     return hub;
 }
 
-// The files of each model that a repository has, by the name of the first.
+// The files of each model in a repository, by the name of the first.
 static std::map<std::string, std::vector<HubFile>> models_of(const std::vector<HubFile>& files) {
     std::map<std::string, std::vector<HubFile>> models;
     for (const HubFile& file : files) {
@@ -192,7 +194,7 @@ static std::map<std::string, std::vector<HubFile>> models_of(const std::vector<H
     return models;
 }
 
-// An error where parts are missing.
+// Returns the parts in order; an error where some are missing.
 static Result<std::vector<HubFile>> whole(const std::string& repository, const std::vector<HubFile>& parts) {
     const std::optional<SplitName> name = split_name(parts.front().path);
     for (uint64_t i = 0; name && i < name->count; ++i)
@@ -223,7 +225,7 @@ Result<std::vector<HubFile>> choose_files(const std::vector<HubFile>& files, con
     else
         for (const char* usual : kUsual)
             if (chosen.empty()) chosen = chosen_of(usual);
-    // Two of one format: "UD-" and such are variants, and the plain name is meant.
+    // When two files have one format, such as one with "UD-", the one with the plain name is meant.
     if (chosen.size() > 1) {
         const auto shorter = [](const std::string& a, const std::string& b) { return a.size() < b.size(); };
         const std::string first = *std::min_element(chosen.begin(), chosen.end(), shorter);
@@ -233,7 +235,7 @@ Result<std::vector<HubFile>> choose_files(const std::vector<HubFile>& files, con
         if (alone) chosen = {first};
     }
     if (chosen.size() == 1) return whole(model.repository, models.at(*chosen.begin()));
-    // A name that is offered is that of a file which is there.
+    // Names are offered only if a file exists for them.
     std::vector<std::string> offered;
     for (const std::string& name : chosen.empty() ? names : chosen)
         offered.push_back(models.at(name).front().path);

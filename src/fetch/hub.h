@@ -1,5 +1,5 @@
-// Models as Hugging Face's hub and its mirrors publish them: which files a repository has, and which of them
-// are the model that was asked for.
+// Models as Hugging Face's hub and its mirrors publish them: lists a repository's files, and chooses those of
+// the wanted model.
 #pragma once
 
 #include "fetch/http.h"
@@ -8,21 +8,21 @@ namespace redline {
 
 struct HubModel {
     std::string repository;  // "USER/REPO"
-    std::string wanted;      // a format ("Q4_K_M") or a file; empty: the usual choice
+    std::string wanted;      // a format ("Q4_K_M") or a file; empty: the default choice
 };
 
-// "USER/REPO", "USER/REPO:QUANT", the same behind "hf.co/", "hf://" or the hub's address; nothing else.
+// Parses "USER/REPO", "USER/REPO:QUANT", and these with "hf.co/", "hf://" or the hub's address before them.
 Result<HubModel> parse_hub_model(const std::string& text);
 
 struct HubFile {
     std::string path;  // in the repository
     uint64_t bytes = 0;
-    std::string sha256;  // empty: the hub does not say
+    std::string sha256;  // empty: the hub does not state it
 };
 
 struct Hub {
     std::string endpoint;  // "https://huggingface.co", without a slash at the end
-    std::string token;     // of the user; may be empty
+    std::string token;     // the user's token; may be empty
     long stall_seconds = 60;
 
     std::vector<std::string> headers() const;
@@ -31,12 +31,12 @@ struct Hub {
     Result<std::vector<HubFile>> list(const HubModel& model, const std::atomic<bool>* cancel = nullptr) const;
 };
 
-// From the environment: $HF_ENDPOINT (or $MODEL_ENDPOINT), $HF_TOKEN, else the token that the hub's own
+// A hub by the environment: $HF_ENDPOINT (or $MODEL_ENDPOINT), and $HF_TOKEN, or the token that the hub's
 // program keeps.
 Hub hub_of(const std::function<std::string(const std::string&)>& environment);
 
-// The file, or all parts of a split one, in order. Without a wish Q4_K_M, else the nearest to it that there
-// is. An error lists what the repository has.
+// The file, or all parts of a split one, in order. When no format is named it is Q4_K_M, or the nearest to
+// it. An error lists the repository's formats.
 Result<std::vector<HubFile>> choose_files(const std::vector<HubFile>& files, const HubModel& model);
 
 }  // namespace redline

@@ -11,8 +11,8 @@ struct KnownType {
     TypeSize size;  // block 0: removed from GGUF
 };
 
-// The types that have no header here, so that their tensors can be listed, sized and refused by name. Where a
-// header exists it is the source, for its layout is said there.
+// The types without a header here, so that their tensors can be listed, sized and refused by name. A type
+// with a header gets its sizes from there.
 constexpr KnownType kWithoutDecoder[] = {
     {4, {"Q4_2", 0, 0}},        {5, {"Q4_3", 0, 0}},        {9, {"Q8_1", 32, 36}},
     {15, {"Q8_K", 256, 292}},   {24, {"I8", 1, 1}},         {25, {"I16", 1, 2}},

@@ -1,5 +1,5 @@
-// A tensor format: what its blocks are and how they decode. One header per format in this folder; the build
-// generates the table from the folder, so adding a format is adding a file.
+// A tensor format: its blocks, and how to decode them. There is one header per format in this folder; the
+// build generates the table of formats from the folder, so adding a format is adding a file.
 #pragma once
 
 #include "base/half.h"
@@ -15,14 +15,14 @@
 namespace redline {
 
 struct Format {
-    std::string_view name;  // as the ecosystem writes it: "Q4_K"
+    std::string_view name;  // the common name: "Q4_K"
     uint32_t gguf_id;
     uint32_t block;  // elements per block; a block never straddles rows
     uint32_t block_bytes;
     // Decodes `count` elements (a multiple of `block`) starting at a block boundary; `blocks` is aligned to 4
     // bytes, or is a later row of such a buffer.
     void (*decode)(const std::byte* blocks, float* out, size_t count);
-    // Sets the scale of a block, as well as it can hold it, and its minimum where it has one: for made-up
+    // Sets the scale of a block, rounded to its precision, and its minimum where it has one: for made-up
     // weights.
     void (*set_scales)(std::byte* block, float scale, float minimum);
 
@@ -36,13 +36,13 @@ struct TypeSize {
     uint32_t block;  // elements per block
     uint32_t block_bytes;
 };
-// Nothing for the ids that GGUF has removed and for those unknown here.
+// Empty for ids that GGUF has removed and for unknown ones.
 std::optional<TypeSize> find_type(uint32_t gguf_id);
 
-// The first id of the range in which ik_llama.cpp keeps types of its own.
+// The first id of the range in which ik_llama.cpp keeps its additional types.
 constexpr uint32_t kFirstIkType = 97;
 
-// Null when the id or name is not one that this program can decode.
+// Null when this program cannot decode that id or name.
 const Format* find_format(uint32_t gguf_id);
 const Format* find_format(std::string_view name);
 std::span<const Format* const> all_formats();
@@ -51,7 +51,7 @@ std::span<const Format* const> all_formats();
 std::string describe_type(uint32_t gguf_id);
 
 // A format header defines `struct NAME` (its file stem) in redline::formats with: name, gguf_id, block,
-// Block, and decode(block, i) giving element i. Halfs in a Block that are called `scale` and `minimum` are
+// Block, and decode(block, i) giving element i. Halves in a Block that are called `scale` and `minimum` are
 // its scales; a format with another kind of scale defines set_scale(block, scale). This builds the descriptor
 // from it.
 template <typename F>

@@ -1,5 +1,5 @@
-// As IQ1_S with a scale for each two entries and a direction for each entry; the block's scale is spread over
-// the others.
+// Like IQ1_S, but with a scale for every two entries and a direction for each entry; the block's scale is
+// spread over the words of scales.
 #pragma once
 
 #include "formats/iq1_s.h"

@@ -13,7 +13,7 @@ struct iq2_s {
     struct Block {
         uint16_t scale;     // IEEE half
         uint8_t low[32];    // per 8 elements: the low bits of the entry
-        uint8_t signs[32];  // likewise
+        uint8_t signs[32];  // per 8 elements
         uint8_t high[8];    // bits 2k, 2k + 1 of byte j: the top bits of entry 4j + k
         uint8_t scales[8];  // nibble j: of elements 16j on
     };

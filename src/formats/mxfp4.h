@@ -13,7 +13,7 @@ struct mxfp4 {
         uint8_t exponent;  // E8M0: 2^(exponent - 127); 255 means NaN there and no file should hold it
         uint8_t q[16];     // low nibbles: elements 0..15; high nibbles: 16..31
     };
-    // Twice the value of the E2M1 number, to stay whole.
+    // Twice the value of the E2M1 number, which is an integer.
     RL_HD static int twice(uint32_t nibble) {
         constexpr int8_t values[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
         return values[nibble];

@@ -20,7 +20,7 @@ struct nvfp4 {
         if (exponent == 0) return float(mantissa) * 0x1p-9f;
         return bits_to_float((exponent + 120) << 23 | mantissa << 20);
     }
-    // Each scale a little larger than the one before it.
+    // Each scale is a little larger than the one before it.
     static void set_scale(Block& b, float scale) {
         const float normal = scale < 0x1p-6f ? 0x1p-6f : scale;
         for (uint32_t j = 0; j < 4; ++j)

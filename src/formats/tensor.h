@@ -1,4 +1,4 @@
-// What a weight is, without its data: a name, a format and a shape.
+// A weight without its data: a name, a format and a shape.
 #pragma once
 
 #include "base/result.h"
@@ -27,7 +27,7 @@ struct Tensor {
     uint64_t bytes() const { return row_bytes() * shape.rows * shape.count; }
 };
 
-// Where a backend gets weights from, by position: never a pointer into a mapped file (drivers stall on
+// A source of weights, read by position: backends never get a pointer into a mapped file (drivers stall on
 // those).
 class ByteSource {
 public:

@@ -1,5 +1,4 @@
-// Whether a file is a GGUF file, looked at alone: also a later part of a split model, or one of which only
-// the beginning is there.
+// Checks a single GGUF file, also a later part of a split model, or the beginning of a file.
 #pragma once
 
 #include "base/result.h"
@@ -11,7 +10,7 @@
 
 namespace redline {
 
-// Which part of a split model a file says it is, from 0; a file that says nothing is 0 of 1.
+// The part of a split model that a file claims to be, from 0; without a claim it is 0 of 1.
 struct SplitPart {
     uint64_t index = 0;
     uint64_t count = 1;
@@ -19,7 +18,7 @@ struct SplitPart {
 
 // The header must be sound, and all tensors must lie within the file.
 Result<SplitPart> check_gguf_file(const std::string& path);
-// Whether a GGUF file may begin with these bytes; the error says what `name` is instead.
+// Checks that a GGUF file may begin with these bytes; the error names the kind of file that `name` is.
 Status check_gguf_start(std::span<const std::byte> start, const std::string& name);
 
 }  // namespace redline

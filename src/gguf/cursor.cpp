@@ -7,7 +7,7 @@ namespace redline {
 
 static_assert(std::endian::native == std::endian::little, "numbers are copied as the file stores them");
 
-// Large enough that reading costs nothing beside parsing, small enough for the many small files of a split
+// Large enough that reading is negligible beside parsing, small enough for the many small files of a split
 // model.
 static constexpr uint64_t kWindow = uint64_t(1) << 20;
 
@@ -28,8 +28,7 @@ Status Cursor::fill(uint64_t bytes) {
         return fail("needs {} bytes at byte {} but {} remain: the file is cut short or damaged", bytes,
                     position(), remaining());
     }
-    // Everything of a header in memory is in the window from the start, so `bytes` was larger than what
-    // remains.
+    // A header in memory is in the window from the start, so `bytes` was more than the rest.
     RL_CHECK(file_, "a header in memory has no more to read");
     const size_t kept = window_.size() - at_;
     const uint64_t start = position();

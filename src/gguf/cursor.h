@@ -28,7 +28,7 @@ public:
     uint64_t position() const { return base_ + at_; }
     uint64_t remaining() const { return limit_ - position(); }
 
-    // What is being read, for messages: "key general.name".
+    // Sets the item being read, for messages: "key general.name".
     void set_context(std::string context) { context_ = std::move(context); }
     // An error that names the file and the context.
     template <typename... Args>
@@ -38,20 +38,20 @@ public:
         return error("{}: {} {}", name_, context_, message);
     }
 
-    // The next `bytes` bytes; valid until the next take.
+    // Takes the next `bytes` bytes, which stay valid until the next take.
     Result<std::span<const std::byte>> take(uint64_t bytes) {
         if (bytes > window_.size() - at_) RL_TRY(fill(bytes));
         const auto taken = window_.subspan(at_, size_t(bytes));
         at_ += size_t(bytes);
         return taken;
     }
-    // The next bytes without taking them: `most`, or fewer where the file ends.
+    // Returns the next bytes without taking them: `most`, or fewer where the file ends.
     Result<std::span<const std::byte>> peek(uint64_t most) {
         const auto seen = RL_TRY(take(most < remaining() ? most : remaining()));
         at_ -= seen.size();
         return seen;
     }
-    // A little-endian number.
+    // Takes a little-endian number.
     template <typename T>
     Result<T> number() {
         static_assert(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>);
@@ -59,17 +59,17 @@ public:
         std::memcpy(&value, RL_TRY(take(sizeof(T))).data(), sizeof(T));
         return value;
     }
-    // A length and that many bytes, at most `limit`; valid until the next take.
+    // Takes a length and that many bytes, at most `limit`; valid until the next take.
     Result<std::string_view> string(uint64_t limit);
 
 private:
     Status fill(uint64_t bytes);  // makes `bytes` unread bytes available in the window
 
-    const File* file_ = nullptr;  // null: all there is lies in the window
+    const File* file_ = nullptr;  // null: the window holds everything
     std::string name_;
     std::string context_;
     uint64_t file_size_ = 0;
-    uint64_t limit_ = 0;  // bytes that may be read: of the file, the header given, and kMaxHeader the least
+    uint64_t limit_ = 0;  // readable bytes: the least of the file, the given header and kMaxHeader
     uint64_t base_ = 0;   // position of the window in the file
     size_t at_ = 0;       // read position in the window
     std::span<const std::byte> window_;

@@ -24,7 +24,7 @@ Error type_error(const Cursor& in, uint32_t type) {
     return in.fail("has {}: use another quantization of the model, such as Q4_K_M", described);
 }
 
-// Fills dims and shape. The product of all dimensions is below 2^63.
+// Reads dims and shape. The product of all dimensions is below 2^63.
 Status read_dims(Cursor& in, GgufTensor& out) {
     const uint32_t count = RL_TRY(in.number<uint32_t>());
     if (count == 0 || count > kMaxDims)
@@ -73,7 +73,7 @@ uint64_t round_up(uint64_t bytes, uint64_t alignment) {
     return (bytes + alignment - 1) / alignment * alignment;
 }
 
-// `expected`: where the tensor before this one ends, padded. llama.cpp demands it too: a tensor that lies
+// `expected`: the end of the tensor before this one, padded. llama.cpp demands this, too: a tensor that lies
 // elsewhere has another type or shape than was written.
 Status check_extent(Cursor& in, const GgufTensor& tensor, uint64_t expected, uint64_t data_bytes) {
     in.set_context(fmt::format("tensor {}", tensor.tensor.name));
@@ -112,7 +112,7 @@ Status place_tensors(Cursor& in, std::vector<GgufTensor>& tensors, uint64_t alig
     uint64_t expected = 0;
     for (GgufTensor& tensor : tensors) {
         RL_TRY(check_extent(in, tensor, expected, in.file_size() - data_start));
-        // Cannot wrap: it is within the file, whose data begins behind a whole alignment at least.
+        // Cannot overflow: it is within the file, whose data begins behind at least one alignment.
         expected = round_up(tensor.offset + tensor.bytes, alignment);
         tensor.offset += data_start;
     }

@@ -13,7 +13,7 @@ struct FileType {
     std::string_view base;  // the format of most of its matrices
 };
 
-// By the number in general.file_type; those without a name were withdrawn.
+// Names by the number in general.file_type; numbers without a name were withdrawn.
 constexpr FileType kFileTypes[] = {{"F32", "F32"},
                                    {"F16", "F16"},
                                    {"Q4_0", "Q4_0"},
@@ -57,7 +57,7 @@ constexpr FileType kFileTypes[] = {{"F32", "F32"},
                                    {"Q1_0", "Q1_0"},
                                    {"Q2_0", "Q2_0"}};
 
-// llama.cpp's substitute for matrices whose rows do not divide into blocks of 256.
+// llama.cpp's substitute for matrices whose rows are no multiple of 256.
 std::string_view substitute(std::string_view base) {
     if (base == "Q4_K") return "Q5_0";
     if (base == "Q5_K") return "Q5_1";
@@ -109,7 +109,7 @@ std::string stated_file_type(const Gguf& gguf) {
 }
 
 std::string file_type_contradiction(const Gguf& gguf) {
-    // No mix makes the mean of the matrices so much smaller than the format that most of them have.
+    // No mix has a mean so much smaller than the format of most matrices.
     constexpr double kLeastShare = 0.75;
     const FileType* type = stated(gguf);
     if (!type) return "";
@@ -121,7 +121,7 @@ std::string file_type_contradiction(const Gguf& gguf) {
         if (!is_matrix(tensor) || !known) continue;
         bytes += tensor.bytes;
         elements += elements_of(tensor);
-        // A mix may be pure: IQ2_S, which has IQ2_XS in most places, of IQ2_S alone.
+        // A mix may be pure: IQ2_S, which mostly has IQ2_XS, may have IQ2_S only.
         for (const std::string_view fits : {type->base, type->name, substitute(type->base)})
             has_base = has_base || known->name == fits;
         if (known->name == type->base) base_bits = 8.0 * known->block_bytes / known->block;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kMaxSplitFiles = 65535;
 
-// Runs `read` with exceptions for memory turned into an error.
+// Runs `read` and turns exceptions about memory into an error.
 template <typename F>
 auto within_memory(const std::string& name, F&& read) -> decltype(read()) {
     try {
@@ -64,7 +64,7 @@ Result<SplitPart> check_gguf_file(const std::string& path) {
 Result<Gguf> Gguf::open(const std::string& path) {
     return within_memory(path, [&]() -> Result<Gguf> {
         auto opened = open_file(path);
-        // Explained only where reading fails: the name alone proves nothing.
+        // Explained only where reading fails, since the name alone is no proof.
         if (!opened && is_byte_piece(path))
             return error(
                 "{} is one piece of a file that was cut by bytes: join all pieces in order into one file "

@@ -23,15 +23,14 @@ struct GgufTensor {
     uint64_t bytes = 0;
 };
 
-struct GgufHeader;  // one file's part of it, internal to this folder
+struct GgufHeader;  // one file's header, internal to this folder
 
 class Gguf {
 public:
     // Opens `path`; when it is the first of a split model, opens its siblings too.
     static Result<Gguf> open(const std::string& path);
-    // Parses a header from memory (tests, fuzzing); `file_size` is what the file is claimed to have in all.
-    // The result has no files: read() and file() are not for it, and siblings of a split file are not looked
-    // for.
+    // Parses a header from memory (tests, fuzzing); `file_size` is the claimed size of the file. The result
+    // has no files: read() and file() must not be called, and siblings of a split file are not opened.
     static Result<Gguf> parse(std::span<const std::byte> header, uint64_t file_size, const std::string& name);
 
     const std::string& path() const { return path_; }

@@ -8,9 +8,9 @@ namespace redline {
 namespace {
 
 constexpr uint64_t kMaxAlignment = uint64_t(1) << 20;
-// The least that an entry takes: name length, one character, type, one byte.
+// The smallest entry: name length, one character, type, one byte.
 constexpr uint64_t kLeastKeyBytes = 8 + 1 + 4 + 1;
-// Name length, one character, number of dimensions, one dimension, type, offset.
+// The smallest tensor: name length, one character, number of dimensions, one dimension, type, offset.
 constexpr uint64_t kLeastTensorBytes = 8 + 1 + 4 + 8 + 4 + 8;
 
 Status check_version(const Cursor& in, uint32_t version) {

@@ -60,8 +60,8 @@ Result<uint64_t> Metadata::integer(std::string_view key) const {
     return wrong_kind(key, *stored, "an integer");
 }
 
-Result<uint64_t> Metadata::integer(std::string_view key, uint64_t otherwise) const {
-    if (!has(key)) return otherwise;
+Result<uint64_t> Metadata::integer(std::string_view key, uint64_t fallback) const {
+    if (!has(key)) return fallback;
     return integer(key);
 }
 
@@ -82,14 +82,14 @@ Result<float> Metadata::real(std::string_view key) const {
     return real;
 }
 
-Result<float> Metadata::real(std::string_view key, float otherwise) const {
-    if (!has(key)) return otherwise;
+Result<float> Metadata::real(std::string_view key, float fallback) const {
+    if (!has(key)) return fallback;
     return real(key);
 }
 
-Result<bool> Metadata::boolean(std::string_view key, bool otherwise) const {
+Result<bool> Metadata::boolean(std::string_view key, bool fallback) const {
     const MetadataValue* stored = find(key);
-    if (!stored) return otherwise;
+    if (!stored) return fallback;
     if (const auto* value = std::get_if<bool>(&stored->value)) return *value;
     return wrong_kind(key, *stored, "a boolean");
 }
@@ -101,15 +101,15 @@ Result<std::string> Metadata::text(std::string_view key) const {
     return wrong_kind(key, *stored, "a text");
 }
 
-Result<std::string> Metadata::text(std::string_view key, std::string otherwise) const {
-    if (!has(key)) return otherwise;
+Result<std::string> Metadata::text(std::string_view key, std::string fallback) const {
+    if (!has(key)) return fallback;
     return text(key);
 }
 
 Result<std::vector<uint64_t>> Metadata::integers(std::string_view key, size_t count,
-                                                 std::optional<uint64_t> otherwise) const {
+                                                 std::optional<uint64_t> fallback) const {
     const MetadataValue* stored = find(key);
-    if (!stored && otherwise) return std::vector<uint64_t>(count, *otherwise);
+    if (!stored && fallback) return std::vector<uint64_t>(count, *fallback);
     if (!stored) return missing(key);
     if (const auto* bools = std::get_if<MetadataValue::Bools>(&stored->value)) {
         RL_TRY(check_count(key, bools->size(), count));

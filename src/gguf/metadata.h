@@ -1,5 +1,5 @@
-// The key-value part of a GGUF file. Files in the wild use any integer width for a key, so readers ask for
-// what they need and get it if the value fits; a value of another kind is an error that names the key.
+// The key-value part of a GGUF file. Files use any integer width for a key, so readers ask for the type that
+// they need and get it if the value fits; a value of another kind is an error that names the key.
 #pragma once
 
 #include "base/result.h"
@@ -36,20 +36,20 @@ public:
     // In file order.
     std::span<const std::pair<std::string, MetadataValue>> entries() const { return entries_; }
 
-    // Absent key: the required form is an error, the form with a default yields it. Wrong kind or range: an
-    // error. An integer must not be negative; a real may be stored as an integer and must be finite as a
-    // float.
+    // For an absent key the form without a fallback returns an error, the other the fallback. A wrong kind or
+    // range is an error. An integer must not be negative; a real may be stored as an integer and must be
+    // finite as a float.
     Result<uint64_t> integer(std::string_view key) const;
-    Result<uint64_t> integer(std::string_view key, uint64_t otherwise) const;
+    Result<uint64_t> integer(std::string_view key, uint64_t fallback) const;
     Result<float> real(std::string_view key) const;
-    Result<float> real(std::string_view key, float otherwise) const;
-    Result<bool> boolean(std::string_view key, bool otherwise) const;
+    Result<float> real(std::string_view key, float fallback) const;
+    Result<bool> boolean(std::string_view key, bool fallback) const;
     Result<std::string> text(std::string_view key) const;
-    Result<std::string> text(std::string_view key, std::string otherwise) const;
-    // A scalar is repeated `count` times; an array must have `count` entries (of bools: 0 and 1). Absent:
-    // `otherwise` repeated, or an error.
+    Result<std::string> text(std::string_view key, std::string fallback) const;
+    // A scalar is repeated `count` times; an array must have `count` entries (of bools: 0 and 1). For an
+    // absent key `fallback` is repeated; without one it is an error.
     Result<std::vector<uint64_t>> integers(std::string_view key, size_t count,
-                                           std::optional<uint64_t> otherwise) const;
+                                           std::optional<uint64_t> fallback) const;
 
     // Whole arrays; null when absent or of another kind.
     const std::vector<std::string>* strings(std::string_view key) const;

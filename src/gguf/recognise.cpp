@@ -1,5 +1,5 @@
-// Says what a file is that is not GGUF: most such files are another format of the same model, or a web page
-// or a pointer that was saved in its place.
+// Recognises files that are not GGUF: most are another format of the same model, or a web page or a pointer
+// that was saved in its place.
 #include "gguf/header.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ constexpr const char* kPacked = "is a compressed file: unpack it first";
 constexpr const char* kWebPage =
     "is a web page, not a model: fetch the file itself (the \"resolve\" link, not the \"blob\" one)";
 
-// The old ggml magics are 32-bit numbers, so that their letters lie backwards in the file.
+// The old ggml magics are 32-bit numbers, so that their letters are reversed in the file.
 constexpr Magic kMagics[] = {
     {"tjgg"sv, kOldGgml},
     {"fmgg"sv, kOldGgml},
@@ -56,7 +56,7 @@ bool starts_with_any_case(std::string_view text, std::string_view start) {
                                                      [&](char a, char b) { return lower(a) == lower(b); });
 }
 
-// A 64-bit header length, then a JSON object.
+// A safetensors file begins with a 64-bit header length and a JSON object.
 bool is_safetensors(std::string_view start, uint64_t file_size) {
     if (start.size() < 10 || start[8] != '{') return false;
     uint64_t length;

@@ -13,7 +13,7 @@ namespace redline {
 std::optional<std::string> split_prefix(std::string_view path, uint64_t index, uint64_t count);
 std::string split_path(std::string_view prefix, uint64_t index, uint64_t count);
 
-// What the name of a part says, "PREFIX-00001-of-00003.gguf" with the ending in any case of letters.
+// The parts of a split file's name, "PREFIX-00001-of-00003.gguf" with the ending in any case of letters.
 struct SplitName {
     std::string prefix;
     uint64_t index = 0;  // from 0

@@ -1,4 +1,4 @@
-// The ids by which a GGUF file tells the types of metadata values apart: those that reader and writer name.
+// The ids of metadata value types in a GGUF file, as far as reader and writer name them.
 #pragma once
 
 #include <cstdint>

@@ -14,9 +14,9 @@ using namespace gguf_type;
 constexpr uint64_t kMaxKey = 65535;
 constexpr uint64_t kMaxString = uint64_t(64) << 20;  // chat templates are below 64 KiB, charsmaps about 1 MB
 constexpr uint64_t kMaxCount = uint64_t(1) << 30;
-constexpr size_t kChunk = 16384;  // elements taken at once: arrays pass through the window, not into it
+constexpr size_t kChunk = 16384;  // elements: large arrays pass through the window in pieces
 
-// Calls `read` with a value of the number type that the file means by `type`.
+// Calls `read` with a value of the number type with the id `type`.
 template <typename F>
 Status with_number_type(const Cursor& in, uint32_t type, F&& read) {
     switch (type) {
@@ -106,7 +106,7 @@ Status read_numbers(Cursor& in, uint64_t count, std::vector<Kept>& out) {
     return {};
 }
 
-// Bytes that `count` elements take at least.
+// The fewest bytes that an element can take.
 uint64_t least_bytes(uint32_t element_type) {
     constexpr uint8_t kBytes[kTypes] = {1, 1, 2, 2, 4, 4, 4, 1, 8, 0, 8, 8, 8};
     return kBytes[element_type];

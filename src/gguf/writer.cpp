@@ -22,7 +22,7 @@ public:
         number(uint64_t(text.size()));
         append(text.data(), text.size());
     }
-    // A number as the type that the file means by `type`.
+    // Appends a number as the type with the id `type`.
     template <typename T>
     void as_type(uint32_t type, T value) {
         switch (type) {

@@ -1,4 +1,4 @@
-// Writes what stands before the tensors' data in a GGUF file (version 3). The data follow in the order of the
+// Writes the part of a GGUF file (version 3) before the tensors' data. The data follow in the order of the
 // directory, each tensor padded to the alignment.
 #pragma once
 
@@ -17,10 +17,10 @@ struct NewTensor {
 
 using MetadataEntry = std::pair<std::string, MetadataValue>;
 
-// Counts, metadata, directory, and the padding before the first tensor's data.
+// The counts, metadata, directory, and the padding before the first tensor's data.
 std::vector<std::byte> gguf_header(std::span<const MetadataEntry> metadata,
                                    std::span<const NewTensor> tensors, uint64_t alignment);
-// What has to follow `bytes` bytes of data up to the next tensor.
+// The number of padding bytes between `bytes` bytes of data and the next tensor.
 uint64_t gguf_padding(uint64_t bytes, uint64_t alignment);
 
 MetadataValue metadata_u32(uint32_t value);

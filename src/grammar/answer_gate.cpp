@@ -8,7 +8,7 @@ namespace redline {
 namespace {
 
 constexpr std::string_view kSpaces = " \t\r\n";
-// What models write between the reasoning and the answer is an empty line.
+// White space that models write between the reasoning and the answer: an empty line.
 constexpr size_t kMostBlanks = 2;
 
 bool is_blank(std::string_view text) {
@@ -20,7 +20,7 @@ bool is_blank(std::string_view text) {
 AnswerGate::AnswerGate(const ReasoningMarks& marks, std::string_view scaffold, bool wanted,
                        const Tokenizer& tokenizer, const TokenTable& table)
     : tokenizer_(tokenizer), table_(table), marks_(marks), wanted_(wanted), splitter_(marks, scaffold) {
-    // Without reasoning a harmony message has a header all the same.
+    // Without reasoning a harmony message still has a header.
     opening_ = encode_mark(!wanted && marks.is_harmony() ? "<|channel|>final<|message|>" : marks.open());
     for (const std::string_view mark : {marks.open(), marks.close()})
         for (const int32_t token : encode_mark(mark))
@@ -88,7 +88,7 @@ void AnswerGate::look() {
     admit(Admits::grammar, {});
 }
 
-// A mark may be opened, and once it is begun it is written to its end; a header of harmony is free.
+// The mark may be opened, and once begun it must be written to its end; harmony's header may be any text.
 void AnswerGate::look_before_answer() {
     const bool begun = splitter_.place() == ReasoningSplitter::Place::mark;
     const bool in_order = opened_ < opening_.size() && (opened_ > 0) == begun;
@@ -101,7 +101,7 @@ void AnswerGate::look_before_answer() {
     admit(Admits::grammar, {});
 }
 
-// Tokens that would end the reasoning and begin the answer at once, where a part of the mark is there.
+// Tokens that would complete the closing mark, of which a part is there, and begin the answer in one.
 std::vector<int32_t> AnswerGate::beyond_closing_mark() const {
     std::vector<int32_t> found;
     const std::string_view mark = marks_.close();
@@ -122,7 +122,7 @@ std::vector<int32_t> AnswerGate::behind_reasoning() const {
         const std::string& piece = table_.piece(token);
         if (!piece.empty() && piece.size() <= kMostBlanks && is_blank(piece)) found.push_back(token);
     }
-    // Such as <|START_RESPONSE|>.
+    // Marks such as <|START_RESPONSE|>.
     const std::string_view closing = marks_.closing();
     const std::string_view rest = closing.substr(closing.find(marks_.close()) + marks_.close().size());
     for (const int32_t token : encode_mark(rest))

@@ -5,17 +5,17 @@
 namespace redline {
 namespace {
 
-constexpr size_t kMostStacks = 4096;  // of a state
-// With more stacks than this, those with equal tops become one: their number is then bounded by the places in
-// the grammar, not by the ways in which the text came there. Fewer keep what lies below in sight of the
-// caches.
+constexpr size_t kMostStacks = 4096;  // of one state
+// With more stacks than this, stacks with equal tops are merged: their number is then bounded by the
+// positions in the grammar, not by the number of ways to parse the text. With few stacks the elements below
+// stay visible to the caches.
 constexpr size_t kManyStacks = 64;
-// For one token, in steps from state to state; what is computed counts for more.
+// The most work for one token, in steps from state to state; steps that have to be computed count more.
 constexpr uint64_t kMostWork = 400'000'000;
 constexpr uint64_t kExpanding = 16;
 constexpr size_t kFullElements = 1'000'000;
 constexpr size_t kMostElements = 5'000'000;
-constexpr size_t kFullStates = 30'000;  // about a KB each
+constexpr size_t kFullStates = 30'000;  // about 1 KB each
 
 size_t mix(size_t hash, size_t value) {
     hash = (hash ^ value) * 0x9E3779B97F4A7C15u;
@@ -53,7 +53,7 @@ void Automaton::reset() {
     known_states_.clear();
     known_joints_.clear();
     joined_.clear();
-    elements_.assign(2, {});  // kEmpty and kUnknown, which are equal to no other
+    elements_.assign(2, {});  // kEmpty and kUnknown, which equal no other element
     states_.clear();
     states_.emplace_back();  // kDead
     seen_.clear();
@@ -76,7 +76,7 @@ Automaton::Stack Automaton::push(const Element& element) {
     return *found;
 }
 
-// What is left of an alternative from `position` on, on top of `below`.
+// The stack for the rest of an alternative from `position` on, on top of `below`.
 Automaton::Stack Automaton::enter(uint32_t position, Stack below, uint32_t least, uint32_t most) {
     const Symbol& symbol = symbol_at(position);
     if (symbol.kind == Symbol::Kind::end) return below;
@@ -87,7 +87,7 @@ Automaton::Stack Automaton::enter(uint32_t position, Stack below, uint32_t least
     return push({position, repeat.least, repeat.most, below});
 }
 
-// Follows the steps of a counted rule from which the count can still be met.
+// Follows those steps of a counted rule from which the count can still be met.
 void Automaton::take_step(const Element& top, uint32_t rule) {
     const Stack below = enter(top.position + 1, top.below);
     const uint32_t least = top.least - (top.least > 0 ? 1 : 0);
@@ -102,7 +102,7 @@ void Automaton::take_step(const Element& top, uint32_t rule) {
     }
 }
 
-// Replaces the top by what it may begin with.
+// Replaces the top by the symbols that it may begin with.
 void Automaton::expand(Stack stack) {
     if (stack == kEmpty) found_.can_end = true;
     if (stack == kUnknown) found_.escapes = true;
@@ -137,7 +137,7 @@ void Automaton::expand(Stack stack) {
     }
 }
 
-// The stacks of a set as one; a joint among them stands for its members.
+// One stack for a set of stacks; joints among them are replaced by their members.
 Automaton::Stack Automaton::joint_of(std::vector<Stack> members) {
     for (size_t i = members.size(); i-- > 0;) {
         if (!is_joint(members[i])) continue;
@@ -155,7 +155,7 @@ Automaton::Stack Automaton::joint_of(std::vector<Stack> members) {
     return found->second;
 }
 
-// Makes one stack of those whose tops are equal.
+// Merges stacks whose tops are equal.
 void Automaton::merge_tops() {
     std::map<std::array<uint32_t, 3>, std::vector<Stack>> below;  // by top
     for (const Stack stack : found_.stacks) {
@@ -170,7 +170,7 @@ void Automaton::merge_tops() {
     }
 }
 
-// The state of all stacks that were given to follow().
+// The state of all stacks that were passed to follow().
 Automaton::State Automaton::settle() {
     found_.stacks.clear();
     found_.can_end = found_.escapes = false;
@@ -233,8 +233,8 @@ Automaton::State Automaton::step_character(const StateData& from, char32_t code,
     return settle();
 }
 
-// The stacks that take one of the characters that the bytes so far can still become. Below `least` they would
-// be written in fewer bytes.
+// The stacks that accept one of the characters that the bytes so far can still become. Characters below
+// `least` would have a shorter encoding.
 Automaton::State Automaton::narrow(const StateData& from, char32_t code, uint8_t missing, char32_t least) {
     const char32_t low = code << (6 * missing);
     const char32_t high = low | ((char32_t(1) << (6 * missing)) - 1);
@@ -257,7 +257,7 @@ Automaton::State Automaton::narrow(const StateData& from, char32_t code, uint8_t
 
 Automaton::State Automaton::make_step(State from, uint8_t byte) {
     if (from == kDead || failed_) return kDead;
-    // A copy: making states may move them.
+    // A copy, since new states may move the old ones.
     StateData data;
     data.stacks = states_[from].stacks;
     data.missing = states_[from].missing;
@@ -268,7 +268,8 @@ Automaton::State Automaton::make_step(State from, uint8_t byte) {
         if ((byte & 0xC0) == 0x80) {
             const char32_t code = data.code << 6 | (byte & 0x3F);
             const auto missing = uint8_t(data.missing - 1);
-            // A second byte: of four where three are missing, of three where two are and none before was 0.
+            // The second byte: of four where three are missing, of three where two are and the character's
+            // bits so far are not 0.
             const char32_t least = data.any                            ? 0
                                    : data.missing == 3                 ? 0x10000
                                    : data.missing == 2 && code < 0x400 ? 0x800
@@ -303,7 +304,7 @@ bool Automaton::is_full() const {
     return elements_.size() + joined_.size() > kFullElements || states_.size() > kFullStates;
 }
 
-// Elements are copied in the order of their numbers, so that each finds those below it.
+// Copies elements in ascending order, so that those below an element are copied first.
 Automaton::State Automaton::forget_all_but(State state) {
     StateData kept = std::move(states_[state]);
     kept.steps.reset();
@@ -313,7 +314,7 @@ Automaton::State Automaton::forget_all_but(State state) {
     const auto members = [&](const Element& joint) {
         return std::span(joined).subspan(joint.least, joint.most);
     };
-    std::map<Stack, Stack> copies;  // by the old number
+    std::map<Stack, Stack> copies;  // by the old index
     std::vector<Stack> waiting = kept.stacks;
     while (!waiting.empty()) {
         const Stack stack = waiting.back();

@@ -1,5 +1,5 @@
-// Matches a grammar byte by byte. A state is the set of all stacks that the text so far allows; stacks share
-// their lower parts, states and the steps between them are made once, when they are first needed.
+// Matches a grammar byte by byte. A state is the set of all stacks that the text so far allows. Stacks share
+// their lower parts; states and the steps between them are computed once, when they are first needed.
 #pragma once
 
 #include "grammar/grammar.h"
@@ -15,15 +15,15 @@ namespace redline {
 
 class Automaton {
 public:
-    using Stack = uint32_t;  // its top element, with the rest below
+    using Stack = uint32_t;  // the index of its top element
     using State = uint32_t;
     static constexpr Stack kEmpty = 0;    // the text may end
-    static constexpr Stack kUnknown = 1;  // what lies below is left open
-    static constexpr State kDead = 0;     // no text goes on from here
+    static constexpr Stack kUnknown = 1;  // the elements below are not known
+    static constexpr State kDead = 0;     // no text continues from here
 
-    // A place in the grammar. In a repetition, how often it must and may still be passed; in a counted rule,
-    // how many steps must and may still be taken. A joint stands for several stacks, below a top that they
-    // share; it is on no top of a state.
+    // A position in the grammar. In a repetition `least` and `most` are the passes that must and may still
+    // follow; in a counted rule the steps. A joint stands for several stacks below a top that they share; it
+    // is never the top of a state.
     struct Element {
         uint32_t position = 0;
         uint32_t least = 0;
@@ -32,7 +32,7 @@ public:
         bool operator==(const Element&) const = default;
     };
 
-    // The grammar must stay.
+    // The grammar must outlive this.
     explicit Automaton(const Grammar& grammar);
 
     State start();
@@ -41,49 +41,50 @@ public:
         const State known = steps ? (*steps)[byte] : kUnset;
         return known != kUnset ? known : make_step(from, byte);
     }
-    // Passes a token that the grammar names, by the tops that `takes` is true for.
+    // Passes a token that the grammar names, where `takes` is true for the top symbol.
     template <typename Takes>
     State step_token(State from, Takes takes);
 
-    // Each on top of a character set or a token; never kEmpty or kUnknown.
+    // Each has a character set or a token on top; never kEmpty or kUnknown.
     std::span<const Stack> stacks(State state) const { return states_[state].stacks; }
     bool can_end(State state) const { return states_[state].can_end; }
     bool escapes(State state) const { return states_[state].escapes; }  // reached kUnknown
     bool inside_character(State state) const { return states_[state].missing > 0; }
 
     const Element& element(Stack stack) const { return elements_[stack]; }
-    // The stacks below another one have smaller numbers than that.
+    // Stacks below a stack have smaller indices.
     bool is_joint(Stack stack) const { return elements_[stack].position == kJoint; }
     std::span<const Stack> joined(Stack joint) const {
         return std::span(joined_).subspan(elements_[joint].least, elements_[joint].most);
     }
     const Symbol& symbol(Stack stack) const { return grammar_.symbols()[elements_[stack].position]; }
     Stack push(const Element& element);
-    State state_of(Stack stack);  // of a single stack, whatever is on top
+    State state_of(Stack stack);  // the state of a single stack, whatever its top is
 
-    // The state of all stacks of both, of which none may be inside a character.
+    // The state of the stacks of both; neither may be inside a character.
     State join(State a, State b);
 
-    // Work is counted; a grammar that is matched in too many ways at once is an error from then on.
+    // Counts work; a grammar that matches in too many ways at once is an error from then on.
     void begin_work() { work_ = 0; }
     void add_work(uint64_t steps) { work_ += steps; }
     Status check() const;
-    // True when it is time to forget: then all states and stacks are made anew, but for the returned one.
+    // True when memory is to be freed: forget_all_but() drops all states and stacks except the one it
+    // returns.
     bool is_full() const;
     State forget_all_but(State state);
 
 private:
     static constexpr State kUnset = ~State(0);
-    // In place of a position: `most` members stand at `least` in joined_.
+    // The position of a joint, whose `most` members begin at `least` in joined_.
     static constexpr uint32_t kJoint = ~uint32_t(0);
     using Steps = std::array<State, 256>;
     struct StateData {
         std::vector<Stack> stacks;  // ascending
         bool can_end = false;
         bool escapes = false;
-        uint8_t missing = 0;  // bytes of the character that has begun
-        bool any = false;     // all stacks take that character, whatever its other bytes are
-        char32_t code = 0;    // of it, so far
+        uint8_t missing = 0;  // bytes of the current character that are still to come
+        bool any = false;     // all stacks accept the current character, whatever its other bytes are
+        char32_t code = 0;    // the bits of the current character so far
         std::unique_ptr<Steps> steps;
         bool same(const StateData& other) const;
     };
@@ -106,7 +107,7 @@ private:
 
     void reset();
     Stack enter(uint32_t position, Stack below, uint32_t least = 0, uint32_t most = 0);
-    // The rest of the alternative behind an element. Steps that are left go along.
+    // The rest of the alternative behind an element, with the remaining steps.
     Stack pass(const Element& element) {
         const bool counts = symbol_at(element.position).kind != Symbol::Kind::repeat &&
                             symbol_at(element.position).kind != Symbol::Kind::counted;
@@ -132,7 +133,8 @@ private:
     std::map<std::vector<Stack>, Stack> known_joints_;
     std::unordered_set<Stack, ElementHash, ElementEqual> known_elements_;
     std::unordered_set<State, StateHash, StateEqual> known_states_;
-    // While a state is made: what is still to be expanded, when each stack was last seen, what was found.
+    // Temporaries of a state being computed: stacks to expand, the round in which each stack was last seen,
+    // results.
     std::vector<Stack> waiting_;
     std::vector<uint32_t> seen_;
     uint32_t round_ = 0;

@@ -35,7 +35,7 @@ std::vector<CodeRange> complement(const std::vector<CodeRange>& ranges) {
 }  // namespace
 
 CharacterSet::CharacterSet(std::vector<CodeRange> ranges, bool negated) {
-    // What is in the set, without surrogates, is what is not (outside of it or a surrogate).
+    // The complement, without surrogates, of the complement and the surrogates.
     std::vector<CodeRange> outside = joined(std::move(ranges));
     if (!negated) outside = complement(outside);
     outside.push_back(kSurrogates);

@@ -9,7 +9,7 @@ namespace redline {
 namespace {
 
 constexpr size_t kMostCached = size_t(64) << 20;  // bytes of token sets
-// A counted string needs another mask after each token, which is soon composed.
+// The masks of counted strings differ after each token, but are quickly composed.
 constexpr size_t kMostMasks = 256;
 
 void set_bit(std::vector<uint64_t>& mask, int32_t token) {
@@ -69,8 +69,8 @@ void Constraint::restart() {
     gate_->leave_to_grammar([this](int32_t listed) { return grammar_allows(listed); });
 }
 
-// The subtree of a node, whose bytes led to `state`, without the node itself. visit(node, state) may return
-// false to leave out what is below.
+// Walks the subtree of a node, whose bytes led to `state`, without the node itself. visit(node, state) may
+// return false to skip its subtree.
 template <typename Visit>
 void Constraint::walk(const TokenTrie& trie, uint32_t node, State state, Visit visit) {
     const TokenTrie::Node* nodes = trie.nodes.data();
@@ -109,9 +109,9 @@ void Constraint::add(const TokenSet& set, Mask& mask) const {
     for (size_t i = 0; i < set.mask.size(); ++i) mask[i] |= set.mask[i];
 }
 
-// The upper part ends below a rule that is not small. Within it, repetitions that can go on for longer than
-// any token are alike, as long as each takes a byte at least, and so are places from which the grammar goes
-// on alike.
+// The upper part ends below a rule that is not small. Within it, repetitions that can continue for longer
+// than any token are treated as equal, provided each pass takes at least a byte, and so are positions from
+// which the grammar continues identically.
 Constraint::Parts Constraint::split(Stack stack, uint32_t longest) {
     std::vector<Automaton::Element> elements;
     while (stack > Automaton::kUnknown && !automaton_.is_joint(stack)) {
@@ -141,8 +141,8 @@ Constraint::Parts Constraint::split(Stack stack, uint32_t longest) {
     return parts;
 }
 
-// Counts of steps that no token can exhaust are alike: from all states that go on for longer than any token
-// an end is reached within each period.
+// Treats step counts that no token can exhaust as equal: from all states that can continue for longer than
+// any token an end is reached within each period.
 void Constraint::loosen_count(Automaton::Element& element, uint32_t longest) const {
     const StepCounts& counts = grammar_.step_counts();
     const uint64_t far = uint64_t(longest) + counts.settled() + 1;
@@ -168,7 +168,7 @@ const Constraint::Upper& Constraint::upper(size_t trie, Stack stack) {
     return made;
 }
 
-// The tokens that use the upper part up and go on with what is below it.
+// The tokens that use up the upper part and continue with the elements below it.
 const Constraint::TokenSet& Constraint::below(size_t trie, Parts parts, const Upper& upper) {
     const auto [found, added] = below_[trie].try_emplace(uint64_t(parts.upper) << 32 | parts.below);
     TokenSet& made = found->second;
@@ -196,7 +196,7 @@ void Constraint::add_text_tokens(Mask& mask) {
             add(set, mask);
             continue;
         }
-        // A copy: what is computed makes new states.
+        // A copy, since this computes new states.
         const std::span<const Stack> now = automaton_.stacks(state_);
         for (const Stack stack : std::vector<Stack>(now.begin(), now.end())) {
             if (automaton_.symbol(stack).kind != Symbol::Kind::characters) continue;
@@ -233,7 +233,7 @@ Result<std::span<const uint64_t>> Constraint::grammar_mask() {
     return std::span<const uint64_t>(masks_.emplace(state_, std::move(mask)).first->second);
 }
 
-// The state behind a token: by its text, or by its name. A token that is both, and ends inside a character,
+// The state behind a token, by its text or by its name. A token that has both, and ends inside a character,
 // counts by its name.
 Constraint::State Constraint::after(State state, int32_t token) {
     const auto named = [&](const Symbol& symbol) {
@@ -253,7 +253,7 @@ bool Constraint::grammar_allows(int32_t token) {
     return table_.ends(token) ? automaton_.can_end(state_) : after(state_, token) != Automaton::kDead;
 }
 
-// What the gate makes of a mask of the grammar.
+// Combines a mask of the grammar with the gate's tokens.
 std::span<const uint64_t> Constraint::gated(std::span<const uint64_t> mask) {
     const bool all = gate_->admits() == AnswerGate::Admits::all_but;
     gated_.assign((table_.size() + 63) / 64, all ? ~uint64_t(0) : 0);
@@ -306,7 +306,7 @@ Result<int32_t> Constraint::in_time(int32_t token, uint64_t left) {
     const bool fits = ending_->fits(automaton_, after(state_, token), left);
     RL_TRY(automaton_.check());
     if (fits) return token;
-    // What was planned before stays good: another ending may have as many bytes, but more tokens.
+    // An earlier plan may be better: another ending may have as many bytes, but more tokens.
     std::optional<std::vector<int32_t>> found = ending_->find(automaton_, state_, left + 1);
     if (found && (!planned_ || found->size() < planned_->size())) planned_ = std::move(found);
     if (!planned_ || planned_->size() > left + 1) return token;
@@ -314,7 +314,7 @@ Result<int32_t> Constraint::in_time(int32_t token, uint64_t left) {
     return table_.end_tokens().empty() ? token : table_.end_tokens().front();
 }
 
-// Forgets what was computed when it has become too much.
+// Clears the caches when they have become too large.
 void Constraint::trim() {
     if (!automaton_.is_full() && cached_bytes_ <= kMostCached) return;
     for (auto& each : upper_) each.clear();

@@ -1,6 +1,7 @@
-// Which tokens a grammar allows next: the exact mask over a whole vocabulary, and fast. What a stack accepts
-// is computed once per place in the grammar, not per text: only its upper part counts for most tokens, and
-// those that reach below it are looked at again. Caches survive restart(), so a constraint is made once.
+// The tokens that a grammar allows next: an exact mask over the whole vocabulary. The tokens that a stack
+// accepts are computed once per position in the grammar, not per text: for most tokens only the stack's upper
+// part matters, and tokens that reach below it are checked again. Caches survive restart(), so a constraint
+// is made once.
 #pragma once
 
 #include "grammar/answer_gate.h"
@@ -12,32 +13,33 @@ namespace redline {
 
 class Constraint {
 public:
-    // A token that the grammar names must be in the vocabulary. The tokenizer must stay.
+    // All tokens that the grammar names must be in the vocabulary. The tokenizer must outlive this.
     static Result<std::unique_ptr<Constraint>> create(Grammar grammar, const Tokenizer& tokenizer,
                                                       size_t size);
     Constraint(const Constraint&) = delete;
     Constraint& operator=(const Constraint&) = delete;
 
-    // Of a model that reasons only the answer is bound, unless the grammar names the marks. `scaffold`: what
-    // the prompt ends with. `wanted`: the text may begin with reasoning, else only what the prompt opened is
-    // left to end. Begins anew, as restart() does then, too; without marks all of the text is bound.
+    // For a model that reasons, only the answer is constrained, unless the grammar names the marks.
+    // `scaffold`: the end of the prompt. `wanted`: the text may begin with reasoning; without it only
+    // reasoning that the prompt opened can be ended. Restarts; later restarts keep this setting. Without
+    // marks the whole text is constrained.
     void expect_reasoning(const std::optional<ReasoningMarks>& marks, std::string_view scaffold, bool wanted);
     void restart();
-    // A bit for each token, in words of 64; valid until the next call of any function.
+    // A mask with a bit for each token, in words of 64; valid until the next call of any function.
     Result<std::span<const uint64_t>> allowed();
     Result<bool> allows(int32_t token);
-    // A token that is not allowed is an error.
+    // An error when the token is not allowed.
     Status accept(int32_t token);
-    // The token, which is allowed, or another in its place where the text could not be completed in `left`
-    // tokens behind it. A text that no ending is known for that fits, or that is not yet bound, goes on
-    // freely.
+    // Returns the token, which must be allowed, or another where the text could not be completed in `left`
+    // tokens after it. When no known ending fits, or the text is not constrained yet, the token is kept.
     Result<int32_t> in_time(int32_t token, uint64_t left);
     // The text is complete, and nothing more may follow.
     bool finished() const {
         return binds() && automaton_.can_end(state_) && automaton_.stacks(state_).empty();
     }
 
-    // The text may end here, whether or not more may follow. Nothing is complete before it is bound.
+    // True when the text may end here, whether or not more may follow. Nothing is complete before the
+    // constraint begins.
     bool complete() const { return binds() && automaton_.can_end(state_); }
 
     const TokenTable& table() const { return table_; }
@@ -47,12 +49,12 @@ private:
     using State = Automaton::State;
     using Mask = std::vector<uint64_t>;
 
-    // Tokens as a list, or, when they are many, as a mask.
+    // A list of tokens, or, when they are many, a mask.
     struct TokenSet {
         std::vector<int32_t> list;
         Mask mask;
     };
-    // What the upper part of a stack accepts by itself, and the nodes at which it is used up.
+    // The tokens that the upper part of a stack accepts by itself, and the trie nodes at which it is used up.
     struct Upper {
         TokenSet tokens;
         std::vector<uint32_t> used_up;
@@ -95,13 +97,13 @@ private:
     const std::vector<uint32_t> alike_;  // by position, see Grammar
     std::vector<int32_t> named_;         // as Grammar::tokens()
     State state_ = Automaton::kDead;
-    std::optional<Ending> ending_;                 // made when it is first needed
-    std::optional<std::vector<int32_t>> planned_;  // tokens that complete the text, once they had to be known
+    std::optional<Ending> ending_;                 // made at its first use
+    std::optional<std::vector<int32_t>> planned_;  // tokens that complete the text, once they had to be found
     std::optional<AnswerGate> at_start_;           // the gate at the start of a text
     std::optional<AnswerGate> gate_;
     Mask gated_;
     std::vector<State> path_;  // of a walk, by depth
-    // By trie and stack; of `below_`, by trie, upper part and the rest.
+    // By trie and stack; below_: by trie, upper part and the rest.
     std::vector<std::unordered_map<Stack, Upper>> upper_;
     std::vector<std::unordered_map<uint64_t, TokenSet>> below_;
     std::unordered_map<State, Mask> masks_;

@@ -1,4 +1,4 @@
-// Numbers of JSON schemas in decimal, as they are written: bounds and steps are exact.
+// Numbers of JSON schemas in decimal, as they are written, so that bounds and steps are exact.
 #pragma once
 
 #include "json/json.h"
@@ -18,16 +18,16 @@ struct Decimal {
     std::string text() const;
 };
 
-// Nothing: it is no number. A fraction is the shortest that reads as the same double.
+// Empty when the value is no number. A double is written with the fewest digits that identify it.
 std::optional<Decimal> decimal_of(const Json& value);
 int compare(const Decimal& a, const Decimal& b);  // -1, 0, 1
 
-// These three take whole numbers without a sign.
+// These three take whole numbers without a sign; minus_one() needs at least 1.
 int compare_digits(const std::string& a, const std::string& b);
 std::string plus_one(std::string digits);
 std::string minus_one(std::string digits);  // of 1 and more
 
-// The next whole number from a value on, in the direction of `sign`; `open`: the value itself does not count.
+// The next whole number from a value on, in the direction of `sign`; `open` excludes the value itself.
 Decimal next_whole(const Decimal& value, int sign, bool open);
 
 }  // namespace redline

@@ -5,14 +5,14 @@
 namespace redline {
 namespace {
 
-// With more tokens than this left a text is taken to fit that has no more bytes.
+// When more tokens than this are left, a text that has at most as many bytes is assumed to fit.
 constexpr uint64_t kNear = 64;
-// What a token of a long ending has at most, on average.
+// The assumed bytes per token of a long ending.
 constexpr uint64_t kBytesPerToken = 16;
 constexpr uint64_t kMostBytes = 65536;
 constexpr uint64_t kNoTokens = uint64_t(1) << 40;
 
-// visit(token, bytes) for each token of a trie that a text begins with.
+// Calls visit(token, bytes) for each token of a trie that the text begins with.
 template <typename Visit>
 void each_beginning(const TokenTrie& trie, std::string_view text, Visit visit) {
     uint32_t node = 0;
@@ -43,7 +43,7 @@ Ending::Tail Ending::split_at(std::string_view rest) const {
     return best;
 }
 
-// Splits a text into the fewest tokens, from its end on.
+// Splits a text into the fewest tokens, from its end backwards.
 uint64_t Ending::split(std::string text) {
     const auto differs = std::mismatch(text.rbegin(), text.rend(), text_.rbegin(), text_.rend()).first;
     const size_t known = tails_.empty() ? 0 : size_t(differs - text.rbegin());

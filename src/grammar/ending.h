@@ -1,4 +1,4 @@
-// How a text that a grammar binds is brought to its end in few tokens, so that a limit does not cut it.
+// Finds the tokens that complete a constrained text quickly, so that a limit does not cut it off.
 #pragma once
 
 #include "grammar/shortest_text.h"
@@ -8,16 +8,17 @@ namespace redline {
 
 class Ending {
 public:
-    // Both must stay; the table is that of the tokens that go through the grammar.
+    // Both must outlive this; the table's tokens are those of the constraint.
     Ending(const Grammar& grammar, const TokenTable& table) : texts_(grammar), table_(table) {}
 
-    // The fewest tokens of a short text that completes the state. Nothing: none is known of at most `most`.
+    // The fewest tokens of a short text that completes the state. Empty: no ending of at most `most` is
+    // known.
     std::optional<std::vector<int32_t>> find(Automaton& automaton, Automaton::State state, uint64_t most);
-    // True when find() would give some, which is soon said while there is plenty of room.
+    // True when find() would return tokens, which is fast while there is plenty of room.
     bool fits(Automaton& automaton, Automaton::State state, uint64_t most);
 
 private:
-    // How the last bytes of the text are written: in so many tokens, beginning with this one.
+    // The split of the last bytes of the text: into `tokens` tokens, beginning with `first`.
     struct Tail {
         uint64_t tokens = 0;
         int32_t first = -1;
@@ -29,8 +30,8 @@ private:
 
     const ShortestText texts_;
     const TokenTable& table_;
-    std::string text_;         // that was split last: texts that follow on one another end alike
-    std::vector<Tail> tails_;  // by the bytes of the rest
+    std::string text_;         // the text that was split last: consecutive texts have the same ending
+    std::vector<Tail> tails_;  // by the number of remaining bytes
 };
 
 }  // namespace redline

@@ -6,9 +6,9 @@
 namespace redline {
 namespace {
 
-// Rules written out around a place; rules that refer to themselves could be so without end.
+// Rules inlined around a position; recursive rules could be inlined without end.
 constexpr uint32_t kMostLevels = 24;
-// Symbols and tails written, of all rules and of one; what is left then stays as it is.
+// Symbols and tails written, for all rules and for one; remaining rules then stay unchanged.
 constexpr size_t kMostFactoringWork = 4'000'000;
 constexpr size_t kWork = 50'000;
 constexpr size_t kWorkPerAlternative = 1000;
@@ -28,7 +28,7 @@ void Factoring::run() {
         if (rules_[rule].size() > 1 && !has_steps(rule) && begin_alike(rules_[rule])) roots.push_back(rule);
     if (roots.empty()) return;
     find_firsts();
-    // The alternatives that are written out are those that were given.
+    // Inlined alternatives are the original ones.
     std::map<uint32_t, Alternatives> rewritten;
     for (const uint32_t root : roots) {
         const uint32_t owner = grammar_.rules()[root].owner;
@@ -61,7 +61,7 @@ bool Factoring::has_steps(uint32_t rule) const {
     });
 }
 
-// Symbols that are the same have the same key.
+// Equal symbols have equal keys.
 std::array<uint32_t, 4> Factoring::key(const Symbol& symbol) const {
     const auto kind = uint32_t(symbol.kind);
     if (symbol.kind != Symbol::Kind::repeat) return {kind, symbol.index, 0, 0};
@@ -69,7 +69,7 @@ std::array<uint32_t, 4> Factoring::key(const Symbol& symbol) const {
     return {kind, repeat.rule, repeat.least, repeat.most};
 }
 
-// The symbol that an alternative begins with, through rules of one alternative.
+// The symbol that an alternative begins with, looking through rules of one alternative.
 std::optional<std::array<uint32_t, 4>> Factoring::head(const Sequence& sequence) const {
     const Sequence* at = &sequence;
     for (size_t hops = 0; hops < kMostHops && !at->empty(); ++hops) {
@@ -97,7 +97,7 @@ bool Factoring::nullable(const Symbol& symbol) const {
 }
 
 Factoring::First Factoring::first_of(const Symbol& symbol) const {
-    constexpr char32_t kShared = 128;  // bits of what is not ASCII
+    constexpr char32_t kShared = 128;  // bits shared by non-ASCII characters
     if (const uint32_t called = callee(symbol); called < given_) return firsts_[called];
     if (symbol.kind != Symbol::Kind::characters) return {};
     First out;
@@ -110,7 +110,7 @@ Factoring::First Factoring::first_of(const Symbol& symbol) const {
     return out;
 }
 
-// The rule that a symbol calls, or the number of rules.
+// The rule that a symbol calls, or the number of rules when it calls none.
 uint32_t Factoring::callee(const Symbol& symbol) const {
     if (symbol.kind == Symbol::Kind::rule || symbol.kind == Symbol::Kind::step) return symbol.index;
     if (symbol.kind == Symbol::Kind::repeat) return grammar_.repeats()[symbol.index].rule;
@@ -118,7 +118,7 @@ uint32_t Factoring::callee(const Symbol& symbol) const {
     return uint32_t(given_);
 }
 
-// A rule is looked at again when one that it may begin with has changed.
+// A rule is visited again when one that it may begin with has changed.
 void Factoring::find_firsts() {
     firsts_.assign(given_, {});
     std::vector<std::vector<uint32_t>> callers(given_);
@@ -190,7 +190,7 @@ void Factoring::add(Groups& groups, Tail tail) const {
     if (place == tails.end() || *place != node.next) tails.insert(place, node.next);
 }
 
-// Writes out rules that may begin as another group does. False: there are none.
+// Inlines rules that may begin like another group. False: there are none.
 bool Factoring::expand_overlapping(Groups& groups) {
     if (groups.by_symbol.size() < 2) return false;
     std::array<uint32_t, 256> counts{};
@@ -242,7 +242,7 @@ bool Factoring::spent() const {
     return work_ > most_work_ || nodes_.size() > kMostNodes;
 }
 
-// The rule for the texts of a set, made when it is not there yet.
+// The rule for the texts of a set, made at its first use.
 uint32_t Factoring::rule_of(Set set, uint32_t owner) {
     const auto [found, added] = known_sets_.try_emplace(std::move(set), uint32_t(rules_.size()));
     if (!added) return found->second;
@@ -256,7 +256,7 @@ void Factoring::append(Sequence& sequence, Tail tail) const {
     for (; tail != kEnd; tail = nodes_[tail].next) sequence.push_back(nodes_[tail].symbol);
 }
 
-// No rule is needed while all tails of a set begin alike.
+// No rule is needed while all tails of a set begin with the same symbol.
 void Factoring::append(Sequence& sequence, Set set, uint32_t owner) {
     while (set.size() > 1 && !spent() && known_sets_.count(set) == 0) {
         Groups groups = split(set);

@@ -1,5 +1,5 @@
-// Alternatives that begin alike share their beginnings, as far as they are the same symbols: then one way is
-// followed where there were as many as alternatives. The texts stay the same.
+// Left-factors alternatives: those that begin with the same symbols share these, so that the matcher follows
+// one way instead of many. The language stays the same.
 #pragma once
 
 #include "grammar/grammar.h"
@@ -17,18 +17,18 @@ public:
     using Sequence = std::vector<Symbol>;
     using Alternatives = std::vector<Sequence>;
 
-    // `rules` are those of the grammar, checked: no left recursion. They are rewritten, and further ones are
-    // added behind them.
+    // `rules` are the grammar's, already checked for left recursion. They are rewritten, and new ones are
+    // appended.
     Factoring(std::vector<Alternatives>& rules, const Grammar& grammar);
 
     void run();
-    // The rule that each added one is part of.
+    // The original rule that each added rule belongs to.
     const std::vector<uint32_t>& owners() const { return owners_; }
-    // The most alternatives left in one place that may begin with the same character.
+    // The most alternatives in one place that still may begin with the same character.
     const std::optional<Grammar::Crowd>& crowd() const { return crowd_; }
 
 private:
-    // The rest of an alternative, with what follows it: a list from the end on, of which rests share parts.
+    // The rest of an alternative with all that follows: a linked list whose ends are shared.
     using Tail = uint32_t;
     static constexpr Tail kEnd = 0;
     // First characters; beyond ASCII several share a bit.
@@ -36,12 +36,12 @@ private:
     struct Node {
         Symbol symbol;
         Tail next = kEnd;
-        uint32_t level = 0;  // rules that were written out around it
+        uint32_t level = 0;  // rules inlined around it
         First first;
         bool nullable = false;
     };
     using Set = std::vector<Tail>;  // ascending
-    // Tails of a set by the symbol that they begin with, without it.
+    // Tails of a set, grouped by the symbol that they begin with, which is removed.
     struct Groups {
         std::map<std::array<uint32_t, 4>, std::pair<Symbol, Set>> by_symbol;
         bool ends = false;

@@ -1,4 +1,4 @@
-// llama.cpp's notation for grammars, GBNF.
+// Parser of GBNF, llama.cpp's notation for grammars.
 #include "grammar/grammar_builder.h"
 #include "text/tokens/unicode.h"
 
@@ -46,8 +46,8 @@ private:
         return true;
     }
 
-    // Places of rules are asked for in order: each is counted from the one before, so that all of them
-    // together go through the text once. Errors may go back.
+    // Line and column of a byte. Rules are visited in order and counted on from the one before, so that all
+    // of them together take one pass over the text. Errors may go back.
     Place place(size_t at) {
         if (at < counted_) counted_ = 0, counted_place_ = {};
         for (; counted_ < at; ++counted_) {
@@ -119,7 +119,7 @@ private:
 
     Result<Sequence> sequence(size_t depth) {
         Sequence out;
-        size_t last = 0;  // where the item begins that a repetition would repeat
+        size_t last = 0;  // start of the item that a repetition applies to
         bool repeatable = false;
         for (;;) {
             const size_t before = out.size();
@@ -160,8 +160,8 @@ private:
         }
     }
 
-    // Beyond llama.cpp's notation, for schemas: @rule{2,5} goes through a rule in 2 to 5 steps, of which each
-    // is an item with an @rule behind it.
+    // An extension of llama.cpp's notation, for schemas: @rule{2,5} passes through a rule in 2 to 5 steps,
+    // each of which is an item followed by an @rule.
     Result<Symbol> counted() {
         at_ += 1;
         const Place used = here();
@@ -206,7 +206,7 @@ private:
             char32_t last = first;
             if (peek() == '-' && peek(1) != ']') {
                 at_ += 1;
-                if (done() || peek() == '\n') continue;  // said above
+                if (done() || peek() == '\n') continue;  // reported above
                 const size_t end_at = at_;
                 last = RL_TRY(character());
                 if (last < first) return error("{}: the range ends before it begins", place(end_at).text());
@@ -247,7 +247,7 @@ private:
         return char32_t(code);
     }
 
-    // <token>, <[id]>, and all but it with a ! before.
+    // Parses <token> and <[id]>; with a ! before it means any other token.
     Result<Symbol> token() {
         const size_t start = at_;
         const bool others = take('!');
@@ -278,7 +278,7 @@ private:
         return value;
     }
 
-    // Puts what stands from `first` on under a repetition.
+    // Wraps the symbols from `first` on into a repetition.
     Status repetition(Sequence& out, size_t first) {
         const Place start = here();
         uint32_t least = 0;
@@ -301,7 +301,7 @@ private:
                 return error("{}: at least {} repetitions, and at most {}", start.text(), least, most);
         }
         const auto begin = out.begin() + std::ptrdiff_t(first);
-        // A single rule is repeated as it is.
+        // A single rule needs no wrapping.
         const uint32_t body = out.size() == first + 1 && begin->kind == Symbol::Kind::rule
                                   ? begin->index
                                   : builder_.anonymous_rule(owner_, {Sequence(begin, out.end())});
@@ -313,8 +313,8 @@ private:
     std::string_view text_;
     size_t at_ = 0;
     size_t counted_ = 0;
-    Place counted_place_;  // of the byte at counted_
-    uint32_t owner_ = 0;   // the rule that is being read
+    Place counted_place_;  // the place of the byte at counted_
+    uint32_t owner_ = 0;   // the rule being read
     GrammarBuilder builder_;
 };
 

@@ -12,9 +12,9 @@ const Grammar::Rule& Grammar::next_step(uint32_t position) const {
 }
 
 std::vector<uint32_t> Grammar::alike_positions() const {
-    // How deep rules that are written twice may lie in one another and still be found alike.
+    // The nesting depth up to which duplicate rules are recognised.
     constexpr int kRounds = 8;
-    std::vector<uint32_t> rule(rules_.size()), set(sets_.size());  // the first that is the same
+    std::vector<uint32_t> rule(rules_.size()), set(sets_.size());  // the first equal one
     std::iota(rule.begin(), rule.end(), 0u);
     std::map<std::vector<std::pair<char32_t, char32_t>>, uint32_t> known_sets;
     for (uint32_t i = 0; i < set.size(); ++i) {
@@ -28,7 +28,8 @@ std::vector<uint32_t> Grammar::alike_positions() const {
         if (symbol.kind == Symbol::Kind::counted) return rule[counteds_[symbol.index].rule];
         return symbol.kind == Symbol::Kind::repeat ? rule[repeats_[symbol.index].rule] : symbol.index;
     };
-    // By position a number for the rest of the alternative: its symbol with the counts, and what follows.
+    // For each position a number for the rest of the alternative: its symbol with the counts, and the symbols
+    // behind it.
     std::vector<uint32_t> rest(symbols_.size());
     const auto follower = [&](size_t at) {
         return symbols_[at].kind == Symbol::Kind::end ? 0 : rest[at + 1];

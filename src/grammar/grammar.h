@@ -1,5 +1,5 @@
-// A context-free grammar over characters, checked and laid out flat for the matcher. Made from llama.cpp's
-// notation, GBNF; nothing that a grammar can say makes the matcher loop for ever or fill the memory.
+// A context-free grammar over characters, checked and laid out flat for the matcher. It is parsed from GBNF,
+// llama.cpp's notation; no grammar makes the matcher loop for ever or fill the memory.
 #pragma once
 
 #include "base/result.h"
@@ -17,13 +17,14 @@ namespace redline {
 
 struct Symbol {
     enum class Kind : uint8_t {
-        end,         // of the alternative
-        characters,  // one of sets()[index]
-        rule,        // rules()[index]
-        repeat,      // repeats()[index]
-        counted,     // counteds()[index]: as its rule, in a number of steps within limits
-        step,        // rules()[index] as the next step of that count; ends each alternative of a counted rule
-        token,       // tokens()[index], whole
+        end,          // the end of the alternative
+        characters,   // one of sets()[index]
+        rule,         // rules()[index]
+        repeat,       // repeats()[index]
+        counted,      // counteds()[index]: passes through its rule in a number of steps within limits
+        step,         // rules()[index] as the next step of that count; the last symbol of a counted rule's
+                      // alternative
+        token,        // tokens()[index], a whole token
         other_token,  // any other token that is text
     };
     Kind kind = Kind::end;
@@ -36,16 +37,16 @@ public:
     static constexpr uint32_t kNoState = std::numeric_limits<uint32_t>::max();
 
     struct Rule {
-        std::string name;                    // empty: a group, or what a repetition repeats
+        std::string name;                    // empty: a group, or the body of a repetition
         std::vector<uint32_t> alternatives;  // positions of their first symbols
         uint32_t owner = 0;                  // the named rule that it is part of, or itself
         bool nullable = false;
-        bool small = false;         // its owner and all that it refers to are few symbols, and not recursive
-        uint32_t state = kNoState;  // in step_counts(), where it is counted
+        bool small = false;         // few symbols in its owner and all that it calls; not recursive
+        uint32_t state = kNoState;  // its index in step_counts(), if it is counted
     };
     struct Repeat {
         uint32_t rule;
-        uint32_t least;  // 0 where what is repeated may be empty
+        uint32_t least;  // 0 where the body may be empty
         uint32_t most;   // kUnbounded: any number
     };
     struct TokenName {
@@ -55,29 +56,30 @@ public:
     };
 
     struct Crowd {
-        std::string rule;  // that they are alternatives of, or part of
+        std::string rule;  // the rule, or a part of it, that has the alternatives
         uint32_t alternatives = 0;
     };
 
     // Errors give line and column, and what was expected there.
     static Result<Grammar> parse(std::string_view text);
 
-    // Positions count symbols; the symbols of an alternative stand together and close with an end.
+    // Positions are indices of symbols; the symbols of an alternative are consecutive and close with an
+    // `end`.
     const std::vector<Symbol>& symbols() const { return symbols_; }
     const std::vector<CharacterSet>& sets() const { return sets_; }
     const std::vector<Rule>& rules() const { return rules_; }
     const std::vector<Repeat>& repeats() const { return repeats_; }
     const std::vector<Repeat>& counteds() const { return counteds_; }
     const StepCounts& step_counts() const { return step_counts_; }
-    // The rule that an alternative of a counted rule goes on with.
+    // The rule that an alternative of a counted rule continues with.
     const Rule& next_step(uint32_t position) const;
     const std::vector<TokenName>& tokens() const { return tokens_; }
     uint32_t root() const { return root_; }
-    // The most alternatives of a rule that may begin with the same character, where they share no beginning.
+    // The most alternatives of a rule that may begin with the same character without sharing a beginning.
     const std::optional<Crowd>& crowd() const { return crowd_; }
     const Rule& rule_at(uint32_t position) const { return rules_[rule_at_[position]]; }
-    // For each position the first one from which the rest of the alternative takes the same texts, as far as
-    // that can be told from the same symbols. A repetition's counts there are not compared.
+    // For each position the first one from which the rest of the alternative has the same language, as far as
+    // equal symbols show. The counts of a repetition at that position are not compared.
     std::vector<uint32_t> alike_positions() const;
 
 private:

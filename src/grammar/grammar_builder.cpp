@@ -9,9 +9,9 @@ namespace {
 
 constexpr size_t kMostSymbols = 2'000'000;
 constexpr size_t kMostRules = 500'000;
-// Symbols of a rule, with all that it refers to, that still make it small.
+// The most symbols of a small rule, including all rules that it refers to.
 constexpr size_t kSmall = 64;
-// Repetitions of what may be empty: each may be passed at once.
+// Limit for repetitions whose body may be empty: each pass may be empty.
 constexpr uint32_t kMostEmptyRepeats = 64;
 
 }  // namespace
@@ -109,7 +109,7 @@ Status GrammarBuilder::check_defined() const {
     return {};
 }
 
-// The rule that a symbol calls, or the number of rules.
+// The rule that a symbol calls, or the number of rules when it calls none.
 uint32_t GrammarBuilder::callee(const Symbol& symbol) const {
     if (symbol.kind == Symbol::Kind::rule || symbol.kind == Symbol::Kind::step) return symbol.index;
     if (symbol.kind == Symbol::Kind::repeat) return grammar_.repeats_[symbol.index].rule;
@@ -127,8 +127,8 @@ bool GrammarBuilder::nullable(const Symbol& symbol) const {
     return repeat.least == 0 || grammar_.rules_[repeat.rule].nullable;
 }
 
-// A symbol that reads a character or a token holds by `leaf`, another one with its rule, or where it may be
-// left out.
+// Evaluates a symbol: `leaf` decides for a character or a token; other symbols hold with their rule, or where
+// they are optional.
 template <typename Leaf>
 bool GrammarBuilder::holds(const Symbol& symbol, const std::vector<bool>& rules, Leaf leaf) const {
     const uint32_t called = callee(symbol);
@@ -137,8 +137,8 @@ bool GrammarBuilder::holds(const Symbol& symbol, const std::vector<bool>& rules,
     return optional || rules[called];
 }
 
-// The rules that have an alternative of which each symbol holds. Each one found lets those that refer to it
-// be looked at again.
+// The rules that have an alternative all of whose symbols hold. Each one found causes the rules that refer to
+// it to be visited again.
 template <typename Leaf>
 std::vector<bool> GrammarBuilder::rules_where(Leaf leaf) const {
     std::vector<std::vector<uint32_t>> callers(sources_.size());
@@ -171,7 +171,7 @@ void GrammarBuilder::find_nullable() {
     for (size_t i = 0; i < found.size(); ++i) grammar_.rules_[i].nullable = found[i];
 }
 
-// Drops alternatives that no text completes: they come to their rule again without end, or to an empty class.
+// Removes alternatives that no text completes: they recurse without end, or contain an empty class.
 Status GrammarBuilder::drop_endless() {
     const auto leaf = [&](const Symbol& symbol) {
         return symbol.kind != Symbol::Kind::characters || !grammar_.sets_[symbol.index].empty();
@@ -195,13 +195,14 @@ Status GrammarBuilder::check_repeats() {
         if (!grammar_.rules_[repeat.rule].nullable) continue;
         repeat.least = 0;
         if (repeat.most != Grammar::kUnbounded && repeat.most > kMostEmptyRepeats)
-            return error("{}: what may be empty is repeated up to {} times, of at most {}; use * instead",
-                         repeat_places_[i].text(), repeat.most, kMostEmptyRepeats);
+            return error(
+                "{}: an item that may be empty is repeated up to {} times, at most {} are allowed; use * instead",
+                repeat_places_[i].text(), repeat.most, kMostEmptyRepeats);
     }
     return {};
 }
 
-// The rules that may begin where this one does.
+// The rules that may stand at the beginning of this one.
 std::vector<uint32_t> GrammarBuilder::leftmost(uint32_t rule) const {
     std::vector<uint32_t> out;
     for (const Sequence& sequence : sources_[rule].alternatives) {
@@ -269,7 +270,7 @@ void GrammarBuilder::share_beginnings() {
     Factoring factoring(rules, grammar_);
     factoring.run();
     grammar_.crowd_ = factoring.crowd();
-    // The caches of a constraint look at a stack down to the first named rule: a part has its owner's name.
+    // A constraint's caches look at a stack down to the first named rule, so a part gets its owner's name.
     for (const uint32_t owner : factoring.owners()) {
         grammar_.rules_.push_back({grammar_.rules_[owner].name, {}, owner});
         sources_.push_back({{}, true, sources_[owner].place});
@@ -278,7 +279,7 @@ void GrammarBuilder::share_beginnings() {
     find_nullable();
 }
 
-// The rules that are counted, found from where the counts begin, are the states of a graph.
+// The counted rules, found from the counts, are the states of a graph.
 Status GrammarBuilder::count_steps() {
     StepGraph graph;
     std::vector<uint32_t> waiting;
@@ -309,12 +310,12 @@ Status GrammarBuilder::count_steps() {
         }
     }
     std::optional<StepCounts> counts = StepCounts::create(graph, farthest);
-    if (!counts) return error("the grammar is too large: counts of too many steps are told apart");
+    if (!counts) return error("the grammar is too large: its counted rules have too many different counts");
     grammar_.step_counts_ = std::move(*counts);
     return check_uncounted();
 }
 
-// Without a count there are no steps to take.
+// A step outside of a count is an error.
 Status GrammarBuilder::check_uncounted() const {
     const std::vector<Grammar::Rule>& rules = grammar_.rules_;
     for (uint32_t i = 0; i < sources_.size(); ++i)

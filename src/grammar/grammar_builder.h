@@ -20,16 +20,16 @@ public:
         std::string text() const { return fmt::format("line {}, column {}", line, column); }
     };
 
-    // The named rule, made when it is not there yet.
+    // The rule with this name, created at its first use.
     uint32_t rule(const std::string& name, Place seen_at);
     uint32_t anonymous_rule(uint32_t owner, Alternatives alternatives);
-    // A rule that is there already is an error.
+    // Defining a rule twice is an error.
     Status define(uint32_t rule, Alternatives alternatives, Place place);
 
     Symbol characters(CharacterSet set);
     Symbol repeat(uint32_t rule, uint32_t least, uint32_t most, Place place);
-    // A rule whose alternatives are empty, or one item and step() of another such rule, gone through in
-    // `least` to `most` steps.
+    // Passes through a rule in `least` to `most` steps; its alternatives must be empty, or one item and
+    // step() of another such rule.
     Symbol counted(uint32_t rule, uint32_t least, uint32_t most);
     static Symbol step(uint32_t rule) { return {Symbol::Kind::step, rule}; }
     Symbol token(Grammar::TokenName name, bool others);
@@ -42,7 +42,7 @@ private:
     struct Source {
         Alternatives alternatives;
         bool defined = false;
-        Place place;  // of the definition, or where it was first used
+        Place place;  // of the definition, or of its first use
     };
 
     Status check_defined() const;

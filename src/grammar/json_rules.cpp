@@ -11,7 +11,7 @@ struct Known {
     std::string_view text;
 };
 
-// Rules name others with a $ before. A string holds no half of a surrogate pair, a number fits a double.
+// A $ marks the name of another rule. Strings contain no half of a surrogate pair; numbers fit a double.
 constexpr Known kKnown[] = {
     {"ws", R"gbnf(| " " | "\n"{1,2} [ \t]{0,20})gbnf"},
     {"hex", "[0-9a-fA-F]"},

@@ -1,4 +1,4 @@
-// The rules of JSON that a schema's grammar is made of, each added when it is first used.
+// The rules of JSON that a schema's grammar uses, each added at its first use.
 #pragma once
 
 #include "base/result.h"
@@ -12,15 +12,16 @@ namespace redline {
 
 class JsonRules {
 public:
-    // A rule of this text; equal texts share one. Its name begins with `hint`.
+    // Adds a rule with this text, or returns an equal one. Its name begins with `hint`.
     std::string add(const std::string& hint, const std::string& text);
-    // A rule to be defined later: rules that refer to themselves.
+    // Names a rule that is defined later, for rules that refer to themselves.
     std::string reserve(const std::string& hint);
-    // False: the name is taken.
+    // Reserves exactly this name; false: it is taken.
     bool reserve_exact(const std::string& name);
     void define(const std::string& name, const std::string& text);
 
-    // The name of a rule of JSON: "string", "value", "ws", ... with all that it needs.
+    // Returns the name of a rule of JSON ("string", "value", "ws", ...) and adds it with all rules that it
+    // needs.
     std::string use(std::string_view name);
     std::string text() const;  // of all rules
     size_t bytes() const { return bytes_; }
@@ -31,11 +32,11 @@ private:
     size_t bytes_ = 0;
 };
 
-// A literal of GBNF.
+// Quotes a text as a literal of GBNF.
 std::string gbnf_quoted(std::string_view text);
-// item{least,most}
+// Writes item{least,most}.
 std::string repeated(const std::string& item, uint64_t least, std::optional<uint64_t> most);
-// The JSON pointer of a member of what `path` points to.
+// The JSON pointer of a member of the object at `path`.
 std::string member_pointer(const std::string& path, std::string_view name);
 
 }  // namespace redline

@@ -15,10 +15,10 @@ namespace redline {
 namespace {
 
 constexpr size_t kMostDepth = 100;
-constexpr size_t kMostVisits = 100'000;          // of schemas; merged ones are visited anew
-constexpr size_t kMostCompared = 20'000;         // visits to see whether branches of oneOf overlap
+constexpr size_t kMostVisits = 100'000;          // of schemas; merged ones count again
+constexpr size_t kMostCompared = 20'000;         // visits that compare branches of oneOf
 constexpr size_t kMostBytes = size_t(16) << 20;  // of the grammar
-constexpr size_t kMostAlike = 1000;  // branches that share no beginning; a state has at most 4096 stacks
+constexpr size_t kMostAlike = 1000;  // branches without a shared beginning; a state has at most 4096 stacks
 constexpr uint64_t kMostCount = 1'000'000;
 
 }  // namespace
@@ -53,7 +53,7 @@ Result<std::string> SchemaConverter::run() {
     return text;
 }
 
-// The grammar tells how many branches begin alike without sharing their beginnings.
+// The grammar reports how many branches begin alike without sharing their beginnings.
 Status SchemaConverter::check_crowd(const std::string& text) const {
     const Grammar grammar = RL_TRY(Grammar::parse(text));
     if (!grammar.crowd() || grammar.crowd()->alternatives <= kMostAlike) return {};
@@ -99,12 +99,12 @@ SchemaConverter::Text SchemaConverter::visit(const Json& schema, const std::stri
 }
 
 Status SchemaConverter::check_keywords(const Json& schema, const std::string& path) {
-    // Comparing branches visits them, too.
+    // Comparing branches visits them a second time.
     if (comparing_) return {};
     for (const auto& [key, value] : schema.items()) {
         if (is_held(key)) continue;
         const std::optional<std::string> reason = constrains(key);
-        // Without what follows from it, a condition asks nothing.
+        // An `if` without `then` and `else` has no effect.
         if (!reason || (key == "if" && !schema.contains("then") && !schema.contains("else"))) continue;
         RL_TRY(not_held(member_pointer(path, key), *reason));
     }
@@ -140,7 +140,7 @@ Result<const Json*> SchemaConverter::target(const Json& ref, const std::string& 
         const nlohmann::json_pointer<std::string> pointer(text.substr(1));
         if (root_.contains(pointer)) return &root_.at(pointer);
     } catch (const Json::exception&) {
-        // said below
+        // reported below
     }
     return error("{}/$ref: nothing is at {}", path, printable(text));
 }
@@ -167,7 +167,7 @@ SchemaConverter::Text SchemaConverter::reference(const Json& schema, const std::
     if (!body) {
         refs_.insert_or_assign(name, body.error());
         if (is_nothing_) empty_refs_.insert(name);
-        // Rules that were made on the way may refer to it: no text goes through a rule without an end.
+        // Rules made meanwhile may refer to it: an endless rule matches no text.
         rules_.define(rule, "\"x\" " + rule);
         return body;
     }
@@ -175,7 +175,7 @@ SchemaConverter::Text SchemaConverter::reference(const Json& schema, const std::
     return rule;
 }
 
-// A part of allOf, with what it refers to in its place, and of its keywords those that are held.
+// A part of allOf with its reference replaced by the target, and only the keywords that are enforced.
 Result<Json> SchemaConverter::part(const Json& schema, const std::string& path, size_t depth) {
     RL_TRY(check_size(path, depth));
     if (schema == true) return Json::object();
@@ -207,7 +207,7 @@ SchemaConverter::Text SchemaConverter::all_of(const Json& schema, const std::str
     return visit(RL_TRY(part(schema, path, depth)), path, depth + 1);
 }
 
-// Values that branches list are one list, whose beginnings are shared.
+// Values that branches list are merged into one list, whose beginnings are shared.
 SchemaConverter::Text SchemaConverter::any_of(const Json& schema, const std::string& key,
                                               const std::string& path, size_t depth) {
     const Json& list = schema[key];
@@ -215,7 +215,7 @@ SchemaConverter::Text SchemaConverter::any_of(const Json& schema, const std::str
         return error("{}/{}: takes a list of schemas that is not empty", path, key);
     const Json rest = held_keywords(schema, key);
     std::vector<Json> branches;
-    std::vector<std::pair<Json, std::string>> open;  // with their places
+    std::vector<std::pair<Json, std::string>> open;  // branches with their pointers
     Json listed = Json::array();
     for (size_t i = 0; i < list.size(); ++i) {
         const Json branch = RL_TRY(with_discriminator(schema, list[i], path, depth));
@@ -252,7 +252,8 @@ SchemaConverter::Text SchemaConverter::any_of(const Json& schema, const std::str
     return last;
 }
 
-// OpenAPI: the property that names a branch has one of the names that map to it, by default its schema's.
+// OpenAPI: the property that names a branch has one of the names that map to it; the default is its schema's
+// name.
 Result<Json> SchemaConverter::with_discriminator(const Json& schema, const Json& branch,
                                                  const std::string& path, size_t depth) {
     const Json described = schema.value("discriminator", Json());
@@ -276,7 +277,7 @@ Result<Json> SchemaConverter::with_discriminator(const Json& schema, const Json&
 
 Status SchemaConverter::note_overlap(const std::vector<Json>& branches, const std::string& path,
                                      size_t depth) {
-    // All comparisons of a schema share one count of visits; over it, branches are said to overlap.
+    // All comparisons of a schema share one limit of visits; beyond it branches are assumed to overlap.
     const size_t before = std::exchange(visits_, kMostVisits - kMostCompared + compared_);
     comparing_ = true;
     const ResolveSchema resolve = [&](const Json& schema) -> std::optional<Json> {
@@ -316,7 +317,7 @@ Result<std::vector<std::string>> SchemaConverter::types(const Json& schema, cons
     return out;
 }
 
-// The types of a schema that names none: those that its keywords are about.
+// The types of a schema that names none: those that its keywords apply to.
 static std::vector<std::string> implied_types(const Json& schema) {
     struct Family {
         const char* type;
@@ -376,7 +377,7 @@ Result<SchemaConverter::Limits> SchemaConverter::limits(const Json& schema, cons
         return nothing("{}: {} {} is more than {} {}", path, least, *low, most, *high);
     if (low && *low > kMostCount)
         return error("{}/{}: takes a whole number from 0 to {}, not {}", path, least, kMostCount, *low);
-    // No text is ever as long.
+    // No text is as long as that.
     if (high && *high > kMostCount) high.reset();
     return Limits{low.value_or(0), high, low || high};
 }

@@ -1,6 +1,6 @@
-// A grammar for the JSON texts that a JSON schema describes, as the standard's drafts and OpenAPI have them.
-// Whatever cannot be held exactly is named, with a JSON pointer to where it stands; only keywords that
-// describe (title, examples) are left out in silence.
+// Converts a JSON schema, of the standard's drafts or OpenAPI, to a grammar for the JSON texts that it
+// describes. Keywords that cannot be enforced exactly are reported with a JSON pointer to their place; only
+// keywords that merely describe (title, examples) are skipped silently.
 #pragma once
 
 #include "base/result.h"
@@ -12,14 +12,15 @@
 namespace redline {
 
 struct SchemaOptions {
-    std::vector<std::string>* notes = nullptr;  // takes what is not held; may be null
-    bool strict = false;                        // that is an error
+    std::vector<std::string>* notes =
+        nullptr;          // receives notes about keywords that are not enforced; may be null
+    bool strict = false;  // a keyword that is not enforced is an error
 };
 
-// The grammar's text, in GBNF. As in llama.cpp: properties come in the order in which they are written, the
-// optional ones may be left out; others are allowed only with additionalProperties or patternProperties;
-// there is little white space; {} is any object. oneOf is anyOf where its branches exclude each other; where
-// that cannot be told it is read so all the same, with a note.
+// Returns the grammar in GBNF. As in llama.cpp, properties come in the order in which they are written, and
+// optional ones may be missing; others are allowed only with additionalProperties or patternProperties; there
+// is little white space; {} is any object. oneOf is treated as anyOf; where its branches may not exclude each
+// other, with a note.
 Result<std::string> grammar_of_schema(std::string_view schema, SchemaOptions options = {});
 
 }  // namespace redline

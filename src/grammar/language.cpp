@@ -56,11 +56,11 @@ private:
         return found->second;
     }
 
-    // Characters that are in the same sets lead to the same state.
+    // Characters in the same sets lead to the same state.
     void follow(size_t from) {
         const State& places = *waiting_[from];
-        std::vector<std::pair<size_t, uint32_t>> sets;                // by automaton and number
-        std::vector<std::map<uint32_t, size_t>> index(nfas_.size());  // by number, its place in `sets`
+        std::vector<std::pair<size_t, uint32_t>> sets;                // (automaton, number of its set)
+        std::vector<std::map<uint32_t, size_t>> index(nfas_.size());  // in `sets`, by a set's number
         std::set<char32_t> bounds = {0};
         for (size_t i = 0; i < nfas_.size(); ++i) {
             std::set<uint32_t> numbers;
@@ -117,7 +117,7 @@ private:
     Dfa dfa_;
 };
 
-// The states from which an end is reached.
+// For each state whether an end can be reached from it.
 std::vector<bool> alive(const Dfa& dfa) {
     std::vector<std::vector<uint32_t>> before(dfa.states.size());
     std::vector<uint32_t> waiting;
@@ -135,7 +135,7 @@ std::vector<bool> alive(const Dfa& dfa) {
     return found;
 }
 
-// The edges of a state to those that live, joined where they lead to the same class.
+// The edges of a state to live states; those to the same class are merged.
 std::vector<Dfa::Edge> joined_edges(const Dfa::State& state, const std::vector<bool>& lives,
                                     const std::vector<uint32_t>& classes) {
     std::map<uint32_t, std::vector<CodeRange>> ranges;
@@ -149,7 +149,7 @@ std::vector<Dfa::Edge> joined_edges(const Dfa::State& state, const std::vector<b
     return out;
 }
 
-// States from which the same strings lead to an end get the same number, the start 0; the dead ones none.
+// Numbers the classes of equivalent states; the class of the start is 0, dead states have none.
 std::vector<uint32_t> classes_of(const Dfa& dfa, const std::vector<bool>& lives) {
     std::vector<uint32_t> number(dfa.states.size());
     for (size_t i = 0; i < number.size(); ++i) number[i] = dfa.states[i].ends ? 1 : 0;
@@ -179,7 +179,7 @@ Dfa smallest(const Dfa& dfa) {
     if (!lives[0]) return out;
     const std::vector<uint32_t> number = classes_of(dfa, lives);
     for (size_t i = 0; i < number.size(); ++i) {
-        // A class has the number behind those of the classes before it.
+        // Each class is written once, at its first state, so that numbers ascend.
         if (!lives[i] || number[i] < out.states.size()) continue;
         out.states.push_back({joined_edges(dfa.states[i], lives, number), dfa.states[i].ends});
     }

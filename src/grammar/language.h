@@ -1,4 +1,4 @@
-// Strings that several patterns describe together, as a deterministic automaton.
+// The strings that satisfy several patterns, as a deterministic automaton.
 #pragma once
 
 #include "grammar/pattern.h"
@@ -13,18 +13,19 @@ struct Dfa {
         uint32_t to;
     };
     struct State {
-        std::vector<Edge> edges;  // their sets exclude each other
+        std::vector<Edge> edges;  // with disjoint sets
         bool ends = false;
     };
-    std::vector<State> states;  // [0]: the start; none: there is no string. From each an end is reached.
+    std::vector<State>
+        states;  // [0]: the start; empty: there is no such string. An end can be reached from each.
 };
 
 struct Condition {
-    Pattern pattern;  // found somewhere in the string, as in JSON schemas
+    Pattern pattern;  // to be found anywhere in the string, as in JSON schemas
     bool negated = false;
 };
 
-// The smallest such automaton; nothing when it, or the way there, has too many states.
+// The smallest such automaton; empty when it, or an intermediate one, has too many states.
 std::optional<Dfa> intersection(const std::vector<Condition>& conditions);
 
 bool matches(const Dfa& dfa, std::string_view text);

@@ -27,7 +27,7 @@ uint32_t Nfa::add(Node node) {
     return uint32_t(nodes_.size() - 1);
 }
 
-// The first node of a pattern with `next` behind it.
+// Adds the nodes of a pattern before `next`; returns the first.
 uint32_t Nfa::build(const Pattern& pattern, uint32_t next) {
     switch (pattern.kind) {
         case Pattern::Kind::set: {
@@ -80,7 +80,7 @@ uint32_t Nfa::build_repeat(const Pattern& pattern, uint32_t next) {
     return next;
 }
 
-// Nodes of a condition that are reached without a character.
+// Adds the nodes of a lookahead that are reached without a character.
 void Nfa::close(uint32_t node, std::set<uint32_t>& out, Edges edges) const {
     std::vector<uint32_t> waiting = {node};
     while (!waiting.empty()) {
@@ -107,8 +107,8 @@ size_t Nfa::weight(const Places& places) {
     return sum;
 }
 
-// Places that are reached without a character; those at the end of the string wait for it. Optional
-// conditions double the places, so that following stops where they weigh too much.
+// Adds the places that are reached without a character; those behind a $ wait for the end of the string.
+// Optional lookaheads double the places, so it stops when they weigh too much.
 void Nfa::close(Place place, Places& out, Edges edges, size_t& work) const {
     std::vector<Place> waiting;
     waiting.push_back(std::move(place));

@@ -1,4 +1,4 @@
-// A pattern as a nondeterministic automaton, whose sets of places are followed through a string.
+// A pattern as a nondeterministic automaton; its sets of places are followed through a string.
 #pragma once
 
 #include "grammar/pattern.h"
@@ -10,7 +10,7 @@ namespace redline {
 
 class Nfa {
 public:
-    // A condition on what follows a place: some of its nodes must still reach an end, or none may.
+    // A lookahead that is being checked: one of its nodes must still reach an end, or, negated, none may.
     struct Obligation {
         bool negated = false;
         std::set<uint32_t> nodes;
@@ -23,17 +23,17 @@ public:
     };
     using Places = std::set<Place>;
 
-    // Matches strings in which the pattern is found. False from fits(): it has too many nodes.
+    // Matches strings that contain the pattern. It has too many nodes when fits() is false.
     explicit Nfa(const Pattern& pattern);
     bool fits() const;
 
-    // Nothing from these three: the places that are reached weigh too much.
+    // These three return nothing when the places weigh too much.
     std::optional<Places> start() const;
-    // After a character; `contains(set)` tells which of the sets it is in.
+    // The places after a character; `contains(set)` tells whether it is in a set.
     template <typename Contains>
     std::optional<Places> step(const Places& places, Contains contains) const;
     std::optional<bool> ends(const Places& places, bool at_start) const;
-    // Places with the nodes of their conditions: the memory that they take, and the work of a step.
+    // The size of the places with their lookaheads' nodes, for limits on memory and work.
     static size_t weight(const Places& places);
     // Adds the numbers of the sets that the next character is compared with.
     void add_sets(const Places& places, std::set<uint32_t>& numbers) const;
@@ -44,8 +44,8 @@ private:
         enum class Kind : uint8_t { split, set, begin, end, ahead, accept };
         Kind kind = Kind::accept;
         std::vector<uint32_t> next;
-        uint32_t number = 0;   // of a set; of a condition: its first node
-        bool negated = false;  // a condition
+        uint32_t number = 0;   // of a set; of a lookahead: its first node
+        bool negated = false;  // for a lookahead
     };
     struct Edges {
         bool start = false;
@@ -56,7 +56,7 @@ private:
     uint32_t build(const Pattern& pattern, uint32_t next);
     uint32_t build_repeat(const Pattern& pattern, uint32_t next);
     void close(uint32_t node, std::set<uint32_t>& out, Edges edges) const;
-    // `work` counts what is followed, over several calls.
+    // `work` counts the places followed, over several calls.
     void close(Place place, Places& out, Edges edges, size_t& work) const;
     static size_t weight(const Place& place);
     bool is_met(const Obligation& obligation) const { return obligation.nodes.count(kAccept) > 0; }
@@ -70,7 +70,7 @@ private:
     uint32_t start_ = 0;
 };
 
-// False: one of them can no longer be kept. What is kept whatever follows is left out.
+// Advances lookaheads by a character. False: one of them fails. Those that are fulfilled are removed.
 template <typename Contains>
 bool Nfa::step(std::set<Obligation>& obligations, Contains contains) const {
     std::set<Obligation> left;

@@ -19,19 +19,19 @@ std::string grouped(const std::string& text) {
     return text.find_first_of(" |") == std::string::npos ? text : "(" + text + ")";
 }
 
-// Whole numbers that leave no remainder, from the digits so far and their remainder on.
+// Whole numbers divisible by the step, digit by digit, given the remainder of the digits so far.
 class Digits {
 public:
     Digits(JsonRules& rules, uint64_t step) : rules_(rules), step_(step) {}
 
-    // From low on; without `high` up to 16 digits, or as many as low has.
+    // Numbers from `low` on; without `high` up to 16 digits, or as many as `low` has.
     std::string from(const std::string& low, const std::optional<std::string>& high) {
         const size_t most = high ? high->size() : std::max(kMostDigits, low.size());
         std::string out;
         for (size_t digits = low.size(); digits <= most; ++digits) add(out, of_length(digits, low, high));
         return out;
     }
-    // The numbers of so many digits.
+    // The numbers with this number of digits.
     std::string of_length(size_t digits, const std::string& low, const std::optional<std::string>& high) {
         std::string first = digits == 1 ? "0" : "1" + std::string(digits - 1, '0'), last(digits, '9');
         if (low.size() == digits) first = low;
@@ -45,7 +45,7 @@ private:
         return (remainder * 10 + uint64_t(digit - '0')) % step_;
     }
 
-    // Texts of digits from low to high, of the same length.
+    // Texts of digits from low to high, which have the same length.
     std::string range(const std::string& low, const std::string& high, uint64_t remainder) {
         if (low.empty()) return remainder == 0 ? "\"\"" : "";
         const std::string low_rest = low.substr(1), high_rest = high.substr(1);
@@ -67,7 +67,7 @@ private:
         return gbnf_quoted(std::string(1, digit)) + (low.empty() ? "" : " " + grouped(rest));
     }
 
-    // A digit from first to last, and any `count` digits.
+    // A digit from first to last, then any `count` digits.
     std::string free(char first, char last, size_t count, uint64_t remainder) {
         if (first > last) return "";
         if (step_ == 1)
@@ -118,7 +118,7 @@ private:
     const uint64_t step_;
 };
 
-// The bounds of a fraction, as far as the digits so far are those of the bounds.
+// The bounds of a fraction, while the digits so far equal those of the bounds.
 struct Edges {
     std::optional<std::string> low;
     bool low_open = false;
@@ -203,7 +203,7 @@ public:
     }
 
 private:
-    // A bound may have more digits than are written where none is near.
+    // A bound may have more digits than numbers get elsewhere.
     size_t places(size_t digits, size_t of_bound) const {
         if (places_) return *places_;
         const size_t usual = digits > kDoubleDigits ? 0 : std::max<size_t>(1, kDoubleDigits - digits);
@@ -218,7 +218,7 @@ private:
         return gbnf_quoted(digits) + " (\".\" (" + tail.more + "))" + (tail.ends ? "?" : "");
     }
 
-    // Any fraction between the edges, or those that are listed.
+    // Any fraction between the bounds, or the listed ones.
     Tail tail_of(const Edges& edges, size_t places) const {
         if (fractions_.empty()) return fraction(edges, places);
         Tail out;
@@ -234,7 +234,7 @@ private:
 
     Digits digits_;
     const std::optional<size_t> places_;
-    const std::vector<std::string> fractions_;  // empty: all
+    const std::vector<std::string> fractions_;  // empty: all are allowed
 };
 
 std::optional<NumberRange::Bound> negated(const std::optional<NumberRange::Bound>& bound) {
@@ -289,7 +289,7 @@ std::string number_rule(JsonRules& rules, const NumberRange& range, std::optiona
 
 namespace {
 
-constexpr uint64_t kMostValues = 2000;  // that are listed one by one
+constexpr uint64_t kMostValues = 2000;  // listed one by one
 
 // The value times ten to the power of `places`.
 Decimal shifted(Decimal value, int places) {
@@ -326,7 +326,7 @@ std::optional<int64_t> small_whole(const Decimal& value) {
     return value.negative ? -magnitude : magnitude;
 }
 
-// Each multiple of step / 10^places, where they are few.
+// The list of all multiples of step / 10^places, where they are few.
 std::optional<std::string> listed_multiples(const NumberRange& range, uint64_t step, size_t places) {
     if (!range.low || !range.high || step > uint64_t(1e17)) return {};
     const NumberRange scaled = shifted(range, int(places));
@@ -346,7 +346,7 @@ std::optional<std::string> listed_multiples(const NumberRange& range, uint64_t s
     return out;
 }
 
-// A step of many zeros: the multiples of what stands before them, and these zeros.
+// For a step with trailing zeros: the multiples of its other digits, followed by these zeros.
 std::optional<std::string> whole_multiples(JsonRules& rules, const NumberRange& range, uint64_t step) {
     if (std::optional<std::string> listed = listed_multiples(range, step, 0)) return listed;
     if (step <= kMostStep) return integer_rule(rules, range, step);

@@ -239,7 +239,7 @@ private:
             found->least > kMostRepeats || (found->most != Pattern::kUnbounded && found->most > kMostRepeats);
         if (anchor || too_many || found->least > found->most) return wrong("this repetition");
         at_ = found->end;
-        // Lazy or not, the same texts match.
+        // Lazy repetitions match the same texts.
         if (!take('?') && (peek() == '*' || peek() == '+' || (peek() == '{' && counts())))
             return wrong("a repetition of a repetition");
         return repeat_of(std::move(item), found->least, found->most);

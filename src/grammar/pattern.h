@@ -1,5 +1,5 @@
-// Regular expressions of JSON schemas as trees: what ECMA-262, Python and Rust's regex crate write alike, and
-// the few things that only one of them does.
+// Parses the regular expressions of JSON schemas into trees: the syntax that ECMA-262, Python and Rust's
+// regex crate share, and a few extensions of each.
 #pragma once
 
 #include "base/result.h"
@@ -19,7 +19,7 @@ struct Pattern {
         repeat,    // parts[0], `least` to `most` times
         begin,     // ^
         end,       // $
-        ahead      // what follows begins with parts[0], or must not
+        ahead      // a lookahead: the text must begin with parts[0], or must not
     };
     static constexpr uint32_t kUnbounded = std::numeric_limits<uint32_t>::max();
 
@@ -31,15 +31,15 @@ struct Pattern {
     bool negated = false;
 };
 
-// Errors say which part of the expression is not supported, and at which character.
+// Errors name the part of the expression that is not supported, and its character.
 Result<Pattern> parse_pattern(std::string_view text);
 
-// The exact text; the empty text is a sequence without parts.
+// The pattern of exactly this text; for the empty text a sequence without parts.
 Pattern text_pattern(std::string_view text);
 Pattern sequence_of(std::vector<Pattern> parts);
 Pattern repeat_of(Pattern part, uint32_t least, uint32_t most);
 
-// How many characters the texts have that match; a bound that is not tight errs to the outer side.
+// Bounds on the number of characters of matching texts; they may be too wide, never too narrow.
 struct PatternLengths {
     uint64_t least = 0;
     uint64_t most = 0;  // kUnbounded and more: any number

@@ -6,7 +6,8 @@
 
 namespace redline {
 
-// Items of prefixItems from the last one on, each with what may follow it. By default all are there.
+// Builds the items of prefixItems from the last one on, each with what may follow it. By default all are
+// required.
 SchemaConverter::Text SchemaConverter::array(const Json& schema, const std::string& path, size_t depth) {
     const Limits size = RL_TRY(limits(schema, "minItems", "maxItems", path));
     if (schema.value("uniqueItems", Json()) == true)
@@ -25,7 +26,7 @@ SchemaConverter::Text SchemaConverter::array(const Json& schema, const std::stri
                 grouped(RL_TRY(visit(prefix[i], fmt::format("{}/{}/{}", path, prefix_key, i), depth + 1))));
     }
     const uint64_t fixed = items.size();
-    // Items that are not evaluated are those that no keyword is about.
+    // unevaluatedItems applies to items that no other keyword applies to.
     const Json unevaluated = schema.value("unevaluatedItems", Json(true));
     const char* const others_key =
         schema.contains(rest_key) || unevaluated == true ? rest_key : "unevaluatedItems";
@@ -51,7 +52,7 @@ SchemaConverter::Text SchemaConverter::array(const Json& schema, const std::stri
     return rules_.add("array", "\"[\" " + ws + (tail.empty() ? "" : " " + tail) + " \"]\"");
 }
 
-// An array in which no item comes twice; nothing where it is as any other.
+// An array without duplicate items; empty where it needs no special rule.
 Result<std::optional<std::string>> SchemaConverter::unique_items(const Json& schema, const Limits& size,
                                                                  const std::string& path) {
     constexpr size_t kMostValues = 12;  // each subset of them is a rule
@@ -79,7 +80,7 @@ Result<std::optional<std::string>> SchemaConverter::unique_items(const Json& sch
     return std::optional(subsets(values, size));
 }
 
-// A rule for each set of values that have come: those that may come next, or the end.
+// A rule for each set of values used so far: the values that may come next, or the end.
 std::string SchemaConverter::subsets(const std::vector<Json>& values, const Limits& size) {
     const std::string ws = rules_.use("ws");
     const std::string comma = ws + " \",\" " + ws + " ";

@@ -1,4 +1,4 @@
-// How a JSON schema becomes a grammar: one visit for each schema, by what its keywords are about.
+// Converts a JSON schema to a grammar: one visit for each schema, split by the kinds of its keywords.
 #pragma once
 
 #include "grammar/grammar.h"
@@ -13,13 +13,13 @@ namespace redline {
 
 class SchemaConverter {
 public:
-    // The schema, whose references are resolved, must stay.
+    // The schema must have its references resolved, and must outlive this.
     SchemaConverter(const Json& schema, SchemaOptions options) : root_(schema), options_(options) {}
 
     Result<std::string> run();
 
 private:
-    // Each returns what a rule says, or the name of a rule.
+    // The body of a rule, or the name of a rule.
     using Text = Result<std::string>;
 
     struct Limits {
@@ -32,10 +32,10 @@ private:
     Status check_size(const std::string& path, size_t depth);
     Status check_crowd(const std::string& text) const;
     Status check_keywords(const Json& schema, const std::string& path);
-    // Notes once for each place that a keyword is not held; an error where all has to be held.
+    // Notes, once per place, that a keyword is not enforced; an error in strict mode.
     Status not_held(const std::string& pointer, std::string_view reason = "");
     void note(const std::string& text);
-    // The error of a schema that no value fits.
+    // The error of a schema that no value satisfies.
     template <typename... Args>
     Error nothing(fmt::format_string<Args...> format, Args&&... args) {
         is_nothing_ = true;
@@ -55,12 +55,12 @@ private:
     Text of_type(const std::string& type, const Json& schema, const std::string& path, size_t depth);
     Result<std::optional<uint64_t>> count(const Json& schema, const char* key, const std::string& path) const;
     Result<Limits> limits(const Json& schema, const char* least, const char* most, const std::string& path);
-    // An expression as something that stands in a sequence.
+    // Parenthesises an expression where it must stand in a sequence.
     static std::string grouped(const std::string& text) {
         return text.find_first_of(" |") == std::string::npos ? text : "(" + text + ")";
     }
 
-    // schema_not.cpp: a schema without its `not`, which the other keywords then say, as far as they can.
+    // schema_not.cpp: expresses `not` by other keywords, as far as possible.
     Result<Json> without_not(const Json& schema, const std::string& path, size_t depth);
 
     // schema_values.cpp
@@ -69,21 +69,21 @@ private:
                                       const std::string& path, size_t depth);
     Result<std::optional<Grammar>> grammar_of_type(const std::string& type, const Json& schema,
                                                    const std::string& path, size_t depth);
-    // The values that a schema lists and nothing else asks of, through references, too.
+    // The values that a schema lists, if it has no other constraint; follows references.
     std::optional<std::vector<Json>> listed_values(const Json& schema, size_t depth = 0) const;
     std::string one_of(const std::vector<Json>& values);
 
-    // schema_string.cpp
+    // schema_string.cpp: a condition with the pointer to its keyword.
     struct Asked {
         Condition condition;
-        std::string pointer;  // to the keyword that asks for it
+        std::string pointer;  // to the keyword with the condition
     };
     Text string(const Json& schema, const std::string& path);
     Result<std::vector<Asked>> asked(const Json& schema, const std::string& path);
     Status ask_pattern(std::vector<Asked>& list, const Json& pattern, const std::string& pointer,
                        bool negated = false);
     Status ask_format(std::vector<Asked>& list, const Json& name, const std::string& pointer);
-    // The strings, with quotes, that are all which is asked.
+    // The strings, with quotes, that satisfy all conditions.
     Text string_of(std::vector<Asked> all, Limits length, const std::string& path);
     Result<std::optional<Dfa>> common_strings(std::vector<Asked>& all);
     Text strings_of_dfa(const Dfa& dfa, Limits length, const std::string& path);
@@ -102,13 +102,13 @@ private:
     // schema_object.cpp
     struct Property {
         std::string key;
-        std::string text;  // key, colon and value; empty: it is never there
+        std::string text;  // key, colon and value; empty: it is never written
         bool required = false;
     };
     Text object(const Json& schema, const std::string& path, size_t depth);
     struct KeyRules {
-        std::vector<std::pair<Dfa, Json>> patterns;  // of patternProperties, each with its schema
-        std::optional<Dfa> name;                     // of propertyNames, where there is one
+        std::vector<std::pair<Dfa, Json>> patterns;  // from patternProperties, each with its schema
+        std::optional<Dfa> name;                     // from propertyNames, where there is one
         Limits length;
     };
     Result<KeyRules> key_rules(const Json& schema, const std::string& path);
@@ -117,7 +117,7 @@ private:
     Result<Json> with_named_keys(Json schema, const std::string& path, size_t depth);
     Result<std::vector<Property>> properties(const Json& schema, const std::string& path, size_t depth);
     Json property_schema(const Json& schema, const KeyRules& rules, const std::string& key) const;
-    // Key, colon and value of properties that are not listed, as one rule; empty: there are none.
+    // One rule for key, colon and value of all unlisted properties; empty: there are none.
     Text other_pairs(const Json& schema, const std::vector<Property>& listed, const std::string& path,
                      size_t depth);
     Text pairs_by_pattern(const Json& schema, const std::vector<Property>& listed, const std::string& path,
@@ -130,21 +130,21 @@ private:
     const SchemaOptions options_;
     JsonRules rules_;
     size_t visits_ = 0;
-    size_t branches_ = 0;                         // of all anyOf and oneOf
-    std::map<std::string, std::string> unions_;   // places of anyOf and oneOf, by their rules
-    size_t compared_ = 0;                         // visits to see whether branches of oneOf overlap
-    bool is_nothing_ = false;                     // the last error is that of a schema that no value fits
-    std::map<std::string, Text> refs_;            // rules by reference
-    std::set<std::string> empty_refs_;            // those of them that no value fits
-    std::map<std::string, std::string> strings_;  // rules by what is asked of a string
-    bool comparing_ = false;                      // branches of oneOf, which are visited for it
-    std::set<const Json*> merging_;               // references that part() is inside of
+    size_t branches_ = 0;                        // of all anyOf and oneOf
+    std::map<std::string, std::string> unions_;  // pointers of anyOf and oneOf, by their rules
+    size_t compared_ = 0;                        // visits that compare branches of oneOf
+    bool is_nothing_ = false;                    // the last error is that of a schema that no value satisfies
+    std::map<std::string, Text> refs_;           // rules by reference
+    std::set<std::string> empty_refs_;           // those of refs_ that no value satisfies
+    std::map<std::string, std::string> strings_;  // rules by the conditions on a string
+    bool comparing_ = false;                      // the current visits only compare branches of oneOf
+    std::set<const Json*> merging_;               // references that part() is following
     std::set<std::string> noted_;
 };
 
-// A value as the only text that is allowed for it.
+// The literal of a value, where only this value is allowed.
 std::string json_literal(const Json& value);
-// The keywords that a grammar holds, but one.
+// The keywords that a grammar enforces, except `but`.
 Json held_keywords(const Json& schema, std::string_view but = "");
 bool allows_nothing(const Json& schema);
 

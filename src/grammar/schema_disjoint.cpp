@@ -14,7 +14,7 @@ std::string type_of(const Json& value) {
     return value.is_number_integer() ? "integer" : value.is_number() ? "number" : value.type_name();
 }
 
-// The values that a schema lists; nothing where it lists none.
+// The values that a schema lists; empty where it lists none.
 std::optional<Json> values_of(const Json& schema) {
     if (schema.contains("const")) return Json::array({schema["const"]});
     if (schema.contains("enum") && schema["enum"].is_array()) return schema["enum"];
@@ -35,7 +35,7 @@ std::set<std::string> types_of(const Json& schema) {
     return types;
 }
 
-// Whether the greatest that one allows is less than the least that the other does.
+// True when one schema's upper limit is below the other's lower limit.
 bool apart(const Json& a, const Json& b, const char* least, const char* most) {
     const auto number = [](const Json& schema, const char* key) {
         const Json value = schema.value(key, Json());
@@ -91,7 +91,7 @@ bool objects_apart(const Json& made, const Json& other, const ResolveSchema& res
            });
 }
 
-// No text that is made for one schema is valid for the other.
+// True when no text that is made for one schema is valid for the other.
 bool never_valid(const Json& made, const Json& other, const ResolveSchema& resolve, int depth) {
     if (depth > kMostDepth) return false;
     const std::optional<Json> a = resolve(made), b = resolve(other);
@@ -121,7 +121,7 @@ bool never_valid(const Json& made, const Json& other, const ResolveSchema& resol
     });
 }
 
-// The values of a schema, or of a property that it requires; nothing where it lists none.
+// The values of a schema, or of a property that it requires; empty where it lists none.
 std::optional<Json> values_at(const Json& schema, const std::string& key, const ResolveSchema& resolve) {
     if (schema.contains("nullable")) return {};
     if (key.empty()) return values_of(schema);
@@ -132,8 +132,8 @@ std::optional<Json> values_at(const Json& schema, const std::string& key, const 
     return property && !property->contains("nullable") ? values_of(*property) : std::nullopt;
 }
 
-// All schemas list values, by themselves or at one required property, and no value comes twice: thousands of
-// branches are not compared each with each.
+// True when all schemas list values, directly or at one required property, and no value occurs twice: this
+// avoids comparing thousands of branches in pairs.
 bool told_apart(const std::vector<Json>& schemas, const ResolveSchema& resolve) {
     std::vector<Json> whole;
     for (const Json& schema : schemas) {
@@ -149,7 +149,7 @@ bool told_apart(const std::vector<Json>& schemas, const ResolveSchema& resolve) 
             const std::optional<Json> values = values_at(schema, key, resolve);
             if (!values) return false;
             for (const Json& value : *values)
-                // The numbers 1 and 1.0 are one value.
+                // The numbers 1 and 1.0 are the same value.
                 if (!seen.insert((value.is_number() ? Json(value.get<double>()) : value).dump()).second)
                     return false;
         }

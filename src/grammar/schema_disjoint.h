@@ -1,5 +1,4 @@
-// Whether the branches of a schema's oneOf exclude each other, as far as that can be told from their
-// keywords.
+// Finds out whether the branches of a schema's oneOf exclude each other, as far as their keywords show.
 #pragma once
 
 #include "json/json.h"
@@ -11,11 +10,11 @@
 
 namespace redline {
 
-// A schema with what it refers to and all parts of allOf in one; nothing where that cannot be done.
+// Returns a schema with its references resolved and all parts of allOf merged; empty where that fails.
 using ResolveSchema = std::function<std::optional<Json>(const Json&)>;
 
-// The first two schemas where a text that the grammar of one allows may be valid for the other, too. That
-// grammar writes no properties but those listed, and others only where the schema allows them by name.
+// The first two schemas where a text that the grammar of one allows may also be valid for the other. That
+// grammar writes only listed properties, and others only where the schema allows them by name.
 std::optional<std::pair<size_t, size_t>> overlap(const std::vector<Json>& schemas,
                                                  const ResolveSchema& resolve);
 

@@ -55,13 +55,13 @@ std::string hostname() {
     return kLabel + "(?:\\." + kLabel + ")*";
 }
 
-// An address as people have them: no quotes, no comments, and a host of two labels at least.
+// An everyday address: no quotes, no comments, and a host of at least two labels.
 std::string email() {
     const std::string atom = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+";
     return atom + "(?:\\." + atom + ")*@" + kLabel + "(?:\\." + kLabel + ")+";
 }
 
-// RFC 3986, its parts named as there.
+// RFC 3986; the names are those of its rules.
 class Uris {
 public:
     std::string absolute() const {

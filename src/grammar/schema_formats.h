@@ -1,5 +1,5 @@
-// The formats of strings and numbers that JSON schemas name: those of the standard, of OpenAPI, and of what
-// pydantic, zod and schemars write.
+// The formats of strings and numbers that JSON schemas name: those of the standard, of OpenAPI, and those
+// that pydantic, zod and schemars write.
 #pragma once
 
 #include "base/result.h"
@@ -9,15 +9,15 @@
 
 namespace redline {
 
-// The pattern of a format; nothing where it is not known.
+// The pattern of a format; empty when the format is not known.
 std::optional<std::string> format_pattern(std::string_view name);
-// The most characters of a string of that format; nothing: any number.
+// The most characters of a string of that format; empty: any number.
 std::optional<uint64_t> format_most(std::string_view name);
-// The part of a format that its pattern does not hold; empty: there is none.
+// The part of a format that its pattern does not enforce; empty: there is none.
 std::string_view format_rest(std::string_view name);
-// Any string has such a format: how it is shown or stored, or where it points to, is not seen in the text.
+// True for formats that any string has, such as those about display, storage or meaning.
 bool is_free_format(std::string_view name);
-// The range of the integers of a format such as int32; nothing where it has none.
+// The range of the integers of a format such as int32; empty where it has none.
 std::optional<NumberRange> format_range(std::string_view name);
 
 }  // namespace redline

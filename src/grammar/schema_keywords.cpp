@@ -64,7 +64,7 @@ std::string lower(std::string_view text) {
     return out;
 }
 
-// True when one letter more, less, other, or two exchanged make one word of the other.
+// True when adding, removing or replacing one letter, or swapping two, turns one word into the other.
 bool is_slip(std::string_view a, std::string_view b) {
     if (a.size() > b.size()) std::swap(a, b);
     if (b.size() - a.size() > 1) return false;
@@ -83,7 +83,7 @@ bool is_held(std::string_view keyword) {
 }
 
 std::optional<std::string> constrains(std::string_view keyword) {
-    constexpr size_t kShortest = 5;  // of the words that a slip is looked for in
+    constexpr size_t kShortest = 5;  // of words that are checked for a misspelling
     if (has(kNotHeld, keyword)) return "";
     if (has(kDescriptive, keyword) || keyword.starts_with("$") || keyword.starts_with("x-")) return {};
     const std::string word = lower(keyword);

@@ -1,4 +1,4 @@
-// The keywords of JSON schemas: those that a grammar holds, those that only describe, and the rest.
+// The keywords of JSON schemas: those that a grammar enforces, those that only describe, and the rest.
 #pragma once
 
 #include <optional>
@@ -7,15 +7,15 @@
 
 namespace redline {
 
-// Keywords that only the converter writes, between its steps: strings and patterns of strings that are
-// excluded, and why nothing is left that a schema allows.
+// Internal keywords that only the converter writes, between its steps: excluded strings, excluded patterns of
+// strings, and the reason why a schema allows nothing.
 constexpr const char* kNotTexts = "\x01texts";
 constexpr const char* kNotPatterns = "\x01patterns";
 constexpr const char* kWhyNothing = "\x01nothing";
 
-// Keywords whose meaning goes into the grammar.
+// True for keywords that the grammar enforces.
 bool is_held(std::string_view keyword);
-// Why a keyword that is not held may forbid something all the same; nothing: it only describes.
+// The reason why ignoring this keyword may allow too much; empty: it only describes.
 std::optional<std::string> constrains(std::string_view keyword);
 
 }  // namespace redline

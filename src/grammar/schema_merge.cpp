@@ -56,8 +56,8 @@ Json unlisted(const Json& part) {
     return part.value("additionalProperties", Json(true));
 }
 
-// Properties of both, and what one part asks of those that it does not list. Where patterns decide about
-// that, nothing is joined.
+// The properties of both parts; each one's constraints on unlisted properties are applied. Empty where
+// patterns decide about unlisted ones.
 std::optional<Json> common_properties(const Json& a, const Json& b) {
     const Json none = Json::object();
     const Json of_a = a.value("properties", none), of_b = b.value("properties", none);
@@ -77,8 +77,8 @@ std::optional<Json> common_properties(const Json& a, const Json& b) {
     return out;
 }
 
-// The keyword that one part asks of what it does not list, and which the other lists there; empty: there is
-// none.
+// The keyword with which one part constrains unlisted items or properties that the other lists; empty: there
+// is none.
 std::string_view unjoined(const Json& a, const Json& b) {
     const auto asks = [](const Json& part, const char* key) {
         return part.contains(key) && part[key] != true && part[key] != Json::object();
@@ -95,7 +95,7 @@ std::string_view unjoined(const Json& a, const Json& b) {
     return {};
 }
 
-// Branches of both: each with each.
+// Every combination of a branch of one and a branch of the other.
 std::optional<Json> pairs(const Json& a, const Json& b) {
     if (!a.is_array() || !b.is_array() || a.size() * b.size() > kMostPairs) return {};
     Json out = Json::array();
@@ -104,7 +104,7 @@ std::optional<Json> pairs(const Json& a, const Json& b) {
     return out;
 }
 
-// The value of a keyword that two parts mean together, where it is not a matter of types and lists.
+// The stricter of two values of a keyword that is not about types and lists.
 std::optional<Json> narrower(const std::string& key, const Json& a, const Json& b) {
     const auto is = [&](std::initializer_list<std::string_view> keys) {
         return std::find(keys.begin(), keys.end(), key) != keys.end();
@@ -135,7 +135,7 @@ std::optional<Json> narrower(const std::string& key, const Json& a, const Json& 
     return {};
 }
 
-// A part that has a type and no null in it excludes the null that the other allows.
+// A part that has a type other than null excludes the null that the other allows.
 void settle_null(Json& both, const Json& a, const Json& b) {
     if (a.contains("nullable") == b.contains("nullable")) return;
     const Json& other = a.contains("nullable") ? b : a;

@@ -1,4 +1,5 @@
-// Schemas with `not`: what it excludes is taken from what the other keywords allow, where they can say that.
+// Schemas with `not`: removes the excluded values from those that the other keywords allow, where these can
+// express it.
 #include "grammar/schema_converter.h"
 #include "grammar/schema_merge.h"
 
@@ -13,7 +14,7 @@ bool has_only(const Json& schema, std::initializer_list<std::string_view> keys) 
     return true;
 }
 
-// Adds to what is excluded already.
+// Appends to the exclusions so far.
 void append(Json& schema, const char* key, const Json& list) {
     Json all = schema.value(key, Json::array());
     for (const Json& each : list)
@@ -28,13 +29,13 @@ std::vector<std::string> as_texts(const Json& list) {
     return out;
 }
 
-// The types of a schema, each that there is where it names none.
+// The types of a schema; all types where it names none.
 Json type_list(const Json& schema) {
     if (schema.contains("type")) return as_texts(schema["type"]);
     return {"object", "array", "string", "number", "boolean", "null"};
 }
 
-// False: the types that are left cannot be named.
+// False: the remaining types cannot be named.
 bool exclude_types(Json& schema, const std::vector<std::string>& types) {
     Json left = Json::array();
     const auto is = [&](std::string_view name) {
@@ -51,7 +52,7 @@ bool exclude_types(Json& schema, const std::vector<std::string>& types) {
     return true;
 }
 
-// False: numbers or what has parts cannot be excluded by its value.
+// False: numbers, arrays and objects cannot be excluded by value.
 bool exclude_values(Json& schema, const Json& values) {
     if (!values.is_array()) return false;
     const auto is_excluded = [&](const Json& value) {
@@ -91,7 +92,7 @@ bool exclude_values(Json& schema, const Json& values) {
     return whole.empty() || exclude_types(schema, whole);
 }
 
-// False: it stays as it was.
+// False: nothing was changed.
 bool exclude(Json& schema, const Json& excluded) {
     if (has_only(excluded, {"type"})) return exclude_types(schema, as_texts(excluded["type"]));
     if (has_only(excluded, {"const", "type"}) && excluded.contains("const"))
@@ -116,7 +117,7 @@ Result<Json> SchemaConverter::without_not(const Json& schema, const std::string&
     rest.erase("not");
     Json excluded = RL_TRY(part(schema["not"], at, depth + 1));
     if (allows_nothing(excluded)) return rest;
-    // Not one of several: without the one, without the other.
+    // Excluding several alternatives means excluding each.
     Json each = Json::array({excluded});
     if (excluded.size() == 1 && excluded.contains("anyOf") && excluded["anyOf"].is_array())
         each = excluded["anyOf"];

@@ -8,15 +8,15 @@
 namespace redline {
 namespace {
 
-constexpr size_t kMostDigits = 40;  // of a bound, to each side of its point
+constexpr size_t kMostDigits = 40;  // of a bound, on each side of its point
 
-// Takes the narrower of two bounds; `sign` 1: the lower ones.
+// Keeps the narrower of two bounds; `sign` 1: the lower ones.
 void take_bound(std::optional<NumberRange::Bound>& bound, const NumberRange::Bound& other, int sign) {
     const int order = bound ? compare(other.value, bound->value) * sign : 1;
     if (order > 0 || (order == 0 && other.open)) bound = other;
 }
 
-// Parts of allOf may each name one.
+// The formats of a schema; parts of allOf may each name one.
 std::vector<std::string> formats(const Json& schema) {
     std::vector<std::string> out;
     const Json format = schema.value("format", Json::array());
@@ -27,7 +27,7 @@ std::vector<std::string> formats(const Json& schema) {
 
 }  // namespace
 
-// In draft 4 and OpenAPI 3.0 an exclusive bound is true or false and says how the inclusive one is meant.
+// In draft 4 and OpenAPI 3.0 an exclusive bound is a boolean that modifies the inclusive one.
 Status SchemaConverter::narrow(NumberRange& range, const Json& schema, const char* key,
                                const std::string& path) {
     const std::string name = key;
@@ -36,7 +36,7 @@ Status SchemaConverter::narrow(NumberRange& range, const Json& schema, const cha
     if (!value) return error("{}/{}: takes a number, not {}", path, key, printable(schema[key].dump()));
     const int sign = name.ends_with("inimum") ? 1 : -1;
     if (value->whole.size() > kMostDigits || value->fraction.size() > kMostDigits) {
-        // No number that is written has as many digits.
+        // Numbers that are written never have as many digits.
         const bool outside = value->whole.size() > kMostDigits && value->negative == (sign > 0);
         return outside ? Status() : not_held(member_pointer(path, key), "it has too many digits");
     }
@@ -52,7 +52,7 @@ Result<NumberRange> SchemaConverter::range(const Json& schema, const std::string
         RL_TRY(narrow(out, schema, key, path));
     for (const std::string& name : formats(schema)) {
         const std::optional<NumberRange> kept = format_range(name);
-        // Formats of strings say nothing about numbers.
+        // Formats of strings do not constrain numbers.
         if (!kept && !is_free_format(name) && !format_pattern(name))
             RL_TRY(not_held(member_pointer(path, "format"), "the format is " + name));
         if (kept) take_bound(out.low, *kept->low, 1);
@@ -64,7 +64,7 @@ Result<NumberRange> SchemaConverter::range(const Json& schema, const std::string
 SchemaConverter::Text SchemaConverter::number(const std::string& type, const Json& schema,
                                               const std::string& path) {
     const std::vector<std::string> names = formats(schema);
-    // A format such as int32 makes an integer of a number.
+    // A format such as int32 makes a number an integer.
     const bool whole = type == "integer" || std::any_of(names.begin(), names.end(), [](const auto& name) {
                            return format_range(name).has_value();
                        });

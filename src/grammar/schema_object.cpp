@@ -9,7 +9,7 @@ namespace redline {
 namespace {
 
 constexpr size_t kMostKey = 500;
-constexpr size_t kMostPatterns = 4;      // whose common keys are told apart
+constexpr size_t kMostPatterns = 4;      // whose common keys are computed
 constexpr uint64_t kMostCells = 20'000;  // properties times counts
 
 bool lists(const Json& names, const std::string& name) {
@@ -32,13 +32,13 @@ std::string quoted(const std::string& rule) {
 
 }  // namespace
 
-// The schema of propertyNames in the keywords by which strings are held; those that are left over are noted.
+// Expresses the schema of propertyNames in keywords for strings; other keywords are noted.
 Result<Json> SchemaConverter::key_schema(const Json& schema, const std::string& path, size_t depth) {
     constexpr std::string_view kKept[] = {"type",    "const",  "enum",    "minLength", "maxLength",
                                           "pattern", "format", kNotTexts, kNotPatterns};
     Json names = RL_TRY(part(schema, path, depth + 1));
     if (names.empty() || allows_nothing(names)) return names;
-    // Keys are texts, whatever else the schema is about.
+    // Keys are strings, whatever the schema says.
     const std::vector<std::string> wanted = RL_TRY(types(names, path));
     if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), "string") == wanted.end())
         return nothing_schema("no type is left that the schema allows");
@@ -55,7 +55,7 @@ Result<Json> SchemaConverter::key_schema(const Json& schema, const std::string& 
     return names;
 }
 
-// Keys of which propertyNames lists all are properties like others.
+// When propertyNames lists all keys, they become ordinary properties.
 Result<Json> SchemaConverter::with_named_keys(Json schema, const std::string& path, size_t depth) {
     if (!schema.contains("propertyNames")) return schema;
     const std::string at = member_pointer(path, "propertyNames");
@@ -83,7 +83,7 @@ Result<Json> SchemaConverter::with_named_keys(Json schema, const std::string& pa
     return schema;
 }
 
-// The texts that a schema of keys lists, and that fit what stands beside the list.
+// The strings that a schema of keys lists, and that satisfy its other keywords.
 Result<std::vector<Json>> SchemaConverter::listed_keys(const Json& names, const std::string& path,
                                                        size_t depth) {
     const Json list = names.contains("enum") ? names["enum"] : Json::array({names["const"]});
@@ -94,8 +94,7 @@ Result<std::vector<Json>> SchemaConverter::listed_keys(const Json& names, const 
     return fitting(texts, held_keywords(held_keywords(names, "const"), "enum"), path, depth);
 }
 
-// The patterns of keys and the rule for their names, as automata; an automaton that takes too many states is
-// an error.
+// The patterns of keys and the rule for names, as automata; an automaton with too many states is an error.
 Result<SchemaConverter::KeyRules> SchemaConverter::key_rules(const Json& schema, const std::string& path) {
     const auto automaton = [&](const std::vector<Asked>& all) -> Result<Dfa> {
         std::vector<Condition> conditions;
@@ -122,8 +121,8 @@ Result<SchemaConverter::KeyRules> SchemaConverter::key_rules(const Json& schema,
     return out;
 }
 
-// A property's schema with those of the patterns that its key matches; of a key that is not listed, what is
-// asked of others. The rule for its name is held to, too.
+// A property's schema, merged with those of the patterns that its key matches, or, for an unlisted key, with
+// the one for others. The rule for names is applied, too.
 Json SchemaConverter::property_schema(const Json& schema, const KeyRules& rules,
                                       const std::string& key) const {
     const size_t size = rules.name ? characters(key).size() : 0;
@@ -178,7 +177,7 @@ Result<std::vector<SchemaConverter::Property>> SchemaConverter::properties(const
     return out;
 }
 
-// The keys that are none of `keys`: a trie, left by a character that none of them has there.
+// The keys not in `keys`: a trie, which is left with a character that no key has there.
 std::string SchemaConverter::other_key(const std::vector<std::u32string>& keys, size_t depth) {
     std::map<char32_t, std::vector<std::u32string>> children;
     bool ends = false;
@@ -188,7 +187,7 @@ std::string SchemaConverter::other_key(const std::vector<std::u32string>& keys, 
     }
     std::string out, excluded;
     for (const auto& [code, below] : children) {
-        // Such a character is written as an escape, which no other key begins with.
+        // Such a character is written as an escape, with which no other key begins.
         if (code < 0x20 || code == '"' || code == '\\' || code == 0x7F) continue;
         std::string text;
         append_utf8(text, code);
@@ -206,7 +205,7 @@ SchemaConverter::Text SchemaConverter::other_pairs(const Json& schema, const std
     const bool by_pattern = !schema.value("patternProperties", none).empty();
     const bool named = schema.contains("propertyNames");
     if (by_pattern || named) return pairs_by_pattern(schema, listed, path, depth);
-    // Others come only where the schema speaks of them, or must come.
+    // Others are written only where the schema mentions or requires them.
     const uint64_t least = RL_TRY(limits(schema, "minProperties", "maxProperties", path)).least;
     Json others = schema.value("additionalProperties", Json(false));
     if (!schema.contains("additionalProperties") && least > listed.size()) others = true;
@@ -220,8 +219,8 @@ SchemaConverter::Text SchemaConverter::other_pairs(const Json& schema, const std
     return rules_.add("pair", key + " " + ws + " \":\" " + ws + " " + value);
 }
 
-// Keys by the set of patterns that they match: their values are what all of these ask; those of keys that
-// match none are what is asked of others.
+// Groups keys by the set of patterns that they match: their values must satisfy all of these; keys that match
+// none follow the schema for others.
 SchemaConverter::Text SchemaConverter::pairs_by_pattern(const Json& schema,
                                                         const std::vector<Property>& listed,
                                                         const std::string& path, size_t depth) {
@@ -273,7 +272,7 @@ SchemaConverter::Text SchemaConverter::pairs_by_pattern(const Json& schema,
 
 SchemaConverter::Text SchemaConverter::object(const Json& given, const std::string& path, size_t depth) {
     Json schema = given;
-    // Properties that are not evaluated are neither listed nor matched by a pattern.
+    // Properties are unevaluated when they are neither listed nor matched by a pattern.
     const Json others = schema.value("unevaluatedProperties", Json(true));
     if (others != true && !schema.contains("additionalProperties")) schema["additionalProperties"] = others;
     schema = RL_TRY(with_named_keys(std::move(schema), path, depth));
@@ -290,8 +289,8 @@ SchemaConverter::Text SchemaConverter::object(const Json& given, const std::stri
     return members(list, other, size, path);
 }
 
-// The members that may follow those so far, and that may begin the object; from the last one on, and for each
-// count of those that are there where it is limited.
+// Rules for the members that may follow those so far, built from the last one on, and for each possible count
+// where the number of members is limited.
 SchemaConverter::Text SchemaConverter::members(const std::vector<Property>& list, const std::string& other,
                                                const Limits& size, const std::string& path) {
     const auto required = uint64_t(
@@ -315,7 +314,8 @@ SchemaConverter::Text SchemaConverter::members(const std::vector<Property>& list
     const std::string ws = rules_.use("ws");
     const std::string comma = ws + " \",\" " + ws + " ";
     const uint64_t counts = list.empty() ? 0 : most.value_or(least);
-    // By the number of properties so far, up to where it makes no difference; nothing: there is no way on.
+    // By the number of properties so far, up to where it makes no difference; empty: the object cannot be
+    // completed.
     std::vector<std::optional<std::string>> follow(counts + 1), begin(1);
     const auto others_after = [&](uint64_t count) -> std::optional<std::string> {
         if (most && count > *most) return {};

@@ -22,7 +22,7 @@ std::string percent_decoded(std::string_view text) {
     return out;
 }
 
-// An address without its fragment against a base, as far as names inside of one document need it.
+// Resolves an address without its fragment against a base, as far as names within one document need it.
 std::string joined(const std::string& base, const std::string& address) {
     const size_t scheme = address.find(':');
     if (address.empty()) return base;
@@ -70,7 +70,7 @@ private:
         return id ? id : text_at(schema, "id");
     }
 
-    // All objects but those that are data, or hold schemas by names of any kind.
+    // Visits all objects except those that are data, or hold schemas under arbitrary names.
     template <typename Visit>
     void walk(Json& value, std::string base, const std::string& at, const Visit& visit,
               bool by_name = false) {
@@ -123,7 +123,7 @@ private:
         schema["$ref"] = "#" + *found;
     }
 
-    // The pointer to what a reference names.
+    // The pointer to the target of a reference.
     std::optional<std::string> find(const std::string& base, const std::string& ref) const {
         const Address address = split(base, ref);
         const auto document = documents_.find(address.document);
@@ -131,7 +131,7 @@ private:
             const auto anchor = anchors_.find({address.document, address.fragment});
             return anchor != anchors_.end() ? std::optional(anchor->second) : std::nullopt;
         }
-        // A pointer counts from the document that it is in; generators count from the root all the same.
+        // A pointer is relative to its document; generators nevertheless count from the root.
         if (document != documents_.end() && is_there(document->second + address.fragment))
             return document->second + address.fragment;
         if (ref.starts_with("#") && is_there(address.fragment)) return address.fragment;

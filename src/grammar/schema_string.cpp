@@ -1,4 +1,4 @@
-// Strings: patterns, formats and lengths, which hold together.
+// Strings: combines patterns, formats and lengths.
 #include "grammar/schema_converter.h"
 #include "grammar/schema_formats.h"
 #include "grammar/step_counts.h"
@@ -34,7 +34,7 @@ SchemaConverter::Text SchemaConverter::string(const Json& schema, const std::str
     const size_t notes = noted_.size();
     std::vector<Asked> conditions = RL_TRY(asked(schema, path));
     const std::string rule = RL_TRY(string_of(std::move(conditions), length, path));
-    // Notes name the place.
+    // Rules with notes are not shared, since notes name the place.
     if (noted_.size() == notes) strings_.emplace(all, rule);
     return rule;
 }
@@ -49,7 +49,7 @@ Result<std::vector<SchemaConverter::Asked>> SchemaConverter::asked(const Json& s
         RL_TRY(ask_format(out, each, member_pointer(path, "format")));
     for (const Json& each : as_list(schema.value(kNotPatterns, none)))
         RL_TRY(ask_pattern(out, each, member_pointer(path, "not"), true));
-    // One condition for all of them: each condition multiplies the places to follow.
+    // All plain texts become one condition, since each condition multiplies the places to follow.
     Pattern begin, texts, end;
     begin.kind = Pattern::Kind::begin;
     texts.kind = Pattern::Kind::either;
@@ -81,8 +81,8 @@ Status SchemaConverter::ask_format(std::vector<Asked>& list, const Json& name, c
     return {};
 }
 
-// Conditions that are too much together are left out from the last one on, by name, and after some tries, of
-// which each takes time, half of those that are left. Nothing: all were.
+// When the conditions are too complex together, the last ones are dropped, with a note: one by one, and after
+// some tries, which take time, half of the rest. Empty: all were dropped.
 Result<std::optional<Dfa>> SchemaConverter::common_strings(std::vector<Asked>& all) {
     constexpr size_t kMostTries = 4;
     for (size_t tries = 1; !all.empty(); ++tries) {
@@ -100,7 +100,7 @@ Result<std::optional<Dfa>> SchemaConverter::common_strings(std::vector<Asked>& a
 
 SchemaConverter::Text SchemaConverter::string_of(std::vector<Asked> all, Limits length,
                                                  const std::string& path) {
-    // A single pattern takes fewer rules as it is written than as an automaton.
+    // A single pattern takes fewer rules than its automaton.
     const auto plain = [&]() -> std::optional<std::string> {
         if (all.size() != 1 || all[0].condition.negated) return {};
         return pattern_rule(all[0].condition.pattern);
@@ -147,7 +147,7 @@ SchemaConverter::Text SchemaConverter::strings_of_dfa(const Dfa& dfa, Limits len
             return nothing("{}: no string that fits the rest is between {} and {} characters long", path,
                            least, length.most ? fmt::to_string(most) : "any number of");
         } else {
-            // Limits that each string keeps anyway need no count.
+            // Limits that every string satisfies anyway need no count.
             if (least == 0 || !counts->reaches(0, 0, least - 1)) length.least = 0;
             if (length.most && !counts->reaches(0, most + 1, kFarthest)) length.most.reset();
         }

@@ -7,7 +7,7 @@
 
 namespace redline {
 
-// Copying and writing a value calls itself for each level.
+// Copying and writing a value recurses for each level.
 static constexpr int kMostBrackets = 500;
 
 Result<Json> parse_schema(std::string_view text) {

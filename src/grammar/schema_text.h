@@ -1,4 +1,4 @@
-// Reads the text of a JSON schema.
+// Parses the text of a JSON schema.
 #pragma once
 
 #include "base/result.h"

@@ -1,5 +1,4 @@
-// Values that a schema lists: the texts share their beginnings, so that a grammar of thousands is as fast as
-// one of a few.
+// Values that a schema lists: their texts share beginnings, so that thousands are matched as fast as a few.
 #include "grammar/automaton.h"
 #include "grammar/schema_converter.h"
 #include "text/tokens/unicode.h"
@@ -9,7 +8,7 @@
 namespace redline {
 namespace {
 
-// Texts of which each is an alternative, as a tree: sorted, those that begin alike stand together.
+// Alternative texts as a tree: in sorted order, texts with the same beginning are neighbours.
 class TextTree {
 public:
     TextTree(JsonRules& rules, std::vector<std::string> texts) : rules_(rules), texts_(std::move(texts)) {
@@ -116,11 +115,11 @@ SchemaConverter::Text SchemaConverter::values(const Json& schema, const std::str
     return one_of(left);
 }
 
-// The values that the grammar of a schema takes. Keys of objects may come in another order than there.
+// The values that the grammar of a schema accepts, in any order of an object's keys.
 Result<std::vector<Json>> SchemaConverter::fitting(const std::vector<Json>& values, const Json& schema,
                                                    const std::string& path, size_t depth) {
     std::vector<Json> out;
-    std::map<std::string, std::optional<Grammar>> grammars;  // by type; none: no value fits
+    std::map<std::string, std::optional<Grammar>> grammars;  // by type; null: no value satisfies the schema
     for (const Json& value : values) {
         const std::string type = value.is_number() ? "number" : value.type_name();
         auto known = grammars.find(type);

@@ -8,7 +8,7 @@
 namespace redline {
 namespace {
 
-// The length of texts that there are none of, or that are too long to be of use.
+// The length of texts that do not exist, or are too long to be useful.
 constexpr uint64_t kNone = uint64_t(1) << 30;
 
 uint64_t utf8_bytes(char32_t code) {
@@ -47,8 +47,8 @@ ShortestText::ShortestText(const Grammar& grammar) : grammar_(grammar) {
     std::deque<uint32_t> waiting;
     std::vector<bool> waits(rules.size(), true);
     for (uint32_t rule = 0; rule < rules.size(); ++rule) waiting.push_back(rule);
-    // A rule is looked at again when one that it calls has become shorter. Its best alternative changes only
-    // then, so that following them never comes back to the same rule.
+    // A rule is visited again when one that it calls has become shorter. Its best alternative changes only
+    // then, so that following best alternatives never recurses.
     for (; !waiting.empty(); waiting.pop_front()) {
         const uint32_t rule = waiting.front();
         waits[rule] = false;
@@ -78,7 +78,7 @@ bool ShortestText::calls(const Symbol& symbol) {
            symbol.kind == Kind::step;
 }
 
-// Bytes of a symbol's shortest text, with so many rounds or steps at least. Each step takes a byte.
+// Bytes of a symbol's shortest text with at least so many passes or steps. Each step takes a byte.
 uint64_t ShortestText::length(const Symbol& symbol, uint32_t least) const {
     if (symbol.kind == Symbol::Kind::end) return 0;
     if (symbol.kind == Symbol::Kind::characters)
@@ -108,7 +108,7 @@ uint64_t ShortestText::stack_length(const Automaton& automaton, const Ways& ways
     return std::min(sum, kNone);
 }
 
-// In the order of their numbers joints find those that lie below them.
+// Joints are visited in ascending order, so that those below come first.
 ShortestText::Ways ShortestText::ways_below(const Automaton& automaton,
                                             std::span<const Automaton::Stack> stacks) const {
     Ways ways;
@@ -138,8 +138,8 @@ ShortestText::Place ShortestText::enter(uint32_t position, uint32_t least, uint3
     return {position, repeat.least, repeat.most};
 }
 
-// The alternative of a counted rule that is taken with the counts of `place`: where no more steps are needed,
-// none, or one on the shortest way to the end.
+// The alternative of a counted rule to take with the counts of `place`: the empty one where no more steps are
+// needed, or one on the shortest way to the end.
 std::optional<ShortestText::Place> ShortestText::next_step(uint32_t rule, const Place& place) const {
     const uint32_t least = place.least - (place.least > 0 ? 1 : 0);
     const uint32_t most = place.most - (place.most != Grammar::kUnbounded ? 1 : 0);
@@ -155,7 +155,7 @@ std::optional<ShortestText::Place> ShortestText::next_step(uint32_t rule, const 
     return best;
 }
 
-// Appends the rest of an alternative. False: it has more than `most` bytes, or there is none.
+// Appends the rest of an alternative. False: it has more than `most` bytes, or none exists.
 bool ShortestText::write(Place place, uint64_t most, std::string& text) const {
     std::vector<Place> waiting = {place};
     while (!waiting.empty()) {

@@ -1,5 +1,5 @@
-// A short text that completes what a grammar has begun: the shortest of each rule, found once, and where
-// steps are counted a short one that meets the count.
+// Finds a short text that completes what a grammar has begun: the shortest one of each rule, computed once,
+// and for counted steps a short one that meets the count.
 #pragma once
 
 #include "grammar/automaton.h"
@@ -12,14 +12,14 @@ namespace redline {
 
 class ShortestText {
 public:
-    // The grammar must stay. Texts with tokens that the grammar names are none that are looked for.
+    // The grammar must outlive this. Texts with named tokens are not considered.
     explicit ShortestText(const Grammar& grammar);
 
-    // Nothing: no text of at most `most` bytes is known. The automaton is one of the grammar.
+    // Empty: no text of at most `most` bytes is known. The automaton must be one of the grammar.
     std::optional<std::string> complete(Automaton& automaton, Automaton::State state, uint64_t most) const;
 
 private:
-    // A symbol that comes next, with the counts that Automaton::Element has.
+    // The next symbol, with the counts of an Automaton::Element.
     struct Place {
         uint32_t position = 0;
         uint32_t least = 0;
@@ -44,9 +44,9 @@ private:
     bool write(Place place, uint64_t most, std::string& text) const;
 
     const Grammar& grammar_;
-    std::vector<char32_t> characters_;  // of each set, one of the fewest bytes
+    std::vector<char32_t> characters_;  // for each set a character with the fewest bytes
     std::vector<uint64_t> rules_;       // bytes of each rule's shortest text
-    std::vector<uint32_t> best_;        // the alternative that has it
+    std::vector<uint32_t> best_;        // the alternative with that text
     std::vector<uint64_t> rests_;       // by position: bytes up to the end of the alternative
 };
 

@@ -46,7 +46,7 @@ uint32_t StepCounts::column(uint64_t steps) const {
 }
 
 bool StepCounts::reaches(uint32_t state, uint32_t least, uint32_t most) const {
-    // Without a period no count beyond the columns is asked for.
+    // Without a period counts beyond the columns are never queried.
     const uint64_t last =
         std::min<uint64_t>(most, period_ > 0 ? uint64_t(least) + columns_.size() : columns_.size() - 1);
     for (uint64_t steps = least; steps <= last; ++steps)

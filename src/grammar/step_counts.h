@@ -1,5 +1,5 @@
-// How many steps lead from each state of a graph to an end: strings that must fit a pattern and a length are
-// followed state by state, and no step may be taken from which the length cannot be met.
+// The numbers of steps from each state of a graph to an end: strings that must match a pattern and a length
+// are followed state by state, and a step is excluded when the length could not be met after it.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@ struct StepGraph {
 
 class StepCounts {
 public:
-    // Counts up to `farthest` are told apart. Nothing: there are too many.
+    // Distinguishes counts up to `farthest`. Empty: there are too many.
     static std::optional<StepCounts> create(const StepGraph& graph, uint32_t farthest);
 
     // True when an end is at least `least` and at most `most` steps away.
     bool reaches(uint32_t state, uint32_t least, uint32_t most) const;
-    // From this count on, the states that are so far from an end repeat with a period, which is part of it.
+    // From this count on, the set of states that far from an end repeats with period().
     uint32_t settled() const { return uint32_t(columns_.size()); }
     uint32_t period() const { return period_; }  // 0: none within `farthest`
 

@@ -5,7 +5,7 @@
 namespace redline {
 namespace {
 
-// A character of a string as JSON writes it, when it must be an escape; else empty.
+// The escape of a character that JSON must escape in strings; empty for others.
 std::string json_escape(char32_t code) {
     constexpr std::string_view kCodes = "\"\\\b\f\n\r\t";
     constexpr std::string_view kLetters = "\"\\bfnrt";
@@ -35,9 +35,9 @@ std::string set_rule(const CharacterSet& set) {
     return plain.empty() ? "(" + escaped + ")" : "([" + inside + "] | " + escaped + ")";
 }
 
-// A pattern without anchors and conditions; nothing where it has some.
+// A pattern without anchors and lookaheads as a rule; empty where it has some.
 std::optional<std::string> unanchored(const Pattern& pattern) {
-    constexpr uint32_t kMostEmptyRepeats = 64;  // that a grammar reads
+    constexpr uint32_t kMostEmptyRepeats = 64;  // the grammar's limit
     std::string out;
     switch (pattern.kind) {
         case Pattern::Kind::set:

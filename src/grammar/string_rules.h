@@ -1,5 +1,5 @@
-// Patterns as rules of GBNF. They match the characters of a string as JSON writes it, without its quotes;
-// some characters are escapes there, in their short form where there is one.
+// Patterns as rules of GBNF. They match the characters inside of a JSON string; characters that need escapes
+// are matched in their short form where there is one.
 #pragma once
 
 #include "grammar/json_rules.h"
@@ -7,8 +7,8 @@
 
 namespace redline {
 
-// Strings in which the pattern is found. Nothing: it has anchors or conditions inside, or it repeats what may
-// be empty, so that only its automaton says it.
+// Strings that contain the pattern. Empty: it has anchors or lookaheads inside, or repeats a part that may be
+// empty, so that only its automaton can express it.
 std::optional<std::string> pattern_rule(const Pattern& pattern);
 
 // The strings of an automaton that has a state, between `least` and `most` characters long.

@@ -7,8 +7,8 @@
 namespace redline {
 namespace {
 
-// The longest token of each trie. A string that may have 20 characters more is in a state of its own for the
-// tries of longer tokens only, and these are small.
+// The longest token of each trie. A string that may have 20 more characters is in a separate state only for
+// the tries of longer tokens, and these are small.
 constexpr uint32_t kLengths[] = {6, 10, 16, 32, std::numeric_limits<uint16_t>::max()};
 
 TokenTrie make_trie(std::vector<int32_t> tokens, const std::vector<std::string>& pieces) {

@@ -1,5 +1,5 @@
-// What a constraint must know of a vocabulary: the bytes of every token, as tries that are walked with a
-// grammar, the tokens that end a text, and those that only their names allow.
+// The vocabulary as a constraint needs it: the bytes of every token, as tries that are walked with a grammar,
+// the tokens that end a text, and those that only their names allow.
 #pragma once
 
 #include "grammar/automaton.h"
@@ -11,22 +11,22 @@ namespace redline {
 
 class Tokenizer;
 
-// The tokens of some lengths, in preorder: a node's subtree stands behind it, up to next.
+// The tokens of a range of lengths, in preorder: a node's subtree stands behind it, up to `next`.
 struct TokenTrie {
     struct Node {
         uint32_t next;   // the node behind the subtree
-        uint32_t first;  // of tokens: those that end here, up to the next node's first
+        uint32_t first;  // the first of the tokens that end here; the next node's `first` is their end
         uint16_t depth;  // bytes from the root
         uint8_t byte;
     };
-    std::vector<Node> nodes;  // nodes[0] is the root; one more at the end, for its first
+    std::vector<Node> nodes;  // nodes[0] is the root; a sentinel at the end holds the last `first`
     std::vector<int32_t> tokens;
     uint32_t longest = 0;  // bytes
 };
 
 class TokenTable {
 public:
-    // Of the first `size` tokens; those without text (control tokens) are in no trie.
+    // For the first `size` tokens; those without text (control tokens) are in no trie.
     static TokenTable create(const Tokenizer& tokenizer, size_t size);
 
     size_t size() const { return pieces_.size(); }

@@ -1,5 +1,5 @@
-// For the precompiled headers alone: asks what may become JSON of the types that do in most files, so that
-// the answers, which take longer to find than all else in those files, are compiled with the headers.
+// Only for precompiled headers: evaluates which of the common types convert to JSON. These checks take longer
+// than all else in those files, and are compiled with the headers.
 #pragma once
 
 #include "json/json.h"

@@ -1,6 +1,5 @@
-// JSON, whose objects keep the order of their keys. The library's code is compiled once, in json.cpp:
-// compiled in each file that reads or writes JSON, it takes more of a build's time than all of the rest of
-// them.
+// JSON whose objects keep the order of their keys. The library is compiled once, in json.cpp: compiled in
+// each file that uses JSON, it would take most of their build time.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -13,10 +12,10 @@ namespace redline {
 
 using Json = nlohmann::ordered_json;
 
-// The value of a text; is_discarded() tells that it is no JSON.
+// The value of a text; is_discarded() is true when it is not JSON.
 Json read_json(std::string_view text);
 
-// The same, for who says what is wrong. Throws Json::parse_error.
+// Parses a text for callers that report its faults. Throws Json::parse_error.
 Json parse_json(std::string_view text);
 
 }  // namespace redline

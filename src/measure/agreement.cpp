@@ -55,7 +55,7 @@ double spread(std::span<const float> row) {
     return std::sqrt(squares / double(row.size()));
 }
 
-// In relation to `scale`; what is not a number is infinitely far off.
+// The root mean square of the differences, divided by `scale`; infinite when a value is not a number.
 double rms_error(std::span<const float> reference, std::span<const float> device, double scale) {
     double off = 0.0;
     for (size_t i = 0; i < reference.size(); ++i)
@@ -100,10 +100,10 @@ Result<std::vector<std::vector<float>>> check_logits_of(const Model& model, std:
     const size_t width = model.config().vocab, usable = model.usable_vocab();
     std::vector<std::vector<float>> all;
     for (const CheckText& text : texts) {
-        std::vector<float>& own = all.emplace_back();
+        std::vector<float>& logits = all.emplace_back();
         const auto keep = [&](size_t, std::span<const float> rows) {
             for (; !rows.empty(); rows = rows.subspan(width))
-                own.insert(own.end(), rows.begin(), rows.begin() + ptrdiff_t(usable));
+                logits.insert(logits.end(), rows.begin(), rows.begin() + ptrdiff_t(usable));
         };
         session.rewind(0);
         const std::span<const Token> tokens = text.tokens;
@@ -121,10 +121,10 @@ Result<std::vector<double>> roundings(const Model& model, const SessionOptions& 
     const CacheSizing sizing{options.context, options.batch, options.cache};
     const Plan plan = RL_TRY(model.plan(options.batch, options.outputs, sizing));
     const BoundPlan bound = RL_TRY(lower(plan, model.backend(), options.fuse));
-    std::vector<double> all(2 * plan.caches.size(), stored);  // keys and values
+    std::vector<double> all(2 * plan.caches.size(), stored);  // for keys and values
     for (const auto& kernel : bound.kernels) {
         const Precision p = loosest(kernel->precision(options.batch), kernel->precision(1));
-        all.push_back(0x1p-17);  // sums of some hundred terms
+        all.push_back(0x1p-17);  // rounding of f32 sums of some hundred terms
         for (const Rounding& r : {p.weights, p.activations, p.keys, p.values})
             if (const double sum = r.unit + r.block; sum > 0.0) all.push_back(sum);
     }
@@ -182,7 +182,7 @@ Agreement compare_logits(std::span<const std::vector<float>> reference,
 
 namespace {
 
-// Slots that an op fills whole; the ids of a Route are no numbers to measure a distance between.
+// True for slots that an op fills whole, and not for the ids of a Route, which have no distance.
 bool comparable(const Op& op, size_t write) {
     if (std::holds_alternative<Route>(op)) return write > 0;
     return !std::holds_alternative<HeadLinear>(op) && !std::holds_alternative<CopyParts>(op);
@@ -196,7 +196,7 @@ Result<std::vector<TracedWrite>> trace_token(const Model& model, const CheckText
     const bool alone = token >= text.chunk;
     const std::span<const Token> step = alone ? tokens.subspan(token, 1) : tokens.first(text.chunk);
     const size_t row = alone ? 0 : token;
-    // As the engine makes them.
+    // The plan as the engine makes it.
     const uint32_t most = step.size() == 1 ? 1 : options.batch;
     const CacheSizing sizing{options.context, options.batch, options.cache};
     const Plan recorded = RL_TRY(model.plan(most, std::min(most, options.outputs), sizing));
@@ -213,14 +213,14 @@ Result<std::vector<TracedWrite>> trace_token(const Model& model, const CheckText
             const bool shared = size_t(slot.index) < recorded.slots.size();
             if (!shared || !comparable(traced.step->op, w)) continue;
             const size_t width = recorded.slot(slot).width, rows = all.size() / width;
-            // Of the output there is a row for the last token alone.
+            // The output has a row for the last token alone.
             if (rows != step.size() && row + 1 != step.size()) continue;
-            const auto own = all.subspan((rows == step.size() ? row : rows - 1) * width, width);
+            const auto values = all.subspan((rows == step.size() ? row : rows - 1) * width, width);
             out.push_back({traced.step->layer,
                            slot.index,
                            op_text(traced.step->op, bound.plan),
                            op_tensors(traced.step->op, bound.plan),
-                           {own.begin(), own.end()}});
+                           {values.begin(), values.end()}});
         }
     }));
     return out;
@@ -236,13 +236,15 @@ std::vector<const TracedWrite*> writes_to(std::span<const TracedWrite> trace, ui
     return all;
 }
 
-// What the reference left where `got` was written. Where fusion makes a layer's writes to a slot more or
-// fewer, only those of the same tensors are the same: a rotation may be left to attention, a bias be added
+// The reference's write that corresponds to `got`. Where fusion makes a layer's writes to a slot more or
+// fewer, only writes with the same tensors correspond: rope may be fused into attention, a bias may be added
 // later.
 const TracedWrite* counterpart(std::span<const TracedWrite> reference, std::span<const TracedWrite> device,
                                const TracedWrite& got) {
-    const auto want = writes_to(reference, got.layer, got.slot), own = writes_to(device, got.layer, got.slot);
-    if (want.size() == own.size()) return want[size_t(std::find(own.begin(), own.end(), &got) - own.begin())];
+    const auto want = writes_to(reference, got.layer, got.slot),
+               all_got = writes_to(device, got.layer, got.slot);
+    if (want.size() == all_got.size())
+        return want[size_t(std::find(all_got.begin(), all_got.end(), &got) - all_got.begin())];
     const auto same = std::find_if(want.begin(), want.end(),
                                    [&](const TracedWrite* write) { return write->tensors == got.tensors; });
     return same == want.end() || got.tensors.empty() ? nullptr : *same;

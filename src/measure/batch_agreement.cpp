@@ -13,7 +13,7 @@ LongPrompt long_prompt(const Model& model, std::span<const CheckText> texts) {
     const size_t body = (room - LongPrompt::kEnd) / kBatches[0] * kBatches[0];
     for (const uint32_t batch : kBatches)
         if (batch <= body) prompt.batches.push_back(batch);
-    // Shorter than the largest: also in one step.
+    // A prompt shorter than the largest batch is also read in one step.
     if (prompt.batches.back() < body && body < kLongest) prompt.batches.push_back(uint32_t(body));
     for (size_t i = 0; prompt.tokens.size() < body + LongPrompt::kEnd; ++i) {
         const std::vector<Token>& text = texts[i % texts.size()].tokens;
@@ -82,7 +82,7 @@ Agreement compare_reads(const LongRead& reference, const LongRead& other, double
 }
 
 std::vector<size_t> odd_reads(size_t count, const std::function<bool(size_t, size_t)>& agree) {
-    std::vector<size_t> parts(count, 0);  // from so many others
+    std::vector<size_t> parts(count, 0);  // for each read, the number of others that it disagrees with
     for (size_t a = 0; a < count; ++a)
         for (size_t b = a + 1; b < count; ++b)
             if (!agree(a, b)) {

@@ -1,4 +1,4 @@
-// How far a backend's results are from the reference's.
+// The distance of a backend's results from the reference's.
 #pragma once
 
 #include "reference/reference.h"
@@ -14,19 +14,19 @@ struct Comparison {
     double got = 0.0, want = 0.0, bound = 0.0;
     double nmse = 0.0;
     size_t outside = 0, count = 0;
-    double loosest_bound = 0.0;  // as a share of its magnitude
-    double spread = 0.0;         // the root mean square of errors, in relation to what is likely
-    double farthest = 0.0;       // the largest of them
+    double loosest_bound = 0.0;  // as a share of the value's magnitude
+    double spread = 0.0;         // the root mean square of errors, each relative to its likely size
+    double farthest = 0.0;       // the largest error relative to its likely size
 };
 
-// A bound that is larger a share of its magnitude says little: wrong results would pass.
+// A bound that is a larger share of its magnitude proves little: wrong results would pass.
 constexpr double kLoosestBound = 0.1;
-// Worst cases add up where many roundings do not: an error that is far from chance may be within the bound.
-// Of an op by itself 1.4 and 3.0 are seen. Of fewer values than these a mean says little.
+// Worst cases add up, but many roundings partly cancel: an error far beyond chance may still be within the
+// bound. Single ops reach 1.4 and 3.0. With fewer values than kFewestErrors a mean says little.
 constexpr double kMostSpread = 2.0, kFarthest = 4.5;
 constexpr size_t kFewestErrors = 8;
-// Where an op's errors reach all sums of the next, and weights have a common part, they are alike: 2.2
-// and 8.2 are seen.
+// Errors are correlated where one op's error reaches all sums of the next and weights have a common part: 2.2
+// and 8.2 were seen.
 constexpr double kAlike = 2.0;
 
 inline Comparison compare(std::span<const float> got, std::span<const Bounded> want) {
@@ -63,7 +63,7 @@ inline Comparison compare(std::span<const float> got, std::span<const Bounded> w
     return c;
 }
 
-// Whether errors are what roundings come to, or `times` as large.
+// True when errors are of the size that roundings have by chance, or `times` that.
 inline bool by_chance(const Comparison& c, double times = 1.0) {
     return c.spread <= times * kMostSpread && c.farthest <= times * kFarthest;
 }

@@ -1,4 +1,4 @@
-// What a step costs each time that it goes on at another place.
+// Measures the cost of passing from one place to another within a step.
 #include "measure/rates.h"
 #include "places/pipeline.h"
 #include "places/timing.h"
@@ -7,12 +7,12 @@ namespace redline {
 
 namespace {
 
-constexpr uint32_t kPairs = 8;     // of a part on the CPU and one on the device,
-constexpr uint32_t kProducts = 4;  // each of so many: about as long as a layer's experts
+constexpr uint32_t kPairs = 8;     // parts on the CPU, each followed by one on the device
+constexpr uint32_t kProducts = 4;  // products per part: together about as long as a layer's experts
 constexpr uint64_t kWidth = 2048;
 constexpr uint32_t kAll = 2 * kPairs * kProducts;
 
-// Products after each other, each with a matrix of its own.
+// A chain of products, each with a separate matrix.
 Result<Plan> chain_of_products(const Format& format) {
     std::vector<WeightInfo> weights = {{{"input", find_format("F32"), {1, 1, kWidth}}, WeightRole::matrix}};
     for (uint32_t i = 0; i < kAll; ++i)
@@ -26,7 +26,7 @@ Result<Plan> chain_of_products(const Format& format) {
     return std::move(builder).finish();
 }
 
-// The products in turn on the CPU and the device.
+// The chain of products, alternately on the CPU and the device.
 class Chain {
 public:
     static Result<Chain> make(Backend& cpu, Backend& device, const Format& format) {
@@ -38,7 +38,7 @@ public:
         }
         const std::vector<PlanPart> parts = RL_TRY(cut(whole, cuts, places));
         Chain chain;
-        std::vector<std::unique_ptr<Executable>> own[2] = {
+        std::vector<std::unique_ptr<Executable>> by_place[2] = {
             RL_TRY(chain.recorded(cpu, parts, 0)),
             RL_TRY(chain.recorded(device, parts, 1)),
         };
@@ -50,7 +50,7 @@ public:
                 return made;
             };
             all.push_back(
-                {std::move(own[i % 2][i / 2]), crossings(parts[i].takes), crossings(parts[i].leaves)});
+                {std::move(by_place[i % 2][i / 2]), crossings(parts[i].takes), crossings(parts[i].leaves)});
             chain.alone_[i % 2].push_back(all.back().executable);
         }
         chain.pipeline_ = std::make_unique<Pipeline>(std::move(all));
@@ -61,7 +61,7 @@ public:
         const StepParams step = step_;
         return seconds_of([&] { return pipeline_->run(step); });
     }
-    // Of those of one place, without the others between them.
+    // The seconds of one place's parts, without the others between them.
     Result<double> seconds_alone(size_t place) {
         const StepParams first = step_;
         StepParams further = first;
@@ -99,9 +99,9 @@ private:
 
 Result<double> measure_crossing(Backend& cpu, Backend& device, const Format& format) {
     Chain chain = RL_TRY(Chain::make(cpu, device, format));
-    RL_TRY(chain.seconds());  // the first has to make things ready
-    // In turn, so that whatever else the machine does meets all of them; enough rounds to outlast work that a
-    // driver may do in threads of its own, which delays the slowest thread of each product.
+    RL_TRY(chain.seconds());  // the first run includes initialization
+    // Alternating, so that other load of the machine affects all three alike; with enough rounds to outlast
+    // threads that a driver may start in the background, which delay the slowest thread of each product.
     constexpr size_t kRounds = 20, kMostRounds = 100;
     constexpr double kEnoughSeconds = 0.3;
     std::vector<double> cpu_alone, device_alone, together;
@@ -113,7 +113,7 @@ Result<double> measure_crossing(Backend& cpu, Backend& device, const Format& for
         total += cpu_alone.back() + device_alone.back() + together.back();
     }
     const double more =
-        usual(std::move(together)) - usual(std::move(cpu_alone)) - usual(std::move(device_alone));
+        median(std::move(together)) - median(std::move(cpu_alone)) - median(std::move(device_alone));
     return std::max(0.0, more) / (2 * kPairs);
 }
 

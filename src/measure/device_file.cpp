@@ -44,14 +44,14 @@ Json DeviceFile::read(const std::string& key, std::string* problem) const {
 }
 
 Status DeviceFile::update(const std::string& key, const std::function<void(Json&)>& change) const {
-    std::error_code failed;  // creating the file says it
+    std::error_code failed;  // ignored: creating the file then reports the cause
     std::filesystem::create_directories(folder_, failed);
     const FileTurn turn = RL_TRY(FileTurn::take(path_));
     std::string damaged;
     Json devices = all(damaged);
-    Json& own = devices[key];
-    if (!own.is_object()) own = Json::object();
-    change(own);
+    Json& found = devices[key];
+    if (!found.is_object()) found = Json::object();
+    change(found);
     const Json file = {{"version", version_}, {"devices", devices}};
     const std::string text = file.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
     AtomicWriter out = RL_TRY(AtomicWriter::create(path_));

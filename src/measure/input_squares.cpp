@@ -7,7 +7,7 @@
 
 namespace redline {
 
-// A step is not interrupted: a piece of this many tokens is soon done.
+// A step cannot be interrupted, so that pieces have this many tokens at most.
 static constexpr uint32_t kMostPiece = 256;
 
 Result<InputMeter> InputMeter::create(const Model& model, CacheType cache, uint64_t context, uint32_t batch,
@@ -17,7 +17,7 @@ Result<InputMeter> InputMeter::create(const Model& model, CacheType cache, uint6
     options.batch = uint32_t(std::min<uint64_t>({batch, context, kMostPiece}));
     options.outputs = with_output ? options.batch : 1;
     options.cache = cache;
-    options.fuse = false;  // what is between fused ops is not written
+    options.fuse = false;  // fusion would skip writes between ops
     InputMeter meter(model, options, RL_TRY(Session::create(model, options)));
     meter.choose_tensors(with_output);
     meter.many_ = RL_TRY(meter.watch(options.batch));
@@ -25,8 +25,9 @@ Result<InputMeter> InputMeter::create(const Model& model, CacheType cache, uint6
     return meter;
 }
 
-// Where rows of a tensor are several weights, as with fused queries, keys and values, they have one input:
-// that of the first counts. Of a weight that is a tensor transposed the columns are another's.
+// When rows of a tensor are several weights, as with fused queries, keys and values, they share one input,
+// and the first weight counts. A weight that is a tensor transposed is skipped, since its columns are the
+// tensor's rows.
 void InputMeter::choose_tensors(bool with_output) {
     const auto weights = model_->file_weights();
     const auto sources = model_->weight_sources();
@@ -40,10 +41,11 @@ void InputMeter::choose_tensors(bool with_output) {
         if (!is_new && sources[i].first_byte < sources[found->second].first_byte) found->second = i;
     }
     for (const auto& [tensor, weight] : first) {
-        const Tensor& own = model_->gguf().tensors()[tensor].tensor;
+        const Tensor& source = model_->gguf().tensors()[tensor].tensor;
         sums_of_[weight] = int32_t(sums_.size());
-        sums_.push_back({own.name, own.shape.cols, std::vector<double>(own.shape.count * own.shape.cols),
-                         std::vector<uint64_t>(own.shape.count)});
+        sums_.push_back({source.name, source.shape.cols,
+                         std::vector<double>(source.shape.count * source.shape.cols),
+                         std::vector<uint64_t>(source.shape.count)});
     }
 }
 
@@ -60,14 +62,14 @@ std::vector<InputMeter::Product> InputMeter::products_of(const Op& op) {
     return {};
 }
 
-// The steps as the session runs them.
+// Plans the measurements for the steps as the session runs them.
 Result<InputMeter::Watch> InputMeter::watch(uint32_t rows) const {
     const CacheSizing sizing{options_.context, options_.batch, options_.cache};
     const Plan recorded = RL_TRY(model_->plan(rows, std::min(rows, options_.outputs), sizing));
     const BoundPlan bound = RL_TRY(lower(recorded, model_->backend(), false));
     Watch out;
     out.steps.resize(bound.plan.steps.size());
-    // From the end: the slots that a product reads before they are written again.
+    // Walks backwards, to know which slots a later product reads before they are written again.
     std::set<int32_t> wanted;
     for (size_t i = bound.plan.steps.size(); i-- > 0;) {
         const Op& op = bound.plan.steps[i].op;
@@ -132,7 +134,7 @@ void InputMeter::add(const Product& product, size_t rows) {
     }
 }
 
-// A tensor that is one matrix may be used as several: all of them count.
+// A tensor that is one matrix may be used by several products: all of them count.
 void InputMeter::add_row(InputSquares& sums, uint64_t matrix, const float* x) {
     if (sums.counts.size() == 1) matrix = 0;
     RL_CHECK(matrix < sums.counts.size(), "{} has no matrix {}", sums.tensor, matrix);

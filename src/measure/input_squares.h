@@ -1,5 +1,5 @@
-// How large the inputs of a model's matrices are on a text: for each column the sum of squares. It is taken
-// from traced steps, so any backend will do.
+// Measures the inputs of a model's matrices on a text: for each column the sum of squares, for importance
+// matrices. The inputs come from traced steps, so any backend will do.
 #pragma once
 
 #include "engine/session.h"
@@ -9,39 +9,39 @@
 namespace redline {
 
 struct InputSquares {
-    std::string tensor;  // of the file
+    std::string tensor;  // its name in the file
     uint64_t cols = 0;
     std::vector<double> squares;   // (matrices of the tensor, cols)
-    std::vector<uint64_t> counts;  // inputs that each matrix has had
+    std::vector<uint64_t> counts;  // number of inputs of each matrix
 };
 
 class InputMeter {
 public:
-    // Of sequences of up to `context` tokens. `with_output`: of the output matrix, too; else of the matrices
-    // of layers alone, as llama-imatrix has it.
+    // For sequences of up to `context` tokens. `with_output` includes the output matrix; without it only
+    // matrices of layers are measured, as by llama-imatrix.
     static Result<InputMeter> create(const Model& model, CacheType cache, uint64_t context, uint32_t batch,
                                      bool with_output);
 
-    // Reads a sequence from its start. Cancelled: an error.
+    // Reads a sequence from its start. When cancelled, it returns an error.
     Status read(std::span<const Token> tokens, const std::atomic<bool>* cancel);
     // In the order of the file's tensors.
     const std::vector<InputSquares>& sums() const { return sums_; }
 
 private:
-    // A product of a step: what it multiplies, and by what.
+    // A product of a step: its input and its matrix.
     struct Product {
         Slot x;
         Weight w;
         Slot ids = {};  // with experts
         uint32_t used = 0;
         bool per_expert = false;
-        uint32_t stride = 0;  // from a head's part of x to the next; 0: it is not by heads
+        uint32_t stride = 0;  // from a head's part of x to the next; 0: x is not divided by heads
     };
-    // What there is to do at each step of a plan.
+    // The actions at each step of a plan.
     struct Watch {
         struct At {
             std::vector<Product> products;  // to be added up before the step's writes are kept
-            std::vector<bool> keeps;        // of the step's writes, those that a later product reads
+            std::vector<bool> keeps;        // for each write of the step: a later product reads it
             std::vector<Slot> done;         // slots that no later product reads
         };
         std::vector<At> steps;
@@ -61,9 +61,9 @@ private:
     Session session_;
     std::vector<InputSquares> sums_;
     std::vector<int32_t> sums_of_;        // for each weight of the plan an index into sums_; -1: none
-    std::optional<Watch> single_, many_;  // of plans for steps of one row, and of several
+    std::optional<Watch> single_, many_;  // for plans of one row, and of several
     size_t step_ = 0;
-    std::map<int32_t, std::vector<float>> kept_;  // by slot
+    std::map<int32_t, std::vector<float>> kept_;  // rows of slots, by slot index
 };
 
 }  // namespace redline

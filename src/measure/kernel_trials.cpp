@@ -16,25 +16,26 @@ namespace redline {
 
 namespace {
 
-// So many rows a step has. Kernels differ by few rows, tiles of them, and tiles of very many.
+// The rows of the steps to compare. Kernels differ for few rows, for tiles of them, and for tiles of very
+// many.
 constexpr uint32_t kRows[] = {3, 33, 160};
-constexpr uint64_t kMostFlops = 100'000'000;  // of a step: the reference is a thousandth as fast as a device
-constexpr double kMostNoise = 1e-2;           // of the results' power: a bound is for the worst case
-constexpr double kByChance = 3.0;             // times what tests of ops allow, which met other drivers
-constexpr uint32_t kHistory = 257;            // positions before the compared one, of steps of one row
-constexpr size_t kTogether = 32;              // trials whose weights are on the device at a time
+constexpr uint64_t kMostFlops = 100'000'000;  // of a step: the reference is 1000 times slower than a device
+constexpr double kMostNoise = 1e-2;  // relative to the results' power: the bound alone covers the worst case
+constexpr double kByChance = 3.0;    // times the limits of the op tests, for drivers that these have not met
+constexpr uint32_t kHistory = 257;   // positions before the compared one, in steps of one row
+constexpr size_t kTogether = 32;     // trials whose weights are on the device at a time
 
 struct Written {
     Slot slot;
     std::vector<float> values;
 };
 
-// A step of an op alone: what the device made of it.
+// A step of an op alone, and the results of the device.
 struct StepRun {
     std::vector<int32_t> tokens;
     std::vector<Row> rows;
     std::vector<uint32_t> outputs;
-    std::vector<std::span<const uint32_t>> pages;  // of each sequence; none: there is one, without
+    std::vector<std::span<const uint32_t>> pages;  // for each sequence; empty: one sequence, without pages
     std::vector<Precision> precisions;
     std::vector<Written> written;  // empty: nothing is compared
 
@@ -43,14 +44,14 @@ struct StepRun {
 
 struct Trial {
     TrialOf of;
-    Result<OpAlone> made = error("there is no memory for what kernels are checked with");
+    Result<OpAlone> made = error("there is not enough memory to check kernels");
     Plan plan;                  // lowered
-    size_t from = 0, step = 0;  // of the lowered plan, of a pair
+    size_t from = 0, step = 0;  // indices of a pair's steps in the lowered plan
     std::vector<std::vector<uint32_t>> pages;
     std::vector<StepRun> runs;
-    std::unique_ptr<CacheStore> caches;  // of its own, where they have pages
+    std::unique_ptr<CacheStore> caches;  // separate caches, where they have pages
     std::unique_ptr<Executable> executable;
-    uint32_t first_weight = 0, first_cache = 0;  // among those of all trials
+    uint32_t first_weight = 0, first_cache = 0;  // offsets among the weights and caches of all trials
     std::string wrong;
 
     const OpAlone& alone() const { return made.value(); }
@@ -70,7 +71,7 @@ void make(Trial& trial) {
                                     : op_alone(op, plan, seed, trial.of.size);
 }
 
-// The steps of which one leaves a row in int8 for the other.
+// Finds the steps of which one writes a row as int8 for the other.
 bool find_pair(Trial& trial) {
     const std::vector<Step>& steps = trial.plan.steps;
     for (trial.step = 0; trial.step < steps.size(); ++trial.step)
@@ -109,14 +110,14 @@ private:
             if (!first && flops({most, most, positions_[0] + most}) > kMostFlops) return;
             add({most}, true);
             if (positions_.size() < 2) continue;
-            // One of the sequences has a row, the others have the rest.
+            // One sequence has one row, the others share the rest.
             std::vector<uint32_t> counts(positions_.size(), most / uint32_t(positions_.size()));
             counts.back() = 1;
             add(counts, true);
         }
     }
 
-    // So many rows of each sequence.
+    // Adds a step with so many rows of each sequence.
     void add(const std::vector<uint32_t>& counts, bool compared) {
         StepRun& run = trial_.runs.emplace_back();
         for (uint32_t s = 0; s < counts.size(); ++s)
@@ -133,7 +134,7 @@ private:
         for (const Slot s : trial_.alone().written) run.written.push_back({s, {}});
     }
 
-    // Of the op and what stands behind it so that its results are seen.
+    // The work of the op and of the ops behind it that make its results visible.
     uint64_t flops(const StepShape& shape) const {
         uint64_t sum = 0;
         for (size_t i = trial_.alone().step; i < plan_.steps.size(); ++i)
@@ -143,7 +144,7 @@ private:
 
     Trial& trial_;
     const Plan& plan_;
-    std::vector<uint64_t> positions_;  // of the sequences
+    std::vector<uint64_t> positions_;  // of each sequence
 };
 
 // The weights of all trials, one after another.
@@ -152,8 +153,8 @@ public:
     explicit AllWeights(const Trials& trials) {
         for (const auto& trial : trials) {
             trial->first_weight = uint32_t(infos.size());
-            const Fixture& own = trial->alone().fixture;
-            infos.insert(infos.end(), own.weights().begin(), own.weights().end());
+            const Fixture& fixture = trial->alone().fixture;
+            infos.insert(infos.end(), fixture.weights().begin(), fixture.weights().end());
             owners_.resize(infos.size(), trial.get());
         }
     }
@@ -168,7 +169,7 @@ private:
     std::vector<Trial*> owners_;
 };
 
-// A trial's plan, with its weights and caches among all.
+// A trial's plan, renumbered to its weights and caches among those of all trials.
 Plan among_all(const Trial& trial, std::span<const WeightInfo> weights, std::span<const CacheInfo> caches) {
     Plan plan = trial.alone().plan;
     const auto move = [&](auto& index) {
@@ -189,7 +190,7 @@ class Device {
 public:
     Device(Backend& backend, const std::atomic<bool>* cancel) : backend_(backend), cancel_(cancel) {}
 
-    // `ran` is called for each as soon as it is over.
+    // `ran` is called for each trial as soon as it has run.
     Status run(const Trials& trials, const std::function<void(Trial&)>& ran) {
         for (const auto& trial : trials) RL_TRY(prepare(*trial));
         for (const auto& trial : trials) {
@@ -216,7 +217,7 @@ public:
     }
 
 private:
-    // Fewer columns are enough, unless the row is not left in int8 then.
+    // Fewer columns are enough, unless the row would then not be written as int8.
     Status prepare(Trial& trial) {
         RL_TRY(lower_alone(trial));
         if (!trial.of.is_pair() || find_pair(trial)) return {};
@@ -233,7 +234,7 @@ private:
         return {};
     }
 
-    // All that have no pages share caches and what steps work in.
+    // Trials without pages share caches and scratch.
     Result<std::unique_ptr<CacheStore>> record(const Trials& trials, std::span<const WeightInfo> weights,
                                                WeightStore& store) {
         std::vector<CacheInfo> infos;
@@ -282,7 +283,7 @@ private:
             for (size_t i = 0; i < slots.size(); ++i)
                 for (Written& w : run.written) {
                     if (w.slot != slots[i]) continue;
-                    // The second of a pair may write where the first did.
+                    // The second op of a pair may write to the same slot as the first.
                     const bool of_first = trial.of.is_pair() && &w == &run.written[0];
                     if (of_first && step != trial.from) continue;
                     w.values.assign(traced.written[i].begin(), traced.written[i].end());
@@ -296,12 +297,12 @@ private:
     const std::atomic<bool>* cancel_;
 };
 
-// Of experts that are about as likely either may be taken; there are few of them among random ones.
+// For ids of experts: of two nearly equal experts either may be chosen, which is rare among random ones.
 bool mostly_the_same(const Comparison& c) {
     return c.outside * 50 <= c.count;
 }
 
-// Empty: nothing.
+// Says what is wrong; empty when nothing is.
 std::string wrong_with(const Written& w, const Reference& reference, size_t rows, bool ids) {
     const std::span<const Bounded> want = reference.slot(w.slot);
     const Comparison c = compare(w.values, want.first(w.values.size()));
@@ -310,8 +311,8 @@ std::string wrong_with(const Written& w, const Reference& reference, size_t rows
     std::string text = fmt::format("with {} row{} ", rows, rows == 1 ? "" : "s");
     if (within && c.nmse < kMostNoise)
         return text + fmt::format(
-                          "results are {:.3g} times as far off as roundings are likely to bring them, "
-                          "the farthest {:.3g} times",
+                          "results have {:.3g} times the error that rounding is likely to cause, "
+                          "the largest {:.3g} times",
                           c.spread, c.farthest);
     if (within) return text + fmt::format("results are {:.2g} % noise", 100 * std::sqrt(c.nmse));
     return text + fmt::format(
@@ -320,7 +321,8 @@ std::string wrong_with(const Written& w, const Reference& reference, size_t rows
                       c.outside, c.count, c.got, c.want, c.bound);
 }
 
-// Of a pair what the first has left in floats is taken as it is: it is held to the reference by itself.
+// The first op of a pair is tested separately, so that its result in floats is taken over as the second's
+// input.
 void evaluate(Reference& reference, const Trial& trial, const StepRun& run) {
     const StepParams params = run.params();
     if (!trial.of.is_pair() || run.written.empty())
@@ -343,7 +345,7 @@ void judge(Trial& trial, const Backend& backend) {
     }
 }
 
-// Trials in groups, of which the device has one at a time.
+// Trials in groups, of which the device holds one at a time.
 struct Group {
     Trials trials;
     std::unique_ptr<std::latch> made;

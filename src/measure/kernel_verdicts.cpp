@@ -23,7 +23,7 @@ KernelVerdicts verdicts_in(const Json& device) {
     return out;
 }
 
-// In place of a file.
+// Verdicts of this process, where there is no folder for a file.
 struct Remembered {
     std::mutex mutex;
     std::map<std::string, KernelVerdicts> all;
@@ -40,7 +40,7 @@ KernelVerdicts known(const std::string& key, const std::string& cache_folder) {
 }
 
 void keep(const std::string& key, const KernelVerdicts& verdicts, const std::string& cache_folder) {
-    // Where it cannot be kept the kernels are checked again the next time.
+    // A write that fails is ignored: the kernels are then checked again the next time.
     if (!cache_folder.empty()) {
         static_cast<void>(verdict_file(cache_folder).update(key, [&](Json& device) {
             device = {{"right", verdicts.right}, {"wrong", verdicts.wrong}};

@@ -1,4 +1,4 @@
-// The check of a device's kernels before a model's first use of them, and what is remembered of it.
+// Checks a device's kernels before a model's first use of them, and remembers the verdicts.
 #pragma once
 
 #include "measure/self_test.h"
@@ -7,20 +7,20 @@
 
 namespace redline {
 
-// What is known of the kernels of a device, a driver and a build, by their keys (see SelfTest).
+// Verdicts on the kernels of a device, a driver and a build, by their keys (see SelfTest).
 struct KernelVerdicts {
     std::set<std::string> right;
-    std::map<std::string, std::string> wrong;  // and how
+    std::map<std::string, std::string> wrong;  // key -> how it is wrong
 };
 
 struct CheckedKernels {
-    KernelVerdicts before;  // that was known
-    SelfTest found;         // of what was not
+    KernelVerdicts before;  // verdicts known before
+    SelfTest found;         // verdicts on the kernels that were tested now
 };
 
-// Checks what an engine of these options would run and nothing is known of; `again`: nothing is. What
-// computes wrongly is refused by the backend from then on. Verdicts are kept in a file of the folder, without
-// one for as long as the process lives. An error: they could not be had.
+// Tests the kernels that an engine of these options would run, unless a verdict is known; `again` tests all.
+// The backend refuses kernels that are wrong from then on. Verdicts are kept in a file of the folder, or
+// without a folder as long as the process lives. An error: they could not be tested.
 Result<CheckedKernels> check_kernels(const Model& model, Backend& backend, const EngineOptions& options,
                                      const std::string& cache_folder, bool again);
 

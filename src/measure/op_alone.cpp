@@ -9,13 +9,13 @@ namespace redline {
 namespace {
 
 constexpr uint64_t kRouterWidth = 32;
-constexpr uint64_t kFewColumns = 512;   // of an op that leaves its row for another
+constexpr uint64_t kFewColumns = 512;   // for the first op of a pair
 constexpr uint32_t kMostSequences = 3;  // that share pages
 
-// What is smaller than in the plan, by the plan's numbers.
-class Smaller {
+// Shapes of weights and slots that are smaller than in the plan, by the plan's indices.
+class ShrunkShapes {
 public:
-    Smaller(const Plan& plan, const AloneSize& size) : plan_(plan), size_(size) {}
+    ShrunkShapes(const Plan& plan, const AloneSize& size) : plan_(plan), size_(size) {}
 
     Shape shape(Weight w) const {
         const auto found = shapes_.find(w.index);
@@ -56,7 +56,7 @@ public:
     }
     void operator()(const auto&) {}
 
-    // Instead: all rows, and fewer columns.
+    // Keeps all rows, and shrinks the columns.
     void few_columns(const Linear& op) { few_columns(op.x, 1, {op.w}, op.norm); }
     void few_columns(const Gated& op) { few_columns(op.x, 1, {op.gate, op.up}, op.norm); }
     void few_columns(const ExpertLinear& op) {
@@ -118,39 +118,39 @@ private:
     std::map<int32_t, uint32_t> widths_;
 };
 
-// Ids of experts that an op reads, and how many experts there are; none: no slot.
+// The slot of expert ids that an op reads, and the number of experts; without a slot: it reads none.
 struct Ids {
     Slot slot;
     uint64_t experts = 0;
 };
-Ids ids_of(const ExpertLinear& op, const Smaller& sizes) {
+Ids ids_of(const ExpertLinear& op, const ShrunkShapes& sizes) {
     return {op.ids, sizes.shape(op.w).count};
 }
-Ids ids_of(const ExpertGated& op, const Smaller& sizes) {
+Ids ids_of(const ExpertGated& op, const ShrunkShapes& sizes) {
     return {op.ids, sizes.shape(op.gate).count};
 }
-Ids ids_of(const AddExpertBias& op, const Smaller& sizes) {
+Ids ids_of(const AddExpertBias& op, const ShrunkShapes& sizes) {
     return {op.ids, sizes.shape(op.bias).elements() / (sizes.width(op.y) / (op.scales ? 1 : op.used))};
 }
-Ids ids_of(const ScaleByExpert& op, const Smaller& sizes) {
+Ids ids_of(const ScaleByExpert& op, const ShrunkShapes& sizes) {
     return {op.ids, sizes.shape(op.factor).elements()};
 }
-Ids ids_of(const auto&, const Smaller&) {
+Ids ids_of(const auto&, const ShrunkShapes&) {
     return {};
 }
 
-// Weights that must not be above 0: by how much a state decays.
+// The weight, if any, that sets how fast a state decays, and must not be above 0.
 Weight decays(const Op& op) {
     if (const auto* o = std::get_if<DeltaNet>(&op)) return o->a;
     if (const auto* o = std::get_if<StateScan>(&op)) return o->a;
     return {};
 }
 
-// One op, with the plan's numbers replaced by those of a plan that is made for it.
+// One op of a plan, renumbered to the slots and weights of a plan that is made for it.
 class Part {
 public:
     Part(const Op& op, const Plan& plan, const AloneSize& size, bool few_columns = false)
-        : op_(op), own_(op), plan_(plan), sizes_(plan, size) {
+        : op_(op), made_(op), plan_(plan), sizes_(plan, size) {
         if (few_columns)
             std::visit([this](const auto& o) { sizes_.few_columns(o); }, op);
         else
@@ -158,9 +158,9 @@ public:
         ids_ = std::visit([this](const auto& o) { return ids_of(o, sizes_); }, op);
     }
 
-    const Op& own() const { return own_; }
+    const Op& op() const { return made_; }
     Slot ids() const {
-        const auto* o = std::get_if<Route>(&own_);
+        const auto* o = std::get_if<Route>(&made_);
         return o ? o->ids : Slot();
     }
 
@@ -197,7 +197,7 @@ public:
         }
     }
 
-    // `given`: of the slots that it reads, one that is there already.
+    // `given` replaces `of`, one of the slots that the op reads.
     void append(PlanBuilder& builder, Slot of = {}, Slot given = {}) {
         add_caches(builder);
         if (of) slots_[of.index] = given;
@@ -215,10 +215,10 @@ public:
         visit([&](Cache& c) { renumber(c, caches_); });
         visit([&](uint32_t& rope) { rope = builder.add_rope(plan_.ropes[rope]); });
         store_before(builder);
-        builder.append(own_);
+        builder.append(made_);
     }
 
-    // Bytes of the weights and, with so many positions, caches that it reads.
+    // Bytes of the op's weights and of its caches with so many positions.
     uint64_t bytes(const Fixture& fixture, uint64_t positions) {
         uint64_t sum = 0;
         for (const auto& [number, w] : weights_) {
@@ -233,27 +233,27 @@ public:
         return sum;
     }
 
-    // Another round of append(), with weights that are copies of the first's.
+    // Prepares another append(), with copies of the first one's weights.
     void begin_again(Fixture& fixture) {
-        own_ = op_;
+        made_ = op_;
         caches_.clear();
         for (auto& [number, w] : weights_) w = fixture.copy(w);
     }
     void use_again(const std::map<int32_t, Weight>& weights, const std::map<int32_t, Cache>& caches) {
-        own_ = op_;
+        made_ = op_;
         weights_ = weights;
         caches_ = caches;
     }
     const std::map<int32_t, Weight>& weights() const { return weights_; }
     const std::map<int32_t, Cache>& caches() const { return caches_; }
-    // What a fused op has left in a slot is nothing to read.
+    // After a fused op the content of its scratch slots is undefined, so they are not read again.
     void renew_slots() {
         if (!access(op_).scratch.empty()) slots_.clear();
     }
 
-    // What is in a cache is seen by what an attention makes of it.
+    // A cache's content is compared through an attention that reads it.
     void attend_behind(PlanBuilder& builder, std::vector<Slot>& written) const {
-        const auto* o = std::get_if<RopeStore>(&own_);
+        const auto* o = std::get_if<RopeStore>(&made_);
         if (!o) return;
         const float scale = 1.0f / std::sqrt(float(o->shape.head_dim));
         written.push_back(builder.attention(o->cache, o->q, o->shape, scale));
@@ -266,7 +266,7 @@ private:
         const auto take = [&](auto& index) {
             if constexpr (requires { each(index); }) each(index);
         };
-        std::visit([&](auto& o) { o.visit_indices([&](auto&... all) { (take(all), ...); }); }, own_);
+        std::visit([&](auto& o) { o.visit_indices([&](auto&... all) { (take(all), ...); }); }, made_);
     }
 
     Weight weight(Fixture& fixture, Weight w) {
@@ -318,26 +318,26 @@ private:
         return y;
     }
 
-    // An attention reads what another op has stored.
+    // Stores keys and values for an op that reads a cache.
     void store_before(PlanBuilder& builder) {
-        if (const auto* o = std::get_if<Attention>(&own_))
+        if (const auto* o = std::get_if<Attention>(&made_))
             builder.append(KvStore{builder.embed(stored_[0]), builder.embed(stored_[1]), o->cache, o->shape});
-        if (const auto* o = std::get_if<LatentAttention>(&own_))
+        if (const auto* o = std::get_if<LatentAttention>(&made_))
             builder.append(LatentStore{builder.embed(stored_[0]), builder.embed(stored_[1]), o->cache});
-        if (const auto* o = std::get_if<BlockAttention>(&own_))
+        if (const auto* o = std::get_if<BlockAttention>(&made_))
             builder.append(KvStore{builder.embed(stored_[0]), builder.embed(stored_[1]), o->cache, o->shape});
-        if (const auto* o = std::get_if<BlockScores>(&own_))
+        if (const auto* o = std::get_if<BlockScores>(&made_))
             builder.append(LatentStore{builder.embed(stored_[0]), {}, o->cache});
-        if (const auto* o = std::get_if<EntryAttention>(&own_)) {
+        if (const auto* o = std::get_if<EntryAttention>(&made_)) {
             builder.append(LatentStore{builder.embed(stored_[0]), {}, o->cache});
             if (o->entries) builder.append(LatentStore{builder.embed(stored_[1]), {}, o->entries});
         }
     }
 
     const Op& op_;
-    Op own_;
+    Op made_;
     const Plan& plan_;
-    Smaller sizes_;
+    ShrunkShapes sizes_;
     Ids ids_;
     std::map<int32_t, Weight> weights_, inputs_;
     std::map<int32_t, Slot> slots_;
@@ -346,12 +346,12 @@ private:
     Weight stored_[2];
 };
 
-// Of the whole plan's batch, but for fewer positions and sequences.
+// The sizing of the whole plan's batch, with fewer positions and sequences.
 CacheSizing small_sizing(const Plan& plan, CacheType type) {
     CacheSizing sizing{OpAlone::kPositions, plan.max_rows, type};
     if (plan.sizing.pages == 0) return sizing;
     sizing.sequences = std::min(plan.sizing.sequences, kMostSequences);
-    sizing.pages = sizing.sequences * (OpAlone::kPositions / kPageRows) + 1;  // one that is nobody's
+    sizing.pages = sizing.sequences * (OpAlone::kPositions / kPageRows) + 1;  // plus one unused page
     return sizing;
 }
 
@@ -363,10 +363,10 @@ Result<OpAlone> made(Fixture fixture, const Plan& whole, Part* before, Part& par
     Slot given;
     if (before) {
         before->append(builder);
-        given = access(before->own()).writes.at(0);
+        given = access(before->op()).writes.at(0);
     }
     part.append(builder, handed, given);
-    OpAlone alone{std::move(fixture), {}, builder.plan().steps.size() - 1, access(part.own()).writes, {}, 0};
+    OpAlone alone{std::move(fixture), {}, builder.plan().steps.size() - 1, access(part.op()).writes, {}, 0};
     alone.ids = part.ids();
     alone.sequences = sizing.pages > 0 ? sizing.sequences : 0;
     part.attend_behind(builder, alone.written);
@@ -421,8 +421,8 @@ Result<OpAlone> op_repeated(const Op& op, const Plan& plan, uint32_t seed, const
         part.append(builder);
         round.caches = part.caches();
     }
-    OpAlone alone{std::move(fixture),        {},         builder.plan().steps.size() - 1,
-                  access(part.own()).writes, part.ids(), 0};
+    OpAlone alone{std::move(fixture),       {},         builder.plan().steps.size() - 1,
+                  access(part.op()).writes, part.ids(), 0};
     builder.output(alone.written.at(0));
     alone.plan = RL_TRY(std::move(builder).finish());
     alone.plan.layers_wait = true;
@@ -431,8 +431,8 @@ Result<OpAlone> op_repeated(const Op& op, const Plan& plan, uint32_t seed, const
 
 Result<OpAlone> pair_alone(const Op& from, const Op& to, const Plan& plan, uint32_t seed, bool few_columns) {
     Fixture fixture(seed, OpAlone::kTokens);
-    // A router that reads the row in int8 may take another of two experts that are about as likely: all are
-    // taken.
+    // A router that reads the row in int8 may choose another of two nearly equal experts, so that all experts
+    // are used.
     AloneSize taken;
     taken.further_experts = 0;
     Part before(from, plan, {}, few_columns), part(to, plan, taken);
@@ -456,7 +456,7 @@ Result<OpAlone> ops_together(std::span<const Op> ops, const Plan& plan, uint32_t
     for (const auto& part : parts) {
         builder.next_layer();
         part->append(builder);
-        last = access(part->own()).writes.at(0);
+        last = access(part->op()).writes.at(0);
     }
     OpAlone together{std::move(fixture), {}, builder.plan().steps.size() - 1, {last}, {}, 0};
     builder.output(last);

@@ -1,6 +1,6 @@
-// A plan of a few ops on random weights, for holding a backend to the reference and for timing its kernels
-// without a model. Inputs are embeddings of a float table with one row per token, so that no case needs a way
-// into a plan that programs do not have.
+// A plan of a few ops on random weights, to compare a backend with the reference and to time its kernels
+// without a model. Inputs are embeddings of a float table with one row per token, so that cases use only the
+// inputs that programs have.
 #pragma once
 
 #include "measure/random_weights.h"
@@ -15,8 +15,8 @@ namespace redline {
 
 class Fixture : public ByteSource {
 public:
-    // `capacity`: rows of the inputs, one per token. `distinct`: elements of a matrix after which they come
-    // again, for who needs it sooner and not all of them random: a multiple of every format's block.
+    // `capacity`: rows of the inputs, one per token. `distinct`: elements after which a matrix repeats
+    // itself, where speed matters more than randomness: a multiple of every format's block.
     Fixture(uint32_t seed, uint64_t capacity, uint64_t distinct = UINT64_MAX)
         : random_(seed), capacity_(capacity), distinct_(distinct) {}
 
@@ -39,16 +39,18 @@ public:
         return add({"vector", find_format("F32"), {1, 1, values.size()}}, WeightRole::vector,
                    {bytes.begin(), bytes.end()});
     }
-    // From here on inputs are whole numbers of a step of 127 levels, of which each block of 16 has the last,
-    // and vectors are ones: rounding to 8 bits loses nothing, and what a kernel loses is seen.
+    // From here on inputs are whole multiples of a step of 127 levels, each block of 16 having the largest,
+    // and vectors are ones: rounding to 8 bits then loses nothing, so that any loss is the kernel's.
     void hold_levels() { levels_ = true; }
-    // Another weight with the content of `w`: as many bytes for a device to read, none more here.
+    // Another weight that shares the content of `w`: a device reads as many bytes again, the host stores
+    // none.
     Weight copy(Weight w) {
         weights_.push_back(weights_[size_t(w.index)]);
         bytes_.push_back(bytes_[size_t(w.index)]);
         return {int32_t(weights_.size() - 1)};
     }
-    // A table whose row t is the input of token t: normal numbers of size 1, each row of another magnitude.
+    // A table whose row t is the input of token t: normally distributed numbers of size 1, each row of
+    // another magnitude.
     Weight input(uint64_t width) {
         std::normal_distribution<float> normal;
         std::vector<float> values(capacity_ * width);
@@ -66,7 +68,7 @@ public:
     }
     const std::vector<WeightInfo>& weights() const { return weights_; }
     uint64_t capacity() const { return capacity_; }
-    // Rounded to halfs where `backend` decodes them while it loads.
+    // The weights as floats, rounded to halves where `backend` decodes them while it loads.
     std::vector<std::vector<float>> decoded(const Backend& backend) const {
         const std::vector<WeightInfo> stored = stored_weights(weights_, backend);
         std::vector<std::vector<float>> out;
@@ -101,33 +103,32 @@ private:
 
 constexpr uint64_t kFurtherTokens = 45;
 
-// Of queries and keys as Fixture::input() has them. The less exact the cache, the smaller the scores: what
-// its rounding may move them by enters an exponent, and has to stay small there for the bound to say
-// anything.
+// A scale for queries and keys made by Fixture::input(). The coarser the cache's type, the smaller the
+// scores: the cache's rounding enters an exponent, and must stay small there for the bound to mean anything.
 constexpr float score_size(CacheType cache) {
     return cache == CacheType::f32 ? 0.3f : cache == CacheType::f16 ? 0.1f : 0.015f;
 }
 
-// A case: `declare` adds weights and returns the function that records the ops and yields the slot to
+// A test case: `declare` adds weights and returns the function that records the ops and yields the slot to
 // compare.
 struct OpCase {
     using Build = std::function<Slot(PlanBuilder&)>;
     std::string name;
     uint32_t rows = 1;      // tokens of the compared step
-    uint64_t position = 0;  // tokens fed before it, one step each of at most `rows`
+    uint64_t position = 0;  // tokens fed before it, in steps of at most `rows`
     uint64_t context = 64;
-    // > 0: so many share the caches, in scattered pages. The compared step has `rows` of all of them
-    // together; the first has `position` tokens before, each further one kFurtherTokens more.
+    // > 0: so many sequences share the caches, in scattered pages. The compared step has `rows` of all of
+    // them together; the first sequence has `position` tokens before, each further one kFurtherTokens more.
     uint32_t sequences = 0;
     CacheType cache = CacheType::f16;
     std::function<Build(Fixture&)> declare;
-    bool cpu_only = false;  // other backends refuse it: they have no kernels for an op of it
-    // Of many ops, in one step: each is held to what the backend gave it, since worst cases on top of each
-    // other would bound nothing.
+    bool cpu_only = false;  // other backends have no kernels for one of its ops
+    // For cases of many ops, in one step: each op is compared given the backend's inputs, since worst cases
+    // on top of each other would bound nothing.
     bool each_op = false;
     bool levels = false;  // Fixture::hold_levels
-    bool alike = false;   // errors of one op reach all sums of the next: `kAlike`
-    Variant variant;      // of kernels of one row, where it is among their choices
+    bool alike = false;   // one op's error reaches all sums of the next: `kAlike`
+    Variant variant;      // for kernels of one row that have such choices
 };
 
 inline OpCase of_levels(OpCase c) {
@@ -150,7 +151,7 @@ inline Result<Plan> case_plan(const OpCase& c, Fixture& fixture, uint32_t rows, 
     return std::move(builder).finish();
 }
 
-// StepParams::lookups of a case's step of so many rows: made up, of either sign.
+// Made-up StepParams::lookups for a step of so many rows, of either sign.
 inline std::vector<float> case_lookups(const Plan& plan, size_t rows) {
     std::vector<float> lookups(plan.lookup_floats(rows));
     for (size_t i = 0; i < lookups.size(); ++i) lookups[i] = float(i % 19) - 7.5f;

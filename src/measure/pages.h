@@ -1,4 +1,4 @@
-// Lists of pages as an engine might give them to sequences after a long time.
+// Lists of pages as an engine might give them to sequences after running for a long time.
 #pragma once
 
 #include "plan/plan.h"
@@ -9,7 +9,7 @@
 
 namespace redline {
 
-// Of so many sequences, no page twice.
+// A list for each of so many sequences, no page twice.
 inline std::vector<std::vector<uint32_t>> scattered_pages(std::span<const CacheInfo> caches,
                                                           uint32_t sequences) {
     std::vector<std::vector<uint32_t>> lists(sequences, std::vector<uint32_t>(page_entries(caches)));

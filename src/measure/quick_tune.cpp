@@ -6,14 +6,14 @@ namespace redline {
 
 namespace {
 
-// Larger than the caches of cards for desktops (96 MB), and soon made and loaded.
+// Larger than the caches of desktop cards (96 MB), and quickly made and loaded.
 constexpr uint64_t kCopyBytes = uint64_t(160) << 20, kElements = uint64_t(1) << 26;
 constexpr double kStepsSeconds = 0.008;
-// Of the time of all that was timed, what a variant has to save: an op may gain by itself what its neighbours
-// lose. On an H100 two that were to save 1 % of a step or less made it 1 to 3 % slower.
+// The share of all timed ops' time that a variant has to save: an op alone may gain what its neighbours lose.
+// On an H100 two variants that promised 1 % of a step or less made it 1 to 3 % slower.
 constexpr double kLeastShare = 0.02;
 
-// Those that save too little run as by default; what is to be kept of them.
+// Resets kernels that save too little to their defaults; returns those, to be kept in the file.
 std::vector<TunedKernel> give_up_little(std::vector<TunedKernel>& kernels) {
     double all = 0.0;
     for (const TunedKernel& kernel : kernels) all += double(kernel.count) * kernel.default_seconds;
@@ -40,9 +40,10 @@ std::string QuickTune::text(const std::string& device) const {
     const std::string some =
         kernels.size() < planned ? fmt::format("{} of {}", kernels.size(), planned) : fmt::to_string(planned);
     std::string out = fmt::format("kernels: {} timed on {} in {:.1f} s, ", some, device, seconds);
-    if (faster() == 0) return out + "none is faster otherwise than by default";
-    return out + fmt::format("{} faster otherwise than by default: predicted {:.2f} times as fast together",
-                             faster(), 1.0 / (1.0 - saved_share(kernels, RowClass::one)));
+    if (faster() == 0) return out + "no variant is faster than the default";
+    return out +
+           fmt::format("{} with a faster variant than the default: predicted {:.2f} times as fast together",
+                       faster(), 1.0 / (1.0 - saved_share(kernels, RowClass::one)));
 }
 
 Result<QuickTune> quick_tune(const Model& model, Backend& backend, const EngineOptions& options,

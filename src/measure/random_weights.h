@@ -1,5 +1,5 @@
-// Random weights in any format: random codes under scales of a sane size, so that products are neither all
-// zero nor out of range. Seeded by the caller.
+// Random weights in any format: random codes with scales of a plausible size, so that products are neither
+// all zero nor out of range. Seeded by the caller.
 #pragma once
 
 #include "formats/format.h"
@@ -26,7 +26,7 @@ inline std::vector<std::byte> random_weights(const Format& format, size_t elemen
         return out;
     }
     for (std::byte& b : out) b = std::byte(random());
-    // Of super-blocks, whose sub-scales are random codes.
+    // Smaller for super-blocks, whose sub-scales are random codes.
     const float size = format.block == 256 ? 0.0005f : 0.02f;
     const auto scale = [&] {
         return size * (0.5f + float(random() % 1000) / 1000.0f) * (random() % 8 == 0 ? -1.0f : 1.0f);

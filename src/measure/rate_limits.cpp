@@ -4,12 +4,11 @@ namespace redline {
 
 namespace {
 
-// The fastest weights reach a device over NVLink-C2C: 450 GB/s each way (GH200 data sheet, 2023).
+// The fastest upload of weights is over NVLink-C2C: 450 GB/s each way (GH200 data sheet, 2023).
 constexpr double kMostUpload = 1e12;
 
-// Two sockets of Xeon Max have 3.3 TB/s of HBM2e (Intel's data sheet, 2023), but two of EPYC 9684X hold in
-// their caches all that is read while it is timed. 256 cores of Xeon 6 make some 2e15 operations in tiles of
-// int8.
+// Two sockets of Xeon Max have 3.3 TB/s of HBM2e (Intel's data sheet, 2023), but two of EPYC 9684X hold all
+// timed data in their caches. 256 cores of Xeon 6 reach some 2e15 operations in tiles of int8.
 constexpr RateLimits kProcessor{"a CPU", 1e13, kMostUpload, 5e15};
 
 // The widest LPDDR5X beside one chip has 0.82 TB/s (M3 Ultra, 2025), Strix Halo 0.26 TB/s.

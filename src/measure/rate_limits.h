@@ -1,5 +1,5 @@
-// The most that devices of a class can do. A rate beyond it was not measured: a driver that computes nothing
-// is done at once, and so is a clock that stands still.
+// Upper limits of what a class of devices can reach. A higher rate is a measurement error: a driver that
+// computes nothing returns at once, and so does a clock that stands still.
 #pragma once
 
 #include "plan/backend.h"

@@ -17,7 +17,7 @@ constexpr uint64_t kColumns = 2048, kRows = 2048;
 constexpr uint32_t kTokens = 256;
 constexpr uint64_t kUploadBytes = uint64_t(32) << 20;
 
-// As a file's that lies in the system's memory, whose content is copied from there.
+// A byte source in memory, like a file in the system's page cache, from which content is copied.
 class Copies : public ByteSource {
 public:
     explicit Copies(uint64_t bytes) : all_(bytes) {}
@@ -37,7 +37,7 @@ Result<double> measure_upload(Backend& device, const Format& format) {
     Copies source(info.tensor.bytes());
     const auto store = RL_TRY(device.load({&info, 1}, source, {}));
     const uint32_t first = 0;
-    const double seconds = RL_TRY(usual_seconds([&] {
+    const double seconds = RL_TRY(median_seconds([&] {
         return device.refill(*store, {&first, 1}, {&info, 1}, source);
     }));
     return seconds > 0.0 ? double(info.tensor.bytes()) / seconds : 0.0;
@@ -58,17 +58,17 @@ Result<double> measure_product(Backend& backend, const Format& format) {
     std::vector<int32_t> tokens(kTokens);
     for (uint32_t i = 0; i < kTokens; ++i) tokens[i] = int32_t(i % 2);
     const SequenceStep step(tokens, 0, 1);
-    const double seconds = RL_TRY(usual_seconds([&] { return executable->run(step); }));
+    const double seconds = RL_TRY(median_seconds([&] { return executable->run(step); }));
     return seconds > 0.0 ? 2.0 * double(kTokens) * double(kRows) * double(kColumns) / seconds : 0.0;
 }
 
 struct Timed {
     double seconds = 0.0;
-    uint64_t bytes = 0;  // of the weights that were declared
-    size_t steps = 0;    // of the lowered plan
+    uint64_t bytes = 0;  // of the declared weights
+    size_t steps = 0;    // in the lowered plan
 };
 
-// Zeros, but ones of 32 bits in so many first bytes of each tensor.
+// Zeros, but the first bytes of each tensor are floats of one, as many as were asked for.
 class OnesFirst : public ByteSource {
 public:
     void add(uint64_t bytes) { ones_.push_back(bytes); }
@@ -84,7 +84,7 @@ private:
     std::vector<uint64_t> ones_;
 };
 
-// A step of one token, of weights whose content nothing depends on, and of what is done with them.
+// Times a step of one token, whose ops read these weights; their content does not matter.
 class Trial {
 public:
     Weight matrix(const Format& format, uint64_t rows, uint64_t cols, uint64_t count = 1) {
@@ -93,7 +93,7 @@ public:
         timed_.bytes += tensor.bytes();
         return add({tensor, WeightRole::matrix}, 0);
     }
-    // One that chooses the first `used` of the experts, of ones in each column.
+    // A router that chooses the first `used` of the experts, whose columns are ones.
     Weight router(uint64_t experts, uint64_t used, uint64_t cols) {
         const std::string name = fmt::format("router{}", weights_.size());
         const Tensor tensor{name, find_format("F32"), {1, experts, cols}};
@@ -105,7 +105,7 @@ public:
         return add({{name, find_format("F32"), {1, 1, size}}, WeightRole::vector}, size * 4);
     }
 
-    // `build` makes of a row of so many columns one of its own width.
+    // `build` turns a row of `cols` columns into one of `width`.
     Result<Timed> run(Backend& backend, uint64_t cols, const std::function<Slot(PlanBuilder&, Slot)>& build,
                       uint64_t width) {
         const Weight table = add({{"input", find_format("F32"), {1, 1, cols}}, WeightRole::matrix}, cols * 4);
@@ -122,7 +122,7 @@ public:
         const int32_t token = 0;
         const SequenceStep step({&token, 1}, 0, 1);
         RL_TRY(executable->run(step));
-        timed_.seconds = RL_TRY(usual_seconds([&] { return executable->run(step); }));
+        timed_.seconds = RL_TRY(median_seconds([&] { return executable->run(step); }));
         return timed_;
     }
 
@@ -138,7 +138,7 @@ private:
     Timed timed_;
 };
 
-// Products after each other, each with a matrix of its own: of `rows` rows, and of `cols`, in turn.
+// A chain of products, each with a separate matrix, alternately of (rows, cols) and (cols, rows).
 Result<Timed> timed_products(Backend& backend, const Format& format, uint64_t rows, uint64_t cols,
                              uint32_t products) {
     Trial trial;
@@ -152,29 +152,29 @@ Result<Timed> timed_products(Backend& backend, const Format& format, uint64_t ro
     return trial.run(backend, cols, build, products % 2 == 1 ? rows : cols);
 }
 
-// Chosen among all that a layer has, of which only those are there that are used.
+// The router has all experts of a layer, but only the used ones have matrices.
 Result<Timed> timed_experts(Backend& backend, const ExpertLayer& layer, uint32_t layers) {
-    struct Own {
+    struct Layer {
         Weight norm, router, gate, up, down;
     };
     Trial trial;
-    std::vector<Own> all;
+    std::vector<Layer> all;
     for (uint32_t i = 0; i < layers; ++i)
         all.push_back({trial.ones(layer.dim), trial.router(layer.count, layer.used, layer.dim),
                        trial.matrix(*layer.format, layer.hidden, layer.dim, layer.used),
                        trial.matrix(*layer.format, layer.hidden, layer.dim, layer.used),
                        trial.matrix(*layer.down, layer.dim, layer.hidden, layer.used)});
     const auto build = [&](PlanBuilder& builder, Slot x) {
-        for (const Own& own : all)
-            builder.expert_block(x, {own.norm, 1e-5f}, {own.router, layer.used},
-                                 {own.gate, own.up, own.down});
+        for (const Layer& weights : all)
+            builder.expert_block(x, {weights.norm, 1e-5f}, {weights.router, layer.used},
+                                 {weights.gate, weights.up, weights.down});
         return x;
     };
     return trial.run(backend, layer.dim, build, layer.dim);
 }
 
-// Of the weights of a trial: more than caches hold, of which a processor for servers has hundreds of MB, and
-// no large part of what is free.
+// Bytes of the weights of a trial: more than caches hold, which is hundreds of MB in server processors, and
+// no large part of the free memory.
 uint64_t trial_bytes(const Backend& backend) {
     constexpr uint64_t kLeast = uint64_t(64) << 20, kOnCpu = uint64_t(1) << 30, kOnGpu = kOnCpu / 2;
     const DeviceInfo& device = backend.device();
@@ -253,9 +253,9 @@ DecodePace decode_pace(Backend& backend, const Format& format, const std::option
     return pace;
 }
 
-// Of runs of one token, with the plan that was run. With a pause each begins so long after the one before,
-// and the first half is left out: a device that has little to do lowers its clocks within some tenths of a
-// second.
+// Seconds of a step of one token; `run` receives the lowered plan. With a pause each step begins so long
+// after the one before, and the first half is ignored: a device that has little to do lowers its clocks
+// within some tenths of a second.
 static Result<double> timed_ops(Backend& backend, OpAlone ops, std::chrono::duration<double> pause,
                                 Plan& run) {
     constexpr uint64_t kPosition = 128;
@@ -270,7 +270,7 @@ static Result<double> timed_ops(Backend& backend, OpAlone ops, std::chrono::dura
     const std::vector<float> lookups(ops.plan.lookup_floats(1), 1.0f);
     params.lookups = lookups;
     RL_TRY(executable->run(params));
-    if (pause.count() == 0.0) return usual_seconds([&] { return executable->run(params); });
+    if (pause.count() == 0.0) return median_seconds([&] { return executable->run(params); });
     constexpr std::chrono::milliseconds kLong(500);
     using Clock = std::chrono::steady_clock;
     std::vector<double> all;
@@ -278,7 +278,7 @@ static Result<double> timed_ops(Backend& backend, OpAlone ops, std::chrono::dura
         for (const auto start = Clock::now(); Clock::now() - start < pause;) continue;
         all.push_back(RL_TRY(seconds_of([&] { return executable->run(params); })));
     }
-    return usual({all.begin() + ptrdiff_t(all.size() / 2), all.end()});
+    return median({all.begin() + ptrdiff_t(all.size() / 2), all.end()});
 }
 
 Result<double> history_seconds(Backend& backend, const Op& op, const Plan& plan, const DecodePace& pace) {

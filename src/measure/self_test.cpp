@@ -12,7 +12,7 @@ namespace redline {
 
 namespace {
 
-// The ops that the backend would run, and the rows in int8 between them, of which nothing is known.
+// The ops that the backend would run, and the int8 rows between them, without a known verdict.
 std::vector<TrialOf> unknown_trials(std::span<const BoundPlan> plans, const std::set<std::string>& known,
                                     const SelfTest& test) {
     std::vector<TrialOf> trials;
@@ -23,10 +23,10 @@ std::vector<TrialOf> unknown_trials(std::span<const BoundPlan> plans, const std:
     };
     for (const BoundPlan& bound : plans) {
         const std::vector<Step>& steps = bound.plan.steps;
-        std::map<int32_t, size_t> leaving;  // steps, by the slot in int8
+        std::map<int32_t, size_t> leaving;  // steps that write it, by the slot in int8
         for (size_t i = 0; i < steps.size(); ++i) {
             if (stands_alone(steps[i].op)) add(kernel_key(steps[i].op, bound.plan), bound.plan, i, i);
-            // Others than steps of one row leave none.
+            // Only steps of one row pass rows as int8.
             if (bound.plan.max_rows > 1) continue;
             if (steps[i].leaves) leaving[steps[i].leaves.index] = i;
             if (!steps[i].takes) continue;
@@ -37,7 +37,7 @@ std::vector<TrialOf> unknown_trials(std::span<const BoundPlan> plans, const std:
     return trials;
 }
 
-// Adds what was found of the trials. A row in int8 between kernels that are wrong by themselves says nothing.
+// Adds the verdicts of the trials. An int8 row between kernels that are wrong by themselves is not judged.
 bool add_verdicts(std::span<const TrialOf> trials, std::vector<std::string> wrong, SelfTest& test,
                   std::set<std::string>& refused) {
     const auto is_wrong = [&](const Plan& plan, size_t step) {
@@ -60,7 +60,7 @@ bool add_verdicts(std::span<const TrialOf> trials, std::vector<std::string> wron
     return found;
 }
 
-// What the device picks of a row of outputs, beside what is picked here; nothing where it picks none.
+// Compares the outputs that the device picks from a row with those picked here; empty where it picks none.
 Result<std::optional<std::string>> wrong_best(uint32_t outputs, Backend& backend) {
     Fixture fixture(3, 2);
     const Weight table = fixture.input(outputs);
@@ -90,7 +90,7 @@ Result<std::optional<std::string>> wrong_best(uint32_t outputs, Backend& backend
 }
 
 Status check_best(uint32_t outputs, Backend& backend, const std::set<std::string>& known, SelfTest& test) {
-    const std::string key = fmt::format("{} of {}", kBestKey, outputs);  // which lower() asks for
+    const std::string key = fmt::format("{} of {}", kBestKey, outputs);  // the key that lower() asks for
     if (known.contains(key) || backend.refused().contains(key)) return {};
     std::optional<std::string> wrong = RL_TRY(wrong_best(outputs, backend));
     if (!wrong) return {};
@@ -117,7 +117,8 @@ Result<SelfTest> self_test(const Model& model, Backend& backend, const EngineOpt
         std::vector<BoundPlan> bound;
         for (const Plan& plan : plans) {
             Result<BoundPlan> lowered = lower(plan, backend, options.fuse);
-            if (!lowered && backend.refused().empty()) return SelfTest();  // who loads the model says why
+            if (!lowered && backend.refused().empty())
+                return SelfTest();  // loading the model reports the error
             if (!lowered) test.lost = lowered.error();
             if (lowered) bound.push_back(std::move(lowered).value());
         }

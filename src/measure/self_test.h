@@ -1,7 +1,6 @@
-// Whether the kernels that a model would use on a device compute what they should there: each op of its plans
-// by itself, and each pair of which one leaves its row in int8 for the other, on random inputs, against the
-// reference and within the bound that it computes. A driver or a compiler that gets one wrong is found before
-// its text is read.
+// Tests whether the kernels that a model would use on a device compute correctly: each op of its plans alone,
+// and each pair of which one writes its row as int8 for the other, on random inputs, against the reference
+// and its bound. A driver or a compiler that miscompiles a kernel is found before its text is read.
 #pragma once
 
 #include "engine/engine.h"
@@ -18,14 +17,14 @@ struct WrongKernel {
 struct SelfTest {
     std::set<std::string> right;  // keys
     std::vector<WrongKernel> wrong;
-    // An op has no kernel left, since those that it could be made of are wrong: the device cannot run it.
+    // An op has no kernel left, because all that could compute it are wrong: the device cannot run it.
     std::optional<Error> lost;
     double seconds = 0.0;
 };
 
-// Tests what `known` does not have. What is found wrong is refused by the backend from then on (it is added
-// to Backend::refused()), and what takes its place is tested as well. An error: the device failed, or
-// `cancel`.
+// Tests the kernels without a verdict in `known`. The backend refuses those that are wrong from then on (they
+// are added to Backend::refused()), and their replacements are tested as well. An error: the device failed,
+// or `cancel`.
 Result<SelfTest> self_test(const Model& model, Backend& backend, const EngineOptions& options,
                            const std::set<std::string>& known, const std::atomic<bool>* cancel = nullptr);
 

@@ -1,5 +1,5 @@
-// The ops at the sizes of an 8B model, one case per kind, format and row class: what `bench --ops` times when
-// it is given no model. Matrices are repeated until a step reads more than caches hold.
+// The ops at the sizes of an 8B model, one case per kind, format and row class: `bench --ops` times these
+// when it is given no model. Matrices are repeated until a step reads more than caches hold.
 #pragma once
 
 #include "measure/op_case.h"
@@ -56,7 +56,7 @@ inline OpCase speed_gated(const Format& format, uint32_t rows) {
     return c;
 }
 
-// Steps at `position` in a cache of several layers; what stands in the cache does not matter for the time.
+// Steps at `position` in a cache of several layers; the cache's content does not matter for the time.
 inline OpCase speed_attention(CacheType type, uint32_t rows, uint64_t position) {
     static constexpr HeadShape kHeads = {32, 8, 128};
     static constexpr uint32_t kLayers = 4;
@@ -83,7 +83,8 @@ inline OpCase speed_attention(CacheType type, uint32_t rows, uint64_t position) 
     return c;
 }
 
-// As qwen4exp has it: what a row sees does not grow with what is behind it, but the scores of blocks.
+// The shapes of qwen4exp: the rows that a token attends to do not grow with the context, but the scores of
+// blocks do.
 inline OpCase speed_blocks(uint32_t rows, uint64_t position) {
     static constexpr HeadShape kHeads = {24, 2, 256};
     static constexpr uint32_t kLayers = 4, kIndexHeads = 8, kIndexDim = 128, kRatio = 16, kChosen = 128;
@@ -109,8 +110,8 @@ inline OpCase speed_blocks(uint32_t rows, uint64_t position) {
     return c;
 }
 
-// As deepseek4 has it: what a row sees of small blocks does not grow either, but their scores do, and so do
-// the large blocks, all of which are seen.
+// The shapes of deepseek4: the entries of small blocks that a token attends to do not grow with the context,
+// but their scores do, and so do the entries of large blocks, all of which are seen.
 inline OpCase speed_entries(uint32_t rows, uint64_t position) {
     static constexpr uint32_t kHeads = 64, kDim = 512, kWindow = 128, kLayers = 4, kIndexHeads = 64,
                               kIndexDim = 128, kRatio = 4, kLargeRatio = 128, kChosen = 512;
@@ -169,7 +170,7 @@ inline OpCase speed_experts(const Format& format, uint32_t rows) {
     return c;
 }
 
-// Of the formats that it has kernels for: others would be timed as F16 once more.
+// Cases in the formats that the backend has kernels for: others would be timed as F16 once more.
 inline std::vector<OpCase> speed_cases(const Backend& backend) {
     std::vector<OpCase> cases;
     for (const uint32_t rows : {1u, kSpeedRows}) {

@@ -17,20 +17,20 @@ namespace redline {
 
 namespace {
 
-// A variant that is faster by less is not taken. A single row's ops overlap with their neighbours, which an
-// op's time by itself does not show: on an H100 gains of 2 to 5 % there made Llama-2-7B Q4_0 generate 1 %
+// The least gain for which a variant is taken. In steps of one row ops overlap with their neighbours, which
+// timing an op alone does not show: on an H100 gains of 2 to 5 % there made Llama-2-7B Q4_0 generate 1 %
 // slower, with HIP and with Vulkan.
 double least_gain(RowClass rows) {
     return rows == RowClass::one ? 0.05 : 0.02;
 }
-constexpr uint64_t kCheckedElements = 1u << 24;  // of one that is held to the reference
+constexpr uint64_t kCheckedElements = 1u << 24;  // of a matrix that is compared with the reference
 constexpr uint32_t kRepeats = 16, kManyRepeats = 4;
 constexpr uint64_t kFewBefore = 256;  // tokens
-constexpr double kMostNoise = 1e-2;   // of the results' power, between variants
-// A time is the least of several steps: what else the machine does only ever makes one slower.
+constexpr double kMostNoise = 1e-2;   // relative to the results' power, between variants
+// A time is the minimum of several steps: other load of the machine only ever makes one slower.
 constexpr uint32_t kLeastSteps = 3, kMostSteps = 50;
 constexpr double kMostSeconds = 0.3;
-constexpr uint32_t kRounds = 6, kLeastRounds = 2;  // of the winner and the default in alternation
+constexpr uint32_t kRounds = 6, kLeastRounds = 2;  // of the winner and the default, alternating
 
 class SteadyClock : public TuneClock {
 public:
@@ -44,7 +44,7 @@ public:
     }
 };
 
-// An op of the model's plans, in steps of a class.
+// An op of the model's plans, in steps of a row class.
 struct Task {
     const Plan* plan;
     size_t step;
@@ -58,19 +58,19 @@ uint32_t timed_rows(RowClass rows, const Plan& plan) {
     return std::min(kTrialRows[size_t(rows)], plan.max_rows);
 }
 
-// Those of which `known` has nothing, the most important first.
+// The tasks that are not in `known`, the most important first.
 class Tasks {
 public:
     Tasks(Backend& backend, bool prompts) : backend_(backend), prompts_(prompts) {}
 
-    // Tasks point to the plan.
+    // A temporary is refused, since tasks point to the plan.
     void add(Plan&&) = delete;
     void add(const Plan& plan) {
         for (size_t i = 0; i < plan.steps.size(); ++i) {
             const Op& op = plan.steps[i].op;
             if (!stands_alone(op)) continue;
             if (plan.max_rows == 1) add(plan, i, RowClass::one);
-            // Of rows with an output there is one.
+            // Only one row has an output, so that wider classes do not occur.
             if (plan.max_rows == 1 || !prompts_ || plan.slot(access(op).writes[0]).of_outputs) continue;
             for (const RowClass rows : {RowClass::few, RowClass::some, RowClass::many})
                 if (row_class_of(timed_rows(rows, plan)) == rows) add(plan, i, rows);
@@ -118,7 +118,7 @@ uint32_t seed_of(const std::string& key) {
     return uint32_t(std::hash<std::string>()(key));
 }
 
-// An op on the device, again and again in a step, to be timed in one variant after the other.
+// An op on the device, repeated in a step, which is timed in one variant after the other.
 class OpBench {
 public:
     OpBench(const Task& task, Backend& backend, const TuneOptions& how, TuneClock& clock)
@@ -136,10 +136,11 @@ public:
         const Plan& plan = alone_->plan;
         key_ = kernel_key(plan.steps[alone_->step].op, plan);
         const uint32_t rows = timed_rows(task_.rows, *task_.plan);
-        // A state begins anew at position 0: else a variant's results would go by what others left in it.
+        // A state starts as zeros at position 0: further on a variant's results would depend on the states
+        // left by others.
         const bool has_state =
             std::ranges::any_of(plan.caches, [](const CacheInfo& cache) { return cache.is_state(); });
-        // What reads a cache may be fastest in one way behind few tokens, and in another behind many.
+        // An op that reads a cache may be fastest in one way after few tokens, and in another after many.
         positions_ = {one && !has_state && !plan.caches.empty() ? plan.sizing.context / 2 : 0};
         if (positions_[0] > kFewBefore) positions_.push_back(kFewBefore);
         for (uint32_t i = 0; i < rows; ++i) tokens_.push_back(int32_t(i % OpAlone::kTokens));
@@ -148,7 +149,7 @@ public:
         return fill_caches();
     }
 
-    // Null: the device cannot compute it so, or what comes of it is not what the default computes.
+    // Null: the device cannot compute this variant, or its results differ from the default's.
     struct Runnable {
         std::unique_ptr<Executable> executable;
         Variant variant;
@@ -168,15 +169,15 @@ public:
         if (!wrong) {
             want_.assign(got.begin(), got.end());
         } else if (!alike(got)) {
-            wrong->push_back(variant_text(variant) + " computes otherwise than the default");
+            wrong->push_back(variant_text(variant) + " computes other results than the default");
             return std::unique_ptr<Runnable>();
         }
         return out;
     }
 
-    uint32_t repeats() const { return repeats_; }  // of the op in a step
-    // Per op: the mean over positions, each scaled so that the default, which comes first, takes as long at
-    // all of them.
+    uint32_t repeats() const { return repeats_; }  // the op's number in a step
+    // Seconds per op: the mean over positions, weighted so that the default, which is timed first, takes as
+    // long at each.
     Result<double> time(Runnable& runnable, uint32_t steps = 0) {
         std::vector<double> seconds;
         for (const uint64_t position : positions_)
@@ -189,7 +190,7 @@ public:
     }
 
 private:
-    // The least of several steps, or of `steps`, per op.
+    // The minimum of several steps, or of `steps`, per op.
     Result<double> time_at(uint64_t position, Runnable& runnable, uint32_t steps) {
         double least = INFINITY, all = 0.0;
         const TimedStep what = {task_.key, task_.rows, runnable.variant, position};
@@ -221,7 +222,7 @@ private:
         return noise <= kMostNoise * signal;
     }
 
-    // Memory that was never written may be cheaper to read than a cache in use.
+    // Writes to the caches, since memory that was never written may be cheaper to read than a cache in use.
     Status fill_caches() {
         const std::vector<CacheInfo>& caches = alone_->plan.caches;
         for (int32_t i = 0; size_t(i) < caches.size(); ++i) {
@@ -242,15 +243,15 @@ private:
     std::optional<OpAlone> alone_;
     std::string key_;
     uint32_t repeats_ = 1;
-    std::vector<uint64_t> positions_;  // that steps are timed at, the highest first
-    std::vector<double> scales_;       // of each one's time
+    std::vector<uint64_t> positions_;  // positions that steps are timed at, the highest first
+    std::vector<double> scales_;       // weights of their times
     std::vector<int32_t> tokens_;
     std::unique_ptr<WeightStore> weights_;
     std::unique_ptr<CacheStore> caches_;
-    std::vector<float> want_;  // what the default computes
+    std::vector<float> want_;  // the default's results
 };
 
-// Of a choice the values beside its first: those below and those above it, the nearest first.
+// The values of a choice besides the first: those below and those above it, the nearest first.
 std::array<std::vector<uint32_t>, 2> ways_of(const Choice& choice) {
     std::array<std::vector<uint32_t>, 2> ways;
     for (size_t i = 1; i < choice.values.size(); ++i)
@@ -274,16 +275,16 @@ public:
     Tuner(Backend& backend, TuneClock& clock, const TuneOptions& how)
         : backend_(backend), clock_(clock), how_(how), start_(clock.now()) {}
 
-    // Whether so many seconds more are too many.
+    // True when the time limit would be passed in so many seconds.
     bool over(double more = 0.0) const {
         return (how_.cancel && how_.cancel->load()) ||
                (how_.seconds > 0.0 && seconds() + more > how_.seconds);
     }
-    // As long as the last one took.
+    // Assumes that another task takes as long as the last one.
     bool has_time_for_another() const { return !over(making_ + finishing_); }
     double seconds() const { return clock_.now() - start_; }
 
-    // Nothing where there is no time left to know it.
+    // Empty where there is no time left to finish.
     Result<std::optional<TunedKernel>> tune(const Task& task) {
         TunedKernel out = untimed(task);
         {
@@ -306,11 +307,11 @@ public:
     }
 
 private:
-    // One choice after the other, the others as they are best so far. False: the time was over.
+    // Tries one choice after the other, with the best values so far for the others. False: the time was over.
     Result<bool> race(const Task& task, OpBench& bench, TunedKernel& out) {
-        auto usual = RL_TRY(bench.runnable({}, nullptr));
-        if (!usual) return false;
-        out.default_seconds = out.seconds = RL_TRY(bench.time(*usual));
+        auto by_default = RL_TRY(bench.runnable({}, nullptr));
+        if (!by_default) return false;
+        out.default_seconds = out.seconds = RL_TRY(bench.time(*by_default));
         finishing_ += kLeastRounds * 2 * kLeastSteps * out.seconds * bench.repeats();
         std::unique_ptr<OpBench::Runnable> best;
         const Op& op = task.plan->steps[task.step].op;
@@ -323,11 +324,11 @@ private:
                     const bool faster = RL_TRY(is_faster(bench, variant, best, out));
                     if (how_.nearest && !faster) break;
                 }
-        if (best) RL_TRY(confirm(bench, *usual, *best, out));
+        if (best) RL_TRY(confirm(bench, *by_default, *best, out));
         return out.tried > 0;
     }
 
-    // Whether a variant is faster than the best so far; then it becomes the best.
+    // Times a variant; if it is faster than the best so far it becomes the best.
     Result<bool> is_faster(OpBench& bench, const Variant& variant, std::unique_ptr<OpBench::Runnable>& best,
                            TunedKernel& out) {
         auto next = RL_TRY(bench.runnable(variant, &out.wrong));
@@ -340,11 +341,11 @@ private:
         return true;
     }
 
-    // In alternation, since a machine's speed drifts.
-    Status confirm(OpBench& bench, OpBench::Runnable& usual, OpBench::Runnable& best, TunedKernel& out) {
+    // Alternates the two, since a machine's speed drifts.
+    Status confirm(OpBench& bench, OpBench::Runnable& by_default, OpBench::Runnable& best, TunedKernel& out) {
         out.default_seconds = out.seconds = INFINITY;
         for (uint32_t round = 0; round < kRounds; ++round) {
-            out.default_seconds = std::min(out.default_seconds, RL_TRY(bench.time(usual, kLeastSteps)));
+            out.default_seconds = std::min(out.default_seconds, RL_TRY(bench.time(by_default, kLeastSteps)));
             out.seconds = std::min(out.seconds, RL_TRY(bench.time(best, kLeastSteps)));
             if (round + 1 >= kLeastRounds && over(making_)) break;
         }
@@ -360,8 +361,8 @@ private:
     TuneClock& clock_;
     const TuneOptions& how_;
     double start_;
-    // Seconds that making the op took, and those that it still takes to confirm what is the best and to hold
-    // it to the reference, which is about as much as making it.
+    // Seconds to make the op, and seconds still needed to confirm the winner and to compare it with the
+    // reference, which takes about as long as making it.
     double making_ = 0.0, finishing_ = 0.0;
 };
 
@@ -376,7 +377,7 @@ Result<std::string> wrong_variant(const Plan& plan, size_t step, RowClass rows, 
     const Op& op = plan.steps[step].op;
     TrialOf trial = {kernel_key(op, plan), &plan, step, step, {}};
     if (rows == RowClass::one) trial.size.elements = kCheckedElements;
-    // What is left of the op is known by a key of its own.
+    // The reduced op has a different key.
     const OpAlone alone = RL_TRY(op_alone(op, plan, seed_of(trial.key), trial.size));
     const Variants base = backend.variants();
     Variants all = base;
@@ -394,7 +395,7 @@ static Variants known_variants(const Backend& backend, const std::set<Variants::
     return kept;
 }
 
-// Of a round of tune(), until the time is over.
+// Tunes one round's tasks, until the time is over.
 static Status tune_all(std::span<const Task> tasks, Tuner& tuner, Backend& backend, const TuneOptions& how,
                        const std::function<Status(const TunedKernel&)>& found, Tuning& tuning) {
     if (how.planned && !tasks.empty()) {
@@ -421,7 +422,7 @@ static Status tune_all(std::span<const Task> tasks, Tuner& tuner, Backend& backe
 
 Result<Tuning> tune(const Model& model, Backend& backend, const EngineOptions& options, TuneClock& clock,
                     const TuneOptions& how, const std::function<Status(const TunedKernel&)>& found) {
-    // What is found is kept for sessions with more context than this one has, too.
+    // Results are kept for sessions with a longer context, too.
     EngineOptions roomy = options;
     roomy.context = std::max(roomy.context, std::min(model.config().train_context, OpAlone::kMostPositions));
     std::vector<Plan> plans = RL_TRY(engine_plans(model, roomy));
@@ -430,7 +431,7 @@ Result<Tuning> tune(const Model& model, Backend& backend, const EngineOptions& o
     Tuner tuner(backend, clock, how);
     Tuning tuning;
     std::set<Variants::key_type> known = how.known;
-    // What an op that is better decomposed is made of is tuned as well.
+    // When an op is faster decomposed, its parts are tuned as well.
     for (bool again = true; again;) {
         std::vector<BoundPlan> lowered;
         std::vector<Plan> fused;
@@ -463,7 +464,7 @@ static DeviceFile tuned_file(const std::string& folder) {
     return {folder, "tuning.json", kKernelKeyVersion};
 }
 
-// Of a part of the file that is not what it should be: an empty object.
+// A part of the file; an empty object where it is missing or of another type.
 static Json part_of(const Json& json, std::string_view name) {
     const auto found = json.is_object() ? json.find(std::string(name)) : json.end();
     return found != json.end() && found->is_object() ? *found : Json::object();
@@ -480,12 +481,12 @@ static void put_tuned(Json& device, const TunedKernel& kernel) {
     if (kernel.quick && !before.empty() && !(timed && is_quick(before))) return;
     Json& kernels = device["kernels"];
     if (!kernels.is_object()) kernels = Json::object();
-    Json& own = kernels[kernel.key];
-    if (!own.is_object()) own = Json::object();
-    own[rows] = {{"variant", kernel.variant},
-                 {"default_us", kernel.default_seconds * 1e6},
-                 {"us", kernel.seconds * 1e6}};
-    if (kernel.quick) own[rows]["quick"] = true;
+    Json& of_key = kernels[kernel.key];
+    if (!of_key.is_object()) of_key = Json::object();
+    of_key[rows] = {{"variant", kernel.variant},
+                    {"default_us", kernel.default_seconds * 1e6},
+                    {"us", kernel.seconds * 1e6}};
+    if (kernel.quick) of_key[rows]["quick"] = true;
 }
 
 Status keep_tuned(const std::string& folder, const Backend& backend, std::span<const TunedKernel> all) {
@@ -494,7 +495,7 @@ Status keep_tuned(const std::string& folder, const Backend& backend, std::span<c
     });
 }
 
-// Calls `each` with what is kept of a kernel and a class of rows.
+// Calls `each` with the entry of every kernel and row class.
 static void visit_kept(const std::string& folder, const Backend& backend, std::string* problem,
                        const std::function<void(const Variants::key_type&, const Json&)>& each) {
     const Json device = tuned_file(folder).read(device_key(backend), problem);

@@ -1,4 +1,4 @@
-// Threads that do what they are given, in order; without any, who gives it does it.
+// Threads that run tasks in the order given; without threads the caller runs them.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@ public:
         } catch (const std::system_error&) {  // the system refused one: the others do its work
         }
     }
-    // What was given and has not begun is dropped.
+    // Tasks that have not begun are dropped.
     ~WorkThreads() {
         {
             const std::lock_guard lock(mutex_);
@@ -43,7 +43,7 @@ public:
         }
         changed_.notify_one();
     }
-    // For all that was given. Whether memory sufficed for it.
+    // Waits for all tasks. False: memory did not suffice for one.
     bool finish() {
         std::unique_lock lock(mutex_);
         done_.wait(lock, [this] { return open_ == 0; });
@@ -54,7 +54,7 @@ private:
     void run(const std::function<void()>& task) {
         try {
             task();
-        } catch (const std::bad_alloc&) {  // would end the program, in a thread
+        } catch (const std::bad_alloc&) {  // an exception that left the thread would end the program
             full_ = true;
         }
     }

@@ -12,11 +12,11 @@
 
 namespace redline {
 
-// Left to the system and to the rest of this program.
+// Memory left to the system and to the rest of this program.
 static constexpr uint64_t kReserve = uint64_t(256) << 20;
 static constexpr uint64_t kUnlimited = std::numeric_limits<uint64_t>::max();
 
-// What the control groups of this process leave; page cache that they can drop counts as free.
+// The memory that this process's control groups still allow; page cache that they can drop counts as free.
 static uint64_t group_free(const std::string& root) {
     uint64_t least = kUnlimited;
     for (const std::string& folder : group_folders("memory", root)) {
@@ -76,14 +76,15 @@ MemoryBudget gpu_budget(const MemorySource& offered, bool unified, const KernelG
                         std::optional<uint64_t> lent, const HostMemory& host) {
     std::vector<MemorySource> sources = {offered};
     const bool knows_vram = gpu && gpu->vram_total && gpu->vram_used;
-    const uint64_t own = knows_vram ? less(*gpu->vram_total, *gpu->vram_used) : 0;
+    const uint64_t dedicated = knows_vram ? less(*gpu->vram_total, *gpu->vram_used) : 0;
     if (!unified) {
-        if (knows_vram) sources.push_back({"free video memory", own});
+        if (knows_vram) sources.push_back({"free video memory", dedicated});
         return least_of(std::move(sources));
     }
-    const std::string plus = own > 0 ? fmt::format("{} set apart + ", format_bytes(own)) : "";
+    const std::string plus = dedicated > 0 ? fmt::format("{} set apart + ", format_bytes(dedicated)) : "";
     const auto borrow = [&](std::string_view name, uint64_t bytes) {
-        sources.push_back({plus + std::string(name), bytes > kUnlimited - own ? kUnlimited : own + bytes});
+        sources.push_back(
+            {plus + std::string(name), bytes > kUnlimited - dedicated ? kUnlimited : dedicated + bytes});
     };
     const uint64_t borrowed = gpu ? gpu->gtt_used.value_or(0) : 0;
     if (gpu && gpu->gtt_total) borrow("free GTT", less(*gpu->gtt_total, borrowed));

@@ -24,7 +24,7 @@ bool is_apu_target(const std::string& target) {
 
 bool KernelGpu::integrated() const {
     if (!target.empty()) return is_apu_target(target);
-    // The ids of APUs that people run models on, for systems without the compute driver.
+    // The ids of common APUs, for systems without the compute driver.
     static constexpr uint32_t kApus[] = {0x15d8, 0x15dd, 0x1636, 0x1638, 0x164c, 0x15e7, 0x163f,
                                          0x1435, 0x1681, 0x164d, 0x164e, 0x15bf, 0x15c8, 0x1900,
                                          0x1901, 0x150e, 0x1586, 0x1114, 0x13c0};
@@ -36,13 +36,13 @@ std::string target_name(uint64_t version) {
                         : fmt::format("gfx{}{:x}{:x}", version / 10000, version / 100 % 100, version % 100);
 }
 
-// The targets of the compute driver's GPUs, by address.
+// The targets of the compute driver's GPUs, by PCI address.
 static std::vector<std::pair<std::string, std::string>> compute_targets(const std::string& root) {
     std::vector<std::pair<std::string, std::string>> targets;
     for (const std::string& node : folder_names(root + "/sys/class/kfd/kfd/topology/nodes")) {
         const std::string path = root + "/sys/class/kfd/kfd/topology/nodes/" + node + "/properties";
         const uint64_t version = number_behind(path, "gfx_target_version").value_or(0);
-        if (version == 0) continue;  // a processor
+        if (version == 0) continue;  // a CPU
         const uint64_t domain = number_behind(path, "domain").value_or(0);
         const uint64_t place = number_behind(path, "location_id").value_or(0);
         targets.emplace_back(
@@ -66,7 +66,7 @@ std::vector<KernelGpu> kernel_gpus(const std::string& root) {
     const auto targets = compute_targets(root);
     std::vector<KernelGpu> gpus;
     for (const std::string& card : folder_names(root + "/sys/class/drm")) {
-        // "card0-DP-1" is a screen's socket.
+        // "card0-DP-1" is a connector of a screen.
         if (!card.starts_with("card") || card.find('-') != std::string::npos) continue;
         const std::string device = root + "/sys/class/drm/" + card + "/device";
         KernelGpu gpu;

@@ -1,4 +1,4 @@
-// The GPUs of this machine as its kernel knows them, whatever drivers there are for programs.
+// The GPUs of this machine as its kernel lists them, independent of drivers for programs.
 #pragma once
 
 #include <cstdint>
@@ -13,23 +13,23 @@ struct KernelGpu {
     std::string pci;   // "0000:c3:00.0"
     uint32_t vendor = 0, device = 0, revision = 0;
     std::string driver;  // "amdgpu"
-    std::string render;  // "renderD128"; empty: it has none
-    std::string target;  // "gfx1151", as the compute driver has it; empty: that does not know it
-    // Bytes; absent where the driver does not say. `visible`: of the video memory, what the CPU can address.
+    std::string render;  // "renderD128"; empty: none
+    std::string target;  // "gfx1151", by the compute driver; empty: it does not list the device
+    // Bytes; absent where the driver does not say. `visible`: the video memory that the CPU can address.
     std::optional<uint64_t> vram_total, vram_used, visible, gtt_total, gtt_used;
 
-    // Whether its video memory is a part of the host's that the firmware has set apart.
+    // True when its video memory is a part of the host's that the firmware has set apart.
     bool integrated() const;
 };
 
-// In the order of their addresses. `root` stands before /sys, for tests.
+// Sorted by address. `root` is put before /sys, for tests.
 std::vector<KernelGpu> kernel_gpus(const std::string& root = "");
-// By address, in any case of letters; null: not among them.
+// Finds a GPU by its address, in any case of letters; null: not among them.
 const KernelGpu* find_gpu(const std::vector<KernelGpu>& gpus, const std::string& pci);
 
 // "gfx90a" of 90010, the compute driver's gfx_target_version.
 std::string target_name(uint64_t version);
-// Whether GPUs of this target share the host's memory.
+// True when GPUs of this target share the host's memory.
 bool is_apu_target(const std::string& target);
 
 // The most that the kernel's memory manager lends to GPUs, in bytes; absent: no limit is known.

@@ -14,7 +14,7 @@ namespace redline {
 
 namespace {
 
-// Architectures of GGUF files that no version will run, by how their names begin.
+// Architectures of GGUF files that redline will never run, listed by the beginnings of their names.
 struct OtherKind {
     std::string_view names;  // with blanks between
     std::string_view what;
@@ -38,7 +38,7 @@ std::string_view other_kind(std::string_view name) {
     return {};
 }
 
-// The letters that it begins with: "qwen" of "qwen3moe".
+// The leading letters of a name: "qwen" of "qwen3moe".
 std::string_view family(std::string_view name) {
     size_t end = 0;
     while (end < name.size() && name[end] >= 'a' && name[end] <= 'z') ++end;

@@ -54,7 +54,7 @@ void add_value(Hash64& hash, const MetadataValue& value) {
         value.value);
 }
 
-// Pieces from the first byte of a tensor to its last.
+// Hashes pieces spread from the first byte of a tensor to its last.
 Status add_sample(Hash64& hash, const Gguf& gguf, const GgufTensor& tensor) {
     constexpr uint64_t kPieces = 4, kPieceBytes = 1024;
     std::byte piece[kPieceBytes];
@@ -106,7 +106,7 @@ Status Model::place(Backend& backend, const Progress& progress) {
 
 namespace {
 
-// Some of a model's weights, and where they are in its file.
+// A byte source for some of a model's weights, which knows where they are in its file.
 struct Some {
     std::vector<WeightInfo> weights;
     std::vector<ResolvedWeights::Source> sources;

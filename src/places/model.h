@@ -8,23 +8,22 @@
 namespace redline {
 
 struct LoadOptions {
-    uint64_t context = 0;  // the largest that sessions will use (longrope depends on it); 0: the model's own
+    uint64_t context = 0;  // most tokens of sessions (longrope depends on it); 0: as trained
     Progress progress;     // bytes of weights placed
 };
 
 class Model {
 public:
     static Result<Model> load(const std::string& path, Backend& backend, const LoadOptions& options);
-    // Everything but the weights: for `info`, tokenize and tests. plan() works, with the weights' formats of
-    // the file; weights() does not.
+    // Reads everything but the weights, for `info`, tokenize and tests. plan() then works with the weights'
+    // formats in the file; weights() does not.
     static Result<Model> inspect(const std::string& path, uint64_t context = 0);
-    // Puts the weights on a backend, in place of the one before.
+    // Puts the weights on a backend; they replace those that were loaded before.
     Status place(Backend& backend, const Progress& progress);
-    // Puts some of the weights that the plan uses on a backend, in this order; the model's own stay as they
-    // are.
+    // Loads some of the weights that the plan uses, in this order, into a separate store on a backend.
     Result<std::unique_ptr<WeightStore>> load_some(std::span<const Weight> which, Backend& backend,
                                                    const Progress& progress = {}) const;
-    // Puts some of them in place of others of a store: see Backend::refill().
+    // Overwrites weights of a store with these: see Backend::refill().
     Status refill(std::span<const Weight> which, Backend& backend, WeightStore& store,
                   std::span<const uint32_t> at) const;
     // Gives the weights up, so that the backend can go; no session may be open.
@@ -39,13 +38,13 @@ public:
     const Tokenizer& tokenizer() const { return *tokenizer_; }
     Backend& backend() const { return *backend_; }
     WeightStore& weights() const { return *weights_; }
-    // What of the file is left out, in sentences.
+    // Sentences about parts of the file that are not used.
     const std::vector<std::string>& notes() const { return resolved_->notes; }
     // The weights that the plan uses, as they are in the file.
     std::span<const WeightInfo> file_weights() const { return resolved_->weights; }
-    // Where each of them lies in the file.
+    // The place of each of file_weights() in the file.
     std::span<const ResolvedWeights::Source> weight_sources() const { return resolved_->sources; }
-    // Their bytes as a backend keeps them.
+    // Bytes of all weights as this backend stores them.
     uint64_t weight_bytes(const Backend& backend) const;
     // Ids below this exist both in the tokenizer and in the embedding.
     uint32_t usable_vocab() const;
@@ -53,7 +52,7 @@ public:
     // to 4 KiB of each tensor, which are read from the file.
     Result<uint64_t> fingerprint() const;
 
-    // What a step looks up for text[begin] and those behind it, which it reads: StepParams::lookups.
+    // The rows that a step looks up for text[begin] and the tokens behind it: StepParams::lookups.
     Result<std::vector<float>> lookups(std::span<const Token> text, size_t begin) const;
 
     Result<Plan> plan(uint32_t max_rows, uint32_t max_outputs, const CacheSizing& sizing) const;

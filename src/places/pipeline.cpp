@@ -59,12 +59,12 @@ Status Pipeline::run_parts(const StepParams& params, const RunPart& run) {
     const size_t rows = params.tokens.size();
     std::vector<uint32_t> all(rows);
     std::iota(all.begin(), all.end(), 0u);
-    StepParams own = params;
-    own.outputs = all;
-    own.best = own.best_among = 0;
+    StepParams inner = params;
+    inner.outputs = all;
+    inner.best = inner.best_among = 0;
     for (size_t part = 0; part + 1 < parts_.size(); ++part) {
-        if (part > 0) own.input = input_of(part, rows);
-        RL_TRY(run(*parts_[part].executable, own));
+        if (part > 0) inner.input = input_of(part, rows);
+        RL_TRY(run(*parts_[part].executable, inner));
         keep_output_of(part, rows);
     }
     StepParams last = params;
@@ -73,12 +73,12 @@ Status Pipeline::run_parts(const StepParams& params, const RunPart& run) {
 }
 
 Status Pipeline::run(const StepParams& params) {
-    return run_parts(params, [](Executable& part, const StepParams& own) { return part.run(own); });
+    return run_parts(params, [](Executable& part, const StepParams& step) { return part.run(step); });
 }
 
 Status Pipeline::run_traced(const StepParams& params, const TraceSink& sink) {
     return run_parts(params,
-                     [&](Executable& part, const StepParams& own) { return part.run_traced(own, sink); });
+                     [&](Executable& part, const StepParams& step) { return part.run_traced(step, sink); });
 }
 
 std::span<const Placement> with_steps(std::span<const Placement> placements) {
@@ -88,13 +88,13 @@ std::span<const Placement> with_steps(std::span<const Placement> placements) {
     return is_new ? before : placements;
 }
 
-// The steps that placements but the first begin with.
+// The first steps of all placements but the first.
 static Result<std::vector<size_t>> cuts_of(std::span<const Placement> placements, size_t steps) {
     std::vector<size_t> cuts;
     size_t placed = 0;
     for (const Placement& placement : placements) {
         if (placement.first != placed || placement.last <= placed)
-            return error("steps {} to {} are placed, which is none or does not begin with step {}",
+            return error("the placement of steps {} to {} is empty or does not begin with step {}",
                          placement.first, placement.last, placed);
         if (placed > 0) cuts.push_back(placed);
         placed = placement.last;
@@ -163,9 +163,9 @@ Result<std::vector<PlanGroup>> Places::lowered(const std::vector<PlanPart>& part
 }
 
 std::vector<PlanPart> Places::one_of_each(std::vector<PlanPart> parts) const {
-    std::vector<PlanPart> own(places_.size());
-    for (size_t i = 0; i < parts.size(); ++i) own[place_of_[i]] = std::move(parts[i]);
-    return own;
+    std::vector<PlanPart> by_place(places_.size());
+    for (size_t i = 0; i < parts.size(); ++i) by_place[place_of_[i]] = std::move(parts[i]);
+    return by_place;
 }
 
 static uint64_t file_bytes(const PlanPart& part) {
@@ -177,16 +177,16 @@ static uint64_t file_bytes(const PlanPart& part) {
 Result<Places> Places::load(const Model& model, const CacheSizing& sizing,
                             std::span<const Placement> placements, const Progress& progress) {
     Places made = RL_TRY(empty(model, sizing, placements));
-    const std::vector<PlanPart> own = made.one_of_each(RL_TRY(made.parts(1, 1)));
+    const std::vector<PlanPart> by_place = made.one_of_each(RL_TRY(made.parts(1, 1)));
     uint64_t all = 0, before = 0;
-    for (const PlanPart& part : own) all += file_bytes(part);
-    for (size_t i = 0; i < own.size(); ++i) {
+    for (const PlanPart& part : by_place) all += file_bytes(part);
+    for (size_t i = 0; i < by_place.size(); ++i) {
         const Progress report = [&](uint64_t done, uint64_t) {
             if (progress) progress(before + done, all);
         };
         Place& place = made.places_[i];
-        place.weights = RL_TRY(model.load_some(own[i].weights, *place.backend, report));
-        before += file_bytes(own[i]);
+        place.weights = RL_TRY(model.load_some(by_place[i].weights, *place.backend, report));
+        before += file_bytes(by_place[i]);
     }
     return made;
 }
@@ -203,16 +203,17 @@ Result<std::vector<MemoryNeed>> Places::measure(const Model& model, const CacheS
         for (size_t i = 0; i < lowered.size(); ++i) groups[i].push_back(std::move(lowered[i]));
         if (rows == 1) break;
     }
-    std::vector<PlanPart> own = made.one_of_each(std::move(parts));
+    std::vector<PlanPart> by_place = made.one_of_each(std::move(parts));
     Backend* device = nullptr;  // that weights flow through
-    if (streamed && rows > 1) device = RL_TRY(made.add_streamed(own, groups, rows, outputs, fuse));
+    if (streamed && rows > 1) device = RL_TRY(made.add_streamed(by_place, groups, rows, outputs, fuse));
     std::vector<MemoryNeed> needs;
-    for (size_t i = 0; i < own.size(); ++i) {
+    for (size_t i = 0; i < by_place.size(); ++i) {
         Backend& backend = *made.places_[i].backend;
-        needs.push_back(RL_TRY(backend.measure(stored_weights(own[i].plan.weights, backend),
-                                               own[i].plan.caches, std::move(groups[i]))));
+        needs.push_back(RL_TRY(backend.measure(stored_weights(by_place[i].plan.weights, backend),
+                                               by_place[i].plan.caches, std::move(groups[i]))));
         if (&backend != device) continue;
-        // What loading uses stays for as long as weights flow, whose layers have a cache store of their own.
+        // The staging for loading is held as long as weights are streamed, and the streamed layers have a
+        // separate cache store.
         needs.back().scratch += needs.back().staging;
         needs.back().cache += RL_TRY(backend.measure({}, {}, {})).cache;
     }
@@ -229,7 +230,7 @@ Result<std::vector<Plan>> Places::lowered_plans(const Model& model, const CacheS
     return plans;
 }
 
-// Each cache of a whole plan is one of a place's.
+// The caches of a whole plan, each forwarded to the store of the place where its layers are.
 class PartCaches : public CacheStore {
 public:
     struct Home {
@@ -255,18 +256,18 @@ public:
 
 private:
     std::vector<std::unique_ptr<CacheStore>> stores_;
-    std::vector<Home> homes_;  // one for each of the whole plan's
+    std::vector<Home> homes_;  // one for each cache of the whole plan
 };
 
 Result<std::unique_ptr<CacheStore>> Places::make_caches() {
-    const std::vector<PlanPart> own = one_of_each(RL_TRY(this->parts(1, 1)));
+    const std::vector<PlanPart> by_place = one_of_each(RL_TRY(this->parts(1, 1)));
     std::vector<std::unique_ptr<CacheStore>> stores;
     std::vector<PartCaches::Home> homes;
-    for (size_t i = 0; i < own.size(); ++i) {
-        stores.push_back(RL_TRY(places_[i].backend->make_caches(own[i].plan.caches)));
+    for (size_t i = 0; i < by_place.size(); ++i) {
+        stores.push_back(RL_TRY(places_[i].backend->make_caches(by_place[i].plan.caches)));
         places_[i].caches = stores.back().get();
-        for (size_t cache = 0; cache < own[i].caches.size(); ++cache) {
-            const size_t whole = size_t(own[i].caches[cache].index);
+        for (size_t cache = 0; cache < by_place[i].caches.size(); ++cache) {
+            const size_t whole = size_t(by_place[i].caches[cache].index);
             homes.resize(std::max(homes.size(), whole + 1));
             homes[whole] = {places_[i].caches, {int32_t(cache)}};
         }
@@ -293,11 +294,11 @@ Status Places::reload(std::span<const Placement> placements, const Progress& pro
     RL_CHECK(backends.size() == places_.size(), "{} places are now {}", places_.size(), backends.size());
     for (size_t i = 0; i < places_.size(); ++i)
         if (!places_[i].weights) places_[i].backend = backends[i];
-    const std::vector<PlanPart> own = one_of_each(RL_TRY(parts(1, 1)));
+    const std::vector<PlanPart> by_place = one_of_each(RL_TRY(parts(1, 1)));
     for (size_t i = 0; i < places_.size(); ++i) {
         Place& place = places_[i];
         if (!place.weights)
-            place.weights = RL_TRY(model_->load_some(own[i].weights, *place.backend, progress));
+            place.weights = RL_TRY(model_->load_some(by_place[i].weights, *place.backend, progress));
     }
     return {};
 }

@@ -10,9 +10,10 @@ namespace redline {
 
 namespace {
 
-constexpr uint64_t kPieceBytes = uint64_t(4) << 20;  // of caches, moved at a time
+constexpr uint64_t kPieceBytes = uint64_t(4) << 20;  // moved at a time when caches are copied
 
-// What has to stay where it is: tables of which a step reads few rows, and what is computed of outputs alone.
+// Tells which blocks cannot be streamed: tables of which a step reads few rows, and ops that work on the
+// outputs' rows alone.
 bool stays(const Plan& plan, const Block& block) {
     for (size_t i = block.first; i < block.last; ++i) {
         const Op& op = plan.steps[i].op;
@@ -34,7 +35,7 @@ bool has_matrices(const Plan& plan, size_t first, size_t last) {
     return false;
 }
 
-// The parts that a placement of the CPU has, of layers one after another.
+// The parts of a placement on the CPU: runs of layers that stay there, and layers to stream.
 std::vector<StreamedPlan::Part> parts_of(const Plan& plan, const Placement& placement,
                                          const std::vector<Block>& blocks) {
     using Place = StreamedPlan::Place;
@@ -50,7 +51,7 @@ std::vector<StreamedPlan::Part> parts_of(const Plan& plan, const Placement& plac
         else
             parts.push_back({place, block.first, block.last, {}, {}, {}});
     }
-    // A cut that the placements have and blocks have not: all of it stays.
+    // The placements cut the plan inside a block: then all of it stays.
     if (parts.empty() || parts.front().first != placement.first || parts.back().last != placement.last)
         return {{Place::cpu, placement.first, placement.last, {}, {}, {}}};
     return parts;
@@ -63,7 +64,7 @@ bool alike(const CacheInfo& a, const CacheInfo& b) {
     return a == b;
 }
 
-// Of `all` one that is alike and not in use yet; a new one, where there is none.
+// Finds in `all` an entry that is alike and not in use yet, or appends a new one.
 template <typename Info>
 uint32_t place_among(std::vector<Info>& all, std::vector<uint8_t>& half_of, const Info& info, uint8_t half,
                      std::vector<uint32_t>& used) {
@@ -92,7 +93,7 @@ void place_staged(StreamedPlan& plan) {
     }
 }
 
-// Rows of a cache that a step at this position finds, or leaves: stretches of them.
+// Stretches of rows of a cache that are there before a step at this position, or after it.
 struct Stretch {
     uint64_t row = 0, rows = 0;
 };
@@ -168,7 +169,7 @@ std::optional<StreamedPlan> plan_stream(const Plan& plan, std::span<const Placem
         }
     }
     std::vector<size_t> cuts, places;
-    size_t next = 2;  // each streamed part is a place of its own
+    size_t next = 2;  // each streamed part counts as a separate place
     for (const StreamedPlan::Part& part : streamed.parts) {
         if (part.first > 0) cuts.push_back(part.first);
         places.push_back(part.place == Place::device ? 0 : part.place == Place::cpu ? 1 : next++);
@@ -197,7 +198,7 @@ Plan renumbered(Plan plan, std::span<const uint32_t> weight_at, std::span<const 
     return plan;
 }
 
-// A fill in a thread of its own; where the system has none, it is done when it is waited for.
+// Fills a half of the staging in another thread; where the system has none left, in wait().
 class Staging::Filling {
 public:
     Filling(const Staging& staging, size_t number) : number_(number) {
@@ -221,7 +222,7 @@ private:
 };
 
 Staging::Staging(const Model& model, Backend& device) : model_(model), device_(device) {}
-// A fill that is in work writes to the store.
+// A fill in progress writes to the store, so that it ends first.
 Staging::~Staging() {
     if (filling_) static_cast<void>(filling_->wait());
 }
@@ -232,7 +233,7 @@ Result<std::shared_ptr<Staging>> Staging::create(const Model& model, Backend& de
     for (const StreamedPlan::Part& part : plan.parts)
         if (part.place == StreamedPlan::Place::streamed)
             made->contents_.push_back({part.plan.weights, part.weights});
-    ZeroSource zeros;  // until it is filled
+    ZeroSource zeros;  // placeholder content until the first fill
     made->weights_ = RL_TRY(device.load(plan.weights, zeros, {}));
     made->caches_ = RL_TRY(device.make_caches(plan.caches));
     return made;
@@ -242,7 +243,7 @@ Status Staging::fill(size_t number) const {
     const Content& content = contents_[number];
     try {
         return model_.refill(content.which, device_, *weights_, content.at);
-    } catch (const std::bad_alloc&) {  // would end the program, in a thread
+    } catch (const std::bad_alloc&) {  // an exception that left the thread would end the program
         return error("not enough memory to move weights");
     }
 }
@@ -269,11 +270,11 @@ StreamedPart::StreamedPart(std::shared_ptr<Staging> staging, size_t number,
       watch_(std::move(watch)) {}
 
 Status StreamedPart::run(const StepParams& params) {
-    return run_on(params, [&](Executable& own) { return own.run(params); });
+    return run_on(params, [&](Executable& part) { return part.run(params); });
 }
 
 Status StreamedPart::run_traced(const StepParams& params, const TraceSink& sink) {
-    return run_on(params, [&](Executable& own) { return own.run_traced(params, sink); });
+    return run_on(params, [&](Executable& part) { return part.run_traced(params, sink); });
 }
 
 Status StreamedPart::run_on(const StepParams& params, const std::function<Status(Executable&)>& run) {

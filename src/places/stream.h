@@ -1,39 +1,41 @@
-// Steps of many rows of a split model: what the CPU's parts would compute slowly the device computes, through
-// whose memory their weights flow, a layer at a time: one half of a staging area is filled while the device
-// computes with the other. Rows of caches come back to where steps of one row want them.
+// Streamed prefill of a split model: in steps of many rows the device computes the CPU's layers, too, whose
+// weights are copied to it layer by layer. One half of a staging area is filled while the device computes
+// with the other. New cache rows are copied back to where steps of one row read them.
 #pragma once
 
 #include "places/pipeline.h"
 
 namespace redline {
 
-// A plan cut for that, and the staging that it takes on the device.
+// A plan cut for streamed prefill, and the staging that it takes on the device.
 struct StreamedPlan {
     enum class Place : uint8_t { device, cpu, streamed };
     struct Part {
         Place place;
         size_t first = 0, last = 0;  // steps of the whole plan
         PlanPart plan;
-        // Of a streamed one: which of the staged weights and caches its own are.
+        // For a streamed part: the indices of its weights and caches among the staged ones.
         std::vector<uint32_t> weights, caches;
     };
     std::vector<Part> parts;
     std::vector<WeightInfo> weights;  // staged, those of both halves, as in the file
-    std::vector<CacheInfo> caches;    // staged, of one part at a time
+    std::vector<CacheInfo> caches;    // staged, for one part at a time
 
-    std::map<const Format*, uint64_t> streamed_formats() const;  // bytes of weights per step, of each
+    std::map<const Format*, uint64_t> streamed_formats()
+        const;  // bytes of weights streamed per step, by format
     uint64_t streamed_flops(uint64_t rows) const;
 };
 
-// `plan` has the weights as in the file. Nothing: no device of the placements can be filled anew, or there
-// are no layers for which it could, or what they share keeps them from being parted.
+// `plan` has the weights in the file's formats. Empty when no device of the placements can be refilled, no
+// layer can be streamed, or what layers share keeps them from being cut apart.
 std::optional<StreamedPlan> plan_stream(const Plan& plan, std::span<const Placement> placements);
 
-// Other numbers for a part's weights and caches: those of `weights` and `caches` that these are.
+// Rewrites a part's weight and cache indices: index i becomes weight_at[i] (cache_at[i]) in the lists
+// `weights` (`caches`).
 Plan renumbered(Plan plan, std::span<const uint32_t> weight_at, std::span<const uint32_t> cache_at,
                 std::span<const WeightInfo> weights, std::span<const CacheInfo> caches);
 
-// The staging on a device, and the order in which it is filled.
+// The staging weights and caches on a device, and the order in which they are filled.
 class Staging {
 public:
     static Result<std::shared_ptr<Staging>> create(const Model& model, Backend& device,
@@ -42,12 +44,12 @@ public:
 
     WeightStore& weights() { return *weights_; }
     CacheStore& caches() { return *caches_; }
-    // Waits until the weights of the streamed part of this number are there, and begins with the next one's.
+    // Waits until the weights of streamed part `number` are there, and starts filling those of the next one.
     Status take(size_t number);
 
 private:
     struct Content {
-        std::vector<Weight> which;  // of the model's
+        std::vector<Weight> which;  // of the model's weights
         std::vector<uint32_t> at;
     };
     class Filling;
@@ -60,16 +62,16 @@ private:
     std::vector<Content> contents_;  // of each streamed part
     std::unique_ptr<WeightStore> weights_;
     std::unique_ptr<CacheStore> caches_;
-    std::unique_ptr<Filling> filling_;  // what is in work, or was last
+    std::unique_ptr<Filling> filling_;  // the fill in progress, or the last one
 };
 
-// A part on the device whose caches are at home elsewhere.
+// A part that runs on the device with staged caches, which it copies from and back to their home store.
 class StreamedPart : public Executable {
 public:
     struct Home {
         CacheStore* store = nullptr;
-        Cache cache;          // there
-        uint32_t staged = 0;  // which of the staged ones it is meanwhile
+        Cache cache;          // in `store`
+        uint32_t staged = 0;  // index of the staged cache that stands in for it
         CacheInfo info;
     };
     StreamedPart(std::shared_ptr<Staging> staging, size_t number, std::unique_ptr<Executable> executable,
@@ -88,10 +90,10 @@ private:
     std::shared_ptr<StreamWatch> watch_;
 };
 
-// One executable for steps of many rows of one sequence without pages, another for all others.
+// Uses one executable for steps of many rows of one sequence without pages, another for all others.
 class ByRows : public Executable {
 public:
-    // Both for steps of at most so many rows.
+    // Both executables are for steps of at most so many rows.
     ByRows(std::unique_ptr<Executable> few, std::unique_ptr<Executable> many, uint32_t most_rows,
            std::shared_ptr<StreamWatch> watch)
         : few_(std::move(few)),
@@ -100,7 +102,7 @@ public:
           watch_(std::move(watch)),
           last_(few_.get()) {}
     Status run(const StepParams& params) override;
-    // What it takes is not the step's, and says nothing.
+    // Not timed: tracing would distort the decision.
     Status run_traced(const StepParams& params, const TraceSink& sink) override {
         return choose(params).run_traced(params, sink);
     }
@@ -112,7 +114,7 @@ private:
     Executable& choose(const StepParams& params) {
         const bool many = kind_of(params) == StepKind::alone && watch_->begin(uint32_t(params.tokens.size()));
         last_ = many ? many_.get() : few_.get();
-        // What the device keeps for the weights to flow through is of no more use.
+        // Weights will never be streamed again, so the staging memory on the device is freed.
         if (watch_->is_over(most_rows_)) many_.reset();
         return *last_;
     }

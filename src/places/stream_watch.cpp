@@ -9,7 +9,7 @@ namespace redline {
 
 namespace {
 
-// The first may find the file outside of the system's memory, which holds it from then on.
+// More than one: the first step may find the weights outside of the system's page cache, and fills it.
 constexpr uint32_t kSlowSteps = 2;
 
 double system_seconds() {
@@ -51,15 +51,15 @@ void StreamWatch::streamed(uint32_t rows, double seconds) {
 void StreamWatch::computed(uint32_t rows, double seconds) {
     if (slow_ < kSlowSteps || rows < smallest_ || rows > slow_rows_) return;
     const double row_seconds = seconds / rows;
-    // What was predicted of the CPU may be as wrong: then the weights flow on, and nothing is predicted any
-    // more.
+    // The CPU's time may have been predicted as wrongly: then weights stay streamed, and no prediction is
+    // used any more.
     settled_ = row_seconds >= slow_row_seconds_;
     if (!settled_) {
         least_ = slow_rows_ + 1;
         if (expected_.tell && !told_)
             expected_.tell(fmt::format(
-                "prompts through the device are slower than was predicted: {:.1f} ms a token, with the CPU's "
-                "layers on the CPU {:.1f} ms: these are computed there from now on",
+                "prompts are slower than predicted with the CPU's layers on the device: {:.1f} ms a token, against "
+                "{:.1f} ms with these layers on the CPU, where they are computed from now on",
                 1e3 * slow_row_seconds_, 1e3 * row_seconds));
         told_ = true;
     }

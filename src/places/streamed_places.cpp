@@ -8,7 +8,7 @@ namespace {
 
 using Kind = StreamedPlan::Place;
 
-// Of what `part` uses, where it is among all of its place.
+// The index in `all` of each element of `part`.
 template <typename Index>
 std::vector<uint32_t> found_among(const std::vector<Index>& part, const std::vector<Index>& all) {
     std::vector<uint32_t> at;
@@ -109,7 +109,7 @@ Result<std::unique_ptr<Pipeline>> StreamedPlaces::record(Places& places,
         }
         in_order.push_back(RL_TRY(places.pipeline_part(part.plan, std::move(executable))));
     }
-    // What is computed twice over is taken and left alike.
+    // Parts that both executables share must exchange the same slots in both.
     for (size_t i = 0; i < plan_.parts.size(); ++i)
         for (size_t j = 0; j < placements_.size(); ++j)
             if (plan_.parts[i].place == Kind::device && placements_[j].first == plan_.parts[i].first)
@@ -128,12 +128,13 @@ Result<std::unique_ptr<Executable>> Places::record_streamed(uint32_t rows, uint3
                                                                 std::move(many), rows, std::move(watch)));
 }
 
-Result<Backend*> Places::add_streamed(std::vector<PlanPart>& own, std::vector<std::vector<PlanGroup>>& groups,
-                                      uint32_t rows, uint32_t outputs, bool fuse) const {
+Result<Backend*> Places::add_streamed(std::vector<PlanPart>& by_place,
+                                      std::vector<std::vector<PlanGroup>>& groups, uint32_t rows,
+                                      uint32_t outputs, bool fuse) const {
     const std::optional<StreamedPlaces> streamed = RL_TRY(StreamedPlaces::plan(*this, rows, outputs, fuse));
     if (!streamed) return static_cast<Backend*>(nullptr);
     const size_t place = place_of(streamed->device());
-    Plan& there = own[place].plan;
+    Plan& there = by_place[place].plan;
     groups[place].push_back(RL_TRY(streamed->flowing(there.weights, there.caches)));
     if (PlanGroup staying = RL_TRY(streamed->staying()); !staying.empty())
         groups[1 - place].push_back(std::move(staying));

@@ -1,4 +1,4 @@
-// What Places has where a step of many rows has weights of the CPU flow through the device.
+// Streamed prefill: plans for CPU layers whose weights are copied to the GPU step by step.
 #pragma once
 
 #include "places/stream.h"
@@ -7,17 +7,17 @@ namespace redline {
 
 class StreamedPlaces {
 public:
-    // Nothing: no weights can.
+    // Empty when no weights can be streamed.
     static Result<std::optional<StreamedPlaces>> plan(const Places& places, uint32_t rows, uint32_t outputs,
                                                       bool fuse);
 
     Backend& device() const { return *device_; }
     const StreamedPlan& streamed() const { return plan_; }
-    // The plans of streamed parts, whose weights and caches are the staged ones behind so many others, given.
+    // Plans of the streamed parts; their weights and caches are numbered behind the given ones.
     Result<PlanGroup> flowing(std::span<const WeightInfo> weights, std::span<const CacheInfo> caches) const;
-    // Those of the CPU's that stay there.
+    // Plans of the parts that stay on the CPU.
     Result<PlanGroup> staying() const;
-    // Of which those of the device are in `plain`.
+    // `plain` has the executables of the parts that the device computes anyway; they are shared.
     Result<std::unique_ptr<Pipeline>> record(Places& places, const std::vector<Pipeline::Part>& plain,
                                              Record mode, std::shared_ptr<StreamWatch> watch) const;
 
@@ -30,7 +30,7 @@ private:
     Backend* device_ = nullptr;
     Backend* cpu_ = nullptr;
     size_t device_place_ = 0, cpu_place_ = 0;
-    PlanPart of_cpu_;  // one that has all its weights and caches
+    PlanPart of_cpu_;  // a part of the CPU's place, which lists all of that place's weights and caches
     std::vector<Placement> placements_;
 };
 

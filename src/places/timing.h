@@ -1,4 +1,4 @@
-// How long a piece of work takes, and weights to try it with.
+// Timing of a piece of work, and a source of zeros as weights to time it with.
 #pragma once
 
 #include "base/result.h"
@@ -24,15 +24,15 @@ inline Result<double> seconds_of(const std::function<Status()>& work) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-// The fastest would be what a machine can do where other programs leave it alone for a moment, not what a
-// text gets, and a mean is of few tries that were interrupted: half of the tries are below it.
-inline double usual(std::vector<double> tries) {
+// The median of some timings. A minimum would show what a machine reaches while other programs leave it alone
+// for a moment; a mean is distorted by the few runs that were interrupted.
+inline double median(std::vector<double> tries) {
     const auto found = tries.begin() + ptrdiff_t(tries.size() / 2);
     std::nth_element(tries.begin(), found, tries.end());
     return *found;
 }
 
-inline Result<double> usual_seconds(const std::function<Status()>& work) {
+inline Result<double> median_seconds(const std::function<Status()>& work) {
     constexpr size_t kLeastTries = 5, kMostTries = 500;
     constexpr double kEnoughSeconds = 0.2;
     std::vector<double> all;
@@ -40,7 +40,7 @@ inline Result<double> usual_seconds(const std::function<Status()>& work) {
     for (double total = 0.0; all.size() < kLeastTries || (all.size() < kMostTries && total < kEnoughSeconds);
          total = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count())
         all.push_back(RL_TRY(seconds_of(work)));
-    return usual(std::move(all));
+    return median(std::move(all));
 }
 
 }  // namespace redline

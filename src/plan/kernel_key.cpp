@@ -12,7 +12,7 @@ namespace redline {
 
 namespace {
 
-// The slot of an op, if any, whose width follows the context and so tells no kernels apart.
+// The slot of an op, if any, whose width follows the context, so that it must not tell kernels apart.
 template <typename T>
 constexpr Slot T::*kOfContext = nullptr;
 template <>
@@ -20,8 +20,8 @@ constexpr Slot BlockScores::*kOfContext<BlockScores> = &BlockScores::y;
 template <>
 constexpr Slot ChooseBlocks::*kOfContext<ChooseBlocks> = &ChooseBlocks::scores;
 
-// A fingerprint of everything in an op that may choose a kernel, or how it computes: of all its fields,
-// whatever they are. One of a type that is not known here does not compile.
+// A fingerprint of all fields of an op, since any may select a kernel or change how it computes. A field of a
+// type that is not known here does not compile.
 class KeyHash {
 public:
     explicit KeyHash(const Plan& plan) : plan_(plan) {}
@@ -42,7 +42,7 @@ private:
         if constexpr (std::is_integral_v<T> || std::is_enum_v<T>) {
             hash_.add(uint64_t(value));
         } else {
-            static_assert(std::is_aggregate_v<T>, "which of such fields are alike is not known here");
+            static_assert(std::is_aggregate_v<T>, "the comparison of such fields is not defined here");
             visit_fields(value, [&](const auto&... fields) { (add_field(value, fields), ...); });
         }
     }
@@ -56,12 +56,13 @@ private:
             add(field);
     }
 
-    // Layers differ in their factors, which kernels are given as numbers: code is left out for some of them.
+    // Layers differ in their factors, which are arguments of the same kernel; only special values select
+    // other code.
     void add(const float& value) {
         const int size = value == 0.0f ? 0 : std::abs(value) == 1.0f ? 1 : std::isfinite(value) ? 2 : 3;
         add(value < 0.0f ? -size : size);
     }
-    // Which slot it is does not matter, but whether the op has named it before.
+    // Slot numbers do not matter, only which fields name the same slot.
     void add(const Slot& slot, bool of_context) {
         add(place_of(slot));
         if (!slot) return;
@@ -77,7 +78,7 @@ private:
         add(info.role);
         add(info.tensor.shape);
     }
-    // Kernels are tried with a context of their own: how many rows there are is left out.
+    // Kernels are tried with a context of another length, so the number of rows is left out.
     void add(const Cache& cache) {
         add(bool(cache));
         if (!cache) return;
@@ -100,18 +101,18 @@ private:
         for (const T& value : values) add(value);
     }
 
-    // One that names a rope stands for its kind, whose angles are numbers in a table.
+    // A rope's index stands for its kind; the angles are numbers in a table.
     void add_number(const uint32_t& number) {
         if (std::find(ropes_.begin(), ropes_.end(), &number) == ropes_.end()) return add(number);
         const RopeSpec& rope = plan_.ropes[number];
         add(rope.half_split);
         add(rope.inverse_frequency.size());
     }
-    // Ropes are the only numbers that an op visits as indices.
+    // The only uint32_t fields that visit_indices() visits are ropes.
     void note_rope(const uint32_t& rope) { ropes_.push_back(&rope); }
     void note_rope(const auto&) {}
 
-    // Among the slots that were named so far; 0: there is none.
+    // The place among the slots seen so far, from 1; 0: no slot.
     size_t place_of(Slot slot) {
         if (!slot) return 0;
         const auto found = std::find(met_.begin(), met_.end(), slot);
@@ -126,14 +127,14 @@ private:
     std::vector<const uint32_t*> ropes_;  // fields of the op
 };
 
-// Whether its kernels have to know which sequence a row is of, or where in it.
+// True when kernels of the op need to know which sequence a row belongs to, or its position.
 bool knows_sequences(const Op& op) {
     const Access uses = access(op);
     return uses.reads_cache || uses.writes_cache || std::holds_alternative<SelectRows>(op) ||
            std::holds_alternative<AddPosition>(op) || std::holds_alternative<ChooseBlocks>(op);
 }
 
-// The types of the caches that an op names, but for states.
+// The types of the caches that an op names, states left out.
 std::string cache_notes(const Op& op, const Plan& plan) {
     std::string notes;
     const auto add = [&](const auto& index) {
@@ -145,7 +146,7 @@ std::string cache_notes(const Op& op, const Plan& plan) {
     return notes;
 }
 
-// How many rows a plan's steps may have: only kernels for so many are tried with it.
+// The class of a plan's number of rows: only kernels for that class are tried with it.
 std::string_view rows_note(const Plan& plan) {
     switch (row_class_of(plan.max_rows)) {
         case RowClass::one:

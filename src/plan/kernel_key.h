@@ -1,5 +1,5 @@
-// What there is to know of the keys that kernel_key() and int8_key() make. Names of slots, weights and caches
-// are not part of them, nor is the length of the context.
+// Parts of the keys that kernel_key() and int8_key() make. Names of slots, weights and caches are not in a
+// key, nor is the length of the context.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace redline {
 
-// Of files that have such keys. It rises when what is kept under a key may be another kernel's by now.
+// The version of files that store such keys. It rises when the same key may name another kernel than before.
 constexpr uint64_t kKernelKeyVersion = 2;
 
-// A key as people read it: without the fingerprint.
+// The readable part of a key: without the fingerprint.
 std::string_view kernel_text(std::string_view key);
 
 }  // namespace redline

@@ -83,7 +83,7 @@ Status check(const Op& op, const Plan& plan) {
     return all.mismatch ? error("{}: {}", op_name(op), all.mismatch->message) : Status();
 }
 
-// Of an op that multiplies each row that it writes with each of its matrices.
+// The cost of an op that multiplies each row that it writes with each of its matrices.
 static Cost products_cost(const auto& op, const Plan& plan, const StepShape& shape) {
     Cost sum;
     for (const Weight w : facts(op, plan).matrices) {

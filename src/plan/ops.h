@@ -1,5 +1,5 @@
-// The vocabulary of a decoder: every op, and what is asked of any of them. An op is its struct in the file of
-// its family and a place in this list.
+// The vocabulary of a decoder: the list of all ops, and functions that work on any of them. An op is its
+// struct in the file of its family and a place in this list.
 #pragma once
 
 #include "plan/ops/attention.h"
@@ -24,25 +24,25 @@ using Op = std::variant<Embed, Input, RmsNorm, Linear, AddBias, Add, Scale, ActM
                         StreamBlend, StreamTurn, Sparsify, NormedSum>;
 
 std::string_view op_name(const Op& op);
-// What a block's shared expert is without the block.
+// The ops of a block's shared expert, as they would stand without the block.
 std::vector<Op> shared_parts(const ExpertBlock& block);
 Access access(const Op& op);
 std::optional<Operand> operand(const Op& op);
-// Shapes and formats fit; an error names the op and what differs.
+// Checks that shapes and formats fit; an error names the op and the difference.
 Status check(const Op& op, const Plan& plan);
 Cost cost(const Op& op, const Plan& plan, const StepShape& shape);
 // Replaces an op by simpler ones, peeling one fusion at a time; false when the op is a core op as it stands.
 bool decompose(const Op& op, PlanBuilder& out);
 
-// "linear Q4_K 2048 x 5632 +norm +add", for people; kernel_key() tells more ops apart.
+// "linear Q4_K 2048 x 5632 +norm +add", for people; kernel_key() distinguishes more ops.
 std::string op_text(const Op& op, const Plan& plan);
-// The tensors it reads, by name: "blk.0.attn_q.weight, ..."; empty for none.
+// The names of the tensors it reads: "blk.0.attn_q.weight, ..."; empty for none.
 std::string op_tensors(const Op& op, const Plan& plan);
 // " of blk.0.attn_q.weight (Q4_K, 2048 x 2048)", for a message that names the op; empty without a matrix.
 std::string op_matrix(const Op& op, const Plan& plan);
 
-// Tells the kernels of a plan's ops apart: the op's text, its caches' types, how many rows a step may have,
-// and a fingerprint of all fields that choose a kernel or how it computes. See plan/kernel_key.h.
+// A key that tells the kernels of ops apart: the op's text, its caches' types, how many rows a step may have,
+// and a fingerprint of all fields that select a kernel or change how it computes. See plan/kernel_key.h.
 std::string kernel_key(const Op& op, const Plan& plan);
 
 }  // namespace redline

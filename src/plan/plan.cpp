@@ -68,7 +68,8 @@ static uint64_t whole_pages(uint64_t rows) {
     return (rows + kPageRows - 1) / kPageRows * kPageRows;
 }
 
-// The first row of a step must still find its window when the last is stored.
+// A ring has room for a window and a whole step: the first row of a step must still find its window when the
+// last is stored.
 Cache PlanBuilder::cache(uint32_t kv_heads, uint32_t head_dim, uint64_t window) {
     const CacheSizing& sizing = plan_.sizing;
     const uint64_t ring = whole_pages(window + sizing.batch);
@@ -99,7 +100,7 @@ Cache PlanBuilder::latents(uint32_t width, uint32_t rank, uint64_t window) {
     return made;
 }
 
-// The tokens of a sequence alone are rounded up to whole blocks; pages are whole blocks.
+// A single sequence's tokens are rounded up to whole blocks; pages are whole blocks anyway.
 Cache PlanBuilder::entries(uint32_t width, uint32_t ratio) {
     RL_CHECK(ratio > 0 && kPageRows % ratio == 0, "blocks of {} tokens in pages of {}", ratio, kPageRows);
     const Cache made = latents(width, width);

@@ -99,7 +99,7 @@ void check_step(const Plan& plan, const StepParams& params) {
     check_states(plan, params);
     RL_CHECK(params.input.size() == plan.input_floats(rows), "{} floats sent to a plan for {}",
              params.input.size(), plan.input_floats(rows));
-    // Of a cut plan only one part looks up.
+    // When a plan was cut, only one part has lookups.
     RL_CHECK(!plan.lookup || params.lookups.size() == plan.lookup_floats(rows),
              "{} floats were looked up for a plan that takes {}", params.lookups.size(),
              plan.lookup_floats(rows));

@@ -1,4 +1,5 @@
-// What varies from step to step: tokens, which sequence each belongs to, and where its caches lie.
+// The values that vary from step to step: tokens, the sequence that each belongs to, and where its caches
+// lie.
 #pragma once
 
 #include "plan/plan.h"
@@ -12,8 +13,7 @@ struct Row {
     uint32_t position = 0;  // in its sequence
 };
 
-// Where the states of a sequence lie in caches of states: those before a step, and those behind it. They may
-// be the same.
+// The rows of a sequence's states in caches of states, before and behind a step. They may be the same.
 struct StateRows {
     uint32_t from = 0, to = 0;
 };
@@ -22,17 +22,17 @@ struct StepParams {
     std::span<const int32_t> tokens;    // at most plan.max_rows
     std::span<const Row> rows;          // one per token; those of a sequence stand together, in order
     std::span<const uint32_t> outputs;  // rows whose output is wanted, in order
-    // Of each sequence that rows name, its list of pages, as CacheInfo::first_page counts them. None: there
+    // For each sequence that rows name, its list of pages, counted as by CacheInfo::first_page. Empty: there
     // is one sequence, which has the caches to itself, and its last rows have an output.
     std::span<const std::span<const uint32_t>> pages = {};
     const std::atomic<bool>* cancel = nullptr;  // when it turns true the step ends early with an error
-    // > 0: only the so many largest of the first best_among outputs of the only row are wanted, at most
-    // Executable::most_best(); output() then has nothing.
+    // > 0: only this many largest of the first best_among outputs of the only row are wanted, at most
+    // Executable::most_best(); output() is then empty.
     uint32_t best = 0;
     uint32_t best_among = 0;
-    std::span<const float> input = {};    // of a plan that has one: (rows, width)
+    std::span<const float> input = {};    // (rows, width), when the plan has an input
     std::span<const float> lookups = {};  // likewise
-    // Of each sequence that rows name. None: sequence s has row s.
+    // For each sequence that rows name. Empty: sequence s has row s.
     std::span<const StateRows> states = {};
 
     // The largest number of tokens that a row sees.
@@ -41,7 +41,7 @@ struct StepParams {
         const uint32_t sequence = rows[row].sequence;
         return states.empty() ? StateRows{sequence, sequence} : states[sequence];
     }
-    // Of the row's sequence; empty where there are none.
+    // The pages of the row's sequence; empty where there are none.
     std::span<const uint32_t> pages_of(size_t row) const {
         return pages.empty() ? std::span<const uint32_t>() : pages[rows[row].sequence];
     }
@@ -54,7 +54,7 @@ struct Segment {
 };
 std::vector<Segment> segments_of(std::span<const Row> rows);
 
-// What kernels have to be ready for, so that each can be recorded apart.
+// The kinds of step that kernels are recorded for separately.
 enum class StepKind : uint8_t {
     alone,   // one sequence without pages
     paged,   // one sequence, whose last rows have an output
@@ -62,7 +62,7 @@ enum class StepKind : uint8_t {
 };
 StepKind kind_of(const StepParams& params);
 
-// A step of one sequence: tokens at positions one after the other, the last of which have an output.
+// A step of one sequence: tokens at consecutive positions, the last of which have an output.
 class SequenceStep {
 public:
     SequenceStep(std::span<const int32_t> tokens, uint64_t position, uint32_t outputs);
@@ -75,7 +75,7 @@ private:
     std::vector<uint32_t> outputs_;
 };
 
-// Stops where a step is none that the plan can take: a mistake of the caller.
+// Stops the program where the plan cannot take the step, which is a mistake of the caller.
 void check_step(const Plan& plan, const StepParams& params);
 
 }  // namespace redline

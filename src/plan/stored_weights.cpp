@@ -13,7 +13,7 @@ const Format& halfs() {
     return *f16;
 }
 
-// Halfs of `values`, one after another. An error names the first that no half can hold.
+// Converts `values` to consecutive halves. An error names the first value that no half can hold.
 Status to_halfs(std::span<const float> values, std::string_view format, std::byte* out) {
     uint32_t largest = 0;
     for (size_t i = 0; i < values.size(); ++i) {
@@ -24,11 +24,11 @@ Status to_halfs(std::span<const float> values, std::string_view format, std::byt
     if (largest < 0x7C00u) return {};
     const auto bad = std::find_if(values.begin(), values.end(),
                                   [](float v) { return (float_to_half(v) & 0x7C00u) == 0x7C00u; });
-    return error("a weight in {} is {}, and halfs, to which it is decoded here, hold 65504 at most", format,
-                 *bad);
+    return error("a weight in {} is {}, and the half floats that it is decoded to here hold 65504 at most",
+                 format, *bad);
 }
 
-// Gives a backend the halfs that stored_weights() promised it.
+// Supplies a backend with the halves that stored_weights() promised it.
 class DecodingSource : public ByteSource {
 public:
     DecodingSource(ByteSource& file, std::span<const WeightInfo> in_file, std::span<const WeightInfo> stored)
@@ -58,7 +58,7 @@ public:
 
 private:
     static constexpr uint64_t kHalf = sizeof(uint16_t);
-    static constexpr uint64_t kDecodedAtATime = 4096;  // elements: their floats stay in the first cache
+    static constexpr uint64_t kDecodedAtATime = 4096;  // elements; their floats stay in the first-level cache
 
     ByteSource& file_;
     std::span<const WeightInfo> in_file_, stored_;

@@ -1,5 +1,6 @@
-// Weights as a backend keeps them: matrices in a format that it has no kernels for are decoded to halfs (F16)
-// while they are loaded. Backend::load() and lower() see to it, so that no backend meets such a format.
+// The formats in which a backend stores weights: matrices in a format that it has no kernels for are decoded
+// to F16 while they are loaded. Backend::load() and lower() take care of it, so that no backend meets such a
+// format.
 #pragma once
 
 #include "plan/backend.h"
@@ -8,10 +9,10 @@ namespace redline {
 
 // `format` itself or F16.
 const Format& stored_format(const Format& format, const Backend& backend);
-// What Backend::load() places for `weights`. Vectors stay as they are: every backend decodes those to f32.
+// The weights as Backend::load() places them. Vectors keep their format: every backend decodes those to f32.
 std::vector<WeightInfo> stored_weights(std::span<const WeightInfo> weights, const Backend& backend);
 
-// Matrices of one format that are decoded.
+// Matrices of one format that are decoded while they are loaded.
 struct DecodedFormat {
     const Format* format = nullptr;
     uint64_t tensors = 0;

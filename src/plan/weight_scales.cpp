@@ -1,4 +1,5 @@
-// Ops with weights that have scales: they are decomposed as far as it goes, and their results are multiplied.
+// Ops with weights that have scales: they are decomposed as far as possible, and then their results are
+// multiplied.
 #include "plan/plan.h"
 
 #include <type_traits>
@@ -42,7 +43,7 @@ void PlanBuilder::append_scaled(const Linear& op) {
     push(Scale{op.y, plan_.weight(op.w).scale});
 }
 
-// What it does not write stays, so that its parts are scaled apart.
+// Elements of y between the parts keep their values, so the parts are scaled in a separate slot first.
 void PlanBuilder::append_scaled(const HeadLinear& op) {
     const Shape shape = plan_.weight(op.w).tensor.shape;
     const uint32_t heads = uint32_t(shape.count), rows = uint32_t(shape.rows);
@@ -52,7 +53,7 @@ void PlanBuilder::append_scaled(const HeadLinear& op) {
     push(CopyParts{alone, op.y, heads, rows, 0, rows, 0, op.y_stride});
 }
 
-// Its logits are scaled by what it reads.
+// Scaling the router's input scales its logits.
 void PlanBuilder::append_scaled(const Route& op) {
     const uint32_t width = plan_.slot(op.x).width;
     Route scaled = op;
@@ -61,7 +62,8 @@ void PlanBuilder::append_scaled(const Route& op) {
     push(scaled);
 }
 
-// Weighted sums have the scale in their weights; other products get gates that are the scale.
+// In weighted sums the experts' weights are scaled; other products are multiplied with gates that hold the
+// scale.
 void PlanBuilder::append_scaled(const ExpertLinear& op) {
     const WeightInfo& w = plan_.weight(op.w);
     const float scale = w.scale;

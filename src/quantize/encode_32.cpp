@@ -19,7 +19,8 @@ using namespace quantize;
 
 constexpr int kCount = 32;
 
-// Codes of at most five bits: the fifth into bit i of `high`, where there is one, the others into nibbles.
+// Packs codes of at most five bits: the fifth into bit i of `high`, where there is one, the others into
+// nibbles.
 template <typename Block>
 void put_code(Block& out, int i, int code) {
     out.q[i % 16] |= uint8_t((code & 15) << (i / 16 * 4));
@@ -47,11 +48,11 @@ void encode_affine(const float* values, const float* weights, std::byte* bytes) 
     std::memcpy(bytes, &out, sizeof(out));
 }
 
-// Twice the numbers of E2M1, in rising order.
+// The numbers of E2M1 times two, in rising order.
 constexpr std::array<float, 15> kMicroscaledLevels = {-12, -8, -6, -4, -3, -2, -1, 0, 1, 2, 3, 4, 6, 8, 12};
 using Microscaled = Listed<kMicroscaledLevels>;
 
-// The place in that table as a magnitude, with the sign in the fourth bit.
+// The code of the level nearest to x: its magnitude, with the sign in the fourth bit.
 int microscaled_code(float x) {
     const int place = Microscaled::code(x) - 7;
     return place < 0 ? 8 - place : place;
@@ -90,7 +91,7 @@ void encode_q5_1(const float* values, const float* weights, std::byte* block) {
     encode_affine<31, formats::q5_1::Block>(values, weights, block);
 }
 
-// The power of two that brings the largest value among the levels, or a neighbour that does better.
+// Tries the power of two that fits the largest value to the levels, and its neighbours.
 void encode_mxfp4(const float* values, const float* weights, std::byte* block) {
     formats::mxfp4::Block out = {};
     const float most = std::fabs(extreme(values, kCount));

@@ -1,6 +1,6 @@
 // The encoders of the K-quants with minima: x = scale * q - minimum in sub-blocks whose scales and minima,
-// not below 0, are whole multiples of two of the block. Sub-blocks first, then their numbers, then a second
-// look at both.
+// not below 0, are whole multiples of two scales of the block. Fits the sub-blocks first, then rounds their
+// scales and minima to such multiples, then refines both.
 #include "formats/q2_k.h"
 #include "formats/q4_k.h"
 #include "formats/q5_k.h"
@@ -17,7 +17,7 @@ using namespace quantize;
 
 constexpr int kBlock = 256;
 
-// kMost: of the levels; kTop: of the numbers of sub-blocks.
+// kMost: the largest level; kTop: the largest multiple of a sub-block.
 template <int kMost, int kSub, int kTop>
 class AffineBlock {
 public:
@@ -36,7 +36,7 @@ public:
 
 private:
     struct Numbers {
-        uint16_t scale = 0;  // halves, as stored
+        uint16_t scale = 0;  // as stored, in halves
         uint16_t minimum = 0;
         int scales[kSubs] = {};
         int minima[kSubs] = {};
@@ -68,7 +68,7 @@ private:
         }
     }
 
-    // The numbers of each sub-block: those nearest to the fit, or a neighbour that does better.
+    // Chooses the multiples of each sub-block: those nearest to the fit, or better neighbours.
     float choose(Numbers& k, const Affine* wanted) const {
         float error = 0.0f;
         for (int j = 0; j < kSubs; ++j) error += choose_sub(k, j, wanted[j]);
@@ -92,7 +92,7 @@ private:
         return best;
     }
 
-    // The two scales of the block that fit best, given the numbers of the sub-blocks and the levels.
+    // The two scales of the block that fit best, given the multiples of the sub-blocks and the levels.
     Numbers refit() const {
         double ss = 0.0, sm = 0.0, mm = 0.0, sx = 0.0, mx = 0.0;
         for (int i = 0; i < kBlock; ++i) {
@@ -125,7 +125,7 @@ private:
     Numbers best_;
 };
 
-// As Q4_K and Q5_K have them; see formats/q4_k.h.
+// Packs scales and minima as in Q4_K and Q5_K; see formats/q4_k.h.
 template <typename Fit>
 void pack_scales(const Fit& fit, uint8_t (&out)[12]) {
     for (int j = 0; j < 4; ++j) {

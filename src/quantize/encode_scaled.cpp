@@ -1,5 +1,6 @@
 // The encoders of blocks of 256 without minima: x = scale * level in sub-blocks whose signed scales are whole
-// multiples of the block's. Sub-blocks first, then their numbers, then a second look at both.
+// multiples of the block's. Fits the sub-blocks first, then rounds their scales to such multiples, then
+// refines both.
 #include "formats/iq4_xs.h"
 #include "formats/q3_k.h"
 #include "formats/q6_k.h"
@@ -16,7 +17,7 @@ using namespace quantize;
 
 constexpr int kBlock = 256;
 
-// The numbers of sub-blocks are -kTop..kTop - 1.
+// The multiples of sub-blocks are -kTop..kTop - 1.
 template <typename Levels, int kSub, int kTop>
 class ScaledBlock {
 public:
@@ -51,7 +52,7 @@ private:
         }
     }
 
-    // The number of each sub-block: the one nearest to the fit, or a neighbour that does better.
+    // Chooses the multiple of each sub-block: the one nearest to the fit, or a better neighbour.
     float choose(Numbers& k, const float* wanted) const {
         const float scale = half_to_float(k.scale);
         float sum = 0.0f;
@@ -69,7 +70,7 @@ private:
         return sum;
     }
 
-    // The scale of the block that fits best, given the numbers of the sub-blocks and the levels.
+    // The scale of the block that fits best, given the multiples of the sub-blocks and the levels.
     Numbers refit() const {
         double aa = 0.0, ax = 0.0;
         for (int i = 0; i < kBlock; ++i) {

@@ -38,19 +38,19 @@ Result<Importance> read_gguf(const std::string& path) {
         if (!name.ends_with(kSquares)) continue;
         const std::string of = name.substr(0, name.size() - kSquares.size());
         const GgufTensor* counts = file.find(of + std::string(kCounts));
-        if (!counts) return error("{}: {} is there without {}{}", path, name, of, kCounts);
-        TensorImportance own = {RL_TRY(read_floats(file, tensor)), RL_TRY(read_floats(file, *counts))};
-        if (own.counts.empty() || own.squares.size() % own.counts.size() != 0)
-            return error("{}: {} has {} values for {} matrices", path, name, own.squares.size(),
-                         own.counts.size());
-        out.tensors.emplace(of, std::move(own));
+        if (!counts) return error("{}: {} is in the file without {}{}", path, name, of, kCounts);
+        TensorImportance entry = {RL_TRY(read_floats(file, tensor)), RL_TRY(read_floats(file, *counts))};
+        if (entry.counts.empty() || entry.squares.size() % entry.counts.size() != 0)
+            return error("{}: {} has {} values for {} matrices", path, name, entry.squares.size(),
+                         entry.counts.size());
+        out.tensors.emplace(of, std::move(entry));
     }
     if (out.tensors.empty()) return error("{}: no importance matrix: no tensor ends in {}", path, kSquares);
     return out;
 }
 
-// The older form: a count of entries; for each the length of its name, the name, how many calls it had, how
-// many values, and the values, which are means times the calls. All numbers have four bytes.
+// Reads the older form: the number of entries; for each the length of its name, the name, its number of
+// calls, its number of values, and the values, which are means times the calls. All numbers have four bytes.
 class DatReader {
 public:
     explicit DatReader(File file) : file_(std::move(file)) {}
@@ -63,14 +63,14 @@ public:
             std::string name(RL_TRY(length(1)), '\0');
             RL_TRY(take(std::as_writable_bytes(std::span(name))));
             const uint32_t calls = RL_TRY(number());
-            TensorImportance own;
-            own.squares.resize(RL_TRY(length(sizeof(float))));
-            RL_TRY(take(std::as_writable_bytes(std::span(own.squares))));
-            own.counts = {float(std::max(calls, 1u))};
-            for (const float value : own.squares)
+            TensorImportance entry;
+            entry.squares.resize(RL_TRY(length(sizeof(float))));
+            RL_TRY(take(std::as_writable_bytes(std::span(entry.squares))));
+            entry.counts = {float(std::max(calls, 1u))};
+            for (const float value : entry.squares)
                 if (!std::isfinite(value) || value < 0.0f)
                     return malformed(fmt::format("entry {} has the value {}", i + 1, value));
-            if (!out.tensors.emplace(std::move(name), std::move(own)).second)
+            if (!out.tensors.emplace(std::move(name), std::move(entry)).second)
                 return malformed(fmt::format("entry {} is there twice", i + 1));
         }
         return out;
@@ -91,7 +91,7 @@ private:
         RL_TRY(take(std::as_writable_bytes(std::span(&value, 1))));
         return value;
     }
-    // Of things of so many bytes, no more than the file can have.
+    // Reads a count of items of so many bytes; an error when the file is too short for them.
     Result<uint32_t> length(uint64_t bytes) {
         const uint32_t count = RL_TRY(number());
         if (count == 0 || count * bytes > file_.size() - at_) return malformed("it ends early");
@@ -136,18 +136,18 @@ Status write_importance(const std::string& path, const Importance& importance) {
         {"imatrix.chunk_size", metadata_u32(uint32_t(importance.chunk_tokens))}};
     std::vector<NewTensor> directory;
     std::vector<std::span<const float>> data;
-    for (const auto& [name, own] : importance.tensors) {
-        const uint64_t matrices = own.counts.size(), cols = own.squares.size() / matrices;
-        // As llama-imatrix has them: without the dimension that is 1.
+    for (const auto& [name, data_of] : importance.tensors) {
+        const uint64_t matrices = data_of.counts.size(), cols = data_of.squares.size() / matrices;
+        // llama-imatrix omits the dimension of the matrices when it is 1.
         const bool one = matrices == 1;
         directory.push_back({name + std::string(kSquares),
                              one ? std::vector{cols} : std::vector{cols, matrices}, 0,
-                             own.squares.size() * 4});
+                             data_of.squares.size() * 4});
         directory.push_back({name + std::string(kCounts),
                              one ? std::vector<uint64_t>{1} : std::vector<uint64_t>{1, matrices}, 0,
                              matrices * 4});
-        data.push_back(own.squares);
-        data.push_back(own.counts);
+        data.push_back(data_of.squares);
+        data.push_back(data_of.counts);
     }
     AtomicWriter out = RL_TRY(AtomicWriter::create(path));
     RL_TRY(out.write(gguf_header(metadata, directory, kAlignment)));
@@ -162,23 +162,24 @@ Result<ColumnWeights> column_weights(const Importance& importance, const Tensor&
     const auto found = importance.tensors.find(tensor.name);
     const uint64_t cols = tensor.shape.cols, matrices = tensor.shape.count;
     if (found == importance.tensors.end()) return ColumnWeights{{}, matrices};
-    const TensorImportance& own = found->second;
-    if (own.squares.size() != cols * matrices || (own.counts.size() != 1 && own.counts.size() != matrices))
+    const TensorImportance& measured = found->second;
+    if (measured.squares.size() != cols * matrices ||
+        (measured.counts.size() != 1 && measured.counts.size() != matrices))
         return error(
             "the importance matrix has {} values in {} matrices for {}, which has {} in {}: it is of "
             "another model",
-            own.squares.size(), own.counts.size(), tensor.name, cols * matrices, matrices);
+            measured.squares.size(), measured.counts.size(), tensor.name, cols * matrices, matrices);
     ColumnWeights out;
     out.weights.assign(cols * matrices, 1.0f);
     for (uint64_t matrix = 0; matrix < matrices; ++matrix) {
-        const std::span squares = std::span(own.squares).subspan(matrix * cols, cols);
+        const std::span squares = std::span(measured.squares).subspan(matrix * cols, cols);
         double sum = 0.0;
         for (const float square : squares) sum += double(square);
-        if (own.counts[own.counts.size() == 1 ? 0 : matrix] == 0.0f || sum == 0.0) {
+        if (measured.counts[measured.counts.size() == 1 ? 0 : matrix] == 0.0f || sum == 0.0) {
             ++out.unmeasured;
             continue;
         }
-        // A column that was always 0 on this text need not be on another.
+        // A column that was always 0 on this text may be used on another.
         constexpr double kLeast = 1e-4;
         const double scale = double(cols) / sum;
         for (uint64_t i = 0; i < cols; ++i)

@@ -15,11 +15,11 @@ namespace redline {
 namespace {
 
 constexpr uint64_t kChunkElements = uint64_t(1) << 22;  // 16 MiB of floats at a time
-constexpr uint64_t kChunkBytes = uint64_t(16) << 20;    // of what is only copied
+constexpr uint64_t kChunkBytes = uint64_t(16) << 20;    // of tensors that are only copied
 
 struct Job {
     const GgufTensor* source = nullptr;
-    const Format* to = nullptr;  // null: copied as it is
+    const Format* to = nullptr;  // null: the tensor is copied
     uint64_t bytes = 0;          // of the result
     ColumnWeights importance = {};
 };
@@ -67,7 +67,7 @@ Result<std::vector<Job>> plan_tensors(const Gguf& source, const Recipe& recipe,
     return jobs;
 }
 
-// The source's metadata, with what the new file is. Of a split model the result is one file.
+// The source's metadata, with the new file's type. A split model becomes one file.
 std::vector<MetadataEntry> new_metadata(const Metadata& source, const Recipe& recipe) {
     std::vector<MetadataEntry> entries;
     for (const auto& entry : source.entries()) {
@@ -80,7 +80,7 @@ std::vector<MetadataEntry> new_metadata(const Metadata& source, const Recipe& re
     return entries;
 }
 
-// Before any work: a result that could not be put there, or not without harm.
+// Refuses, before any work, a target that could not be written, or not without harm.
 Status check_target(const Gguf& source, const std::string& target) {
     std::error_code ignored;
     for (size_t i = 0; i < source.file_count(); ++i)
@@ -92,13 +92,13 @@ Status check_target(const Gguf& source, const std::string& target) {
     return {};
 }
 
-// To the nearest, ties to even.
+// Rounds to the nearest, ties to even.
 uint16_t float_to_bfloat(float value) {
     const uint32_t bits = float_to_bits(value);
     return uint16_t((bits + 0x7FFFu + (bits >> 16 & 1)) >> 16);
 }
 
-// Rows of one tensor on their way from one format to another.
+// Converts rows of one tensor from one format to another.
 class RowEncoder {
 public:
     RowEncoder(const Job& job, uint32_t threads)
@@ -136,7 +136,7 @@ public:
     double square_sum() const { return square_; }
 
 private:
-    // An exception that left a thread would end the program.
+    // Catches exceptions, since one that left a thread would end the program.
     void encode_share(std::span<const std::byte> in, std::span<std::byte> out, uint64_t begin, uint64_t end) {
         try {
             encode_rows(in, out, begin, end);
@@ -160,7 +160,7 @@ private:
             }
         }
     }
-    // Of a row of the tensor; null without any.
+    // The column weights for a row of the tensor; null without an importance matrix.
     const float* weights_of(uint64_t row) const {
         if (job_.importance.weights.empty()) return nullptr;
         return job_.importance.weights.data() + row / job_.source->tensor.shape.rows * cols_;
@@ -180,12 +180,12 @@ private:
 
     const Job& job_;
     const Format& from_;
-    const Encoder* encoder_;  // null: floats
+    const Encoder* encoder_;  // null: the new format is floats
     uint64_t cols_;
     uint32_t threads_;
     uint64_t first_ = 0;  // row of this call, in the tensor
     std::vector<double> row_errors_,
-        row_squares_;  // sums of this call, so that they do not depend on threads
+        row_squares_;  // sums of this call, row by row, so that they do not depend on threads
     double error_ = 0.0, square_ = 0.0;
     std::atomic<bool> short_of_memory_ = false;
 };

@@ -27,7 +27,7 @@ constexpr Rule kQ4KS[] = {{Part::values, Where::first_four, "Q5_K"},
 constexpr Rule kMedium[] = {{Part::values, Where::more_bits, "Q6_K"}, {Part::down, Where::more_bits, "Q6_K"}};
 constexpr Rule kIq4[] = {{Part::values, Where::grouped, "Q5_K"},
                          {Part::down, Where::first_eighth_unmeasured, "Q5_K"}};
-// What an importance matrix gives up in the first layers may be too much for a scale alone.
+// Weighted errors may be too much for a format without minima in the first layers.
 constexpr Rule kQ40[] = {{Part::down, Where::first_eighth_measured, "Q4_1"}};
 constexpr Rule kQ50[] = {{Part::down, Where::first_eighth_measured, "Q5_1"}};
 
@@ -62,7 +62,7 @@ bool same_letters(std::string_view a, std::string_view b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(), same);
 }
 
-// N of "blk.N.": past all layers when there is none.
+// N of "blk.N."; UINT64_MAX, past all layers, when there is none.
 uint64_t layer_of(std::string_view name) {
     uint64_t layer = UINT64_MAX;
     if (name.starts_with("blk.")) std::from_chars(name.data() + 4, name.data() + name.size(), layer);
@@ -73,9 +73,10 @@ bool contains(std::string_view text, std::string_view part) {
     return text.find(part) != text.npos;
 }
 
-// Matrices of weights. Left out is what is small, and whose errors go far: gains, routers, embeddings of
-// positions (those inside of blocks, too), and convolutions, whose rows are a few taps. The names but "_ape"
-// are those that llama.cpp leaves out, with those of architectures that only it runs.
+// True for matrices of weights. Tensors are left out that are small while their errors matter much: gains,
+// routers, embeddings of positions (inside blocks, too), and convolutions, whose rows are a few taps. The
+// names, except "_ape", are those that llama.cpp leaves out, including those of architectures that only it
+// runs.
 bool is_quantized(const GgufTensor& tensor) {
     const std::string& name = tensor.tensor.name;
     if (tensor.dims.size() < 2 || tensor.tensor.shape.rows * tensor.tensor.shape.count < 2) return false;
@@ -135,12 +136,12 @@ std::string_view fitting(const GgufTensor& tensor, std::string_view wanted) {
     return "F16";
 }
 
-// Where a matrix stands among those that a rule counts.
+// The position of a matrix among those that a rule counts.
 struct Place {
     uint64_t index = 0, count = 0;
 };
 
-// A recipe on a model.
+// A recipe applied to a model.
 class Mix {
 public:
     Mix(const Recipe& recipe, const MixOptions& options) : recipe_(recipe), options_(options) {}
@@ -171,11 +172,11 @@ public:
     }
 
 private:
-    // A number for all layers, or one for each.
-    static Result<uint64_t> first_of(const Metadata& metadata, const std::string& key, uint64_t otherwise) {
+    // An integer of the metadata, or the first of an array with one for each layer.
+    static Result<uint64_t> first_of(const Metadata& metadata, const std::string& key, uint64_t fallback) {
         const std::vector<int64_t>* all = metadata.integers(key);
         if (all && !all->empty()) return uint64_t(std::max<int64_t>((*all)[0], 0));
-        return metadata.integer(key, otherwise);
+        return metadata.integer(key, fallback);
     }
 
     std::string_view wanted(const GgufTensor& tensor) const {
@@ -187,7 +188,7 @@ private:
             return arch_ == "falcon" || !divides(tensor, recipe_.base) ? "Q8_0" : "Q6_K";
         const Place place = place_of(tensor, part);
         if (arch_ == "falcon" && part != Part::values) return of_falcon(part, place);
-        // Eight experts share their attention: bits are cheap there.
+        // Mixtures of eight experts share their attention, so that more bits are cheap there.
         if (experts_ == 8 && (part == Part::values || part == Part::keys)) return "Q8_0";
         if (experts_ == 8 && part == Part::attention_output) return few_bits() ? "Q5_K" : recipe_.base;
         std::string_view format = recipe_.base;
@@ -220,8 +221,8 @@ private:
         return recipe_.base;
     }
 
-    // Of what values come from the matrices are counted, as not every layer may have one; of ffn_down, too,
-    // but with experts, of which a layer has several, its layer counts.
+    // Value and down matrices are counted one by one, since not every layer may have one; with experts, whose
+    // layers have several down matrices, the layer counts.
     Place place_of(const GgufTensor& tensor, Part part) const {
         const auto found = ordered_.find(part);
         if (found == ordered_.end()) return {};
@@ -261,7 +262,7 @@ private:
     std::string arch_;
     uint64_t layers_ = 0, experts_ = 0;
     uint64_t sharing_ = 0;                                    // heads that share keys and values
-    bool tied_ = false;                                       // the embedding is the output matrix as well
+    bool tied_ = false;                                       // the embedding is also the output matrix
     std::map<Part, std::vector<const GgufTensor*>> ordered_;  // by layer
 };
 

@@ -1,5 +1,5 @@
-// What the encoders share: levels, weighted sums, and the fits of one scale, or of a scale and a minimum, to
-// a run of values. `w` is how much the squared error of each value counts; it may be 0.
+// Shared parts of the encoders: levels, weighted sums, and the fits of one scale, or of a scale and a
+// minimum, to a run of values. `w` is the weight of each value's squared error; it may be 0.
 #pragma once
 
 #include "base/half.h"
@@ -20,7 +20,7 @@ inline int level(float x, int lowest, int highest) {
 }
 
 // The levels of a format with a scale and no minimum. A search puts the value of greatest magnitude near
-// `kPeaks`, up to nine times `kStep` beside.
+// `kPeaks`, up to nine times `kStep` to either side.
 template <int kLowest, int kHighest>
 struct Whole {
     static constexpr std::array<float, 1> kPeaks = {float(kLowest)};
@@ -38,7 +38,7 @@ struct Listed {
             y = x > 0.5f * (kLevels[i - 1] + kLevels[i]) ? kLevels[i] : y;
         return y;
     }
-    // The place of the nearest in the table.
+    // The index of the nearest level in the table.
     static int code(float x) {
         int code = 0;
         for (size_t i = 1; i < kLevels.size(); ++i) code += x > 0.5f * (kLevels[i - 1] + kLevels[i]);
@@ -88,7 +88,8 @@ float scale_error(const float* x, const float* w, float scale) {
     });
 }
 
-// The least squares for the levels that an inverse scale gives, and how much of the sum of w x^2 it saves.
+// The least-squares scale for the levels that an inverse scale gives, and by how much it reduces the sum of w
+// x^2.
 struct ScaleFit {
     float scale = 0.0f;
     float gain = 0.0f;
@@ -104,8 +105,8 @@ ScaleFit refit_scale(const float* x, const float* w, float inverse) {
     return qq > 0.0f ? ScaleFit{xq / qq, xq / qq * xq} : ScaleFit{};
 }
 
-// The scale with the least squared error that a search finds: around those that put the extreme value on an
-// outermost level, each improved by the exact fit for its levels.
+// Searches for the scale with the least squared error: tries scales around those that put the extreme value
+// on an outermost level, and improves each by the exact fit for its levels.
 template <typename Levels, int kCount>
 float fit_scale(const float* x, const float* w) {
     const float peak = extreme(x, kCount);
@@ -148,10 +149,10 @@ float affine_error(const float* x, const float* w, const Affine& a) {
     });
 }
 
-// Whether a format's minimum is never below 0, so that values above 0 are held to levels that begin at 0.
+// Some formats' minimum is never below 0, so that values above 0 use levels that begin at 0.
 enum class Minimum : uint8_t { any, not_negative };
 
-// The least squares for the levels that `from` gives, within the format's signs.
+// The least-squares fit for the levels that `from` gives, within the format's signs.
 template <int kMost, int kCount, Minimum kMinimum>
 Affine refit_affine(const float* x, const float* w, const Affine& from) {
     const float inverse = from.inverse();
@@ -170,7 +171,7 @@ Affine refit_affine(const float* x, const float* w, const Affine& from) {
     return q2 > 0.0f && qx > 0.0f ? Affine{qx / q2, 0.0f} : from;
 }
 
-// Tries ranges a little smaller and larger than that of the values, each improved by the exact fit.
+// Tries ranges slightly smaller and larger than that of the values, and improves each by the exact fit.
 template <int kMost, int kCount, Minimum kMinimum>
 Affine fit_affine(const float* x, const float* w) {
     const auto [low, high] = std::minmax_element(x, x + kCount);

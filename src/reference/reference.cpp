@@ -15,7 +15,7 @@ double act(Act kind, double x) {
     if (kind == Act::swiglu_clamped) return std::min(x, 7.0) / (1.0 + std::exp(-1.702 * std::min(x, 7.0)));
     return 0.5 * x * (1.0 + std::tanh(std::sqrt(2.0 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
 }
-// |act'| is nowhere larger.
+// A bound of |act'|.
 constexpr double kActSlope = 1.13;
 
 }  // namespace
@@ -63,7 +63,8 @@ Reference::Reference(const Plan& plan, std::vector<std::vector<float>> weights)
     plan_ = std::move(expanded.plan);
     from_ = std::move(expanded.from);
     slots_.resize(plan_.slots.size());
-    // A row for every token of every sequence, whatever a ring or pages would keep.
+    // The caches have a row for every token of every sequence, even where a backend's ring or pages keep
+    // fewer.
     for (size_t i = 0; i < plan.caches.size(); ++i) {
         const size_t rows = plan.sizing.sequences * plan.sizing.context;
         const size_t size = rows * plan.caches[i].kv_heads * plan.caches[i].head_dim;
@@ -144,7 +145,7 @@ void Reference::eval(const RmsNorm& op) {
                 std::abs(x[begin + i].value) * x[begin + i].error + 0.5 * std::pow(x[begin + i].error, 2);
         }
         const double scale = 1.0 / std::sqrt(squares / op.width + op.norm.eps);
-        // d(1/sqrt(m)) = 0.5 m^-1.5 dm with dm = 2 spread / n, besides the sum's own rounding.
+        // d(1/sqrt(m)) = 0.5 m^-1.5 dm with dm = 2 spread / n, in addition to the sum's rounding.
         const double scale_error = scale * scale * scale * spread / op.width + scale * sum_unit(op.width);
         for (size_t i = 0; i < op.width; ++i) {
             const double g = gain ? double((*gain)[i]) : 1.0;
@@ -181,7 +182,7 @@ void Reference::eval(const Center& op) {
     }
 }
 
-// A standard deviation is a seminorm: it is off by at most that of what the elements are off by.
+// A standard deviation is a seminorm: its error is at most the standard deviation of the elements' errors.
 void Reference::eval(const Sparsify& op) {
     auto& y = slots_[size_t(op.y.index)];
     const size_t n = width(op.y);
@@ -238,8 +239,8 @@ void Reference::eval(const Add& op) {
     }
 }
 
-// Of c * tanh(x / c), whose slope is at most one, by its own arithmetic. By exponentials, as GPUs have it,
-// tanh is off by units of one, not of itself.
+// The rounding error of c * tanh(x / c), whose slope is at most one. When tanh is computed from exponentials,
+// as on GPUs, its error is relative to one, not to the result.
 static double softcap_error(double x, double c) {
     return kUnit * (16 * std::abs(x) + 4 * c);
 }
@@ -266,7 +267,7 @@ void Reference::eval(const ActMul& op) {
             factor.magnitude += 1.0;
         }
         const double v = a * factor.value;
-        // The activation's own arithmetic: a few units of its input, since it is at most the input in size.
+        // The rounding of the activation: a few units of its input, since its size is at most the input's.
         const auto off = [&](double of_gate, double of_factor) {
             const double of_act = kActSlope * of_gate + 8 * kUnit * std::abs(gate[i].value);
             return of_act * (std::abs(factor.value) + of_factor) + std::abs(a) * of_factor +
@@ -287,9 +288,9 @@ void Reference::eval(const Rope& op) {
         for (size_t i = 0; i < pairs; ++i) {
             Bounded& a = x[begin + (rope.half_split ? i : 2 * i)];
             Bounded& b = x[begin + (rope.half_split ? i + pairs : 2 * i + 1)];
-            const uint32_t position = params_.rows[row].position, own = position - position % rope.block;
-            const double angle = double(own) * rope.inverse_frequency[i];
-            const double longer = rope.magnitude_at(own);
+            const uint32_t position = params_.rows[row].position, rounded = position - position % rope.block;
+            const double angle = double(rounded) * rope.inverse_frequency[i];
+            const double longer = rope.magnitude_at(rounded);
             const double c = std::cos(angle) * longer, s = std::sin(angle) * longer;
             const double size = (std::abs(a.value) + std::abs(b.value)) * std::abs(longer);
             const Bounded turned_a{a.value * c - b.value * s,
@@ -304,7 +305,7 @@ void Reference::eval(const Rope& op) {
     }
 }
 
-// A value after its trip through the cache's format.
+// A value after storing it in the cache's format.
 Bounded Reference::cached(const Bounded& x, double block_max) const {
     if (plan_.sizing.type == CacheType::f32) return x;
     const bool halfs = plan_.sizing.type == CacheType::f16;
@@ -384,7 +385,7 @@ void Reference::weigh(const Attention& op, uint32_t head, const Rows& values, ui
     double least_total = std::exp(sink - top) / total, largest = 0.0;
     for (size_t j = 0; j < p.size(); ++j) {
         p[j] = std::exp(scores[j] - top) / total;
-        // An exponential's own, and that of what it is taken of: scores less the largest.
+        // The error of an exponential, and of its argument: a score minus the largest.
         errors[j] += (16 + 4 * largest_score) * kUnit;
         least_total += p[j] * std::exp(-errors[j]);
         largest = std::max(largest, p[j] * std::exp(errors[j]));
@@ -406,7 +407,7 @@ void Reference::weigh(const Attention& op, uint32_t head, const Rows& values, ui
     }
     for (uint32_t i = 0; i < d; ++i) out[i].error += kTiny;
     if (random_) return;
-    // What moves scores moves the total, too: of a value that is the output it moves nothing. With factors
+    // Errors of scores change the total, too; a value that equals the output changes nothing. With factors
     // f[j] from e^-errors[j] to e^errors[j], sum p f v / sum p f - out is sum p (f - 1) (v - out) / sum p f.
     for (size_t j = 0; j < p.size(); ++j) {
         const double moved = p[j] * std::expm1(errors[j]) / least_total;
@@ -441,7 +442,7 @@ static void leave_best_groups(const ExpertGroups& groups, std::vector<double>& s
         std::fill_n(scores.begin() + ptrdiff_t(order[i] * size), size, -INFINITY);
 }
 
-// The weights of the first of `order`, by their logits.
+// Sparse mixer: the weights of the first of `order`, by their logits.
 static void mix_sparsely(const std::vector<double>& logits, const std::vector<size_t>& order,
                          std::vector<double>& weights) {
     for (size_t k = 0; k < weights.size(); ++k) {
@@ -455,12 +456,12 @@ static void mix_sparsely(const std::vector<double>& logits, const std::vector<si
     }
 }
 
-// Those that a token has in the table.
+// The experts that the table lists for a token.
 std::vector<size_t> Reference::experts_of(const Route& op, int32_t token) const {
     const float last = float(plan_.weight(op.w).tensor.shape.rows - 1);
-    const float* const own = weights_[size_t(op.table.index)].data() + size_t(token) * op.used;
+    const float* const listed = weights_[size_t(op.table.index)].data() + size_t(token) * op.used;
     std::vector<size_t> experts;
-    for (uint32_t k = 0; k < op.used; ++k) experts.push_back(size_t(std::clamp(own[k], 0.0f, last)));
+    for (uint32_t k = 0; k < op.used; ++k) experts.push_back(size_t(std::clamp(listed[k], 0.0f, last)));
     return experts;
 }
 
@@ -472,7 +473,7 @@ void Reference::eval(const Route& op) {
     auto& ids = target(op.ids);
     auto& scales = target(op.scales);
     for (size_t t = 0; t < params_.tokens.size(); ++t) {
-        std::vector<double> logits(shape.rows), chances(shape.rows);
+        std::vector<double> logits(shape.rows), gates(shape.rows);
         double logit_error = 0.0;
         ProductRow row(precision_, x.data() + t * shape.cols, shape.cols, random());
         for (size_t e = 0; e < shape.rows; ++e) {
@@ -484,16 +485,16 @@ void Reference::eval(const Route& op) {
         double total = 0.0;
         for (const double z : logits) total += std::exp(z - top);
         for (size_t e = 0; e < shape.rows; ++e) {
-            if (op.gating == Gating::softmax) chances[e] = std::exp(logits[e] - top) / total;
-            if (op.gating == Gating::sigmoid) chances[e] = 1.0 / (1.0 + std::exp(-logits[e]));
+            if (op.gating == Gating::softmax) gates[e] = std::exp(logits[e] - top) / total;
+            if (op.gating == Gating::sigmoid) gates[e] = 1.0 / (1.0 + std::exp(-logits[e]));
             if (op.gating == Gating::softmax_of_selected || op.gating == Gating::sparse_mixer)
-                chances[e] = logits[e];
+                gates[e] = logits[e];
             if (op.gating == Gating::sqrt_softplus)
-                chances[e] = std::sqrt(std::max(logits[e], 0.0) + std::log1p(std::exp(-std::abs(logits[e]))));
+                gates[e] = std::sqrt(std::max(logits[e], 0.0) + std::log1p(std::exp(-std::abs(logits[e]))));
         }
         const auto score = [&](size_t e) {
             if (op.chosen_by_logits()) return logits[e];
-            return chances[e] + (bias && op.bias_of == BiasOf::choice ? double((*bias)[e]) : 0.0);
+            return gates[e] + (bias && op.bias_of == BiasOf::choice ? double((*bias)[e]) : 0.0);
         };
         std::vector<double> scores(shape.rows);
         for (size_t e = 0; e < shape.rows; ++e) scores[e] = score(e);
@@ -506,24 +507,24 @@ void Reference::eval(const Route& op) {
         ++routed_;
         double sum = 0.0;
         std::vector<double> chosen(op.used);
-        for (uint32_t k = 0; k < op.used; ++k) chosen[k] = chances[order[k]];
+        for (uint32_t k = 0; k < op.used; ++k) chosen[k] = gates[order[k]];
         if (op.gating == Gating::softmax_of_selected) {
             double selected = 0.0;
             for (const double z : chosen) selected += std::exp(z - chosen[0]);
             const double first = chosen[0];
             for (double& z : chosen) z = std::exp(z - first) / selected;
         }
-        if (op.gating == Gating::sparse_mixer) mix_sparsely(chances, order, chosen);
+        if (op.gating == Gating::sparse_mixer) mix_sparsely(gates, order, chosen);
         for (const double p : chosen) sum += p;
         const double divisor = op.normalise ? std::max(sum, 6.103515625e-5) : 1.0;
-        // Devices may take numbers below 2^-126 for zero, under the root, too.
+        // Devices may flush numbers below 2^-126 to zero, under the root, too.
         const double lost =
             op.gating == Gating::sqrt_softplus ? 0x1p-63 * std::abs(op.scale) / divisor : kTiny;
         for (uint32_t k = 0; k < op.used; ++k) {
             const double share = chosen[k] / divisor;
             const double scale = std::abs(share * op.scale);
             ids[t * op.used + k] = {double(order[k]), 0.0, double(order[k])};
-            // A share is e^logit, or less, over such a sum: both move by e^error at most.
+            // A share is at most e^logit over such a sum: numerator and sum change by e^error at most.
             scales[t * op.used + k] = {share * op.scale,
                                        scale * (std::expm1(2.0 * logit_error) + 32 * kUnit) + lost, scale};
         }
@@ -535,7 +536,7 @@ void Reference::eval(const AddExpertBias& op) {
     const auto& ids = slots_[size_t(op.ids.index)];
     auto& y = slots_[size_t(op.y.index)];
     const size_t n = width(op.y) / (op.scales ? 1 : op.used);
-    const size_t terms = op.scales ? op.used : 1;  // that are added to each element
+    const size_t terms = op.scales ? op.used : 1;  // the number added to each element
     for (size_t at = 0; at < params_.tokens.size() * op.used / terms * n; ++at) {
         Bounded& to = y[at];
         double size = std::abs(to.value);  // of all terms: in any order no partial sum is larger

@@ -13,7 +13,7 @@ static Bounded scaled(const Bounded& x, double scale) {
     return product(x, {scale, 0.0, std::abs(scale)});
 }
 
-// Of terms that are rounded apart.
+// The sum of terms that are rounded separately.
 static Bounded sum_of(std::span<const Bounded> terms) {
     Bounded sum;
     double size = 0.0;
@@ -60,7 +60,7 @@ void Reference::eval(const StreamTurn& op) {
     auto& y = target(op.y);
     const size_t n = width(op.x) / op.streams;
     for (size_t at = 0; at < y.size(); ++at) {
-        const size_t first = at / n / op.streams * op.streams;  // of the row's streams
+        const size_t first = at / n / op.streams * op.streams;  // the row's first stream
         std::vector<Bounded> terms = {x[at]};
         for (size_t s = 0; s < op.streams; ++s)
             terms.push_back(product(x[(first + s) * n + at % n], w[at / n * op.streams + s]));
@@ -81,8 +81,8 @@ void Reference::eval(const StreamDot& op) {
 
 namespace {
 
-// A square of weights that is made doubly stochastic step by step, and how errors of each step move the
-// result. Errors are small against what they move: products of two are left out.
+// A square matrix of weights that is made doubly stochastic step by step, and how errors of each step change
+// the result. Products of two errors are neglected, since errors are small.
 class Balanced {
 public:
     Balanced(size_t size, std::vector<double> weights, std::vector<double> errors, uint32_t rounds,
@@ -94,8 +94,8 @@ public:
         }
     }
     double value(size_t at) const { return steps_.back().weights[at]; }
-    // Of one result, going back from it: by how much what each step rounds, and what all began with, moves
-    // it.
+    // The error of one result, computed backwards: how much the rounding of each step, and the error of the
+    // initial weights, change it.
     double error(size_t at) const {
         std::vector<double> moves(size_ * size_);
         moves[at] = 1.0;
@@ -112,8 +112,8 @@ public:
 
 private:
     struct Step {
-        std::vector<double> weights;  // behind it
-        bool rows = false;  // whether they were divided by the sums of rows or of columns, which are:
+        std::vector<double> weights;  // after the step
+        bool rows = false;            // divided by the sums of rows; false: of columns
         std::vector<double> sums;
     };
     size_t line(size_t at, bool rows) const { return rows ? at / size_ : at % size_; }
@@ -124,13 +124,14 @@ private:
         for (size_t i = 0; i < step.weights.size(); ++i) step.weights[i] /= step.sums[line(i, rows)];
         steps_.push_back(std::move(step));
     }
-    // How much what was there before the step moves the result, given what is behind it does.
+    // The influence of each weight before the step on the result, given the influence of each weight behind
+    // it.
     std::vector<double> before(const Step& step, const std::vector<double>& moves) const {
         std::vector<double> shared(size_), out(moves.size());
         for (size_t i = 0; i < moves.size(); ++i) shared[line(i, step.rows)] += moves[i] * step.weights[i];
         for (size_t i = 0; i < moves.size(); ++i) {
-            const size_t own = line(i, step.rows);
-            out[i] = (moves[i] - shared[own]) / step.sums[own];
+            const size_t here = line(i, step.rows);
+            out[i] = (moves[i] - shared[here]) / step.sums[here];
         }
         return out;
     }
@@ -175,7 +176,8 @@ void Reference::eval(const StreamWeights& op) {
             for (const Bounded& one : line) {
                 const double p = std::exp(one.value - top) / total;
                 weights.push_back(p + op.eps);
-                // An exponential is a few units off, and what it is taken of by its size.
+                // An exponential is a few units off, plus the rounding of its argument, which grows with its
+                // size.
                 errors.push_back(p * std::expm1(2.0 * off + (40 + 8 * size) * kUnit) + kUnit * (p + op.eps));
             }
         }
@@ -281,9 +283,8 @@ void Reference::eval(const BlockAttention& op) {
 
 namespace {
 
-// The mean of elements weighted by exponentials, as far as it has come: three numbers of a state. Of the
-// largest exponent the error is by how much weights are off, as a part of them; of the sum of weighted
-// elements it is that of the elements, and its magnitude is of them.
+// A running mean of elements weighted by exponentials: three numbers of a state. The error of `top` is the
+// relative error of the weights; the error of `sum` is that of the elements, and its magnitude is theirs.
 struct Pool {
     Bounded &top, &total, &sum;
 
@@ -296,17 +297,17 @@ struct Pool {
     }
     void add(const Bounded& exponent, const Bounded& x) const {
         const double before = top.value, now = empty() ? exponent.value : std::max(before, exponent.value);
-        const double down = empty() ? 0.0 : std::exp(before - now), own = std::exp(exponent.value - now);
+        const double down = empty() ? 0.0 : std::exp(before - now), added = std::exp(exponent.value - now);
         const double others = empty() ? 0.0 : top.error + (8 + 4 * (now - before)) * kUnit;
         const double mine = exponent.error + (16 + 4 * (now - exponent.value)) * kUnit;
         top = {now, std::max(others, mine) + 4 * kUnit, 0.0};
-        total.value = total.value * down + own;
-        sum = {sum.value * down + own * x.value, sum.error * down + own * x.error,
-               sum.magnitude * down + own * std::abs(x.value)};
+        total.value = total.value * down + added;
+        sum = {sum.value * down + added * x.value, sum.error * down + added * x.error,
+               sum.magnitude * down + added * std::abs(x.value)};
     }
 };
 
-// Of several together.
+// The mean over several pools together.
 Bounded mean_of(std::span<const Pool> pools) {
     double top = -INFINITY, total = 0.0, off = 0.0;
     for (const Pool& pool : pools)
@@ -338,8 +339,8 @@ void Reference::eval(const BlockPool& op) {
         const size_t place = params_.rows[row].position % op.ratio;
         for (size_t i = 0; i < n; ++i) {
             const auto pool = [&](size_t part) {
-                Bounded* const own = all.data() + part * 3 * n + i;
-                return Pool{own[0], own[n], own[2 * n]};
+                Bounded* const first = all.data() + part * 3 * n + i;
+                return Pool{first[0], first[n], first[2 * n]};
             };
             const auto add = [&](const Pool& to, size_t element) {
                 const double added = bias[place * wide + element];

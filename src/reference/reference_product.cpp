@@ -84,7 +84,7 @@ Bounded ProductRow::dot(const float* w) {
             sum.error += weights.block * most * reach;
             squares += weights.block * most * weights.block * most * square_reach;
         }
-    // What is summed are the rounded terms.
+    // The sum is over the rounded terms.
     const double summed = sum_unit(cols_) * (terms.total() + sum.error) + kTiny;
     sum.error += summed;
     sum.spread = std::sqrt(squares) + summed;

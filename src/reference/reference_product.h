@@ -1,4 +1,4 @@
-// The reference of a row of weights by a row of activations, with the bound on its error.
+// The reference of the product of a row of weights and a row of activations, with the bound on its error.
 #pragma once
 
 #include "reference/reference.h"
@@ -21,14 +21,14 @@ inline double value_of(const Bounded& x) {
     return x.value;
 }
 
-// Up to `most` in either direction. One number drawn is enough: two, as a distribution of doubles takes, were
-// half of the time of tests that round at random.
+// A random number up to `most` in either direction. It draws one random number: a distribution of doubles
+// draws two, which took half of the time of tests that round at random.
 inline double within(double most, std::minstd_rand& random) {
     constexpr double kMiddle = (double(std::minstd_rand::min()) + double(std::minstd_rand::max())) / 2;
     return most * ((double(random()) - kMiddle) / (double(std::minstd_rand::max()) - kMiddle));
 }
 
-// How far the elements of one operand are off, asked for one after the other.
+// The rounding errors of one operand's elements, queried in order.
 template <typename T>
 class Rounded {
 public:
@@ -44,8 +44,9 @@ public:
     }
 
 private:
-    // Of elements of which all are near a whole number of a step of 127 levels, how far they are from it at
-    // most: a kernel cannot but round to that, whatever a norm before may have multiplied all of them by.
+    // When all elements of a group are near whole multiples of a step of 127 levels, their largest distance
+    // from those: any kernel must round to these levels, whatever factor a norm before has applied to all of
+    // them.
     double block_error(size_t first) const {
         constexpr double kNear = 1.0 / 16, kFloats = 0x1p-12;
         if (rounding_.block != to_int8(rounding_.group).block) return rounding_.block;
@@ -64,11 +65,11 @@ private:
     double most_ = 0.0, block_ = 0.0;
 };
 
-// What of a product depends on the activations alone, computed once for all rows of weights.
+// The parts of a product that depend on the activations alone, computed once for all rows of weights.
 class ProductRow {
 public:
-    // `random`: operands and sums are rounded by it, as far as kernels may, and no errors are bounded; or
-    // null.
+    // `random`: rounds operands and sums at random, as far as kernels may, and bounds no errors; null: bounds
+    // errors.
     ProductRow(const Precision& precision, const Bounded* x, size_t cols, std::minstd_rand* random);
     Bounded dot(const float* w);
 
@@ -80,9 +81,9 @@ private:
     const size_t cols_;
     std::minstd_rand* const random_;
     std::vector<double> values_, sizes_, magnitudes_;
-    std::vector<double> largest_;  // with all errors
-    std::vector<double> errors_;   // for each unit of a weight's size, its own rounding included
-    std::vector<double> squares_;  // of what is likely of those
+    std::vector<double> largest_;  // including all errors
+    std::vector<double> errors_;   // for each unit of a weight's size, including the operand's rounding
+    std::vector<double> squares_;  // of the likely errors
 };
 
 }  // namespace redline

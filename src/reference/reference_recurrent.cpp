@@ -1,4 +1,4 @@
-// The reference of ops that keep states, and of what stands around them.
+// The reference of ops that keep states, and of the ops around them.
 #include "reference/reference.h"
 
 #include "reference/reference_units.h"
@@ -27,21 +27,21 @@ void Reference::eval(const Multiply& op) {
     }
 }
 
-// The slope of silu is 1.1 at most, and it is at most its argument in size.
+// The slope of silu is 1.1 at most, and its size is at most its argument's.
 static Bounded silu(const Bounded& x) {
     const double v = x.value / (1.0 + std::exp(-x.value));
     return {v, 1.13 * x.error + 8 * kUnit * std::abs(x.value) + kTiny, x.magnitude};
 }
 
-// As silu.
+// The same bounds hold as for silu.
 static Bounded gelu_tanh(const Bounded& x) {
     const double inner = std::sqrt(2.0 / std::numbers::pi) * (x.value + 0.044715 * std::pow(x.value, 3));
     const double v = 0.5 * x.value * (1.0 + std::tanh(inner));
     return {v, 1.13 * x.error + 8 * kUnit * std::abs(x.value) + kTiny, x.magnitude};
 }
 
-// Below 1e-6 it is the sign's alone. Its slope is 500 at most, and no difference is larger than the root of
-// twice what the argument differs by.
+// Below 1e-6 only the sign matters. The slope is 500 at most, and the result's difference is at most the root
+// of twice the argument's difference.
 static Bounded signed_root(const Bounded& x) {
     const double size = std::max(std::abs(x.value), 1e-6), root = std::sqrt(size);
     const double v = x.value == 0.0 ? 0.0 : std::copysign(root, x.value);
@@ -67,7 +67,7 @@ void Reference::eval(const Apply& op) {
     }
 }
 
-// Its slope is between those of its parts; what it is made of is rounded, each part by a few units.
+// The slope is between those of its parts; each part is rounded by a few units.
 void Reference::eval(const Xielu& op) {
     for (Bounded& y : slots_[size_t(op.y.index)]) {
         const double x = y.value, low = std::min(x, double(op.limit)), linear = op.linear * x;
@@ -75,7 +75,7 @@ void Reference::eval(const Xielu& op) {
         const double v = x > 0.0 ? op.positive * x * x + linear : op.negative * bent + linear;
         const double positive = std::abs(op.positive) * (2.0 * std::abs(x) + y.error);
         const double slope = std::abs(op.linear) + std::max(positive, double(std::abs(op.negative)));
-        // Of the tail the exponential is off by units of one where it is not by a series.
+        // The exponential of the tail has an error of units of one where it is not computed by a series.
         const double parts = x > 0.0 ? std::abs(op.positive) * x * x
                                      : std::abs(op.negative) * (std::abs(x) + std::abs(low) + tail);
         y = {v, slope * y.error + kUnit * (16 * parts + 2 * std::abs(linear) + 2 * std::abs(v)) + kTiny,
@@ -92,7 +92,7 @@ void Reference::eval(const ScaleByExpert& op) {
     }
 }
 
-// Its error and its size, where its argument is off.
+// softplus(x) with the error that x's error causes.
 static Bounded softplus(const Bounded& x) {
     const double v = x.value > 20.0 ? x.value : std::log1p(std::exp(x.value));
     const double off = x.error + kUnit * (8 + 4 * std::abs(x.value));
@@ -118,10 +118,10 @@ void Reference::eval(const Clamp& op) {
 
 std::span<Bounded> Reference::state(Cache cache, size_t row) {
     const size_t floats = plan_.cache(cache).state_floats;
-    const auto own =
+    const auto whole =
         std::span(states_[size_t(cache.index)]).subspan(params_.rows[row].sequence * floats, floats);
-    if (params_.rows[row].position == 0) std::fill(own.begin(), own.end(), Bounded());
-    return own;
+    if (params_.rows[row].position == 0) std::fill(whole.begin(), whole.end(), Bounded());
+    return whole;
 }
 
 void Reference::eval(const Convolve& op) {
@@ -156,7 +156,7 @@ void Reference::eval(const Convolve& op) {
 
 namespace {
 
-// A vector, and the length of its error.
+// A vector, and the Euclidean length of its error.
 struct BoundedVector {
     std::vector<double> values;
     double error = 0.0;
@@ -167,7 +167,7 @@ struct BoundedVector {
     }
 };
 
-// x * scale / sqrt(sum of squares + eps): a projection of the error divided by the length is left of it.
+// x * scale / sqrt(sum of squares + eps). The error becomes its projection divided by the length.
 BoundedVector unit_vector(const Bounded* x, size_t n, double scale) {
     BoundedVector out{std::vector<double>(n)};
     double squares = 0.0, off = 0.0;
@@ -185,7 +185,7 @@ BoundedVector unit_vector(const Bounded* x, size_t n, double scale) {
 Bounded decay_of(double a, const Bounded& x) {
     const double soft = x.value > 20.0 ? x.value : std::log1p(std::exp(x.value));
     const double g = a * soft;
-    // Softplus by a logarithm of 1 + e^x is off by units of one where x is far below 0.
+    // When softplus is computed as a logarithm of 1 + e^x, its error is units of one where x is far below 0.
     const double g_off = std::abs(a) * (x.error + kUnit * (8 + 4 * std::abs(x.value) + 4 * soft));
     const double v = std::exp(g);
     return {v, v * (std::expm1(g_off) + kUnit * (8 + 2 * std::abs(g))) + kTiny, v};
@@ -229,9 +229,9 @@ void Reference::eval(const StateScan& op) {
     }
 }
 
-// A column of the state is a vector that each token maps to decay * (1 - b k k^T) times it, which makes no
-// vector longer as k is one at most: the length of its error, which stands in the column's first element,
-// grows by what each token adds and no more.
+// Each token maps a column of the state to decay * (1 - b k k^T) times it, which makes no vector longer as
+// |k| is at most one: so the length of its error, which is stored in the column's first element, grows only
+// by what each token adds.
 void Reference::delta(const DeltaNet& op, size_t row, uint32_t head, Bounded* state, Bounded* out) const {
     const DeltaShape& s = op.shape;
     const size_t at = row * s.heads + head, key_head = s.key_head(head), n = s.key_dim;

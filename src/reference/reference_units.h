@@ -26,8 +26,8 @@ inline Bounded product(const Bounded& a, const Bounded& b) {
         a.magnitude * b.magnitude};
 }
 
-// Its slope is at most a quarter, and at most itself. It is at most one, and exponentials are a few units off
-// for each unit of their argument.
+// The slope is at most a quarter, and at most the value, which is at most one. Exponentials have an error of
+// a few units for each unit of their argument.
 inline Bounded sigmoid(const Bounded& x) {
     const double v = 1.0 / (1.0 + std::exp(-x.value));
     const double off = std::min(0.25 * x.error, v * std::expm1(x.error));

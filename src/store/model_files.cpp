@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr uint64_t kLargestManifest = 1 << 20;
-constexpr int kDeepest = 6;  // folders below a store
+constexpr int kDeepest = 6;  // most levels of folders below a store
 
 std::string lower(std::string text) {
     for (char& c : text)
@@ -65,7 +65,7 @@ private:
         return all;
     }
 
-    // The revision that the hub's program takes goes before the others, whose files have the same names.
+    // The revision that the hub's program uses precedes the others, whose files have the same names.
     static void put_main_first(const fs::path& snapshots, std::vector<fs::directory_entry>& revisions) {
         constexpr uint64_t kLongest = 256;
         const Result<std::string> main =
@@ -82,7 +82,7 @@ private:
         for (const fs::directory_entry& entry : all) {
             const std::string name = entry.path().filename().string();
             std::error_code unreadable;
-            // Folders behind links are not entered: they may lead in a circle.
+            // Links to folders are not followed: they may form a cycle.
             if (entry.is_directory(unreadable) && !entry.is_symlink(unreadable)) {
                 const bool blobs = store_->kind == StoreKind::hugging_face && depth == 1 && name == "blobs";
                 if (depth < kDeepest && !blobs) look_into_folder(entry.path(), depth + 1);
@@ -104,7 +104,7 @@ private:
         ++at->second.parts;
     }
 
-    // The path below the store; of Hugging Face's USER/REPO/FILE, without the revision.
+    // The path below the store; for Hugging Face USER/REPO/FILE, without the revision.
     std::string name_of(const fs::path& path) const {
         const fs::path below = path.lexically_relative(store_->path);
         if (store_->kind != StoreKind::hugging_face) return below.string();
@@ -149,7 +149,7 @@ private:
         }
     }
 
-    // MODEL:TAG of Ollama's own library, NAMESPACE/MODEL:TAG, or with another host before it.
+    // MODEL:TAG for Ollama's default library, NAMESPACE/MODEL:TAG, or with another host before it.
     std::string manifest_name(const fs::path& path) const {
         const fs::path model = path.lexically_relative(store_->path / "manifests").parent_path();
         std::string name = model.generic_string();
@@ -171,7 +171,7 @@ private:
 
     const ModelStore* store_ = nullptr;
     std::map<std::string, StoredModel> split_;  // of this store, by folder and name without the part
-    std::map<std::string, size_t> known_;       // the places of files in found_
+    std::map<std::string, size_t> known_;       // indices into found_.files, by path
     StoredModels found_;
 };
 
@@ -182,7 +182,7 @@ static fs::path home_folder(const Environment& environment, const char* variable
     return given.empty() ? fs::path(environment("HOME")) / below : fs::path(given);
 }
 
-fs::path own_model_folder(const Environment& environment) {
+fs::path redline_model_folder(const Environment& environment) {
     const std::string given = environment("REDLINE_MODELS");
     return given.empty() ? home_folder(environment, "XDG_DATA_HOME", ".local/share") / "redline/models"
                          : fs::path(given);
@@ -197,15 +197,15 @@ std::vector<ModelStore> model_stores(const Environment& environment) {
     };
     const fs::path hub = either("HF_HUB_CACHE", either("HF_HOME", caches / "huggingface") / "hub");
     std::vector<ModelStore> stores = {
-        {"redline", StoreKind::folder, own_model_folder(environment)},
+        {"redline", StoreKind::folder, redline_model_folder(environment)},
         {"hugging face", StoreKind::hugging_face, hub},
         {"llama.cpp", StoreKind::folder, either("LLAMA_CACHE", caches / "llama.cpp")},
         {"lm studio", StoreKind::folder, home / ".lmstudio/models"},
         {"lm studio", StoreKind::folder, home / ".cache/lm-studio/models"},
         {"ollama", StoreKind::ollama, either("OLLAMA_MODELS", home / ".ollama/models")},
-        // Where Ollama keeps them as a service.
+        // Ollama's folder when it runs as a service.
         {"ollama", StoreKind::ollama, "/usr/share/ollama/.ollama/models"}};
-    // Without a home these would be below the present folder.
+    // Without a home folder these paths would be relative.
     if (home.empty()) std::erase_if(stores, [](const ModelStore& s) { return s.path.is_relative(); });
     return stores;
 }
@@ -216,7 +216,7 @@ StoredModels find_model_files(const std::vector<ModelStore>& stores) {
     return std::move(search).result();
 }
 
-// The name or alias of the file that is `wanted`, or else holds it; null where none does.
+// The name or alias of the file that equals `wanted`, or, unless `whole`, contains it; null where none does.
 static const std::string* name_found(const StoredModel& file, const std::string& wanted, bool whole) {
     const auto fits = [&](const std::string& given) {
         const std::string name = lower(given);

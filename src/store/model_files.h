@@ -1,5 +1,4 @@
-// The GGUF files that this machine already has: in redline's own folder, and where other programs keep
-// theirs.
+// Finds the GGUF files that this machine already has: in redline's folder, and in those of other programs.
 #pragma once
 
 #include "base/result.h"
@@ -12,9 +11,9 @@
 
 namespace redline {
 
-// How a folder is laid out.
+// The layout of a store.
 enum class StoreKind : uint8_t {
-    folder,        // any folders of GGUF files: redline's own, LM Studio's, llama.cpp's
+    folder,        // any folders of GGUF files: redline's, LM Studio's, llama.cpp's
     hugging_face,  // models--USER--REPO/snapshots/REVISION/FILE
     ollama,        // manifests/HOST/NAMESPACE/MODEL/TAG, which name files in blobs/
 };
@@ -25,37 +24,36 @@ struct ModelStore {
     std::filesystem::path path;
 };
 
-// A variable of the environment; empty when it is not set.
+// Returns an environment variable; empty when it is not set.
 using Environment = std::function<std::string(const std::string&)>;
 
-// Where to look, existing or not: redline's own folder first. It is $REDLINE_MODELS, or redline/models in the
+// The folders to search, existing or not. The first is redline's: $REDLINE_MODELS, or redline/models in the
 // user's data folder.
 std::vector<ModelStore> model_stores(const Environment& environment);
-std::filesystem::path own_model_folder(const Environment& environment);
+std::filesystem::path redline_model_folder(const Environment& environment);
 
 struct StoredModel {
-    std::string
-        name;  // as one would ask for it: the path below the store, without .gguf; of Ollama MODEL:TAG
-    std::string path;                       // of a split model the first part
-    std::string owner;                      // of the store
-    uint64_t bytes = 0;                     // of all parts
-    uint32_t parts = 1;                     // that are there
-    uint32_t of = 1;                        // that there should be
+    std::string name;    // for users: the path below the store, without .gguf; for Ollama MODEL:TAG
+    std::string path;    // the first part of a split model
+    std::string owner;   // of the store
+    uint64_t bytes = 0;  // of all parts
+    uint32_t parts = 1;  // parts that exist
+    uint32_t of = 1;     // parts that should exist
     std::vector<std::string> aliases = {};  // other names of the same file, such as tags of Ollama
 };
 
 struct StoredModels {
-    // By name; a file that two stores share is listed once. Of one name in several stores, or revisions, the
-    // first is the one to take.
+    // Sorted by name; a file that two stores share is listed once. When several stores, or revisions, have
+    // the same name, the first is preferred.
     std::vector<StoredModel> files;
-    std::vector<std::string> faults;  // folders and manifests that cannot be read, a sentence each
+    std::vector<std::string> faults;  // a sentence for each folder or manifest that cannot be read
 };
 StoredModels find_model_files(const std::vector<ModelStore>& stores);
 
-// Those of which a name holds `part`, whatever the case of letters; when one is called exactly so, or its
-// file is, it alone. Each has the name that was found, and the others as its aliases.
+// The files with a name that contains `part`, ignoring case; when the name of one, or of its file, equals
+// `part`, only that one. Each has the matching name, and the others as its aliases.
 std::vector<StoredModel> named(const std::vector<StoredModel>& files, const std::string& part);
-// Those that are called exactly so.
+// The files that have exactly this name.
 std::vector<StoredModel> called(const std::vector<StoredModel>& files, const std::string& name);
 
 }  // namespace redline

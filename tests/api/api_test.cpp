@@ -50,7 +50,7 @@ std::string text_of(const redline_model* model, int32_t token) {
     return std::string(bytes, size_t(count));
 }
 
-// What follows the tokens that a session has read, at most `count` of them.
+// Generates at most `count` tokens after those that a session has read.
 std::string continued(const redline_model* model, redline_session* session, redline_sampler* sampler,
                       int count) {
     std::string text;
@@ -279,7 +279,7 @@ TEST_CASE("api: a session refuses what it cannot read or choose by, and goes on"
     CHECK(has(redline_error(), "another model"));
 }
 
-TEST_CASE("api: each thread has its own last error") {
+TEST_CASE("api: each thread has a separate last error") {
     CHECK(redline_model_load("here.gguf", nullptr) == nullptr);
     std::thread([] {
         CHECK(std::string(redline_error()).empty());

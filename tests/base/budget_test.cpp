@@ -1,5 +1,4 @@
-// How much memory may be planned with: the least of all sources that apply, on machines as their kernels
-// tell.
+// The memory that may be planned with, the minimum of all sources that apply, on recorded machines.
 #include "memory/budget.h"
 #include "support/machines.h"
 
@@ -66,7 +65,7 @@ TEST_CASE("budget: a Steam Deck has what GTT and the host leave") {
     for (const uint64_t set_apart : {1 * kGiB, 4 * kGiB}) {
         const MemoryBudget budget = budget_on(steam_deck(set_apart), true);
         CHECK(budget.bytes == set_apart - 300 * kMiB + (16 * kGiB - set_apart) / 2 - 200 * kMiB);
-        // What the driver offers stays the upper end.
+        // The driver's figure stays the upper limit.
         CHECK(budget_on(steam_deck(set_apart), true, 2 * kGiB).bytes == 2 * kGiB);
     }
     Files busy = steam_deck(1 * kGiB);

@@ -17,11 +17,11 @@ constexpr uint32_t kNoQuota = UINT32_MAX;
 }  // namespace
 
 TEST_CASE("control groups: a quota of version 2, of the group or of one around it") {
-    const Tree own(Files{{"/proc/self/cgroup", "0::/user.slice/run.scope\n"},
-                         {"/sys/fs/cgroup/user.slice/run.scope/cpu.max", "400000 100000\n"},
-                         {"/sys/fs/cgroup/user.slice/cpu.max", "max 100000\n"}});
-    CHECK(quota_cpus(own) == 4);
-    CHECK(usable_cpus(own) <= 4);
+    const Tree limited(Files{{"/proc/self/cgroup", "0::/user.slice/run.scope\n"},
+                             {"/sys/fs/cgroup/user.slice/run.scope/cpu.max", "400000 100000\n"},
+                             {"/sys/fs/cgroup/user.slice/cpu.max", "max 100000\n"}});
+    CHECK(quota_cpus(limited) == 4);
+    CHECK(usable_cpus(limited) <= 4);
     const Tree around(Files{{"/proc/self/cgroup", "0::/user.slice/run.scope\n"},
                             {"/sys/fs/cgroup/user.slice/run.scope/cpu.max", "max 100000\n"},
                             {"/sys/fs/cgroup/user.slice/cpu.max", "250000 100000\n"}});

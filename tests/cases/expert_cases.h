@@ -34,7 +34,7 @@ struct ExpertShape {
     std::string_view router = "F32";
 };
 
-// A router that norms what it reads, and scales that.
+// A router that norms and scales its input.
 inline OpCase normed_router_case(std::string_view router, uint32_t experts, uint32_t used, uint32_t dim,
                                  float x_scale, uint32_t rows) {
     OpCase c;
@@ -81,7 +81,7 @@ inline OpCase many_rows_case(const Format& format, ExpertShape s, uint32_t rows)
     return c;
 }
 
-// As gpt-oss has them: a bias of the router's logits and of every product, activations that meet their
+// The mixture of gpt-oss: the router's logits and every product have a bias, and activations reach their
 // limits.
 inline OpCase biased_experts_case(const Format& format, ExpertShape s, uint32_t rows) {
     OpCase c;
@@ -108,8 +108,8 @@ inline OpCase biased_experts_case(const Format& format, ExpertShape s, uint32_t 
     return c;
 }
 
-// A layer whose second half are experts, then the next layer's products: rows are handed on by several ways.
-// `far`: the experts' row is also read by another.
+// A layer whose second half are experts, then the next layer's products: rows are passed on in several ways.
+// `far`: another op also reads the experts' input row.
 inline OpCase experts_layer_case(const Format& format, ExpertShape s, uint32_t rows, bool far = false) {
     OpCase c;
     c.name = fmt::format("experts layer {} {} of {} {}x{} rows {}{}", format.name, s.used, s.experts,
@@ -141,9 +141,9 @@ inline OpCase experts_layer_case(const Format& format, ExpertShape s, uint32_t r
     return c;
 }
 
-// As gpt-oss has them in a block, and every way of choosing: each block leaves its row for the next. Sums
-// have biases so large that they tell which experts were chosen, whatever rounding may do to the products.
-// `beside`: the format of an expert that every row goes to, if there is one; every second one is weighted.
+// Blocks of experts with the options of gpt-oss, and every way of choosing experts: each block passes its row
+// to the next. Sums have biases so large that they show which experts were chosen, whatever the products'
+// rounding. `beside`: the format of a shared expert, if there is one; every second one is weighted.
 inline OpCase experts_ways_case(const Format& format, ExpertShape s, std::string_view beside = {}) {
     OpCase c;
     c.name = fmt::format("experts blocks {} {} of {} {}x{}{}{} in every way", format.name, s.used, s.experts,
@@ -161,10 +161,10 @@ inline OpCase experts_ways_case(const Format& format, ExpertShape s, std::string
         for (uint64_t i = 0; i < s.used; ++i) of_token.push_back(float((i * 5 + 3) % s.experts));
         const Weight bias = f.vector(s.experts), table = f.vector(of_token), gate_bias = f.vector(large),
                      up_bias = f.vector(large), down_bias = f.vector(larger);
-        Weight own_router, shared_gate, shared_up, shared_down;
+        Weight shared_router, shared_gate, shared_up, shared_down;
         if (!beside.empty()) {
             const Format& other = *find_format(beside);
-            own_router = f.matrix(*find_format(s.router), 1, s.dim);
+            shared_router = f.matrix(*find_format(s.router), 1, s.dim);
             shared_gate = f.matrix(other, s.hidden, s.dim);
             shared_up = f.matrix(other, s.hidden, s.dim);
             shared_down = f.matrix(other, s.dim, s.hidden);
@@ -189,7 +189,7 @@ inline OpCase experts_ways_case(const Format& format, ExpertShape s, std::string
                               act};
                 weighted = !weighted;
                 if (shared_gate && weighted) {
-                    shared.router = own_router;
+                    shared.router = shared_router;
                     shared.ids = p.slot(1);
                     shared.scale = p.slot(1);
                 }
@@ -230,15 +230,15 @@ inline OpCase experts_ways_case(const Format& format, ExpertShape s, std::string
     return c;
 }
 
-// One that every row goes to, beside those that are chosen, as a layer has it.
+// A shared expert beside the chosen ones, as in a layer.
 struct SharedShape {
     uint64_t hidden;
     std::string_view format;
-    bool weighted = true;  // by the sigmoid of a router of its own
-    bool read = false;     // the row that all of them read is read by another, too: they are no block
-    bool biased = false;   // the chosen experts' products, and the choice, which is by sigmoids then
-    uint32_t layers = 1;   // each leaves its row for the next
-    bool handed = true;    // the first has its row from a product, which may leave it in int8
+    bool weighted = true;  // by the sigmoid of a separate router
+    bool read = false;     // another op reads the experts' input row, too, so that they are no block
+    bool biased = false;   // biases of products and of the choice, which then uses sigmoids
+    uint32_t layers = 1;   // each passes its row to the next
+    bool handed = true;    // the first gets its row from a product, which may write it as int8
 };
 
 inline OpCase shared_expert_case(const Format& format, ExpertShape s, SharedShape shared, uint32_t rows) {
@@ -254,7 +254,7 @@ inline OpCase shared_expert_case(const Format& format, ExpertShape s, SharedShap
         const Format& beside = *find_format(shared.format);
         const Weight x0 = f.input(s.dim), h0 = f.input(512), gain = f.vector(s.dim),
                      next_gain = f.vector(s.dim), router = f.matrix(*find_format(s.router), s.experts, s.dim),
-                     own_router = f.matrix(*find_format(s.router), 1, s.dim);
+                     shared_router = f.matrix(*find_format(s.router), 1, s.dim);
         const Weight out = f.matrix(format, s.dim, 512), next = f.matrix(format, 48, s.dim);
         const Weight gate = f.matrix(format, s.hidden, s.dim, s.experts),
                      up = f.matrix(format, s.hidden, s.dim, s.experts),
@@ -276,7 +276,7 @@ inline OpCase shared_expert_case(const Format& format, ExpertShape s, SharedShap
                 const auto to = p.route(h, router, uint32_t(s.used), gating, true, 1.0f, route_bias);
                 p.experts_add(x, h, to, {gate, up, down, Act::silu, gate_bias, up_bias, down_bias});
                 if (shared.weighted)
-                    p.experts_add(x, h, p.route(h, own_router, 1, Gating::sigmoid, false),
+                    p.experts_add(x, h, p.route(h, shared_router, 1, Gating::sigmoid, false),
                                   {shared_gate, shared_up, shared_down});
                 else
                     p.linear_add(x, p.gated(h, shared_gate, shared_up, Act::silu), shared_down);
@@ -316,7 +316,7 @@ constexpr std::string_view kBeside[][2] = {
     {"Q3_K", "Q4_K"}, {"Q3_K", "Q5_K"}, {"Q3_K", "Q6_K"}, {"Q4_K", "Q5_K"},   {"Q4_K", "Q6_K"},
     {"Q5_K", "Q6_K"}, {"Q6_K", "Q4_K"}, {"Q6_K", "Q5_K"}, {"IQ4_XS", "Q5_K"}, {"IQ4_XS", "Q6_K"}};
 
-// Experts with no rows, a few and many: what is sorted by expert before it is multiplied.
+// Experts with no rows, a few and many: rows are sorted by expert before they are multiplied.
 inline void add_expert_cases(std::vector<OpCase>& cases, std::span<const Format* const> formats) {
     const Format& q8 = *find_format("Q8_0");
     const Format& q4k = *find_format("Q4_K");
@@ -369,7 +369,7 @@ inline void add_expert_cases(std::vector<OpCase>& cases, std::span<const Format*
     for (const auto& [chosen, shared] : kBeside) {
         const Format& format = *find_format(chosen);
         cases.push_back(shared_expert_case(format, {10, 8, 256, 256}, {256, shared}, 1));
-        // Of 10 experts a sum of Q3_K beside Q5_K cancels so far that its bound says little.
+        // With 10 experts a sum of Q3_K beside Q5_K cancels so far that its bound proves little.
         cases.push_back(of_levels(shared_expert_case(format, {11, 8, 256, 256}, at_first(shared), 1)));
     }
     for (const uint32_t rows : {1u, 2u, 40u})

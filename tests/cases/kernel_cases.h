@@ -39,7 +39,7 @@ inline OpCase long_expert_case(const Format& format, uint32_t rows, uint32_t col
     c.rows = rows;
     c.declare = [=, &format](Fixture& f) -> OpCase::Build {
         constexpr uint32_t kExperts = 3, kUsed = 2;
-        // Of few results, products of two would say little about their mean error.
+        // With few results, products of two would say little about their mean error.
         const uint32_t results = cols == kLongestRow ? 5 : rows > 8 ? 140 : 24;
         const Weight to_route = f.input(32), router = f.matrix(*find_format("F32"), kExperts, 32),
                      x = f.input(cols), w = f.matrix(format, results, cols, kExperts),
@@ -118,8 +118,8 @@ inline OpCase route_kinds_case(const Format& format) {
     return c;
 }
 
-// Of a block of experts: those of quantized formats have F32, F16 or BF16, since one row is normed by its
-// router only beside such experts.
+// The router's format of a block of experts: quantized formats get F32, F16 or BF16, since one row is normed
+// by its router only beside such experts.
 inline const Format& router_format(const Format& format) {
     if (format.block == 1) return format;
     return *find_format(format.name == "Q8_0" ? "F16" : format.name == "Q4_0" ? "BF16" : "F32");
@@ -146,7 +146,7 @@ inline OpCase long_block_case(const Format& format) {
     return c;
 }
 
-// The chosen experts' results, weighted and summed, of rows of their own or of one for all.
+// The chosen experts' results, weighted and summed, from separate rows or one shared row.
 inline OpCase long_sum_case(const Format& format, uint32_t rows, uint32_t cols, bool per_expert = true) {
     OpCase c;
     c.name = fmt::format("expert_linear {} summed over {} columns{} rows {}", format.name, cols,
@@ -167,8 +167,8 @@ inline OpCase long_sum_case(const Format& format, uint32_t rows, uint32_t cols, 
     return c;
 }
 
-// Of experts beside one for all rows, of the same format or another: each way of choosing them, results of
-// long rows, and long rows that the block itself quantizes, then has from the block before.
+// Experts beside a shared one of the same format or another: each way of choosing them, results of long rows,
+// and long rows that the block itself quantizes, then gets from the block before.
 inline void add_shared_kernels(std::vector<OpCase>& cases, const Format& format, std::string_view beside) {
     cases.push_back(experts_ways_case(format, {10, 3, 256, 256}, beside));
     cases.push_back(shared_expert_case(format, {3, 2, 256, kLongRow}, {kLongRow, beside}, 1));
@@ -184,7 +184,7 @@ inline void add_format_kernels(std::vector<OpCase>& cases, const Format& format)
     cases.push_back(embed_case(format, 2, 8448));  // more than a block takes at 32 each
     for (const uint32_t rows : {1u, 3u, 20u}) cases.push_back(head_linear_case(format, 2, 9, 256, rows, 4));
     for (const uint32_t rows : {2u, 4u, 8u}) {
-        // Of more units than a wave of 64 takes in a turn.
+        // More units than a wave of 64 processes at once.
         cases.push_back(activations_case(format, true, rows, 9, rows == 2 ? kLongRow : 2304));
         cases.push_back(linear_case(format, rows, 9, block, {true, true, true}));
     }
@@ -275,7 +275,7 @@ inline void add_cache_kernels(std::vector<OpCase>& cases, CacheType type) {
             cases.push_back(entry_attention_case({1, 0, {heads, 1, rank}, type}, 20, true, 1, 900));
         }
     for (const uint32_t dims : {64u, 96u, 256u, 512u}) {
-        // As many heads as leave work-groups to split the keys.
+        // Few enough heads to leave work-groups for splitting the keys.
         const uint32_t heads = dims > 256 ? 2 : dims > 128 ? 3 : 9;
         cases.push_back(block_attention_case({16, 40, {heads, 1, dims}, type}, 1, 200));
         cases.push_back(block_attention_case({16, 40, {heads, 1, dims}, type}, 1, 700));
@@ -285,7 +285,7 @@ inline void add_cache_kernels(std::vector<OpCase>& cases, CacheType type) {
     cases.push_back(block_scores_case({5, 0, {5, 1, 64}, type}, 2, 340));
     for (const uint32_t heads : {5u, 21u})
         cases.push_back(weighted_scores_case({4, 0, {heads, 1, 96}, type}, 2, 340));
-    // Of whole eights, but not of whole tiles.
+    // Multiples of eight, but not of a tile.
     for (const uint32_t heads : {4u, 8u, 16u}) {
         cases.push_back(latent_case({200, 24, heads, type}, 1, 520));
         cases.push_back(latent_case({200, 24, heads, type, 2}, 3, 60));

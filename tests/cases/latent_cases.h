@@ -30,7 +30,7 @@ inline OpCase latent_case(const LatentCase& l, uint32_t rows, uint64_t position)
         return [=](PlanBuilder& p) {
             const Cache cache = p.latents(l.rank + l.rope, l.rank);
             p.append(LatentStore{p.embed(latent), p.embed(key), cache});
-            // Of wide rows smaller still: rounding in all elements may go one way.
+            // Smaller still for wide rows: rounding in all elements may go one way.
             const float width = float(l.rank + l.rope);
             const float scale =
                 score_size(l.cache) * std::min(1.0f, std::sqrt(128.0f / width)) / std::sqrt(width);
@@ -157,7 +157,7 @@ inline OpCase center_case(uint32_t groups, uint32_t width, uint32_t rows, bool i
     return c;
 }
 
-// In several sequences every row has a position of its own; some lie behind the table.
+// In several sequences every row has another position; some lie behind the table.
 inline OpCase position_case(uint32_t width, uint32_t positions, uint32_t rows, uint64_t position,
                             uint32_t sequences = 0) {
     OpCase c;
@@ -227,7 +227,7 @@ inline void add_grouped_route_cases(std::vector<OpCase>& cases) {
     }
 }
 
-// Of models: state 128, and heads of 64 (mamba2, nemotron_h) or 80 (Nemotron Nano).
+// The shapes of models: state 128, and heads of 64 (mamba2, nemotron_h) or 80 (Nemotron Nano).
 inline void add_state_space_cases(std::vector<OpCase>& cases) {
     for (const uint32_t rows : {1u, 17u}) {
         cases.push_back(state_space_case({6, 2, 5, 12}, rows, 0));
@@ -247,8 +247,8 @@ inline void add_state_space_cases(std::vector<OpCase>& cases) {
     cases.push_back(state_space_case({5, 5, 17, 3}, 40, 130, 4));
 }
 
-// Of models (GLM-4.7-Flash, DeepSeek-V2-Lite and -V3), and narrower ones. Behind many tokens, so that keys
-// are split.
+// The shapes of models (GLM-4.7-Flash, DeepSeek-V2-Lite and -V3), and narrower ones, after many tokens, so
+// that keys are split.
 inline void add_deep_latent_cases(std::vector<OpCase>& cases) {
     for (const CacheType type : {CacheType::f16, CacheType::q8_0}) {
         cases.push_back(latent_case({512, 64, 20, type}, 9, 411));

@@ -170,8 +170,8 @@ inline OpCase mixed_group_case(const Format& first, const Format& last, uint32_t
     return c;
 }
 
-// Products one behind the other as in a layer: backends may hand activations from one to the next in their
-// own form. The last matrix may be of another format.
+// Consecutive products as in a layer: backends may pass activations between them in an internal form. The
+// last matrix may have another format.
 inline OpCase layer_case(const Format& format, uint32_t rows, const Format* other = nullptr) {
     OpCase c;
     const Format& last = other ? *other : format;
@@ -315,7 +315,7 @@ inline OpCase attention_product_case(HeadShape s, const Format& format, uint64_t
     return c;
 }
 
-// What a block adds to the residual behind a norm or by a factor, then the factor and softcap of logits.
+// The residual connection of a block with a norm or a factor, then the factor and softcap of logits.
 inline OpCase residual_case(uint32_t rows, uint32_t width, float softcap) {
     OpCase c;
     c.name = fmt::format("residual and scale {} rows {} softcap {}", width, rows, softcap);

@@ -56,7 +56,7 @@ inline OpCase gated_convolution_case(uint32_t taps, uint32_t width, uint32_t row
         const Weight x = f.input(width), before = f.input(width), behind = f.input(width),
                      gate = f.input(2 * width), w = f.vector(width * taps);
         return [=](PlanBuilder& p) {
-            // Of three taps without silu it has no gate before it either.
+            // With three taps and without silu there is no gate before it either.
             const Slot gates = p.embed(before);
             const Slot y = p.convolve(p.state(uint64_t(width) * (taps - 1)), p.embed(x), w, taps, silu,
                                       silu || taps != 3 ? gates : Slot{}, p.embed(behind));
@@ -157,8 +157,7 @@ inline OpCase norm_case(uint32_t heads, uint32_t width, std::optional<Act> act, 
     return c;
 }
 
-// The norm behind a state space: of what its gate multiplies, with a gain of its own for each group or of one
-// for all.
+// The norm behind a state space: of the gate's product, with a separate gain for each group or one for all.
 inline OpCase gated_input_case(uint32_t groups, uint32_t width, Act act, bool in_place, bool gain_of_row,
                                uint32_t rows) {
     OpCase c;

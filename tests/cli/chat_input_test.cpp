@@ -1,4 +1,4 @@
-// What becomes of texts on their way into a message: pastes, long ones in a line, and files.
+// Texts on their way into a message: pastes, long lines, and files.
 #include "cli/attachment.h"
 #include "cli/terminal/folds.h"
 #include "support/models.h"

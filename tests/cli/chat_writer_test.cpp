@@ -1,4 +1,4 @@
-// Which template or format writes a conversation, by what the user names and what the model file has.
+// The choice of the template or format that writes a conversation, by the user's wish and the model file.
 #include "cli/chat_writer.h"
 
 #include "support/chain_model.h"

@@ -1,4 +1,4 @@
-// What of a conversation is read again, and what a file of one may hold.
+// The parts of a conversation that are read again, and the limits on a file of one.
 #include "cli/conversation.h"
 #include "cli/demo_model.h"
 #include "support/models.h"
@@ -86,7 +86,7 @@ TEST_CASE("conversation: a file's text is read back as it was, and nonsense is r
     CHECK(back.seed == saved.seed);
     CHECK(back.unread == 2);
     CHECK(back.draft == "half a");
-    // As earlier versions wrote it.
+    // The form that earlier versions wrote.
     const SavedConversation old =
         must(read_conversation("{\"messages\":[],\"last_answer\":[],\"answers\":1,\"seed\":2}", "x"));
     CHECK(old.unread == 0);

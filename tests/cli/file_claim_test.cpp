@@ -1,4 +1,4 @@
-// Who keeps a file, among programs that want the same one.
+// Claims on a file among programs that want the same one.
 #include "cli/file_claim.h"
 
 #include "support/models.h"

@@ -44,10 +44,10 @@ TEST_CASE("options: each of llama.cpp's is taken, noted, or refused by its whole
     RunOptions run;
     Options options = declare(run);
     options.flag("-h --usage --help", "", run.json);  // parse() adds them
-    const std::set<std::string> own = own_options(options);
+    const std::set<std::string> declared = own_options(options);
     for (const std::string& name : names) {
         CAPTURE(name);
-        CHECK((own.count(name) > 0 || find_foreign(name) != nullptr));
+        CHECK((declared.count(name) > 0 || find_foreign(name) != nullptr));
     }
 }
 

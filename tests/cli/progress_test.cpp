@@ -15,7 +15,7 @@ TEST_CASE("sizes: the unit fits, and only nothing is 0") {
     CHECK(decimal_size(2'700'000'000) == "2.70 GB");
 }
 
-TEST_CASE("progress: both counts have the unit of the total, and the rate has one of its own") {
+TEST_CASE("progress: both counts have the unit of the total, and the rate has a separate one") {
     CHECK(progress_text(5'300'000, 11'835'520, milliseconds(100)) == "44 %  5.3 of 11.8 MB  53.0 MB/s");
     CHECK(progress_text(300, 900, milliseconds(1000)) == "33 %  0.3 of 0.9 kB  0.3 kB/s");
     CHECK(progress_text(1'210'000'000, 2'700'000'000, milliseconds(500)) ==

@@ -19,7 +19,7 @@ Screen screen_of(std::string_view text, int columns, size_t piece) {
         size_t end = std::min(text.size(), at + piece);
         while (end < text.size() && (uint8_t(text[end]) & 0xC0) == 0x80) ++end;
         std::string out = wrap.put(text.substr(at, end - at), size_t(columns));
-        // As a terminal's driver does with the end of a line.
+        // Line ends become those of a terminal's driver.
         for (size_t n = out.find('\n'); n != out.npos; n = out.find('\n', n + 2)) out.insert(n, 1, '\r');
         screen.write(out);
         at = end;
@@ -74,7 +74,7 @@ TEST_CASE("word wrap: what is copied from the terminal has the lines of the text
 }
 
 TEST_CASE(
-    "word wrap: a tab at the end of a row, and characters that a terminal counts otherwise, do no harm") {
+    "word wrap: a tab at the end of a row, and characters that a terminal counts differently, do no harm") {
     check("abcdefg\tabc", 8, "abcdefg\nabc");
     check("a\tb", 20, "a       b");
     // The end of a row is named, not counted.

@@ -28,9 +28,9 @@ struct Expected {
     std::vector<double> bound;  // largest error that the arithmetic explains
 };
 
-// What a kernel that takes its operands as bfloat16 numbers adds to the rounding of f32 arithmetic: such a
-// number is off by up to 2^-8 of itself, and two of them, for queries and keys, by up to 2^-16 of their sum;
-// the product of both seconds is left out.
+// The rounding that a kernel adds which takes its operands as bfloat16: such a number is off by up to 2^-8 of
+// its value, and two of them, for queries and keys, by up to 2^-16 of their sum; the product of both second
+// parts is neglected.
 struct Rounding {
     double scores = 0.0;  // relative, per product
     double values = 0.0;

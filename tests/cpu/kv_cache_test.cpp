@@ -82,7 +82,7 @@ TEST_CASE("kv cache: q8_0 is within half a step, and says so when it cannot be")
             for (float& v : x) v = size * std::clamp(normal(random), -1.0f, 1.0f);
             attention_kernels(isa).kv_store(head, 3, x.data(), x.data());
             const Token token = stored_token(head, 3);
-            // Half a step of the scale as stored, whose own rounding costs 2^-11 of the largest, and 2^-25
+            // Half a step of the scale as stored, whose rounding costs 2^-11 of the largest, and 2^-25
             // outright.
             const double limit = std::min(double(size), 127.0 * 65504);
             for (size_t i = 0; i < 64; ++i) {

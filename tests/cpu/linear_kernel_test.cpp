@@ -327,7 +327,7 @@ void report(const Worst& worst) {
 
 }  // namespace
 
-TEST_CASE("linear: each level has kernels of its own for every format that is packed") {
+TEST_CASE("linear: each level has separate kernels for every format that is packed") {
     for (const Format* format : formats()) {
         CAPTURE(format->name);
         const uint32_t id = format->gguf_id;

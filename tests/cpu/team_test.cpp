@@ -45,7 +45,7 @@ struct Passed {
     double speed() const { return work / seconds; }
 };
 
-// What a team does in so many seconds.
+// The passes that a team makes in so many seconds.
 Passed pass(TeamSize& size, const Machine& machine, double seconds) {
     Passed passed;
     while (passed.seconds < seconds) {

@@ -47,7 +47,7 @@ double act_times(Act act, double x, double up) {
     x = std::min(x, 7.0);
     return x / (1.0 + std::exp(-1.702 * x)) * (std::clamp(up, -7.0, 7.0) + 1.0);
 }
-// How far the argument of an activation's exponential goes where it grows.
+// The argument of an activation's exponential where it grows.
 double exponent_of(Act act, double x) {
     return act == Act::silu ? 0 : act == Act::gelu_tanh ? -1.6 * x * (1 + 0.045 * x * x) : -1.702 * x;
 }

@@ -55,12 +55,12 @@ double chunk_bound(const Model& model) {
     return test::chunk_bound(model, options_of(1), random_tokens(model, 60, 9));
 }
 
-// What each feed's last token gives.
+// The logits of each feed's last token.
 std::vector<std::vector<float>> fed(Engine& engine, const std::vector<Feed>& feeds) {
     std::vector<std::vector<float>> logits(feeds.size());
-    must(engine.feed(feeds, [&](size_t i, std::span<const float> own) {
+    must(engine.feed(feeds, [&](size_t i, std::span<const float> last) {
         CHECK(logits[i].empty());
-        logits[i].assign(own.begin(), own.end());
+        logits[i].assign(last.begin(), last.end());
     }));
     return logits;
 }

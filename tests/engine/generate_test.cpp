@@ -279,7 +279,7 @@ TEST_CASE("generate: a model that is certain of one token for ever is broken; on
     CHECK(broken.reason == StopReason::broken);
     CHECK(broken.text == std::string(OutputWatch::kMostCertain - 1, 'a'));
     CHECK(broken.fault.find("certain of token 3 for 32 tokens in a row") != std::string::npos);
-    // What was read last was that token: the text repeats.
+    // The last token read was that one: the text repeats.
     CHECK(said(chain, "aa").reason == StopReason::max_tokens);
     // It is not as certain: all others have 5e-6 of the probability.
     ChainModel unsure = chain;

@@ -313,7 +313,7 @@ TEST_CASE("split: routers and shared experts stay on the device where experts ar
         for (size_t i = 0; i < parts.size(); ++i)
             for (const WeightInfo& weight : parts[i].plan.weights) {
                 const bool of_experts = weight.tensor.name.find("_exps.") != std::string::npos;
-                // What a router multiplies its weights by may have a name of theirs.
+                // The scales that a router multiplies its weights by may be named like experts.
                 CHECK((of_experts && weight.role == WeightRole::matrix) == (places[i] == 1));
             }
     }
@@ -365,7 +365,7 @@ TEST_CASE(
                 INFO(name, ", layer ", layer, " on the CPU, others on ", device.device().detail);
                 const SplitWish wish{UINT32_MAX, 0, {{fmt::format("blk\\.{}\\.", layer), true}}};
                 const Split split = must(split_model(model, options, cpu, device, wish));
-                // It reads the cache of a layer before, or layers behind read its own and come along.
+                // It reads the cache of an earlier layer, or later layers read its cache and come along.
                 if (layer >= layers - model.config().shared_caches)
                     CHECK(split.followed == std::vector{layer});
                 for (const uint32_t other : split.followed)

@@ -209,7 +209,7 @@ TEST_CASE("session: a shift gives what a conversation without the forgotten toke
         INFO("on ", backend->device().name);
         const Model model = tiny(*backend, "mixtral");
         const std::vector<Token> tokens = golden_tokens();
-        // What is kept, then what is read again: the same steps as in a fresh session.
+        // Kept tokens first, then those that are read again: the same steps as in a fresh session.
         Session session = must(Session::create(model, {64}));
         must(session.feed(std::span(tokens).first(4)));
         must(session.feed(std::span(tokens).subspan(4)));
@@ -318,7 +318,7 @@ TEST_CASE(
             const double bound = chunk_bound(model, wide, tokens);
             CHECK(relative_error(ring.logits(), want) < bound);
 
-            // Of 600 tokens the last 256 are there, of which those in the window are seen.
+            // The last 256 of 600 tokens are there; those in the window are seen.
             CHECK(ring.rewind(590) == 590);
             must(ring.feed(std::span(tokens).subspan(590)));
             CHECK(relative_error(ring.logits(), want) < bound);

@@ -30,7 +30,7 @@ std::vector<float> alone(const Model& model, std::span<const Token> tokens) {
 std::vector<float> fed(Engine& engine, Sequence& sequence, std::span<const Token> tokens) {
     const Feed feed{&sequence, tokens};
     std::vector<float> logits;
-    must(engine.feed({&feed, 1}, [&](size_t, std::span<const float> own) { logits = copy(own); }));
+    must(engine.feed({&feed, 1}, [&](size_t, std::span<const float> last) { logits = copy(last); }));
     return logits;
 }
 
@@ -116,7 +116,7 @@ TEST_CASE("state: forks, and sequences in one step, go on as if each had read al
             CAPTURE(i);
             CHECK(relative_error(last[i], alone(model, read[i])) < bound);
         }
-        // What a fork rewinds to is its own, and closing the origin takes nothing from it.
+        // A fork's snapshot is independent: closing the origin does not affect it.
         first = must(fork.fork());
         const uint64_t held = first.rewind(10);
         CHECK(held <= 10);

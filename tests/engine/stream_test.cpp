@@ -123,7 +123,7 @@ TEST_CASE("stream: what is slower than predicted is computed on the CPU from the
         CHECK(looks_of[0] > 2);
         CHECK(looks_of == std::vector<uint64_t>{looks_of[0], looks_of[0], 2, 2, 2});
         REQUIRE(told.size() == 1);
-        CHECK(told[0].find("slower than was predicted") != std::string::npos);
+        CHECK(told[0].find("slower than predicted") != std::string::npos);
         // More rows than were ever slow have not been tried.
         looks = 0;
         must(session.feed(std::span(tokens).subspan(20, kBatch)));
@@ -199,7 +199,7 @@ TEST_CASE("stream: few rows, tables and the embedding stay where they are, and h
         }
         CHECK(layers == model.config().layers - 1);
         uint64_t of_formats = 0;
-        for (const auto& [format, own] : streamed->streamed_formats()) of_formats += own;
+        for (const auto& [format, format_bytes] : streamed->streamed_formats()) of_formats += format_bytes;
         CHECK(of_formats == bytes);
         for (const uint32_t weight : used[0]) CHECK(used[1].count(weight) == 0);
         uint64_t staged = 0;

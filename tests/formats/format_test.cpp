@@ -244,7 +244,7 @@ TEST_CASE("formats: many blocks decode as each block does alone") {
         std::vector<float> alone(format->block);
         size_t wrong = 0;
         for (uint32_t b = 0; b < golden.blocks; ++b) {
-            // A copy of its own, at the end of its allocation: sanitizers see a decoder that reads past its
+            // A separate copy, at the end of its allocation: sanitizers see a decoder that reads past its
             // block.
             const auto start = golden.raw.begin() + std::ptrdiff_t(b) * golden.block_bytes;
             const std::vector<std::byte> block(start, start + golden.block_bytes);

@@ -160,9 +160,9 @@ TEST_CASE("encoders: normal values lose no more than with llama.cpp") {
         REQUIRE(peer.contains(encoder->format->name));
         const auto [error, weighted] = peer.at(encoder->format->name);
         const std::vector<float> plain = decoded(*encoder, values);
-        const double own = rmse(values, plain);
-        CHECK(own <= 1.01 * error);
-        CHECK(own >= 0.8 * error);  // less than possible would be a mistake of this test
+        const double without_weights = rmse(values, plain);
+        CHECK(without_weights <= 1.01 * error);
+        CHECK(without_weights >= 0.8 * error);  // less than possible would be a mistake of this test
         const double by_weight = rmse(values, decoded(*encoder, values, weights), weights);
         CHECK(by_weight <= 1.01 * weighted);
         CHECK(by_weight < rmse(values, plain, weights));
@@ -192,14 +192,14 @@ TEST_CASE("encoders: a block is never worse than what the largest value alone wo
     for (const Encoder* encoder : encoders()) {
         const std::string_view name = encoder->format->name;
         CAPTURE(name);
-        const int own = steps.contains(name) ? steps.at(name) : 7;
+        const int smallest = steps.contains(name) ? steps.at(name) : 7;
         for (uint32_t seed = 0; seed < 50; ++seed) {
             const std::vector<float> values =
                 normal(256, 100 + seed, std::pow(10.0f, float(seed % 6) - 3.0f));
             float most = 0.0f;
             for (const float value : values) most = std::max(most, std::fabs(value));
             // Rounding to whole steps of the largest value errs by half a step at most.
-            CHECK(rmse(values, decoded(*encoder, values)) <= 0.5 * double(most) / own);
+            CHECK(rmse(values, decoded(*encoder, values)) <= 0.5 * double(most) / smallest);
         }
     }
 }
@@ -364,7 +364,7 @@ TEST_CASE("quantize: every type writes a file, floats are what they were, and --
         CAPTURE(floats);
         must(quantize(source, folder / "out.gguf", *find_recipe(floats), {}));
         const Gguf made = must(Gguf::open(folder / "out.gguf"));
-        // Of the embedding, which is in halves, and of a matrix of floats.
+        // For the embedding, which is in halves, and for a matrix of floats.
         for (const char* name : {"token_embd.weight", "blk.0.attn_q.weight"}) {
             const std::vector<float> before = values_of(source, name), after = values_of(made, name);
             const float unit = std::string_view(floats) == "F32"   ? 0.0f
@@ -374,7 +374,7 @@ TEST_CASE("quantize: every type writes a file, floats are what they were, and --
                 CHECK(std::fabs(after[i] - before[i]) <= unit * std::fabs(before[i]) + unit * 0x1p-14f);
         }
     }
-    // To floats a quantized file needs no leave: nothing is rounded a second time.
+    // To floats a quantized file needs no permission: nothing is rounded a second time.
     must(quantize(source, folder / "small.gguf", *find_recipe("Q8_0"), {}));
     const Gguf small = must(Gguf::open(folder / "small.gguf"));
     must(quantize(small, folder / "floats.gguf", *find_recipe("F32"), {}));

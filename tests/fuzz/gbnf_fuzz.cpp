@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-// Of the automaton's limit, so that an input takes milliseconds at most.
+// Most of the automaton's limit is spent beforehand, so that an input takes milliseconds at most.
 constexpr uint64_t kSpentWork = 399'900'000;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

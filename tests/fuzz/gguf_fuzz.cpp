@@ -34,7 +34,7 @@ void ask(const Metadata& metadata, const std::string& key) {
     if (integer.ok() && text.ok()) std::abort();
 }
 
-// What the reader promises of the directory, and the values of the tensors at hand.
+// Checks the reader's promises about the directory, and the values of the tensors at hand.
 void check_tensors(const Gguf& gguf, std::span<const std::byte> input, uint64_t file_size) {
     for (const GgufTensor& tensor : gguf.tensors()) {
         if (gguf.find(tensor.tensor.name) != &tensor) std::abort();

@@ -1,6 +1,6 @@
-// libFuzzer target for JSON schemas: the input is one. It is refused, or gives a grammar that is read; only
-// what the grammar's own limits name (repetitions of what may be empty, recursion, size) is refused there.
-// What is written by the grammar is JSON.
+// libFuzzer target for JSON schemas: the input is a schema. It is refused, or gives a grammar that can be
+// parsed, except where it exceeds the grammar's limits (repetitions of optional parts, recursion, size).
+// Texts that the grammar allows are JSON.
 #include "grammar/automaton.h"
 #include "grammar/json_schema.h"
 #include "json/json.h"

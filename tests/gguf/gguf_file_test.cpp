@@ -39,7 +39,7 @@ std::string refusal_to_open(const std::string& path) {
     return gguf ? "" : gguf.error().message;
 }
 
-// Part `index` of `count`, with one tensor of its own.
+// Part `index` of `count`, with one tensor in it.
 GgufBuilder part(uint16_t index, uint16_t count, int32_t tensors) {
     GgufBuilder builder;
     if (index == 0) builder.add("general.architecture", std::string("llama"));

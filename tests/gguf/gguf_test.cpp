@@ -80,7 +80,7 @@ TEST_CASE("gguf: a valid file cut at any byte is refused, or complete but for it
     REQUIRE(needed < whole.size());
     size_t wrong = 0;
     for (size_t length = 0; length <= whole.size(); ++length) {
-        // A vector of its own per length: sanitizers then see any read past the end.
+        // A separate vector for each length: sanitizers then see any read past the end.
         const Bytes cut(whole.begin(), whole.begin() + std::ptrdiff_t(length));
         wrong += parse(cut).ok() != (length >= needed);
         // The same, when only the header is at hand and the file is claimed to be longer.

@@ -170,7 +170,8 @@ Tokenizer of_thinkers() {
     return make(vocabulary);
 }
 
-// How much of the text a constraint takes, token by token, and where it is finished; marks are tokens.
+// The part of a text that a constraint accepts, token by token, and the place where it is finished; marks are
+// tokens.
 std::string taken(Constraint& constraint, const Tokenizer& tokenizer, std::string_view text) {
     std::string out;
     for (const Token token : tokenizer.encode(text, kParsed)) {

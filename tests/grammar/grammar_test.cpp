@@ -137,8 +137,9 @@ TEST_CASE("grammar: errors give line and column, and what was expected") {
           "line 1, column 14: the number of repetitions may be at most 1000000");
     CHECK(refused("root ::= \"a\"{99999999999999999999}") ==
           "line 1, column 14: the number of repetitions may be at most 1000000");
-    CHECK(refused("root ::= (\"a\"?){100}") ==
-          "line 1, column 16: what may be empty is repeated up to 100 times, of at most 64; use * instead");
+    CHECK(
+        refused("root ::= (\"a\"?){100}") ==
+        "line 1, column 16: an item that may be empty is repeated up to 100 times, at most 64 are allowed; use * instead");
     CHECK(refused("root ::= <think") ==
           "line 1, column 16: expected > at the end of a token, found the end of the grammar");
     CHECK(refused("root ::= <[x]>") == "line 1, column 12: expected the id of a token, found 'x'");
@@ -147,7 +148,7 @@ TEST_CASE("grammar: errors give line and column, and what was expected") {
           "line 1, column 211: groups are nested more than 200 deep");
 }
 
-TEST_CASE("grammar: left recursion is refused, also behind what may be empty") {
+TEST_CASE("grammar: left recursion is refused, also behind an item that may be empty") {
     CHECK(refused("root ::= root \"a\"") ==
           "line 1, column 1: left recursion, root -> root: a rule must read a character before it comes to "
           "itself");

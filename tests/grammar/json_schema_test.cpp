@@ -424,13 +424,13 @@ TEST_CASE("schema: parts of allOf that refer to themselves are refused, in short
 }
 
 TEST_CASE("json schema: branches of oneOf are compared in bounded time") {
-    // Whether two branches exclude each other is seen at b; a comes first and is large.
+    // Only b shows that two branches exclude each other; a comes first and is large.
     const auto parts = [](const std::string& part, int count) {
         std::string all = R"({"allOf":[)" + part;
         for (int i = 1; i < count; ++i) all += "," + part;
         return all + "]}";
     };
-    // Where b never comes twice it tells all branches apart; where it does, each is compared with each.
+    // When no b occurs twice it tells all branches apart; when one does, all pairs are compared.
     for (const int values : {8, 7}) {
         std::string branches;
         for (int i = 0; i < 8; ++i)
@@ -484,7 +484,7 @@ TEST_CASE("json schema: oneOf is right where its branches exclude each other, an
           std::string(R"({"const":1.0},{"type":"integer"})"), cat + "," + any, any + "," + cat,
           std::string(R"({"type":"string"},{"pattern":"^a$"})"),
           std::string(R"({"enum":[1,2]},{"enum":[2,3]})"),
-          // What one need not write the other need not have.
+          // An optional property of one is optional in the other.
           std::string(
               R"({"type":"object","properties":{"a":{}}},{"type":"object","properties":{"b":{}}})")}) {
         CAPTURE(together);

@@ -54,7 +54,7 @@ TEST_CASE("schema: thousands of objects that one property tells apart are follow
 
 TEST_CASE(
     "schema: alternatives that differ deep inside, behind references or behind equal properties are shared") {
-    // As calls of functions are described to a model.
+    // The form in which calls of functions are described to a model.
     const std::string calls = listed(1500, [](int i) {
         return fmt::format(
             R"({{"type":"object","properties":{{"id":{{"type":"string"}},"type":{{"const":"function"}},)"
@@ -101,7 +101,8 @@ TEST_CASE("schema: unions within unions are followed at any depth") {
     for (int i = 0; i < 200; ++i)
         text = fmt::format(R"({{"left": {}, "op": "o{}", "right": 2}})", text, i % 6);
     CHECK(most_stacks(grammar, text) < 20);
-    // Which of the two an object is shows only behind the inner ones, which are told apart as little.
+    // Only properties behind the inner ones show which of the two an object is, and the inner ones are
+    // equally ambiguous.
     const auto node = [](const char* name, const char* value) {
         return fmt::format(
             R"("{}":{{"type":"object","properties":{{"v":{},"inner":{{"anyOf":[{{"$ref":"#/$defs/a"}},)"
@@ -126,7 +127,7 @@ TEST_CASE("schema: unions within unions are followed at any depth") {
     const std::optional<std::string> rest = shortest.complete(automaton, state, 100'000);
     REQUIRE(rest);
     CHECK(verdict(late, open + *rest) == Verdict::complete);
-    // What was shared stays so when the rest is forgotten.
+    // Shared beginnings stay shared when other states are forgotten.
     state = automaton.forget_all_but(state);
     for (const char byte : *rest) state = automaton.step(state, uint8_t(byte));
     CHECK(automaton.can_end(state));

@@ -51,7 +51,7 @@ template <typename Args>
 size_t launches_with(size_t offset) {
     return of_double<size_t(size_t, size_t)>("rl_hip_double_launches")(sizeof(Args), offset);
 }
-// Of products in int8.
+// The number of int8 products.
 size_t dots_with(size_t offset) {
     return launches_with<hip::args::DotArgs>(offset);
 }
@@ -101,7 +101,7 @@ bool mentions(const Error& error, std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("a card gets its own kernels, or its family's, or a refusal that names it") {
+TEST_CASE("a card gets kernels for its target, or for its family, or a refusal that names it") {
     const std::string_view built[] = {"gfx90a", "gfx1030", "gfx1151", "gfx10-3-generic", "gfx11-generic"};
     const int rocm5 = 50700000, rocm63 = 60300000;
     const auto chosen = [&](std::string_view arch, int version) {
@@ -191,7 +191,7 @@ TEST_CASE("products of one row take it in int8 from the kernel that computed it,
         const auto made =
             std::move(record(*backend, layer_case(*find_format("Q4_K"), rows), Record::replay)).value();
         REQUIRE(step(*made, rows).ok());
-        // The first product has an input of its own. Of several rows all are prepared beforehand.
+        // The first product has a separate input. With several rows all are prepared beforehand.
         CHECK(dots_with(kGiven) - given == (rows == 1 ? 3 : 0));
         CHECK(dots_with(kTaken) - taken == (rows == 1 ? 3 : 4));
     }
@@ -229,7 +229,7 @@ TEST_CASE("attention does rope and store of one row by itself") {
     }
 }
 
-TEST_CASE("experts of one row take it in int8, and leave theirs so; no launch of its own norms it") {
+TEST_CASE("experts of one row read and write it as int8, and no separate launch norms it") {
     const std::unique_ptr<Backend> backend = open_hip();
     for (const bool far : {false, true})
         for (const uint32_t rows : {1u, 2u}) {
@@ -263,7 +263,7 @@ TEST_CASE("a shared expert goes along with the launches of those that are chosen
             const OpCase c = shared_expert_case(q4k, {16, 8, 256, 256}, {256, beside, weighted}, 1);
             const auto made = std::move(record(*backend, c, Record::replay)).value();
             REQUIRE(step(*made, 1).ok());
-            // In a format that no kernel has beside Q4_K it has steps of its own.
+            // A format that no kernel combines with Q4_K gets separate steps.
             CHECK(dots_with(kShared) - before == (std::string_view(beside) == "Q5_0" ? 0 : 2));
         }
 }

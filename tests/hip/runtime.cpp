@@ -1,7 +1,6 @@
-// A HIP runtime for tests: the functions that the backend asks for, over host memory. Kernels are a host
-// build of the same sources and run when they are launched, block by block. Code objects are checked as the
-// real loader checks them: for the device's own target or its family's generic one, and for the kernels asked
-// for.
+// A HIP runtime for tests: the functions that the backend calls, over host memory. Kernels are a host build
+// of the same sources and run when they are launched, block by block. Code objects are checked as the real
+// loader checks them: for the device's target or its family's generic one, and for the wanted kernels.
 //   RL_HIP_DOUBLE_ARCH     target of the device, "gfx1151"; gfxhost, whose code objects are empty, when unset
 //   RL_HIP_DOUBLE_APU      1: integrated
 //   RL_HIP_DOUBLE_MEMORY   bytes of the device
@@ -53,12 +52,12 @@ namespace {
 constexpr int kInvalidValue = 1, kOutOfMemory = 2, kInvalidImage = 200, kNoBinary = 209, kNotFound = 500;
 constexpr int kCaptureUnsupported = 900;
 
-std::string setting(const char* name, const char* otherwise) {
+std::string setting(const char* name, const char* fallback) {
     const char* value = std::getenv(name);
-    return value ? value : otherwise;
+    return value ? value : fallback;
 }
 
-// Whether this call is the one that is to fail, and how.
+// Returns the injected error when this call is the one that is to fail.
 int injected(const char* function) {
     static std::mutex mutex;
     static std::string current;
@@ -109,7 +108,8 @@ size_t device_bytes() {
     return std::stoull(setting("RL_HIP_DOUBLE_MEMORY", "8589934592"));
 }
 
-// Of arguments, how often a word of them was not zero: by their size and the word's place, since the start.
+// The number of launches since the start in which an argument word was not zero, by the size of the arguments
+// and the word's place.
 std::map<std::pair<size_t, size_t>, size_t> words_launched;
 
 void count_words(const Launch& launch) {
@@ -151,7 +151,7 @@ void run(const Launch& launch) {
     spoil_row<args::AttentionArgs>(launch);
 }
 
-// What an ELF header's flags call a target, and the generic one that its device takes too.
+// An ELF header's flags for a target, and the generic target that its device accepts.
 struct Machine {
     const char* arch;
     uint8_t machine;
@@ -230,7 +230,7 @@ RL_EXPORT int hipDeviceGetAttribute(int* value, int attribute, int) {
     *value = attribute == 16 ? setting("RL_HIP_DOUBLE_APU", "0") == "1" : attribute == 63 ? 4 : 0;
     return 0;
 }
-// Where the target's name lies differs between versions of ROCm; the name of the device comes first.
+// The place of the target's name differs between versions of ROCm; the device's name comes first.
 RL_EXPORT int hipGetDeviceProperties(void* out, int device) {
     hipDeviceGetName(static_cast<char*>(out), 256, device);
     std::strcpy(static_cast<char*>(out) + 1160, setting("RL_HIP_DOUBLE_ARCH", "gfxhost").c_str());
@@ -244,7 +244,7 @@ RL_EXPORT const char* hipGetErrorName(int code) {
            : code == 719        ? "hipErrorLaunchFailure"
                                 : "hipErrorOfTheDouble";
 }
-// As if it had no address, so that no GPU of this machine is taken for it.
+// Reports no address, so that no GPU of this machine is taken for the double.
 RL_EXPORT int hipDeviceGetPCIBusId(char*, int, int) {
     return 1;
 }

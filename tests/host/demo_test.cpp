@@ -22,7 +22,7 @@ using namespace test;
 
 namespace {
 
-// Of the F16 file that was quantized, with chunks of 512 tokens.
+// The perplexity of the F16 file before quantization, with chunks of 512 tokens.
 constexpr double kPerplexityF16 = 1.33870;
 
 // Answers that are compared literally. Their likeliest token is always at least one above the next, whereas a
@@ -50,7 +50,7 @@ public:
     std::string go_on(const std::string& text, int64_t tokens) {
         return go(model_.tokenizer().encode(text, {true, false}), tokens);
     }
-    // Of the first `chunks` chunks of the held-out text.
+    // The perplexity on the first `chunks` chunks of the held-out text.
     double perplexity(uint64_t chunk, uint64_t chunks) {
         const std::string text = must(read_text_file(source_file("models/demo/heldout.txt")));
         std::vector<Token> tokens = model_.tokenizer().encode(text, {true, false});
@@ -99,7 +99,7 @@ TEST_CASE("demo: at least 32 of 40 held-out questions get an answer with the exp
     CHECK(right >= 32);
 }
 
-// What OutputWatch calls certain leaves other tokens less than 2^-32.
+// OutputWatch calls a model certain when other tokens have less than 2^-32.
 TEST_CASE("demo: no loop that it falls into is taken for a broken device") {
     const auto backend = test::cpu();
     const Model model = must(Model::load(demo(), *backend, {}));

@@ -1,5 +1,5 @@
-// What a model's speed is expected to be by the bandwidth of its device, and when too slow a run is
-// explained.
+// The speed that is expected of a model by the bandwidth of its device, and the limit below which a slow run
+// is explained.
 #include "cli/expected_speed.h"
 #include "devices/device_choice.h"
 #include "json/json.h"
@@ -154,7 +154,7 @@ TEST_CASE("expected speed: what a crossing takes is measured once for two device
     const auto anew = find_crossing(*cpu, *other, model, folder.path, true);
     REQUIRE(anew);
     CHECK(*anew < 0.75);
-    // What waiting costs is kept beside it.
+    // The cost of waiting is stored beside it.
     const DecodePace pace{1e9, 0.0, 0.0, 0.0, {}, 0.0};
     const double waited = find_first(*other, model, CacheType::f16, pace, folder.path, false);
     CHECK(waited > 0.0);

@@ -87,10 +87,11 @@ TEST_CASE("imatrix: the inputs of the first matrices are the normed embeddings, 
                 want[i] += std::pow(double(row[i]) * double(gain[i]), 2) / (squares / double(dim) + 1e-5);
         }
         for (const char* name : {"attn_q", "attn_k", "attn_v"}) {
-            const InputSquares& own = of(sums, fmt::format("blk.0.{}.weight", name));
-            REQUIRE(own.squares.size() == dim);
-            CHECK(own.counts == std::vector<uint64_t>{tokens.size()});
-            for (size_t i = 0; i < dim; ++i) CHECK(own.squares[i] == doctest::Approx(want[i]).epsilon(1e-4));
+            const InputSquares& measured = of(sums, fmt::format("blk.0.{}.weight", name));
+            REQUIRE(measured.squares.size() == dim);
+            CHECK(measured.counts == std::vector<uint64_t>{tokens.size()});
+            for (size_t i = 0; i < dim; ++i)
+                CHECK(measured.squares[i] == doctest::Approx(want[i]).epsilon(1e-4));
         }
         CHECK(std::none_of(sums.begin(), sums.end(), [](auto& s) { return s.tensor == "output.weight"; }));
         const InputSquares output = of(measured(model, tokens, 64, true), "output.weight");
@@ -140,15 +141,15 @@ TEST_CASE("imatrix: a file is read as it was written, and the older form as well
     importance.chunk_tokens = 512;
     importance.tensors["blk.0.attn_q.weight"] = importance_of({1.0f, 2.0f, 0.5f}, {512.0f});
     importance.tensors["blk.0.ffn_up_exps.weight"] = importance_of({1.0f, 2.0f, 3.0f, 4.0f}, {5.0f, 0.0f});
-    must(write_importance(file("own.gguf"), importance));
-    const Importance read = must(read_importance(file("own.gguf")));
+    must(write_importance(file("written.gguf"), importance));
+    const Importance read = must(read_importance(file("written.gguf")));
     CHECK(read.datasets == importance.datasets);
     CHECK(read.chunks == 3);
     CHECK(read.chunk_tokens == 512);
     REQUIRE(read.tensors.size() == 2);
-    for (const auto& [name, own] : importance.tensors) {
-        CHECK(read.tensors.at(name).squares == own.squares);
-        CHECK(read.tensors.at(name).counts == own.counts);
+    for (const auto& [name, tensor] : importance.tensors) {
+        CHECK(read.tensors.at(name).squares == tensor.squares);
+        CHECK(read.tensors.at(name).counts == tensor.counts);
     }
     const float values[] = {2.0f, 6.0f};
     write_file(file("old.dat"), numbers({1, 3}) + "a.b" + numbers({2, 2}) +

@@ -137,7 +137,7 @@ TEST_CASE("kernel check: a fused kernel that is wrong is put aside, and logits s
             CHECK(wrong.key.find(key) != std::string::npos);
             CHECK(backend->refused().contains(wrong.key));
         }
-        // What takes its place was checked as well.
+        // The replacement was checked as well.
         CHECK(tested(*backend, name, test.right).wrong.empty());
         const auto reference = test::cpu();
         const std::string path = golden("models/" + name + ".gguf");
@@ -182,8 +182,7 @@ TEST_CASE("kernel check: results that are too far off for roundings are found wi
     const SelfTest test = must(self_test(model, *backend, check_options(), {}));
     CHECK(!test.lost);
     const std::string text = wrong_text(test);
-    CHECK(text.find(" times as far off as roundings are likely to bring them, the farthest ") !=
-          std::string::npos);
+    CHECK(text.find(" times the error that rounding is likely to cause, the largest ") != std::string::npos);
     for (const WrongKernel& wrong : test.wrong) CHECK(wrong.key.starts_with("the row in int8 from "));
 }
 
@@ -199,7 +198,7 @@ TEST_CASE("kernel check: sequences that share pages have kernels checked with pa
             CHECK(!test.lost);
             CHECK(has_word(test.right, ", pages, one row"));
             CHECK(has_word(test.right, ", pages, rows"));
-            // What one sequence alone uses is not known of it.
+            // A kernel that only one sequence uses is not judged by it.
             CHECK(has_word(tested(*backend, name, test.right).right, ", cache f16, rows"));
         }
     }
@@ -228,7 +227,7 @@ TEST_CASE("kernel check: verdicts are remembered, said, and checked again when a
     const Outcome whole = launch(run_launch(cache, "", {"--device", "hip", "-v"}));
     CHECK(whole.code == 0);
     CHECK(whole.err.find(" checked for the first time on hip, all right in ") != std::string::npos);
-    // What is known is not checked again, not even what has changed unseen; --self-test does.
+    // Known verdicts are not checked again, not even after an unnoticed change; --self-test does that.
     const Outcome known = launch(run_launch(cache, "gated", {"--device", "hip", "--later", "-v"}));
     CHECK(known.err.find("checked") == std::string::npos);
     const Outcome found = launch(run_launch(cache, "gated", {"--device", "hip"}));

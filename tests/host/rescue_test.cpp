@@ -117,8 +117,8 @@ Unbroken unbroken(const cli::Command& what, const std::vector<std::string>& argu
     return run;
 }
 
-// Of how many calls one is struck, so that a case takes about so many seconds at most: each strike is a run
-// that opens a device twice.
+// The distance between the calls that are struck, so that a case takes about so many seconds at most: each
+// strike is a run that opens a device twice.
 int64_t stride(const Unbroken& run, double seconds) {
     const auto step = int64_t(2.0 * run.seconds * double(run.calls) / seconds) + 1;
     if (step > 1)
@@ -127,8 +127,8 @@ int64_t stride(const Unbroken& run, double seconds) {
     return step;
 }
 
-// Whether a run was rescued whose device was lost at most once. A loss that nobody met while the model was
-// loaded or the text made came when the device was closed.
+// True when a run was rescued whose device was lost at most once. A loss that neither loading nor generating
+// met came while the device was closed.
 bool check_loss(const Outcome& got, const std::string& struck, bool same) {
     CAPTURE(struck);
     CAPTURE(got.err);
@@ -242,7 +242,7 @@ TEST_CASE("chat: turns go on after a lost Vulkan device") {
     const int64_t step = stride(run, 15.0);
     const int64_t rescued = lose_everywhere(run, step, cli::chat_command, talk, input,
                                             [&](const Outcome& got) { return got.out == run.outcome.out; });
-    // Of three turns.
+    // There are three turns.
     CHECK(rescued * step >= 3);
 }
 #endif

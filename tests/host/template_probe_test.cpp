@@ -1,4 +1,4 @@
-// What chat templates read, found out by rendering: short ones, and the published ones.
+// The messages that chat templates read, found out by rendering: short templates, and the published ones.
 #include "cli/template_probe.h"
 
 #include "support/material.h"
@@ -49,7 +49,7 @@ TEST_CASE("template probe: roles whose contents may be lists of parts") {
     CHECK(parts("Qwen3.5-4B") == "system user assistant tool");
     CHECK(parts("GLM-4.6") == "system user assistant");
     CHECK(parts("google-gemma-4-31B-it") == "user assistant tool");
-    // Of a system text that is a list it takes the first part alone.
+    // It takes the first part alone of a system text that is a list.
     CHECK(parts("Mistral-Small-3.2-24B-Instruct-2506") == "user assistant");
     for (const char* name :
          {"Qwen-Qwen2.5-7B-Instruct", "Qwen3-Coder", "LFM2-8B-A1B", "HuggingFaceTB-SmolLM3-3B",

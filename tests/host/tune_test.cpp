@@ -1,5 +1,5 @@
-// Variants of kernels: each computes what it should; the tuner finds the fastest by a clock of the test's
-// own, keeps what it found, and the program uses it.
+// Variants of kernels: each computes correct results; the tuner finds the fastest by the test's clock, stores
+// it, and the program uses it.
 #include "devices/device_choice.h"
 #include "measure/device_file.h"
 #include "measure/op_alone.h"
@@ -19,8 +19,8 @@ void write_text(const std::string& path, const std::string& text) {
     std::ofstream(path, std::ios::binary) << text;
 }
 
-// How many variants there are of what has none in `met`: each value of each choice by itself; `last_only`:
-// one of each choice.
+// The number of variants that have none in `met`: each value of each choice by itself; `last_only`: one of
+// each choice.
 size_t check_variants(const Model& model, Backend& backend, bool last_only,
                       std::set<Variants::key_type>& met) {
     size_t variants = 0;
@@ -224,7 +224,7 @@ TEST_CASE(
         CHECK(quick(idle, false).planned == 0);
         CHECK(idle.now() == 0.0);
         CHECK(backend->variants() == found);
-        // What a whole tune has found is not timed again, whatever it was.
+        // A full tune's findings are not timed again, whatever they were.
         TunedKernel whole = first.kernels[0];
         whole.variant = {{"threads", 77}};
         must(keep_tuned(folder.path, *backend, {&whole, 1}));

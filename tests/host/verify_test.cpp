@@ -1,4 +1,5 @@
-// Whether devices agree: the comparison of logits, where traces part, and the command that does both.
+// Agreement of devices: the comparison of logits, the place where traces diverge, and the command that does
+// both.
 #include "cli/demo_model.h"
 #include "json/json.h"
 #include "measure/agreement.h"
@@ -146,15 +147,15 @@ TEST_CASE("batches: on every backend steps of each size give what the CPU gives 
         return must(read_long(model, prompt, options, Deadline::max()));
     };
     const auto plain = test::cpu(2, "portable");
-    std::vector<double> own, other;
-    const LongRead want = read_in(*plain, 1, own);
+    std::vector<double> plainly, other;
+    const LongRead want = read_in(*plain, 1, plainly);
     CHECK(want.positions.size() == 256);
     for (const auto& backend : all_test_backends(false))
         for (const uint32_t batch : {64u, 192u}) {
             INFO(backend->device().name, ", ", backend->device().detail, " in steps of ", batch);
             const LongRead got = read_in(*backend, batch, other);
             CHECK(got.read == 256);
-            const Agreement a = compare_reads(want, got, rounding_bound(own, other), false);
+            const Agreement a = compare_reads(want, got, rounding_bound(plainly, other), false);
             CHECK(a.tokens == LongPrompt::kEnd + 192 / batch);
             CHECK(a.agrees);
         }

@@ -21,7 +21,7 @@ TEST_CASE("model: the page of architectures names each of them, and its file") {
     }
 }
 
-TEST_CASE("model: architectures that Ollama's files call otherwise give the same logits") {
+TEST_CASE("model: architectures that Ollama's files name differently give the same logits") {
     const std::string path =
         std::filesystem::temp_directory_path() / fmt::format("redline_renamed_{}.gguf", ::getpid());
     struct Renamed {
@@ -47,7 +47,7 @@ TEST_CASE("model: architectures that Ollama's files call otherwise give the same
     std::filesystem::remove(path);
 }
 
-// Of a tiny model without a key, or with another value of it.
+// The error of a tiny model without a key, or with another value for it.
 static std::string error_with(const std::string& name, const std::string& key,
                               std::optional<MetadataValue> value = {}) {
     const std::string path =
@@ -149,7 +149,7 @@ TEST_CASE("model: rope.scaling.alpha raises the rope's base, rope.scaling.yarn_a
     CHECK(twice.magnitude == doctest::Approx(2.0 * yarn.magnitude).epsilon(1e-12));
 }
 
-// A tensor's rows, or those of each of its matrices, in tensors of their own.
+// Splits a tensor's rows, or those of each of its matrices, into separate tensors.
 static void divide(std::vector<TensorData>& all, uint32_t layer, const std::string& name,
                    std::initializer_list<std::pair<const char*, uint64_t>> parts) {
     const std::string prefix = fmt::format("blk.{}.", layer);
@@ -162,7 +162,7 @@ static void divide(std::vector<TensorData>& all, uint32_t layer, const std::stri
     const std::vector<uint64_t>& dims = whole.tensor.dims;
     const uint64_t count = dims.size() > 2 ? dims[2] : 1;
     uint64_t first = 0;
-    for (const auto& [own, rows] : parts) {
+    for (const auto& [part, rows] : parts) {
         std::vector<float> mine;
         for (uint64_t n = 0; n < count; ++n) {
             const auto from = values.begin() + std::ptrdiff_t((n * dims[1] + first) * dims[0]);
@@ -170,7 +170,7 @@ static void divide(std::vector<TensorData>& all, uint32_t layer, const std::stri
         }
         std::vector<uint64_t> shape = dims;
         shape[1] = rows;
-        all.push_back(float_tensor(prefix + own, shape, mine));
+        all.push_back(float_tensor(prefix + part, shape, mine));
         first += rows;
     }
 }

@@ -85,7 +85,7 @@ TEST_CASE("models with states or windows generate without drifting from a fresh 
                            backend->device().name, name, tokens, errors[10], errors.back(), last, bound);
                 std::fflush(stdout);
             }
-            // A nearly tied choice of experts may fall otherwise at single tokens.
+            // A nearly tied choice of experts may differ at single tokens.
             CHECK((model.config().experts ? errors[10] : errors.back()) < bound);
         }
 }

@@ -47,7 +47,7 @@ static Reference reference_of(const std::string& path, const std::vector<Token>&
     return reference;
 }
 
-// Of a few steps.
+// Checks the ops of a few steps.
 static void check_ops(const std::string& path, Backend& backend, bool fuse) {
     const Model model = must(Model::load(path, backend, {64, {}}));
     const std::vector<Token> tokens = golden_tokens();
@@ -152,7 +152,7 @@ TEST_CASE("a prompt of 2000 tokens gives the same logits and text at every batch
     const std::string path = golden("models/qwen3.gguf");
     const auto reference = test::cpu();
     const Model first = must(Model::load(path, *reference, {2048, {}}));
-    // Of 300 seeds the one whose text is the least in doubt.
+    // The one of 300 seeds whose text is the least in doubt.
     std::mt19937 random(225);
     std::vector<Token> tokens(2000), want_text;
     for (Token& token : tokens) token = Token(random() % first.usable_vocab());
@@ -178,8 +178,8 @@ TEST_CASE("a prompt of 2000 tokens gives the same logits and text at every batch
     }
 }
 
-// Of tokens, each relative to the spread of its logits: a rounded activation may turn one token's choice of
-// experts.
+// The median over tokens, relative to the spread of their logits: a rounded activation may change one token's
+// choice of experts.
 static double median_error(std::span<const float> got, std::span<const Bounded> want, size_t tokens) {
     REQUIRE(got.size() == want.size());
     const size_t width = want.size() / tokens;

@@ -1,4 +1,4 @@
-// What a device picks of its outputs.
+// A device picks the largest of its outputs.
 #include "measure/op_case.h"
 #include "plan/backend.h"
 #include "support/backends.h"
@@ -42,7 +42,7 @@ static void check_best(Backend& backend, const std::string& name, const std::vec
     best.best = 1;
     best.best_among = among;
     for (int turn = 0; turn < 2; ++turn) {
-        // The device's own: some flush subnormals.
+        // The device's output, since some devices flush subnormals.
         must(executable->run(all));
         CHECK(executable->best().empty());
         std::vector<Scored> want;

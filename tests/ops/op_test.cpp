@@ -108,7 +108,7 @@ Plan record(const OpCase& c, Fixture& fixture) {
     return std::move(plan).value();
 }
 
-// What the compared step gives, in a cache of its own.
+// The outputs of the compared step, with a separate cache.
 std::vector<float> outputs_of(const OpCase& c, BoundPlan bound, Backend& backend, WeightStore& weights) {
     if (unwaited())
         for (Step& step : bound.plan.steps) step.barrier = false;
@@ -130,8 +130,8 @@ bool limit_groups([[maybe_unused]] Backend& backend, [[maybe_unused]] uint64_t m
     return false;
 }
 
-// What the kernels of a lowered case are held to, computed once for those of equal precision that have the
-// same weights: either as in the file or decoded to halfs.
+// The reference values for the kernels of a lowered case, computed once for those of equal precision with the
+// same weights: either as in the file or decoded to halves.
 using Wanted = std::map<std::pair<std::vector<Precision>, bool>, std::vector<Bounded>>;
 const std::vector<Bounded>& reference_for(const OpCase& c, const BoundPlan& bound, const Fixture& fixture,
                                           const Backend& backend, Wanted& wanted) {
@@ -171,7 +171,7 @@ void run_each_op(const OpCase& c, BoundPlan bound, const Fixture& fixture, Backe
     });
 }
 
-// What a backend uses while this lives: the case's variant for its plan as it is lowered.
+// Sets the backend's variants, while this lives, to the case's variant for its lowered plan.
 class CaseVariant {
 public:
     CaseVariant(const OpCase& c, const Plan& plan, Backend& backend, bool fuse) : backend_(backend) {
@@ -319,7 +319,7 @@ TEST_CASE("every op that programs use has a case") {
         const Plan plan = record(c, fixture);
         PlanBuilder parts = PlanBuilder::like(plan);
         for (const Step& step : plan.steps) parts.append(step.op);
-        // Those of a decomposition are appended, and met in their turn.
+        // Ops of a decomposition are appended, and visited later.
         for (size_t i = 0; i < parts.plan().steps.size(); ++i) {
             const Op op = parts.plan().steps[i].op;
             met.insert(op_name(op));

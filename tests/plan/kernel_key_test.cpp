@@ -34,7 +34,7 @@ struct Ops {
     Attention attention() const { return {x, y, cache, heads, 0.1f}; }
 };
 
-// Of an op with one thing changed.
+// The key of an op with one field changed.
 template <typename T>
 T with(T op, const std::function<void(T&)>& change) {
     change(op);
@@ -102,7 +102,7 @@ private:
     std::map<int32_t, size_t> slots_;
 };
 
-// How many fields of a type an op has, in it and in its parts.
+// The number of fields of a type in an op and its parts.
 template <typename Index>
 size_t count_fields(const auto& of) {
     using T = std::remove_cvref_t<decltype(of)>;
@@ -234,7 +234,7 @@ TEST_CASE("kernel key: two ops of the shared cases have one key only if all of t
         for (const Step& step : plan.steps) {
             const std::string key = kernel_key(step.op, plan);
             std::string text = Described(step.op, plan).text;
-            // Of the plan: how many rows, and pages where the op has to know them.
+            // Properties of the plan: its number of rows, and pages where the op depends on them.
             text += fmt::format("of {}{}", row_class_name(row_class_of(plan.max_rows)),
                                 key.find(", pages") != key.npos ? " in pages" : "");
             ++ops;

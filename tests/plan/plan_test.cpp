@@ -15,7 +15,7 @@ constexpr CacheSizing kPlanSizing{16, 4, CacheType::f16};
 
 using Names = std::vector<std::string_view>;
 
-// Of the core ops that an op falls apart into, in order; it and its parts are as they should be.
+// The names of the core ops that an op decomposes into, in order; checks it and its parts.
 Names core_ops(Op op, PlanBuilder& p) {
     CHECK(check(op, p.plan()).ok());
     std::vector<Op> pending{std::move(op)};
@@ -304,7 +304,7 @@ TEST_CASE("plan: a norm that is scaled or added decomposes, and does neither wit
     CHECK(std::get<RmsNorm>(p.plan().steps[before].op).y == y);
     CHECK(std::get<Scale>(p.plan().steps[before + 1].op).scale == 0.5f);
     CHECK_FALSE(check(RmsNorm{x, {{1}, 1e-5f}, 8, y, p.embed({0}), Act::silu, 0.5f}, p.plan()).ok());
-    // What is added behind a norm is one op.
+    // A norm and an addition behind it become one op.
     before = p.plan().steps.size();
     p.add(y, x, 2.0f, {{1}, 1e-5f});
     CHECK(p.plan().steps.size() == before + 1);

@@ -50,7 +50,7 @@ TEST_CASE("chat: messages are taken back, answered again, and answers go on") {
     CHECK(has(got.err, "no message to take back"));
     CHECK(has(got.err, "there is no answer yet"));
     CHECK(got.code == 1);
-    // What goes on is part of the answer.
+    // Text after a continuation is part of the answer.
     const std::string path = fresh("on.md");
     CHECK(chat("/system be brief\nhello\n/continue\nmore\n/export " + path + "\n").code == 0);
     CHECK(read_file(path) ==
@@ -126,7 +126,7 @@ TEST_CASE("chat: sampling values are changed between answers") {
         CHECK(refused.code == 1);
         CHECK_MESSAGE(has(refused.err, words), refused.err);
     }
-    // Those that are lists: token 3 is "a", with which an answer begins.
+    // Commands that are lists: token 3 is "a", with which an answer begins.
     const Outcome lists = chat(
         "/set logit-bias 3-inf 4+50\na\n/set\n/set logit-bias none\na\n/set dry-sequence-breaker \\n ; x\n"
         "/set samplers top_k; temperature\n/set ignore-eos on\n/set\n",
@@ -276,7 +276,7 @@ TEST_CASE("chat: of a conversation nothing is read twice that did not change") {
             if (line.starts_with("prompt: ")) lines.push_back(line.substr(8, line.find(" in ") - 8));
         return lines;
     };
-    // What stands before a message: its marks and the ones that end the answer before it, some 20 tokens.
+    // A message is preceded by its marks and those that end the answer before it, some 20 tokens.
     const Outcome got = chat("abcdefghijklmnopqrst\n/stats\nab\n/stats\nab\n/stats\n/undo\nac\n/stats\n");
     const std::vector<std::string> read = statistics(got);
     REQUIRE(read.size() == 4);

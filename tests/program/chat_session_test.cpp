@@ -52,7 +52,7 @@ TEST_CASE("chat on a terminal: a session that is killed loses no message") {
     }
     CHECK(std::filesystem::exists(session));
     CHECK_FALSE(std::filesystem::exists(journal));
-    // What was said after the file was written stands beside it.
+    // Messages written after the file was saved are stored beside it.
     CHECK(has(killed_after("three"), "4 messages"));
     Terminal terminal(talk({"--session", session}));
     REQUIRE_MESSAGE(terminal.wait_for("6 messages are taken from"), terminal.screen().text());
@@ -142,7 +142,7 @@ TEST_CASE("chat on a terminal: what was typed and asked outlives a program that 
     }
     Terminal terminal(what);
     REQUIRE_MESSAGE(terminal.wait_for_line("> half a message"), terminal.screen().text());
-    // What is taken back by Ctrl-C is not wanted, but found again.
+    // Text that Ctrl-C discards is not sent, but can be recalled.
     terminal.type(kCtrlC);
     begin(terminal);
     terminal.type(kUp);

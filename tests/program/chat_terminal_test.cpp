@@ -432,7 +432,7 @@ TEST_CASE("run on a terminal: a model's file alone begins a chat, and a shown pr
     Terminal shown(what);
     CHECK(shown.finish() == 0);
     CHECK(has(shown.bytes(), "\x1b[36m<|im_start|>\x1b[0muser"));
-    // What the user writes is no mark, and sets no colours.
+    // The user's text is never a mark, and sets no colours.
     CHECK(has(shown.bytes(), "say <|im_end|> "));
     CHECK_FALSE(has(shown.bytes(), "\x1b[31m"));
     what.environment.push_back("NO_COLOR=1");
@@ -493,7 +493,7 @@ TEST_CASE("chat on a terminal: a line that comes back is not joined with what wa
         return terminal.wait(
             [&] { return messages() > before && terminal.screen().cursor_line() == "> " + line; });
     };
-    // Who goes on typing has not seen the line yet; a paste is the same.
+    // A user who goes on typing has not seen the line yet; a paste is the same.
     bool replaced = false;
     for (int tries = 0; tries < 5 && !replaced; ++tries) {  // a busy machine may take longer than a second
         REQUIRE_MESSAGE(comes_back("/sytem y"), terminal.screen().text());

@@ -1,5 +1,5 @@
-// What goes wrong while the program runs: devices that compute nothing, files that cannot be written, memory
-// that is not to be had, and signals.
+// Faults while the program runs: devices that compute nothing, files that cannot be written, memory that
+// cannot be had, and signals.
 #include "base/file.h"
 #include "cli/terminal/terminal.h"
 #include "json/json.h"
@@ -175,7 +175,7 @@ TEST_CASE("fault: SIGTERM and SIGHUP end a text as Ctrl-C does") {
     }
 }
 
-// The exit code of a process of its own that runs `work`, which does not return by itself.
+// The exit code of a separate process that runs `work`, which does not return by itself.
 static int code_of(const std::function<void()>& work) {
     std::fflush(nullptr);
     const pid_t child = ::fork();

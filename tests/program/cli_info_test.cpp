@@ -1,4 +1,4 @@
-// What redline info, models and the objects of --json say of a model's file.
+// The output of redline info, models and the objects of --json about a model's file.
 #include "json/json.h"
 #include "support/program.h"
 

@@ -120,7 +120,7 @@ TEST_CASE("run: --messages answers a conversation of OpenAI's form") {
     CHECK(redline_(more).out == "abc");
     more[3] = "-";
     CHECK(redline_(more, R"({"messages": [{"role": "user", "content": "hi"}]})").out == "abc");
-    // What else a request of that form says is not dropped in silence.
+    // Other fields of a request of that form are not dropped silently.
     more[4] = "-v";
     const Outcome asked = redline_(
         more,
@@ -201,7 +201,7 @@ TEST_CASE("run: calls of functions come as OpenAI's clients want them, in the fo
     REQUIRE(coder["tool_calls"].size() == 1);
     CHECK(parse_json(coder["tool_calls"][0]["function"]["arguments"].get<std::string>()) ==
           Json({{"place", "Bonn"}, {"days", 3}}));
-    // What is no call stays text.
+    // Text that is no call stays text.
     const Json text = called("<tool_call>\nno JSON\n</tool_call>");
     CHECK(text["tool_calls"] == Json::array());
     CHECK(text["text"].get<std::string>().find("no JSON") != std::string::npos);
@@ -215,7 +215,7 @@ TEST_CASE("run: a schema whose oneOf is read as anyOf says so once, and not with
     CHECK(redline_(greedy({"-p", "a", "-n", "3", "-q", "-j", schema})).err.empty());
 }
 
-TEST_CASE("run: a standard input that is the caller's own is left alone") {
+TEST_CASE("run: a standard input that belongs to the caller is not read") {
     const std::string run = "\"$0\" run \"$1\" --device cpu -t 1 --temp 0 -n 1 -q ";
     const Outcome loop = shell("printf 'a\\nk\\n' | while read -r line; do " + run + "-p \"$line\"; done");
     CHECK(loop.out == "bl");

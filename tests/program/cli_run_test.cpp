@@ -47,7 +47,7 @@ TEST_CASE("run: llama.cpp's ways to write an option are taken, and negative numb
     CHECK(redline_(greedy({"-q", "-p", "a", "-n", "2", "-l", "4-inf"})).out[0] != 'b');
 }
 
-TEST_CASE("run: statistics and notes begin a line of their own where they meet the text in one pipe") {
+TEST_CASE("run: statistics and notes begin a new line where they meet the text in one pipe") {
     const std::string line = program() + " run --device cpu -m " + chain_model() + " -p a -n 2 --temp 0";
     const auto shell = [](const std::string& script) {
         Launch what;
@@ -206,9 +206,9 @@ TEST_CASE("run: the file's sampling defaults count where the user says nothing, 
     std::vector<std::string> loud = base;
     loud.push_back("-v");
     CHECK(has(redline_(loud).err, "sampling defaults of the file: top_k 7, temp 0"));
-    std::vector<std::string> own = base;
-    own.insert(own.end(), {"--temp", "1.5", "--json", "-q"});
-    CHECK(parse_json(redline_(own).out)["temperature"] == 1.5);
+    std::vector<std::string> hot = base;
+    hot.insert(hot.end(), {"--temp", "1.5", "--json", "-q"});
+    CHECK(parse_json(redline_(hot).out)["temperature"] == 1.5);
 
     ChainModel wrong;
     wrong.extra.add("general.sampling.top_k", std::string("many"));
@@ -306,22 +306,22 @@ TEST_CASE("run: --chat puts the prompt into the model's template") {
 
 TEST_CASE("chat: a template from a file is used, its variables are given, and what it refuses is said") {
     // The last character decides what the chain model goes on with.
-    write_file(file("own.jinja"), "{{ messages[-1].content }}{{ ending|default('k') }}");
-    const std::vector<std::string> base = {"chat", "-m", chain_model(),     "--temp",         "0",
-                                           "-n",   "2",  "--chat-template", file("own.jinja")};
+    write_file(file("custom.jinja"), "{{ messages[-1].content }}{{ ending|default('k') }}");
+    const std::vector<std::string> base = {
+        "chat", "-m", chain_model(), "--temp", "0", "-n", "2", "--chat-template", file("custom.jinja")};
     CHECK(redline_(base, "a\nb\n").out == "lm\nlm\n");
     std::vector<std::string> more = base;
     more.insert(more.end(), {"--chat-template-kwargs", "{\"ending\": \"c\"}"});
     CHECK(redline_(more, "a\n").out == "de\n");
-    CHECK(redline_({"run", "-m", chain_model(), "--chat", "--chat-template", file("own.jinja"), "-p", "x",
+    CHECK(redline_({"run", "-m", chain_model(), "--chat", "--chat-template", file("custom.jinja"), "-p", "x",
                     "--temp", "0", "-n", "2", "-q"})
               .out == "lm");
-    write_file(file("own.jinja"), "{{ raise_exception('not today') }}");
+    write_file(file("custom.jinja"), "{{ raise_exception('not today') }}");
     const Outcome refused = redline_(base, "a\n");
     CHECK(refused.code == 1);
     CHECK(has(refused.err, "line 1, column 4: the template refuses the conversation: not today"));
-    write_file(file("own.jinja"), "{% if %}");
-    CHECK(has(redline_(base, "a\n").err, "own.jinja: line 1, column 7"));
+    write_file(file("custom.jinja"), "{% if %}");
+    CHECK(has(redline_(base, "a\n").err, "custom.jinja: line 1, column 7"));
 }
 
 TEST_CASE("info: --template prints the chat template as it is in the file") {
@@ -332,7 +332,7 @@ TEST_CASE("info: --template prints the chat template as it is in the file") {
     check_refused({"info", "-m", chain_model(), "--template"}, 1, {"has no chat template"});
 }
 
-TEST_CASE("chat: where the model's own template fails, a built-in format is used and that is said") {
+TEST_CASE("chat: where the model's template fails, a built-in format is used and that is said") {
     for (const std::string broken : {"{% if %}", "{{ raise_exception('not today') }}"}) {
         ChainModel chain;
         chain.chat = true;
@@ -396,7 +396,7 @@ TEST_CASE(
         const std::string places = fmt::format("plan: 1/2 layers on {} (", backend());
         CHECK(chat.err.find(places) < chat.err.rfind(places));  // before the first prompt, and when asked for
         CHECK(has(chat.err, fmt::format("that {} offers and ", backend())));
-        // Where a model is not split, that is said.
+        // A model that is not split is reported.
         const Outcome unsplit =
             redline_({"verify", "--device", backend(), "-m", chain_model(), "-t", "1", "-ngl", "1"});
         CHECK(has(unsplit.err, "-ngl 1: nothing is split here; all 2 layers are on"));
@@ -439,7 +439,7 @@ TEST_CASE(
             redline_({"info", "-m", chain_model(), "-t", "1", "-ngl", "1", "--op-offload", "--json"});
         const Json split = parse_json(told.out)["memory"]["split"];
         CHECK(split["stream"]["rows"] == 32);
-        // What the device has no room for is split as it would be without, and that is said.
+        // A model without room on the device is split as without the option, and that is reported.
         const Json whole = parse_json(redline_({"info", "-m", chain_model(), "-t", "1", "--json"}).out);
         const std::string less = fmt::format("{}K", whole["memory"]["total"].get<uint64_t>() / 1024 - 1);
         const Outcome tight =
@@ -486,7 +486,7 @@ TEST_CASE("info: the split that run makes of a model, with its memory and cost, 
         CHECK(has(text.out, "\non cpu:\n"));
         CHECK(has(info({"-ngl", "1"}).out,
                   fmt::format("run splits it: 1/2 layers on {}, 1 on cpu", backend())));
-        // What was asked for does not fit.
+        // The requested layers do not fit.
         const Outcome refused = info({"-ngl", "2", "--mem-budget", less});
         CHECK(has(refused.out, "run refuses: "));
         CHECK(has(refused.out, ", or --cpu-moe auto, which leaves experts to the CPU, or -ngl 1"));
@@ -495,7 +495,7 @@ TEST_CASE("info: the split that run makes of a model, with its memory and cost, 
     });
 }
 
-// Of the mixture, whose plan is to have these words in it.
+// Checks the mixture, whose plan must contain these words.
 static void check_experts(std::vector<std::string> more, const std::vector<std::string>& words) {
     std::vector<std::string> all = {
         "run", "-m", mixture_model(), "--temp", "0", "-t", "1", "--raw", "-p", "ab", "-n", "6", "-v"};

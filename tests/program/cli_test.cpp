@@ -33,13 +33,13 @@ TEST_CASE("cli: the overview and the help of every command are one screen, and -
           "pull", "doctor", "verify", "tune", "report", "completion"}) {
         INFO(name);
         CHECK(has(help.out, "\n  " + name + " "));
-        const Outcome own = redline_({name, "--help"});
-        CHECK(own.code == 0);
-        CHECK(own.err.empty());
-        CHECK(has(own.out, "usage: redline " + name));
-        CHECK(has(own.out, "-h, "));
-        check_screen(own.out);
-        CHECK(redline_({"help", name}).out == own.out);
+        const Outcome of_command = redline_({name, "--help"});
+        CHECK(of_command.code == 0);
+        CHECK(of_command.err.empty());
+        CHECK(has(of_command.out, "usage: redline " + name));
+        CHECK(has(of_command.out, "-h, "));
+        check_screen(of_command.out);
+        CHECK(redline_({"help", name}).out == of_command.out);
         const std::string all = redline_({name, "--help-all"}).out;
         CHECK(has(all, "usage: redline " + name));
         CHECK(has(all, "--help-all"));
@@ -496,7 +496,7 @@ TEST_CASE("notes about a file are shown by info, and by run, chat and bench poin
     loud.emplace_back("-v");
     CHECK(has(told(loud), "are decoded to F16 while loading"));
     CHECK(has(told(loud), "are decoded to F16 while loading"));
-    // Where nothing can be kept it is never silent.
+    // Where nothing can be stored it always prints the note.
     write_file(file("no-folder"), "");
     for (int time = 0; time < 2; ++time) {
         Launch what = command(run);
@@ -507,7 +507,7 @@ TEST_CASE("notes about a file are shown by info, and by run, chat and bench poin
 
 TEST_CASE("a context of 0 or auto is the most that fits into the memory to plan with") {
     const std::string model = RL_SOURCE_DIR "/models/demo/redline-demo-q8_0.gguf";
-    // Of one thread, so that the cache counts for more than what loading takes.
+    // With one thread, so that the cache counts for more than the staging of loading.
     const auto info = [&](std::vector<std::string> more) {
         std::vector<std::string> words = {"info", "-m", model, "--device", "cpu", "-t", "1", "--json"};
         words.insert(words.end(), more.begin(), more.end());
@@ -534,7 +534,7 @@ TEST_CASE("a context of 0 or auto is the most that fits into the memory to plan 
         {"run", "-m", model, "--device", "cpu", "-c", "0", "--mem-budget", "1K", "--raw", "-p", "ab"}, 1,
         {"no context fits", "as asked for"});
     check_refused({"run", "-m", model, "--mem-budget", "12"}, 2, {"12G"});
-    // What does not fit is described all the same.
+    // A model that does not fit is still described.
     CHECK(info({"-c", "0", "--mem-budget", "1K"})["fits"] == false);
 }
 

@@ -1,4 +1,4 @@
-// What shells complete, and the manual page: held to the help of the commands.
+// Shell completion and the manual page, compared with the help of the commands.
 #include "doctor/machine.h"
 #include "support/at_end.h"
 #include "support/program.h"
@@ -104,7 +104,7 @@ TEST_CASE("completion: bash offers commands, options and the words that an optio
 TEST_CASE("completion: fish offers commands, options and the words that an option takes") {
     if (!is_here("fish")) return not_tested("completion in fish: there is none here");
     write_file(file("completion.fish"), written("fish"));
-    // What is offered stands before a tab and its description.
+    // Offers stand before a tab and their description.
     const auto offered = [](const std::string& line) {
         const Outcome outcome = shell("HOME=" + file("") + " fish --no-config -c 'source " +
                                       file("completion.fish") + "; complete -C \"" + line + "\"' | cut -f 1");

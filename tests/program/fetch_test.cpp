@@ -268,14 +268,14 @@ TEST_CASE("a page in place of the rest of a file leaves the part for the next at
     CHECK(read_file(target.path) == body);
 }
 
-TEST_CASE("a file that is sent packed although it was not asked for so is refused") {
+TEST_CASE("a file that is sent compressed, which was not requested, is refused") {
     HttpServer server([](const HttpAsked&) {
         return HttpAnswer{200, {"Content-Encoding: gzip"}, std::string(100, '\x1f')};
     });
     const Target target;
     const Status got = get(server, target, std::string(100, '\x1f'));
     REQUIRE(!got.ok());
-    CHECK(has(got.error().message, "packed by gzip"));
+    CHECK(has(got.error().message, "compressed by gzip"));
     CHECK(server.asked()[0].headers.at("accept-encoding") == "identity");
     CHECK(target.partial() == 0);
 }
@@ -358,12 +358,12 @@ TEST_CASE(
     link = "http://127.0.0.2:1/next";
     const auto elsewhere = hub.list({"a/b", ""});
     REQUIRE(!elsewhere.ok());
-    CHECK(has(elsewhere.error().message, "elsewhere"));
+    CHECK(has(elsewhere.error().message, "another server"));
 }
 
 namespace {
 
-// The program with a home of its own, whose hub is this server.
+// Runs the program with a separate home folder, whose hub is this server.
 Outcome at_home(const fs::path& home, const HttpServer& server, std::vector<std::string> arguments) {
     Launch what = command(std::move(arguments));
     what.environment = {"HOME=" + home.string(), "HF_ENDPOINT=" + server.url() + "/", "no_proxy=*"};
@@ -408,7 +408,7 @@ TEST_CASE("redline pull: what is no whole model never gets the name of one") {
         CHECK(std::count(got.err.begin(), got.err.end(), '\n') == 1);
         CHECK(fs::is_empty(folder));
     }
-    // What is there under the name is looked at as well.
+    // An existing file with this name is checked, too.
     write_file((folder / "model.gguf").string(), body.substr(0, 5000));
     const Outcome anew = pull("model.gguf");
     CHECK_MESSAGE(anew.code == 0, anew.err);
@@ -437,7 +437,7 @@ TEST_CASE("redline pull: a whole file that this build cannot read is kept, and n
         const Outcome got = at_home(home.path, server, {"pull", "-o", folder, wanted});
         CHECK(got.code == 1);
         CHECK_MESSAGE(has(got.err, "is of GGUF version 1"), got.err);
-        CHECK(has(got.err, "it came whole, and is kept as " + folder + place));
+        CHECK(has(got.err, "the download is complete and is kept as " + folder + place));
         CHECK(read_file(folder + place) == body);
         const Outcome again = at_home(home.path, server, {"pull", "-o", folder, wanted});
         CHECK(again.code == 1);
@@ -552,7 +552,7 @@ TEST_CASE("redline pull: fetches a model that then is listed and runs by its nam
     CHECK(read_file(got.out.substr(0, got.out.size() - 1)) == body);
     CHECK(has(at_home({"pull", "-hf", "us/er-GGUF", "--json"}).err, "is there already"));
     CHECK(at_home({"run", "-m", "letters-q8", "-p", "a", "-n", "2", "--temp", "0"}).out == "bc");
-    // As llama.cpp's users ask for a model: this one is here, no server is asked.
+    // llama.cpp's way to name a model: this one is here, so that no server is asked.
     const size_t asked = server.asked().size();
     const std::vector<std::string> letters = {"-p", "a", "-n", "2", "--temp", "0"};
     const auto with_letters = [&](std::vector<std::string> line) {

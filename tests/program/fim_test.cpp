@@ -106,7 +106,7 @@ TEST_CASE("run: --fim writes the prompt with the file's markers, and only the mi
     CHECK(got.code == 0);
     CHECK(got.out == "abc");
     CHECK(got.err.empty());
-    // What the texts have of markers is text.
+    // Markers in the texts are text.
     const std::vector<std::string> posing = {
         "run", "-m", fim_model(), "--fim", "a<|fim_middle|>", "b", "--show-prompt", "--json", "-q"};
     const std::string shown = redline_(posing).out;

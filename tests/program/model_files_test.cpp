@@ -1,4 +1,4 @@
-// Which model files are found on a machine, by what names.
+// Finding the model files of a machine, by name.
 #include "store/model_files.h"
 #include "support/program.h"
 
@@ -22,14 +22,14 @@ struct Home {
     fs::path path = folder.path;
 
     Home() {
-        put(own() / "mine.gguf", "12345");
-        put(own() / "deep/Second.GGUF");
-        put(own() / "big-00001-of-00003.gguf", "12");
-        put(own() / "big-00002-of-00003.gguf", "345");
-        put(own() / "big-00003-of-00003.gguf", "6");
-        put(own() / "broken-00002-of-00002.gguf", "6");
-        put(own() / "mmproj-mine-f16.gguf");
-        put(own() / "half.gguf.part");
+        put(redline_folder() / "mine.gguf", "12345");
+        put(redline_folder() / "deep/Second.GGUF");
+        put(redline_folder() / "big-00001-of-00003.gguf", "12");
+        put(redline_folder() / "big-00002-of-00003.gguf", "345");
+        put(redline_folder() / "big-00003-of-00003.gguf", "6");
+        put(redline_folder() / "broken-00002-of-00002.gguf", "6");
+        put(redline_folder() / "mmproj-mine-f16.gguf");
+        put(redline_folder() / "half.gguf.part");
         const fs::path hub = path / ".cache/huggingface/hub/models--bartowski--Qwen3-8B-GGUF";
         put(hub / "blobs/abc", "1234567");
         fs::create_directories(hub / "snapshots/1111");
@@ -49,7 +49,7 @@ struct Home {
         put(ollama / "manifests/registry.ollama.ai/library/climber/latest",
             R"({"layers":[{"mediaType":"application/vnd.ollama.image.model","digest":"sha256:../../x"}]})");
     }
-    fs::path own() const { return path / ".local/share/redline/models"; }
+    fs::path redline_folder() const { return path / ".local/share/redline/models"; }
     Environment environment(std::map<std::string, std::string> more = {}) const {
         more.try_emplace("HOME", path.string());
         return [more](const std::string& name) {
@@ -149,8 +149,8 @@ TEST_CASE("the environment moves the stores, and without a home none is below th
     const auto find = [](const Environment& environment) {
         return names(find_model_files(model_stores(environment)).files);
     };
-    const std::string own = home.own().string();
-    CHECK(find(home.environment({{"HOME", "/nowhere"}, {"REDLINE_MODELS", own}})).size() == 4);
+    const std::string folder = home.redline_folder().string();
+    CHECK(find(home.environment({{"HOME", "/nowhere"}, {"REDLINE_MODELS", folder}})).size() == 4);
     CHECK(find(home.environment(
                    {{"HOME", "/nowhere"}, {"OLLAMA_MODELS", (home.path / ".ollama/models").string()}}))
               .size() == 1);
@@ -189,7 +189,7 @@ Outcome at_home(const Home& home, std::vector<std::string> arguments) {
 
 TEST_CASE("models: those that run come first, the others say why not") {
     const Home home;
-    fs::copy_file(chain_model(), home.own() / "letters.gguf");
+    fs::copy_file(chain_model(), home.redline_folder() / "letters.gguf");
     const Outcome got = at_home(home, {"models", "--device", "cpu"});
     INFO(got.out, got.err);
     CHECK(got.code == 0);
@@ -206,8 +206,8 @@ TEST_CASE("models: those that run come first, the others say why not") {
 
 TEST_CASE("a model is run by a part of its name; several are listed, none is an error") {
     const Home home;
-    fs::copy_file(chain_model(), home.own() / "letters-one.gguf");
-    fs::copy_file(chain_model(), home.own() / "letters-two.gguf");
+    fs::copy_file(chain_model(), home.redline_folder() / "letters-one.gguf");
+    fs::copy_file(chain_model(), home.redline_folder() / "letters-two.gguf");
     const auto run = [&](const std::string& name) {
         return at_home(home, {"run", "-m", name, "-p", "a", "-n", "2", "--temp", "0"});
     };
@@ -234,8 +234,8 @@ TEST_CASE("a model is run by a part of its name; several are listed, none is an 
 
 TEST_CASE("the first word that is a model's file or name is the model, for every command") {
     const Home home;
-    fs::copy_file(chain_model(), home.own() / "letters-one.gguf");
-    const std::string file = (home.own() / "letters-one.gguf").string();
+    fs::copy_file(chain_model(), home.redline_folder() / "letters-one.gguf");
+    const std::string file = (home.redline_folder() / "letters-one.gguf").string();
     const std::vector<std::string> text = {"-n", "2", "--temp", "0"};
     const auto with = [&](std::vector<std::string> line, const std::vector<std::string>& more) {
         line.insert(line.end(), more.begin(), more.end());
@@ -265,7 +265,7 @@ TEST_CASE("the first word that is a model's file or name is the model, for every
         CHECK_MESSAGE(has(texts.err, "are two texts"), texts.err);
     }
     CHECK(has(at_home(home, {"make a model.gguf", "a"}).err, "is not a command"));
-    const std::string blank = (home.own() / "my letters.gguf").string();
+    const std::string blank = (home.redline_folder() / "my letters.gguf").string();
     fs::copy_file(file, blank);
     CHECK(with({"run", blank, "a"}, text).out == "bc");
     const Outcome both = with({"info", "letters-one", "-m", "letters-one"}, {});
@@ -277,8 +277,8 @@ TEST_CASE("the first word that is a model's file or name is the model, for every
 
 TEST_CASE("options without a command, and other programs' commands, do what their users expect") {
     const Home home;
-    fs::copy_file(chain_model(), home.own() / "letters-one.gguf");
-    const std::string file = (home.own() / "letters-one.gguf").string();
+    fs::copy_file(chain_model(), home.redline_folder() / "letters-one.gguf");
+    const std::string file = (home.redline_folder() / "letters-one.gguf").string();
     CHECK(at_home(home, {"-m", file, "-p", "a", "-n", "2", "--temp", "0"}).out == "bc");
     CHECK(at_home(home, {file, "a", "-n", "2", "--temp", "0"}).out == "bc");
     CHECK(at_home(home, {"list", "--device", "cpu"}).out == at_home(home, {"models", "--device", "cpu"}).out);

@@ -58,7 +58,7 @@ TEST_CASE("report: one text of all parts, without a name of this user or of the 
     CHECK(has(text.out, "| pp512 |") + has(text.out, " pp512 ") > 0);
     CHECK_FALSE(has(text.out, home));
     CHECK(has(text.err, "4 of 5: verify"));
-    // What goes wrong is a part of it.
+    // Failures are a part of it.
     const Json all = parse_json(report({"--json", "--seconds", "600", "-q"}).out);
     REQUIRE(all["parts"].size() == 5);
     CHECK(all["parts"][1]["output"]["machine"]["memory_total"] > 0);

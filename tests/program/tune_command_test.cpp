@@ -130,7 +130,7 @@ TEST_CASE(
         const auto times = [](const Outcome& outcome) {
             return outcome.err.find(" timed on ") != std::string::npos;
         };
-        // Where a driver computes on the CPU it comes only when it is asked for.
+        // A driver that computes on the CPU is used only when asked for.
         CHECK(times(ran("plain", {})) == !on_cpu);
         if (on_cpu) continue;
         CHECK(!times(ran("none", {"--no-tune", "--quick-tune"})));
@@ -249,7 +249,7 @@ TEST_CASE("device: of a card's backends the one that was measured to be faster i
     CHECK(taken.why ==
           "measured with this model: 130 tok/s and prompts of 4000, vulkan has 100 tok/s and "
           "prompts of 4000");
-    // What counts is the time of a prompt and an answer together.
+    // The time of a prompt and an answer together decides.
     must(cli::keep_speed(kept.model, hip, {400.0, 130.0}));
     CHECK(kept.faster(usual) == "vulkan");
     CHECK(kept.faster(all[2].choice) == "vulkan");

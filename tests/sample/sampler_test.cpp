@@ -54,7 +54,8 @@ int32_t sampled(Sampler& sampler, const std::vector<float>& logits) {
     return token.value();
 }
 
-// How far the counts of `draws` draws are from the expected shares: chi-square over its degrees of freedom.
+// The distance of the counts of `draws` draws from the expected shares: chi-square over its degrees of
+// freedom.
 double chi_square(Sampler& sampler, const std::vector<float>& logits, const std::vector<double>& shares,
                   int draws) {
     std::vector<int> counts(shares.size());

@@ -1,4 +1,4 @@
-// What a test program does when its cases have run: it says what they ran on, and closes what they share.
+// The end of a test program: it reports the devices that its cases ran on, and closes what they share.
 #pragma once
 
 #include <functional>

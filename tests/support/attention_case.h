@@ -34,7 +34,7 @@ inline std::string format_name(CacheType format) {
     return format == CacheType::f32 ? "f32" : format == CacheType::f16 ? "f16" : "q8_0";
 }
 
-// What one call attends to.
+// The operands of one attention call.
 struct AttentionCase {
     CacheType format = CacheType::f16;
     uint32_t dims = 64;

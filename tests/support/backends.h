@@ -103,7 +103,7 @@ inline Backends session_test_backends() {
     return made;
 }
 
-// Those of the CPU and the devices that are here, as --device takes them.
+// The names of the CPU and the devices of this machine, as --device takes them.
 inline const std::vector<std::string>& device_names() {
     static const std::vector<std::string> names = [] {
         std::vector<std::string> usable;

@@ -6,7 +6,7 @@
 
 namespace redline::test {
 
-// Where no terminal can be made, as in a chroot without /dev/pts, nothing here can be tested.
+// Without pseudo-terminals, as in a chroot without /dev/pts, these tests are skipped.
 [[maybe_unused]] inline const bool has_terminals = [] {
     int ours = -1, theirs = -1;
     if (::openpty(&ours, &theirs, nullptr, nullptr, nullptr) != 0) {

@@ -1,4 +1,4 @@
-// Where the plans of the tiny models can be cut, for the tests of cuts and of pipelines.
+// The steps before which the plans of the tiny models can be cut, for the tests of cuts and of pipelines.
 #pragma once
 
 #include "places/model.h"
@@ -17,7 +17,7 @@ inline Model tiny(const std::string& name) {
     return must(Model::inspect(golden("models/" + name + ".gguf"), kSizing.context));
 }
 
-// Where one slot crosses: behind the embedding and between layers.
+// Cuts that one slot crosses: behind the embedding and between layers.
 inline std::vector<size_t> layer_ends(const Plan& plan) {
     std::vector<size_t> ends = {1};
     for (size_t i = 2; i < plan.steps.size(); ++i)
@@ -25,7 +25,7 @@ inline std::vector<size_t> layer_ends(const Plan& plan) {
     return ends;
 }
 
-// Whether a cache is used before the step and behind it.
+// True when a cache is used both before the step and behind it.
 inline bool shares_caches(const Plan& plan, size_t at) {
     std::set<int32_t> before, behind;
     for (size_t i = 0; i < plan.steps.size(); ++i)

@@ -8,7 +8,7 @@
 
 namespace redline::test {
 
-// What a step wrote to a slot; the ids that a Route writes first are whole numbers.
+// The values that a step wrote to a slot; the ids that a Route writes first are whole numbers.
 inline std::vector<float> written(const TraceStep& traced, size_t slot) {
     const std::span<const float> values = traced.written[slot];
     std::vector<float> all(values.begin(), values.end());
@@ -17,7 +17,7 @@ inline std::vector<float> written(const TraceStep& traced, size_t slot) {
     return all;
 }
 
-// Whether an op writes to a column of its slot: copies may leave some to others.
+// True when an op writes to a column of its slot: copies may leave columns to others.
 inline bool writes_to(const Op& op, uint64_t column, const Plan& plan) {
     if (const auto* heads = std::get_if<HeadLinear>(&op))
         return column % heads->y_stride < plan.weight(heads->w).tensor.shape.rows;
@@ -56,15 +56,15 @@ inline void check_each_op(Executable& executable, Reference& reference, const Pl
         for (size_t w = 0; w < traced.written.size(); ++w) {
             const Slot slot = access(op).writes[w];
             const std::vector<float> values = written(traced, w);
-            std::vector<float> own;
+            std::vector<float> compared;
             std::vector<Bounded> want;
             const std::vector<Bounded> all = sized_by_pairs(reference.slot(slot), op, plan);
             for (size_t i = 0; i < values.size(); ++i) {
                 if (!writes_to(op, i % plan.slot(slot).width, plan)) continue;
-                own.push_back(values[i]);
+                compared.push_back(values[i]);
                 want.push_back(all[i]);
             }
-            const Comparison got = compare(own, want);
+            const Comparison got = compare(compared, want);
             INFO("step ", index, " ", op_name(op), " of ", step.tokens.size(), " rows: worst at ", got.worst,
                  ": got ", got.got, ", want ", got.want, ", bound ", got.bound, ", ", got.outside, " of ",
                  got.count, " outside; spread ", got.spread, ", farthest ", got.farthest);

@@ -24,7 +24,7 @@ inline SessionOptions tune_options(uint32_t batch = 160) {
     return options;
 }
 
-// How much faster a value makes a kernel, by a rule that knows nothing of kernels.
+// The factor by which a value makes a kernel faster, by an arbitrary rule.
 inline double factor_of(const std::string& name, uint32_t value) {
     return 1.0 / (1.0 + 0.05 * double((value + name.size()) % 7));
 }

@@ -1,4 +1,4 @@
-// What the tests of the GGUF reader share: parsing to an error sentence, and small images to start from.
+// Shared parts of the tests of the GGUF reader: parsing to an error sentence, and small images to start from.
 #pragma once
 
 #include "gguf/gguf.h"

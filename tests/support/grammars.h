@@ -45,7 +45,7 @@ inline Verdict verdict(const Grammar& grammar, std::string_view text) {
     return automaton.can_end(state) ? Verdict::complete : Verdict::open;
 }
 
-// What each token does to a text, one by one and without caches or tries: the slow way to the mask.
+// Applies each token to a text separately, without caches or tries: the slow way to the mask.
 inline std::vector<bool> plain_mask(const Grammar& grammar, const TokenTable& table, std::string_view text) {
     Automaton automaton(grammar);
     Automaton::State state = automaton.start();

@@ -1,4 +1,4 @@
-// What the kernel tells on machines that people run models on. Sizes and ids are public figures; the trees
+// Trees of kernel files of machines that people run models on. Sizes and ids are public figures; the trees
 // were written by hand after the kernel's documentation, not recorded.
 #pragma once
 

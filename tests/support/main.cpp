@@ -70,8 +70,8 @@ REGISTER_LISTENER("skips", 1, SkipCounter);
 }  // namespace
 
 int main(int argc, char** argv) {
-    // Checks of kernels, and timing them, are tests of their own; where nothing is remembered every program
-    // would repeat them.
+    // The checks and the timing of kernels have separate tests; without a cache every program would repeat
+    // them.
     ::setenv("REDLINE_SELF_TEST", "0", 0);
     ::setenv("REDLINE_QUICK_TUNE", "0", 0);
     const int status = doctest::Context(argc, argv).run();

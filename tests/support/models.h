@@ -92,7 +92,7 @@ inline bool runs_on(Backend& backend, const std::string& name) {
     return false;
 }
 
-// Those that a backend runs.
+// The tiny models that a backend runs.
 inline std::vector<std::string> tiny_models(Backend& backend) {
     std::vector<std::string> names = tiny_models();
     std::erase_if(names, [&](const std::string& name) { return !runs_on(backend, name); });
@@ -114,7 +114,7 @@ inline std::vector<float> all_logits(const Model& model, const std::vector<Token
     return out;
 }
 
-// As floats, rounded to halfs where the backend decodes them to those.
+// The weights as floats, rounded to halves where the backend decodes them to F16.
 inline std::vector<std::vector<float>> decoded_weights(const Model& model, const Backend& backend) {
     WeightList list(model.config());
     model.arch().weights(model.config(), list);

@@ -98,7 +98,7 @@ inline std::string program() {
     return moved ? moved : RL_REDLINE;
 }
 
-// Where commands run that name no device: what the default is depends on the machine.
+// The device for commands that name none: the default depends on the machine.
 inline std::string& device() {
     static std::string name = "cpu";
     return name;

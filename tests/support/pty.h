@@ -1,4 +1,4 @@
-// Runs the program on a terminal of its own, types, and looks at the screen.
+// Runs the program on a pseudo-terminal, types, and looks at the screen.
 #pragma once
 
 #include "support/process.h"
@@ -34,7 +34,7 @@ public:
         if (handle_ >= 0) ::close(handle_);
     }
 
-    // As a user's keys, in one go. What the terminal does not take at once is written as the program reads.
+    // Types keys in one go. Keys for which the terminal has no room are written while the program reads.
     void type(std::string_view keys) {
         while (!keys.empty() && read_for(0)) {
             const ssize_t put = ::write(handle_, keys.data(), std::min<size_t>(keys.size(), 1024));
@@ -51,7 +51,7 @@ public:
         ::ioctl(handle_, TIOCSWINSZ, &size);
     }
 
-    // Until it is so, for 20 seconds at most.
+    // Waits until it is so, for 20 seconds at most.
     bool wait(const std::function<bool()>& so) {
         const auto limit = Clock::now() + std::chrono::seconds(20);
         while (!so()) {
@@ -63,18 +63,18 @@ public:
     bool wait_for(const std::string& text) {
         return wait([&] { return screen_.text().find(text) != std::string::npos; });
     }
-    // Until the cursor stands in a line with this text, and behind it.
+    // Waits until the cursor stands in a line with this text, and behind it.
     bool wait_for_line(const std::string& text) {
         return wait([&] { return screen_.cursor_line() == text; });
     }
-    // What comes while nothing is typed.
+    // Reads the output that comes while nothing is typed.
     void settle(int ms = 150) {
         const auto limit = Clock::now() + std::chrono::milliseconds(ms);
         while (Clock::now() < limit && read_for(10)) {
         }
     }
 
-    // As closing the window does: the terminal is gone for the program, which is then waited for.
+    // Closes the terminal like a window: it is gone for the program, whose end is then awaited.
     int hang_up() {
         ::close(std::exchange(handle_, -1));
         closed_ = true;
@@ -89,7 +89,7 @@ public:
         ended_ = true;
         return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
     }
-    // Whether lines are edited by the system and echoed, as a shell's user expects after the program.
+    // True when lines are edited and echoed by the system, as a shell's user expects after the program.
     bool is_cooked() const {
         struct termios modes = {};
         ::tcgetattr(handle_, &modes);

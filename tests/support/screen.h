@@ -1,5 +1,5 @@
-// A small model of a terminal's screen: what a program wrote, as a user sees it. What it does not know is
-// kept in unknown(), so that a test can say so.
+// A small model of a terminal's screen: shows a program's output as a user sees it. Unknown control sequences
+// are kept in unknown(), so that a test can report them.
 #pragma once
 
 #include "text/tokens/unicode.h"
@@ -25,13 +25,13 @@ public:
         size_t at = 0;
         while (at < held_.size()) {
             const size_t taken = held_[at] == '\x1b' ? escape(at) : character(at);
-            if (taken == 0) break;  // the rest of it is still to come
+            if (taken == 0) break;  // the rest of it has not arrived yet
             at += taken;
         }
         held_.erase(0, at);
     }
 
-    // Lines are not wrapped anew, as on an xterm.
+    // Lines are not rewrapped, as on an xterm.
     void resize(int rows, int columns) {
         columns_ = columns;
         for (Row& row : cells_) row.resize(size_t(columns), Cell{" "});
@@ -42,21 +42,21 @@ public:
         x_ = std::min(x_, columns - 1);
     }
 
-    // Without the blanks at its end.
+    // A line without the blanks at its end.
     std::string line(int row) const {
         std::string text;
         for (const Cell& cell : cells_[size_t(row)]) text += cell.text;
         text.erase(text.find_last_not_of(' ') + 1);
         return text;
     }
-    // All lines down to the last that is not empty, the scrolled ones included.
+    // All lines down to the last that is not empty, including scrolled ones.
     std::string text() const {
         std::string all = gone_;
         for (int row = 0; row < rows_; ++row) all += line(row) + "\n";
         all.erase(all.find_last_not_of('\n') + 1);
         return all;
     }
-    // The same as a terminal gives it to who copies it: rows that it broke itself are one line.
+    // The text as a terminal copies it: a line that the terminal broke into rows is one line.
     std::string copied() const {
         std::string all = gone_copied_;
         for (int row = 0; row < rows_; ++row) all += copied_row(row);
@@ -243,9 +243,9 @@ private:
     int rows_, columns_;
     int x_ = 0, y_ = 0;
     std::vector<Row> cells_;
-    std::vector<bool> goes_on_;  // rows that the terminal broke
+    std::vector<bool> goes_on_;  // rows that continue on the next one
     std::string held_;
-    std::string gone_, gone_copied_;  // what scrolled away, as text() and copied() have it
+    std::string gone_, gone_copied_;  // text that scrolled away, for text() and copied()
     std::string unknown_;
     bool wraps_ = false;  // the last column is written: the next character begins a line
     bool inserts_ = false;

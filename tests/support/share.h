@@ -1,4 +1,4 @@
-// Which of a test's cases and models run, where several builds, devices or drivers share them.
+// The share of a test's cases and models that runs, where several builds, devices or drivers divide them.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -38,7 +38,8 @@ private:
     }
 };
 
-// `variable`: 4:1 takes the second of every four. RL_TEST_CHANGED has the words, with commas between.
+// The share that an environment variable names: 4:1 is the second of every four. RL_TEST_CHANGED has the words,
+// with commas between.
 inline Share share_by(const char* variable) {
     Share share;
     const char* const given = std::getenv(variable);
@@ -56,7 +57,7 @@ inline Share share_by(const char* variable) {
 inline Share share_of_cases() {
     return share_by("RL_TEST_EVERY");
 }
-// Of the tiny models.
+// The share of the tiny models.
 inline Share share_of_models() {
     return share_by("RL_TEST_MODELS");
 }

@@ -54,7 +54,7 @@ inline GgufBuilder small_llama(uint64_t dim = kDim, uint64_t ffn = kFfn) {
     return b;
 }
 
-// With random matrices in one format, whose blocks are of 256 elements at most.
+// The same with random matrices in one format, whose blocks have 256 elements at most.
 inline GgufBuilder small_llama_in(const Format& format) {
     GgufBuilder b = small_llama(256, 256);
     std::mt19937 random(1);

@@ -1,4 +1,4 @@
-// What the tests of the text folder share: tokenizers of small vocabularies, and random text.
+// Shared parts of the tests of the text folder: tokenizers of small vocabularies, and random text.
 #pragma once
 
 #include "support/material.h"

@@ -1,5 +1,5 @@
-// Files by path in a folder of their own, as a root of the file systems that kernels tell about themselves
-// in.
+// Files by path in a temporary folder, which stands for the root of the file systems in which kernels report
+// their state.
 #pragma once
 
 #include <filesystem>

@@ -11,7 +11,7 @@
 
 namespace redline::test {
 
-// Null where there is none, which is said at the end.
+// Null where there is no device, which the end of the program reports.
 inline std::unique_ptr<vulkan::VulkanBackend> open_vulkan(const std::string& cache_folder = "",
                                                           const std::string& level = "") {
     if (!wanted("vulkan")) return nullptr;
@@ -29,7 +29,7 @@ inline std::unique_ptr<vulkan::VulkanBackend> open_vulkan(const std::string& cac
     return std::move(backend).value();
 }
 
-// What a case of one step gives.
+// The output of a case of one step.
 inline std::vector<float> output_of(const OpCase& c, Backend& backend, Fixture& fixture, bool traced) {
     const Plan plan = must(case_plan(c, fixture, c.rows, c.rows));
     const auto weights = must(backend.load(fixture.weights(), fixture, {}));
@@ -48,7 +48,7 @@ inline std::vector<float> output_of(const OpCase& c, Backend& backend, bool trac
     return output_of(c, backend, fixture, traced);
 }
 
-// How far that is from the reference, as a share of the bound.
+// The distance of this output from the reference, as a share of the bound.
 inline double off_reference(const OpCase& c, Backend& backend) {
     Fixture fixture(1, c.rows);
     const BoundPlan bound = must(lower(must(case_plan(c, fixture, c.rows, c.rows)), backend));

@@ -1,6 +1,6 @@
-// Vulkan calls that fail on demand, and a count of what was made and not destroyed. volk's function pointers
-// are process-wide variables, so wrappers are put into them; the memory allocator asks for its own by name
-// and gets the same ones. An instance has to stay open meanwhile: opening one loads the pointers anew.
+// Vulkan calls that fail on demand, and a count of objects that were not destroyed. volk's function pointers
+// are process-wide variables, so wrappers are put into them; the memory allocator asks for its pointers by
+// name and gets the same ones. An instance has to stay open meanwhile: opening one reloads the pointers.
 #pragma once
 
 #include "backends/vulkan/runtime/api.h"
@@ -16,7 +16,8 @@ namespace redline::test {
 
 class Faults {
 public:
-    // The call number `after` of `name` (empty: of any function) gives `result`; `forever`: all after it too.
+    // Call number `after` of `name` (empty: of any function) returns `result`; with `forever` all later calls
+    // do, too.
     void arm(std::string name, int64_t after, VkResult result, bool forever) {
         const std::lock_guard lock(mutex_);
         name_ = std::move(name);
@@ -50,17 +51,17 @@ public:
             left_ = losses_[0];
     }
     void disarm() { arm("", INT64_MAX, VK_SUCCESS, false); }
-    // Of the call that failed first; empty: none was reached.
+    // The name of the call that failed first; empty: none was reached.
     std::string struck() {
         const std::lock_guard lock(mutex_);
         return struck_.empty() ? "" : struck_.front();
     }
-    // Of the call that found each loss.
+    // The names of the calls that found each loss.
     std::vector<std::string> found() {
         const std::lock_guard lock(mutex_);
         return struck_;
     }
-    // Calls until the one that fails.
+    // The number of calls until the one that fails.
     int64_t left() {
         const std::lock_guard lock(mutex_);
         return left_;
@@ -74,20 +75,20 @@ public:
         const std::lock_guard lock(mutex_);
         calls_.clear();
     }
-    // Objects that are there, by the name of what made them.
+    // The number of existing objects, by the name of the function that made them.
     std::map<std::string, int64_t> alive() {
         const std::lock_guard lock(mutex_);
         return alive_;
     }
 
-    // What the wrappers call.
+    // Called by the wrappers.
     VkResult strike(const std::string& name) {
         const std::lock_guard lock(mutex_);
-        // How often a fence is asked until it is signalled is a matter of time: all of it is one call.
+        // The number of polls until a fence is signalled depends on timing: together they count as one call.
         if (waits(name) && waiting_ && left_ >= 0) return VK_SUCCESS;
         ++calls_[name];
         if (!name_.empty() && name != name_) return VK_SUCCESS;
-        // One that is lost for ever cannot be opened again, either.
+        // A device that is lost for ever cannot be reopened, either.
         if (result_ == VK_ERROR_DEVICE_LOST && losses_.empty() && !struck_.empty() &&
             name == "vkCreateDevice")
             return VK_ERROR_INITIALIZATION_FAILED;
@@ -132,7 +133,7 @@ private:
     std::vector<std::string> struck_;
     std::vector<int64_t> losses_;
     std::function<bool()> begun_;
-    bool waiting_ = false;  // for a fence that was not signalled when asked last
+    bool waiting_ = false;  // for a fence that was not signalled at the last poll
     std::map<std::string, int64_t> calls_;
     std::map<std::string, int64_t> alive_;
 };
@@ -142,7 +143,7 @@ inline Faults& faults() {
     return one;
 }
 
-// Wrappers by name, for who asks by name.
+// Wrappers by name, for callers that look functions up.
 inline std::map<std::string, PFN_vkVoidFunction>& wrappers() {
     static std::map<std::string, PFN_vkVoidFunction> all;
     return all;

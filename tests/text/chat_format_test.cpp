@@ -107,7 +107,7 @@ const std::vector<Message> kTalk = {
 
 }  // namespace
 
-TEST_CASE("chat format: conversations are rendered as the models' own templates render them") {
+TEST_CASE("chat format: conversations are rendered as the models' templates render them") {
     const Json all = parse_json(read_file(golden("text/chat_formats.json")));
     const Tokenizer tokenizer = make(chat_vocabulary(all["bos"], all["eos"]));
     CHECK(all["templates"].size() >= 12);
@@ -301,7 +301,7 @@ TEST_CASE("chat format: without a template the vocabulary's markers decide") {
         CHECK(format.value().name() == sample.second);
         CHECK(format.value().origin() == "the vocabulary");
     }
-    // As ordinary text they do not count.
+    // Ordinary text with the same letters does not count.
     SmallVocabulary plain = small_bpe();
     plain.add("<|im_start|>", 1);
     plain.add("<|user|>", 3);

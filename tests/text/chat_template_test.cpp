@@ -131,7 +131,7 @@ TEST_CASE(
     CHECK(calls(kObject, "{\"a\": 1}") == "{\"a\": 1}");
     CHECK(calls(kObject, {{"a", 1}}) == "{\"a\": 1}");
     CHECK(calls(kText, "{\"a\": 1}") == "f: {\"a\": 1}");
-    // As Python writes JSON, where the client gave an object.
+    // Objects are written like Python's JSON, where the client gave an object.
     CHECK(calls(kText, {{"a", 1}, {"b", "x"}}) == "f: {\"a\": 1, \"b\": \"x\"}");
     CHECK(mentions(calls("{{ raise_exception('no') }}", "{\"a\": 1}"), "no"));
 }
@@ -197,7 +197,7 @@ TEST_CASE("chat template: a call's arguments may be JSON in a text") {
     CHECK(rendered(chat, tokenizer, input_of({{"messages", {message}}})) == "1|True;2|True;|False;");
 }
 
-TEST_CASE("chat template: the file's own is taken, and what is wrong in it is said") {
+TEST_CASE("chat template: the file's template is used, and what is wrong in it is said") {
     Metadata metadata;
     const Result<std::optional<ChatTemplate>> none = ChatTemplate::of(metadata);
     REQUIRE(none.ok());

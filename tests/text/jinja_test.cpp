@@ -135,7 +135,7 @@ TEST_CASE("jinja: looking through long texts counts as steps") {
         CHECK_MESSAGE(mentions(render(text + again + use + "{% endfor %}", Json::object(), limits),
                                "more than 1 million steps"),
                       use);
-    // What templates do: short markers in long texts.
+    // Templates typically search for short markers in long texts.
     CHECK(render(text + "{{ a.split('</think>')|length }}{{ '<tool>' in a }}{{ a.rfind('</s>') }}",
                  Json::object(), {.steps = 2'000'000}) == "1False-1");
 }

@@ -8,7 +8,7 @@
 using namespace redline;
 using namespace redline::test;
 
-TEST_CASE("pre-tokenizer: every pattern cuts as the models' own expressions do") {
+TEST_CASE("pre-tokenizer: every pattern cuts as the models' expressions do") {
     const Json patterns = parse_json(read_file(golden("text/pretokenize.json")));
     CHECK(patterns.size() >= 20);
     for (const auto& row : patterns.items()) {

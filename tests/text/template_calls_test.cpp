@@ -1,6 +1,6 @@
-// What chat templates write of an assistant's calls is what the reader of calls reads: random arguments go
-// through the published templates, and through short ones in the forms of families whose templates are not at
-// hand.
+// An assistant's calls as chat templates write them are understood by the reader of calls: random arguments
+// pass through the published templates, and through short ones in the forms of families whose templates are
+// not at hand.
 #include "support/material.h"
 #include "support/text_support.h"
 #include "text/chat/chat_template.h"
@@ -14,7 +14,7 @@ using namespace redline::test;
 
 namespace {
 
-// What a template can write so that it can be told apart again.
+// The values that a template can write unambiguously.
 struct Limits {
     bool one = false;                    // takes one call at a time
     bool words = false;                  // names of arguments are Python's
@@ -203,7 +203,7 @@ const Tokenizer& tokenizer() {
     return made;
 }
 
-// What the model would have written for the template to write these calls; nothing where it refuses them.
+// The text with which a model would make these calls; empty where the template refuses them.
 std::optional<std::string> written(const ChatTemplate& chat, const std::string& source,
                                    const Sample& sample) {
     TemplateInput input;

@@ -234,7 +234,7 @@ TEST_CASE("tokenizer: BOS and EOS are added as the file says") {
     const Token start = bpe.add("<|begin|>", 3);
     CHECK_FALSE(make(bpe).adds_bos());  // no BOS is known
     bpe.set_id("bos", start);
-    CHECK(make(bpe).adds_bos());  // llama-bpe adds one unless told otherwise
+    CHECK(make(bpe).adds_bos());  // llama-bpe adds one by default
     bpe.pre = "qwen2";
     CHECK_FALSE(make(bpe).adds_bos());
     bpe.pre = "glm4";
@@ -322,7 +322,7 @@ TEST_CASE("tokenizer: tokens that the model has no row for are never made") {
     for (const Token token : made.value().encode("aaaa 11 <|far|>", kParsed)) CHECK(token < last - 3);
 }
 
-TEST_CASE("tokenizer: gemma 4's alphabet of characters, with line ends and bytes of its own") {
+TEST_CASE("tokenizer: gemma 4's alphabet of characters, with line ends and byte tokens") {
     SmallVocabulary vocabulary;
     vocabulary.model = "gemma4";
     vocabulary.pre.clear();

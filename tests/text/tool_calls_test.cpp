@@ -420,7 +420,7 @@ TEST_CASE("tool calls: a mark that is missing between two values is mended where
     const std::clock_t begin = std::clock();
     CHECK(parse_tool_calls(many + close + "</function>", kTools).calls.empty());
     CHECK(double(std::clock() - begin) / CLOCKS_PER_SEC < 4);
-    // That one comes all the same.
+    // That call is still found.
     CHECK(parsed("<function=weather>\n<parameter=zip>a <parameter=city>b" + close + "<parameter=city>Kiel" +
                  close + "</function>") == R"(|weather{"zip":"a <parameter=city>b","city":"Kiel"})");
 }

@@ -202,7 +202,7 @@ TEST_CASE("vulkan: each kind of call may fail while a device is opened, used and
                 CAPTURE(call);
                 CAPTURE(after);
                 CAPTURE(forever);
-                // How many submissions there are depends on the time that they take.
+                // The number of submissions depends on the time that they take.
                 CHECK((struck == call || after > 0));
                 if (!got)
                     check_message(got.error(), struck, VK_ERROR_OUT_OF_HOST_MEMORY);
@@ -250,7 +250,7 @@ TEST_CASE("vulkan: a device lost anywhere is said to be, and opened again it goe
                 CHECK(status.error().message.find("--batch-size") != std::string::npos);
                 CHECK(backend->opened().lost());
                 CHECK(session.position() >= half.size());
-                // What is asked of a lost device meanwhile is an error too.
+                // Requests to a lost device are errors meanwhile, too.
                 CHECK_FALSE(session.feed(rest));
             }
             read = session.tokens();

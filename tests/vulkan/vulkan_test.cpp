@@ -1,4 +1,5 @@
-// What only the Vulkan backend has: tensors in parts, failures in the middle, the pipeline cache in a file.
+// Features of the Vulkan backend alone: tensors in parts, failures in the middle, the pipeline cache in a
+// file.
 #ifdef RL_VULKAN
 #include "args.h"
 #include "backends/vulkan/runtime/stopwatch.h"
@@ -114,9 +115,9 @@ TEST_CASE("vulkan: the largest context is one that the device has buffers for") 
     CHECK(largest >= 256);
     CHECK(largest < kMost);
     const auto need = [&](uint64_t context) {
-        SessionOptions own = options;
-        own.context = context;
-        return memory_need(model, *backend, own);
+        SessionOptions with_context = options;
+        with_context.context = context;
+        return memory_need(model, *backend, with_context);
     };
     CHECK(need(largest).ok());
     CHECK_FALSE(need(largest + 256).ok());
@@ -269,7 +270,8 @@ TEST_CASE("vulkan: attend does rope and store of one row in the dispatch of atte
     }
 }
 
-// How far the last of five tokens is from the reference as a share of the bound, fed one by one or at once.
+// The distance of the last of five tokens from the reference as a share of the bound, fed one by one or at
+// once.
 static double fifth_off(const OpCase& c, Backend& backend, bool one_by_one) {
     Fixture fixture(1, c.rows);
     const Plan plan = must(case_plan(c, fixture, c.rows, 1));
@@ -342,7 +344,7 @@ TEST_CASE("vulkan: a few rows' experts in int8 give the same from tensors in par
         }
 }
 
-TEST_CASE("vulkan: one row of a block of experts is normed without a dispatch of its own") {
+TEST_CASE("vulkan: one row of a block of experts is normed without a separate dispatch") {
     auto backend = vulkan::open_vulkan_backend({0, "dot"});
     if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
     const auto dispatches = [&](uint32_t rows, bool apart) {
@@ -358,7 +360,7 @@ TEST_CASE("vulkan: one row of a block of experts is normed without a dispatch of
 TEST_CASE("vulkan: a shared expert runs beside the experts that are chosen") {
     auto backend = vulkan::open_vulkan_backend({0, "dot"});
     if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
-    // Of a layer, as its second one adds them.
+    // The shared expert of a layer, in the way that its second one is added.
     const auto of_layer = [&](uint32_t rows, bool weighted) {
         const auto all = [&](uint32_t layers) {
             const Dispatches counted;
@@ -427,7 +429,7 @@ TEST_CASE("vulkan: submissions are as long as the device's measured speed allows
     const auto backend = open_vulkan();
     if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
     const std::vector<float> want = logits_of(*backend, "llama3");
-    // As if the tiny model were large: a command buffer for every few dispatches.
+    // Rates that make the tiny model appear large: a command buffer for every few dispatches.
     backend->opened().pace().rates = {1e9, 1e7};
     CHECK(logits_of(*backend, "llama3") == want);
     const Model model = must(Model::load(golden("models/llama3.gguf"), *backend, {64, {}}));
@@ -462,7 +464,7 @@ TEST_CASE("vulkan: submissions are as long as the device's measured speed allows
 TEST_CASE("vulkan: traced steps and the bandwidth measurement keep to short submissions, too") {
     const auto backend = open_vulkan();
     if (!backend) RL_SKIP("there is no Vulkan device with what this needs");
-    // As if the product were large: a dispatch, and a command buffer, for every few rows.
+    // Rates that make the product appear large: a dispatch, and a command buffer, for every few rows.
     backend->opened().pace().rates = {1e6, 1e6};
     const OpCase c = linear_case(*find_format("Q8_0"), 1000, 64, 64, {});
     const std::vector<float> want = output_of(c, *backend);
@@ -529,7 +531,7 @@ TEST_CASE("vulkan: loading takes little memory beside the weights themselves") {
         const auto store = must(backend->load(weights, source, {}));
         CAPTURE(staged);
         CHECK(store->bytes() > (uint64_t(200) << 20));
-        // The device's memory is this process's own here.
+        // The device's memory belongs to this process here.
         CHECK(peak_resident() < before + store->bytes() + (uint64_t(100) << 20));
     }
 }

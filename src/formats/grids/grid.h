@@ -1,5 +1,5 @@
-// What the formats with code books share. Their tables are for the host; kernels have them as
-// backends/shared/code_books.h makes them.
+// Shared parts of the formats with code books. These tables are for the host; kernels use those of
+// backends/shared/code_books.h.
 #pragma once
 
 #include "base/half.h"
@@ -8,11 +8,11 @@ namespace redline::formats {
 
 // Number j of an entry of eight.
 inline int grid_level_of_8(uint16_t entry, uint32_t j) {
-    constexpr int8_t levels[4] = {8, 25, 43, 0};  // no entry has the last
+    constexpr int8_t levels[4] = {8, 25, 43, 0};  // no entry contains the last
     return levels[(entry >> (2 * j)) & 3];
 }
 
-// Eight sign bits of which the file has seven: the number of minus signs is even.
+// The eight signs that seven stored bits stand for: the number of minus signs is even.
 inline uint32_t even_signs(uint32_t seven) {
     uint32_t parity = seven ^ (seven >> 4);
     parity ^= parity >> 2;

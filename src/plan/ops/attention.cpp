@@ -36,7 +36,7 @@ static void list_rope(OpFacts& f, uint32_t rope, uint64_t head_dim, uint64_t fir
     const auto& ropes = f.plan.ropes;
     f.that(rope < ropes.size(), "no such rope");
     f.that(rope >= ropes.size() || first + ropes[rope].inverse_frequency.size() * 2 <= head_dim,
-           "the rope turns more dimensions than a head has");
+           "the rope rotates more dimensions than a head has");
 }
 
 void Rope::list(OpFacts& f) const {
@@ -97,7 +97,7 @@ void Attend::list(OpFacts& f) const {
     f.notes.clear();
     attention.list(f);
     if (store.q_norm || store.k_norm) f.note(" +norm");
-    f.that(v_eps == 0.0f || store.v != store.k, "values that are normed must be in a slot of their own");
+    f.that(v_eps == 0.0f || store.v != store.k, "values that are normed must be in a separate slot");
     if (v_eps > 0.0f) f.note(" +norm of values");
     f.that(attention.q == store.q && attention.cache == store.cache,
            "q and cache must be those that are stored");

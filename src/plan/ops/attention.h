@@ -1,26 +1,26 @@
-// Attention, and what it needs done to heads: rope, and the cache of keys and values.
+// Attention, and the ops before it: rope, and the storing of keys and values.
 #pragma once
 
 #include "plan/ops/facts.h"
 
 namespace redline {
 
-// Rotary embedding: pair i of a head turns by position * inverse_frequency[i]; cos and sin are times
-// magnitude.
+// Rotary embedding: pair i of a head is rotated by position * inverse_frequency[i]; cos and sin are
+// multiplied by `magnitude`.
 struct RopeSpec {
     bool half_split = false;  // pairs (i, i + n) as in NEOX; else (2i, 2i + 1)
     std::vector<double> inverse_frequency;
     double magnitude = 1.0;
-    // > 0: the magnitude grows with the position, by the logarithm of how many times `period` is behind it,
-    // or behind the position `ahead` of it.
+    // > 0: the magnitude is multiplied by 1 + growth * log(1 + (position + ahead) / period), in whole
+    // periods.
     double growth = 0.0;
     uint64_t period = 0;
     uint64_t ahead = 0;
-    // Positions are rounded down to a multiple of it: those of one block of so many tokens turn alike.
+    // Positions are rounded down to a multiple of it, so that a block of so many tokens is rotated alike.
     uint32_t block = 1;
 
     double magnitude_at(uint64_t position) const;
-    // Of a position: cosines of all pairs, then their sines.
+    // The table of one position: cosines of all pairs, then their sines.
     size_t table_floats() const { return 2 * inverse_frequency.size(); }
     void fill_table(uint64_t position, float* table) const;
 };
@@ -37,7 +37,7 @@ struct Rope {  // in place, on each head of width head_dim
     uint32_t heads = 0;
     uint32_t head_dim = 0;
     uint32_t rope = 0;   // index into Plan::ropes
-    uint32_t first = 0;  // element of a head that the turned ones begin with
+    uint32_t first = 0;  // first element of a head that is rotated
 
     Access access() const { return {{x}, {x}}; }
     void visit_indices(auto&& visit) { visit(x, rope); }
@@ -73,14 +73,14 @@ struct RopeStore {  // per-head norms of q and k when given, rope on both, k and
     bool decompose(PlanBuilder& out) const;
 };
 
-// What a row at a position sees of the cache begins here: at 0 without a window; a window's length back; or
-// where the chunk begins that the position is in, where windows are chunks.
+// The first cache row that a query at a position sees: 0 without a window; a window's length back; or the
+// start of the position's chunk, where windows are chunks.
 constexpr uint64_t first_seen(uint64_t position, uint64_t window, bool chunks) {
     if (window == 0 || position < window) return 0;
     return chunks ? position - position % window : position + 1 - window;
 }
 
-struct Attention {  // causal: a row sees the cache from first_seen() up to its own position
+struct Attention {  // causal: a row sees the cache from first_seen() up to its position
     static constexpr std::string_view kName = "attention";
     Slot q;  // (rows, heads * head_dim)
     Slot y;  // (rows, heads * head_dim)
@@ -98,13 +98,13 @@ struct Attention {  // causal: a row sees the cache from first_seen() up to its 
     Cost cost(const Plan& plan, const StepShape& step) const;
 };
 
-// A layer's attention with what its heads need first; q, k, and v where it is normed, hold nothing
-// afterwards.
+// A layer's attention with the rope and cache store before it; the contents of q, k, and of v where it is
+// normed, are undefined afterwards.
 struct Attend {
     static constexpr std::string_view kName = "attend";
     RopeStore store;
     Attention attention;  // of store.q and its cache
-    float v_eps = 0.0f;   // fused: above 0 the values' heads are normed, without a gain
+    float v_eps = 0.0f;   // fused: > 0 norms the values' heads, without a gain
 
     Access access() const {
         Access used = {{store.q, store.k, store.v}, {attention.y}, true, true, {store.q, store.k}};

@@ -9,7 +9,7 @@ namespace redline {
 void BlockMean::list(OpFacts& f) const {
     f.that(ratio > 0, "blocks must not be empty");
     f.slot("y", y, f.width(x));
-    f.that(x != y, "y must be a slot of its own");
+    f.that(x != y, "y must be a separate slot");
     const CacheInfo* keeps = f.cache(state);
     f.that(!keeps || keeps->state_floats == f.width(x), "the cache holds no states of this size");
     f.note(fmt::format(" {}, blocks of {}", f.width(x), ratio));
@@ -22,7 +22,7 @@ void BlockPool::list(OpFacts& f) const {
     f.slot("gate", gate, f.width(x));
     f.that(bool(bias), "bias is missing");
     f.vector("bias", bias, f.width(x) * ratio);
-    f.that(x != y && gate != y, "y must be a slot of its own");
+    f.that(x != y && gate != y, "y must be a separate slot");
     const CacheInfo* keeps = f.cache(state);
     f.that(!keeps || keeps->state_floats == state_floats(width, overlaps),
            "the cache holds no states of this size");
@@ -56,7 +56,7 @@ Cost BlockScores::cost(const Plan& plan, const StepShape& step) const {
 void ChooseBlocks::list(OpFacts& f) const {
     f.that(ratio > 0, "blocks must not be empty");
     f.that(f.width(scores) > 0 && f.width(y) > 0, "there is nothing to choose");
-    f.that(scores != y, "y must be a slot of its own");
+    f.that(scores != y, "y must be a separate slot");
     f.note(fmt::format(" {}, blocks of {}", f.width(y), ratio));
 }
 
@@ -78,7 +78,7 @@ void BlockAttention::list(OpFacts& f) const {
 Cost BlockAttention::cost(const Plan& plan, const StepShape& step) const {
     const uint64_t seen = std::min<uint64_t>(step.kv_len, (uint64_t(plan.slot(chosen).width) + 1) * ratio);
     const CacheInfo& keeps = plan.cache(cache);
-    // Rows of a step choose apart, but what they see of the cache is read once where it is the same.
+    // Each row chooses for itself, but cache rows that several of them see are read once.
     return {0, keeps.row_bytes() * keeps.kv_heads * std::min(step.kv_len, seen * step.rows),
             4 * step.rows * seen * shape.heads * shape.head_dim};
 }
@@ -92,7 +92,7 @@ void EntryAttention::list(OpFacts& f) const {
     const uint64_t width = keeps ? keeps->head_dim : 0;
     f.slot("q", q, heads * width);
     f.slot("y", y, heads * width);
-    f.that(q != y, "y must be a slot of its own");
+    f.that(q != y, "y must be a separate slot");
     f.vector("sinks", sinks, heads);
     f.note(fmt::format(" {} heads of {}, window {}", heads, width, keeps ? keeps->window : 0));
     f.that(entries || !chosen, "there are no entries to choose from");

@@ -31,7 +31,7 @@ void Route::list(OpFacts& f) const {
     f.that(!table || f.shape(table).elements() % std::max(used, 1u) == 0, "the table has other rows");
     f.vector("table", table, f.shape(table).elements(), " by token");
     f.vector("norm", norm.gain, f.width(x), " +norm");
-    f.that(norm || x_scale == 1.0f, "what is not normed is not scaled");
+    f.that(norm || x_scale == 1.0f, "only a normed input can be scaled");
 }
 
 bool Route::decompose(PlanBuilder& out) const {
@@ -64,7 +64,7 @@ void ExpertLinear::list(OpFacts& f) const {
     if (scales) f.slot("scales", scales, used);
     f.note(fmt::format(" of {} experts{}", used, scales ? " +add" : ""));
     f.vector("bias", bias, one.rows * one.count, " +bias");
-    f.that(!function || !scales, "what a function is of is not weighted");
+    f.that(!function || !scales, "a function cannot be combined with weights");
     if (function) f.note(fmt::format(" +{}", function_name(*function)));
 }
 
@@ -151,7 +151,7 @@ void ExpertBlock::list(OpFacts& f) const {
     gated.list(f);
     linear.list(f);
     f.that(route.x == norm.y && gated.x == norm.y && !route.norm,
-           "router and experts must read what was normed");
+           "router and experts must read the normed row");
     f.that(linear.x == gated.y && linear.y == norm.x && linear.scales == route.scales,
            "the experts' results must be weighted by the router and added to x");
     for (const Op& part : shared_parts(*this)) std::visit([&](const auto& op) { op.list(f); }, part);

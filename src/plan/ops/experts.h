@@ -5,24 +5,24 @@
 
 namespace redline {
 
-// sparse_mixer (arXiv 2409.12136): an expert's weight is its share of a softmax over the logits, of those
-// that no better one has been chosen by, that are below its own by kMixerReach of their size at most.
-// sqrt_softplus: the root of log(1 + e^logit).
+// sparse_mixer (arXiv 2409.12136): an expert's weight is its share of a softmax over the logits of the
+// experts not chosen before it, of which those are left out that lie below its logit by more than kMixerReach
+// of their size. sqrt_softplus: the root of log(1 + e^logit).
 enum class Gating : uint8_t { softmax, sigmoid, softmax_of_selected, sparse_mixer, sqrt_softplus };
 constexpr float kMixerReach = 0.02f;
 
-// What a router's bias is added to: the chances, for the choice alone, or the logits.
+// A router's bias is added either to the softmax weights, for the choice alone, or to the logits.
 enum class BiasOf : uint8_t { choice, logits };
 
-// Experts stand in `count` groups of equal size, and only those of the `used` best groups are chosen from. A
-// group counts as much as its best expert, or as its two best together.
+// Experts stand in `count` groups of equal size; only experts of the `used` best groups are candidates. A
+// group's score is that of its best expert, or the sum of its two best.
 struct ExpertGroups {
     uint32_t count = 1, used = 1;
     bool by_two = false;
 };
 
-// The `used` best experts of each row and their weights; with a table those that it has for the row's token,
-// in its order. Numbers there that are no experts stand for the nearest one.
+// Chooses the `used` best experts of each row and their weights; with a table, the experts listed for the
+// row's token, in that order. Numbers in the table that are no experts are clamped to the nearest one.
 struct Route {
     static constexpr std::string_view kName = "route";
     Slot x;
@@ -37,10 +37,11 @@ struct Route {
     BiasOf bias_of = BiasOf::choice;
     ExpertGroups groups = {};
     Weight table = {};  // (tokens, used), whole numbers
-    Norm norm = {};     // fused: of x_scale * norm(x)
+    Norm norm = {};     // fused: the router reads x_scale * norm(x)
     float x_scale = 1.0f;
 
-    // Sigmoids of large logits are all 1 in floats: where nothing is added to them, logits choose.
+    // Sigmoids of large logits are all 1 in floats, so that logits decide wherever nothing is added to the
+    // sigmoids.
     bool chosen_by_logits() const {
         return gating == Gating::sigmoid && groups.count <= 1 && !(bias && bias_of == BiasOf::choice);
     }
@@ -116,13 +117,13 @@ struct ExpertGated {
     bool decompose(PlanBuilder& out) const;
 };
 
-// The expert that every row goes to, beside those that are chosen.
+// The expert that every row uses, in addition to the chosen ones.
 struct SharedExpert {
-    Weight router = {};  // (1, width): its sigmoid weights the expert; none: it counts 1
-    Weight gate = {};    // (hidden, width), as `up`
+    Weight router = {};  // (1, width): its sigmoid weights the expert; absent: the weight is 1
+    Weight gate = {};    // (hidden, width), like `up`
     Weight up = {};
     Weight down = {};  // (width, hidden)
-    Slot ids = {};     // (rows, 1), as `scale`: with a router
+    Slot ids = {};     // (rows, 1), like `scale`; present with a router
     Slot scale = {};
     Slot hidden = {};  // (rows, hidden)
     Act act = Act::silu;
@@ -134,10 +135,10 @@ struct SharedExpert {
 struct ExpertBlock {  // x += the experts that norm(x) goes to, weighted
     static constexpr std::string_view kName = "expert_block";
     RmsNorm norm;
-    Route route;  // of norm.y, as `gated`
+    Route route;  // reads norm.y, like `gated`
     ExpertGated gated;
-    ExpertLinear linear;       // of gated.y, into norm.x
-    SharedExpert shared = {};  // of norm.y, into norm.x
+    ExpertLinear linear;       // reads gated.y, adds into norm.x
+    SharedExpert shared = {};  // reads norm.y, adds into norm.x
 
     Access access() const;
     Operand operand() const { return {norm.x, norm.norm}; }

@@ -1,5 +1,5 @@
-// What ops are made of, and what one says of itself. Sizes are in elements; `rows` is the number of tokens in
-// a step. Every slot element is 32 bits: a float, or an int32 for expert ids.
+// The parts of ops, and the facts that an op states about itself. Sizes are in elements; `rows` is the number
+// of tokens in a step. Every slot element is 32 bits: a float, or an int32 for expert ids.
 //
 // An op is a struct with kName, access(), visit_indices() of every slot, weight, cache and rope that it
 // names, list(OpFacts&) for its shapes, weights and text, cost() unless it is that of the matrices it lists,
@@ -54,22 +54,22 @@ struct Norm {  // root-mean-square norm; absent when gain is null
 enum class Function : uint8_t { silu, squared_relu, gelu_tanh, sigmoid, signed_root };
 std::string_view function_name(Function function);
 
-// What an op multiplies with its matrices: norm(x).
+// The row that an op multiplies with its matrices: norm(x).
 struct Operand {
     Slot x;
     Norm norm;
 };
 
-// Which slots an op reads and writes (a slot that is accumulated into is in both).
+// The slots that an op reads and writes (a slot that is accumulated into is in both).
 struct Access {
     std::vector<Slot> reads;
     std::vector<Slot> writes;
     bool reads_cache = false;
     bool writes_cache = false;
-    std::vector<Slot> scratch = {};  // written as well, but what is left in them is nobody's to read
+    std::vector<Slot> scratch = {};  // written as well; their content is undefined afterwards
 };
 
-struct StepShape {  // what an op's cost depends on
+struct StepShape {  // the sizes that an op's cost depends on
     uint64_t rows = 1;
     uint64_t outputs = 1;
     uint64_t kv_len = 1;
@@ -85,22 +85,22 @@ struct Cost {
     }
 };
 
-// What an op lists of itself: its weights, the first mismatch of their shapes and its slots', and its text.
+// Collects an op's description: its weights, the first mismatch of shapes and slots, and its text.
 class OpFacts {
 public:
     explicit OpFacts(const Plan& op_plan) : plan(op_plan) {}
 
     void slot(const char* what, Slot s, uint64_t width);
-    Shape matrix(const char* what, Weight w);  // of any shape, which it returns
+    Shape matrix(const char* what, Weight w);  // returns the shape, whatever it is
     void matrix(const char* what, Weight w, uint64_t rows, uint64_t cols, uint64_t count = 1);
-    // One that may be absent; when it is there, `note` is added to the text.
+    // A vector that may be absent; when it is there, `note` is added to the text.
     void vector(const char* what, Weight w, uint64_t width, std::string_view note = {});
     void that(bool holds, std::string_view what) {
         if (!holds) fail("{}", what);
     }
     void note(std::string_view text) { notes += text; }
 
-    // Null, and a mismatch, when the plan has no such cache.
+    // Null, with a mismatch noted, when the plan has no such cache.
     const CacheInfo* cache(Cache c);
 
     uint64_t width(Slot s) const;
@@ -108,7 +108,7 @@ public:
 
     const Plan& plan;
     std::vector<Weight> matrices, vectors;
-    std::string notes;  // what stands behind name and matrices
+    std::string notes;  // the text behind name and matrices
     std::optional<Error> mismatch;
 
 private:

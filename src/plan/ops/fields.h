@@ -1,5 +1,5 @@
-// All fields of a struct without a list of them that could miss one: structured bindings take every field, or
-// do not compile.
+// Visits all fields of a struct without a hand-written list that could miss one: structured bindings name
+// every field, or do not compile.
 #pragma once
 
 #include <array>
@@ -15,7 +15,8 @@ constexpr bool kIsOptional = false;
 template <typename T>
 constexpr bool kIsOptional<std::optional<T>> = true;
 
-// An initializer for any field. An optional one is made from its value, since two ways would be ambiguous.
+// Converts to a field of any type. An optional is made from its value, since two conversions would be
+// ambiguous.
 struct AnyField {
     template <typename T, typename = std::enable_if_t<!kIsOptional<T>>>
     operator T() const;
@@ -23,7 +24,7 @@ struct AnyField {
 
 constexpr size_t kMostFields = 16;
 
-// How many fields a struct has: as many initializers as it takes.
+// The number of fields of a struct: the most initializers that compile.
 template <typename T, size_t kTried = kMostFields>
 constexpr size_t field_count() {
     constexpr auto takes = []<size_t... kAt>(std::index_sequence<kAt...>) {

@@ -11,7 +11,7 @@ void HeadLinear::list(OpFacts& f) const {
     f.that(x_stride >= one.cols && y_stride >= one.rows, "the parts of heads overlap");
     f.slot("x", x, one.count * x_stride);
     f.slot("y", y, one.count * y_stride);
-    f.that(x != y, "y must be a slot of its own");
+    f.that(x != y, "y must be a separate slot");
     f.note(fmt::format(" of {} heads", one.count));
 }
 

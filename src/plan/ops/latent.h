@@ -1,14 +1,14 @@
-// Attention on rows of latents (multi-head latent attention, arXiv 2405.04434), in the form that keeps of a
-// token one row for all heads: its latent, then the part of its key that has rope. All heads' keys are such
-// rows, and the values are the latents; what leads from latents to a head's keys and values is multiplied
-// with its query before, and with what it has seen behind.
+// Attention on rows of latents (multi-head latent attention, arXiv 2405.04434), in the absorbed form: the
+// cache keeps one row per token for all heads, its latent, then the part of its key that has rope. All heads'
+// keys are such rows, and the values are the latents; the matrices that lead from latents to a head's keys
+// and values are applied to its query and to its result instead.
 #pragma once
 
 #include "plan/ops/facts.h"
 
 namespace redline {
 
-// A product for each head: part h of y = w[h] * part h of x.
+// A matrix per head: part h of y = w[h] * part h of x.
 struct HeadLinear {
     static constexpr std::string_view kName = "head_linear";
     Slot x;
@@ -16,7 +16,7 @@ struct HeadLinear {
     Slot y;
     uint32_t x_stride = 0, y_stride = 0;  // from a head to the next; at least cols and rows
 
-    // What it does not write stays.
+    // Elements between the parts keep their values, so that y is read, too.
     Access access() const { return {{x, y}, {y}}; }
     void visit_indices(auto&& visit) { visit(x, w, y); }
     void list(OpFacts& f) const;
@@ -36,7 +36,7 @@ struct LatentStore {  // cache[position of row] = latent, then key
     void list(OpFacts& f) const;
 };
 
-struct LatentAttention {  // causal, of all heads on the same rows
+struct LatentAttention {  // causal; all heads see the same rows
     static constexpr std::string_view kName = "latent_attention";
     Slot q;  // (rows, heads * width of the cache's rows)
     Slot y;  // (rows, heads * rank)

@@ -6,7 +6,7 @@
 
 namespace redline {
 
-// The slot of norm(x), by an op of its own when there is a norm.
+// The slot of norm(x); with a norm, it is a separate op.
 static Slot normed(Slot x, Norm norm, PlanBuilder& out) {
     return norm ? out.rms_norm(x, norm) : x;
 }
@@ -20,7 +20,7 @@ void Linear::list(OpFacts& f) const {
     f.vector("gain", norm.gain, f.width(x), " +norm");
     f.vector("bias", bias, f.width(y), " +bias");
     if (accumulate) f.note(" +add");
-    f.that(!function || !accumulate, "what a function is of is not added to y");
+    f.that(!function || !accumulate, "a function cannot be combined with accumulation");
     if (function) f.note(fmt::format(" +{}", function_name(*function)));
 }
 

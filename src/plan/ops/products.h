@@ -1,4 +1,4 @@
-// Products with one matrix or several of the same x.
+// Products of one x with one or several matrices.
 #pragma once
 
 #include "plan/ops/facts.h"
@@ -15,7 +15,7 @@ struct Linear {  // y (+)= w * norm(x) + bias, or y = function(w * norm(x) + bia
     Norm norm = {};                         // fused
     Weight bias = {};                       // fused: (w.rows)
     bool accumulate = false;                // fused: add into y, for the residual
-    std::optional<Function> function = {};  // fused, and nothing is accumulated
+    std::optional<Function> function = {};  // fused, without accumulate
 
     Access access() const;
     Operand operand() const { return {x, norm}; }

@@ -20,7 +20,7 @@ void Convolve::list(OpFacts& f) const {
     const uint64_t width = f.width(x);
     f.that(taps >= 2 && taps <= kMostTaps, "the taps must be 2 to 4");
     f.slot("y", y, width);
-    f.that(x != y && behind != y && before != y, "y must be a slot of its own");
+    f.that(x != y && behind != y && before != y, "y must be a separate slot");
     if (before) f.slot("before", before, width);
     if (behind) f.slot("behind", behind, width);
     f.vector("taps", w, width * taps);
@@ -44,7 +44,7 @@ bool Convolve::decompose(PlanBuilder& out) const {
     return true;
 }
 
-// A state is read and written.
+// The state is both read and written.
 Cost Convolve::cost(const Plan& plan, const StepShape& shape) const {
     const uint64_t width = plan.slot(x).width;
     return {width * taps * 4, 2 * plan.cache(state).row_bytes(), 2 * shape.rows * width * taps};
@@ -58,7 +58,7 @@ void StateScan::list(OpFacts& f) const {
     f.slot("x", x, s.width());
     f.slot("step", step, s.heads);
     f.slot("y", y, s.inner());
-    f.that(x != y, "y must be a slot of its own");
+    f.that(x != y, "y must be a separate slot");
     f.vector("a", a, s.heads);
     f.vector("step bias", step_bias, s.heads);
     f.vector("through", through, s.heads);

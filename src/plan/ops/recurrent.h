@@ -1,6 +1,6 @@
-// Layers that keep a state of a sequence instead of its keys and values. States lie in caches of states: what
-// a sequence has before a step is read from one row, what it has behind it is written to another, or the
-// same. A step that begins at position 0 reads none: the state is zero there.
+// Layers that keep a state of a sequence instead of its keys and values. States lie in caches of states: a
+// step reads the state before it from one row and writes the state behind it to another, or the same. A step
+// that begins at position 0 reads none: the state is zero there.
 #pragma once
 
 #include "plan/ops/facts.h"
@@ -9,9 +9,7 @@ namespace redline {
 
 constexpr uint32_t kMostTaps = 4;  // of a convolution
 
-// A causal convolution of each channel on its own: u = before * x, then
-// y[t] = act(sum over j of w[j] * u[t - (taps - 1 - j) * apart] + bias) * behind. The state is the last
-// (taps - 1) * apart rows of u, oldest first.
+// A causal convolution, channel by channel: u = before * x, then
 struct Convolve {
     static constexpr std::string_view kName = "convolve";
     Slot x;
@@ -22,7 +20,7 @@ struct Convolve {
     bool silu = false;
     Slot before = {}, behind = {};  // absent: 1
     uint32_t apart = 1;             // tokens from a tap to the next
-    Weight bias = {};               // fused: (channels), and nothing behind
+    Weight bias = {};               // fused: (channels); only without `behind`
 
     uint32_t kept() const { return (taps - 1) * apart; }
 
@@ -38,7 +36,7 @@ struct DeltaShape {
     uint32_t key_heads = 0;  // of queries and keys
     uint32_t key_dim = 0;
     uint32_t value_dim = 0;
-    // Which head of keys a head of values has: heads in turns, h % key_heads, or in groups that share one.
+    // Assigns key heads to value heads: interleaved (h % key_heads), or consecutive value heads share one.
     bool in_turns = false;
 
     uint32_t keys() const { return key_heads * key_dim; }
@@ -74,7 +72,7 @@ struct DeltaNet {
 
 struct ScanShape {
     uint32_t heads = 0;
-    uint32_t groups = 0;    // of heads, each with its own in and out vectors
+    uint32_t groups = 0;    // groups of heads that share in and out vectors
     uint32_t head_dim = 0;  // of inputs and results
     uint32_t state_dim = 0;
 

@@ -29,7 +29,7 @@ Access RmsNorm::access() const {
     return gate ? Access{{x, gate}, {y}} : Access{{x}, {y}};
 }
 
-// decompose() has the norm in y before it reads the gate.
+// decompose() writes the norm to y before it reads the gate.
 void RmsNorm::list(OpFacts& f) const {
     f.slot("y", y, f.width(x));
     f.that(width > 0 && f.width(x) % width == 0, "the row is not a multiple of the norm's width");
@@ -79,7 +79,7 @@ void NormedSum::list(OpFacts& f) const {
     const uint64_t width = f.width(y);
     f.slot("first", first, width);
     f.slot("second", second, width);
-    f.that(first != y && second != y, "y must be a slot of its own");
+    f.that(first != y && second != y, "y must be a separate slot");
     f.that(first_norm && second_norm && norm, "a norm is missing");
     for (const Norm& one : {first_norm, second_norm, norm}) f.vector("gain", one.gain, width);
     f.note(fmt::format(" {}", width));

@@ -26,7 +26,7 @@ struct Input {  // y = StepParams::input, the rows that the host gives with the 
     void list(OpFacts& f) const;
 };
 
-struct Lookup {  // y = StepParams::lookups, of tables that stay in the file
+struct Lookup {  // y = StepParams::lookups: rows of tables that stay in the file
     static constexpr std::string_view kName = "lookup";
     Slot y;  // Plan::lookup
 
@@ -35,7 +35,7 @@ struct Lookup {  // y = StepParams::lookups, of tables that stay in the file
     void list(OpFacts& f) const;
 };
 
-struct RmsNorm {  // each `width` consecutive elements of a row on their own: the row, or a head
+struct RmsNorm {  // norms each `width` consecutive elements of a row separately: the whole row, or a head
     static constexpr std::string_view kName = "rms_norm";
     Slot x;
     Norm norm;
@@ -43,20 +43,21 @@ struct RmsNorm {  // each `width` consecutive elements of a row on their own: th
     Slot y;          // may be x
     Slot gate = {};  // fused, as wide as x: y = act(gate) * norm(x)
     Act act = Act::silu;
-    float scale = 1.0f;    // fused, as `adds`, and not with a gate: y = scale * norm(x)
+    float scale = 1.0f;    // fused, like `adds`, and not together with a gate: y = scale * norm(x)
     bool adds = false;     // y += scale * norm(x)
     bool gates_x = false;  // fused: y = norm(act(gate) * x)
 
     Access access() const;
-    // Whether the gain is of the row, each group having its own part of it; fused.
+    // True when the gain is as wide as the row, so that each group of `width` has a separate part of it;
+    // fused.
     bool gain_of_row(const Plan& plan) const;
     void visit_indices(auto&& visit) { visit(x, norm.gain, y, gate); }
     void list(OpFacts& f) const;
     bool decompose(PlanBuilder& out) const;
 };
 
-// y = scale * (y + norm(first_norm(first) + second_norm(second))): what a dense FFN and experts beside it add
-// to the residual together. None of the three may be y.
+// y = scale * (y + norm(first_norm(first) + second_norm(second))): adds the results of a dense FFN and of
+// experts beside it to the residual. None of the three may be y.
 struct NormedSum {
     static constexpr std::string_view kName = "normed_sum";
     Slot first, second;
@@ -72,7 +73,7 @@ struct NormedSum {
     bool decompose(PlanBuilder& out) const;
 };
 
-// y = x less its mean, each `width` consecutive elements of a row on their own; y may be x. An RmsNorm of it
+// y = x minus the mean of each `width` consecutive elements of a row; y may be x. Followed by an RmsNorm it
 // is a layer norm (arXiv 1607.06450) of x.
 struct Center {
     static constexpr std::string_view kName = "center";
@@ -85,8 +86,8 @@ struct Center {
     void list(OpFacts& f) const;
 };
 
-// y = max(y - mean - deviations * standard deviation, 0), of a row's elements, whose number is the divisor
-// of the variance: few of a row's elements stay above zero.
+// y = max(y - mean - deviations * standard deviation, 0), with mean and deviation of the row; the variance is
+// divided by the number of elements. Few elements stay above zero.
 struct Sparsify {
     static constexpr std::string_view kName = "sparsify";
     Slot y;
@@ -97,8 +98,8 @@ struct Sparsify {
     void list(OpFacts& f) const;
 };
 
-// y[t] += the table's row at the token's position; behind the last one that row, so that nothing else is
-// read: model files keep contexts within the table.
+// y[t] += the table's row at the token's position. Positions beyond the table are clamped to its last row,
+// for safety: model files keep contexts within the table.
 struct AddPosition {
     static constexpr std::string_view kName = "add_position";
     Slot y;
@@ -186,8 +187,8 @@ struct ActMul {  // y = act(gate) * up
     void list(OpFacts& f) const;
 };
 
-// Parts of a row, all of one width: part i of y, y_stride apart from y_first on, is part i of x. With an
-// x_stride of 0 they are all the same.
+// Copies parts of a row, all of one width: part i of y, at y_first + i * y_stride, becomes part i of x. With
+// an x_stride of 0 all parts are the same.
 struct CopyParts {
     static constexpr std::string_view kName = "copy_parts";
     Slot x;
@@ -197,7 +198,7 @@ struct CopyParts {
     uint32_t x_first = 0, x_stride = 0;
     uint32_t y_first = 0, y_stride = 0;
 
-    // What it does not write stays.
+    // Elements between the parts keep their values, so that y is read, too.
     Access access() const { return {{x, y}, {y}}; }
     void visit_indices(auto&& visit) { visit(x, y); }
     void list(OpFacts& f) const;
@@ -213,16 +214,16 @@ struct Clamp {  // y = y, but at least `low` and at most `high`
     void list(OpFacts& f) const;
 };
 
-// What a gate is before it multiplies.
+// The function applied to a gate before it multiplies.
 enum class GateOf : uint8_t { sigmoid, softplus, itself };
 
-// Where the gates of a head lie: element i of head h has x[h * stride + first + i * step].
+// The places of a head's gates: element i of head h uses x[h * stride + first + i * step].
 struct GateLayout {
     uint32_t stride, first, step;
 };
 
-// y *= act(gate), for each head. By its width x has a gate for each head, one for each element, or, behind
-// what is not a gate, in the second half of each head.
+// y *= act(gate), for each head. By its width x has a gate for each head, one for each element, or one for
+// each element in the second half of each head, whose first half is no gate.
 struct OutputGate {
     static constexpr std::string_view kName = "output_gate";
     Slot x;  // (rows, heads), (rows, heads * head_dim) or (rows, heads * 2 * head_dim)

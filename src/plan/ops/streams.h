@@ -1,5 +1,5 @@
-// Ops on residuals of several streams (hyper-connections, arXiv 2409.19606, and those whose mixing keeps the
-// size of the whole, arXiv 2512.24880). A row has its streams side by side, all of one width.
+// Ops on residuals of several streams (hyper-connections, arXiv 2409.19606, and the manifold-constrained
+// kind, arXiv 2512.24880). A row has its streams side by side, all of one width.
 #pragma once
 
 #include "plan/ops/facts.h"
@@ -9,7 +9,7 @@ namespace redline {
 struct StreamMix {  // y = scale * the sum over streams of weights * x
     static constexpr std::string_view kName = "stream_mix";
     Slot x;
-    Slot weights;  // a number for each element of x, or for each stream
+    Slot weights;  // one for each element of x, or one for each stream
     Slot y;        // of one stream's width; with one stream it may be x
     uint32_t streams = 0;
     float scale = 1.0f;
@@ -22,11 +22,11 @@ struct StreamMix {  // y = scale * the sum over streams of weights * x
 struct StreamAdd {  // each stream of y += scale * (its weight + offset) * x
     static constexpr std::string_view kName = "stream_add";
     Slot x;        // of one stream's width
-    Slot weights;  // a number for each stream; absent: they are zeros
+    Slot weights;  // one for each stream; absent: zeros
     Slot y;
     uint32_t streams = 0;
     float scale = 1.0f;
-    bool replaces = false;  // y is not read, as if it were zeros
+    bool replaces = false;  // y is not read: it counts as zeros
     float offset = 0.0f;
     uint32_t first = 0;  // the streams before this one stay as they are
 
@@ -52,11 +52,11 @@ struct StreamTurn {  // stream i of y = that of x + the sum over j of weight i *
     void list(OpFacts& f) const;
 };
 
-constexpr uint32_t kMostStreams = 8;  // that StreamWeights and StreamBlend have
+constexpr uint32_t kMostStreams = 8;  // the most that StreamWeights and StreamBlend can have
 
-// Weights by which streams are read, what a block makes of them is added, and they are mixed; of
-// z = scale * x + base, of which the reading, the adding and the mixing (by stream that is read, then by
-// stream that is written) have a scale each:
+// The weights by which streams are read, a block's result is added to them, and they are mixed. They are
+// computed from z = scale * x + base; reading, adding and mixing (indexed by the stream that is read, then
+// the one that is written) have a scale each:
 //   read = sigmoid + eps, add = 2 * sigmoid, mix = softmax over the streams that are written, + eps.
 // Then mix is made nearly doubly stochastic (Sinkhorn and Knopp): each element is divided by the sum of its
 // column (of the streams that are read) + eps, and `rounds` - 1 times by that of its row and of its column.
@@ -66,7 +66,7 @@ struct StreamWeights {
     Weight scale;   // three, or one
     Weight base;    // as wide as x
     Slot read;      // (rows, streams)
-    Slot add = {};  // likewise; both absent where streams are only read
+    Slot add = {};  // like `read`; it and `mix` are absent where streams are only read
     Slot mix = {};  // (rows, streams * streams)
     uint32_t rounds = 0;
     float eps = 0.0f;

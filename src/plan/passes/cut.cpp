@@ -12,11 +12,11 @@ std::string step_text(const Plan& plan, size_t step) {
                        plan.steps[step].layer);
 }
 
-// Of each step, and of the end: the slots that it or a later one, or the host, reads as steps before it left
-// them.
+// For each step, and for the end: the slots written before it that it, a later step, or the host reads
+// unchanged.
 std::vector<std::vector<Slot>> crossing_slots(const Plan& plan) {
     const size_t end = plan.steps.size();
-    std::vector<size_t> written(plan.slots.size(), end);  // by which step first
+    std::vector<size_t> written(plan.slots.size(), end);  // the first step that writes it
     std::vector<Access> used;
     for (size_t i = 0; i < end; ++i) {
         used.push_back(access(plan.steps[i].op));
@@ -39,7 +39,7 @@ bool of_all_rows(const Plan& plan, const std::vector<Slot>& slots) {
     return std::none_of(slots.begin(), slots.end(), [&](Slot s) { return plan.slot(s).of_outputs; });
 }
 
-// Of the slots that cross a cut.
+// Slots of outputs alone must not cross a cut.
 Status check_crossing(const Plan& plan, size_t before, const std::vector<Slot>& slots) {
     for (const Slot slot : slots)
         if (plan.slot(slot).of_outputs)
@@ -48,8 +48,8 @@ Status check_crossing(const Plan& plan, size_t before, const std::vector<Slot>& 
     return {};
 }
 
-// What crosses between all layers: the rows themselves, and in some architectures what each layer gets of its
-// token beside them.
+// The slots that cross between all layers: the residual, and in some architectures each layer's per-token
+// input.
 std::vector<Slot> lasting_slots(const Plan& plan, const std::vector<std::vector<Slot>>& crossing) {
     std::vector<size_t> between;
     for (size_t i = 1; i < plan.steps.size(); ++i)
@@ -62,8 +62,8 @@ std::vector<Slot> lasting_slots(const Plan& plan, const std::vector<std::vector<
     return lasting;
 }
 
-// What each part takes and leaves, in the order of the slots' numbers. A part takes what it reads and did not
-// write before, and leaves what a later one takes before another writes it.
+// The slots that each part takes and leaves, in the order of their numbers. A part takes what it reads
+// without having written it, and leaves what a later part takes before another part writes it.
 struct Flow {
     std::vector<std::vector<Slot>> takes, leaves;
 };
@@ -91,7 +91,7 @@ Flow flow_of(const Plan& plan, const std::vector<size_t>& ends) {
     return flow;
 }
 
-// What the parts of one place have together, in the order of their first use.
+// The weights and caches that the parts of one place share, in the order of their first use.
 struct Shared {
     std::vector<Weight> weights;
     std::vector<WeightInfo> weight_infos;
@@ -99,7 +99,7 @@ struct Shared {
     std::vector<CacheInfo> cache_infos;
 };
 
-// Moves ops to a part: what they use is numbered in the order of its first use.
+// Moves ops to a part: weights, caches, slots and ropes are renumbered in the order of their first use.
 class Mover {
 public:
     Mover(const Plan& whole, Plan& part, Shared& shared) : whole_(whole), part_(part), shared_(shared) {}
@@ -113,12 +113,13 @@ public:
     void renumber(Slot& slot) { renumber(slot, slots_, whole_.slots, part_.slots); }
     void renumber(Weight& weight) { renumber(weight, shared_.weights, whole_.weights, shared_.weight_infos); }
     void renumber(Cache& cache) { renumber(cache, shared_.caches, whole_.caches, shared_.cache_infos); }
-    // A slot of the part that holds rows of these, which are the part's, side by side; of one, that itself.
+    // A slot of the part that holds the rows of these slots of the part side by side; of a single slot, that
+    // slot itself.
     Slot side_by_side(const std::vector<Slot>& slots) {
         if (slots.size() == 1) return slots[0];
         uint32_t width = 0;
         for (const Slot slot : slots) width += part_.slot(slot).width;
-        slots_.emplace_back();  // it is none of the whole plan's
+        slots_.emplace_back();  // it has no counterpart in the whole plan
         part_.slots.push_back({width});
         return {int32_t(part_.slots.size() - 1)};
     }
@@ -140,12 +141,12 @@ private:
                   std::vector<Info>& to) {
         if (!index) return;
         const auto found = std::find(kept.begin(), kept.end(), index);
-        const Index own{int32_t(found - kept.begin())};
+        const Index renumbered{int32_t(found - kept.begin())};
         if (found == kept.end()) {
             kept.push_back(index);
             to.push_back(from[size_t(index.index)]);
         }
-        index = own;
+        index = renumbered;
     }
 
     const Plan& whole_;
@@ -155,7 +156,7 @@ private:
     std::vector<Rope> ropes_;
 };
 
-// Between that slot and the others; `in`: from it to them.
+// Copies between that slot and the others; `in`: from it to them.
 void copy_between(Plan& part, Slot all, const std::vector<Slot>& slots, bool in, uint32_t layer) {
     if (slots.size() < 2) return;
     uint32_t at = 0;
@@ -203,11 +204,11 @@ PlanPart with_shared(Plan plan, const Shared& shared, std::vector<Slot> takes, s
     return {std::move(plan), shared.weights, shared.caches, std::move(takes), std::move(leaves)};
 }
 
-// No place but `own` has a cache of its.
-Status check_caches(const Plan& whole, size_t before, std::span<const Shared> all, const Shared& own) {
+// Each cache is used by one place only.
+Status check_caches(const Plan& whole, size_t before, std::span<const Shared> all, const Shared& place) {
     for (const Shared& other : all)
         for (const Cache cache : other.caches)
-            if (&other != &own && std::find(own.caches.begin(), own.caches.end(), cache) != own.caches.end())
+            if (&other != &place && std::ranges::count(place.caches, cache) > 0)
                 return error("a plan cannot be cut before {}: cache {} is used on both sides",
                              step_text(whole, before), cache.index);
     return {};
@@ -217,7 +218,7 @@ Status check_caches(const Plan& whole, size_t before, std::span<const Shared> al
 
 namespace {
 
-// What an op visits, those of a kind alone.
+// Collects the indices of one kind that an op visits.
 template <typename Index>
 struct IndicesOf {
     std::vector<Index> found;
@@ -263,7 +264,7 @@ Result<std::vector<PlanPart>> cut(const Plan& plan, const std::vector<size_t>& b
     std::vector<Plan> plans;
     for (size_t i = 0, first = 0; i < ends.size(); first = ends[i++]) {
         if (i + 1 < ends.size() && flow.leaves[i].empty())
-            return error("a plan cannot be cut before {}: nothing behind that reads what is before it",
+            return error("a plan cannot be cut before {}: no later step reads a slot written before it",
                          step_text(plan, ends[i]));
         plans.push_back(part_of(plan, first, ends[i], flow.takes[i], flow.leaves[i], shared[places[i]]));
         RL_TRY(check_caches(plan, first, shared, shared[places[i]]));

@@ -31,8 +31,7 @@ uint64_t most_written_bytes(const Plan& plan, const StepShape& shape) {
     return most;
 }
 
-// A row is left for the first step that takes it: others, that norm it in another way, find it in f32 as
-// well.
+// A row is written as int8 for the first step that takes it; later steps with another norm read it as f32.
 static void declare_int8_rows(BoundPlan& bound, const std::set<std::string>& refused) {
     Plan& plan = bound.plan;
     for (size_t to = 0; to < plan.steps.size(); ++to) {
@@ -100,7 +99,7 @@ Result<BoundPlan> lower(const Plan& plan, Backend& backend, bool fuse) {
     declare_int8_rows(bound, backend.refused());
     if (backend.overlaps()) put_in_order(bound);
     assign_arena(bound.plan);
-    // The slices that they are picked from differ with the width, so that one says nothing of another.
+    // The slices that are searched differ with the width, so a verdict on one width does not cover another.
     const uint32_t outputs = bound.plan.output ? bound.plan.slot(bound.plan.output).width : 0;
     bound.picks_best = !backend.refused().contains(fmt::format("{} of {}", kBestKey, outputs));
     return bound;

@@ -6,7 +6,7 @@ namespace redline {
 
 namespace {
 
-// Steps of a plan from one on, as what they are said to be.
+// Reads the steps of a plan one by one, each as the expected op.
 class Following {
 public:
     Following(const Plan& plan, size_t first) : plan_(plan), first_(first), at_(first) {}
@@ -25,7 +25,7 @@ private:
     size_t first_, at_;
 };
 
-// Of a router with a sigmoid for the one expert, or of none.
+// Matches a shared expert with a sigmoid router for it alone, or without one.
 SharedExpert shared_expert(Following& steps, Slot x, Slot into) {
     if (const auto* gated = steps.next<Gated>()) {
         const auto* down = steps.next<Linear>();
@@ -62,7 +62,7 @@ ExpertBlock block_of(Following& steps, const Plan& plan) {
     if (!fits) return {};
     ExpertBlock block{*norm, *route, *gated, *down};
     block.shared = shared_expert(steps, norm->y, norm->x);
-    // A matrix of several would be counted as experts.
+    // A gate of several matrices would be taken for several experts.
     if (block.shared && plan.weight(block.shared.gate).tensor.shape.count > 1) return {};
     return block;
 }

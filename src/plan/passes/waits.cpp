@@ -11,7 +11,7 @@ bool share(const std::vector<Slot>& a, const std::vector<Slot>& b) {
                        [&](Slot slot) { return std::find(b.begin(), b.end(), slot) != b.end(); });
 }
 
-// With what it leaves behind among the slots that it writes.
+// Counts scratch slots as written, too.
 Access whole_access(const Step& step) {
     Access used = access(step);
     used.writes.insert(used.writes.end(), used.scratch.begin(), used.scratch.end());

@@ -58,7 +58,7 @@ Result<Value> attribute(Store& store, const Value& object, const std::string& na
         case Kind::list:
             return list_attribute(store, object, name);
         case Kind::dict: {
-            // As in Python an attribute, here a method, goes before a key of that name.
+            // Like in Python, an attribute (here a method) precedes a key of that name.
             const Builtin method = object.dict().is_namespace ? nullptr : find_dict_method(name);
             if (method) return store.method(name, method, object);
             if (const Value* found = object.dict().find(store, name)) return *found;
@@ -96,7 +96,8 @@ Result<Value> subscript(Store& store, const Value& object, const Value& index) {
         const size_t begin = character_offset(bytes, *at);
         return part(store, object.as_text(), begin, begin + character_bytes(bytes, begin));
     }
-    // An attribute that does not exist is named by the index, whose text may not live as long: no name then.
+    // Attributes that do not exist are named in messages by the index, whose text may be gone by then: so no
+    // name.
     if (!index.is_text()) return Value();
     Value found = RL_TRY(attribute(store, object, std::string(index.bytes())));
     if (found.is(Kind::function) && !found.function().macro) found.function().name = "method";
@@ -105,7 +106,7 @@ Result<Value> subscript(Store& store, const Value& object, const Value& index) {
 
 namespace {
 
-// Python's slice.indices.
+// The bounds of a slice, as by Python's slice.indices.
 struct Range {
     int64_t begin = 0;
     int64_t end = 0;
@@ -122,8 +123,8 @@ Result<Range> range_of(const Value& begin, const Value& end, const Value& step, 
     const bool down = range.step < 0;
     const int64_t low = down ? -1 : 0;
     const int64_t high = down ? count - 1 : count;
-    const auto bound = [&](const Value& value, int64_t otherwise) {
-        if (value.is_none()) return otherwise;
+    const auto bound = [&](const Value& value, int64_t fallback) {
+        if (value.is_none()) return fallback;
         const int64_t at = value.as_integer();
         return at < 0 ? std::max(at + count, low) : std::min(at, high);
     };
@@ -132,7 +133,7 @@ Result<Range> range_of(const Value& begin, const Value& end, const Value& step, 
     return range;
 }
 
-// The indexes that a slice takes.
+// The indexes of a slice's elements.
 std::vector<size_t> indexes_of(const Range& range) {
     std::vector<size_t> indexes;
     const auto inside = [&](int64_t i) { return range.step < 0 ? i > range.end : i < range.end; };
@@ -178,7 +179,7 @@ Result<Value> slice(Store& store, const Value& object, const Value& begin, const
 }
 
 Result<Value> attribute_path(Store& store, const Value& object, std::string_view path,
-                             const Value& otherwise) {
+                             const Value& fallback) {
     Value value = object;
     for (size_t at = 0; at <= path.size();) {
         const size_t end = std::min(path.find('.', at), path.size());
@@ -188,7 +189,7 @@ Result<Value> attribute_path(Store& store, const Value& object, std::string_view
         const bool index = !name.empty() && name[0] != '-' && read.ec == std::errc() &&
                            read.ptr == name.data() + name.size();
         value = RL_TRY(subscript(store, value, index ? Value::integer(number) : Value::literal(name)));
-        if (value.is_undefined()) value = otherwise;
+        if (value.is_undefined()) value = fallback;
         at = end + 1;
     }
     return value;

@@ -23,8 +23,8 @@ Result<std::vector<Value>> bind(const Arguments& arguments, std::initializer_lis
     return values;
 }
 
-Result<int64_t> take_integer(const Value& value, std::string_view name, int64_t otherwise) {
-    if (value.is_undefined() || value.is_none()) return otherwise;
+Result<int64_t> take_integer(const Value& value, std::string_view name, int64_t fallback) {
+    if (value.is_undefined() || value.is_none()) return fallback;
     if (!value.is_integer())
         return error("the argument \"{}\" must be an integer, not of type {}", name, type_name(value));
     return value.as_integer();
@@ -37,8 +37,8 @@ Value to_text_value(Store& store, const Value& value) {
     return out.take();
 }
 
-Result<Value> take_text(const Value& value, std::string_view name, std::string_view otherwise) {
-    if (value.is_undefined()) return Value::literal(otherwise);
+Result<Value> take_text(const Value& value, std::string_view name, std::string_view fallback) {
+    if (value.is_undefined()) return Value::literal(fallback);
     if (!value.is_text())
         return error("the argument \"{}\" must be a text, not of type {}", name, type_name(value));
     return value;
@@ -49,14 +49,15 @@ Result<Value> bind_text(const Arguments& arguments, std::string_view name) {
     return take_text(values[0], name, "");
 }
 
-Result<int64_t> bind_integer(const Arguments& arguments, std::string_view name, int64_t otherwise) {
+Result<int64_t> bind_integer(const Arguments& arguments, std::string_view name, int64_t fallback) {
     const std::vector<Value> values = RL_TRY(bind(arguments, {name}));
-    return take_integer(values[0], name, otherwise);
+    return take_integer(values[0], name, fallback);
 }
 
 // ---- texts ----
 
-// Of the scripts whose letters stand in pairs or rows: Latin, Greek, Cyrillic, Armenian. Others stay.
+// Lower case for the scripts whose letters stand in pairs or rows: Latin, Greek, Cyrillic, Armenian. Other
+// characters are returned unchanged.
 char32_t lower_of(char32_t c) {
     if (c < 0x80) return c >= 'A' && c <= 'Z' ? c + 32 : c;
     if ((c >= 0xC0 && c <= 0xDE && c != 0xD7) || (c >= 0x391 && c <= 0x3AB && c != 0x3A2) ||
@@ -78,7 +79,7 @@ char32_t upper_of(char32_t c) {
     if (c == 0xFF) return 0x178;
     if (c == 0xB5) return 0x39C;
     if (c == 0x3C2) return 0x3A3;
-    // The capital of a letter is the one whose small letter it is: one of these distances before it.
+    // The upper case of a letter is one of these distances before it, if its lower case is that letter.
     for (const char32_t distance : {1, 32, 48, 80})
         if (c > distance && lower_of(c - distance) == c) return c - distance;
     return c;
@@ -92,13 +93,13 @@ static bool is_letter(char32_t c) {
 
 Value change_case(Store& store, const Text& text, Case to) {
     TextBuilder out(store);
-    bool inside = false;  // of the text, or for titles of a word
+    bool inside = false;  // inside the text, or for titles inside a word
     size_t range = 0;
     for (size_t at = 0; at < text.bytes.size() && store.within_limits();) {
         const Utf8Step step = utf8_step(text.bytes, at);
         const bool down = to == Case::lower || ((to == Case::capital || to == Case::title) && inside) ||
                           (to == Case::swapped && lower_of(step.code) != step.code);
-        // One letter whose capital is two: the German sharp s.
+        // The German sharp s becomes two letters.
         std::string bytes;
         if (!down && step.code == 0xDF)
             bytes = to == Case::capital || to == Case::title ? "Ss" : "SS";
@@ -154,7 +155,7 @@ Value replace(Store& store, const Text& text, const Text& from, const Text& to, 
         out.add(text, copied, found);
         out.add(to);
         copied = found + from.bytes.size();
-        // Nothing is found before every character and at the end.
+        // The empty text is found before every character and at the end.
         at = !from.bytes.empty()    ? copied
              : found < bytes.size() ? found + character_bytes(bytes, found)
                                     : found + 1;

@@ -49,12 +49,12 @@ enum class NodeKind : uint8_t {
 struct Node {
     NodeKind kind = NodeKind::constant;
     bool flag = false;
-    // Of a macro: which of these its body speaks of, and so takes.
+    // For a macro: which of these its body mentions, and so accepts.
     bool takes_caller = false;
     bool takes_varargs = false;
     bool takes_kwargs = false;
     Position at;
-    uint32_t depth = 1;  // of the tree from here
+    uint32_t depth = 1;  // of the tree below this node
     std::string name;
     std::vector<std::string> names;
     Value value;

@@ -111,7 +111,7 @@ Result<Value> Interpreter::evaluate_slice(const Node& node, const Value& object)
     return located_value(node, slice(store_, object, bounds[0], bounds[1], bounds[2]));
 }
 
-// Of a call, a filter or a test: all children but the first.
+// The arguments of a call, a filter or a test: all children but the first.
 Result<Arguments> Interpreter::evaluate_arguments(const Node& node) {
     Arguments arguments;
     arguments.positional = RL_TRY(evaluate_all(node, 1));
@@ -126,7 +126,7 @@ Result<Value> Interpreter::evaluate_call(const Node& node) {
     const Value function = RL_TRY(evaluate(node[0]));
     const Arguments arguments = RL_TRY(evaluate_arguments(node));
     const bool macro = function.is(Kind::loop) || (function.is(Kind::function) && function.function().macro);
-    // Errors inside a macro say where already.
+    // Errors inside a macro already have a place.
     return macro ? call(function, arguments) : located_value(node, call(function, arguments));
 }
 
@@ -135,7 +135,7 @@ Result<Value> Interpreter::evaluate_filter(const Node& node, const Value& subjec
     return located_value(node, filter(node.name, subject, arguments));
 }
 
-// Filters one after another, without the subject of the first: it is `text`.
+// Applies filters one after another to `text`; the first has no subject.
 Result<Value> Interpreter::apply_filters(const Node& node, const Value& text) {
     if (node.kind != NodeKind::filter) return located(node.at, error("only filters can stand here"));
     return evaluate_filter(node, node.has(0) ? RL_TRY(apply_filters(node[0], text)) : text);

@@ -79,7 +79,7 @@ Result<Value> indent(Interpreter& in, const Value& self, const Arguments& argume
         if (width > 10000) return error("an indentation of more than 10000 blanks is refused");
         indentation = Value::literal(std::string(size_t(std::max<int64_t>(width, 0)), ' '));
     }
-    // Lines end as splitlines() of Python sees it, with one more line end at the end of the text.
+    // Lines are those of Python's splitlines(), with one more line end at the end of the text.
     TextBuilder whole(store);
     whole.add(to_text_value(store, self).as_text());
     whole.add("\n");
@@ -162,7 +162,7 @@ Result<Value> format_filter(Interpreter& in, const Value& self, const Arguments&
     return format_percent(in.store(), text.as_text(), Value::of(dict));
 }
 
-// As transformers' own: json.dumps, without the escapes for HTML.
+// The tojson of transformers: json.dumps without the escapes for HTML.
 Result<Value> to_json(Interpreter& in, const Value& self, const Arguments& arguments) {
     const std::vector<Value> values =
         RL_TRY(bind(arguments, {"ensure_ascii", "indent", "separators", "sort_keys"}));
@@ -239,10 +239,10 @@ Result<Value> to_integer(Interpreter&, const Value& self, const Arguments& argum
 }
 
 Result<Value> to_real(Interpreter&, const Value& self, const Arguments& arguments) {
-    const Value otherwise = RL_TRY(bind(arguments, {"default"}))[0];
+    const Value fallback = RL_TRY(bind(arguments, {"default"}))[0];
     RL_TRY(defined(self));
     if (const auto number = real_of(self)) return Value::real(*number);
-    return otherwise.is_undefined() ? Value::real(0.0) : otherwise;
+    return fallback.is_undefined() ? Value::real(0.0) : fallback;
 }
 
 Result<Value> absolute(Interpreter& in, const Value& self, const Arguments& arguments) {
@@ -281,7 +281,7 @@ Result<Value> rounded(Interpreter&, const Value& self, const Arguments& argument
 
 Result<Value> attribute_filter(Interpreter& in, const Value& self, const Arguments& arguments) {
     const Value name = RL_TRY(bind_text(arguments, "name"));
-    if (self.is_mapping() && !find_dict_method(name.bytes())) return Value();  // no element of it
+    if (self.is_mapping() && !find_dict_method(name.bytes())) return Value();  // it has no such element
     return subscript(in.store(), self, name);
 }
 

@@ -1,4 +1,4 @@
-// The table of filters is made of two files' halves.
+// The filters on sequences, which are a part of the table of filters.
 #pragma once
 
 #include "text/jinja/arguments.h"

@@ -23,7 +23,7 @@ const Value* Scope::find(std::string_view name) const {
     return nullptr;
 }
 
-// A scope inside the present one, or inside another, for as long as this lives.
+// Enters a scope inside the current one, or inside another, and leaves it when destroyed.
 class Interpreter::Nesting {
 public:
     explicit Nesting(Interpreter& interpreter) : Nesting(interpreter, interpreter.scope_) {}
@@ -141,13 +141,13 @@ Result<Interpreter::Flow> Interpreter::execute_block(const Node& node, TextBuild
 }
 
 Result<Interpreter::Flow> Interpreter::execute_branches(const Node& node, TextBuilder& out) {
-    const size_t otherwise = node.children.size() - 1;
-    for (size_t i = 0; i < otherwise; i += 2)
+    const size_t fallback = node.children.size() - 1;
+    for (size_t i = 0; i < fallback; i += 2)
         if (truth(RL_TRY(evaluate(node[i])))) return execute(node[i + 1], out);
-    return node.has(otherwise) ? execute(node[otherwise], out) : Flow::next;
+    return node.has(fallback) ? execute(node[fallback], out) : Flow::next;
 }
 
-// The elements that the loop's own "if" lets through.
+// The elements that the loop's "if" accepts.
 Result<std::vector<Value>> Interpreter::loop_items(const Node& node, const Value& iterable) {
     Result<std::vector<Value>> all = elements(store_, iterable);
     if (!all) return located(node[1].at, all.error());
@@ -248,7 +248,7 @@ Status Interpreter::execute_call_block(const Node& node, TextBuilder& out) {
     return {};
 }
 
-// What a call gives beyond the parameters, in the macro's own scope, which is the present one.
+// Binds arguments beyond the parameters in the macro's scope, which is the current one.
 Status Interpreter::bind_further(const Node& macro, std::vector<Value> further, Dict& named) {
     if (!further.empty() && !macro.takes_varargs)
         return located(macro.at, error("macro {} takes {} values at most", macro.name, macro.names.size()));
@@ -328,7 +328,7 @@ Result<Value> Interpreter::call(const Value& value, const Arguments& arguments) 
     return function.builtin(*this, function.self, arguments);
 }
 
-// What is built in may look at all of the text that it is used on.
+// Built-in functions may read the whole text that they are applied to.
 Status Interpreter::charge(const Value& subject) {
     if (subject.is_text()) store_.scan(subject.bytes().size());
     return store_.check();

@@ -7,7 +7,7 @@
 
 namespace redline::jinja {
 
-// Names that a block of the template sees, and those around it.
+// The names of a block of the template, and the enclosing scope.
 struct Scope {
     std::shared_ptr<Scope> parent;
     std::vector<std::pair<std::string_view, Value>> names;
@@ -18,7 +18,7 @@ struct Scope {
 
 class Interpreter {
 public:
-    // `now` is what strftime_now() tells.
+    // `now` is the time for strftime_now().
     Interpreter(Store& store, const std::tm& now) : store_(store), now_(now) {}
 
     Result<Text> run(const Node& root, const Dict& variables);
@@ -74,24 +74,23 @@ private:
     uint32_t depth_ = 0;
 };
 
-// What stands behind "." and "[]" (access.cpp).
+// Attributes and subscripts (access.cpp).
 Result<Value> attribute(Store& store, const Value& object, const std::string& name);
 Result<Value> subscript(Store& store, const Value& object, const Value& index);
 Result<Value> slice(Store& store, const Value& object, const Value& begin, const Value& end,
                     const Value& step);
-// An attribute by a path such as "function.name" or "0.x", as filters take them; what is missing on the way
-// becomes `otherwise`.
-Result<Value> attribute_path(Store& store, const Value& object, std::string_view path,
-                             const Value& otherwise);
+// An attribute by a path such as "function.name" or "0.x", as filters accept them; `fallback` where a step is
+// missing.
+Result<Value> attribute_path(Store& store, const Value& object, std::string_view path, const Value& fallback);
 
 // operators.cpp
 Result<Value> arithmetic(Store& store, std::string_view sign, const Value& a, const Value& b);
 Result<bool> compare_by(Store& store, std::string_view sign, const Value& a, const Value& b);
 Result<bool> contains(Store& store, const Value& container, const Value& item);
-// "%s is %d" % (...), as Python's % on texts.
+// Formats like Python's % on texts: "%s is %d" % (...).
 Result<Value> format_percent(Store& store, const Text& format, const Value& values);
 
-// Null where there is none.
+// These return null where there is none of that name.
 Builtin find_filter(std::string_view name);
 Builtin find_text_method(std::string_view name);
 Builtin find_list_method(std::string_view name);

@@ -18,7 +18,7 @@ bool starts_name(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c & 0x80);
 }
 
-// Line ends become \n, and one at the end of the template goes.
+// Converts line ends to \n, and drops one at the end of the template.
 std::string unified(std::string_view source) {
     std::string text;
     for (size_t i = 0; i < source.size(); ++i) {
@@ -62,7 +62,7 @@ private:
     std::string_view rest() const { return std::string_view(source_).substr(at_); }
     bool ahead(std::string_view text) const { return rest().starts_with(text); }
 
-    // Positions are asked for in rising order.
+    // Must be called with ascending positions.
     Position position(size_t at) {
         for (; counted_ < at; ++counted_) {
             if (source_[counted_] == '\n')
@@ -83,7 +83,7 @@ private:
         return out_.emplace_back(std::move(lexeme));
     }
 
-    // Text up to the next tag, then that tag's opening.
+    // Cuts the text up to the next tag, then that tag's opening.
     Status step() {
         const size_t begin = at_;
         size_t tag = source_.find('{', begin);
@@ -110,12 +110,12 @@ private:
         return take_tag(opening == '%' ? "%}" : "}}");
     }
 
-    // The end of the text before a tag: "-" takes all white space away, lstrip_blocks the indentation.
+    // The end of the text before a tag: "-" removes all white space, lstrip_blocks the indentation.
     size_t text_end(size_t begin, size_t tag, char control, bool output) const {
         const std::string_view before = std::string_view(source_).substr(0, tag);
         if (control == '-') return without_white_end(before, begin);
         if (control == '+' || output) return tag;
-        // Not back to the beginning of the source: a line of many tags would take the square of its length.
+        // Does not search back to the beginning of the source: a line of many tags would take quadratic time.
         const size_t line_end = before.substr(begin).rfind('\n');
         const bool has_line = line_end != before.npos;
         if (!has_line && !line_starting_) return tag;
@@ -123,7 +123,7 @@ private:
         return white_end(before, line) == tag ? line : tag;
     }
 
-    // After the end of a tag: "-" takes the white space behind it, trim_blocks one line end.
+    // After the end of a tag "-" skips the white space behind it, trim_blocks one line end.
     void leave_tag(char control, bool trims) {
         const size_t begin = at_;
         if (control == '-')
@@ -142,7 +142,7 @@ private:
         return {};
     }
 
-    // The end of "raw %}", or 0 when that does not stand here.
+    // The end of "raw %}", or 0 when the source has something else here.
     size_t raw_begin() const {
         size_t at = white_end(source_, at_);
         const std::string_view all = source_;
@@ -285,7 +285,7 @@ private:
         return {};
     }
 
-    // As in Python; an escape that it does not know stands for itself.
+    // Escapes as in Python; an unknown one stands for itself.
     void take_escape(std::string& text) {
         const char c = source_[at_ + 1];
         at_ += 2;
@@ -324,7 +324,7 @@ private:
     std::string source_;
     size_t at_ = 0;
     bool line_starting_ = true;
-    size_t counted_ = 0;  // bytes that here_ has gone past
+    size_t counted_ = 0;  // bytes that here_ has counted
     Position here_;
     std::vector<Lexeme> out_;
 };

@@ -11,7 +11,7 @@
 
 namespace redline::jinja {
 
-// Where something begins in a template; both count from 1.
+// A place in a template; both count from 1.
 struct Position {
     uint32_t line = 1;
     uint32_t column = 1;
@@ -32,7 +32,7 @@ struct Lexeme {
         end,   // of the template
     };
     Kind kind = Kind::end;
-    std::string text;  // of a text the value, without quotes and escapes
+    std::string text;  // for a text its value, without quotes and escapes
     int64_t integer = 0;
     double real = 0.0;
     Position at;
@@ -41,7 +41,7 @@ struct Lexeme {
 // "line 3, column 14: ..."
 Error located(Position at, const Error& error);
 
-// The last one is of the kind `end`. The source must be valid UTF-8.
+// The last lexeme is of the kind `end`. The source must be valid UTF-8.
 Result<std::vector<Lexeme>> cut_template(std::string_view source);
 
 }  // namespace redline::jinja

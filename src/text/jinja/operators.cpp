@@ -25,7 +25,7 @@ Result<Value> integer_power(int64_t base, int64_t exponent) {
     return Value::integer(result);
 }
 
-// Rounded down, as Python does.
+// Rounds down, as Python does.
 Result<Value> integer_division(std::string_view sign, int64_t a, int64_t b) {
     if (b == 0) return error("division by zero");
     if (sign == "/") return Value::real(double(a) / double(b));

@@ -6,7 +6,7 @@ namespace redline::jinja {
 
 static constexpr uint32_t kDeepestBrackets = 100;
 
-// Every expression inside brackets comes through here.
+// Every expression inside brackets passes through here, so that it checks the nesting.
 Result<NodePtr> Parser::parse_expression(bool with_condition) {
     if (++nesting_ > kDeepestBrackets)
         return located(now().at, error("expressions are nested deeper than {} levels", kDeepestBrackets));
@@ -300,7 +300,7 @@ Result<NodePtr> Parser::parse_test(NodePtr subject) {
         RL_TRY(parse_arguments(*node));
     } else if (value && !is_name("else") && !is_name("or") && !is_name("and")) {
         if (is_name("is")) return located(now().at, error("tests cannot be chained with \"is\""));
-        // "x is defined if y": what can follow a test is no argument of it.
+        // "x is defined if y": these words cannot begin an argument of a test.
         static constexpr std::string_view kFollowing[] = {"if", "in", "not", "recursive"};
         const bool follows =
             now().kind == Kind::name &&

@@ -91,7 +91,7 @@ static bool is_end(const std::string& name, std::initializer_list<std::string_vi
     return std::find(ends.begin(), ends.end(), name) != ends.end();
 }
 
-// Statements up to a tag that begins with one of `ends`, whose name is then the lexeme in turn.
+// Parses statements up to a tag that begins with one of `ends`, whose name is then the current lexeme.
 Result<NodePtr> Parser::parse_until(std::initializer_list<std::string_view> ends) {
     NodePtr block = make(NodeKind::block, now().at);
     if (++nesting_ > kDeepestTree / 4) return located(now().at, error("blocks are nested too deeply"));
@@ -120,7 +120,7 @@ Result<NodePtr> Parser::parse_until(std::initializer_list<std::string_view> ends
     return checked(std::move(block));
 }
 
-// The same after the end of the tag that opens the block.
+// Like parse_until(), after the end of the tag that opens the block.
 Result<NodePtr> Parser::parse_body(std::initializer_list<std::string_view> ends) {
     RL_TRY(end_block());
     return parse_until(ends);
@@ -192,7 +192,7 @@ Result<NodePtr> Parser::parse_if() {
     return checked(std::move(node));
 }
 
-// The name that is assigned to, an attribute of a namespace, or several targets in parentheses.
+// A target of an assignment: a name, an attribute of a namespace, or several targets in parentheses.
 Result<NodePtr> Parser::parse_one_target(bool in_loop) {
     if (skip_sign("(")) {
         if (++nesting_ > kDeepestTree / 4) return located(now().at, error("targets are nested too deeply"));

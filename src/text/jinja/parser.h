@@ -1,4 +1,4 @@
-// From a template's source to its tree.
+// Parses a template's source into a tree.
 #pragma once
 
 #include "text/jinja/ast.h"
@@ -8,10 +8,10 @@ namespace redline::jinja {
 // A tree deeper than this is refused, so that no source can exhaust the stack.
 constexpr uint32_t kDeepestTree = 400;
 
-// A block of statements. The source must be valid UTF-8.
+// Returns a block of statements. The source must be valid UTF-8.
 Result<NodePtr> parse_template(std::string_view source);
 
-// What parses both statements (parser.cpp) and expressions (parse_expression.cpp).
+// Parses statements (parser.cpp) and expressions (parse_expression.cpp).
 class Parser {
 public:
     explicit Parser(std::vector<Lexeme> lexemes) : lexemes_(std::move(lexemes)) {}
@@ -20,7 +20,7 @@ public:
 private:
     using Kind = Lexeme::Kind;
 
-    // The lexeme in turn; the last one stays.
+    // The current lexeme; the last one stays.
     const Lexeme& now() const { return lexemes_[at_]; }
     const Lexeme& after() const { return lexemes_[std::min(at_ + 1, lexemes_.size() - 1)]; }
     bool is_sign(std::string_view sign) const { return now().kind == Kind::sign && now().text == sign; }
@@ -34,7 +34,7 @@ private:
     Error unexpected(std::string_view expected) const;
 
     NodePtr make(NodeKind kind, Position at) const;
-    // Adds a child; the tree's depth is checked where it is made: see checked().
+    // Adds a child; checked() verifies the depth of the tree.
     static void add(Node& node, NodePtr child);
     Result<NodePtr> checked(NodePtr node) const;
 
@@ -56,7 +56,7 @@ private:
 
     // Expressions.
     Result<NodePtr> parse_expression(bool with_condition = true);
-    Result<NodePtr> parse_list_of(bool with_condition);  // a, b: a tuple; a: that alone
+    Result<NodePtr> parse_list_of(bool with_condition);  // a, b: a tuple; a: no tuple
     Result<NodePtr> parse_condition();
     Result<NodePtr> parse_or();
     Result<NodePtr> parse_and();

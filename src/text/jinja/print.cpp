@@ -25,7 +25,7 @@ std::string real_text(double value) {
     return fixed;
 }
 
-// What is not printable in the sense of Python's str.isprintable, as far as texts have it.
+// True for characters that Python's str.isprintable refuses, as far as they occur in texts.
 static bool is_hidden(char32_t code) {
     return code < 0x20 || (code >= 0x7F && code <= 0xA0) || code == 0xAD ||
            (code != ' ' && is_white_space(code)) || (code >= 0x200B && code <= 0x200F) ||
@@ -33,11 +33,11 @@ static bool is_hidden(char32_t code) {
            (code >= 0xE000 && code <= 0xF8FF) || code >= 0xE0000;
 }
 
-// The characters of a text, each copied or replaced, with its origin.
+// Copies the characters of a text, or their replacements, with their origin.
 template <typename Replacement>
 static void write_escaped(TextBuilder& out, const Text& text, Replacement&& replacement) {
     size_t range = 0;
-    size_t copied = 0;  // up to here all is written
+    size_t copied = 0;  // everything up to here is written
     for (size_t at = 0; at < text.bytes.size();) {
         const Utf8Step step = utf8_step(text.bytes, at);
         const std::string other = replacement(step.code);
@@ -70,7 +70,8 @@ static void write_text_repr(TextBuilder& out, const Text& text) {
     out.add({&quote, 1}, true);
 }
 
-// Signs between values count as given: a container's text is data, in which no control token is meant.
+// Signs between values count as given: a container's text is data, in which control tokens must not be
+// recognised.
 static void write_list_repr(TextBuilder& out, const List& list, int depth) {
     if (list.kind == ListKind::range) {
         // The end, and the step of a slice, may need more than 64 bits.

@@ -1,4 +1,4 @@
-// Filters on lists, dicts and whatever else has elements.
+// Filters on lists, dicts and other values with elements.
 #include "text/jinja/filters.h"
 
 #include <algorithm>
@@ -50,11 +50,11 @@ Result<Value> items(Interpreter& in, const Value& self, const Arguments& argumen
     return in.store().list(std::move(out), ListKind::generator);
 }
 
-// An attribute's path, which may also be an index; what is missing in the value becomes `otherwise`.
-Result<Value> attribute_of(Store& store, const Value& value, const Value& path, const Value& otherwise = {}) {
-    Value found = path.is_text() ? RL_TRY(attribute_path(store, value, path.bytes(), otherwise))
+// An attribute by a path, which may also be an index; `fallback` where it is missing.
+Result<Value> attribute_of(Store& store, const Value& value, const Value& path, const Value& fallback = {}) {
+    Value found = path.is_text() ? RL_TRY(attribute_path(store, value, path.bytes(), fallback))
                                  : RL_TRY(subscript(store, value, path));
-    return found.is_undefined() ? otherwise : found;
+    return found.is_undefined() ? fallback : found;
 }
 
 Result<Value> join_filter(Interpreter& in, const Value& self, const Arguments& arguments) {
@@ -66,7 +66,7 @@ Result<Value> join_filter(Interpreter& in, const Value& self, const Arguments& a
     return join(in.store(), all, separator.as_text());
 }
 
-// What values are ordered by: without case unless it counts.
+// The key to sort a value by: in lower case unless case matters.
 Value sort_key(Store& store, const Value& value, bool case_sensitive) {
     return value.is_text() && !case_sensitive ? change_case(store, value.as_text(), Case::lower) : value;
 }
@@ -76,7 +76,7 @@ struct Keyed {
     Value item;
 };
 
-// Stable; the first error of a comparison is that of the whole.
+// Sorts stably; returns the first error of a comparison.
 Status sort_keyed(Store& store, std::vector<Keyed>& all, bool down) {
     Status fault;
     const auto before = [&](const Keyed& a, const Keyed& b) {
@@ -140,7 +140,7 @@ Result<Value> group(Interpreter& in, const Value& self, const Arguments& argumen
         Value key = RL_TRY(attribute_of(store, item, values[0], values[1]));
         all.push_back({{sort_key(store, key, truth(values[2])), key}, item});
     }
-    // The second key is the group's name as it is written, by which nothing is ordered.
+    // Groups are named by the value as it is written, which sorting ignores.
     for (Keyed& keyed : all) {
         keyed.item = store.tuple(keyed.keys[1], keyed.item);
         keyed.keys.pop_back();
@@ -152,7 +152,7 @@ Result<Value> group(Interpreter& in, const Value& self, const Arguments& argumen
         std::vector<Value> members;
         for (; i < all.size() && equal(store, all[i].keys[0], all[begin].keys[0]); ++i)
             members.push_back(all[i].item.list().items[1]);
-        if (i == begin) break;  // over a limit, nothing is equal
+        if (i == begin) break;  // the limits are exceeded, so that nothing is equal
         groups.push_back(
             store.list({all[begin].item.list().items[0], store.list(std::move(members))}, ListKind::group));
     }
@@ -245,7 +245,7 @@ Result<Value> slice_filter(Interpreter& in, const Value& self, const Arguments& 
     return in.store().list(std::move(out), ListKind::generator);
 }
 
-// map(attribute=...) or map("filter", arguments...). As select(), it makes nothing of none and zero, too.
+// map(attribute=...) or map("filter", arguments...). Like select(), it accepts none and zero as empty.
 Result<Value> map(Interpreter& in, const Value& self, const Arguments& arguments) {
     std::vector<Value> out;
     if (!truth(self)) return in.store().list(std::move(out), ListKind::generator);

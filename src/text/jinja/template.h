@@ -1,5 +1,5 @@
-// Templates in the language of Jinja, as chat templates use it, with the settings and functions of Hugging
-// Face's transformers. A template can compute within limits and do nothing else.
+// Templates in the language of Jinja as chat templates use it, with the settings and functions of Hugging
+// Face's transformers. A template can only compute, within limits.
 #pragma once
 
 #include "text/jinja/value.h"
@@ -15,14 +15,14 @@ struct Node;
 
 class Template {
 public:
-    // Errors say line and column.
+    // Errors give line and column.
     static Result<Template> parse(std::string_view source);
     Template(Template&&) noexcept;
     Template& operator=(Template&&) noexcept;
     ~Template();
 
-    // The text in parts: scaffold is what the template itself and values that are not "given" wrote. `now` is
-    // for strftime_now(). The variables belong to the store, whose limits hold.
+    // Returns the text in parts: scaffold is text of the template itself and of values that are not marked as
+    // given. `now` is for strftime_now(). The variables belong to the store, whose limits apply.
     Result<std::vector<TextPart>> render(Store& store, const Dict& variables, const std::tm& now) const;
 
 private:
@@ -30,7 +30,7 @@ private:
     std::unique_ptr<Node> root_;
 };
 
-// Texts in it count as given. An error for values nested too deeply and for integers above 64 bits.
+// Converts JSON; its texts count as given. Values nested too deeply and integers above 64 bits are errors.
 Result<Value> value_of(Store& store, const nlohmann::ordered_json& json, int depth = 0);
 
 }  // namespace redline::jinja

@@ -1,4 +1,4 @@
-// Tests: what stands after "is".
+// Tests: the words after "is".
 #include "text/jinja/arguments.h"
 #include "text/tokens/unicode.h"
 
@@ -30,7 +30,7 @@ bool is_callable(const Value& value) {
     return value.is(Kind::function) || value.is(Kind::loop) || value.is_undefined();
 }
 
-// Tests without an argument; nothing where there is no such test.
+// Evaluates a test without an argument; empty where there is no such test.
 std::optional<bool> plain_test(std::string_view name, const Value& v) {
     if (name == "defined") return !v.is_undefined();
     if (name == "undefined") return v.is_undefined();
@@ -50,7 +50,7 @@ std::optional<bool> plain_test(std::string_view name, const Value& v) {
     return std::nullopt;
 }
 
-// The sign of a test that compares.
+// The operator of a test that compares.
 std::string_view comparison_sign(std::string_view name) {
     static constexpr std::pair<std::string_view, std::string_view> kNames[] = {
         {"==", "=="}, {"eq", "=="}, {"equalto", "=="},    {"!=", "!="}, {"ne", "!="}, {">", ">"},

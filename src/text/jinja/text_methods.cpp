@@ -1,4 +1,4 @@
-// Methods of texts, as Python's str has them.
+// Methods of texts, as in Python's str.
 #include "text/jinja/arguments.h"
 #include "text/tokens/unicode.h"
 
@@ -22,7 +22,7 @@ Result<Value> stripped(Interpreter& in, const Value& self, const Arguments& argu
     return strip(in.store(), self.as_text(), &set.as_text(), left, right);
 }
 
-// A text, or one of a tuple of texts.
+// True for a text, or one of a tuple of texts.
 template <bool at_end>
 Result<Value> begins_or_ends(Interpreter& in, const Value& self, const Arguments& arguments) {
     const Value parts = RL_TRY(bind(arguments, {"part"}, 1))[0];
@@ -50,12 +50,12 @@ std::vector<Value> split_white(Store& store, const Text& text, uint64_t most, bo
         at += step.bytes;
     }
     std::vector<Value> out;
-    const size_t rest = words.size() > most ? words.size() - size_t(most) : 0;  // words left together
+    const size_t rest = words.size() > most ? words.size() - size_t(most) : 0;  // words that are not split
     const size_t rest_at = from_right ? 0 : size_t(most);
     for (size_t i = 0; i < words.size() && store.within_limits(); ++i) {
         const bool together = rest > 0 && i == rest_at;
         const size_t last = together ? i + rest - 1 : i;
-        // What is left together keeps the white space at its outer side, as Python's does.
+        // Like in Python, the part that is not split keeps the white space at its outer side.
         const size_t begin = together && from_right ? 0 : words[i].begin;
         out.push_back(part(store, text, begin, together && !from_right ? bytes.size() : words[last].end));
         i = last;
@@ -245,7 +245,7 @@ Result<Value> is_all(Interpreter& in, const Value& self, const Arguments& argume
     return Value::boolean(wanted == Class::upper || wanted == Class::lower ? cased : !bytes.empty());
 }
 
-// str.format with {}, {0} and {name}; widths and the like are not known.
+// str.format with {}, {0} and {name}; widths and similar options are not supported.
 Result<Value> format_braces(Interpreter& in, const Value& self, const Arguments& arguments) {
     const std::string& bytes = self.as_text().bytes;
     TextBuilder out(in.store());

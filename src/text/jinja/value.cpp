@@ -7,7 +7,7 @@
 
 namespace redline::jinja {
 
-static constexpr int kDeepestCompared = 200;  // of containers inside each other that are compared or written
+static constexpr int kDeepestCompared = 200;  // nested containers to compare or write
 
 Value Value::literal(std::string_view bytes) {
     return text(std::make_shared<const Text>(Text{std::string(bytes), {}}));

@@ -1,5 +1,5 @@
-// Values of a template: those of Python that templates use. Containers belong to a Store and live as long as
-// it does, so that cycles and long chains of them need no care; texts are shared.
+// Values of a template: the types of Python that templates use. Containers belong to a Store and live as long
+// as it does, so that cycles and long chains of them are harmless; texts are shared.
 #pragma once
 
 #include "base/result.h"
@@ -15,13 +15,13 @@
 namespace redline::jinja {
 
 struct Limits {
-    uint64_t steps = 50'000'000;         // evaluated expressions, and 16 bytes of text looked at
-    uint64_t bytes = uint64_t(1) << 28;  // of all texts and containers that are made
+    uint64_t steps = 50'000'000;         // evaluated expressions, and 16 bytes of text read
+    uint64_t bytes = uint64_t(1) << 28;  // of all texts and containers that are created
     uint64_t output = uint64_t(1) << 26;
-    uint32_t depth = 1000;  // of calls and expressions inside each other
+    uint32_t depth = 1000;  // of nested calls and expressions
 };
 
-// Valid UTF-8, and which of its bytes come from values that were given to the template: what a user wrote.
+// Valid UTF-8, and the ranges of its bytes that come from values given to the template: a user's text.
 struct Text {
     std::string bytes;
     std::vector<TextRange> given;  // ascending, disjoint
@@ -66,7 +66,7 @@ public:
         value.text_ = std::move(text);
         return value;
     }
-    // A text of the template's or the program's own; not counted by the Store: for short ones.
+    // A text of the template or the program; not counted by the Store, so only for short ones.
     static Value literal(std::string_view bytes);
     static Value of(List* list) {
         Value value(Kind::list);
@@ -94,10 +94,10 @@ public:
     bool is_undefined() const { return kind_ == Kind::undefined; }
     bool is_none() const { return kind_ == Kind::none; }
     bool is_text() const { return kind_ == Kind::text; }
-    // Python's integers, of which booleans are two.
+    // Python's integers, which include booleans.
     bool is_integer() const { return kind_ == Kind::integer || kind_ == Kind::boolean; }
     bool is_number() const { return is_integer() || kind_ == Kind::real; }
-    // Anything but a namespace that is looked up by key.
+    // True for dicts that are not namespaces.
     bool is_mapping() const;
 
     bool as_boolean() const { return integer_ != 0; }
@@ -128,8 +128,8 @@ private:
     std::shared_ptr<const Text> text_;
 };
 
-// A generator can be gone through once, as Python's; a view is what items(), keys() and values() return.
-// a group is groupby's tuple of (grouper, list).
+// A generator can be iterated once, as in Python; a view is the result of items(), keys() and values(); a
+// group is groupby's tuple of (grouper, list).
 enum class ListKind : uint8_t { list, tuple, group, range, view, generator };
 
 struct List {
@@ -142,20 +142,20 @@ struct Dict {
     std::vector<std::pair<Value, Value>> entries;  // in the order of insertion
 
     void set(Store& store, const Value& key, const Value& value);
-    void set(std::string_view key, const Value& value) {  // of a new key
+    void set(std::string_view key, const Value& value) {  // for a new key
         entries.emplace_back(Value::literal(key), value);
     }
     const Value* find(Store& store, const Value& key) const;
     const Value* find(Store& store, std::string_view key) const;
 };
 
-// One `for` being run: what `loop` shows of it.
+// The state of a running `for`, which `loop` shows.
 struct Loop {
     std::vector<Value> items;
     size_t index = 0;
     size_t depth = 0;
-    std::vector<Value> last_seen;     // by changed()
-    const void* statement = nullptr;  // of a recursive loop: what loop(...) runs again
+    std::vector<Value> last_seen;     // for changed()
+    const void* statement = nullptr;  // for a recursive loop: the statement that loop(...) runs again
     std::shared_ptr<struct Scope> scope;
 };
 
@@ -170,13 +170,13 @@ using Builtin = Result<Value> (*)(Interpreter&, const Value& self, const Argumen
 struct Function {
     std::string_view name;
     Builtin builtin = nullptr;
-    Value self;                   // of a method
+    Value self;                   // for a method
     const void* macro = nullptr;  // the statement that defines it
     std::shared_ptr<struct Scope> scope;
 };
 
-// Owns what a template makes and counts it. What is over a limit is not made: the interpreter asks after each
-// operation whether the limits still hold.
+// Owns and counts everything that a template creates. Beyond a limit nothing is created: the interpreter
+// checks the limits after each operation.
 class Store {
 public:
     explicit Store(const Limits& limits = {}) : limits_(limits) {}
@@ -184,9 +184,9 @@ public:
     Store& operator=(const Store&) = delete;
 
     void step(uint64_t count = 1) { steps_ += count; }
-    // Text that is looked at, not made.
+    // Counts text that is read.
     void scan(size_t bytes) { steps_ += bytes / 16; }
-    // False: so much more may not be made.
+    // False: so many more bytes may not be created.
     bool reserve(uint64_t bytes);
     bool within_limits() const { return !exceeded_ && steps_ <= limits_.steps; }
     Status check() const;
@@ -199,7 +199,7 @@ public:
     Loop* loop();
     Function* function(Function function);
     Value method(std::string_view name, Builtin builtin, const Value& self);
-    // A text from outside: what is no UTF-8 in it becomes U+FFFD.
+    // A text from outside; invalid UTF-8 in it becomes U+FFFD.
     Value text(std::string_view bytes, bool given);
 
 private:
@@ -213,7 +213,7 @@ private:
     std::vector<std::unique_ptr<Function>> functions_;
 };
 
-// Puts texts together and keeps the origin of their bytes.
+// Concatenates texts and keeps the origin of their bytes.
 class TextBuilder {
 public:
     explicit TextBuilder(Store& store) : store_(store) {}
@@ -233,34 +233,34 @@ private:
 
 Value part(Store& store, const Text& text, size_t begin, size_t end);
 
-// As Python's type(x).__name__.
+// The name of a type as in Python's type(x).__name__.
 std::string_view type_name(const Value& value);
 bool truth(const Value& value);
 bool equal(Store& store, const Value& a, const Value& b, int depth = 0);
-// -1, 0, 1; an error for what Python does not order.
+// -1, 0, 1; an error for values that Python does not order.
 Result<int> compare(Store& store, const Value& a, const Value& b, int depth = 0);
-// The elements of what can be gone through: a text's characters, a dict's keys. A generator is empty then.
+// The elements of an iterable: a text's characters, a dict's keys. A generator is empty afterwards.
 Result<std::vector<Value>> elements(Store& store, const Value& value);
 Result<size_t> length(const Value& value);
 
-// As str() and repr() of Python write it.
+// Write a value as Python's str() and repr() do.
 void write_text(TextBuilder& out, const Value& value);
 void write_repr(TextBuilder& out, const Value& value, int depth = 0);
 std::string real_text(double value);
 
 struct JsonStyle {
-    std::optional<std::string> indent;  // per level; none: one line
-    bool ascii = false;                 // other characters as \uXXXX
+    std::optional<std::string> indent;  // per level; empty: one line
+    bool ascii = false;                 // writes other characters as \uXXXX
     bool sort_keys = false;
     std::string item_separator = ", ";
     std::string key_separator = ": ";
 };
-// As Python's json.dumps.
+// Writes like Python's json.dumps.
 Status write_json(TextBuilder& out, const Value& value, const JsonStyle& style, int depth = 0);
 
-// Characters of UTF-8.
+// The number of UTF-8 characters.
 size_t count_characters(std::string_view bytes);
-// Where the character of that index begins; the size of the text for an index past its end.
+// The byte offset of the character with this index; the size of the text for an index past its end.
 size_t character_offset(std::string_view bytes, size_t index);
 size_t character_bytes(std::string_view bytes, size_t at);
 

@@ -16,13 +16,13 @@ std::string mapped(std::string_view bytes) {
     return text;
 }
 
-// A control token can be no symbol of running text.
+// Control tokens must not be symbols of running text.
 Token text_token(const Vocabulary& vocabulary, Token token) {
     const TokenType type = vocabulary.type(token);
     return type == TokenType::control || type == TokenType::unknown ? kNoToken : token;
 }
 
-// Runs of line ends and runs of anything else.
+// Cuts into runs of line ends and runs of anything else.
 template <typename Piece>
 void split_lines(std::string_view text, const Piece& piece) {
     for (size_t begin = 0; begin < text.size();) {
@@ -94,7 +94,7 @@ void Bpe::find_byte_tokens(const Vocabulary& vocabulary, std::vector<std::string
         byte_tokens_[byte] = token == kNoToken ? kNoToken : text_token(vocabulary, token);
         if (byte_tokens_[byte] == kNoToken) ++missing;
     }
-    // Bytes that valid UTF-8 never has are often left out: 0xC0, 0xC1 and 0xF5 to 0xFF.
+    // Bytes that never occur in valid UTF-8 often have no token: 0xC0, 0xC1 and 0xF5 to 0xFF.
     if (missing > 13)
         warnings.push_back(
             fmt::format("{} of the 256 bytes have no token: text with them may lose them", missing));

@@ -1,6 +1,6 @@
-// Byte pair encoding: the pieces of a text are merged by rank. Two alphabets: the bytes in their printable
-// form (GPT-2 and nearly all since), or the UTF-8 characters with "<0xHH>" tokens for what is missing (gemma
-// 4).
+// Byte pair encoding: the pieces of a text are merged by rank. There are two alphabets: bytes in their
+// printable form (GPT-2 and nearly all later models), or UTF-8 characters with "<0xHH>" tokens for missing
+// ones (gemma 4).
 #pragma once
 
 #include "text/tokens/merge.h"
@@ -14,7 +14,7 @@
 
 namespace redline {
 
-// Open addressing from (left, right) to rank and merged symbol, for some 10^5 entries.
+// A hash table with open addressing from (left, right) to rank and merged symbol, for some 10^5 entries.
 class MergeTable {
 public:
     struct Entry {
@@ -24,7 +24,7 @@ public:
     };
 
     explicit MergeTable(size_t count);
-    void add(int32_t left, int32_t right, uint32_t rank, int32_t merged);  // the first of equal pairs stays
+    void add(int32_t left, int32_t right, uint32_t rank, int32_t merged);  // the first of equal pairs is kept
     const Entry* find(int32_t left, int32_t right) const;
 
 private:
@@ -46,7 +46,7 @@ public:
 
     // Appends the tokens of `text`, which has no special tokens. Invalid UTF-8 counts as U+FFFD.
     void encode(const Vocabulary& vocabulary, std::string_view text, std::vector<Token>& out) const;
-    // Whether merges produce the token: then it is ordinary text, whatever it looks like.
+    // True when merges produce the token: then it is ordinary text, whatever it looks like.
     bool is_merged(Token token) const { return merged_[size_t(token)]; }
 
 private:
@@ -63,15 +63,15 @@ private:
     void encode_piece(const Vocabulary& vocabulary, std::string_view piece, Merger<uint32_t>& merger,
                       std::vector<Token>& out) const;
 
-    // A symbol below `tokens_` is the token of that id; those above occur in merges only.
+    // A symbol below `tokens_` is the token with that id; symbols above occur in merges only.
     Alphabet alphabet_;
     size_t tokens_;
     std::optional<Pretokenizer> pretokenizer_;
     MergeTable table_;
     std::vector<bool> merged_;                                // by token
-    std::unordered_map<std::string, int32_t> extra_symbols_;  // texts that are no tokens
+    std::unordered_map<std::string, int32_t> extra_symbols_;  // texts without a token
     std::array<int32_t, 256> byte_symbols_ = {};
-    std::array<Token, 256> byte_tokens_ = {};  // what a byte becomes when its symbol is no token
+    std::array<Token, 256> byte_tokens_ = {};  // the token of a byte whose symbol has none
 };
 
 }  // namespace redline

@@ -7,7 +7,7 @@ namespace {
 uint32_t offset_of(uint32_t unit) {
     return (unit >> 10) << ((unit & 512) >> 6);
 }
-// A unit that holds a value has the highest bit set and so is the label of no byte.
+// A unit with a value has the highest bit set, so it matches no byte's label.
 uint32_t label_of(uint32_t unit) {
     return unit & 0x800000FFu;
 }

@@ -1,5 +1,5 @@
 // The normalization rules of SentencePiece as GGUF carries them (tokenizer.ggml.precompiled_charsmap): texts
-// to replace, in a double-array trie, and what replaces them.
+// to replace, in a double-array trie, and their replacements.
 #pragma once
 
 #include "base/result.h"
@@ -14,13 +14,13 @@ namespace redline {
 class CharsMap {
 public:
     struct Rule {
-        size_t bytes = 0;  // of the text that is replaced; 0: no rule applies
+        size_t bytes = 0;  // length of the replaced text; 0: no rule applies
         std::string_view replacement;
     };
 
     CharsMap() = default;  // no rules
     // `stored`: the trie's size in bytes (u32), the trie (u32 each, little endian) and the replacements, each
-    // ended by a zero byte. Sizes that do not fit are errors.
+    // ended by a zero byte. Inconsistent sizes are errors.
     static Result<CharsMap> read(std::string_view stored);
 
     // The rule for the longest text that begins at `at`.

@@ -4,14 +4,14 @@
 
 namespace redline {
 
-// An id out of range, as which converters write "none", names no token.
+// Converters write an id out of range for "none".
 static Token by_key(const Metadata& metadata, const Tokenizer& tokenizer, std::string_view name) {
     const MetadataValue* stored = metadata.find(fmt::format("tokenizer.ggml.{}_token_id", name));
     const auto* id = stored ? std::get_if<int64_t>(&stored->value) : nullptr;
     return id && *id >= 0 && uint64_t(*id) < tokenizer.size() ? Token(*id) : kNoToken;
 }
 
-// A text that is an ordinary word of the vocabulary is no marker.
+// A text that is an ordinary word of the vocabulary is not a marker.
 static Token by_text(const Tokenizer& tokenizer, std::span<const std::string_view> texts) {
     for (const std::string_view text : texts) {
         const Token token = tokenizer.find(text);

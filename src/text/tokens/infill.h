@@ -1,4 +1,4 @@
-// Filling in the middle: the tokens that mark the parts of such a prompt, and how models name them.
+// Fill in the middle: the tokens that mark the parts of such a prompt, and their names in various models.
 #pragma once
 
 #include "text/tokens/tokenizer.h"
@@ -17,8 +17,8 @@ constexpr std::string_view kInfillMiddle[] = {"<|fim_middle|>",  "<fim_middle>",
                                               "<｜fim▁end｜>",   "<MID>",        "▁<MID>",
                                               "<|code_middle|>", "<|middle|>"};
 
-// The marker before the text that stands before the gap, the one before the text behind it, and the one
-// behind which the model writes. kNoToken: the file has none.
+// The markers before the text in front of the gap, before the text behind it, and before the place where the
+// model writes. kNoToken: the file has none.
 struct InfillTokens {
     Token prefix = kNoToken;
     Token suffix = kNoToken;
@@ -26,7 +26,7 @@ struct InfillTokens {
     bool whole() const { return prefix != kNoToken && suffix != kNoToken && middle != kNoToken; }
 };
 
-// By the file's keys, newer and older ones, or else by the texts above.
+// Finds the tokens by the file's keys, newer and older ones, or by the texts above.
 InfillTokens infill_tokens(const Metadata& metadata, const Tokenizer& tokenizer);
 
 }  // namespace redline

@@ -1,5 +1,5 @@
-// The loop that SPM and BPE share: merge the best pair of neighbours until none can be merged. The best is
-// the one with the least key, of equal ones the leftmost. O(n log n) in the number of symbols.
+// The loop that SPM and BPE share: it merges the best pair of neighbours until none can be merged. The best
+// pair has the smallest key, and of equal ones is the leftmost. O(n log n) in the number of symbols.
 #pragma once
 
 #include <algorithm>
@@ -26,10 +26,10 @@ struct MergeSymbol {
 template <typename Key>
 struct Merge {
     Key key;
-    int32_t id;  // of the merged symbol
+    int32_t id;  // the merged symbol
 };
 
-// Two neighbours that can be merged, as they were when it was found.
+// Two neighbours that can be merged, as they were when they were found.
 template <typename Key>
 struct MergeCandidate {
     Key key;
@@ -43,7 +43,7 @@ struct MergeCandidate {
     }
 };
 
-// For words: one heap.
+// A queue for words: one heap.
 template <typename Key>
 class HeapQueue {
 public:
@@ -65,8 +65,8 @@ private:
     std::vector<Candidate> heap_;
 };
 
-// For megabytes without a break: a queue per key. Candidates of a key mostly come from left to right, so that
-// the queue is a plain list; when one does not, that queue becomes a heap.
+// A queue for megabytes without a break: a list per key. Candidates of a key mostly come from left to right,
+// so a plain list is sorted; when one does not, its list becomes a heap.
 template <typename Key>
 class ListQueue {
 public:
@@ -104,7 +104,7 @@ private:
     std::map<Key, List> lists_;
 };
 
-// The buffers of one run, kept from piece to piece.
+// The buffers of a run, reused from piece to piece.
 template <typename Key>
 class Merger {
 public:
@@ -116,7 +116,7 @@ public:
             {uint32_t(begin), uint32_t(bytes), index > 0 ? index - 1 : kNoSymbol, kNoSymbol, id});
     }
 
-    // `pair(left, right)` gives the merge of two neighbouring symbols, if there is one.
+    // `pair(left, right)` returns the merge of two neighbouring symbols, if there is one.
     template <typename Pair>
     void run(const Pair& pair) {
         constexpr size_t kLong = 4096;  // symbols
@@ -125,7 +125,7 @@ public:
         run_with(lists, pair);
     }
 
-    // Calls `visit` for what is left, from left to right.
+    // Calls `visit` for the remaining symbols, from left to right.
     template <typename Visit>
     void each(const Visit& visit) const {
         for (uint32_t i = symbols_.empty() ? kNoSymbol : 0; i != kNoSymbol; i = symbols_[i].next)
@@ -139,7 +139,7 @@ private:
         while (!queue.empty()) {
             const MergeCandidate<Key> best = queue.pop();
             MergeSymbol& left = symbols_[best.left];
-            // A symbol only ever grows to the right, so a pair is still there if both have kept their length.
+            // A symbol only ever grows to the right, so the pair still exists if both have kept their length.
             if (left.bytes != best.left_bytes || left.next == kNoSymbol) continue;
             MergeSymbol& right = symbols_[left.next];
             if (best.left_bytes + right.bytes != best.bytes) continue;

@@ -1,4 +1,4 @@
-// Remembers the tokens of the short pieces met in one text: most words come again.
+// Remembers the tokens of short pieces within a text, since most words recur.
 #pragma once
 
 #include "text/tokens/vocabulary.h"
@@ -12,8 +12,8 @@ namespace redline {
 
 class PieceCache {
 public:
-    // Appends the tokens of `piece` to `out`, by `encode` when it is new. Pieces must outlive the cache, and
-    // `out` must be the same vector, and only grow, in all calls.
+    // Appends the tokens of `piece` to `out`; calls `encode` when the piece is new. Pieces must outlive the
+    // cache, and `out` must be the same vector, and only grow, in all calls.
     template <typename Encode>
     void append(std::string_view piece, std::vector<Token>& out, const Encode& encode) {
         if (piece.size() > kLongest) return encode(piece);
@@ -31,7 +31,8 @@ private:
     static constexpr size_t kLongest = 64;  // bytes
     static constexpr size_t kEntries = 1 << 16;
 
-    std::unordered_map<std::string_view, std::pair<size_t, size_t>> places_;  // first and count in `out`
+    std::unordered_map<std::string_view, std::pair<size_t, size_t>>
+        places_;  // first index and count in `out`
 };
 
 }  // namespace redline

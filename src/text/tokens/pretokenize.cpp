@@ -10,11 +10,11 @@
 namespace redline {
 namespace {
 
-// How a match becomes pieces: whole, or in groups of three characters counted from its end.
+// Cuts a match into pieces: whole, or in groups of three characters counted from its end.
 enum class Cut : uint8_t { whole, threes_from_end };
 
-// One regular expression, in parts that are joined. It is applied inside each piece of the step before it;
-// matches and the gaps between them are the new pieces.
+// One regular expression, as parts that are concatenated. It is applied inside each piece of the step before
+// it; matches and the gaps between them are the new pieces.
 struct Expression {
     std::array<const char*, 4> parts = {};
     Cut cut = Cut::whole;
@@ -25,7 +25,7 @@ struct PatternRow {
     std::array<Expression, 6> expressions;
 };
 
-// The parts that many patterns share.
+// Parts that many patterns share.
 constexpr const char* kContraction = R"((?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|)";
 constexpr const char* kLineEndsAndSpaces = R"(|\s*[\r\n]+|\s+(?!\S)|\s+)";
 constexpr const char* kGpt2 = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S))";
@@ -40,7 +40,7 @@ constexpr const char* kCasedContraction =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
     R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*)"
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)?|)";
-// The same outside Han: a class of everything but the categories (and the script) that are not meant.
+// The same without Han: a class that lists everything but the unwanted categories and the script.
 constexpr const char* kCasedNotHan =
     R"([^\r\n\p{L}\p{N}]?)"
     R"([^\p{sc:Han}\p{Ll}\p{N}\p{P}\p{S}\p{Z}\p{C}]*[^\p{sc:Han}\p{Lu}\p{Lt}\p{N}\p{P}\p{S}\p{Z}\p{C}]+)"
@@ -53,7 +53,7 @@ constexpr const char* kDigitAndMarks = R"(\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*)";
 constexpr const char* kDeepseek3 = R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|)"
                                    R"([^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*)";
 constexpr const char* kBloom = R"( ?[^(\s|.,!?\x{2026}\x{3002}\x{ff0c}\x{3001}\x{964}\x{6d4}\x{60c})]+)";
-// Han and Hangul as early DeepSeek models take them.
+// Han and Hangul in early DeepSeek models.
 constexpr const char* kDeepseekHan = R"([\x{4e00}-\x{9fa5}\x{800}-\x{4e00}\x{ac00}-\x{d7ff}]+)";
 constexpr const char* kHanKana = R"([\x{4e00}-\x{9fa5}\x{3040}-\x{309f}\x{30a0}-\x{30ff}]+)";
 constexpr const char* kDeepseekLetters =
@@ -75,7 +75,7 @@ constexpr const char* kDeepseekLetters =
     R"(\x{104d8}-\x{104fb}\x{10c80}-\x{10cb2}\x{10cc0}-\x{10cf2}\x{118a0}-\x{118df})"
     R"(\x{1e900}-\x{1e943})"
     R"(]+)";
-// Scripts that are written without spaces, as AFMOE takes them.
+// Scripts without spaces between words, in AFMOE.
 constexpr const char* kUnspaced = R"([)"
                                   R"(\x{4e00}-\x{9fff}\x{3400}-\x{4dbf}\x{f900}-\x{faff}\x{3040}-\x{309f})"
                                   R"(\x{30a0}-\x{30ff}\x{ff65}-\x{ff9f}\x{2f00}-\x{2fdf}\x{e40}-\x{e7f})"
@@ -84,11 +84,11 @@ constexpr const char* kUnspaced = R"([)"
                                   R"(]+)";
 constexpr const char* kDefaultMarks = R"([\p{P}\$\+<=>\^~\|]+)";
 
-// Some expressions are written differently from the models' own, because those take quadratic time on a long
-// run. The result is the same but for one case of SUPERBPE: a superscript right after a number is cut off.
-//  * "\s+$" (DEEPSEEK_LLM) looks back, so that it is tried once per run.
-//  * Numbers in groups of three are matched whole and then cut. Word ends are written out (Unicode's own).
-//  * JAIS2 looks for the line end of a run of spaces only where such a run can begin.
+// Some expressions differ from the models' originals, which take quadratic time on a long run. The result is
+// the same but for one case of SUPERBPE: a superscript right after a number is cut off. "\s+$" (DEEPSEEK_LLM)
+// looks back, so that it is tried once per run. Numbers in groups of three are matched whole and then cut,
+// and word ends are spelled out by Unicode's classes. JAIS2 looks for the line end of a run of spaces only
+// where such a run can begin.
 constexpr PatternRow kPatterns[] = {
     {"LLAMA3", {{{{kContraction, kLlama3, kLineEndsAndSpaces}}}}},
     {"QWEN2", {{{{kContraction, kQwen2, kLineEndsAndSpaces}}}}},
@@ -242,7 +242,7 @@ constexpr PreRow kPres[] = {
     {"default", "DEFAULT"},
 };
 
-// White space is Unicode's property White_Space: PCRE2's own \s has U+180E besides.
+// White space is Unicode's property White_Space: PCRE2's \s includes U+180E, too.
 std::string joined(const Expression& expression) {
     std::string text;
     for (const char* part : expression.parts)
@@ -283,14 +283,14 @@ Result<Code> compile(const std::string& pattern) {
         return error("PCRE2 refuses the pre-tokenizer pattern at offset {}: {}", offset,
                      reinterpret_cast<const char*>(message.data()));
     }
-    // Where no machine code can be made, matching is interpreted: slower, the same result.
+    // Without JIT compilation matching is interpreted: slower, the same result.
     pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);
     return code;
 }
 
 template <typename Piece>
 void cut_threes_from_end(std::string_view match, const Piece& piece) {
-    std::vector<size_t> starts;  // of its characters
+    std::vector<size_t> starts;  // the start of each of its characters
     for (size_t i = 0; i < match.size(); ++i)
         if ((uint8_t(match[i]) & 0xC0) != 0x80) starts.push_back(i);
     size_t begin = 0;
@@ -308,7 +308,7 @@ struct Pretokenizer::Step {
     Cut cut;
 };
 
-// The state of one split: match data and limits belong to a thread, the compiled patterns are shared.
+// The state of one split: match data and limits belong to a thread, compiled patterns are shared.
 class Pretokenizer::Run {
 public:
     Run(const std::vector<Step>& steps, size_t bytes, const Sink& piece)
@@ -327,7 +327,7 @@ public:
         pcre2_match_data* data = data_[index].get();
         size_t done = 0;
         while (data && done < part.size()) {
-            // The text was validated once; without this flag PCRE2 would do so for every match.
+            // The text was validated before; without this flag PCRE2 would validate it for every match.
             const int count =
                 pcre2_match(steps_[index].code.get(), reinterpret_cast<PCRE2_SPTR>(part.data()), part.size(),
                             done, PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY, data, context_.get());

@@ -13,10 +13,10 @@
 
 namespace redline {
 
-// What a value of tokenizer.ggml.pre says besides the patterns.
+// Further properties that a value of tokenizer.ggml.pre implies.
 struct PretokenizerTraits {
     bool whole_pieces = false;  // a piece that is itself a token is not merged ("ignore_merges")
-    bool add_bos = false;       // where the file does not say
+    bool add_bos = false;       // the default where the file does not say
     bool no_bos = false;        // the model has no BOS even if the file gives one
 };
 
@@ -25,7 +25,7 @@ public:
     // An unknown name is an error that lists the known ones.
     static Result<Pretokenizer> create(std::string_view pre);
     static std::vector<std::string> names();
-    // Every pattern set by its own name, for tests.
+    // Every pattern set by name, for tests.
     static std::vector<std::string> pattern_names();
     static Result<Pretokenizer> of_pattern(std::string_view name);
     Pretokenizer(Pretokenizer&&) noexcept;

@@ -11,7 +11,7 @@
 namespace redline {
 namespace {
 
-// In the order of preference where a file names no end of turn.
+// By preference, for files that name no end of turn.
 constexpr std::string_view kEndOfTurn[] = {
     "<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>",         "<|end_of_text|>",    "<EOT>",
     "_<EOT>",     "▁<EOT>",     "[EOT]",   "<｜end▁of▁sentence｜>", "<end_of_utterance>", "<|endoftext|>"};
@@ -55,25 +55,25 @@ public:
            std::vector<std::string>& warnings)
         : metadata_(metadata), vocabulary_(vocabulary), is_text_(is_text), warnings_(warnings) {}
 
-    // The id under `tokenizer.ggml.<name>_token_id`; `otherwise` when absent or out of range.
-    Result<Token> id(std::string_view name, Token otherwise) {
+    // The id under `tokenizer.ggml.<name>_token_id`; `fallback` when absent or out of range.
+    Result<Token> id(std::string_view name, Token fallback) {
         const std::string key = fmt::format("tokenizer.ggml.{}_token_id", name);
         const MetadataValue* stored = metadata_.find(key);
-        if (!stored) return otherwise;
+        if (!stored) return fallback;
         if (const auto* value = std::get_if<int64_t>(&stored->value)) {
             if (*value >= 0 && uint64_t(*value) < vocabulary_.size()) return Token(*value);
-            // 2^32 - 1 and -1 are how converters write "none".
+            // Converters write 2^32 - 1 or -1 for "none".
             if (*value != -1 && *value != int64_t(UINT32_MAX)) warn_range(key, fmt::to_string(*value));
-            return otherwise;
+            return fallback;
         }
         if (const auto* value = std::get_if<uint64_t>(&stored->value)) {
             warn_range(key, fmt::to_string(*value));
-            return otherwise;
+            return fallback;
         }
         return error("{} is no integer", key);
     }
 
-    // A default id is only believed if the token there is a special one.
+    // A default id is used only if the token there is a special one.
     Token default_id(Token token) const {
         if (!vocabulary_.contains(token)) return kNoToken;
         const TokenType type = vocabulary_.type(token);
@@ -81,7 +81,7 @@ public:
         return special || (!vocabulary_.has_types() && vocabulary_.has_scores()) ? token : kNoToken;
     }
 
-    // The token of a special text, made a control token if the file has it as text; kNoToken if there is
+    // The token with a special text, made a control token if the file has it as text; kNoToken if there is
     // none.
     Token special(std::string_view text) {
         const Token token = vocabulary_.find(text);
@@ -133,7 +133,7 @@ bool has(Reader& reader, std::string_view text) {
     return reader.special(text) != kNoToken;
 }
 
-// Vocabularies of the harmony format, where <|end|> ends a message and not the turn.
+// True for vocabularies of the harmony format, where <|end|> ends a message and not the turn.
 bool is_harmony(Reader& reader) {
     return (has(reader, "<|return|>") && has(reader, "<|call|>")) ||
            (has(reader, "<|calls|>") && has(reader, "<|flush|>"));

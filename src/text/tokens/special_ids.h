@@ -1,5 +1,5 @@
-// The ids with a meaning of their own (BOS, EOS, ...) and the set of tokens that end a generation. Published
-// files give only some of them, so the rest is found by the texts that models use.
+// The ids with a special meaning (BOS, EOS, ...) and the set of tokens that end a generation. Published files
+// give only some of them, so the rest is found by the texts that models use.
 #pragma once
 
 #include "text/tokens/vocabulary.h"
@@ -8,7 +8,7 @@
 
 namespace redline {
 
-// What a tokenizer model stands for when the file is silent.
+// The ids that a kind of tokenizer implies when the file is silent.
 struct SpecialDefaults {
     Token bos = kNoToken;
     Token eos = kNoToken;

@@ -19,7 +19,7 @@ SpecialSplitter::SpecialSplitter(const Vocabulary& vocabulary, const std::vector
         const TokenType type = vocabulary.type(token);
         if (type != TokenType::control && type != TokenType::user_defined && type != TokenType::unknown)
             continue;
-        // Of tokens with the same text the vocabulary finds one; the others cannot be written.
+        // The vocabulary finds only one of several tokens with the same text.
         if (vocabulary.find(vocabulary.text(token)) != token) continue;
         const bool swallow = std::binary_search(swallows.begin(), swallows.end(), token);
         specials_.push_back({vocabulary.text(token), token, type == TokenType::user_defined, swallow});
@@ -40,9 +40,8 @@ SpecialSplitter::SpecialSplitter(const Vocabulary& vocabulary, const std::vector
     for (size_t i = 0; i < order.size(); ++i) rank_[order[i]] = uint32_t(i);
 }
 
-// One text being split. Occurrences that overlap form an island; islands cannot influence each other, so the
-// rule "longest first over the whole text" is applied to each by itself, with only the tokens that occur
-// there.
+// Splits one text. Occurrences that overlap form an island; islands cannot influence each other, so the rule
+// "longest first over the whole text" is applied to each separately, with only the tokens that occur there.
 class SpecialSplitter::Run {
 public:
     Run(const SpecialSplitter& splitter, std::string_view text, std::span<const TextRange> trusted)
@@ -82,8 +81,8 @@ private:
         return end;
     }
 
-    // Collects the specials that occur at `at` or overlap what was collected; returns where the last one
-    // ends, `at` if there is none.
+    // Collects the specials that occur at `at` or overlap those collected; returns the end of the last one,
+    // or `at` if there is none.
     size_t island_end(size_t at) {
         ++island_;
         found_.clear();
@@ -93,7 +92,7 @@ private:
         return found_.empty() ? at - 1 : end;
     }
 
-    // Walks the sorted texts like a trie: one byte more at each turn. Returns the end of the longest found.
+    // Walks the sorted texts like a trie, byte by byte. Returns the end of the longest found.
     size_t collect(size_t at) {
         const std::vector<Special>& specials = splitter_.specials_;
         const auto byte = uint8_t(text_[at]);
@@ -157,7 +156,7 @@ private:
         if (raw.begin < raw.end) out.push_back(raw);
     }
 
-    // Neighbouring raw fragments are one: what an island leaves over belongs to the text around it.
+    // Merges neighbouring raw fragments: bytes that an island does not use belong to the text around it.
     void add_raw(size_t begin, size_t end) {
         if (begin == end) return;
         if (!out_.empty() && out_.back().token == kNoToken && out_.back().end == begin)
@@ -169,7 +168,7 @@ private:
     const SpecialSplitter& splitter_;
     const std::string_view text_;
     const std::span<const TextRange> trusted_;
-    std::vector<uint32_t> seen_;  // by special: the last island it was found in
+    std::vector<uint32_t> seen_;  // for each special: the last island that contains it
     std::vector<uint32_t> found_;
     uint32_t island_ = 0;
     std::vector<Fragment> out_;

@@ -1,4 +1,4 @@
-// Finds the special tokens that are written out in a text and cuts it at them.
+// Finds the special tokens that are written out in a text and cuts the text at them.
 #pragma once
 
 #include "text/tokens/vocabulary.h"
@@ -22,14 +22,13 @@ struct TextRange {
 
 class SpecialSplitter {
 public:
-    // The tokens of `swallows` (ascending) take the white space on their right with them.
+    // The tokens of `swallows` (ascending) include the white space to their right.
     SpecialSplitter() = default;
     SpecialSplitter(const Vocabulary& vocabulary, const std::vector<Token>& swallows);
 
     // The result is that of taking the special tokens longest first, each searched from left to right in all
-    // text that is still raw. Control and unknown tokens count only where they lie whole inside one of
-    // `trusted` (ascending, disjoint); user-defined tokens count everywhere. Empty raw fragments are left
-    // out.
+    // text that is still raw. Control and unknown tokens are found only entirely inside one of `trusted`
+    // (ascending, disjoint); user-defined tokens everywhere. Empty raw fragments are omitted.
     std::vector<Fragment> split(std::string_view text, std::span<const TextRange> trusted) const;
 
 private:
@@ -41,8 +40,8 @@ private:
     };
     class Run;
 
-    std::vector<Special> specials_;         // by text, so that those with a common start are neighbours
-    std::vector<uint32_t> rank_;            // place of each in the order longest first
+    std::vector<Special> specials_;  // sorted by text, so that those with a common prefix are neighbours
+    std::vector<uint32_t> rank_;     // each one's place in the order longest first
     std::array<uint32_t, 257> first_ = {};  // specials_ by first byte: [first_[b], first_[b + 1])
 };
 

@@ -8,14 +8,14 @@ namespace {
 
 constexpr size_t kLongestPiece = size_t(1) << 31;  // bytes; a longer one is cut, so that indices fit 32 bits
 
-// The length that a lead byte announces, cut at the end of the text. Malformed bytes are symbols of their
-// own, or parts of one: their tokens are the bytes either way.
+// The length that a lead byte announces, cut at the end of the text. Malformed bytes are separate symbols, or
+// parts of one: their tokens are the bytes either way.
 size_t character_bytes(std::string_view text, size_t at) {
     static constexpr uint8_t kLengths[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 3, 4};
     return std::min<size_t>(kLengths[uint8_t(text[at]) >> 4], text.size() - at);
 }
 
-// Whether a space symbol stands after a character that is none.
+// True when a space symbol stands behind another character.
 bool has_inner_space(std::string_view text) {
     for (size_t at = text.find(kSpaceSymbol); at != text.npos; at = text.find(kSpaceSymbol, at + 1))
         if (at > 0 && !text.substr(0, at).ends_with(kSpaceSymbol)) return true;
@@ -63,7 +63,7 @@ void Spm::encode(const Vocabulary& vocabulary, std::string_view text, std::vecto
     for (size_t begin = 0; begin < spaced.size();) {
         size_t end = spaced.size();
         if (by_words_) {
-            // A word is its spaces and what follows up to the next space.
+            // A word consists of spaces and the characters up to the next space.
             size_t at = begin;
             while (spaced.compare(at, kSpaceSymbol.size(), kSpaceSymbol) == 0) at += kSpaceSymbol.size();
             end = std::min(end, spaced.find(kSpaceSymbol, at));

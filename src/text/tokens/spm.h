@@ -1,5 +1,5 @@
-// SentencePiece BPE ("llama" in GGUF): neighbours are merged by the score of the token they form; characters
-// that are no token become their bytes.
+// SentencePiece BPE ("llama" in GGUF): neighbours are merged by the score of the token that they form;
+// characters without a token become their bytes.
 #pragma once
 
 #include "text/tokens/merge.h"
@@ -15,7 +15,7 @@ public:
                               std::vector<std::string>& warnings);
 
     // Appends the tokens of `text`, which has no special tokens; with a space before it if the model wants
-    // that. Bytes that are no UTF-8 are kept, each as its byte token.
+    // that. Bytes that are not UTF-8 are kept, each as its byte token.
     void encode(const Vocabulary& vocabulary, std::string_view text, std::vector<Token>& out) const;
     bool space_prefix() const { return space_prefix_; }
 
@@ -26,7 +26,7 @@ private:
 
     std::array<Token, 256> byte_tokens_ = {};  // or the unknown token, or none
     bool space_prefix_ = true;
-    bool by_words_ = true;  // no token has a space after another character: words can be merged apart
+    bool by_words_ = true;  // no token has a space behind another character: words merge separately
 };
 
 }  // namespace redline

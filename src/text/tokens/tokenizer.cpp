@@ -25,7 +25,7 @@ constexpr ModelRow kModels[] = {
     {"llama", Model::spm, {.bos = 1, .eos = 2, .unknown = 0, .add_bos = true}},
     {"gpt2", Model::bpe, {.bos = 11, .eos = 11}},
     {"gemma4", Model::gemma4, {}},
-    // T5 itself adds EOS, which its files say; to a decoder the text would be over.
+    // T5 appends EOS, as its files say; for a decoder the text would be over.
     {"t5", Model::unigram, {.eos = 1}},
 };
 
@@ -52,7 +52,7 @@ Result<const ModelRow*> find_model(const Metadata& metadata) {
     return error("the tokenizer model \"{}\" is not known; {} supported", printable(name), kSupported);
 }
 
-// Phi-3 strips white space after its special tokens; GGUF has no key for that, only the name tells.
+// Phi-3 strips white space after its special tokens; GGUF has no key for that, only the name shows it.
 Result<std::vector<Token>> swallowing_tokens(const Metadata& metadata, const Vocabulary& vocabulary) {
     std::string name = RL_TRY(metadata.text("general.name", ""));
     std::transform(name.begin(), name.end(), name.begin(),
@@ -124,7 +124,7 @@ Status Tokenizer::State::create_bpe(const Metadata& metadata, SpecialDefaults& d
     std::optional<Pretokenizer> pretokenizer;
     if (model == Model::bpe) {
         pre = RL_TRY(metadata.text("tokenizer.ggml.pre", "default"));
-        // Ollama's files of gpt-oss do not name theirs.
+        // Ollama's files of gpt-oss name no pre-tokenizer.
         if (RL_TRY(metadata.text("general.architecture", "")) == "gptoss") pre = "gpt-4o";
         pretokenizer = RL_TRY(Pretokenizer::create(pre));
         if (pre == "default")

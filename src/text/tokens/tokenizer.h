@@ -20,11 +20,11 @@ namespace redline {
 
 struct TokenizeOptions {
     bool add_special = true;     // prepend BOS / append EOS as the file says
-    bool parse_special = false;  // control tokens in the text become tokens; else they stay text
+    bool parse_special = false;  // control tokens in the text become tokens; false: they stay text
 };
 
-// A part of a text of mixed origin: only in the scaffold of a chat may control tokens be written out.
-// User-defined tokens count in any text.
+// A part of a text of mixed origin: control tokens are recognised only in the scaffold of a chat,
+// user-defined tokens in any text.
 struct TextPart {
     std::string text;
     bool scaffold = false;
@@ -32,7 +32,7 @@ struct TextPart {
 
 class Tokenizer {
 public:
-    // Tokens from `embedding_rows` on are left out: some files list more tokens than the model has rows for.
+    // Tokens from `embedding_rows` on are ignored: some files list more tokens than the model has rows for.
     static Result<Tokenizer> create(const Metadata& metadata,
                                     size_t embedding_rows = std::numeric_limits<size_t>::max());
     Tokenizer(Tokenizer&&) noexcept;
@@ -41,17 +41,17 @@ public:
 
     size_t size() const;  // number of tokens in the vocabulary
     // Any bytes can be encoded. Byte-level BPE reads invalid UTF-8 as U+FFFD, SPM and Unigram keep its bytes.
-    // A BOS that the text itself begins with is not looked for.
+    // A BOS at the beginning of the text is not recognised as one.
     std::vector<Token> encode(std::string_view text, TokenizeOptions options = {}) const;
-    // The tokens of all parts joined: text on both sides of a border is merged as if there were none, and no
-    // control token is found that is not whole inside scaffold.
+    // The tokens of all parts joined: text on both sides of a border is merged as if there were none, and a
+    // control token is found only if it lies entirely in scaffold.
     std::vector<Token> encode(std::span<const TextPart> parts, bool add_special) const;
 
     // The bytes that a token stands for in running text; control tokens are empty unless `special`. The
-    // functions on one token take any number: what is no token has no text and is of the undefined type.
+    // functions on one token accept any number: a number that is no token has no text and the undefined type.
     std::string piece(Token token, bool special = false) const;
-    // The same behind another token, kNoToken at the beginning: without the space that a Unigram tokenizer
-    // puts before a text, which begins anew behind each control and user-defined token.
+    // The bytes of a token behind another token, kNoToken at the beginning: without the space that a Unigram
+    // tokenizer puts before a text, and again behind each control and user-defined token.
     std::string piece_after(Token previous, Token token, bool special = false) const;
     // The pieces of a whole text, without the space that an SPM or Unigram tokenizer puts before it.
     std::string decode(std::span<const Token> tokens, bool special = false) const;
@@ -68,7 +68,7 @@ public:
     const std::vector<Token>& end_of_generation() const;  // ascending
     // For `info`: "SPM", "BPE (llama-bpe)".
     std::string description() const;
-    // What was unusual in the file and how it was taken; said once by the commands.
+    // Unusual settings in the file and how they are treated; the commands print them once.
     const std::vector<std::string>& warnings() const;
 
 private:

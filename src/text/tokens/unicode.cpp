@@ -5,8 +5,8 @@
 namespace redline {
 namespace {
 
-// What may follow a lead byte: the number of continuation bytes and the range of the first of them, which is
-// where overlong forms, surrogates and values above U+10FFFF are told apart (Unicode standard, table 3-7).
+// The bytes that may follow a lead byte: the number of continuation bytes and the range of the first of them,
+// which excludes overlong forms, surrogates and values above U+10FFFF (Unicode standard, table 3-7).
 struct Lead {
     uint8_t more;
     uint8_t low, high;

@@ -12,28 +12,29 @@ namespace redline {
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 constexpr std::string_view kSpaceSymbol = "\xE2\x96\x81";  // U+2581, how SPM vocabularies write a space
 
-// What stands at one place of a text. An invalid part is the longest start of a character that cannot be
-// completed (one byte at least), as the Unicode standard recommends to replace it; `cut` is such a start that
-// the end of the text interrupts.
+// One character of a text. An invalid part is the longest start of a character that cannot be completed (at
+// least one byte), as the Unicode standard recommends to replace it; `cut` is such a start at the end of the
+// text.
 struct Utf8Step {
     enum class Kind : uint8_t { character, invalid, cut };
     Kind kind = Kind::invalid;
     uint8_t bytes = 1;
-    char32_t code = 0;  // of a character
+    char32_t code = 0;  // for a character
 };
 
 // `at` must be inside the text. Overlong forms, surrogates and values above U+10FFFF are invalid.
 Utf8Step utf8_step(std::string_view text, size_t at);
 bool is_valid_utf8(std::string_view text);
-// Every invalid or cut part replaced by U+FFFD.
+// Replaces every invalid or cut part by U+FFFD.
 std::string to_valid_utf8(std::string_view text);
 // Appends the UTF-8 form of a code point below 0x110000.
 void append_utf8(std::string& out, char32_t code);
-// What Python's str.strip removes, and so Jinja's trim: Unicode white space and U+001C to U+001F.
+// True for the characters that Python's str.strip, and so Jinja's trim, removes: Unicode white space and
+// U+001C to U+001F.
 bool is_white_space(char32_t code);
 
-// For terminals and messages: valid UTF-8 in which control characters, line ends and the characters that
-// reorder text are written as escapes (\n, \x1b, \u202e).
+// Makes text safe for terminals and messages: valid UTF-8 in which control characters, line ends and the
+// characters that reorder text are written as escapes (\n, \x1b, \u202e).
 std::string printable(std::string_view text);
 
 // Byte-level BPE writes every byte as a printable character: 0x21-0x7E, 0xA1-0xAC and 0xAE-0xFF as the code

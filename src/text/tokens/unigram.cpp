@@ -9,9 +9,9 @@
 namespace redline {
 namespace {
 
-// What an unknown character costs beyond the least likely token, as in SentencePiece.
+// The penalty of an unknown character, relative to the least likely token, as in SentencePiece.
 constexpr double kUnknownPenalty = 10;
-// Longer tokens are left out, so that a text is read in linear time. SentencePiece makes none over 512
+// Longer tokens are ignored, so that a text is read in linear time. SentencePiece makes none over 512
 // characters.
 constexpr size_t kLongestToken = 2048;  // bytes
 
@@ -21,21 +21,21 @@ double score_of(const Vocabulary& vocabulary, Token token) {
 
 }  // namespace
 
-// The best way to each place of the text that tokens reach. Where none reaches over a place, all ways go
-// through it: what is before is decided and put out, so that few steps are held.
+// The best way to each place of the text that tokens reach. Where no token crosses a place, all ways pass
+// through it: the tokens before it are final, so that few steps are held.
 struct Unigram::Path {
     struct Step {
         double score = 0;
-        uint32_t bytes = 0;  // of the last token; 0: nothing ends here
+        uint32_t bytes = 0;  // of the last token; 0: no token ends here
         Token token = kNoToken;
     };
 
     const Unigram& owner;
     std::string_view text;
     std::vector<Token>& out;
-    size_t begin = 0;  // of what is not decided
+    size_t begin = 0;  // start of the part that is not final
     size_t reach = 0;
-    std::vector<Step> steps = std::vector<Step>(1);  // by the place behind `begin`
+    std::vector<Step> steps = std::vector<Step>(1);  // by the distance from `begin`
     std::vector<Step> decided = {};
     bool after_unknown = false;
 
@@ -46,7 +46,7 @@ struct Unigram::Path {
         if (steps.size() <= reach - begin) steps.resize(reach - begin + 1);
         Step& step = steps[at + bytes - begin];
         const double sum = score_at(at) + score;
-        // Of equal ones the longest last token, which comes first.
+        // The longest last token wins among equal ones, and it comes first.
         if (step.bytes == 0 || sum > step.score) step = {sum, uint32_t(bytes), token};
     }
 
@@ -106,7 +106,7 @@ void Unigram::find_bytes(const Vocabulary& vocabulary, std::vector<std::string>&
 }
 
 Status Unigram::build(const Vocabulary& vocabulary, std::vector<std::string>& warnings) {
-    // In the order of their texts, of which the first bytes decide mostly.
+    // Sorted by text; the first bytes mostly decide the order.
     struct Entry {
         uint64_t first_bytes;
         Token token;
@@ -139,7 +139,7 @@ Status Unigram::build(const Vocabulary& vocabulary, std::vector<std::string>& wa
         return vocabulary.text(a.token) < vocabulary.text(b.token);
     });
 
-    // Level by level: of each node of this one the tokens that go through it.
+    // Builds the trie level by level: for each node the tokens that pass through it.
     struct Span {
         size_t begin, end;
     };
@@ -174,7 +174,7 @@ const Unigram::Node* Unigram::child(const Node& node, uint8_t byte) const {
     return found != end && found->byte == byte ? found : nullptr;
 }
 
-// As SentencePiece's normalizer: the rules, the spaces, and the symbol that stands for a space.
+// Normalizes as SentencePiece: the rules, the spaces, and the symbol that stands for a space.
 std::string Unigram::normalize(std::string_view text) const {
     const auto piece_at = [&](size_t at) -> CharsMap::Rule {
         if (const CharsMap::Rule rule = options_.normalization.find(text, at); rule.bytes > 0) return rule;

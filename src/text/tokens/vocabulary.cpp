@@ -11,8 +11,8 @@
 namespace redline {
 namespace {
 
-// Eight bytes at a time, multiplied and folded. Good enough for tokens; not made for adversaries, who could
-// only slow down their own file.
+// Hashes eight bytes at a time by multiplying and folding. It is good enough for tokens, and not secure: an
+// adversary could only slow down a file of theirs.
 uint64_t hash_of(std::string_view text) {
     constexpr uint64_t kFactor = 0x9E3779B97F4A7C15u;
     uint64_t hash = text.size() * kFactor;
@@ -108,7 +108,7 @@ void Vocabulary::index(std::vector<std::string>& warnings) {
             fmt::format("{} token texts occur more than once: the last of each is used", repeated));
 }
 
-// Where the text is, or the empty slot where it would be.
+// The slot of this text, or the empty slot where it would be.
 size_t Vocabulary::slot(std::string_view text) const {
     const uint64_t hash = hash_of(text);
     const size_t mask = slots_.size() - 1;

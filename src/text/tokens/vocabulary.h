@@ -1,4 +1,4 @@
-// The token table of a model file: texts, types, scores, and the way back from a text to its id.
+// The token table of a model file: texts, types, scores, and the search for a text's id.
 #pragma once
 
 #include "base/result.h"
@@ -18,8 +18,8 @@ enum class TokenType : uint8_t { undefined, normal, unknown, control, user_defin
 
 class Vocabulary {
 public:
-    // Reads tokenizer.ggml.{tokens,scores,token_type}. Tokens from `rows` on are left out: the model has no
-    // embedding for them. Arrays of unequal length and scores that are no numbers are errors.
+    // Reads tokenizer.ggml.{tokens,scores,token_type}. Tokens from `rows` on are ignored: the model has no
+    // embedding for them. Arrays of unequal length and scores that are not numbers are errors.
     static Result<Vocabulary> read(const Metadata& metadata, size_t rows, std::vector<std::string>& warnings);
     Vocabulary(Vocabulary&&) = default;
     Vocabulary& operator=(Vocabulary&&) = default;
@@ -29,7 +29,7 @@ public:
     const std::string& text(Token token) const { return texts_[size_t(token)]; }
     TokenType type(Token token) const { return types_[size_t(token)]; }
     void set_type(Token token, TokenType type) { types_[size_t(token)] = type; }
-    bool has_types() const { return has_types_; }  // false: the file has none and all were taken as normal
+    bool has_types() const { return has_types_; }  // false: the file has none, and all count as normal
     bool has_scores() const { return !scores_.empty(); }
     float score(Token token) const { return scores_[size_t(token)]; }
     size_t longest() const { return longest_; }  // bytes of the longest text
