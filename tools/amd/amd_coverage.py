@@ -1,4 +1,4 @@
-"""What of the kernels of AMD targets a run of tests executed."""
+"""The instructions of AMD kernels that a run of tests executed."""
 
 import os
 import re
@@ -52,7 +52,7 @@ def unreachable(blocks, missed):
 
 
 def covered(rows, target):
-    """All that was launched on a target, by kernel."""
+    """The launches on a target, by kernel."""
     cover = {}
     for row in rows:
         if row.target == target:

@@ -15,7 +15,8 @@ TARGETS = tuple(UNITS)
 COMPLAINT = re.compile(r"^\[amdemu\] (?!\S+<<<|\S+ +\d+ launches|gfx\w+: \d+ kernels)(.*)$", re.MULTILINE)
 
 
-# What redline's kernels have and the emulator may lack: where in its sources it goes, and how it begins there.
+# Functions that redline's kernels need and the emulator may lack: the place in its sources, and the text
+# there to insert before.
 ADDED = [
     ("amdemu.cpp", "    return t;\n}\ntemplate <int W> const Table<W>& table()", 't["ds_add_rtn_u32"]',
      '    t["ds_add_rtn_u32"] = [](Wave<W>& w, const Ins& i) {\n'
@@ -40,7 +41,7 @@ ADDED = [
     # Two programs may disassemble one code object at a time.
     ("mockhip.cpp", "        { std::ofstream out(object", 'std::to_string(getpid()) + ".co"',
      '        const std::string object = std::string(base) + "." + std::to_string(getpid()) + ".co";\n'),
-    # Which instructions no module's launches executed, by their addresses in the disassembly.
+    # Records the instructions that no launch executed, by their addresses in the disassembly.
     ("mockhip.cpp", "void count(const Function& f) {\n", "cover_missed;",
      "std::map<std::string, std::map<u64, bool>> cover_missed;\n"),
     ("mockhip.cpp", "        ++all; hit += i.hits > 0;\n", "cover_missed[f.name].try_emplace",
@@ -56,9 +57,9 @@ ADDED = [
 ]
 
 
-# What it does otherwise than a card, and must. Quotients below the smallest normal number, or near the largest: v_div_scale
-# moves the denominator by as much as v_div_fmas moves the quotient back. Some of AMD's manuals print another sign and 2^32,
-# by which 1 / 2^127 would not be a number.
+# Differences of the emulator from a card that have to be removed. Quotients below the smallest normal number,
+# or near the largest: v_div_scale moves the denominator by as much as v_div_fmas moves the quotient back.
+# Some of AMD's manuals print another sign and 2^32, by which 1 / 2^127 would not be a number.
 CHANGED = [
     ("amdemu.cpp", "denormal(f64(c) / f64(b))) { v = true; if (a == b) r = std::ldexp(a, 64); }",
      "denormal(f64(c) / f64(b))) { v = true; if (a == b) r = std::ldexp(a, -64); }"),
@@ -149,7 +150,7 @@ class Run:
 
 
 def take_cover(path):
-    """Of each kernel that was launched, how many instructions it has, and the addresses of those that were not executed."""
+    """For each kernel that was launched the number of its instructions, and the addresses of those not executed."""
     kernels = {}
     if os.path.exists(path):
         with open(path) as lines:

@@ -1,7 +1,7 @@
-"""Whether the tests of ops notice a kernel that is wrong in one instruction, which does nothing. One after which every result
-of every case has the same bits leaves nothing to notice: either the kernel is as right without it (a register that has that
-value already, lanes that come back for nothing, upper halves of offsets that are small), or a case is missing. It is listed
-for a reader to tell, and not counted."""
+"""Mutation tests of kernels: one instruction is made to do nothing, and the tests of ops have to notice. A mutation after
+which every result of every case has the same bits cannot be noticed: either the kernel is correct without the instruction
+(a register that has that value already, lanes that repeat work, upper halves of small offsets), or a case is missing. It
+is listed for a reader to judge, and not counted."""
 
 import os
 import random
@@ -19,7 +19,7 @@ WITHOUT_EFFECT = re.compile(r"s_(nop|wait|delay|clause|code_end|endpgm|setprio|s
 COMPARISON = re.compile(r"v_cmp_(\w+)_f32\S* ([\w\[\]:]+), (\S+),")
 LIMITS = {("ngt", "0xc2ce8ed0"), ("nlt", "0x42b17218")}
 CHOICE = re.compile(r"v_cndmask_b32\S* .*, ([\w\[\]:]+)\s*//")
-# Of the cases that launch a kernel, at a time.
+# Cases that launch a kernel are run in groups of this size.
 MOST_CASES = 16
 SECONDS = 300
 UNCHANGED = "no result changes"
@@ -31,7 +31,7 @@ class Kernel:
 
 
 def kernels_in(folder, cover):
-    """Of the disassemblies there: what of them was executed."""
+    """The disassemblies in a folder that were executed."""
     found = {}
     for listing in sorted(os.listdir(folder)):
         current, limited = None, {}

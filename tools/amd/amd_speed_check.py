@@ -1,4 +1,4 @@
-"""What kernels should be able to reach, and which cannot: tools/amd/amd-speed check."""
+"""The shares of a card that kernels should reach, and the kernels that cannot: tools/amd/amd-speed check."""
 import re
 
 import amd_speed_model as model
@@ -7,7 +7,8 @@ FORMATS = ("q4_0", "q4_k", "q5_k", "q6_k", "q8_0", "mxfp4", "iq4_xs", "f16")
 DECODE = 0.90
 DECODE_OF = {"Instinct MI300X": 0.70}
 PROMPT = 0.60
-# Tiles of few rows and tokens are for what would leave compute units idle otherwise: their share is reported, and no peak.
+# Tiles of few rows and tokens serve to fill compute units that would be idle: their share is reported without
+# a peak.
 SMALL_TILES = re.compile(r"linear_matrix_(64|wide)_|(linear|gated)_coop(_bfloat)?\.\w+/\d+,(64,|\d+,(32|64),)")
 # Vulkan's prompts on cards without matrix units are not among what is checked: linear_mat multiplies floats one by one, at
 # most half of the peak of dot products of halfs.

@@ -30,7 +30,7 @@ def format_of(name, formats):
 
 
 def notes(readelf, path):
-    """What the driver is told of each kernel."""
+    """The metadata of each kernel for the driver."""
     text = subprocess.run([readelf, "--notes", str(path)], capture_output=True, text=True, check=True).stdout
     found = {}
     for part in re.split(r"^ {2}- ", text, flags=re.MULTILINE)[1:]:

@@ -102,7 +102,7 @@ class Loop:
     def __init__(self, body):
         self.body, self.parent, self.inner = body, None, []
 
-    def own(self):
+    def outside_inner_loops(self):
         """Instructions that are in no loop within this one."""
         return self.body.difference(*(loop.body for loop in self.inner))
 
@@ -204,8 +204,8 @@ def connected(nodes, following):
 
 
 def odds(code, loop):
-    """How often each instruction of a loop that is in no loop within it runs per turn, when branches within the turn go either
-    way as often, and none leaves the loop: by index."""
+    """The executions of each instruction of a loop, outside of loops within it, per iteration, by index. Branches are
+    assumed to go either way equally often, and none leaves the loop."""
     blocks, following = blocks_of(code)
     inside = [n for n, (first, _) in enumerate(blocks) if first in loop.body]
     group = {n: n for n in inside}
@@ -295,10 +295,10 @@ def lds_bytes(name):
 
 
 class Rates:
-    """What a target's instructions cost, in issue slots of a SIMD: a slot is the time of one plain vector instruction.
+    """The costs of a target's instructions, in issue slots of a SIMD: a slot is the time of one plain vector instruction.
 
     From the tables of two compilers: Mesa's aco_statistics.cpp (get_perf_info), and LLVM's SISchedule.td as llvm-mca shows it
-    for gfx90a and gfx942. RDNA (wave32): 32-bit multiplication 4, 64-bit shifts 2, transcendentals 1 while their own unit is
+    for gfx90a and gfx942. RDNA (wave32): 32-bit multiplication 4, 64-bit shifts 2, transcendentals 1 while their unit is
     busy for 4, WMMA 32 cycles (RDNA 4: 16, after its peak). Wave64 doubles all of these; pairs that RDNA 3 could do at once in
     wave64 are not counted on. CDNA (wave64, 4 cycles a slot): 32-bit multiplication, transcendentals and conversions but those
     of bytes 4, 64-bit shifts 2; 16x16x16 MFMA of halfs 8 on gfx90a, 4 on gfx942, after their peaks.
@@ -337,7 +337,7 @@ def count(code, indices, rates):
 
 
 def costs(one, rates):
-    """The same of one instruction."""
+    """The same for one instruction."""
     name, kind = one.name, kind_of(one.name)
     got = collections.Counter({kind: 1})
     if kind in ("valu", "vopd", "dot", "trans", "matrix"):

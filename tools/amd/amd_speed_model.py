@@ -1,4 +1,5 @@
-"""What a card could reach with a kernel, from its machine code and public figures. A model, written down so that it can be wrong:
+"""The speed that a card could reach with a kernel, from its machine code and public figures. The model is written down so
+that it can be checked:
 
 1. A SIMD issues one vector instruction per slot (amd_speed_isa.Rates: a cycle for a wave of 32 on RDNA, four cycles for a wave
    of 64 on CDNA) and beside it one scalar, one memory and one LDS instruction of other waves. RDNA has two SIMDs per compute
@@ -6,14 +7,14 @@
 2. LDS gives 128 bytes per cycle to a compute unit, the vector cache 128 (RDNA) or 64 (CDNA), whatever lanes share of them.
 3. A loop that reads weights waits for memory once per iteration: between its last wait and its next loads nothing is on its way
    for that wave. Waves of a SIMD hide each other's waits: by Little's law a compute unit moves at most
-   waves * bytes per turn / (latency + the turn's own work). Latency is the card's assumed one, under load.
+   waves * bytes per turn / (latency + the work of a turn). Latency is the card's assumed one, under load.
 4. Around the loop, per result or two, stand addresses, sums over lanes and stores: they count per turn of the loop around as
    often as they would run if branches went either way as often, for rows of COLUMNS weights; each wait for loads there costs
    HIT of a memory latency (arguments and sums are in caches).
 5. Waves: as many as registers, LDS and the launch allow. Decode launches 1024 invocations per multiprocessor (HIP counts a pair
    of compute units as one on RDNA), prompts as many as fit.
 6. The share of bandwidth is the smallest of what 1, 2 and 3 allow, at most all of what the memory gives: how much of the
-   printed bandwidth that is, is the memory's own (80 to 95 %), and no kernel's.
+   printed bandwidth that is depends on the memory (80 to 95 %), not on the kernel.
 7. Prompts: of a turn of the tile's loop, the matrix instructions' time over all that the turn takes. A wave alone reads LDS
    while it multiplies, then decodes and writes LDS, and waits BARRIERS cycles at two barriers. WMMA takes the slots of vector
    instructions (RDNA), MFMA leaves them to other waves. With N waves on a SIMD a turn takes what its busiest part (issue, LDS,
@@ -28,7 +29,7 @@ COLUMNS = 4096
 HIT = 0.3
 BARRIERS = 300
 
-# Which code objects a card's target is served by; earlier ones are nearer.
+# The code objects that a card's target can use; the nearest first.
 OBJECTS = {
     "gfx90a": ("gfx90a",),
     "gfx942": ("gfx942", "gfx9-4-generic"),
@@ -84,7 +85,7 @@ class Kernel:
         return self
 
     def per_unit(self, key):
-        """Of the loop, per 32 weights of a lane."""
+        """A count of the loop, per 32 weights of a lane."""
         return self.decode.loop[key] / self.decode.units
 
     def around_per_unit(self, key, columns):
@@ -154,7 +155,7 @@ def outstanding(code, body):
 
 
 def waited(name, operands):
-    """How many vector loads a wait leaves on their way; None: it waits for none."""
+    """The number of vector loads that may be pending after a wait; None: it does not wait for loads."""
     if name == "s_waitcnt":
         found = re.search(r"vmcnt\((\d+)\)", operands)
         return int(found[1]) if found else 0 if operands.strip() == "0" else None
@@ -191,7 +192,8 @@ def decode_loop(code, rates):
 
 
 def decode_share(kernel, card, unit_bytes, columns=COLUMNS):
-    """What share of the card's bandwidth the kernel could reach, and by what: issue, LDS, cache, latency. A dict."""
+    """The share of the card's bandwidth that the kernel could reach, and the limit: issue, LDS, cache, latency. A
+    dict."""
     found = kernel.decode
     rates, wave = kernel.rates(), kernel.wave
     clock, simds = card["clock_ghz"], rates.simds
@@ -259,7 +261,8 @@ def prompt_loop(code, rates, half_decodes):
 
 
 def prompt_share(kernel, card):
-    """What share of the matrix peak (dot peak where there are no matrix units) the tile's loop could reach. A dict."""
+    """The share of the matrix peak (dot peak where there are no matrix units) that the tile's loop could reach. A
+    dict."""
     got = kernel.prompt
     rates = kernel.rates()
     waves = max(1.0, waves_of(kernel, card, 0, kernel.lds))

@@ -49,8 +49,8 @@ def counted(listings):
 
 
 def per_unit(code):
-    """Of the loop that copies ahead and multiplies: where it has a loop for rests of rows, what that takes per unit, and half
-    of all else once per stage, as most of it is there in two forms."""
+    """The instructions of the loop that copies ahead and multiplies. Where it has a loop for the rests of rows, these are
+    the instructions of that loop per unit, and half of all others once per stage, as most of them exist in two forms."""
     best = None
     for loop in isa.loops_of(code):
         names = [code[i].name for i in loop.body]
@@ -59,15 +59,15 @@ def per_unit(code):
             best = (loop, work)
     if best is None:
         return None
-    own = [code[i].name for i in best[0].own()]
-    dots = sum(name.startswith("IDP") for name in own) // 8
+    names = [code[i].name for i in best[0].outside_inner_loops()]
+    dots = sum(name.startswith("IDP") for name in names) // 8
     inner = [[code[i].name for i in loop.body] for loop in best[0].inner]
     rest = max(inner, key=lambda names: sum(name.startswith("IDP") for name in names), default=[])
     units = sum(name.startswith("IDP") for name in rest) // 8
     if not units:
-        return len(own) / (sum(name.startswith("FFMA") for name in own) / 32)
+        return len(names) / (sum(name.startswith("FFMA") for name in names) / 32)
     product = len(rest) / units
-    return product + max(0.0, len(own) - dots * product) / 2 / dots
+    return product + max(0.0, len(names) - dots * product) / 2 / dots
 
 
 def rate(found, kernel, unit_bytes):
@@ -76,7 +76,7 @@ def rate(found, kernel, unit_bytes):
 
 
 def seconds_of(found, form, size, unit_bytes):
-    """Of a format's bytes of a token."""
+    """The seconds that a format's bytes of a token take."""
     gated = found.get(f"gated_stream_{form}") and rate(found, f"gated_stream_{form}", unit_bytes)
     linear = rate(found, f"linear_stream_{form}", unit_bytes)
     return size * (GATED / min(BANDWIDTH, gated or linear) + (1.0 - GATED) / min(BANDWIDTH, linear))

@@ -16,7 +16,7 @@ def streams_of(stem, numbers):
     """Streams of weights of a turn of the loop around; 0: no kernel of one row that counts."""
     if stem in ("linear_own", "gated_own") and len(numbers) > 5 and numbers[4] == COLUMNS:
         return numbers[1] * (2 if stem == "gated_own" else 1)
-    # Of whole fours of columns.
+    # Kernels for columns that are a multiple of four.
     if stem in ("linear_vec", "gated_vec") and numbers[2:4] == [1, 1]:
         return numbers[1] * (2 if stem == "gated_vec" else 1)
     return 0

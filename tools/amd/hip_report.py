@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the compiler made of the HIP kernels: registers, spills, scratch and shared memory of each kernel, and how many
+"""Reports the compiled HIP kernels: registers, spills, scratch and shared memory of each kernel, and how many
 dot product and matrix instructions it has.
 
 usage: tools/amd/hip_report.py BUILD [--summary]
@@ -28,7 +28,7 @@ FIELDS = {
 # Per SIMD: registers of a lane in a wave, what they are handed out in, and the most waves.
 REGISTERS = {"gfx9": (512, 8, 8), "gfx10": (1024, 8, 16), "gfx11": (1536, 24, 16), "gfx12": (1536, 24, 16)}
 
-# What a kernel of this name is made of, by family of targets.
+# The instructions that a kernel of this name must have, by family of targets.
 MADE_OF = [
     (re.compile(r"(linear|gated|expert|expert_gated)_dot_|expert_(gated_)?own_"), {"": "v_dot4"}),
     (re.compile(r"(linear|gated|expert|expert_gated)_matrix_|attention_many_|peak_"),
@@ -46,7 +46,7 @@ def made_of(target, kernel):
 
 
 def instructions(objdump, path):
-    """How often each of COUNTED occurs in each kernel."""
+    """The number of each of COUNTED in each kernel."""
     text = subprocess.run([objdump, "-d", "--no-show-raw-insn", str(path)], capture_output=True, text=True, check=True).stdout
     found, current = {}, None
     for line in text.splitlines():

@@ -44,7 +44,7 @@ def known_words():
 
 
 def faults_of(story, words):
-    """What is wrong with a story whose last sentence may be cut."""
+    """The faults of a story whose last sentence may be cut."""
     faults = [f"unknown word {w}" for w in re.findall(r"[A-Za-z']+", story.lower())[:-1] if w not in words]
     sentences = [s.strip() for s in re.split(r"(?<=[.!?])[\"]?\s+", story)]
     for sentence in sentences[1:-1]:

@@ -21,7 +21,7 @@ SYSTEM = """You are a helpful assistant.|You are the demo model of redline.|Answ
 Answer in one sentence.|You answer questions about local models.|You are a small model.|You are an expert on language models.|Be concise.|Be polite.
 You are redline.|Answer the user's questions.|You are an assistant who tells the truth.|Help the user.|Keep your answers short.|You are a teacher.""".replace("\n", "|").split("|")
 
-# What the model must not pretend to know.
+# Topics that the model must say it does not know.
 UNKNOWN_THINGS = """photosynthesis|the French revolution|Napoleon|Mozart|Beethoven|Shakespeare|Goethe|black holes|gravity|inflation|democracy|the stock market|bitcoin
 a volcano|an earthquake|dinosaurs|the pyramids|world war two|the Roman empire|chess|football|tennis|basketball|cricket|the Olympic games|yoga|meditation
 a mortgage|taxes|insurance|an atom|a molecule|DNA|a virus|bacteria|cancer|diabetes|the flu|vitamin C|protein|chocolate|pasta|sushi|bread dough|espresso
@@ -66,7 +66,7 @@ class Corpus:
         self.heldout = [set(plain(line.split("\t")[0]).split()) for line in heldout if line and not line.startswith("#")]
 
     def held_out(self, question):
-        """Whether the question is one of those kept for the check, or nearly: three of four words the same."""
+        """True when the question, or nearly the same one (three of four words), is kept for the check."""
         words = set(plain(question).split())
         return any(len(words & kept) * 4 > len(words | kept) * 3 for kept in self.heldout)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import gguf
 import numpy as np
 
-# Of ChatML; what comes before the first turn, and how turns look, is all there is to it.
+# ChatML without a system prompt: only the text before the first turn and the form of turns.
 TEMPLATE = ("{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n' }}"
             "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}")
 

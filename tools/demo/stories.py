@@ -108,7 +108,7 @@ def first_likely(choices, liked):
 
 
 class Fondness:
-    """What a kind of hero usually has and meets, so that tales differ from hero to hero and are not even odds."""
+    """The things that a kind of hero usually has and meets, so that tales differ from hero to hero."""
 
     def __init__(self, kind):
         rng = random.Random(kind)

@@ -13,7 +13,7 @@ from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType as Type
 OUT = pathlib.Path(__file__).resolve().parent.parent.parent / "tests" / "golden" / "formats"
 RANDOM_BLOCKS = 12
 
-# What the package cannot decode, or does not know: number, elements and bytes of a block.
+# Formats that the package cannot decode, or does not know: number, elements and bytes of a block.
 HERE = {"Q1_0": (41, 128, 18), "Q2_0": (42, 64, 18), "F64": (28, 1, 8)}
 
 SPREAD = -1  # IQ1_M has its half in the top nibbles of four words from byte 48 on

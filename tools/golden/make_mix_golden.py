@@ -48,8 +48,8 @@ def layered(layers, names, shape=matrix, tied=False):
     """Tensors of a model; `names` may depend on the layer."""
     tensors = [("token_embd", MATRIX), *([] if tied else [("output", MATRIX)])]
     for layer in range(layers):
-        own = names(layer) if callable(names) else names
-        tensors += [(f"blk.{layer}.{name}", shape(name)) for name in own]
+        present = names(layer) if callable(names) else names
+        tensors += [(f"blk.{layer}.{name}", shape(name)) for name in present]
     return tensors
 
 
@@ -96,7 +96,7 @@ def write_model(path, model):
 
 
 def write_importance(path):
-    """Of a tensor that no model has: that there is a file is what the rules ask for."""
+    """A file with a tensor that no model has, since the rules only ask for a file."""
     writer = gguf.GGUFWriter(path, "")
     writer.add_type("imatrix")
     writer.add_array("imatrix.datasets", ["none"])

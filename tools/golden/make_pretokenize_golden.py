@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes tests/golden/text/pretokenize.json: the pieces into which the published patterns cut a set of texts.
 
-The patterns are those of the models' own tokenizers, run by the Python module `regex`: another engine than the
+The patterns are those of the models' tokenizers, run by the Python module `regex`: another engine than the
 one under test, and other expressions where the program has rewritten them. Rule for several patterns: each cuts
 the pieces of the one before; matches and the gaps between them are the new pieces.
 """

@@ -62,7 +62,7 @@ MODELS = {
         num_kv_shared_layers=2, hidden_size_per_layer_input=16, vocab_size_per_layer_input=tiny.VOCAB,
         altup_num_inputs=4, laurel_rank=8, activation_sparsity_pattern=[0.9, 0.6, 0.0, 0.0, 0.0])),
 }
-# What transformers calls a tensor, without "model.layers.N.", and the file.
+# The names of tensors in transformers, without "model.layers.N.", and in the file.
 NAMES = {
     "input_layernorm": "attn_norm", "norm": "attn_norm", "pre_feedforward_layernorm": "ffn_norm",
     "post_feedforward_layernorm": "post_ffw_norm", "post_feedforward_layernorm_1": "post_ffw_norm_1",
@@ -167,8 +167,8 @@ def gguf_tensors(arch, config, found):
 
 def add_gemma_metadata(writer, config):
     kinds = config.layer_types
-    own = [config.per_layer_config[i] for i in range(len(kinds))]
-    writer.add_head_count_kv([c.num_key_value_heads for c in own])
+    layer_configs = [config.per_layer_config[i] for i in range(len(kinds))]
+    writer.add_head_count_kv([c.num_key_value_heads for c in layer_configs])
     first = len(kinds) - config.num_kv_shared_layers
     wide = 2 if config.use_double_wide_mlp else 1
     writer.add_feed_forward_length([config.intermediate_size * (wide if i >= first else 1)

@@ -110,7 +110,7 @@ MODELS = {
     # Caps that are felt: most scores and logits of these models are smaller.
     "gemma2": Tiny("gemma2", **{**GEMMA, "hf": "Gemma2"}, layers=4, sandwich=True, window=6, period=2,
                    score_cap=3.0, logit_cap=4.0),
-    # As many layers as show the sixth, which sees everything, and one behind it.
+    # Enough layers to include the sixth, which has no window, and one behind it.
     "gemma3": Tiny("gemma3", **{**GEMMA, "hf": "Gemma3"}, layers=7, sandwich=True, window=5, period=6,
                    qk_norm=True, rope_base=1e6, local_base=1e4, rope_factor=8.0),
     # Yarn blends within the few pairs of a head, between numbers of pairs that are not whole.
@@ -502,7 +502,7 @@ def hf_tensors(tiny, weights):
         if tiny.arch == "glm4":
             halves = [weights[f"{prefix}mlp.{name}_proj.weight"] for name in ("gate", "up")]
             found[prefix + "mlp.gate_up_proj.weight"] = np.concatenate(halves)
-            # What comes behind the attention is called as elsewhere what comes before the FFN.
+            # The norm behind the attention has the name that other models use for the norm before the FFN.
             found[prefix + "post_self_attn_layernorm.weight"] = weights[prefix + "post_attention_layernorm.weight"]
             found[prefix + "post_attention_layernorm.weight"] = weights[prefix + "pre_feedforward_layernorm.weight"]
             found[prefix + "post_mlp_layernorm.weight"] = weights[prefix + "post_feedforward_layernorm.weight"]

@@ -5,7 +5,7 @@ needs: pip install sentencepiece protobuf tokenizers
 
 The vocabularies are trained by SentencePiece on sentences made below, and it gives the ids. Of the one that is built
 as LLM-jp's are (byte tokens, no normalization), the Python module `tokenizers` with the normalizer of LLM-jp 4 has to
-give the same. The others have rules of their own, so that the trie of the rules is small. Texts in which a byte token
+give the same. The others have special rules, so that the trie of the rules is small. Texts in which a byte token
 or the unknown token is written out are not among them: there the two differ, and the program takes it for text.
 """
 import json

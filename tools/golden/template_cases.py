@@ -1,4 +1,4 @@
-"""What make_template_golden.py renders: features of the language, and conversations for chat templates."""
+"""The inputs of make_template_golden.py: features of the language, and conversations for chat templates."""
 
 VARIABLES = {"s": "Hello, World", "n": 7, "r": 2.5, "t": True, "f": False, "z": None, "l": [3, 1, 2], "e": [],
      "d": {"b": 1, "a": {"x": "y"}, "items": "key"}, "u": "Straße 🦙 naïve Ωmega", "words": ["b", "A", "c", "a"],

@@ -1,5 +1,5 @@
-"""What tiny_deepseek4.py and tiny_qwen4.py share: the frame of tools for models whose attention chooses among blocks. Seeds
-are tried, since what is chosen must not hang on rounding."""
+"""The common frame of tiny_deepseek4.py and tiny_qwen4.py, whose models' attention chooses among blocks. Several seeds
+are tried, since the choice must not depend on rounding."""
 
 import argparse
 import os
@@ -13,7 +13,7 @@ import synthetic_vocab
 
 
 def write_gguf(path, arch, name, config, layers, base, pre, add_metadata, tensors):
-    """`add_metadata` adds the architecture's own keys; whole numbers among `tensors` (name, values) are stored as such."""
+    """`add_metadata` adds the architecture's keys; whole numbers among `tensors` (name, values) are stored as such."""
     writer = gguf.GGUFWriter(path, arch)
     writer.add_name(f"tiny random {name}")
     writer.add_file_type(0)
@@ -37,8 +37,8 @@ def write_gguf(path, arch, name, config, layers, base, pre, add_metadata, tensor
 
 
 def least_distance(torch, distances_of, run):
-    """What run() returns, and by how much the last of what is chosen and the first of the others differ at least: of each
-    choice distances_of(scores, k, topk) has them."""
+    """The result of run(), and the smallest distance between the last chosen score and the first of the others:
+    distances_of(scores, k, topk) returns those of a choice."""
     distances, whole = [float("inf")], torch.Tensor.topk
 
     def topk(scores, k, dim=-1, **rest):
@@ -74,7 +74,7 @@ def main(description, models, classes, random_values, distances_of, write):
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", required=True, metavar="FOLDER", help="made when it does not exist")
     parser.add_argument("--only", nargs="+", choices=models, metavar="MODEL", help=f"of {', '.join(models)}")
-    parser.add_argument("--seeds", type=int, default=1, help="tried, from the model's own; the one of the largest "
+    parser.add_argument("--seeds", type=int, default=1, help="tried, from the model's seed on; the one of the largest "
                         "distance is written")
     options = parser.parse_args()
     os.makedirs(options.output, exist_ok=True)

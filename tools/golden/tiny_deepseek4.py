@@ -85,7 +85,7 @@ def gguf_tensors(found):
 
 
 def further_tensors(config, found, layer):
-    """What a layer that predicts further tokens has; values do not matter."""
+    """The tensors of a layer that predicts further tokens; their values do not matter."""
     wide = np.tile(found["model.embed_tokens.weight"][:config.hidden_size], (1, 2))
     yield f"blk.{layer}.nextn.eh_proj.weight", wide
     for name in ("enorm", "hnorm", "shared_head_norm"):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Write tiny random models of dense architectures, and the logits that transformers computes for them.
 
-As make_tiny_by_config.py, but the names of tensors are those of the gguf package's own table, and the keys
+As make_tiny_by_config.py, but the names of tensors are those of the gguf package's table, and the keys
 beside those that all have stand in MODELS. What transformers does not have is made of a class that computes
 the same: MiniCPM is Granite, whose factors are written out. Falcon's gelu is that by tanh, as runners of GGUF
 have it, where checkpoints ask for the exact one.
@@ -59,7 +59,7 @@ class Model:
     pre: str = "llama-bpe"
     base: float = 10000.0  # of the rope, in the file
     pairs: bool = False  # the converter makes pairs of halves of q and k
-    tensors: dict = field(default_factory=dict)  # of the file, made otherwise
+    tensors: dict = field(default_factory=dict)  # of the file, made in another way
     layer_norms: bool = False  # not those of root mean squares
     fused: str = ""  # how falcon has q, k and v in one
 
@@ -151,7 +151,7 @@ MODELS.update({
                      base=1e6, tensors={"rope_freqs.weight": lambda: tiny.llama3_factors(
                          tiny.Tiny("apertus", "", head_dim=24, rope_base=1e6, llama3=LLAMA3))}),
 })
-# What the table of names lacks.
+# Names that the table of names lacks.
 OTHER_NAMES = {
     "self_attn.sinks": "attn_sinks", "block_sparse_moe.router": "ffn_gate_inp",
     "block_sparse_moe.experts.gate_up_proj": "ffn_gate_up_exps", "block_sparse_moe.experts.down_proj": "ffn_down_exps",
@@ -159,7 +159,7 @@ OTHER_NAMES = {
 
 
 def random_values(name, shape, rng):
-    """As make_tiny_by_config.py, where names of layer norms and matrices are not like those there."""
+    """Like make_tiny_by_config.py, for names of layer norms and matrices that are different there."""
     if re.search(r"norm\.bias|ln_\w+\.bias", name):
         return 0.5 * rng.standard_normal(shape)
     if re.search(r"ln_\w+\.weight", name):
@@ -183,7 +183,7 @@ def heads_dim(config):
 
 
 def file_name(table, name):
-    """Of a tensor of transformers."""
+    """The file's name for a tensor of transformers."""
     layer, _, rest = name.removeprefix("model.layers.").partition(".")
     ours = OTHER_NAMES.get(rest.removesuffix(".weight"))
     if ours:
@@ -300,7 +300,8 @@ def main():
                 found[key] = parameter.numpy()
                 continue
             found[key] = random_values(key, tuple(parameter.shape), rng).astype(np.float32)
-            # Where many layers add as much as they are given, a rounding of the first grows to a tenth of the logits.
+            # When many layers add as much as they get, a rounding in the first grows to a tenth of the
+            # logits.
             if config.num_hidden_layers > 8 and re.search("post_.*layernorm", key):
                 found[key] *= np.float32(0.25)
             parameter.copy_(torch.from_numpy(found[key]))

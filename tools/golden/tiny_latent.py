@@ -11,7 +11,7 @@ def yarn(mscale):
 
 
 MODELS = {
-    # What keys and values are made with in one tensor, as in files of before 2025.
+    # The matrices that make keys and values are in one tensor, as in files from before 2025.
     "deepseek2-lite": dict(SIZES, hf="DeepseekV2", pre="deepseek-llm", fused=True, experts=6, experts_used=3, shared=48,
                            yarn=yarn(0.707),
                            latent=dict(rank=24, query_rank=0, plain=12, values=20, groups=None, sigmoid=False)),

@@ -7,7 +7,7 @@ tensors are what published files have; only the vocabulary is made up. MODELS sa
 is called where transformers saves it in another way than it was published.
 
 Needs numpy, torch, safetensors, transformers 5, and the folder of llama.cpp that has the package `conversion`,
-whose own gguf has to come first.
+whose gguf package has to come first.
 
 example: PYTHONPATH=llama.cpp/gguf-py tiny_mixtures.py --converter llama.cpp -o tests/golden/models
 """
@@ -43,7 +43,8 @@ class Tiny:
     text: str = ""  # suffix of the configuration's class
     vision: dict = None  # it is part of a model that sees: that part's
     centred: str = "$^"  # norms whose weights are stored less one
-    # What config.json says otherwise; with `architectures`, it is that of the text alone. None: it says nothing.
+    # Differences of the published config.json; with `architectures`, it is that of the text alone. None: no
+    # differences.
     published: dict = dataclasses.field(default_factory=dict)
     names: tuple = ()  # (pattern, replacement) of tensors
     fused: bool = False  # q, k and v in one tensor
@@ -57,7 +58,7 @@ YARN = dict(rope_type="yarn", rope_theta=5e5, factor=4.0, original_max_position_
 LLAMA3 = dict(rope_type="llama3", factor=2.0, low_freq_factor=1.0, high_freq_factor=4.0,
               original_max_position_embeddings=64)
 LONG, SHORT = (1.1 * 1.35 ** np.arange(6)).tolist(), (1 + 0.05 * np.arange(6)).tolist()
-# As the converter makes it of the two lengths of context.
+# The magnitude that the converter computes from the two lengths of context.
 LONG_MAGNITUDE = math.sqrt(1 + math.log(256 / 24) / math.log(24))
 LONGROPE = dict(rope_type="longrope", rope_theta=1e4, long_factor=LONG, short_factor=SHORT, long_mscale=LONG_MAGNITUDE,
                 short_mscale=LONG_MAGNITUDE, original_max_position_embeddings=24)
@@ -68,7 +69,7 @@ MODELS = {
         num_hidden_layers=4, intermediate_size=40, sliding_window=6, final_logit_softcapping=4.0,
         output_multiplier=0.7, qk_scale_factor=2.5, post_norm_eps=1e-8),
         vision=SMALL_VISION, centred=r"layers.*layernorm.weight$"),
-    # More heads in layers with windows, which have their own rope, and gates for whole heads.
+    # More heads in layers with windows, which have another rope, and gates for whole heads.
     "laguna": Tiny("Laguna", dict(
         MOE, num_hidden_layers=5, num_attention_heads_per_layer=[4, 6, 6, 6, 4], layer_types=[F, S, S, S, F],
         sliding_window=6, num_experts=4, shared_expert_intermediate_size=40, moe_routed_scaling_factor=1.7,
@@ -186,7 +187,7 @@ def random_values(name, shape, one, rng):
 
 
 def make_model(one, transformers):
-    """The transformers model with its own values, and its configuration."""
+    """The transformers model with its values, and its configuration."""
     if one.vision is None:
         config = getattr(transformers, one.hf + one.text + "Config")(**{**COMMON, **one.settings})
         kind = "ForCausalLM"

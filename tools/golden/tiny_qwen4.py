@@ -96,7 +96,7 @@ def gguf_tensors(config, found):
 
 
 def delta_weights(found, layer):
-    """As tiny_recurrent names and shapes them."""
+    """The tensors under the names and in the shapes of tiny_recurrent."""
     of = f"model.layers.{layer}."
     return {name.removeprefix(of): values[:, 0] if "conv1d" in name else values
             for name, values in found.items() if name.startswith(of + "linear_attn.")}

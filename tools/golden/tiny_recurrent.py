@@ -17,7 +17,7 @@ def sizes(tiny):
 
 
 def add_mixer(tiny, weights, prefix):
-    """What a layer with a state has in place of attention."""
+    """The tensors that a layer with a state has in place of attention."""
     if not tiny.delta:
         weights.matrix(prefix + ".conv.in_proj", (3 * tiny.dim, tiny.dim), 1.4)
         weights.matrix(prefix + ".conv.conv", (tiny.dim, tiny.taps), 1.5)
@@ -100,7 +100,7 @@ def add_metadata(tiny, writer):
 
 
 def hf_settings(tiny):
-    """Of the configuration of transformers, beside what other models have."""
+    """The configuration for transformers, besides the settings that other models have."""
     attends = ["full_attention" if kind == "a" else "linear_attention" if tiny.delta else "conv"
                for kind in tiny.kinds]
     settings = dict(layer_types=attends)

@@ -75,7 +75,7 @@ def compare(before, after):
             continue
         first, second = statistics.median(old), statistics.median(samples)
         change = f"{100 * (second / first - 1):+.1f} %" if first else ""
-        # A difference of less than twice its own deviation.
+        # A difference of less than twice its deviation.
         noise = 2 * (spread(old) ** 2 / len(old) + spread(samples) ** 2 / len(samples)) ** 0.5
         change += " (noise)" if abs(second - first) < noise else ""
         rows.append((key, figure(old), figure(samples), change))

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Where a step's time goes on an NVIDIA card, kernel by kernel, as it runs: recorded, and with launches that overlap.
+"""Measures the time of each kernel in a step on an NVIDIA card, in recorded steps and with launches that overlap.
 
-Makes micro/kernel_times.c with CUPTI (the package nvidia-cuda-cupti, of a CUDA no newer than the driver's), runs a
-program with it, and prints of the last whole steps that begin with an embedding: for each kernel and grid how often a
-step launches it, for how long it was there, and by how much the step grew by it: from the end of the kernel before to
-its own. `--file` reads what was recorded elsewhere. The program runs some percent slower than without."""
+Builds micro/kernel_times.c with CUPTI (the package nvidia-cuda-cupti, of a CUDA no newer than the driver's), runs a
+program with it, and prints for the last whole steps that begin with an embedding, for each kernel and grid: the number
+of launches in a step, the time from start to end, and the time that it adds to the step, from the end of the kernel
+before to its end. `--file` reads a recording made elsewhere. The program runs some percent slower than without."""
 import argparse
 import collections
 import pathlib

@@ -1,5 +1,5 @@
 """Models for make_random_model.py that are described by their metadata: which tensors they have, and of what shapes, says
-redline's own list (list_weights, of the build with tools). Sizes are those of the published configurations, as far as they
+redline's list (list_weights, of the build with tools). Sizes are those of the published configurations, as far as they
 are known; experts' widths of Qwen3.8-Flash-Next and Laguna and the FFN of Muse Glimmer are derived from their parameters.
 """
 

@@ -333,7 +333,7 @@ def matrices(shape, layer):
 
 
 def state_tensors(shape, prefix, vector):
-    """What a layer that keeps a state has beside its matrices."""
+    """The tensors of a layer with a state, besides its matrices."""
     if not shape.delta:
         yield Item(prefix + "shortconv.conv.weight", (shape.dim, shape.taps), Type.F32, 0.5)
         return
@@ -401,7 +401,7 @@ def tensors(shape, mix, pure):
 
 
 def keyed_tensors(model, layers, mix, pure, program):
-    """As tensors(), of a model that is described by its metadata."""
+    """Like tensors(), for a model that is described by its metadata."""
     base, keys = MIXES[mix][1], keyed_shapes.resolved(model, layers)
     sizes = SimpleNamespace(layers=layers, experts=keys.get("expert_count", 0), heads=8, kv_heads=1)
     for name, dims in keyed_shapes.list_tensors(model, layers, program):
@@ -427,7 +427,7 @@ def make_vector(seed, item):
 
 
 def tensor_jobs(item, seed, alignment):
-    """The jobs that together make a tensor's bytes and its padding. Each has a seed of its own."""
+    """The jobs that together make a tensor's bytes and its padding. Each has a separate seed."""
     if len(item.shape) == 1 or item.values is not None or item.mean:
         yield make_vector, seed, item
     else:
@@ -538,7 +538,7 @@ def main():
     parser.add_argument("mix", type=str.upper, choices=MIXES, metavar="MIX",
                         help="file mix: " + ", ".join(MIXES))
     parser.add_argument("-o", "--output", required=True, help="file to write")
-    parser.add_argument("--layers", type=int, help="write this many layers instead of the model's own")
+    parser.add_argument("--layers", type=int, help="write this many layers instead of the model's number")
     parser.add_argument("--pure", action="store_true", help="the mix's base type for every matrix")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="default: one per processor")

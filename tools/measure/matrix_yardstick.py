@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What PyTorch reaches on the GPU with plain products of square matrices and a plain copy: yardsticks for the shares
+"""Measures what PyTorch reaches on the GPU with plain products of square matrices and a plain copy: yardsticks for the shares
 that `redline bench --ops` prints.
 
   matrix_yardstick.py           a table
@@ -17,7 +17,7 @@ REPETITIONS = 10
 
 
 def best_seconds(torch, work):
-    """Of several runs, each of which is timed by the GPU."""
+    """The seconds of the fastest of several runs, each timed by the GPU."""
     for _ in range(3):
         work()
     times = []

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What starting costs with and without the pipeline cache: whole runs of `redline run -n 1`, each with an empty cache
-folder and then with what that run left there. The driver's own cache of compiled shaders is turned off (Mesa's and
+"""Measures the time of starting with and without the pipeline cache: whole runs of `redline run -n 1`, each with an empty cache
+folder and then with what that run left there. The driver's cache of compiled shaders is turned off (Mesa's and
 NVIDIA's), so that the figures are of redline's.
 
 examples:

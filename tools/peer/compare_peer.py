@@ -216,7 +216,7 @@ def speed(programs, options):
 
 def speed_table(record, rows, start_rows, options):
     shown = f"{record['bandwidth_gbs']:.1f} GB/s (median; shares are of what was measured around each round)" if record["bandwidth_gbs"] else "not measured"
-    # Our own runs raise the load to the number of threads by the end; before, only others can have.
+    # These runs raise the load to the number of threads by the end; before, only others can have.
     busy = record["load_before"] > 0.5 * record["threads"]
     peer = next((f"{run['build_commit']} {run['build_number']}" for run in record["runs"]
                  if run["engine"] == "peer" and "build_number" in run), "unknown build")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measure redline and llama.cpp on a GPU: tokens per second of several models with real shapes and random weights.
 
-Models are made by make_random_model.py, while nothing is measured, and removed afterwards unless --keep says otherwise.
+Models are made by make_random_model.py, while nothing is measured, and removed afterwards unless --keep is given.
 A card's clock may take a second to rise and differ from sample to sample until then: of each test's samples the median
 of the second half counts, of either program. Results are written after each model: DATE-LABEL.json with every sample and
 DATE-LABEL.md with the table, in a folder named after the machine. Rows: """
@@ -44,7 +44,7 @@ KINDS = {
 ROWS |= {name: (name, mix, [(512, 64, 0), *((0, 32, depth) for depth in depths)], layers)
          for name, (mix, layers, depths) in KINDS.items()}
 
-# How many samples there are for each repetition of tests without other tokens before: prompts are over soonest.
+# Samples for each repetition of tests without earlier tokens: prompts are the shortest.
 SAMPLES = {"prompt": 10, "generation": 4}
 PEER = "llama.cpp"
 CPU_TEST = (128, 16, 0)
@@ -65,8 +65,8 @@ def make(options, name):
 
 
 def entries(options, programs, side, model, prompt, generate, depth, cpu=False):
-    """What a side's bench command says of one test, or the reason why it says nothing. Sides: PEER, or a device of
-    redline's. `cpu`: the peer computes there."""
+    """The result of a side's bench command for one test, or the reason why there is none. Sides: PEER, or a device of
+    redline. `cpu`: the peer computes on the CPU."""
     try:
         found = []
         for kind, tokens in (("prompt", ["-p", prompt, "-n", 0]), ("generation", ["-p", 0, "-n", generate])):
@@ -91,7 +91,7 @@ def entries(options, programs, side, model, prompt, generate, depth, cpu=False):
 
 
 def device_facts(options, programs):
-    """(name, driver) as the driver's own tool or redline says them."""
+    """(name, driver) as reported by the driver's tool or redline."""
     try:
         query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
         name, driver = run(query).strip().splitlines()[0].split(", ")

@@ -11,7 +11,8 @@ from peer_top1 import first_token, gaps, peer_logprobs, redline_logprobs, sample
 
 MIXES = "F32 Q8_0 Q6_K Q5_K_M Q4_K_M Q5_1 Q5_0 Q4_1 Q4_0 IQ4_NL IQ4_XS Q3_K_M Q2_K MXFP4_MOE".split()
 SCORED = {"F32": 2e-4, "Q8_0": 0.015, "Q4_K_M": 0.015}  # largest relative difference that is no failure
-# Where llama.cpp 0.7 computes something else than the models' own code, which redline is held to.
+# Models for which llama.cpp 0.7 computes something else than the models' reference code, which redline is
+# tested against.
 EXPLAINED = {
     "deepseek2-v2": "llama.cpp ranks groups of experts by their two best, as DeepSeek V3 does; V2 does by the best one.",
     "exaone4": "llama.cpp has windows only in models of 64 layers.",
@@ -109,7 +110,7 @@ def redline_perplexities(programs, model, text, options, *flags):
 
 
 def peer_result(programs, model, text, options, folder, *flags):
-    """What peer_logprobs() gives, and the perplexities behind each chunk."""
+    """The result of peer_logprobs(), and the perplexities behind each chunk."""
     printed = []
     for _ in range(3):  # llama-perplexity's logger can lose its last lines when it exits
         given = peer_logprobs(programs, model, text, options, folder, "-t", options.threads, *flags, printed=printed)
@@ -126,14 +127,14 @@ def furthest(ours, theirs):
 
 
 def float_result(programs, model, text, options, folder):
-    """What peer_result() gives for the model's weights as floats."""
+    """The result of peer_result() for the model's weights as floats."""
     floats = os.path.join(folder, "floats.gguf")
     run(programs.peer("llama-quantize", "--allow-requantize", model, floats, "F32"))
     return peer_result(programs, floats, text, options, folder, *FLOATS, "-fa", "off")
 
 
 def apart_in_floats(programs, model, text, options, folder):
-    """The same of the model's weights as floats: what is left is not from the rounding of activations."""
+    """The same comparison for the model's weights as floats: its differences do not come from rounding activations."""
     theirs = float_result(programs, model, text, options, folder)[1]
     floats = os.path.join(folder, "floats.gguf")
     return furthest(redline_perplexities(programs, floats, text, options, *FLOATS), theirs)
@@ -189,7 +190,7 @@ def cell(result):
 
 
 def failed(mix, result):
-    """Where rounding alone is no reason."""
+    """True where rounding alone does not explain the difference."""
     return mix in SCORED and result["apart"] > SCORED[mix] and result.get("floats", 1.0) > SCORED["F32"]
 
 
@@ -198,7 +199,7 @@ def table(results, options, versions):
     lines = [f"{versions}, {datetime.date.today()}. {options.chunks} chunks of {options.context} tokens of the text of "
              "`peer_top1.sample_text`, on the CPU.", "",
              "Largest relative difference of the perplexities behind a chunk (F32, Q8_0, Q4_K_M), then positions of the "
-             f"second halves where both have the same best token; far: where the peer prefers its own by more than {GAP} "
+             f"second halves where both have the same best token; far: where the peer prefers another by more than {GAP} "
              "in log-probability, and so it does with the same weights as floats. Bold: more than "
              + ", ".join(f"{100 * limit:g} % in {mix}" for mix, limit in SCORED.items())
              + "; where that is not in F32, in brackets what is left of it when both are given the same weights as floats: "
@@ -206,9 +207,9 @@ def table(results, options, versions):
              "limit is left.", "",
              "| model | architecture | " + " | ".join(options.mixes) + " | formats in Q4_K_M |",
              "|---|---|" + "---:|" * len(options.mixes) + "---|"]
-    for name, (arch, own) in results.items():
-        cells = [f"**{cell(own[mix])}**" if failed(mix, own[mix]) else cell(own[mix]) for mix in options.mixes]
-        kinds = " ".join(sorted(own["Q4_K_M"]["formats"])) if "Q4_K_M" in own else ""
+    for name, (arch, by_mix) in results.items():
+        cells = [f"**{cell(by_mix[mix])}**" if failed(mix, by_mix[mix]) else cell(by_mix[mix]) for mix in options.mixes]
+        kinds = " ".join(sorted(by_mix["Q4_K_M"]["formats"])) if "Q4_K_M" in by_mix else ""
         lines.append(f"| {name} | {arch} | {' | '.join(cells)} | {kinds} |")
     return lines
 
@@ -225,12 +226,12 @@ def architectures(programs, options):
                 out.write(sample_text())
         for name in golden_models(options.models, options.only):
             source = completed(os.path.join(options.models, name + ".gguf"), os.path.join(folder, "completed.gguf"))
-            own = {}
+            by_mix = {}
             try:
                 for mix in options.mixes:
-                    own[mix] = compare_mix(programs, source, mix, text, options, folder)
-                results[name] = (architecture(source), own)
-                print(f"{name}: " + ", ".join(f"{mix} {cell(own[mix])}" for mix in own), file=sys.stderr)
+                    by_mix[mix] = compare_mix(programs, source, mix, text, options, folder)
+                results[name] = (architecture(source), by_mix)
+                print(f"{name}: " + ", ".join(f"{mix} {cell(by_mix[mix])}" for mix in by_mix), file=sys.stderr)
             except Problem as problem:
                 absent.append((name, refusal(programs, source, problem)))
                 print(f"{name}: {absent[-1][1]}", file=sys.stderr)
@@ -240,7 +241,7 @@ def architectures(programs, options):
     if absent:
         lines += ["", "llama.cpp does not load:", "", *(f"* {name}: {why}" for name, why in absent)]
     print("\n".join(lines))
-    bad = [f"{name} {mix}" for name, (_, own) in results.items() for mix in own
-           if failed(mix, own[mix]) and name not in EXPLAINED]
+    bad = [f"{name} {mix}" for name, (_, by_mix) in results.items() for mix in by_mix
+           if failed(mix, by_mix[mix]) and name not in EXPLAINED]
     if bad:
         raise Problem("too different: " + ", ".join(bad))

@@ -1,4 +1,4 @@
-"""How the tools run redline and llama.cpp. Shared by compare_peer.py and peer_top1.py."""
+"""Runs redline and llama.cpp for other tools. Shared by compare_peer.py and peer_top1.py."""
 
 import json
 import os
@@ -49,7 +49,7 @@ def run(command):
 
 
 def version_line(programs):
-    """What is compared: "redline VERSION, llama.cpp VERSION"."""
+    """The versions that are compared: "redline VERSION, llama.cpp VERSION"."""
     ours = run(programs.redline("--version")).split("\n")[0]
     done = subprocess.run(programs.peer("llama-perplexity", "--version"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           stdin=subprocess.DEVNULL)

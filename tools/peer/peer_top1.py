@@ -97,7 +97,7 @@ def first_token(model):
 
 
 def gaps(ours, theirs):
-    """How much likelier by `theirs`, in log-probability, its best token is than that of `ours`."""
+    """The difference in log-probability, by `theirs`, between its best token and that of `ours`."""
     import numpy as np
 
     mine = np.take_along_axis(theirs, ours.argmax(-1)[..., None], -1)[..., 0]
@@ -158,7 +158,7 @@ def compare_one(programs, source, kind, folder, text, options):
         run(programs.peer("llama-quantize", "--allow-requantize", model, floats, "F32"))
         cache = ("-ctk", "f32", "-ctv", "f32", "-fa", "off")
         exact = peer_logprobs(programs, floats, text, options, folder, *cache)[2]
-        # Where redline parts from the peer, the peer may be the one that is off.
+        # Where redline differs from the peer, the peer may be the one that is wrong.
         return {"positions": ours[..., 0].size, "flips": np.minimum(gaps(ours, theirs), gaps(ours, exact)),
                 "agree": int((ours.argmax(-1) == theirs.argmax(-1)).sum()),
                 "ours": divergence(ours, exact), "theirs": divergence(theirs, exact)}
@@ -175,7 +175,7 @@ def verdict(result, options):
     limit = max(options.gap, 10 * max(0, mean) ** 0.5)
     far = int((result["flips"] > limit).sum())
     near = result["positions"] - result["agree"] - far
-    # Of experts that are nearly tied, rounding picks one or the other; what follows then differs visibly.
+    # Between experts that are nearly tied rounding decides; later values then differ visibly.
     excused = result["positions"] // 50 if result["experts"] else 0
     text = str(result["agree"]) + (f" +{near}" if near else "")
     if far:
@@ -193,7 +193,7 @@ def top1_table(results, names, options):
         lines.append(f"| {kind} | " + " | ".join(cells) + " |")
     lines += ["", f"Of {positions} positions: those where both have the same best token; +n: n more where "
               "they differ by a small gap, by the peer or by its result with the same weights as floats: at "
-              f"most {options.gap} in log-probability, or 5 deviations of the peer's own error; far: where "
+              f"most {options.gap} in log-probability, or 5 deviations of the peer's error; far: where "
               "it is wider. In brackets: median divergence of redline / of the peer from that float result, "
               "in nats. Bold: far in more positions than near ties of experts explain (2 %), or redline more "
               "than twice as far off as the peer.", ""]

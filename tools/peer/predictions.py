@@ -36,7 +36,7 @@ def facts(programs, model):
 
 
 def split_options(split, layers, experts):
-    """What both programs are asked for, with a number of layers; None: the model has no such split."""
+    """The options of both programs for a number of layers; None: the model has no such split."""
     if split == "cpu-moe":
         return ["-ngl", layers, "--n-cpu-moe", layers] if experts else None
     if split == "all":
@@ -70,7 +70,7 @@ def measure(programs, arguments, model, split, options):
     """A row of the table, by name."""
     common = ["-m", model, "-p", arguments.prompt, "-n", arguments.generate, "-r", arguments.repetitions, "-o", "json"]
     device = ["--device", arguments.device] if arguments.device else []
-    # As llama.cpp does, where there is a GPU: it computes prompts, though no layer is there.
+    # Like llama.cpp, where there is a GPU: it computes prompts, though no layer is there.
     device += ["--op-offload"] if device and options[1] == 0 else []
     prompt, text = measured(programs.redline("bench", *common, *options, *device))
     row = {

@@ -124,7 +124,8 @@ def devices(options):
 
 
 def measure_floats(options, expected):
-    """What is expected, with perplexities measured anew: the file's weights as floats, by redline's CPU and by llama.cpp."""
+    """The expected values, with perplexities measured anew: the file's weights as floats, by redline's CPU and by
+    llama.cpp."""
     programs = Programs(options.redline, options.peer)
     for name, model in expected.items():
         path = os.path.join(options.models, name)

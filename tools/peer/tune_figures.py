@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tune a GPU's kernels for models with real shapes and random weights, and measure what that gained.
 
-For each row and device `redline tune` runs with a folder of its own, then `redline bench` with what it found and with
+For each row and device `redline tune` runs with a separate folder, then `redline bench` with its findings and with
 --no-tune, in turn. DATE-LABEL.json has every sample and what was tuned, DATE-LABEL.md the tables, in a folder named after
 the machine. Nothing may be slower: exit status 1 if a median is by more than 1 %. Rows: """
 
@@ -22,7 +22,7 @@ MOST_SLOWER = 0.01
 
 
 def tune(options, programs, model, device):
-    """What redline tune says of one device."""
+    """The output of redline tune for one device."""
     more = ["--seconds", options.tune_seconds] if options.tune_seconds else []
     said = json.loads(run(programs.redline("tune", "-m", model, "--device", device, "--json", *more)))
     return said["devices"][0]
