@@ -1,6 +1,8 @@
 // The program: finds the command and hands it the rest of the line.
 #include "arch/arch.h"
 #include "base/nearest_name.h"
+#include "base/os/file_handle.h"
+#include "base/os/signals.h"
 #include "cli/command.h"
 #include "cli/demo_model.h"
 #include "cli/find_model.h"
@@ -11,13 +13,9 @@
 #include "devices/device_choice.h"
 
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
-
-#include <fcntl.h>
-#include <unistd.h>
 
 namespace redline::cli {
 
@@ -71,7 +69,8 @@ static int print(const std::string& text) {
 // Without a word: what this is, and on a terminal a chat at the touch of a key.
 static int begin() {
     print(overview());
-    if (!is_terminal(STDIN_FILENO) || !is_terminal(STDOUT_FILENO) || !find_demo_model().ok()) return kUsage;
+    if (!is_terminal(os::kStandardInput) || !is_terminal(os::kStandardOutput) || !find_demo_model().ok())
+        return kUsage;
     show("\nEnter begins a chat with the demo model, Ctrl-D leaves: ");
     for (int letter = std::getchar(); letter != '\n'; letter = std::getchar())
         if (letter == EOF) {
@@ -129,7 +128,7 @@ static int run_or_chat(const std::vector<std::string>& arguments) {
                                     "--fim-parts", "--fim-file"});
     };
     const bool prompt = std::any_of(arguments.begin(), arguments.end(), asks);
-    if (prompt || !is_terminal(STDIN_FILENO)) return run_command.run(arguments);
+    if (prompt || !is_terminal(os::kStandardInput)) return run_command.run(arguments);
     return chat_command.run(arguments);
 }
 
@@ -171,21 +170,14 @@ static int dispatch(const std::vector<std::string>& arguments) {
 
 }  // namespace redline::cli
 
-// A standard stream that the caller closed would be given to the next file that is opened. Reading it gives
-// the end, writing it an error.
-static void occupy_standard_streams() {
-    for (int handle = 0; handle <= 2; ++handle)
-        if (::fcntl(handle, F_GETFD) < 0 && ::open("/dev/null", O_RDONLY) < 0) std::abort();
-}
-
 int main(int argc, char** argv) {
     using namespace redline;
-    occupy_standard_streams();
-    std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away shows as EPIPE
+    if (!os::open_standard_handles()) std::abort();
+    os::ignore_broken_pipes();
     cli::catch_signals();
     const char* no_color = std::getenv("NO_COLOR");
     cli::voice().colour =
-        cli::is_terminal(STDERR_FILENO) && cli::can_move_cursor() && !(no_color && *no_color);
+        cli::is_terminal(os::kStandardError) && cli::can_move_cursor() && !(no_color && *no_color);
     try {
         return cli::dispatch({argv + std::min(argc, 1), argv + argc});
     } catch (const std::bad_alloc&) {

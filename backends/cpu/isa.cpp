@@ -1,15 +1,13 @@
 // Which instruction-set level this machine, its operating system and this build have.
 #include "linear.h"
 
+#include "base/os/processor.h"
+
 #include <atomic>
 #include <cstring>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
-#if defined(__linux__)
-#include <sys/syscall.h>
-#include <unistd.h>
-#endif
 #endif
 
 namespace redline::cpu {
@@ -56,17 +54,6 @@ uint64_t saved_states() {
     return uint64_t(high) << 32 | low;
 }
 
-// Linux hands out the tile registers on request only, to the whole process.
-bool request_tiles() {
-#if defined(__linux__) && defined(SYS_arch_prctl)
-    constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
-    constexpr long kTileData = 18;               // XFEATURE_XTILEDATA
-    return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
-#else
-    return false;
-#endif
-}
-
 Isa detect() {
     constexpr uint64_t kYmm = 0x6;        // XMM, YMM
     constexpr uint64_t kZmm = 0xE6;       // and opmask, ZMM low and high
@@ -82,7 +69,7 @@ Isa detect() {
     if (!avx512 || (states & kZmm) != kZmm) return Isa::avx2;
     // AMX-BF16 AMX-TILE, AVX512-BF16, AVX512-VBMI
     const bool amx = has(seven.edx, {22, 24}) && has(seven_one.eax, {5}) && has(seven.ecx, {1});
-    if (!amx || (states & kTiles) != kTiles || !request_tiles()) return Isa::avx512;
+    if (!amx || (states & kTiles) != kTiles || !os::request_tile_registers()) return Isa::avx512;
     return Isa::amx;
 }
 

@@ -1,13 +1,11 @@
 #include "region.h"
 
+#include "base/os/memory.h"
 #include "memory/budget.h"
 
 #include <atomic>
-#include <cerrno>
 #include <cstring>
 #include <utility>
-
-#include <sys/mman.h>
 
 namespace redline::cpu {
 
@@ -22,11 +20,9 @@ Result<Region> Region::allocate(uint64_t bytes, std::string_view purpose, bool g
     if (bytes > UINT64_MAX - page - 2 * guard)
         return error("{} bytes for {} cannot be addressed", bytes, purpose);
     const uint64_t size = (bytes + 2 * guard + page - 1) / page * page;
-    void* data =
-        ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (data == MAP_FAILED)
-        return error("cannot allocate {} for {}: {}", format_bytes(size), purpose, std::strerror(errno));
-    if (page == kHugePage) ::madvise(data, size, MADV_HUGEPAGE);
+    std::error_code fault;
+    void* const data = os::allocate_pages(size, page == kHugePage, fault);
+    if (fault) return error("cannot allocate {} for {}: {}", format_bytes(size), purpose, fault.message());
     if (guarded) {
         std::memset(data, int(kGuard), size);
         std::memset(static_cast<std::byte*>(data) + guard, int(kPoison), bytes);
@@ -54,7 +50,7 @@ Region& Region::operator=(Region&& other) noexcept {
 }
 
 Region::~Region() {
-    if (data_) ::munmap(data_ - guard_, size_ + guard_);
+    if (data_) os::free_pages(data_ - guard_, size_ + guard_);
     all_allocated -= size_;
 }
 

@@ -1,6 +1,7 @@
 #include "threads.h"
 
 #include "base/control_group.h"
+#include "base/os/processor.h"
 
 #include <algorithm>
 #include <chrono>
@@ -8,9 +9,6 @@
 #include <new>
 #include <set>
 #include <string>
-
-#include <sched.h>
-#include <time.h>
 
 namespace redline::cpu {
 
@@ -35,13 +33,6 @@ inline void relax() {
 constexpr uint32_t kRun = 2 * Team::kMostThreads;
 uint32_t threads_of(uint32_t generation) {
     return generation % kRun;
-}
-
-// That this thread has had a processor.
-uint64_t cpu_nanoseconds() {
-    timespec time{};
-    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return uint64_t(time.tv_sec) * 1000000000 + uint64_t(time.tv_nsec);
 }
 
 }  // namespace
@@ -80,13 +71,13 @@ void Team::wake(uint32_t threads) {
 
 // An exception that left a thread would end the program.
 void Team::work_as(uint32_t index) {
-    const uint64_t begin = timed_ ? cpu_nanoseconds() : 0;
+    const uint64_t begin = timed_ ? os::thread_nanoseconds() : 0;
     try {
         (*work_)(Worker{this, index, active_});
     } catch (const std::bad_alloc&) {
         broken_.store(true, std::memory_order_relaxed);
     }
-    if (timed_) cpu_nanoseconds_.fetch_add(cpu_nanoseconds() - begin, std::memory_order_relaxed);
+    if (timed_) cpu_nanoseconds_.fetch_add(os::thread_nanoseconds() - begin, std::memory_order_relaxed);
 }
 
 Status Team::run_on(uint32_t threads, const std::function<void(const Worker&)>& work) {
@@ -166,12 +157,10 @@ void Team::barrier(uint32_t threads) {
 }
 
 uint32_t default_threads() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof(set), &set) != 0) return usable_cpus();
+    const std::vector<uint32_t> cpus = os::usable_processors();
+    if (cpus.empty()) return usable_cpus();
     std::set<std::string> cores;
-    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-        if (!CPU_ISSET(cpu, &set)) continue;
+    for (const uint32_t cpu : cpus) {
         std::ifstream in("/sys/devices/system/cpu/cpu" + std::to_string(cpu) +
                          "/topology/thread_siblings_list");
         std::string siblings;

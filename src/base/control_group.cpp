@@ -1,11 +1,11 @@
 #include "base/control_group.h"
 
+#include "base/os/processor.h"
+
 #include <algorithm>
 #include <fstream>
 #include <limits>
 #include <thread>
-
-#include <sched.h>
 
 namespace redline {
 
@@ -60,10 +60,8 @@ uint32_t quota_cpus(const std::string& root) {
 }
 
 uint32_t usable_cpus(const std::string& root) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    const bool known = sched_getaffinity(0, sizeof(set), &set) == 0;
-    const uint32_t cpus = known ? uint32_t(CPU_COUNT(&set)) : std::thread::hardware_concurrency();
+    const auto known = uint32_t(os::usable_processors().size());
+    const uint32_t cpus = known > 0 ? known : std::thread::hardware_concurrency();
     return std::min(std::max(1u, cpus), quota_cpus(root));
 }
 

@@ -1,91 +1,68 @@
 #include "base/file.h"
 
+#include "base/os/system.h"
+
+#include <array>
 #include <atomic>
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <new>
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 namespace redline {
 
-static std::string reason() {
-    return std::strerror(errno);
-}
-
 Result<File> File::open(const std::string& path) {
-    // O_NONBLOCK: a named pipe has to be refused, not waited for.
-    const int handle = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (handle < 0) return error("cannot open {}: {}", path, reason());
-    File file(handle, path, 0);
-    struct stat info = {};
-    if (::fstat(handle, &info) != 0) return error("cannot stat {}: {}", path, reason());
-    if (S_ISDIR(info.st_mode)) return error("{} is a folder, not a file", path);
-    if (!S_ISREG(info.st_mode)) return error("{} is not a regular file", path);
-    file.size_ = uint64_t(info.st_size);
+    std::error_code fault;
+    File file(os::FileHandle::open(path, os::OpenMode::read, fault), path, 0);
+    if (fault) return error("cannot open {}: {}", path, fault.message());
+    const os::FileInfo info = file.handle_.info(fault);
+    if (fault) return error("cannot stat {}: {}", path, fault.message());
+    if (info.kind == os::FileKind::folder) return error("{} is a folder, not a file", path);
+    if (info.kind != os::FileKind::regular) return error("{} is not a regular file", path);
+    file.size_ = info.size;
     return file;
-}
-
-File::File(File&& other) noexcept
-    : handle_(std::exchange(other.handle_, -1)), path_(std::move(other.path_)), size_(other.size_) {}
-
-File& File::operator=(File&& other) noexcept {
-    std::swap(handle_, other.handle_);
-    std::swap(path_, other.path_);
-    std::swap(size_, other.size_);
-    return *this;
-}
-
-File::~File() {
-    if (handle_ >= 0) ::close(handle_);
 }
 
 Status File::read(uint64_t offset, std::span<std::byte> out) const {
     while (!out.empty()) {
-        const ssize_t got = ::pread(handle_, out.data(), out.size(), off_t(offset));
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return error("cannot read {} at byte {}: {}", path_, offset, reason());
+        std::error_code fault;
+        const size_t got = handle_.read_at(offset, out, fault);
+        if (fault) return error("cannot read {} at byte {}: {}", path_, offset, fault.message());
         if (got == 0)
             return error("{} ends at byte {}, {} more bytes were expected", path_, offset, out.size());
-        offset += uint64_t(got);
-        out = out.subspan(size_t(got));
+        offset += got;
+        out = out.subspan(got);
     }
     return {};
 }
 
 void File::will_read(uint64_t offset, uint64_t bytes) const {
-    ::posix_fadvise(handle_, off_t(offset), off_t(bytes), POSIX_FADV_WILLNEED);
+    handle_.will_read(offset, bytes);
 }
 
 void File::forget(uint64_t offset, uint64_t bytes) const {
-    ::posix_fadvise(handle_, off_t(offset), off_t(bytes), POSIX_FADV_DONTNEED);
+    handle_.forget(offset, bytes);
 }
 
 Result<std::string> read_stream(int handle, const std::string& name, uint64_t limit) {
     std::string text;
-    char chunk[1 << 16];
+    std::array<char, 1 << 16> chunk;
     while (true) {
-        const ssize_t got = ::read(handle, chunk, sizeof(chunk));
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return error("cannot read {}: {}", name, reason());
+        std::error_code fault;
+        const size_t got = os::read_some(handle, chunk, fault);
+        if (fault == std::errc::interrupted) continue;
+        if (fault) return error("cannot read {}: {}", name, fault.message());
         if (got == 0) return text;
-        text.append(chunk, size_t(got));
+        text.append(chunk.data(), got);
         if (text.size() > limit) return error("{} has more than the {} bytes accepted here", name, limit);
     }
 }
 
 Result<std::string> read_text_file(const std::string& path, uint64_t limit) {
-    const int handle = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (handle < 0) return error("cannot open {}: {}", path, reason());
-    struct stat info = {};
-    const bool folder = ::fstat(handle, &info) == 0 && S_ISDIR(info.st_mode);
-    Result<std::string> text = folder ? Result<std::string>(error("{} is a folder, not a file", path))
-                                      : read_stream(handle, path, limit);
-    ::close(handle);
-    return text;
+    std::error_code fault;
+    const os::FileHandle handle = os::FileHandle::open(path, os::OpenMode::read_stream, fault);
+    if (fault) return error("cannot open {}: {}", path, fault.message());
+    if (handle.info(fault).kind == os::FileKind::folder) return error("{} is a folder, not a file", path);
+    return read_stream(handle.number(), path, limit);
 }
 
 // The names of partial files. Removing an entry transfers ownership of the name: to a writer, or to the
@@ -117,45 +94,45 @@ static void forget(const char* name) {
 
 void remove_partial_files() {
     for (auto& place : partial_files)
-        if (const char* name = place.exchange(nullptr)) ::unlink(name);
+        if (const char* name = place.exchange(nullptr)) os::remove_file(name);
 }
 
 Result<AtomicWriter> AtomicWriter::create(const std::string& path, unsigned mode) {
     for (int number = 0;; ++number) {
-        std::string partial = fmt::format("{}.part{}-{}", path, ::getpid(), number);
-        const int handle = ::open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-        if (handle >= 0) return AtomicWriter(handle, path, remember(partial));
-        if (errno != EEXIST) return error("cannot create {}: {}", path, reason());
+        const std::string partial = fmt::format("{}.part{}-{}", path, os::process_id(), number);
+        std::error_code fault;
+        os::FileHandle handle = os::FileHandle::open(partial, os::OpenMode::create, fault, mode);
+        if (!fault) return AtomicWriter(std::move(handle), path, remember(partial));
+        if (fault != std::errc::file_exists) return error("cannot create {}: {}", path, fault.message());
     }
 }
 
 AtomicWriter::AtomicWriter(AtomicWriter&& other) noexcept
-    : handle_(std::exchange(other.handle_, -1)),
+    : handle_(std::move(other.handle_)),
       path_(std::move(other.path_)),
       partial_(std::exchange(other.partial_, nullptr)) {}
 
 AtomicWriter::~AtomicWriter() {
-    if (handle_ >= 0) ::close(handle_);
     if (!partial_) return;
-    ::unlink(partial_);
+    std::error_code ignored;
+    if (handle_) handle_.close(ignored);
+    os::remove_file(partial_);
     forget(partial_);
 }
 
 Status AtomicWriter::write(std::span<const std::byte> bytes) {
-    while (!bytes.empty()) {
-        const ssize_t put = ::write(handle_, bytes.data(), bytes.size());
-        if (put < 0 && errno == EINTR) continue;
-        if (put < 0) return error("cannot write {}: {}", path_, reason());
-        bytes = bytes.subspan(size_t(put));
-    }
+    std::error_code fault;
+    handle_.write(bytes, fault);
+    if (fault) return error("cannot write {}: {}", path_, fault.message());
     return {};
 }
 
 Status AtomicWriter::commit(bool durable) {
-    if (durable && ::fsync(handle_) != 0) return error("cannot write {}: {}", path_, reason());
-    const int closed = ::close(std::exchange(handle_, -1));
-    if (closed != 0) return error("cannot write {}: {}", path_, reason());
-    if (::rename(partial_, path_.c_str()) != 0) return error("cannot write {}: {}", path_, reason());
+    std::error_code fault;
+    if (durable) handle_.sync(fault);
+    if (!fault) handle_.close(fault);
+    if (!fault) os::replace_file(partial_, path_, fault);
+    if (fault) return error("cannot write {}: {}", path_, fault.message());
     forget(std::exchange(partial_, nullptr));
     return {};
 }

@@ -2,6 +2,7 @@
 // read it.
 #pragma once
 
+#include "base/os/file_handle.h"
 #include "base/result.h"
 
 #include <cstddef>
@@ -14,10 +15,6 @@ namespace redline {
 class File {
 public:
     static Result<File> open(const std::string& path);
-    File(File&& other) noexcept;
-    File& operator=(File&& other) noexcept;
-    ~File();
-
     const std::string& path() const { return path_; }
     uint64_t size() const { return size_; }
     // Fills `out` from `offset`; a short file (it may have shrunk since open) is an error.
@@ -27,10 +24,10 @@ public:
     void forget(uint64_t offset, uint64_t bytes) const;
 
 private:
-    File(int handle, std::string path, uint64_t size)
-        : handle_(handle), path_(std::move(path)), size_(size) {}
+    File(os::FileHandle handle, std::string path, uint64_t size)
+        : handle_(std::move(handle)), path_(std::move(path)), size_(size) {}
 
-    int handle_ = -1;
+    os::FileHandle handle_;
     std::string path_;
     uint64_t size_ = 0;
 };
@@ -54,10 +51,10 @@ public:
     Status commit(bool durable = true);
 
 private:
-    AtomicWriter(int handle, std::string path, const char* partial)
-        : handle_(handle), path_(std::move(path)), partial_(partial) {}
+    AtomicWriter(os::FileHandle handle, std::string path, const char* partial)
+        : handle_(std::move(handle)), path_(std::move(path)), partial_(partial) {}
 
-    int handle_ = -1;
+    os::FileHandle handle_;
     std::string path_;
     const char* partial_ = nullptr;  // on the heap, owned by this writer
 };

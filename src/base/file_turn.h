@@ -1,6 +1,7 @@
 // A lock that lets one process at a time change a file.
 #pragma once
 
+#include "base/os/file_handle.h"
 #include "base/result.h"
 
 #include <string>
@@ -14,13 +15,12 @@ class FileTurn {
 public:
     // Locks the file at `path`: the lock is on PATH.lock.
     static Result<FileTurn> take(const std::string& path, unsigned mode = 0666);
-    FileTurn(FileTurn&& other) noexcept : handle_(std::exchange(other.handle_, -1)) {}
+    FileTurn(FileTurn&& other) noexcept = default;
     FileTurn& operator=(FileTurn&& other) = delete;
-    ~FileTurn();
 
 private:
-    explicit FileTurn(int handle) : handle_(handle) {}
-    int handle_;
+    explicit FileTurn(os::FileHandle handle) : handle_(std::move(handle)) {}
+    os::FileHandle handle_;
 };
 
 }  // namespace redline

@@ -1,13 +1,12 @@
 #include "cli/anonymous.h"
 
+#include "base/os/system.h"
+
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
-
-#include <pwd.h>
-#include <unistd.h>
 
 namespace redline::cli {
 
@@ -86,9 +85,8 @@ Identity this_identity() {
     Identity identity;
     if (const char* home = std::getenv("HOME")) identity.home = home;
     while (identity.home.size() > 1 && identity.home.ends_with('/')) identity.home.pop_back();
-    if (const struct passwd* user = ::getpwuid(::getuid())) identity.user = user->pw_name;
-    char host[256] = {};
-    if (::gethostname(host, sizeof(host) - 1) == 0) identity.host = host;
+    identity.user = os::user_name();
+    identity.host = os::host_name();
     return identity;
 }
 

@@ -1,6 +1,7 @@
 // Which program keeps a file: two that write the same one would lose what the other wrote.
 #pragma once
 
+#include "base/os/file_handle.h"
 #include "base/result.h"
 
 #include <string>
@@ -13,7 +14,7 @@ class FileClaim {
 public:
     // An error says who keeps the file, or why it cannot be kept there.
     static Result<FileClaim> take(const std::string& path);
-    FileClaim(FileClaim&& other) noexcept;
+    FileClaim(FileClaim&& other) noexcept = default;
     FileClaim& operator=(FileClaim&& other) noexcept;
     ~FileClaim();
 
@@ -24,10 +25,13 @@ public:
     const std::string& doubt() const { return doubt_; }
 
 private:
-    FileClaim(int handle, std::string name, std::string path, std::string doubt)
-        : handle_(handle), name_(std::move(name)), path_(std::move(path)), doubt_(std::move(doubt)) {}
+    FileClaim(os::FileHandle handle, std::string name, std::string path, std::string doubt)
+        : handle_(std::move(handle)),
+          name_(std::move(name)),
+          path_(std::move(path)),
+          doubt_(std::move(doubt)) {}
 
-    int handle_ = -1;  // of the lock file
+    os::FileHandle handle_;  // of the lock file
     std::string name_, path_;
     std::string doubt_;
 };

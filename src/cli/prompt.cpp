@@ -1,23 +1,22 @@
 #include "cli/prompt.h"
 
 #include "base/file.h"
+#include "base/os/standard_input.h"
+#include "base/os/terminal.h"
 #include "cli/command.h"
 #include "cli/options/sampling_options.h"
 #include "cli/terminal/terminal.h"
 #include "text/tokens/unicode.h"
-
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace redline::cli {
 
 static constexpr uint64_t kMostText = uint64_t(1) << 30;
 
 Result<std::string> read_standard_input() {
-    if (::fcntl(STDIN_FILENO, F_GETFD) < 0) return std::string();  // closed
-    return read_stream(STDIN_FILENO, "standard input", kMostText);
+    std::error_code closed;
+    os::info_of(os::kStandardInput, closed);
+    if (closed) return std::string();
+    return read_stream(os::kStandardInput, "standard input", kMostText);
 }
 
 void find_stray_bytes(std::string_view text, const std::string& where, std::vector<StrayBytes>& found) {
@@ -89,37 +88,28 @@ static std::string without_last_line_end(std::string text) {
     return text;
 }
 
-// Programs inherit the standard input of the one that starts them. A pipe that is also our parent's belongs
-// to the parent: the shell of a "while read" loop reads its next line from there, and a service's never ends.
-static bool is_parents(const struct stat& input) {
-    struct stat parents = {};
-    const std::string path = fmt::format("/proc/{}/fd/0", ::getppid());
-    return ::stat(path.c_str(), &parents) == 0 && parents.st_dev == input.st_dev &&
-           parents.st_ino == input.st_ino;
-}
-
 // Whether standard input is read although the prompt has another part. A file is, unless somebody has read a
 // part of it, as "while read" has. A pipe or socket is, unless it is the parent's, or neither data nor its
 // end come for a while: one that is open for ever must not block a prompt that is complete.
 static bool is_for_prompt() {
     constexpr int kPatienceMs = 3000;  // a program that makes the data may take a moment to start
-    struct stat input = {};
-    if (::fstat(STDIN_FILENO, &input) != 0) return false;
-    if (S_ISREG(input.st_mode)) {
-        const off_t at = ::lseek(STDIN_FILENO, 0, SEEK_CUR);
-        if (at > 0 && at < input.st_size)
+    std::error_code closed;
+    const os::FileInfo input = os::info_of(os::kStandardInput, closed);
+    if (closed) return false;
+    if (input.kind == os::FileKind::regular) {
+        const uint64_t at = os::standard_input_position();
+        if (at > 0 && at < input.size)
             note(
                 "the file at standard input is being read by another program, and left to it; -f - reads it");
-        return at <= 0;
+        return at == 0;
     }
-    if (!S_ISFIFO(input.st_mode) && !S_ISSOCK(input.st_mode)) return true;
-    pollfd wait = {STDIN_FILENO, POLLIN, 0};
-    if (is_parents(input)) {
-        if (::poll(&wait, 1, 0) > 0 && (wait.revents & POLLIN))
+    if (input.kind != os::FileKind::pipe) return true;
+    if (os::is_parents_standard_input(input)) {
+        if (os::has_input(os::kStandardInput))
             note("standard input is the pipe of the calling program, and left to it; -f - reads it");
         return false;
     }
-    if (::poll(&wait, 1, kPatienceMs) > 0) return true;
+    if (os::is_ready(os::kStandardInput, kPatienceMs)) return true;
     note(fmt::format(
         "standard input is an open pipe without data for {} s: the prompt goes without it; -f - waits",
         kPatienceMs / 1000));
@@ -136,7 +126,8 @@ Result<std::optional<std::string>> gather_prompt(const PromptSource& source, std
     if (!source.file.empty() && source.file != "-")
         add(without_last_line_end(RL_TRY(read_prompt_file(source.file))), source.file);
     const bool may_read = source.file.empty() || source.combines;
-    if (source.file == "-" || (may_read && !is_terminal(STDIN_FILENO) && (!prompt || is_for_prompt()))) {
+    if (source.file == "-" ||
+        (may_read && !is_terminal(os::kStandardInput) && (!prompt || is_for_prompt()))) {
         const std::string input = without_last_line_end(RL_TRY(read_prompt_file("-")));
         if (!input.empty() || source.file == "-") add(input, "standard input");
     }

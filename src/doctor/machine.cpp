@@ -1,14 +1,11 @@
 #include "doctor/machine.h"
 
+#include "base/os/system.h"
 #include "base/system_files.h"
 #include "doctor/vulkan_drivers.h"
 
 #include <algorithm>
 #include <filesystem>
-
-#include <grp.h>
-#include <sys/utsname.h>
-#include <unistd.h>
 
 namespace redline {
 
@@ -24,17 +21,7 @@ static std::string without_quotes(std::string text) {
 
 static DeviceNode node_at(const std::string& root, const std::string& path) {
     const std::string real = root + path;
-    return {path, ::access(real.c_str(), F_OK) == 0, ::access(real.c_str(), R_OK | W_OK) == 0};
-}
-
-static std::vector<std::string> group_names() {
-    std::vector<gid_t> ids(size_t(std::max(0, ::getgroups(0, nullptr))));
-    ids.resize(size_t(std::max(0, ::getgroups(int(ids.size()), ids.data()))));
-    ids.push_back(::getegid());
-    std::vector<std::string> names;
-    for (const gid_t id : ids)
-        if (const group* found = ::getgrgid(id)) names.emplace_back(found->gr_name);
-    return names;
+    return {path, os::exists(real), os::can_read_and_write(real)};
 }
 
 // Reads lines like "1: 2482Mhz *": the clock with the star is the current one, the last one the highest.
@@ -79,15 +66,13 @@ static std::optional<uint64_t> percent_of_waits(const std::string& path) {
 
 Machine read_machine(const std::string& root) {
     Machine m;
-    utsname names = {};
     m.kernel = text_of(root + "/proc/sys/kernel/osrelease");
-    if (m.kernel.empty() && root.empty() && ::uname(&names) == 0) m.kernel = names.release;
+    if (m.kernel.empty() && root.empty()) m.kernel = os::kernel_release();
     m.system = without_quotes(value_behind(root + "/etc/os-release", "PRETTY_NAME="));
     m.rocm = text_of(root + "/opt/rocm/.info/version");
-    m.container = ::access((root + "/.dockerenv").c_str(), F_OK) == 0 ||
-                  ::access((root + "/run/.containerenv").c_str(), F_OK) == 0;
-    m.root = ::geteuid() == 0;
-    m.groups = group_names();
+    m.container = os::exists(root + "/.dockerenv") || os::exists(root + "/run/.containerenv");
+    m.root = os::is_administrator();
+    m.groups = os::user_groups();
     m.memory = host_memory(root);
     m.swap_total = number_behind(root + "/proc/meminfo", "SwapTotal:").value_or(0) * 1024;
     const uint64_t swap_free = number_behind(root + "/proc/meminfo", "SwapFree:").value_or(0) * 1024;

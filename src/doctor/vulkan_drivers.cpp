@@ -1,12 +1,11 @@
 #include "doctor/vulkan_drivers.h"
 
+#include "base/os/shared_library.h"
 #include "base/result.h"
 #include "base/system_files.h"
 #include "json/json.h"
 
 #include <filesystem>
-
-#include <dlfcn.h>
 
 namespace redline {
 
@@ -40,15 +39,14 @@ static std::vector<std::string> files_named(const std::string& list) {
 
 // Loads the driver as the loader does. A driver for programs of another word size is not broken.
 static Status check_loads(const std::string& library) {
-    void* handle = ::dlopen(library.c_str(), RTLD_LAZY | RTLD_LOCAL);
-    if (handle) {
-        ::dlclose(handle);
+    os::LibraryFault fault;
+    if (void* const driver = os::open_library(library.c_str(), fault, false)) {
+        os::close_library(driver);
         return {};
     }
-    const char* said = ::dlerror();
-    const std::string why = said ? said : "it cannot be loaded";
-    if (why.find("wrong ELF class") != std::string::npos) return {};
-    return error("names a driver that does not load: {}", why);
+    if (fault.kind == os::LibraryFault::Kind::other_words) return {};
+    return error("names a driver that does not load: {}",
+                 fault.message.empty() ? "it cannot be loaded" : fault.message);
 }
 
 static Status check_file(const std::string& path, const std::string& root) {

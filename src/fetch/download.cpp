@@ -1,19 +1,13 @@
 #include "fetch/download.h"
 
 #include "base/file.h"
+#include "base/os/file_handle.h"
 #include "base/sha256.h"
 
-#include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <optional>
-
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace redline {
 
@@ -27,22 +21,16 @@ public:
     static Result<PartialFile> open(const std::string& path) {
         constexpr int kMostTries = 100;
         for (int i = 0; i < kMostTries; ++i) {
-            const int handle = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-            if (handle < 0) return error("cannot create {}: {}", path, std::strerror(errno));
-            PartialFile file(handle, path);
-            if (::flock(handle, LOCK_EX | LOCK_NB) != 0) break;
+            std::error_code fault;
+            os::FileHandle handle = os::FileHandle::open(path, os::OpenMode::update, fault);
+            if (fault) return error("cannot create {}: {}", path, fault.message());
+            if (!handle.try_lock(fault)) break;
             // Another process may have renamed or removed the file before it was locked.
-            struct stat held = {}, named = {};
-            if (::fstat(handle, &held) == 0 && ::stat(path.c_str(), &named) == 0 &&
-                held.st_dev == named.st_dev && held.st_ino == named.st_ino)
-                return file;
+            std::error_code missing;
+            const os::FileInfo held = handle.info(fault), named = os::info_of(path, missing);
+            if (!fault && !missing && held.is_same_file(named)) return PartialFile(std::move(handle), path);
         }
         return error("{} is being fetched by another process", path);
-    }
-    PartialFile(PartialFile&& other) noexcept
-        : handle_(std::exchange(other.handle_, -1)), path_(std::move(other.path_)), size_(other.size_) {}
-    ~PartialFile() {
-        if (handle_ >= 0) ::close(handle_);
     }
 
     // Hashes the part that is there, so that it need not be read again at the end.
@@ -50,38 +38,43 @@ public:
         Sha256 hash;
         std::vector<std::byte> piece(1 << 20);
         for (size_ = 0;;) {
-            const ssize_t got = ::pread(handle_, piece.data(), piece.size(), off_t(size_));
-            if (got < 0) return error("cannot read {}: {}", path_, std::strerror(errno));
+            std::error_code fault;
+            const size_t got = handle_.read_at(size_, piece, fault);
+            if (fault) return error("cannot read {}: {}", path_, fault.message());
             if (got == 0) return hash;
-            hash.update(std::span(piece).first(size_t(got)));
-            size_ += uint64_t(got);
+            hash.update(std::span(piece).first(got));
+            size_ += got;
         }
     }
     Status append(std::span<const std::byte> bytes) {
         while (!bytes.empty()) {
-            const ssize_t put = ::pwrite(handle_, bytes.data(), bytes.size(), off_t(size_));
-            if (put < 0 && errno == EINTR) continue;
-            if (put < 0) return error("cannot write {}: {}", path_, std::strerror(errno));
-            bytes = bytes.subspan(size_t(put));
-            size_ += uint64_t(put);
+            std::error_code fault;
+            const size_t put = handle_.write_at(size_, bytes, fault);
+            if (fault) return error("cannot write {}: {}", path_, fault.message());
+            bytes = bytes.subspan(put);
+            size_ += put;
         }
         return {};
     }
     Status begin_again() {
-        if (::ftruncate(handle_, 0) != 0) return error("cannot write {}: {}", path_, std::strerror(errno));
+        std::error_code fault;
+        handle_.truncate(fault);
+        if (fault) return error("cannot write {}: {}", path_, fault.message());
         size_ = 0;
         return {};
     }
     Status become(const std::string& name) {
-        if (::fsync(handle_) != 0) return error("cannot write {}: {}", path_, std::strerror(errno));
-        if (::rename(path_.c_str(), name.c_str()) != 0)
-            return error("cannot rename {} to {}: {}", path_, name, std::strerror(errno));
+        std::error_code fault;
+        handle_.sync(fault);
+        if (fault) return error("cannot write {}: {}", path_, fault.message());
+        os::replace_file(path_, name, fault);
+        if (fault) return error("cannot rename {} to {}: {}", path_, name, fault.message());
         set_version("");
         return {};
     }
     void remove() {
         set_version("");
-        ::unlink(path_.c_str());
+        os::remove_file(path_.c_str());
         size_ = 0;
     }
     uint64_t size() const { return size_; }
@@ -95,15 +88,16 @@ public:
     }
     void set_version(const std::string& version) const {
         if (version.empty())
-            ::unlink(version_path().c_str());
+            os::remove_file(version_path().c_str());
         else
             std::ofstream(version_path(), std::ios::binary) << version;
     }
 
 private:
     std::string version_path() const { return path_ + ".version"; }
-    PartialFile(int handle, std::string path) : handle_(handle), path_(std::move(path)) {}
-    int handle_;
+    PartialFile(os::FileHandle handle, std::string path)
+        : handle_(std::move(handle)), path_(std::move(path)) {}
+    os::FileHandle handle_;
     std::string path_;
     uint64_t size_ = 0;
 };

@@ -1,7 +1,8 @@
 #include "fetch/http.h"
 
+#include "base/os/shared_library.h"
+
 #include <curl/curl.h>
-#include <dlfcn.h>
 
 #include <memory>
 #include <optional>
@@ -26,8 +27,9 @@ struct Curl {
 
 Result<Curl> open_curl() {
     void* library = nullptr;
+    os::LibraryFault fault;
     for (const char* name : kLibraries)
-        if (!library) library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+        if (!library) library = os::open_library(name, fault);
     if (!library)
         return error(
             "libcurl is not installed (looked for {}); Debian and Ubuntu have it in the package libcurl4",
@@ -35,7 +37,8 @@ Result<Curl> open_curl() {
     Curl curl;
     bool complete = true;
     const auto find = [&](auto& function, const char* name) {
-        function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+        function =
+            reinterpret_cast<std::remove_reference_t<decltype(function)>>(os::find_symbol(library, name));
         complete = complete && function;
     };
     find(curl.global_init, "curl_global_init");

@@ -1,14 +1,13 @@
 #include "memory/budget.h"
 
 #include "base/control_group.h"
+#include "base/os/memory.h"
 #include "base/system_files.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
-
-#include <sys/resource.h>
 
 namespace redline {
 
@@ -94,9 +93,7 @@ MemoryBudget gpu_budget(const MemorySource& offered, bool unified, const KernelG
 }
 
 uint64_t peak_resident() {
-    struct rusage usage = {};
-    getrusage(RUSAGE_SELF, &usage);
-    return uint64_t(usage.ru_maxrss) * 1024;
+    return os::peak_resident();
 }
 
 std::string format_bytes(uint64_t bytes) {

@@ -1,6 +1,6 @@
 // redline report, what it takes out of its text, and the children that it asks.
+#include "base/os/child_process.h"
 #include "cli/anonymous.h"
-#include "cli/child_process.h"
 #include "cli/commands/bench.h"
 #include "json/json.h"
 #include "support/program.h"

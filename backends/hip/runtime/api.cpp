@@ -1,7 +1,7 @@
 #include "api.h"
 
-#include <dlfcn.h>
-#include <unistd.h>
+#include "base/os/shared_library.h"
+#include "base/os/system.h"
 
 #include <mutex>
 
@@ -23,7 +23,7 @@ constexpr Attributes kAttributes = {16, 63};
 Status fill(void* library, Functions& call) {
     std::string lacking;
     const auto find = [&](const char* name) {
-        void* symbol = *name ? dlsym(library, name) : nullptr;
+        void* symbol = *name ? os::find_symbol(library, name) : nullptr;
         if (*name && !symbol) lacking = name;
         return symbol;
     };
@@ -34,7 +34,7 @@ Status fill(void* library, Functions& call) {
     if (!lacking.empty()) return error("it has no function {}", lacking);
     call.launch_early = call.launch;
     call.device_pci = reinterpret_cast<decltype(call.device_pci)>(
-        dlsym(library, kCuda ? "cuDeviceGetPCIBusId" : "hipDeviceGetPCIBusId"));
+        os::find_symbol(library, kCuda ? "cuDeviceGetPCIBusId" : "hipDeviceGetPCIBusId"));
     if (kCuda) return fill_cuda(library, call);
     call.error_name = reinterpret_cast<const char* (*)(Code)>(find("hipGetErrorName"));
     if (!call.error_name) return error("it has no function hipGetErrorName");
@@ -44,9 +44,8 @@ Status fill(void* library, Functions& call) {
 // Why there is no device, as far as the system tells.
 std::string why_no_device() {
     if (kCuda) return "the CUDA driver finds no device";
-    if (::access("/dev/kfd", F_OK) != 0)
-        return "there is no /dev/kfd: no AMD GPU whose kernel driver is loaded";
-    if (::access("/dev/kfd", R_OK | W_OK) != 0)
+    if (!os::exists("/dev/kfd")) return "there is no /dev/kfd: no AMD GPU whose kernel driver is loaded";
+    if (!os::can_read_and_write("/dev/kfd"))
         return "no permission on /dev/kfd: add the user to the group render, then log in again";
     return "ROCm finds no card that it supports";
 }
@@ -55,15 +54,15 @@ Status start(Runtime& runtime) {
     void* library = nullptr;
     std::string tried, trouble;
     for (const char* name : kLibraries) {
-        library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+        os::LibraryFault fault;
+        library = os::open_library(name, fault);
         if (library) {
             runtime.library = name;
             break;
         }
         tried += (tried.empty() ? "" : ", ") + std::string(name);
         // A library that is there but cannot be loaded tells more than one that is not.
-        const char* why = dlerror();
-        if (why && std::string_view(why).find("No such file") == std::string_view::npos) trouble = why;
+        if (fault.kind != os::LibraryFault::Kind::missing) trouble = fault.message;
     }
     const char* product = kCuda ? "the CUDA driver" : "ROCm";
     if (!library)
@@ -73,7 +72,7 @@ Status start(Runtime& runtime) {
         return error("{} is not usable: {}", runtime.library, filled.error().message);
     // ROCm 6 changed the layout and gave the new one another name; either holds what is looked for.
     if (!kCuda)
-        if (void* newer = dlsym(library, "hipGetDevicePropertiesR0600"))
+        if (void* newer = os::find_symbol(library, "hipGetDevicePropertiesR0600"))
             runtime.call.device_properties = reinterpret_cast<Code (*)(void*, int)>(newer);
     runtime.attributes = kAttributes;
     runtime.cuda = kCuda;

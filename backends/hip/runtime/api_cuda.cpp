@@ -3,7 +3,7 @@
 
 #ifdef RL_HIP_NVIDIA
 
-#include <dlfcn.h>
+#include "base/os/shared_library.h"
 
 #include <cstdio>
 #include <mutex>
@@ -96,7 +96,8 @@ const char* error_name(Code code) {
 
 Status fill_cuda(void* library, Functions& call) {
     const auto find = [&](const char* name, auto& function) {
-        function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+        function =
+            reinterpret_cast<std::remove_reference_t<decltype(function)>>(os::find_symbol(library, name));
         return function != nullptr;
     };
     if (!find("cuDevicePrimaryCtxRetain", retain_context) || !find("cuCtxSetCurrent", set_context) ||

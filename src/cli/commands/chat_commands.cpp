@@ -10,8 +10,6 @@
 
 #include <algorithm>
 
-#include <unistd.h>
-
 namespace redline::cli {
 
 std::span<const Talk::TalkCommand> Talk::commands() {
@@ -77,7 +75,7 @@ std::vector<std::string> Talk::command_names(bool others) {
 // in that column, too.
 static void tell_in_columns(std::string_view name, size_t columns, std::string_view text) {
     constexpr size_t kLeast = 20;  // of the right column; narrower, the terminal's own line ends do
-    const size_t width = is_terminal(STDERR_FILENO) ? terminal_width(STDERR_FILENO) : 0;
+    const size_t width = is_terminal(os::kStandardError) ? terminal_width(os::kStandardError) : 0;
     std::string lines =
         width >= columns + 2 + kLeast ? wrapped(text, width - columns - 2) : std::string(text);
     for (size_t at = lines.find('\n'); at != lines.npos; at = lines.find('\n', at + 1))

@@ -6,8 +6,6 @@
 
 #include <filesystem>
 
-#include <unistd.h>
-
 namespace redline::cli {
 
 std::string journal_of(const std::string& session) {
@@ -61,7 +59,7 @@ Result<std::optional<SessionPlace>> find_session_place(const std::string& path, 
     if (path.empty()) return std::optional(SessionPlace());
     Result<SessionPlace> place = keep_in(path);
     if (place) return std::optional(std::move(place).value());
-    if (!reader.interactive() || !is_terminal(STDERR_FILENO))
+    if (!reader.interactive() || !is_terminal(os::kStandardError))
         return error("{}; --session OTHER keeps this chat in another file", place.error().message);
     fail(place.error());
     return choose_place(path, reader);

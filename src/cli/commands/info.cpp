@@ -15,8 +15,6 @@
 
 #include <algorithm>
 
-#include <unistd.h>
-
 namespace redline::cli {
 
 namespace {
@@ -433,7 +431,7 @@ int print_template(const ModelOptions& options) {
     if (source.value().empty()) return fail(error("{} has no chat template", path));
     note_demo_model(options);
     Output out;
-    out.write(is_terminal(STDOUT_FILENO) ? for_terminal(source.value()) + "\n" : source.value());
+    out.write(is_terminal(os::kStandardOutput) ? for_terminal(source.value()) + "\n" : source.value());
     return out.finish();
 }
 

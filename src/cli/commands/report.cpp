@@ -1,7 +1,7 @@
 // redline report: what this machine is, and how redline does on it, in one text for the authors.
 #include "cli/report.h"
+#include "base/os/child_process.h"
 #include "cli/anonymous.h"
-#include "cli/child_process.h"
 #include "cli/demo_model.h"
 #include "cli/find_model.h"
 #include "cli/options/model_options.h"
@@ -25,7 +25,7 @@ struct Part {
     std::string about;
     std::vector<std::string> arguments;
     std::string json_option;  // makes it write JSON; empty: it has none
-    ChildOutcome outcome = {};
+    os::ChildOutcome outcome = {};
     std::string problem = {};  // why there is no outcome
 };
 
@@ -101,7 +101,8 @@ Result<int> collect(const ReportOptions& options) {
         Part& part = parts[i];
         say(fmt::format("{} of {}: {} ({})", i + 1, parts.size(), part.name, part.about));
         if (options.json && !part.json_option.empty()) part.arguments.push_back(part.json_option);
-        Result<ChildOutcome> outcome = run_self(part.arguments, double(options.seconds), interrupts.flag());
+        Result<os::ChildOutcome> outcome =
+            os::run_self(part.arguments, double(options.seconds), interrupts.flag());
         if (outcome)
             part.outcome = std::move(outcome.value());
         else

@@ -20,8 +20,6 @@
 #include <filesystem>
 #include <utility>
 
-#include <unistd.h>
-
 namespace redline::cli {
 
 namespace {
@@ -191,7 +189,7 @@ public:
         shown_ = shown_ || !text.empty();
         if (!terminal_) return out_.write(text);
         return out_.write(
-            wrap_.put(for_terminal(text), can_move_cursor() ? terminal_width(STDOUT_FILENO) : 0));
+            wrap_.put(for_terminal(text), can_move_cursor() ? terminal_width(os::kStandardOutput) : 0));
     }
     bool show(const AnswerPiece& piece) {
         if (run_.json || (piece.reasoning && (run_.reasoning.hide || voice().quiet))) {
@@ -225,7 +223,7 @@ public:
 private:
     const RunOptions& run_;
     Output& out_;
-    const bool terminal_ = is_terminal(STDOUT_FILENO);
+    const bool terminal_ = is_terminal(os::kStandardOutput);
     bool reasoning_ = false;
     bool shown_ = false;  // anything
     bool ends_line_ = false;
@@ -343,7 +341,7 @@ int show_prompt(const RunOptions& run, const Tokenizer& tokenizer, const Prompt&
         }
         marked += for_terminal(rest);
     }
-    const bool terminal = is_terminal(STDOUT_FILENO);
+    const bool terminal = is_terminal(os::kStandardOutput);
     if (run.json)
         out.write(to_text(Json{{"text", text}, {"tokens", prompt.written.tokens}}) + "\n");
     else if (terminal)
@@ -375,7 +373,7 @@ std::vector<std::string> closing_notes(const RunOptions& run, const LoadedModel&
 // One line of figures at a terminal; with -v all statistics, everywhere.
 void say_figures(const RunOptions& run, const LoadedModel& loaded, const Session& session, const Answer& a) {
     if (voice().verbose) return say_statistics(loaded, session, a.prompt, a.generation);
-    if (voice().quiet || run.json || !is_terminal(STDERR_FILENO)) return;
+    if (voice().quiet || run.json || !is_terminal(os::kStandardError)) return;
     const std::string line = figures_line(loaded, a.prompt, a.generation);
     show(voice().colour ? fmt::format("\x1b[2m{}\x1b[0m\n", line) : line + "\n");
 }
@@ -384,7 +382,7 @@ void say_figures(const RunOptions& run, const LoadedModel& loaded, const Session
 void say_cut(const RunOptions& run, const Answer& a) {
     const bool told = voice().quiet || run.json || is_cut(a.generation, run.sampling.constraint.get());
     if (told || a.generation.reason != StopReason::max_tokens || a.generation.tokens.empty()) return;
-    if (!is_terminal(STDOUT_FILENO) || !is_terminal(STDERR_FILENO)) return;
+    if (!is_terminal(os::kStandardOutput) || !is_terminal(os::kStandardError)) return;
     const std::string line = fmt::format("(cut after {} tokens: -n)", a.generation.tokens.size());
     show(voice().colour ? fmt::format("\x1b[2m{}\x1b[0m\n", line) : line + "\n");
 }
@@ -474,7 +472,7 @@ int run_once(const std::vector<std::string>& arguments) {
     const bool named_alone = run.model.remote
                                  ? arguments.size() == 2 && arguments[0].find('=') == std::string::npos
                                  : arguments.size() == 1 && !run.model.model.empty();
-    if (named_alone && !run.prompt.has_text && is_terminal(STDIN_FILENO))
+    if (named_alone && !run.prompt.has_text && is_terminal(os::kStandardInput))
         return chat_command.run(arguments.size() == 2 ? arguments
                                                       : std::vector<std::string>{"-m", run.model.model});
     if (const std::optional<int> code = take_remote_model(run.model)) return *code;

@@ -11,8 +11,6 @@
 #include "text/tokens/tokenizer.h"
 #include "text/tokens/unicode.h"
 
-#include <unistd.h>
-
 namespace redline::cli {
 
 namespace {
@@ -83,7 +81,7 @@ Status check_usage(const TokenizeCommand& command) {
                      command.texts.size());
     if (!command.texts.empty() && !command.file.empty())
         return error("there are a text and a file; give one of them");
-    if (command.texts.empty() && command.file.empty() && is_terminal(STDIN_FILENO))
+    if (command.texts.empty() && command.file.empty() && is_terminal(os::kStandardInput))
         return error(
             "no text was given: redline tokenize MODEL \"TEXT\" takes one, -f FILE a file, and -f - standard "
             "input");

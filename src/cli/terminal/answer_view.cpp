@@ -7,20 +7,18 @@
 #include <chrono>
 #include <cstdlib>
 
-#include <unistd.h>
-
 namespace redline::cli {
 
 static constexpr std::string_view kDim = "\x1b[2m";
 static constexpr std::string_view kUsual = "\x1b[0m";
 
 AnswerView::AnswerView(Output& out)
-    : out_(out), terminal_(is_terminal(STDOUT_FILENO)), wraps_(terminal_ && can_move_cursor()) {}
+    : out_(out), terminal_(is_terminal(os::kStandardOutput)), wraps_(terminal_ && can_move_cursor()) {}
 
 bool AnswerView::write(std::string_view text) {
     written_ |= !text.empty();
     if (!terminal_) return wrap_.put(text, 0), out_.write(text);
-    return out_.write(wrap_.put(for_terminal(text), wraps_ ? terminal_width(STDOUT_FILENO) : 0));
+    return out_.write(wrap_.put(for_terminal(text), wraps_ ? terminal_width(os::kStandardOutput) : 0));
 }
 
 bool AnswerView::put(std::string_view text) {

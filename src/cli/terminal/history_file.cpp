@@ -4,15 +4,9 @@
 #include "base/file_turn.h"
 #include "json/json.h"
 
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <optional>
-
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace redline::cli {
 
@@ -80,16 +74,15 @@ Status HistoryFile::add(const std::string& message) {
     // The specification's mode for a folder that is made.
     for (std::filesystem::path made; const std::filesystem::path& part : folder) {
         made /= part;
-        ::mkdir(made.c_str(), 0700);
+        os::make_private_folder(made.string());
     }
     const std::optional<FileTurn> turn = take_turn(path_);
-    const int handle = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    if (handle < 0) return error("cannot open {}: {}", path_, std::strerror(errno));
+    std::error_code fault;
+    const os::FileHandle handle = os::FileHandle::open(path_, os::OpenMode::append, fault, 0600);
+    if (fault) return error("cannot open {}: {}", path_, fault.message());
     const std::string line = line_of(message);
-    const ssize_t put = ::write(handle, line.data(), line.size());  // whole, among those of other chats
-    const int code = put == ssize_t(line.size()) ? 0 : put < 0 ? errno : ENOSPC;
-    ::close(handle);
-    if (code != 0) return error("cannot write {}: {}", path_, std::strerror(code));
+    handle.write(std::as_bytes(std::span(line)), fault);  // whole, among those of other chats
+    if (fault) return error("cannot write {}: {}", path_, fault.message());
     return {};
 }
 

@@ -1,5 +1,7 @@
 #include "cli/terminal/line_editor.h"
 
+#include "base/os/signals.h"
+#include "base/os/terminal.h"
 #include "cli/terminal/terminal.h"
 #include "cli/terminal/word_wrap.h"
 #include "text/tokens/unicode.h"
@@ -7,12 +9,10 @@
 #include <algorithm>
 #include <chrono>
 #include <clocale>
-#include <csignal>
 #include <cstring>
 #include <limits>
 
 #include <histedit.h>
-#include <poll.h>
 #include <unistd.h>
 
 namespace redline::cli {
@@ -133,7 +133,7 @@ int LineEditor::Library::next(wchar_t* key) {
             }
         }
         if (ended) return 0;
-        switch (wait_for_event(STDIN_FILENO)) {
+        switch (wait_for_event(os::kStandardInput)) {
             case Event::interrupt:
                 gives_up = true;
                 *key = kCtrlC;
@@ -143,16 +143,16 @@ int LineEditor::Library::next(wchar_t* key) {
                 break;
             case Event::input:
                 char chunk[1 << 12];
-                const ssize_t got = ::read(STDIN_FILENO, chunk, sizeof(chunk));
-                if (got > 0) held.append(chunk, size_t(got));
-                ended = got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN);
+                std::error_code fault;
+                const size_t got = os::read_some(os::kStandardInput, chunk, fault);
+                held.append(chunk, got);
+                ended = fault ? !os::is_temporary(fault) : got == 0;
         }
     }
 }
 
 bool LineEditor::Library::is_typed_ahead() const {
-    struct pollfd waiting = {STDIN_FILENO, POLLIN, 0};
-    return !held.empty() || (::poll(&waiting, 1, 0) > 0 && (waiting.revents & POLLIN) != 0);
+    return !held.empty() || os::has_input(os::kStandardInput);
 }
 
 // True, once, where the first key behind a draft is a letter or a paste that was not typed for it.
@@ -169,7 +169,7 @@ bool LineEditor::Library::begins_anew() {
 // Terminals disagree on where the cursor is when a line of several rows stands in a window of another size:
 // such a line is drawn below, any other in its place.
 void LineEditor::Library::redraw() {
-    const size_t before = std::exchange(columns, terminal_width(STDERR_FILENO));
+    const size_t before = std::exchange(columns, terminal_width(os::kStandardError));
     const std::string now = to_utf8(text());
     const size_t room = std::min(before, columns) - std::min({before, columns, prompt_columns + 1});
     const bool one_row = now.find('\n') == now.npos && clipped(now, room).size() == now.size();
@@ -182,7 +182,7 @@ void LineEditor::Library::redraw() {
 unsigned char LineEditor::Library::stop() {
     ::el_wset(line, EL_PREP_TERM, 0);
     restore_terminal();
-    ::kill(0, SIGTSTP);
+    os::suspend();
     ::el_wset(line, EL_PREP_TERM, 1);
     show(kBracketPastes);
     return CC_NORM;
@@ -323,14 +323,15 @@ LineEditor::LineEditor() : library_(std::make_unique<Library>()) {
 }
 
 std::unique_ptr<LineEditor> LineEditor::create() {
-    if (!is_terminal(STDIN_FILENO) || !is_terminal(STDERR_FILENO) || !can_move_cursor()) return nullptr;
+    if (!is_terminal(os::kStandardInput) || !is_terminal(os::kStandardError) || !can_move_cursor())
+        return nullptr;
     // What is typed is UTF-8 whatever the locale says; the width of characters is the locale's knowledge.
     if (!std::setlocale(LC_CTYPE, "C.UTF-8")) return nullptr;
     std::unique_ptr<LineEditor> made(new LineEditor());
     Library& library = *made->library_;
     watch_window();
     // Buffered, unlike stderr: a line is drawn in one piece.
-    library.out = ::fdopen(::dup(STDERR_FILENO), "w");
+    library.out = ::fdopen(::dup(os::kStandardError), "w");
     if (!library.out) return nullptr;
     library.line = ::el_init("redline", stdin, library.out, library.out);
     if (!library.line) return nullptr;
@@ -383,7 +384,7 @@ Result<Typed> LineEditor::read(const std::string& prompt, const Draft& draft) {
     take_draft(draft);
     library.gives_up = false;
     library.place = history_.size();
-    library.columns = terminal_width(STDERR_FILENO);
+    library.columns = terminal_width(os::kStandardError);
     library.prompt_columns = prompt.size();
     int length = 0;
     show(kBracketPastes);

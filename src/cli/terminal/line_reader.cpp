@@ -2,16 +2,11 @@
 
 #include "cli/terminal/terminal.h"
 
-#include <cerrno>
-#include <cstring>
-
-#include <unistd.h>
-
 namespace redline::cli {
 
 static constexpr size_t kMostLineBytes = size_t(1) << 26;
 
-LineReader::LineReader() : interactive_(is_terminal(STDIN_FILENO)), editor_(LineEditor::create()) {
+LineReader::LineReader() : interactive_(is_terminal(os::kStandardInput)), editor_(LineEditor::create()) {
     if (!editor_) return;
     const Result<std::vector<std::string>> past = history_.load();
     if (!past) note(fmt::format("no history of earlier chats: {}", past.error().message));
@@ -41,13 +36,16 @@ Result<Typed> LineReader::read_plain(const std::string& prompt) {
         if (ended_) return Typed{Typed::Kind::end, {}, {}};
         if (held_.size() > kMostLineBytes)
             return error("a line of input has more than {} bytes", kMostLineBytes);
-        if (wait_for_event(STDIN_FILENO) == Event::interrupt) return Typed{Typed::Kind::interrupted, {}, {}};
+        if (wait_for_event(os::kStandardInput) == Event::interrupt)
+            return Typed{Typed::Kind::interrupted, {}, {}};
         char chunk[1 << 14];
-        const ssize_t got = ::read(STDIN_FILENO, chunk, sizeof(chunk));
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0 && errno != EBADF) return error("cannot read standard input: {}", std::strerror(errno));
-        ended_ = got <= 0;
-        if (got > 0) held_.append(chunk, size_t(got));
+        std::error_code fault;
+        const size_t got = os::read_some(os::kStandardInput, chunk, fault);
+        if (fault == std::errc::interrupted) continue;
+        if (fault && fault != std::errc::bad_file_descriptor)
+            return error("cannot read standard input: {}", fault.message());
+        ended_ = got == 0;
+        held_.append(chunk, got);
     }
 }
 

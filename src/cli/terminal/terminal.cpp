@@ -1,24 +1,16 @@
 #include "cli/terminal/terminal.h"
 
 #include "base/file.h"
+#include "base/os/signals.h"
+#include "base/os/terminal.h"
 #include "cli/terminal/word_wrap.h"
 #include "text/tokens/unicode.h"
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <mutex>
-
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <sys/ioctl.h>
-#include <sys/stat.h>
-#include <termios.h>
-#include <unistd.h>
 
 namespace redline::cli {
 
@@ -26,12 +18,10 @@ static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int64_t>::is
               "a signal handler writes them");
 static std::atomic<bool> watched = false;      // an Interrupts lives
 static std::atomic<bool> interrupted = false;  // since it was cleared
-static std::atomic<int> last_signal = SIGINT;
+static std::atomic<int> last_signal = os::kInterruptSignal;
 static std::atomic<int64_t> interrupted_ms = 0;
 static std::atomic<bool> must_redraw = false;
-static std::atomic<int> wake_handle = -1;  // an event that signals write to
-static struct termios usual_modes = {};    // of standard input
-static std::atomic<bool> modes_known = false;
+static std::atomic<bool> modes_known = false;  // those of standard input are saved
 
 Voice& voice() {
     static Voice the_voice;
@@ -39,29 +29,20 @@ Voice& voice() {
 }
 
 bool is_terminal(int handle) {
-    return ::isatty(handle) == 1;
+    return os::is_terminal(handle);
 }
 
 bool outputs_meet() {
-    struct stat out = {}, err = {};
-    return ::fstat(STDOUT_FILENO, &out) == 0 && ::fstat(STDERR_FILENO, &err) == 0 &&
-           out.st_dev == err.st_dev && out.st_ino == err.st_ino;
+    std::error_code no_out, no_err;
+    const os::FileInfo out = os::info_of(os::kStandardOutput, no_out),
+                       err = os::info_of(os::kStandardError, no_err);
+    return !no_out && !no_err && out.is_same_file(err);
 }
 
-// Writes all of it; the errno of what went wrong, else 0.
-static int write_all(int handle, std::string_view text) {
-    while (!text.empty()) {
-        const ssize_t put = ::write(handle, text.data(), text.size());
-        if (put >= 0) {
-            text.remove_prefix(size_t(put));
-        } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-            struct pollfd ready = {handle, POLLOUT, 0};
-            ::poll(&ready, 1, -1);
-        } else if (errno != EINTR) {
-            return errno;
-        }
-    }
-    return 0;
+// Signal handlers may call it. Nobody can be told when standard error itself cannot be written.
+static void write_error(std::string_view text) {
+    std::error_code ignored;
+    os::write_all(os::kStandardError, text, ignored);
 }
 
 // Signal handlers read it.
@@ -70,23 +51,22 @@ static std::mutex progress_mutex;  // held while the line, or what stands in its
 constexpr std::string_view kEraseLine = "\r\x1b[K";
 
 static void erase_locked() {
-    if (progress_shown.exchange(false)) write_all(STDERR_FILENO, kEraseLine);
+    if (progress_shown.exchange(false)) write_error(kEraseLine);
 }
 
-// Nobody can be told when standard error itself cannot be written.
 void show(std::string_view text) {
     const std::lock_guard lock(progress_mutex);
     erase_locked();
-    write_all(STDERR_FILENO, text);
+    write_error(text);
 }
 
 void show_progress(std::string_view line) {
     // The last column stays free: a line that the terminal breaks could not be erased whole.
     const std::string whole = printable(line);
-    const std::string_view fitting = clipped(whole, terminal_width(STDERR_FILENO) - 1);
+    const std::string_view fitting = clipped(whole, terminal_width(os::kStandardError) - 1);
     const std::lock_guard lock(progress_mutex);
     progress_shown = true;
-    write_all(STDERR_FILENO, fmt::format("{}{}", kEraseLine, fitting));
+    write_error(fmt::format("{}{}", kEraseLine, fitting));
 }
 
 void erase_progress() {
@@ -95,7 +75,7 @@ void erase_progress() {
 }
 
 bool can_show_progress() {
-    return !voice().quiet && is_terminal(STDERR_FILENO) && can_move_cursor();
+    return !voice().quiet && is_terminal(os::kStandardError) && can_move_cursor();
 }
 
 bool can_move_cursor() {
@@ -104,7 +84,8 @@ bool can_move_cursor() {
 }
 
 static std::string for_screen(std::string_view line) {
-    return is_terminal(STDERR_FILENO) ? wrapped(line, terminal_width(STDERR_FILENO)) : std::string(line);
+    return is_terminal(os::kStandardError) ? wrapped(line, terminal_width(os::kStandardError))
+                                           : std::string(line);
 }
 
 void tell(std::string_view line) {
@@ -148,45 +129,32 @@ void note(std::string_view message) {
 bool Output::write(std::string_view text) {
     const std::lock_guard lock(progress_mutex);
     erase_locked();
-    if (fault_ == 0) fault_ = write_all(STDOUT_FILENO, text);
+    if (!fault_) os::write_all(os::kStandardOutput, text, fault_);
     return open();
 }
 
 bool Output::hung_up() const {
-    return terminal_ && fault_ == EIO;
+    return terminal_ && fault_ == std::errc::io_error;
 }
 
 int Output::finish(int code) const {
-    if (open() || fault_ == EPIPE) return code;
-    if (hung_up()) return code > 128 ? code : 128 + SIGHUP;
-    return fail(error("cannot write standard output: {}", std::strerror(fault_)));
-}
-
-static void wake() {
-    const int before = errno;
-    const uint64_t one = 1;
-    if (wake_handle >= 0 && ::write(wake_handle, &one, sizeof(one)) < 0) errno = 0;  // it is awake
-    errno = before;
+    if (open() || fault_ == std::errc::broken_pipe) return code;
+    if (hung_up()) return code > 128 ? code : 128 + os::kHangUpSignal;
+    return fail(error("cannot write standard output: {}", fault_.message()));
 }
 
 // Signal handlers may call it.
 void restore_terminal() {
     constexpr std::string_view kUsualPastes = "\x1b[?2004l";
     if (!modes_known) return;
-    ::tcsetattr(STDIN_FILENO, TCSADRAIN, &usual_modes);
-    write_all(STDERR_FILENO, kUsualPastes);
+    os::restore_terminal_modes();
+    write_error(kUsualPastes);
 }
 
-// Signal handlers call both.
-static int64_t now_ms() {
-    struct timespec time = {};
-    ::clock_gettime(CLOCK_MONOTONIC, &time);
-    return int64_t(time.tv_sec) * 1000 + time.tv_nsec / 1000000;
-}
-
+// Signal handlers call it.
 static void set_interrupted(int signal) {
     last_signal = signal;
-    interrupted_ms = now_ms();
+    interrupted_ms = os::monotonic_milliseconds();
     interrupted = true;
 }
 
@@ -195,27 +163,20 @@ static void set_interrupted(int signal) {
 // group.
 static void on_signal(int signal) {
     constexpr int64_t kAtOnceMs = 100;
-    if (watched && signal == last_signal && now_ms() - interrupted_ms < kAtOnceMs) return;
+    if (watched && signal == last_signal && os::monotonic_milliseconds() - interrupted_ms < kAtOnceMs) return;
     if (watched && !interrupted) {
         set_interrupted(signal);
-        wake();
+        os::wake();
         return;
     }
     remove_partial_files();
     restore_terminal();
-    if (progress_shown) write_all(STDERR_FILENO, kEraseLine);
-    ::_exit(128 + signal);
+    if (progress_shown) write_error(kEraseLine);
+    os::exit_now(128 + signal);
 }
 
 void catch_signals() {
-    struct sigaction action = {};
-    action.sa_handler = on_signal;  // without SA_RESTART: a read of the keyboard ends
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-        struct sigaction before = {};
-        ::sigaction(signal, nullptr, &before);
-        // As nohup leaves it, and a shell for what runs in the background.
-        if (before.sa_handler != SIG_IGN) ::sigaction(signal, &action, nullptr);
-    }
+    os::on_ending_signals(on_signal);
 }
 
 Interrupts::Interrupts() {
@@ -237,7 +198,7 @@ int Interrupts::code() const {
     return 128 + last_signal;
 }
 bool Interrupts::ending() const {
-    return interrupted && last_signal != SIGINT;
+    return interrupted && last_signal != os::kInterruptSignal;
 }
 void Interrupts::clear() {
     interrupted = false;
@@ -245,38 +206,31 @@ void Interrupts::clear() {
 
 static void on_window(int) {
     must_redraw = true;
-    wake();
+    os::wake();
 }
 
 void watch_window() {
-    struct sigaction action = {};
-    action.sa_handler = on_window;
-    action.sa_flags = SA_RESTART;
-    for (const int signal : {SIGWINCH, SIGCONT}) ::sigaction(signal, &action, nullptr);
-    modes_known = ::tcgetattr(STDIN_FILENO, &usual_modes) == 0;
+    os::on_window_change(on_window);
+    modes_known = os::save_terminal_modes();
 }
 
 Event wait_for_event(int handle) {
     static const bool terminal = is_terminal(handle);  // later it may be gone
-    if (wake_handle < 0) wake_handle = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     while (true) {
-        uint64_t times = 0;
-        if (::read(wake_handle, &times, sizeof(times)) < 0) times = 0;
+        os::forget_wakes();
         if (interrupted) return Event::interrupt;
         if (must_redraw.exchange(false)) return Event::redraw;
-        struct pollfd ready[2] = {{handle, POLLIN, 0}, {wake_handle, POLLIN, 0}};
-        ::poll(ready, 2, -1);
+        const os::Waited waited = os::wait_for_input(handle);
         // A terminal whose window was closed: its shell sends SIGHUP somewhat later than the end of the
         // input.
-        const bool gone = terminal && (ready[0].revents & POLLHUP) != 0;
-        if (gone && watched && !interrupted) set_interrupted(SIGHUP);
-        if (ready[0].revents != 0 && ready[1].revents == 0 && !interrupted) return Event::input;
+        const bool gone = terminal && waited.hung_up;
+        if (gone && watched && !interrupted) set_interrupted(os::kHangUpSignal);
+        if (waited.input && !waited.woken && !interrupted) return Event::input;
     }
 }
 
 size_t terminal_width(int handle) {
-    struct winsize size = {};
-    return ::ioctl(handle, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+    return os::terminal_columns(handle).value_or(80);
 }
 
 ProgressLine::ProgressLine(std::string what, Counted counted)

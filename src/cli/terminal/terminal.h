@@ -2,6 +2,7 @@
 // Ctrl-C.
 #pragma once
 
+#include "base/os/file_handle.h"
 #include "cli/command.h"
 #include "cli/terminal/progress.h"
 
@@ -43,7 +44,7 @@ class Output {
 public:
     // False when nothing more can be written.
     bool write(std::string_view text);
-    bool open() const { return fault_ == 0; }
+    bool open() const { return !fault_; }
     // The exit code of a command that would end with `code`: 1 when the output could not be written, which is
     // said, and that of SIGHUP where the terminal is gone.
     int finish(int code = kDone) const;
@@ -51,8 +52,8 @@ public:
     bool hung_up() const;
 
 private:
-    bool terminal_ = is_terminal(1);  // at the beginning
-    int fault_ = 0;                   // errno
+    bool terminal_ = is_terminal(os::kStandardOutput);  // at the beginning
+    std::error_code fault_;
 };
 
 // From here on Ctrl-C, SIGTERM and SIGHUP end the program with 128 and their number, without partial files.

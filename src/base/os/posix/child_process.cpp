@@ -1,4 +1,4 @@
-#include "cli/child_process.h"
+#include "base/os/child_process.h"
 
 #include <array>
 #include <cerrno>
@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace redline::cli {
+namespace redline::os {
 
 namespace {
 
@@ -59,7 +59,7 @@ Result<pid_t> spawn(const std::vector<std::string>& arguments, const Pipe& out, 
     return child;
 }
 
-// False: its end has come.
+// Appends output that is there. False: its end was reached.
 bool take(int handle, std::string& text) {
     std::array<char, 65536> buffer;
     const ssize_t got = ::read(handle, buffer.data(), buffer.size());
@@ -102,4 +102,4 @@ Result<ChildOutcome> run_self(const std::vector<std::string>& arguments, double 
     return outcome;
 }
 
-}  // namespace redline::cli
+}  // namespace redline::os
